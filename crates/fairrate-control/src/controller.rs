@@ -1,0 +1,141 @@
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::int::{IntCounter, IntFormat, IntHop};
+
+/// What a sender knows of a flow before its first packet.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowContext {
+    /// The rate of the sender's NIC (the papers' HostBw).
+    pub line_rate: Rate,
+    /// The largest base round-trip time in the network (the papers' τ): one value for all flows.
+    pub base_rtt: Time,
+    /// The base round-trip time of this flow's own path.
+    pub path_base_rtt: Time,
+    /// Payload bytes of a full packet.
+    pub mtu: Bytes,
+    /// Bytes a full packet has on the wire, headers included.
+    pub wire_mtu: Bytes,
+    /// Links between sender and receiver.
+    pub n_hops: u32,
+    /// The flow's weight; 1 unless the workload says otherwise.
+    pub weight: f64,
+    /// When the flow starts.
+    pub start: Time,
+}
+
+/// One acknowledgment, as the sender sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// Arrival time of the acknowledgment.
+    pub now: Time,
+    /// Next byte the receiver expects: all before it has arrived.
+    pub ack_seq: u64,
+    /// Next new byte the sender will send.
+    pub snd_nxt: u64,
+    /// Bytes acknowledged by this and no earlier acknowledgment.
+    pub newly_acked: u64,
+    /// From the start of the acknowledged packet's transmission to `now`.
+    pub rtt: Time,
+    /// The congestion window in force when the acknowledged packet was sent, in bytes.
+    pub cwnd_at_send: u64,
+    /// Whether the acknowledged packet carried an ECN mark (CE).
+    pub ecn_marked: bool,
+    /// In-band telemetry of the acknowledged packet, one record a switch hop in path order; empty unless
+    /// the algorithm asks for it in [`Needs`].
+    pub int: &'a [IntHop],
+}
+
+/// A sign of loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The receiver reported a gap (a NACK, or selective acknowledgment).
+    Gap,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+/// What the sender may do until the next decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Unacknowledged payload bytes must stay below this for a packet to be sent; [`Bytes::MAX`]: no window.
+    pub cwnd: Bytes,
+    /// Pacing rate, in bits on the wire per second.
+    pub rate: Rate,
+    /// When [`Controller::on_timer`] wants to be called next; [`Time::MAX`]: never.
+    pub timer: Time,
+}
+
+/// The control of one flow at its sender.
+///
+/// Every method returns the allowance in force from then on. Calls come in non-decreasing time.
+pub trait Controller {
+    /// The flow starts: the initial window and rate.
+    fn on_start(&mut self, now: Time) -> Allowance;
+    /// An acknowledgment arrived.
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance;
+    /// The transport saw a loss; it retransmits by itself.
+    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance;
+    /// A congestion notification packet arrived (only if [`Needs::cnp_interval`] asks for them).
+    fn on_cnp(&mut self, now: Time) -> Allowance;
+    /// The time of [`Allowance::timer`] has come.
+    fn on_timer(&mut self, now: Time) -> Allowance;
+    /// `bytes` were handed to the wire. Only algorithms that count sent bytes (DCQCN's byte counter) care.
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
+        None
+    }
+}
+
+/// What an algorithm needs from network, receiver and transport.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Needs {
+    /// Switches stamp telemetry with this byte counter into data packets.
+    pub int: Option<IntCounter>,
+    /// How exact the telemetry is.
+    pub int_format: IntFormat,
+    /// Switches mark ECN on the flow's packets.
+    pub ecn: bool,
+    /// Receivers answer marked packets with at most one CNP per flow in this interval.
+    pub cnp_interval: Option<Time>,
+    /// Bytes the algorithm's telemetry or timestamps add to every data packet.
+    pub data_overhead: Bytes,
+    /// The same for every acknowledgment.
+    pub ack_overhead: Bytes,
+    /// Whether a changed rate also moves the pending send time (the spacing after the packet last sent), or
+    /// only spaces the packets after the next one.
+    pub repace_on_change: bool,
+}
+
+impl Needs {
+    /// An algorithm that asks nothing of the network.
+    pub const NOTHING: Self = Self {
+        int: None,
+        int_format: IntFormat::Exact,
+        ecn: false,
+        cnp_interval: None,
+        data_overhead: Bytes::ZERO,
+        ack_overhead: Bytes::ZERO,
+        repace_on_change: true,
+    };
+
+    /// An algorithm that reads in-band telemetry: five hops of 8 bytes and a count on data (42 bytes), and
+    /// 28 bytes more than the smallest frame on acknowledgments, as in HPCC's public header format.
+    pub const TELEMETRY: Self = Self {
+        int: Some(IntCounter::Transmitted),
+        data_overhead: Bytes::new(42),
+        ack_overhead: Bytes::new(28),
+        ..Self::NOTHING
+    };
+
+    /// An algorithm that reads round-trip times: an 8-byte timestamp on data.
+    pub const TIMESTAMPS: Self = Self { data_overhead: Bytes::new(8), ..Self::NOTHING };
+}
+
+/// The configuration of one algorithm: what it needs and how a flow's controller is made from it.
+pub trait AlgorithmSpec: crate::config::Parameters + Clone {
+    /// The controller this configures.
+    type Controller: Controller;
+    /// What the algorithm needs with these parameters.
+    fn needs(&self) -> Needs;
+    /// A controller for a flow.
+    fn build(&self, flow: &FlowContext) -> Self::Controller;
+}

@@ -1,0 +1,113 @@
+use fairrate_units::{Rate, Time};
+
+/// Which byte counter of the egress port a switch stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntCounter {
+    /// Bytes sent before the stamped packet (HPCC, and PowerTCP as published).
+    Transmitted,
+    /// Bytes ever put into the egress queue (PowerTCP's ns-3 artifact): its slope is the arrival rate λ.
+    Enqueued,
+}
+
+/// How a switch encodes telemetry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntFormat {
+    /// Full picoseconds and bytes.
+    Exact,
+    /// The 64-bit record of the public HPCC code: 24 bits of nanoseconds, 20 bits of 128-byte units sent,
+    /// 17 bits of 80-byte units queued; time and byte counter wrap.
+    Packed,
+}
+
+const PACKED_NS_BITS: u32 = 24;
+const PACKED_BYTES_UNIT: u64 = 128;
+const PACKED_BYTES_BITS: u32 = 20;
+const PACKED_QLEN_UNIT: u64 = 80;
+const PACKED_QLEN_BITS: u32 = 17;
+
+/// Telemetry of one egress port, stamped when a packet leaves its queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IntHop {
+    /// Time of the dequeue.
+    pub ts: Time,
+    /// The counter that [`IntCounter`] names, in bytes.
+    pub tx_bytes: u64,
+    /// Bytes left in the port after the packet was removed.
+    pub qlen: u32,
+    /// Port rate in Mb/s; see [`IntHop::rate`].
+    pub rate_mbps: u32,
+}
+
+/// The change between two records of the same port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IntDelta {
+    /// Time between the stamps, in seconds; above zero.
+    pub dt_s: f64,
+    /// Growth of the byte counter, in bytes.
+    pub tx_bytes: f64,
+    /// Growth of the queue, in bytes.
+    pub qlen: f64,
+}
+
+impl IntHop {
+    /// The rate of the port.
+    pub fn rate(&self) -> Rate {
+        Rate::from_mbps(u64::from(self.rate_mbps))
+    }
+
+    /// This record as `format` would carry it.
+    #[must_use]
+    pub fn encoded(self, format: IntFormat) -> Self {
+        match format {
+            IntFormat::Exact => self,
+            IntFormat::Packed => Self {
+                ts: Time::from_ns(self.ts.as_ns() % (1 << PACKED_NS_BITS)),
+                tx_bytes: self.tx_bytes / PACKED_BYTES_UNIT % (1 << PACKED_BYTES_BITS) * PACKED_BYTES_UNIT,
+                qlen: (u64::from(self.qlen) / PACKED_QLEN_UNIT % (1 << PACKED_QLEN_BITS) * PACKED_QLEN_UNIT) as u32,
+                rate_mbps: self.rate_mbps,
+            },
+        }
+    }
+
+    /// What changed since `prev`, or `None` if the clock did not advance.
+    pub fn since(&self, prev: &Self, format: IntFormat) -> Option<IntDelta> {
+        let (dt_ps, tx_bytes) = match format {
+            IntFormat::Exact => {
+                (self.ts.as_ps().checked_sub(prev.ts.as_ps())?, self.tx_bytes.saturating_sub(prev.tx_bytes))
+            }
+            IntFormat::Packed => {
+                let ns = self.ts.as_ns().wrapping_sub(prev.ts.as_ns()) % (1 << PACKED_NS_BITS);
+                let range = PACKED_BYTES_UNIT << PACKED_BYTES_BITS;
+                (ns * 1_000, self.tx_bytes.wrapping_sub(prev.tx_bytes) % range)
+            }
+        };
+        (dt_ps > 0).then(|| IntDelta {
+            dt_s: dt_ps as f64 / 1e12,
+            tx_bytes: tx_bytes as f64,
+            qlen: f64::from(self.qlen) - f64::from(prev.qlen),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_records_wrap_and_their_difference_does_not() {
+        let at = |ns, tx_bytes| IntHop { ts: Time::from_ns(ns), tx_bytes, qlen: 161, rate_mbps: 25_000 };
+        let (a, b) = (at(16_777_000, 134_217_700), at(16_777_300, 134_218_900));
+        let (a, b) = (a.encoded(IntFormat::Packed), b.encoded(IntFormat::Packed));
+        assert_eq!(b.ts, Time::from_ns(84));
+        assert_eq!(b.qlen, 160);
+        let d = b.since(&a, IntFormat::Packed).expect("time advanced");
+        // 134,217,700 rounds down to 134,217,600 and 134,218,900 to 134,218,880 in units of 128 bytes.
+        assert_eq!((d.dt_s, d.tx_bytes, d.qlen), (300e-9, 1_280.0, 0.0));
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_gives_nothing() {
+        let hop = IntHop::default();
+        assert_eq!(hop.since(&hop, IntFormat::Exact), None);
+    }
+}

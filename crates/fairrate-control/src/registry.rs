@@ -1,0 +1,99 @@
+use fairrate_units::{Bytes, Time};
+
+use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+
+/// What a listing shows of an algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct AlgorithmInfo {
+    /// Name on the command line and in scenarios.
+    pub name: &'static str,
+    /// Name in prose and plots.
+    pub title: &'static str,
+    /// Where it was published.
+    pub paper: &'static str,
+    /// Its idea in one line.
+    pub idea: &'static str,
+}
+
+/// Turns the table below into the enum, the names, the listing and the dispatch.
+macro_rules! registry {
+    ($($name:literal => $module:ident::{$type:ident, $config:ident}, $title:literal, $paper:literal, $idea:literal;)+) => {
+        /// The controller of a flow, dispatched without indirection; plug-ins enter as `Custom`.
+        #[allow(clippy::large_enum_variant, missing_docs)]
+        pub enum Algorithm {
+            $($type(crate::$module::$type),)+
+            Custom(Box<dyn Controller + Send>),
+        }
+
+        /// The configuration of one of the algorithms.
+        #[allow(missing_docs)]
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum AlgorithmConfig {
+            $($type(crate::$module::$config),)+
+        }
+
+        /// Every algorithm, in the order of the table.
+        pub const ALGORITHMS: &[AlgorithmInfo] =
+            &[$(AlgorithmInfo { name: $name, title: $title, paper: $paper, idea: $idea },)+];
+
+        impl AlgorithmConfig {
+            /// The defaults of the algorithm called `name`, or `None` if there is none.
+            pub fn by_name(name: &str, profile: Profile) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$type(crate::$module::$config::new(profile))),)+
+                    _ => None,
+                }
+            }
+            /// The algorithm's entry in [`ALGORITHMS`].
+            pub fn info(&self) -> &'static AlgorithmInfo {
+                let name = match self { $(Self::$type(_) => $name,)+ };
+                ALGORITHMS.iter().find(|a| a.name == name).expect("every variant is in the table")
+            }
+            /// What the algorithm needs from network and transport.
+            pub fn needs(&self) -> Needs {
+                match self { $(Self::$type(c) => c.needs(),)+ }
+            }
+            /// A controller for a flow.
+            pub fn build(&self, flow: &FlowContext) -> Algorithm {
+                match self { $(Self::$type(c) => Algorithm::$type(c.build(flow)),)+ }
+            }
+        }
+
+        impl Parameters for AlgorithmConfig {
+            fn params(&self) -> Vec<Param> {
+                match self { $(Self::$type(c) => c.params(),)+ }
+            }
+            fn set(&mut self, name: &str, value: RawValue<'_>) -> Result<(), SetParamError> {
+                match self { $(Self::$type(c) => c.set(name, value),)+ }
+            }
+        }
+
+        impl Controller for Algorithm {
+            fn on_start(&mut self, now: Time) -> Allowance {
+                match self { $(Self::$type(c) => c.on_start(now),)+ Self::Custom(c) => c.on_start(now) }
+            }
+            fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+                match self { $(Self::$type(c) => c.on_ack(ack),)+ Self::Custom(c) => c.on_ack(ack) }
+            }
+            fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
+                match self { $(Self::$type(c) => c.on_loss(now, loss),)+ Self::Custom(c) => c.on_loss(now, loss) }
+            }
+            fn on_cnp(&mut self, now: Time) -> Allowance {
+                match self { $(Self::$type(c) => c.on_cnp(now),)+ Self::Custom(c) => c.on_cnp(now) }
+            }
+            fn on_timer(&mut self, now: Time) -> Allowance {
+                match self { $(Self::$type(c) => c.on_timer(now),)+ Self::Custom(c) => c.on_timer(now) }
+            }
+            fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
+                match self { $(Self::$type(c) => c.on_sent(now, bytes),)+ Self::Custom(c) => c.on_sent(now, bytes) }
+            }
+        }
+    };
+}
+
+// The one table of algorithms. A new algorithm is one file and one line here.
+registry! {
+    "line-rate" => line_rate::{LineRate, LineRateConfig}, "line rate",
+        "none", "no control: send at line rate and let flow control stop it";
+}

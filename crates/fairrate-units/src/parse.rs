@@ -1,0 +1,113 @@
+use std::fmt;
+
+/// A unit of a quantity and its size in the base unit.
+pub(crate) struct Unit {
+    pub name: &'static str,
+    pub factor: u64,
+}
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseQuantityError {
+    message: String,
+    help: String,
+}
+
+impl ParseQuantityError {
+    /// What would have been right, for instance "write `8us`".
+    pub fn help(&self) -> &str {
+        &self.help
+    }
+}
+
+impl fmt::Display for ParseQuantityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+impl std::error::Error for ParseQuantityError {}
+
+/// Parses `NUMBER UNIT` (a decimal number, optional space) exactly, without a detour over floats.
+pub(crate) fn parse_quantity(
+    text: &str,
+    what: &str,
+    units: &[Unit],
+    example: &str,
+) -> Result<u64, ParseQuantityError> {
+    let names: Vec<&str> = units.iter().map(|u| u.name).collect();
+    let fail = |why: &str, help: String| ParseQuantityError { message: format!("{why} in {what} `{text}`"), help };
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
+    let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim());
+    if number.is_empty() || number == "." {
+        return Err(fail("no number", format!("write a {what} as `{example}`")));
+    }
+    if unit.is_empty() {
+        return Err(fail("no unit", format!("write `{number}{}`: units are {}", units[0].name, names.join(", "))));
+    }
+    let exact = units.iter().find(|u| u.name == unit);
+    let Some(found) = exact else {
+        let near = units.iter().find(|u| u.name.eq_ignore_ascii_case(unit));
+        let help = near.map_or_else(
+            || format!("units are {}", names.join(", ")),
+            |u| format!("write `{number}{}`: units are {}", u.name, names.join(", ")),
+        );
+        return Err(fail(&format!("unknown unit `{unit}`"), help));
+    };
+    let value = scale(&number, found.factor);
+    value.ok_or_else(|| fail("number out of range", format!("write a {what} as `{example}`")))
+}
+
+/// `number * factor`, rounded down, or `None` if it is no number or does not fit.
+fn scale(number: &str, factor: u64) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let digits = fraction.len().min(18);
+    let fraction: u128 = if digits == 0 { 0 } else { fraction.get(..digits)?.parse().ok()? };
+    let scaled = whole.checked_mul(u128::from(factor))?;
+    let part = fraction * u128::from(factor) / 10u128.pow(u32::try_from(digits).ok()?);
+    u64::try_from(scaled.checked_add(part)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Bytes, Rate, Time};
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_byte_is_whole_picoseconds_at_every_ethernet_rate() {
+        for gbps in [10, 25, 40, 50, 100, 200, 400, 800, 1600] {
+            assert_eq!(Rate::from_gbps(gbps).tx_time(Bytes::new(1)).as_ps() * gbps, 8_000);
+        }
+    }
+
+    #[test]
+    fn decimals_and_units_are_exact() {
+        assert_eq!("1.84us".parse(), Ok(Time::from_ns(1_840)));
+        assert_eq!("0.1 Tbps".parse(), Ok(Rate::from_gbps(100)));
+        assert_eq!("4MiB".parse(), Ok(Bytes::new(4_194_304)));
+    }
+
+    #[test]
+    fn errors_say_what_to_write() {
+        let err = "5".parse::<Time>().unwrap_err();
+        assert_eq!((err.to_string().as_str(), err.help()), ("no unit in time `5`", "write `5ps`: units are ps, ns, us, µs, ms, s"));
+        assert!("100gbps".parse::<Rate>().unwrap_err().help().starts_with("write `100Gbps`"));
+        assert!("1.2.3us".parse::<Time>().is_err());
+        assert!("99999999999s".parse::<Time>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn display_parses_back(n in any::<u64>()) {
+            prop_assert_eq!(Time::from_ps(n).to_string().parse(), Ok(Time::from_ps(n)));
+            prop_assert_eq!(Rate::from_bps(n).to_string().parse(), Ok(Rate::from_bps(n)));
+            prop_assert_eq!(Bytes::new(n).to_string().parse(), Ok(Bytes::new(n)));
+        }
+
+        #[test]
+        fn any_text_parses_or_errs(text in "\\PC*") {
+            let _ = (text.parse::<Time>(), text.parse::<Rate>(), text.parse::<Bytes>());
+        }
+    }
+}
