@@ -1,0 +1,223 @@
+//! Everything a run is made from, with no defaults in here: those live in the scenario schema.
+
+use fairrate_control::AlgorithmConfig;
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::ids::{FlowId, NodeId, PortId};
+use crate::topology::Topology;
+
+/// A complete, runnable simulation.
+#[derive(Clone, Debug)]
+pub struct SimConfig {
+    /// The network.
+    pub topology: Topology,
+    /// How its links and switches behave.
+    pub fabric: FabricConfig,
+    /// How hosts move bytes.
+    pub transport: TransportConfig,
+    /// How hosts are controlled.
+    pub cc: AlgorithmConfig,
+    /// Who sends what; a [`FlowId`] is a position in here.
+    pub flows: Vec<FlowSpec>,
+    /// What is sampled.
+    pub probes: Vec<ProbeSpec>,
+    /// When the run ends.
+    pub stop: StopRule,
+    /// Seed of every random stream.
+    pub seed: u64,
+}
+
+/// When a run ends: at a time, or when every finite flow is done, whichever comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StopRule {
+    /// End of simulated time.
+    pub at: Option<Time>,
+    /// End when every finite flow has been acknowledged in full.
+    pub when_flows_done: bool,
+}
+
+/// One flow of the workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowSpec {
+    /// Sender.
+    pub src: NodeId,
+    /// Receiver.
+    pub dst: NodeId,
+    /// Payload bytes; [`Bytes::MAX`]: endless.
+    pub bytes: Bytes,
+    /// Start time.
+    pub start: Time,
+    /// When an endless flow stops sending new bytes; [`Time::MAX`]: never.
+    pub stop: Time,
+    /// Source port, for ECMP.
+    pub sport: u16,
+    /// Destination port, for ECMP.
+    pub dport: u16,
+    /// Priority class of its data, 0 (highest) to 7; `None`: the transport's data class.
+    pub class: Option<u8>,
+    /// Weight for algorithms that know weights.
+    pub weight: f64,
+    /// The traffic block it came from: an index for grouping results.
+    pub group: u32,
+}
+
+/// The clock of serialisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockRule {
+    /// Exact picoseconds.
+    Picoseconds,
+    /// Serialisation times cut to whole nanoseconds, as in ns-3's RDMA stack.
+    WholeNanoseconds,
+}
+
+/// Which hash picks among equal-cost next hops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcmpHash {
+    /// fairrate's own mix of seed, switch and five-tuple.
+    Mix,
+    /// The murmur3 rule of the public HPCC/PowerTCP ns-3 code.
+    Murmur3,
+}
+
+/// Where a switch compares its queue with the ECN thresholds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkAt {
+    /// When the packet joins the queue, itself included.
+    Enqueue,
+    /// When the packet leaves the queue, itself excluded.
+    Dequeue,
+}
+
+/// ECN marking (RED on the instantaneous queue of the packet's class).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EcnConfig {
+    /// No marks at or below this queue.
+    pub kmin: Bytes,
+    /// Every packet is marked above this queue. `kmin == kmax` is DCTCP's step.
+    pub kmax: Bytes,
+    /// Marking probability as the queue reaches `kmax`.
+    pub pmax: f64,
+    /// Port rate the thresholds are given for; they scale with a port's rate. `None`: the same at all rates.
+    pub per_rate: Option<Rate>,
+    /// Where the queue is looked at.
+    pub at: MarkAt,
+}
+
+/// How much headroom a lossless (port, class) has for what arrives after it asked for a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Headroom {
+    /// What can still arrive: a round trip of the link and two packets at each end.
+    Auto,
+    /// Three times the link's rate times its delay, as in the ns-3 artifact.
+    TripleDelay,
+    /// This many bytes at every port.
+    Fixed(Bytes),
+}
+
+/// Links and switches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FabricConfig {
+    /// Shared buffer of a switch, headroom excluded.
+    pub buffer: Bytes,
+    /// Dynamic Threshold of an (ingress port, class): this times the free shared buffer. `None`: unlimited.
+    pub ingress_alpha: Option<f64>,
+    /// Dynamic Threshold of an egress queue. `None`: unlimited.
+    pub egress_alpha: Option<f64>,
+    /// Lossless: ingress thresholds pause the upstream port. Lossy: they drop.
+    pub pfc: bool,
+    /// Headroom of a lossless (ingress port, class).
+    pub headroom: Headroom,
+    /// A paused ingress resumes when its counter is this far below its threshold ...
+    pub xon_offset: Bytes,
+    /// ... or below this floor.
+    pub xon_floor: Bytes,
+    /// Size of a pause or resume frame on the wire.
+    pub pfc_frame: Bytes,
+    /// ECN marking, if any.
+    pub ecn: Option<EcnConfig>,
+    /// Rounding of serialisation times.
+    pub clock: ClockRule,
+    /// Path choice.
+    pub ecmp: EcmpHash,
+}
+
+/// How lost packets are recovered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// The receiver drops what is out of order; the sender returns to the gap (RoCE).
+    GoBackN,
+    /// The receiver keeps what is out of order; the sender resends the gaps only (IRN).
+    SelectiveRepeat,
+}
+
+/// Which window bounds the bytes in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowRule {
+    /// The algorithm's own (rate-based algorithms have none).
+    Algorithm,
+    /// One base-RTT worth of line rate, scaled by rate over line rate.
+    RateScaled,
+    /// None: pacing alone.
+    None,
+}
+
+/// How the network-wide base RTT (τ) is computed from the topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaseRttRule {
+    /// A full packet and its acknowledgment over the longest path, all headers counted.
+    Exact,
+    /// Propagation both ways and the forward serialisations of payload bytes only, in whole ns (ns-3).
+    PayloadOnly,
+    /// This value.
+    Fixed(Time),
+}
+
+/// The RDMA transport of the hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransportConfig {
+    /// Payload of a full packet.
+    pub mtu: Bytes,
+    /// Header bytes of a data packet, without the algorithm's telemetry.
+    pub header: Bytes,
+    /// Bytes of an acknowledgment, without the algorithm's telemetry.
+    pub ack: Bytes,
+    /// Telemetry bytes on data packets; `None`: what the algorithm needs.
+    pub data_overhead: Option<Bytes>,
+    /// Telemetry bytes on acknowledgments; `None`: what the algorithm needs.
+    pub ack_overhead: Option<Bytes>,
+    /// Bytes of a congestion notification packet.
+    pub cnp: Bytes,
+    /// Class of data packets.
+    pub data_class: u8,
+    /// Class of acknowledgments, NACKs and CNPs in the network.
+    pub ack_class: u8,
+    /// Loss recovery.
+    pub recovery: Recovery,
+    /// Retransmission timeout; `None`: never (lossless fabrics only).
+    pub rto: Option<Time>,
+    /// Least time between two NACKs of a flow.
+    pub nack_interval: Time,
+    /// Window rule.
+    pub window: WindowRule,
+    /// τ.
+    pub base_rtt: BaseRttRule,
+}
+
+/// What to sample while the run goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProbeSpec {
+    /// Counters of egress ports.
+    Ports {
+        /// Which.
+        ports: Vec<PortId>,
+        /// How often.
+        every: Time,
+    },
+    /// Window, rate and progress of flows while they are active.
+    Flows {
+        /// Which; `None`: all.
+        flows: Option<Vec<FlowId>>,
+        /// How often.
+        every: Time,
+    },
+}

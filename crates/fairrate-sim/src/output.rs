@@ -1,0 +1,136 @@
+//! What a run tells: samples and finished flows as they happen, totals at the end.
+
+use fairrate_units::Time;
+
+use crate::ids::{FlowId, PortId};
+
+/// The outcome of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowOutcome {
+    /// Which flow.
+    pub flow: FlowId,
+    /// From start to the last payload byte at the receiver; `None`: unfinished.
+    pub fct: Option<Time>,
+    /// From start to the last acknowledgment at the sender; `None`: unfinished.
+    pub fct_ack: Option<Time>,
+    /// The flow alone on an idle network.
+    pub ideal_fct: Time,
+    /// Payload bytes the receiver has in order.
+    pub delivered_bytes: u64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
+}
+
+/// Counters of an egress port at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortSample {
+    /// When.
+    pub t: Time,
+    /// Which port.
+    pub port: PortId,
+    /// Bytes waiting, all classes, without the packet on the wire.
+    pub qlen_bytes: u64,
+    /// Bytes handed to the wire since the start.
+    pub tx_bytes: u64,
+    /// Packets dropped on their way into this port since the start.
+    pub drops: u64,
+    /// Packets marked at this port since the start.
+    pub ecn_marks: u64,
+    /// Time this port has been paused by its peer (any class) since the start.
+    pub pfc_pause: Time,
+}
+
+/// State of a sender at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// When.
+    pub t: Time,
+    /// Which flow.
+    pub flow: FlowId,
+    /// Congestion window in payload bytes; `u64::MAX`: none.
+    pub cwnd_bytes: u64,
+    /// Pacing rate.
+    pub rate_bps: u64,
+    /// Payload bytes the receiver has in order.
+    pub delivered_bytes: u64,
+}
+
+/// A pause or resume frame that a switch or host obeys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PfcEvent {
+    /// When the frame arrived.
+    pub t: Time,
+    /// The port that stops or starts sending.
+    pub port: PortId,
+    /// The class.
+    pub class: u8,
+    /// Pause, or resume.
+    pub pause: bool,
+}
+
+/// Receives results as the run goes.
+pub trait Sink {
+    /// A flow has finished: its last byte was acknowledged.
+    fn flow(&mut self, outcome: &FlowOutcome);
+    /// A port was sampled.
+    fn port(&mut self, sample: &PortSample);
+    /// A flow was sampled.
+    fn rate(&mut self, sample: &RateSample);
+    /// A port was paused or resumed.
+    fn pfc(&mut self, event: &PfcEvent);
+}
+
+/// Packets lost, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// The egress queue was over its Dynamic Threshold.
+    pub egress_threshold: u64,
+    /// The (ingress port, class) was over its Dynamic Threshold in a lossy fabric.
+    pub ingress_threshold: u64,
+    /// The shared buffer was full.
+    pub buffer_full: u64,
+    /// Lossless headroom was used up.
+    pub headroom: u64,
+}
+
+impl Drops {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.egress_threshold + self.ingress_threshold + self.buffer_full + self.headroom
+    }
+}
+
+/// Totals of a run. Data bytes are counted on the wire and add up: sent = delivered + dropped + in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunTotals {
+    /// Simulated time at the end.
+    pub end: Time,
+    /// Hash of the order of events: equal exactly when two runs did the same.
+    pub fingerprint: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Packets of any kind serialised onto a link.
+    pub packet_hops: u64,
+    /// Data bytes that left hosts.
+    pub sent_bytes: u64,
+    /// Data bytes that reached their receivers.
+    pub delivered_bytes: u64,
+    /// Data bytes dropped.
+    pub dropped_bytes: u64,
+    /// Data bytes in queues or on links at the end.
+    pub in_flight_bytes: u64,
+    /// Packets dropped.
+    pub drops: Drops,
+    /// Packets marked.
+    pub ecn_marks: u64,
+    /// Pause frames sent.
+    pub pfc_pauses: u64,
+    /// Resume frames sent.
+    pub pfc_resumes: u64,
+    /// Largest use of any switch's buffer, headroom included, in bytes.
+    pub peak_buffer_bytes: u64,
+    /// Flows that finished.
+    pub flows_done: u64,
+    /// Finite flows that did not.
+    pub flows_unfinished: u64,
+}
