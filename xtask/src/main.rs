@@ -1,1 +1,58 @@
-fn main() {}
+//! Development tasks: `cargo xtask test` is every check a change must pass, `cargo xtask validate ns3` holds the
+//! simulator against ns-3.
+
+mod checks;
+mod ns3;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Development tasks of fairrate")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Every check a change must pass, in order; stops at the first that fails.
+    Test,
+    /// Holds the simulator against another one.
+    Validate {
+        #[command(subcommand)]
+        against: Against,
+    },
+}
+
+#[derive(Subcommand)]
+enum Against {
+    /// PowerTCP's public ns-3 artifact: its figures, carried in `validation/ns3`, beside ours.
+    Ns3(ns3::Options),
+}
+
+fn main() -> ExitCode {
+    let root = root();
+    let outcome = match Cli::parse().task {
+        Task::Test => checks::run(&root),
+        Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The repository: cargo tells where this package lies, and it lies one level down.
+fn root() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR")
+        .map(PathBuf::from)
+        .and_then(|dir| dir.parent().map(PathBuf::from))
+        .unwrap_or_else(|| PathBuf::from("."))
+}

@@ -1,22 +1,26 @@
 use fairrate_units::{Rate, Time};
 
-/// Which byte counter of the egress port a switch stamps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IntCounter {
-    /// Bytes sent before the stamped packet (HPCC, and PowerTCP as published).
-    Transmitted,
-    /// Bytes ever put into the egress queue (PowerTCP's ns-3 artifact): its slope is the arrival rate λ.
-    Enqueued,
+use crate::config::choice;
+
+choice! {
+    /// Which byte counter of the egress port a switch stamps.
+    pub enum IntCounter {
+        /// Bytes sent before the stamped packet (HPCC, and PowerTCP as published).
+        Transmitted = "transmitted",
+        /// Bytes ever put into the egress queue (PowerTCP's ns-3 artifact): its slope is the arrival rate λ.
+        Enqueued = "enqueued",
+    }
 }
 
-/// How a switch encodes telemetry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IntFormat {
-    /// Full picoseconds and bytes.
-    Exact,
-    /// The 64-bit record of the public HPCC code: 24 bits of nanoseconds, 20 bits of 128-byte units sent,
-    /// 17 bits of 80-byte units queued; time and byte counter wrap.
-    Packed,
+choice! {
+    /// How a switch encodes telemetry.
+    pub enum IntFormat {
+        /// Full picoseconds and bytes.
+        Exact = "exact",
+        /// The 64-bit record of the public HPCC code: 24 bits of nanoseconds, 20 bits of 128-byte units sent,
+        /// 17 bits of 80-byte units queued; time and byte counter wrap.
+        Packed = "packed",
+    }
 }
 
 const PACKED_NS_BITS: u32 = 24;

@@ -7,11 +7,23 @@
 mod config;
 mod controller;
 mod int;
+mod limits;
+mod power_law;
 mod registry;
+#[cfg(test)]
+mod test_flow;
 
+pub mod dcqcn;
+pub mod dctcp;
+pub mod hpcc;
 pub mod line_rate;
+pub mod patched_timely;
+pub mod powertcp;
+pub mod swift;
+pub mod theta_powertcp;
+pub mod timely;
 
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError};
-pub use controller::{Ack, Allowance, AlgorithmSpec, Controller, FlowContext, Loss, Needs};
+pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop};
 pub use registry::{ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo};

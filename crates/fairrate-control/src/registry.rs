@@ -96,4 +96,20 @@ macro_rules! registry {
 registry! {
     "line-rate" => line_rate::{LineRate, LineRateConfig}, "line rate",
         "none", "no control: send at line rate and let flow control stop it";
+    "powertcp" => powertcp::{PowerTcp, PowerTcpConfig}, "PowerTCP",
+        "Addanki et al., NSDI 2022", "divide the window by power: arrival rate times queue plus pipe, from telemetry";
+    "theta-powertcp" => theta_powertcp::{ThetaPowerTcp, ThetaPowerTcpConfig}, "θ-PowerTCP",
+        "Addanki et al., NSDI 2022", "PowerTCP on round-trip times and their slope, without help from switches";
+    "hpcc" => hpcc::{Hpcc, HpccConfig}, "HPCC",
+        "Li et al., SIGCOMM 2019", "keep the bytes in flight through every port just below what it holds without queue";
+    "timely" => timely::{Timely, TimelyConfig}, "TIMELY",
+        "Mittal et al., SIGCOMM 2015", "steer a rate by the slope of round-trip times";
+    "patched-timely" => patched_timely::{PatchedTimely, PatchedTimelyConfig}, "patched TIMELY",
+        "Zhu et al., CoNEXT 2016", "TIMELY with the distance to a reference delay added, so that rates converge";
+    "dcqcn" => dcqcn::{Dcqcn, DcqcnConfig}, "DCQCN",
+        "Zhu et al., SIGCOMM 2015", "cut a rate on ECN notifications, recover it by timer and byte counter";
+    "dctcp" => dctcp::{Dctcp, DctcpConfig}, "DCTCP",
+        "Alizadeh et al., SIGCOMM 2010", "cut the window in proportion to the share of ECN-marked bytes";
+    "swift" => swift::{Swift, SwiftConfig}, "Swift",
+        "Kumar et al., SIGCOMM 2020", "hold the delay at a target that grows with hops and with the number of flows";
 }

@@ -1,1 +1,14 @@
-//! placeholder
+//! What a run looks like: statistics, tables for the terminal and a self-contained `report.html`.
+//!
+//! [`load`] reads a results directory into [`model::RunData`]; [`metrics::Metrics`] are the numbers of one algorithm
+//! over its seeds; [`text`] prints them and [`html`] draws them.
+
+pub mod format;
+pub mod metrics;
+pub mod model;
+pub mod series;
+pub mod stats;
+pub mod table;
+
+#[cfg(test)]
+mod synthetic;

@@ -3,16 +3,26 @@
 //! A [`SimConfig`] is everything a run is made from; [`Simulation`] runs it and tells a [`Sink`] what happens.
 
 mod config;
+mod core;
+pub mod engine;
+mod fabric;
+pub mod ideal;
 mod ids;
+mod input_error;
 mod output;
+mod packet;
+pub mod rng;
+pub mod routing;
+mod simulation;
 pub mod topology;
+mod transport;
+pub mod workload;
 
 pub use config::{
     BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowSpec, Headroom, MarkAt, ProbeSpec, Recovery,
     SimConfig, StopRule, TransportConfig, WindowRule,
 };
 pub use ids::{FlowId, NodeId, PortId};
+pub use input_error::{FieldError, FileError};
 pub use output::{Drops, FlowOutcome, PfcEvent, PortSample, RateSample, RunTotals, Sink};
-
-mod simulation;
 pub use simulation::{Progress, SimError, Simulation};

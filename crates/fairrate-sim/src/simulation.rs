@@ -1,19 +1,20 @@
-//! The event loop.
+//! Running a simulation from outside: in slices, so that a caller can show progress and stop.
 
 use fairrate_units::Time;
 
 use crate::config::SimConfig;
+use crate::core::Core;
 use crate::output::{FlowOutcome, RunTotals, Sink};
 
 /// Why a run cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
-    /// Nothing moves any more although flows are unfinished.
+    /// Nothing moves any more although flows are active.
     #[error("no progress since t={since}, {unfinished} flows unfinished: {stuck}")]
     Stalled {
         /// Last time a byte was acknowledged.
         since: Time,
-        /// Finite flows that are not done.
+        /// Active flows.
         unfinished: u64,
         /// What is stuck.
         stuck: String,
@@ -35,31 +36,59 @@ pub struct Progress {
 
 /// A running simulation.
 pub struct Simulation {
-    config: SimConfig,
+    core: Core,
+    finished: bool,
 }
 
 impl Simulation {
-    /// Builds the network and schedules the flows.
+    /// Builds the network and schedules the flows, which must be in order of start.
     pub fn new(config: SimConfig) -> Self {
-        Self { config }
+        Self { core: Core::new(config), finished: false }
     }
 
-    /// Processes up to `max_events` events.
+    /// What the run is made from.
+    pub fn config(&self) -> &SimConfig {
+        self.core.config()
+    }
+
+    /// Processes up to `max_events` events. Once the run is over, does nothing.
     ///
     /// # Errors
-    /// [`SimError::Stalled`] if nothing moves any more.
+    /// [`SimError::Stalled`] if flows are active and nothing moves any more.
     pub fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> Result<Progress, SimError> {
-        let _ = (max_events, sink, &self.config);
-        unreachable!("engine not yet in place")
+        // Stalls are looked for once in a while: often enough for a caller that asks for a whole run.
+        const SLICE: u64 = 1 << 16;
+        let mut left = max_events;
+        while !self.finished && left > 0 {
+            let slice = left.min(SLICE);
+            self.finished = self.core.advance(slice, sink);
+            left -= slice;
+            if !self.finished {
+                self.core.check_progress()?;
+            }
+        }
+        if self.finished {
+            self.core.check_end()?;
+        }
+        let (packet_hops, flows_done) = self.core.progress();
+        Ok(Progress { now: self.core.now(), packet_hops, flows_done, finished: self.finished })
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// As [`Simulation::advance`].
+    pub fn run(&mut self, sink: &mut dyn Sink) -> Result<Progress, SimError> {
+        self.advance(u64::MAX, sink)
     }
 
     /// Outcomes of the flows that have not finished, for the end of a run or an interrupted one.
     pub fn unfinished(&self) -> Vec<FlowOutcome> {
-        Vec::new()
+        self.core.unfinished()
     }
 
-    /// Totals so far. Checks that bytes are conserved.
+    /// Totals so far. Asserts that bytes are conserved.
     pub fn totals(&self) -> RunTotals {
-        RunTotals::default()
+        self.core.totals()
     }
 }

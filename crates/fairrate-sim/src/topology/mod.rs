@@ -1,10 +1,31 @@
 //! Who is connected to whom: hosts, switches and full-duplex links.
+//!
+//! Each named shape is a struct of its parameters with `check`, which names a parameter that cannot be used, and
+//! `build`. Nodes are numbered hosts first, then switches tier by tier from the edge up; links likewise, so that
+//! node and port ids of a shape stay the same as long as its parameters do.
+
+mod asymmetric;
+mod build;
+mod dumbbell;
+mod fat_tree;
+mod file;
+mod leaf_spine;
+mod parking_lot;
+mod star;
 
 use std::collections::BTreeMap;
 
 use fairrate_units::{Rate, Time};
 
 use crate::ids::{NodeId, PortId};
+
+pub use asymmetric::Asymmetric;
+pub use dumbbell::Dumbbell;
+pub use fat_tree::{FatTree, FatTreeK};
+pub use file::parse_topology_file;
+pub use leaf_spine::LeafSpine;
+pub use parking_lot::ParkingLot;
+pub use star::Star;
 
 /// Where a node stands in the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,15 +64,16 @@ pub struct Link {
     pub delay: Time,
 }
 
-/// A network. Built by one of this module's functions, which check that it is connected and sound.
+/// A network: connected, with exactly one link, to a switch, at every host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// All nodes; a [`NodeId`] is a position in here.
     pub nodes: Vec<Node>,
     /// All links; see [`PortId`] for their ports.
     pub links: Vec<Link>,
-    /// Named sets of egress ports that a load may be defined on, such as `host-links` (host to ToR) and
-    /// `tor-uplinks` (ToR to the tier above).
+    /// Named sets of egress ports that a load may be defined on: `host-links` (host to ToR), `tor-uplinks` (ToR
+    /// to the tier above), `agg-uplinks` (aggregation to core), `all-switch-links` (both directions of every link
+    /// between switches) and, where the shape has one by design, `bottleneck`. Empty sets are absent.
     pub link_sets: BTreeMap<String, Vec<PortId>>,
 }
 
@@ -77,4 +99,86 @@ impl Topology {
     pub fn to(&self, port: PortId) -> NodeId {
         self.from(port.reverse())
     }
+    /// Whether the node is a host.
+    pub fn is_host(&self, node: NodeId) -> bool {
+        self.nodes.get(node.index()).is_some_and(|n| n.tier == Tier::Host)
+    }
+    /// The node of this name, or of this decimal id.
+    pub fn node(&self, name: &str) -> Option<NodeId> {
+        let by_name = (0u32..).zip(&self.nodes).find(|(_, n)| n.name == name).map(|(i, _)| NodeId(i));
+        by_name.or_else(|| decimal(name).filter(|id| id.index() < self.nodes.len()))
+    }
+    /// The lowest egress port from one node to a neighbour.
+    pub fn port(&self, from: NodeId, to: NodeId) -> Option<PortId> {
+        let mut links = (0u32..).zip(&self.links);
+        links.find_map(|(i, link)| match (link.a, link.b) {
+            (a, b) if a == from && b == to => Some(PortId(2 * i)),
+            (a, b) if b == from && a == to => Some(PortId(2 * i + 1)),
+            _ => None,
+        })
+    }
+    /// Sum of the rates of these ports, in bits per second.
+    pub fn capacity_bps(&self, ports: &[PortId]) -> f64 {
+        ports.iter().map(|&p| self.link(p).rate.as_bps_f64()).sum()
+    }
 }
+
+/// A node id in plain decimal: digits only.
+fn decimal(text: &str) -> Option<NodeId> {
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| text.parse().ok().map(NodeId)).flatten()
+}
+
+/// A named shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TopologyInfo {
+    /// Its `kind` in scenarios.
+    pub name: &'static str,
+    /// What it is.
+    pub title: &'static str,
+    /// The link sets it has.
+    pub link_sets: &'static [&'static str],
+}
+
+/// All shapes.
+pub const TOPOLOGIES: &[TopologyInfo] = &[
+    TopologyInfo { name: "star", title: "hosts around one switch", link_sets: &["host-links"] },
+    TopologyInfo {
+        name: "dumbbell",
+        title: "two switches with hosts and the bottleneck between them",
+        link_sets: &["host-links", "all-switch-links", "bottleneck"],
+    },
+    TopologyInfo {
+        name: "parking-lot",
+        title: "a line of switches, each with hosts",
+        link_sets: &["host-links", "all-switch-links", "bottleneck"],
+    },
+    TopologyInfo {
+        name: "leaf-spine",
+        title: "every leaf connected to every spine",
+        link_sets: &["host-links", "tor-uplinks", "all-switch-links"],
+    },
+    TopologyInfo {
+        name: "fat-tree",
+        title: "pods of ToR and aggregation switches under a core (PowerTCP section 4.1)",
+        link_sets: &["host-links", "tor-uplinks", "agg-uplinks", "all-switch-links"],
+    },
+    TopologyInfo {
+        name: "fat-tree-k",
+        title: "the fat-tree of k-port switches",
+        link_sets: &["host-links", "tor-uplinks", "agg-uplinks", "all-switch-links"],
+    },
+    TopologyInfo {
+        name: "asymmetric",
+        title: "slow and fast senders behind equal links to one receiver (RoCC Fig. 12b)",
+        link_sets: &["host-links", "all-switch-links", "bottleneck"],
+    },
+    TopologyInfo {
+        name: "file",
+        title: "a topology.txt of the HPCC and PowerTCP ns-3 code",
+        link_sets: &["host-links", "tor-uplinks", "agg-uplinks", "all-switch-links"],
+    },
+];
+
+#[cfg(test)]
+mod tests;

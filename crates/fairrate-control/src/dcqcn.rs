@@ -1,0 +1,469 @@
+//! `dcqcn`: DCQCN. Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, §3
+//! and Figure 7; ns-3 form: the firmware variant in the PowerTCP artifact (cc mode 1).
+//!
+//! | paper     | here                | unit  |
+//! |-----------|---------------------|-------|
+//! | R_C       | `rate`              | bit/s |
+//! | R_T       | `target`            | bit/s |
+//! | α         | `alpha`             | 1     |
+//! | g         | `g`                 | 1     |
+//! | F         | `fast_recovery`     | steps |
+//! | R_AI      | `ai`                | bit/s |
+//! | R_HAI     | `hai`               | bit/s |
+//! | B         | `byte_counter`      | bytes |
+//! | T, BC     | `timer_steps`, `byte_steps` | steps |
+//!
+//! Readings: an increase step looks at the counts of the steps before it, so that fast recovery has F steps;
+//! without a byte counter BC counts as T; i in "R_T + i R_HAI" is min(T, BC) - F. Counters and timers run
+//! from the first CNP on. Rates are whole bits per second and halves are cut separately, as in the artifact,
+//! so a recovered flow may sit 1 bit/s below line rate.
+//!
+//! Time is lazy: nothing outside sees α decay or a check that finds no CNP, so those ticks are caught up when
+//! their outcome is needed, with the same arithmetic and thus the same bits as ticking.
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::config::{algorithm_config, choice};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::limits::{bdp, scaled_window};
+
+choice! {
+    /// What tells the sender of marks.
+    pub enum Notification {
+        /// Notification packets that the receiver spaces.
+        Cnp = "cnp",
+        /// The ECN echo on every acknowledgment.
+        Ack = "ack",
+    }
+}
+
+choice! {
+    /// When the sender reacts to a notification.
+    pub enum Reaction {
+        /// At once, every time.
+        Immediate = "immediate",
+        /// At the next tick of a clock, once whatever came since the tick before.
+        Sampled = "sampled",
+    }
+}
+
+algorithm_config! {
+    /// Parameters of DCQCN.
+    pub struct DcqcnConfig {
+        /// What a congestion notification is (DCQCN §3.1: CNPs; artifact: marked acknowledgments).
+        notification: Notification = Notification::Cnp, ns3 = Notification::Ack;
+        /// Least time between two CNPs of a flow (DCQCN §3.1).
+        cnp_interval: Time = Time::from_us(50), ns3 = Time::from_us(50);
+        /// Whether to react at each notification or on a clock (artifact: clock).
+        reaction: Reaction = Reaction::Immediate, ns3 = Reaction::Sampled;
+        /// Clock of the rate decrease, for `reaction = "sampled"` (artifact 4 us; its DCQCN-paper set 50 us).
+        decrease_interval: Time = Time::from_us(50), ns3 = Time::from_us(4);
+        /// Time without notification after which alpha decays (DCQCN §5; artifact 1 us).
+        alpha_interval: Time = Time::from_us(55), ns3 = Time::from_us(1);
+        /// Gain of alpha's average (DCQCN §5).
+        g: f64 = 1.0 / 256.0, ns3 = 1.0 / 256.0, in 0.0001..=1.0;
+        /// Alpha at the first notification (DCQCN §3.1, artifact).
+        initial_alpha: f64 = 1.0, ns3 = 1.0, in 0.0..=1.0;
+        /// Whether a decrease always makes the present rate the target; otherwise only if the rate was raised
+        /// since the decrease before (artifact).
+        always_clamp_target: bool = true, ns3 = false;
+        /// Period of the increase timer (DCQCN §5; artifact 900 us).
+        increase_interval: Time = Time::from_us(55), ns3 = Time::from_us(900);
+        /// Whether sent bytes trigger increases too (artifact: no).
+        count_bytes: bool = true, ns3 = false;
+        /// Bytes sent from one increase to the next (DCQCN §5: 10 MB).
+        byte_counter: Bytes = Bytes::new(10_000_000), ns3 = Bytes::new(10_000_000);
+        /// Fast recovery steps F (DCQCN §3.1; artifact 1).
+        fast_recovery: u32 = 5, ns3 = 1;
+        /// Additive step R_AI (DCQCN §5: 40 Mb/s; artifact 50 Mb/s).
+        ai: Rate = Rate::from_mbps(40), ns3 = Rate::from_mbps(50);
+        /// Hyper step R_HAI (DCQCN: ten times R_AI; artifact 100 Mb/s).
+        hai: Rate = Rate::from_mbps(400), ns3 = Rate::from_mbps(100);
+        /// Whether the i-th hyper step is i times R_HAI (DCQCN figure 7; artifact: no).
+        hyper_growth: bool = true, ns3 = false;
+        /// Slowest rate (artifact; the paper gives none).
+        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+        /// Whether bytes in flight stay below a window in step with the rate (artifact's burst script only).
+        windowed: bool = false, ns3 = false;
+        /// Whether a new rate moves a pending send time (artifact: no).
+        repace_on_change: bool = true, ns3 = false;
+    }
+}
+
+impl AlgorithmSpec for DcqcnConfig {
+    type Controller = Dcqcn;
+    fn needs(&self) -> Needs {
+        Needs {
+            ecn: true,
+            cnp_interval: (self.notification == Notification::Cnp).then_some(self.cnp_interval),
+            repace_on_change: self.repace_on_change,
+            ..Needs::NOTHING
+        }
+    }
+    fn build(&self, flow: &FlowContext) -> Dcqcn {
+        let line = flow.line_rate.as_bps_f64();
+        Dcqcn {
+            line,
+            min: self.min_rate.as_bps_f64().min(line),
+            first_window: self.windowed.then(|| bdp(flow.line_rate, flow.base_rtt)),
+            rate: line,
+            target: line,
+            alpha: self.initial_alpha,
+            alpha_due: Time::MAX,
+            notified_since_tick: false,
+            clock_start: Time::MAX,
+            check_due: Time::MAX,
+            increase_due: Time::MAX,
+            timer_steps: 0,
+            byte_steps: 0,
+            sent: 0,
+            config: self.clone(),
+        }
+    }
+}
+
+/// Alpha below this is none: 1 - alpha/2 is 1 and (1 - g) alpha + g is g, to the last bit.
+const ALPHA_NONE: f64 = 1e-30;
+/// The artifact checks for a decrease this long after alpha's tick.
+const CHECK_OFFSET: Time = Time::from_ns(1);
+
+/// A flow under DCQCN.
+#[derive(Clone, Debug)]
+pub struct Dcqcn {
+    config: DcqcnConfig,
+    line: f64,
+    min: f64,
+    first_window: Option<f64>,
+    rate: f64,
+    target: f64,
+    alpha: f64,
+    /// The earliest tick of alpha that is not in `alpha` yet.
+    alpha_due: Time,
+    notified_since_tick: bool,
+    /// The first notification, where the clocks of `reaction = "sampled"` start.
+    clock_start: Time,
+    /// The decrease check that will find a notification; [`Time::MAX`] if there is none.
+    check_due: Time,
+    increase_due: Time,
+    timer_steps: u32,
+    byte_steps: u32,
+    sent: u64,
+}
+
+/// How many of the ticks `first`, `first + interval`, ... are not after `until`.
+fn n_ticks(first: Time, interval: Time, until: Time) -> u64 {
+    if until < first || first == Time::MAX { 0 } else { (until - first).as_ps() / interval.as_ps().max(1) + 1 }
+}
+
+/// The time `n` intervals after `from`.
+fn after(from: Time, interval: Time, n: u64) -> Time {
+    from.saturating_add(Time::from_ps(interval.as_ps().saturating_mul(n)))
+}
+
+impl Dcqcn {
+    /// A notification: the decrease, at once or at the next check.
+    fn notify(&mut self, now: Time) {
+        let first = self.alpha_due == Time::MAX;
+        self.catch_up_alpha(now);
+        match self.config.reaction {
+            Reaction::Immediate => {
+                self.decrease(now);
+                self.alpha = (1.0 - self.config.g) * self.alpha + self.config.g;
+                self.alpha_due = after(now, self.config.alpha_interval, 1);
+            }
+            Reaction::Sampled if first => {
+                self.clock_start = now;
+                self.alpha_due = after(now, self.config.alpha_interval, 1);
+                self.check_due = self.check_after(now);
+            }
+            Reaction::Sampled => {
+                self.notified_since_tick = true;
+                self.check_due = self.check_due.min(self.check_after(now));
+            }
+        }
+    }
+
+    /// The first decrease check after `now`.
+    fn check_after(&self, now: Time) -> Time {
+        let interval = self.config.decrease_interval;
+        let first = after(self.clock_start.saturating_add(CHECK_OFFSET), interval, 1);
+        after(first, interval, n_ticks(first, interval, now))
+    }
+
+    /// α ← (1 - g) α + g at the first tick after a notification, α ← (1 - g) α at the others.
+    fn catch_up_alpha(&mut self, until: Time) {
+        let n = n_ticks(self.alpha_due, self.config.alpha_interval, until);
+        if n == 0 {
+            return;
+        }
+        self.alpha *= 1.0 - self.config.g;
+        if self.notified_since_tick {
+            self.alpha += self.config.g;
+        }
+        self.notified_since_tick = false;
+        for _ in 1..n {
+            if self.alpha < ALPHA_NONE {
+                self.alpha = 0.0;
+                break;
+            }
+            self.alpha *= 1.0 - self.config.g;
+        }
+        self.alpha_due = after(self.alpha_due, self.config.alpha_interval, n);
+    }
+
+    /// R_T ← R_C, R_C ← R_C (1 - α/2), counters and timer anew (DCQCN eq. 1).
+    fn decrease(&mut self, at: Time) {
+        if self.config.always_clamp_target || self.timer_steps > 0 || self.byte_steps > 0 {
+            self.target = self.rate;
+        }
+        self.rate = (self.rate * (1.0 - self.alpha / 2.0)).trunc().max(self.min);
+        (self.timer_steps, self.byte_steps, self.sent) = (0, 0, 0);
+        self.increase_due = after(at, self.config.increase_interval, 1);
+    }
+
+    /// One increase step: fast recovery, additive or hyper (DCQCN Figure 7, eqs 3 and 4).
+    fn increase(&mut self) {
+        let t = self.timer_steps;
+        let b = if self.config.count_bytes { self.byte_steps } else { t };
+        let fast = self.config.fast_recovery;
+        if fast < t.min(b) {
+            let i = if self.config.hyper_growth { t.min(b) - fast } else { 1 };
+            self.target += f64::from(i) * self.config.hai.as_bps_f64();
+        } else if fast <= t.max(b) {
+            self.target += self.config.ai.as_bps_f64();
+        }
+        self.target = self.target.min(self.line);
+        self.rate = self.halfway();
+    }
+
+    /// (R_C + R_T) / 2.
+    fn halfway(&self) -> f64 {
+        (self.rate / 2.0).trunc() + (self.target / 2.0).trunc()
+    }
+
+    /// Whether no increase step can change the rate any more.
+    fn is_recovered(&self) -> bool {
+        self.line <= self.target && self.halfway() <= self.rate
+    }
+
+    /// Brings rate and timers up to `now`. Where an increase and a check coincide, the increase is first.
+    fn advance(&mut self, now: Time) {
+        loop {
+            let (due, until) = (self.increase_due, now.min(self.check_due));
+            if due <= until && due < Time::MAX {
+                let n = if self.is_recovered() { n_ticks(due, self.config.increase_interval, until) } else { 1 };
+                if !self.is_recovered() {
+                    self.increase();
+                }
+                self.timer_steps = self.timer_steps.saturating_add(n.try_into().unwrap_or(u32::MAX));
+                self.increase_due = after(due, self.config.increase_interval, n);
+            } else if self.check_due <= now && self.check_due < Time::MAX {
+                let at = std::mem::replace(&mut self.check_due, Time::MAX);
+                self.catch_up_alpha(at);
+                self.decrease(at);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        let cwnd = self.first_window.map_or(Bytes::MAX, |w0| scaled_window(w0, self.rate, self.line));
+        let increase_due = if self.is_recovered() { Time::MAX } else { self.increase_due };
+        Allowance { cwnd, rate: Rate::from_bps_f64(self.rate), timer: increase_due.min(self.check_due) }
+    }
+}
+
+impl Controller for Dcqcn {
+    fn on_start(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        self.advance(ack.now);
+        if ack.ecn_marked && self.config.notification == Notification::Ack {
+            self.notify(ack.now);
+        }
+        self.allowance()
+    }
+    fn on_loss(&mut self, now: Time, _: Loss) -> Allowance {
+        self.on_timer(now)
+    }
+    fn on_cnp(&mut self, now: Time) -> Allowance {
+        self.advance(now);
+        self.notify(now);
+        self.allowance()
+    }
+    fn on_timer(&mut self, now: Time) -> Allowance {
+        self.advance(now);
+        self.allowance()
+    }
+    fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
+        if !self.config.count_bytes || self.increase_due == Time::MAX {
+            return None;
+        }
+        self.sent = self.sent.saturating_add(bytes.as_u64());
+        if self.sent < self.config.byte_counter.as_u64() {
+            return None;
+        }
+        self.advance(now);
+        self.sent = 0;
+        if !self.is_recovered() {
+            self.increase();
+        }
+        self.byte_steps = self.byte_steps.saturating_add(1);
+        Some(self.allowance())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Profile;
+    use crate::test_flow::{acked, flow_25g};
+
+    fn mark(now: Time) -> Ack<'static> {
+        Ack { now, ecn_marked: true, ..acked(1_000, 8_000, 2_000) }
+    }
+
+    #[test]
+    fn paper_reacts_at_once_and_recovers_in_five_halvings() {
+        let mut dcqcn = DcqcnConfig::default().build(&flow_25g());
+        assert_eq!(dcqcn.on_ack(&mark(Time::ZERO)).rate, Rate::from_gbps(25));
+        // alpha = 1: 25 to 12.5 Gb/s. Then (12.5+25)/2 = 18.75, 21.875, 23.4375, 24.21875, 24.609375; the
+        // sixth step is additive, but the target is at line rate already: 24.8046875.
+        let mut a = dcqcn.on_cnp(Time::from_us(10));
+        let mut rates = vec![a.rate.as_bps() / 1_000];
+        for i in 1..=6 {
+            assert_eq!(a.timer, Time::from_us(10 + 55 * i));
+            a = dcqcn.on_timer(a.timer);
+            rates.push(a.rate.as_bps() / 1_000);
+        }
+        assert_eq!(rates, [12_500_000, 18_750_000, 21_875_000, 23_437_500, 24_218_750, 24_609_375, 24_804_687]);
+        // alpha decayed at 65, 120, ..., 340 us: six times; now it cuts by (255/256)^6 / 2 = 0.4883951 and the
+        // target is the rate before.
+        let b = dcqcn.on_cnp(Time::from_us(345));
+        assert!((b.rate.as_bps_f64() - 24_804_687_500.0 * (1.0 - 0.488_395_1)).abs() < 3e3, "{b:?}");
+        assert_eq!(dcqcn.target, a.rate.as_bps_f64());
+    }
+
+    #[test]
+    fn sent_bytes_raise_the_rate_and_both_counts_make_it_hyper() {
+        let config = DcqcnConfig { fast_recovery: 1, ..DcqcnConfig::default() };
+        let mut dcqcn = config.build(&flow_25g());
+        assert_eq!(dcqcn.on_sent(Time::ZERO, Bytes::new(20_000_000)), None);
+        dcqcn.on_cnp(Time::ZERO);
+        dcqcn.on_cnp(Time::ZERO);
+        // alpha stays 1: 25 to 12.5 to 6.25 Gb/s, target 12.5. Bytes: fast recovery, 9.375.
+        assert_eq!(dcqcn.on_sent(Time::ZERO, Bytes::new(9_999_999)), None);
+        let a = dcqcn.on_sent(Time::ZERO, Bytes::new(1)).unwrap();
+        assert_eq!(a.rate, Rate::from_mbps(9_375));
+        // Bytes again: additive, (9.375 + 12.54)/2 = 10.9575.
+        let a = dcqcn.on_sent(Time::ZERO, Bytes::new(10_000_000)).unwrap();
+        assert_eq!((a.rate, a.timer), (Rate::from_bps(10_957_500_000), Time::from_us(55)));
+        // Timer twice: T = 0 and T = 1 with BC = 2, additive both: targets 12.58 and 12.62.
+        dcqcn.on_timer(Time::from_us(110));
+        assert_eq!(dcqcn.target, 12.62e9);
+        // T = 2 and BC = 2 are above F = 1: hyper with i = 1, then with T = 3, BC = 3 (after bytes) i = 2.
+        dcqcn.on_timer(Time::from_us(165));
+        assert_eq!(dcqcn.target, 13.02e9);
+        dcqcn.on_sent(Time::from_us(165), Bytes::new(10_000_000));
+        assert_eq!(dcqcn.target, 13.42e9);
+        dcqcn.on_timer(Time::from_us(220));
+        assert_eq!(dcqcn.target, 14.22e9);
+    }
+
+    #[test]
+    fn artifact_checks_every_four_microseconds() {
+        let mut dcqcn = DcqcnConfig::new(Profile::Ns3).build(&flow_25g());
+        let a = dcqcn.on_ack(&mark(Time::from_us(100)));
+        assert_eq!((a.rate, a.timer), (Rate::from_gbps(25), Time::from_ns(104_001)));
+        // Four ticks without a new mark: alpha = (255/256)^4 = 0.984466, rate = 25e9 x (1 - alpha/2)
+        // = 12,694,177,... and the increase timer runs from the check.
+        let a = dcqcn.on_timer(Time::from_ns(104_001));
+        let alpha = (255.0_f64 / 256.0) * (255.0 / 256.0) * (255.0 / 256.0) * (255.0 / 256.0);
+        assert_eq!(a.rate, Rate::from_bps_f64(25e9 * (1.0 - alpha / 2.0)));
+        assert_eq!(a.timer, Time::from_ns(1_004_001));
+        // A second cut before any increase leaves the target at 25 Gb/s; the check is the one after 110 us.
+        assert_eq!(dcqcn.on_ack(&mark(Time::from_us(110))).timer, Time::from_ns(112_001));
+        let cut = dcqcn.on_timer(Time::from_ns(112_001)).rate;
+        assert_eq!((dcqcn.target, cut < a.rate), (25e9, true));
+        // Fast recovery, then +50 and +100 Mb/s on a target that is at line rate.
+        let up = dcqcn.on_timer(Time::from_ns(1_012_001)).rate;
+        assert_eq!(up.as_bps(), cut.as_bps() / 2 + 12_500_000_000);
+    }
+
+    /// The artifact's way: every clock ticks. Order at equal times: alpha, increase, check.
+    struct Ticking {
+        dcqcn: Dcqcn,
+        check: Time,
+        notified: bool,
+    }
+
+    impl Ticking {
+        fn run(&mut self, now: Time) {
+            let d = &mut self.dcqcn;
+            loop {
+                let next = d.alpha_due.min(d.increase_due).min(self.check);
+                if now < next || next == Time::MAX {
+                    return;
+                }
+                if next == d.alpha_due {
+                    d.alpha = (1.0 - d.config.g) * d.alpha + if d.notified_since_tick { d.config.g } else { 0.0 };
+                    d.notified_since_tick = false;
+                    d.alpha_due += d.config.alpha_interval;
+                } else if next == d.increase_due {
+                    d.increase();
+                    d.timer_steps += 1;
+                    d.increase_due += d.config.increase_interval;
+                } else {
+                    if std::mem::take(&mut self.notified) {
+                        d.decrease(next);
+                    }
+                    self.check += d.config.decrease_interval;
+                }
+            }
+        }
+
+        fn mark(&mut self, now: Time) {
+            self.run(now);
+            self.notified = true;
+            if self.check == Time::MAX {
+                self.dcqcn.alpha_due = now + self.dcqcn.config.alpha_interval;
+                self.check = now + self.dcqcn.config.decrease_interval + CHECK_OFFSET;
+            } else {
+                self.dcqcn.notified_since_tick = true;
+            }
+        }
+    }
+
+    #[test]
+    fn lazy_is_ticking_to_the_last_bit() {
+        let config = DcqcnConfig { increase_interval: Time::from_us(60), ..DcqcnConfig::new(Profile::Ns3) };
+        let mut lazy = config.build(&flow_25g());
+        let mut ticking = Ticking { dcqcn: lazy.clone(), check: Time::MAX, notified: false };
+        let (mut now, mut seed, mut n_wakes, mut timer) = (Time::from_us(3), 7_u64, 0, Time::MAX);
+        for i in 0..20_000 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Mostly a few hundred ns, often exactly on a tick, now and then up to 50 ms of silence, in
+            // which alpha vanishes and the rate recovers.
+            now += match seed >> 60 {
+                0 => Time::from_us(1),
+                1 => Time::from_ns(4_000),
+                2 if i % 50 == 0 => Time::from_us((seed >> 20) % 50_000),
+                2..=4 => Time::from_us((seed >> 20) % 200),
+                _ => Time::from_ns((seed >> 20) % 700),
+            };
+            while timer <= now {
+                (timer, n_wakes) = (lazy.on_timer(timer).timer, n_wakes + 1);
+                assert!(n_wakes < 100_000);
+            }
+            timer = lazy.on_ack(&mark(now)).timer;
+            ticking.mark(now);
+            assert_eq!(lazy.rate.to_bits(), ticking.dcqcn.rate.to_bits(), "at {now}");
+            assert_eq!(lazy.target.to_bits(), ticking.dcqcn.target.to_bits(), "at {now}");
+            assert!((lazy.alpha - ticking.dcqcn.alpha).abs() <= ALPHA_NONE, "at {now}");
+        }
+        // Nearly 600 ms of 1 us ticks, and yet:
+        assert!(Time::from_ms(300) < now && n_wakes < 40_000, "{n_wakes} wakes in {now}");
+    }
+}

@@ -1,0 +1,409 @@
+//! `dctcp`: DCTCP. M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, §3; RFC 8257. Default: the
+//! window form, over a transport that recovers losses itself. ns-3 form: the PowerTCP artifact's rate-based
+//! analogue (cc mode 8).
+//!
+//! | paper            | here            | unit  |
+//! |------------------|-----------------|-------|
+//! | cwnd             | `cwnd`          | bytes |
+//! | α                | `alpha`         | 1     |
+//! | g                | `g`             | 1     |
+//! | F, DCTCP.M       | `fraction`      | 1     |
+//! | DCTCP.WindowEnd  | `window_end`    | sequence number |
+//! | DCTCP.BytesAcked, BytesMarked | `acked`, `marked` | bytes |
+//! | ssthresh         | `ssthresh`      | bytes |
+//!
+//! Readings: the cut comes with the first marked acknowledgment of a window, with the α of the window before
+//! (RFC 8257 §3.3, Linux), and until that window is acknowledged the flow neither cuts nor grows. The window
+//! grows only while it limits the flow (RFC 7661); else a lone flow at line rate would grow it without end.
+//! A gap halves the window like a mark would, at most once a window; a timeout leaves the smallest window and
+//! slow start. The first window is a bandwidth-delay product, as its peers have, so no slow start is needed.
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::config::{algorithm_config, choice};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::limits::{bdp, scaled_window};
+
+choice! {
+    /// What DCTCP steers.
+    pub enum DctcpForm {
+        /// A window, as published.
+        Window = "window",
+        /// A rate and a window in step with it (artifact).
+        Rate = "rate",
+    }
+}
+
+choice! {
+    /// The first window.
+    pub enum DctcpInitialWindow {
+        /// Line rate times base RTT.
+        Bdp = "bdp",
+        /// Ten packets, as in TCP.
+        TenMtu = "10mtu",
+    }
+}
+
+algorithm_config! {
+    /// Parameters of DCTCP.
+    pub struct DctcpConfig {
+        /// Whether a window or a rate is steered (artifact: rate).
+        form: DctcpForm = DctcpForm::Window, ns3 = DctcpForm::Rate;
+        /// Gain of alpha's average (RFC 8257 §4.2: 1/16; artifact 1/256).
+        g: f64 = 1.0 / 16.0, ns3 = 1.0 / 256.0, in 0.0..=1.0;
+        /// Alpha before the first window (RFC 8257 §3.3; the paper's ns-2 code has 0).
+        initial_alpha: f64 = 1.0, ns3 = 1.0, in 0.0..=1.0;
+        /// First window, for `form = "window"`.
+        initial_window: DctcpInitialWindow = DctcpInitialWindow::Bdp, ns3 = DctcpInitialWindow::Bdp;
+        /// Whether the flow starts in slow start, for `form = "window"`.
+        slow_start: bool = false, ns3 = false;
+        /// Smallest window in packets, for `form = "window"` (Linux: 2).
+        min_window: u32 = 2, ns3 = 2, in 1..=1_000_000;
+        /// Growth per RTT in packets, for `form = "window"` (RFC 5681: 1).
+        ai_packets: f64 = 1.0, ns3 = 1.0, in 0.0..=1000.0;
+        /// Whether packets are spaced at window / base RTT; otherwise at line rate. For `form = "window"`.
+        pacing: bool = false, ns3 = false;
+        /// Growth per RTT, for `form = "rate"` (artifact).
+        ai: Rate = Rate::from_mbps(1_000), ns3 = Rate::from_mbps(1_000);
+        /// Slowest rate, for `form = "rate"` (artifact).
+        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+        /// Whether a new rate moves a pending send time (artifact: no).
+        repace_on_change: bool = true, ns3 = false;
+    }
+}
+
+impl AlgorithmSpec for DctcpConfig {
+    type Controller = Dctcp;
+    fn needs(&self) -> Needs {
+        Needs { ecn: true, repace_on_change: self.repace_on_change, ..Needs::NOTHING }
+    }
+    fn build(&self, flow: &FlowContext) -> Dctcp {
+        match self.form {
+            DctcpForm::Window => Dctcp { form: Form::Window(DctcpWindow::new(self, flow)) },
+            DctcpForm::Rate => Dctcp { form: Form::Rate(DctcpRate::new(self, flow)) },
+        }
+    }
+}
+
+/// A flow under DCTCP.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    form: Form,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Window(DctcpWindow),
+    Rate(DctcpRate),
+}
+
+/// The time from a cut until the data that was in flight then is acknowledged: no second cut, no growth.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recovery {
+    until_seq: Option<u64>,
+}
+
+impl Recovery {
+    fn enter(&mut self, snd_nxt: u64) {
+        self.until_seq = Some(snd_nxt);
+    }
+    fn leave_if_acked(&mut self, ack_seq: u64) {
+        self.until_seq = self.until_seq.filter(|&until| ack_seq <= until);
+    }
+    fn is_active(self) -> bool {
+        self.until_seq.is_some()
+    }
+}
+
+/// The published form.
+#[derive(Clone, Debug)]
+struct DctcpWindow {
+    g: f64,
+    alpha: f64,
+    mtu: f64,
+    min: f64,
+    growth: f64,
+    line_rate: Rate,
+    /// The time over which a window is spread, if it is paced.
+    paced_over: Option<Time>,
+    cwnd: f64,
+    ssthresh: f64,
+    acked: u64,
+    marked: u64,
+    window_end: u64,
+    recovery: Recovery,
+    snd_nxt: u64,
+}
+
+impl DctcpWindow {
+    fn new(config: &DctcpConfig, flow: &FlowContext) -> Self {
+        let mtu = flow.mtu.as_f64().max(1.0);
+        let min = f64::from(config.min_window) * mtu;
+        let first = match config.initial_window {
+            DctcpInitialWindow::Bdp => bdp(flow.line_rate, flow.base_rtt),
+            DctcpInitialWindow::TenMtu => 10.0 * mtu,
+        };
+        Self {
+            g: config.g,
+            alpha: config.initial_alpha,
+            mtu,
+            min,
+            growth: config.ai_packets * mtu,
+            line_rate: flow.line_rate,
+            paced_over: config.pacing.then_some(flow.base_rtt),
+            cwnd: first.max(min),
+            ssthresh: if config.slow_start { f64::MAX } else { 0.0 },
+            acked: 0,
+            marked: 0,
+            window_end: 0,
+            recovery: Recovery::default(),
+            snd_nxt: 0,
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.snd_nxt = ack.snd_nxt;
+        self.acked = self.acked.saturating_add(ack.newly_acked);
+        if ack.ecn_marked {
+            self.marked = self.marked.saturating_add(ack.newly_acked);
+        }
+        if self.window_end < ack.ack_seq {
+            self.update_alpha();
+            self.window_end = ack.snd_nxt;
+        }
+        self.recovery.leave_if_acked(ack.ack_seq);
+        if self.recovery.is_active() {
+            return;
+        }
+        if ack.ecn_marked {
+            self.cut(1.0 - self.alpha / 2.0);
+        } else {
+            self.grow(ack);
+        }
+    }
+
+    /// α ← (1 - g) α + g F over the window that just ended (RFC 8257 §3.3; DCTCP eq. 1).
+    fn update_alpha(&mut self) {
+        if 0 < self.acked {
+            let fraction = self.marked as f64 / self.acked as f64;
+            self.alpha = (1.0 - self.g) * self.alpha + self.g * fraction;
+        }
+        (self.acked, self.marked) = (0, 0);
+    }
+
+    /// cwnd ← cwnd (1 - α/2) (DCTCP eq. 2).
+    fn cut(&mut self, factor: f64) {
+        self.cwnd = (self.cwnd * factor).max(self.min);
+        self.ssthresh = self.cwnd;
+        self.recovery.enter(self.snd_nxt);
+    }
+
+    /// Reno: a packet for each packet in slow start, else a packet for each window.
+    fn grow(&mut self, ack: &Ack<'_>) {
+        let newly_acked = ack.newly_acked as f64;
+        let in_flight = ack.snd_nxt.saturating_sub(ack.ack_seq) as f64;
+        if in_flight + newly_acked + self.mtu < self.cwnd {
+            return;
+        }
+        if self.cwnd < self.ssthresh {
+            self.cwnd += newly_acked.min(self.cwnd);
+        } else {
+            self.cwnd += self.growth * (newly_acked / self.cwnd).min(1.0);
+        }
+    }
+
+    fn on_loss(&mut self, loss: Loss) {
+        match loss {
+            Loss::Gap if self.recovery.is_active() => {}
+            Loss::Gap => self.cut(0.5),
+            Loss::Timeout => {
+                self.cut(0.5);
+                self.cwnd = self.min;
+            }
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        let rate = self.paced_over.map_or(self.line_rate, |rtt| {
+            let paced = Rate::from_bps_f64(self.cwnd * 8.0 / rtt.as_secs_f64().max(1e-12));
+            paced.clamp(Rate::from_bps(1), self.line_rate)
+        });
+        Allowance { cwnd: Bytes::new(self.cwnd as u64), rate, timer: Time::MAX }
+    }
+}
+
+/// The artifact's form. Marks are counted by acknowledgment, against the packets the window should hold.
+#[derive(Clone, Debug)]
+struct DctcpRate {
+    g: f64,
+    alpha: f64,
+    mtu: u64,
+    ai: f64,
+    min: f64,
+    line: f64,
+    first_window: f64,
+    rate: f64,
+    n_marks: u64,
+    n_packets: u64,
+    window_end: u64,
+    recovery: Recovery,
+}
+
+impl DctcpRate {
+    fn new(config: &DctcpConfig, flow: &FlowContext) -> Self {
+        let line = flow.line_rate.as_bps_f64();
+        Self {
+            g: config.g,
+            alpha: config.initial_alpha,
+            mtu: flow.mtu.as_u64().max(1),
+            ai: config.ai.as_bps_f64(),
+            min: config.min_rate.as_bps_f64().min(line),
+            line,
+            first_window: bdp(flow.line_rate, flow.base_rtt),
+            rate: line,
+            n_marks: 0,
+            n_packets: 0,
+            window_end: 0,
+            recovery: Recovery::default(),
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.n_marks += u64::from(ack.ecn_marked);
+        let window_ends = self.window_end < ack.ack_seq;
+        if window_ends {
+            self.end_window(ack);
+        }
+        self.recovery.leave_if_acked(ack.ack_seq);
+        if ack.ecn_marked && !self.recovery.is_active() {
+            self.rate = (self.rate * (1.0 - self.alpha / 2.0)).trunc().max(self.min);
+            self.recovery.enter(ack.snd_nxt);
+        }
+        if window_ends && !self.recovery.is_active() {
+            self.rate = (self.rate + self.ai).min(self.line);
+        }
+    }
+
+    /// The first acknowledgment only opens a window, and its mark counts in the window it opens.
+    fn end_window(&mut self, ack: &Ack<'_>) {
+        let mut window_start = 0;
+        if self.window_end != 0 {
+            let fraction = (self.n_marks as f64 / self.n_packets as f64).min(1.0);
+            self.alpha = (1.0 - self.g) * self.alpha + self.g * fraction;
+            self.n_marks = 0;
+            window_start = ack.ack_seq;
+        }
+        self.n_packets = ack.snd_nxt.saturating_sub(window_start) / self.mtu + 1;
+        self.window_end = ack.snd_nxt;
+    }
+
+    fn allowance(&self) -> Allowance {
+        let cwnd = scaled_window(self.first_window, self.rate, self.line);
+        Allowance { cwnd, rate: Rate::from_bps_f64(self.rate), timer: Time::MAX }
+    }
+}
+
+impl Dctcp {
+    fn allowance(&self) -> Allowance {
+        match &self.form {
+            Form::Window(w) => w.allowance(),
+            Form::Rate(r) => r.allowance(),
+        }
+    }
+}
+
+impl Controller for Dctcp {
+    fn on_start(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        match &mut self.form {
+            Form::Window(w) => w.on_ack(ack),
+            Form::Rate(r) => r.on_ack(ack),
+        }
+        self.allowance()
+    }
+    fn on_loss(&mut self, _: Time, loss: Loss) -> Allowance {
+        if let Form::Window(w) = &mut self.form {
+            w.on_loss(loss);
+        }
+        self.allowance()
+    }
+    fn on_cnp(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+    fn on_timer(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Profile;
+    use crate::test_flow::{acked, flow_25g};
+
+    fn ack(ack_seq: u64, snd_nxt: u64, ecn_marked: bool) -> Ack<'static> {
+        Ack { newly_acked: 1_000, ecn_marked, ..acked(ack_seq, 8_000, snd_nxt) }
+    }
+
+    #[test]
+    fn a_window_cuts_once_by_half_alpha_and_then_grows_a_packet_a_window() {
+        let mut dctcp = DctcpConfig { initial_alpha: 0.5, ..DctcpConfig::default() }.build(&flow_25g());
+        assert_eq!(dctcp.on_start(Time::ZERO).cwnd, Bytes::new(25_000));
+        // The first acknowledgment ends the empty window before it: F = 1, so
+        // alpha = 15/16 x 0.5 + 1/16 = 0.53125 and cwnd = 25,000 x (1 - 0.265625) = 18,359.375.
+        assert_eq!(dctcp.on_ack(&ack(1_000, 26_000, true)).cwnd, Bytes::new(18_359));
+        for seq in 2..=26 {
+            assert_eq!(dctcp.on_ack(&ack(seq * 1_000, 26_000, seq < 14)).cwnd, Bytes::new(18_359));
+        }
+        // The window ends: 12 of 26 packets (2 to 13 of 2 to 27) were marked, alpha = 15/16 x 0.53125 + 12/416.
+        // The unmarked acknowledgment adds 1,000 x 1,000/18,359.375 = 54.468.
+        assert_eq!(dctcp.on_ack(&ack(27_000, 45_000, false)).cwnd, Bytes::new(18_413));
+        let Form::Window(w) = &dctcp.form else { panic!("window form") };
+        assert_eq!(w.alpha, 15.0 / 16.0 * 0.53125 + 1.0 / 16.0 * (12.0 / 26.0));
+    }
+
+    #[test]
+    fn a_window_that_does_not_limit_does_not_grow() {
+        let mut dctcp = DctcpConfig::default().build(&flow_25g());
+        for seq in 1..1_000 {
+            assert_eq!(dctcp.on_ack(&ack(seq * 1_000, seq * 1_000 + 20_000, false)).cwnd, Bytes::new(25_000));
+        }
+    }
+
+    #[test]
+    fn losses_halve_once_a_window_and_a_timeout_starts_slowly() {
+        let mut dctcp = DctcpConfig::default().build(&flow_25g());
+        assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(12_500));
+        assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(12_500));
+        assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Timeout).cwnd, Bytes::new(2_000));
+        // Slow start up to 12,500 / 2.
+        let cwnds = [1, 2, 3, 4, 5, 6].map(|i| dctcp.on_ack(&ack(i * 1_000, i * 1_000 + 9_000, false)).cwnd.as_u64());
+        assert_eq!(cwnds, [3_000, 4_000, 5_000, 6_000, 7_000, 7_142]);
+    }
+
+    #[test]
+    fn pacing_spreads_a_window_over_the_base_rtt() {
+        let config = DctcpConfig { pacing: true, initial_window: DctcpInitialWindow::TenMtu, ..DctcpConfig::default() };
+        // 10,000 bytes in 8 us.
+        assert_eq!(config.build(&flow_25g()).on_start(Time::ZERO).rate, Rate::from_gbps(10));
+    }
+
+    #[test]
+    fn artifact_form_by_hand() {
+        let mut dctcp = DctcpConfig::new(Profile::Ns3).build(&flow_25g());
+        // First acknowledgment, marked: alpha stays 1, 25 to 12.5 Gb/s, no growth; window 25,000 x 12.5/25.
+        let a = dctcp.on_ack(&ack(1_000, 25_000, true));
+        assert_eq!((a.rate, a.cwnd), (Rate::from_mbps(12_500), Bytes::new(12_500)));
+        // Marked, but 25,000 is not acknowledged yet.
+        assert_eq!(dctcp.on_ack(&ack(25_000, 30_000, true)).rate, Rate::from_mbps(12_500));
+        // Next window: marks 2 of 25,000/1,000 + 1 = 26 packets, alpha = 255/256 + 2/26/256; +1 Gb/s.
+        assert_eq!(dctcp.on_ack(&ack(26_000, 38_000, false)).rate, Rate::from_mbps(13_500));
+        let Form::Rate(r) = &dctcp.form else { panic!("rate form") };
+        assert_eq!((r.alpha, r.n_packets), (255.0 / 256.0 + 1.0 / 256.0 * (2.0 / 26.0), 13));
+        // A marked acknowledgment within the window cuts by that alpha.
+        let expected = Rate::from_bps_f64(13.5e9 * (1.0 - r.alpha / 2.0));
+        assert_eq!(dctcp.on_ack(&ack(27_000, 39_000, true)).rate, expected);
+    }
+}

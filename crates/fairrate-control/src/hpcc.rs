@@ -1,0 +1,277 @@
+//! HPCC: Y. Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, Alg. 1.
+//!
+//! Telemetry tells how many bytes are in flight through every port, normalised to what the port can hold
+//! without a queue. The window is steered so that the fullest port stays just below that, at η.
+//!
+//! | paper | here | unit |
+//! |---|---|---|
+//! | T | `FlowContext::base_rtt` | time |
+//! | B | `IntHop::rate` | bit/s |
+//! | txRate, u′ | `tx_rate`, `utilization` | bit/s, 1 |
+//! | τ | `dt` | time |
+//! | U | `utilization` of the flow | 1 |
+//! | η | `eta` | 1 |
+//! | maxStage, incStage | `max_stage`, `inc_stage` | round trips |
+//! | W_AI | `additive_increase` times T | bytes a round trip |
+//! | W, W^c | `applied`, `reference` | bytes of payload |
+//!
+//! Readings, where the paper leaves a choice:
+//! - W_AI = W_init·(1 − η)/N depends on an expected number of flows N. It is 50 Mb/s·T here, the constant of
+//!   HPCC's public code (N = 25 at 25 Gb/s), times the flow's weight.
+//! - U starts at 1, as in HPCC's public code.
+//! - The first acknowledgment and one over another number of hops only store their telemetry. Nothing special
+//!   happens after idle times (τ at most T lets the old U go by itself) and losses (RDMA on PFC).
+//! - W stays between one packet and W_init, the line rate times T.
+//!
+//! The ns-3 profile is the code in PowerTCP's artifact: one rate for all hops as the state, in whole bit/s,
+//! W = W_init·rate/line rate in whole bytes, packed telemetry.
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::config::{algorithm_config, choice};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::int::{IntFormat, IntHop};
+use crate::limits::{bdp, scaled_window};
+
+choice! {
+    /// What HPCC's law computes.
+    pub enum HpccState {
+        /// A window; the rate follows as W/T.
+        Window = "window",
+        /// A rate; the window follows in proportion.
+        Rate = "rate",
+    }
+}
+
+algorithm_config! {
+    /// Parameters of HPCC.
+    pub struct HpccConfig {
+        /// η: utilization to aim for (HPCC §3.3; ns-3 artifact).
+        eta: f64 = 0.95, ns3 = 0.95, in 0.01..=1.0;
+        /// maxStage: round trips of additive increase before a multiplicative one (HPCC §3.3; ns-3 artifact).
+        max_stage: u32 = 5, ns3 = 5, in 0..=1_000;
+        /// W_AI/T: additive increase a round trip, as a rate (HPCC's public code; ns-3 artifact).
+        additive_increase: Rate = Rate::from_mbps(50), ns3 = Rate::from_mbps(50);
+        /// Whether acknowledgments between the once-a-round-trip updates act too (HPCC Alg. 1; ns-3 artifact).
+        fast_react: bool = true, ns3 = true;
+        /// What the law computes: a window (HPCC Alg. 1) or a rate (ns-3 artifact).
+        state: HpccState = HpccState::Window, ns3 = HpccState::Rate;
+        /// Precision of the telemetry (ns-3 artifact: packed into 64 bits a hop).
+        int_format: IntFormat = IntFormat::Exact, ns3 = IntFormat::Packed;
+        /// Least rate with state `rate` (ns-3 artifact); the window form has one packet instead.
+        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+    }
+}
+
+impl AlgorithmSpec for HpccConfig {
+    type Controller = Hpcc;
+    fn needs(&self) -> Needs {
+        Needs { int_format: self.int_format, ..Needs::TELEMETRY }
+    }
+    fn build(&self, flow: &FlowContext) -> Hpcc {
+        let w_init = bdp(flow.line_rate, flow.base_rtt).max(1.0);
+        let increase_bps = self.additive_increase.as_bps_f64() * flow.weight;
+        let (w_ai, least, most) = match self.state {
+            HpccState::Window => (increase_bps * flow.base_rtt.as_secs_f64() / 8.0, flow.mtu.as_f64(), w_init),
+            HpccState::Rate => (increase_bps.trunc(), self.min_rate.as_bps_f64(), flow.line_rate.as_bps_f64()),
+        };
+        Hpcc {
+            line_rate: flow.line_rate,
+            base_rtt_ns: flow.base_rtt.as_ns_f64(),
+            w_init,
+            w_ai,
+            least: least.min(most),
+            most,
+            prev: Vec::with_capacity(flow.n_hops as usize),
+            utilization: 1.0,
+            reference: most,
+            applied: most,
+            inc_stage: 0,
+            last_update_seq: 0,
+            config: self.clone(),
+        }
+    }
+}
+
+/// A flow under HPCC. `w_ai`, `least`, `most`, `reference` and `applied` are bytes of payload with
+/// [`HpccState::Window`] and bit/s with [`HpccState::Rate`].
+#[derive(Clone, Debug)]
+pub struct Hpcc {
+    config: HpccConfig,
+    line_rate: Rate,
+    base_rtt_ns: f64,
+    w_init: f64,
+    w_ai: f64,
+    least: f64,
+    most: f64,
+    /// L: telemetry of the last acknowledgment.
+    prev: Vec<IntHop>,
+    /// U.
+    utilization: f64,
+    /// W^c.
+    reference: f64,
+    /// W.
+    applied: f64,
+    inc_stage: u32,
+    last_update_seq: u64,
+}
+
+impl Hpcc {
+    /// MEASUREINFLIGHT (Alg. 1 lines 1-10). Returns whether any port's clock advanced.
+    fn measure_inflight(&mut self, int: &[IntHop]) -> bool {
+        let mut fullest: Option<(f64, f64)> = None;
+        for (hop, prev) in int.iter().zip(&self.prev) {
+            let Some(sample) = self.hop_utilization(hop, prev) else { continue };
+            if fullest.is_none_or(|(u, _)| u < sample.0) {
+                fullest = Some(sample);
+            }
+        }
+        let Some((u, dt_ns)) = fullest else { return false };
+        self.utilization = smooth(self.utilization, u, dt_ns, self.base_rtt_ns);
+        true
+    }
+
+    /// Lines 4-5 for one port, with the time in nanoseconds it was measured over:
+    /// u′ = min(qlen, previous qlen)/(B·T) + txRate/B. The queue is divided in the artifact's order.
+    fn hop_utilization(&self, hop: &IntHop, prev: &IntHop) -> Option<(f64, f64)> {
+        let delta = hop.since(prev, self.config.int_format)?;
+        let bandwidth = hop.rate().as_bps_f64();
+        let tx_rate = delta.tx_bytes * 8.0 / delta.dt_s;
+        let qlen = f64::from(hop.qlen.min(prev.qlen));
+        let queued = qlen * self.line_rate.as_bps_f64() / bandwidth / self.w_init;
+        Some((tx_rate / bandwidth + queued, delta.dt_s * 1e9))
+    }
+
+    /// COMPUTEWIND (lines 11-20).
+    fn compute_wind(&mut self, update_reference: bool) {
+        let overload = self.utilization / self.config.eta;
+        let (base, stage) = if 1.0 <= overload || self.config.max_stage <= self.inc_stage {
+            (self.reference / overload, 0)
+        } else {
+            (self.reference, self.inc_stage + 1)
+        };
+        // The artifact keeps rates as whole bit/s.
+        let base = if self.config.state == HpccState::Rate { base.trunc() } else { base };
+        self.applied = (base + self.w_ai).clamp(self.least, self.most);
+        if update_reference {
+            self.reference = self.applied;
+            self.inc_stage = stage;
+        }
+    }
+
+    /// Line 27: R = W/T; or the other way round.
+    fn allowance(&self) -> Allowance {
+        let (cwnd, rate) = match self.config.state {
+            HpccState::Window => (Bytes::new(self.applied as u64), self.applied * 8e9 / self.base_rtt_ns),
+            HpccState::Rate => (scaled_window(self.w_init, self.applied, self.line_rate.as_bps_f64()), self.applied),
+        };
+        Allowance { cwnd, rate: Rate::from_bps_f64(rate).min(self.line_rate), timer: Time::MAX }
+    }
+}
+
+/// Lines 8-9: U ← (1 − τ/T)·U + τ/T·u, with τ at most T.
+fn smooth(utilization: f64, u: f64, dt: f64, base_rtt: f64) -> f64 {
+    let dt = dt.min(base_rtt);
+    (utilization * (base_rtt - dt) + u * dt) / base_rtt
+}
+
+impl Controller for Hpcc {
+    fn on_start(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+    /// NEWACK (lines 21-27).
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        let is_full = self.last_update_seq < ack.ack_seq;
+        if self.prev.len() != ack.int.len() {
+            self.last_update_seq = self.last_update_seq.max(ack.snd_nxt);
+        } else if !is_full && !self.config.fast_react {
+            return self.allowance();
+        } else if self.measure_inflight(ack.int) {
+            self.compute_wind(is_full);
+            if is_full {
+                self.last_update_seq = self.last_update_seq.max(ack.snd_nxt);
+            }
+        }
+        self.prev.clear();
+        self.prev.extend_from_slice(ack.int);
+        self.allowance()
+    }
+    fn on_loss(&mut self, _: Time, _: Loss) -> Allowance {
+        self.allowance()
+    }
+    fn on_cnp(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+    fn on_timer(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Profile;
+    use crate::power_law::testing::ack;
+    use crate::test_flow::flow_25g;
+
+    fn hop(ns: u64, tx_bytes: u64, qlen: u32) -> [IntHop; 1] {
+        [IntHop { ts: Time::from_ns(ns), tx_bytes, qlen, rate_mbps: 25_000 }]
+    }
+
+    #[test]
+    fn bytes_in_flight_count_sending_and_the_smaller_queue() {
+        let mut flow = HpccConfig::new(Profile::Paper).build(&flow_25g());
+        flow.on_ack(&ack(8_000, 8_000, 1_000, 26_000, &hop(4_000, 0, 6_250)));
+        let next = flow.on_ack(&ack(9_000, 9_000, 2_000, 27_000, &hop(5_000, 3_125, 9_000)));
+        // txRate = 3,125 B/µs = B; u = 1 + 6,250/25,000 = 1.25 over 1 of 8 µs; U = (1·7 + 1.25·1)/8 = 1.03125.
+        // W_AI = 50 Mb/s · 8 µs = 50 bytes; W = 25,000·0.95/1.03125 + 50 = 23,080.3 bytes; R = W/T.
+        assert_eq!((next.cwnd, next.rate), (Bytes::new(23_080), Rate::from_bps(23_080_303_030)));
+        assert_eq!((flow.reference, flow.inc_stage), (25_000.0, 0));
+    }
+
+    #[test]
+    fn five_additive_round_trips_and_then_a_multiplicative_one() {
+        let mut flow = HpccConfig::new(Profile::Paper).build(&flow_25g());
+        let (mut tx_bytes, mut windows) = (0, Vec::new());
+        flow.on_ack(&ack(0, 8_000, 0, 1, &hop(0, 0, 22_500)));
+        for round in 1..=7 {
+            // Round 1: sending at line rate, 22,500 bytes queued; then 19,000 of 25,000 bytes a round trip.
+            tx_bytes += if round == 1 { 25_000 } else { 19_000 };
+            let qlen = if round == 1 { 22_500 } else { 0 };
+            let int = hop(round * 8_000, tx_bytes, qlen);
+            let next = flow.on_ack(&ack(round * 8_000, 8_000, round * 10, round * 10 + 9, &int));
+            windows.push(next.cwnd.as_u64());
+        }
+        // U = 1 + 22,500/25,000 = 1.9: W = 25,000/2 + 50. Then U = 0.76 < η: five times + 50 bytes; the sixth
+        // divides by 0.76/0.95 = 0.8: 12,800/0.8 + 50.
+        assert_eq!(windows, [12_550, 12_600, 12_650, 12_700, 12_750, 12_800, 16_050]);
+    }
+
+    #[test]
+    fn without_fast_reaction_only_the_round_trips_first_acknowledgment_acts() {
+        let config = HpccConfig { fast_react: false, ..HpccConfig::default() };
+        let mut flow = config.build(&flow_25g());
+        let start = flow.on_ack(&ack(8_000, 8_000, 1_000, 26_000, &hop(4_000, 0, 0)));
+        assert_eq!(flow.on_ack(&ack(9_000, 9_000, 2_000, 27_000, &hop(5_000, 3_125, 0))), start);
+        // 28,125 bytes in 9 µs are line rate: U = 1 and W = 25,000·0.95 + 50.
+        let next = flow.on_ack(&ack(17_000, 9_000, 27_000, 52_000, &hop(13_000, 28_125, 0)));
+        assert_eq!(next.cwnd, Bytes::new(23_800));
+    }
+
+    /// The artifact's first four acknowledgments of one flow, from `acktrace_star2.hpcc`: 2,176 bytes in 696 ns
+    /// make u 1.000459770, 1.128459770 and 1.218059770 with 0, 3,200 and 5,440 bytes queued at both ends.
+    #[test]
+    fn the_ns3_profile_gives_the_artifacts_rates() {
+        let mut flow = HpccConfig::new(Profile::Ns3).build(&flow_25g());
+        let mut on_ack = |n: u64, qlen| {
+            let [int] = hop(696 * n, 2_176 * n, qlen);
+            let int = [int.encoded(IntFormat::Packed)];
+            flow.on_ack(&ack(1_008_112 + 696 * n, 8_112, 1_000 * (n + 1), 30_000, &int))
+        };
+        assert_eq!(on_ack(0, 0).rate, Rate::from_gbps(25));
+        let second = on_ack(1, 3_200);
+        assert_eq!((second.cwnd, second.rate), (Bytes::new(23_799), Rate::from_bps(23_799_050_037)));
+        assert_eq!(on_ack(2, 5_440).rate, Rate::from_bps(23_536_655_406));
+        assert_eq!(on_ack(3, 7_600).rate, Rate::from_bps(23_125_991_126));
+    }
+}

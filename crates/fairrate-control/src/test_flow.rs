@@ -1,0 +1,33 @@
+//! What the algorithms' unit tests have in common.
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::controller::{Ack, FlowContext};
+
+/// A flow on the validation star: 25 Gb/s, base RTT 8 us, so a bandwidth-delay product of 25,000 bytes.
+pub(crate) fn flow_25g() -> FlowContext {
+    FlowContext {
+        line_rate: Rate::from_gbps(25),
+        base_rtt: Time::from_us(8),
+        path_base_rtt: Time::from_us(8),
+        mtu: Bytes::new(1_000),
+        wire_mtu: Bytes::new(1_056),
+        n_hops: 2,
+        weight: 1.0,
+        start: Time::ZERO,
+    }
+}
+
+/// An unmarked acknowledgment of all before `ack_seq`, 16,000 of its bytes new.
+pub(crate) fn acked(ack_seq: u64, rtt_ns: u64, snd_nxt: u64) -> Ack<'static> {
+    Ack {
+        now: Time::from_ms(1),
+        ack_seq,
+        snd_nxt,
+        newly_acked: 16_000,
+        rtt: Time::from_ns(rtt_ns),
+        cwnd_at_send: 25_000,
+        ecn_marked: false,
+        int: &[],
+    }
+}

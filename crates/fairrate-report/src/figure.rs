@@ -1,0 +1,147 @@
+//! Figures as data: what the page's script draws.
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::Number;
+
+/// A chart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Figure {
+    /// Heading.
+    pub title: String,
+    /// A line under the heading: what exactly is drawn.
+    pub note: String,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// Lines, or rows of bars where the vertical axis has `rows`.
+    pub series: Vec<Series>,
+    /// Takes the whole width of the page.
+    pub wide: bool,
+    /// One of several small charts with the same axes.
+    pub small: bool,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Axis {
+    /// Quantity and unit, as `queue (KB)`.
+    pub label: String,
+    /// Logarithmic.
+    pub log: bool,
+    /// The least range it shows; wider data widen it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<(f64, f64)>,
+    /// Axes with the same link zoom together.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub link: &'static str,
+    /// Names of rows, for a chart of bars over time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<String>,
+}
+
+impl Axis {
+    /// An axis with a label.
+    pub fn new(label: impl Into<String>) -> Self {
+        Self { label: label.into(), ..Self::default() }
+    }
+
+    /// The same axis, logarithmic.
+    pub fn logarithmic(self) -> Self {
+        Self { log: true, ..self }
+    }
+
+    /// The same axis, showing at least from `low` to `high`.
+    pub fn showing(self, low: f64, high: f64) -> Self {
+        Self { range: Some((low, high)), ..self }
+    }
+}
+
+/// A line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Series {
+    /// Lines with the same key are switched on and off together, in all charts.
+    pub key: String,
+    /// Name in the legend; empty: the line of that key that is in the legend already.
+    pub name: String,
+    /// Number of its colour in the palette.
+    pub colour: usize,
+    /// Number of its dash pattern.
+    pub dash: usize,
+    /// Holds each value until the next.
+    pub step: bool,
+    /// Shows its points.
+    pub marks: bool,
+    /// Points.
+    #[serde(serialize_with = "numbers")]
+    pub x: Vec<f64>,
+    /// Points.
+    #[serde(serialize_with = "numbers")]
+    pub y: Vec<f64>,
+    /// What hovering adds to a point.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hint: Vec<String>,
+}
+
+/// Writes numbers with six digits: more than a screen shows, and half the bytes.
+fn numbers<S: serde::Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.iter().map(|x| short(*x)))
+}
+
+fn short(x: f64) -> Value {
+    let rounded = if x.is_finite() { format!("{x:.5e}").parse().unwrap_or(x) } else { x };
+    // Small whole numbers print without the `.0` that a float has.
+    if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
+        return Value::from(rounded as i64);
+    }
+    Number::from_f64(rounded).map_or(Value::Null, Value::Number)
+}
+
+/// The unit of time that suits a run of `span_ns`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeUnit {
+    /// Its name.
+    pub name: &'static str,
+    /// Its length, in ns.
+    pub ns: f64,
+}
+
+impl TimeUnit {
+    /// Microseconds, milliseconds or seconds: whichever gives the axis numbers of one to four digits.
+    pub fn for_span(span_ns: f64) -> Self {
+        match span_ns {
+            s if s < 2e6 => Self { name: "us", ns: 1e3 },
+            s if s < 5e9 => Self { name: "ms", ns: 1e6 },
+            _ => Self { name: "s", ns: 1e9 },
+        }
+    }
+
+    /// The time axis of a chart; all of them zoom together.
+    pub fn axis(self) -> Axis {
+        Axis { link: "time", ..Axis::new(format!("time ({})", self.name)) }
+    }
+
+    /// Times in this unit.
+    pub fn of(self, t_ns: &[f64]) -> Vec<f64> {
+        t_ns.iter().map(|t| t / self.ns).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_gaps_are_null() {
+        let series = Series { x: vec![1.0, 0.123_456_789, 12_345_678.0], y: vec![f64::NAN, 0.0, -2.5], ..Series::default() };
+        let json = serde_json::to_value(&series).unwrap();
+        assert_eq!(json["x"].to_string(), "[1,0.123457,12345700]");
+        assert_eq!(json["y"].to_string(), "[null,0,-2.5]");
+    }
+
+    #[test]
+    fn the_time_unit_fits_the_run() {
+        assert_eq!([1e6, 4e6, 6e9].map(|s| TimeUnit::for_span(s).name), ["us", "ms", "s"]);
+    }
+}

@@ -1,0 +1,449 @@
+//! Which figures a report has, and what they show.
+
+use crate::figure::{Axis, Figure, Series, TimeUnit};
+use crate::format;
+use crate::model::{Flow, FlowSeries, Pause, PortSeries, RunData, Variant};
+use crate::series::{bin_width, cdf, downsample, drop_repeats, growth};
+use crate::stats;
+
+/// Points of a line at most: about two a pixel on a wide screen.
+const POINTS: usize = 2_000;
+/// Ports that get figures of their own.
+const MAX_PORTS: usize = 6;
+/// Flows that get lines of their own.
+const MAX_FLOWS: usize = 16;
+/// Rows of the pause chart.
+const MAX_PAUSED: usize = 24;
+/// Bins of throughput over a whole run.
+const BINS: f64 = 400.0;
+
+/// The figures about the same thing, under a heading.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Chapter {
+    /// Heading.
+    pub title: &'static str,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+}
+
+/// All figures of a report, in order; chapters without any are left out. `colours` are those of the variants.
+pub fn all(variants: &[Variant], colours: &[usize]) -> Vec<Chapter> {
+    let page = Page { variants, colours, unit: TimeUnit::for_span(span_ns(variants)) };
+    let chapters = [
+        Chapter { title: "At the bottleneck", figures: page.ports() },
+        Chapter { title: "Flow completion", figures: page.completion() },
+        Chapter { title: "Flow by flow", figures: page.flows() },
+        Chapter { title: "Distributions of the queue", figures: page.queue_cdfs() },
+        Chapter { title: "Priority flow control", figures: page.pauses() },
+    ];
+    chapters.into_iter().filter(|c| !c.figures.is_empty()).collect()
+}
+
+fn span_ns(variants: &[Variant]) -> f64 {
+    variants.iter().flat_map(|v| &v.runs).map(|r| r.totals.end_ns).fold(0.0, f64::max)
+}
+
+struct Page<'a> {
+    variants: &'a [Variant],
+    colours: &'a [usize],
+    unit: TimeUnit,
+}
+
+impl Page<'_> {
+    fn each(&self) -> impl Iterator<Item = (&Variant, usize)> {
+        self.variants.iter().zip(self.colours.iter().copied())
+    }
+
+    /// Throughput and queue of each probed port.
+    fn ports(&self) -> Vec<Figure> {
+        self.port_names().iter().flat_map(|name| [self.throughput(name), self.queue(name)]).collect()
+    }
+
+    /// The probed ports with the longest queues, in the order they were probed.
+    fn port_names(&self) -> Vec<String> {
+        let ports = || self.variants.iter().flat_map(|v| &v.first().ports);
+        let mut names: Vec<String> = Vec::new();
+        for port in ports() {
+            if !names.contains(&port.name) {
+                names.push(port.name.clone());
+            }
+        }
+        let peak = |name: &String| {
+            let queues = ports().filter(|p| p.name == *name).flat_map(|p| &p.qlen_bytes);
+            queues.copied().fold(0.0, f64::max)
+        };
+        let mut by_peak: Vec<(f64, usize)> = names.iter().map(peak).zip(0..).collect();
+        by_peak.sort_by(|a, b| b.0.total_cmp(&a.0));
+        by_peak.truncate(MAX_PORTS);
+        let mut kept: Vec<usize> = by_peak.into_iter().map(|(_, i)| i).collect();
+        kept.sort_unstable();
+        kept.into_iter().map(|i| names[i].clone()).collect()
+    }
+
+    fn throughput(&self, port: &str) -> Figure {
+        let width = bin_width(span_ns(self.variants), BINS, self.sample_interval(port));
+        let line = |p: &PortSeries| {
+            let (t, rate) = growth(&p.t_ns, &p.tx_bytes, width);
+            (self.unit.of(&t), rate.iter().map(|r| r * 8.0).collect())
+        };
+        let capacity = self.variants.iter().flat_map(|v| &v.first().ports).find(|p| p.name == port);
+        let gbps = capacity.and_then(|p| p.capacity_bps).map_or(0.0, |c| c / 1e9);
+        Figure {
+            title: format!("Throughput of {port}"),
+            note: format!("Bits on the wire, headers included, in bins of {}", format::time_ns(width)),
+            x: self.unit.axis(),
+            y: Axis::new("throughput (Gb/s)").showing(0.0, gbps),
+            series: self.port_lines(port, false, line),
+            ..Figure::default()
+        }
+    }
+
+    fn queue(&self, port: &str) -> Figure {
+        let line = |p: &PortSeries| {
+            let kilobytes: Vec<f64> = p.qlen_bytes.iter().map(|q| q / 1e3).collect();
+            let (t, q) = drop_repeats(&self.unit.of(&p.t_ns), &kilobytes);
+            downsample(&t, &q, POINTS)
+        };
+        Figure {
+            title: format!("Queue of {port}"),
+            note: format!("Sampled every {}; no peak is lost to drawing", format::time_ns(self.sample_interval(port))),
+            x: self.unit.axis(),
+            y: Axis::new("queue (KB)").showing(0.0, 0.0),
+            series: self.port_lines(port, true, line),
+            ..Figure::default()
+        }
+    }
+
+    /// The shortest time between two samples of a port, in ns.
+    fn sample_interval(&self, port: &str) -> f64 {
+        let ports = self.variants.iter().flat_map(|v| &v.first().ports).filter(|p| p.name == port);
+        let steps = ports.flat_map(|p| p.t_ns.windows(2).take(100).map(|t| t[1] - t[0]));
+        steps.filter(|s| 0.0 < *s).reduce(f64::min).unwrap_or(1.0)
+    }
+
+    /// A line for each variant that probed the port.
+    fn port_lines(&self, port: &str, step: bool, line: impl Fn(&PortSeries) -> (Vec<f64>, Vec<f64>)) -> Vec<Series> {
+        let of = |(variant, colour): (&Variant, usize)| {
+            let found = variant.first().ports.iter().find(|p| p.name == port)?;
+            let (x, y) = line(found);
+            Some(Series { step, x, y, ..variant_line(variant, colour) })
+        };
+        self.each().filter_map(of).collect()
+    }
+
+    /// Slowdown against flow size and its distribution, where flows of finite size have finished.
+    fn completion(&self) -> Vec<Figure> {
+        let finished = |v: &Variant| v.runs.iter().flat_map(|r| &r.flows).filter(|f| f.slowdown.is_some()).count();
+        if self.variants.iter().all(|v| finished(v) < 2) {
+            return Vec::new();
+        }
+        let by_size = Figure {
+            title: "FCT slowdown by flow size".into(),
+            note: "Solid: 99th percentile. Dotted: median. A point per half decade of sizes, at its median size".into(),
+            x: Axis::new("flow size (bytes)").logarithmic(),
+            y: Axis::new("FCT / ideal FCT").logarithmic().showing(1.0, 2.0),
+            series: self.each().flat_map(|(v, colour)| slowdown_by_size(v, colour)).collect(),
+            ..Figure::default()
+        };
+        let line = |(variant, colour): (&Variant, usize)| {
+            let flows = variant.runs.iter().flat_map(|r| &r.flows);
+            let values: Vec<f64> = flows.filter_map(|f| f.slowdown).collect();
+            let (x, y) = cdf(&values, |_| 1.0, POINTS / 4);
+            Series { step: true, x, y, ..variant_line(variant, colour) }
+        };
+        let distribution = Figure {
+            title: "Distribution of FCT slowdown".into(),
+            note: "Finished flows of all sizes and seeds".into(),
+            x: Axis::new("FCT / ideal FCT").logarithmic(),
+            y: Axis::new("fraction of flows").showing(0.0, 1.0),
+            series: self.each().map(line).collect(),
+            ..Figure::default()
+        };
+        vec![by_size, distribution]
+    }
+
+    /// Goodput of each probed flow: one small chart per variant; with a single run, pacing rate and window too.
+    fn flows(&self) -> Vec<Figure> {
+        let probed: Vec<(&Variant, Vec<&FlowSeries>)> =
+            self.variants.iter().map(|v| (v, most_telling(v.first()))).filter(|(_, f)| !f.is_empty()).collect();
+        let single = self.variants.len() == 1;
+        let mut figures: Vec<Figure> = probed.iter().map(|(v, flows)| self.goodput(v, flows, !single)).collect();
+        let top = |f: &Figure| f.series.iter().flat_map(|s| &s.y).copied().fold(0.0, f64::max);
+        let highest = figures.iter().map(top).fold(0.0, f64::max);
+        for figure in &mut figures {
+            figure.y.range = Some((0.0, highest));
+        }
+        if let (true, Some((variant, flows))) = (single, probed.first()) {
+            figures.push(self.sender_state(variant, flows, "Pacing rate", "rate (Gb/s)", |s| (&s.rate_bps, 1e9)));
+            figures.push(self.sender_state(variant, flows, "Congestion window", "cwnd (KB)", |s| (&s.cwnd_bytes, 1e3)));
+        }
+        figures.retain(|f| f.series.iter().any(|s| s.y.iter().any(|y| y.is_finite())));
+        figures
+    }
+
+    fn goodput(&self, variant: &Variant, flows: &[&FlowSeries], small: bool) -> Figure {
+        let steps = flows.iter().flat_map(|s| s.t_ns.windows(2).take(100)).map(|t| t[1] - t[0]);
+        let finest = steps.filter(|s| 0.0 < *s).reduce(f64::min).unwrap_or(1.0);
+        let width = bin_width(span_ns(self.variants), BINS / 2.0, 2.0 * finest);
+        let line = |(i, s): (usize, &&FlowSeries)| {
+            let (t, rate) = growth(&s.t_ns, &s.delivered_bytes, width);
+            let gbps = rate.iter().map(|r| r * 8.0).collect();
+            Series { x: self.unit.of(&t), y: gbps, ..flow_line(i, s) }
+        };
+        let probed = variant.first().rates.len();
+        let shown = if flows.len() < probed { format!("; {} of {probed} probed flows", flows.len()) } else { String::new() };
+        Figure {
+            title: if small { variant.label.clone() } else { "Goodput of each flow".to_owned() },
+            note: format!("Goodput: payload received in order, in bins of {}{shown}", format::time_ns(width)),
+            x: self.unit.axis(),
+            y: Axis::new("goodput (Gb/s)"),
+            series: flows.iter().enumerate().map(line).collect(),
+            small,
+            ..Figure::default()
+        }
+    }
+
+    fn sender_state(
+        &self,
+        variant: &Variant,
+        flows: &[&FlowSeries],
+        title: &str,
+        label: &str,
+        pick: fn(&FlowSeries) -> (&Vec<f64>, f64),
+    ) -> Figure {
+        let line = |(i, s): (usize, &&FlowSeries)| {
+            let (values, unit) = pick(s);
+            let scaled: Vec<f64> = values.iter().map(|v| v / unit).collect();
+            let (t, y) = drop_repeats(&self.unit.of(&s.t_ns), &scaled);
+            let (x, y) = downsample(&t, &y, POINTS / 2);
+            Series { step: true, x, y, ..flow_line(i, s) }
+        };
+        Figure {
+            title: title.to_owned(),
+            note: format!("As the sender's {} controller allows", variant.label),
+            x: self.unit.axis(),
+            y: Axis::new(label).showing(0.0, 0.0),
+            series: flows.iter().enumerate().map(line).collect(),
+            ..Figure::default()
+        }
+    }
+
+    /// How much of the time the queue of each port was how long.
+    fn queue_cdfs(&self) -> Vec<Figure> {
+        let figure = |name: &String| {
+            let line = |p: &PortSeries| {
+                let kilobytes: Vec<f64> = p.qlen_bytes.iter().map(|q| q / 1e3).collect();
+                let held = |i: usize| p.t_ns.get(i + 1).map_or(0.0, |next| next - p.t_ns[i]);
+                cdf(&kilobytes, held, POINTS / 4)
+            };
+            Figure {
+                title: format!("Queue of {name}"),
+                note: "Fraction of the sampled time that the queue was no longer than this".into(),
+                x: Axis::new("queue (KB)").showing(0.0, 0.0),
+                y: Axis::new("fraction of time").showing(0.0, 1.0),
+                series: self.port_lines(name, true, line),
+                ..Figure::default()
+            }
+        };
+        self.port_names().iter().map(figure).collect()
+    }
+
+    /// Ports paused at the same time; with a single run, which ones.
+    fn pauses(&self) -> Vec<Figure> {
+        if self.variants.iter().all(|v| v.first().pauses.is_empty()) {
+            return Vec::new();
+        }
+        let line = |(variant, colour): (&Variant, usize)| {
+            let (t, n) = paused_ports(&variant.first().pauses, variant.first().totals.end_ns);
+            let (x, y) = downsample(&self.unit.of(&t), &n, POINTS);
+            Series { step: true, x, y, ..variant_line(variant, colour) }
+        };
+        let mut figures = vec![Figure {
+            title: "Paused ports".into(),
+            note: "Ports that a pause frame holds back, all classes".into(),
+            x: self.unit.axis(),
+            y: Axis::new("ports").showing(0.0, 1.0),
+            series: self.each().map(line).collect(),
+            wide: true,
+            ..Figure::default()
+        }];
+        if let ([variant], [colour]) = (self.variants, self.colours) {
+            figures.push(self.pause_bars(variant.first(), *colour));
+        }
+        figures
+    }
+
+    /// One row a port, one bar a pause; a series holds the two ends of each bar of its row.
+    fn pause_bars(&self, run: &RunData, colour: usize) -> Figure {
+        let mut bars: Vec<(String, Vec<f64>)> = Vec::new();
+        for (port, from, to) in intervals(&run.pauses, run.totals.end_ns) {
+            match bars.iter_mut().find(|(name, _)| *name == port) {
+                Some((_, ends)) => ends.extend([from, to]),
+                None => bars.push((port, vec![from, to])),
+            }
+        }
+        let paused = |ends: &[f64]| ends.chunks(2).map(|e| e[1] - e[0]).sum::<f64>();
+        bars.sort_by(|a, b| paused(&b.1).total_cmp(&paused(&a.1)).then_with(|| a.0.cmp(&b.0)));
+        let n = bars.len();
+        bars.truncate(MAX_PAUSED);
+        let rows = bars.iter().map(|(name, _)| name.clone()).collect();
+        let series = bars.iter().enumerate().map(|(row, (name, ends))| Series {
+            key: run.label.clone(),
+            name: name.clone(),
+            colour,
+            x: self.unit.of(&ends[..ends.len().min(2 * POINTS)]),
+            y: vec![row as f64],
+            hint: vec![format!("{} paused", format::time_ns(paused(ends)))],
+            ..Series::default()
+        });
+        Figure {
+            title: "Pauses by port".into(),
+            note: if MAX_PAUSED < n { format!("The {MAX_PAUSED} longest paused of {n} ports") } else { String::new() },
+            x: self.unit.axis(),
+            y: Axis { rows, ..Axis::default() },
+            series: series.collect(),
+            wide: true,
+            ..Figure::default()
+        }
+    }
+}
+
+fn variant_line(variant: &Variant, colour: usize) -> Series {
+    Series { key: variant.label.clone(), name: variant.label.clone(), colour, dash: colour, ..Series::default() }
+}
+
+fn flow_line(i: usize, series: &FlowSeries) -> Series {
+    Series { key: format!("flow {}", series.flow), name: series.name.clone(), colour: i, dash: i, ..Series::default() }
+}
+
+/// The probed flows that are drawn: endless ones first, then the largest.
+fn most_telling(run: &RunData) -> Vec<&FlowSeries> {
+    let size = |s: &FlowSeries| run.flows.iter().find(|f| f.id == s.flow).and_then(|f| f.bytes).unwrap_or(u64::MAX);
+    let mut flows: Vec<(u64, &FlowSeries)> =
+        run.rates.iter().filter(|s| 2 <= s.t_ns.len()).map(|s| (size(s), s)).collect();
+    flows.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.flow.cmp(&b.1.flow)));
+    flows.truncate(MAX_FLOWS);
+    let mut flows: Vec<&FlowSeries> = flows.into_iter().map(|(_, s)| s).collect();
+    flows.sort_by_key(|s| s.flow);
+    flows
+}
+
+/// Two lines, 99th percentile and median, with a point for each half decade of flow sizes.
+fn slowdown_by_size(variant: &Variant, colour: usize) -> [Series; 2] {
+    let half_decade = |bytes: u64| ((bytes.max(1) as f64).log10() * 2.0 + 1e-9).floor() as usize;
+    let mut groups: Vec<Vec<(u64, f64)>> = vec![Vec::new(); 40];
+    let sized = |f: &Flow| f.bytes.zip(f.slowdown);
+    for (bytes, slowdown) in variant.runs.iter().flat_map(|r| &r.flows).filter_map(sized) {
+        groups[half_decade(bytes)].push((bytes, slowdown));
+    }
+    groups.retain(|g| !g.is_empty());
+    let size = |g: &Vec<(u64, f64)>| stats::percentile(&stats::sorted(g.iter().map(|f| f.0 as f64)), 0.5);
+    let at = |p: f64| move |g: &Vec<(u64, f64)>| stats::percentile(&stats::sorted(g.iter().map(|f| f.1)), p);
+    let x: Vec<f64> = groups.iter().filter_map(size).collect();
+    let hint: Vec<String> = groups.iter().map(|g| format!("{} flows", format::count(g.len() as f64))).collect();
+    let base = variant_line(variant, colour);
+    let p99 = groups.iter().filter_map(at(0.99)).collect();
+    let p50 = groups.iter().filter_map(at(0.5)).collect();
+    [
+        Series { marks: true, dash: 0, x: x.clone(), y: p99, hint: hint.clone(), ..base.clone() },
+        Series { marks: true, dash: 2, name: String::new(), x, y: p50, hint, ..base },
+    ]
+}
+
+/// Every pause as (port, from, to); one that is never lifted lasts until `end_ns`.
+fn intervals(pauses: &[Pause], end_ns: f64) -> Vec<(String, f64, f64)> {
+    let mut open: Vec<(&str, f64, u32)> = Vec::new();
+    let mut done = Vec::new();
+    for event in pauses {
+        let at = open.iter().position(|(port, ..)| *port == event.port);
+        match (at, event.pause) {
+            (None, true) => open.push((&event.port, event.t_ns, 1)),
+            (Some(i), true) => open[i].2 += 1,
+            (Some(i), false) if 1 < open[i].2 => open[i].2 -= 1,
+            (Some(i), false) => {
+                let (port, from, _) = open.remove(i);
+                done.push((port.to_owned(), from, event.t_ns));
+            }
+            (None, false) => {}
+        }
+    }
+    done.extend(open.into_iter().map(|(port, from, _)| (port.to_owned(), from, end_ns)));
+    done
+}
+
+/// The number of paused ports over time.
+fn paused_ports(pauses: &[Pause], end_ns: f64) -> (Vec<f64>, Vec<f64>) {
+    let mut steps: Vec<(f64, f64)> = intervals(pauses, end_ns).iter().flat_map(|(_, a, b)| [(*a, 1.0), (*b, -1.0)]).collect();
+    steps.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let (mut t, mut n, mut now) = (vec![0.0], vec![0.0], 0.0);
+    for (at, change) in steps {
+        now += change;
+        if t.last() == Some(&at) {
+            n.pop();
+        } else {
+            t.push(at);
+        }
+        n.push(now);
+    }
+    if t.last().is_some_and(|last| *last < end_ns) {
+        t.push(end_ns);
+        n.push(now);
+    }
+    (t, n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic;
+
+    fn pause(t_ns: f64, port: &str, pause: bool) -> Pause {
+        Pause { t_ns, port: port.into(), pause }
+    }
+
+    #[test]
+    fn pauses_become_intervals_and_counts() {
+        let events = [
+            pause(1.0, "a", true),
+            pause(2.0, "b", true),
+            pause(3.0, "a", true), // another class of the same port
+            pause(4.0, "a", false),
+            pause(5.0, "a", false),
+            pause(6.0, "c", false),
+        ];
+        let got = intervals(&events, 10.0);
+        assert_eq!(got, [("a".to_owned(), 1.0, 5.0), ("b".to_owned(), 2.0, 10.0)]);
+        let (t, n) = paused_ports(&events, 10.0);
+        assert_eq!((t, n), (vec![0.0, 1.0, 2.0, 5.0, 10.0], vec![0.0, 1.0, 2.0, 1.0, 0.0]));
+    }
+
+    #[test]
+    fn a_comparison_overlays_every_algorithm_in_every_chapter() {
+        let variants = synthetic::comparison(&["powertcp", "hpcc"], &[1, 2]);
+        let chapters = all(&variants, &[0, 2]);
+        let titles: Vec<&str> = chapters.iter().map(|c| c.title).collect();
+        assert_eq!(titles.len(), 5, "{titles:?}");
+        for figure in chapters.iter().flat_map(|c| &c.figures).filter(|f| !f.small) {
+            let keys: std::collections::BTreeSet<&str> = figure.series.iter().map(|s| s.key.as_str()).collect();
+            assert_eq!(keys.len(), 2, "{}", figure.title);
+            assert!(figure.series.iter().all(|s| s.x.len() == s.y.len() && !s.x.is_empty()), "{}", figure.title);
+        }
+        assert_eq!(chapters[2].figures.len(), 2, "a small chart of flows per algorithm");
+    }
+
+    #[test]
+    fn a_single_run_shows_windows_and_which_ports_were_paused() {
+        let variants = synthetic::comparison(&["powertcp"], &[1]);
+        let chapters = all(&variants, &[0]);
+        let titles: Vec<&str> = chapters.iter().flat_map(|c| &c.figures).map(|f| f.title.as_str()).collect();
+        for want in ["Goodput of each flow", "Pacing rate", "Congestion window", "Pauses by port"] {
+            assert!(titles.contains(&want), "{want} in {titles:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_probed_and_nothing_finished_gives_no_figures() {
+        let variants = vec![Variant { label: "x".into(), runs: vec![RunData::default()] }];
+        assert_eq!(all(&variants, &[0]), Vec::new());
+    }
+}

@@ -1,0 +1,91 @@
+//! Numbers as people read them: three or four digits and the field's units.
+
+/// A number with about four digits: `0.0123`, `1.23`, `45.6`, `789`, `12,345`.
+pub fn number(x: f64) -> String {
+    let a = x.abs();
+    match () {
+        () if !x.is_finite() => "-".to_owned(),
+        () if a == 0.0 => "0".to_owned(),
+        () if a < 0.001 => format!("{x:.1e}"),
+        () if a < 0.1 => format!("{x:.4}"),
+        () if a < 10.0 => format!("{x:.2}"),
+        () if a < 100.0 => format!("{x:.1}"),
+        () => grouped(x),
+    }
+}
+
+/// A number that may be absent: `-` then.
+pub fn optional(x: Option<f64>) -> String {
+    x.map_or_else(|| "-".to_owned(), number)
+}
+
+/// A count: whole numbers in groups of three, means over seeds with one decimal.
+pub fn count(x: f64) -> String {
+    if x.fract() == 0.0 || 1000.0 <= x { grouped(x) } else { format!("{x:.1}") }
+}
+
+/// Rounded to a whole number, in groups of three digits.
+fn grouped(x: f64) -> String {
+    let digits = format!("{:.0}", x.abs());
+    let mut text = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i != 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(c);
+    }
+    if x < 0.0 { format!("-{text}") } else { text }
+}
+
+/// Bytes: `532 B`, `12.3 KB`, `4.56 MB` (decimal, as the field counts).
+pub fn bytes(x: f64) -> String {
+    scaled(x, &[(1.0, "B"), (1e3, "KB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")])
+}
+
+/// A length of time given in ns: `12 ns`, `3.40 us`, `5.00 ms`, `1.20 s`.
+pub fn time_ns(x: f64) -> String {
+    scaled(x, &[(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")])
+}
+
+/// A rate given in bit/s: `24.9 Gb/s`.
+pub fn rate(x: f64) -> String {
+    scaled(x, &[(1.0, "b/s"), (1e3, "kb/s"), (1e6, "Mb/s"), (1e9, "Gb/s"), (1e12, "Tb/s")])
+}
+
+/// A fraction as percent: `97.3 %`.
+pub fn percent(x: f64) -> String {
+    format!("{:.1} %", x * 100.0)
+}
+
+/// The largest unit in which the number is at least 1 once rounded to three digits.
+fn scaled(x: f64, units: &[(f64, &str)]) -> String {
+    let fits = |(factor, _): &&(f64, &str)| *factor * 0.9995 <= x.abs();
+    let (factor, unit) = units.iter().rev().find(fits).or(units.first()).copied().unwrap_or((1.0, ""));
+    let value = x / factor;
+    let whole = factor == 1.0 && value.fract() == 0.0;
+    if whole || 99.95 <= value.abs() { format!("{} {unit}", grouped(value)) } else { format!("{} {unit}", three(value)) }
+}
+
+fn three(x: f64) -> String {
+    if x.abs() < 9.995 { format!("{x:.2}") } else { format!("{x:.1}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_about_four_digits() {
+        let got = [0.0, 0.000_012, 0.0123, 1.234, 45.64, 789.4, 1_234_567.0, -2.5].map(number);
+        assert_eq!(got, ["0", "1.2e-5", "0.0123", "1.23", "45.6", "789", "1,234,567", "-2.50"]);
+        assert_eq!((number(f64::NAN), optional(None), count(3.0), count(2.5)), ("-".into(), "-".into(), "3".into(), "2.5".into()));
+    }
+
+    #[test]
+    fn quantities_take_the_unit_that_fits() {
+        assert_eq!([0.0, 532.0, 12_345.0, 4.56e6].map(bytes), ["0 B", "532 B", "12.3 KB", "4.56 MB"]);
+        assert_eq!([12.0, 3_400.0, 999_600.0, 1.2e9].map(time_ns), ["12 ns", "3.40 us", "1.00 ms", "1.20 s"]);
+        assert_eq!([24.94e9, 100e9].map(rate), ["24.9 Gb/s", "100 Gb/s"]);
+        assert_eq!(percent(0.9731), "97.3 %");
+    }
+}

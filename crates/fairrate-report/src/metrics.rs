@@ -1,0 +1,316 @@
+//! The numbers of a run, or of all seeds of one algorithm, that tables show and `--json` prints.
+
+use serde::Serialize;
+
+use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
+use crate::series::value_at;
+use crate::stats::{self, Distribution, Held};
+
+/// Flow sizes that belong together: those of the PowerTCP paper's short, medium and long flows.
+pub const SIZE_BUCKETS: [SizeBucket; 4] = [
+    SizeBucket { name: "< 10 KB", from: 0, to: 10_000 },
+    SizeBucket { name: "10-100 KB", from: 10_000, to: 100_000 },
+    SizeBucket { name: "100 KB-1 MB", from: 100_000, to: 1_000_000 },
+    SizeBucket { name: ">= 1 MB", from: 1_000_000, to: u64::MAX },
+];
+
+/// A range of flow sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeBucket {
+    /// How tables call it.
+    pub name: &'static str,
+    /// Smallest size, in payload bytes.
+    pub from: u64,
+    /// First size that is too large.
+    pub to: u64,
+}
+
+/// What a table says about one algorithm. Over several seeds, slowdowns are pooled and everything else is the mean.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Metrics {
+    /// Name on the command line.
+    pub cc: String,
+    /// Name in tables.
+    pub label: String,
+    /// Seeds of the runs.
+    pub seeds: Vec<u64>,
+    /// FCT slowdown of finished flows: first of all sizes, then by size bucket; buckets without flows are left out.
+    pub slowdown: Vec<BucketSlowdown>,
+    /// Every probed port.
+    pub ports: Vec<PortMetrics>,
+    /// Payload bits delivered per second, over all flows, from the first start to the end of the run.
+    pub goodput_bps: f64,
+    /// Jain index of the long flows' goodput; see [`fairness`].
+    pub jain: Option<f64>,
+    /// Pause frames sent.
+    pub pfc_pauses: f64,
+    /// Data packets dropped.
+    pub drops: f64,
+    /// Packets marked.
+    pub ecn_marks: f64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: f64,
+    /// Flows that finished.
+    pub flows_done: f64,
+    /// Finite flows that did not.
+    pub flows_unfinished: f64,
+    /// Simulated time, in s.
+    pub sim_s: f64,
+    /// Packets of any kind serialised onto a link.
+    pub packet_hops: f64,
+    /// Wall-clock time, in s: not in reports, whose bytes depend on nothing but the scenario.
+    pub wall_s: f64,
+    /// Wall-clock time a packet-hop.
+    pub ns_per_packet_hop: Option<f64>,
+}
+
+/// FCT slowdown of the flows of a range of sizes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct BucketSlowdown {
+    /// The range in words, `all sizes` for all.
+    pub bucket: &'static str,
+    /// Its distribution.
+    #[serde(flatten)]
+    pub slowdown: Distribution,
+}
+
+/// What a probed port did, from its first to its last sample.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PortMetrics {
+    /// The port as `from->to`.
+    pub port: String,
+    /// Bits sent over bits possible, headers included.
+    pub utilisation: Option<f64>,
+    /// Bits sent per second, headers included.
+    pub throughput_bps: f64,
+    /// Queue, weighted by time.
+    pub qlen_mean_bytes: f64,
+    /// What the queue did not exceed for 99 % of the time.
+    pub qlen_p99_bytes: f64,
+    /// Largest sample of the queue.
+    pub qlen_peak_bytes: f64,
+    /// Packets dropped on their way into it.
+    pub drops: f64,
+    /// Packets marked.
+    pub ecn_marks: f64,
+    /// Time it was paused, in ns.
+    pub pfc_pause_ns: f64,
+}
+
+impl Metrics {
+    /// The numbers of one algorithm.
+    pub fn of(variant: &Variant) -> Self {
+        let runs = &variant.runs;
+        let mean = |f: &dyn Fn(&RunData) -> f64| runs.iter().map(f).sum::<f64>() / runs.len() as f64;
+        let jains: Vec<f64> = runs.iter().filter_map(fairness).collect();
+        let hops = mean(&|r| r.totals.packet_hops as f64);
+        let wall_s = mean(&|r| r.totals.wall_s);
+        Self {
+            cc: variant.first().cc.clone(),
+            label: variant.label.clone(),
+            seeds: runs.iter().map(|r| r.seed).collect(),
+            slowdown: slowdown_by_size(runs),
+            ports: ports(runs),
+            goodput_bps: mean(&goodput_bps),
+            jain: stats::mean(&jains),
+            pfc_pauses: mean(&|r| r.totals.pfc_pauses as f64),
+            drops: mean(&|r| r.totals.drops as f64),
+            ecn_marks: mean(&|r| r.totals.ecn_marks as f64),
+            retransmitted_bytes: mean(&|r| r.flows.iter().map(|f| f.retransmitted_bytes as f64).sum()),
+            flows_done: mean(&|r| r.totals.flows_done as f64),
+            flows_unfinished: mean(&|r| r.totals.flows_unfinished as f64),
+            sim_s: mean(&|r| r.totals.end_ns / 1e9),
+            packet_hops: hops,
+            wall_s,
+            ns_per_packet_hop: (0.0 < hops).then(|| wall_s * 1e9 / hops),
+        }
+    }
+
+    /// Slowdown of flows of all sizes.
+    pub fn overall(&self) -> Option<&Distribution> {
+        self.slowdown.first().map(|b| &b.slowdown)
+    }
+}
+
+/// Slowdown of all finished flows and by size bucket.
+fn slowdown_by_size(runs: &[RunData]) -> Vec<BucketSlowdown> {
+    let all = SizeBucket { name: "all sizes", from: 0, to: u64::MAX };
+    let of = |bucket: SizeBucket| {
+        let inside = |f: &&Flow| f.bytes.is_some_and(|b| bucket.from <= b && b < bucket.to);
+        let flows = runs.iter().flat_map(|r| &r.flows).filter(inside);
+        let values = stats::sorted(flows.filter_map(|f| f.slowdown));
+        BucketSlowdown { bucket: bucket.name, slowdown: Distribution::of(&values) }
+    };
+    let buckets = std::iter::once(all).chain(SIZE_BUCKETS).map(of);
+    buckets.filter(|b| b.slowdown.n != 0).collect()
+}
+
+/// Every port of the first run, averaged over the runs.
+fn ports(runs: &[RunData]) -> Vec<PortMetrics> {
+    let Some(first) = runs.first() else { return Vec::new() };
+    let average = |port: &PortSeries| {
+        let same = runs.iter().filter_map(|r| r.ports.iter().find(|p| p.name == port.name));
+        let each: Vec<PortMetrics> = same.map(port_metrics).collect();
+        let mean = |f: &dyn Fn(&PortMetrics) -> f64| each.iter().map(f).sum::<f64>() / each.len() as f64;
+        let utilised: Vec<f64> = each.iter().filter_map(|p| p.utilisation).collect();
+        PortMetrics {
+            port: port.name.clone(),
+            utilisation: stats::mean(&utilised),
+            throughput_bps: mean(&|p| p.throughput_bps),
+            qlen_mean_bytes: mean(&|p| p.qlen_mean_bytes),
+            qlen_p99_bytes: mean(&|p| p.qlen_p99_bytes),
+            qlen_peak_bytes: mean(&|p| p.qlen_peak_bytes),
+            drops: mean(&|p| p.drops),
+            ecn_marks: mean(&|p| p.ecn_marks),
+            pfc_pause_ns: mean(&|p| p.pfc_pause_ns),
+        }
+    };
+    first.ports.iter().map(average).collect()
+}
+
+fn port_metrics(port: &PortSeries) -> PortMetrics {
+    let queue = Held::new(&port.t_ns, &port.qlen_bytes);
+    let ends = |v: &[f64]| v.last().zip(v.first()).map_or(0.0, |(last, first)| last - first);
+    let (bytes, span_ns) = (ends(&port.tx_bytes), ends(&port.t_ns));
+    let throughput_bps = if 0.0 < span_ns { bytes * 8e9 / span_ns } else { 0.0 };
+    PortMetrics {
+        port: port.name.clone(),
+        utilisation: port.capacity_bps.map(|c| throughput_bps / c),
+        throughput_bps,
+        qlen_mean_bytes: queue.mean().unwrap_or(0.0),
+        qlen_p99_bytes: queue.percentile(0.99).unwrap_or(0.0),
+        qlen_peak_bytes: queue.peak().unwrap_or(0.0),
+        drops: port.drops as f64,
+        ecn_marks: port.ecn_marks as f64,
+        pfc_pause_ns: port.pfc_pause_ns,
+    }
+}
+
+/// Payload bits delivered per second, from the first flow's start to the end of the run.
+fn goodput_bps(run: &RunData) -> f64 {
+    let bytes: f64 = run.flows.iter().map(|f| f.delivered_bytes as f64).sum();
+    let start = run.flows.iter().map(|f| f.start_ns).fold(f64::INFINITY, f64::min);
+    let span_ns = run.totals.end_ns - start;
+    if 0.0 < span_ns && span_ns.is_finite() { bytes * 8e9 / span_ns } else { 0.0 }
+}
+
+/// The Jain index of the long flows.
+///
+/// Long are the endless flows that were probed: their shares are the bytes each delivered while all of them
+/// were active. With fewer than two of those, a burst: the finite flows, if there are at least two and all have
+/// the same size and start; their shares are size over FCT. Otherwise there is no such index.
+pub fn fairness(run: &RunData) -> Option<f64> {
+    let endless = |s: &&FlowSeries| run.flows.iter().any(|f| f.id == s.flow && f.bytes.is_none());
+    let long: Vec<&FlowSeries> = run.rates.iter().filter(endless).filter(|s| !s.t_ns.is_empty()).collect();
+    if 2 <= long.len() {
+        return long_flow_fairness(&long);
+    }
+    let finite: Vec<&Flow> = run.flows.iter().filter(|f| f.bytes.is_some()).collect();
+    let first = finite.first()?;
+    let one_burst = finite.iter().all(|f| f.bytes == first.bytes && f.start_ns == first.start_ns);
+    if finite.len() < 2 || !one_burst {
+        return None;
+    }
+    stats::jain(&finite.iter().map(|f| f.fct_ns.map_or(0.0, |t| 1.0 / t)).collect::<Vec<_>>())
+}
+
+fn long_flow_fairness(long: &[&FlowSeries]) -> Option<f64> {
+    let from = long.iter().filter_map(|s| s.t_ns.first()).copied().fold(f64::NEG_INFINITY, f64::max);
+    let to = long.iter().filter_map(|s| s.t_ns.last()).copied().fold(f64::INFINITY, f64::min);
+    if to <= from {
+        return None;
+    }
+    let delivered = |s: &&FlowSeries| {
+        let at = |t| value_at(&s.t_ns, &s.delivered_bytes, t).unwrap_or(0.0);
+        at(to) - at(from)
+    };
+    stats::jain(&long.iter().map(delivered).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic;
+
+    fn flow(id: u64, bytes: Option<u64>, fct_ns: Option<f64>) -> Flow {
+        Flow { id, bytes, fct_ns, slowdown: fct_ns.map(|t| t / 1e3), delivered_bytes: 1000, ..Flow::default() }
+    }
+
+    #[test]
+    fn slowdowns_fall_into_their_buckets() {
+        let flows = vec![
+            flow(0, Some(9_999), Some(2e3)),
+            flow(1, Some(10_000), Some(4e3)),
+            flow(2, Some(5_000), None),
+            flow(3, None, None),
+        ];
+        let run = RunData { flows, ..RunData::default() };
+        let got: Vec<_> = slowdown_by_size(&[run]).iter().map(|b| (b.bucket, b.slowdown.n, b.slowdown.mean)).collect();
+        assert_eq!(got, [("all sizes", 2, Some(3.0)), ("< 10 KB", 1, Some(2.0)), ("10-100 KB", 1, Some(4.0))]);
+    }
+
+    #[test]
+    fn a_port_by_hand() {
+        // 25 Gb/s is 3.125 B/ns. 2500 B in 1 us is 20 Gb/s: 80 %. Queue 0 for 500 ns, then 3000 for 500 ns.
+        let port = PortSeries {
+            name: "a->b".into(),
+            capacity_bps: Some(25e9),
+            t_ns: vec![0.0, 500.0, 1000.0],
+            qlen_bytes: vec![0.0, 3000.0, 1000.0],
+            tx_bytes: vec![100.0, 1350.0, 2600.0],
+            ..PortSeries::default()
+        };
+        let got = port_metrics(&port);
+        assert_eq!((got.utilisation, got.throughput_bps), (Some(0.8), 20e9));
+        assert_eq!((got.qlen_mean_bytes, got.qlen_p99_bytes, got.qlen_peak_bytes), (1500.0, 3000.0, 3000.0));
+    }
+
+    #[test]
+    fn goodput_counts_from_the_first_start() {
+        // 2000 B between 1 us and 2 us: 16 Gb/s.
+        let flows = vec![Flow { start_ns: 1e3, ..flow(0, None, None) }, Flow { start_ns: 1.5e3, ..flow(1, None, None) }];
+        let mut run = RunData { flows, ..RunData::default() };
+        run.totals.end_ns = 2e3;
+        assert_eq!(goodput_bps(&run), 16e9);
+    }
+
+    #[test]
+    fn fairness_looks_at_the_time_all_long_flows_share() {
+        let series = |flow, t_ns: &[f64], delivered: &[f64]| FlowSeries {
+            flow,
+            t_ns: t_ns.to_vec(),
+            delivered_bytes: delivered.to_vec(),
+            ..FlowSeries::default()
+        };
+        // Flow 0 has the link alone for 1 us; from 1 us to 3 us both get 100.
+        let mut run = RunData { flows: vec![flow(0, None, None), flow(1, None, None)], ..RunData::default() };
+        run.rates = vec![series(0, &[0.0, 1e3, 3e3], &[0.0, 900.0, 1000.0]), series(1, &[1e3, 3e3], &[0.0, 100.0])];
+        assert_eq!(fairness(&run), Some(1.0));
+        run.rates.pop();
+        assert_eq!(fairness(&run), None);
+    }
+
+    #[test]
+    fn fairness_of_a_burst_is_that_of_its_mean_rates() {
+        // Rates 1/1 and 1/3: (4/3)^2 / (2 * 10/9) = 0.8. An unfinished flow has none.
+        let burst = |fcts: &[Option<f64>]| {
+            let flows = fcts.iter().zip(0..).map(|(t, id)| flow(id, Some(1000), *t)).collect();
+            fairness(&RunData { flows, ..RunData::default() })
+        };
+        assert!((burst(&[Some(1.0), Some(3.0)]).unwrap() - 0.8).abs() < 1e-12);
+        assert_eq!(burst(&[Some(1.0), None]), Some(0.5));
+        assert_eq!(burst(&[Some(1.0)]), None);
+    }
+
+    #[test]
+    fn seeds_are_pooled_and_averaged() {
+        let variants = synthetic::comparison(&["powertcp"], &[1, 2]);
+        let (both, one) = (Metrics::of(&variants[0]), {
+            let runs = vec![variants[0].runs[0].clone()];
+            Metrics::of(&Variant { runs, ..variants[0].clone() })
+        });
+        assert_eq!(both.seeds, [1, 2]);
+        assert_eq!(both.overall().unwrap().n, 2 * one.overall().unwrap().n);
+        assert!((both.flows_done - one.flows_done).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,163 @@
+//! Runs as tables and figures see them. [`crate::load`] fills this from results directories.
+
+/// One run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunData {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The algorithm's name on the command line.
+    pub cc: String,
+    /// The algorithm's name in prose and legends.
+    pub label: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// `complete`, `interrupted` or `failed`.
+    pub state: String,
+    /// Totals.
+    pub totals: Totals,
+    /// Every flow of the workload.
+    pub flows: Vec<Flow>,
+    /// Sampled ports.
+    pub ports: Vec<PortSeries>,
+    /// Sampled flows.
+    pub rates: Vec<FlowSeries>,
+    /// Pause and resume frames, in order of time.
+    pub pauses: Vec<Pause>,
+    /// The resolved scenario.
+    pub scenario_toml: String,
+    /// Where the numbers come from.
+    pub provenance: Provenance,
+}
+
+/// Totals of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Simulated time at the end, in ns.
+    pub end_ns: f64,
+    /// Wall-clock time the run took, in s.
+    pub wall_s: f64,
+    /// Packets of any kind serialised onto a link.
+    pub packet_hops: u64,
+    /// Data packets dropped.
+    pub drops: u64,
+    /// Packets marked.
+    pub ecn_marks: u64,
+    /// Pause frames sent.
+    pub pfc_pauses: u64,
+    /// Flows that finished.
+    pub flows_done: u64,
+    /// Finite flows that did not.
+    pub flows_unfinished: u64,
+}
+
+/// What makes a run repeatable.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Provenance {
+    /// Version of fairrate.
+    pub version: String,
+    /// Commit it was built from, or empty.
+    pub commit: String,
+    /// Hash of the resolved scenario.
+    pub scenario_hash: String,
+    /// Hash of the order of events.
+    pub fingerprint: String,
+}
+
+/// The outcome of one flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Flow {
+    /// Its number.
+    pub id: u64,
+    /// Payload bytes; `None`: endless.
+    pub bytes: Option<u64>,
+    /// Start, in ns.
+    pub start_ns: f64,
+    /// From start to the last byte at the receiver, in ns; `None`: unfinished.
+    pub fct_ns: Option<f64>,
+    /// `fct_ns` over that of the flow alone on an idle network; `None`: unfinished.
+    pub slowdown: Option<f64>,
+    /// Payload bytes the receiver has in order.
+    pub delivered_bytes: u64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
+}
+
+/// Samples of one egress port.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PortSeries {
+    /// The port as `from->to`.
+    pub name: String,
+    /// Its rate, in bit/s, if known.
+    pub capacity_bps: Option<f64>,
+    /// Times, in ns.
+    pub t_ns: Vec<f64>,
+    /// Bytes waiting.
+    pub qlen_bytes: Vec<f64>,
+    /// Bytes sent since the start.
+    pub tx_bytes: Vec<f64>,
+    /// Drops at the last sample.
+    pub drops: u64,
+    /// Marks at the last sample.
+    pub ecn_marks: u64,
+    /// Time paused by the last sample, in ns.
+    pub pfc_pause_ns: f64,
+}
+
+/// Samples of one flow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowSeries {
+    /// The flow's number.
+    pub flow: u64,
+    /// What legends call it, as `0: h0->h16`.
+    pub name: String,
+    /// Times, in ns.
+    pub t_ns: Vec<f64>,
+    /// Congestion window in payload bytes; NaN: none.
+    pub cwnd_bytes: Vec<f64>,
+    /// Pacing rate.
+    pub rate_bps: Vec<f64>,
+    /// Payload bytes the receiver has in order.
+    pub delivered_bytes: Vec<f64>,
+}
+
+/// A pause or resume frame that took effect.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pause {
+    /// When, in ns.
+    pub t_ns: f64,
+    /// The egress port that stops or goes on, as `from->to`.
+    pub port: String,
+    /// Pause, or resume.
+    pub pause: bool,
+}
+
+/// All runs of one algorithm (or one setting of it): the seeds of a comparison.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Variant {
+    /// What tables and legends call it.
+    pub label: String,
+    /// Its runs, ascending by seed; never empty.
+    pub runs: Vec<RunData>,
+}
+
+impl Variant {
+    /// The run whose series are drawn: the one with the lowest seed.
+    pub fn first(&self) -> &RunData {
+        &self.runs[0]
+    }
+}
+
+/// Groups runs by label, in the order the labels first appear.
+pub fn variants(runs: Vec<RunData>) -> Vec<Variant> {
+    let mut all: Vec<Variant> = Vec::new();
+    for run in runs {
+        match all.iter_mut().find(|v| v.label == run.label) {
+            Some(variant) => variant.runs.push(run),
+            None => all.push(Variant { label: run.label.clone(), runs: vec![run] }),
+        }
+    }
+    for variant in &mut all {
+        variant.runs.sort_by_key(|r| r.seed);
+    }
+    all
+}

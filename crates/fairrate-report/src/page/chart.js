@@ -1,0 +1,290 @@
+// A chart: lines (or bars in rows) in an SVG that is drawn anew whenever its size, zoom or choice of lines changes.
+
+const hidden = new Set(); // keys of lines that are switched off, on the whole page
+const zooms = {}; // link of an x axis -> [low, high]
+const charts = [];
+
+function redrawAll() {
+  for (const chart of charts) chart.draw();
+}
+
+function svg(tag, attributes, text) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+function html(tag, className, text) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+class Chart {
+  constructor(figure, place) {
+    this.figure = figure;
+    this.zoom = null;
+    this.logY = figure.y.log;
+    this.plot = html("div", "plot");
+    this.svg = svg("svg", { role: "img", "aria-label": `${figure.title}: ${figure.y.label} over ${figure.x.label}` });
+    this.tip = html("div", "tip");
+    this.tip.hidden = true;
+    this.plot.append(this.svg, this.tip);
+    place.append(this.plot);
+    this.listen();
+    charts.push(this);
+    new ResizeObserver(() => this.draw()).observe(this.plot);
+  }
+
+  visible() {
+    return this.figure.series.filter((s) => !hidden.has(s.key));
+  }
+
+  currentZoom() {
+    return this.figure.x.link ? zooms[this.figure.x.link] || null : this.zoom;
+  }
+
+  setZoom(range) {
+    if (this.figure.x.link) zooms[this.figure.x.link] = range;
+    else this.zoom = range;
+    redrawAll();
+  }
+
+  // Range of the x axis: the zoom, or all data of all lines.
+  rangeX() {
+    const zoom = this.currentZoom();
+    if (zoom) return zoom;
+    let [low, high] = this.figure.x.range || [Infinity, -Infinity];
+    for (const s of this.figure.series) {
+      for (const x of [s.x[0], s.x[s.x.length - 1]]) {
+        if (x === undefined || (this.figure.x.log && x <= 0)) continue;
+        low = Math.min(low, x);
+        high = Math.max(high, x);
+      }
+    }
+    if (this.figure.x.link === "time" && low < (high - low) * 0.2) low = Math.min(low, 0);
+    if (!(low < high)) [low, high] = this.figure.x.log ? [low / 2, low * 2] : [low - 0.5, low + 0.5];
+    return isFinite(low) ? [low, high] : [0, 1];
+  }
+
+  // Range of the y axis: what the visible lines have inside the x range, and the figure's own least range.
+  rangeY([x0, x1]) {
+    let [low, high] = [Infinity, -Infinity];
+    for (const s of this.visible()) {
+      const from = s.step ? Math.max(0, lastUpTo(s.x, x0)) : 0;
+      for (let i = from; i < s.x.length && s.x[i] <= x1; i++) {
+        const y = s.y[i];
+        if (y === null || (!s.step && s.x[i] < x0) || (this.logY && y <= 0)) continue;
+        if (y < low) low = y;
+        if (y > high) high = y;
+      }
+    }
+    if (!isFinite(low)) [low, high] = this.figure.y.range || [0, 1];
+    const own = this.figure.y.range;
+    if (this.logY) {
+      if (own && own[0] > 0) [low, high] = [Math.min(low, own[0]), Math.max(high, own[1])];
+      if (high / low > 1e4 && !this.figure.y.log) low = high / 1e4;
+      return low < high ? [low, high * 1.05] : [low / 2, low * 2 || 1];
+    }
+    if (own) [low, high] = [Math.min(low, own[0]), Math.max(high, own[1])];
+    if (!(low < high)) high = low + 1;
+    const fraction = own && own[1] === 1 && high <= 1;
+    return [low, fraction ? 1 : high + (high - low) * 0.05];
+  }
+
+  draw() {
+    const width = this.plot.clientWidth;
+    if (!width) return;
+    const rows = this.figure.y.rows;
+    const height = rows ? rows.length * 18 + 40 : Math.round(Math.min(this.figure.small ? 210 : 300, Math.max(200, width * 0.55)));
+    const [rx, ry] = [this.rangeX(), rows ? [-0.5, rows.length - 0.5] : this.rangeY(this.rangeX())];
+    const count = Math.max(2, Math.floor((height - 56) / 45));
+    const yTicks = rows ? rows.map((text, at) => ({ at, text })) : this.logY ? logTicks(...ry, count) : linearTicks(...ry, count);
+    const left = 10 + Math.max(...yTicks.map((t) => t.text.length), 1) * 6.8;
+    this.box = { left, right: width - 10, top: rows ? 4 : 22, bottom: height - 36, width, height };
+    const { right, top, bottom } = this.box;
+    this.x = scale(...rx, left, right, this.figure.x.log);
+    this.y = rows ? scale(...ry, top, bottom, false) : scale(...ry, bottom, top, this.logY);
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.svg.setAttribute("height", height);
+    this.svg.replaceChildren(this.axes(yTicks), this.lines(), (this.over = svg("g", {})));
+  }
+
+  axes(yTicks) {
+    const { left, right, top, bottom } = this.box;
+    const g = svg("g", {});
+    for (const tick of yTicks) {
+      const y = this.y.px(tick.at);
+      g.append(svg("line", { x1: left, x2: right, y1: y, y2: y, stroke: "var(--faint)" }));
+      g.append(svg("text", { x: left - 7, y: y + 4, "text-anchor": "end" }, tick.text));
+    }
+    const about = Math.max(2, Math.floor((right - left) / 75));
+    const xTicks = this.figure.x.log ? logTicks(this.x.low, this.x.high, about) : linearTicks(this.x.low, this.x.high, about);
+    for (const tick of xTicks) {
+      const x = this.x.px(tick.at);
+      g.append(svg("line", { x1: x, x2: x, y1: bottom, y2: bottom + 4, stroke: "var(--line)" }));
+      g.append(svg("text", { x, y: bottom + 17, "text-anchor": "middle" }, tick.text));
+    }
+    g.append(svg("line", { x1: left, x2: right, y1: bottom, y2: bottom, stroke: "var(--line)" }));
+    g.append(svg("text", { x: right, y: bottom + 33, "text-anchor": "end" }, this.figure.x.label));
+    if (this.figure.y.label) g.append(svg("text", { x: 0, y: top - 10 }, this.figure.y.label));
+    return g;
+  }
+
+  lines() {
+    const { left, right, top, bottom } = this.box;
+    const id = `clip${charts.indexOf(this)}`;
+    const g = svg("g", {});
+    const clip = svg("clipPath", { id });
+    clip.append(svg("rect", { x: left, y: top - 3, width: right - left + 1, height: bottom - top + 4 }));
+    const inside = svg("g", { "clip-path": `url(#${id})` });
+    g.append(clip, inside);
+    // The first line is the one a reader looks for: it is drawn last, on top.
+    for (const s of this.visible().reverse()) inside.append(this.figure.y.rows ? this.bars(s) : this.line(s));
+    return g;
+  }
+
+  line(s) {
+    const g = svg("g", {});
+    const style = { fill: "none", stroke: colourOf(s.colour), "stroke-width": s.step ? 1.6 : 2, "stroke-linejoin": "round" };
+    if (dashOf(s.dash)) style["stroke-dasharray"] = dashOf(s.dash);
+    g.append(svg("path", { d: this.path(s), ...style }));
+    if (!s.marks) return g;
+    s.x.forEach((x, i) => {
+      if (s.y[i] === null) return;
+      const dot = { cx: this.x.px(x), cy: this.y.px(s.y[i]), r: s.dash === 0 ? 3.4 : 2.6 };
+      g.append(svg("circle", { ...dot, fill: s.dash === 0 ? colourOf(s.colour) : "var(--card)", stroke: colourOf(s.colour) }));
+    });
+    return g;
+  }
+
+  path(s) {
+    const floor = this.box.bottom + 2;
+    const px = (i) => this.x.px(s.x[i]).toFixed(1);
+    const py = (i) => (this.logY && s.y[i] <= 0 ? floor : this.y.px(s.y[i])).toFixed(1);
+    const first = Math.max(0, lastUpTo(s.x, this.x.low));
+    let [d, pen] = ["", false];
+    for (let i = first; i < s.x.length; i++) {
+      if (s.y[i] === null) {
+        pen = false;
+        continue;
+      }
+      if (!pen) d += `M${px(i)} ${py(i)}`;
+      else d += s.step ? `H${px(i)}V${py(i)}` : `L${px(i)} ${py(i)}`;
+      pen = true;
+      if (s.x[i] > this.x.high) break;
+    }
+    return d;
+  }
+
+  bars(s) {
+    const g = svg("g", { fill: colourOf(s.colour) });
+    for (let i = 0; i + 1 < s.x.length; i += 2) {
+      const [x0, x1] = [this.x.px(s.x[i]), this.x.px(s.x[i + 1])];
+      if (x1 < this.box.left || x0 > this.box.right) continue;
+      g.append(svg("rect", { x: x0, y: this.y.px(s.y[0]) - 5, width: Math.max(1, x1 - x0), height: 10 }));
+    }
+    return g;
+  }
+
+  listen() {
+    let from = null;
+    const where = (event) => {
+      const r = this.svg.getBoundingClientRect();
+      return [event.clientX - r.left, event.clientY - r.top];
+    };
+    this.svg.addEventListener("pointerdown", (event) => {
+      if (event.pointerType !== "mouse" || event.button !== 0) return this.hover(...where(event));
+      from = where(event)[0];
+      this.svg.setPointerCapture(event.pointerId);
+    });
+    this.svg.addEventListener("pointermove", (event) => {
+      if (from !== null) this.band(from, where(event)[0]);
+      else this.hover(...where(event));
+    });
+    this.svg.addEventListener("pointerup", (event) => {
+      const to = where(event)[0];
+      if (from !== null && Math.abs(to - from) > 8) {
+        const clamp = (p) => Math.min(this.box.right, Math.max(this.box.left, p));
+        this.setZoom([from, to].map((p) => this.x.at(clamp(p))).sort((a, b) => a - b));
+      }
+      from = null;
+    });
+    this.svg.addEventListener("pointercancel", () => (from = null));
+    this.svg.addEventListener("dblclick", () => this.setZoom(null));
+    this.svg.addEventListener("pointerleave", () => this.leave());
+  }
+
+  leave() {
+    this.tip.hidden = true;
+    if (this.over) this.over.replaceChildren();
+  }
+
+  band(a, b) {
+    const { top, bottom } = this.box;
+    const size = { x: Math.min(a, b), y: top, width: Math.abs(a - b), height: bottom - top };
+    this.over.replaceChildren(svg("rect", { ...size, fill: "var(--accent)", opacity: 0.15 }));
+  }
+
+  // The point of a line that belongs to the pixel: the held one of a step, else the nearest.
+  pick(s, px) {
+    const at = this.x.at(px);
+    let i = lastUpTo(s.x, at);
+    if (!s.step && (i < 0 || (i + 1 < s.x.length && this.x.px(s.x[i + 1]) - px < px - this.x.px(s.x[i])))) i++;
+    if (i < 0 || s.y[i] === null || s.y[i] === undefined) return null;
+    if (i === s.x.length - 1 && px > this.x.px(s.x[i]) + 12) return null;
+    return i;
+  }
+
+  hover(px, py) {
+    const { left, right, top, bottom, width } = this.box || {};
+    if (!(left <= px && px <= right)) return this.leave();
+    const found = this.figure.y.rows ? this.pickBar(px, py) : this.pickPoints(px);
+    if (!found.length) return this.leave();
+    this.over.replaceChildren(svg("line", { x1: px, x2: px, y1: top, y2: bottom, stroke: "var(--soft)", "stroke-dasharray": "2 2" }));
+    const table = html("table");
+    const head = html("div", "", `${this.figure.x.label.replace(/ \(.*/, "")} ${show(this.x.at(px))}${this.unitOf(this.figure.x)}`);
+    for (const f of found.slice(0, 18)) {
+      if (f.dot) this.over.append(svg("circle", { cx: f.dot[0], cy: f.dot[1], r: 4, fill: colourOf(f.colour), stroke: "var(--card)" }));
+      const tr = html("tr");
+      const name = html("td");
+      const swatch = html("i");
+      swatch.style.background = colourOf(f.colour);
+      name.append(swatch, f.name);
+      tr.append(name, html("td", "", f.value));
+      table.append(tr);
+    }
+    this.tip.replaceChildren(head, table);
+    this.tip.hidden = false;
+    const w = this.tip.offsetWidth;
+    const x = px + 16 + w < width ? px + 16 : Math.max(0, px - 16 - w);
+    this.tip.style.transform = `translate(${x}px, ${Math.max(0, Math.min(py - 20, bottom - this.tip.offsetHeight))}px)`;
+  }
+
+  unitOf(axis) {
+    const unit = /\((.*)\)/.exec(axis.label);
+    return unit ? " " + unit[1] : "";
+  }
+
+  pickPoints(px) {
+    const found = [];
+    for (const s of this.visible()) {
+      const i = this.pick(s, px);
+      if (i === null) continue;
+      const y = this.logY && s.y[i] <= 0 ? this.box.bottom : this.y.px(s.y[i]);
+      const extra = s.hint ? `, ${s.hint[i]}` : "";
+      const name = s.name || `${s.key}, median`;
+      const x = s.step ? px : this.x.px(s.x[i]);
+      found.push({ dot: [x, y], y: s.y[i], colour: s.colour, name, value: show(s.y[i]) + this.unitOf(this.figure.y) + extra });
+    }
+    return found.sort((a, b) => b.y - a.y);
+  }
+
+  pickBar(px, py) {
+    const row = Math.round(this.y.at(py));
+    const s = this.visible().find((one) => one.y[0] === row);
+    return s ? [{ colour: s.colour, name: s.name, value: s.hint[0] }] : [];
+  }
+}

@@ -1,0 +1,195 @@
+//! Time series on their way into a figure: counters become rates, and long series become short ones.
+
+/// The rate of growth of a counter in bins of equal `width`: (middle of each bin, growth per unit of time).
+///
+/// Between samples the counter is taken to grow evenly, so that a bin edge between two samples splits what was
+/// counted there. Bins cover the sampled time; a last bin that is not full is left out.
+pub fn growth(t: &[f64], counter: &[f64], width: f64) -> (Vec<f64>, Vec<f64>) {
+    let (Some(first), Some(last)) = (t.first(), t.last()) else { return (Vec::new(), Vec::new()) };
+    let n = ((last - first) / width + 1e-9).floor() as usize;
+    let edges = (0..=n).map(|i| first + i as f64 * width);
+    let mut at = 0;
+    let values: Vec<f64> = edges
+        .map(|edge| {
+            while at + 2 < t.len() && t[at + 1] < edge {
+                at += 1;
+            }
+            interpolate(t, counter, at, edge)
+        })
+        .collect();
+    let middle = (0..n).map(|i| first + (i as f64 + 0.5) * width).collect();
+    let rate = values.windows(2).map(|v| (v[1] - v[0]) / width).collect();
+    (middle, rate)
+}
+
+/// The counter at time `x`, which lies between samples `i` and `i + 1`, or at an end.
+fn interpolate(t: &[f64], counter: &[f64], i: usize, x: f64) -> f64 {
+    let Some(next) = t.get(i + 1) else { return counter[i] };
+    let part = ((x - t[i]) / (next - t[i])).clamp(0.0, 1.0);
+    counter[i] + part * (counter[i + 1] - counter[i])
+}
+
+/// The value of a counter at `x`, growing evenly between samples and constant outside them.
+pub fn value_at(t: &[f64], counter: &[f64], x: f64) -> Option<f64> {
+    let after = t.partition_point(|s| *s < x);
+    let i = after.saturating_sub(1).min(t.len().checked_sub(1)?);
+    Some(interpolate(t, counter, i, x))
+}
+
+/// A bin width for a span of time: about `bins` bins, at least `finest`, a round number (1, 2 or 5 times a power of ten).
+pub fn bin_width(span: f64, bins: f64, finest: f64) -> f64 {
+    let raw = (span / bins).max(finest).max(1.0);
+    let decade = 10_f64.powi(raw.log10().floor() as i32);
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|s| raw <= s * decade * 1.000_001);
+    step.unwrap_or(10.0) * decade
+}
+
+/// At most about `limit` points of a series that keep its look: of each stretch of samples the first, the smallest,
+/// the largest and the last stay, so no peak is lost.
+pub fn downsample(x: &[f64], y: &[f64], limit: usize) -> (Vec<f64>, Vec<f64>) {
+    if x.len() <= limit || limit < 4 {
+        return (x.to_vec(), y.to_vec());
+    }
+    let stretch = x.len().div_ceil(limit / 4);
+    let mut keep = Vec::with_capacity(limit + 4);
+    for start in (0..x.len()).step_by(stretch) {
+        let end = (start + stretch).min(x.len());
+        let by = |a: &usize, b: &usize| y[*a].total_cmp(&y[*b]);
+        let lowest = (start..end).min_by(by).unwrap_or(start);
+        let highest = (start..end).max_by(by).unwrap_or(start);
+        let mut picked = [start, lowest, highest, end - 1];
+        picked.sort_unstable();
+        keep.extend(picked);
+    }
+    keep.dedup();
+    (keep.iter().map(|i| x[*i]).collect(), keep.iter().map(|i| y[*i]).collect())
+}
+
+/// Drops points inside runs of equal values: a line through the rest looks the same.
+pub fn drop_repeats(x: &[f64], y: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let n = x.len().min(y.len());
+    let inside = |i: usize| 0 < i && i + 1 < n && y[i - 1] == y[i] && y[i] == y[i + 1];
+    let keep: Vec<usize> = (0..n).filter(|i| !inside(*i)).collect();
+    (keep.iter().map(|i| x[*i]).collect(), keep.iter().map(|i| y[*i]).collect())
+}
+
+/// The empirical distribution function as (value, fraction of all at or below it), at no more than `limit` points.
+/// Each value weighs `weight(i)`.
+pub fn cdf(values: &[f64], weight: impl Fn(usize) -> f64, limit: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let total: f64 = (0..values.len()).map(&weight).sum();
+    if total <= 0.0 {
+        return (Vec::new(), Vec::new());
+    }
+    let (mut x, mut y, mut below) = (Vec::new(), Vec::new(), 0.0);
+    for (rank, i) in order.iter().enumerate() {
+        below += weight(*i);
+        let next_differs = order.get(rank + 1).is_none_or(|j| values[*j] != values[*i]);
+        if next_differs {
+            x.push(values[*i]);
+            y.push(below / total);
+        }
+    }
+    thin(x, y, limit)
+}
+
+/// Thins an ascending curve to even steps in y, but keeps every point of the last percent: tails matter.
+fn thin(x: Vec<f64>, y: Vec<f64>, limit: usize) -> (Vec<f64>, Vec<f64>) {
+    if x.len() <= limit {
+        return (x, y);
+    }
+    let step = 1.0 / (limit as f64 * 0.8);
+    let tail_step = 0.01 / (limit as f64 * 0.2);
+    let mut next = 0.0;
+    let (mut xs, mut ys) = (Vec::new(), Vec::new());
+    for i in 0..x.len() {
+        if next <= y[i] || i + 1 == x.len() {
+            xs.push(x[i]);
+            ys.push(y[i]);
+            next = y[i] + if y[i] < 0.99 { step } else { tail_step };
+        }
+    }
+    (xs, ys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn growth_of_a_counter_by_hand() {
+        // 0..2 s: 10 per second; 2..4 s: nothing; bins of 1 s.
+        let (x, y) = growth(&[0.0, 2.0, 4.0], &[0.0, 20.0, 20.0], 1.0);
+        assert_eq!(x, [0.5, 1.5, 2.5, 3.5]);
+        assert_eq!(y, [10.0, 10.0, 0.0, 0.0]);
+        assert_eq!(growth(&[], &[], 1.0), (vec![], vec![]));
+        assert_eq!(growth(&[1.0], &[5.0], 1.0), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_counter_is_read_between_samples() {
+        let (t, c) = ([1.0, 2.0, 4.0], [0.0, 10.0, 30.0]);
+        let got = [0.0, 1.0, 1.5, 3.0, 9.0].map(|x| value_at(&t, &c, x));
+        assert_eq!(got, [0.0, 0.0, 5.0, 20.0, 30.0].map(Some));
+        assert_eq!(value_at(&[], &[], 0.0), None);
+    }
+
+    #[test]
+    fn bin_widths_are_round() {
+        assert_eq!(bin_width(4_000_000.0, 400.0, 1_000.0), 10_000.0);
+        assert_eq!(bin_width(4_100_000.0, 400.0, 1_000.0), 20_000.0);
+        assert_eq!(bin_width(1_000.0, 400.0, 3_000.0), 5_000.0);
+    }
+
+    #[test]
+    fn a_cdf_reaches_one_at_the_largest_value() {
+        let (x, y) = cdf(&[3.0, 1.0, 1.0, 2.0], |_| 1.0, 100);
+        assert_eq!(x, [1.0, 2.0, 3.0]);
+        assert_eq!(y, [0.5, 0.75, 1.0]);
+        let (x, y) = cdf(&[5.0, 0.0], |i| [1.0, 3.0][i], 100);
+        assert_eq!((x, y), (vec![0.0, 5.0], vec![0.75, 1.0]));
+    }
+
+    #[test]
+    fn repeats_inside_go() {
+        let (x, y) = drop_repeats(&[0., 1., 2., 3., 4.], &[7., 7., 7., 7., 8.]);
+        assert_eq!((x, y), (vec![0., 3., 4.], vec![7., 7., 8.]));
+    }
+
+    proptest! {
+        #[test]
+        fn downsampling_keeps_peaks_ends_and_order(y in prop::collection::vec(-1e6..1e6, 1..3000), limit in 8_usize..200) {
+            let x: Vec<f64> = (0..y.len()).map(|i| i as f64).collect();
+            let (xs, ys) = downsample(&x, &y, limit);
+            let max = |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max);
+            let min = |v: &[f64]| v.iter().copied().fold(f64::MAX, f64::min);
+            prop_assert_eq!((max(&ys), min(&ys)), (max(&y), min(&y)));
+            prop_assert_eq!((xs[0], xs[xs.len() - 1]), (x[0], x[x.len() - 1]));
+            prop_assert!(xs.windows(2).all(|w| w[0] < w[1]));
+            prop_assert!(xs.len() <= limit + 4 || y.len() <= limit);
+        }
+
+        #[test]
+        fn growth_adds_up(steps in prop::collection::vec((1.0..5.0, 0.0..100.0), 2..100)) {
+            let (mut t, mut c) = (vec![0.0], vec![0.0]);
+            for (dt, dc) in steps {
+                t.push(t[t.len() - 1] + dt);
+                c.push(c[c.len() - 1] + dc);
+            }
+            let (x, rate) = growth(&t, &c, 0.5);
+            let end = x.len() as f64 * 0.5;
+            let sum: f64 = rate.iter().map(|r| r * 0.5).sum();
+            prop_assert!((sum - value_at(&t, &c, end).unwrap()).abs() < 1e-6);
+        }
+
+        #[test]
+        fn cdfs_ascend_to_one(v in prop::collection::vec(0.0..1e3, 1..5000)) {
+            let (x, y) = cdf(&v, |_| 1.0, 300);
+            prop_assert!(x.windows(2).all(|w| w[0] < w[1]) && y.windows(2).all(|w| w[0] < w[1]));
+            prop_assert!((y[y.len() - 1] - 1.0).abs() < 1e-9);
+            prop_assert!(x.len() <= 420);
+        }
+    }
+}

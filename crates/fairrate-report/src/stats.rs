@@ -1,0 +1,204 @@
+//! The statistics every table and figure is made from, each with its definition.
+
+/// The nearest-rank percentile: the smallest value with at least the fraction `p` of all values at or below it,
+/// which is the value of rank `ceil(p n)`. Always a value that occurred. `None` without values.
+///
+/// `sorted` is in ascending order and `p` between 0 and 1.
+pub fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
+    let n = sorted.len();
+    let last = n.checked_sub(1)?;
+    // 0.999 * 1000 is 999.0000000000001 in floating point; without the slack it would be rank 1000.
+    let rank = (p * n as f64 - 1e-9).ceil().max(1.0) as usize;
+    Some(sorted[(rank - 1).min(last)])
+}
+
+/// The arithmetic mean, `None` without values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    if values.is_empty() { None } else { Some(values.iter().sum::<f64>() / values.len() as f64) }
+}
+
+/// The Jain index `(sum x)^2 / (n sum x^2)`: 1 when all shares are equal, `1/n` when one takes everything.
+/// `None` without values or when all are zero.
+pub fn jain(shares: &[f64]) -> Option<f64> {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    if squares == 0.0 { None } else { Some(sum * sum / (shares.len() as f64 * squares)) }
+}
+
+/// Sorts a copy, as the functions above want it.
+pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// What a table shows of a set of values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Distribution {
+    /// Number of values.
+    pub n: usize,
+    /// Arithmetic mean; this and the others are `None` without values.
+    pub mean: Option<f64>,
+    /// Median (nearest rank, as all percentiles).
+    pub p50: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+    /// Largest value.
+    pub max: Option<f64>,
+}
+
+impl Distribution {
+    /// Summarises values in ascending order.
+    pub fn of(sorted: &[f64]) -> Self {
+        Self {
+            n: sorted.len(),
+            mean: mean(sorted),
+            p50: percentile(sorted, 0.5),
+            p95: percentile(sorted, 0.95),
+            p99: percentile(sorted, 0.99),
+            p999: percentile(sorted, 0.999),
+            max: sorted.last().copied(),
+        }
+    }
+}
+
+/// A quantity that was sampled over time and holds its value from each sample until the next one.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    /// Times of the samples, ascending.
+    t: &'a [f64],
+    /// The values.
+    v: &'a [f64],
+}
+
+impl<'a> Held<'a> {
+    /// Samples at ascending times `t` with values `v`, equally many.
+    pub fn new(t: &'a [f64], v: &'a [f64]) -> Self {
+        let n = t.len().min(v.len());
+        Self { t: &t[..n], v: &v[..n] }
+    }
+
+    /// The largest sample.
+    pub fn peak(&self) -> Option<f64> {
+        self.v.iter().copied().reduce(f64::max)
+    }
+
+    /// The mean over time, from the first to the last sample: each value weighs as long as it was held.
+    pub fn mean(&self) -> Option<f64> {
+        let span = self.span();
+        if span == 0.0 {
+            return mean(self.v);
+        }
+        Some(self.t.windows(2).zip(self.v).map(|(t, v)| v * (t[1] - t[0])).sum::<f64>() / span)
+    }
+
+    /// The smallest value that the quantity did not exceed for the fraction `p` of the time.
+    pub fn percentile(&self, p: f64) -> Option<f64> {
+        let span = self.span();
+        if span == 0.0 {
+            return percentile(&sorted(self.v.iter().copied()), p);
+        }
+        let mut held: Vec<(f64, f64)> = self.t.windows(2).zip(self.v).map(|(t, v)| (*v, t[1] - t[0])).collect();
+        held.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut below = 0.0;
+        for (v, weight) in &held {
+            below += weight;
+            if p * span <= below * (1.0 + 1e-12) {
+                return Some(*v);
+            }
+        }
+        held.last().map(|(v, _)| *v)
+    }
+
+    fn span(&self) -> f64 {
+        match (self.t.first(), self.t.last()) {
+            (Some(first), Some(last)) => last - first,
+            _ => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn percentiles_are_nearest_rank() {
+        // The textbook example: ceil(.05*5)=1, ceil(.3*5)=2, ceil(.4*5)=2, ceil(.5*5)=3, 5.
+        let v = [15.0, 20.0, 35.0, 40.0, 50.0];
+        let got = [0.05, 0.3, 0.4, 0.5, 1.0].map(|p| percentile(&v, p));
+        assert_eq!(got, [Some(15.0), Some(20.0), Some(20.0), Some(35.0), Some(50.0)]);
+        assert_eq!(percentile(&v, 0.0), Some(15.0));
+        assert_eq!(percentile(&[], 0.5), None);
+        // p99.9 of 1000 values is the 999th, whatever floating point makes of .999 * 1000.
+        let v: Vec<f64> = (1..=1000).map(f64::from).collect();
+        assert_eq!(percentile(&v, 0.999), Some(999.0));
+        assert_eq!(percentile(&v, 0.99), Some(990.0));
+    }
+
+    #[test]
+    fn jain_of_equal_shares_is_one_and_of_a_monopoly_one_over_n() {
+        assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
+        assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
+        // (1+2+3)^2 / (3 * 14) = 36/42.
+        assert_eq!(jain(&[1.0, 2.0, 3.0]), Some(36.0 / 42.0));
+        assert_eq!((jain(&[]), jain(&[0.0, 0.0])), (None, None));
+    }
+
+    #[test]
+    fn held_values_weigh_as_long_as_they_are_held() {
+        // 10 for 1 s, 0 for 8 s, 4 for 1 s; the last sample ends the record: (10 + 4) / 10.
+        let (t, v) = ([0.0, 1.0, 9.0, 10.0], [10.0, 0.0, 4.0, 99.0]);
+        let queue = Held::new(&t, &v);
+        assert_eq!(queue.mean(), Some(1.4));
+        assert_eq!(queue.peak(), Some(99.0));
+        // 0 for 80 % of the time, then 4 until 90 %, then 10.
+        let got = [0.5, 0.8, 0.81, 0.9, 0.91, 1.0].map(|p| queue.percentile(p));
+        assert_eq!(got, [0.0, 0.0, 4.0, 4.0, 10.0, 10.0].map(Some));
+        assert_eq!(Held::new(&[3.0], &[7.0]).mean(), Some(7.0));
+        assert_eq!(Held::new(&[], &[]).percentile(0.5), None);
+    }
+
+    #[test]
+    fn a_distribution_of_one_value_is_that_value() {
+        let d = Distribution::of(&[2.5]);
+        assert_eq!((d.n, d.mean, d.p50, d.p999, d.max), (1, Some(2.5), Some(2.5), Some(2.5), Some(2.5)));
+        assert_eq!(Distribution::of(&[]), Distribution::default());
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_occur_and_ascend(v in prop::collection::vec(0.0..1e9, 1..200), p in 0.0..1.0, q in 0.0..1.0) {
+            let v = sorted(v);
+            let (lo, hi) = (percentile(&v, f64::min(p, q)).unwrap(), percentile(&v, f64::max(p, q)).unwrap());
+            prop_assert!(lo <= hi && v.contains(&lo) && v.contains(&hi));
+            // At least the fraction p lies at or below it, and less than p strictly below.
+            let x = percentile(&v, p).unwrap();
+            let n = v.len() as f64;
+            prop_assert!(v.iter().filter(|y| **y <= x).count() as f64 + 1e-6 >= p * n);
+            prop_assert!(v.iter().filter(|y| **y < x).count() as f64 <= p * n);
+        }
+
+        #[test]
+        fn jain_lies_between_one_over_n_and_one(v in prop::collection::vec(0.0..1e9, 1..50)) {
+            if let Some(j) = jain(&v) {
+                prop_assert!(j <= 1.0 + 1e-9 && 1.0 / v.len() as f64 <= j + 1e-9);
+            }
+        }
+
+        #[test]
+        fn evenly_held_values_have_the_plain_mean(v in prop::collection::vec(0.0..1e6, 2..100)) {
+            let t: Vec<f64> = (0..v.len()).map(|i| i as f64 * 7.0).collect();
+            let plain = mean(&v[..v.len() - 1]).unwrap();
+            let held = Held::new(&t, &v);
+            prop_assert!((held.mean().unwrap() - plain).abs() < 1e-6);
+            let steps = sorted(v[..v.len() - 1].iter().copied());
+            prop_assert_eq!(held.percentile(0.9), percentile(&steps, 0.9));
+        }
+    }
+}

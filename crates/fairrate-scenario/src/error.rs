@@ -1,0 +1,195 @@
+//! What is wrong with a scenario, where, and what to write instead.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+
+/// A place in one of the texts a scenario is read from: the file, a `--set` argument, a flow list ...
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    /// Which text: a position in [`Report::sources`].
+    pub source: u32,
+    /// First byte.
+    pub start: usize,
+    /// Number of bytes.
+    pub len: usize,
+}
+
+impl Site {
+    pub fn new(source: u32, range: std::ops::Range<usize>) -> Self {
+        Self { source, start: range.start, len: range.end.saturating_sub(range.start) }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    code: &'static str,
+    message: String,
+    label: String,
+    help: String,
+    place: Option<(Arc<NamedSource<String>>, Site)>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.code))
+    }
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        (!self.help.is_empty()).then(|| Box::new(&self.help) as Box<dyn fmt::Display>)
+    }
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.place.as_ref().map(|(source, _)| source as &dyn SourceCode)
+    }
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let (_, site) = self.place.as_ref()?;
+        let label = (!self.label.is_empty()).then(|| self.label.clone());
+        Some(Box::new(std::iter::once(LabeledSpan::new(label, site.start, site.len))))
+    }
+}
+
+/// Why a scenario cannot be run: every problem found, each with its place in the text and a way out.
+///
+/// As a [`Diagnostic`] it shows the first problem, with the others as related ones.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{first}")]
+pub struct ScenarioError {
+    first: Problem,
+    rest: Vec<Problem>,
+}
+
+impl ScenarioError {
+    /// An error without a place in a text.
+    pub(crate) fn without_place(code: &'static str, message: String, help: String) -> Self {
+        Self { first: Problem { code, message, label: String::new(), help, place: None }, rest: Vec::new() }
+    }
+
+    /// How many problems there are.
+    pub fn n_problems(&self) -> usize {
+        1 + self.rest.len()
+    }
+
+    /// The code of the first problem, such as `scenario::unknown_key`.
+    pub fn first_code(&self) -> &'static str {
+        self.first.code
+    }
+
+    /// What to do about the first problem.
+    pub fn first_help(&self) -> &str {
+        &self.first.help
+    }
+
+    /// Line of the first problem, from 1, and the name of the text it is in.
+    pub fn first_line(&self) -> Option<(&str, usize)> {
+        let (source, site) = self.first.place.as_ref()?;
+        let before = source.inner().as_bytes().get(..site.start)?;
+        Some((source.name(), 1 + before.iter().filter(|b| **b == b'\n').count()))
+    }
+}
+
+impl Diagnostic for ScenarioError {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.first.code()
+    }
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.first.help()
+    }
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.first.source_code()
+    }
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.first.labels()
+    }
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        (!self.rest.is_empty()).then(|| Box::new(self.rest.iter().map(|p| p as &dyn Diagnostic)) as Box<_>)
+    }
+}
+
+/// Problems beyond this many are not shown: they are likely consequences of the first.
+const MAX_PROBLEMS: usize = 20;
+
+/// Collects the problems of one scenario and the texts they are in.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    sources: RefCell<Vec<Arc<NamedSource<String>>>>,
+    problems: RefCell<Vec<Problem>>,
+}
+
+impl Report {
+    /// Adds a text that sites can point into.
+    pub fn add_source(&self, name: &str, text: String) -> u32 {
+        let mut sources = self.sources.borrow_mut();
+        sources.push(Arc::new(NamedSource::new(name, text)));
+        sources.len() as u32 - 1
+    }
+
+    /// Notes a problem.
+    pub fn problem(
+        &self, code: &'static str, site: Site, message: impl Into<String>, label: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let mut problems = self.problems.borrow_mut();
+        if MAX_PROBLEMS <= problems.len() {
+            return;
+        }
+        let source = Arc::clone(&self.sources.borrow()[site.source as usize]);
+        let (message, label, help) = (message.into(), label.into(), help.into());
+        problems.push(Problem { code, message, label, help, place: Some((source, site)) });
+    }
+
+    /// Whether nothing is wrong so far.
+    pub fn is_clean(&self) -> bool {
+        self.problems.borrow().is_empty()
+    }
+
+    /// The error, if there were problems.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        let mut problems = self.problems.borrow().clone();
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let first = problems.remove(0);
+        Err(ScenarioError { first, rest: problems })
+    }
+}
+
+/// Words of a list as prose: `a`, `b` or `c`.
+pub(crate) fn one_of(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
+    match quoted.as_slice() {
+        [] => "nothing".into(),
+        [only] => only.clone(),
+        [init @ .., last] => format!("{} or {last}", init.join(", ")),
+    }
+}
+
+/// The word of `words` that `text` was likely meant to be.
+pub(crate) fn nearest<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
+    let plain = |s: &str| s.to_lowercase().replace('_', "-");
+    let wanted = plain(text);
+    let distance = |w: &str| strsim::damerau_levenshtein(&wanted, &plain(w));
+    let best = words.iter().min_by_key(|w| distance(w))?;
+    let close = distance(best) <= (wanted.chars().count() / 3).max(2) && distance(best) < wanted.chars().count();
+    let contained = || {
+        let hits = words.iter().filter(|w| 3 <= wanted.len() && (plain(w).contains(&wanted) || wanted.contains(&plain(w))));
+        hits.max_by_key(|w| w.len())
+    };
+    if close { Some(best) } else { contained().copied() }
+}
+
+/// `did you mean X?`, or all the words there are.
+pub(crate) fn did_you_mean(text: &str, words: &[&str]) -> String {
+    match nearest(text, words) {
+        Some(word) => format!("did you mean `{word}`?"),
+        None => format!("write {}", one_of(words)),
+    }
+}

@@ -1,0 +1,490 @@
+//! Reads sections of a document key by key, noting problems and writing down what was understood, defaults
+//! included: the resolved scenario.
+
+use std::fmt::Write as _;
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::error::{Report, Site, did_you_mean, nearest, one_of};
+use crate::tree::{Node, Table, Value};
+
+/// A value that was read and where it stands: its own place, or its section's if it is a default.
+#[derive(Clone, Debug)]
+pub(crate) struct Field<T> {
+    pub value: T,
+    pub site: Site,
+}
+
+/// Why a node is not the value it should be.
+pub(crate) struct Wrong {
+    code: &'static str,
+    message: String,
+    help: String,
+}
+
+/// A value that a key can have.
+pub(crate) trait Scalar: Sized {
+    /// What it is, with its article.
+    const WHAT: &'static str;
+    /// Something valid, to go on with after a problem.
+    fn placeholder() -> Self;
+    /// Reads it; `key` is for the help.
+    fn read(key: &str, value: &Value) -> Result<Self, Wrong>;
+    /// Writes it as TOML.
+    fn write(&self) -> String;
+}
+
+fn wrong_type<T: Scalar>(value: &Value, help: String) -> Wrong {
+    let message = format!("expected {}, found {}", T::WHAT, value.describe());
+    Wrong { code: "scenario::wrong_type", message, help }
+}
+
+macro_rules! quantity {
+    ($type:ty, $what:literal, $unit:literal, $units:literal, $placeholder:expr) => {
+        impl Scalar for $type {
+            const WHAT: &'static str = $what;
+            fn placeholder() -> Self {
+                $placeholder
+            }
+            fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
+                let bare = |number: String| Wrong {
+                    code: "scenario::missing_unit",
+                    message: format!("`{key}` is {} and needs its unit, found the bare number `{number}`", $what),
+                    help: format!(
+                        "write it as a string with a unit, for instance `{key} = \"{}{}\"`; units are {}",
+                        number.trim_start_matches('-'), $unit, $units
+                    ),
+                };
+                match value {
+                    Value::Text(text) => text.parse::<$type>().map_err(|e| Wrong {
+                        code: "scenario::bad_quantity",
+                        message: e.to_string(),
+                        help: e.help().to_owned(),
+                    }),
+                    Value::Integer(n) => Err(bare(n.to_string())),
+                    Value::Float(x) => Err(bare(x.to_string())),
+                    _ => Err(wrong_type::<Self>(value, format!("write it as `{key} = \"{}\"`", Self::placeholder()))),
+                }
+            }
+            fn write(&self) -> String {
+                format!("\"{self}\"")
+            }
+        }
+    };
+}
+quantity!(Time, "a time", "us", "ps, ns, us, ms and s", Time::from_us(10));
+quantity!(Rate, "a rate", "Gbps", "bps, kbps, Mbps, Gbps and Tbps", Rate::from_gbps(25));
+quantity!(Bytes, "a size", "B", "B, KB, MB, GB, KiB, MiB and GiB", Bytes::new(1_000));
+
+impl Scalar for f64 {
+    const WHAT: &'static str = "a number";
+    fn placeholder() -> Self {
+        0.5
+    }
+    fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
+        match value {
+            Value::Float(x) => Ok(*x),
+            Value::Integer(n) => Ok(*n as Self),
+            Value::Text(text) => {
+                let text = text.trim();
+                let percent = text.strip_suffix('%').and_then(|t| t.trim().parse::<Self>().ok()).map(|x| x / 100.0);
+                let number = percent.or_else(|| text.parse::<Self>().ok().filter(|x| x.is_finite()));
+                Err(wrong_type::<Self>(value, format!("write it without quotes: `{key} = {}`", number.unwrap_or(0.5))))
+            }
+            _ => Err(wrong_type::<Self>(value, format!("write a number, as `{key} = 0.5`"))),
+        }
+    }
+    fn write(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+macro_rules! count {
+    ($type:ty) => {
+        impl Scalar for $type {
+            const WHAT: &'static str = "a whole number";
+            fn placeholder() -> Self {
+                1
+            }
+            fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
+                match value {
+                    Value::Integer(n) => <$type>::try_from(*n).map_err(|_| Wrong {
+                        code: "scenario::out_of_range",
+                        message: format!("`{key} = {n}` is out of range"),
+                        help: format!("write a whole number from 0 to {}", <$type>::MAX.min(i64::MAX as $type)),
+                    }),
+                    Value::Text(t) if t.trim().parse::<$type>().is_ok() => {
+                        Err(wrong_type::<Self>(value, format!("write it without quotes: `{key} = {}`", t.trim())))
+                    }
+                    _ => Err(wrong_type::<Self>(value, format!("write a whole number, as `{key} = 16`"))),
+                }
+            }
+            fn write(&self) -> String {
+                self.to_string()
+            }
+        }
+    };
+}
+count!(u8);
+count!(u16);
+count!(u32);
+count!(u64);
+
+impl Scalar for bool {
+    const WHAT: &'static str = "true or false";
+    fn placeholder() -> Self {
+        true
+    }
+    fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
+        match value {
+            Value::Bool(b) => Ok(*b),
+            Value::Text(t) if t.eq_ignore_ascii_case("true") || t.eq_ignore_ascii_case("false") => {
+                Err(wrong_type::<Self>(value, format!("write it without quotes: `{key} = {}`", t.to_lowercase())))
+            }
+            _ => Err(wrong_type::<Self>(value, format!("write `{key} = true` or `{key} = false`"))),
+        }
+    }
+    fn write(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Scalar for String {
+    const WHAT: &'static str = "a string";
+    fn placeholder() -> Self {
+        Self::new()
+    }
+    fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
+        match value {
+            Value::Text(t) => Ok(t.clone()),
+            Value::Integer(n) => Err(wrong_type::<Self>(value, format!("put it in quotes: `{key} = \"{n}\"`"))),
+            _ => Err(wrong_type::<Self>(value, format!("write text in quotes: `{key} = \"...\"`"))),
+        }
+    }
+    fn write(&self) -> String {
+        quote(self)
+    }
+}
+
+/// `text` as a TOML string.
+pub(crate) fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// `items` as a TOML list.
+pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
+    format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// A word or a value, for keys such as `rto = "none"` or `rto = "4ms"`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum OrWord<T> {
+    /// A position in the list of words.
+    Word(usize),
+    Value(T),
+}
+
+/// What was understood of a section, as it will be written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Output {
+    pub values: Vec<(String, String)>,
+    pub tables: Vec<(String, Output)>,
+    pub arrays: Vec<(String, Vec<Output>)>,
+}
+
+impl Output {
+    pub fn push(&mut self, key: &str, toml: String) {
+        self.values.push((key.to_owned(), toml));
+    }
+
+    /// The section as TOML; `path` is its dotted name, empty for the document.
+    pub fn render(&self, path: &str, text: &mut String) {
+        for (key, toml) in &self.values {
+            let _ = writeln!(text, "{key} = {toml}");
+        }
+        let full = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        for (key, table) in &self.tables {
+            let _ = writeln!(text, "\n[{}]", full(key));
+            table.render(&full(key), text);
+        }
+        for (key, items) in &self.arrays {
+            for item in items {
+                let _ = writeln!(text, "\n[[{}]]", full(key));
+                item.render(&full(key), text);
+            }
+        }
+    }
+
+    /// The section as an inline table.
+    pub fn render_inline(&self) -> String {
+        let items: Vec<String> = self.values.iter().map(|(key, toml)| format!("{key} = {toml}")).collect();
+        format!("{{ {} }}", items.join(", "))
+    }
+}
+
+/// A section being read. Every key asked for becomes known; [`Section::finish`] reports the others.
+pub(crate) struct Section<'a> {
+    pub report: &'a Report,
+    /// The whole section.
+    pub site: Site,
+    /// How messages call it, such as "`[switch]`".
+    pub name: String,
+    table: Option<&'a Table>,
+    known: Vec<String>,
+    pub out: Output,
+}
+
+impl<'a> Section<'a> {
+    pub fn new(report: &'a Report, site: Site, name: impl Into<String>, table: Option<&'a Table>) -> Self {
+        Self { report, site, name: name.into(), table, known: Vec::new(), out: Output::default() }
+    }
+
+    /// The value of `key`, if the file has it.
+    pub fn node(&mut self, key: &str) -> Option<&'a Node> {
+        if !self.known.iter().any(|k| k == key) {
+            self.known.push(key.to_owned());
+        }
+        self.table?.get(key).map(|e| &e.node)
+    }
+
+    /// Whether the file has `key`, without asking for it.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.is_some_and(|t| t.get(key).is_some())
+    }
+
+    /// The place of the value of `key`, or of the section.
+    pub fn site_of(&self, key: &str) -> Site {
+        self.table.and_then(|t| t.get(key)).map_or(self.site, |e| e.node.site)
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.table.into_iter().flat_map(|t| t.entries.iter().map(|e| e.key.as_str()))
+    }
+
+    /// Reports a problem at the value of `key`.
+    pub fn problem_at(&self, code: &'static str, key: &str, message: impl Into<String>, help: impl Into<String>) {
+        self.report.problem(code, self.site_of(key), message, format!("`{key}`"), help);
+    }
+
+    fn read_node<T: Scalar>(&self, key: &str, node: &Node) -> T {
+        T::read(key, &node.value).unwrap_or_else(|wrong| {
+            self.report.problem(wrong.code, node.site, wrong.message, format!("`{key}`"), wrong.help);
+            T::placeholder()
+        })
+    }
+
+    /// The value of `key` if it is given; nothing is written down.
+    pub fn given<T: Scalar>(&mut self, key: &str) -> Option<Field<T>> {
+        let node = self.node(key)?;
+        Some(Field { value: self.read_node(key, node), site: node.site })
+    }
+
+    /// The value of `key` if it is given, which is then written down.
+    pub fn optional<T: Scalar>(&mut self, key: &str) -> Option<Field<T>> {
+        let field = self.given::<T>(key)?;
+        self.out.push(key, field.value.write());
+        Some(field)
+    }
+
+    /// The value of `key`, or `default`.
+    pub fn get<T: Scalar>(&mut self, key: &str, default: T) -> Field<T> {
+        let field = self.given(key).unwrap_or(Field { value: default, site: self.site });
+        self.out.push(key, field.value.write());
+        field
+    }
+
+    /// The value of `key`, without which nothing works.
+    pub fn require<T: Scalar>(&mut self, key: &str, example: &str) -> Field<T> {
+        if let Some(field) = self.optional(key) {
+            return field;
+        }
+        self.missing(key, example);
+        Field { value: T::placeholder(), site: self.site }
+    }
+
+    /// Reports that `key` is not there.
+    pub fn missing(&self, key: &str, example: &str) {
+        let message = format!("{} needs `{key}`", self.name);
+        let help = format!("add for instance `{key} = {example}`");
+        self.report.problem("scenario::missing_key", self.site, message, format!("no `{key}` here"), help);
+    }
+
+    /// One of the words of `choices`, or `default`.
+    pub fn choice<T: Copy + PartialEq>(&mut self, key: &str, choices: &[(&'static str, T)], default: T) -> Field<T> {
+        let words: Vec<&str> = choices.iter().map(|c| c.0).collect();
+        let Some(node) = self.node(key) else {
+            return self.chosen(key, choices, Field { value: default, site: self.site });
+        };
+        let found = match &node.value {
+            Value::Text(text) => choices.iter().find(|c| c.0 == text),
+            _ => None,
+        };
+        if let Some(found) = found {
+            return self.chosen(key, choices, Field { value: found.1, site: node.site });
+        }
+        if let Value::Text(text) = &node.value {
+            self.unknown_word(key, text, node.site, &words);
+        } else {
+            let message = format!("expected a word for `{key}`, found {}", node.value.describe());
+            self.report.problem("scenario::wrong_type", node.site, message, format!("`{key}`"), format!("write {}", one_of(&words)));
+        }
+        Field { value: default, site: node.site }
+    }
+
+    fn chosen<T: Copy + PartialEq>(&mut self, key: &str, choices: &[(&'static str, T)], field: Field<T>) -> Field<T> {
+        if let Some(choice) = choices.iter().find(|c| c.1 == field.value) {
+            self.out.push(key, quote(choice.0));
+        }
+        field
+    }
+
+    /// Reports that `text` is none of `words`.
+    pub fn unknown_word(&self, key: &str, text: &str, site: Site, words: &[&str]) {
+        let message = format!("there is no {} `{text}`", describe_key(key));
+        let help = match nearest(text, words) {
+            Some(word) => format!("did you mean `{word}`? There are {}", one_of(words).replace(" or ", " and ")),
+            None => format!("write {}", one_of(words)),
+        };
+        self.report.problem("scenario::unknown_name", site, message, "unknown", help);
+    }
+
+    /// A value, or one of `words`.
+    pub fn value_or<T: Scalar>(&mut self, key: &str, words: &[&'static str], default: OrWord<T>) -> Field<OrWord<T>> {
+        let field = match self.node(key) {
+            None => Field { value: default, site: self.site },
+            Some(node) => {
+                let word = match &node.value {
+                    Value::Text(text) => words.iter().position(|w| w == text),
+                    _ => None,
+                };
+                let value = word.map_or_else(|| OrWord::Value(self.read_or_words(key, node, words)), OrWord::Word);
+                Field { value, site: node.site }
+            }
+        };
+        let toml = match &field.value {
+            OrWord::Word(i) => quote(words[*i]),
+            OrWord::Value(value) => value.write(),
+        };
+        self.out.push(key, toml);
+        field
+    }
+
+    fn read_or_words<T: Scalar>(&self, key: &str, node: &Node, words: &[&str]) -> T {
+        T::read(key, &node.value).unwrap_or_else(|wrong| {
+            let help = format!("{}, or write {}", wrong.help, one_of(words));
+            self.report.problem(wrong.code, node.site, wrong.message, format!("`{key}`"), help);
+            T::placeholder()
+        })
+    }
+
+    /// A list of values; `None` if `key` is not given.
+    pub fn items(&mut self, key: &str) -> Option<&'a [Node]> {
+        let node = self.node(key)?;
+        if let Value::Array(items) = &node.value {
+            return Some(items);
+        }
+        let message = format!("expected a list for `{key}`, found {}", node.value.describe());
+        self.report.problem("scenario::wrong_type", node.site, message, format!("`{key}`"), format!("write `{key} = [...]`"));
+        Some(&[])
+    }
+
+    /// The sub-table `key`, empty if it is not given.
+    pub fn child(&mut self, key: &str, name: &str) -> Section<'a> {
+        match self.node(key) {
+            None => Section::new(self.report, self.site, name, None),
+            Some(Node { value: Value::Table(table), site }) => Section::new(self.report, *site, name, Some(table)),
+            Some(node) => {
+                let message = format!("expected the section {name}, found {}", node.value.describe());
+                let help = match &node.value {
+                    Value::Array(_) => format!("there is one only: write {name} with single brackets"),
+                    _ => format!("write {name} on a line of its own, and its keys below"),
+                };
+                self.report.problem("scenario::wrong_type", node.site, message, "not a section", help);
+                Section::new(self.report, node.site, name, None)
+            }
+        }
+    }
+
+    /// The sub-tables of the list `key`.
+    pub fn children(&mut self, key: &str) -> Vec<Section<'a>> {
+        let name = format!("`[[{key}]]`");
+        let wrong = |node: &Node, help: String| {
+            let message = format!("expected sections {name}, found {}", node.value.describe());
+            self.report.problem("scenario::wrong_type", node.site, message, "not a list of sections", help);
+        };
+        let node = self.table.and_then(|t| t.get(key)).map(|e| &e.node);
+        let sections = match node {
+            None => Vec::new(),
+            Some(Node { value: Value::Array(items), .. }) => {
+                let section = |item: &'a Node| match &item.value {
+                    Value::Table(table) => Some(Section::new(self.report, item.site, name.clone(), Some(table))),
+                    _ => {
+                        wrong(item, format!("write {name} on a line of its own, and its keys below"));
+                        None
+                    }
+                };
+                items.iter().filter_map(section).collect()
+            }
+            Some(node) => {
+                wrong(node, format!("there can be several: write {name} with double brackets"));
+                Vec::new()
+            }
+        };
+        self.node(key);
+        sections
+    }
+
+    /// Reports the keys that nobody asked for, and gives what was understood.
+    pub fn finish(self) -> Output {
+        let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
+        for entry in self.table.into_iter().flat_map(|t| &t.entries) {
+            if known.contains(&entry.key.as_str()) {
+                continue;
+            }
+            let key = &entry.key;
+            let message = format!("{} has no key `{key}`", self.name);
+            let help = match (nearest(key, &known), home_of(key)) {
+                (Some(near), _) => format!("did you mean `{near}`?"),
+                (None, Some(home)) if !self.name.contains(home) => format!("`{key}` belongs in `{home}`"),
+                _ => did_you_mean(key, &known),
+            };
+            self.report.problem("scenario::unknown_key", entry.key_site, message, "unknown key", help);
+        }
+        self.out
+    }
+}
+
+fn describe_key(key: &str) -> String {
+    match key {
+        "cc" => "algorithm".into(),
+        "sizes" => "size distribution".into(),
+        "link_set" => "link set".into(),
+        _ => format!("`{key}`"),
+    }
+}
+
+/// Where keys belong that people put elsewhere.
+fn home_of(key: &str) -> Option<&'static str> {
+    match key {
+        "buffer" | "dt_alpha" | "egress_alpha" | "pfc" | "ecn" | "headroom" | "ecmp" => Some("[switch]"),
+        "cc" | "mtu" | "header" | "rto" | "window" | "recovery" | "base_rtt" => Some("[transport]"),
+        "load" | "sizes" | "link_set" | "senders" | "receiver" => Some("[[traffic]]"),
+        "queue" | "queues" | "every" => Some("[[probe]]"),
+        "hosts" | "hosts_per_tor" | "delay" | "host_rate" => Some("[topology]"),
+        "duration" | "seed" | "profile" | "name" => Some("the top of the file"),
+        _ => None,
+    }
+}

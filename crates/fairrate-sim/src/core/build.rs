@@ -1,0 +1,164 @@
+//! From a configuration to a run that is ready to start.
+
+use fairrate_control::Needs;
+use fairrate_units::{Bytes, Time};
+
+use super::{Constants, Core, FlowState};
+use crate::config::{ClockRule, ProbeSpec, SimConfig};
+use crate::engine::{EventKind, EventList};
+use crate::fabric::{Marker, Mmu, Port};
+use crate::ideal::{self, Framing};
+use crate::ids::PortId;
+use crate::output::RunTotals;
+use crate::packet::PacketPool;
+use crate::routing::Routes;
+use crate::topology::Tier;
+use crate::transport::{NO_SENDER, Nic, Receiver};
+
+/// Width of the event list's buckets: 2^11 ps, so that its wheel spans 8.4 us, more than a link's delay.
+const BUCKET_SHIFT: u32 = 11;
+const NO_HOST_NUMBER: u32 = u32::MAX;
+
+impl Core {
+    /// Builds the network, and schedules the first flow and the probes.
+    pub(crate) fn new(config: SimConfig) -> Self {
+        let routes = Routes::new(&config.topology);
+        let needs = config.cc.needs();
+        let constants = constants(&config, &routes, &needs);
+        let (host_of, switch_of) = number_nodes(&config);
+        let ports = build_ports(&config, &host_of, &switch_of);
+        let of_switch: Vec<Option<u32>> = (0..ports.len() as u32)
+            .map(|p| Some(switch_of[config.topology.from(PortId(p)).index()]).filter(|&s| s != NO_HOST_NUMBER))
+            .collect();
+        let n_switches = of_switch.iter().flatten().max().map_or(0, |&s| s as usize + 1);
+        let wire_mtu = Bytes::new(constants.mtu + constants.data_header);
+        let mmu = Mmu::new(&config.fabric, &config.topology.links, &of_switch, n_switches, wire_mtu);
+        let marker = |port: u32| {
+            let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port as usize].is_some())?;
+            Some(Marker::new(ecn, ports[port as usize].rate, config.seed, port))
+        };
+        let markers = (0..ports.len() as u32).map(marker).collect();
+        let nics = build_nics(&config, &routes);
+        let flows: Vec<FlowState> = config.flows.iter().map(|f| flow_state(f, &host_of, &config)).collect();
+        let finite_left = flows.iter().filter(|f| !f.endless).count() as u64;
+        let longest = routes.dearest_path(|_| 1) as usize;
+        let stride = if constants.int.is_some() { longest } else { 0 };
+        let mut core = Self {
+            constants,
+            routes,
+            now_ps: 0,
+            end_ps: config.stop.at.map_or(u64::MAX, Time::as_ps),
+            events: EventList::new(BUCKET_SHIFT),
+            probe_events: config.probes.len(),
+            pool: PacketPool::new(stride),
+            ports,
+            markers,
+            mmu,
+            nics,
+            flows,
+            next_start: 0,
+            senders: Vec::new(),
+            free_senders: Vec::new(),
+            active: 0,
+            finite_left,
+            paths: Vec::new(),
+            path_buffer: Vec::new(),
+            last_progress_ps: 0,
+            totals: RunTotals::default(),
+            config,
+        };
+        core.schedule_first_events();
+        core
+    }
+
+    fn schedule_first_events(&mut self) {
+        debug_assert!(self.flows.is_sorted_by_key(|f| f.start_ps), "flows are in order of start");
+        if let Some(first) = self.flows.first() {
+            let at = first.start_ps;
+            self.schedule(at, EventKind::FlowStart, 0);
+        }
+        for index in 0..self.config.probes.len() as u32 {
+            let (ProbeSpec::Ports { every, .. } | ProbeSpec::Flows { every, .. }) = self.config.probes[index as usize];
+            debug_assert!(every > Time::ZERO, "a probe has a period");
+            self.schedule(0, EventKind::Probe, index);
+        }
+    }
+}
+
+fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
+    let t = &config.transport;
+    let framing = Framing {
+        mtu: t.mtu,
+        header: t.header + t.data_overhead.unwrap_or(needs.data_overhead),
+        ack: t.ack + t.ack_overhead.unwrap_or(needs.ack_overhead),
+    };
+    let base_rtt =
+        ideal::network_base_rtt(&config.topology, routes, config.fabric.clock, framing, config.transport.base_rtt);
+    Constants {
+        framing,
+        mtu: framing.mtu.as_u64(),
+        data_header: framing.header.as_u64(),
+        ack_wire: framing.ack.as_u64() as u16,
+        cnp_wire: t.cnp.as_u64() as u16,
+        pfc_wire: config.fabric.pfc_frame.as_u64() as u16,
+        ack_class: t.ack_class,
+        nack_interval_ps: t.nack_interval.as_ps(),
+        cnp_interval_ps: needs.cnp_interval.map(Time::as_ps),
+        rto_ps: t.rto.map_or(u64::MAX, Time::as_ps),
+        whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
+        repace: needs.repace_on_change,
+        int: needs.int.map(|counter| (counter, needs.int_format)),
+        base_rtt,
+    }
+}
+
+/// Numbers hosts and switches apart: for each node its host number and its switch number.
+fn number_nodes(config: &SimConfig) -> (Vec<u32>, Vec<u32>) {
+    let (mut hosts, mut switches) = (0, 0);
+    let mut number = |is_host: bool| {
+        let count = if is_host { &mut hosts } else { &mut switches };
+        *count += 1;
+        *count - 1
+    };
+    let nodes = config.topology.nodes.iter().map(|n| n.tier == Tier::Host);
+    nodes
+        .map(|is_host| if is_host { (number(true), NO_HOST_NUMBER) } else { (NO_HOST_NUMBER, number(false)) })
+        .unzip()
+}
+
+fn build_ports(config: &SimConfig, host_of: &[u32], switch_of: &[u32]) -> Vec<Port> {
+    let topology = &config.topology;
+    let port = |id: u32| {
+        let link = topology.link(PortId(id));
+        let (from, to) = (topology.from(PortId(id)).index(), topology.to(PortId(id)).index());
+        let mut port = Port::new(link.rate, link.delay.as_ps(), config.fabric.clock);
+        (port.to_host, port.of_host, port.of_switch) = (host_of[to], host_of[from], switch_of[from]);
+        port
+    };
+    (0..topology.n_ports() as u32).map(port).collect()
+}
+
+fn build_nics(config: &SimConfig, routes: &Routes) -> Vec<Nic> {
+    let port = |host| routes.host_port(host).expect("every host of a topology has a link").0;
+    config.topology.hosts().map(|host| Nic::new(port(host))).collect()
+}
+
+fn flow_state(spec: &crate::config::FlowSpec, host_of: &[u32], config: &SimConfig) -> FlowState {
+    let bytes = spec.bytes.as_u64();
+    FlowState {
+        src_host: host_of[spec.src.index()],
+        bytes,
+        endless: bytes == u64::MAX,
+        start_ps: spec.start.as_ps(),
+        class: spec.class.unwrap_or(config.transport.data_class),
+        n_hops: 0,
+        data_route: 0,
+        ack_route: 0,
+        sender: NO_SENDER,
+        receiver: Receiver::default(),
+        fct_ps: None,
+        fct_ack_ps: None,
+        retransmitted: 0,
+        over: false,
+    }
+}

@@ -1,0 +1,431 @@
+//! What happens at hosts: flows start and stop, packets arrive, the NIC sends.
+
+use fairrate_control::{Ack, Allowance, Controller, FlowContext, Loss};
+use fairrate_units::{Bytes, Rate, Time};
+
+use super::Core;
+use crate::config::WindowRule;
+use crate::engine::EventKind;
+use crate::fabric::tx_time_ps;
+use crate::ideal::{self, Hop};
+use crate::ids::{FlowId, PortId};
+use crate::output::{FlowOutcome, Sink};
+use crate::packet::{Packet, PacketKind};
+use crate::routing::FlowKey;
+use crate::transport::{NO_SENDER, NicFlow, Reply, Sender};
+
+impl Core {
+    /// The next flow of the list starts.
+    pub(super) fn on_flow_start(&mut self, id: u32) {
+        self.next_start = id as usize + 1;
+        if let Some(next) = self.flows.get(self.next_start) {
+            let at = next.start_ps;
+            self.schedule(at, EventKind::FlowStart, id + 1);
+        }
+        self.lay_paths(id);
+        let context = self.flow_context(id);
+        let control = self.config.cc.build(&context);
+        let flow = &self.flows[id as usize];
+        let (host, class, bytes) = (flow.src_host, flow.class, flow.bytes);
+        let nic_slot = self.nics[host as usize].flows.len() as u32;
+        let mut sender = Sender::new(id, nic_slot, bytes, control);
+        let allowance = sender.control.on_start(self.now());
+        let slot = self.free_senders.pop().unwrap_or_else(|| {
+            self.senders.push(None);
+            (self.senders.len() - 1) as u32
+        });
+        self.senders[slot as usize] = Some(sender);
+        self.flows[id as usize].sender = slot;
+        self.nics[host as usize].flows.push(NicFlow { next_send_ps: self.now_ps, sender: slot, class, open: true });
+        self.active += 1;
+        self.last_progress_ps = self.now_ps;
+        let stop = self.config.flows[id as usize].stop;
+        if stop < Time::MAX {
+            self.schedule(stop.as_ps().max(self.now_ps), EventKind::FlowStop, id);
+        }
+        self.apply(slot, allowance);
+        self.nic_send(host);
+    }
+
+    /// Picks the flow's paths and writes them into the table of paths.
+    fn lay_paths(&mut self, id: u32) {
+        let spec = &self.config.flows[id as usize];
+        let key = FlowKey { src: spec.src, dst: spec.dst, sport: spec.sport, dport: spec.dport };
+        let (ecmp, seed) = (self.config.fabric.ecmp, self.config.seed);
+        let mut lay = |key| {
+            self.routes.path(ecmp, seed, key, &mut self.path_buffer);
+            let start = self.paths.len() as u32;
+            self.paths.extend(self.path_buffer.iter().map(|p| p.0));
+            // The first port is the host's own; the packet's route points at the next one.
+            (start + 1, self.path_buffer.len() as u8)
+        };
+        let (data_route, n_hops) = lay(key);
+        let (ack_route, _) = lay(key.reversed());
+        let flow = &mut self.flows[id as usize];
+        (flow.data_route, flow.ack_route, flow.n_hops) = (data_route, ack_route, n_hops);
+    }
+
+    fn data_path(&self, id: u32) -> Vec<Hop> {
+        self.hops(self.flows[id as usize].data_route, self.flows[id as usize].n_hops)
+    }
+
+    fn hops(&self, route: u32, n_hops: u8) -> Vec<Hop> {
+        let start = route as usize - 1;
+        let path = &self.paths[start..start + n_hops as usize];
+        let links = path.iter().map(|&p| self.config.topology.link(PortId(p)));
+        links.map(|link| Hop { rate: link.rate, delay: link.delay }).collect()
+    }
+
+    fn flow_context(&self, id: u32) -> FlowContext {
+        let spec = &self.config.flows[id as usize];
+        let c = &self.constants;
+        let path = self.data_path(id);
+        let back = self.hops(self.flows[id as usize].ack_route, self.flows[id as usize].n_hops);
+        FlowContext {
+            line_rate: path[0].rate,
+            base_rtt: c.base_rtt,
+            path_base_rtt: ideal::path_base_rtt(self.config.fabric.clock, &path, &back, c.framing),
+            mtu: c.framing.mtu,
+            wire_mtu: c.framing.mtu + c.framing.header,
+            n_hops: path.len() as u32,
+            weight: spec.weight,
+            start: spec.start,
+        }
+    }
+
+    /// An endless flow stops: what it has sent so far is all it will send.
+    pub(super) fn on_flow_stop(&mut self, id: u32, sink: &mut dyn Sink) {
+        let flow = &mut self.flows[id as usize];
+        let slot = flow.sender;
+        if slot == NO_SENDER {
+            return;
+        }
+        let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");
+        sender.bytes = sender.snd_nxt.max(sender.snd_una);
+        flow.bytes = sender.bytes;
+        if sender.is_done() {
+            self.finish(slot, sink);
+        } else {
+            self.refresh_open(slot);
+        }
+    }
+
+    /// A packet reaches its host.
+    pub(super) fn on_host_packet(&mut self, host: u32, packet: u32, kind: PacketKind, sink: &mut dyn Sink) {
+        match kind {
+            PacketKind::Data => self.on_data(host, packet),
+            PacketKind::Ack | PacketKind::Nack => self.on_ack(packet, kind == PacketKind::Nack, sink),
+            PacketKind::Cnp => self.on_cnp(packet),
+            PacketKind::Pause | PacketKind::Resume => unreachable!("handled at the port"),
+        }
+    }
+
+    /// A data packet reaches its receiver, which turns it into its acknowledgment.
+    fn on_data(&mut self, host: u32, packet: u32) {
+        let c = &self.constants;
+        let p = self.pool.get_mut(packet);
+        self.totals.delivered_bytes += u64::from(p.wire);
+        let flow = &mut self.flows[p.flow as usize];
+        let recovery = self.config.transport.recovery;
+        let reply =
+            flow.receiver.on_data(p.seq, u64::from(p.payload), recovery, self.now_ps, c.nack_interval_ps);
+        if flow.receiver.expected == flow.bytes && flow.fct_ps.is_none() && !flow.endless {
+            flow.fct_ps = Some(self.now_ps - flow.start_ps);
+        }
+        let notify = match c.cnp_interval_ps {
+            Some(interval) if p.ce => flow.receiver.should_notify(self.now_ps, interval),
+            _ => false,
+        };
+        let (id, ack_route, port) = (p.flow, flow.ack_route, self.nics[host as usize].port);
+        if reply == Reply::Nothing {
+            self.pool.release(packet);
+        } else {
+            p.kind = if reply == Reply::Ack { PacketKind::Ack } else { PacketKind::Nack };
+            p.data_seq = p.seq;
+            p.seq = flow.receiver.expected;
+            p.class = c.ack_class;
+            p.wire = c.ack_wire;
+            p.route = ack_route;
+            self.ports[port as usize].enqueue(&mut self.pool, packet);
+        }
+        if notify {
+            let (class, wire) = (c.ack_class, c.cnp_wire);
+            let cnp = Packet { flow: id, route: ack_route, class, wire, ..Packet::new(PacketKind::Cnp) };
+            let cnp = self.pool.take(cnp);
+            self.ports[port as usize].enqueue(&mut self.pool, cnp);
+        }
+        self.nic_send(host);
+    }
+
+    /// An acknowledgment reaches the sender.
+    fn on_ack(&mut self, packet: u32, gap: bool, sink: &mut dyn Sink) {
+        let p = *self.pool.get(packet);
+        let slot = self.flows[p.flow as usize].sender;
+        if slot == NO_SENDER {
+            self.pool.release(packet);
+            return;
+        }
+        let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");
+        let newly_acked = sender.acknowledge(p.seq);
+        if newly_acked > 0 {
+            self.last_progress_ps = self.now_ps;
+        }
+        if sender.is_done() {
+            self.pool.release(packet);
+            self.finish(slot, sink);
+            return;
+        }
+        if self.constants.rto_ps < u64::MAX {
+            sender.rto_ps = self.now_ps + self.constants.rto_ps;
+        }
+        let now = Time::from_ps(self.now_ps);
+        if gap {
+            sender.on_gap(self.config.transport.recovery, p.data_seq, u64::from(p.payload));
+            sender.control.on_loss(now, Loss::Gap);
+        }
+        let ack = Ack {
+            now,
+            ack_seq: p.seq,
+            snd_nxt: sender.snd_nxt,
+            newly_acked,
+            rtt: Time::from_ps(self.now_ps - p.sent_ps),
+            cwnd_at_send: if p.cwnd_at_send == u32::MAX { u64::MAX } else { u64::from(p.cwnd_at_send) },
+            ecn_marked: p.ce,
+            int: self.pool.int(packet),
+        };
+        let allowance = sender.control.on_ack(&ack);
+        self.pool.release(packet);
+        self.apply(slot, allowance);
+        let host = self.flows[p.flow as usize].src_host;
+        self.nic_send(host);
+    }
+
+    fn on_cnp(&mut self, packet: u32) {
+        let id = self.pool.get(packet).flow;
+        self.pool.release(packet);
+        let now = self.now();
+        self.control(id, |sender| sender.control.on_cnp(now));
+    }
+
+    /// The controller of a flow asked to be called now; or did, before it changed its mind.
+    pub(super) fn on_flow_timer(&mut self, id: u32) {
+        let slot = self.flows[id as usize].sender;
+        let due = self.senders.get(slot as usize).and_then(Option::as_ref).map(|s| s.timer_ps);
+        if due != Some(self.now_ps) {
+            return;
+        }
+        let now = self.now();
+        self.control(id, |sender| {
+            sender.timer_ps = u64::MAX;
+            sender.control.on_timer(now)
+        });
+    }
+
+    /// The retransmission timer of a flow may have expired; it moves ahead with every acknowledgment, and its
+    /// event follows only now.
+    pub(super) fn on_rto(&mut self, id: u32) {
+        let slot = self.flows[id as usize].sender;
+        let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        if sender.inflight() == 0 {
+            sender.rto_ps = u64::MAX;
+            return;
+        }
+        if self.now_ps < sender.rto_ps {
+            let at = sender.rto_ps;
+            self.schedule(at, EventKind::Rto, id);
+            return;
+        }
+        sender.on_timeout(self.config.transport.recovery);
+        sender.rto_ps = self.now_ps + self.constants.rto_ps;
+        let (at, now) = (sender.rto_ps, self.now());
+        self.schedule(at, EventKind::Rto, id);
+        self.control(id, |sender| sender.control.on_loss(now, Loss::Timeout));
+    }
+
+    /// Lets a flow's controller decide, if the flow is active, and applies the decision.
+    fn control(&mut self, id: u32, decide: impl FnOnce(&mut Sender) -> Allowance) {
+        let flow = &self.flows[id as usize];
+        let (slot, host) = (flow.sender, flow.src_host);
+        let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let allowance = decide(sender);
+        self.apply(slot, allowance);
+        self.nic_send(host);
+    }
+
+    /// Puts a controller's decision into force.
+    fn apply(&mut self, slot: u32, allowance: Allowance) {
+        let c = &self.constants;
+        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        let flow = &self.flows[sender.flow as usize];
+        let nic = &mut self.nics[flow.src_host as usize];
+        let line_rate = self.ports[nic.port as usize].rate;
+        sender.cwnd = match self.config.transport.window {
+            WindowRule::Algorithm => allowance.cwnd.as_u64(),
+            WindowRule::None => u64::MAX,
+            WindowRule::RateScaled => {
+                let full = line_rate.bytes_in(c.base_rtt).as_u64();
+                (u128::from(full) * u128::from(allowance.rate.as_bps()) / u128::from(line_rate.as_bps())) as u64
+            }
+        };
+        let rate = allowance.rate.clamp(Rate::from_bps(1), line_rate);
+        let nic_flow = &mut nic.flows[sender.nic_slot as usize];
+        if rate != sender.rate {
+            sender.rate = rate;
+            if c.repace && sender.last_wire > 0 {
+                nic_flow.next_send_ps =
+                    sender.last_start_ps + tx_time_ps(rate, u64::from(sender.last_wire), c.whole_ns);
+            }
+        }
+        nic_flow.open = sender.is_open();
+        let timer_ps = allowance.timer.as_ps();
+        if timer_ps != sender.timer_ps {
+            sender.timer_ps = timer_ps;
+            if timer_ps < u64::MAX {
+                let (at, id) = (timer_ps.max(self.now_ps), sender.flow);
+                sender.timer_ps = at;
+                self.schedule(at, EventKind::FlowTimer, id);
+            }
+        }
+    }
+
+    fn refresh_open(&mut self, slot: u32) {
+        let sender = self.senders[slot as usize].as_ref().expect("the slot is in use");
+        let host = self.flows[sender.flow as usize].src_host;
+        self.nics[host as usize].flows[sender.nic_slot as usize].open = sender.is_open();
+    }
+
+    /// A flow's last byte is acknowledged: its sender goes.
+    fn finish(&mut self, slot: u32, sink: &mut dyn Sink) {
+        let sender = self.senders[slot as usize].take().expect("the slot is in use");
+        self.free_senders.push(slot);
+        let id = sender.flow;
+        let flow = &mut self.flows[id as usize];
+        flow.sender = NO_SENDER;
+        flow.retransmitted = sender.retransmitted;
+        flow.over = true;
+        if !flow.endless {
+            flow.fct_ack_ps = Some(self.now_ps - flow.start_ps);
+            self.finite_left -= 1;
+            self.totals.flows_done += 1;
+        }
+        self.active -= 1;
+        let host = flow.src_host;
+        let nic = &mut self.nics[host as usize];
+        nic.remove(sender.nic_slot as usize);
+        for (at, left) in nic.flows.iter().enumerate().skip(sender.nic_slot as usize) {
+            self.senders[left.sender as usize].as_mut().expect("an active flow has a sender").nic_slot = at as u32;
+        }
+        sink.flow(&self.outcome(id));
+        self.nic_send(host);
+    }
+
+    /// How a flow has fared so far.
+    pub(crate) fn outcome(&self, id: u32) -> FlowOutcome {
+        let flow = &self.flows[id as usize];
+        let sender = self.senders.get(flow.sender as usize).and_then(Option::as_ref);
+        FlowOutcome {
+            flow: FlowId(id),
+            fct: flow.fct_ps.map(Time::from_ps),
+            fct_ack: flow.fct_ack_ps.map(Time::from_ps),
+            ideal_fct: if flow.endless || flow.n_hops == 0 { Time::ZERO } else { self.ideal_fct(id) },
+            delivered_bytes: flow.receiver.expected,
+            retransmitted_bytes: sender.map_or(flow.retransmitted, |s| s.retransmitted),
+        }
+    }
+
+    fn ideal_fct(&self, id: u32) -> Time {
+        let bytes = Bytes::new(self.flows[id as usize].bytes);
+        ideal::ideal_fct(self.config.fabric.clock, &self.data_path(id), self.constants.framing, bytes)
+    }
+
+    /// Outcomes of all flows that are not over.
+    pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
+        (0u32..).zip(&self.flows).filter(|(_, f)| !f.over).map(|(id, _)| self.outcome(id)).collect()
+    }
+
+    /// The wake-up of a host's NIC, unless a later decision has overtaken it.
+    pub(super) fn on_host_wake(&mut self, host: u32) {
+        let nic = &mut self.nics[host as usize];
+        if nic.wake_ps == self.now_ps {
+            nic.wake_ps = u64::MAX;
+            self.nic_send(host);
+        }
+    }
+
+    /// Sends the host's next packet if its port is free and something may go, and plans the next look.
+    pub(super) fn nic_send(&mut self, host: u32) {
+        let nic = &self.nics[host as usize];
+        let port = &self.ports[nic.port as usize];
+        if port.busy_until_ps <= self.now_ps {
+            let egress = nic.port;
+            if port.can_send() {
+                let packet = self.ports[egress as usize].dequeue(&self.pool);
+                self.transmit(egress, packet);
+            } else if let Some(at) = nic.pick(self.now_ps, port.paused) {
+                self.send_data(host, at);
+            }
+        }
+        self.plan_wake(host);
+    }
+
+    fn plan_wake(&mut self, host: u32) {
+        let nic = &self.nics[host as usize];
+        let port = &self.ports[nic.port as usize];
+        let at = if port.can_send() {
+            port.busy_until_ps
+        } else {
+            let at = nic.next_send_ps(port.paused);
+            if at == u64::MAX {
+                return;
+            }
+            at.max(port.busy_until_ps)
+        };
+        if at < nic.wake_ps {
+            self.nics[host as usize].wake_ps = at;
+            self.schedule(at, EventKind::HostWake, host);
+        }
+    }
+
+    /// The flow at position `at` of a NIC sends its next packet.
+    fn send_data(&mut self, host: u32, at: usize) {
+        let c = &self.constants;
+        let nic = &mut self.nics[host as usize];
+        let entry = nic.flows[at];
+        let sender = self.senders[entry.sender as usize].as_mut().expect("an active flow has a sender");
+        let id = sender.flow;
+        let segment = sender.next_segment(c.mtu);
+        let wire = (segment.len + c.data_header) as u16;
+        let packet = self.pool.take(Packet {
+            flow: id,
+            seq: segment.seq,
+            sent_ps: self.now_ps,
+            cwnd_at_send: u32::try_from(sender.cwnd).unwrap_or(u32::MAX),
+            route: self.flows[id as usize].data_route,
+            payload: segment.len as u16,
+            wire,
+            class: entry.class,
+            ..Packet::new(PacketKind::Data)
+        });
+        sender.last_wire = wire;
+        sender.last_start_ps = self.now_ps;
+        let next_send_ps = self.now_ps + tx_time_ps(sender.rate, u64::from(wire), c.whole_ns);
+        let arm_rto = c.rto_ps < u64::MAX && sender.rto_ps == u64::MAX;
+        if arm_rto {
+            sender.rto_ps = self.now_ps + c.rto_ps;
+        }
+        let rto_ps = sender.rto_ps;
+        let decision = sender.control.on_sent(Time::from_ps(self.now_ps), Bytes::new(u64::from(wire)));
+        nic.flows[at].next_send_ps = next_send_ps;
+        nic.flows[at].open = sender.is_open();
+        nic.sent(at);
+        let egress = nic.port;
+        self.totals.sent_bytes += u64::from(wire);
+        self.transmit(egress, packet);
+        if arm_rto {
+            self.schedule(rto_ps, EventKind::Rto, id);
+        }
+        if let Some(allowance) = decision {
+            self.apply(entry.sender, allowance);
+        }
+    }
+}

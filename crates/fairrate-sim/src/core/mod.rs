@@ -1,0 +1,341 @@
+//! The state of a run and what each event does to it: switches here, hosts in `hosts`, samples in `probes`.
+
+mod build;
+mod hosts;
+mod probes;
+mod stall;
+
+use fairrate_control::{IntCounter, IntFormat, IntHop};
+use fairrate_units::Time;
+
+use crate::config::{MarkAt, SimConfig};
+use crate::engine::{Event, EventKind, EventList};
+use crate::ideal::Framing;
+use crate::fabric::{Admission, DropCause, Marker, Mmu, NO_HOST, Port};
+use crate::ids::PortId;
+use crate::output::{PfcEvent, RunTotals, Sink};
+use crate::packet::{Packet, PacketKind, PacketPool};
+use crate::routing::Routes;
+use crate::transport::{Nic, Receiver, Sender};
+
+/// What is fixed for a run and needed all the time, in plain numbers.
+struct Constants {
+    framing: Framing,
+    mtu: u64,
+    data_header: u64,
+    ack_wire: u16,
+    cnp_wire: u16,
+    pfc_wire: u16,
+    ack_class: u8,
+    nack_interval_ps: u64,
+    cnp_interval_ps: Option<u64>,
+    rto_ps: u64,
+    whole_ns: bool,
+    repace: bool,
+    int: Option<(IntCounter, IntFormat)>,
+    base_rtt: Time,
+}
+
+/// One flow for the whole run: where it goes, what has arrived, and who sends it while it is active.
+struct FlowState {
+    src_host: u32,
+    /// Payload bytes; `u64::MAX` while endless.
+    bytes: u64,
+    endless: bool,
+    start_ps: u64,
+    class: u8,
+    n_hops: u8,
+    /// Where the data path's second port stands in the table of paths (the first is the NIC's own).
+    data_route: u32,
+    /// The same for acknowledgments.
+    ack_route: u32,
+    sender: u32,
+    receiver: Receiver,
+    fct_ps: Option<u64>,
+    fct_ack_ps: Option<u64>,
+    retransmitted: u64,
+    over: bool,
+}
+
+/// A run.
+pub(crate) struct Core {
+    config: SimConfig,
+    constants: Constants,
+    routes: Routes,
+    now_ps: u64,
+    end_ps: u64,
+    events: EventList,
+    probe_events: usize,
+    pool: PacketPool,
+    ports: Vec<Port>,
+    markers: Vec<Option<Marker>>,
+    mmu: Mmu,
+    nics: Vec<Nic>,
+    flows: Vec<FlowState>,
+    next_start: usize,
+    senders: Vec<Option<Sender>>,
+    free_senders: Vec<u32>,
+    active: u64,
+    finite_left: u64,
+    paths: Vec<u32>,
+    path_buffer: Vec<PortId>,
+    last_progress_ps: u64,
+    totals: RunTotals,
+}
+
+impl Core {
+    /// Simulated time.
+    pub(crate) fn now(&self) -> Time {
+        Time::from_ps(self.now_ps)
+    }
+
+    /// The run's configuration.
+    pub(crate) fn config(&self) -> &SimConfig {
+        &self.config
+    }
+
+    /// Totals so far; checks that bytes are conserved.
+    pub(crate) fn totals(&self) -> RunTotals {
+        let mut totals = self.totals;
+        totals.end = self.now();
+        totals.in_flight_bytes = self.data_bytes_in_network();
+        totals.peak_buffer_bytes = self.mmu.peak();
+        totals.flows_unfinished = self.finite_left;
+        let accounted = totals.delivered_bytes + totals.dropped_bytes + totals.in_flight_bytes;
+        assert_eq!(totals.sent_bytes, accounted, "bytes are conserved: sent = delivered + dropped + in flight");
+        totals
+    }
+
+    /// Packets serialised so far, and flows done.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.totals.packet_hops, self.totals.flows_done)
+    }
+
+    fn data_bytes_in_network(&self) -> u64 {
+        let packets = self.ports.iter().flat_map(|port| port.contents(&self.pool));
+        let data = packets.map(|p| self.pool.get(p)).filter(|p| p.kind == PacketKind::Data);
+        data.map(|p| u64::from(p.wire)).sum()
+    }
+
+    /// Whether the run is over: its time has come, or its work is done.
+    fn is_over(&self) -> bool {
+        let all_started = self.next_start == self.flows.len();
+        self.config.stop.when_flows_done && self.finite_left == 0 && all_started
+    }
+
+    /// Processes up to `max_events` events. True when the run is over.
+    pub(crate) fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> bool {
+        for _ in 0..max_events {
+            let Some(event) = self.events.pop() else {
+                self.now_ps = if self.end_ps == u64::MAX { self.now_ps } else { self.end_ps };
+                return true;
+            };
+            debug_assert!(self.now_ps <= event.time_ps, "time never runs backward");
+            if self.end_ps < event.time_ps {
+                self.now_ps = self.end_ps;
+                return true;
+            }
+            self.now_ps = event.time_ps;
+            self.totals.events += 1;
+            let word = event.time_ps ^ (u64::from(event.key()) << 32);
+            self.totals.fingerprint = (self.totals.fingerprint.rotate_left(7) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.handle(event, sink);
+            if self.is_over() {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn handle(&mut self, event: Event, sink: &mut dyn Sink) {
+        let entity = event.entity();
+        match event.kind() {
+            EventKind::Arrive => self.on_arrive(entity, sink),
+            EventKind::TxDone => self.on_tx_done(entity),
+            EventKind::HostWake => self.on_host_wake(entity),
+            EventKind::FlowTimer => self.on_flow_timer(entity),
+            EventKind::Rto => self.on_rto(entity),
+            EventKind::FlowStart => self.on_flow_start(entity),
+            EventKind::FlowStop => self.on_flow_stop(entity, sink),
+            EventKind::Probe => self.on_probe(entity, sink),
+        }
+    }
+
+    fn schedule(&mut self, time_ps: u64, kind: EventKind, entity: u32) {
+        self.events.push(Event::new(time_ps, kind, entity));
+    }
+
+    /// The packet at the head of `port`'s wire has reached the other end.
+    fn on_arrive(&mut self, port: u32, sink: &mut dyn Sink) {
+        let (packet, next) = self.ports[port as usize].arrive(&self.pool);
+        if let Some(time_ps) = next {
+            self.schedule(time_ps, EventKind::Arrive, port);
+        }
+        let kind = self.pool.get(packet).kind;
+        if matches!(kind, PacketKind::Pause | PacketKind::Resume) {
+            self.on_pfc(port ^ 1, packet, kind == PacketKind::Pause, sink);
+            return;
+        }
+        let host = self.ports[port as usize].to_host;
+        if host == NO_HOST {
+            self.forward(port ^ 1, packet);
+        } else {
+            self.on_host_packet(host, packet, kind, sink);
+        }
+    }
+
+    /// A pause or resume frame tells `port` what to do.
+    fn on_pfc(&mut self, port: u32, packet: u32, pause: bool, sink: &mut dyn Sink) {
+        let class = self.pool.get(packet).class;
+        self.pool.release(packet);
+        self.ports[port as usize].set_paused(class, pause, self.now_ps);
+        sink.pfc(&PfcEvent { t: self.now(), port: PortId(port), class, pause });
+        if pause {
+            return;
+        }
+        match self.ports[port as usize].of_host {
+            NO_HOST => self.kick(port),
+            host => self.nic_send(host),
+        }
+    }
+
+    /// A switch takes a packet that came by its port `ingress` and puts it into its egress queue.
+    fn forward(&mut self, ingress: u32, packet: u32) {
+        let p = self.pool.get_mut(packet);
+        p.ingress = ingress;
+        let egress = self.paths[p.route as usize];
+        p.route += 1;
+        let (class, wire) = (p.class, p.wire);
+        let port = &self.ports[egress as usize];
+        let (switch, waiting) = (port.of_switch, port.class_bytes[class as usize]);
+        match self.mmu.admit(switch, ingress, class, wire, waiting) {
+            Admission::Accept => {}
+            Admission::AcceptAndPause => self.send_pfc(ingress, class, true),
+            Admission::Drop(cause) => {
+                self.drop_packet(egress, packet, cause);
+                return;
+            }
+        }
+        self.mark(egress, packet, MarkAt::Enqueue, waiting + u32::from(wire));
+        self.ports[egress as usize].enqueue(&mut self.pool, packet);
+        self.kick(egress);
+    }
+
+    fn drop_packet(&mut self, egress: u32, packet: u32, cause: DropCause) {
+        let drops = &mut self.totals.drops;
+        match cause {
+            DropCause::EgressThreshold => drops.egress_threshold += 1,
+            DropCause::IngressThreshold => drops.ingress_threshold += 1,
+            DropCause::BufferFull => drops.buffer_full += 1,
+            DropCause::Headroom => drops.headroom += 1,
+        }
+        self.ports[egress as usize].drops += 1;
+        let p = self.pool.get(packet);
+        if p.kind == PacketKind::Data {
+            self.totals.dropped_bytes += u64::from(p.wire);
+        }
+        self.pool.release(packet);
+    }
+
+    fn mark(&mut self, port: u32, packet: u32, at: MarkAt, qlen: u32) {
+        let Some(marker) = &mut self.markers[port as usize] else { return };
+        let p = self.pool.get_mut(packet);
+        if p.kind != PacketKind::Data || !marker.marks_at(at) || !marker.draw(qlen) {
+            return;
+        }
+        p.ce = true;
+        self.ports[port as usize].ecn_marks += 1;
+        self.totals.ecn_marks += 1;
+    }
+
+    /// Sends a pause or resume frame out of `port`, past everything that waits there.
+    fn send_pfc(&mut self, port: u32, class: u8, pause: bool) {
+        let kind = if pause { PacketKind::Pause } else { PacketKind::Resume };
+        if pause {
+            self.totals.pfc_pauses += 1;
+        } else {
+            self.totals.pfc_resumes += 1;
+        }
+        let frame = self.pool.take(Packet { class, wire: self.constants.pfc_wire, ..Packet::new(kind) });
+        self.ports[port as usize].enqueue_control(&mut self.pool, frame);
+        self.kick(port);
+    }
+
+    /// Something was put into a switch port's queues, or may be sent again.
+    #[inline]
+    fn kick(&mut self, port: u32) {
+        let p = &mut self.ports[port as usize];
+        if p.busy_until_ps <= self.now_ps {
+            self.start_tx(port);
+        } else if !p.tx_done_pending {
+            p.tx_done_pending = true;
+            let at = p.busy_until_ps;
+            self.schedule(at, EventKind::TxDone, port);
+        }
+    }
+
+    /// A switch port is free; unless something that happened at the same time has already made it send again.
+    fn on_tx_done(&mut self, port: u32) {
+        let p = &mut self.ports[port as usize];
+        p.tx_done_pending = false;
+        if p.can_send() {
+            self.kick(port);
+        }
+    }
+
+    /// A switch port sends its next packet, if it has one that may go.
+    fn start_tx(&mut self, port: u32) {
+        let p = &mut self.ports[port as usize];
+        if !p.can_send() {
+            return;
+        }
+        let packet = p.dequeue(&self.pool);
+        let head = self.pool.get(packet);
+        if !matches!(head.kind, PacketKind::Pause | PacketKind::Resume) {
+            self.leave_buffer(port, packet);
+        }
+        self.transmit(port, packet);
+        let p = &mut self.ports[port as usize];
+        if p.can_send() && !p.tx_done_pending {
+            p.tx_done_pending = true;
+            let at = p.busy_until_ps;
+            self.schedule(at, EventKind::TxDone, port);
+        }
+    }
+
+    /// A packet leaves a switch's buffer for the wire: uncharge it, mark it, stamp it.
+    fn leave_buffer(&mut self, port: u32, packet: u32) {
+        let head = *self.pool.get(packet);
+        let switch = self.ports[port as usize].of_switch;
+        if self.mmu.release(switch, head.ingress, head.class, head.wire) {
+            self.send_pfc(head.ingress, head.class, false);
+        }
+        if head.kind != PacketKind::Data {
+            return;
+        }
+        let waiting = self.ports[port as usize].class_bytes[head.class as usize];
+        self.mark(port, packet, MarkAt::Dequeue, waiting);
+        let Some((counter, format)) = self.constants.int else { return };
+        let p = &self.ports[port as usize];
+        let hop = IntHop {
+            ts: Time::from_ps(self.now_ps),
+            tx_bytes: match counter {
+                IntCounter::Transmitted => p.tx_bytes,
+                IntCounter::Enqueued => p.enqueued_bytes,
+            },
+            qlen: p.queued_bytes as u32,
+            rate_mbps: p.rate_mbps,
+        };
+        self.pool.push_int(packet, hop.encoded(format));
+    }
+
+    /// Serialises a packet onto `port`'s wire; the transmitter must be free.
+    #[inline]
+    fn transmit(&mut self, port: u32, packet: u32) {
+        self.totals.packet_hops += 1;
+        let p = &mut self.ports[port as usize];
+        if let Some(arrival) = p.transmit(&mut self.pool, packet, self.now_ps) {
+            self.schedule(arrival, EventKind::Arrive, port);
+        }
+    }
+}

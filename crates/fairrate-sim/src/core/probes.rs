@@ -1,0 +1,57 @@
+//! Periodic samples of ports and flows.
+
+use fairrate_units::Time;
+
+use super::Core;
+use crate::config::ProbeSpec;
+use crate::engine::EventKind;
+use crate::ids::{FlowId, PortId};
+use crate::output::{PortSample, RateSample, Sink};
+
+impl Core {
+    /// Probe number `index` samples, and comes again.
+    pub(super) fn on_probe(&mut self, index: u32, sink: &mut dyn Sink) {
+        let every = match &self.config.probes[index as usize] {
+            ProbeSpec::Ports { ports, every } => {
+                ports.iter().for_each(|&port| sink.port(&self.sample_port(port)));
+                *every
+            }
+            ProbeSpec::Flows { flows: Some(flows), every } => {
+                flows.iter().filter_map(|f| self.sample_flow(f.0)).for_each(|sample| sink.rate(&sample));
+                *every
+            }
+            ProbeSpec::Flows { flows: None, every } => {
+                let active = self.senders.iter().flatten().map(|s| s.flow);
+                active.filter_map(|f| self.sample_flow(f)).for_each(|sample| sink.rate(&sample));
+                *every
+            }
+        };
+        let at = self.now_ps.saturating_add(every.as_ps());
+        self.schedule(at, EventKind::Probe, index);
+    }
+
+    fn sample_port(&self, port: PortId) -> PortSample {
+        let p = &self.ports[port.index()];
+        PortSample {
+            t: self.now(),
+            port,
+            qlen_bytes: p.queued_bytes,
+            tx_bytes: p.tx_bytes,
+            drops: p.drops,
+            ecn_marks: p.ecn_marks,
+            pfc_pause: Time::from_ps(p.pause_ps(self.now_ps)),
+        }
+    }
+
+    fn sample_flow(&self, id: u32) -> Option<RateSample> {
+        let flow = &self.flows[id as usize];
+        let sender = self.senders.get(flow.sender as usize)?.as_ref()?;
+        Some(RateSample {
+            t: self.now(),
+            flow: FlowId(id),
+            cwnd_bytes: sender.cwnd,
+            rate_bps: sender.rate.as_bps(),
+            delivered_bytes: flow.receiver.expected,
+        })
+    }
+}

@@ -1,0 +1,65 @@
+/// What an event is about. The order breaks ties at equal times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum EventKind {
+    /// A probe samples; before anything else of that time, so that it sees the state up to then.
+    Probe,
+    /// A flow starts.
+    FlowStart,
+    /// An endless flow stops sending.
+    FlowStop,
+    /// The packet at the head of a port's wire reaches the other end.
+    Arrive,
+    /// A switch port is done serialising and something waits.
+    TxDone,
+    /// A host's NIC looks for something to send.
+    HostWake,
+    /// A flow's controller asked to be called.
+    FlowTimer,
+    /// A flow's retransmission timer.
+    Rto,
+}
+
+const KINDS: [EventKind; 8] = [
+    EventKind::Probe,
+    EventKind::FlowStart,
+    EventKind::FlowStop,
+    EventKind::Arrive,
+    EventKind::TxDone,
+    EventKind::HostWake,
+    EventKind::FlowTimer,
+    EventKind::Rto,
+];
+
+const ENTITY_BITS: u32 = 29;
+
+/// Something that will happen: a time, and which entity it happens to.
+///
+/// Events of the same time are ordered by (kind, entity). Two events that are equal in all three do the same,
+/// so their order is of no consequence and results do not depend on the order of insertion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Event {
+    /// Time in picoseconds.
+    pub time_ps: u64,
+    key: u32,
+}
+
+impl Event {
+    /// An event of `kind` that happens to entity number `entity` (below 2^29).
+    pub fn new(time_ps: u64, kind: EventKind, entity: u32) -> Self {
+        debug_assert!(entity < 1 << ENTITY_BITS, "entity {entity} does not fit an event");
+        Self { time_ps, key: (kind as u32) << ENTITY_BITS | entity }
+    }
+    /// What it is about.
+    pub fn kind(self) -> EventKind {
+        KINDS[(self.key >> ENTITY_BITS) as usize]
+    }
+    /// Whom it happens to.
+    pub fn entity(self) -> u32 {
+        self.key & ((1 << ENTITY_BITS) - 1)
+    }
+    /// Kind and entity in one word, for fingerprints.
+    pub fn key(self) -> u32 {
+        self.key
+    }
+}

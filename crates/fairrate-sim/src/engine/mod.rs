@@ -1,0 +1,7 @@
+//! The event list and what is in it.
+
+mod event;
+mod event_list;
+
+pub use event::{Event, EventKind};
+pub use event_list::EventList;

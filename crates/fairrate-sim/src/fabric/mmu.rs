@@ -1,0 +1,260 @@
+//! The memory management of a shared-memory switch: who may still be buffered, and who must pause.
+//!
+//! Every byte in a switch is charged twice: to the (ingress port, class) it came by, which decides about PFC
+//! and headroom, and to the egress queue it waits in, which the port itself counts. Both are bounded by
+//! Dynamic Thresholds: alpha times what is left of the shared buffer.
+
+use fairrate_units::Bytes;
+
+use super::port::N_CLASSES;
+use crate::config::{FabricConfig, Headroom};
+use crate::topology::Link;
+
+/// Why a packet is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropCause {
+    /// Egress queue over its threshold.
+    EgressThreshold,
+    /// Ingress counter over its threshold (lossy).
+    IngressThreshold,
+    /// No shared buffer left.
+    BufferFull,
+    /// No headroom left.
+    Headroom,
+}
+
+/// What becomes of an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Buffered.
+    Accept,
+    /// Buffered, and the sender of this (ingress port, class) must pause.
+    AcceptAndPause,
+    /// Dropped.
+    Drop(DropCause),
+}
+
+/// Charges of one (ingress port, class).
+#[derive(Clone, Copy, Debug, Default)]
+struct Ingress {
+    /// All bytes, headroom included.
+    bytes: u32,
+    /// Those of them in headroom.
+    headroom: u32,
+    /// Whether the upstream port has been told to pause.
+    paused: bool,
+}
+
+/// Shared buffer of one switch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pool {
+    /// All bytes in the switch.
+    used: u64,
+    /// Those of them in headroom.
+    headroom_used: u64,
+    /// Headroom of all its ports together.
+    headroom_total: u64,
+    /// Largest `used` so far.
+    peak: u64,
+}
+
+/// The buffers of all switches.
+pub struct Mmu {
+    buffer: u64,
+    ingress_alpha: Option<f64>,
+    egress_alpha: Option<f64>,
+    pfc: bool,
+    xon_offset: u64,
+    xon_floor: u32,
+    pools: Vec<Pool>,
+    ingress: Vec<Ingress>,
+    /// Headroom of a class, per ingress port.
+    headroom: Vec<u32>,
+}
+
+impl Mmu {
+    /// Empty buffers for `n_switches`; `links[i]` has ports `2i` and `2i + 1`, and `switch_of[port]` says
+    /// which switch a port belongs to, if it belongs to one.
+    pub fn new(
+        config: &FabricConfig, links: &[Link], switch_of: &[Option<u32>], n_switches: usize, wire_mtu: Bytes,
+    ) -> Self {
+        let headroom = |port: usize| headroom_bytes(config, &links[port / 2], wire_mtu);
+        let headroom: Vec<u32> = (0..switch_of.len()).map(headroom).collect();
+        let mut pools = vec![Pool::default(); n_switches];
+        for (port, switch) in switch_of.iter().enumerate() {
+            if let Some(switch) = switch {
+                pools[*switch as usize].headroom_total += u64::from(headroom[port]);
+            }
+        }
+        Self {
+            buffer: config.buffer.as_u64(),
+            ingress_alpha: config.ingress_alpha,
+            egress_alpha: config.egress_alpha,
+            pfc: config.pfc,
+            xon_offset: config.xon_offset.as_u64(),
+            xon_floor: config.xon_floor.as_u64() as u32,
+            pools,
+            ingress: vec![Ingress::default(); switch_of.len() * N_CLASSES],
+            headroom,
+        }
+    }
+
+    /// Largest number of bytes any switch has held.
+    pub fn peak(&self) -> u64 {
+        self.pools.iter().map(|p| p.peak).max().unwrap_or(0)
+    }
+
+    /// Decides about a packet of `wire` bytes that came by `ingress` and would join an egress queue of
+    /// `egress_bytes`, and charges it if it is accepted.
+    #[inline]
+    pub fn admit(&mut self, switch: u32, ingress: u32, class: u8, wire: u16, egress_bytes: u32) -> Admission {
+        let pool = &mut self.pools[switch as usize];
+        let slot = &mut self.ingress[ingress as usize * N_CLASSES + class as usize];
+        let bytes = u64::from(wire);
+        let shared_free = |pool: &Pool| self.buffer.saturating_sub(pool.used - pool.headroom_used);
+
+        if let Some(alpha) = self.egress_alpha
+            && alpha * (shared_free(pool) as f64) < (u64::from(egress_bytes) + bytes) as f64
+        {
+            return Admission::Drop(DropCause::EgressThreshold);
+        }
+        if !self.pfc {
+            if self.buffer < pool.used + bytes {
+                return Admission::Drop(DropCause::BufferFull);
+            }
+            if let Some(alpha) = self.ingress_alpha
+                && alpha * (shared_free(pool) as f64) < (u64::from(slot.bytes) + bytes) as f64
+            {
+                return Admission::Drop(DropCause::IngressThreshold);
+            }
+            pool.charge(bytes);
+            slot.bytes += u32::from(wire);
+            return Admission::Accept;
+        }
+
+        if slot.headroom > 0 && self.headroom[ingress as usize] < slot.headroom + u32::from(wire) {
+            return Admission::Drop(DropCause::Headroom);
+        }
+        if self.buffer + pool.headroom_total < pool.used + bytes {
+            return Admission::Drop(DropCause::BufferFull);
+        }
+        pool.charge(bytes);
+        slot.bytes += u32::from(wire);
+        let threshold = self.ingress_alpha.map_or(u64::MAX, |a| (a * shared_free(pool) as f64) as u64);
+        if slot.headroom == 0 && u64::from(slot.bytes) <= threshold {
+            return Admission::Accept;
+        }
+        // Over the threshold, and from then on until the headroom is empty again, arrivals are headroom.
+        slot.headroom += u32::from(wire);
+        pool.headroom_used += bytes;
+        if slot.paused {
+            return Admission::Accept;
+        }
+        slot.paused = true;
+        Admission::AcceptAndPause
+    }
+
+    /// Uncharges a packet that leaves. True if the sender of its (ingress port, class) may resume.
+    #[inline]
+    pub fn release(&mut self, switch: u32, ingress: u32, class: u8, wire: u16) -> bool {
+        let pool = &mut self.pools[switch as usize];
+        let slot = &mut self.ingress[ingress as usize * N_CLASSES + class as usize];
+        pool.used -= u64::from(wire);
+        slot.bytes -= u32::from(wire);
+        let from_headroom = slot.headroom.min(u32::from(wire));
+        slot.headroom -= from_headroom;
+        pool.headroom_used -= u64::from(from_headroom);
+        if !slot.paused || slot.headroom > 0 {
+            return false;
+        }
+        let free = self.buffer.saturating_sub(pool.used - pool.headroom_used);
+        let threshold = self.ingress_alpha.map_or(u64::MAX, |a| (a * free as f64) as u64);
+        let resume = slot.bytes < self.xon_floor || u64::from(slot.bytes) + self.xon_offset <= threshold;
+        slot.paused = !resume;
+        resume
+    }
+}
+
+impl Pool {
+    fn charge(&mut self, bytes: u64) {
+        self.used += bytes;
+        self.peak = self.peak.max(self.used);
+    }
+}
+
+/// Headroom of one class at one end of a link.
+fn headroom_bytes(config: &FabricConfig, link: &Link, wire_mtu: Bytes) -> u32 {
+    let one_way = link.rate.bytes_in(link.delay).as_u64();
+    let bytes = match config.headroom {
+        // The pause waits for a packet that is being sent, travels, and meets a packet that is being sent;
+        // what left before that is still on its way. One packet of slack at each end.
+        Headroom::Auto => 2 * one_way + 4 * wire_mtu.as_u64() + config.pfc_frame.as_u64(),
+        Headroom::TripleDelay => {
+            (u128::from(link.rate.as_bps()) * u128::from(link.delay.as_ps()) * 3 / 8_000_000_000_000) as u64
+        }
+        Headroom::Fixed(bytes) => bytes.as_u64(),
+    };
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ClockRule, EcmpHash};
+    use crate::ids::NodeId;
+    use fairrate_units::{Rate, Time};
+
+    fn config(pfc: bool) -> FabricConfig {
+        FabricConfig {
+            buffer: Bytes::new(80_000),
+            ingress_alpha: Some(0.125),
+            egress_alpha: None,
+            pfc,
+            headroom: Headroom::TripleDelay,
+            xon_offset: Bytes::new(2_496),
+            xon_floor: Bytes::new(1_248),
+            pfc_frame: Bytes::new(43),
+            ecn: None,
+            clock: ClockRule::Picoseconds,
+            ecmp: EcmpHash::Mix,
+        }
+    }
+
+    fn mmu(pfc: bool) -> Mmu {
+        let link = Link { a: NodeId(0), b: NodeId(1), rate: Rate::from_gbps(25), delay: Time::from_us(1) };
+        Mmu::new(&config(pfc), &[link], &[None, Some(0)], 1, Bytes::new(1_090))
+    }
+
+    #[test]
+    fn pauses_over_the_threshold_and_resumes_below_it() {
+        let mut mmu = mmu(true);
+        // T = (80,000 - used)/8. Eight packets: 8,000 <= 72,000/8 = 9,000. Nine: 9,000 > 71,000/8 = 8,875.
+        for _ in 0..8 {
+            assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Accept);
+        }
+        assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::AcceptAndPause);
+        assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Accept);
+        // Two packets leave from headroom; then 7,000 + 2,496 > 73,000/8, and 6,000 + 2,496 <= 74,000/8.
+        let left: Vec<bool> = (0..4).map(|_| mmu.release(0, 1, 3, 1_000)).collect();
+        assert_eq!(left, [false, false, false, true]);
+    }
+
+    #[test]
+    fn headroom_is_what_the_link_holds_three_times_and_then_drops() {
+        let mut mmu = mmu(true);
+        let admitted = (0..40).take_while(|_| !matches!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Drop(_))).count();
+        // Eight to the threshold and floor(9,375/1,000) = 9 of headroom.
+        assert_eq!(admitted, 17);
+        assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Drop(DropCause::Headroom));
+    }
+
+    #[test]
+    fn lossy_drops_at_the_threshold() {
+        let mut mmu = mmu(false);
+        let admitted = (0..40).take_while(|_| !matches!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Drop(_))).count();
+        // After n packets the next needs (n + 1) * 1,000 <= (80,000 - n * 1,000)/8: 9,000 <= 9,000 for n = 8,
+        // but 10,000 > 8,875 for n = 9.
+        assert_eq!(admitted, 9);
+        assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Drop(DropCause::IngressThreshold));
+    }
+}

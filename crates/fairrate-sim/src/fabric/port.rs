@@ -1,0 +1,235 @@
+use fairrate_units::{Bytes, Rate};
+
+use crate::config::ClockRule;
+use crate::packet::{NO_PACKET, PacketPool};
+
+/// Strict-priority classes, 0 first.
+pub const N_CLASSES: usize = 8;
+/// A port whose other end is a switch.
+pub const NO_HOST: u32 = u32::MAX;
+
+/// A first-in first-out list of packets, linked through the packets themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketFifo {
+    head: u32,
+    tail: u32,
+}
+
+impl PacketFifo {
+    /// An empty list.
+    pub const EMPTY: Self = Self { head: NO_PACKET, tail: NO_PACKET };
+
+    /// Whether it holds nothing.
+    pub fn is_empty(self) -> bool {
+        self.head == NO_PACKET
+    }
+    /// The first packet, or [`NO_PACKET`].
+    pub fn head(self) -> u32 {
+        self.head
+    }
+    /// Appends a packet.
+    #[inline]
+    pub fn push(&mut self, pool: &mut PacketPool, packet: u32) {
+        pool.get_mut(packet).next = NO_PACKET;
+        if self.head == NO_PACKET {
+            self.head = packet;
+        } else {
+            pool.get_mut(self.tail).next = packet;
+        }
+        self.tail = packet;
+    }
+    /// Takes the first packet; the list must not be empty.
+    #[inline]
+    pub fn pop(&mut self, pool: &PacketPool) -> u32 {
+        let packet = self.head;
+        self.head = pool.get(packet).next;
+        packet
+    }
+}
+
+/// An egress port: eight class queues, a transmitter and the wire behind it.
+pub struct Port {
+    /// When the transmitter is free again, in picoseconds.
+    pub busy_until_ps: u64,
+    /// Capacity.
+    pub rate: Rate,
+    /// Picoseconds a byte lasts, if that is whole and the clock is exact; else 0.
+    ps_per_byte: u64,
+    whole_ns: bool,
+    /// Propagation delay in picoseconds.
+    pub delay_ps: u64,
+    /// Bytes waiting, all classes.
+    pub queued_bytes: u64,
+    /// Bytes handed to the wire so far.
+    pub tx_bytes: u64,
+    /// Bytes ever put into the queues.
+    pub enqueued_bytes: u64,
+    /// Host at the other end, or [`NO_HOST`].
+    pub to_host: u32,
+    /// Host this port belongs to, or [`NO_HOST`].
+    pub of_host: u32,
+    /// Switch this port belongs to (an index among switches); unused at hosts.
+    pub of_switch: u32,
+    /// Rate in Mb/s, as telemetry carries it.
+    pub rate_mbps: u32,
+    /// Bit c: class c has packets.
+    backlog: u8,
+    /// Bit c: the other end has paused class c.
+    pub paused: u8,
+    /// Whether a `TxDone` event is pending.
+    pub tx_done_pending: bool,
+    wire: PacketFifo,
+    queues: [PacketFifo; N_CLASSES],
+    /// Bytes waiting per class.
+    pub class_bytes: [u32; N_CLASSES],
+    /// Packets dropped on their way into this port.
+    pub drops: u64,
+    /// Packets marked here.
+    pub ecn_marks: u64,
+    pause_since_ps: u64,
+    pause_total_ps: u64,
+}
+
+impl Port {
+    /// An idle port.
+    pub fn new(rate: Rate, delay_ps: u64, clock: ClockRule) -> Self {
+        let whole_ns = clock == ClockRule::WholeNanoseconds;
+        let exact = !whole_ns && rate.as_bps() > 0 && 8_000_000_000_000u64.is_multiple_of(rate.as_bps());
+        Self {
+            busy_until_ps: 0,
+            rate,
+            ps_per_byte: if exact { 8_000_000_000_000 / rate.as_bps() } else { 0 },
+            whole_ns,
+            delay_ps,
+            queued_bytes: 0,
+            tx_bytes: 0,
+            enqueued_bytes: 0,
+            to_host: NO_HOST,
+            of_host: NO_HOST,
+            of_switch: 0,
+            rate_mbps: (rate.as_bps() / 1_000_000) as u32,
+            backlog: 0,
+            paused: 0,
+            tx_done_pending: false,
+            wire: PacketFifo::EMPTY,
+            queues: [PacketFifo::EMPTY; N_CLASSES],
+            class_bytes: [0; N_CLASSES],
+            drops: 0,
+            ecn_marks: 0,
+            pause_since_ps: 0,
+            pause_total_ps: 0,
+        }
+    }
+
+    /// How long `wire` bytes occupy this port, in picoseconds.
+    #[inline]
+    pub fn tx_ps(&self, wire: u16) -> u64 {
+        if self.ps_per_byte > 0 {
+            return u64::from(wire) * self.ps_per_byte;
+        }
+        tx_time_ps(self.rate, u64::from(wire), self.whole_ns)
+    }
+
+    /// Puts a packet into the queue of its class.
+    #[inline]
+    pub fn enqueue(&mut self, pool: &mut PacketPool, packet: u32) {
+        let p = pool.get(packet);
+        let (class, wire) = (p.class as usize, p.wire);
+        self.queued_bytes += u64::from(wire);
+        self.enqueued_bytes += u64::from(wire);
+        self.class_bytes[class] += u32::from(wire);
+        self.backlog |= 1 << class;
+        self.queues[class].push(pool, packet);
+    }
+
+    /// Puts a frame into the queue of `class` without regard to the class field of the packet, which names
+    /// what a pause frame is about.
+    pub fn enqueue_control(&mut self, pool: &mut PacketPool, packet: u32) {
+        self.queued_bytes += u64::from(pool.get(packet).wire);
+        self.class_bytes[0] += u32::from(pool.get(packet).wire);
+        self.backlog |= 1;
+        self.queues[0].push(pool, packet);
+    }
+
+    /// Whether a class that may send has packets.
+    #[inline]
+    pub fn can_send(&self) -> bool {
+        self.backlog & !self.paused != 0
+    }
+
+    /// Takes the next packet by strict priority; [`Port::can_send`] must hold.
+    #[inline]
+    pub fn dequeue(&mut self, pool: &PacketPool) -> u32 {
+        let class = (self.backlog & !self.paused).trailing_zeros() as usize;
+        let packet = self.queues[class].pop(pool);
+        if self.queues[class].is_empty() {
+            self.backlog &= !(1 << class);
+        }
+        let wire = pool.get(packet).wire;
+        self.queued_bytes -= u64::from(wire);
+        self.class_bytes[class] -= u32::from(wire);
+        packet
+    }
+
+    /// Puts a packet onto the wire at `now`. Returns its arrival time if it is the only one there, so that
+    /// the arrival must be scheduled: packets on a link arrive in order, so one pending event a link is enough.
+    #[inline]
+    pub fn transmit(&mut self, pool: &mut PacketPool, packet: u32, now_ps: u64) -> Option<u64> {
+        let wire = pool.get(packet).wire;
+        self.busy_until_ps = now_ps + self.tx_ps(wire);
+        self.tx_bytes += u64::from(wire);
+        let arrival = self.busy_until_ps + self.delay_ps;
+        pool.get_mut(packet).arrival_ps = arrival;
+        let first = self.wire.is_empty();
+        self.wire.push(pool, packet);
+        first.then_some(arrival)
+    }
+
+    /// Takes the packet that has reached the other end, and says when the next one will.
+    #[inline]
+    pub fn arrive(&mut self, pool: &PacketPool) -> (u32, Option<u64>) {
+        let packet = self.wire.pop(pool);
+        let next = (!self.wire.is_empty()).then(|| pool.get(self.wire.head()).arrival_ps);
+        (packet, next)
+    }
+
+    /// Applies a pause or resume of `class`.
+    pub fn set_paused(&mut self, class: u8, paused: bool, now_ps: u64) {
+        let before = self.paused;
+        if paused {
+            self.paused |= 1 << class;
+        } else {
+            self.paused &= !(1 << class);
+        }
+        if before == 0 && self.paused != 0 {
+            self.pause_since_ps = now_ps;
+        } else if before != 0 && self.paused == 0 {
+            self.pause_total_ps += now_ps - self.pause_since_ps;
+        }
+    }
+
+    /// How long any class of this port has been paused up to `now`, in picoseconds.
+    pub fn pause_ps(&self, now_ps: u64) -> u64 {
+        let open = if self.paused == 0 { 0 } else { now_ps - self.pause_since_ps };
+        self.pause_total_ps + open
+    }
+
+    /// The packets in this port's queues and on its wire, for the final count.
+    pub fn contents<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
+        let lists = self.queues.iter().chain(std::iter::once(&self.wire));
+        lists.flat_map(|list| {
+            let from = (!list.is_empty()).then_some(list.head());
+            std::iter::successors(from, |&p| Some(pool.get(p).next).filter(|&n| n != NO_PACKET))
+        })
+    }
+}
+
+/// How long `wire` bytes last at `rate`, in picoseconds, cut to whole nanoseconds if asked for.
+#[inline]
+pub fn tx_time_ps(rate: Rate, wire: u64, whole_ns: bool) -> u64 {
+    if whole_ns {
+        return wire * 8_000_000_000 / rate.as_bps() * 1_000;
+    }
+    // Below 2.3 MB the product fits 64 bits, which divide faster than 128.
+    wire.checked_mul(8_000_000_000_000).map_or_else(|| rate.tx_time(Bytes::new(wire)).as_ps(), |n| n / rate.as_bps())
+}

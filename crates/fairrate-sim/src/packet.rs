@@ -1,0 +1,144 @@
+//! Packets, in a slab: a packet is a position in [`PacketPool`].
+
+use fairrate_control::IntHop;
+
+/// No packet: the end of a list.
+pub const NO_PACKET: u32 = u32::MAX;
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketKind {
+    /// Payload of a flow.
+    Data,
+    /// Acknowledges a data packet.
+    Ack,
+    /// Acknowledges, and reports a gap.
+    Nack,
+    /// Congestion notification.
+    Cnp,
+    /// Stops a class at the other end of one link.
+    Pause,
+    /// Lets it send again.
+    Resume,
+}
+
+/// A packet: one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub struct Packet {
+    /// Next packet of the list this one is in.
+    pub next: u32,
+    /// Flow it belongs to. Pause and resume: unused.
+    pub flow: u32,
+    /// Data: first payload byte. Acknowledgments: the byte expected next.
+    pub seq: u64,
+    /// Acknowledgments: first payload byte of the data packet they answer.
+    pub data_seq: u64,
+    /// Data: when its transmission at the sender started; acknowledgments carry it back. In picoseconds.
+    pub sent_ps: u64,
+    /// While on a wire: when it reaches the other end. In picoseconds.
+    pub arrival_ps: u64,
+    /// The window in force when the data packet was sent, saturated.
+    pub cwnd_at_send: u32,
+    /// Where in the table of paths the next egress port stands.
+    pub route: u32,
+    /// The switch port it came in by, in the switch it is queued in.
+    pub ingress: u32,
+    /// Payload bytes of the data packet; acknowledgments keep those of the packet they answer.
+    pub payload: u16,
+    /// Bytes on the wire.
+    pub wire: u16,
+    /// What it is.
+    pub kind: PacketKind,
+    /// Priority class, 0 first. Pause and resume: the class they are about.
+    pub class: u8,
+    /// Congestion experienced (ECN); acknowledgments echo it.
+    pub ce: bool,
+    /// Telemetry records it carries.
+    pub n_int: u8,
+}
+
+/// All packets that exist, and their telemetry beside them.
+pub struct PacketPool {
+    packets: Vec<Packet>,
+    free: u32,
+    int: Vec<IntHop>,
+    int_stride: usize,
+}
+
+impl PacketPool {
+    /// An empty pool whose packets can carry `int_stride` telemetry records.
+    pub fn new(int_stride: usize) -> Self {
+        Self { packets: Vec::with_capacity(1 << 12), free: NO_PACKET, int: Vec::new(), int_stride }
+    }
+
+    /// Takes a packet.
+    pub fn take(&mut self, packet: Packet) -> u32 {
+        if self.free == NO_PACKET {
+            self.packets.push(packet);
+            self.int.resize(self.packets.len() * self.int_stride, IntHop::default());
+            return (self.packets.len() - 1) as u32;
+        }
+        let id = self.free;
+        self.free = self.packets[id as usize].next;
+        self.packets[id as usize] = packet;
+        id
+    }
+
+    /// Gives a packet back.
+    pub fn release(&mut self, id: u32) {
+        self.packets[id as usize].next = self.free;
+        self.free = id;
+    }
+
+    /// A packet.
+    #[inline]
+    pub fn get(&self, id: u32) -> &Packet {
+        &self.packets[id as usize]
+    }
+
+    /// A packet, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, id: u32) -> &mut Packet {
+        &mut self.packets[id as usize]
+    }
+
+    /// Appends a telemetry record to a packet.
+    #[inline]
+    pub fn push_int(&mut self, id: u32, hop: IntHop) {
+        let n = self.packets[id as usize].n_int;
+        debug_assert!((n as usize) < self.int_stride, "the pool is sized for the longest path");
+        self.int[id as usize * self.int_stride + n as usize] = hop;
+        self.packets[id as usize].n_int = n + 1;
+    }
+
+    /// The telemetry a packet carries.
+    #[inline]
+    pub fn int(&self, id: u32) -> &[IntHop] {
+        let start = id as usize * self.int_stride;
+        &self.int[start..start + self.packets[id as usize].n_int as usize]
+    }
+}
+
+impl Packet {
+    /// A packet of a kind, all else zero.
+    pub fn new(kind: PacketKind) -> Self {
+        Self {
+            next: NO_PACKET,
+            flow: 0,
+            seq: 0,
+            data_seq: 0,
+            sent_ps: 0,
+            arrival_ps: 0,
+            cwnd_at_send: 0,
+            route: 0,
+            ingress: 0,
+            payload: 0,
+            wire: 0,
+            kind,
+            class: 0,
+            ce: false,
+            n_int: 0,
+        }
+    }
+}

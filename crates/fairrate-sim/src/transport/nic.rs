@@ -1,0 +1,112 @@
+/// What the NIC needs to know of a flow to decide whether it may send: kept together, apart from the sender,
+/// because the NIC looks at all of a host's flows for every packet.
+#[derive(Clone, Copy, Debug)]
+pub struct NicFlow {
+    /// Earliest start of the next packet (pacing), in picoseconds.
+    pub next_send_ps: u64,
+    /// The sender.
+    pub sender: u32,
+    /// Priority class.
+    pub class: u8,
+    /// Whether there is something to send and the window lets it through.
+    pub open: bool,
+}
+
+/// A host's network interface: picks the next packet, control packets first, then flows in turn.
+#[derive(Debug, Default)]
+pub struct Nic {
+    /// The host's egress port.
+    pub port: u32,
+    /// Active flows in order of start.
+    pub flows: Vec<NicFlow>,
+    /// Position after the flow that sent last.
+    turn: usize,
+    /// Time of the wake-up that counts, in picoseconds; `u64::MAX`: none pending.
+    pub wake_ps: u64,
+}
+
+impl Nic {
+    /// An idle interface.
+    pub fn new(port: u32) -> Self {
+        Self { port, flows: Vec::new(), turn: 0, wake_ps: u64::MAX }
+    }
+
+    /// The position of the flow that may send now, highest class first and in turn within a class.
+    #[inline]
+    pub fn pick(&self, now_ps: u64, paused: u8) -> Option<usize> {
+        let n = self.flows.len();
+        let mut best: Option<usize> = None;
+        for step in 0..n {
+            let at = self.turn + step;
+            let at = if at < n { at } else { at - n };
+            let flow = &self.flows[at];
+            let eligible = flow.open && flow.next_send_ps <= now_ps && paused & (1 << flow.class) == 0;
+            if !eligible || best.is_some_and(|b| self.flows[b].class <= flow.class) {
+                continue;
+            }
+            best = Some(at);
+            if flow.class == 0 {
+                break;
+            }
+        }
+        best
+    }
+
+    /// The flow at `at` has sent: the next one's turn.
+    #[inline]
+    pub fn sent(&mut self, at: usize) {
+        self.turn = if at + 1 < self.flows.len() { at + 1 } else { 0 };
+    }
+
+    /// Earliest time at which a flow may send; `u64::MAX`: none before something else happens.
+    #[inline]
+    pub fn next_send_ps(&self, paused: u8) -> u64 {
+        let may = self.flows.iter().filter(|f| f.open && paused & (1 << f.class) == 0);
+        may.map(|f| f.next_send_ps).min().unwrap_or(u64::MAX)
+    }
+
+    /// Removes the flow at `at`; those behind it move up by one.
+    pub fn remove(&mut self, at: usize) {
+        self.flows.remove(at);
+        if at < self.turn {
+            self.turn -= 1;
+        }
+        if self.flows.len() <= self.turn {
+            self.turn = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nic(flows: &[(u64, u8, bool)]) -> Nic {
+        let flow = |&(next_send_ps, class, open): &(u64, u8, bool)| NicFlow { next_send_ps, sender: 0, class, open };
+        Nic { flows: flows.iter().map(flow).collect(), ..Nic::new(0) }
+    }
+
+    #[test]
+    fn flows_take_turns_and_classes_do_not() {
+        let mut nic = nic(&[(0, 3, true), (0, 3, true), (9, 3, true), (0, 3, false)]);
+        assert_eq!(nic.pick(5, 0), Some(0));
+        nic.sent(0);
+        assert_eq!(nic.pick(5, 0), Some(1));
+        nic.sent(1);
+        assert_eq!(nic.pick(5, 0), Some(0), "one is paced and one closed");
+        nic.flows[2] = NicFlow { class: 1, ..nic.flows[0] };
+        assert_eq!(nic.pick(5, 0), Some(2));
+        assert_eq!(nic.pick(5, 1 << 1), Some(0), "a paused class is passed over");
+        assert_eq!(nic.next_send_ps(1 << 3 | 1 << 1), u64::MAX);
+    }
+
+    #[test]
+    fn removal_keeps_the_turn() {
+        let mut nic = nic(&[(0, 3, true), (0, 3, true), (0, 3, true)]);
+        nic.sent(1);
+        nic.remove(0);
+        assert_eq!(nic.pick(0, 0), Some(1), "still the turn of the third flow");
+        nic.remove(1);
+        assert_eq!(nic.pick(0, 0), Some(0));
+    }
+}

@@ -1,0 +1,74 @@
+/// A set of byte ranges, merged and in ascending order.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges(Vec<(u64, u64)>);
+
+impl Ranges {
+    /// Adds `[from, to)`.
+    pub fn insert(&mut self, from: u64, to: u64) {
+        let start = self.0.partition_point(|r| r.1 < from);
+        let end = self.0.partition_point(|r| r.0 <= to);
+        let merged = self.0[start..end].iter().fold((from, to), |m, r| (m.0.min(r.0), m.1.max(r.1)));
+        self.0.splice(start..end, [merged]);
+    }
+
+    /// Removes everything below `to`, and returns the end of the range that then starts at `to` or below.
+    pub fn advance(&mut self, to: u64) -> u64 {
+        let mut edge = to;
+        let mut n = 0;
+        while n < self.0.len() && self.0[n].0 <= edge {
+            edge = edge.max(self.0[n].1);
+            n += 1;
+        }
+        self.0.drain(..n);
+        edge
+    }
+
+    /// The first gap at or after `from`, if something lies beyond it: `[start, end)`.
+    pub fn gap_after(&self, from: u64) -> Option<(u64, u64)> {
+        let mut start = from;
+        for r in &self.0 {
+            if start < r.0 {
+                return Some((start, r.0));
+            }
+            start = start.max(r.1);
+        }
+        None
+    }
+
+    /// Whether it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// End of the last range.
+    pub fn end(&self) -> u64 {
+        self.0.last().map_or(0, |r| r.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a set of single bytes.
+        #[test]
+        fn agrees_with_a_set_of_bytes(
+            inserts in prop::collection::vec((0u64..60, 1u64..10), 0..20), from in 0u64..70, cut in 0u64..70,
+        ) {
+            let mut ranges = Ranges::default();
+            let mut bytes = std::collections::BTreeSet::new();
+            for (at, len) in inserts {
+                ranges.insert(at, at + len);
+                bytes.extend(at..at + len);
+            }
+            let gap = (from..80).find(|b| !bytes.contains(b)).filter(|g| bytes.iter().any(|b| g < b));
+            let gap = gap.map(|g| (g, (g..80).find(|b| bytes.contains(b)).expect("something lies beyond")));
+            prop_assert_eq!(ranges.gap_after(from), gap);
+            let edge = (cut..).find(|b| !bytes.contains(b)).expect("the set is finite");
+            prop_assert_eq!(ranges.advance(cut), edge);
+            prop_assert_eq!(ranges.end(), bytes.iter().next_back().map_or(0, |b| if *b < edge { 0 } else { b + 1 }));
+        }
+    }
+}

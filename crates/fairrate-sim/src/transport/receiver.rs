@@ -1,0 +1,91 @@
+use super::ranges::Ranges;
+use crate::config::Recovery;
+
+/// The receiving end of one flow.
+#[derive(Clone, Debug, Default)]
+pub struct Receiver {
+    /// The byte expected next: all before it has arrived.
+    pub expected: u64,
+    /// Earliest time of the next NACK for the same gap, in picoseconds.
+    nack_at_ps: u64,
+    /// What was expected when the last NACK was sent.
+    nacked: Option<u64>,
+    /// Earliest time of the next CNP, in picoseconds.
+    cnp_at_ps: u64,
+    /// Selective repeat: what has arrived beyond `expected`.
+    beyond: Ranges,
+}
+
+/// How a receiver answers a data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// An acknowledgment.
+    Ack,
+    /// An acknowledgment that reports a gap.
+    Nack,
+    /// Silence.
+    Nothing,
+}
+
+impl Receiver {
+    /// Takes payload `[seq, seq + len)`.
+    #[inline]
+    pub fn on_data(&mut self, seq: u64, len: u64, recovery: Recovery, now_ps: u64, nack_interval_ps: u64) -> Reply {
+        if seq == self.expected {
+            self.expected = seq + len;
+            if !self.beyond.is_empty() {
+                self.expected = self.beyond.advance(self.expected);
+            }
+            return Reply::Ack;
+        }
+        if seq < self.expected {
+            return Reply::Ack;
+        }
+        if recovery == Recovery::SelectiveRepeat {
+            self.beyond.insert(seq, seq + len);
+            return Reply::Nack;
+        }
+        if now_ps < self.nack_at_ps && self.nacked == Some(self.expected) {
+            return Reply::Nothing;
+        }
+        self.nack_at_ps = now_ps + nack_interval_ps;
+        self.nacked = Some(self.expected);
+        Reply::Nack
+    }
+
+    /// Whether a marked packet that arrives now is answered with a CNP.
+    pub fn should_notify(&mut self, now_ps: u64, interval_ps: u64) -> bool {
+        let notify = self.cnp_at_ps <= now_ps;
+        if notify {
+            self.cnp_at_ps = now_ps + interval_ps;
+        }
+        notify
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn go_back_n_reports_a_gap_once_per_interval() {
+        let mut rx = Receiver::default();
+        let mut data = |seq, now| rx.on_data(seq, 10, Recovery::GoBackN, now, 100);
+        assert_eq!(data(0, 0), Reply::Ack);
+        assert_eq!(data(20, 1), Reply::Nack);
+        assert_eq!(data(30, 2), Reply::Nothing);
+        assert_eq!(data(40, 101), Reply::Nack);
+        assert_eq!(data(10, 102), Reply::Ack);
+        assert_eq!(data(30, 103), Reply::Nack, "a new gap is reported at once");
+        assert_eq!(data(0, 104), Reply::Ack, "duplicates are acknowledged, or a lost acknowledgment would be final");
+        assert_eq!(rx.expected, 20);
+    }
+
+    #[test]
+    fn selective_repeat_keeps_what_is_out_of_order() {
+        let mut rx = Receiver::default();
+        assert_eq!(rx.on_data(10, 10, Recovery::SelectiveRepeat, 0, 100), Reply::Nack);
+        assert_eq!(rx.on_data(0, 10, Recovery::SelectiveRepeat, 1, 100), Reply::Ack);
+        assert_eq!(rx.expected, 20);
+    }
+}

@@ -1,0 +1,184 @@
+use fairrate_control::Algorithm;
+use fairrate_units::Rate;
+
+use super::ranges::Ranges;
+use crate::config::Recovery;
+
+/// A flow without a sender: not started, or done.
+pub const NO_SENDER: u32 = u32::MAX;
+
+/// The sending end of one active flow.
+pub struct Sender {
+    /// The flow.
+    pub flow: u32,
+    /// Position among its NIC's flows.
+    pub nic_slot: u32,
+    /// Payload bytes to send; `u64::MAX` while endless.
+    pub bytes: u64,
+    /// Next new byte.
+    pub snd_nxt: u64,
+    /// First unacknowledged byte.
+    pub snd_una: u64,
+    /// Congestion window in payload bytes.
+    pub cwnd: u64,
+    /// Pacing rate.
+    pub rate: Rate,
+    /// Wire bytes of the packet sent last.
+    pub last_wire: u16,
+    /// Start of its transmission, in picoseconds.
+    pub last_start_ps: u64,
+    /// When the controller wants to be called; `u64::MAX`: never.
+    pub timer_ps: u64,
+    /// When the retransmission timer expires; `u64::MAX`: not running.
+    pub rto_ps: u64,
+    /// Payload bytes sent again.
+    pub retransmitted: u64,
+    /// Highest byte ever sent: what lies below `snd_nxt` again after a loss is a retransmission.
+    snd_max: u64,
+    /// Selective repeat: acknowledged beyond `snd_una`.
+    sacked: Ranges,
+    /// Selective repeat: next byte to look for gaps at; `None`: not recovering.
+    recovery: Option<Recovering>,
+    /// The algorithm.
+    pub control: Algorithm,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Recovering {
+    next: u64,
+    until: u64,
+    /// After a timeout everything unacknowledged below this is taken for lost.
+    lost_below: u64,
+}
+
+/// The next piece of payload to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// First byte.
+    pub seq: u64,
+    /// Number of bytes.
+    pub len: u64,
+}
+
+impl Sender {
+    /// A sender that has sent nothing.
+    pub fn new(flow: u32, nic_slot: u32, bytes: u64, control: Algorithm) -> Self {
+        Self {
+            flow,
+            nic_slot,
+            bytes,
+            snd_nxt: 0,
+            snd_una: 0,
+            cwnd: 0,
+            rate: Rate::ZERO,
+            last_wire: 0,
+            last_start_ps: 0,
+            timer_ps: u64::MAX,
+            rto_ps: u64::MAX,
+            retransmitted: 0,
+            snd_max: 0,
+            sacked: Ranges::default(),
+            recovery: None,
+            control,
+        }
+    }
+
+    /// Unacknowledged bytes.
+    #[inline]
+    pub fn inflight(&self) -> u64 {
+        self.snd_nxt - self.snd_una
+    }
+
+    /// Whether there is something the window lets through; at least one packet always may be in flight.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        if self.recovery.is_some() && self.lost_gap().is_some() {
+            return true;
+        }
+        let inflight = self.inflight();
+        self.snd_nxt < self.bytes && (inflight < self.cwnd || inflight == 0)
+    }
+
+    /// Whether everything has been acknowledged.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.bytes <= self.snd_una
+    }
+
+    /// Takes the next segment of up to `mtu` bytes; [`Sender::is_open`] must hold.
+    #[inline]
+    pub fn next_segment(&mut self, mtu: u64) -> Segment {
+        if self.recovery.is_some()
+            && let Some((start, end)) = self.lost_gap()
+        {
+            let len = mtu.min(end - start);
+            if let Some(r) = &mut self.recovery {
+                r.next = start + len;
+            }
+            self.retransmitted += len;
+            return Segment { seq: start, len };
+        }
+        let (seq, len) = (self.snd_nxt, mtu.min(self.bytes - self.snd_nxt));
+        self.snd_nxt += len;
+        if seq < self.snd_max {
+            self.retransmitted += len.min(self.snd_max - seq);
+        }
+        self.snd_max = self.snd_max.max(self.snd_nxt);
+        Segment { seq, len }
+    }
+
+    /// Takes a cumulative acknowledgment; returns the bytes it newly acknowledges.
+    #[inline]
+    pub fn acknowledge(&mut self, ack_seq: u64) -> u64 {
+        if ack_seq <= self.snd_una {
+            return 0;
+        }
+        let newly = ack_seq - self.snd_una;
+        self.snd_una = ack_seq;
+        // After going back, acknowledgments of what was sent before may pass the new `snd_nxt`.
+        self.snd_nxt = self.snd_nxt.max(ack_seq);
+        if !self.sacked.is_empty() {
+            self.sacked.advance(ack_seq);
+        }
+        if self.recovery.is_some_and(|r| r.until <= ack_seq) {
+            self.recovery = None;
+        }
+        newly
+    }
+
+    /// Reacts to a reported gap; `[seq, seq + len)` has arrived beyond it.
+    pub fn on_gap(&mut self, recovery: Recovery, seq: u64, len: u64) {
+        match recovery {
+            Recovery::GoBackN => self.snd_nxt = self.snd_una,
+            Recovery::SelectiveRepeat => {
+                self.sacked.insert(seq, seq + len);
+                if self.recovery.is_none() {
+                    let (next, until) = (self.snd_una, self.snd_nxt);
+                    self.recovery = Some(Recovering { next, until, lost_below: 0 });
+                }
+            }
+        }
+    }
+
+    /// Reacts to a retransmission timeout.
+    pub fn on_timeout(&mut self, recovery: Recovery) {
+        match recovery {
+            Recovery::GoBackN => self.snd_nxt = self.snd_una,
+            Recovery::SelectiveRepeat => {
+                let (next, until) = (self.snd_una, self.snd_nxt);
+                self.recovery = Some(Recovering { next, until, lost_below: until });
+            }
+        }
+    }
+
+    /// The next range to send again, if any.
+    fn lost_gap(&self) -> Option<(u64, u64)> {
+        let r = self.recovery?;
+        let from = r.next.max(self.snd_una);
+        if let Some(gap) = self.sacked.gap_after(from) {
+            return Some(gap);
+        }
+        let from = from.max(self.sacked.end());
+        (from < r.lost_below).then_some((from, r.lost_below))
+    }
+}

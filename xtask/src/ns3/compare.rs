@@ -1,0 +1,396 @@
+//! Metrics of a run, their tolerances, and ours held against ns-3's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use fairrate_report::{jain, mean, percentile, sorted};
+use serde::{Deserialize, Serialize};
+
+use super::tables::{Case, Group, Measured};
+
+/// How far ours may be from ns-3's: the larger of a part of ns-3's value and an absolute amount.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Tolerance {
+    pub relative: f64,
+    pub absolute: f64,
+}
+
+impl Tolerance {
+    const fn relative(relative: f64) -> Self {
+        Self { relative, absolute: 0.0 }
+    }
+
+    fn allows(self, reference: f64, ours: f64) -> bool {
+        (ours - reference).abs() <= self.allowed(reference)
+    }
+
+    fn allowed(self, reference: f64) -> f64 {
+        // A hair of slack, so that a difference of exactly the tolerance is inside whatever the rounding.
+        (self.relative * reference.abs()).max(self.absolute) * (1.0 + 1e-9)
+    }
+}
+
+/// Where the tolerances of the random runs come in: means over seeds, within 5 %.
+const RANDOM: Tolerance = Tolerance::relative(0.05);
+
+/// Bounds of the websearch flow sizes: from (excluded) to (included), in bytes.
+const SIZE_BUCKETS: &[(&str, u64, u64)] = &[
+    ("<=5KB", 0, 5_000),
+    ("5-20KB", 5_000, 20_000),
+    ("20-100KB", 20_000, 100_000),
+    ("100KB-1MB", 100_000, 1_000_000),
+    ("1-10MB", 1_000_000, 10_000_000),
+    (">10MB", 10_000_000, u64::MAX),
+    ("all sizes", 0, u64::MAX),
+];
+
+/// How a row came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    Inside,
+    Outside,
+    /// The reference cannot be held against ours number by number; the row does not count.
+    Informational,
+    /// No tolerance is set for this metric; the row does not count.
+    NoTolerance,
+}
+
+/// One line of the result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub scenario: String,
+    pub algorithm: String,
+    pub metric: String,
+    pub unit: &'static str,
+    pub ns3: f64,
+    /// The mean over our runs; `None` (or null) if there is no value because a run failed or a flow did not finish.
+    pub ours: Option<f64>,
+    /// Least and largest of our runs, where there are several.
+    pub range: Option<(f64, f64)>,
+    pub tolerance: Option<Tolerance>,
+    pub verdict: Verdict,
+    /// The cause of what is not inside, or why the row does not count.
+    pub cause: Option<String>,
+}
+
+/// Known causes of rows that are outside. They explain; they do not make a row count as inside.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Findings {
+    #[serde(default)]
+    finding: Vec<Finding>,
+}
+
+/// The cause of some rows; names may end in `*`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Finding {
+    scenario: String,
+    algorithm: String,
+    metric: String,
+    cause: String,
+}
+
+impl Findings {
+    /// Reads the file of findings.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
+    }
+
+    fn cause(&self, case: &Case, metric: &str) -> Option<String> {
+        let fits = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == pattern,
+        };
+        let mine = |f: &&Finding| {
+            fits(&f.scenario, &case.scenario.name) && fits(&f.algorithm, &case.run.label) && fits(&f.metric, metric)
+        };
+        self.finding.iter().find(mine).map(|f| f.cause.clone())
+    }
+}
+
+/// A metric of one run.
+struct Point {
+    metric: String,
+    /// Metrics of a family are many of a kind, of which the worst is shown.
+    family: Option<String>,
+    unit: &'static str,
+    tolerance: Option<Tolerance>,
+    value: f64,
+}
+
+/// The rows of a case.
+pub fn rows(case: &Case, runs: &[Result<Measured, String>], findings: &Findings) -> Vec<Row> {
+    let mut ours = Vec::new();
+    for run in runs {
+        match run {
+            Ok(measured) => ours.push(points(case, measured)),
+            Err(message) => return vec![failed(case, message)],
+        }
+    }
+    let mut rows: Vec<(Option<String>, Row)> = Vec::new();
+    for (i, point) in points(case, &case.reference).into_iter().enumerate() {
+        let values: Vec<f64> = ours.iter().map(|points| points[i].value).collect();
+        rows.push((point.family.clone(), row(case, point, &values)));
+    }
+    let mut rows = worst_of_families(rows);
+    for row in &mut rows {
+        row.cause = match row.verdict {
+            Verdict::Informational => case.informational.clone(),
+            Verdict::Outside => findings.cause(case, &row.metric),
+            _ => None,
+        };
+    }
+    rows
+}
+
+fn failed(case: &Case, message: &str) -> Row {
+    Row {
+        scenario: case.scenario.name.clone(),
+        algorithm: case.run.label.clone(),
+        metric: format!("run failed: {message}"),
+        unit: "",
+        ns3: 1.0,
+        ours: None,
+        range: None,
+        tolerance: Some(Tolerance::relative(0.0)),
+        verdict: Verdict::Outside,
+        cause: None,
+    }
+}
+
+fn row(case: &Case, point: Point, values: &[f64]) -> Row {
+    let ours = mean(values).filter(|v| v.is_finite());
+    let inside = |t: Tolerance| ours.is_some_and(|ours| t.allows(point.value, ours));
+    let verdict = match point.tolerance {
+        None => Verdict::NoTolerance,
+        Some(_) if case.informational.is_some() => Verdict::Informational,
+        Some(t) if inside(t) => Verdict::Inside,
+        Some(_) => Verdict::Outside,
+    };
+    let range = sorted(values.iter().copied());
+    Row {
+        scenario: case.scenario.name.clone(),
+        algorithm: case.run.label.clone(),
+        metric: point.metric,
+        unit: point.unit,
+        ns3: point.value,
+        ours,
+        range: range.first().copied().zip(range.last().copied()).filter(|_| 1 < values.len()),
+        tolerance: point.tolerance,
+        verdict,
+        cause: None,
+    }
+}
+
+/// Replaces the rows of each family by the one that uses most of its tolerance.
+fn worst_of_families(rows: Vec<(Option<String>, Row)>) -> Vec<Row> {
+    let used = |row: &Row| {
+        let allowed = row.tolerance.map_or(row.ns3.abs(), |t| t.allowed(row.ns3)).max(f64::MIN_POSITIVE);
+        row.ours.map_or(f64::INFINITY, |ours| (ours - row.ns3).abs() / allowed)
+    };
+    let mut out: Vec<Row> = Vec::new();
+    let mut members: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for (family, row) in rows {
+        let Some(family) = family else {
+            out.push(row);
+            continue;
+        };
+        let (at, n) = members.entry(family).or_insert((out.len(), 0));
+        *n += 1;
+        if *at == out.len() {
+            out.push(row);
+        } else if used(&out[*at]) < used(&row) {
+            out[*at] = row;
+        }
+    }
+    for (at, n) in members.into_values().filter(|(_, n)| 1 < *n) {
+        out[at].metric = format!("{} (worst of {n})", out[at].metric);
+    }
+    out
+}
+
+/// All metrics of a run, in the same order for every run of a case.
+fn points(case: &Case, m: &Measured) -> Vec<Point> {
+    let mut out = Points { case, m, packets: 2.0 * case.run.packet as f64, points: Vec::new() };
+    match case.scenario.group {
+        Group::Micro => out.micro(),
+        Group::Incast => out.incast(),
+        Group::Unloaded => out.fcts(0.01),
+        Group::Fairness => out.fairness(),
+        Group::Websearch => out.slowdowns(),
+    }
+    out.add("packet hops", "", None, m.packet_hops);
+    out.points
+}
+
+struct Points<'a> {
+    case: &'a Case,
+    m: &'a Measured,
+    /// Bytes of two packets on the wire.
+    packets: f64,
+    points: Vec<Point>,
+}
+
+impl Points<'_> {
+    /// Adds a metric; runs whose marks are drawn have their own tolerance.
+    fn add(&mut self, metric: impl Into<String>, unit: &'static str, tolerance: Option<Tolerance>, value: f64) {
+        let random = self.case.is_random();
+        let tolerance = tolerance.map(|t| if random { Tolerance { absolute: t.absolute, ..RANDOM } } else { t });
+        self.points.push(Point { metric: metric.into(), family: None, unit, tolerance, value });
+    }
+
+    /// Makes the metric added last one of a family.
+    fn of_family(&mut self, family: &str) {
+        if let Some(last) = self.points.last_mut() {
+            last.family = Some(family.to_owned());
+        }
+    }
+
+    fn micro(&mut self) {
+        self.fcts(0.01);
+        // Where all flows are finite the last millisecond is idle: the first one is the one to compare.
+        let window = if self.m_is_finite() { "first-ms" } else { "last-ms" };
+        for port in self.ports() {
+            self.peak_queue(&port, "all", Tolerance { relative: 0.0, absolute: self.packets });
+            self.mean_queue(&port, window, true);
+            self.throughput(&port, window, true);
+        }
+        self.goodputs("last-ms of flows", true);
+    }
+
+    fn incast(&mut self) {
+        for port in self.ports() {
+            self.peak_queue(&port, "all", Tolerance::relative(0.03));
+        }
+        if !self.case.reference.fct_ns.is_empty() {
+            self.mean_fct(0.02);
+        }
+        self.add("PFC pauses", "", Some(Tolerance::relative(0.10)), self.m.pauses);
+        for port in self.ports() {
+            self.mean_queue(&port, "first-ms", false);
+            self.mean_queue(&port, "last-ms", false);
+            self.throughput(&port, "first-ms", false);
+            self.throughput(&port, "last-ms", false);
+        }
+        self.goodputs("last-ms of flows", false);
+    }
+
+    fn fairness(&mut self) {
+        let windows: BTreeSet<&String> = self.case.reference.queues.keys().map(|(_, w)| w).collect();
+        for window in windows.into_iter().filter(|w| *w != "all") {
+            for port in self.ports() {
+                self.peak_queue(&port, window, Tolerance { relative: 0.0, absolute: self.packets });
+                self.mean_queue(&port, window, true);
+            }
+            self.goodputs(&format!("{window} of flows"), true);
+            let shares = self.shares(&format!("{window} of flows"));
+            self.add(format!("Jain, {window}"), "", Some(Tolerance::relative(0.005)), jain(&shares).unwrap_or(f64::NAN));
+        }
+    }
+
+    fn slowdowns(&mut self) {
+        let slowdown = |(flow, fct): (&u32, &f64)| Some((*self.case.sizes.get(flow)?, fct / self.case.standalone_ns.get(flow)?));
+        let slowdowns: Vec<(u64, f64)> = self.m.fct_ns.iter().filter_map(slowdown).collect();
+        let complete = self.m.fct_ns.len() == self.case.reference.fct_ns.len();
+        for (name, from, to) in SIZE_BUCKETS {
+            let of_size = slowdowns.iter().filter(|(size, _)| from < size && size <= to).map(|(_, s)| *s);
+            // A flow that did not finish has no slowdown, and without it no statistic of its bucket is one.
+            let values = if complete { sorted(of_size) } else { Vec::new() };
+            let value = |v: Option<f64>| v.unwrap_or(f64::NAN);
+            let three = Some(Tolerance::relative(0.03));
+            self.add(format!("slowdown {name} mean"), "", three, value(mean(&values)));
+            self.add(format!("slowdown {name} p99"), "", three, value(percentile(&values, 0.99)));
+            let ten = Some(Tolerance::relative(0.10));
+            self.add(format!("slowdown {name} p99.9"), "", ten, value(percentile(&values, 0.999)));
+        }
+        for port in self.ports() {
+            self.mean_queue(&port, "arrivals", false);
+            self.throughput(&port, "arrivals", false);
+        }
+        self.add("PFC pauses", "", None, self.m.pauses);
+        self.add("ECN marks", "", None, self.m.ecn_marks);
+    }
+
+    /// Every flow's completion time, or their mean where marks are drawn.
+    fn fcts(&mut self, tolerance: f64) {
+        if self.case.is_random() && !self.case.reference.fct_ns.is_empty() {
+            self.mean_fct(tolerance);
+            return;
+        }
+        for flow in self.case.reference.fct_ns.keys() {
+            let us = self.m.fct_ns.get(flow).map_or(f64::NAN, |ns| ns / 1e3);
+            self.add(format!("FCT of flow {flow}"), "us", Some(Tolerance::relative(tolerance)), us);
+            self.of_family("FCT");
+        }
+    }
+
+    fn mean_fct(&mut self, tolerance: f64) {
+        let all: Vec<f64> =
+            self.case.reference.fct_ns.keys().map(|f| self.m.fct_ns.get(f).map_or(f64::NAN, |ns| ns / 1e3)).collect();
+        self.add("mean FCT", "us", Some(Tolerance::relative(tolerance)), mean(&all).unwrap_or(f64::NAN));
+    }
+
+    fn peak_queue(&mut self, port: &str, window: &str, tolerance: Tolerance) {
+        let peak = self.queue(port, window).peak_bytes;
+        let metric = if window == "all" { format!("peak queue {port}") } else { format!("peak queue {port}, {window}") };
+        self.add(metric, "B", Some(tolerance), peak);
+    }
+
+    fn mean_queue(&mut self, port: &str, window: &str, counts: bool) {
+        let tolerance = Tolerance { relative: 0.05, absolute: self.packets };
+        let mean = self.queue(port, window).mean_bytes;
+        self.add(format!("mean queue {port}, {window}"), "B", counts.then_some(tolerance), mean);
+    }
+
+    fn throughput(&mut self, port: &str, window: &str, counts: bool) {
+        let gbps = self.queue(port, window).tx_bytes * 8.0 / self.case.windows[window].length_ns() as f64;
+        self.add(format!("throughput {port}, {window}"), "Gb/s", counts.then_some(Tolerance::relative(0.005)), gbps);
+    }
+
+    /// Every flow's goodput in a window, or their sum where marks are drawn.
+    fn goodputs(&mut self, window: &str, counts: bool) {
+        let tolerance = counts.then_some(Tolerance::relative(0.005));
+        let shares = self.shares(window);
+        if shares.is_empty() {
+            return;
+        }
+        self.add(format!("goodput, {window}"), "Gb/s", tolerance, shares.iter().sum());
+        if self.case.is_random() {
+            return;
+        }
+        let flows: Vec<u32> = self.flows(window);
+        for (flow, gbps) in flows.into_iter().zip(shares) {
+            self.add(format!("goodput of flow {flow}, {window}"), "Gb/s", tolerance, gbps);
+            self.of_family(window);
+        }
+    }
+
+    /// Goodput of each flow in a window, in Gb/s.
+    fn shares(&self, window: &str) -> Vec<f64> {
+        let gbps = |flow: &u32| {
+            let bytes = self.m.goodput.get(&(window.to_owned(), *flow)).copied().unwrap_or(f64::NAN);
+            bytes * 8.0 / self.case.windows[window].length_ns() as f64
+        };
+        self.flows(window).iter().map(gbps).collect()
+    }
+
+    fn flows(&self, window: &str) -> Vec<u32> {
+        self.case.reference.goodput.keys().filter(|(w, _)| w == window).map(|(_, flow)| *flow).collect()
+    }
+
+    fn ports(&self) -> Vec<String> {
+        let ports: BTreeSet<&String> = self.case.reference.queues.keys().map(|(port, _)| port).collect();
+        ports.into_iter().cloned().collect()
+    }
+
+    fn queue(&self, port: &str, window: &str) -> super::tables::Queue {
+        self.m.queues.get(&(port.to_owned(), window.to_owned())).copied().unwrap_or_default()
+    }
+
+    fn m_is_finite(&self) -> bool {
+        self.case.reference.fct_ns.len() == self.case.sizes.len()
+    }
+}

@@ -1,0 +1,108 @@
+//! `cargo xtask validate ns3`: every scenario and algorithm that ns-3 was run with, ours beside ns-3's.
+
+mod compare;
+mod show;
+mod simulate;
+mod tables;
+mod trace;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use clap::Args;
+
+use compare::{Findings, Row};
+use tables::{Case, Measured};
+
+/// What to validate, and how to show it.
+#[derive(Args)]
+pub struct Options {
+    /// Only this scenario, or this scenario with this algorithm (`star_2x1MB/powertcp`)
+    #[arg(long, value_name = "SCENARIO[/ALGORITHM]")]
+    only: Option<String>,
+    /// Runs of each case whose marks are random draws; the mean over them is compared
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// Rows as JSON on stdout
+    #[arg(long)]
+    json: bool,
+    /// Also rows that no tolerance is set for
+    #[arg(long)]
+    all: bool,
+    /// Instead: the rates after each of the first acknowledgments, up to the first that differs
+    #[arg(long)]
+    trace: bool,
+    /// Simulations at the same time
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
+    jobs: u64,
+}
+
+/// Runs the validation; whether every counted row is inside its tolerance.
+pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+    let dir = root.join("validation/ns3");
+    let cases: Vec<Case> = tables::load(&dir)?.into_iter().filter(|c| is_selected(c, options.only.as_deref())).collect();
+    if cases.is_empty() {
+        return Err(format!("nothing is called `{}` in validation/ns3/suite.toml", options.only.as_deref().unwrap_or("")));
+    }
+    if options.trace {
+        return trace::run(&dir, &cases);
+    }
+    let findings = Findings::read(&dir.join("findings.toml"))?;
+    let measured = measure_all(&dir, &cases, options);
+    let mut rows: Vec<Row> = Vec::new();
+    for (case, runs) in cases.iter().zip(measured) {
+        rows.extend(compare::rows(case, &runs, &findings));
+    }
+    rows.retain(|row| options.all || row.verdict != compare::Verdict::NoTolerance);
+    if options.json { show::json(&rows) } else { show::table(&rows) }
+    Ok(rows.iter().all(|row| row.verdict != compare::Verdict::Outside))
+}
+
+fn is_selected(case: &Case, only: Option<&str>) -> bool {
+    only.is_none_or(|only| case.scenario.name == only || case.name() == only)
+}
+
+/// Measures every case with all its seeds, several at a time, the longest first.
+fn measure_all(dir: &Path, cases: &[Case], options: &Options) -> Vec<Vec<Result<Measured, String>>> {
+    let mut jobs: Vec<(usize, u64)> = Vec::new();
+    for (i, case) in cases.iter().enumerate() {
+        let seeds = if case.is_random() { options.seeds } else { 1 };
+        jobs.extend((1..=seeds).map(|seed| (i, seed)));
+    }
+    jobs.sort_by(|a, b| cases[b.0].reference.packet_hops.total_cmp(&cases[a.0].reference.packet_hops));
+    let next = AtomicUsize::new(0);
+    let done: Mutex<BTreeMap<(usize, u64), Result<Measured, String>>> = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs {
+            scope.spawn(|| {
+                while let Some(&(i, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let start = Instant::now();
+                    let result = measure_one(dir, &cases[i], seed);
+                    let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    done.insert((i, seed), result);
+                    let (n, name, s) = (done.len(), cases[i].name(), start.elapsed().as_secs_f64());
+                    eprintln!("[{n}/{}] {name} seed {seed}: {s:.1} s", jobs.len());
+                }
+            });
+        }
+    });
+    let mut runs: Vec<Vec<_>> = cases.iter().map(|_| Vec::new()).collect();
+    for ((i, _), result) in done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        runs[i].push(result);
+    }
+    runs
+}
+
+/// A panic in the simulator becomes a failed row instead of the end of the validation.
+fn measure_one(dir: &Path, case: &Case, seed: u64) -> Result<Measured, String> {
+    let result = catch_unwind(AssertUnwindSafe(|| simulate::measure(dir, case, seed)));
+    result.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        Err(format!("the simulator panicked: {}", text.unwrap_or_default()))
+    })
+}

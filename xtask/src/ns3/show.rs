@@ -1,0 +1,101 @@
+//! The rows as a table, or as JSON.
+
+use serde_json::json;
+
+use super::compare::{Row, Tolerance, Verdict};
+
+/// Prints the rows as JSON.
+pub fn json(rows: &[Row]) {
+    let count = |v: Verdict| rows.iter().filter(|r| r.verdict == v).count();
+    let out = json!({
+        "rows": rows,
+        "inside": count(Verdict::Inside),
+        "outside": count(Verdict::Outside),
+        "informational": count(Verdict::Informational) + count(Verdict::NoTolerance),
+    });
+    println!("{out:#}");
+}
+
+/// Prints the rows as a table, and their number.
+pub fn table(rows: &[Row]) {
+    let head = ["scenario", "algorithm", "metric", "ns-3", "ours", "difference", "tolerance", ""].map(str::to_owned);
+    let lines: Vec<[String; 8]> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
+    let width = |i: usize| lines.iter().map(|cells| cells[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..8).map(width).collect();
+    for line in &lines {
+        let mut text = String::new();
+        for (i, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let pad = " ".repeat(width - cell.chars().count());
+            // Numbers are aligned to the right, words to the left.
+            text += &if (3..=6).contains(&i) { format!("{pad}{cell}  ") } else { format!("{cell}{pad}  ") };
+        }
+        println!("{}", text.trim_end());
+    }
+    let count = |v: Verdict| rows.iter().filter(|r| r.verdict == v).count();
+    let explained = rows.iter().filter(|r| r.verdict == Verdict::Outside && r.cause.is_some()).count();
+    let informational = count(Verdict::Informational) + count(Verdict::NoTolerance);
+    let (inside, outside) = (count(Verdict::Inside), count(Verdict::Outside));
+    println!();
+    println!("rows: {inside} inside, {outside} outside, {informational} informational ({explained} of the outside explained)");
+}
+
+fn cells(row: &Row) -> [String; 8] {
+    let ours = row.ours.map_or_else(|| "none".to_owned(), |v| quantity(v, row.unit));
+    let ours = row.range.map_or_else(
+        || ours.clone(),
+        |(lo, hi)| format!("{ours} [{}..{}]", number(lo), number(hi)),
+    );
+    let verdict = match row.verdict {
+        Verdict::Inside => "inside".to_owned(),
+        Verdict::Outside => "OUTSIDE".to_owned(),
+        Verdict::Informational => "not counted".to_owned(),
+        Verdict::NoTolerance => "no tolerance set".to_owned(),
+    };
+    let verdict = match (&row.cause, row.verdict) {
+        (Some(cause), Verdict::Outside) => format!("{verdict}, explained by: {cause}"),
+        (Some(cause), _) => format!("{verdict}: {cause}"),
+        (None, _) => verdict,
+    };
+    let (scenario, algorithm, metric) = (row.scenario.clone(), row.algorithm.clone(), row.metric.clone());
+    let tolerance = row.tolerance.map_or_else(String::new, |t| tolerance(t, row.unit));
+    [scenario, algorithm, metric, quantity(row.ns3, row.unit), ours, difference(row), tolerance, verdict]
+}
+
+fn difference(row: &Row) -> String {
+    let Some(ours) = row.ours else { return String::new() };
+    let difference = ours - row.ns3;
+    if difference == 0.0 {
+        return "0".to_owned();
+    }
+    let in_bytes = row.tolerance.is_some_and(|t| t.relative * row.ns3.abs() < t.absolute);
+    if in_bytes || row.ns3 == 0.0 {
+        return format!("{}{}", if difference < 0.0 { "-" } else { "+" }, quantity(difference.abs(), row.unit));
+    }
+    format!("{:+.2} %", 100.0 * difference / row.ns3)
+}
+
+fn tolerance(t: Tolerance, unit: &str) -> String {
+    let percent = format!("{} %", (t.relative * 1e4).round() / 1e2);
+    match (t.relative == 0.0, t.absolute == 0.0) {
+        (_, true) => percent,
+        (true, false) => quantity(t.absolute, unit),
+        (false, false) => format!("{percent} or {}", quantity(t.absolute, unit)),
+    }
+}
+
+fn quantity(value: f64, unit: &str) -> String {
+    if unit.is_empty() { number(value) } else { format!("{} {unit}", number(value)) }
+}
+
+/// Four significant digits, and no fewer than the whole number has.
+fn number(value: f64) -> String {
+    let magnitude = value.abs();
+    let decimals = match magnitude {
+        m if m == m.trunc() && m < 1e15 => 0,
+        m if 1000.0 <= m => 1,
+        m if 100.0 <= m => 2,
+        m if 10.0 <= m => 2,
+        _ => 4,
+    };
+    format!("{value:.decimals$}")
+}

@@ -1,0 +1,227 @@
+//! Runs a case in our simulator and measures what ns-3 measured, at the same times.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write;
+use std::path::Path;
+
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::{
+    FlowOutcome, NodeId, PfcEvent, PortId, PortSample, RateSample, RunTotals, SimConfig, Simulation, Sink,
+};
+use fairrate_units::{Bytes, Time};
+
+use super::tables::{Case, Measured, Queue, Window};
+
+/// How often flows are sampled: often enough to look back by the delay of an acknowledgment.
+const FLOW_SAMPLE: &str = "100ns";
+
+/// The case as a scenario file, with `probes` besides.
+pub fn scenario_text(case: &Case, seed: u64, probes: &str) -> String {
+    let (scenario, run) = (&case.scenario, &case.run);
+    let mut text = format!("name = \"{}\"\nprofile = \"ns3\"\nduration = \"{}\"\n", scenario.name, scenario.until);
+    if scenario_is_finite(case) {
+        text += "stop = \"all-flows-done\"\n";
+    }
+    let _ = write!(
+        text,
+        "seed = {seed}\n\n[topology]\nkind = \"file\"\npath = \"topologies/{}.txt\"\n\n[transport]\ncc = \"{}\"\n",
+        scenario.topology, run.cc
+    );
+    if let Some(window) = &run.window {
+        let _ = writeln!(text, "window = \"{window}\"");
+    }
+    let _ = write!(text, "\n[[traffic]]\nkind = \"list\"\npath = \"flows/{}.csv\"\n\n{probes}", scenario.name);
+    text
+}
+
+/// Whether the run can end with its last flow: all are finite.
+fn scenario_is_finite(case: &Case) -> bool {
+    case.sizes.len() == case.reference.fct_ns.len()
+}
+
+/// The probes of ports and flows that the metrics need.
+fn probes(case: &Case) -> String {
+    let mut text = String::new();
+    let mut ports: Vec<&String> = case.reference.queues.keys().map(|(port, _)| port).collect();
+    ports.dedup();
+    for port in ports {
+        let _ = write!(text, "[[probe]]\nqueue = \"{port}\"\nevery = \"{}\"\n\n", case.scenario.sample);
+    }
+    let mut flows: Vec<u32> = case.reference.goodput.keys().map(|(_, flow)| *flow).collect();
+    flows.sort_unstable();
+    flows.dedup();
+    if !flows.is_empty() {
+        let _ = write!(text, "[[probe]]\nflows = {flows:?}\nevery = \"{FLOW_SAMPLE}\"\n");
+    }
+    text
+}
+
+/// Reads the scenario and builds what the simulator runs.
+pub fn configure(dir: &Path, case: &Case, text: &str) -> Result<SimConfig, String> {
+    let file = format!("{}.toml", case.scenario.name);
+    let scenario = Scenario::from_toml(text, &file, dir, &Overrides::default()).map_err(|e| e.to_string())?;
+    Ok(scenario.into_sim_config())
+}
+
+/// Runs a simulation to its end.
+pub fn simulate(config: SimConfig, sink: &mut dyn Sink) -> Result<RunTotals, String> {
+    let mut simulation = Simulation::new(config);
+    while !simulation.advance(1 << 20, sink).map_err(|e| e.to_string())?.finished {}
+    Ok(simulation.totals())
+}
+
+/// Runs the case and measures it.
+pub fn measure(dir: &Path, case: &Case, seed: u64) -> Result<Measured, String> {
+    let config = configure(dir, case, &scenario_text(case, seed, &probes(case)))?;
+    let mut meter = Meter::new(case, &config);
+    let totals = simulate(config, &mut meter)?;
+    let mut measured = meter.measured;
+    measured.pauses = totals.pfc_pauses as f64;
+    measured.ecn_marks = totals.ecn_marks as f64;
+    measured.packet_hops = totals.packet_hops as f64;
+    for queue in measured.queues.values_mut() {
+        queue.mean_bytes = queue.mean_bytes.max(0.0);
+    }
+    for ((port, window), queue) in &mut measured.queues {
+        let window = case.windows[window];
+        queue.mean_bytes /= meter.expected_samples(window);
+        queue.tx_bytes = meter.tx.edge(port, window);
+    }
+    for ((window, flow), bytes) in &mut measured.goodput {
+        *bytes = meter.delivered.edge(flow, meter.flow_windows[&(window.clone(), *flow)]);
+    }
+    Ok(measured)
+}
+
+/// The value of counters at the ends of windows: the last sample at or before each end.
+#[derive(Default)]
+struct Edges<K: Ord + Clone> {
+    values: BTreeMap<(K, u64), f64>,
+    ends: BTreeMap<K, Vec<u64>>,
+}
+
+impl<K: Ord + Clone> Edges<K> {
+    fn watch(&mut self, key: K, window: Window) {
+        self.ends.entry(key).or_default().extend([window.from_ns, window.to_ns]);
+    }
+
+    fn sample(&mut self, key: &K, t_ns: u64, value: f64) {
+        let Some(ends) = self.ends.get(key) else { return };
+        for end in ends.iter().filter(|end| t_ns <= **end) {
+            self.values.insert((key.clone(), *end), value);
+        }
+    }
+
+    /// Growth over a window.
+    fn edge(&self, key: &K, window: Window) -> f64 {
+        let at = |t| self.values.get(&(key.clone(), t)).copied().unwrap_or(0.0);
+        at(window.to_ns) - at(window.from_ns)
+    }
+}
+
+/// Measures while the run goes.
+struct Meter {
+    measured: Measured,
+    ports: BTreeMap<PortId, String>,
+    windows: BTreeMap<String, Window>,
+    sample_ns: u64,
+    tx: Edges<String>,
+    delivered: Edges<u32>,
+    /// The windows of the goodputs, earlier by the flow's acknowledgment delay.
+    flow_windows: BTreeMap<(String, u32), Window>,
+}
+
+impl Meter {
+    fn new(case: &Case, config: &SimConfig) -> Self {
+        let mut meter = Self {
+            measured: Measured::default(),
+            ports: BTreeMap::new(),
+            windows: case.windows.clone(),
+            sample_ns: case.scenario.sample.parse::<Time>().map_or(1, Time::as_ns),
+            tx: Edges::default(),
+            delivered: Edges::default(),
+            flow_windows: BTreeMap::new(),
+        };
+        for (port, window) in case.reference.queues.keys() {
+            meter.measured.queues.insert((port.clone(), window.clone()), Queue::default());
+            meter.tx.watch(port.clone(), case.windows[window]);
+        }
+        for port in 0..config.topology.n_ports() as u32 {
+            let node = |id: NodeId| config.topology.nodes[id.index()].name.as_str();
+            let name = format!("{}->{}", node(config.topology.from(PortId(port))), node(config.topology.to(PortId(port))));
+            meter.ports.insert(PortId(port), name);
+        }
+        for (window, flow) in case.reference.goodput.keys() {
+            let spec = &config.flows[*flow as usize];
+            let lag_ns = ack_delay(config, spec.dst, spec.src).as_ns();
+            let at = case.windows[window];
+            let earlier =
+                Window { from_ns: at.from_ns.saturating_sub(lag_ns), to_ns: at.to_ns.saturating_sub(lag_ns) };
+            meter.measured.goodput.insert((window.clone(), *flow), 0.0);
+            meter.flow_windows.insert((window.clone(), *flow), earlier);
+            meter.delivered.watch(*flow, earlier);
+        }
+        meter
+    }
+
+    /// Samples that ns-3 took in a window. Once our run has ended queues are empty, so fewer of ours are no error.
+    fn expected_samples(&self, window: Window) -> f64 {
+        let first = u64::from(window.from_ns == 0);
+        (window.length_ns() / self.sample_ns + first) as f64
+    }
+}
+
+impl Sink for Meter {
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        if let Some(fct) = outcome.fct_ack {
+            self.measured.fct_ns.insert(outcome.flow.0, fct.as_ps() as f64 / 1e3);
+        }
+    }
+
+    fn port(&mut self, sample: &PortSample) {
+        let Some(port) = self.ports.get(&sample.port) else { return };
+        let t_ns = sample.t.as_ns();
+        self.tx.sample(port, t_ns, sample.tx_bytes as f64);
+        let qlen = sample.qlen_bytes as f64;
+        for (name, window) in &self.windows {
+            let starts_at_zero = window.from_ns == 0 && t_ns == 0;
+            if !starts_at_zero && (t_ns <= window.from_ns || window.to_ns < t_ns) {
+                continue;
+            }
+            if let Some(queue) = self.measured.queues.get_mut(&(port.clone(), name.clone())) {
+                queue.peak_bytes = queue.peak_bytes.max(qlen);
+                queue.mean_bytes += qlen;
+            }
+        }
+    }
+
+    fn rate(&mut self, sample: &RateSample) {
+        self.delivered.sample(&sample.flow.0, sample.t.as_ns(), sample.delivered_bytes as f64);
+    }
+
+    fn pfc(&mut self, _: &PfcEvent) {}
+}
+
+/// How long an acknowledgment travels from `from` to `to` on idle links of the shortest path.
+fn ack_delay(config: &SimConfig, from: NodeId, to: NodeId) -> Time {
+    let needs = config.cc.needs();
+    let bytes = config.transport.ack + config.transport.ack_overhead.unwrap_or(needs.ack_overhead);
+    let mut reached: BTreeMap<NodeId, Time> = BTreeMap::from([(from, Time::ZERO)]);
+    let mut queue = VecDeque::from([from]);
+    while let Some(node) = queue.pop_front() {
+        let so_far = reached[&node];
+        for port in (0..config.topology.n_ports() as u32).map(PortId) {
+            let next = config.topology.to(port);
+            if config.topology.from(port) == node && !reached.contains_key(&next) {
+                reached.insert(next, so_far + hop_delay(config, port, bytes));
+                queue.push_back(next);
+            }
+        }
+    }
+    reached.get(&to).copied().unwrap_or(Time::ZERO)
+}
+
+fn hop_delay(config: &SimConfig, port: PortId, bytes: Bytes) -> Time {
+    let link = config.topology.link(port);
+    Time::from_ns(link.rate.tx_time(bytes).as_ns()) + link.delay
+}

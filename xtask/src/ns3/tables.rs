@@ -1,0 +1,244 @@
+//! The tables in `validation/ns3`: which scenarios there are, and what ns-3 measured in them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// A window of time: from (excluded) to (included), in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Window {
+    pub from_ns: u64,
+    pub to_ns: u64,
+}
+
+impl Window {
+    /// Length in ns.
+    pub fn length_ns(self) -> u64 {
+        self.to_ns - self.from_ns
+    }
+}
+
+/// The queue of a port in a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Queue {
+    pub peak_bytes: f64,
+    pub mean_bytes: f64,
+    /// Bytes handed to the wire.
+    pub tx_bytes: f64,
+}
+
+/// What was measured in one run, by ns-3 or by us.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Start to last acknowledgment, by flow; finite flows that finished only.
+    pub fct_ns: BTreeMap<u32, f64>,
+    /// By (port, window).
+    pub queues: BTreeMap<(String, String), Queue>,
+    /// Acknowledged payload bytes by (window, flow).
+    pub goodput: BTreeMap<(String, u32), f64>,
+    pub pauses: f64,
+    pub ecn_marks: f64,
+    pub packet_hops: f64,
+}
+
+/// A run of ns-3 and what it is in fairrate.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Its name in the table of results.
+    pub label: String,
+    pub cc: String,
+    /// `transport.window`, where it is not the profile's.
+    pub window: Option<String>,
+    /// Bytes of a full data packet on the wire.
+    pub packet: u64,
+    /// Whether ECN marks are drawn.
+    #[serde(default)]
+    pub random: bool,
+}
+
+/// A scenario of the suite.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    pub name: String,
+    pub group: Group,
+    pub topology: String,
+    pub sample: String,
+    pub until: String,
+}
+
+/// Scenarios of a kind share their metrics and tolerances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Group {
+    Micro,
+    Incast,
+    Unloaded,
+    Fairness,
+    Websearch,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Informational {
+    scenario: String,
+    run: String,
+    reason: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuiteFile {
+    runs: BTreeMap<String, Run>,
+    groups: BTreeMap<Group, Vec<String>>,
+    scenario: Vec<Scenario>,
+    informational: Vec<Informational>,
+}
+
+/// One scenario with one algorithm, and what ns-3 measured.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub scenario: Scenario,
+    pub run: Run,
+    pub reference: Measured,
+    /// Name and place of the windows of the port and flow metrics.
+    pub windows: BTreeMap<String, Window>,
+    /// The denominator of slowdowns, by flow.
+    pub standalone_ns: BTreeMap<u32, f64>,
+    /// Payload bytes by flow.
+    pub sizes: BTreeMap<u32, u64>,
+    /// Why its rows are shown only, if so.
+    pub informational: Option<String>,
+}
+
+impl Case {
+    /// Marks are random draws in this run: ns-3 marked packets, and the algorithm reacts to it.
+    pub fn is_random(&self) -> bool {
+        self.run.random && self.reference.ecn_marks > 0.0
+    }
+
+    /// `scenario/algorithm`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.scenario.name, self.run.label)
+    }
+}
+
+/// Reads the suite: one case for every scenario and run in it.
+pub fn load(dir: &Path) -> Result<Vec<Case>, String> {
+    let suite: SuiteFile = toml::from_str(&read(&dir.join("suite.toml"))?).map_err(|e| format!("suite.toml: {e}"))?;
+    let (queues, goodput, counters) =
+        (Table::read(dir.join("queues.csv"))?, Table::read(dir.join("goodput.csv"))?, Table::read(dir.join("counters.csv"))?);
+    let mut cases = Vec::new();
+    for scenario in &suite.scenario {
+        let flows = Table::read(dir.join(format!("flows/{}.csv", scenario.name)))?;
+        let mut sizes = BTreeMap::new();
+        for row in flows.rows() {
+            sizes.insert(row.number("id")?, row.number("bytes")?);
+        }
+        let path = dir.join(format!("fct/{}.csv", scenario.name));
+        let fct = if path.exists() { Some(Table::read(path)?) } else { None };
+        for name in suite.groups.get(&scenario.group).into_iter().flatten() {
+            let run = suite.runs.get(name).ok_or_else(|| format!("suite.toml: no run `{name}`"))?.clone();
+            let informational = suite.informational.iter().find(|i| i.scenario == scenario.name && i.run == *name);
+            let mut case = Case {
+                scenario: scenario.clone(),
+                run,
+                reference: Measured::default(),
+                windows: BTreeMap::new(),
+                standalone_ns: BTreeMap::new(),
+                sizes: sizes.clone(),
+                informational: informational.map(|i| i.reason.clone()),
+            };
+            for row in fct.iter().flat_map(Table::rows) {
+                case.reference.fct_ns.insert(row.number("flow")?, row.number(name)?);
+                case.standalone_ns.insert(row.number("flow")?, row.number("standalone_ns")?);
+            }
+            read_counters(&mut case, name, [&queues, &goodput, &counters])?;
+            cases.push(case);
+        }
+    }
+    Ok(cases)
+}
+
+fn read_counters(case: &mut Case, run: &str, [queues, goodput, counters]: [&Table; 3]) -> Result<(), String> {
+    let scenario = case.scenario.name.clone();
+    let mine = |row: &Row<'_>| row.text("scenario") == Ok(scenario.as_str()) && row.text("run") == Ok(run);
+    for row in queues.rows().filter(mine) {
+        let window = row.text("window")?.to_owned();
+        case.windows.insert(window.clone(), row.window()?);
+        let queue = Queue {
+            peak_bytes: row.number("peak_bytes")?,
+            mean_bytes: row.number("mean_bytes")?,
+            tx_bytes: row.number("tx_bytes")?,
+        };
+        case.reference.queues.insert((row.text("port")?.to_owned(), window), queue);
+    }
+    for row in goodput.rows().filter(mine) {
+        // Flows were sampled less often than ports, so that their windows end at another time.
+        let window = format!("{} of flows", row.text("window")?);
+        case.windows.insert(window.clone(), row.window()?);
+        case.reference.goodput.insert((window, row.number("flow")?), row.number("acked_bytes")?);
+    }
+    let row = counters.rows().find(mine).ok_or_else(|| format!("counters.csv: no row for {scenario} {run}"))?;
+    case.reference.pauses = row.number("pauses")?;
+    case.reference.ecn_marks = row.number("ecn_marks")?;
+    case.reference.packet_hops = row.number("packet_hops")?;
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
+/// A CSV file of plain values.
+pub struct Table {
+    path: PathBuf,
+    header: Vec<String>,
+    lines: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Reads a file.
+    pub fn read(path: PathBuf) -> Result<Self, String> {
+        let text = read(&path)?;
+        let mut lines = text.lines().map(|l| l.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let header = lines.next().unwrap_or_default();
+        Ok(Self { header, lines: lines.collect(), path })
+    }
+
+    /// Its rows, the header excluded.
+    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        (0..self.lines.len()).map(|line| Row { table: self, line })
+    }
+}
+
+/// A row of a [`Table`].
+pub struct Row<'a> {
+    table: &'a Table,
+    line: usize,
+}
+
+impl<'a> Row<'a> {
+    /// The value in a column.
+    pub fn text(&self, column: &str) -> Result<&'a str, String> {
+        let at = self.table.header.iter().position(|h| h == column);
+        let value = at.and_then(|i| self.table.lines[self.line].get(i));
+        value.map(String::as_str).ok_or_else(|| self.wrong(column, "missing"))
+    }
+
+    /// The value in a column, as a number.
+    pub fn number<T: std::str::FromStr>(&self, column: &str) -> Result<T, String> {
+        self.text(column)?.parse().map_err(|_| self.wrong(column, "not a number"))
+    }
+
+    fn window(&self) -> Result<Window, String> {
+        Ok(Window { from_ns: self.number("from_ns")?, to_ns: self.number("to_ns")? })
+    }
+
+    fn wrong(&self, column: &str, what: &str) -> String {
+        format!("{}: line {}: `{column}` is {what}", self.table.path.display(), self.line + 2)
+    }
+}

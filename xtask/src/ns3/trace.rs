@@ -1,0 +1,88 @@
+//! `cargo xtask validate ns3 --trace`: the pacing rate after each of the first acknowledgments, ours beside ns-3's,
+//! to find the first decision that differs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use fairrate_sim::{FlowOutcome, PfcEvent, PortSample, RateSample, Sink};
+
+use super::simulate::{configure, scenario_text, simulate};
+use super::tables::{Case, Table};
+
+/// Rates are sampled this often; acknowledgments of these runs arrive at multiples of it.
+const STEP_NS: u64 = 4;
+/// How much two rates may differ: ns-3 keeps whole bits per second.
+const RELATIVE: f64 = 1e-8;
+/// Lines shown after the first difference.
+const AFTER: usize = 12;
+
+/// Compares the traces there are for `cases`; whether all agree.
+pub fn run(dir: &Path, cases: &[Case]) -> Result<bool, String> {
+    let mut agree = true;
+    let mut found = false;
+    for case in cases {
+        let path = dir.join(format!("trace/{}.{}.csv", case.scenario.name, case.run.label));
+        if path.exists() {
+            found = true;
+            agree &= compare(dir, case, &Table::read(path)?)?;
+        }
+    }
+    if found { Ok(agree) } else { Err("no trace of these in validation/ns3/trace".to_owned()) }
+}
+
+fn compare(dir: &Path, case: &Case, reference: &Table) -> Result<bool, String> {
+    let last: u64 = reference.rows().map(|row| row.number("t_ns")).collect::<Result<Vec<u64>, _>>()?.pop().unwrap_or(0);
+    let probe = format!("[[probe]]\nflows = \"all\"\nevery = \"{STEP_NS}ns\"\n");
+    let text = scenario_text(case, 1, &probe);
+    let until = format!("duration = \"{}ns\"", last + 10 * STEP_NS);
+    let text = text.replace(&format!("duration = \"{}\"", case.scenario.until), &until);
+    let mut rates = Rates::default();
+    simulate(configure(dir, case, &text)?, &mut rates)?;
+    println!("{}: rate in bit/s after each acknowledgment", case.name());
+    println!("{:>8}  {:>4}  {:>8}  {:>6}  {:>12}  {:>14}  {:>14}", "t_ns", "flow", "ack_seq", "update", "u_smoothed", "ns-3", "ours");
+    let mut first_difference = None;
+    for (i, row) in reference.rows().enumerate() {
+        let (t, flow): (u64, u32) = (row.number("t_ns")?, row.number("flow")?);
+        let theirs: f64 = row.number("new_bps")?;
+        let ours = rates.after(flow, t);
+        let differs = ours.is_none_or(|ours| RELATIVE * theirs < (ours - theirs).abs());
+        if differs && first_difference.is_none() {
+            first_difference = Some(i);
+        }
+        if first_difference.is_some_and(|first| first + AFTER < i) {
+            break;
+        }
+        println!(
+            "{t:>8}  {flow:>4}  {:>8}  {:>6}  {:>12}  {theirs:>14}  {:>14}{}",
+            row.text("ack_seq")?,
+            row.text("update")?,
+            row.text("u_smoothed")?,
+            ours.map_or_else(|| "none".to_owned(), |v| v.to_string()),
+            if differs { "  <- differs" } else { "" },
+        );
+    }
+    println!();
+    Ok(first_difference.is_none())
+}
+
+/// The rates of all flows at all samples.
+#[derive(Default)]
+struct Rates {
+    samples: BTreeMap<(u32, u64), f64>,
+}
+
+impl Rates {
+    /// The rate in force just after `t_ns`: at the first sample later than it.
+    fn after(&self, flow: u32, t_ns: u64) -> Option<f64> {
+        self.samples.range((flow, t_ns + 1)..=(flow, t_ns + STEP_NS)).next().map(|(_, rate)| *rate)
+    }
+}
+
+impl Sink for Rates {
+    fn flow(&mut self, _: &FlowOutcome) {}
+    fn port(&mut self, _: &PortSample) {}
+    fn rate(&mut self, sample: &RateSample) {
+        self.samples.insert((sample.flow.0, sample.t.as_ns()), sample.rate_bps as f64);
+    }
+    fn pfc(&mut self, _: &PfcEvent) {}
+}
