@@ -377,8 +377,8 @@ mod tests {
         let mut dcqcn = DcqcnConfig::new(Profile::Ns3).build(&flow_25g());
         let a = dcqcn.on_ack(&mark(Time::from_us(100)));
         assert_eq!((a.rate, a.timer), (Rate::from_gbps(25), Time::from_ns(104_001)));
-        // Four ticks without a new mark: alpha = (255/256)^4 = 0.984466, rate = 25e9 x (1 - alpha/2)
-        // = 12,694,177,... and the increase timer runs from the check.
+        // Four ticks without a new mark: alpha = (255/256)^4 = 0.984466, rate = 25 Gb/s x (1 - alpha/2) =
+        // 12.694 Gb/s, and the increase timer runs from the check.
         let a = dcqcn.on_timer(Time::from_ns(104_001));
         let alpha = (255.0_f64 / 256.0) * (255.0 / 256.0) * (255.0 / 256.0) * (255.0 / 256.0);
         assert_eq!(a.rate, Rate::from_bps_f64(25e9 * (1.0 - alpha / 2.0)));

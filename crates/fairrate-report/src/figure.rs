@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn numbers_are_short_and_gaps_are_null() {
-        let series = Series { x: vec![1.0, 0.123_456_789, 12_345_678.0], y: vec![f64::NAN, 0.0, -2.5], ..Series::default() };
+        let series =
+            Series { x: vec![1.0, 0.123_456_789, 12_345_678.0], y: vec![f64::NAN, 0.0, -2.5], ..Series::default() };
         let json = serde_json::to_value(&series).unwrap();
         assert_eq!(json["x"].to_string(), "[1,0.123457,12345700]");
         assert_eq!(json["y"].to_string(), "[null,0,-2.5]");

@@ -191,7 +191,8 @@ impl Page<'_> {
             Series { x: self.unit.of(&t), y: gbps, ..flow_line(i, s) }
         };
         let probed = variant.first().rates.len();
-        let shown = if flows.len() < probed { format!("; {} of {probed} probed flows", flows.len()) } else { String::new() };
+        let shown =
+            if flows.len() < probed { format!("; {} of {probed} probed flows", flows.len()) } else { String::new() };
         Figure {
             title: if small { variant.label.clone() } else { "Goodput of each flow".to_owned() },
             note: format!("Goodput: payload received in order, in bins of {}{shown}", format::time_ns(width)),
@@ -373,7 +374,8 @@ fn intervals(pauses: &[Pause], end_ns: f64) -> Vec<(String, f64, f64)> {
 
 /// The number of paused ports over time.
 fn paused_ports(pauses: &[Pause], end_ns: f64) -> (Vec<f64>, Vec<f64>) {
-    let mut steps: Vec<(f64, f64)> = intervals(pauses, end_ns).iter().flat_map(|(_, a, b)| [(*a, 1.0), (*b, -1.0)]).collect();
+    let mut steps: Vec<(f64, f64)> =
+        intervals(pauses, end_ns).iter().flat_map(|(_, a, b)| [(*a, 1.0), (*b, -1.0)]).collect();
     steps.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let (mut t, mut n, mut now) = (vec![0.0], vec![0.0], 0.0);
     for (at, change) in steps {

@@ -63,7 +63,11 @@ fn scaled(x: f64, units: &[(f64, &str)]) -> String {
     let (factor, unit) = units.iter().rev().find(fits).or(units.first()).copied().unwrap_or((1.0, ""));
     let value = x / factor;
     let whole = factor == 1.0 && value.fract() == 0.0;
-    if whole || 99.95 <= value.abs() { format!("{} {unit}", grouped(value)) } else { format!("{} {unit}", three(value)) }
+    if whole || 99.95 <= value.abs() {
+        format!("{} {unit}", grouped(value))
+    } else {
+        format!("{} {unit}", three(value))
+    }
 }
 
 fn three(x: f64) -> String {
@@ -78,7 +82,10 @@ mod tests {
     fn numbers_have_about_four_digits() {
         let got = [0.0, 0.000_012, 0.0123, 1.234, 45.64, 789.4, 1_234_567.0, -2.5].map(number);
         assert_eq!(got, ["0", "1.2e-5", "0.0123", "1.23", "45.6", "789", "1,234,567", "-2.50"]);
-        assert_eq!((number(f64::NAN), optional(None), count(3.0), count(2.5)), ("-".into(), "-".into(), "3".into(), "2.5".into()));
+        assert_eq!(
+            (number(f64::NAN), optional(None), count(3.0), count(2.5)),
+            ("-".into(), "-".into(), "3".into(), "2.5".into())
+        );
     }
 
     #[test]

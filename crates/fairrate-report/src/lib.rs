@@ -3,7 +3,10 @@
 //! [`load`] reads a results directory into [`model::RunData`]; [`metrics::Metrics`] are the numbers of one algorithm
 //! over its seeds; [`text`] prints them and [`html`] draws them.
 
+pub mod figure;
+pub mod figures;
 pub mod format;
+pub mod html;
 pub mod metrics;
 pub mod model;
 pub mod series;

@@ -268,7 +268,8 @@ mod tests {
     #[test]
     fn goodput_counts_from_the_first_start() {
         // 2000 B between 1 us and 2 us: 16 Gb/s.
-        let flows = vec![Flow { start_ns: 1e3, ..flow(0, None, None) }, Flow { start_ns: 1.5e3, ..flow(1, None, None) }];
+        let flows =
+            vec![Flow { start_ns: 1e3, ..flow(0, None, None) }, Flow { start_ns: 1.5e3, ..flow(1, None, None) }];
         let mut run = RunData { flows, ..RunData::default() };
         run.totals.end_ns = 2e3;
         assert_eq!(goodput_bps(&run), 16e9);

@@ -28,12 +28,7 @@ impl fmt::Display for ParseQuantityError {
 impl std::error::Error for ParseQuantityError {}
 
 /// Parses `NUMBER UNIT` (a decimal number, optional space) exactly, without a detour over floats.
-pub(crate) fn parse_quantity(
-    text: &str,
-    what: &str,
-    units: &[Unit],
-    example: &str,
-) -> Result<u64, ParseQuantityError> {
+pub(crate) fn parse_quantity(text: &str, what: &str, units: &[Unit], example: &str) -> Result<u64, ParseQuantityError> {
     let names: Vec<&str> = units.iter().map(|u| u.name).collect();
     let fail = |why: &str, help: String| ParseQuantityError { message: format!("{why} in {what} `{text}`"), help };
     let trimmed = text.trim();
@@ -91,7 +86,10 @@ mod tests {
     #[test]
     fn errors_say_what_to_write() {
         let err = "5".parse::<Time>().unwrap_err();
-        assert_eq!((err.to_string().as_str(), err.help()), ("no unit in time `5`", "write `5ps`: units are ps, ns, us, µs, ms, s"));
+        assert_eq!(
+            (err.to_string().as_str(), err.help()),
+            ("no unit in time `5`", "write `5ps`: units are ps, ns, us, µs, ms, s")
+        );
         assert!("100gbps".parse::<Rate>().unwrap_err().help().starts_with("write `100Gbps`"));
         assert!("1.2.3us".parse::<Time>().is_err());
         assert!("99999999999s".parse::<Time>().is_err());

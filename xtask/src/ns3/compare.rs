@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use fairrate_report::{jain, mean, percentile, sorted};
+use fairrate_report::stats::{jain, mean, percentile, sorted};
 use serde::{Deserialize, Serialize};
 
 use super::tables::{Case, Group, Measured};
@@ -287,12 +287,18 @@ impl Points<'_> {
             }
             self.goodputs(&format!("{window} of flows"), true);
             let shares = self.shares(&format!("{window} of flows"));
-            self.add(format!("Jain, {window}"), "", Some(Tolerance::relative(0.005)), jain(&shares).unwrap_or(f64::NAN));
+            self.add(
+                format!("Jain, {window}"),
+                "",
+                Some(Tolerance::relative(0.005)),
+                jain(&shares).unwrap_or(f64::NAN),
+            );
         }
     }
 
     fn slowdowns(&mut self) {
-        let slowdown = |(flow, fct): (&u32, &f64)| Some((*self.case.sizes.get(flow)?, fct / self.case.standalone_ns.get(flow)?));
+        let slowdown =
+            |(flow, fct): (&u32, &f64)| Some((*self.case.sizes.get(flow)?, fct / self.case.standalone_ns.get(flow)?));
         let slowdowns: Vec<(u64, f64)> = self.m.fct_ns.iter().filter_map(slowdown).collect();
         let complete = self.m.fct_ns.len() == self.case.reference.fct_ns.len();
         for (name, from, to) in SIZE_BUCKETS {
@@ -335,7 +341,8 @@ impl Points<'_> {
 
     fn peak_queue(&mut self, port: &str, window: &str, tolerance: Tolerance) {
         let peak = self.queue(port, window).peak_bytes;
-        let metric = if window == "all" { format!("peak queue {port}") } else { format!("peak queue {port}, {window}") };
+        let metric =
+            if window == "all" { format!("peak queue {port}") } else { format!("peak queue {port}, {window}") };
         self.add(metric, "B", Some(tolerance), peak);
     }
 
@@ -392,5 +399,95 @@ impl Points<'_> {
 
     fn m_is_finite(&self) -> bool {
         self.case.reference.fct_ns.len() == self.case.sizes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ns3::tables;
+
+    fn cases() -> Vec<Case> {
+        tables::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../validation/ns3")).expect("the tables are sound")
+    }
+
+    fn case(name: &str) -> Case {
+        cases().into_iter().find(|c| c.name() == name).expect("the case exists")
+    }
+
+    #[test]
+    fn a_tolerance_is_the_larger_of_its_two_parts() {
+        let t = Tolerance { relative: 0.05, absolute: 2_180.0 };
+        assert!(t.allows(0.0, 2_180.0) && !t.allows(0.0, 2_181.0));
+        assert!(t.allows(100_000.0, 95_000.0) && !t.allows(100_000.0, 94_999.0));
+        assert!(!t.allows(1.0, f64::NAN));
+    }
+
+    #[test]
+    fn the_reference_is_inside_everywhere_when_held_against_itself() {
+        for case in cases() {
+            let same = [Ok(case.reference.clone())];
+            for row in rows(&case, &same, &Findings::default()) {
+                let counts = row.verdict == Verdict::Inside;
+                assert!(counts || row.verdict != Verdict::Outside, "{} {}", case.name(), row.metric);
+            }
+        }
+    }
+
+    #[test]
+    fn slowdowns_of_the_carried_tables_are_those_ns3_printed() {
+        let case = case("ws60/dctcp");
+        let points = points(&case, &case.reference);
+        let value = |metric: &str| points.iter().find(|p| p.metric == metric).map(|p| (p.value * 1e3).round() / 1e3);
+        assert_eq!(value("slowdown <=5KB mean"), Some(1.717));
+        assert_eq!(value("slowdown 100KB-1MB p99"), Some(4.451));
+        assert_eq!(value("slowdown all sizes p99.9"), Some(6.978));
+        assert_eq!(value("slowdown >10MB p99.9"), Some(3.148));
+    }
+
+    #[test]
+    fn of_many_flows_the_worst_is_shown_and_one_that_did_not_finish_is_outside() {
+        let case = case("star_10x1MB/powertcp");
+        let mut ours = case.reference.clone();
+        ours.fct_ns.entry(3).and_modify(|t| *t *= 1.02);
+        ours.fct_ns.entry(4).and_modify(|t| *t *= 0.995);
+        let out = rows(&case, &[Ok(ours.clone())], &Findings::default());
+        let fct: Vec<&Row> = out.iter().filter(|r| r.metric.starts_with("FCT")).collect();
+        assert_eq!(fct.len(), 1);
+        assert_eq!((fct[0].metric.as_str(), fct[0].verdict), ("FCT of flow 3 (worst of 10)", Verdict::Outside));
+        ours.fct_ns.remove(&7);
+        let out = rows(&case, &[Ok(ours)], &Findings::default());
+        let fct = out.iter().find(|r| r.metric.starts_with("FCT")).expect("there is one");
+        assert_eq!((fct.metric.as_str(), fct.ours), ("FCT of flow 7 (worst of 10)", None));
+    }
+
+    #[test]
+    fn random_runs_are_compared_by_their_mean_within_five_percent() {
+        let case = case("star_10x1MB/dcqcn");
+        let scaled = |factor: f64| {
+            let mut m = case.reference.clone();
+            m.fct_ns.values_mut().for_each(|t| *t *= factor);
+            Ok(m)
+        };
+        let out = rows(&case, &[scaled(0.9), scaled(1.18)], &Findings::default());
+        let fct = out.iter().find(|r| r.metric == "mean FCT").expect("there is one");
+        assert_eq!(fct.verdict, Verdict::Inside, "the mean is 1.04 times ns-3's");
+        assert!(fct.range.is_some_and(|(lo, hi)| lo < fct.ns3 && fct.ns3 < hi));
+        // Without marks in ns-3 nothing was drawn, and the run is held to the tolerances of the others.
+        assert!(!self::case("star_1x10MB/dctcp").is_random());
+    }
+
+    #[test]
+    fn findings_explain_but_do_not_excuse() {
+        let findings: Findings = toml::from_str(
+            "[[finding]]\nscenario = \"star_*\"\nalgorithm = \"hpcc\"\nmetric = \"FCT*\"\ncause = \"why\"",
+        )
+        .expect("the finding is sound");
+        let case = case("star_2x1MB/hpcc");
+        let mut ours = case.reference.clone();
+        ours.fct_ns.values_mut().for_each(|t| *t *= 1.5);
+        let out = rows(&case, &[Ok(ours)], &findings);
+        let fct = out.iter().find(|r| r.metric.starts_with("FCT")).expect("there is one");
+        assert_eq!((fct.verdict, fct.cause.as_deref()), (Verdict::Outside, Some("why")));
     }
 }

@@ -44,9 +44,13 @@ pub struct Options {
 /// Runs the validation; whether every counted row is inside its tolerance.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let dir = root.join("validation/ns3");
-    let cases: Vec<Case> = tables::load(&dir)?.into_iter().filter(|c| is_selected(c, options.only.as_deref())).collect();
+    let cases: Vec<Case> =
+        tables::load(&dir)?.into_iter().filter(|c| is_selected(c, options.only.as_deref())).collect();
     if cases.is_empty() {
-        return Err(format!("nothing is called `{}` in validation/ns3/suite.toml", options.only.as_deref().unwrap_or("")));
+        return Err(format!(
+            "nothing is called `{}` in validation/ns3/suite.toml",
+            options.only.as_deref().unwrap_or("")
+        ));
     }
     if options.trace {
         return trace::run(&dir, &cases);
@@ -58,7 +62,11 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
         rows.extend(compare::rows(case, &runs, &findings));
     }
     rows.retain(|row| options.all || row.verdict != compare::Verdict::NoTolerance);
-    if options.json { show::json(&rows) } else { show::table(&rows) }
+    if options.json {
+        show::json(&rows)
+    } else {
+        show::table(&rows)
+    }
     Ok(rows.iter().all(|row| row.verdict != compare::Verdict::Outside))
 }
 

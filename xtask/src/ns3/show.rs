@@ -36,15 +36,14 @@ pub fn table(rows: &[Row]) {
     let informational = count(Verdict::Informational) + count(Verdict::NoTolerance);
     let (inside, outside) = (count(Verdict::Inside), count(Verdict::Outside));
     println!();
-    println!("rows: {inside} inside, {outside} outside, {informational} informational ({explained} of the outside explained)");
+    println!(
+        "rows: {inside} inside, {outside} outside, {informational} informational ({explained} of the outside explained)"
+    );
 }
 
 fn cells(row: &Row) -> [String; 8] {
     let ours = row.ours.map_or_else(|| "none".to_owned(), |v| quantity(v, row.unit));
-    let ours = row.range.map_or_else(
-        || ours.clone(),
-        |(lo, hi)| format!("{ours} [{}..{}]", number(lo), number(hi)),
-    );
+    let ours = row.range.map_or_else(|| ours.clone(), |(lo, hi)| format!("{ours} [{}..{}]", number(lo), number(hi)));
     let verdict = match row.verdict {
         Verdict::Inside => "inside".to_owned(),
         Verdict::Outside => "OUTSIDE".to_owned(),

@@ -148,15 +148,15 @@ impl Meter {
         }
         for port in 0..config.topology.n_ports() as u32 {
             let node = |id: NodeId| config.topology.nodes[id.index()].name.as_str();
-            let name = format!("{}->{}", node(config.topology.from(PortId(port))), node(config.topology.to(PortId(port))));
+            let name =
+                format!("{}->{}", node(config.topology.from(PortId(port))), node(config.topology.to(PortId(port))));
             meter.ports.insert(PortId(port), name);
         }
         for (window, flow) in case.reference.goodput.keys() {
             let spec = &config.flows[*flow as usize];
             let lag_ns = ack_delay(config, spec.dst, spec.src).as_ns();
             let at = case.windows[window];
-            let earlier =
-                Window { from_ns: at.from_ns.saturating_sub(lag_ns), to_ns: at.to_ns.saturating_sub(lag_ns) };
+            let earlier = Window { from_ns: at.from_ns.saturating_sub(lag_ns), to_ns: at.to_ns.saturating_sub(lag_ns) };
             meter.measured.goodput.insert((window.clone(), *flow), 0.0);
             meter.flow_windows.insert((window.clone(), *flow), earlier);
             meter.delivered.watch(*flow, earlier);

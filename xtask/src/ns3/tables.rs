@@ -129,8 +129,11 @@ impl Case {
 /// Reads the suite: one case for every scenario and run in it.
 pub fn load(dir: &Path) -> Result<Vec<Case>, String> {
     let suite: SuiteFile = toml::from_str(&read(&dir.join("suite.toml"))?).map_err(|e| format!("suite.toml: {e}"))?;
-    let (queues, goodput, counters) =
-        (Table::read(dir.join("queues.csv"))?, Table::read(dir.join("goodput.csv"))?, Table::read(dir.join("counters.csv"))?);
+    let (queues, goodput, counters) = (
+        Table::read(dir.join("queues.csv"))?,
+        Table::read(dir.join("goodput.csv"))?,
+        Table::read(dir.join("counters.csv"))?,
+    );
     let mut cases = Vec::new();
     for scenario in &suite.scenario {
         let flows = Table::read(dir.join(format!("flows/{}.csv", scenario.name)))?;

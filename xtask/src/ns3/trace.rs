@@ -39,7 +39,10 @@ fn compare(dir: &Path, case: &Case, reference: &Table) -> Result<bool, String> {
     let mut rates = Rates::default();
     simulate(configure(dir, case, &text)?, &mut rates)?;
     println!("{}: rate in bit/s after each acknowledgment", case.name());
-    println!("{:>8}  {:>4}  {:>8}  {:>6}  {:>12}  {:>14}  {:>14}", "t_ns", "flow", "ack_seq", "update", "u_smoothed", "ns-3", "ours");
+    println!(
+        "{:>8}  {:>4}  {:>8}  {:>6}  {:>12}  {:>14}  {:>14}",
+        "t_ns", "flow", "ack_seq", "update", "u_smoothed", "ns-3", "ours"
+    );
     let mut first_difference = None;
     for (i, row) in reference.rows().enumerate() {
         let (t, flow): (u64, u32) = (row.number("t_ns")?, row.number("flow")?);

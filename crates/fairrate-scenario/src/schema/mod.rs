@@ -4,30 +4,27 @@
 //! that is wrong. If there is none, the network and the flows are made and what depends on them is checked.
 
 mod files;
+mod names;
 mod probe;
 mod switch;
 mod topology;
 mod traffic;
 mod transport;
 
-use fairrate_control::{AlgorithmConfig, Profile};
-use fairrate_sim::{ClockRule, SimConfig, StopRule};
+use fairrate_control::Profile;
+use fairrate_sim::{ClockRule, FlowSpec, SimConfig, StopRule};
 use fairrate_units::{Bytes, Time};
 
 use crate::error::{Report, ScenarioError, Site};
-use crate::reader::{Field, OrWord, Output, Section};
+use crate::reader::{OrWord, Output, Section};
 use crate::tree::Table;
 
 pub(crate) use files::{Attachment, Files};
-
-/// Flows beyond this many are a slip, not a workload: they would not fit into memory.
-const MAX_FLOWS: u64 = 50_000_000;
 
 /// What a document means.
 pub(crate) struct Resolved {
     pub name: String,
     pub description: String,
-    pub profile: Profile,
     pub config: SimConfig,
     pub output: Output,
 }
@@ -38,8 +35,8 @@ struct Run {
     description: String,
     profile: Profile,
     seed: u64,
-    stop: StopRule,
-    stop_site: Site,
+    end: StopRule,
+    end_site: Site,
 }
 
 /// Reads a whole document.
@@ -48,28 +45,25 @@ pub(crate) fn read(
 ) -> Result<Resolved, ScenarioError> {
     let mut root = Section::new(report, site, "the scenario", Some(table));
     let run = read_run(&mut root, default_name);
-    let topology = topology::read(&mut root, files);
+    let shape = topology::read(&mut root, files);
     let clock = read_links(&mut root, run.profile);
-    let transport = transport::read(&mut root, run.profile);
-    let fabric = switch::read(&mut root, run.profile, &transport.cc, clock);
-    let blocks = traffic::read(&mut root, files, run.stop.at);
+    let (transport, cc) = transport::read(&mut root, run.profile);
+    let fabric = switch::read(&mut root, run.profile, &cc, clock);
+    switch::check_recovery(&root, &fabric, &transport);
+    let blocks = traffic::read(&mut root, files, run.end.at);
     let probes = probe::read(&mut root);
     let output = root.finish();
-    check_recovery(report, &transport, fabric.pfc, site);
     report.check()?;
 
-    let topology = topology::build(report, &topology)?;
-    let names = topology::Names::new(&topology);
+    let topology = topology::build(report, shape)?;
+    let names = names::Names::new(&topology);
     let flows = traffic::build(report, &blocks, &topology, &names, run.seed)?;
-    let transport_config = transport.config(report, &topology, &names);
-    let mut stop = run.stop;
-    check_end(report, &mut stop, run.stop_site, &flows);
-    let probes = probe::build(report, &probes, &topology, &names, flows.len(), stop.at);
+    check_end(report, &run, &flows);
+    let probes = probe::build(report, &probes, &topology, &names, flows.len());
     report.check()?;
-    let Run { name, description, profile, seed, .. } = run;
-    let cc: AlgorithmConfig = transport.cc;
-    let config = SimConfig { topology, fabric, transport: transport_config, cc, flows, probes, stop, seed };
-    Ok(Resolved { name, description, profile, config, output })
+    let Run { name, description, seed, end: stop, .. } = run;
+    let config = SimConfig { topology, fabric, transport, cc, flows, probes, stop, seed };
+    Ok(Resolved { name, description, config, output })
 }
 
 fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {
@@ -77,39 +71,56 @@ fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {
     let description = root.get("description", String::new()).value;
     let profile = root.choice("profile", &[("paper", Profile::Paper), ("ns3", Profile::Ns3)], Profile::Paper).value;
     let seed = root.get("seed", 1u64).value;
-    // A run without an end of its own lasts until its flows are done.
-    let default_end = if root.has("stop") { OrWord::Word(0) } else { OrWord::Word(1) };
-    let duration = root.value_or::<Time>("duration", &["unlimited", "until-flows-done"], default_end);
-    let _ = &duration;
-    let stop = read_stop(root, &duration);
-    Run { name, description, profile, seed, stop, stop_site: root.site_of("duration") }
-}
-
-fn read_stop(root: &mut Section<'_>, duration: &Field<OrWord<Time>>) -> StopRule {
+    let duration = root.value_or::<Time>("duration", &["none"], OrWord::Word(0));
     let at = match duration.value {
         OrWord::Value(at) => Some(at),
         OrWord::Word(_) => None,
     };
-    let choices = [("all-flows-done", true), ("duration", false)];
-    let when_flows_done = root.choice("stop", &choices, at.is_none()).value;
-    StopRule { at, when_flows_done }
+    if at == Some(Time::ZERO) {
+        root.problem_at("scenario::out_of_range", "duration", "a run of no time", "write for instance `duration = \"5ms\"`");
+    }
+    let ends = [("duration", false), ("all-flows-done", true)];
+    let when_flows_done = root.choice("stop", &ends, at.is_none()).value;
+    if at.is_none() && !when_flows_done {
+        root.missing("duration", "\"5ms\"");
+    }
+    let end_site = if root.has("stop") { root.site_of("stop") } else { root.site };
+    Run { name, description, profile, seed, end: StopRule { at, when_flows_done }, end_site }
 }
 
-/// Serialisation in exact picoseconds; the ns-3 artifact cuts it to whole nanoseconds (reference, "Packet sizes").
+/// Serialisation times are exact; the ns-3 artifact cuts them to whole nanoseconds.
 fn read_links(root: &mut Section<'_>, profile: Profile) -> ClockRule {
     let mut links = root.child("links", "`[links]`");
     let default = match profile {
         Profile::Paper => ClockRule::Picoseconds,
         Profile::Ns3 => ClockRule::WholeNanoseconds,
     };
-    let choices = [("picoseconds", ClockRule::Picoseconds), ("whole-nanoseconds", ClockRule::WholeNanoseconds)];
-    let clock = links.choice("clock", &choices, default).value;
+    let clocks = [("picoseconds", ClockRule::Picoseconds), ("whole-nanoseconds", ClockRule::WholeNanoseconds)];
+    let clock = links.choice("clock", &clocks, default).value;
     root.out.tables.push(("links".into(), links.finish()));
     clock
 }
 
-fn check_recovery(_: &Report, _: &transport::Transport, _: bool, _: Site) {}
+/// Flows of at least this size are meant to be endless: at 25 Gb/s they would take minutes of simulated time.
+const AS_GOOD_AS_ENDLESS: Bytes = Bytes::new(1_000_000_000_000);
 
-fn check_end(_: &Report, _: &mut StopRule, _: Site, _: &[fairrate_sim::FlowSpec]) {
-    let _ = Bytes::MAX;
+/// Checks that the run has an end.
+fn check_end(report: &Report, run: &Run, flows: &[FlowSpec]) {
+    if !run.end.when_flows_done {
+        return;
+    }
+    let endless = |f: &FlowSpec| f.bytes == Bytes::MAX;
+    let problem = |message: String, help: &str| {
+        report.problem("scenario::no_end", run.end_site, message, "the run has no end", help);
+    };
+    if flows.iter().all(endless) {
+        let message = "there is no flow that could be done: all are endless".to_owned();
+        problem(message, "say how long the run lasts: `duration = \"5ms\"`, without `stop`");
+    } else if run.end.at.is_none() && flows.iter().any(endless) {
+        let n = flows.iter().filter(|f| endless(f)).count();
+        problem(format!("{n} flows are endless and nothing limits the run"), "say how long it may last: add `duration = \"5ms\"`");
+    } else if let (None, Some(i)) = (run.end.at, flows.iter().position(|f| AS_GOOD_AS_ENDLESS <= f.bytes)) {
+        let message = format!("flow {i} has {} and nothing limits the run", flows[i].bytes);
+        problem(message, "say how long it may last: add `duration = \"5ms\"`");
+    }
 }

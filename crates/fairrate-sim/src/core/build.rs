@@ -121,9 +121,7 @@ fn number_nodes(config: &SimConfig) -> (Vec<u32>, Vec<u32>) {
         *count - 1
     };
     let nodes = config.topology.nodes.iter().map(|n| n.tier == Tier::Host);
-    nodes
-        .map(|is_host| if is_host { (number(true), NO_HOST_NUMBER) } else { (NO_HOST_NUMBER, number(false)) })
-        .unzip()
+    nodes.map(|is_host| if is_host { (number(true), NO_HOST_NUMBER) } else { (NO_HOST_NUMBER, number(false)) }).unzip()
 }
 
 fn build_ports(config: &SimConfig, host_of: &[u32], switch_of: &[u32]) -> Vec<Port> {

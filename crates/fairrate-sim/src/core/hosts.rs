@@ -127,8 +127,7 @@ impl Core {
         self.totals.delivered_bytes += u64::from(p.wire);
         let flow = &mut self.flows[p.flow as usize];
         let recovery = self.config.transport.recovery;
-        let reply =
-            flow.receiver.on_data(p.seq, u64::from(p.payload), recovery, self.now_ps, c.nack_interval_ps);
+        let reply = flow.receiver.on_data(p.seq, u64::from(p.payload), recovery, self.now_ps, c.nack_interval_ps);
         if flow.receiver.expected == flow.bytes && flow.fct_ps.is_none() && !flow.endless {
             flow.fct_ps = Some(self.now_ps - flow.start_ps);
         }

@@ -10,8 +10,8 @@ use fairrate_units::Time;
 
 use crate::config::{MarkAt, SimConfig};
 use crate::engine::{Event, EventKind, EventList};
-use crate::ideal::Framing;
 use crate::fabric::{Admission, DropCause, Marker, Mmu, NO_HOST, Port};
+use crate::ideal::Framing;
 use crate::ids::PortId;
 use crate::output::{PfcEvent, RunTotals, Sink};
 use crate::packet::{Packet, PacketKind, PacketPool};
@@ -138,7 +138,8 @@ impl Core {
             self.now_ps = event.time_ps;
             self.totals.events += 1;
             let word = event.time_ps ^ (u64::from(event.key()) << 32);
-            self.totals.fingerprint = (self.totals.fingerprint.rotate_left(7) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.totals.fingerprint =
+                (self.totals.fingerprint.rotate_left(7) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             self.handle(event, sink);
             if self.is_over() {
                 return true;
@@ -262,25 +263,28 @@ impl Core {
     }
 
     /// Something was put into a switch port's queues, or may be sent again.
+    ///
+    /// A port that becomes free at this very moment waits for its `TxDone`, which comes after all arrivals of
+    /// the moment: what it then sends and stamps does not depend on the order of those.
     #[inline]
     fn kick(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
-        if p.busy_until_ps <= self.now_ps {
+        if p.tx_done_pending {
+            return;
+        }
+        if p.busy_until_ps < self.now_ps {
             self.start_tx(port);
-        } else if !p.tx_done_pending {
+        } else {
             p.tx_done_pending = true;
             let at = p.busy_until_ps;
             self.schedule(at, EventKind::TxDone, port);
         }
     }
 
-    /// A switch port is free; unless something that happened at the same time has already made it send again.
+    /// A switch port is free.
     fn on_tx_done(&mut self, port: u32) {
-        let p = &mut self.ports[port as usize];
-        p.tx_done_pending = false;
-        if p.can_send() {
-            self.kick(port);
-        }
+        self.ports[port as usize].tx_done_pending = false;
+        self.start_tx(port);
     }
 
     /// A switch port sends its next packet, if it has one that may go.

@@ -76,7 +76,11 @@ impl Mmu {
     /// Empty buffers for `n_switches`; `links[i]` has ports `2i` and `2i + 1`, and `switch_of[port]` says
     /// which switch a port belongs to, if it belongs to one.
     pub fn new(
-        config: &FabricConfig, links: &[Link], switch_of: &[Option<u32>], n_switches: usize, wire_mtu: Bytes,
+        config: &FabricConfig,
+        links: &[Link],
+        switch_of: &[Option<u32>],
+        n_switches: usize,
+        wire_mtu: Bytes,
     ) -> Self {
         let headroom = |port: usize| headroom_bytes(config, &links[port / 2], wire_mtu);
         let headroom: Vec<u32> = (0..switch_of.len()).map(headroom).collect();

@@ -118,7 +118,9 @@ impl FatTreeK {
         build::size("k", &[self.k, self.k, self.k])?;
         let rename = |e: FieldError| match e.field {
             "hosts_per_tor" => FieldError { field: "hosts_per_edge", message: e.message.replace("tor", "edge"), ..e },
-            "host_delay" | "tor_delay" => FieldError { field: "delay", message: e.message.replace(e.field, "delay"), ..e },
+            "host_delay" | "tor_delay" => {
+                FieldError { field: "delay", message: e.message.replace(e.field, "delay"), ..e }
+            }
             _ => e,
         };
         self.tree().check().map_err(rename)

@@ -53,14 +53,19 @@ struct LinkLine {
 
 fn parse_header(header: &Line<'_>) -> Result<Counts, FileError> {
     if !(3..=4).contains(&header.words.len()) {
-        let message = format!("expected `nodes switches links` or `nodes switches tors links`, found {} words", header.words.len());
+        let message = format!(
+            "expected `nodes switches links` or `nodes switches tors links`, found {} words",
+            header.words.len()
+        );
         return Err(FileError::new(header.line, message));
     }
     let nodes = header.integer(0, "number of nodes")?;
     let switches = header.integer(1, "number of switches")?;
     let links = header.integer(header.words.len() - 1, "number of links")?;
     if build::NODES_MAX < u64::from(nodes) {
-        return Err(header.error(0, format!("{nodes} nodes are too many")).help(format!("up to {} are possible", build::NODES_MAX)));
+        return Err(header
+            .error(0, format!("{nodes} nodes are too many"))
+            .help(format!("up to {} are possible", build::NODES_MAX)));
     }
     if nodes < switches {
         return Err(header.error(1, format!("{switches} switches among {nodes} nodes")));
@@ -78,7 +83,10 @@ fn parse_switches(lines: &mut Lines<'_>, header_line: usize, counts: &Counts) ->
         })?;
         for i in 0..line.words.len() {
             if left == 0 {
-                return Err(line.error(i, format!("more than the {} switch ids announced in line {header_line}", counts.switches)));
+                return Err(line.error(
+                    i,
+                    format!("more than the {} switch ids announced in line {header_line}", counts.switches),
+                ));
             }
             let id = line.node(i, counts.nodes)?;
             if std::mem::replace(&mut is_switch[id as usize], true) {
@@ -94,7 +102,10 @@ fn parse_links(lines: &mut Lines<'_>, header_line: usize, counts: &Counts) -> Re
     let mut links = Vec::new();
     for line in lines {
         if links.len() == counts.links {
-            return Err(FileError::new(line.line, format!("more than the {} links announced in line {header_line}", counts.links)));
+            return Err(FileError::new(
+                line.line,
+                format!("more than the {} links announced in line {header_line}", counts.links),
+            ));
         }
         links.push(parse_link(&line, counts.nodes)?);
     }
@@ -132,16 +143,19 @@ fn parse_rate(line: &Line<'_>) -> Result<Rate, FileError> {
         Err(_) => word.replace("b/s", "bps").parse::<Rate>(),
     };
     let rate = parsed.map_err(|e| line.error(2, e.to_string()).help(e.help()))?;
-    build::rate("rate", rate).map_err(|e| FileError { help: e.help, ..line.error(2, format!("`{word}` is no link rate")) })?;
+    build::rate("rate", rate)
+        .map_err(|e| FileError { help: e.help, ..line.error(2, format!("`{word}` is no link rate")) })?;
     Ok(rate)
 }
 
 fn parse_delay(line: &Line<'_>) -> Result<Time, FileError> {
     let word = line.words[3].0;
-    let delay: Time = word.trim_start_matches('+').parse().map_err(|e: fairrate_units::ParseQuantityError| {
-        line.error(3, e.to_string()).help(e.help())
-    })?;
-    build::delay("delay", delay).map_err(|e| FileError { help: e.help, ..line.error(3, format!("`{word}` is no link delay")) })?;
+    let delay: Time = word
+        .trim_start_matches('+')
+        .parse()
+        .map_err(|e: fairrate_units::ParseQuantityError| line.error(3, e.to_string()).help(e.help()))?;
+    build::delay("delay", delay)
+        .map_err(|e| FileError { help: e.help, ..line.error(3, format!("`{word}` is no link delay")) })?;
     Ok(delay)
 }
 
@@ -157,7 +171,8 @@ fn assemble(is_switch: &[bool], links: &[LinkLine], header_line: usize) -> Resul
                 return Err(error(format!("hosts {from} and {to} are linked without a switch between them")));
             }
             if host && !neighbours[from as usize].is_empty() {
-                return Err(error(format!("host {from} has a second link")).help("a host has one link; switches are listed in line 2"));
+                return Err(error(format!("host {from} has a second link"))
+                    .help("a host has one link; switches are listed in line 2"));
             }
             neighbours[from as usize].push(to);
         }
@@ -231,7 +246,9 @@ impl Line<'_> {
         if id < nodes {
             return Ok(id);
         }
-        Err(self.error(word, format!("node {id} of a network of {nodes} nodes")).help(format!("ids go from 0 to {}", nodes - 1)))
+        Err(self
+            .error(word, format!("node {id} of a network of {nodes} nodes"))
+            .help(format!("ids go from 0 to {}", nodes - 1)))
     }
 }
 

@@ -2,9 +2,13 @@
 
 use fairrate_units::{Bytes, Time};
 
-use super::{FieldError, Peers};
+use super::peers::{PeerSet, Racks};
+use super::poisson::after;
+use super::{Block, Peers, at_least_a_byte, few_enough, host};
 use crate::config::FlowSpec;
 use crate::ids::NodeId;
+use crate::input_error::FieldError;
+use crate::rng::{Purpose, Stream};
 use crate::topology::Topology;
 
 /// The senders of an incast.
@@ -41,10 +45,16 @@ pub struct Incast {
 /// Which hosts answer a file request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Responders {
-    /// Any hosts outside the requester's rack (`other-racks`).
+    /// Any hosts outside the requester's rack.
     OtherRacks,
-    /// Hosts of one random rack that is not the requester's (`one-other-rack`).
+    /// Hosts of one random rack that is not the requester's.
     OneOtherRack,
+}
+
+impl Responders {
+    /// All of them with their names in scenarios.
+    pub const NAMES: &'static [(&'static str, Self)] =
+        &[("other-racks", Self::OtherRacks), ("one-other-rack", Self::OneOtherRack)];
 }
 
 /// A distributed file system (PowerTCP section 4.1): every host requests files as a Poisson process, and the
@@ -69,10 +79,54 @@ impl Incast {
     /// The flows.
     ///
     /// # Errors
-    /// Names the parameter that does not fit the topology.
+    /// Names the parameter that cannot be used on this topology.
     pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
-        let _ = (topology, seed, group);
-        Ok(Vec::new())
+        at_least_a_byte("bytes", self.bytes)?;
+        let mut block = Block::new(seed, group);
+        let senders = self.senders.resolve(topology, self.receiver, &block)?;
+        for (i, &sender) in (0..).zip(&senders) {
+            // The stream is that of the place in the list, so that a further sender moves nobody's start.
+            let mut jitter = block.stream(NodeId(i), Purpose::Jitter);
+            let start = self.start.saturating_add(Time::from_ps(jitter.below(self.jitter.as_ps())));
+            if self.bytes == Bytes::MAX && self.stop <= start {
+                return Err(FieldError::new("stop", "`stop` must be after `start`"));
+            }
+            block.add(sender, self.receiver, self.bytes, start, self.stop);
+        }
+        Ok(block.finish())
+    }
+}
+
+impl Senders {
+    /// The sending hosts.
+    pub(super) fn resolve(
+        &self,
+        topology: &Topology,
+        receiver: NodeId,
+        block: &Block,
+    ) -> Result<Vec<NodeId>, FieldError> {
+        host("receiver", topology, receiver)?;
+        match self {
+            Self::Hosts(hosts) => {
+                if hosts.is_empty() {
+                    return Err(FieldError::new("senders", "`senders` is empty"));
+                }
+                for &sender in hosts {
+                    if host("senders", topology, sender)? == receiver {
+                        let name = &topology.nodes[receiver.index()].name;
+                        return Err(FieldError::new("senders", format!("host `{name}` cannot send to itself")));
+                    }
+                }
+                Ok(hosts.clone())
+            }
+            Self::Count { n: 0, .. } => Err(FieldError::new("senders", "`senders` must be at least 1")),
+            Self::Count { n, from } => {
+                let racks = Racks::new(topology);
+                let peers = racks.peers(receiver, *from);
+                peers.at_least(*n as usize, "senders", topology, receiver, from.name())?;
+                Ok(peers.sample(*n as usize, &mut block.stream(receiver, Purpose::Participants)))
+            }
+        }
     }
 }
 
@@ -80,9 +134,71 @@ impl IncastQueries {
     /// The flows.
     ///
     /// # Errors
-    /// Names the parameter that does not fit the topology.
+    /// Names the parameter that cannot be used on this topology.
     pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
-        let _ = (topology, seed, group);
-        Ok(Vec::new())
+        let racks = Racks::new(topology);
+        self.check(topology, &racks)?;
+        let part = Bytes::new(self.request_size.as_u64().div_ceil(u64::from(self.responders)));
+        let mean_gap_ps = 1e12 / self.rate_per_host_per_s;
+        let mut block = Block::new(seed, group);
+        for requester in topology.hosts() {
+            let mut arrivals = block.stream(requester, Purpose::Arrivals);
+            let mut participants = block.stream(requester, Purpose::Participants);
+            let mut at = after(self.start, mean_gap_ps, &mut arrivals);
+            while at < self.stop {
+                for responder in self.responders(requester, &racks, &mut participants) {
+                    block.add(responder, requester, part, at, Time::MAX);
+                }
+                at = after(at, mean_gap_ps, &mut arrivals);
+            }
+        }
+        Ok(block.finish())
+    }
+
+    /// The hosts that answer one request.
+    fn responders(&self, requester: NodeId, racks: &Racks, stream: &mut Stream) -> Vec<NodeId> {
+        let n = self.responders as usize;
+        match self.from {
+            Responders::OtherRacks => racks.peers(requester, Peers::OtherRack).sample(n, stream),
+            Responders::OneOtherRack => {
+                let own = racks.rack_of(requester);
+                let drawn = stream.below(racks.len() as u64 - 1) as usize;
+                let rack = if drawn < own { drawn } else { drawn + 1 };
+                PeerSet::all(racks.hosts_of(rack)).sample(n, stream)
+            }
+        }
+    }
+
+    fn check(&self, topology: &Topology, racks: &Racks) -> Result<(), FieldError> {
+        at_least_a_byte("request_size", self.request_size)?;
+        if self.responders == 0 {
+            return Err(FieldError::new("responders", "`responders` must be at least 1"));
+        }
+        let rate = self.rate_per_host_per_s;
+        if !(rate.is_finite() && 0.0 < rate) {
+            return Err(FieldError::new(
+                "rate_per_host_per_s",
+                format!("the request rate must be above 0, not {rate}"),
+            ));
+        }
+        if self.stop <= self.start {
+            return Err(FieldError::new("stop", "`stop` must be after `start`"));
+        }
+        if self.stop == Time::MAX {
+            return Err(FieldError::new("stop", "requests never end").help("give `stop`"));
+        }
+        let (n, hosts) = (self.responders as usize, topology.hosts().count());
+        for requester in topology.hosts() {
+            racks.peers(requester, Peers::OtherRack).at_least(n, "responders", topology, requester, "other-rack")?;
+        }
+        if let (Responders::OneOtherRack, Some(least)) =
+            (self.from, (0..racks.len()).map(|r| racks.hosts_of(r).len()).min())
+            && least < n
+        {
+            let message = format!("{n} responders are wanted from one rack, but a rack has {least} hosts");
+            return Err(FieldError::new("responders", message).help("let them be from `other-racks`"));
+        }
+        let requests = hosts as f64 * rate * (self.stop - self.start).as_secs_f64();
+        few_enough("rate_per_host_per_s", requests * n as f64)
     }
 }

@@ -2,9 +2,11 @@
 
 use fairrate_units::{Bytes, Time};
 
-use super::{FieldError, Senders};
+use super::{Block, Senders, at_least_a_byte, few_enough};
 use crate::config::FlowSpec;
 use crate::ids::NodeId;
+use crate::input_error::FieldError;
+use crate::rng::Purpose;
 use crate::topology::Topology;
 
 /// Flows towards one receiver that start, and stop, one after the other (PowerTCP Fig. 5).
@@ -42,18 +44,66 @@ pub struct AllToAll {
     pub start: Time,
 }
 
-macro_rules! stub {
-    ($($name:ident)*) => {$(
-        impl $name {
-            /// The flows.
-            ///
-            /// # Errors
-            /// Names the parameter that does not fit the topology.
-            pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
-                let _ = (topology, seed, group);
-                Ok(Vec::new())
+impl Staggered {
+    /// The flows.
+    ///
+    /// # Errors
+    /// Names the parameter that cannot be used on this topology.
+    pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
+        at_least_a_byte("bytes", self.bytes)?;
+        if self.hold == Time::ZERO {
+            return Err(FieldError::new("hold", "`hold` must be above 0"));
+        }
+        let mut block = Block::new(seed, group);
+        let mut start = self.start;
+        for sender in self.senders.resolve(topology, self.receiver, &block)? {
+            block.add(sender, self.receiver, self.bytes, start, start.saturating_add(self.hold));
+            start = start.saturating_add(self.interval);
+        }
+        Ok(block.finish())
+    }
+}
+
+impl Permutation {
+    /// The flows: every permutation that leaves no host to itself is as likely as the others.
+    ///
+    /// # Errors
+    /// Names the parameter that cannot be used on this topology.
+    pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
+        at_least_a_byte("bytes", self.bytes)?;
+        let mut block = Block::new(seed, group);
+        let hosts: Vec<NodeId> = topology.hosts().collect();
+        if hosts.len() < 2 {
+            return Err(FieldError::new("kind", "a permutation needs two hosts"));
+        }
+        let mut stream = block.stream(NodeId(0), Purpose::Participants);
+        let mut receivers = hosts.clone();
+        // One shuffle in e is a derangement, however many hosts there are.
+        while hosts.iter().zip(&receivers).any(|(a, b)| a == b) {
+            stream.shuffle(&mut receivers);
+        }
+        for (&sender, &receiver) in hosts.iter().zip(&receivers) {
+            block.add(sender, receiver, self.bytes, self.start, Time::MAX);
+        }
+        Ok(block.finish())
+    }
+}
+
+impl AllToAll {
+    /// The flows. Nothing is random, the seed is taken for the sake of uniformity.
+    ///
+    /// # Errors
+    /// Names the parameter that cannot be used on this topology.
+    pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
+        at_least_a_byte("bytes", self.bytes)?;
+        let hosts: Vec<NodeId> = topology.hosts().collect();
+        few_enough("kind", hosts.len() as f64 * (hosts.len() as f64 - 1.0))?;
+        let mut block = Block::new(seed, group);
+        for &sender in &hosts {
+            for &receiver in hosts.iter().filter(|&&host| host != sender) {
+                block.add(sender, receiver, self.bytes, self.start, Time::MAX);
             }
         }
-    )*};
+        Ok(block.finish())
+    }
 }
-stub!(Staggered Permutation AllToAll);

@@ -1,29 +1,35 @@
 //! Open-loop Poisson arrivals at a given load.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use fairrate_units::Time;
 
-use super::{FieldError, Peers, SizeDistribution};
+use super::peers::Racks;
+use super::{Block, Peers, SizeDistribution, few_enough, host};
 use crate::config::FlowSpec;
-use crate::ids::NodeId;
-use crate::topology::Topology;
+use crate::ids::{NodeId, PortId};
+use crate::input_error::{FieldError, nearest};
+use crate::rng::{Purpose, Stream};
+use crate::topology::{Tier, Topology};
 
 /// Flows that arrive at every sending host as a Poisson process of its own.
 ///
-/// Load is the payload offered by all senders together over the capacity of the named link set, each port
-/// counted once. The arrival rate is the same at every sender.
+/// Load is the payload offered by all senders together over the capacity of the named link set. The arrival rate
+/// is the same at every sender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Poisson {
     /// Distribution of flow sizes.
     pub sizes: SizeDistribution,
-    /// Offered load on `link_set`, 0.6 for 60 %.
+    /// Offered load on `link_set`: 0.6 for 60 %.
     pub load: f64,
     /// The link set the load is defined on; see [`Topology::link_sets`].
     pub link_set: String,
-    /// The senders; `None`: all hosts. Of `host-links` and `tor-uplinks` only those of the senders count.
+    /// The senders; `None`: all hosts. Of `host-links` and `tor-uplinks` only the senders' own count.
     pub hosts: Option<Vec<NodeId>>,
     /// Whom each flow goes to, uniformly.
     pub destinations: Peers,
-    /// First possible arrival.
+    /// No arrivals before this.
     pub start: Time,
     /// No arrivals from here on; [`Time::MAX`]: `max_flows` ends it.
     pub stop: Time,
@@ -35,9 +41,122 @@ impl Poisson {
     /// The flows.
     ///
     /// # Errors
-    /// Names the parameter that does not fit the topology.
+    /// Names the parameter that cannot be used on this topology.
     pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
-        let _ = (topology, seed, group);
-        Ok(Vec::new())
+        let senders = self.senders(topology)?;
+        let racks = Racks::new(topology);
+        for &sender in &senders {
+            let peers = racks.peers(sender, self.destinations);
+            peers.at_least(1, "destinations", topology, sender, self.destinations.name())?;
+        }
+        let flows_per_s = self.flows_per_s(topology, &senders)?;
+        self.check_number(flows_per_s)?;
+        let mean_gap_ps = senders.len() as f64 * 1e12 / flows_per_s;
+
+        let mut block = Block::new(seed, group);
+        let mut draws: Vec<Draws> = senders.iter().map(|&sender| Draws::new(&block, sender)).collect();
+        let mut next = BinaryHeap::new();
+        for (i, draws) in draws.iter_mut().enumerate() {
+            next.push(Reverse((after(self.start, mean_gap_ps, &mut draws.arrivals), i)));
+        }
+        let mut left = self.max_flows.unwrap_or(u64::MAX);
+        while let Some(Reverse((at, i))) = next.pop() {
+            if self.stop <= at || left == 0 {
+                break;
+            }
+            left -= 1;
+            let (sender, draws) = (senders[i], &mut draws[i]);
+            let bytes = self.sizes.sample(draws.sizes.uniform());
+            let destination = racks.peers(sender, self.destinations).pick(&mut draws.destinations);
+            block.add(sender, destination, bytes, at, Time::MAX);
+            next.push(Reverse((after(at, mean_gap_ps, &mut draws.arrivals), i)));
+        }
+        Ok(block.finish())
     }
+
+    /// The sending hosts, ascending.
+    fn senders(&self, topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
+        let Some(hosts) = &self.hosts else {
+            return Ok(topology.hosts().collect());
+        };
+        if hosts.is_empty() {
+            return Err(FieldError::new("hosts", "`hosts` is empty").help("leave it out for all hosts"));
+        }
+        let mut senders = hosts.iter().map(|&node| host("hosts", topology, node)).collect::<Result<Vec<_>, _>>()?;
+        senders.sort_unstable();
+        senders.dedup();
+        Ok(senders)
+    }
+
+    /// Arrivals per second at all senders together.
+    fn flows_per_s(&self, topology: &Topology, senders: &[NodeId]) -> Result<f64, FieldError> {
+        if !(self.load.is_finite() && 0.0 < self.load) {
+            return Err(FieldError::new("load", format!("`load` must be above 0, not {}", self.load))
+                .help("write 0.6 for 60 %"));
+        }
+        let Some(ports) = topology.link_sets.get(&self.link_set) else {
+            let message = format!("this topology has no link set `{}`", self.link_set);
+            let names: Vec<&str> = topology.link_sets.keys().map(String::as_str).collect();
+            let help = match nearest(&self.link_set, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("it has {}", names.join(", ")),
+            };
+            return Err(FieldError::new("link_set", message).help(help));
+        };
+        let capacity_bps = if self.hosts.is_some() && matches!(&*self.link_set, "host-links" | "tor-uplinks") {
+            topology.capacity_bps(&own_ports(topology, ports, senders))
+        } else {
+            topology.capacity_bps(ports)
+        };
+        Ok(self.load * capacity_bps / (8.0 * self.sizes.mean()))
+    }
+
+    /// Checks that the process ends, and with a number of flows that can be held.
+    fn check_number(&self, flows_per_s: f64) -> Result<(), FieldError> {
+        if self.stop <= self.start {
+            return Err(FieldError::new("stop", "`stop` must be after `start`"));
+        }
+        match (self.stop, self.max_flows) {
+            (_, Some(n)) => few_enough("max_flows", n as f64),
+            (Time::MAX, None) => Err(FieldError::new("stop", "arrivals never end").help("give `stop` or `max_flows`")),
+            (stop, None) => few_enough("load", flows_per_s * (stop - self.start).as_secs_f64()),
+        }
+    }
+}
+
+/// The ports of a link set that belong to the senders or their ToRs.
+fn own_ports(topology: &Topology, ports: &[PortId], senders: &[NodeId]) -> Vec<PortId> {
+    let mut own = vec![false; topology.nodes.len()];
+    for &sender in senders {
+        own[sender.index()] = true;
+    }
+    for port in (0..topology.n_ports() as u32).map(PortId) {
+        let (from, to) = (topology.from(port), topology.to(port));
+        if topology.nodes[to.index()].tier == Tier::Tor && topology.is_host(from) && own[from.index()] {
+            own[to.index()] = true;
+        }
+    }
+    ports.iter().copied().filter(|&port| own[topology.from(port).index()]).collect()
+}
+
+/// The random streams of a sender.
+struct Draws {
+    arrivals: Stream,
+    sizes: Stream,
+    destinations: Stream,
+}
+
+impl Draws {
+    fn new(block: &Block, sender: NodeId) -> Self {
+        Self {
+            arrivals: block.stream(sender, Purpose::Arrivals),
+            sizes: block.stream(sender, Purpose::Sizes),
+            destinations: block.stream(sender, Purpose::Destinations),
+        }
+    }
+}
+
+/// The next arrival of a Poisson process.
+pub(super) fn after(t: Time, mean_gap_ps: f64, stream: &mut Stream) -> Time {
+    t.saturating_add(Time::from_ps(stream.exponential(mean_gap_ps) as u64))
 }

@@ -1,1 +1,246 @@
-// points
+//! The named flow-size distributions, as points (bytes, CDF) of piecewise-linear CDFs.
+
+/// A named size distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorkloadInfo {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// What it is.
+    pub title: &'static str,
+    /// Where its points come from.
+    pub source: &'static str,
+    /// Its mean in bytes when sampled by linear interpolation, as here.
+    pub mean: f64,
+    /// (bytes, probability of at most that many).
+    pub(super) points: &'static [(f64, f64)],
+}
+
+/// All named distributions.
+pub const WORKLOADS: &[WorkloadInfo] = &[
+    WorkloadInfo {
+        name: "websearch",
+        title: "web search (DCTCP), as in HPCC",
+        source: "Alizadeh et al., SIGCOMM 2010; points of HPCC's public traffic generator",
+        mean: 1_711_250.0,
+        points: WEBSEARCH,
+    },
+    WorkloadInfo {
+        name: "websearch-powertcp",
+        title: "web search (DCTCP), as in PowerTCP's artifact: no flow below 2 KB",
+        source: "Alizadeh et al., SIGCOMM 2010; points of PowerTCP's public ns-3 code",
+        mean: 1_711_222.5,
+        points: WEBSEARCH_POWERTCP,
+    },
+    WorkloadInfo {
+        name: "fb-hadoop",
+        title: "Hadoop at Facebook, as in HPCC",
+        source: "Roy et al., SIGCOMM 2015; points of HPCC's public traffic generator",
+        mean: 120_420.75,
+        points: FB_HADOOP,
+    },
+    WorkloadInfo {
+        name: "fb-web",
+        title: "web servers at Facebook, inside a cluster",
+        source: "Roy et al., SIGCOMM 2015, read off the figure by Homa's authors; 26 of their quantiles",
+        mean: 62_637.066,
+        points: FB_WEB,
+    },
+    WorkloadInfo {
+        name: "fb-cache",
+        title: "cache followers at Facebook, inside a cluster",
+        source: "Roy et al., SIGCOMM 2015, read off the figure by Homa's authors; 26 of their quantiles",
+        mean: 681_983.384,
+        points: FB_CACHE,
+    },
+    WorkloadInfo {
+        name: "fb-hadoop-all",
+        title: "Hadoop at Facebook, all traffic",
+        source: "Roy et al., SIGCOMM 2015, read off the figure by Homa's authors; 26 of their quantiles",
+        mean: 128_418.971,
+        points: FB_HADOOP_ALL,
+    },
+    WorkloadInfo {
+        name: "datamining",
+        title: "data mining (VL2), packets of 1460 bytes",
+        source: "Greenberg et al., SIGCOMM 2009; points of pFabric's public simulator",
+        mean: 7_470_236.0,
+        points: DATAMINING,
+    },
+    WorkloadInfo {
+        name: "alistorage",
+        title: "storage at Alibaba, as in HPCC",
+        source: "Li et al., SIGCOMM 2019; points of HPCC's public traffic generator",
+        mean: 40_869.8,
+        points: ALISTORAGE,
+    },
+];
+
+const WEBSEARCH: &[(f64, f64)] = &[
+    (0.0, 0.0),
+    (10_000.0, 0.15),
+    (20_000.0, 0.20),
+    (30_000.0, 0.30),
+    (50_000.0, 0.40),
+    (80_000.0, 0.53),
+    (200_000.0, 0.60),
+    (1_000_000.0, 0.70),
+    (2_000_000.0, 0.80),
+    (5_000_000.0, 0.90),
+    (10_000_000.0, 0.97),
+    (30_000_000.0, 1.0),
+];
+
+const WEBSEARCH_POWERTCP: &[(f64, f64)] = &[
+    (2_000.0, 0.0),
+    (2_100.0, 0.02),
+    (2_500.0, 0.05),
+    (6_000.0, 0.10),
+    (10_000.0, 0.15),
+    (20_000.0, 0.20),
+    (30_000.0, 0.30),
+    (50_000.0, 0.40),
+    (80_000.0, 0.53),
+    (200_000.0, 0.60),
+    (1_000_000.0, 0.70),
+    (2_000_000.0, 0.80),
+    (5_000_000.0, 0.90),
+    (10_000_000.0, 0.97),
+    (30_000_000.0, 1.0),
+];
+
+const FB_HADOOP: &[(f64, f64)] = &[
+    (0.0, 0.0),
+    (100.0, 0.01),
+    (200.0, 0.02),
+    (300.0, 0.05),
+    (350.0, 0.15),
+    (400.0, 0.20),
+    (500.0, 0.30),
+    (600.0, 0.40),
+    (700.0, 0.50),
+    (1_000.0, 0.60),
+    (2_000.0, 0.67),
+    (7_000.0, 0.70),
+    (30_000.0, 0.72),
+    (50_000.0, 0.82),
+    (80_000.0, 0.87),
+    (120_000.0, 0.90),
+    (300_000.0, 0.95),
+    (1_000_000.0, 0.975),
+    (2_000_000.0, 0.99),
+    (10_000_000.0, 1.0),
+];
+
+const FB_WEB: &[(f64, f64)] = &[
+    (50.0, 0.0),
+    (54.0, 0.01),
+    (77.0, 0.05),
+    (120.0, 0.1),
+    (183.0, 0.15),
+    (269.0, 0.2),
+    (751.0, 0.25),
+    (1_030.0, 0.3),
+    (1_534.0, 0.35),
+    (1_887.0, 0.4),
+    (2_530.0, 0.45),
+    (3_406.0, 0.5),
+    (4_624.0, 0.55),
+    (6_481.0, 0.6),
+    (9_823.0, 0.65),
+    (16_817.0, 0.7),
+    (31_480.0, 0.75),
+    (70_000.0, 0.8),
+    (186_026.0, 0.85),
+    (268_075.0, 0.9),
+    (344_103.0, 0.95),
+    (389_254.0, 0.97),
+    (426_830.0, 0.98),
+    (552_298.0, 0.99),
+    (722_463.0, 0.995),
+    (934_467.0, 0.999),
+    (1_000_000.0, 1.0),
+];
+
+const FB_CACHE: &[(f64, f64)] = &[
+    (50.0, 0.0),
+    (58.0, 0.01),
+    (222.0, 0.05),
+    (291.0, 0.1),
+    (321.0, 0.15),
+    (367.0, 0.2),
+    (442.0, 0.25),
+    (561.0, 0.3),
+    (701.0, 0.35),
+    (1_123.0, 0.4),
+    (2_727.0, 0.45),
+    (28_270.0, 0.5),
+    (132_695.0, 0.55),
+    (209_671.0, 0.6),
+    (303_985.0, 0.65),
+    (545_885.0, 0.7),
+    (1_635_067.0, 0.75),
+    (1_858_680.0, 0.8),
+    (2_198_313.0, 0.85),
+    (2_440_257.0, 0.9),
+    (2_682_023.0, 0.95),
+    (2_802_432.0, 0.97),
+    (2_898_344.0, 0.98),
+    (3_058_995.0, 0.99),
+    (3_318_310.0, 0.995),
+    (3_727_785.0, 0.999),
+    (3_837_698.0, 1.0),
+];
+
+const FB_HADOOP_ALL: &[(f64, f64)] = &[
+    (50.0, 0.0),
+    (124.0, 0.01),
+    (295.0, 0.05),
+    (314.0, 0.1),
+    (335.0, 0.15),
+    (374.0, 0.2),
+    (461.0, 0.25),
+    (500.0, 0.3),
+    (530.0, 0.35),
+    (561.0, 0.4),
+    (594.0, 0.45),
+    (655.0, 0.5),
+    (734.0, 0.55),
+    (956.0, 0.6),
+    (1_554.0, 0.65),
+    (6_259.0, 0.7),
+    (42_271.0, 0.75),
+    (49_287.0, 0.8),
+    (76_850.0, 0.85),
+    (119_336.0, 0.9),
+    (269_287.0, 0.95),
+    (818_855.0, 0.97),
+    (1_609_557.0, 0.98),
+    (3_094_208.0, 0.99),
+    (5_564_268.0, 0.995),
+    (8_909_836.0, 0.999),
+    (10_000_000.0, 1.0),
+];
+
+/// The first point is an atom: half of all flows are one packet.
+const DATAMINING: &[(f64, f64)] = &[
+    (1_460.0, 0.5),
+    (2_920.0, 0.6),
+    (4_380.0, 0.7),
+    (10_220.0, 0.8),
+    (389_820.0, 0.9),
+    (3_076_220.0, 0.95),
+    (97_333_820.0, 0.99),
+    (973_333_820.0, 1.0),
+];
+
+const ALISTORAGE: &[(f64, f64)] = &[
+    (0.0, 0.0),
+    (4_000.0, 0.2293),
+    (8_000.0, 0.6921),
+    (16_000.0, 0.8061),
+    (32_000.0, 0.9047),
+    (64_000.0, 0.9353),
+    (128_000.0, 0.9677),
+    (256_000.0, 0.9753),
+    (2_000_000.0, 1.0),
+];

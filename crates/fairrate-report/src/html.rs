@@ -1,0 +1,323 @@
+//! `report.html`: one file with everything in it, that opens without a network and looks the same next year.
+//!
+//! The bytes depend on nothing but the runs: no date, no wall-clock time, no machine.
+
+use std::fmt::Write;
+
+use crate::figures::{self, Chapter};
+use crate::format;
+use crate::metrics::{Metrics, PortMetrics};
+use crate::model::{RunData, Variant};
+use crate::table::{self, Table};
+
+const STYLE: &str = include_str!("page/style.css");
+const SCRIPT: [&str; 3] = [include_str!("page/scale.js"), include_str!("page/chart.js"), include_str!("page/page.js")];
+/// Nothing may be fetched, from anywhere.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+/// The row of the tables that depends on the machine.
+const WALL_CLOCK_ROW: &str = "ns per packet-hop";
+
+/// The page of one run or of a comparison. `variants` are not empty.
+pub fn page(variants: &[Variant]) -> String {
+    let metrics: Vec<Metrics> = variants.iter().map(Metrics::of).collect();
+    let colours = colours(variants);
+    let chapters = figures::all(variants, &colours);
+    let first = variants[0].first();
+    let body = [
+        header(variants),
+        navigation(),
+        "<main>\n".to_owned(),
+        cards(&metrics, &colours),
+        "<div id=\"figures\"></div>\n".to_owned(),
+        "<h2>In numbers</h2>\n".to_owned(),
+        tables(&metrics).iter().map(table_html).collect(),
+        scenarios(variants),
+        "</main>\n".to_owned(),
+        footer(variants),
+    ];
+    let title = format!("{}: {}", escape(&first.scenario), escape(&names(variants)));
+    let data = data(first, variants, &colours, &chapters);
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<title>{title}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n{}<script type=\"application/json\" id=\"data\">{data}</script>\n\
+         <script>\n{}</script>\n</body>\n</html>\n",
+        body.concat(),
+        SCRIPT.concat(),
+    )
+}
+
+/// A colour for each variant: an algorithm has the same one in every report, as far as there are enough.
+fn colours(variants: &[Variant]) -> Vec<usize> {
+    let mut taken: Vec<usize> = Vec::new();
+    for (i, variant) in variants.iter().enumerate() {
+        let known = fairrate_control::ALGORITHMS.iter().position(|a| a.name == variant.first().cc);
+        let wanted = known.unwrap_or(i);
+        let free = (0..).map(|step| wanted + step).find(|c| !taken.contains(c)).unwrap_or(wanted);
+        taken.push(free);
+    }
+    taken
+}
+
+fn names(variants: &[Variant]) -> String {
+    variants.iter().map(|v| v.label.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn seeds(variants: &[Variant]) -> String {
+    let seeds: Vec<String> = variants[0].runs.iter().map(|r| r.seed.to_string()).collect();
+    if seeds.len() == 1 { format!("seed {}", seeds[0]) } else { format!("seeds {}", seeds.join(", ")) }
+}
+
+fn header(variants: &[Variant]) -> String {
+    let first = variants[0].first();
+    let kind = if variants.len() == 1 { "Simulated run" } else { "Comparison on one workload" };
+    let flows = first.flows.len();
+    let mut out = format!(
+        "<header>\n<p class=\"kind\">{kind}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {} flows &middot; {} simulated &middot; {}</p>\n",
+        escape(&first.scenario),
+        escape(&names(variants)),
+        format::count(flows as f64),
+        format::time_ns(first.totals.end_ns),
+        seeds(variants),
+    );
+    let partial: Vec<String> = variants.iter().flat_map(|v| &v.runs).filter_map(incomplete).collect();
+    if !partial.is_empty() {
+        let _ = writeln!(out, "<p class=\"warn\">Partial results: {}.</p>", escape(&partial.join("; ")));
+    }
+    out + "</header>\n"
+}
+
+fn incomplete(run: &RunData) -> Option<String> {
+    (run.state != "complete").then(|| format!("{} seed {} {}", run.label, run.seed, run.state))
+}
+
+fn navigation() -> String {
+    "<nav><div><div id=\"all\"></div><button type=\"button\" class=\"reset\" id=\"reset\" \
+     title=\"show all lines and the whole time; drag in a chart to zoom\">Show all</button></div></nav>\n"
+        .to_owned()
+}
+
+/// A number that heads the page.
+struct Headline {
+    title: String,
+    values: Vec<Option<f64>>,
+    show: fn(f64) -> String,
+    lower_is_better: bool,
+}
+
+/// The four numbers that say most: of a run as they are, of a comparison as bars.
+fn cards(metrics: &[Metrics], colours: &[usize]) -> String {
+    let headlines = headlines(metrics);
+    let mut out = String::from("<div class=\"cards\">\n");
+    for headline in headlines.iter().filter(|h| h.values.iter().any(Option::is_some)).take(6) {
+        let _ = write!(out, "<section class=\"card\"><h3>{}</h3>", escape(&headline.title));
+        match headline.values.as_slice() {
+            [Some(value)] => out.push_str(&big_number(&(headline.show)(*value))),
+            _ => out.push_str(&bars(headline, metrics, colours)),
+        }
+        out.push_str("</section>\n");
+    }
+    out + "</div>\n"
+}
+
+fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
+    let each = |f: &dyn Fn(&Metrics) -> Option<f64>| metrics.iter().map(f).collect::<Vec<_>>();
+    let busiest =
+        |m: &Metrics| m.ports.iter().map(|p| (p.qlen_peak_bytes, p.port.clone())).max_by(|a, b| a.0.total_cmp(&b.0));
+    let port = metrics.iter().filter_map(busiest).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name);
+    let mut all = Vec::new();
+    let mut add = |title: &str, lower_is_better: bool, show: fn(f64) -> String, values: Vec<Option<f64>>| {
+        all.push(Headline { title: title.to_owned(), values, show, lower_is_better });
+    };
+    add("FCT slowdown, 99th percentile", true, format::number, each(&|m| m.overall().and_then(|d| d.p99)));
+    add("FCT slowdown, median", true, format::number, each(&|m| m.overall().and_then(|d| d.p50)));
+    if let Some(port) = port {
+        let at = |f: fn(&PortMetrics) -> Option<f64>| {
+            let port = &port;
+            each(&|m| m.ports.iter().find(|p| p.port == *port).and_then(f))
+        };
+        add(&format!("Peak queue, {port}"), true, format::bytes, at(|p| Some(p.qlen_peak_bytes)));
+        add(&format!("Mean queue, {port}"), true, format::bytes, at(|p| Some(p.qlen_mean_bytes)));
+        add(&format!("Utilisation, {port}"), false, format::percent, at(|p| p.utilisation));
+    } else {
+        add("Goodput of all flows", false, format::rate, each(&|m| Some(m.goodput_bps)));
+    }
+    add("Fairness of long flows (Jain index)", false, |x| format!("{x:.3}"), each(&|m| m.jain));
+    add("PFC pauses", true, format::count, each(&|m| Some(m.pfc_pauses)));
+    all
+}
+
+/// A number with its unit set smaller.
+fn big_number(text: &str) -> String {
+    let (value, unit) = text.split_once(' ').unwrap_or((text, ""));
+    format!("<p class=\"big\">{value} <small>{unit}</small></p>")
+}
+
+/// A bar for each algorithm, as long as its value.
+fn bars(headline: &Headline, metrics: &[Metrics], colours: &[usize]) -> String {
+    let known = || headline.values.iter().flatten().copied();
+    let largest = known().fold(0.0, f64::max);
+    let best = if headline.lower_is_better { known().reduce(f64::min) } else { known().reduce(f64::max) };
+    let best = best.map(headline.show);
+    let tie = known().all(|v| Some((headline.show)(v)) == best);
+    let mut out = String::from("<div class=\"bars\">");
+    for ((m, value), colour) in metrics.iter().zip(&headline.values).zip(colours) {
+        let text = value.map_or_else(|| "-".to_owned(), headline.show);
+        let class = if !tie && Some(&text) == best.as_ref() { " class=\"best\"" } else { "" };
+        let width = value.map_or(0.0, |v| if 0.0 < largest { 100.0 * v / largest } else { 0.0 });
+        let _ = write!(
+            out,
+            "<span{class}>{}</span><span class=\"bar\" style=\"width:{width:.1}%;background:var(--s{})\"></span>\
+             <span class=\"value\"><span{class}>{text}</span></span>",
+            escape(&m.label),
+            colour % 10,
+        );
+    }
+    out + "</div>"
+}
+
+fn tables(metrics: &[Metrics]) -> Vec<Table> {
+    let tables = if let [one] = metrics { table::single(one) } else { vec![table::comparison(metrics)] };
+    tables.into_iter().map(|t| t.without(WALL_CLOCK_ROW)).collect()
+}
+
+fn table_html(table: &Table) -> String {
+    let corner = if let [only] = table.sections.as_slice() { escape(&only.title) } else { String::new() };
+    let mut out = format!("<div class=\"scroll\"><table><thead><tr><th>{corner}</th>");
+    for head in &table.columns {
+        let _ = write!(out, "<th>{}</th>", escape(head));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for section in &table.sections {
+        if table.sections.len() != 1 {
+            let _ = writeln!(
+                out,
+                "<tr class=\"section\"><th colspan=\"{}\">{}</th></tr>",
+                table.columns.len() + 1,
+                escape(&section.title)
+            );
+        }
+        for row in &section.rows {
+            let _ = write!(out, "<tr><th>{}</th>", escape(&row.name));
+            for (i, cell) in row.cells.iter().enumerate() {
+                let class = if row.best.contains(&i) { " class=\"best\"" } else { "" };
+                let _ = write!(out, "<td{class}>{}</td>", escape(cell));
+            }
+            out.push_str("</tr>\n");
+        }
+    }
+    out + "</tbody></table></div>\n"
+}
+
+/// The scenario, once where the variants differ in nothing but the algorithm's own lines.
+fn scenarios(variants: &[Variant]) -> String {
+    let mut out = String::from("<h2>Scenario</h2>\n");
+    for (i, variant) in variants.iter().enumerate() {
+        let open = if i == 0 && variants.len() == 1 { " open" } else { "" };
+        let _ = write!(
+            out,
+            "<details{open}><summary>scenario.toml of {}</summary><pre>{}</pre></details>\n",
+            escape(&variant.label),
+            escape(variant.first().scenario_toml.trim_end()),
+        );
+    }
+    out
+}
+
+fn footer(variants: &[Variant]) -> String {
+    let p = &variants[0].first().provenance;
+    let commit =
+        if p.commit.is_empty() { String::new() } else { format!(", commit <code>{}</code>", escape(&p.commit)) };
+    let mut out = format!(
+        "<footer>\n<p>fairrate {}{commit}. A fingerprint is the hash of a run's order of events.</p>\n",
+        escape(&p.version)
+    );
+    for run in variants.iter().flat_map(|v| &v.runs) {
+        let _ = writeln!(
+            out,
+            "<p>{}, seed {}: scenario <code>{}</code>, fingerprint <code>{}</code></p>",
+            escape(&run.label),
+            run.seed,
+            escape(&run.provenance.scenario_hash),
+            escape(&run.provenance.fingerprint),
+        );
+    }
+    out + "</footer>\n"
+}
+
+/// What the script reads.
+fn data(first: &RunData, variants: &[Variant], colours: &[usize], chapters: &[Chapter]) -> String {
+    let entry = |(v, colour): (&Variant, &usize)| serde_json::json!({ "key": v.label, "name": v.label, "colour": colour, "dash": colour });
+    let legend: Vec<serde_json::Value> = variants.iter().zip(colours).map(entry).collect();
+    let data = serde_json::json!({ "name": first.scenario, "legend": legend, "chapters": chapters });
+    // Inside a script element only `</` and `<!--` could end the data early.
+    data.to_string().replace('<', "\\u003c")
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic;
+
+    #[test]
+    fn the_page_is_complete_in_itself() {
+        let html = page(&synthetic::comparison(&["powertcp", "hpcc", "dcqcn"], &[1]));
+        for outside in ["http://", "https://", "src=", "href=\"", "@import", "url("] {
+            let allowed = html.matches(outside).count() - own_uses(outside);
+            assert_eq!(allowed, 0, "{outside}");
+        }
+        assert!(html.len() < 1_500_000, "{} bytes", html.len());
+    }
+
+    /// What the script itself contains: the name of the SVG namespace and a reference to a clip path.
+    fn own_uses(text: &str) -> usize {
+        SCRIPT.iter().chain([&STYLE]).map(|s| s.matches(text).count()).sum()
+    }
+
+    #[test]
+    fn the_same_runs_give_the_same_bytes_whatever_the_clock_said() {
+        let one = synthetic::comparison(&["powertcp", "hpcc"], &[1, 2]);
+        let mut other = one.clone();
+        other[0].runs[0].totals.wall_s *= 3.0;
+        assert!(page(&one) == page(&other));
+    }
+
+    #[test]
+    fn names_cannot_break_out_of_the_page() {
+        let mut variants = synthetic::comparison(&["powertcp"], &[1]);
+        variants[0].runs[0].scenario = "</script><b>\"&".into();
+        variants[0].runs[0].ports[0].name = "<!--</script>".into();
+        let html = page(&variants);
+        assert_eq!(html.matches("</script>").count(), 2);
+        assert!(!html.contains("<b>") && !html.contains("<!--<"));
+    }
+
+    #[test]
+    fn a_partial_run_says_so() {
+        let mut variants = synthetic::comparison(&["powertcp"], &[1]);
+        variants[0].runs[0].state = "interrupted".into();
+        assert!(page(&variants).contains("Partial results: powertcp seed 1 interrupted"));
+    }
+
+    #[test]
+    fn an_algorithm_keeps_its_colour() {
+        let alone = colours(&synthetic::comparison(&["line-rate"], &[1]));
+        let among = colours(&synthetic::comparison(&["unheard-of", "line-rate"], &[1]));
+        assert!(alone[0] == among[1] || among[0] == alone[0]);
+    }
+
+    #[test]
+    fn preview() {
+        std::fs::write(
+            "/tmp/prev_cmp.html",
+            page(&synthetic::comparison(&["powertcp", "theta-powertcp", "hpcc", "timely", "dcqcn", "dctcp"], &[1])),
+        )
+        .unwrap();
+        std::fs::write("/tmp/prev_one.html", page(&synthetic::comparison(&["powertcp"], &[1]))).unwrap();
+    }
+}

@@ -1,0 +1,130 @@
+//! The files a scenario names: topology, flow lists, size distributions.
+
+use std::cell::RefCell;
+use std::io::Read as _;
+use std::path::Path;
+
+use fairrate_sim::FileError;
+
+use crate::error::{Report, Site, nearest};
+use crate::reader::{Section, quote};
+
+/// Larger files are surely not meant.
+const MAX_FILE_BYTES: u64 = 4 << 30;
+
+/// A file that goes with a scenario, under the name the resolved scenario has for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Attachment {
+    /// Name beside the resolved scenario.
+    pub name: String,
+    /// Content.
+    pub text: String,
+}
+
+/// Reads the files of one scenario and keeps them for its results.
+pub(crate) struct Files<'a> {
+    base: &'a Path,
+    attachments: RefCell<Vec<Attachment>>,
+}
+
+/// The text of a file and the source its sites are in.
+pub(crate) struct Text {
+    pub source: u32,
+    pub text: String,
+}
+
+impl<'a> Files<'a> {
+    /// Paths are relative to `base`.
+    pub fn new(base: &'a Path) -> Self {
+        Self { base, attachments: RefCell::new(Vec::new()) }
+    }
+
+    /// What was read.
+    pub fn into_attachments(self) -> Vec<Attachment> {
+        self.attachments.into_inner()
+    }
+
+    /// Reads the file that `path` in `section` names. The resolved scenario will call it `stem.extension`.
+    pub fn read(&self, section: &mut Section<'_>, stem: &str, extension: &str) -> Option<Text> {
+        let Some(path) = section.given::<String>("path") else {
+            section.missing("path", &quote(&format!("{stem}.{extension}")));
+            return None;
+        };
+        let text = match read_regular(&self.base.join(&path.value)) {
+            Ok(text) => text,
+            Err(why) => {
+                let message = format!("cannot read `{}`: {why}", path.value);
+                let help = match self.similar(&path.value) {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => "paths are relative to the scenario file".into(),
+                };
+                section.report.problem("scenario::unreadable_file", path.site, message, "`path`", help);
+                return None;
+            }
+        };
+        let name = self.attach(stem, extension, &text);
+        section.out.push("path", quote(&name));
+        let source = section.report.add_source(&path.value, text.clone());
+        Some(Text { source, text })
+    }
+
+    fn attach(&self, stem: &str, extension: &str, text: &str) -> String {
+        let mut attachments = self.attachments.borrow_mut();
+        if let Some(same) = attachments.iter().find(|a| a.name.starts_with(stem) && a.text == text) {
+            return same.name.clone();
+        }
+        let n = attachments.iter().filter(|a| a.name.starts_with(stem)).count();
+        let name = if n == 0 { format!("{stem}.{extension}") } else { format!("{stem}-{}.{extension}", n + 1) };
+        attachments.push(Attachment { name: name.clone(), text: text.to_owned() });
+        name
+    }
+
+    /// A file in the same directory with nearly this name.
+    fn similar(&self, path: &str) -> Option<String> {
+        let full = self.base.join(path);
+        let wanted = full.file_name()?.to_str()?;
+        let entries = std::fs::read_dir(full.parent()?).ok()?;
+        let mut names: Vec<String> = entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
+        names.sort();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let near = nearest(wanted, &names)?;
+        Path::new(path).with_file_name(near).to_str().map(str::to_owned)
+    }
+}
+
+fn read_regular(path: &Path) -> Result<String, String> {
+    let describe = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        std::io::ErrorKind::InvalidData => "it is not text".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => e.to_string(),
+    };
+    let meta = std::fs::metadata(path).map_err(describe)?;
+    if !meta.is_file() {
+        return Err("it is no file".into());
+    }
+    if MAX_FILE_BYTES < meta.len() {
+        return Err("it is too large".into());
+    }
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(describe)?;
+    file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(describe)?;
+    Ok(text)
+}
+
+/// Reads a text from disk as the scenario reader does, for the scenario itself.
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+    read_regular(path)
+}
+
+/// Reports what a reader of text files found.
+pub(crate) fn file_problem(report: &Report, code: &'static str, file: &Text, error: &FileError, fallback: &str) {
+    let start: usize = file.text.split_inclusive('\n').take(error.line.saturating_sub(1)).map(str::len).sum();
+    let line = file.text[start.min(file.text.len())..].lines().next().unwrap_or_default();
+    let range = match error.column {
+        Some((from, to)) if to <= line.len() => start + from..start + to,
+        _ => start..start + line.len(),
+    };
+    let help = error.help.clone().unwrap_or_else(|| fallback.to_owned());
+    report.problem(code, Site::new(file.source, range), error.message.clone(), "here", help);
+}

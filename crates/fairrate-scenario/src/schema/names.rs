@@ -1,0 +1,137 @@
+//! Nodes and ports by the names people write.
+
+use std::collections::HashMap;
+
+use fairrate_sim::topology::Topology;
+use fairrate_sim::{NodeId, PortId};
+
+use crate::error::{Report, Site, nearest};
+use crate::reader::quote;
+use crate::tree::{Node, Value};
+
+/// A node as the file names it.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeName {
+    pub name: String,
+    pub site: Site,
+}
+
+impl NodeName {
+    /// Reads a name, or an id of a topology file.
+    pub fn read(key: &str, node: &Node, report: &Report) -> Self {
+        let name = match &node.value {
+            Value::Text(name) => name.clone(),
+            Value::Integer(id) if 0 <= *id => id.to_string(),
+            other => {
+                let message = format!("expected a node for `{key}`, found {}", other.describe());
+                report.problem("scenario::wrong_type", node.site, message, format!("`{key}`"), "write a node by name or id, as \"h0\" or 0");
+                String::new()
+            }
+        };
+        Self { name, site: node.site }
+    }
+
+    /// As TOML.
+    pub fn write(&self) -> String {
+        quote(&self.name)
+    }
+}
+
+/// The nodes and ports of a network by name.
+pub(crate) struct Names<'a> {
+    topology: &'a Topology,
+    by_name: HashMap<&'a str, NodeId>,
+    ports: HashMap<(NodeId, NodeId), PortId>,
+}
+
+impl<'a> Names<'a> {
+    pub fn new(topology: &'a Topology) -> Self {
+        let by_name = (0u32..).zip(&topology.nodes).map(|(i, n)| (n.name.as_str(), NodeId(i))).collect();
+        // In reverse, so that of parallel links the first one has the name.
+        let ports = (0..topology.n_ports() as u32).rev().map(PortId);
+        let ports = ports.map(|p| ((topology.from(p), topology.to(p)), p)).collect();
+        Self { topology, by_name, ports }
+    }
+
+    /// The node of this name, or else of this id.
+    fn find(&self, name: &str) -> Option<NodeId> {
+        let by_id = || {
+            let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+            let id = plain.then(|| name.parse().ok()).flatten().map(NodeId)?;
+            (id.index() < self.topology.nodes.len()).then_some(id)
+        };
+        self.by_name.get(name).copied().or_else(by_id)
+    }
+
+    fn near(&self, name: &str) -> String {
+        let all: Vec<&str> = self.topology.nodes.iter().map(|n| n.name.as_str()).collect();
+        match nearest(name, &all) {
+            Some(near) => format!("did you mean `{near}`? "),
+            None => String::new(),
+        }
+    }
+
+    /// What nodes there are, for helps.
+    fn summary(&self) -> String {
+        let hosts: Vec<NodeId> = self.topology.hosts().collect();
+        let label = |id: NodeId| &self.topology.nodes[id.index()].name;
+        let switches: Vec<&str> = self.topology.nodes.iter().filter(|n| n.tier != fairrate_sim::topology::Tier::Host).map(|n| n.name.as_str()).collect();
+        let span = |first: &str, last: &str| if first == last { format!("`{first}`") } else { format!("`{first}` to `{last}`") };
+        match (hosts.first(), hosts.last(), switches.first(), switches.last()) {
+            (Some(a), Some(b), Some(c), Some(d)) => {
+                format!("hosts are {}, switches {}", span(label(*a), label(*b)), span(c, d))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The host of this name; problems go to `report`.
+    pub fn host(&self, name: &NodeName, report: &Report) -> NodeId {
+        match self.find(&name.name) {
+            Some(id) if self.topology.is_host(id) => id,
+            Some(_) => {
+                let message = format!("`{}` is a switch, not a host", name.name);
+                report.problem("scenario::unknown_node", name.site, message, "a switch", self.summary());
+                NodeId(0)
+            }
+            None => {
+                let message = format!("there is no node `{}`", name.name);
+                report.problem("scenario::unknown_node", name.site, message, "unknown node", self.near(&name.name) + &self.summary());
+                NodeId(0)
+            }
+        }
+    }
+
+    /// The egress port `from->to`; problems go to `report`.
+    pub fn port(&self, text: &str, site: Site, report: &Report) -> Option<PortId> {
+        let problem = |message: String, label: &str, help: String| {
+            report.problem("scenario::unknown_port", site, message, label, help);
+        };
+        let Some((from, to)) = text.split_once("->") else {
+            let help = "write an egress port as \"FROM->TO\", as \"tor0->h16\"".to_owned();
+            problem(format!("`{text}` is no port"), "no `->` in here", help);
+            return None;
+        };
+        let node = |name: &str| {
+            let found = self.find(name.trim());
+            if found.is_none() {
+                let help = self.near(name.trim()) + &self.summary();
+                problem(format!("there is no node `{}`", name.trim()), "unknown node", help);
+            }
+            found
+        };
+        let (from, to) = (node(from), node(to));
+        let (from, to) = (from?, to?);
+        let found = self.ports.get(&(from, to)).copied();
+        if found.is_none() {
+            let label = |id: NodeId| &self.topology.nodes[id.index()].name;
+            let mut peers: Vec<NodeId> = self.ports.keys().filter(|k| k.0 == from).map(|k| k.1).collect();
+            peers.sort();
+            let shown: Vec<String> = peers.iter().take(4).map(|&p| format!("`{}->{}`", label(from), label(p))).collect();
+            let more = if shown.len() < peers.len() { " ..." } else { "" };
+            let help = format!("ports of `{}` are {}{more}", label(from), shown.join(", "));
+            problem(format!("there is no link from `{}` to `{}`", label(from), label(to)), "no such port", help);
+        }
+        found
+    }
+}

@@ -1,0 +1,207 @@
+//! `[topology]`: who is connected to whom.
+
+use fairrate_sim::FieldError;
+use fairrate_sim::topology::{
+    Asymmetric, Dumbbell, FatTree, FatTreeK, LeafSpine, ParkingLot, Star, TOPOLOGIES, Topology, parse_topology_file,
+};
+use fairrate_units::{Rate, Time};
+
+use super::files::{Files, Text, file_problem};
+use crate::error::{Report, ScenarioError};
+use crate::reader::{OrWord, Section};
+use crate::tree::Value;
+
+/// Networks beyond this many nodes are a slip.
+const MAX_NODES: u64 = 100_000;
+
+/// A shape that was read.
+pub(super) enum Shape {
+    Star(Star),
+    Dumbbell(Dumbbell),
+    ParkingLot(ParkingLot),
+    LeafSpine(LeafSpine),
+    FatTree(FatTree),
+    FatTreeK(FatTreeK),
+    Asymmetric(Asymmetric),
+    File(Text),
+    /// Nothing usable; a problem has been reported.
+    Unusable,
+}
+
+/// Reads `[topology]`.
+pub(super) fn read(root: &mut Section<'_>, files: &Files<'_>) -> Shape {
+    let given = root.has("topology");
+    let mut s = root.child("topology", "`[topology]`");
+    if !given {
+        let help = "add `[topology]` and below it for instance `kind = \"star\"`";
+        root.report.problem("scenario::missing_key", root.site, "the scenario needs `[topology]`", "none in here", help);
+        return Shape::Unusable;
+    }
+    let kinds: Vec<&str> = TOPOLOGIES.iter().map(|t| t.name).collect();
+    let kind = match s.node("kind").map(|n| (&n.value, n.site)) {
+        Some((Value::Text(kind), _)) if kinds.contains(&kind.as_str()) => kind.clone(),
+        Some((Value::Text(kind), site)) => {
+            s.unknown_word("topology", kind, site, &kinds);
+            return Shape::Unusable;
+        }
+        Some(_) => {
+            s.given::<String>("kind");
+            return Shape::Unusable;
+        }
+        None => {
+            s.missing("kind", "\"star\"");
+            return Shape::Unusable;
+        }
+    };
+    s.out.push("kind", format!("\"{kind}\""));
+    s.name = format!("`[topology]` of kind `{kind}`");
+    let shape = read_shape(&kind, &mut s, files);
+    check(&shape, &s);
+    root.out.tables.push(("topology".into(), s.finish()));
+    shape
+}
+
+const fn gbps(gbps: u64) -> Rate {
+    Rate::from_gbps(gbps)
+}
+
+fn read_shape(kind: &str, s: &mut Section<'_>, files: &Files<'_>) -> Shape {
+    let us = Time::from_us(1);
+    match kind {
+        // 25 Gb/s and 1 us: a rack of PowerTCP section 4.1.
+        "star" => Shape::Star(Star {
+            hosts: s.get("hosts", 16).value,
+            rate: s.get("rate", gbps(25)).value,
+            delay: s.get("delay", us).value,
+        }),
+        "dumbbell" => Shape::Dumbbell(Dumbbell {
+            left: s.get("left", 8).value,
+            right: s.get("right", 8).value,
+            host_rate: s.get("host_rate", gbps(25)).value,
+            host_delay: s.get("host_delay", us).value,
+            bottleneck_rate: s.get("bottleneck_rate", gbps(25)).value,
+            bottleneck_delay: s.get("bottleneck_delay", us).value,
+        }),
+        // The three switches with two hosts each of the ns-3 reference runs.
+        "parking-lot" => Shape::ParkingLot(ParkingLot {
+            switches: s.get("switches", 3).value,
+            hosts_per_switch: s.get("hosts_per_switch", 2).value,
+            host_rate: s.get("host_rate", gbps(25)).value,
+            host_delay: s.get("host_delay", us).value,
+            link_rate: s.get("link_rate", gbps(25)).value,
+            link_delay: s.get("link_delay", us).value,
+        }),
+        // Flowtune section 6: 9 racks of 16 servers at 10 Gb/s, 4 spines at 40 Gb/s, 1.5 us a link.
+        "leaf-spine" => Shape::LeafSpine(LeafSpine {
+            leaves: s.get("leaves", 9).value,
+            spines: s.get("spines", 4).value,
+            hosts_per_leaf: s.get("hosts_per_leaf", 16).value,
+            host_rate: s.get("host_rate", gbps(10)).value,
+            host_delay: s.get("host_delay", Time::from_ns(1_500)).value,
+            uplink_rate: s.get("uplink_rate", gbps(40)).value,
+            uplink_delay: s.get("uplink_delay", Time::from_ns(1_500)).value,
+        }),
+        // PowerTCP section 4.1. The paper says 2 cores; with its 100 Gb/s links these would carry half of what
+        // the ToR uplinks can, and 60 % of load would not fit. Its public code has 4, and so have we.
+        "fat-tree" => Shape::FatTree(FatTree {
+            pods: s.get("pods", 4).value,
+            tors_per_pod: s.get("tors_per_pod", 2).value,
+            aggs_per_pod: s.get("aggs_per_pod", 2).value,
+            cores: s.get("cores", 4).value,
+            hosts_per_tor: s.get("hosts_per_tor", 32).value,
+            host_rate: s.get("host_rate", gbps(25)).value,
+            host_delay: s.get("host_delay", us).value,
+            fabric_rate: s.get("fabric_rate", gbps(100)).value,
+            tor_delay: s.get("tor_delay", us).value,
+            core_delay: s.get("core_delay", Time::from_us(5)).value,
+        }),
+        "fat-tree-k" => Shape::FatTreeK(read_fat_tree_k(s)),
+        // RoCC Fig. 12b: five hosts at 40 Gb/s and two at 100 Gb/s; 1.5 us a link as in its large simulations.
+        "asymmetric" => Shape::Asymmetric(Asymmetric {
+            slow_hosts: s.get("slow_hosts", 5).value,
+            slow_rate: s.get("slow_rate", gbps(40)).value,
+            fast_hosts: s.get("fast_hosts", 2).value,
+            fast_rate: s.get("fast_rate", gbps(100)).value,
+            core_rate: s.get("core_rate", gbps(100)).value,
+            delay: s.get("delay", Time::from_ns(1_500)).value,
+        }),
+        _ => files.read(s, "topology", "txt").map_or(Shape::Unusable, Shape::File),
+    }
+}
+
+/// 100 Gb/s everywhere, 0.1 us below and 0.5 us to the core: RateMP's fat-tree, with k = 8 to be handy.
+fn read_fat_tree_k(s: &mut Section<'_>) -> FatTreeK {
+    let k = s.get("k", 8).value;
+    let hosts_per_edge = match s.value_or::<u32>("hosts_per_edge", &["k/2"], OrWord::Word(0)).value {
+        OrWord::Word(_) => None,
+        OrWord::Value(n) => Some(n),
+    };
+    FatTreeK {
+        k,
+        hosts_per_edge,
+        host_rate: s.get("host_rate", gbps(100)).value,
+        fabric_rate: s.get("fabric_rate", gbps(100)).value,
+        delay: s.get("delay", Time::from_ns(100)).value,
+        core_delay: s.get("core_delay", Time::from_ns(500)).value,
+    }
+}
+
+fn check(shape: &Shape, s: &Section<'_>) {
+    let result = match shape {
+        Shape::Star(t) => t.check(),
+        Shape::Dumbbell(t) => t.check(),
+        Shape::ParkingLot(t) => t.check(),
+        Shape::LeafSpine(t) => t.check(),
+        Shape::FatTree(t) => t.check(),
+        Shape::FatTreeK(t) => t.check(),
+        Shape::Asymmetric(t) => t.check(),
+        Shape::File(_) | Shape::Unusable => return,
+    };
+    match result {
+        Err(FieldError { field, message, help }) => {
+            let help = help.unwrap_or_else(|| format!("change `{field}` in `[topology]`"));
+            s.problem_at("scenario::bad_topology", field, message, help);
+        }
+        Ok(()) if MAX_NODES < n_hosts(shape) => {
+            let message = format!("this network has {} hosts", n_hosts(shape));
+            let help = format!("fairrate takes networks up to {MAX_NODES} nodes");
+            s.problem_at("scenario::bad_topology", "kind", message, help);
+        }
+        Ok(()) => {}
+    }
+}
+
+fn n_hosts(shape: &Shape) -> u64 {
+    let product = |counts: &[u32]| counts.iter().fold(1u64, |n, &count| n.saturating_mul(u64::from(count)));
+    match shape {
+        Shape::Star(t) => u64::from(t.hosts),
+        Shape::Dumbbell(t) => u64::from(t.left) + u64::from(t.right),
+        Shape::ParkingLot(t) => product(&[t.switches, t.hosts_per_switch]),
+        Shape::LeafSpine(t) => product(&[t.leaves, t.hosts_per_leaf]),
+        Shape::FatTree(t) => product(&[t.pods, t.tors_per_pod, t.hosts_per_tor]),
+        Shape::FatTreeK(t) => product(&[t.k, t.k / 2, t.hosts_per_edge.unwrap_or(t.k / 2)]),
+        Shape::Asymmetric(t) => u64::from(t.slow_hosts) + u64::from(t.fast_hosts),
+        Shape::File(_) | Shape::Unusable => 0,
+    }
+}
+
+/// Makes the network.
+pub(super) fn build(report: &Report, shape: Shape) -> Result<Topology, ScenarioError> {
+    let topology = match shape {
+        Shape::Star(t) => t.build(),
+        Shape::Dumbbell(t) => t.build(),
+        Shape::ParkingLot(t) => t.build(),
+        Shape::LeafSpine(t) => t.build(),
+        Shape::FatTree(t) => t.build(),
+        Shape::FatTreeK(t) => t.build(),
+        Shape::Asymmetric(t) => t.build(),
+        Shape::File(file) => parse_topology_file(&file.text).unwrap_or_else(|error| {
+            let fallback = "line 1 is `nodes switches links`, line 2 the ids of the switches, then a line a link: `a b rate delay 0`";
+            file_problem(report, "scenario::topology_file", &file, &error, fallback);
+            Star { hosts: 2, rate: gbps(25), delay: Time::ZERO }.build()
+        }),
+        Shape::Unusable => Star { hosts: 2, rate: gbps(25), delay: Time::ZERO }.build(),
+    };
+    report.check()?;
+    Ok(topology)
+}

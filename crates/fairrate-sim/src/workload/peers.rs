@@ -1,0 +1,162 @@
+//! Which hosts a host may be paired with.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::ids::NodeId;
+use crate::input_error::FieldError;
+use crate::rng::Stream;
+use crate::topology::Topology;
+
+/// Which hosts a host may be paired with, all with the same probability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peers {
+    /// Any host of another rack.
+    OtherRack,
+    /// Any other host.
+    OtherHost,
+    /// Any other host of the same rack.
+    SameRack,
+    /// Any other host from the first one of the own rack on: the skewed choice of the workload generator of the
+    /// public PowerTCP code.
+    FromOwnRackOn,
+}
+
+impl Peers {
+    /// All of them with their names in scenarios.
+    pub const NAMES: &'static [(&'static str, Self)] = &[
+        ("other-rack", Self::OtherRack),
+        ("other-host", Self::OtherHost),
+        ("same-rack", Self::SameRack),
+        ("from-own-rack-on", Self::FromOwnRackOn),
+    ];
+
+    /// Its name in scenarios.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, peers)| *peers == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// The hosts by rack.
+pub(super) struct Racks {
+    /// All hosts by rack and id.
+    hosts: Vec<NodeId>,
+    /// Of each rack, its part of `hosts`.
+    racks: Vec<Range<usize>>,
+    /// Of each node, its position in `hosts` and its rack as a position in `racks`.
+    places: Vec<Option<(usize, usize)>>,
+}
+
+impl Racks {
+    pub(super) fn new(topology: &Topology) -> Self {
+        let rack = |host: NodeId| topology.nodes[host.index()].rack;
+        let mut hosts: Vec<NodeId> = topology.hosts().collect();
+        hosts.sort_by_key(|&host| (rack(host), host));
+        let mut racks = Vec::new();
+        for part in hosts.chunk_by(|&a, &b| rack(a) == rack(b)) {
+            let start = racks.last().map_or(0, |last: &Range<usize>| last.end);
+            racks.push(start..start + part.len());
+        }
+        let mut places = vec![None; topology.nodes.len()];
+        for (i, range) in racks.iter().enumerate() {
+            for position in range.clone() {
+                places[hosts[position].index()] = Some((position, i));
+            }
+        }
+        Self { hosts, racks, places }
+    }
+
+    /// Number of racks.
+    pub(super) fn len(&self) -> usize {
+        self.racks.len()
+    }
+
+    /// The rack of a host, as a position.
+    pub(super) fn rack_of(&self, host: NodeId) -> usize {
+        self.places[host.index()].map_or(0, |(_, rack)| rack)
+    }
+
+    /// The hosts of a rack.
+    pub(super) fn hosts_of(&self, rack: usize) -> &[NodeId] {
+        &self.hosts[self.racks[rack].clone()]
+    }
+
+    /// The peers of a host.
+    pub(super) fn peers(&self, of: NodeId, peers: Peers) -> PeerSet<'_> {
+        let Some((position, rack)) = self.places[of.index()] else {
+            return PeerSet { hosts: &[], hole: 0..0 };
+        };
+        let own = self.racks[rack].clone();
+        let itself = position..position + 1;
+        let (from, hole) = match peers {
+            Peers::OtherRack => (0..self.hosts.len(), own),
+            Peers::OtherHost => (0..self.hosts.len(), itself),
+            Peers::SameRack => (own, itself),
+            Peers::FromOwnRackOn => (own.start..self.hosts.len(), itself),
+        };
+        let hole = hole.start - from.start..hole.end - from.start;
+        PeerSet { hosts: &self.hosts[from], hole }
+    }
+}
+
+/// Hosts to choose from.
+#[derive(Clone, Debug)]
+pub(super) struct PeerSet<'a> {
+    hosts: &'a [NodeId],
+    /// Positions that are left out.
+    hole: Range<usize>,
+}
+
+impl<'a> PeerSet<'a> {
+    /// All of `hosts`.
+    pub(super) fn all(hosts: &'a [NodeId]) -> Self {
+        Self { hosts, hole: 0..0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.hosts.len() - self.hole.len()
+    }
+
+    fn get(&self, i: usize) -> NodeId {
+        self.hosts[if i < self.hole.start { i } else { i + self.hole.len() }]
+    }
+
+    /// One of them; the set must not be empty.
+    pub(super) fn pick(&self, stream: &mut Stream) -> NodeId {
+        self.get(stream.below(self.len() as u64) as usize)
+    }
+
+    /// `n` different ones, ascending; `n` is at most the size of the set.
+    pub(super) fn sample(&self, n: usize, stream: &mut Stream) -> Vec<NodeId> {
+        // Floyd's algorithm: n draws, whatever the size of the set.
+        let mut chosen = BTreeSet::new();
+        for last in self.len() - n..self.len() {
+            let i = stream.below(last as u64 + 1) as usize;
+            if !chosen.insert(i) {
+                chosen.insert(last);
+            }
+        }
+        chosen.into_iter().map(|i| self.get(i)).collect()
+    }
+
+    /// An error unless there are at least `n` of them.
+    pub(super) fn at_least(
+        &self,
+        n: usize,
+        field: &'static str,
+        topology: &Topology,
+        of: NodeId,
+        peers: &str,
+    ) -> Result<(), FieldError> {
+        if n <= self.len() {
+            return Ok(());
+        }
+        let name = &topology.nodes[of.index()].name;
+        let message = match self.len() {
+            0 => format!("host `{name}` has no `{peers}` peers"),
+            len => format!("{n} hosts are wanted, but host `{name}` has {len} `{peers}` peers"),
+        };
+        let others = topology.hosts().count() - 1;
+        Err(FieldError::new(field, message).help(format!("it has {others} `other-host` peers")))
+    }
+}
