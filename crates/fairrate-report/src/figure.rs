@@ -48,11 +48,13 @@ impl Axis {
     }
 
     /// The same axis, logarithmic.
+    #[must_use]
     pub fn logarithmic(self) -> Self {
         Self { log: true, ..self }
     }
 
     /// The same axis, showing at least from `low` to `high`.
+    #[must_use]
     pub fn showing(self, low: f64, high: f64) -> Self {
         Self { range: Some((low, high)), ..self }
     }
@@ -111,7 +113,7 @@ impl TimeUnit {
     /// Microseconds, milliseconds or seconds: whichever gives the axis numbers of one to four digits.
     pub fn for_span(span_ns: f64) -> Self {
         match span_ns {
-            s if s < 2e6 => Self { name: "us", ns: 1e3 },
+            s if s < 2e6 => Self { name: "µs", ns: 1e3 },
             s if s < 5e9 => Self { name: "ms", ns: 1e6 },
             _ => Self { name: "s", ns: 1e9 },
         }
@@ -143,6 +145,6 @@ mod tests {
 
     #[test]
     fn the_time_unit_fits_the_run() {
-        assert_eq!([1e6, 4e6, 6e9].map(|s| TimeUnit::for_span(s).name), ["us", "ms", "s"]);
+        assert_eq!([1e6, 4e6, 6e9].map(|s| TimeUnit::for_span(s).name), ["µs", "ms", "s"]);
     }
 }

@@ -2,14 +2,15 @@
 
 use crate::figure::{Axis, Figure, Series, TimeUnit};
 use crate::format;
-use crate::model::{Flow, FlowSeries, Pause, PortSeries, RunData, Variant};
+use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
+use crate::pauses::{intervals, paused_ports};
 use crate::series::{bin_width, cdf, downsample, drop_repeats, growth};
 use crate::stats;
 
 /// Points of a line at most: about two a pixel on a wide screen.
 const POINTS: usize = 2_000;
 /// Ports that get figures of their own.
-const MAX_PORTS: usize = 6;
+const MAX_PORTS: usize = 4;
 /// Flows that get lines of their own.
 const MAX_FLOWS: usize = 16;
 /// Rows of the pause chart.
@@ -31,9 +32,9 @@ pub fn all(variants: &[Variant], colours: &[usize]) -> Vec<Chapter> {
     let page = Page { variants, colours, unit: TimeUnit::for_span(span_ns(variants)) };
     let chapters = [
         Chapter { title: "At the bottleneck", figures: page.ports() },
-        Chapter { title: "Flow completion", figures: page.completion() },
+        Chapter { title: "Flow completion", figures: page.slowdown_by_size() },
         Chapter { title: "Flow by flow", figures: page.flows() },
-        Chapter { title: "Distributions of the queue", figures: page.queue_cdfs() },
+        Chapter { title: "Distributions", figures: page.distributions() },
         Chapter { title: "Priority flow control", figures: page.pauses() },
     ];
     chapters.into_iter().filter(|c| !c.figures.is_empty()).collect()
@@ -52,6 +53,11 @@ struct Page<'a> {
 impl Page<'_> {
     fn each(&self) -> impl Iterator<Item = (&Variant, usize)> {
         self.variants.iter().zip(self.colours.iter().copied())
+    }
+
+    /// The time axis: the whole run.
+    fn time(&self) -> Axis {
+        self.unit.axis().showing(0.0, span_ns(self.variants) / self.unit.ns)
     }
 
     /// Throughput and queue of each probed port.
@@ -91,7 +97,7 @@ impl Page<'_> {
         Figure {
             title: format!("Throughput of {port}"),
             note: format!("Bits on the wire, headers included, in bins of {}", format::time_ns(width)),
-            x: self.unit.axis(),
+            x: self.time(),
             y: Axis::new("throughput (Gb/s)").showing(0.0, gbps),
             series: self.port_lines(port, false, line),
             ..Figure::default()
@@ -107,7 +113,7 @@ impl Page<'_> {
         Figure {
             title: format!("Queue of {port}"),
             note: format!("Sampled every {}; no peak is lost to drawing", format::time_ns(self.sample_interval(port))),
-            x: self.unit.axis(),
+            x: self.time(),
             y: Axis::new("queue (KB)").showing(0.0, 0.0),
             series: self.port_lines(port, true, line),
             ..Figure::default()
@@ -131,35 +137,81 @@ impl Page<'_> {
         self.each().filter_map(of).collect()
     }
 
-    /// Slowdown against flow size and its distribution, where flows of finite size have finished.
-    fn completion(&self) -> Vec<Figure> {
+    /// Whether flows of finite size have finished.
+    fn has_completions(&self) -> bool {
         let finished = |v: &Variant| v.runs.iter().flat_map(|r| &r.flows).filter(|f| f.slowdown.is_some()).count();
-        if self.variants.iter().all(|v| finished(v) < 2) {
+        self.variants.iter().any(|v| 2 <= finished(v))
+    }
+
+    fn slowdown_by_size(&self) -> Vec<Figure> {
+        if !self.has_completions() {
             return Vec::new();
         }
-        let by_size = Figure {
+        vec![Figure {
             title: "FCT slowdown by flow size".into(),
             note: "Solid: 99th percentile. Dotted: median. A point per half decade of sizes, at its median size".into(),
             x: Axis::new("flow size (bytes)").logarithmic(),
             y: Axis::new("FCT / ideal FCT").logarithmic().showing(1.0, 2.0),
             series: self.each().flat_map(|(v, colour)| slowdown_by_size(v, colour)).collect(),
+            wide: true,
             ..Figure::default()
-        };
+        }]
+    }
+
+    fn distributions(&self) -> Vec<Figure> {
+        let slowdown = self.has_completions().then(|| self.slowdown_cdf());
+        let several = self.variants.iter().any(|v| 1 < v.first().ports.len());
+        let pooled = several.then(|| self.pooled_queue_cdf());
+        let names = self.port_names();
+        let each = names.iter().filter(|_| names.len() < MAX_PORTS).map(|name| self.queue_cdf(name));
+        slowdown.into_iter().chain(pooled).chain(each).collect()
+    }
+
+    fn slowdown_cdf(&self) -> Figure {
         let line = |(variant, colour): (&Variant, usize)| {
             let flows = variant.runs.iter().flat_map(|r| &r.flows);
             let values: Vec<f64> = flows.filter_map(|f| f.slowdown).collect();
             let (x, y) = cdf(&values, |_| 1.0, POINTS / 4);
             Series { step: true, x, y, ..variant_line(variant, colour) }
         };
-        let distribution = Figure {
-            title: "Distribution of FCT slowdown".into(),
-            note: "Finished flows of all sizes and seeds".into(),
+        Figure {
+            title: "FCT slowdown".into(),
+            note: "Fraction of the finished flows, all sizes and seeds, that were no slower than this".into(),
             x: Axis::new("FCT / ideal FCT").logarithmic(),
             y: Axis::new("fraction of flows").showing(0.0, 1.0),
             series: self.each().map(line).collect(),
             ..Figure::default()
+        }
+    }
+
+    /// How much of the time the queue of a port was how long.
+    fn queue_cdf(&self, port: &str) -> Figure {
+        Figure {
+            title: format!("Queue of {port}"),
+            note: "Fraction of the sampled time that the queue was no longer than this".into(),
+            x: Axis::new("queue (KB)").showing(0.0, 0.0),
+            y: Axis::new("fraction of time").showing(0.0, 1.0),
+            series: self.port_lines(port, true, |p| time_at_length(&[p])),
+            ..Figure::default()
+        }
+    }
+
+    /// The same of all probed ports, of all seeds.
+    fn pooled_queue_cdf(&self) -> Figure {
+        let line = |(variant, colour): (&Variant, usize)| {
+            let ports: Vec<&PortSeries> = variant.runs.iter().flat_map(|r| &r.ports).collect();
+            let (x, y) = time_at_length(&ports);
+            Series { step: true, x, y, ..variant_line(variant, colour) }
         };
-        vec![by_size, distribution]
+        let n = self.variants.iter().map(|v| v.first().ports.len()).max().unwrap_or(0);
+        Figure {
+            title: format!("Queues of all {n} probed ports"),
+            note: "Fraction of the sampled time, over all ports and seeds, that a queue was no longer than this".into(),
+            x: Axis::new("queue (KB)").showing(0.0, 0.0),
+            y: Axis::new("fraction of time").showing(0.0, 1.0),
+            series: self.each().map(line).collect(),
+            ..Figure::default()
+        }
     }
 
     /// Goodput of each probed flow: one small chart per variant; with a single run, pacing rate and window too.
@@ -196,11 +248,11 @@ impl Page<'_> {
         Figure {
             title: if small { variant.label.clone() } else { "Goodput of each flow".to_owned() },
             note: format!("Goodput: payload received in order, in bins of {}{shown}", format::time_ns(width)),
-            x: self.unit.axis(),
+            x: self.time(),
             y: Axis::new("goodput (Gb/s)"),
             series: flows.iter().enumerate().map(line).collect(),
             small,
-            ..Figure::default()
+            wide: !small,
         }
     }
 
@@ -222,31 +274,11 @@ impl Page<'_> {
         Figure {
             title: title.to_owned(),
             note: format!("As the sender's {} controller allows", variant.label),
-            x: self.unit.axis(),
+            x: self.time(),
             y: Axis::new(label).showing(0.0, 0.0),
             series: flows.iter().enumerate().map(line).collect(),
             ..Figure::default()
         }
-    }
-
-    /// How much of the time the queue of each port was how long.
-    fn queue_cdfs(&self) -> Vec<Figure> {
-        let figure = |name: &String| {
-            let line = |p: &PortSeries| {
-                let kilobytes: Vec<f64> = p.qlen_bytes.iter().map(|q| q / 1e3).collect();
-                let held = |i: usize| p.t_ns.get(i + 1).map_or(0.0, |next| next - p.t_ns[i]);
-                cdf(&kilobytes, held, POINTS / 4)
-            };
-            Figure {
-                title: format!("Queue of {name}"),
-                note: "Fraction of the sampled time that the queue was no longer than this".into(),
-                x: Axis::new("queue (KB)").showing(0.0, 0.0),
-                y: Axis::new("fraction of time").showing(0.0, 1.0),
-                series: self.port_lines(name, true, line),
-                ..Figure::default()
-            }
-        };
-        self.port_names().iter().map(figure).collect()
     }
 
     /// Ports paused at the same time; with a single run, which ones.
@@ -262,7 +294,7 @@ impl Page<'_> {
         let mut figures = vec![Figure {
             title: "Paused ports".into(),
             note: "Ports that a pause frame holds back, all classes".into(),
-            x: self.unit.axis(),
+            x: self.time(),
             y: Axis::new("ports").showing(0.0, 1.0),
             series: self.each().map(line).collect(),
             wide: true,
@@ -300,13 +332,24 @@ impl Page<'_> {
         Figure {
             title: "Pauses by port".into(),
             note: if MAX_PAUSED < n { format!("The {MAX_PAUSED} longest paused of {n} ports") } else { String::new() },
-            x: self.unit.axis(),
+            x: self.time(),
             y: Axis { rows, ..Axis::default() },
             series: series.collect(),
             wide: true,
             ..Figure::default()
         }
     }
+}
+
+/// The distribution of queue lengths, in KB, over the time they were held.
+fn time_at_length(ports: &[&PortSeries]) -> (Vec<f64>, Vec<f64>) {
+    let held = |p: &PortSeries| -> Vec<f64> {
+        let until_next = p.t_ns.windows(2).map(|t| t[1] - t[0]);
+        until_next.chain([0.0]).take(p.t_ns.len()).collect()
+    };
+    let weights: Vec<f64> = ports.iter().flat_map(|p| held(p)).collect();
+    let kilobytes: Vec<f64> = ports.iter().flat_map(|p| p.qlen_bytes.iter().map(|q| q / 1e3)).collect();
+    cdf(&kilobytes, |i| weights[i], POINTS / 4)
 }
 
 fn variant_line(variant: &Variant, colour: usize) -> Series {
@@ -351,73 +394,10 @@ fn slowdown_by_size(variant: &Variant, colour: usize) -> [Series; 2] {
     ]
 }
 
-/// Every pause as (port, from, to); one that is never lifted lasts until `end_ns`.
-fn intervals(pauses: &[Pause], end_ns: f64) -> Vec<(String, f64, f64)> {
-    let mut open: Vec<(&str, f64, u32)> = Vec::new();
-    let mut done = Vec::new();
-    for event in pauses {
-        let at = open.iter().position(|(port, ..)| *port == event.port);
-        match (at, event.pause) {
-            (None, true) => open.push((&event.port, event.t_ns, 1)),
-            (Some(i), true) => open[i].2 += 1,
-            (Some(i), false) if 1 < open[i].2 => open[i].2 -= 1,
-            (Some(i), false) => {
-                let (port, from, _) = open.remove(i);
-                done.push((port.to_owned(), from, event.t_ns));
-            }
-            (None, false) => {}
-        }
-    }
-    done.extend(open.into_iter().map(|(port, from, _)| (port.to_owned(), from, end_ns)));
-    done
-}
-
-/// The number of paused ports over time.
-fn paused_ports(pauses: &[Pause], end_ns: f64) -> (Vec<f64>, Vec<f64>) {
-    let mut steps: Vec<(f64, f64)> =
-        intervals(pauses, end_ns).iter().flat_map(|(_, a, b)| [(*a, 1.0), (*b, -1.0)]).collect();
-    steps.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    let (mut t, mut n, mut now) = (vec![0.0], vec![0.0], 0.0);
-    for (at, change) in steps {
-        now += change;
-        if t.last() == Some(&at) {
-            n.pop();
-        } else {
-            t.push(at);
-        }
-        n.push(now);
-    }
-    if t.last().is_some_and(|last| *last < end_ns) {
-        t.push(end_ns);
-        n.push(now);
-    }
-    (t, n)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::synthetic;
-
-    fn pause(t_ns: f64, port: &str, pause: bool) -> Pause {
-        Pause { t_ns, port: port.into(), pause }
-    }
-
-    #[test]
-    fn pauses_become_intervals_and_counts() {
-        let events = [
-            pause(1.0, "a", true),
-            pause(2.0, "b", true),
-            pause(3.0, "a", true), // another class of the same port
-            pause(4.0, "a", false),
-            pause(5.0, "a", false),
-            pause(6.0, "c", false),
-        ];
-        let got = intervals(&events, 10.0);
-        assert_eq!(got, [("a".to_owned(), 1.0, 5.0), ("b".to_owned(), 2.0, 10.0)]);
-        let (t, n) = paused_ports(&events, 10.0);
-        assert_eq!((t, n), (vec![0.0, 1.0, 2.0, 5.0, 10.0], vec![0.0, 1.0, 2.0, 1.0, 0.0]));
-    }
 
     #[test]
     fn a_comparison_overlays_every_algorithm_in_every_chapter() {

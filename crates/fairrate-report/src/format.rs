@@ -42,9 +42,9 @@ pub fn bytes(x: f64) -> String {
     scaled(x, &[(1.0, "B"), (1e3, "KB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")])
 }
 
-/// A length of time given in ns: `12 ns`, `3.40 us`, `5.00 ms`, `1.20 s`.
+/// A length of time given in ns: `12 ns`, `3.40 µs`, `5.00 ms`, `1.20 s`.
 pub fn time_ns(x: f64) -> String {
-    scaled(x, &[(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")])
+    scaled(x, &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")])
 }
 
 /// A rate given in bit/s: `24.9 Gb/s`.
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn quantities_take_the_unit_that_fits() {
         assert_eq!([0.0, 532.0, 12_345.0, 4.56e6].map(bytes), ["0 B", "532 B", "12.3 KB", "4.56 MB"]);
-        assert_eq!([12.0, 3_400.0, 999_600.0, 1.2e9].map(time_ns), ["12 ns", "3.40 us", "1.00 ms", "1.20 s"]);
+        assert_eq!([12.0, 3_400.0, 999_600.0, 1.2e9].map(time_ns), ["12 ns", "3.40 µs", "1.00 ms", "1.20 s"]);
         assert_eq!([24.94e9, 100e9].map(rate), ["24.9 Gb/s", "100 Gb/s"]);
         assert_eq!(percent(0.9731), "97.3 %");
     }

@@ -48,13 +48,17 @@ pub fn page(variants: &[Variant]) -> String {
     )
 }
 
+/// The grey of the palette, for the algorithm that is no control at all.
+const GREY: usize = 8;
+
 /// A colour for each variant: an algorithm has the same one in every report, as far as there are enough.
 fn colours(variants: &[Variant]) -> Vec<usize> {
     let mut taken: Vec<usize> = Vec::new();
     for (i, variant) in variants.iter().enumerate() {
-        let known = fairrate_control::ALGORITHMS.iter().position(|a| a.name == variant.first().cc);
-        let wanted = known.unwrap_or(i);
-        let free = (0..).map(|step| wanted + step).find(|c| !taken.contains(c)).unwrap_or(wanted);
+        let cc = variant.first().cc.as_str();
+        let mut controls = fairrate_control::ALGORITHMS.iter().filter(|a| a.name != "line-rate");
+        let wanted = if cc == "line-rate" { GREY } else { controls.position(|a| a.name == cc).unwrap_or(i) };
+        let free = (wanted..=wanted + taken.len()).find(|c| !taken.contains(c)).unwrap_or(wanted);
         taken.push(free);
     }
     taken
@@ -111,7 +115,7 @@ fn cards(metrics: &[Metrics], colours: &[usize]) -> String {
     let headlines = headlines(metrics);
     let mut out = String::from("<div class=\"cards\">\n");
     for headline in headlines.iter().filter(|h| h.values.iter().any(Option::is_some)).take(6) {
-        let _ = write!(out, "<section class=\"card\"><h3>{}</h3>", escape(&headline.title));
+        let _ = write!(out, "<section class=\"card\"><h3>{}</h3>", escape(&headline.title).replace("-&gt;", "&rarr;"));
         match headline.values.as_slice() {
             [Some(value)] => out.push_str(&big_number(&(headline.show)(*value))),
             _ => out.push_str(&bars(headline, metrics, colours)),
@@ -215,9 +219,9 @@ fn scenarios(variants: &[Variant]) -> String {
     let mut out = String::from("<h2>Scenario</h2>\n");
     for (i, variant) in variants.iter().enumerate() {
         let open = if i == 0 && variants.len() == 1 { " open" } else { "" };
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<details{open}><summary>scenario.toml of {}</summary><pre>{}</pre></details>\n",
+            "<details{open}><summary>scenario.toml of {}</summary><pre>{}</pre></details>",
             escape(&variant.label),
             escape(variant.first().scenario_toml.trim_end()),
         );
@@ -252,7 +256,7 @@ fn data(first: &RunData, variants: &[Variant], colours: &[usize], chapters: &[Ch
     let legend: Vec<serde_json::Value> = variants.iter().zip(colours).map(entry).collect();
     let data = serde_json::json!({ "name": first.scenario, "legend": legend, "chapters": chapters });
     // Inside a script element only `</` and `<!--` could end the data early.
-    data.to_string().replace('<', "\\u003c")
+    data.to_string().replace('<', "\\u003c").replace("->", "\u{2192}")
 }
 
 fn escape(text: &str) -> String {

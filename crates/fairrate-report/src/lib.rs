@@ -9,6 +9,7 @@ pub mod format;
 pub mod html;
 pub mod metrics;
 pub mod model;
+mod pauses;
 pub mod series;
 pub mod stats;
 pub mod table;

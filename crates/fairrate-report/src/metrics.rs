@@ -38,6 +38,9 @@ pub struct Metrics {
     pub slowdown: Vec<BucketSlowdown>,
     /// Every probed port.
     pub ports: Vec<PortMetrics>,
+    /// All probed ports together, where there are several: queues of all times and ports pooled, counters summed,
+    /// utilisation their mean.
+    pub all_ports: Option<PortMetrics>,
     /// Payload bits delivered per second, over all flows, from the first start to the end of the run.
     pub goodput_bps: f64,
     /// Jain index of the long flows' goodput; see [`fairness`].
@@ -111,6 +114,7 @@ impl Metrics {
             seeds: runs.iter().map(|r| r.seed).collect(),
             slowdown: slowdown_by_size(runs),
             ports: ports(runs),
+            all_ports: all_ports(runs),
             goodput_bps: mean(&goodput_bps),
             jain: stats::mean(&jains),
             pfc_pauses: mean(&|r| r.totals.pfc_pauses as f64),
@@ -166,6 +170,34 @@ fn ports(runs: &[RunData]) -> Vec<PortMetrics> {
         }
     };
     first.ports.iter().map(average).collect()
+}
+
+/// All ports of a run as one, averaged over the runs.
+fn all_ports(runs: &[RunData]) -> Option<PortMetrics> {
+    let several = runs.iter().filter(|r| 1 < r.ports.len());
+    let pooled: Vec<RunData> = several.map(|r| RunData { ports: vec![pool(&r.ports)], ..RunData::default() }).collect();
+    let mut all = ports(&pooled).pop()?;
+    let n = runs.iter().map(|r| r.ports.len()).max().unwrap_or(0);
+    all.port = format!("all {n} ports");
+    Some(all)
+}
+
+/// The records of several ports one after another, as if of one port of their total rate.
+fn pool(ports: &[PortSeries]) -> PortSeries {
+    let mut all = PortSeries { name: "all".into(), capacity_bps: Some(0.0), ..PortSeries::default() };
+    let (mut t_end, mut tx_end) = (0.0, 0.0);
+    for port in ports {
+        let (t0, tx0) = (port.t_ns.first().copied().unwrap_or(0.0), port.tx_bytes.first().copied().unwrap_or(0.0));
+        all.t_ns.extend(port.t_ns.iter().map(|t| t_end + t - t0));
+        all.tx_bytes.extend(port.tx_bytes.iter().map(|b| tx_end + b - tx0));
+        all.qlen_bytes.extend(&port.qlen_bytes);
+        (t_end, tx_end) = (all.t_ns.last().copied().unwrap_or(0.0), all.tx_bytes.last().copied().unwrap_or(0.0));
+        all.capacity_bps = all.capacity_bps.zip(port.capacity_bps).map(|(a, b)| a + b / ports.len() as f64);
+        all.drops += port.drops;
+        all.ecn_marks += port.ecn_marks;
+        all.pfc_pause_ns += port.pfc_pause_ns;
+    }
+    all
 }
 
 fn port_metrics(port: &PortSeries) -> PortMetrics {
@@ -263,6 +295,23 @@ mod tests {
         let got = port_metrics(&port);
         assert_eq!((got.utilisation, got.throughput_bps), (Some(0.8), 20e9));
         assert_eq!((got.qlen_mean_bytes, got.qlen_p99_bytes, got.qlen_peak_bytes), (1500.0, 3000.0, 3000.0));
+    }
+
+    #[test]
+    fn ports_together_by_hand() {
+        // One port half full of traffic with 100 B queued, one idle: mean 50 B, 25 % used.
+        let port = |qlen: f64, tx: f64| PortSeries {
+            capacity_bps: Some(16e9),
+            t_ns: vec![1e3, 2e3],
+            qlen_bytes: vec![qlen, qlen],
+            tx_bytes: vec![500.0, 500.0 + tx],
+            drops: 1,
+            ..PortSeries::default()
+        };
+        let run = RunData { ports: vec![port(100.0, 1000.0), port(0.0, 0.0)], ..RunData::default() };
+        let all = all_ports(&[run.clone(), run]).unwrap();
+        assert_eq!((all.port.as_str(), all.utilisation, all.drops), ("all 2 ports", Some(0.25), 2.0));
+        assert_eq!((all.qlen_mean_bytes, all.qlen_p99_bytes, all.qlen_peak_bytes), (50.0, 100.0, 100.0));
     }
 
     #[test]

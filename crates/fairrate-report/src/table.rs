@@ -43,6 +43,9 @@ enum Better {
     Neither,
 }
 
+/// Ports that a comparison shows one by one; of more it shows all together.
+const MAX_PORTS: usize = 4;
+
 type Value<'a> = &'a dyn Fn(&Metrics) -> Option<f64>;
 
 /// The one table of a comparison: a column an algorithm, a row a number.
@@ -52,8 +55,11 @@ pub fn comparison(all: &[Metrics]) -> Table {
     for bucket in buckets(all) {
         sections.push(slowdown_section(all, bucket));
     }
-    for port in ports(all) {
-        sections.push(port_section(all, port));
+    let ports = ports(all);
+    if MAX_PORTS < ports.len() {
+        sections.push(all_ports_section(all));
+    } else {
+        sections.extend(ports.into_iter().map(|port| port_section(all, port)));
     }
     sections.push(run_section(all));
     Table { columns, sections }
@@ -66,7 +72,7 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
         tables.push(slowdown_by_size(&metrics.slowdown));
     }
     if !metrics.ports.is_empty() {
-        tables.push(probed_ports(&metrics.ports));
+        tables.push(probed_ports(metrics));
     }
     let section = run_section(std::slice::from_ref(metrics));
     tables.push(Table { columns: vec![metrics.label.clone()], sections: vec![section] });
@@ -85,7 +91,7 @@ fn slowdown_by_size(buckets: &[BucketSlowdown]) -> Table {
     Table { columns, sections: vec![Section { title: "FCT slowdown".into(), rows }] }
 }
 
-fn probed_ports(ports: &[PortMetrics]) -> Table {
+fn probed_ports(metrics: &Metrics) -> Table {
     let columns = ["used", "throughput", "queue mean", "p99", "peak", "drops", "marks", "paused"];
     let row = |p: &PortMetrics| Row {
         name: p.port.clone(),
@@ -101,7 +107,8 @@ fn probed_ports(ports: &[PortMetrics]) -> Table {
         ],
         best: Vec::new(),
     };
-    let section = Section { title: "Ports".into(), rows: ports.iter().map(row).collect() };
+    let section =
+        Section { title: "Ports".into(), rows: metrics.all_ports.iter().chain(&metrics.ports).map(row).collect() };
     Table { columns: columns.map(str::to_owned).to_vec(), sections: vec![section] }
 }
 
@@ -142,14 +149,23 @@ fn slowdown_section(all: &[Metrics], bucket: &'static str) -> Section {
 
 fn port_section(all: &[Metrics], port: &str) -> Section {
     let of = |m: &Metrics| m.ports.iter().find(|p| p.port == port).cloned();
+    Section { title: format!("Port {port}"), rows: port_rows(all, &of) }
+}
+
+fn all_ports_section(all: &[Metrics]) -> Section {
+    let title = all.iter().find_map(|m| m.all_ports.as_ref()).map_or_else(String::new, |p| p.port.clone());
+    let title = title.replacen("all", "All", 1);
+    Section { title, rows: port_rows(all, &|m| m.all_ports.clone()) }
+}
+
+fn port_rows(all: &[Metrics], of: &dyn Fn(&Metrics) -> Option<PortMetrics>) -> Vec<Row> {
     let pick = |f: fn(&PortMetrics) -> Option<f64>| move |m: &Metrics| of(m).as_ref().and_then(f);
-    let rows = vec![
+    vec![
         row(all, "utilisation", Better::Higher, &pick(|p| p.utilisation), format::percent),
         row(all, "queue mean", Better::Lower, &pick(|p| Some(p.qlen_mean_bytes)), format::bytes),
         row(all, "queue p99", Better::Lower, &pick(|p| Some(p.qlen_p99_bytes)), format::bytes),
         row(all, "queue peak", Better::Lower, &pick(|p| Some(p.qlen_peak_bytes)), format::bytes),
-    ];
-    Section { title: format!("Port {port}"), rows }
+    ]
 }
 
 fn run_section(all: &[Metrics]) -> Section {
@@ -187,7 +203,8 @@ fn row(all: &[Metrics], name: &str, better: Better, value: Value<'_>, show: fn(f
 }
 
 impl Table {
-    /// Leaves out the rows called `name`.
+    /// The table without the rows called `name`.
+    #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         for section in &mut self.sections {
             section.rows.retain(|r| r.name != name);

@@ -134,7 +134,11 @@ impl Report {
 
     /// Notes a problem.
     pub fn problem(
-        &self, code: &'static str, site: Site, message: impl Into<String>, label: impl Into<String>,
+        &self,
+        code: &'static str,
+        site: Site,
+        message: impl Into<String>,
+        label: impl Into<String>,
         help: impl Into<String>,
     ) {
         let mut problems = self.problems.borrow_mut();
@@ -144,6 +148,12 @@ impl Report {
         let source = Arc::clone(&self.sources.borrow()[site.source as usize]);
         let (message, label, help) = (message.into(), label.into(), help.into());
         problems.push(Problem { code, message, label, help, place: Some((source, site)) });
+    }
+
+    /// The start of the scenario file, for what has no place of its own.
+    #[allow(clippy::unused_self)]
+    pub fn start(&self) -> Site {
+        Site { source: 0, start: 0, len: 0 }
     }
 
     /// Whether nothing is wrong so far.
@@ -180,7 +190,8 @@ pub(crate) fn nearest<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
     let best = words.iter().min_by_key(|w| distance(w))?;
     let close = distance(best) <= (wanted.chars().count() / 3).max(2) && distance(best) < wanted.chars().count();
     let contained = || {
-        let hits = words.iter().filter(|w| 3 <= wanted.len() && (plain(w).contains(&wanted) || wanted.contains(&plain(w))));
+        let hits =
+            words.iter().filter(|w| 3 <= wanted.len() && (plain(w).contains(&wanted) || wanted.contains(&plain(w))));
         hits.max_by_key(|w| w.len())
     };
     if close { Some(best) } else { contained().copied() }

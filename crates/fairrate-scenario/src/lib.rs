@@ -1,1 +1,17 @@
-//! placeholder
+//! Scenario files and results directories.
+//!
+//! A [`Scenario`] that exists is runnable: reading one checks every key, every name and every quantity, and
+//! what is wrong becomes a [`ScenarioError`] with the place in the file and a way out. Every default of
+//! fairrate lives in here, with its source. [`ResultsWriter`] writes a run's results as it goes, [`Results`]
+//! reads them.
+
+mod error;
+mod overrides;
+mod reader;
+mod scenario;
+mod schema;
+mod tree;
+
+pub use error::ScenarioError;
+pub use overrides::Overrides;
+pub use scenario::Scenario;

@@ -30,7 +30,13 @@ pub(crate) fn apply(table: &mut Table, overrides: &Overrides, report: &Report) {
             Ok(n) => set(table, "seed", Node { value: Value::Integer(n), site }, site, report),
             Err(_) => {
                 let help = format!("write a whole number from 0 to {}", i64::MAX);
-                report.problem("scenario::out_of_range", site, format!("the seed `{seed}` is out of range"), "too large", help);
+                report.problem(
+                    "scenario::out_of_range",
+                    site,
+                    format!("the seed `{seed}` is out of range"),
+                    "too large",
+                    help,
+                );
             }
         }
     }
@@ -99,7 +105,10 @@ fn set_item(items: &mut [Node], list: &str, path: &str, node: Node, site: Site, 
             1 => "has the one member 0".to_owned(),
             n => format!("has members 0 to {}", n - 1),
         };
-        return bad(format!("`{list}` has no member `{index}`"), format!("`{list}` {count}; count from 0, as `{list}.0`"));
+        return bad(
+            format!("`{list}` has no member `{index}`"),
+            format!("`{list}` {count}; count from 0, as `{list}.0`"),
+        );
     };
     match (rest, &mut item.value) {
         (None, _) => *item = node,

@@ -52,7 +52,9 @@ macro_rules! quantity {
                     message: format!("`{key}` is {} and needs its unit, found the bare number `{number}`", $what),
                     help: format!(
                         "write it as a string with a unit, for instance `{key} = \"{}{}\"`; units are {}",
-                        number.trim_start_matches('-'), $unit, $units
+                        number.trim_start_matches('-'),
+                        $unit,
+                        $units
                     ),
                 };
                 match value {
@@ -235,21 +237,34 @@ impl Output {
     }
 }
 
+/// Where a section and its values stand.
+#[derive(Clone, Copy)]
+pub(crate) struct Anchor<'a> {
+    /// The whole section.
+    pub site: Site,
+    table: Option<&'a Table>,
+}
+
+impl Anchor<'_> {
+    /// The place of the value of `key`, or of the section.
+    pub fn site_of(&self, key: &str) -> Site {
+        self.table.and_then(|t| t.get(key)).map_or(self.site, |e| e.node.site)
+    }
+}
+
 /// A section being read. Every key asked for becomes known; [`Section::finish`] reports the others.
 pub(crate) struct Section<'a> {
     pub report: &'a Report,
-    /// The whole section.
-    pub site: Site,
+    pub anchor: Anchor<'a>,
     /// How messages call it, such as "`[switch]`".
     pub name: String,
-    table: Option<&'a Table>,
     known: Vec<String>,
     pub out: Output,
 }
 
 impl<'a> Section<'a> {
     pub fn new(report: &'a Report, site: Site, name: impl Into<String>, table: Option<&'a Table>) -> Self {
-        Self { report, site, name: name.into(), table, known: Vec::new(), out: Output::default() }
+        Self { report, anchor: Anchor { site, table }, name: name.into(), known: Vec::new(), out: Output::default() }
     }
 
     /// The value of `key`, if the file has it.
@@ -257,21 +272,22 @@ impl<'a> Section<'a> {
         if !self.known.iter().any(|k| k == key) {
             self.known.push(key.to_owned());
         }
-        self.table?.get(key).map(|e| &e.node)
+        self.anchor.table?.get(key).map(|e| &e.node)
     }
 
     /// Whether the file has `key`, without asking for it.
     pub fn has(&self, key: &str) -> bool {
-        self.table.is_some_and(|t| t.get(key).is_some())
+        self.anchor.table.is_some_and(|t| t.get(key).is_some())
     }
 
     /// The place of the value of `key`, or of the section.
     pub fn site_of(&self, key: &str) -> Site {
-        self.table.and_then(|t| t.get(key)).map_or(self.site, |e| e.node.site)
+        self.anchor.site_of(key)
     }
 
+    /// The keys the file has.
     pub fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        self.table.into_iter().flat_map(|t| t.entries.iter().map(|e| e.key.as_str()))
+        self.anchor.table.into_iter().flat_map(|t| t.entries.iter().map(|e| e.key.as_str()))
     }
 
     /// Reports a problem at the value of `key`.
@@ -301,7 +317,7 @@ impl<'a> Section<'a> {
 
     /// The value of `key`, or `default`.
     pub fn get<T: Scalar>(&mut self, key: &str, default: T) -> Field<T> {
-        let field = self.given(key).unwrap_or(Field { value: default, site: self.site });
+        let field = self.given(key).unwrap_or(Field { value: default, site: self.anchor.site });
         self.out.push(key, field.value.write());
         field
     }
@@ -312,21 +328,21 @@ impl<'a> Section<'a> {
             return field;
         }
         self.missing(key, example);
-        Field { value: T::placeholder(), site: self.site }
+        Field { value: T::placeholder(), site: self.anchor.site }
     }
 
     /// Reports that `key` is not there.
     pub fn missing(&self, key: &str, example: &str) {
         let message = format!("{} needs `{key}`", self.name);
         let help = format!("add for instance `{key} = {example}`");
-        self.report.problem("scenario::missing_key", self.site, message, format!("no `{key}` here"), help);
+        self.report.problem("scenario::missing_key", self.anchor.site, message, format!("no `{key}` here"), help);
     }
 
     /// One of the words of `choices`, or `default`.
     pub fn choice<T: Copy + PartialEq>(&mut self, key: &str, choices: &[(&'static str, T)], default: T) -> Field<T> {
         let words: Vec<&str> = choices.iter().map(|c| c.0).collect();
         let Some(node) = self.node(key) else {
-            return self.chosen(key, choices, Field { value: default, site: self.site });
+            return self.chosen(key, choices, Field { value: default, site: self.anchor.site });
         };
         let found = match &node.value {
             Value::Text(text) => choices.iter().find(|c| c.0 == text),
@@ -339,7 +355,13 @@ impl<'a> Section<'a> {
             self.unknown_word(key, text, node.site, &words);
         } else {
             let message = format!("expected a word for `{key}`, found {}", node.value.describe());
-            self.report.problem("scenario::wrong_type", node.site, message, format!("`{key}`"), format!("write {}", one_of(&words)));
+            self.report.problem(
+                "scenario::wrong_type",
+                node.site,
+                message,
+                format!("`{key}`"),
+                format!("write {}", one_of(&words)),
+            );
         }
         Field { value: default, site: node.site }
     }
@@ -364,7 +386,7 @@ impl<'a> Section<'a> {
     /// A value, or one of `words`.
     pub fn value_or<T: Scalar>(&mut self, key: &str, words: &[&'static str], default: OrWord<T>) -> Field<OrWord<T>> {
         let field = match self.node(key) {
-            None => Field { value: default, site: self.site },
+            None => Field { value: default, site: self.anchor.site },
             Some(node) => {
                 let word = match &node.value {
                     Value::Text(text) => words.iter().position(|w| w == text),
@@ -397,14 +419,20 @@ impl<'a> Section<'a> {
             return Some(items);
         }
         let message = format!("expected a list for `{key}`, found {}", node.value.describe());
-        self.report.problem("scenario::wrong_type", node.site, message, format!("`{key}`"), format!("write `{key} = [...]`"));
+        self.report.problem(
+            "scenario::wrong_type",
+            node.site,
+            message,
+            format!("`{key}`"),
+            format!("write `{key} = [...]`"),
+        );
         Some(&[])
     }
 
     /// The sub-table `key`, empty if it is not given.
     pub fn child(&mut self, key: &str, name: &str) -> Section<'a> {
         match self.node(key) {
-            None => Section::new(self.report, self.site, name, None),
+            None => Section::new(self.report, self.anchor.site, name, None),
             Some(Node { value: Value::Table(table), site }) => Section::new(self.report, *site, name, Some(table)),
             Some(node) => {
                 let message = format!("expected the section {name}, found {}", node.value.describe());
@@ -425,7 +453,7 @@ impl<'a> Section<'a> {
             let message = format!("expected sections {name}, found {}", node.value.describe());
             self.report.problem("scenario::wrong_type", node.site, message, "not a list of sections", help);
         };
-        let node = self.table.and_then(|t| t.get(key)).map(|e| &e.node);
+        let node = self.anchor.table.and_then(|t| t.get(key)).map(|e| &e.node);
         let sections = match node {
             None => Vec::new(),
             Some(Node { value: Value::Array(items), .. }) => {
@@ -450,7 +478,7 @@ impl<'a> Section<'a> {
     /// Reports the keys that nobody asked for, and gives what was understood.
     pub fn finish(self) -> Output {
         let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
-        for entry in self.table.into_iter().flat_map(|t| &t.entries) {
+        for entry in self.anchor.table.into_iter().flat_map(|t| &t.entries) {
             if known.contains(&entry.key.as_str()) {
                 continue;
             }

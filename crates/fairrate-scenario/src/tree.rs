@@ -1,7 +1,7 @@
 //! A parsed TOML document that remembers where everything stands.
 
-use toml::de::{DeArray, DeTable, DeValue};
 use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::error::{Report, Site};
 

@@ -33,6 +33,7 @@ fn main() {
     if ns3 {
         c.fabric.clock = ClockRule::WholeNanoseconds;
         c.fabric.ecmp = EcmpHash::Murmur3;
+        c.fabric.ties = TieRule::Insertion;
         c.fabric.headroom = Headroom::TripleDelay;
         c.fabric.pfc_frame = Bytes::new(43);
         c.transport.base_rtt = BaseRttRule::PayloadOnly;
@@ -51,7 +52,12 @@ fn main() {
     }
     for p in a.iter().skip(6) {
         let (x, y) = p.split_once('-').unwrap();
-        probe(&mut c, x.parse().unwrap(), y.parse().unwrap(), Time::from_us(1));
+        probe(
+            &mut c,
+            x.parse().unwrap(),
+            y.parse().unwrap(),
+            Time::from_us(std::env::var("EVERY").map_or(1, |e| e.parse().unwrap())),
+        );
     }
     let mut rec = Recorder::default();
     let t = std::time::Instant::now();
@@ -65,9 +71,23 @@ fn main() {
         (w - built).as_nanos() as f64 / tot.packet_hops as f64,
         tot.events as f64 / tot.packet_hops as f64
     );
+    if let Ok(p) = std::env::var("PORTS") {
+        let mut s = String::new();
+        for q in &rec.ports {
+            s += &format!("{},{},{},{}\n", q.t.as_ns(), q.port.0, q.qlen_bytes, q.tx_bytes);
+        }
+        std::fs::write(p, s).unwrap();
+    }
     let peak = rec.ports.iter().map(|p| p.qlen_bytes).max();
     println!("peak q {peak:?}");
     rec.flows.sort_by_key(|f| f.flow);
+    if let Ok(p) = std::env::var("FCT") {
+        let mut s = String::new();
+        for f in &rec.flows {
+            s += &format!("{},{}\n", f.flow.0, f.fct_ack.map_or(0, |t| t.as_ns()));
+        }
+        std::fs::write(p, s).unwrap();
+    }
     for f in rec.flows.iter().take(12) {
         println!(
             "{} fct {:?} ack {:?} slow {:.3}",

@@ -70,6 +70,15 @@ pub enum ClockRule {
     WholeNanoseconds,
 }
 
+/// What decides between events of the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TieRule {
+    /// The kind of event and the entity it happens to: independent of history.
+    Entity,
+    /// What was scheduled first happens first, as in ns-3; the order of scheduling is ns-3's too.
+    Insertion,
+}
+
 /// Which hash picks among equal-cost next hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcmpHash {
@@ -139,6 +148,8 @@ pub struct FabricConfig {
     pub clock: ClockRule,
     /// Path choice.
     pub ecmp: EcmpHash,
+    /// Order of simultaneous events.
+    pub ties: TieRule,
 }
 
 /// How lost packets are recovered.

@@ -97,3 +97,116 @@ pub fn network_base_rtt(
         BaseRttRule::Exact | BaseRttRule::PayloadOnly => Time::from_ps(routes.dearest_path(cost)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::topology::{FatTree, ParkingLot, Star};
+
+    const FRAMING: Framing = Framing { mtu: Bytes::new(1_000), header: Bytes::new(90), ack: Bytes::new(88) };
+
+    fn hop(gbps: u64, delay_ns: u64) -> Hop {
+        Hop { rate: Rate::from_gbps(gbps), delay: Time::from_ns(delay_ns) }
+    }
+
+    #[test]
+    fn serialisation_is_exact_or_cut_to_nanoseconds() {
+        // 1090 B at 25 Gb/s last 348.8 ns.
+        let (rate, bytes) = (Rate::from_gbps(25), Bytes::new(1_090));
+        assert_eq!(tx_time(ClockRule::Picoseconds, rate, bytes), Time::from_ps(348_800));
+        assert_eq!(tx_time(ClockRule::WholeNanoseconds, rate, bytes), Time::from_ns(348));
+    }
+
+    #[test]
+    fn a_flow_alone_takes_what_store_and_forward_takes() {
+        let fct = |path: &[Hop], bytes| ideal_fct(ClockRule::Picoseconds, path, FRAMING, Bytes::new(bytes)).as_ps();
+        // One byte makes one packet of 91 B: 29.12 ns at each of two 25G hops of 1 us.
+        assert_eq!(fct(&[hop(25, 1_000), hop(25, 1_000)], 1), 2 * 29_120 + 2_000_000);
+        // 3000 B at equal rates: the first hop sends three packets, the second the last of them.
+        assert_eq!(fct(&[hop(25, 0), hop(25, 0)], 3_000), 3 * 348_800 + 348_800);
+        // From 100G (87.2 ns a packet) to 25G the packets wait at the second hop.
+        assert_eq!(fct(&[hop(100, 0), hop(25, 0)], 3_000), 87_200 + 3 * 348_800);
+        // A last packet of 10 B overtakes nobody: at the third hop it waits for the full packet before it, which
+        // came out of the second hop 348.8 ns after it went in and takes 348.8 ns more.
+        assert_eq!(fct(&[hop(25, 0), hop(25, 0), hop(25, 0)], 1_010), 3 * 348_800 + 32_000);
+    }
+
+    /// What the closed form stands for: every packet at every hop.
+    fn packet_by_packet(clock: ClockRule, path: &[Hop], framing: Framing, bytes: u64) -> u64 {
+        let mtu = framing.mtu.as_u64();
+        let mut free_at = vec![0; path.len()];
+        let (mut left, mut arrival) = (bytes, 0);
+        while 0 < left {
+            let payload = left.min(mtu);
+            left -= payload;
+            arrival = 0;
+            for (hop, free_at) in path.iter().zip(&mut free_at) {
+                let packet = framing.header + Bytes::new(payload);
+                *free_at = arrival.max(*free_at) + tx_time(clock, hop.rate, packet).as_ps();
+                arrival = *free_at + hop.delay.as_ps();
+            }
+        }
+        arrival
+    }
+
+    proptest! {
+        #[test]
+        fn the_closed_form_is_the_packet_by_packet_time(
+            path in prop::collection::vec((1u64..400, 0u64..5_000).prop_map(|(gbps, ns)| hop(gbps, ns)), 1..7),
+            bytes in prop_oneof![1u64..3_000, 1u64..60_000],
+            mtu in 100u64..2_000,
+            header in 0u64..100,
+            clock in prop_oneof![Just(ClockRule::Picoseconds), Just(ClockRule::WholeNanoseconds)],
+        ) {
+            let framing = Framing { mtu: Bytes::new(mtu), header: Bytes::new(header), ack: Bytes::new(60) };
+            let ideal = ideal_fct(clock, &path, framing, Bytes::new(bytes));
+            prop_assert_eq!(ideal.as_ps(), packet_by_packet(clock, &path, framing, bytes));
+        }
+    }
+
+    #[test]
+    fn base_rtts_are_those_of_the_reference_topologies() {
+        let (gbps, us) = (Rate::from_gbps, Time::from_us);
+        let star = Star { hosts: 11, rate: gbps(25), delay: Time::from_ns(1_840) }.build();
+        let lot = ParkingLot {
+            switches: 3,
+            hosts_per_switch: 2,
+            host_rate: gbps(25),
+            host_delay: us(1),
+            link_rate: gbps(25),
+            link_delay: us(1),
+        };
+        let fat_tree = FatTree {
+            pods: 4,
+            tors_per_pod: 2,
+            aggs_per_pod: 2,
+            cores: 4,
+            hosts_per_tor: 32,
+            host_rate: gbps(25),
+            host_delay: us(1),
+            fabric_rate: gbps(100),
+            tor_delay: us(1),
+            core_delay: us(5),
+        };
+        // Exact: 1090 B and 88 B last 348.8 and 28.16 ns at 25G, a quarter of that at 100G.
+        let exact = [2 * (3_680_000 + 376_960), 4 * (2_000_000 + 376_960), 28_000_000 + 3 * 376_960];
+        for ((topology, tau), exact) in
+            [(star, 8_000), (lot.build(), 9_280), (fat_tree.build(), 28_960)].iter().zip(exact)
+        {
+            let routes = Routes::new(topology);
+            let rtt = |rule| network_base_rtt(topology, &routes, ClockRule::Picoseconds, FRAMING, rule);
+            assert_eq!(rtt(BaseRttRule::PayloadOnly), Time::from_ns(*tau));
+            assert_eq!(rtt(BaseRttRule::Exact), Time::from_ps(exact));
+            assert_eq!(rtt(BaseRttRule::Fixed(us(3))), us(3));
+        }
+    }
+
+    #[test]
+    fn the_base_rtt_of_a_path_is_that_of_the_network_around_it() {
+        let path = [hop(25, 1_840), hop(25, 1_840)];
+        let rtt = path_base_rtt(ClockRule::Picoseconds, &path, &path, FRAMING);
+        assert_eq!(rtt, Time::from_ps(2 * (3_680_000 + 376_960)));
+    }
+}

@@ -20,7 +20,7 @@ pub mod workload;
 
 pub use config::{
     BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowSpec, Headroom, MarkAt, ProbeSpec, Recovery,
-    SimConfig, StopRule, TransportConfig, WindowRule,
+    SimConfig, StopRule, TieRule, TransportConfig, WindowRule,
 };
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};

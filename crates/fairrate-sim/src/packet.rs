@@ -40,6 +40,8 @@ pub struct Packet {
     pub arrival_ps: u64,
     /// The window in force when the data packet was sent, saturated.
     pub cwnd_at_send: u32,
+    /// While on a wire: rank of its arrival among the events of that time.
+    pub rank: u32,
     /// Where in the table of paths the next egress port stands.
     pub route: u32,
     /// The switch port it came in by, in the switch it is queued in.
@@ -131,6 +133,7 @@ impl Packet {
             sent_ps: 0,
             arrival_ps: 0,
             cwnd_at_send: 0,
+            rank: 0,
             route: 0,
             ingress: 0,
             payload: 0,

@@ -75,13 +75,10 @@ pub fn measure(dir: &Path, case: &Case, seed: u64) -> Result<Measured, String> {
     let config = configure(dir, case, &scenario_text(case, seed, &probes(case)))?;
     let mut meter = Meter::new(case, &config);
     let totals = simulate(config, &mut meter)?;
-    let mut measured = meter.measured;
+    let mut measured = std::mem::take(&mut meter.measured);
     measured.pauses = totals.pfc_pauses as f64;
     measured.ecn_marks = totals.ecn_marks as f64;
     measured.packet_hops = totals.packet_hops as f64;
-    for queue in measured.queues.values_mut() {
-        queue.mean_bytes = queue.mean_bytes.max(0.0);
-    }
     for ((port, window), queue) in &mut measured.queues {
         let window = case.windows[window];
         queue.mean_bytes /= meter.expected_samples(window);

@@ -64,9 +64,11 @@ class Chart {
         high = Math.max(high, x);
       }
     }
-    if (this.figure.x.link === "time" && low < (high - low) * 0.2) low = Math.min(low, 0);
-    if (!(low < high)) [low, high] = this.figure.x.log ? [low / 2, low * 2] : [low - 0.5, low + 0.5];
-    return isFinite(low) ? [low, high] : [0, 1];
+    if (!isFinite(low)) return [0, 1];
+    if (!(low < high)) return this.figure.x.log ? [low / 2, low * 2] : [low - 0.5, low + 0.5];
+    const marked = this.figure.x.log && this.figure.series.some((s) => s.marks);
+    const room = marked ? (high / low) ** 0.03 : 1; // so that no marker is cut in two
+    return [low / room, high * room];
   }
 
   // Range of the y axis: what the visible lines have inside the x range, and the figure's own least range.
@@ -154,8 +156,8 @@ class Chart {
     if (!s.marks) return g;
     s.x.forEach((x, i) => {
       if (s.y[i] === null) return;
-      const dot = { cx: this.x.px(x), cy: this.y.px(s.y[i]), r: s.dash === 0 ? 3.4 : 2.6 };
-      g.append(svg("circle", { ...dot, fill: s.dash === 0 ? colourOf(s.colour) : "var(--card)", stroke: colourOf(s.colour) }));
+      const fill = s.dash === 0 ? colourOf(s.colour) : "var(--card)";
+      g.append(svg("path", { d: marker(s.colour, this.x.px(x), this.y.px(s.y[i])), fill, stroke: colourOf(s.colour), "stroke-width": 1.4 }));
     });
     return g;
   }

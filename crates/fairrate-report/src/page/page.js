@@ -2,11 +2,12 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-function swatch(colour, dash) {
+function swatch({ colour, dash, marks }) {
   const s = svg("svg", { viewBox: "0 0 28 10", "aria-hidden": "true" });
   const line = { x1: 1, x2: 27, y1: 5, y2: 5, stroke: colourOf(colour), "stroke-width": 2.4 };
   if (dashOf(dash)) line["stroke-dasharray"] = dashOf(dash);
   s.append(svg("line", line));
+  if (marks) s.append(svg("path", { d: marker(colour, 14, 5), fill: colourOf(colour) }));
   return s;
 }
 
@@ -18,7 +19,7 @@ function legend(entries) {
     button.type = "button";
     button.title = "click: hide or show; double click: only this";
     button.dataset.key = entry.key;
-    button.prepend(swatch(entry.colour, entry.dash));
+    button.prepend(swatch(entry));
     button.addEventListener("click", () => {
       if (!hidden.delete(entry.key)) hidden.add(entry.key);
       refresh();
@@ -94,6 +95,7 @@ function saveSvg(figure, chart) {
     for (const [entry, x] of row) {
       const y = 36 + r * 20;
       const line = { x1: x, x2: x + 26, y1: y, y2: y, stroke: colourOf(entry.colour), "stroke-width": 2.4, "stroke-dasharray": dashOf(entry.dash) };
+      if (entry.marks) out.append(svg("path", { d: marker(entry.colour, x + 13, y), fill: colourOf(entry.colour) }));
       out.append(svg("line", line), svg("text", { x: x + 32, y: y + 4, fill: "var(--ink)" }, entry.name));
     }
   });

@@ -5,6 +5,25 @@ const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "10 4", "7 2 2 2 2 2", "3 2 
 const colourOf = (i) => `var(--s${i % 10})`;
 const dashOf = (i) => DASHES[i % DASHES.length];
 
+// The outline of a line's marker: shapes tell lines apart where colours do not.
+function marker(i, x, y) {
+  const at = (points) => "M" + points.map(([dx, dy]) => `${(x + dx).toFixed(1)} ${(y + dy).toFixed(1)}`).join("L") + "Z";
+  const round = [...Array(16).keys()].map((k) => [3.6 * Math.cos((k * Math.PI) / 8), 3.6 * Math.sin((k * Math.PI) / 8)]);
+  const shapes = [
+    round,
+    [[-3.2, -3.2], [3.2, -3.2], [3.2, 3.2], [-3.2, 3.2]],
+    [[0, -4.4], [4.2, 3.2], [-4.2, 3.2]],
+    [[0, -4.6], [4.6, 0], [0, 4.6], [-4.6, 0]],
+    [[0, 4.4], [4.2, -3.2], [-4.2, -3.2]],
+    [[-4.4, 0], [3.2, 4.2], [3.2, -4.2]],
+    [[4.4, 0], [-3.2, 4.2], [-3.2, -4.2]],
+    [[-1.4, -4], [1.4, -4], [1.4, 4], [-1.4, 4]],
+    [[-4, -1.4], [4, -1.4], [4, 1.4], [-4, 1.4]],
+    [[-4, -4], [0, -1], [4, -4], [4, 4], [0, 1], [-4, 4]],
+  ];
+  return at(shapes[i % shapes.length]);
+}
+
 function group(text) {
   return text.replace(/\B(?=(\d{3})+$)/g, ",");
 }
@@ -24,6 +43,7 @@ function show(x) {
 
 // The label of a tick whose neighbours are `step` away.
 function showTick(x, step) {
+  if (Math.abs(x) < step / 1e6) return "0";
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const [whole, part] = Math.abs(x).toFixed(digits).split(".");
   return (x < 0 ? "-" : "") + group(whole) + (part ? "." + part : "");

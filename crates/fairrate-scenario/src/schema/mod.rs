@@ -12,14 +12,14 @@ mod traffic;
 mod transport;
 
 use fairrate_control::Profile;
-use fairrate_sim::{ClockRule, FlowSpec, SimConfig, StopRule};
+use fairrate_sim::{ClockRule, FlowSpec, SimConfig, StopRule, TieRule};
 use fairrate_units::{Bytes, Time};
 
 use crate::error::{Report, ScenarioError, Site};
 use crate::reader::{OrWord, Output, Section};
 use crate::tree::Table;
 
-pub(crate) use files::{Attachment, Files};
+pub(crate) use files::{Attachment, Files, read_text};
 
 /// What a document means.
 pub(crate) struct Resolved {
@@ -41,16 +41,20 @@ struct Run {
 
 /// Reads a whole document.
 pub(crate) fn read(
-    table: &Table, site: Site, default_name: &str, files: &Files<'_>, report: &Report,
+    table: &Table,
+    site: Site,
+    default_name: &str,
+    files: &Files<'_>,
+    report: &Report,
 ) -> Result<Resolved, ScenarioError> {
     let mut root = Section::new(report, site, "the scenario", Some(table));
     let run = read_run(&mut root, default_name);
     let shape = topology::read(&mut root, files);
-    let clock = read_links(&mut root, run.profile);
+    let timing = read_links(&mut root, run.profile);
     let (transport, cc) = transport::read(&mut root, run.profile);
-    let fabric = switch::read(&mut root, run.profile, &cc, clock);
+    let fabric = switch::read(&mut root, run.profile, &cc, &timing);
     switch::check_recovery(&root, &fabric, &transport);
-    let blocks = traffic::read(&mut root, files, run.end.at);
+    let blocks = traffic::read(&mut root, files, run.end.at, shape.kind());
     let probes = probe::read(&mut root);
     let output = root.finish();
     report.check()?;
@@ -77,32 +81,42 @@ fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {
         OrWord::Word(_) => None,
     };
     if at == Some(Time::ZERO) {
-        root.problem_at("scenario::out_of_range", "duration", "a run of no time", "write for instance `duration = \"5ms\"`");
+        root.problem_at(
+            "scenario::out_of_range",
+            "duration",
+            "a run of no time",
+            "write for instance `duration = \"5ms\"`",
+        );
     }
     let ends = [("duration", false), ("all-flows-done", true)];
     let when_flows_done = root.choice("stop", &ends, at.is_none()).value;
     if at.is_none() && !when_flows_done {
         root.missing("duration", "\"5ms\"");
     }
-    let end_site = if root.has("stop") { root.site_of("stop") } else { root.site };
+    let end_site = if root.has("stop") { root.site_of("stop") } else { root.anchor.site };
     Run { name, description, profile, seed, end: StopRule { at, when_flows_done }, end_site }
 }
 
-/// Serialisation times are exact; the ns-3 artifact cuts them to whole nanoseconds.
-fn read_links(root: &mut Section<'_>, profile: Profile) -> ClockRule {
-    let mut links = root.child("links", "`[links]`");
-    let default = match profile {
-        Profile::Paper => ClockRule::Picoseconds,
-        Profile::Ns3 => ClockRule::WholeNanoseconds,
-    };
-    let clocks = [("picoseconds", ClockRule::Picoseconds), ("whole-nanoseconds", ClockRule::WholeNanoseconds)];
-    let clock = links.choice("clock", &clocks, default).value;
-    root.out.tables.push(("links".into(), links.finish()));
-    clock
+/// The rules of time that links and switches share.
+struct Timing {
+    clock: ClockRule,
+    ties: TieRule,
 }
 
-/// Flows of at least this size are meant to be endless: at 25 Gb/s they would take minutes of simulated time.
-const AS_GOOD_AS_ENDLESS: Bytes = Bytes::new(1_000_000_000_000);
+/// Serialisation times are exact and ties go by entity; the ns-3 artifact cuts times to whole nanoseconds, and its
+/// ties go by insertion.
+fn read_links(root: &mut Section<'_>, profile: Profile) -> Timing {
+    let mut links = root.child("links", "`[links]`");
+    let (clock, ties) = match profile {
+        Profile::Paper => (ClockRule::Picoseconds, TieRule::Entity),
+        Profile::Ns3 => (ClockRule::WholeNanoseconds, TieRule::Insertion),
+    };
+    let clocks = [("picoseconds", ClockRule::Picoseconds), ("whole-nanoseconds", ClockRule::WholeNanoseconds)];
+    let clock = links.choice("clock", &clocks, clock).value;
+    let ties = links.choice("ties", &[("entity", TieRule::Entity), ("insertion", TieRule::Insertion)], ties).value;
+    root.out.tables.push(("links".into(), links.finish()));
+    Timing { clock, ties }
+}
 
 /// Checks that the run has an end.
 fn check_end(report: &Report, run: &Run, flows: &[FlowSpec]) {
@@ -118,9 +132,9 @@ fn check_end(report: &Report, run: &Run, flows: &[FlowSpec]) {
         problem(message, "say how long the run lasts: `duration = \"5ms\"`, without `stop`");
     } else if run.end.at.is_none() && flows.iter().any(endless) {
         let n = flows.iter().filter(|f| endless(f)).count();
-        problem(format!("{n} flows are endless and nothing limits the run"), "say how long it may last: add `duration = \"5ms\"`");
-    } else if let (None, Some(i)) = (run.end.at, flows.iter().position(|f| AS_GOOD_AS_ENDLESS <= f.bytes)) {
-        let message = format!("flow {i} has {} and nothing limits the run", flows[i].bytes);
-        problem(message, "say how long it may last: add `duration = \"5ms\"`");
+        problem(
+            format!("{n} flows are endless and nothing limits the run"),
+            "say how long it may last: add `duration = \"5ms\"`",
+        );
     }
 }

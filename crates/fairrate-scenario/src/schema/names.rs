@@ -24,7 +24,13 @@ impl NodeName {
             Value::Integer(id) if 0 <= *id => id.to_string(),
             other => {
                 let message = format!("expected a node for `{key}`, found {}", other.describe());
-                report.problem("scenario::wrong_type", node.site, message, format!("`{key}`"), "write a node by name or id, as \"h0\" or 0");
+                report.problem(
+                    "scenario::wrong_type",
+                    node.site,
+                    message,
+                    format!("`{key}`"),
+                    "write a node by name or id, as \"h0\" or 0",
+                );
                 String::new()
             }
         };
@@ -75,8 +81,16 @@ impl<'a> Names<'a> {
     fn summary(&self) -> String {
         let hosts: Vec<NodeId> = self.topology.hosts().collect();
         let label = |id: NodeId| &self.topology.nodes[id.index()].name;
-        let switches: Vec<&str> = self.topology.nodes.iter().filter(|n| n.tier != fairrate_sim::topology::Tier::Host).map(|n| n.name.as_str()).collect();
-        let span = |first: &str, last: &str| if first == last { format!("`{first}`") } else { format!("`{first}` to `{last}`") };
+        let switches: Vec<&str> = self
+            .topology
+            .nodes
+            .iter()
+            .filter(|n| n.tier != fairrate_sim::topology::Tier::Host)
+            .map(|n| n.name.as_str())
+            .collect();
+        let span = |first: &str, last: &str| {
+            if first == last { format!("`{first}`") } else { format!("`{first}` to `{last}`") }
+        };
         match (hosts.first(), hosts.last(), switches.first(), switches.last()) {
             (Some(a), Some(b), Some(c), Some(d)) => {
                 format!("hosts are {}, switches {}", span(label(*a), label(*b)), span(c, d))
@@ -96,7 +110,13 @@ impl<'a> Names<'a> {
             }
             None => {
                 let message = format!("there is no node `{}`", name.name);
-                report.problem("scenario::unknown_node", name.site, message, "unknown node", self.near(&name.name) + &self.summary());
+                report.problem(
+                    "scenario::unknown_node",
+                    name.site,
+                    message,
+                    "unknown node",
+                    self.near(&name.name) + &self.summary(),
+                );
                 NodeId(0)
             }
         }
@@ -127,7 +147,8 @@ impl<'a> Names<'a> {
             let label = |id: NodeId| &self.topology.nodes[id.index()].name;
             let mut peers: Vec<NodeId> = self.ports.keys().filter(|k| k.0 == from).map(|k| k.1).collect();
             peers.sort();
-            let shown: Vec<String> = peers.iter().take(4).map(|&p| format!("`{}->{}`", label(from), label(p))).collect();
+            let shown: Vec<String> =
+                peers.iter().take(4).map(|&p| format!("`{}->{}`", label(from), label(p))).collect();
             let more = if shown.len() < peers.len() { " ..." } else { "" };
             let help = format!("ports of `{}` are {}{more}", label(from), shown.join(", "));
             problem(format!("there is no link from `{}` to `{}`", label(from), label(to)), "no such port", help);

@@ -28,13 +28,35 @@ pub(super) enum Shape {
     Unusable,
 }
 
+impl Shape {
+    /// Its name in scenarios.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Star(_) => "star",
+            Self::Dumbbell(_) => "dumbbell",
+            Self::ParkingLot(_) => "parking-lot",
+            Self::LeafSpine(_) => "leaf-spine",
+            Self::FatTree(_) => "fat-tree",
+            Self::FatTreeK(_) => "fat-tree-k",
+            Self::Asymmetric(_) => "asymmetric",
+            Self::File(_) | Self::Unusable => "file",
+        }
+    }
+}
+
 /// Reads `[topology]`.
 pub(super) fn read(root: &mut Section<'_>, files: &Files<'_>) -> Shape {
     let given = root.has("topology");
     let mut s = root.child("topology", "`[topology]`");
     if !given {
         let help = "add `[topology]` and below it for instance `kind = \"star\"`";
-        root.report.problem("scenario::missing_key", root.site, "the scenario needs `[topology]`", "none in here", help);
+        root.report.problem(
+            "scenario::missing_key",
+            root.anchor.site,
+            "the scenario needs `[topology]`",
+            "none in here",
+            help,
+        );
         return Shape::Unusable;
     }
     let kinds: Vec<&str> = TOPOLOGIES.iter().map(|t| t.name).collect();

@@ -3,9 +3,9 @@
 use fairrate_control::Needs;
 use fairrate_units::{Bytes, Time};
 
-use super::{Constants, Core, FlowState};
-use crate::config::{ClockRule, ProbeSpec, SimConfig};
-use crate::engine::{EventKind, EventList};
+use super::{Constants, Core, FlowState, Ranks};
+use crate::config::{ClockRule, ProbeSpec, SimConfig, TieRule};
+use crate::engine::{Event, EventKind, EventList};
 use crate::fabric::{Marker, Mmu, Port};
 use crate::ideal::{self, Framing};
 use crate::ids::PortId;
@@ -49,6 +49,12 @@ impl Core {
             now_ps: 0,
             end_ps: config.stop.at.map_or(u64::MAX, Time::as_ps),
             events: EventList::new(BUCKET_SHIFT),
+            ranks: Ranks {
+                by_insertion: config.fabric.ties == TieRule::Insertion,
+                // Flows are scheduled before everything else, in order.
+                next: flows.len() as u32,
+                current: 0,
+            },
             probe_events: config.probes.len(),
             pool: PacketPool::new(stride),
             ports,
@@ -74,8 +80,7 @@ impl Core {
     fn schedule_first_events(&mut self) {
         debug_assert!(self.flows.is_sorted_by_key(|f| f.start_ps), "flows are in order of start");
         if let Some(first) = self.flows.first() {
-            let at = first.start_ps;
-            self.schedule(at, EventKind::FlowStart, 0);
+            self.events.push(Event::new(first.start_ps, EventKind::FlowStart, 0));
         }
         for index in 0..self.config.probes.len() as u32 {
             let (ProbeSpec::Ports { every, .. } | ProbeSpec::Flows { every, .. }) = self.config.probes[index as usize];

@@ -5,7 +5,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use super::Core;
 use crate::config::WindowRule;
-use crate::engine::EventKind;
+use crate::engine::{Event, EventKind};
 use crate::fabric::tx_time_ps;
 use crate::ideal::{self, Hop};
 use crate::ids::{FlowId, PortId};
@@ -19,8 +19,13 @@ impl Core {
     pub(super) fn on_flow_start(&mut self, id: u32) {
         self.next_start = id as usize + 1;
         if let Some(next) = self.flows.get(self.next_start) {
-            let at = next.start_ps;
-            self.schedule(at, EventKind::FlowStart, id + 1);
+            self.events.push(
+                Event::new(next.start_ps, EventKind::FlowStart, id + 1).ranked(if self.ranks.by_insertion {
+                    id + 1
+                } else {
+                    0
+                }),
+            );
         }
         self.lay_paths(id);
         let context = self.flow_context(id);
@@ -36,7 +41,14 @@ impl Core {
         });
         self.senders[slot as usize] = Some(sender);
         self.flows[id as usize].sender = slot;
-        self.nics[host as usize].flows.push(NicFlow { next_send_ps: self.now_ps, sender: slot, class, open: true });
+        self.nics[host as usize].flows.push(NicFlow {
+            next_send_ps: self.now_ps,
+            sender: slot,
+            class,
+            open: true,
+            has_data: true,
+            finished: false,
+        });
         self.active += 1;
         self.last_progress_ps = self.now_ps;
         let stop = self.config.flows[id as usize].stop;
@@ -169,11 +181,6 @@ impl Core {
         if newly_acked > 0 {
             self.last_progress_ps = self.now_ps;
         }
-        if sender.is_done() {
-            self.pool.release(packet);
-            self.finish(slot, sink);
-            return;
-        }
         if self.constants.rto_ps < u64::MAX {
             sender.rto_ps = self.now_ps + self.constants.rto_ps;
         }
@@ -193,10 +200,18 @@ impl Core {
             int: self.pool.int(packet),
         };
         let allowance = sender.control.on_ack(&ack);
+        let (done, first) = (sender.is_done(), sender.snd_una == newly_acked);
         self.pool.release(packet);
         self.apply(slot, allowance);
-        let host = self.flows[p.flow as usize].src_host;
-        self.nic_send(host);
+        if self.ranks.by_insertion && self.constants.repace && !first {
+            self.pull_wake_like_ns3(slot);
+        }
+        if done {
+            self.finish(slot, sink);
+        } else {
+            let host = self.flows[p.flow as usize].src_host;
+            self.nic_send(host);
+        }
     }
 
     fn on_cnp(&mut self, packet: u32) {
@@ -275,7 +290,7 @@ impl Core {
                     sender.last_start_ps + tx_time_ps(rate, u64::from(sender.last_wire), c.whole_ns);
             }
         }
-        nic_flow.open = sender.is_open();
+        (nic_flow.open, nic_flow.has_data) = (sender.is_open(), sender.has_data());
         let timer_ps = allowance.timer.as_ps();
         if timer_ps != sender.timer_ps {
             sender.timer_ps = timer_ps;
@@ -290,7 +305,8 @@ impl Core {
     fn refresh_open(&mut self, slot: u32) {
         let sender = self.senders[slot as usize].as_ref().expect("the slot is in use");
         let host = self.flows[sender.flow as usize].src_host;
-        self.nics[host as usize].flows[sender.nic_slot as usize].open = sender.is_open();
+        let nic_flow = &mut self.nics[host as usize].flows[sender.nic_slot as usize];
+        (nic_flow.open, nic_flow.has_data) = (sender.is_open(), sender.has_data());
     }
 
     /// A flow's last byte is acknowledged: its sender goes.
@@ -310,12 +326,22 @@ impl Core {
         self.active -= 1;
         let host = flow.src_host;
         let nic = &mut self.nics[host as usize];
-        nic.remove(sender.nic_slot as usize);
-        for (at, left) in nic.flows.iter().enumerate().skip(sender.nic_slot as usize) {
-            self.senders[left.sender as usize].as_mut().expect("an active flow has a sender").nic_slot = at as u32;
+        if self.ranks.by_insertion {
+            let nic_flow = &mut nic.flows[sender.nic_slot as usize];
+            (nic_flow.open, nic_flow.has_data, nic_flow.finished) = (false, false, true);
+        } else {
+            nic.remove(sender.nic_slot as usize);
+            self.renumber(host, sender.nic_slot as usize);
         }
         sink.flow(&self.outcome(id));
         self.nic_send(host);
+    }
+
+    /// Tells the senders of a NIC's flows from position `from` on where they now stand.
+    pub(super) fn renumber(&mut self, host: u32, from: usize) {
+        for (at, flow) in self.nics[host as usize].flows.iter().enumerate().skip(from).filter(|(_, f)| !f.finished) {
+            self.senders[flow.sender as usize].as_mut().expect("an active flow has a sender").nic_slot = at as u32;
+        }
     }
 
     /// How a flow has fared so far.
@@ -343,9 +369,9 @@ impl Core {
     }
 
     /// The wake-up of a host's NIC, unless a later decision has overtaken it.
-    pub(super) fn on_host_wake(&mut self, host: u32) {
+    pub(super) fn on_host_wake(&mut self, host: u32, rank: u32) {
         let nic = &mut self.nics[host as usize];
-        if nic.wake_ps == self.now_ps {
+        if nic.wake_ps == self.now_ps && nic.wake_rank == rank {
             nic.wake_ps = u64::MAX;
             self.nic_send(host);
         }
@@ -353,6 +379,10 @@ impl Core {
 
     /// Sends the host's next packet if its port is free and something may go, and plans the next look.
     pub(super) fn nic_send(&mut self, host: u32) {
+        if self.ranks.by_insertion {
+            self.nic_send_like_ns3(host);
+            return;
+        }
         let nic = &self.nics[host as usize];
         let port = &self.ports[nic.port as usize];
         if port.busy_until_ps <= self.now_ps {
@@ -386,7 +416,7 @@ impl Core {
     }
 
     /// The flow at position `at` of a NIC sends its next packet.
-    fn send_data(&mut self, host: u32, at: usize) {
+    pub(super) fn send_data(&mut self, host: u32, at: usize) {
         let c = &self.constants;
         let nic = &mut self.nics[host as usize];
         let entry = nic.flows[at];
@@ -414,9 +444,14 @@ impl Core {
         }
         let rto_ps = sender.rto_ps;
         let decision = sender.control.on_sent(Time::from_ps(self.now_ps), Bytes::new(u64::from(wire)));
-        nic.flows[at].next_send_ps = next_send_ps;
-        nic.flows[at].open = sender.is_open();
-        nic.sent(at);
+        let nic_flow = &mut nic.flows[at];
+        nic_flow.next_send_ps = next_send_ps;
+        (nic_flow.open, nic_flow.has_data) = (sender.is_open(), sender.has_data());
+        if self.ranks.by_insertion {
+            nic.sent_like_ns3(at)
+        } else {
+            nic.sent(at)
+        }
         let egress = nic.port;
         self.totals.sent_bytes += u64::from(wire);
         self.transmit(egress, packet);

@@ -1,5 +1,6 @@
 //! The state of a run and what each event does to it: switches here, hosts in `hosts`, samples in `probes`.
 
+mod artifact;
 mod build;
 mod hosts;
 mod probes;
@@ -57,6 +58,23 @@ struct FlowState {
     over: bool,
 }
 
+/// Ranks of simultaneous events: all zero, or (for ns-3's order of ties) the order of scheduling.
+struct Ranks {
+    by_insertion: bool,
+    next: u32,
+    /// Rank of the event being processed.
+    current: u32,
+}
+
+impl Ranks {
+    /// A rank for what is scheduled now.
+    #[inline]
+    fn take(&mut self) -> u32 {
+        self.next = self.next.wrapping_add(u32::from(self.by_insertion));
+        if self.by_insertion { self.next } else { 0 }
+    }
+}
+
 /// A run.
 pub(crate) struct Core {
     config: SimConfig,
@@ -65,6 +83,7 @@ pub(crate) struct Core {
     now_ps: u64,
     end_ps: u64,
     events: EventList,
+    ranks: Ranks,
     probe_events: usize,
     pool: PacketPool,
     ports: Vec<Port>,
@@ -136,6 +155,7 @@ impl Core {
                 return true;
             }
             self.now_ps = event.time_ps;
+            self.ranks.current = event.rank;
             self.totals.events += 1;
             let word = event.time_ps ^ (u64::from(event.key()) << 32);
             self.totals.fingerprint =
@@ -153,7 +173,7 @@ impl Core {
         match event.kind() {
             EventKind::Arrive => self.on_arrive(entity, sink),
             EventKind::TxDone => self.on_tx_done(entity),
-            EventKind::HostWake => self.on_host_wake(entity),
+            EventKind::HostWake => self.on_host_wake(entity, event.rank),
             EventKind::FlowTimer => self.on_flow_timer(entity),
             EventKind::Rto => self.on_rto(entity),
             EventKind::FlowStart => self.on_flow_start(entity),
@@ -163,14 +183,15 @@ impl Core {
     }
 
     fn schedule(&mut self, time_ps: u64, kind: EventKind, entity: u32) {
-        self.events.push(Event::new(time_ps, kind, entity));
+        let rank = self.ranks.take();
+        self.events.push(Event::new(time_ps, kind, entity).ranked(rank));
     }
 
     /// The packet at the head of `port`'s wire has reached the other end.
     fn on_arrive(&mut self, port: u32, sink: &mut dyn Sink) {
         let (packet, next) = self.ports[port as usize].arrive(&self.pool);
-        if let Some(time_ps) = next {
-            self.schedule(time_ps, EventKind::Arrive, port);
+        if let Some((time_ps, rank)) = next {
+            self.events.push(Event::new(time_ps, EventKind::Arrive, port).ranked(rank));
         }
         let kind = self.pool.get(packet).kind;
         if matches!(kind, PacketKind::Pause | PacketKind::Resume) {
@@ -268,23 +289,38 @@ impl Core {
     /// the moment: what it then sends and stamps does not depend on the order of those.
     #[inline]
     fn kick(&mut self, port: u32) {
-        let p = &mut self.ports[port as usize];
+        let p = &self.ports[port as usize];
         if p.tx_done_pending {
             return;
         }
-        if p.busy_until_ps < self.now_ps {
+        if p.busy_until_ps < self.now_ps || self.has_passed(p) {
             self.start_tx(port);
         } else {
-            p.tx_done_pending = true;
-            let at = p.busy_until_ps;
-            self.schedule(at, EventKind::TxDone, port);
+            self.schedule_tx_done(port);
         }
     }
 
-    /// A switch port is free.
+    /// Where ties go by insertion: whether the port's transmission ended now, before what happens now.
+    #[inline]
+    fn has_passed(&self, port: &Port) -> bool {
+        self.ranks.by_insertion && port.busy_until_ps == self.now_ps && port.tx_rank <= self.ranks.current
+    }
+
+    #[inline]
+    fn schedule_tx_done(&mut self, port: u32) {
+        let p = &mut self.ports[port as usize];
+        p.tx_done_pending = true;
+        self.events.push(Event::new(p.busy_until_ps, EventKind::TxDone, port).ranked(p.tx_rank));
+    }
+
+    /// A port is free.
     fn on_tx_done(&mut self, port: u32) {
-        self.ports[port as usize].tx_done_pending = false;
-        self.start_tx(port);
+        let p = &mut self.ports[port as usize];
+        p.tx_done_pending = false;
+        match p.of_host {
+            NO_HOST => self.start_tx(port),
+            host => self.nic_send(host),
+        }
     }
 
     /// A switch port sends its next packet, if it has one that may go.
@@ -299,11 +335,9 @@ impl Core {
             self.leave_buffer(port, packet);
         }
         self.transmit(port, packet);
-        let p = &mut self.ports[port as usize];
+        let p = &self.ports[port as usize];
         if p.can_send() && !p.tx_done_pending {
-            p.tx_done_pending = true;
-            let at = p.busy_until_ps;
-            self.schedule(at, EventKind::TxDone, port);
+            self.schedule_tx_done(port);
         }
     }
 
@@ -337,9 +371,11 @@ impl Core {
     #[inline]
     fn transmit(&mut self, port: u32, packet: u32) {
         self.totals.packet_hops += 1;
+        let (end_rank, arrival_rank) = (self.ranks.take(), self.ranks.take());
         let p = &mut self.ports[port as usize];
-        if let Some(arrival) = p.transmit(&mut self.pool, packet, self.now_ps) {
-            self.schedule(arrival, EventKind::Arrive, port);
+        p.tx_rank = end_rank;
+        if let Some(arrival) = p.transmit(&mut self.pool, packet, self.now_ps, arrival_rank) {
+            self.events.push(Event::new(arrival, EventKind::Arrive, port).ranked(arrival_rank));
         }
     }
 }

@@ -35,20 +35,28 @@ const ENTITY_BITS: u32 = 29;
 
 /// Something that will happen: a time, and which entity it happens to.
 ///
-/// Events of the same time are ordered by (kind, entity). Two events that are equal in all three do the same,
-/// so their order is of no consequence and results do not depend on the order of insertion.
+/// Events of the same time are ordered by rank, then (kind, entity). Ranks are zero unless a run asks for ns-3's
+/// order of ties. Two events that are equal in everything do the same, so their order is of no consequence, and
+/// results do not depend on the order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
     /// Time in picoseconds.
     pub time_ps: u64,
+    /// Place among the events of the same time.
+    pub rank: u32,
     key: u32,
 }
 
 impl Event {
-    /// An event of `kind` that happens to entity number `entity` (below 2^29).
+    /// An event of `kind` that happens to entity number `entity` (below 2^29), with rank zero.
     pub fn new(time_ps: u64, kind: EventKind, entity: u32) -> Self {
         debug_assert!(entity < 1 << ENTITY_BITS, "entity {entity} does not fit an event");
-        Self { time_ps, key: (kind as u32) << ENTITY_BITS | entity }
+        Self { time_ps, rank: 0, key: (kind as u32) << ENTITY_BITS | entity }
+    }
+    /// The same event with a rank.
+    #[must_use]
+    pub fn ranked(self, rank: u32) -> Self {
+        Self { rank, ..self }
     }
     /// What it is about.
     pub fn kind(self) -> EventKind {

@@ -204,7 +204,7 @@ fn headroom_bytes(config: &FabricConfig, link: &Link, wire_mtu: Bytes) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ClockRule, EcmpHash};
+    use crate::config::{ClockRule, EcmpHash, TieRule};
     use crate::ids::NodeId;
     use fairrate_units::{Rate, Time};
 
@@ -221,6 +221,7 @@ mod tests {
             ecn: None,
             clock: ClockRule::Picoseconds,
             ecmp: EcmpHash::Mix,
+            ties: TieRule::Entity,
         }
     }
 

@@ -76,6 +76,8 @@ pub struct Port {
     backlog: u8,
     /// Bit c: the other end has paused class c.
     pub paused: u8,
+    /// Rank of the end of the transmission that ends at `busy_until_ps`.
+    pub tx_rank: u32,
     /// Whether a `TxDone` event is pending.
     pub tx_done_pending: bool,
     wire: PacketFifo,
@@ -110,6 +112,7 @@ impl Port {
             rate_mbps: (rate.as_bps() / 1_000_000) as u32,
             backlog: 0,
             paused: 0,
+            tx_rank: 0,
             tx_done_pending: false,
             wire: PacketFifo::EMPTY,
             queues: [PacketFifo::EMPTY; N_CLASSES],
@@ -171,26 +174,28 @@ impl Port {
         packet
     }
 
-    /// Puts a packet onto the wire at `now`. Returns its arrival time if it is the only one there, so that
-    /// the arrival must be scheduled: packets on a link arrive in order, so one pending event a link is enough.
+    /// Puts a packet onto the wire at `now`, its arrival ranked `rank`. Returns its arrival time if it is the
+    /// only one there, so that the arrival must be scheduled: packets on a link arrive in order, so one pending
+    /// event a link is enough.
     #[inline]
-    pub fn transmit(&mut self, pool: &mut PacketPool, packet: u32, now_ps: u64) -> Option<u64> {
+    pub fn transmit(&mut self, pool: &mut PacketPool, packet: u32, now_ps: u64, rank: u32) -> Option<u64> {
         let wire = pool.get(packet).wire;
         self.busy_until_ps = now_ps + self.tx_ps(wire);
         self.tx_bytes += u64::from(wire);
         let arrival = self.busy_until_ps + self.delay_ps;
-        pool.get_mut(packet).arrival_ps = arrival;
+        let p = pool.get_mut(packet);
+        (p.arrival_ps, p.rank) = (arrival, rank);
         let first = self.wire.is_empty();
         self.wire.push(pool, packet);
         first.then_some(arrival)
     }
 
-    /// Takes the packet that has reached the other end, and says when the next one will.
+    /// Takes the packet that has reached the other end, and says when and in which rank the next one will.
     #[inline]
-    pub fn arrive(&mut self, pool: &PacketPool) -> (u32, Option<u64>) {
+    pub fn arrive(&mut self, pool: &PacketPool) -> (u32, Option<(u64, u32)>) {
         let packet = self.wire.pop(pool);
-        let next = (!self.wire.is_empty()).then(|| pool.get(self.wire.head()).arrival_ps);
-        (packet, next)
+        let next = (!self.wire.is_empty()).then(|| pool.get(self.wire.head()));
+        (packet, next.map(|p| (p.arrival_ps, p.rank)))
     }
 
     /// Applies a pause or resume of `class`.

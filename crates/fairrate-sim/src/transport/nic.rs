@@ -10,6 +10,10 @@ pub struct NicFlow {
     pub class: u8,
     /// Whether there is something to send and the window lets it through.
     pub open: bool,
+    /// Whether there is something to send.
+    pub has_data: bool,
+    /// Whether its sender is gone; only ns-3's NIC keeps such flows for a while.
+    pub finished: bool,
 }
 
 /// A host's network interface: picks the next packet, control packets first, then flows in turn.
@@ -23,12 +27,14 @@ pub struct Nic {
     turn: usize,
     /// Time of the wake-up that counts, in picoseconds; `u64::MAX`: none pending.
     pub wake_ps: u64,
+    /// Its rank.
+    pub wake_rank: u32,
 }
 
 impl Nic {
     /// An idle interface.
     pub fn new(port: u32) -> Self {
-        Self { port, flows: Vec::new(), turn: 0, wake_ps: u64::MAX }
+        Self { port, flows: Vec::new(), turn: 0, wake_ps: u64::MAX, wake_rank: 0 }
     }
 
     /// The position of the flow that may send now, highest class first and in turn within a class.
@@ -65,6 +71,45 @@ impl Nic {
         may.map(|f| f.next_send_ps).min().unwrap_or(u64::MAX)
     }
 
+    /// The flow that may send now, as ns-3's RDMA stack picks it: in turn from the one after the last, whatever
+    /// its class, and finished flows are dropped only when the search comes by them. True if positions changed.
+    pub fn pick_like_ns3(&mut self, now_ps: u64, paused: u8) -> (Option<usize>, bool) {
+        let n = self.flows.len();
+        let (mut picked, mut first_finished) = (None, None);
+        for step in 1..=n {
+            let at = (step + self.turn) % n;
+            let flow = &self.flows[at];
+            if flow.open && paused & (1 << flow.class) == 0 {
+                if flow.next_send_ps <= now_ps {
+                    picked = Some(at);
+                    break;
+                }
+            } else if flow.finished {
+                first_finished = Some(first_finished.map_or(at, |f: usize| f.min(at)));
+            }
+        }
+        let Some(first) = first_finished else { return (picked, false) };
+        let gone = |flows: &[NicFlow]| flows.iter().filter(|f| f.finished).count();
+        let picked = picked.map(|p| if first < p { p - gone(&self.flows[first..p]) } else { p });
+        let mut at = 0;
+        self.flows.retain(|f| {
+            at += 1;
+            at - 1 < first || !f.finished
+        });
+        (picked, true)
+    }
+
+    /// As [`Nic::sent`], for [`Nic::pick_like_ns3`].
+    pub fn sent_like_ns3(&mut self, at: usize) {
+        self.turn = at;
+    }
+
+    /// Earliest pacing time of a flow with something to send, even if its window is closed, as ns-3's RDMA
+    /// stack computes it.
+    pub fn next_send_like_ns3(&self) -> u64 {
+        self.flows.iter().filter(|f| f.has_data).map(|f| f.next_send_ps).min().unwrap_or(u64::MAX)
+    }
+
     /// Removes the flow at `at`; those behind it move up by one.
     pub fn remove(&mut self, at: usize) {
         self.flows.remove(at);
@@ -82,7 +127,14 @@ mod tests {
     use super::*;
 
     fn nic(flows: &[(u64, u8, bool)]) -> Nic {
-        let flow = |&(next_send_ps, class, open): &(u64, u8, bool)| NicFlow { next_send_ps, sender: 0, class, open };
+        let flow = |&(next_send_ps, class, open): &(u64, u8, bool)| NicFlow {
+            next_send_ps,
+            sender: 0,
+            class,
+            open,
+            has_data: open,
+            finished: false,
+        };
         Nic { flows: flows.iter().map(flow).collect(), ..Nic::new(0) }
     }
 

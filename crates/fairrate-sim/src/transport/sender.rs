@@ -89,6 +89,12 @@ impl Sender {
         self.snd_nxt - self.snd_una
     }
 
+    /// Whether there is something to send, now or when the window opens.
+    #[inline]
+    pub fn has_data(&self) -> bool {
+        self.snd_nxt < self.bytes || self.recovery.is_some()
+    }
+
     /// Whether there is something the window lets through; at least one packet always may be in flight.
     #[inline]
     pub fn is_open(&self) -> bool {

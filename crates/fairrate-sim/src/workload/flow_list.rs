@@ -1,14 +1,343 @@
-//! The flow list of the contract: CSV with a header.
+//! Reader of flow lists: CSV with a header, columns in any order.
 
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use fairrate_units::{Bytes, Time};
+
+use super::{ENDLESS_FROM, default_ports};
 use crate::config::FlowSpec;
-use crate::input_error::FileError;
+use crate::ids::NodeId;
+use crate::input_error::{FileError, nearest};
 use crate::topology::Topology;
 
-/// Reads a flow list.
+/// A column we know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Start,
+    Src,
+    Dst,
+    Bytes,
+    Id,
+    Sport,
+    Dport,
+    Priority,
+    Weight,
+    Group,
+    Ignored,
+}
+
+const COLUMNS: &[(&str, Column)] = &[
+    ("start_ns", Column::Start),
+    ("src", Column::Src),
+    ("dst", Column::Dst),
+    ("bytes", Column::Bytes),
+    ("size_bytes", Column::Bytes),
+    ("id", Column::Id),
+    ("sport", Column::Sport),
+    ("dport", Column::Dport),
+    ("priority", Column::Priority),
+    ("weight", Column::Weight),
+    ("group", Column::Group),
+];
+
+/// Columns without which there is no flow.
+const REQUIRED: [(&str, Column); 4] =
+    [("start_ns", Column::Start), ("src", Column::Src), ("dst", Column::Dst), ("bytes", Column::Bytes)];
+
+/// Reads a flow list: `start_ns,src,dst,bytes` and, if wanted, `id,sport,dport,priority,weight,group`.
+///
+/// Hosts are called by name or by decimal id; `size_bytes` is another word for `bytes`; a terabyte (10^12) or more
+/// is an endless flow. An empty field is the same as no such column, where the column is optional. Flows come in
+/// the order of their start times, then of their ids, which must all differ, then of the lines: ids that count 0, 1,
+/// 2 ... in order of start are the flows' positions. Ports that are not given are numbered by pair as those of the
+/// generators. Blank lines and lines that begin with `#` are skipped.
 ///
 /// # Errors
 /// Tells line and column of the first thing that is wrong.
 pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String]) -> Result<Vec<FlowSpec>, FileError> {
-    let _ = (text, topology, ignore_columns);
-    Ok(Vec::new())
+    let held = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| held(line));
+    let Some((header_line, header)) = lines.next() else {
+        return Err(FileError::new(1, "the file is empty").help("the first line is `start_ns,src,dst,bytes`"));
+    };
+    let columns = parse_header(header_line, header, ignore_columns)?;
+    let mut reader = Reader { topology, names: names(topology), columns, ids: HashSet::new(), pairs: HashMap::new() };
+    let mut rows = lines.map(|(at, line)| reader.row(at, line)).collect::<Result<Vec<Row>, _>>()?;
+    rows.sort_by_key(|row| (row.flow.start, row.id));
+    Ok(rows.into_iter().map(|row| row.flow).collect())
+}
+
+fn parse_header(at: usize, header: &str, ignore_columns: &[String]) -> Result<Vec<Column>, FileError> {
+    let mut columns: Vec<Column> = Vec::new();
+    for (name, range) in fields(header) {
+        let name = name.trim_start_matches('\u{feff}'); // the byte order mark that some spreadsheets write
+        let error = |message: String| FileError::new(at, message).at(range.clone());
+        let known = COLUMNS.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
+        let ignored = ignore_columns.iter().any(|ignored| ignored == name).then_some(Column::Ignored);
+        let Some(column) = ignored.or(known) else {
+            let help = match nearest(name, COLUMNS.iter().map(|(known, _)| *known)) {
+                Some(near) => format!("did you mean `{near}`? other columns must be listed in `ignore_columns`"),
+                None => format!("to leave it out, write `ignore_columns = [\"{name}\"]`"),
+            };
+            return Err(error(format!("unknown column `{name}`")).help(help));
+        };
+        if column != Column::Ignored && columns.contains(&column) {
+            return Err(error(format!("column `{name}` comes a second time")));
+        }
+        columns.push(column);
+    }
+    match REQUIRED.iter().find(|(_, column)| !columns.contains(column)) {
+        None => Ok(columns),
+        Some((missing, _)) => Err(FileError::new(at, format!("column `{missing}` is missing"))
+            .help("a flow list begins with a header such as `start_ns,src,dst,bytes`")),
+    }
+}
+
+/// Node ids by name.
+fn names(topology: &Topology) -> HashMap<&str, NodeId> {
+    (0..).map(NodeId).zip(&topology.nodes).map(|(id, node)| (node.name.as_str(), id)).collect()
+}
+
+/// A line read.
+struct Row {
+    id: Option<u64>,
+    flow: FlowSpec,
+}
+
+/// What reading a line needs.
+struct Reader<'a> {
+    topology: &'a Topology,
+    names: HashMap<&'a str, NodeId>,
+    columns: Vec<Column>,
+    ids: HashSet<u64>,
+    pairs: HashMap<(NodeId, NodeId), u32>,
+}
+
+impl Reader<'_> {
+    fn row(&mut self, at: usize, line: &str) -> Result<Row, FileError> {
+        let fields: Vec<Field<'_>> = fields(line)
+            .map(|(text, range)| Field { text, error: FileError::new(at, String::new()).at(range) })
+            .collect();
+        if fields.len() != self.columns.len() {
+            let message = format!("{} fields under a header of {} columns", fields.len(), self.columns.len());
+            return Err(FileError::new(at, message));
+        }
+        let find = |column| self.columns.iter().position(|&c| c == column).map(|i| &fields[i]);
+        let required = |column| find(column).ok_or_else(|| FileError::new(at, "a column is missing"));
+        let field = |column| find(column).filter(|field| !field.text.is_empty());
+        let (from, to) = (required(Column::Src)?, required(Column::Dst)?);
+        let (src, dst) = (self.host(from)?, self.host(to)?);
+        if src == dst {
+            return Err(to.error(format!("a flow from host `{}` to itself", to.text)));
+        }
+        let bytes = required(Column::Bytes)?.bytes()?;
+        let start = required(Column::Start)?.start()?;
+        let id = field(Column::Id).map(|f| f.integer::<u64>("an id")).transpose()?;
+        let sport = field(Column::Sport).map(|f| f.integer("a port")).transpose()?;
+        let dport = field(Column::Dport).map(|f| f.integer("a port")).transpose()?;
+        let class = field(Column::Priority).map(Field::class).transpose()?;
+        let weight = field(Column::Weight).map_or(Ok(1.0), Field::weight)?;
+        let group = field(Column::Group).map_or(Ok(0), |f| f.integer("a group"))?;
+        if let (Some(id), Some(field)) = (id, field(Column::Id))
+            && !self.ids.insert(id)
+        {
+            return Err(field.error(format!("id {id} comes a second time")));
+        }
+        let count = self.pairs.entry((src, dst)).or_default();
+        let default = default_ports(*count, 0);
+        *count = count.wrapping_add(1);
+        let (sport, dport) = (sport.unwrap_or(default.0), dport.unwrap_or(default.1));
+        let flow = FlowSpec { src, dst, bytes, start, stop: Time::MAX, sport, dport, class, weight, group };
+        Ok(Row { id, flow })
+    }
+
+    fn host(&self, field: &Field<'_>) -> Result<NodeId, FileError> {
+        let text = field.text;
+        let by_id = || text.parse().ok().map(NodeId).filter(|id| id.index() < self.topology.nodes.len());
+        let Some(node) = self.names.get(text).copied().or_else(by_id) else {
+            let error = field.error(format!("there is no host `{text}`"));
+            let hosts: Vec<NodeId> = self.topology.hosts().collect();
+            let name = |host: &NodeId| &*self.topology.nodes[host.index()].name;
+            return Err(match (hosts.first(), hosts.last()) {
+                (Some(first), Some(last)) => error.help(format!("hosts go from `{}` to `{}`", name(first), name(last))),
+                _ => error,
+            });
+        };
+        if self.topology.is_host(node) {
+            return Ok(node);
+        }
+        Err(field.error(format!("`{text}` is a switch, not a host")))
+    }
+}
+
+/// A field of a line, and the error that would point at it.
+struct Field<'a> {
+    text: &'a str,
+    error: FileError,
+}
+
+impl Field<'_> {
+    fn error(&self, message: String) -> FileError {
+        FileError { message, ..self.error.clone() }
+    }
+
+    fn integer<T: std::str::FromStr>(&self, what: &str) -> Result<T, FileError> {
+        self.text.parse().map_err(|_| self.error(format!("`{}` is not {what}", self.text)))
+    }
+
+    fn start(&self) -> Result<Time, FileError> {
+        let number = self.text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        let time = number.then(|| format!("{}ns", self.text).parse().ok()).flatten();
+        time.ok_or_else(|| {
+            self.error(format!("`{}` is no start time", self.text))
+                .help("write nanoseconds without a unit, such as 1000000")
+        })
+    }
+
+    fn bytes(&self) -> Result<Bytes, FileError> {
+        let help = "write a whole number of bytes, 1 or more; 1000000000000 is endless";
+        let bytes = self.integer::<u64>("a number of bytes").map_err(|e| e.help(help))?;
+        match Bytes::new(bytes) {
+            Bytes::ZERO => Err(self.error("a flow of no bytes".to_owned()).help(help)),
+            bytes if bytes < ENDLESS_FROM => Ok(bytes),
+            _ => Ok(Bytes::MAX),
+        }
+    }
+
+    fn class(&self) -> Result<u8, FileError> {
+        let class = self.integer::<u8>("a priority").ok().filter(|&class| class < 8);
+        class.ok_or_else(|| {
+            self.error(format!("`{}` is not a priority", self.text)).help("priorities go from 0, the highest, to 7")
+        })
+    }
+
+    fn weight(&self) -> Result<f64, FileError> {
+        let weight = self.integer::<f64>("a weight")?;
+        if weight.is_finite() && 0.0 < weight {
+            return Ok(weight);
+        }
+        Err(self.error(format!("`{}` is not a weight", self.text)).help("weights are above 0"))
+    }
+}
+
+/// The fields of a line, without surrounding space and quotes, and where they are.
+fn fields(line: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
+    line.split(',').map(move |field| {
+        let field = field.trim();
+        let quoted = field.strip_prefix('"').and_then(|field| field.strip_suffix('"'));
+        let field = quoted.unwrap_or(field);
+        // `field` is a part of `line`, so the distance of the pointers is the offset.
+        let start = field.as_ptr() as usize - line.as_ptr() as usize;
+        (field, start..start + field.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use fairrate_units::Rate;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::topology::Star;
+
+    fn star() -> Topology {
+        Star { hosts: 4, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build()
+    }
+
+    fn read(text: &str) -> Result<Vec<FlowSpec>, FileError> {
+        parse_flow_list(text, &star(), &["pg".to_owned()])
+    }
+
+    #[test]
+    fn columns_come_in_any_order() {
+        let flows = read("dst,src,bytes,start_ns\nh1,h0,1000,500\n\n# none\n2, 0 ,1,\"2.5\"\n").unwrap();
+        let ends = |f: &FlowSpec| (f.src.0, f.dst.0, f.bytes.as_u64(), f.start.as_ps());
+        assert_eq!(flows.iter().map(ends).collect::<Vec<_>>(), [(0, 2, 1, 2_500), (0, 1, 1_000, 500_000)]);
+        assert_eq!((flows[0].sport, flows[0].dport, flows[0].class, flows[0].weight), (10_000, 100, None, 1.0));
+    }
+
+    #[test]
+    fn the_columns_of_the_ns3_lists_are_understood() {
+        let text = "id,src,dst,pg,sport,dport,size_bytes,start_ns\n1,1,0,3,10000,10001,1000000000000,1000000\n0,2,0,3,7,8,5,1000000\r\n";
+        let flows = read(text).unwrap();
+        assert_eq!((flows[0].src, flows[0].sport, flows[0].dport), (NodeId(2), 7, 8));
+        assert_eq!((flows[1].bytes, flows[1].stop), (Bytes::MAX, Time::MAX));
+        let error = parse_flow_list(text, &star(), &[]).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.column), ("line 1: unknown column `pg`", Some((11, 13))));
+        assert_eq!(error.help.as_deref(), Some("to leave it out, write `ignore_columns = [\"pg\"]`"));
+    }
+
+    #[test]
+    fn optional_columns_may_be_empty() {
+        let flows = read("start_ns,src,dst,bytes,priority,weight,group\n0,0,1,9,0,2.5,4\n0,0,1,9,,,\n").unwrap();
+        assert_eq!((flows[0].class, flows[0].weight, flows[0].group), (Some(0), 2.5, 4));
+        assert_eq!((flows[1].class, flows[1].weight, flows[1].group, flows[1].sport), (None, 1.0, 0, 10_001));
+    }
+
+    #[test]
+    fn errors_say_where_and_what_instead() {
+        let head = "start_ns,src,dst,bytes";
+        let cases = [
+            (String::new(), "line 1: the file is empty", "the first line is `start_ns,src,dst,bytes`"),
+            (
+                "start_ns,src,dst\n".into(),
+                "line 1: column `bytes` is missing",
+                "a flow list begins with a header such as `start_ns,src,dst,bytes`",
+            ),
+            (
+                "start_us,src,dst,bytes\n".into(),
+                "line 1: unknown column `start_us`",
+                "did you mean `start_ns`? other columns must be listed in `ignore_columns`",
+            ),
+            (format!("{head},size_bytes\n"), "line 1: column `size_bytes` comes a second time", ""),
+            (format!("{head}\n0,0,1\n"), "line 2: 3 fields under a header of 4 columns", ""),
+            (format!("{head}\n0,0,h9,5\n"), "line 2: there is no host `h9`", "hosts go from `h0` to `h3`"),
+            (format!("{head}\n0,0,sw0,5\n"), "line 2: `sw0` is a switch, not a host", ""),
+            (format!("{head}\n0,0,h0,5\n"), "line 2: a flow from host `h0` to itself", ""),
+            (
+                format!("{head}\n0,0,1,0\n"),
+                "line 2: a flow of no bytes",
+                "write a whole number of bytes, 1 or more; 1000000000000 is endless",
+            ),
+            (
+                format!("{head}\n0,0,1,1e6\n"),
+                "line 2: `1e6` is not a number of bytes",
+                "write a whole number of bytes, 1 or more; 1000000000000 is endless",
+            ),
+            (
+                format!("{head}\n-1,0,1,5\n"),
+                "line 2: `-1` is no start time",
+                "write nanoseconds without a unit, such as 1000000",
+            ),
+            (
+                format!("{head}\n1us,0,1,5\n"),
+                "line 2: `1us` is no start time",
+                "write nanoseconds without a unit, such as 1000000",
+            ),
+            (
+                format!("{head},priority\n1,0,1,5,8\n"),
+                "line 2: `8` is not a priority",
+                "priorities go from 0, the highest, to 7",
+            ),
+            (format!("{head},weight\n1,0,1,5,0\n"), "line 2: `0` is not a weight", "weights are above 0"),
+            (format!("{head},sport\n1,0,1,5,65536\n"), "line 2: `65536` is not a port", ""),
+            (format!("{head},id\n1,0,1,5,7\n1,0,1,5,7\n"), "line 3: id 7 comes a second time", ""),
+        ];
+        for (text, message, help) in cases {
+            let error = read(&text).unwrap_err();
+            assert_eq!((error.to_string().as_str(), error.help.as_deref().unwrap_or("")), (message, help), "{text}");
+        }
+        assert_eq!(read(&format!("{head}\n0, 0 , h9 ,5\n")).unwrap_err().column, Some((7, 9)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC*", rows in "([0-9h,.\"]{0,9}\n){0,5}") {
+            let _ = read(&text);
+            if let Ok(flows) = read(&format!("start_ns,src,dst,bytes\n{rows}")) {
+                prop_assert!(flows.iter().all(|flow| flow.src != flow.dst && flow.src.0 < 4 && flow.dst.0 < 4));
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use fairrate_units::{Bytes, Time};
 
 use super::peers::{PeerSet, Racks};
 use super::poisson::after;
-use super::{Block, Peers, at_least_a_byte, few_enough, host};
+use super::{Block, ENDLESS_FROM, Peers, at_least_a_byte, few_enough, host};
 use crate::config::FlowSpec;
 use crate::ids::NodeId;
 use crate::input_error::FieldError;
@@ -88,7 +88,7 @@ impl Incast {
             // The stream is that of the place in the list, so that a further sender moves nobody's start.
             let mut jitter = block.stream(NodeId(i), Purpose::Jitter);
             let start = self.start.saturating_add(Time::from_ps(jitter.below(self.jitter.as_ps())));
-            if self.bytes == Bytes::MAX && self.stop <= start {
+            if ENDLESS_FROM <= self.bytes && self.stop <= start {
                 return Err(FieldError::new("stop", "`stop` must be after `start`"));
             }
             block.add(sender, self.receiver, self.bytes, start, self.stop);

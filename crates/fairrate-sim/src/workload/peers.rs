@@ -42,8 +42,8 @@ pub(super) struct Racks {
     /// All hosts by rack and id.
     hosts: Vec<NodeId>,
     /// Of each rack, its part of `hosts`.
-    racks: Vec<Range<usize>>,
-    /// Of each node, its position in `hosts` and its rack as a position in `racks`.
+    parts: Vec<Range<usize>>,
+    /// Of each node, its position in `hosts` and its rack as a position in `parts`.
     places: Vec<Option<(usize, usize)>>,
 }
 
@@ -52,23 +52,23 @@ impl Racks {
         let rack = |host: NodeId| topology.nodes[host.index()].rack;
         let mut hosts: Vec<NodeId> = topology.hosts().collect();
         hosts.sort_by_key(|&host| (rack(host), host));
-        let mut racks = Vec::new();
-        for part in hosts.chunk_by(|&a, &b| rack(a) == rack(b)) {
-            let start = racks.last().map_or(0, |last: &Range<usize>| last.end);
-            racks.push(start..start + part.len());
+        let mut parts = Vec::new();
+        for rack_hosts in hosts.chunk_by(|&a, &b| rack(a) == rack(b)) {
+            let start = parts.last().map_or(0, |last: &Range<usize>| last.end);
+            parts.push(start..start + rack_hosts.len());
         }
         let mut places = vec![None; topology.nodes.len()];
-        for (i, range) in racks.iter().enumerate() {
+        for (i, range) in parts.iter().enumerate() {
             for position in range.clone() {
                 places[hosts[position].index()] = Some((position, i));
             }
         }
-        Self { hosts, racks, places }
+        Self { hosts, parts, places }
     }
 
     /// Number of racks.
     pub(super) fn len(&self) -> usize {
-        self.racks.len()
+        self.parts.len()
     }
 
     /// The rack of a host, as a position.
@@ -78,7 +78,7 @@ impl Racks {
 
     /// The hosts of a rack.
     pub(super) fn hosts_of(&self, rack: usize) -> &[NodeId] {
-        &self.hosts[self.racks[rack].clone()]
+        &self.hosts[self.parts[rack].clone()]
     }
 
     /// The peers of a host.
@@ -86,7 +86,7 @@ impl Racks {
         let Some((position, rack)) = self.places[of.index()] else {
             return PeerSet { hosts: &[], hole: 0..0 };
         };
-        let own = self.racks[rack].clone();
+        let own = self.parts[rack].clone();
         let itself = position..position + 1;
         let (from, hole) = match peers {
             Peers::OtherRack => (0..self.hosts.len(), own),

@@ -60,8 +60,8 @@ impl SizeDistribution {
             };
             rows.push((i + 1, number(line, i + 1, first)?, number(line, i + 1, last)?));
         }
-        let scale = if rows.last().is_some_and(|row| row.2 == 100.0) { 0.01 } else { 1.0 };
-        let points: Vec<(f64, f64)> = rows.iter().map(|&(_, bytes, cdf)| (bytes, cdf * scale)).collect();
+        let whole = if rows.last().is_some_and(|row| row.2 == 100.0) { 100.0 } else { 1.0 };
+        let points: Vec<(f64, f64)> = rows.iter().map(|&(_, bytes, cdf)| (bytes, cdf / whole)).collect();
         for (i, row) in rows.iter().enumerate() {
             check_point(&points, i).map_err(|message| FileError::new(row.0, message))?;
         }
@@ -73,7 +73,7 @@ impl SizeDistribution {
     /// Exact mean in bytes, before sizes are rounded to whole bytes.
     pub fn mean(&self) -> f64 {
         let (bytes, cdf) = self.points[0];
-        let segment = |pair: &[(f64, f64)]| (pair[0].0 + pair[1].0) / 2.0 * (pair[1].1 - pair[0].1);
+        let segment = |pair: &[(f64, f64)]| f64::midpoint(pair[0].0, pair[1].0) * (pair[1].1 - pair[0].1);
         bytes * cdf + self.points.windows(2).map(segment).sum::<f64>()
     }
 

@@ -5,7 +5,7 @@ use fairrate_control::{AlgorithmConfig, Parameters, Profile, RawValue};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
     BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowOutcome, FlowSpec, Headroom, MarkAt, NodeId,
-    PfcEvent, PortSample, ProbeSpec, RateSample, Recovery, RunTotals, SimConfig, Simulation, Sink, StopRule,
+    PfcEvent, PortSample, ProbeSpec, RateSample, Recovery, RunTotals, SimConfig, Simulation, Sink, StopRule, TieRule,
     TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
@@ -71,6 +71,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             ecn,
             clock: ClockRule::Picoseconds,
             ecmp: EcmpHash::Mix,
+            ties: TieRule::Entity,
         },
         transport: TransportConfig {
             mtu: Bytes::new(1_000),

@@ -1,0 +1,99 @@
+//! Runs one simulation into a results directory.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use fairrate_scenario::{ResultsWriter, RunState, Scenario};
+use fairrate_sim::{RunTotals, Simulation};
+
+use crate::failure::{Failure, INTERRUPTED};
+use crate::progress::{Board, Goal};
+
+/// Events between two looks at the clock and at Ctrl-C: some hundredths of a second.
+const SLICE: u64 = 200_000;
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// As the scenario says.
+    Complete,
+    /// By Ctrl-C.
+    Interrupted,
+    /// By an error.
+    Failed(String),
+}
+
+/// From now on the first Ctrl-C (or SIGTERM) stops runs after their slice, and the second ends the process.
+pub fn listen_for_interrupts() {
+    let heard = || {
+        if STOP.swap(true, Ordering::SeqCst) {
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+        eprintln!("interrupted: writing what there is (again: stop at once)");
+    };
+    // A second handler in the same process is the only error there is, and there is none.
+    let _ = ctrlc::set_handler(heard);
+}
+
+/// Whether Ctrl-C was heard.
+pub fn interrupted() -> bool {
+    STOP.load(Ordering::SeqCst)
+}
+
+/// Runs `scenario`, writing to `dir` as it goes. What is there at the end is valid, however the run ended.
+pub fn drive(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Result<End, Failure> {
+    let writing = |e| Failure::io("writing results to", dir, e);
+    let config = scenario.sim_config();
+    let mut job = board.job(label, Goal::of(config));
+    let mut writer = ResultsWriter::create(dir, scenario).map_err(writing)?;
+    let started = Instant::now();
+    let mut simulation = Simulation::new(config.clone());
+    let mut end = loop {
+        match simulation.advance(SLICE, &mut writer) {
+            Ok(progress) if progress.finished => break End::Complete,
+            Ok(progress) => job.update(&progress),
+            Err(error) => break End::Failed(error.to_string()),
+        }
+        if interrupted() {
+            break End::Interrupted;
+        }
+    };
+    let wall = started.elapsed();
+    job.finish();
+    let totals = simulation.totals();
+    if let (End::Complete, Some(lost)) = (&end, unaccounted(&totals)) {
+        end = End::Failed(lost);
+    }
+    let state = match &end {
+        End::Complete => RunState::Complete,
+        End::Interrupted => RunState::Interrupted,
+        End::Failed(cause) => RunState::Failed(cause.clone()),
+    };
+    writer.finish(&simulation.unfinished(), &totals, wall, state).map_err(writing)?;
+    Ok(end)
+}
+
+/// Says if bytes are not conserved.
+fn unaccounted(t: &RunTotals) -> Option<String> {
+    let found = t.delivered_bytes + t.dropped_bytes + t.in_flight_bytes;
+    (found != t.sent_bytes).then(|| {
+        let parts = format!("{} delivered, {} dropped, {} in flight", t.delivered_bytes, t.dropped_bytes, t.in_flight_bytes);
+        format!("bytes are not conserved: {} sent, but {parts}", t.sent_bytes)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_bytes_are_named() {
+        let totals = RunTotals { sent_bytes: 10, delivered_bytes: 4, dropped_bytes: 3, in_flight_bytes: 3, ..RunTotals::default() };
+        assert_eq!(unaccounted(&totals), None);
+        let message = unaccounted(&RunTotals { in_flight_bytes: 2, ..totals }).unwrap();
+        assert_eq!(message, "bytes are not conserved: 10 sent, but 4 delivered, 3 dropped, 2 in flight");
+    }
+}

@@ -1,0 +1,89 @@
+//! What goes wrong, and the exit code it has.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use fairrate_scenario::ScenarioError;
+
+/// The exit code of a run that was interrupted: 128 and the number of SIGINT, as shells have it.
+pub const INTERRUPTED: u8 = 130;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum Failure {
+    /// The scenario cannot be run.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A name that is not known.
+    #[error("{what} `{name}` is not known")]
+    #[diagnostic(code(cli::unknown_name))]
+    UnknownName {
+        /// What it should name.
+        what: &'static str,
+        /// As written.
+        name: String,
+        /// What it may have been meant to be.
+        #[help]
+        help: String,
+    },
+    /// A directory that is not what a command needs.
+    #[error("`{}` {problem}", dir.display())]
+    #[diagnostic(code(cli::directory))]
+    Directory {
+        /// Which.
+        dir: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do.
+        #[help]
+        help: String,
+    },
+    /// Reading or writing results failed.
+    #[error("{doing} `{}` failed: {cause}", path.display())]
+    #[diagnostic(code(cli::io))]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why not.
+        cause: String,
+    },
+    /// A run came to a bad end.
+    #[error("the run failed: {cause}")]
+    #[diagnostic(code(run::failed), help("what there was until then is in `{}`", dir.display()))]
+    Run {
+        /// Why.
+        cause: String,
+        /// Its results.
+        dir: PathBuf,
+    },
+}
+
+impl Failure {
+    /// An error of reading or writing.
+    pub fn io(doing: &'static str, path: &Path, cause: impl std::fmt::Display) -> Self {
+        Self::Io { doing, path: path.to_owned(), cause: cause.to_string() }
+    }
+
+    /// A name that is not among `known`.
+    pub fn unknown_name(what: &'static str, name: &str, known: &[&str]) -> Self {
+        let near = known.iter().map(|k| (strsim::damerau_levenshtein(name, k), k)).min();
+        let help = match near {
+            Some((distance, word)) if distance <= (name.chars().count() / 3).max(2) => format!("did you mean `{word}`?"),
+            _ => format!("known are {}", known.join(", ")),
+        };
+        Self::UnknownName { what, name: name.to_owned(), help }
+    }
+
+    /// Prints the error and says which exit code it has.
+    pub fn tell(self) -> ExitCode {
+        let code = match self {
+            Self::Scenario(_) | Self::UnknownName { .. } | Self::Directory { .. } => 2,
+            Self::Io { .. } | Self::Run { .. } => 1,
+        };
+        eprintln!("{:?}", miette::Report::new(self));
+        ExitCode::from(code)
+    }
+}

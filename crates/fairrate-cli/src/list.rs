@@ -1,0 +1,156 @@
+//! `fairrate list`: what scenarios can name.
+
+use std::process::ExitCode;
+
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, ParamKind, Parameters, Profile};
+use fairrate_report::format;
+use fairrate_sim::topology::TOPOLOGIES;
+use fairrate_sim::workload::WORKLOADS;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Lists what scenarios can name: algorithms, topologies, flow-size distributions.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to list
+    #[arg(value_enum)]
+    what: What,
+    /// Print a JSON array in place of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum What {
+    /// Congestion control algorithms, with their parameters in JSON
+    Cc,
+    /// Shapes of networks
+    Topologies,
+    /// Distributions of flow sizes
+    Workloads,
+}
+
+/// Lists it.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    match (args.what, args.json) {
+        (What::Cc, false) => print_table(&["name", "title", "paper", "idea"], &algorithm_rows()),
+        (What::Cc, true) => output::print_json(&algorithms()),
+        (What::Topologies, false) => print_table(&["name", "shape", "link sets"], &topology_rows()),
+        (What::Topologies, true) => output::print_json(&topologies()),
+        (What::Workloads, false) => print_table(&["name", "mean", "what", "source"], &workload_rows()),
+        (What::Workloads, true) => output::print_json(&workloads()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Serialize)]
+struct AlgorithmJson {
+    name: &'static str,
+    title: &'static str,
+    paper: &'static str,
+    idea: &'static str,
+    parameters: Vec<ParameterJson>,
+}
+
+#[derive(Serialize)]
+struct ParameterJson {
+    name: &'static str,
+    kind: &'static str,
+    /// As it is written in TOML.
+    default: String,
+    /// With `profile = "ns3"`.
+    default_ns3: String,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    choices: &'static [&'static str],
+    doc: &'static str,
+}
+
+fn algorithms() -> Vec<AlgorithmJson> {
+    let parameters = |name: &str| {
+        let of = |profile| AlgorithmConfig::by_name(name, profile).map_or_else(Vec::new, |c| c.params());
+        let pairs = of(Profile::Paper).into_iter().zip(of(Profile::Ns3));
+        let json = pairs.map(|(paper, ns3)| {
+            let (kind, choices) = kind_name(paper.kind);
+            ParameterJson { name: paper.name, kind, default: paper.toml, default_ns3: ns3.toml, choices, doc: paper.doc }
+        });
+        json.collect()
+    };
+    let json = |a: &fairrate_control::AlgorithmInfo| AlgorithmJson {
+        name: a.name,
+        title: a.title,
+        paper: a.paper,
+        idea: a.idea,
+        parameters: parameters(a.name),
+    };
+    ALGORITHMS.iter().map(json).collect()
+}
+
+fn kind_name(kind: ParamKind) -> (&'static str, &'static [&'static str]) {
+    match kind {
+        ParamKind::Float => ("number", &[]),
+        ParamKind::Count => ("count", &[]),
+        ParamKind::Bool => ("switch", &[]),
+        ParamKind::Time => ("time", &[]),
+        ParamKind::Rate => ("rate", &[]),
+        ParamKind::Bytes => ("size", &[]),
+        ParamKind::Choice(words) => ("choice", words),
+    }
+}
+
+#[derive(Serialize)]
+struct TopologyJson {
+    name: &'static str,
+    title: &'static str,
+    link_sets: &'static [&'static str],
+}
+
+fn topologies() -> Vec<TopologyJson> {
+    TOPOLOGIES.iter().map(|t| TopologyJson { name: t.name, title: t.title, link_sets: t.link_sets }).collect()
+}
+
+#[derive(Serialize)]
+struct WorkloadJson {
+    name: &'static str,
+    title: &'static str,
+    source: &'static str,
+    mean_bytes: f64,
+}
+
+fn workloads() -> Vec<WorkloadJson> {
+    let json = |w: &fairrate_sim::workload::WorkloadInfo| WorkloadJson {
+        name: w.name,
+        title: w.title,
+        source: w.source,
+        mean_bytes: w.mean,
+    };
+    WORKLOADS.iter().map(json).collect()
+}
+
+fn algorithm_rows() -> Vec<Vec<String>> {
+    ALGORITHMS.iter().map(|a| [a.name, a.title, a.paper, a.idea].map(str::to_owned).to_vec()).collect()
+}
+
+fn topology_rows() -> Vec<Vec<String>> {
+    TOPOLOGIES.iter().map(|t| vec![t.name.to_owned(), t.title.to_owned(), t.link_sets.join(", ")]).collect()
+}
+
+fn workload_rows() -> Vec<Vec<String>> {
+    let row = |w: &fairrate_sim::workload::WorkloadInfo| {
+        vec![w.name.to_owned(), format::bytes(w.mean), w.title.to_owned(), w.source.to_owned()]
+    };
+    WORKLOADS.iter().map(row).collect()
+}
+
+/// Columns of text, all but the last as wide as their longest word.
+fn print_table(head: &[&str], rows: &[Vec<String>]) {
+    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).chain([head[i].len()]).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let line = |cells: &[String]| {
+        let padded: Vec<String> = cells.iter().zip(&widths).map(|(c, w)| format!("{c:<w$}")).collect();
+        padded.join("  ").trim_end().to_owned() + "\n"
+    };
+    let head: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
+    output::print(&(line(&head) + &rows.iter().map(|r| line(r)).collect::<String>()));
+}

@@ -1,0 +1,56 @@
+//! The command line of fairrate: a laboratory for datacenter congestion control.
+//!
+//! One file a subcommand. Data goes to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the run failed,
+//! 2 bad input (nothing is written), 130 interrupted (what there was is written).
+
+mod compare;
+mod drive;
+mod external;
+mod failure;
+mod list;
+mod output;
+mod progress;
+mod report;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A laboratory for datacenter congestion control
+#[derive(Debug, Parser)]
+#[command(name = "fairrate", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 done, 1 the run failed, 2 bad input, 130 interrupted (what there was is written).\n\
+    Any other command NAME runs the program fairrate-NAME from PATH.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a scenario
+    Run(run::Args),
+    /// Run a scenario with several algorithms and hold them against each other
+    Compare(compare::Args),
+    /// List what scenarios can name
+    List(list::Args),
+    /// Write report.html of a results directory anew
+    Report(report::Args),
+    #[command(external_subcommand)]
+    External(Vec<std::ffi::OsString>),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::External(words) => external::run(&words),
+    };
+    match done {
+        Ok(code) => code,
+        Err(failure) => failure.tell(),
+    }
+}

@@ -1,0 +1,117 @@
+//! Results directories on their way to the terminal, to JSON and to report.html.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+use fairrate_report::metrics::Metrics;
+use fairrate_report::model::{RunData, Variant, variants};
+use fairrate_report::{html, load, table};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Name of the schema of `run --json`; a number that changes only when a field goes or changes its meaning.
+const RUN_SCHEMA: &str = "fairrate.run/1";
+
+/// What `run --json` prints.
+#[derive(Serialize)]
+struct RunJson<'a> {
+    schema: &'static str,
+    dir: &'a Path,
+    report: &'a Path,
+    scenario: &'a str,
+    state: &'a str,
+    seed: u64,
+    fingerprint: &'a str,
+    metrics: Metrics,
+    summary: serde_json::Value,
+}
+
+/// A directory that results may go to: not there, empty, or with results that they replace.
+pub fn check_dir(dir: &Path) -> Result<(), Failure> {
+    let refuse = |problem: &str| {
+        let help = "choose another directory with --out".to_owned();
+        Err(Failure::Directory { dir: dir.to_owned(), problem: problem.to_owned(), help })
+    };
+    if !dir.exists() {
+        return Ok(());
+    }
+    let Ok(mut entries) = std::fs::read_dir(dir) else { return refuse("is no directory that can be read") };
+    let is_ours = ["scenario.toml", "compare.json"].iter().any(|name| dir.join(name).exists());
+    if entries.next().is_some() && !is_ours { refuse("holds something else than results") } else { Ok(()) }
+}
+
+/// Reads a results directory.
+pub fn load(dir: &Path, label: &str) -> Result<RunData, Failure> {
+    let data = load::run(dir).map_err(|e| Failure::io("reading results from", dir, e))?;
+    Ok(RunData { label: label.to_owned(), ..data })
+}
+
+/// Writes `dir/report.html` about all `runs`.
+pub fn write_report(dir: &Path, runs: Vec<RunData>) -> Result<Vec<Variant>, Failure> {
+    let variants = variants(runs);
+    write(&dir.join("report.html"), &html::page(&variants))?;
+    Ok(variants)
+}
+
+/// Writes a file in one piece: never half of it under its name.
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let part = path.with_extension("part");
+    let done = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
+    done.map_err(|e| Failure::io("writing", path, e))
+}
+
+/// Prints to stdout. Nobody reading it (a closed pipe) is no failure.
+pub fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Prints a value as indented JSON.
+pub fn print_json(value: &impl Serialize) {
+    // Serialising to memory fails only for maps without text keys, and there are none.
+    print(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"));
+}
+
+/// Whether tables are set in bold here and there.
+pub fn styled() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// Prints the tables of a run, or its JSON.
+pub fn print_run(dir: &Path, data: RunData, json: bool) -> Result<(), Failure> {
+    let variant = Variant { label: data.label.clone(), runs: vec![data] };
+    let metrics = Metrics::of(&variant);
+    let (data, report) = (variant.first(), dir.join("report.html"));
+    if json {
+        let path = dir.join("summary.json");
+        let text = std::fs::read_to_string(&path).map_err(|e| Failure::io("reading", &path, e))?;
+        let summary = serde_json::from_str(&text).map_err(|e| Failure::io("reading", &path, e))?;
+        print_json(&RunJson {
+            schema: RUN_SCHEMA,
+            dir,
+            report: &report,
+            scenario: &data.scenario,
+            state: &data.state,
+            seed: data.seed,
+            fingerprint: &data.provenance.fingerprint,
+            metrics,
+            summary,
+        });
+        return Ok(());
+    }
+    let tables: Vec<String> = table::single(&metrics).iter().map(|t| t.to_text(styled())).collect();
+    let end = fairrate_report::format::time_ns(data.totals.end_ns);
+    print(&format!(
+        "{}: {}, seed {}, {end} simulated in {:.1} s ({})\n\n{}\nfingerprint {}\nreport      {}\n",
+        data.scenario,
+        data.label,
+        data.seed,
+        data.totals.wall_s,
+        data.state,
+        tables.join("\n"),
+        data.provenance.fingerprint,
+        report.display(),
+    ));
+    Ok(())
+}

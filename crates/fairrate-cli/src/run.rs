@@ -1,0 +1,96 @@
+//! `fairrate run`: one scenario, one run.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use fairrate_scenario::{Overrides, Scenario};
+
+use crate::drive::{self, End};
+use crate::failure::{Failure, INTERRUPTED};
+use crate::output;
+use crate::progress::Board;
+
+/// Runs a scenario and writes its results directory: flows, ports, rates and pauses as Parquet, summary.json, the
+/// resolved scenario.toml, and report.html. Prints the tables of the run.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    scenario: PathBuf,
+    #[command(flatten)]
+    sets: Sets,
+    /// Seed of every random stream, in place of the scenario's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Results directory [default: runs/NAME-ALGORITHM-SEED]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print one JSON object in place of tables
+    #[arg(long)]
+    json: bool,
+    /// No progress on stderr
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// `--set`, as `run` and `compare` have it.
+#[derive(Debug, clap::Args)]
+pub struct Sets {
+    /// Change a key of the scenario: dotted, lists counted from 0, as in `--set traffic.0.load=0.4`
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    sets: Vec<(String, String)>,
+}
+
+impl Sets {
+    /// The pairs of key and value.
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.sets
+    }
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("write it as key=value, as in transport.cc=hpcc".to_owned()),
+    }
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let overrides = Overrides { sets: args.sets.pairs().to_vec(), seed: args.seed, cc: None };
+    let scenario = Scenario::load(&args.scenario, &overrides)?;
+    let dir = args.out.clone().unwrap_or_else(|| default_dir(&scenario));
+    output::check_dir(&dir)?;
+    drive::listen_for_interrupts();
+    let label = scenario.sim_config().cc.info().name;
+    let end = drive::drive(&scenario, label, &dir, &Board::new(args.quiet))?;
+    let data = output::load(&dir, label)?;
+    output::write_report(&dir, vec![data.clone()])?;
+    output::print_run(&dir, data, args.json)?;
+    finish(end, &dir)
+}
+
+/// `runs/NAME-ALGORITHM-SEED`, below the present directory.
+fn default_dir(scenario: &Scenario) -> PathBuf {
+    let config = scenario.sim_config();
+    Path::new("runs").join(format!("{}-{}-{}", scenario.name(), config.cc.info().name, config.seed))
+}
+
+fn finish(end: End, dir: &Path) -> Result<ExitCode, Failure> {
+    match end {
+        End::Complete => Ok(ExitCode::SUCCESS),
+        End::Interrupted => Ok(ExitCode::from(INTERRUPTED)),
+        End::Failed(cause) => Err(Failure::Run { cause, dir: dir.to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_split_at_the_first_equals_sign() {
+        assert_eq!(key_value("a.b = x=y"), Ok(("a.b".into(), "x=y".into())));
+        assert!(key_value("a.b").is_err() && key_value("=3").is_err());
+    }
+}

@@ -1,0 +1,189 @@
+//! `[[probe]]`: what is sampled while the run goes.
+
+use fairrate_sim::topology::Topology;
+use fairrate_sim::{FlowId, PortId, ProbeSpec};
+use fairrate_units::Time;
+
+use super::names::Names;
+use crate::error::{Report, Site, one_of};
+use crate::reader::{Field, Section, list, quote};
+use crate::tree::{Node, Value};
+
+/// A probe that was read.
+pub(super) struct Probe {
+    what: What,
+    every: Time,
+}
+
+enum What {
+    /// Ports by name.
+    Ports(Vec<(String, Site)>),
+    /// All ports of a link set.
+    LinkSet(String, Site),
+    AllFlows,
+    Flows(Vec<(u32, Site)>),
+    Nothing,
+}
+
+/// Reads all probes.
+pub(super) fn read(root: &mut Section<'_>) -> Vec<Probe> {
+    let (mut probes, mut out) = (Vec::new(), Vec::new());
+    for mut s in root.children("probe") {
+        let what = read_what(&mut s);
+        // Queues every 1 us and flows every 10 us: the intervals of the ns-3 reference runs.
+        let default =
+            if matches!(what, What::Ports(_) | What::LinkSet(..)) { Time::from_us(1) } else { Time::from_us(10) };
+        let every: Field<Time> = s.get("every", default);
+        if every.value < Time::from_ns(1) {
+            s.problem_at(
+                "scenario::out_of_range",
+                "every",
+                format!("`every` of {} is too short", every.value),
+                "write for instance `every = \"1us\"`",
+            );
+        }
+        probes.push(Probe { what, every: every.value });
+        out.push(s.finish());
+    }
+    if !out.is_empty() {
+        root.out.arrays.push(("probe".into(), out));
+    }
+    probes
+}
+
+fn read_what(s: &mut Section<'_>) -> What {
+    let keys = ["queue", "queues", "flows"];
+    let given: Vec<&str> = keys.into_iter().filter(|k| s.has(k)).collect();
+    for key in keys {
+        s.node(key);
+    }
+    match given.as_slice() {
+        ["queue"] => match s.optional::<String>("queue") {
+            Some(port) => What::Ports(vec![(port.value, port.site)]),
+            None => What::Nothing,
+        },
+        ["queues"] => read_queues(s),
+        [_only] => read_flows(s),
+        [] => {
+            let help = "add for instance `queue = \"tor0->h0\"`, `queues = \"tor-uplinks\"` or `flows = \"all\"`";
+            s.report.problem(
+                "scenario::missing_key",
+                s.anchor.site,
+                "`[[probe]]` samples nothing",
+                "no `queue` or `flows` here",
+                help,
+            );
+            What::Nothing
+        }
+        [_, second, ..] => {
+            let message = format!("`[[probe]]` has both {}", one_of(&given).replace(" or ", " and "));
+            s.problem_at("scenario::conflict", second, message, "write one `[[probe]]` for each");
+            What::Nothing
+        }
+    }
+}
+
+/// `queues = ["a->b", ...]`, or the name of a link set.
+fn read_queues(s: &mut Section<'_>) -> What {
+    if let Some(Node { value: Value::Text(set), site }) = s.node("queues") {
+        s.out.push("queues", quote(set));
+        return What::LinkSet(set.clone(), *site);
+    }
+    let mut ports = Vec::new();
+    for node in s.items("queues").unwrap_or_default() {
+        if let Value::Text(port) = &node.value {
+            ports.push((port.clone(), node.site));
+            continue;
+        }
+        let message = format!("expected a port, found {}", node.value.describe());
+        s.report.problem(
+            "scenario::wrong_type",
+            node.site,
+            message,
+            "`queues`",
+            "write `queues = [\"tor0->h0\", \"tor0->h1\"]`",
+        );
+    }
+    s.out.push("queues", list(ports.iter().map(|p| quote(&p.0))));
+    What::Ports(ports)
+}
+
+/// `flows = "all"` or `flows = [0, 1]`.
+fn read_flows(s: &mut Section<'_>) -> What {
+    if let Some(Node { value: Value::Array(items), .. }) = s.node("flows") {
+        let mut flows = Vec::new();
+        for node in items {
+            match &node.value {
+                Value::Integer(n) if u32::try_from(*n).is_ok() => flows.push((*n as u32, node.site)),
+                other => {
+                    let message = format!("expected the number of a flow, found {}", other.describe());
+                    s.report.problem(
+                        "scenario::wrong_type",
+                        node.site,
+                        message,
+                        "`flows`",
+                        "write `flows = [0, 1]` or `flows = \"all\"`",
+                    );
+                }
+            }
+        }
+        s.out.push("flows", list(flows.iter().map(|f| f.0.to_string())));
+        return What::Flows(flows);
+    }
+    if !matches!(s.node("flows"), Some(Node { value: Value::Text(_), .. })) {
+        s.problem_at(
+            "scenario::wrong_type",
+            "flows",
+            "expected flows to sample",
+            "write `flows = [0, 1]` or `flows = \"all\"`",
+        );
+        return What::Nothing;
+    }
+    s.choice("flows", &[("all", ())], ());
+    What::AllFlows
+}
+
+/// Finds the ports and flows.
+pub(super) fn build(
+    report: &Report,
+    probes: &[Probe],
+    topology: &Topology,
+    names: &Names<'_>,
+    n_flows: usize,
+) -> Vec<ProbeSpec> {
+    probes.iter().map(|p| build_one(report, p, topology, names, n_flows)).collect()
+}
+
+fn build_one(report: &Report, probe: &Probe, topology: &Topology, names: &Names<'_>, n_flows: usize) -> ProbeSpec {
+    let every = probe.every;
+    match &probe.what {
+        What::Ports(ports) => {
+            let ports: Vec<PortId> = ports.iter().filter_map(|(name, site)| names.port(name, *site, report)).collect();
+            ProbeSpec::Ports { ports, every }
+        }
+        What::LinkSet(set, site) => {
+            let ports = topology.link_sets.get(set).cloned().unwrap_or_else(|| {
+                let sets: Vec<&str> = topology.link_sets.keys().map(String::as_str).collect();
+                let message = format!("this topology has no link set `{set}`");
+                let help = format!("write a list of ports, as `queues = [\"tor0->h0\"]`, or {}", one_of(&sets));
+                report.problem("scenario::unknown_name", *site, message, "`queues`", help);
+                Vec::new()
+            });
+            ProbeSpec::Ports { ports, every }
+        }
+        What::AllFlows | What::Nothing => ProbeSpec::Flows { flows: None, every },
+        What::Flows(flows) => {
+            for (flow, site) in flows.iter().filter(|f| n_flows <= f.0 as usize) {
+                let help = format!("flows are numbered from 0 to {}", n_flows.saturating_sub(1));
+                report.problem(
+                    "scenario::unknown_flow",
+                    *site,
+                    format!("there is no flow {flow}"),
+                    "unknown flow",
+                    help,
+                );
+            }
+            ProbeSpec::Flows { flows: Some(flows.iter().map(|f| FlowId(f.0)).collect()), every }
+        }
+    }
+}

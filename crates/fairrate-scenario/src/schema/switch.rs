@@ -1,0 +1,182 @@
+//! `[switch]`: buffer, flow control, marking and path choice.
+
+use fairrate_control::{AlgorithmConfig, Profile};
+use fairrate_sim::{EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, TransportConfig};
+use fairrate_units::{Bytes, Rate};
+
+use super::Timing;
+use crate::reader::{OrWord, Section};
+use crate::tree::{Node, Value};
+
+/// Reads `[switch]`.
+pub(super) fn read(root: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfig, timing: &Timing) -> FabricConfig {
+    let mut s = root.child("switch", "`[switch]`");
+    let ns3 = profile == Profile::Ns3;
+    let fabric = FabricConfig {
+        // PowerTCP section 4.1 names the bandwidth-to-buffer ratio of Intel Tofino; its public code has 4 MiB a
+        // switch, with Dynamic Thresholds at 1/8 per (ingress port, class) and no limit at the egress.
+        buffer: s.get("buffer", Bytes::new(4 << 20)).value,
+        ingress_alpha: alpha(&mut s, "dt_alpha", OrWord::Value(0.125)),
+        egress_alpha: alpha(&mut s, "egress_alpha", OrWord::Word(0)),
+        pfc: s.get("pfc", true).value,
+        headroom: read_headroom(&mut s, ns3),
+        // The artifact's resume offsets.
+        xon_offset: s.get("xon_offset", Bytes::new(2_496)).value,
+        xon_floor: s.get("xon_floor", Bytes::new(1_248)).value,
+        // A pause frame is a smallest Ethernet frame; the artifact's has 43 B.
+        pfc_frame: s.get("pfc_frame", Bytes::new(if ns3 { 43 } else { 64 })).value,
+        ecn: read_ecn(&mut s, profile, cc),
+        clock: timing.clock,
+        ties: timing.ties,
+        ecmp: s
+            .choice(
+                "ecmp",
+                &[("mix", EcmpHash::Mix), ("murmur3", EcmpHash::Murmur3)],
+                if ns3 { EcmpHash::Murmur3 } else { EcmpHash::Mix },
+            )
+            .value,
+    };
+    check(&s, &fabric);
+    root.out.tables.push(("switch".into(), s.finish()));
+    fabric
+}
+
+fn alpha(s: &mut Section<'_>, key: &str, default: OrWord<f64>) -> Option<f64> {
+    match s.value_or::<f64>(key, &["unlimited"], default).value {
+        OrWord::Word(_) => None,
+        OrWord::Value(alpha) => {
+            if !(0.0 < alpha && alpha <= 1e6) {
+                let help = format!("write a number above zero, as `{key} = 0.125`, or `{key} = \"unlimited\"`");
+                s.problem_at("scenario::out_of_range", key, format!("`{key} = {alpha}` is out of range"), help);
+            }
+            Some(alpha)
+        }
+    }
+}
+
+fn read_headroom(s: &mut Section<'_>, ns3: bool) -> Headroom {
+    let default = OrWord::Word(usize::from(ns3));
+    match s.value_or::<Bytes>("headroom", &["auto", "triple-delay"], default).value {
+        OrWord::Word(0) => Headroom::Auto,
+        OrWord::Word(_) => Headroom::TripleDelay,
+        OrWord::Value(bytes) => Headroom::Fixed(bytes),
+    }
+}
+
+/// RED as the artifact configures it for every algorithm: 100 and 400 KB at 25 Gb/s, in proportion elsewhere.
+const RED: EcnConfig = EcnConfig {
+    kmin: Bytes::new(100_000),
+    kmax: Bytes::new(400_000),
+    pmax: 0.2,
+    per_rate: Some(Rate::from_gbps(25)),
+    at: MarkAt::Dequeue,
+};
+
+/// DCTCP's step: K = 30 KB at 10 Gb/s, in proportion elsewhere, as HPCC's public configuration has it (DCTCP's own
+/// paper has 65 packets at 10 Gb/s, for hosts that send in bursts).
+const STEP: EcnConfig = EcnConfig {
+    kmin: Bytes::new(30_000),
+    kmax: Bytes::new(30_000),
+    pmax: 1.0,
+    per_rate: Some(Rate::from_gbps(10)),
+    at: MarkAt::Enqueue,
+};
+
+/// Marking where the file says nothing: for the algorithms that read marks, and as in the artifact always.
+fn default_ecn(profile: Profile, cc: &AlgorithmConfig) -> Option<EcnConfig> {
+    match profile {
+        Profile::Ns3 => Some(RED),
+        Profile::Paper if cc.info().name == "dctcp" => Some(STEP),
+        Profile::Paper => cc.needs().ecn.then_some(RED),
+    }
+}
+
+fn read_ecn(s: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfig) -> Option<EcnConfig> {
+    let default = default_ecn(profile, cc);
+    let base = default.unwrap_or(RED);
+    let (given, table) = match s.node("ecn") {
+        None => (default, None),
+        Some(Node { value: Value::Bool(on), .. }) => (on.then_some(base), None),
+        Some(node @ Node { value: Value::Table(_), .. }) => (Some(base), Some(node)),
+        Some(node) => {
+            let message = format!("expected thresholds for `ecn`, found {}", node.value.describe());
+            let help = "write `ecn = { kmin = \"100KB\", kmax = \"400KB\", pmax = 0.2 }` or `ecn = false`";
+            s.problem_at("scenario::wrong_type", "ecn", message, help);
+            (None, None)
+        }
+    };
+    let Some(base) = given else {
+        s.out.push("ecn", "false".into());
+        return None;
+    };
+    let site = table.map_or(s.anchor.site, |n| n.site);
+    let table = table.and_then(|n| if let Value::Table(t) = &n.value { Some(t) } else { None });
+    let mut e = Section::new(s.report, site, "`ecn`", table);
+    let ecn = read_thresholds(&mut e, base);
+    s.out.push("ecn", e.finish().render_inline());
+    Some(ecn)
+}
+
+fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
+    // Thresholds from the file hold as they stand; the default ones are for a rate.
+    let own = e.has("kmin") || e.has("kmax");
+    let per = base.per_rate.filter(|_| !own).map_or(OrWord::Word(0), OrWord::Value);
+    let (kmin, kmax) = (e.get("kmin", base.kmin), e.get("kmax", base.kmax));
+    let pmax = e.get("pmax", base.pmax);
+    let per_rate = match e.value_or::<Rate>("per", &["any-rate"], per).value {
+        OrWord::Word(_) => None,
+        OrWord::Value(rate) => Some(rate),
+    };
+    let at = e.choice("at", &[("enqueue", MarkAt::Enqueue), ("dequeue", MarkAt::Dequeue)], base.at).value;
+    if kmax.value < kmin.value {
+        let message = format!("`kmin` of {} is above `kmax` of {}", kmin.value, kmax.value);
+        e.problem_at(
+            "scenario::conflict",
+            "kmin",
+            message,
+            "marking begins at `kmin`: make it at most `kmax`, and give both",
+        );
+    }
+    if !(0.0..=1.0).contains(&pmax.value) {
+        let message = format!("`pmax = {}` is no probability", pmax.value);
+        e.problem_at("scenario::out_of_range", "pmax", message, "write a number from 0 to 1, as `pmax = 0.2`");
+    }
+    if per_rate == Some(Rate::ZERO) {
+        e.problem_at(
+            "scenario::out_of_range",
+            "per",
+            "thresholds for a rate of zero",
+            "write for instance `per = \"25Gbps\"`",
+        );
+    }
+    EcnConfig { kmin: kmin.value, kmax: kmax.value, pmax: pmax.value, per_rate, at }
+}
+
+fn check(s: &Section<'_>, fabric: &FabricConfig) {
+    if fabric.buffer.as_u64() < 10_000 {
+        let message = format!("a buffer of {} holds only a few packets", fabric.buffer);
+        s.problem_at("scenario::out_of_range", "buffer", message, "write for instance `buffer = \"4MiB\"`");
+    }
+    if fabric.pfc_frame == Bytes::ZERO || 1_024 < fabric.pfc_frame.as_u64() {
+        let message = format!("a pause frame of {}", fabric.pfc_frame);
+        s.problem_at("scenario::out_of_range", "pfc_frame", message, "write for instance `pfc_frame = \"64B\"`");
+    }
+}
+
+/// Checks that what a fabric drops is sent again, and that its buffer holds packets.
+pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transport: &TransportConfig) {
+    if !fabric.pfc && transport.rto.is_none() {
+        let message = "a fabric without `pfc` drops packets, and without `rto` a lost last packet is never sent again";
+        let help = "set `rto = \"4ms\"` in `[transport]`, or `pfc = true` in `[switch]`";
+        root.problem_at("scenario::conflict", if root.has("switch") { "switch" } else { "transport" }, message, help);
+    }
+    if fabric.buffer.as_u64() < 4 * transport.mtu.as_u64() {
+        let message = format!("a buffer of {} does not hold four packets of {}", fabric.buffer, transport.mtu);
+        root.problem_at(
+            "scenario::conflict",
+            "switch",
+            message,
+            "enlarge `buffer` in `[switch]` or reduce `mtu` in `[transport]`",
+        );
+    }
+}

@@ -1,0 +1,484 @@
+//! `[[traffic]]`: who sends what to whom, and when. Each block is one generator of the simulator.
+
+use fairrate_sim::topology::{TOPOLOGIES, Topology};
+use fairrate_sim::workload::{
+    AllToAll, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Senders, SizeDistribution, Staggered,
+    WORKLOADS, merge, parse_flow_list,
+};
+use fairrate_sim::{FieldError, FlowSpec};
+use fairrate_units::{Bytes, Time};
+
+use super::files::{Files, Text, file_problem};
+use super::names::{Names, NodeName};
+use super::transport::check_class;
+use crate::error::{Report, ScenarioError, one_of};
+use crate::reader::{Anchor, OrWord, Section, list, quote};
+use crate::tree::{Node, Value};
+
+/// Flows beyond this many are a slip, not a workload: they would not fit into memory.
+const MAX_FLOWS: usize = 50_000_000;
+
+/// A block that was read.
+pub(super) struct Block<'a> {
+    anchor: Anchor<'a>,
+    kind: Kind,
+    class: Option<u8>,
+    weight: f64,
+}
+
+/// Senders as the file has them.
+enum SenderNames {
+    Hosts(Vec<NodeName>),
+    Count { n: u32, from: Peers },
+}
+
+/// A generator, with nodes still by name.
+enum Kind {
+    Poisson { poisson: Poisson, hosts: Option<Vec<NodeName>> },
+    Incast { incast: Incast, receiver: NodeName, senders: SenderNames },
+    IncastQueries(IncastQueries),
+    Staggered { staggered: Staggered, receiver: NodeName, senders: SenderNames },
+    Permutation(Permutation),
+    AllToAll(AllToAll),
+    List { file: Text, ignore_columns: Vec<String> },
+}
+
+const KINDS: &[&str] = &["poisson", "incast", "incast-queries", "staggered", "permutation", "all-to-all", "list"];
+
+const PEERS: &[(&str, Peers)] = &[
+    ("other-rack", Peers::OtherRack),
+    ("other-host", Peers::OtherHost),
+    ("same-rack", Peers::SameRack),
+    ("from-own-rack-on", Peers::FromOwnRackOn),
+];
+
+/// Reads all blocks. `end` is where arrivals stop unless the block says otherwise.
+pub(super) fn read<'a>(root: &mut Section<'a>, files: &Files<'_>, end: Option<Time>, shape: &str) -> Vec<Block<'a>> {
+    let given = root.has("traffic");
+    let sections = root.children("traffic");
+    if sections.is_empty() && !given {
+        let help = "add `[[traffic]]` and below it for instance `kind = \"poisson\"`, `sizes = \"websearch\"` and `load = 0.6`";
+        root.report.problem(
+            "scenario::missing_key",
+            root.anchor.site,
+            "the scenario needs `[[traffic]]`",
+            "none in here",
+            help,
+        );
+    }
+    let (mut blocks, mut out) = (Vec::new(), Vec::new());
+    for mut s in sections {
+        let Some(kind) = read_kind(&mut s, files, end, shape) else { continue };
+        let (class, weight) = if matches!(kind, Kind::List { .. }) { (None, 1.0) } else { read_treatment(&mut s) };
+        blocks.push(Block { anchor: s.anchor, kind, class, weight });
+        out.push(s.finish());
+    }
+    root.out.arrays.push(("traffic".into(), out));
+    blocks
+}
+
+/// Class and weight of the block's flows; those of a list are columns.
+fn read_treatment(s: &mut Section<'_>) -> (Option<u8>, f64) {
+    let class = match s.value_or::<u8>("class", &["data"], OrWord::Word(0)).value {
+        OrWord::Word(_) => None,
+        OrWord::Value(class) => {
+            check_class(s, "class", class);
+            Some(class)
+        }
+    };
+    let weight = s.get("weight", 1.0).value;
+    if !(0.0 < weight && weight <= 1e9) {
+        let help = "write a number above zero, as `weight = 2.0`";
+        s.problem_at("scenario::out_of_range", "weight", format!("`weight = {weight}` is out of range"), help);
+    }
+    (class, weight)
+}
+
+fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape: &str) -> Option<Kind> {
+    let kind = match s.node("kind") {
+        Some(Node { value: Value::Text(kind), site }) => {
+            if !KINDS.contains(&kind.as_str()) {
+                s.unknown_word("traffic", kind, *site, KINDS);
+                return None;
+            }
+            kind.clone()
+        }
+        Some(_) => {
+            s.given::<String>("kind");
+            return None;
+        }
+        None => {
+            s.missing("kind", "\"poisson\"");
+            return None;
+        }
+    };
+    s.out.push("kind", quote(&kind));
+    s.name = format!("`[[traffic]]` of kind `{kind}`");
+    Some(match kind.as_str() {
+        "poisson" => read_poisson(s, files, end, shape)?,
+        "incast" => read_incast(s),
+        "incast-queries" => read_queries(s, end),
+        "staggered" => read_staggered(s),
+        "permutation" => Kind::Permutation(Permutation { bytes: flow_bytes(s, None), start: start(s) }),
+        "all-to-all" => Kind::AllToAll(AllToAll { bytes: flow_bytes(s, None), start: start(s) }),
+        _ => read_list(s, files)?,
+    })
+}
+
+fn start(s: &mut Section<'_>) -> Time {
+    s.get("start", Time::ZERO).value
+}
+
+/// A time, or never.
+fn time_or_never(s: &mut Section<'_>, key: &str, default: OrWord<Time>) -> Time {
+    match s.value_or::<Time>(key, &["never"], default).value {
+        OrWord::Word(_) => Time::MAX,
+        OrWord::Value(time) => time,
+    }
+}
+
+/// Bytes of each flow, or endless.
+fn flow_bytes(s: &mut Section<'_>, default: Option<OrWord<Bytes>>) -> Bytes {
+    if default.is_none() && !s.has("bytes") {
+        s.missing("bytes", "\"1MB\"");
+    }
+    let default = default.unwrap_or(OrWord::Value(Bytes::new(1)));
+    match s.value_or::<Bytes>("bytes", &["endless"], default).value {
+        OrWord::Word(_) => Bytes::MAX,
+        OrWord::Value(Bytes::ZERO) => {
+            s.problem_at(
+                "scenario::out_of_range",
+                "bytes",
+                "a flow of no bytes",
+                "write for instance `bytes = \"1MB\"`",
+            );
+            Bytes::new(1)
+        }
+        OrWord::Value(bytes) => bytes,
+    }
+}
+
+fn read_poisson(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape: &str) -> Option<Kind> {
+    let sizes = read_sizes(s, files);
+    let load = s.require::<f64>("load", "0.6");
+    if !(0.0 < load.value && load.value <= 1.5) {
+        let help = if 1.5 < load.value && load.value <= 100.0 {
+            format!("a load is a fraction of the link set's capacity: `load = {}`", load.value / 100.0)
+        } else {
+            "a load is a fraction of the link set's capacity, above 0 and up to 1.5, as `load = 0.6`".to_owned()
+        };
+        s.problem_at("scenario::out_of_range", "load", format!("`load = {}` is out of range", load.value), help);
+    }
+    // The load of PowerTCP section 4.1 is that of the ToR uplinks, and destinations are in other racks.
+    let sets = TOPOLOGIES.iter().find(|t| t.name == shape).map_or(&[][..], |t| t.link_sets);
+    let link_set = ["tor-uplinks", "bottleneck"].into_iter().find(|set| sets.contains(set)).unwrap_or("host-links");
+    let link_set = s.get("link_set", link_set.to_owned()).value;
+    let hosts = read_hosts(s);
+    let peers = if shape == "star" { Peers::OtherHost } else { Peers::OtherRack };
+    let destinations = s.choice("destinations", PEERS, peers).value;
+    let start = start(s);
+    let stop = time_or_never(s, "stop", end.map_or(OrWord::Word(0), OrWord::Value));
+    let max_flows = match s.value_or::<u64>("max_flows", &["unlimited"], OrWord::Word(0)).value {
+        OrWord::Word(_) => None,
+        OrWord::Value(n) => Some(n),
+    };
+    if stop == Time::MAX && max_flows.is_none() {
+        s.missing("stop", "\"40ms\"");
+    }
+    check_order(s, start, stop);
+    let sizes = sizes?;
+    let poisson = Poisson { sizes, load: load.value, link_set, hosts: None, destinations, start, stop, max_flows };
+    Some(Kind::Poisson { poisson, hosts })
+}
+
+fn check_order(s: &Section<'_>, start: Time, stop: Time) {
+    if stop <= start {
+        let message = format!("`stop` at {stop} is not after `start` at {start}");
+        let key = if s.has("start") { "start" } else { "stop" };
+        s.problem_at(
+            "scenario::conflict",
+            key,
+            message,
+            "let `start` be before `stop`, and before the run's `duration`",
+        );
+    }
+}
+
+fn read_sizes(s: &mut Section<'_>, files: &Files<'_>) -> Option<SizeDistribution> {
+    let name = s.require::<String>("sizes", "\"websearch\"");
+    match name.value.as_str() {
+        "fixed" => Some(SizeDistribution::fixed(s.require::<Bytes>("size", "\"100KB\"").value)),
+        "file" => {
+            let file = files.read(s, "sizes", "txt")?;
+            let fallback = "a line is `bytes cdf`, both ascending, and the last cdf is 1 (or 100)";
+            SizeDistribution::parse_file(&file.text)
+                .map_err(|e| file_problem(s.report, "scenario::sizes_file", &file, &e, fallback))
+                .ok()
+        }
+        text => {
+            let found = SizeDistribution::by_name(text);
+            if found.is_none() && matches!(s.node("sizes"), Some(Node { value: Value::Text(_), .. })) {
+                let words: Vec<&str> = WORKLOADS.iter().map(|w| w.name).chain(["fixed", "file"]).collect();
+                s.unknown_word("sizes", text, name.site, &words);
+            }
+            found
+        }
+    }
+}
+
+/// `hosts = "all"` or a list of hosts.
+fn read_hosts(s: &mut Section<'_>) -> Option<Vec<NodeName>> {
+    match s.node("hosts") {
+        None | Some(Node { value: Value::Text(_), .. }) => {
+            s.choice("hosts", &[("all", ())], ());
+            None
+        }
+        Some(_) => Some(host_list(s, "hosts")),
+    }
+}
+
+fn host_list(s: &mut Section<'_>, key: &str) -> Vec<NodeName> {
+    let items = s.items(key).unwrap_or_default();
+    let names: Vec<NodeName> = items.iter().map(|n| NodeName::read(key, n, s.report)).collect();
+    s.out.push(key, list(names.iter().map(NodeName::write)));
+    if names.is_empty() {
+        s.problem_at(
+            "scenario::out_of_range",
+            key,
+            format!("`{key}` is empty"),
+            format!("write at least one host, as `{key} = [\"h0\"]`"),
+        );
+    }
+    names
+}
+
+fn read_receiver(s: &mut Section<'_>) -> NodeName {
+    let Some(node) = s.node("receiver") else {
+        s.missing("receiver", "\"h0\"");
+        return NodeName { name: String::new(), site: s.anchor.site };
+    };
+    let name = NodeName::read("receiver", node, s.report);
+    s.out.push("receiver", name.write());
+    name
+}
+
+fn read_senders(s: &mut Section<'_>) -> SenderNames {
+    match s.node("senders") {
+        None => {
+            s.missing("senders", "10");
+            SenderNames::Hosts(Vec::new())
+        }
+        Some(Node { value: Value::Array(_), .. }) => SenderNames::Hosts(host_list(s, "senders")),
+        Some(_) => {
+            let n = s.get::<u32>("senders", 1);
+            if n.value == 0 {
+                s.problem_at(
+                    "scenario::out_of_range",
+                    "senders",
+                    "no senders",
+                    "write how many, as `senders = 10`, or a list of hosts",
+                );
+            }
+            SenderNames::Count { n: n.value, from: s.choice("from", PEERS, Peers::OtherHost).value }
+        }
+    }
+}
+
+fn read_incast(s: &mut Section<'_>) -> Kind {
+    let (receiver, senders) = (read_receiver(s), read_senders(s));
+    let bytes = flow_bytes(s, None);
+    let start = start(s);
+    let stop = time_or_never(s, "stop", OrWord::Word(0));
+    let jitter = s.get("jitter", Time::ZERO).value;
+    check_order(s, start, stop);
+    let incast =
+        Incast { receiver: fairrate_sim::NodeId(0), senders: Senders::Hosts(Vec::new()), bytes, start, stop, jitter };
+    Kind::Incast { incast, receiver, senders }
+}
+
+fn read_staggered(s: &mut Section<'_>) -> Kind {
+    let (receiver, senders) = (read_receiver(s), read_senders(s));
+    let staggered = Staggered {
+        receiver: fairrate_sim::NodeId(0),
+        senders: Senders::Hosts(Vec::new()),
+        start: start(s),
+        interval: s.require("interval", "\"1ms\"").value,
+        hold: time_or_never(s, "hold", OrWord::Word(0)),
+        bytes: flow_bytes(s, Some(OrWord::Word(0))),
+    };
+    Kind::Staggered { staggered, receiver, senders }
+}
+
+fn read_queries(s: &mut Section<'_>, end: Option<Time>) -> Kind {
+    let responders = [("other-racks", Responders::OtherRacks), ("one-other-rack", Responders::OneOtherRack)];
+    let queries = IncastQueries {
+        request_size: s.require("request_size", "\"2MB\"").value,
+        responders: s.require("responders", "16").value,
+        from: s.choice("from", &responders, Responders::OtherRacks).value,
+        rate_per_host_per_s: s.require("rate_per_host_per_s", "4.0").value,
+        start: start(s),
+        stop: time_or_never(s, "stop", end.map_or(OrWord::Word(0), OrWord::Value)),
+    };
+    let rate = queries.rate_per_host_per_s;
+    if !(0.0 < rate && rate <= 1e9) {
+        let help = "write requests per second of each host, as `rate_per_host_per_s = 4.0`";
+        s.problem_at(
+            "scenario::out_of_range",
+            "rate_per_host_per_s",
+            format!("a rate of {rate} is out of range"),
+            help,
+        );
+    }
+    if queries.responders == 0 {
+        s.problem_at(
+            "scenario::out_of_range",
+            "responders",
+            "nobody responds",
+            "write how many hosts, as `responders = 16`",
+        );
+    }
+    if queries.stop == Time::MAX {
+        s.missing("stop", "\"40ms\"");
+    }
+    check_order(s, queries.start, queries.stop);
+    Kind::IncastQueries(queries)
+}
+
+fn read_list(s: &mut Section<'_>, files: &Files<'_>) -> Option<Kind> {
+    let file = files.read(s, "flows", "csv");
+    let mut ignore_columns = Vec::new();
+    for node in s.items("ignore_columns").unwrap_or_default() {
+        if let Value::Text(name) = &node.value {
+            ignore_columns.push(name.clone());
+            continue;
+        }
+        let message = format!("expected the name of a column, found {}", node.value.describe());
+        s.report.problem(
+            "scenario::wrong_type",
+            node.site,
+            message,
+            "`ignore_columns`",
+            "write `ignore_columns = [\"pg\"]`",
+        );
+    }
+    s.out.push("ignore_columns", list(ignore_columns.iter().map(|c| quote(c))));
+    Some(Kind::List { file: file?, ignore_columns })
+}
+
+/// Makes the flows of all blocks, in their order.
+pub(super) fn build(
+    report: &Report,
+    blocks: &[Block<'_>],
+    topology: &Topology,
+    names: &Names<'_>,
+    seed: u64,
+) -> Result<Vec<FlowSpec>, ScenarioError> {
+    let mut made: Vec<Vec<FlowSpec>> = Vec::new();
+    for (block, group) in blocks.iter().zip(0u32..) {
+        let flows = generate(report, block, topology, names, seed, group);
+        made.push(flows.into_iter().map(|f| treat(f, block)).collect());
+        let n: usize = made.iter().map(Vec::len).sum();
+        if MAX_FLOWS < n {
+            let message = format!("with this block there are {n} flows");
+            let help = format!("fairrate takes up to {MAX_FLOWS}: shorten the run, or set `max_flows`");
+            report.problem("scenario::too_many_flows", block.anchor.site, message, "too many flows", help);
+            break;
+        }
+    }
+    let flows = merge(made);
+    report.check()?;
+    if flows.is_empty() {
+        let site = blocks.first().map_or_else(|| report.start(), |b| b.anchor.site);
+        let help = "let it run longer (`duration`, or `stop` of the block), or raise the load";
+        report.problem("scenario::no_flows", site, "this workload has no flows", "no flows", help);
+        report.check()?;
+    }
+    Ok(flows)
+}
+
+fn treat(flow: FlowSpec, block: &Block<'_>) -> FlowSpec {
+    if matches!(block.kind, Kind::List { .. }) {
+        return flow;
+    }
+    FlowSpec { class: block.class, weight: block.weight, ..flow }
+}
+
+fn generate(
+    report: &Report,
+    block: &Block<'_>,
+    topology: &Topology,
+    names: &Names<'_>,
+    seed: u64,
+    group: u32,
+) -> Vec<FlowSpec> {
+    let hosts = |list: &[NodeName]| list.iter().map(|h| names.host(h, report)).collect::<Vec<_>>();
+    let senders = |s: &SenderNames| match s {
+        SenderNames::Hosts(list) => Senders::Hosts(hosts(list)),
+        SenderNames::Count { n, from } => Senders::Count { n: *n, from: *from },
+    };
+    let result = match &block.kind {
+        Kind::Poisson { poisson, hosts: list } => {
+            let poisson = Poisson { hosts: list.as_deref().map(hosts), ..poisson.clone() };
+            if !topology.link_sets.contains_key(&poisson.link_set) {
+                unknown_link_set(report, block, &poisson.link_set, topology);
+            }
+            guarded(report, || poisson.generate(topology, seed, group))
+        }
+        Kind::Incast { incast, receiver, senders: list } => {
+            let incast = Incast { receiver: names.host(receiver, report), senders: senders(list), ..incast.clone() };
+            guarded(report, || incast.generate(topology, seed, group))
+        }
+        Kind::Staggered { staggered, receiver, senders: list } => {
+            let receiver = names.host(receiver, report);
+            let staggered = Staggered { receiver, senders: senders(list), ..staggered.clone() };
+            guarded(report, || staggered.generate(topology, seed, group))
+        }
+        Kind::IncastQueries(q) => q.generate(topology, seed, group),
+        Kind::Permutation(p) => p.generate(topology, seed, group),
+        Kind::AllToAll(a) => a.generate(topology, seed, group),
+        Kind::List { file, ignore_columns } => return read_flows(report, file, ignore_columns, topology, group),
+    };
+    result.unwrap_or_else(|e| {
+        let help = e.help.unwrap_or_else(|| format!("change `{}` of this block", e.field));
+        report.problem(
+            "scenario::bad_traffic",
+            block.anchor.site_of(e.field),
+            e.message,
+            format!("`{}`", e.field),
+            help,
+        );
+        Vec::new()
+    })
+}
+
+/// Generates only if the names before were right: a wrong one stands for host 0.
+fn guarded(
+    report: &Report,
+    generate: impl FnOnce() -> Result<Vec<FlowSpec>, FieldError>,
+) -> Result<Vec<FlowSpec>, FieldError> {
+    if report.is_clean() { generate() } else { Ok(Vec::new()) }
+}
+
+fn unknown_link_set(report: &Report, block: &Block<'_>, name: &str, topology: &Topology) {
+    let sets: Vec<&str> = topology.link_sets.keys().map(String::as_str).collect();
+    let message = format!("this topology has no link set `{name}`");
+    let help = format!("set `link_set` to {}", one_of(&sets));
+    report.problem("scenario::unknown_name", block.anchor.site_of("link_set"), message, "`link_set`", help);
+}
+
+fn read_flows(
+    report: &Report,
+    file: &Text,
+    ignore_columns: &[String],
+    topology: &Topology,
+    group: u32,
+) -> Vec<FlowSpec> {
+    let flows = parse_flow_list(&file.text, topology, ignore_columns).unwrap_or_else(|error| {
+        let fallback = "the header is `start_ns,src,dst,bytes`, in any order; other columns go into `ignore_columns`";
+        file_problem(report, "scenario::flow_list", file, &error, fallback);
+        Vec::new()
+    });
+    // A list without groups of its own is one group, as every other block is.
+    let grouped = flows.iter().any(|f| f.group != 0);
+    flows.into_iter().map(|f| if grouped { f } else { FlowSpec { group, ..f } }).collect()
+}

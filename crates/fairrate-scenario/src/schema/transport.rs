@@ -1,0 +1,204 @@
+//! `[transport]`: how hosts move bytes and which algorithm controls them.
+
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile, RawValue, SetParamError};
+use fairrate_sim::{BaseRttRule, Recovery, TransportConfig, WindowRule};
+use fairrate_units::{Bytes, Time};
+
+use crate::reader::{OrWord, Output, Section};
+use crate::tree::{Node, Value};
+
+/// Reads `[transport]` and the algorithm's section in it.
+pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig, AlgorithmConfig) {
+    let mut s = root.child("transport", "`[transport]`");
+    let cc = read_cc(&mut s, profile);
+    let config = read_config(&mut s, profile);
+    check(&s, &config);
+    let (cc, parameters) = read_algorithms(&mut s, profile, cc);
+    let mut out = s.finish();
+    out.tables.push((cc.info().name.to_owned(), parameters));
+    root.out.tables.push(("transport".into(), out));
+    (config, cc)
+}
+
+/// The algorithm; PowerTCP unless the file says otherwise, being what fairrate started from.
+fn read_cc(s: &mut Section<'_>, profile: Profile) -> AlgorithmConfig {
+    let names: Vec<&str> = ALGORITHMS.iter().map(|a| a.name).collect();
+    let field = s.get("cc", "powertcp".to_owned());
+    AlgorithmConfig::by_name(&field.value, profile).unwrap_or_else(|| {
+        if s.node("cc").is_some_and(|n| matches!(n.value, Value::Text(_))) {
+            s.unknown_word("cc", &field.value, field.site, &names);
+        }
+        AlgorithmConfig::by_name("line-rate", profile).expect("`line-rate` is in the table")
+    })
+}
+
+fn read_config(s: &mut Section<'_>, profile: Profile) -> TransportConfig {
+    let overhead = |word: OrWord<Bytes>| match word {
+        OrWord::Word(_) => None,
+        OrWord::Value(bytes) => Some(bytes),
+    };
+    TransportConfig {
+        // PowerTCP's evaluation, as its public code has it: 1000 B of payload; Ethernet 14, IP 20, UDP 8 and
+        // sequence number and class 6; acknowledgments of the smallest frame without its checksum.
+        mtu: s.get("mtu", Bytes::new(1_000)).value,
+        header: s.get("header", Bytes::new(48)).value,
+        ack: s.get("ack", Bytes::new(60)).value,
+        data_overhead: overhead(s.value_or("data_overhead", &["algorithm"], OrWord::Word(0)).value),
+        ack_overhead: overhead(s.value_or("ack_overhead", &["algorithm"], OrWord::Word(0)).value),
+        // A RoCE congestion notification is a smallest frame.
+        cnp: s.get("cnp", Bytes::new(64)).value,
+        // The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
+        data_class: class(s, "data_class", 3),
+        ack_class: class(s, "ack_class", 3),
+        recovery: s
+            .choice(
+                "recovery",
+                &[("go-back-n", Recovery::GoBackN), ("selective-repeat", Recovery::SelectiveRepeat)],
+                Recovery::GoBackN,
+            )
+            .value,
+        rto: read_rto(s, profile),
+        // L2 NACK interval of the artifact.
+        nack_interval: s.get("nack_interval", Time::from_us(500)).value,
+        window: s
+            .choice(
+                "window",
+                &[
+                    ("algorithm", WindowRule::Algorithm),
+                    ("rate-scaled", WindowRule::RateScaled),
+                    ("none", WindowRule::None),
+                ],
+                WindowRule::Algorithm,
+            )
+            .value,
+        base_rtt: read_base_rtt(s, profile),
+    }
+}
+
+/// The artifact has no timeout. Ours is 4 ms, that of InfiniBand's smallest common setting, far above any RTT here.
+fn read_rto(s: &mut Section<'_>, profile: Profile) -> Option<Time> {
+    let default = match profile {
+        Profile::Paper => OrWord::Value(Time::from_ms(4)),
+        Profile::Ns3 => OrWord::Word(0),
+    };
+    match s.value_or::<Time>("rto", &["none"], default).value {
+        OrWord::Word(_) => None,
+        OrWord::Value(rto) => Some(rto),
+    }
+}
+
+fn read_base_rtt(s: &mut Section<'_>, profile: Profile) -> BaseRttRule {
+    let default = match profile {
+        Profile::Paper => OrWord::Word(0),
+        Profile::Ns3 => OrWord::Word(1),
+    };
+    match s.value_or::<Time>("base_rtt", &["exact", "payload-only"], default).value {
+        OrWord::Word(0) => BaseRttRule::Exact,
+        OrWord::Word(_) => BaseRttRule::PayloadOnly,
+        OrWord::Value(rtt) => BaseRttRule::Fixed(rtt),
+    }
+}
+
+/// A priority class for packets of hosts: 1 to 7, as 0 is for PFC frames alone.
+pub(super) fn class(s: &mut Section<'_>, key: &str, default: u8) -> u8 {
+    let class = s.get(key, default);
+    check_class(s, key, class.value);
+    class.value
+}
+
+/// Reports a class that hosts cannot use.
+pub(super) fn check_class(s: &Section<'_>, key: &str, class: u8) {
+    let help = format!("write a class from 1 (highest) to 7, as `{key} = 3`");
+    match class {
+        0 => s.problem_at("scenario::out_of_range", key, "class 0 is reserved for PFC frames", help),
+        1..=7 => {}
+        _ => s.problem_at("scenario::out_of_range", key, format!("there is no class {class}"), help),
+    }
+}
+
+fn check(s: &Section<'_>, config: &TransportConfig) {
+    let out_of = |key: &str, bytes: Bytes, lo: u64, hi: u64| {
+        if !(lo..=hi).contains(&bytes.as_u64()) {
+            let message = format!("`{key}` of {bytes} is out of range");
+            let help = format!("write a size from {} to {}", Bytes::new(lo), Bytes::new(hi));
+            s.problem_at("scenario::out_of_range", key, message, help);
+        }
+    };
+    out_of("mtu", config.mtu, 64, 65_536);
+    out_of("header", config.header, 0, 1_024);
+    out_of("ack", config.ack, 1, 1_024);
+    out_of("cnp", config.cnp, 1, 1_024);
+    out_of("data_overhead", config.data_overhead.unwrap_or_default(), 0, 1_024);
+    out_of("ack_overhead", config.ack_overhead.unwrap_or_default(), 0, 1_024);
+    let positive = |key: &str, time: Option<Time>| {
+        if time == Some(Time::ZERO) {
+            let help = format!("write a time above zero, as `{key} = \"100us\"`");
+            s.problem_at("scenario::out_of_range", key, format!("`{key}` is zero"), help);
+        }
+    };
+    positive("rto", config.rto);
+    if let BaseRttRule::Fixed(rtt) = config.base_rtt {
+        positive("base_rtt", Some(rtt));
+    }
+}
+
+/// Reads the sections of all algorithms the file has, so that a slip in any of them is found, and gives the
+/// configuration and the parameters of the one in use.
+fn read_algorithms(s: &mut Section<'_>, profile: Profile, cc: AlgorithmConfig) -> (AlgorithmConfig, Output) {
+    let chosen = cc.info().name;
+    let mut cc = cc;
+    for info in ALGORITHMS {
+        if !s.has(info.name) {
+            continue;
+        }
+        let Some(mut config) = AlgorithmConfig::by_name(info.name, profile) else { continue };
+        let section = s.child(info.name, &format!("`[transport.{}]`", info.name));
+        read_parameters(section, &mut config);
+        if info.name == chosen {
+            cc = config;
+        }
+    }
+    let mut out = Output::default();
+    for param in cc.params() {
+        out.push(param.name, param.toml);
+    }
+    (cc, out)
+}
+
+fn read_parameters(mut section: Section<'_>, config: &mut AlgorithmConfig) {
+    let params = config.params();
+    let names: Vec<&str> = params.iter().map(|p| p.name).collect();
+    for key in section.keys().collect::<Vec<_>>() {
+        let Some(param) = params.iter().find(|p| p.name == key) else { continue };
+        let Some(node) = section.node(key) else { continue };
+        let Some(raw) = raw_value(node) else {
+            let message = format!("`{key}` cannot be {}", node.value.describe());
+            section.problem_at("scenario::wrong_type", key, message, format!("write it as `{key} = {}`", param.toml));
+            continue;
+        };
+        if let Err(SetParamError::Invalid { message, help }) = config.set(key, raw) {
+            section.problem_at("scenario::bad_parameter", key, format!("`{key}`: {message}"), help);
+        }
+    }
+    for name in &names {
+        section.node(name);
+    }
+    if names.is_empty() {
+        if let Some(key) = section.keys().next() {
+            let message = format!("{} has no parameters", section.name);
+            section.problem_at("scenario::unknown_key", key, message, format!("remove `{key}`"));
+        }
+        return;
+    }
+    section.finish();
+}
+
+fn raw_value(node: &Node) -> Option<RawValue<'_>> {
+    match &node.value {
+        Value::Text(text) => Some(RawValue::Text(text)),
+        Value::Integer(n) => Some(RawValue::Integer(*n)),
+        Value::Float(x) => Some(RawValue::Float(*x)),
+        Value::Bool(b) => Some(RawValue::Bool(*b)),
+        Value::Date(_) | Value::Array(_) | Value::Table(_) => None,
+    }
+}
