@@ -133,7 +133,8 @@ struct RunEntry {
 /// Runs it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let plans = plan(args)?;
-    let dir = args.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("{}-compare", plans[0].scenario.name())));
+    let dir =
+        args.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("{}-compare", plans[0].scenario.name())));
     output::check_dir(&dir)?;
     for plan in &plans {
         output::check_dir(&dir.join(&plan.dir))?;
@@ -152,7 +153,8 @@ fn plan(args: &Args) -> Result<Vec<Plan>, Failure> {
             columns.push(column);
         }
     }
-    let seeds: Vec<Option<u64>> = args.seeds.as_ref().map_or_else(|| vec![None], |s| s.0.iter().copied().map(Some).collect());
+    let seeds: Vec<Option<u64>> =
+        args.seeds.as_ref().map_or_else(|| vec![None], |s| s.0.iter().copied().map(Some).collect());
     let mut plans = Vec::new();
     for column in &columns {
         for seed in &seeds {
@@ -196,7 +198,12 @@ fn run_all(plans: &[Plan], dir: &Path, jobs: usize, board: &Board) -> Vec<Option
 }
 
 /// Writes and prints what the runs gave, each run's own report too.
-fn conclude(plans: &[Plan], ends: Vec<Option<Result<End, Failure>>>, dir: &Path, json: bool) -> Result<ExitCode, Failure> {
+fn conclude(
+    plans: &[Plan],
+    ends: Vec<Option<Result<End, Failure>>>,
+    dir: &Path,
+    json: bool,
+) -> Result<ExitCode, Failure> {
     let (mut runs, mut entries, mut failure) = (Vec::new(), Vec::new(), None);
     for (plan, end) in plans.iter().zip(ends) {
         let place = dir.join(&plan.dir);

@@ -45,10 +45,9 @@ pub fn interrupted() -> bool {
 
 /// Runs `scenario`, writing to `dir` as it goes. What is there at the end is valid, however the run ended.
 pub fn drive(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Result<End, Failure> {
-    let writing = |e| Failure::io("writing results to", dir, e);
     let config = scenario.sim_config();
     let mut job = board.job(label, Goal::of(config));
-    let mut writer = ResultsWriter::create(dir, scenario).map_err(writing)?;
+    let mut writer = ResultsWriter::create(dir, scenario)?;
     let started = Instant::now();
     let mut simulation = Simulation::new(config.clone());
     let mut end = loop {
@@ -57,6 +56,7 @@ pub fn drive(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Res
             Ok(progress) => job.update(&progress),
             Err(error) => break End::Failed(error.to_string()),
         }
+        writer.check()?;
         if interrupted() {
             break End::Interrupted;
         }
@@ -72,7 +72,7 @@ pub fn drive(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Res
         End::Interrupted => RunState::Interrupted,
         End::Failed(cause) => RunState::Failed(cause.clone()),
     };
-    writer.finish(&simulation.unfinished(), &totals, wall, state).map_err(writing)?;
+    writer.finish(&simulation.unfinished(), &totals, wall, &state)?;
     Ok(end)
 }
 
@@ -80,7 +80,8 @@ pub fn drive(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Res
 fn unaccounted(t: &RunTotals) -> Option<String> {
     let found = t.delivered_bytes + t.dropped_bytes + t.in_flight_bytes;
     (found != t.sent_bytes).then(|| {
-        let parts = format!("{} delivered, {} dropped, {} in flight", t.delivered_bytes, t.dropped_bytes, t.in_flight_bytes);
+        let parts =
+            format!("{} delivered, {} dropped, {} in flight", t.delivered_bytes, t.dropped_bytes, t.in_flight_bytes);
         format!("bytes are not conserved: {} sent, but {parts}", t.sent_bytes)
     })
 }
@@ -91,7 +92,13 @@ mod tests {
 
     #[test]
     fn lost_bytes_are_named() {
-        let totals = RunTotals { sent_bytes: 10, delivered_bytes: 4, dropped_bytes: 3, in_flight_bytes: 3, ..RunTotals::default() };
+        let totals = RunTotals {
+            sent_bytes: 10,
+            delivered_bytes: 4,
+            dropped_bytes: 3,
+            in_flight_bytes: 3,
+            ..RunTotals::default()
+        };
         assert_eq!(unaccounted(&totals), None);
         let message = unaccounted(&RunTotals { in_flight_bytes: 2, ..totals }).unwrap();
         assert_eq!(message, "bytes are not conserved: 10 sent, but 4 delivered, 3 dropped, 2 in flight");

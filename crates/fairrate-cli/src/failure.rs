@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fairrate_scenario::ScenarioError;
+use fairrate_scenario::{ResultsError, ScenarioError};
 
 /// The exit code of a run that was interrupted: 128 and the number of SIGINT, as shells have it.
 pub const INTERRUPTED: u8 = 130;
@@ -15,6 +15,10 @@ pub enum Failure {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Scenario(#[from] ScenarioError),
+    /// Results cannot be written or read.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Results(#[from] ResultsError),
     /// A name that is not known.
     #[error("{what} `{name}` is not known")]
     #[diagnostic(code(cli::unknown_name))]
@@ -39,7 +43,7 @@ pub enum Failure {
         #[help]
         help: String,
     },
-    /// Reading or writing results failed.
+    /// Reading or writing another file failed.
     #[error("{doing} `{}` failed: {cause}", path.display())]
     #[diagnostic(code(cli::io))]
     Io {
@@ -71,7 +75,9 @@ impl Failure {
     pub fn unknown_name(what: &'static str, name: &str, known: &[&str]) -> Self {
         let near = known.iter().map(|k| (strsim::damerau_levenshtein(name, k), k)).min();
         let help = match near {
-            Some((distance, word)) if distance <= (name.chars().count() / 3).max(2) => format!("did you mean `{word}`?"),
+            Some((distance, word)) if distance <= (name.chars().count() / 3).max(2) => {
+                format!("did you mean `{word}`?")
+            }
             _ => format!("known are {}", known.join(", ")),
         };
         Self::UnknownName { what, name: name.to_owned(), help }
@@ -81,7 +87,8 @@ impl Failure {
     pub fn tell(self) -> ExitCode {
         let code = match self {
             Self::Scenario(_) | Self::UnknownName { .. } | Self::Directory { .. } => 2,
-            Self::Io { .. } | Self::Run { .. } => 1,
+            Self::Results(ResultsError::Occupied { .. } | ResultsError::NoResults { .. }) => 2,
+            Self::Results(_) | Self::Io { .. } | Self::Run { .. } => 1,
         };
         eprintln!("{:?}", miette::Report::new(self));
         ExitCode::from(code)

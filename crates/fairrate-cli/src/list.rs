@@ -73,7 +73,14 @@ fn algorithms() -> Vec<AlgorithmJson> {
         let pairs = of(Profile::Paper).into_iter().zip(of(Profile::Ns3));
         let json = pairs.map(|(paper, ns3)| {
             let (kind, choices) = kind_name(paper.kind);
-            ParameterJson { name: paper.name, kind, default: paper.toml, default_ns3: ns3.toml, choices, doc: paper.doc }
+            ParameterJson {
+                name: paper.name,
+                kind,
+                default: paper.toml,
+                default_ns3: ns3.toml,
+                choices,
+                doc: paper.doc,
+            }
         });
         json.collect()
     };

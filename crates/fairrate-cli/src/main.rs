@@ -13,6 +13,7 @@ mod progress;
 mod report;
 mod run;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -20,8 +21,10 @@ use clap::{Parser, Subcommand};
 /// A laboratory for datacenter congestion control
 #[derive(Debug, Parser)]
 #[command(name = "fairrate", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 done, 1 the run failed, 2 bad input, 130 interrupted (what there was is written).\n\
-    Any other command NAME runs the program fairrate-NAME from PATH.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 the run failed, 2 bad input, 130 interrupted (what there was is written).\n\
+    Any other command NAME runs the program fairrate-NAME from PATH."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -38,7 +41,7 @@ enum Command {
     /// Write report.html of a results directory anew
     Report(report::Args),
     #[command(external_subcommand)]
-    External(Vec<std::ffi::OsString>),
+    External(Vec<OsString>),
 }
 
 fn main() -> ExitCode {

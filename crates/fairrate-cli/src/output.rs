@@ -27,7 +27,8 @@ struct RunJson<'a> {
     summary: serde_json::Value,
 }
 
-/// A directory that results may go to: not there, empty, or with results that they replace.
+/// A directory that results may go to: not there, empty, or with results that they replace. Looked at before the
+/// first run starts, so that bad input is found before anything is written.
 pub fn check_dir(dir: &Path) -> Result<(), Failure> {
     let refuse = |problem: &str| {
         let help = "choose another directory with --out".to_owned();
@@ -43,8 +44,7 @@ pub fn check_dir(dir: &Path) -> Result<(), Failure> {
 
 /// Reads a results directory.
 pub fn load(dir: &Path, label: &str) -> Result<RunData, Failure> {
-    let data = load::run(dir).map_err(|e| Failure::io("reading results from", dir, e))?;
-    Ok(RunData { label: label.to_owned(), ..data })
+    Ok(RunData { label: label.to_owned(), ..load::run(dir)? })
 }
 
 /// Writes `dir/report.html` about all `runs`.

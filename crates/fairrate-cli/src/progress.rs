@@ -84,7 +84,11 @@ impl Goal {
         let seconds = elapsed.as_secs_f64().max(1e-9);
         let speed = progress.packet_hops as f64 / seconds / 1e6;
         let fraction = self.fraction(progress);
-        let left = if 0.01 < fraction { format!(", {:.0} s left", seconds * (1.0 - fraction) / fraction) } else { String::new() };
+        let left = if 0.01 < fraction {
+            format!(", {:.0} s left", seconds * (1.0 - fraction) / fraction)
+        } else {
+            String::new()
+        };
         format!("{now}{at}, {speed:.2} M packet-hops/s, {} of {} flows{left}", progress.flows_done, self.n_flows)
     }
 }

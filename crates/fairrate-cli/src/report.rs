@@ -17,16 +17,8 @@ pub struct Args {
 /// Writes it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let dir = &args.dir;
-    let runs = if dir.join("compare.json").exists() {
-        compare::load(dir)?
-    } else if dir.join("summary.json").exists() {
-        let data = output::load(dir, "")?;
-        vec![fairrate_report::model::RunData { label: data.cc.clone(), ..data }]
-    } else {
-        let problem = if dir.exists() { "holds no results" } else { "does not exist" };
-        let help = "name a directory that `fairrate run` or `fairrate compare` wrote".to_owned();
-        return Err(Failure::Directory { dir: dir.clone(), problem: problem.to_owned(), help });
-    };
+    let runs =
+        if dir.join("compare.json").exists() { compare::load(dir)? } else { vec![fairrate_report::load::run(dir)?] };
     output::write_report(dir, runs)?;
     output::print(&format!("{}\n", dir.join("report.html").display()));
     Ok(ExitCode::SUCCESS)

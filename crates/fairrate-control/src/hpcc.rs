@@ -139,7 +139,7 @@ impl Hpcc {
         let tx_rate = delta.tx_bytes * 8.0 / delta.dt_s;
         let qlen = f64::from(hop.qlen.min(prev.qlen));
         let queued = qlen * self.line_rate.as_bps_f64() / bandwidth / self.w_init;
-        Some((tx_rate / bandwidth + queued, delta.dt_s * 1e9))
+        Some((tx_rate / bandwidth + queued, delta.dt_ns))
     }
 
     /// COMPUTEWIND (lines 11-20).

@@ -47,6 +47,8 @@ pub struct IntHop {
 pub struct IntDelta {
     /// Time between the stamps, in seconds; above zero.
     pub dt_s: f64,
+    /// The same in nanoseconds.
+    pub dt_ns: f64,
     /// Growth of the byte counter, in bytes.
     pub tx_bytes: f64,
     /// Growth of the queue, in bytes.
@@ -75,18 +77,21 @@ impl IntHop {
 
     /// What changed since `prev`, or `None` if the clock did not advance.
     pub fn since(&self, prev: &Self, format: IntFormat) -> Option<IntDelta> {
-        let (dt_ps, tx_bytes) = match format {
+        let (dt_s, dt_ns, tx_bytes) = match format {
             IntFormat::Exact => {
-                (self.ts.as_ps().checked_sub(prev.ts.as_ps())?, self.tx_bytes.saturating_sub(prev.tx_bytes))
+                let ps = self.ts.as_ps().checked_sub(prev.ts.as_ps())? as f64;
+                (ps / 1e12, ps / 1e3, self.tx_bytes.saturating_sub(prev.tx_bytes))
             }
             IntFormat::Packed => {
-                let ns = self.ts.as_ns().wrapping_sub(prev.ts.as_ns()) % (1 << PACKED_NS_BITS);
+                let ns = (self.ts.as_ns().wrapping_sub(prev.ts.as_ns()) % (1 << PACKED_NS_BITS)) as f64;
                 let range = PACKED_BYTES_UNIT << PACKED_BYTES_BITS;
-                (ns * 1_000, self.tx_bytes.wrapping_sub(prev.tx_bytes) % range)
+                // A product where the exact form has a quotient: the public code's order, to the last bit.
+                (ns * 1e-9, ns, self.tx_bytes.wrapping_sub(prev.tx_bytes) % range)
             }
         };
-        (dt_ps > 0).then(|| IntDelta {
-            dt_s: dt_ps as f64 / 1e12,
+        (0.0 < dt_ns).then(|| IntDelta {
+            dt_s,
+            dt_ns,
             tx_bytes: tx_bytes as f64,
             qlen: f64::from(self.qlen) - f64::from(prev.qlen),
         })
@@ -106,7 +111,7 @@ mod tests {
         assert_eq!(b.qlen, 160);
         let d = b.since(&a, IntFormat::Packed).expect("time advanced");
         // 134,217,700 rounds down to 134,217,600 and 134,218,900 to 134,218,880 in units of 128 bytes.
-        assert_eq!((d.dt_s, d.tx_bytes, d.qlen), (300e-9, 1_280.0, 0.0));
+        assert_eq!((d.dt_ns, d.tx_bytes, d.qlen), (300.0, 1_280.0, 0.0));
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl PowerTcp {
         let lambda = lambda.max(self.config.lambda_floor * bandwidth);
         let voltage = f64::from(hop.qlen) * 8.0 + bandwidth * (self.tau_ns * 1e-9);
         let base_power = bandwidth * (bandwidth * self.tau_ns * 1e-9);
-        Some((lambda * voltage / base_power, delta.dt_s * 1e9))
+        Some((lambda * voltage / base_power, delta.dt_ns))
     }
 
     /// Whether the acknowledged packet left more than τ after the acknowledgment before this one.

@@ -77,9 +77,11 @@ fn header(variants: &[Variant]) -> String {
     let first = variants[0].first();
     let kind = if variants.len() == 1 { "Simulated run" } else { "Comparison on one workload" };
     let flows = first.flows.len();
+    let about = if first.description.is_empty() { &first.scenario } else { &first.description };
     let mut out = format!(
-        "<header>\n<p class=\"kind\">{kind}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {} flows &middot; {} simulated &middot; {}</p>\n",
+        "<header>\n<p class=\"kind\">{kind}, {}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {} flows &middot; {} simulated &middot; {}</p>\n",
         escape(&first.scenario),
+        escape(&capitalised(about)),
         escape(&names(variants)),
         format::count(flows as f64),
         format::time_ns(first.totals.end_ns),
@@ -90,6 +92,11 @@ fn header(variants: &[Variant]) -> String {
         let _ = writeln!(out, "<p class=\"warn\">Partial results: {}.</p>", escape(&partial.join("; ")));
     }
     out + "</header>\n"
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 fn incomplete(run: &RunData) -> Option<String> {
@@ -231,8 +238,11 @@ fn scenarios(variants: &[Variant]) -> String {
 
 fn footer(variants: &[Variant]) -> String {
     let p = &variants[0].first().provenance;
-    let commit =
-        if p.commit.is_empty() { String::new() } else { format!(", commit <code>{}</code>", escape(&p.commit)) };
+    let commit = if p.commit.is_empty() || p.commit == "unknown" {
+        String::new()
+    } else {
+        format!(", commit <code>{}</code>", escape(&p.commit))
+    };
     let mut out = format!(
         "<footer>\n<p>fairrate {}{commit}. A fingerprint is the hash of a run's order of events.</p>\n",
         escape(&p.version)

@@ -7,6 +7,7 @@ pub mod figure;
 pub mod figures;
 pub mod format;
 pub mod html;
+pub mod load;
 pub mod metrics;
 pub mod model;
 mod pauses;

@@ -6,12 +6,13 @@ use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
 use crate::series::value_at;
 use crate::stats::{self, Distribution, Held};
 
-/// Flow sizes that belong together: those of the PowerTCP paper's short, medium and long flows.
+/// Flow sizes that belong together: those of the PowerTCP paper's short, medium and long flows, and of
+/// `summary.json`.
 pub const SIZE_BUCKETS: [SizeBucket; 4] = [
-    SizeBucket { name: "< 10 KB", from: 0, to: 10_000 },
-    SizeBucket { name: "10-100 KB", from: 10_000, to: 100_000 },
-    SizeBucket { name: "100 KB-1 MB", from: 100_000, to: 1_000_000 },
-    SizeBucket { name: ">= 1 MB", from: 1_000_000, to: u64::MAX },
+    SizeBucket { name: "<= 10 KB", above: 0, up_to: 10_000 },
+    SizeBucket { name: "10-100 KB", above: 10_000, up_to: 100_000 },
+    SizeBucket { name: "100 KB-1 MB", above: 100_000, up_to: 1_000_000 },
+    SizeBucket { name: "> 1 MB", above: 1_000_000, up_to: u64::MAX },
 ];
 
 /// A range of flow sizes.
@@ -19,10 +20,10 @@ pub const SIZE_BUCKETS: [SizeBucket; 4] = [
 pub struct SizeBucket {
     /// How tables call it.
     pub name: &'static str,
-    /// Smallest size, in payload bytes.
-    pub from: u64,
-    /// First size that is too large.
-    pub to: u64,
+    /// Flows in here have more payload bytes than this ...
+    pub above: u64,
+    /// ... and at most this many.
+    pub up_to: u64,
 }
 
 /// What a table says about one algorithm. Over several seeds, slowdowns are pooled and everything else is the mean.
@@ -41,7 +42,7 @@ pub struct Metrics {
     /// All probed ports together, where there are several: queues of all times and ports pooled, counters summed,
     /// utilisation their mean.
     pub all_ports: Option<PortMetrics>,
-    /// Payload bits delivered per second, over all flows, from the first start to the end of the run.
+    /// Payload bits delivered per second of simulated time, over all flows.
     pub goodput_bps: f64,
     /// Jain index of the long flows' goodput; see [`fairness`].
     pub jain: Option<f64>,
@@ -115,12 +116,12 @@ impl Metrics {
             slowdown: slowdown_by_size(runs),
             ports: ports(runs),
             all_ports: all_ports(runs),
-            goodput_bps: mean(&goodput_bps),
+            goodput_bps: mean(&|r| r.totals.goodput_bps),
             jain: stats::mean(&jains),
             pfc_pauses: mean(&|r| r.totals.pfc_pauses as f64),
             drops: mean(&|r| r.totals.drops as f64),
             ecn_marks: mean(&|r| r.totals.ecn_marks as f64),
-            retransmitted_bytes: mean(&|r| r.flows.iter().map(|f| f.retransmitted_bytes as f64).sum()),
+            retransmitted_bytes: mean(&|r| r.totals.retransmitted_bytes as f64),
             flows_done: mean(&|r| r.totals.flows_done as f64),
             flows_unfinished: mean(&|r| r.totals.flows_unfinished as f64),
             sim_s: mean(&|r| r.totals.end_ns / 1e9),
@@ -138,9 +139,9 @@ impl Metrics {
 
 /// Slowdown of all finished flows and by size bucket.
 fn slowdown_by_size(runs: &[RunData]) -> Vec<BucketSlowdown> {
-    let all = SizeBucket { name: "all sizes", from: 0, to: u64::MAX };
+    let all = SizeBucket { name: "all sizes", above: 0, up_to: u64::MAX };
     let of = |bucket: SizeBucket| {
-        let inside = |f: &&Flow| f.bytes.is_some_and(|b| bucket.from <= b && b < bucket.to);
+        let inside = |f: &&Flow| f.bytes.is_some_and(|b| bucket.above < b && b <= bucket.up_to);
         let flows = runs.iter().flat_map(|r| &r.flows).filter(inside);
         let values = stats::sorted(flows.filter_map(|f| f.slowdown));
         BucketSlowdown { bucket: bucket.name, slowdown: Distribution::of(&values) }
@@ -218,14 +219,6 @@ fn port_metrics(port: &PortSeries) -> PortMetrics {
     }
 }
 
-/// Payload bits delivered per second, from the first flow's start to the end of the run.
-fn goodput_bps(run: &RunData) -> f64 {
-    let bytes: f64 = run.flows.iter().map(|f| f.delivered_bytes as f64).sum();
-    let start = run.flows.iter().map(|f| f.start_ns).fold(f64::INFINITY, f64::min);
-    let span_ns = run.totals.end_ns - start;
-    if 0.0 < span_ns && span_ns.is_finite() { bytes * 8e9 / span_ns } else { 0.0 }
-}
-
 /// The Jain index of the long flows.
 ///
 /// Long are the endless flows that were probed: their shares are the bytes each delivered while all of them
@@ -264,21 +257,21 @@ mod tests {
     use super::*;
     use crate::synthetic;
 
-    fn flow(id: u64, bytes: Option<u64>, fct_ns: Option<f64>) -> Flow {
-        Flow { id, bytes, fct_ns, slowdown: fct_ns.map(|t| t / 1e3), delivered_bytes: 1000, ..Flow::default() }
+    fn flow(id: u32, bytes: Option<u64>, fct_ns: Option<f64>) -> Flow {
+        Flow { id, bytes, fct_ns, slowdown: fct_ns.map(|t| t / 1e3), ..Flow::default() }
     }
 
     #[test]
     fn slowdowns_fall_into_their_buckets() {
         let flows = vec![
-            flow(0, Some(9_999), Some(2e3)),
-            flow(1, Some(10_000), Some(4e3)),
+            flow(0, Some(10_000), Some(2e3)),
+            flow(1, Some(10_001), Some(4e3)),
             flow(2, Some(5_000), None),
             flow(3, None, None),
         ];
         let run = RunData { flows, ..RunData::default() };
         let got: Vec<_> = slowdown_by_size(&[run]).iter().map(|b| (b.bucket, b.slowdown.n, b.slowdown.mean)).collect();
-        assert_eq!(got, [("all sizes", 2, Some(3.0)), ("< 10 KB", 1, Some(2.0)), ("10-100 KB", 1, Some(4.0))]);
+        assert_eq!(got, [("all sizes", 2, Some(3.0)), ("<= 10 KB", 1, Some(2.0)), ("10-100 KB", 1, Some(4.0))]);
     }
 
     #[test]
@@ -312,16 +305,6 @@ mod tests {
         let all = all_ports(&[run.clone(), run]).unwrap();
         assert_eq!((all.port.as_str(), all.utilisation, all.drops), ("all 2 ports", Some(0.25), 2.0));
         assert_eq!((all.qlen_mean_bytes, all.qlen_p99_bytes, all.qlen_peak_bytes), (50.0, 100.0, 100.0));
-    }
-
-    #[test]
-    fn goodput_counts_from_the_first_start() {
-        // 2000 B between 1 us and 2 us: 16 Gb/s.
-        let flows =
-            vec![Flow { start_ns: 1e3, ..flow(0, None, None) }, Flow { start_ns: 1.5e3, ..flow(1, None, None) }];
-        let mut run = RunData { flows, ..RunData::default() };
-        run.totals.end_ns = 2e3;
-        assert_eq!(goodput_bps(&run), 16e9);
     }
 
     #[test]

@@ -5,13 +5,15 @@
 pub struct RunData {
     /// Name of the scenario.
     pub scenario: String,
+    /// What it is about; may be empty.
+    pub description: String,
     /// The algorithm's name on the command line.
     pub cc: String,
     /// The algorithm's name in prose and legends.
     pub label: String,
     /// Seed of the run.
     pub seed: u64,
-    /// `complete`, `interrupted` or `failed`.
+    /// `complete`, `interrupted` or `failed`; `running` if the run was killed.
     pub state: String,
     /// Totals.
     pub totals: Totals,
@@ -38,12 +40,16 @@ pub struct Totals {
     pub wall_s: f64,
     /// Packets of any kind serialised onto a link.
     pub packet_hops: u64,
+    /// Payload bits that receivers got in order, per second of simulated time.
+    pub goodput_bps: f64,
     /// Data packets dropped.
     pub drops: u64,
     /// Packets marked.
     pub ecn_marks: u64,
     /// Pause frames sent.
     pub pfc_pauses: u64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
     /// Flows that finished.
     pub flows_done: u64,
     /// Finite flows that did not.
@@ -67,7 +73,7 @@ pub struct Provenance {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Flow {
     /// Its number.
-    pub id: u64,
+    pub id: u32,
     /// Payload bytes; `None`: endless.
     pub bytes: Option<u64>,
     /// Start, in ns.
@@ -76,10 +82,6 @@ pub struct Flow {
     pub fct_ns: Option<f64>,
     /// `fct_ns` over that of the flow alone on an idle network; `None`: unfinished.
     pub slowdown: Option<f64>,
-    /// Payload bytes the receiver has in order.
-    pub delivered_bytes: u64,
-    /// Payload bytes sent again.
-    pub retransmitted_bytes: u64,
 }
 
 /// Samples of one egress port.
@@ -107,7 +109,7 @@ pub struct PortSeries {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowSeries {
     /// The flow's number.
-    pub flow: u64,
+    pub flow: u32,
     /// What legends call it, as `0: h0->h16`.
     pub name: String,
     /// Times, in ns.
@@ -127,6 +129,8 @@ pub struct Pause {
     pub t_ns: f64,
     /// The egress port that stops or goes on, as `from->to`.
     pub port: String,
+    /// The class that stops or goes on.
+    pub class: u8,
     /// Pause, or resume.
     pub pause: bool,
 }

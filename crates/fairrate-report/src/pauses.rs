@@ -2,21 +2,25 @@
 
 use crate::model::Pause;
 
-/// Every pause as (port, from, to); one that is never lifted lasts until `end_ns`.
+/// Every time that some class of a port is paused, as (port, from, to); one without an end lasts until `end_ns`.
 pub fn intervals(pauses: &[Pause], end_ns: f64) -> Vec<(String, f64, f64)> {
-    let mut open: Vec<(&str, f64, u32)> = Vec::new();
+    // Port, since when, and which classes of it.
+    let mut open: Vec<(&str, f64, Vec<u8>)> = Vec::new();
     let mut done = Vec::new();
     for event in pauses {
-        let at = open.iter().position(|(port, ..)| *port == event.port);
-        match (at, event.pause) {
-            (None, true) => open.push((&event.port, event.t_ns, 1)),
-            (Some(i), true) => open[i].2 += 1,
-            (Some(i), false) if 1 < open[i].2 => open[i].2 -= 1,
-            (Some(i), false) => {
-                let (port, from, _) = open.remove(i);
-                done.push((port.to_owned(), from, event.t_ns));
+        let Some(i) = open.iter().position(|(port, ..)| *port == event.port) else {
+            if event.pause {
+                open.push((&event.port, event.t_ns, vec![event.class]));
             }
-            (None, false) => {}
+            continue;
+        };
+        let classes = &mut open[i].2;
+        classes.retain(|class| *class != event.class);
+        if event.pause {
+            classes.push(event.class);
+        } else if classes.is_empty() {
+            let (port, from, _) = open.remove(i);
+            done.push((port.to_owned(), from, event.t_ns));
         }
     }
     done.extend(open.into_iter().map(|(port, from, _)| (port.to_owned(), from, end_ns)));
@@ -49,19 +53,20 @@ pub fn paused_ports(pauses: &[Pause], end_ns: f64) -> (Vec<f64>, Vec<f64>) {
 mod tests {
     use super::*;
 
-    fn pause(t_ns: f64, port: &str, pause: bool) -> Pause {
-        Pause { t_ns, port: port.into(), pause }
+    fn frame(t_ns: f64, port: &str, class: u8, pause: bool) -> Pause {
+        Pause { t_ns, port: port.into(), class, pause }
     }
 
     #[test]
     fn pauses_become_intervals_and_counts() {
         let events = [
-            pause(1.0, "a", true),
-            pause(2.0, "b", true),
-            pause(3.0, "a", true), // another class of the same port
-            pause(4.0, "a", false),
-            pause(5.0, "a", false),
-            pause(6.0, "c", false),
+            frame(1.0, "a", 3, true),
+            frame(2.0, "b", 3, true),
+            frame(3.0, "a", 4, true),
+            frame(3.5, "a", 4, true), // repeated
+            frame(4.0, "a", 3, false),
+            frame(5.0, "a", 4, false),
+            frame(6.0, "c", 3, false), // a resume without a pause
         ];
         let got = intervals(&events, 10.0);
         assert_eq!(got, [("a".to_owned(), 1.0, 5.0), ("b".to_owned(), 2.0, 10.0)]);

@@ -32,15 +32,24 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
     let pauses = (0..10 * rank).map(|i| Pause {
         t_ns: 1e6 + f64::from(i) * 7e3,
         port: format!("h{}->tor0", i % 3),
+        class: 3,
         pause: i / 3 % 2 == 0,
     });
     RunData {
         scenario: "synthetic".into(),
+        description: "made up".into(),
         cc: cc.into(),
         label: cc.into(),
         seed,
         state: "complete".into(),
-        totals: Totals { end_ns: 4e6, wall_s: 0.5, packet_hops: 4_000_000, flows_done: 3_000, ..Totals::default() },
+        totals: Totals {
+            end_ns: 4e6,
+            wall_s: 0.5,
+            packet_hops: 4_000_000,
+            goodput_bps: 24e9 / slow,
+            flows_done: 3_000,
+            ..Totals::default()
+        },
         rates: (0..4).map(|i| endless_flow(i, &t_ns, slow)).collect(),
         flows: flows.into_iter().chain(endless).collect(),
         ports: vec![port],
@@ -55,7 +64,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
     }
 }
 
-fn flow(id: u64, slow: f64, random: &mut Lcg) -> Flow {
+fn flow(id: u32, slow: f64, random: &mut Lcg) -> Flow {
     let bytes = 10_f64.powf(2.5 + 4.5 * random.next());
     let slowdown = 1.0 + slow * 0.3 * random.next() / (1.02 - random.next());
     let fct_ns = (5_000.0 + bytes * 0.32) * slowdown;
@@ -65,8 +74,6 @@ fn flow(id: u64, slow: f64, random: &mut Lcg) -> Flow {
         start_ns: 3e6 * random.next(),
         fct_ns: Some(fct_ns),
         slowdown: Some(slowdown),
-        delivered_bytes: bytes as u64,
-        retransmitted_bytes: 0,
     }
 }
 
@@ -75,7 +82,7 @@ fn endless_flow(i: u32, t_ns: &[f64], slow: f64) -> FlowSeries {
     let t: Vec<f64> = t_ns.iter().copied().filter(|t| start <= *t).step_by(10).collect();
     let share = |t: f64| 25e9 / 4.0 * (1.0 + 3.0 * (-(t - start) / (2e5 * slow)).exp());
     FlowSeries {
-        flow: 3_000 + u64::from(i),
+        flow: 3_000 + i,
         name: format!("{}: h{i}->h16", 3_000 + i),
         cwnd_bytes: t.iter().map(|t| share(*t) * 1e-5).collect(),
         rate_bps: t.iter().map(|t| share(*t)).collect(),

@@ -63,14 +63,15 @@ impl Diagnostic for Problem {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{first}")]
 pub struct ScenarioError {
-    first: Problem,
+    first: Box<Problem>,
     rest: Vec<Problem>,
 }
 
 impl ScenarioError {
     /// An error without a place in a text.
     pub(crate) fn without_place(code: &'static str, message: String, help: String) -> Self {
-        Self { first: Problem { code, message, label: String::new(), help, place: None }, rest: Vec::new() }
+        let first = Box::new(Problem { code, message, label: String::new(), help, place: None });
+        Self { first, rest: Vec::new() }
     }
 
     /// How many problems there are.
@@ -92,7 +93,7 @@ impl ScenarioError {
     pub fn first_line(&self) -> Option<(&str, usize)> {
         let (source, site) = self.first.place.as_ref()?;
         let before = source.inner().as_bytes().get(..site.start)?;
-        Some((source.name(), 1 + before.iter().filter(|b| **b == b'\n').count()))
+        Some((source.name(), before.split(|b| *b == b'\n').count()))
     }
 }
 
@@ -156,6 +157,11 @@ impl Report {
         Site { source: 0, start: 0, len: 0 }
     }
 
+    /// How many problems there are so far.
+    pub fn count(&self) -> usize {
+        self.problems.borrow().len()
+    }
+
     /// Whether nothing is wrong so far.
     pub fn is_clean(&self) -> bool {
         self.problems.borrow().is_empty()
@@ -167,7 +173,7 @@ impl Report {
         if problems.is_empty() {
             return Ok(());
         }
-        let first = problems.remove(0);
+        let first = Box::new(problems.remove(0));
         Err(ScenarioError { first, rest: problems })
     }
 }

@@ -8,10 +8,16 @@
 mod error;
 mod overrides;
 mod reader;
+mod results;
+mod scalar;
 mod scenario;
 mod schema;
 mod tree;
 
 pub use error::ScenarioError;
 pub use overrides::Overrides;
+pub use results::{
+    FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results, ResultsError, ResultsWriter, RunState,
+    Summary,
+};
 pub use scenario::Scenario;

@@ -26,18 +26,12 @@ pub(crate) fn apply(table: &mut Table, overrides: &Overrides, report: &Report) {
     if let Some(seed) = overrides.seed {
         let text = seed.to_string();
         let site = Site::new(report.add_source("--seed", text.clone()), 0..text.len());
-        match i64::try_from(seed) {
-            Ok(n) => set(table, "seed", Node { value: Value::Integer(n), site }, site, report),
-            Err(_) => {
-                let help = format!("write a whole number from 0 to {}", i64::MAX);
-                report.problem(
-                    "scenario::out_of_range",
-                    site,
-                    format!("the seed `{seed}` is out of range"),
-                    "too large",
-                    help,
-                );
-            }
+        if let Ok(n) = i64::try_from(seed) {
+            set(table, "seed", Node { value: Value::Integer(n), site }, site, report);
+        } else {
+            let (message, help) =
+                (format!("the seed `{seed}` is out of range"), format!("give one up to {}", i64::MAX));
+            report.problem("scenario::out_of_range", site, message, "too large", help);
         }
     }
     if let Some(cc) = &overrides.cc {

@@ -3,9 +3,8 @@
 
 use std::fmt::Write as _;
 
-use fairrate_units::{Bytes, Rate, Time};
-
 use crate::error::{Report, Site, did_you_mean, nearest, one_of};
+use crate::scalar::{Scalar, quote};
 use crate::tree::{Node, Table, Value};
 
 /// A value that was read and where it stands: its own place, or its section's if it is a default.
@@ -13,177 +12,6 @@ use crate::tree::{Node, Table, Value};
 pub(crate) struct Field<T> {
     pub value: T,
     pub site: Site,
-}
-
-/// Why a node is not the value it should be.
-pub(crate) struct Wrong {
-    code: &'static str,
-    message: String,
-    help: String,
-}
-
-/// A value that a key can have.
-pub(crate) trait Scalar: Sized {
-    /// What it is, with its article.
-    const WHAT: &'static str;
-    /// Something valid, to go on with after a problem.
-    fn placeholder() -> Self;
-    /// Reads it; `key` is for the help.
-    fn read(key: &str, value: &Value) -> Result<Self, Wrong>;
-    /// Writes it as TOML.
-    fn write(&self) -> String;
-}
-
-fn wrong_type<T: Scalar>(value: &Value, help: String) -> Wrong {
-    let message = format!("expected {}, found {}", T::WHAT, value.describe());
-    Wrong { code: "scenario::wrong_type", message, help }
-}
-
-macro_rules! quantity {
-    ($type:ty, $what:literal, $unit:literal, $units:literal, $placeholder:expr) => {
-        impl Scalar for $type {
-            const WHAT: &'static str = $what;
-            fn placeholder() -> Self {
-                $placeholder
-            }
-            fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
-                let bare = |number: String| Wrong {
-                    code: "scenario::missing_unit",
-                    message: format!("`{key}` is {} and needs its unit, found the bare number `{number}`", $what),
-                    help: format!(
-                        "write it as a string with a unit, for instance `{key} = \"{}{}\"`; units are {}",
-                        number.trim_start_matches('-'),
-                        $unit,
-                        $units
-                    ),
-                };
-                match value {
-                    Value::Text(text) => text.parse::<$type>().map_err(|e| Wrong {
-                        code: "scenario::bad_quantity",
-                        message: e.to_string(),
-                        help: e.help().to_owned(),
-                    }),
-                    Value::Integer(n) => Err(bare(n.to_string())),
-                    Value::Float(x) => Err(bare(x.to_string())),
-                    _ => Err(wrong_type::<Self>(value, format!("write it as `{key} = \"{}\"`", Self::placeholder()))),
-                }
-            }
-            fn write(&self) -> String {
-                format!("\"{self}\"")
-            }
-        }
-    };
-}
-quantity!(Time, "a time", "us", "ps, ns, us, ms and s", Time::from_us(10));
-quantity!(Rate, "a rate", "Gbps", "bps, kbps, Mbps, Gbps and Tbps", Rate::from_gbps(25));
-quantity!(Bytes, "a size", "B", "B, KB, MB, GB, KiB, MiB and GiB", Bytes::new(1_000));
-
-impl Scalar for f64 {
-    const WHAT: &'static str = "a number";
-    fn placeholder() -> Self {
-        0.5
-    }
-    fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
-        match value {
-            Value::Float(x) => Ok(*x),
-            Value::Integer(n) => Ok(*n as Self),
-            Value::Text(text) => {
-                let text = text.trim();
-                let percent = text.strip_suffix('%').and_then(|t| t.trim().parse::<Self>().ok()).map(|x| x / 100.0);
-                let number = percent.or_else(|| text.parse::<Self>().ok().filter(|x| x.is_finite()));
-                Err(wrong_type::<Self>(value, format!("write it without quotes: `{key} = {}`", number.unwrap_or(0.5))))
-            }
-            _ => Err(wrong_type::<Self>(value, format!("write a number, as `{key} = 0.5`"))),
-        }
-    }
-    fn write(&self) -> String {
-        format!("{self:?}")
-    }
-}
-
-macro_rules! count {
-    ($type:ty) => {
-        impl Scalar for $type {
-            const WHAT: &'static str = "a whole number";
-            fn placeholder() -> Self {
-                1
-            }
-            fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
-                match value {
-                    Value::Integer(n) => <$type>::try_from(*n).map_err(|_| Wrong {
-                        code: "scenario::out_of_range",
-                        message: format!("`{key} = {n}` is out of range"),
-                        help: format!("write a whole number from 0 to {}", <$type>::MAX.min(i64::MAX as $type)),
-                    }),
-                    Value::Text(t) if t.trim().parse::<$type>().is_ok() => {
-                        Err(wrong_type::<Self>(value, format!("write it without quotes: `{key} = {}`", t.trim())))
-                    }
-                    _ => Err(wrong_type::<Self>(value, format!("write a whole number, as `{key} = 16`"))),
-                }
-            }
-            fn write(&self) -> String {
-                self.to_string()
-            }
-        }
-    };
-}
-count!(u8);
-count!(u16);
-count!(u32);
-count!(u64);
-
-impl Scalar for bool {
-    const WHAT: &'static str = "true or false";
-    fn placeholder() -> Self {
-        true
-    }
-    fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
-        match value {
-            Value::Bool(b) => Ok(*b),
-            Value::Text(t) if t.eq_ignore_ascii_case("true") || t.eq_ignore_ascii_case("false") => {
-                Err(wrong_type::<Self>(value, format!("write it without quotes: `{key} = {}`", t.to_lowercase())))
-            }
-            _ => Err(wrong_type::<Self>(value, format!("write `{key} = true` or `{key} = false`"))),
-        }
-    }
-    fn write(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl Scalar for String {
-    const WHAT: &'static str = "a string";
-    fn placeholder() -> Self {
-        Self::new()
-    }
-    fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
-        match value {
-            Value::Text(t) => Ok(t.clone()),
-            Value::Integer(n) => Err(wrong_type::<Self>(value, format!("put it in quotes: `{key} = \"{n}\"`"))),
-            _ => Err(wrong_type::<Self>(value, format!("write text in quotes: `{key} = \"...\"`"))),
-        }
-    }
-    fn write(&self) -> String {
-        quote(self)
-    }
-}
-
-/// `text` as a TOML string.
-pub(crate) fn quote(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04X}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 /// `items` as a TOML list.
@@ -457,12 +285,12 @@ impl<'a> Section<'a> {
         let sections = match node {
             None => Vec::new(),
             Some(Node { value: Value::Array(items), .. }) => {
-                let section = |item: &'a Node| match &item.value {
-                    Value::Table(table) => Some(Section::new(self.report, item.site, name.clone(), Some(table))),
-                    _ => {
-                        wrong(item, format!("write {name} on a line of its own, and its keys below"));
-                        None
+                let section = |item: &'a Node| {
+                    if let Value::Table(table) = &item.value {
+                        return Some(Section::new(self.report, item.site, name.clone(), Some(table)));
                     }
+                    wrong(item, format!("write {name} on a line of its own, and its keys below"));
+                    None
                 };
                 items.iter().filter_map(section).collect()
             }
@@ -500,6 +328,8 @@ fn describe_key(key: &str) -> String {
         "cc" => "algorithm".into(),
         "sizes" => "size distribution".into(),
         "link_set" => "link set".into(),
+        "topology" => "topology".into(),
+        "traffic" => "kind of traffic".into(),
         _ => format!("`{key}`"),
     }
 }

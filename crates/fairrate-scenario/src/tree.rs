@@ -136,6 +136,11 @@ fn syntax_problem(text: &str, source: u32, error: &toml::de::Error, report: &Rep
         report.problem("scenario::duplicate_key", site, message, "the second time", help);
         return;
     }
+    // What the parser would have taken instead is only of help if it is a sign, not the name of a rule.
+    let message = match message.split_once(", expected ") {
+        Some((what, expected)) if !expected.contains('`') => what.to_owned(),
+        _ => message,
+    };
     let line = line_at(text, site.start);
     let help = line_help(line);
     report.problem("scenario::syntax", site, format!("this is no TOML: {message}"), "here", help);

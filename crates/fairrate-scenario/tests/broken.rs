@@ -11,7 +11,7 @@ fn render(error: &ScenarioError) -> String {
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
     let mut text = String::new();
     handler.render_report(&mut text, error).expect("a report renders");
-    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
 fn broken_files() -> Vec<PathBuf> {

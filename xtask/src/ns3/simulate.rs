@@ -78,7 +78,8 @@ pub fn measure(dir: &Path, case: &Case, seed: u64) -> Result<Measured, String> {
     let mut measured = std::mem::take(&mut meter.measured);
     measured.pauses = totals.pfc_pauses as f64;
     measured.ecn_marks = totals.ecn_marks as f64;
-    measured.packet_hops = totals.packet_hops as f64;
+    // ns-3's count has data and acknowledgments only.
+    measured.packet_hops = (totals.packet_hops - totals.pfc_pauses - totals.pfc_resumes) as f64;
     for ((port, window), queue) in &mut measured.queues {
         let window = case.windows[window];
         queue.mean_bytes /= meter.expected_samples(window);

@@ -7,7 +7,8 @@ use std::path::Path;
 use fairrate_sim::FileError;
 
 use crate::error::{Report, Site, nearest};
-use crate::reader::{Section, quote};
+use crate::reader::Section;
+use crate::scalar::quote;
 
 /// Larger files are surely not meant.
 const MAX_FILE_BYTES: u64 = 4 << 30;

@@ -6,7 +6,7 @@ use fairrate_sim::topology::Topology;
 use fairrate_sim::{NodeId, PortId};
 
 use crate::error::{Report, Site, nearest};
-use crate::reader::quote;
+use crate::scalar::quote;
 use crate::tree::{Node, Value};
 
 /// A node as the file names it.
@@ -71,7 +71,10 @@ impl<'a> Names<'a> {
 
     fn near(&self, name: &str) -> String {
         let all: Vec<&str> = self.topology.nodes.iter().map(|n| n.name.as_str()).collect();
+        // Another number is no slip of the pen.
+        let letters = |s: &str| s.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
         match nearest(name, &all) {
+            Some(near) if letters(near) == letters(name) && letters(name) != name => String::new(),
             Some(near) => format!("did you mean `{near}`? "),
             None => String::new(),
         }

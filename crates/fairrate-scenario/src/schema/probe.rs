@@ -6,7 +6,8 @@ use fairrate_units::Time;
 
 use super::names::Names;
 use crate::error::{Report, Site, one_of};
-use crate::reader::{Field, Section, list, quote};
+use crate::reader::{Field, Section, list};
+use crate::scalar::quote;
 use crate::tree::{Node, Value};
 
 /// A probe that was read.

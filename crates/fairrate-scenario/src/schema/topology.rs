@@ -47,7 +47,11 @@ impl Shape {
 /// Reads `[topology]`.
 pub(super) fn read(root: &mut Section<'_>, files: &Files<'_>) -> Shape {
     let given = root.has("topology");
+    let problems = root.report.count();
     let mut s = root.child("topology", "`[topology]`");
+    if problems < root.report.count() {
+        return Shape::Unusable;
+    }
     if !given {
         let help = "add `[topology]` and below it for instance `kind = \"star\"`";
         root.report.problem(
@@ -78,7 +82,9 @@ pub(super) fn read(root: &mut Section<'_>, files: &Files<'_>) -> Shape {
     s.out.push("kind", format!("\"{kind}\""));
     s.name = format!("`[topology]` of kind `{kind}`");
     let shape = read_shape(&kind, &mut s, files);
-    check(&shape, &s);
+    if problems == root.report.count() {
+        check(&shape, &s);
+    }
     root.out.tables.push(("topology".into(), s.finish()));
     shape
 }

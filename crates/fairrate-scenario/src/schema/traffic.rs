@@ -12,7 +12,8 @@ use super::files::{Files, Text, file_problem};
 use super::names::{Names, NodeName};
 use super::transport::check_class;
 use crate::error::{Report, ScenarioError, one_of};
-use crate::reader::{Anchor, OrWord, Section, list, quote};
+use crate::reader::{Anchor, OrWord, Section, list};
+use crate::scalar::quote;
 use crate::tree::{Node, Value};
 
 /// Flows beyond this many are a slip, not a workload: they would not fit into memory.
@@ -439,7 +440,7 @@ fn generate(
         Kind::List { file, ignore_columns } => return read_flows(report, file, ignore_columns, topology, group),
     };
     result.unwrap_or_else(|e| {
-        let help = e.help.unwrap_or_else(|| format!("change `{}` of this block", e.field));
+        let help = e.help.unwrap_or_else(|| format!("correct `{}` of this block", e.field));
         report.problem(
             "scenario::bad_traffic",
             block.anchor.site_of(e.field),
@@ -474,7 +475,7 @@ fn read_flows(
     group: u32,
 ) -> Vec<FlowSpec> {
     let flows = parse_flow_list(&file.text, topology, ignore_columns).unwrap_or_else(|error| {
-        let fallback = "the header is `start_ns,src,dst,bytes`, in any order; other columns go into `ignore_columns`";
+        let fallback = "correct this line, or leave it out";
         file_problem(report, "scenario::flow_list", file, &error, fallback);
         Vec::new()
     });

@@ -13,9 +13,9 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig
     let cc = read_cc(&mut s, profile);
     let config = read_config(&mut s, profile);
     check(&s, &config);
-    let (cc, parameters) = read_algorithms(&mut s, profile, cc);
+    let (cc, sections) = read_algorithms(&mut s, profile, cc);
     let mut out = s.finish();
-    out.tables.push((cc.info().name.to_owned(), parameters));
+    out.tables.extend(sections);
     root.out.tables.push(("transport".into(), out));
     (config, cc)
 }
@@ -142,27 +142,32 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
     }
 }
 
-/// Reads the sections of all algorithms the file has, so that a slip in any of them is found, and gives the
-/// configuration and the parameters of the one in use.
-fn read_algorithms(s: &mut Section<'_>, profile: Profile, cc: AlgorithmConfig) -> (AlgorithmConfig, Output) {
+/// Reads the sections of all algorithms the file has, so that a slip in any of them is found and none is lost when
+/// another algorithm is chosen later. Gives the configuration of the one in use, and what is to be written.
+fn read_algorithms(
+    s: &mut Section<'_>,
+    profile: Profile,
+    cc: AlgorithmConfig,
+) -> (AlgorithmConfig, Vec<(String, Output)>) {
     let chosen = cc.info().name;
-    let mut cc = cc;
+    let (mut cc, mut sections) = (cc, Vec::new());
     for info in ALGORITHMS {
-        if !s.has(info.name) {
-            continue;
-        }
+        let given = s.has(info.name);
         let Some(mut config) = AlgorithmConfig::by_name(info.name, profile) else { continue };
-        let section = s.child(info.name, &format!("`[transport.{}]`", info.name));
-        read_parameters(section, &mut config);
+        if given {
+            let section = s.child(info.name, &format!("`[transport.{}]`", info.name));
+            read_parameters(section, &mut config);
+        }
+        if given || info.name == chosen {
+            let mut out = Output::default();
+            config.params().into_iter().for_each(|p| out.push(p.name, p.toml));
+            sections.push((info.name.to_owned(), out));
+        }
         if info.name == chosen {
             cc = config;
         }
     }
-    let mut out = Output::default();
-    for param in cc.params() {
-        out.push(param.name, param.toml);
-    }
-    (cc, out)
+    (cc, sections)
 }
 
 fn read_parameters(mut section: Section<'_>, config: &mut AlgorithmConfig) {

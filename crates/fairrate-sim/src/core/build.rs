@@ -49,12 +49,7 @@ impl Core {
             now_ps: 0,
             end_ps: config.stop.at.map_or(u64::MAX, Time::as_ps),
             events: EventList::new(BUCKET_SHIFT),
-            ranks: Ranks {
-                by_insertion: config.fabric.ties == TieRule::Insertion,
-                // Flows are scheduled before everything else, in order.
-                next: flows.len() as u32,
-                current: 0,
-            },
+            ranks: Ranks { by_insertion: config.fabric.ties == TieRule::Insertion, next: 0, current: 0 },
             probe_events: config.probes.len(),
             pool: PacketPool::new(stride),
             ports,
@@ -80,7 +75,8 @@ impl Core {
     fn schedule_first_events(&mut self) {
         debug_assert!(self.flows.is_sorted_by_key(|f| f.start_ps), "flows are in order of start");
         if let Some(first) = self.flows.first() {
-            self.events.push(Event::new(first.start_ps, EventKind::FlowStart, 0));
+            let rank = self.ranks.of_flow_start();
+            self.events.push(Event::new(first.start_ps, EventKind::FlowStart, 0).ranked(rank));
         }
         for index in 0..self.config.probes.len() as u32 {
             let (ProbeSpec::Ports { every, .. } | ProbeSpec::Flows { every, .. }) = self.config.probes[index as usize];

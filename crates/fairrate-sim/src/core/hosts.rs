@@ -19,13 +19,8 @@ impl Core {
     pub(super) fn on_flow_start(&mut self, id: u32) {
         self.next_start = id as usize + 1;
         if let Some(next) = self.flows.get(self.next_start) {
-            self.events.push(
-                Event::new(next.start_ps, EventKind::FlowStart, id + 1).ranked(if self.ranks.by_insertion {
-                    id + 1
-                } else {
-                    0
-                }),
-            );
+            let rank = self.ranks.of_flow_start();
+            self.events.push(Event::new(next.start_ps, EventKind::FlowStart, id + 1).ranked(rank));
         }
         self.lay_paths(id);
         let context = self.flow_context(id);

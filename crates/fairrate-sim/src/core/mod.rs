@@ -73,6 +73,12 @@ impl Ranks {
         self.next = self.next.wrapping_add(u32::from(self.by_insertion));
         if self.by_insertion { self.next } else { 0 }
     }
+
+    /// The rank of flow starts. The drivers of ns-3's RDMA stack start a flow by a chain of events without
+    /// delay, so that it comes after all that was scheduled for its time.
+    fn of_flow_start(&self) -> u32 {
+        if self.by_insertion { u32::MAX } else { 0 }
+    }
 }
 
 /// A run.

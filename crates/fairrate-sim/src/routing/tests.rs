@@ -81,7 +81,9 @@ fn the_own_hash_spreads_evenly_and_depends_on_the_seed() {
     let (mut ports, mut moved) = (Vec::new(), 0);
     for sport in 10_000..26_000 {
         routes.path(EcmpHash::Mix, 1, key(0, 255, sport, 100), &mut ports);
-        ports.iter().for_each(|port| uses[port.index()] += 1);
+        for port in &ports {
+            uses[port.index()] += 1;
+        }
         let first = ports.clone();
         routes.path(EcmpHash::Mix, 2, key(0, 255, sport, 100), &mut ports);
         moved += u32::from(first != ports);

@@ -1,0 +1,209 @@
+//! The command line as scripts see it: help, exit codes, what is written and what is not.
+
+mod common;
+
+use common::{fresh_dir, run, small_scenario, stderr, stdout};
+
+#[test]
+fn help_says_what_there_is() {
+    for (name, args) in [
+        ("help", vec!["--help"]),
+        ("help_run", vec!["run", "--help"]),
+        ("help_compare", vec!["compare", "--help"]),
+        ("help_list", vec!["list", "--help"]),
+        ("help_report", vec!["report", "--help"]),
+    ] {
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        insta::assert_snapshot!(name, stdout(&output));
+    }
+}
+
+#[test]
+fn a_run_writes_its_directory_and_prints_its_tables() {
+    let scenario = small_scenario("run_tables");
+    let out = scenario.with_file_name("out");
+    let output = run(&["run", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+    let text = stdout(&output);
+    for want in ["FCT slowdown", "all sizes", "sw0->h0", "goodput", "fingerprint", "report.html"] {
+        assert!(text.contains(want), "{want} in\n{text}");
+    }
+    for file in ["flows.parquet", "ports.parquet", "rates.parquet", "summary.json", "scenario.toml", "report.html"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn json_parses_and_the_same_seed_gives_the_same_run() {
+    let scenario = small_scenario("run_json");
+    let json = |out: &str, seed: &str| {
+        let out = scenario.with_file_name(out);
+        let output =
+            run(&["run", scenario.to_str().unwrap(), "--seed", seed, "--json", "--out", out.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        serde_json::from_str::<serde_json::Value>(&stdout(&output)).expect("stdout is JSON")
+    };
+    let (one, again) = (json("one", "7"), json("again", "7"));
+    assert_eq!(one["schema"], "fairrate.run/1");
+    assert_eq!((&one["state"], &one["seed"]), (&"complete".into(), &7.into()));
+    assert_eq!(one["metrics"]["slowdown"][0]["n"], 3);
+    assert_eq!(one["fingerprint"], again["fingerprint"]);
+    let report = |out: &str| std::fs::read(scenario.with_file_name(out).join("report.html")).unwrap();
+    assert!(report("one") == report("again"), "the same run gives the same page");
+}
+
+#[test]
+fn the_resolved_scenario_gives_the_same_run() {
+    let scenario = small_scenario("run_resolved");
+    let first = scenario.with_file_name("first");
+    let second = scenario.with_file_name("second");
+    let run_json = |file: &std::path::Path, out: &std::path::Path| {
+        let output = run(&["run", file.to_str().unwrap(), "--json", "--out", out.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        serde_json::from_str::<serde_json::Value>(&stdout(&output)).unwrap()["fingerprint"].clone()
+    };
+    assert_eq!(run_json(&scenario, &first), run_json(&first.join("scenario.toml"), &second));
+}
+
+#[test]
+fn a_comparison_has_one_table_and_one_report() {
+    let scenario = small_scenario("compare");
+    let out = scenario.with_file_name("out");
+    let (scenario, out_text) = (scenario.to_str().unwrap(), out.to_str().unwrap());
+    let ccs = "powertcp,hpcc,powertcp:gamma=0.5";
+    let output = run(&["compare", scenario, "--cc", ccs, "--seeds", "1..2", "--out", out_text, "--json", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(json["schema"], "fairrate.compare/1");
+    let column = |i: usize, key: &str| json["metrics"][i][key].clone();
+    assert_eq!(
+        [column(0, "label"), column(1, "label"), column(2, "label")],
+        ["powertcp", "hpcc", "powertcp:gamma=0.5"]
+    );
+    assert_eq!(column(0, "seeds"), serde_json::json!([1, 2]));
+    assert_eq!(json["runs"].as_array().unwrap().len(), 6);
+    assert!(out.join("powertcp-seed1/summary.json").is_file() && out.join("hpcc-seed2/report.html").is_file());
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("Comparison on one workload"));
+
+    // `report` writes the same page anew.
+    std::fs::remove_file(out.join("report.html")).unwrap();
+    let output = run(&["report", out_text]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(std::fs::read_to_string(out.join("report.html")).unwrap() == page);
+}
+
+#[test]
+fn one_seed_gives_directories_without_a_seed_in_their_names() {
+    let scenario = small_scenario("compare_one_seed");
+    let out = scenario.with_file_name("out");
+    let output = run(&[
+        "compare",
+        scenario.to_str().unwrap(),
+        "--cc",
+        "hpcc,dctcp",
+        "--jobs",
+        "1",
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(out.join("hpcc/summary.json").is_file() && out.join("dctcp/summary.json").is_file());
+    assert!(stdout(&output).contains("hpcc") && stdout(&output).contains("ns per packet-hop"));
+}
+
+#[test]
+fn an_unknown_algorithm_is_bad_input_and_writes_nothing() {
+    let scenario = small_scenario("compare_unknown");
+    let out = scenario.with_file_name("out");
+    let output = run(&["compare", scenario.to_str().unwrap(), "--cc", "powertcp,hpc", "--out", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!out.exists());
+    assert_eq!(stdout(&output), "");
+    insta::assert_snapshot!("unknown_algorithm", stderr(&output));
+}
+
+#[test]
+fn bad_usage_is_exit_code_two() {
+    let scenario = small_scenario("usage");
+    let scenario = scenario.to_str().unwrap();
+    for args in [
+        vec![],
+        vec!["run"],
+        vec!["run", scenario, "--set", "novalue"],
+        vec!["run", scenario, "--seed", "x"],
+        vec!["compare", scenario],
+        vec!["compare", scenario, "--cc", "hpcc", "--seeds", "5..1"],
+        vec!["compare", scenario, "--cc", "hpcc", "--jobs", "0"],
+        vec!["list", "everything"],
+        vec!["report", "no-such-directory"],
+        vec!["run", "no-such-file.toml"],
+        vec!["run", scenario, "--set", "transport.cc=hpc"],
+        vec!["no-such-command"],
+    ] {
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{args:?}");
+        assert!(!stderr(&output).is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn what_is_not_ours_is_not_overwritten() {
+    let scenario = small_scenario("foreign");
+    let out = scenario.with_file_name("photos");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("summer.png"), "x").unwrap();
+    let output = run(&["run", scenario.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), 1);
+}
+
+#[test]
+fn broken_scenarios_are_exit_code_two_and_write_nothing() {
+    let broken = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fairrate-scenario/tests/broken");
+    let out = fresh_dir("broken_out");
+    let mut n = 0;
+    for entry in std::fs::read_dir(broken).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "toml") {
+            continue;
+        }
+        let output = run(&["run", path.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2), "{}", path.display());
+        assert_eq!(stdout(&output), "", "{}", path.display());
+        assert!(!out.exists(), "{}", path.display());
+        n += 1;
+    }
+    assert!(40 <= n, "{n} broken scenarios");
+}
+
+#[test]
+fn lists_are_tables_or_json() {
+    for what in ["cc", "topologies", "workloads"] {
+        let text = stdout(&run(&["list", what]));
+        let json: serde_json::Value = serde_json::from_str(&stdout(&run(&["list", what, "--json"]))).unwrap();
+        let entries = json.as_array().unwrap();
+        assert_eq!(text.lines().count(), entries.len() + 1, "{text}");
+        for entry in entries {
+            let name = entry["name"].as_str().unwrap();
+            assert!(text.lines().any(|l| l.starts_with(name)), "{name} in\n{text}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn other_commands_come_from_the_path() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = fresh_dir("plugins");
+    std::fs::create_dir_all(&dir).unwrap();
+    let program = dir.join("fairrate-hello");
+    std::fs::write(&program, "#!/bin/sh\necho hello \"$@\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::join_paths([dir].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())));
+    let output = common::fairrate().args(["hello", "--you", "there"]).env("PATH", path.unwrap()).output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(7), "hello --you there\n"));
+}

@@ -1,0 +1,65 @@
+//! Runs the binary the way a shell does.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The binary, with nothing of the tester's terminal in it.
+pub fn fairrate() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairrate"));
+    command.stdin(Stdio::null()).env_remove("COLUMNS").env("NO_COLOR", "1");
+    command
+}
+
+/// Runs it to its end.
+pub fn run(args: &[&str]) -> Output {
+    fairrate().args(args).output().expect("the binary starts")
+}
+
+/// A directory of this test's own, which does not exist yet.
+pub fn fresh_dir(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir).expect("an old directory of this test can go");
+    }
+    dir
+}
+
+/// A small scenario in a file of its own: three flows of 50 KB to one host.
+#[allow(dead_code)]
+pub fn small_scenario(name: &str) -> PathBuf {
+    let dir = fresh_dir(name);
+    std::fs::create_dir_all(&dir).expect("the target directory can be written");
+    let path = dir.join("small.toml");
+    std::fs::write(&path, SMALL).expect("the target directory can be written");
+    path
+}
+
+#[allow(dead_code)]
+const SMALL: &str = r#"
+stop = "all-flows-done"
+[topology]
+kind = "star"
+hosts = 4
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = 3
+bytes = "50KB"
+[[probe]]
+queue = "sw0->h0"
+every = "1us"
+[[probe]]
+flows = "all"
+every = "5us"
+"#;
+
+/// What a command printed on stdout.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("stdout is UTF-8")
+}
+
+/// What a command printed on stderr.
+#[allow(dead_code)]
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("stderr is UTF-8")
+}

@@ -1,0 +1,142 @@
+//! The results directory of a run: Parquet tables that grow with it, a summary, the resolved scenario.
+
+mod columns;
+mod read;
+mod summary;
+mod writer;
+
+use std::path::{Path, PathBuf};
+
+use miette::Diagnostic;
+
+pub use read::{FlowRow, PfcRow, PortRow, RateRow, Results};
+pub use summary::{FctBucket, PortInfo, Quantiles, RunState, Summary};
+pub use writer::ResultsWriter;
+
+use columns::{ColumnSpec, Type};
+
+/// Why results cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// The operating system says no.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A table is damaged or cannot be written.
+    #[error("{}: {source}", path.display())]
+    Parquet {
+        /// The table.
+        path: PathBuf,
+        /// Why.
+        source: parquet::errors::ParquetError,
+    },
+    /// `summary.json` is damaged.
+    #[error("{}: {source}", path.display())]
+    Summary {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// There is something else in the directory that results should go to.
+    #[error("`{}` is not empty and holds no results of an earlier run", path.display())]
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory holds no results.
+    #[error("`{}` holds no results: there is no `summary.json`", path.display())]
+    NoResults {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A table lacks a column.
+    #[error("{}: there is no column `{column}`", path.display())]
+    NoColumn {
+        /// The table.
+        path: PathBuf,
+        /// The column.
+        column: String,
+    },
+}
+
+impl ResultsError {
+    fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+    fn parquet(path: &Path, source: parquet::errors::ParquetError) -> Self {
+        Self::Parquet { path: path.to_owned(), source }
+    }
+}
+
+impl Diagnostic for ResultsError {
+    fn code<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
+        Some(Box::new(match self {
+            Self::Io { .. } => "results::io",
+            Self::Parquet { .. } | Self::Summary { .. } | Self::NoColumn { .. } => "results::damaged",
+            Self::Occupied { .. } => "results::occupied",
+            Self::NoResults { .. } => "results::none",
+        }))
+    }
+    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
+        let help = match self {
+            Self::Occupied { .. } => "give a new or empty directory with `--out`, or one that holds results",
+            Self::NoResults { .. } => "give the directory that a run wrote with `--out`",
+            Self::Parquet { .. } | Self::Summary { .. } | Self::NoColumn { .. } => "run the scenario again",
+            Self::Io { .. } => return None,
+        };
+        Some(Box::new(help))
+    }
+}
+
+/// Name of the summary's file.
+const SUMMARY: &str = "summary.json";
+/// Name of the resolved scenario's file.
+const SCENARIO: &str = "scenario.toml";
+
+const FLOWS: &[ColumnSpec] = &[
+    ("id", Type::Int, "flow"),
+    ("src", Type::Int, "node"),
+    ("dst", Type::Int, "node"),
+    ("bytes", Type::IntOrNone, "B"),
+    ("start_ns", Type::Float, "ns"),
+    ("fct_ns", Type::FloatOrNone, "ns"),
+    ("fct_ack_ns", Type::FloatOrNone, "ns"),
+    ("ideal_fct_ns", Type::FloatOrNone, "ns"),
+    ("slowdown", Type::FloatOrNone, "1"),
+    ("retransmitted_bytes", Type::Int, "B"),
+    ("finished", Type::Flag, "bool"),
+    ("delivered_bytes", Type::Int, "B"),
+    ("group", Type::Int, "traffic block"),
+];
+
+const PORTS: &[ColumnSpec] = &[
+    ("t_ns", Type::Float, "ns"),
+    ("node", Type::Int, "node"),
+    ("port", Type::Text, "from->to"),
+    ("qlen_bytes", Type::Int, "B"),
+    ("tx_bytes", Type::Int, "B"),
+    ("drops", Type::Int, "packets"),
+    ("ecn_marks", Type::Int, "packets"),
+    ("pfc_pause_ns", Type::Float, "ns"),
+];
+
+const RATES: &[ColumnSpec] = &[
+    ("t_ns", Type::Float, "ns"),
+    ("flow", Type::Int, "flow"),
+    ("cwnd_bytes", Type::IntOrNone, "B"),
+    ("rate_bps", Type::Int, "bit/s"),
+    ("delivered_bytes", Type::Int, "B"),
+];
+
+const PFC: &[ColumnSpec] = &[
+    ("t_ns", Type::Float, "ns"),
+    ("node", Type::Int, "node"),
+    ("port", Type::Text, "from->to"),
+    ("pause", Type::Flag, "bool"),
+    ("class", Type::Int, "priority class"),
+];

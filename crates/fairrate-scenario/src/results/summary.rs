@@ -1,0 +1,211 @@
+//! `summary.json`: what a run came to, in one page.
+
+use serde::{Deserialize, Serialize};
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunState {
+    /// It ran to its end.
+    Complete,
+    /// The user stopped it.
+    Interrupted,
+    /// It could not go on; the reason.
+    Failed(String),
+}
+
+/// Mean and percentiles of a set of values. Percentiles are by nearest rank: the ⌈p·n⌉-th smallest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    #[serde(rename = "p99.9")]
+    pub p999: f64,
+}
+
+impl Quantiles {
+    /// Of `values`, which get sorted; `None` if there are none.
+    pub fn of(values: &mut [f64]) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let n = values.len();
+        // Counts are whole, so the ranks are computed in whole numbers too: per mille, rounded up.
+        let rank = |per_mille: usize| (n * per_mille).div_ceil(1_000).clamp(1, n);
+        (0 < n).then(|| Self {
+            mean: values.iter().sum::<f64>() / n as f64,
+            p50: values[rank(500) - 1],
+            p95: values[rank(950) - 1],
+            p99: values[rank(990) - 1],
+            p999: values[rank(999) - 1],
+        })
+    }
+}
+
+/// Completion times of the finished flows of a range of sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FctBucket {
+    /// What the range is called: `<=10KB` ..., and `all`.
+    pub bucket: String,
+    /// Flows in here are larger than this ...
+    pub above_bytes: u64,
+    /// ... and at most this large.
+    pub up_to_bytes: Option<u64>,
+    /// How many finished.
+    pub flows: u64,
+    /// Completion time over that of the flow alone on an idle network.
+    pub slowdown: Option<Quantiles>,
+    /// Completion time in nanoseconds.
+    pub fct_ns: Option<Quantiles>,
+}
+
+/// The ranges of sizes: those of PowerTCP's text, with the gap between 10 and 100 KB a range of its own.
+const BUCKETS: [(&str, u64, Option<u64>); 5] = [
+    ("<=10KB", 0, Some(10_000)),
+    ("10KB-100KB", 10_000, Some(100_000)),
+    ("100KB-1MB", 100_000, Some(1_000_000)),
+    (">1MB", 1_000_000, None),
+    ("all", 0, None),
+];
+
+/// One finished flow, as buckets see it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Finished {
+    pub bytes: u64,
+    pub fct_ns: f64,
+    pub slowdown: f64,
+}
+
+/// Sorts finished flows into the buckets.
+pub(super) fn buckets(flows: &[Finished]) -> Vec<FctBucket> {
+    let bucket = |&(name, above, up_to): &(&str, u64, Option<u64>)| {
+        let inside = |f: &&Finished| above < f.bytes && up_to.is_none_or(|most| f.bytes <= most);
+        let mut slowdown: Vec<f64> = flows.iter().filter(inside).map(|f| f.slowdown).collect();
+        let mut fct: Vec<f64> = flows.iter().filter(inside).map(|f| f.fct_ns).collect();
+        FctBucket {
+            bucket: name.to_owned(),
+            above_bytes: above,
+            up_to_bytes: up_to,
+            flows: slowdown.len() as u64,
+            slowdown: Quantiles::of(&mut slowdown),
+            fct_ns: Quantiles::of(&mut fct),
+        }
+    };
+    BUCKETS.iter().map(bucket).collect()
+}
+
+/// A port that a probe samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PortInfo {
+    /// Its name, as in the tables.
+    pub port: String,
+    /// Id of the node it sends from.
+    pub node: u32,
+    /// Its capacity.
+    pub rate_bps: u64,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Hash of the resolved scenario and its files, in hexadecimal.
+    pub scenario_hash: String,
+    /// Name of the algorithm.
+    pub cc: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Version of fairrate.
+    pub version: String,
+    /// Commit fairrate was built from, or `unknown`.
+    pub commit: String,
+    /// `complete`, `interrupted` or `failed`; `running` while the run goes on, and if it was killed.
+    pub state: String,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Hash of the order of events, in hexadecimal: equal exactly if two runs did the same.
+    pub fingerprint: String,
+    /// Packets of any kind serialised onto a link.
+    pub packet_hops: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Wall-clock time of the run, in seconds.
+    pub wall_s: f64,
+    /// Simulated time at its end, in seconds.
+    pub sim_s: f64,
+    /// Bytes of data packets that left hosts: `delivered + dropped + in flight`.
+    pub bytes_sent: u64,
+    /// Bytes of data packets that reached their receivers.
+    pub bytes_delivered: u64,
+    /// Bytes of data packets dropped.
+    pub bytes_dropped: u64,
+    /// Bytes of data packets in queues and on links at the end.
+    pub bytes_in_flight: u64,
+    /// Payload bytes that receivers have in order.
+    pub goodput_bytes: u64,
+    /// `goodput_bytes` over the simulated time, in bits per second.
+    pub goodput_bps: f64,
+    /// Flows of the workload.
+    pub flows: u64,
+    /// Flows that finished.
+    pub finished_flows: u64,
+    /// Finite flows that did not finish.
+    pub unfinished_flows: u64,
+    /// Flows without an end.
+    pub endless_flows: u64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Of these, because the egress queue was over its threshold.
+    pub drops_egress_threshold: u64,
+    /// Of these, because the ingress queue of a lossy fabric was over its threshold.
+    pub drops_ingress_threshold: u64,
+    /// Of these, because the shared buffer was full.
+    pub drops_buffer_full: u64,
+    /// Of these, because lossless headroom was used up.
+    pub drops_headroom: u64,
+    /// Packets marked with ECN.
+    pub ecn_marks: u64,
+    /// PFC pause frames sent.
+    pub pfc_pauses: u64,
+    /// PFC resume frames sent.
+    pub pfc_resumes: u64,
+    /// Largest use of any switch's buffer, headroom included.
+    pub peak_buffer_bytes: u64,
+    /// Completion times by size of flow.
+    pub fct: Vec<FctBucket>,
+    /// The ports that probes sample.
+    pub ports: Vec<PortInfo>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_by_nearest_rank() {
+        let mut values: Vec<f64> = (1..=10).rev().map(f64::from).collect();
+        // ceil(.5 * 10) = 5, ceil(.95 * 10) = 10, ceil(.99 * 10) = 10, ceil(.999 * 10) = 10.
+        let q = Quantiles::of(&mut values).expect("ten values");
+        assert_eq!((q.mean, q.p50, q.p95, q.p99, q.p999), (5.5, 5.0, 10.0, 10.0, 10.0));
+        let mut values: Vec<f64> = (1..=1_000).map(f64::from).collect();
+        let q = Quantiles::of(&mut values).expect("a thousand values");
+        assert_eq!((q.p50, q.p95, q.p99, q.p999), (500.0, 950.0, 990.0, 999.0));
+        assert_eq!(Quantiles::of(&mut []), None);
+    }
+
+    #[test]
+    fn a_flow_is_in_one_range_and_in_all() {
+        let flow = |bytes| Finished { bytes, fct_ns: 1.0, slowdown: 2.0 };
+        let buckets = buckets(&[flow(1), flow(10_000), flow(10_001), flow(1_000_000), flow(1_000_001)]);
+        let counts: Vec<u64> = buckets.iter().map(|b| b.flows).collect();
+        assert_eq!(counts, [2, 1, 1, 1, 5]);
+        assert_eq!(buckets[0].slowdown.map(|q| q.mean), Some(2.0));
+    }
+}

@@ -1,0 +1,340 @@
+//! Writes results as a run goes.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fairrate_sim::{FlowOutcome, FlowSpec, PfcEvent, PortId, PortSample, ProbeSpec, RateSample, RunTotals, Sink};
+use fairrate_units::{Bytes, Time};
+use parquet::data_type::ByteArray;
+
+use super::columns::{Cell, ColumnSpec, TableWriter};
+use super::summary::{Finished, PortInfo, RunState, Summary, buckets};
+use super::{FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SUMMARY};
+use crate::scenario::Scenario;
+
+/// Rows of a row group. Flows are few and each matters; samples are many.
+const FLOW_ROWS: usize = 4_096;
+const SAMPLE_ROWS: usize = 32_768;
+
+/// What a port is called in the tables.
+struct PortName {
+    node: u64,
+    name: ByteArray,
+}
+
+/// Writes the results directory of one run; see the crate's documentation for its files.
+///
+/// The tables are valid Parquet at every moment. Rows not yet written are written by [`ResultsWriter::finish`], or
+/// when the writer is dropped, as by a panic. Until `finish`, `summary.json` says `running`.
+pub struct ResultsWriter {
+    dir: PathBuf,
+    flows: TableWriter,
+    ports: TableWriter,
+    rates: TableWriter,
+    pfc: TableWriter,
+    specs: Vec<FlowSpec>,
+    port_names: Vec<PortName>,
+    finished: Vec<Finished>,
+    goodput_bytes: u64,
+    retransmitted_bytes: u64,
+    summary: Summary,
+    /// The first thing that went wrong, which a [`Sink`] cannot tell.
+    error: Option<ResultsError>,
+    closed: bool,
+}
+
+impl ResultsWriter {
+    /// Makes the directory, with the resolved scenario and empty tables. Results of an earlier run in it are
+    /// replaced.
+    ///
+    /// # Errors
+    /// [`ResultsError::Occupied`] if the directory holds anything else; otherwise if it cannot be written.
+    pub fn create(dir: &Path, scenario: &Scenario) -> Result<Self, ResultsError> {
+        prepare(dir)?;
+        let summary = first_summary(scenario);
+        write_summary(dir, &summary)?;
+        for (name, text) in scenario.files() {
+            write_file(dir, name, text)?;
+        }
+        write_file(dir, SCENARIO, &scenario.to_toml())?;
+        let facts = [
+            ("fairrate:scenario", summary.scenario.as_str()),
+            ("fairrate:scenario_hash", &summary.scenario_hash),
+            ("fairrate:version", &summary.version),
+            ("fairrate:commit", &summary.commit),
+        ];
+        let table = |name: &str, specs: &[ColumnSpec], rows: usize| TableWriter::create(dir, name, specs, rows, &facts);
+        Ok(Self {
+            dir: dir.to_owned(),
+            flows: table("flows", FLOWS, FLOW_ROWS)?,
+            ports: table("ports", PORTS, SAMPLE_ROWS)?,
+            rates: table("rates", RATES, SAMPLE_ROWS)?,
+            pfc: table("pfc", PFC, SAMPLE_ROWS)?,
+            specs: scenario.sim_config().flows.clone(),
+            port_names: port_names(scenario),
+            finished: Vec::new(),
+            goodput_bytes: 0,
+            retransmitted_bytes: 0,
+            summary,
+            error: None,
+            closed: false,
+        })
+    }
+
+    /// Whether everything so far was written; a run may want to look now and then.
+    ///
+    /// # Errors
+    /// The first thing that went wrong, once.
+    pub fn check(&mut self) -> Result<(), ResultsError> {
+        self.error.take().map_or(Ok(()), Err)
+    }
+
+    /// Completes the directory: the flows that have not finished, the rows not yet written, the summary.
+    ///
+    /// # Errors
+    /// If anything could not be written.
+    pub fn finish(
+        mut self,
+        unfinished: &[FlowOutcome],
+        totals: &RunTotals,
+        wall: Duration,
+        state: &RunState,
+    ) -> Result<Summary, ResultsError> {
+        for outcome in unfinished {
+            self.flow(outcome);
+        }
+        self.close()?;
+        self.check()?;
+        self.complete_summary(totals, wall, state);
+        write_summary(&self.dir, &self.summary)?;
+        Ok(self.summary.clone())
+    }
+
+    fn close(&mut self) -> Result<(), ResultsError> {
+        self.closed = true;
+        let tables = [&mut self.flows, &mut self.ports, &mut self.rates, &mut self.pfc];
+        tables.into_iter().try_for_each(TableWriter::finish)
+    }
+
+    fn complete_summary(&mut self, totals: &RunTotals, wall: Duration, state: &RunState) {
+        let s = &mut self.summary;
+        let (state, error) = match state {
+            RunState::Complete => ("complete", None),
+            RunState::Interrupted => ("interrupted", None),
+            RunState::Failed(why) => ("failed", Some(why.clone())),
+        };
+        (s.state, s.error) = (state.to_owned(), error);
+        s.fingerprint = format!("{:016x}", totals.fingerprint);
+        (s.packet_hops, s.events) = (totals.packet_hops, totals.events);
+        (s.wall_s, s.sim_s) = (wall.as_secs_f64(), totals.end.as_secs_f64());
+        (s.bytes_sent, s.bytes_delivered) = (totals.sent_bytes, totals.delivered_bytes);
+        (s.bytes_dropped, s.bytes_in_flight) = (totals.dropped_bytes, totals.in_flight_bytes);
+        s.goodput_bytes = self.goodput_bytes;
+        s.goodput_bps = if totals.end == Time::ZERO { 0.0 } else { self.goodput_bytes as f64 * 8.0 / s.sim_s };
+        (s.finished_flows, s.unfinished_flows) = (totals.flows_done, totals.flows_unfinished);
+        s.retransmitted_bytes = self.retransmitted_bytes;
+        s.drops = totals.drops.total();
+        s.drops_egress_threshold = totals.drops.egress_threshold;
+        s.drops_ingress_threshold = totals.drops.ingress_threshold;
+        s.drops_buffer_full = totals.drops.buffer_full;
+        s.drops_headroom = totals.drops.headroom;
+        (s.ecn_marks, s.pfc_pauses, s.pfc_resumes) = (totals.ecn_marks, totals.pfc_pauses, totals.pfc_resumes);
+        s.peak_buffer_bytes = totals.peak_buffer_bytes;
+        s.fct = buckets(&self.finished);
+    }
+
+    fn port_cells(&self, port: PortId) -> (Cell, Cell) {
+        let name = &self.port_names[port.index()];
+        (Cell::Int(name.node), Cell::Text(name.name.clone()))
+    }
+
+    fn note(&mut self, result: Result<(), ResultsError>) {
+        if let (Err(error), None) = (result, &self.error) {
+            self.error = Some(error);
+        }
+    }
+}
+
+impl Sink for ResultsWriter {
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        let spec = &self.specs[outcome.flow.index()];
+        let endless = spec.bytes == Bytes::MAX;
+        let ns = |t: Option<Time>| t.map_or(Cell::None, |t| Cell::Float(t.as_ns_f64()));
+        let finite_fct = outcome.fct.filter(|_| !endless);
+        let slowdown = finite_fct.map(|fct| fct.as_ps() as f64 / outcome.ideal_fct.as_ps().max(1) as f64);
+        if let (Some(fct), Some(slowdown)) = (finite_fct, slowdown) {
+            self.finished.push(Finished { bytes: spec.bytes.as_u64(), fct_ns: fct.as_ns_f64(), slowdown });
+        }
+        self.goodput_bytes += outcome.delivered_bytes;
+        self.retransmitted_bytes += outcome.retransmitted_bytes;
+        let row = [
+            Cell::Int(u64::from(outcome.flow.0)),
+            Cell::Int(u64::from(spec.src.0)),
+            Cell::Int(u64::from(spec.dst.0)),
+            if endless { Cell::None } else { Cell::Int(spec.bytes.as_u64()) },
+            Cell::Float(spec.start.as_ns_f64()),
+            ns(outcome.fct),
+            ns(outcome.fct_ack),
+            ns((!endless).then_some(outcome.ideal_fct)),
+            slowdown.map_or(Cell::None, Cell::Float),
+            Cell::Int(outcome.retransmitted_bytes),
+            Cell::Flag(outcome.fct_ack.is_some()),
+            Cell::Int(outcome.delivered_bytes),
+            Cell::Int(u64::from(spec.group)),
+        ];
+        let result = self.flows.push(row);
+        self.note(result);
+    }
+
+    fn port(&mut self, sample: &PortSample) {
+        let (node, port) = self.port_cells(sample.port);
+        let row = [
+            Cell::Float(sample.t.as_ns_f64()),
+            node,
+            port,
+            Cell::Int(sample.qlen_bytes),
+            Cell::Int(sample.tx_bytes),
+            Cell::Int(sample.drops),
+            Cell::Int(sample.ecn_marks),
+            Cell::Float(sample.pfc_pause.as_ns_f64()),
+        ];
+        let result = self.ports.push(row);
+        self.note(result);
+    }
+
+    fn rate(&mut self, sample: &RateSample) {
+        let row = [
+            Cell::Float(sample.t.as_ns_f64()),
+            Cell::Int(u64::from(sample.flow.0)),
+            if sample.cwnd_bytes == u64::MAX { Cell::None } else { Cell::Int(sample.cwnd_bytes) },
+            Cell::Int(sample.rate_bps),
+            Cell::Int(sample.delivered_bytes),
+        ];
+        let result = self.rates.push(row);
+        self.note(result);
+    }
+
+    fn pfc(&mut self, event: &PfcEvent) {
+        let (node, port) = self.port_cells(event.port);
+        let class = Cell::Int(u64::from(event.class));
+        let row = [Cell::Float(event.t.as_ns_f64()), node, port, Cell::Flag(event.pause), class];
+        let result = self.pfc.push(row);
+        self.note(result);
+    }
+}
+
+impl Drop for ResultsWriter {
+    fn drop(&mut self) {
+        if !self.closed {
+            // Whoever drops an open writer is past hearing of errors.
+            let _ = self.close();
+        }
+    }
+}
+
+/// Makes the directory and empties it of earlier results.
+fn prepare(dir: &Path) -> Result<(), ResultsError> {
+    let io = |e| ResultsError::io(dir, e);
+    std::fs::create_dir_all(dir).map_err(io)?;
+    let entries: Vec<_> = std::fs::read_dir(dir).map_err(io)?.collect::<Result<_, _>>().map_err(io)?;
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let summary = std::fs::read_to_string(dir.join(SUMMARY)).ok();
+    if summary.and_then(|text| serde_json::from_str::<Summary>(&text).ok()).is_none() {
+        return Err(ResultsError::Occupied { path: dir.to_owned() });
+    }
+    for name in ["flows.parquet", "ports.parquet", "rates.parquet", "pfc.parquet", "report.html"] {
+        let path = dir.join(name);
+        if path.exists() {
+            std::fs::remove_file(&path).map_err(|e| ResultsError::io(&path, e))?;
+        }
+    }
+    Ok(())
+}
+
+fn first_summary(scenario: &Scenario) -> Summary {
+    let config = scenario.sim_config();
+    let ports = config.probes.iter().filter_map(|probe| match probe {
+        ProbeSpec::Ports { ports, .. } => Some(ports.iter().copied()),
+        ProbeSpec::Flows { .. } => None,
+    });
+    let mut ports: Vec<PortId> = ports.flatten().collect();
+    ports.sort_unstable();
+    ports.dedup();
+    let topology = &config.topology;
+    let info = |port: PortId| PortInfo {
+        port: port_name(scenario, port),
+        node: topology.from(port).0,
+        rate_bps: topology.link(port).rate.as_bps(),
+    };
+    Summary {
+        scenario: scenario.name().to_owned(),
+        scenario_hash: format!("{:016x}", scenario.hash()),
+        cc: config.cc.info().name.to_owned(),
+        seed: config.seed,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: env!("FAIRRATE_COMMIT").to_owned(),
+        state: "running".to_owned(),
+        error: None,
+        fingerprint: format!("{:016x}", 0),
+        packet_hops: 0,
+        events: 0,
+        wall_s: 0.0,
+        sim_s: 0.0,
+        bytes_sent: 0,
+        bytes_delivered: 0,
+        bytes_dropped: 0,
+        bytes_in_flight: 0,
+        goodput_bytes: 0,
+        goodput_bps: 0.0,
+        flows: config.flows.len() as u64,
+        finished_flows: 0,
+        unfinished_flows: 0,
+        endless_flows: config.flows.iter().filter(|f| f.bytes == Bytes::MAX).count() as u64,
+        retransmitted_bytes: 0,
+        drops: 0,
+        drops_egress_threshold: 0,
+        drops_ingress_threshold: 0,
+        drops_buffer_full: 0,
+        drops_headroom: 0,
+        ecn_marks: 0,
+        pfc_pauses: 0,
+        pfc_resumes: 0,
+        peak_buffer_bytes: 0,
+        fct: buckets(&[]),
+        ports: ports.into_iter().map(info).collect(),
+    }
+}
+
+/// Puts the summary in place in one step, so that there is always a whole one.
+fn write_summary(dir: &Path, summary: &Summary) -> Result<(), ResultsError> {
+    let path = dir.join(SUMMARY);
+    let mut text =
+        serde_json::to_string_pretty(summary).map_err(|source| ResultsError::Summary { path: path.clone(), source })?;
+    text.push('\n');
+    let new = format!("{SUMMARY}.new");
+    write_file(dir, &new, &text)?;
+    std::fs::rename(dir.join(new), &path).map_err(|e| ResultsError::io(&path, e))
+}
+
+fn write_file(dir: &Path, name: &str, text: &str) -> Result<(), ResultsError> {
+    let path = dir.join(name);
+    std::fs::write(&path, text).map_err(|e| ResultsError::io(&path, e))
+}
+
+fn port_name(scenario: &Scenario, port: PortId) -> String {
+    let topology = &scenario.sim_config().topology;
+    let name = |node: fairrate_sim::NodeId| &topology.nodes[node.index()].name;
+    format!("{}->{}", name(topology.from(port)), name(topology.to(port)))
+}
+
+fn port_names(scenario: &Scenario) -> Vec<PortName> {
+    let topology = &scenario.sim_config().topology;
+    let ports = (0..topology.n_ports() as u32).map(PortId);
+    let name = |port| PortName {
+        node: u64::from(topology.from(port).0),
+        name: ByteArray::from(port_name(scenario, port).into_bytes()),
+    };
+    ports.map(name).collect()
+}

@@ -1,0 +1,225 @@
+//! The values that keys can have: how each is read, what is said if it is not one, and how it is written.
+
+use std::fmt::Write as _;
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::error::nearest;
+use crate::tree::Value;
+
+/// Why a node is not the value it should be.
+pub(crate) struct Wrong {
+    pub code: &'static str,
+    pub message: String,
+    pub help: String,
+}
+
+/// A value that a key can have.
+pub(crate) trait Scalar: Sized {
+    /// What it is, with its article.
+    const WHAT: &'static str;
+    /// Something valid, to go on with after a problem.
+    fn placeholder() -> Self;
+    /// Reads it; `key` is for the help.
+    fn read(key: &str, value: &Value) -> Result<Self, Wrong>;
+    /// Writes it as TOML.
+    fn write(&self) -> String;
+}
+
+fn wrong_type<T: Scalar>(value: &Value, help: String) -> Wrong {
+    let message = format!("expected {}, found {}", T::WHAT, value.describe());
+    Wrong { code: "scenario::wrong_type", message, help }
+}
+
+macro_rules! quantity {
+    ($type:ty, $what:literal, $unit:literal, $units:literal, $unit_list:expr, $max:expr, $placeholder:expr) => {
+        impl Scalar for $type {
+            const WHAT: &'static str = $what;
+            fn placeholder() -> Self {
+                $placeholder
+            }
+            fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
+                let bare = |number: String| Wrong {
+                    code: "scenario::missing_unit",
+                    message: format!("`{key}` is {} and needs its unit, found the bare number `{number}`", $what),
+                    help: format!(
+                        "write it as a string with a unit, for instance `{key} = \"{}{}\"`; units are {}",
+                        number.trim_start_matches('-'),
+                        $unit,
+                        $units
+                    ),
+                };
+                match value {
+                    Value::Text(text) if text.trim().parse::<f64>().is_ok() => Err(bare(text.trim().to_owned())),
+                    Value::Text(text) => match text.parse::<$type>() {
+                        Ok(value) if value <= $max => Ok(value),
+                        Ok(_) => Err(Wrong {
+                            code: "scenario::out_of_range",
+                            message: format!("`{text}` is out of range"),
+                            help: format!("write {} up to {}", $what, $max),
+                        }),
+                        Err(e) => Err(Wrong {
+                            code: "scenario::bad_quantity",
+                            message: e.to_string(),
+                            help: repaired(text, &$unit_list).map_or_else(
+                                || e.help().to_owned(),
+                                |better| format!("did you mean `{better}`? Units are {}", $units),
+                            ),
+                        }),
+                    },
+                    Value::Integer(n) => Err(bare(n.to_string())),
+                    Value::Float(x) => Err(bare(x.to_string())),
+                    _ => Err(wrong_type::<Self>(value, format!("write it as `{key} = \"{}\"`", Self::placeholder()))),
+                }
+            }
+            fn write(&self) -> String {
+                format!("\"{self}\"")
+            }
+        }
+    };
+}
+// The upper ends leave room for sums: the largest time is far beyond any run and far below the largest `Time`.
+quantity!(
+    Time,
+    "a time",
+    "us",
+    "ps, ns, us, ms and s",
+    ["ps", "ns", "us", "ms", "s"],
+    Time::from_ms(1_000_000_000),
+    Time::from_us(10)
+);
+quantity!(
+    Rate,
+    "a rate",
+    "Gbps",
+    "bps, kbps, Mbps, Gbps and Tbps",
+    ["bps", "kbps", "Mbps", "Gbps", "Tbps"],
+    Rate::from_gbps(1_000_000),
+    Rate::from_gbps(25)
+);
+quantity!(
+    Bytes,
+    "a size",
+    "B",
+    "B, KB, MB, GB, TB, KiB, MiB and GiB",
+    ["B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB"],
+    Bytes::new(1_000_000_000_000_000),
+    Bytes::new(1_000)
+);
+
+/// The quantity with the unit that was likely meant, if there is a number and something like a unit.
+fn repaired(text: &str, units: &[&str]) -> Option<String> {
+    let text = text.trim();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+    let (number, unit) = (&text[..split], text[split..].trim());
+    let unit = nearest(unit, units)?;
+    number.parse::<f64>().ok().map(|_| format!("{number}{unit}"))
+}
+
+impl Scalar for f64 {
+    const WHAT: &'static str = "a number";
+    fn placeholder() -> Self {
+        0.5
+    }
+    fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
+        match value {
+            Value::Float(x) => Ok(*x),
+            Value::Integer(n) => Ok(*n as Self),
+            Value::Text(text) => {
+                let text = text.trim();
+                let percent = text.strip_suffix('%').and_then(|t| t.trim().parse::<Self>().ok()).map(|x| x / 100.0);
+                let number = percent.or_else(|| text.parse::<Self>().ok().filter(|x| x.is_finite()));
+                Err(wrong_type::<Self>(value, format!("write it without quotes: `{key} = {}`", number.unwrap_or(0.5))))
+            }
+            _ => Err(wrong_type::<Self>(value, format!("write a number, as `{key} = 0.5`"))),
+        }
+    }
+    fn write(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+macro_rules! count {
+    ($type:ty) => {
+        impl Scalar for $type {
+            const WHAT: &'static str = "a whole number";
+            fn placeholder() -> Self {
+                1
+            }
+            fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
+                match value {
+                    Value::Integer(n) => <$type>::try_from(*n).map_err(|_| Wrong {
+                        code: "scenario::out_of_range",
+                        message: format!("`{key} = {n}` is out of range"),
+                        help: format!("write a whole number from 0 to {}", <$type>::MAX.min(i64::MAX as $type)),
+                    }),
+                    Value::Text(t) if t.trim().parse::<$type>().is_ok() => {
+                        Err(wrong_type::<Self>(value, format!("write it without quotes: `{key} = {}`", t.trim())))
+                    }
+                    _ => Err(wrong_type::<Self>(value, format!("write a whole number, as `{key} = 16`"))),
+                }
+            }
+            fn write(&self) -> String {
+                self.to_string()
+            }
+        }
+    };
+}
+count!(u8);
+count!(u16);
+count!(u32);
+count!(u64);
+
+impl Scalar for bool {
+    const WHAT: &'static str = "true or false";
+    fn placeholder() -> Self {
+        true
+    }
+    fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
+        match value {
+            Value::Bool(b) => Ok(*b),
+            Value::Text(t) if t.eq_ignore_ascii_case("true") || t.eq_ignore_ascii_case("false") => {
+                Err(wrong_type::<Self>(value, format!("write it without quotes: `{key} = {}`", t.to_lowercase())))
+            }
+            _ => Err(wrong_type::<Self>(value, format!("write `{key} = true` or `{key} = false`"))),
+        }
+    }
+    fn write(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Scalar for String {
+    const WHAT: &'static str = "a string";
+    fn placeholder() -> Self {
+        Self::new()
+    }
+    fn read(key: &str, value: &Value) -> Result<Self, Wrong> {
+        match value {
+            Value::Text(t) => Ok(t.clone()),
+            Value::Integer(n) => Err(wrong_type::<Self>(value, format!("put it in quotes: `{key} = \"{n}\"`"))),
+            _ => Err(wrong_type::<Self>(value, format!("write text in quotes: `{key} = \"...\"`"))),
+        }
+    }
+    fn write(&self) -> String {
+        quote(self)
+    }
+}
+
+/// `text` as a TOML string.
+pub(crate) fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

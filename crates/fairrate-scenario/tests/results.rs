@@ -1,0 +1,207 @@
+//! A run's results, from the simulator into the directory and back.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fairrate_scenario::{Overrides, Results, ResultsError, ResultsWriter, RunState, Scenario, Summary};
+use fairrate_sim::{FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, RunTotals, Simulation, Sink};
+use fairrate_units::Time;
+
+const TEXT: &str = r#"
+duration = "2ms"
+stop = "all-flows-done"
+[topology]
+kind = "star"
+hosts = 5
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = 4
+bytes = "100KB"
+[[traffic]]
+kind = "incast"
+receiver = "h1"
+senders = ["h2"]
+bytes = "endless"
+[[probe]]
+queue = "sw0->h0"
+[[probe]]
+flows = "all"
+"#;
+
+fn scenario() -> Scenario {
+    Scenario::from_toml(TEXT, "incast.toml", Path::new("."), &Overrides::default()).expect("it reads")
+}
+
+/// An empty directory of this test's own.
+fn fresh(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    dir
+}
+
+fn run(dir: &Path, state: &RunState) -> Summary {
+    let scenario = scenario();
+    let mut writer = ResultsWriter::create(dir, &scenario).expect("it can be written");
+    let mut simulation = Simulation::new(scenario.into_sim_config());
+    simulation.run(&mut writer).expect("it ends");
+    writer.check().expect("it was written");
+    let (unfinished, totals) = (simulation.unfinished(), simulation.totals());
+    writer.finish(&unfinished, &totals, Duration::from_millis(1_500), state).expect("it was written")
+}
+
+#[test]
+fn a_run_comes_back_as_it_was() {
+    let dir = fresh("run");
+    let summary = run(&dir, &RunState::Complete);
+    let results = Results::open(&dir).expect("it opens");
+    assert_eq!(results.summary, summary);
+    assert_eq!((summary.state.as_str(), summary.wall_s, summary.cc.as_str()), ("complete", 1.5, "powertcp"));
+    assert_eq!((summary.flows, summary.finished_flows, summary.endless_flows), (5, 4, 1));
+    assert_eq!(summary.bytes_sent, summary.bytes_delivered + summary.bytes_dropped + summary.bytes_in_flight);
+    assert_eq!(summary.fct.last().map(|b| (b.bucket.as_str(), b.flows)), Some(("all", 4)));
+    assert_eq!(summary.ports.len(), 1);
+
+    let flows = results.flows().expect("flows");
+    assert_eq!(flows.len(), 5);
+    for flow in flows.iter().filter(|f| f.finished) {
+        let (fct, ideal) = (flow.fct_ns.expect("finished"), flow.ideal_fct_ns.expect("finite"));
+        assert!((flow.slowdown.expect("finished") - fct / ideal).abs() < 1e-12);
+        assert!(fct < flow.fct_ack_ns.expect("finished"));
+        assert_eq!((flow.bytes, flow.delivered_bytes, flow.dst), (Some(100_000), 100_000, 0));
+    }
+    let endless = flows.last().expect("the last");
+    assert_eq!((endless.bytes, endless.fct_ns, endless.slowdown, endless.finished), (None, None, None, false));
+    assert_eq!((endless.src, endless.dst, endless.group), (2, 1, 1));
+
+    let ports = results.ports().expect("ports");
+    assert!(ports.iter().all(|p| &*p.port == "sw0->h0" && p.node == 5));
+    assert!(ports.windows(2).all(|w| w[0].t_ns < w[1].t_ns && w[0].tx_bytes <= w[1].tx_bytes));
+    assert!(ports.iter().any(|p| 0 < p.qlen_bytes));
+    let rates = results.rates().expect("rates");
+    assert!(rates.iter().any(|r| r.flow == 4) && rates.iter().all(|r| r.cwnd_bytes.is_some()));
+    assert!(results.pfc().expect("pfc").is_empty());
+
+    let again = Scenario::load(&dir.join("scenario.toml"), &Overrides::default()).expect("it is runnable");
+    assert_eq!(format!("{:016x}", again.hash()), summary.scenario_hash);
+    assert_eq!(results.scenario_toml().expect("the scenario"), again.to_toml());
+}
+
+#[test]
+fn the_same_scenario_gives_the_same_bytes() {
+    let (a, b) = (fresh("same-a"), fresh("same-b"));
+    let (first, second) = (run(&a, &RunState::Complete), run(&b, &RunState::Complete));
+    assert_eq!(first, second);
+    for file in ["flows.parquet", "ports.parquet", "rates.parquet", "pfc.parquet", "scenario.toml", "summary.json"] {
+        let bytes = |dir: &Path| std::fs::read(dir.join(file)).expect(file);
+        assert!(bytes(&a) == bytes(&b), "{file} differs");
+    }
+}
+
+fn sample(i: u64) -> PortSample {
+    let t = Time::from_ns(i);
+    PortSample { t, port: PortId(0), qlen_bytes: i % 977, tx_bytes: i, drops: 0, ecn_marks: i / 3, pfc_pause: t }
+}
+
+/// Every row of a long table is there, across row groups and the footers between them.
+#[test]
+fn long_tables_are_whole() {
+    let dir = fresh("long");
+    let mut writer = ResultsWriter::create(&dir, &scenario()).expect("it can be written");
+    for i in 0..200_000 {
+        writer.port(&sample(i));
+    }
+    let size = std::fs::metadata(dir.join("ports.parquet")).expect("the table").len();
+    assert!(100_000 < size, "only {size} bytes were written as the run went");
+    let state = RunState::Failed("no progress".into());
+    let summary = writer.finish(&[], &RunTotals::default(), Duration::ZERO, &state).expect("it was written");
+    assert_eq!((summary.state.as_str(), summary.error.as_deref()), ("failed", Some("no progress")));
+    let rows = Results::open(&dir).expect("it opens").ports().expect("ports");
+    assert_eq!(rows.len(), 200_000);
+    for (i, row) in (0u64..).zip(&rows) {
+        assert_eq!((row.t_ns, row.qlen_bytes, row.tx_bytes, row.ecn_marks), (i as f64, i % 977, i, i / 3));
+        assert_eq!(row.pfc_pause_ns, i as f64);
+    }
+}
+
+/// What is there after a crash is valid: at every length the file has had, and with a torn last write.
+#[test]
+fn a_crash_leaves_what_was_written() {
+    let dir = fresh("crash");
+    let mut writer = ResultsWriter::create(&dir, &scenario()).expect("it can be written");
+    let path = dir.join("ports.parquet");
+    let (mut seen, mut lengths) = (Vec::new(), vec![]);
+    for i in 0..150_000 {
+        writer.port(&sample(i));
+        let length = std::fs::metadata(&path).expect("the table").len();
+        if lengths.last() != Some(&length) {
+            lengths.push(length);
+            let results = Results::open(&dir).expect("it opens");
+            assert_eq!(results.summary.state, "running");
+            seen.push(results.ports().expect("it is valid").len());
+        }
+    }
+    assert!(2 < seen.len() && seen[0] == 0 && seen.is_sorted(), "{seen:?}");
+    assert!(100_000 < *seen.last().expect("some"));
+    std::mem::forget(writer);
+    let whole = std::fs::read(&path).expect("the table");
+    let torn = usize::try_from((lengths[lengths.len() - 2] + lengths[lengths.len() - 1]) / 2).expect("it fits");
+    std::fs::write(&path, &whole[..torn]).expect("cut");
+    let rows = Results::open(&dir).expect("it opens").ports().expect("the footer before is found");
+    assert_eq!(rows.len(), seen[seen.len() - 2]);
+}
+
+#[test]
+fn a_dropped_writer_leaves_every_row() {
+    let dir = fresh("dropped");
+    let mut writer = ResultsWriter::create(&dir, &scenario()).expect("it can be written");
+    let outcome = |flow| FlowOutcome {
+        flow: FlowId(flow),
+        fct: None,
+        fct_ack: None,
+        ideal_fct: Time::from_us(1),
+        delivered_bytes: 5,
+        retransmitted_bytes: 0,
+    };
+    writer.flow(&outcome(1));
+    writer.rate(&RateSample { t: Time::ZERO, flow: FlowId(1), cwnd_bytes: u64::MAX, rate_bps: 7, delivered_bytes: 5 });
+    writer.pfc(&PfcEvent { t: Time::from_ps(1_500), port: PortId(1), class: 3, pause: true });
+    drop(writer);
+    let results = Results::open(&dir).expect("it opens");
+    assert_eq!(results.flows().expect("flows")[0].delivered_bytes, 5);
+    assert_eq!(results.rates().expect("rates")[0].cwnd_bytes, None);
+    let pfc = &results.pfc().expect("pfc")[0];
+    assert_eq!((pfc.t_ns, &*pfc.port, pfc.class, pfc.pause), (1.5, "sw0->h0", 3, true));
+}
+
+#[test]
+fn other_peoples_directories_are_left_alone() {
+    let dir = fresh("occupied");
+    std::fs::create_dir_all(&dir).expect("a directory");
+    std::fs::write(dir.join("thesis.tex"), "years").expect("a file");
+    let error = ResultsWriter::create(&dir, &scenario()).err().expect("it is refused");
+    assert!(matches!(error, ResultsError::Occupied { .. }));
+    assert_eq!(std::fs::read_dir(&dir).expect("the directory").count(), 1);
+    assert!(matches!(Results::open(&dir), Err(ResultsError::NoResults { .. })));
+    // Results of an earlier run are replaced.
+    let dir = fresh("again");
+    run(&dir, &RunState::Complete);
+    std::fs::write(dir.join("report.html"), "old").expect("a file");
+    let again = run(&dir, &RunState::Interrupted);
+    assert_eq!(again.state, "interrupted");
+    assert!(!dir.join("report.html").exists());
+}
+
+#[test]
+fn files_of_the_scenario_go_with_the_results() {
+    let text = "duration = \"1ms\"\n[topology]\nkind = \"file\"\npath = \"star3.txt\"\n\
+                [[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\nignore_columns = [\"pg\"]\n";
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    let scenario = Scenario::from_toml(text, "list.toml", &files, &Overrides::default()).expect("it reads");
+    let dir = fresh("files");
+    let writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+    writer.finish(&[], &RunTotals::default(), Duration::ZERO, &RunState::Complete).expect("it was written");
+    let again = Scenario::load(&dir.join("scenario.toml"), &Overrides::default()).expect("it is runnable");
+    assert_eq!(again.hash(), scenario.hash());
+    assert_eq!(again.sim_config().flows.len(), 2);
+}

@@ -1,0 +1,230 @@
+//! What scenario files mean: defaults, profiles, overrides, and the resolved scenario.
+
+use std::path::{Path, PathBuf};
+
+use fairrate_scenario::{Overrides, Scenario, ScenarioError};
+use fairrate_sim::{
+    BaseRttRule, ClockRule, EcmpHash, FlowId, Headroom, MarkAt, ProbeSpec, StopRule, TieRule, WindowRule,
+};
+use fairrate_units::{Bytes, Rate, Time};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+fn files() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files")
+}
+
+fn read_with(text: &str, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
+    Scenario::from_toml(text, "case.toml", &files(), overrides)
+}
+
+fn read(text: &str) -> Scenario {
+    read_with(text, &Overrides::default()).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+fn set(pairs: &[(&str, &str)]) -> Overrides {
+    let sets = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    Overrides { sets, ..Overrides::default() }
+}
+
+const STAR: &str = "[topology]\nkind = \"star\"\nhosts = 4\n";
+const INCAST: &str = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsenders = 3\nbytes = \"100KB\"\n";
+
+/// One small scenario for each topology and each kind of traffic.
+fn all_kinds() -> Vec<String> {
+    let topologies = [
+        "kind = \"star\"",
+        "kind = \"dumbbell\"\nleft = 2",
+        "kind = \"parking-lot\"",
+        "kind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 2",
+        "kind = \"fat-tree\"\nhosts_per_tor = 2",
+        "kind = \"fat-tree-k\"\nk = 4",
+        "kind = \"asymmetric\"",
+        "kind = \"file\"\npath = \"star3.txt\"",
+    ];
+    let traffics = [
+        "kind = \"poisson\"\nsizes = \"websearch\"\nload = 0.6",
+        "kind = \"poisson\"\nsizes = \"fixed\"\nsize = \"10KB\"\nload = 0.3\nhosts = [0, 1]\nclass = 2\nweight = 2.5",
+        "kind = \"poisson\"\nsizes = \"file\"\npath = \"sizes.txt\"\nload = 1\nmax_flows = 5",
+        "kind = \"incast\"\nreceiver = 0\nsenders = [1, 2]\nbytes = \"endless\"\nstop = \"50us\"\njitter = \"1us\"",
+        "kind = \"incast-queries\"\nrequest_size = \"10KB\"\nresponders = 2\nrate_per_host_per_s = 5e3",
+        "kind = \"staggered\"\nreceiver = 0\nsenders = 2\ninterval = \"1us\"",
+        "kind = \"permutation\"\nbytes = \"1MB\"",
+        "kind = \"all-to-all\"\nbytes = \"1KB\"\nstart = \"3us\"",
+        "kind = \"list\"\npath = \"flows.csv\"\nignore_columns = [\"pg\"]",
+    ];
+    let head = |i: usize| if i % 2 == 0 { "duration = \"1ms\"" } else { "duration = \"1ms\"\nprofile = \"ns3\"" };
+    let with_star = |(i, traffic): (usize, &&str)| {
+        format!("{}\n[topology]\nkind = \"file\"\npath = \"star3.txt\"\n[[traffic]]\n{traffic}\n", head(i))
+            .replace("load", "destinations = \"other-host\"\nlink_set = \"host-links\"\nload")
+    };
+    let queries_need_racks = |t: &&&str| !t.contains("incast-queries");
+    let mut all: Vec<String> = traffics.iter().filter(queries_need_racks).enumerate().map(with_star).collect();
+    all.push(format!("duration = \"1ms\"\n[topology]\n{}\n[[traffic]]\n{}\n", topologies[4], traffics[4]));
+    for (i, topology) in topologies.iter().enumerate() {
+        all.push(format!("{}\n[topology]\n{topology}\n[[traffic]]\n{}\n", head(i), traffics[6]));
+    }
+    all.push(format!("{STAR}{INCAST}[[probe]]\nqueue = \"sw0->h0\"\n[[probe]]\nqueues = [\"sw0->h1\", \"4->2\"]\nevery = \"2us\"\n[[probe]]\nqueues = \"host-links\"\n[[probe]]\nflows = [2, 0]\n[[probe]]\nflows = \"all\"\nevery = \"1ms\"\n"));
+    all.push(format!("{STAR}{INCAST}[transport]\ncc = \"swift\"\n[transport.hpcc]\neta = 0.9\n"));
+    for cc in fairrate_control::ALGORITHMS {
+        all.push(format!("{STAR}{INCAST}[transport]\ncc = \"{}\"\n", cc.name));
+    }
+    all
+}
+
+/// Reads the resolved text of a scenario from a directory that holds it and its files.
+fn read_resolved(scenario: &Scenario, dir: &Path) -> Scenario {
+    std::fs::create_dir_all(dir).expect("a directory");
+    for (name, text) in scenario.files() {
+        std::fs::write(dir.join(name), text).expect("a file");
+    }
+    let again = Scenario::from_toml(&scenario.to_toml(), "scenario.toml", dir, &Overrides::default());
+    again.unwrap_or_else(|e| panic!("{e}\n{}", scenario.to_toml()))
+}
+
+#[test]
+fn a_resolved_scenario_means_what_it_was_made_from() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("resolved");
+    for text in all_kinds() {
+        let scenario = read(&text);
+        let again = read_resolved(&scenario, &dir);
+        assert_eq!(scenario.to_toml(), again.to_toml(), "{text}");
+        assert_eq!(format!("{:?}", scenario.sim_config()), format!("{:?}", again.sim_config()), "{text}");
+        assert_eq!((scenario.hash(), scenario.name()), (again.hash(), again.name()));
+    }
+}
+
+#[test]
+fn every_default_is_written_down() {
+    insta::assert_snapshot!(read(&format!("{STAR}{INCAST}")).to_toml());
+}
+
+#[test]
+fn the_ns3_profile_needs_no_more_than_a_network_and_a_list() {
+    let text = "profile = \"ns3\"\n[topology]\nkind = \"file\"\npath = \"star3.txt\"\n\
+                [[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\nignore_columns = [\"pg\"]\n";
+    insta::assert_snapshot!(read(text).to_toml());
+    let config = read(text).into_sim_config();
+    assert_eq!((config.fabric.clock, config.fabric.ties), (ClockRule::WholeNanoseconds, TieRule::Insertion));
+    assert_eq!((config.fabric.ecmp, config.fabric.headroom), (EcmpHash::Murmur3, Headroom::TripleDelay));
+    assert_eq!((config.transport.base_rtt, config.transport.rto), (BaseRttRule::PayloadOnly, None));
+    let ecn = config.fabric.ecn.expect("the artifact always marks");
+    assert_eq!((ecn.at, ecn.per_rate), (MarkAt::Dequeue, Some(Rate::from_gbps(25))));
+    assert_eq!(config.stop, StopRule { at: None, when_flows_done: true });
+    let single = read_with(text, &set(&[("transport.rto", "1ms"), ("switch.ecmp", "mix")])).expect("it reads");
+    assert_eq!(single.sim_config().transport.rto, Some(Time::from_ms(1)));
+    assert_eq!(single.sim_config().fabric.ecmp, EcmpHash::Mix);
+}
+
+#[test]
+fn the_default_fat_tree_is_that_of_the_paper() {
+    let text = format!("[topology]\nkind = \"fat-tree\"\n{INCAST}");
+    let topology = &read(&text).into_sim_config().topology;
+    assert_eq!(topology.hosts().count(), 256);
+    assert_eq!((topology.nodes.len(), topology.links.len()), (276, 288));
+    assert_eq!(topology.link_sets["tor-uplinks"].len(), 16);
+}
+
+#[test]
+fn marking_follows_the_algorithm() {
+    let ecn = |cc: &str| {
+        let overrides = Overrides { cc: Some(cc.to_owned()), ..Overrides::default() };
+        read_with(&format!("{STAR}{INCAST}"), &overrides).expect("it reads").into_sim_config().fabric.ecn
+    };
+    assert_eq!(ecn("powertcp"), None);
+    let red = ecn("dcqcn").expect("DCQCN reads marks");
+    assert_eq!((red.kmin, red.kmax, red.pmax), (Bytes::new(100_000), Bytes::new(400_000), 0.2));
+    let step = ecn("dctcp").expect("DCTCP reads marks");
+    assert_eq!((step.kmin, step.kmax, step.at), (Bytes::new(30_000), Bytes::new(30_000), MarkAt::Enqueue));
+    // Thresholds from the file hold as they stand, at every rate.
+    let own = read(&format!("{STAR}[switch]\necn = {{ kmin = \"5KB\", kmax = \"200KB\", pmax = 0.01 }}\n{INCAST}"));
+    assert_eq!(own.sim_config().fabric.ecn.expect("it was asked for").per_rate, None);
+}
+
+#[test]
+fn overrides_reach_everything() {
+    let text = format!("duration = \"1ms\"\n{STAR}{INCAST}[[probe]]\nflows = \"all\"\n");
+    let overrides = Overrides {
+        sets: set(&[
+            ("traffic.0.bytes", "7KB"),
+            ("probe.0.flows", "[1]"),
+            ("topology.hosts", "8"),
+            ("switch.ecn", "{ kmin = \"1KB\", kmax = \"2KB\", pmax = 0.5 }"),
+            ("switch.pfc", "false"),
+            ("transport.window", "none"),
+            ("transport.hpcc.eta", "0.9"),
+            ("description", "it's new"),
+        ])
+        .sets,
+        seed: Some(9),
+        cc: Some("hpcc".to_owned()),
+    };
+    let scenario = read_with(&text, &overrides).expect("it reads");
+    let config = scenario.sim_config();
+    assert_eq!((config.seed, config.cc.info().name), (9, "hpcc"));
+    assert_eq!(config.flows[0].bytes, Bytes::new(7_000));
+    assert_eq!(config.topology.hosts().count(), 8);
+    assert_eq!(config.fabric.ecn.map(|e| e.pmax), Some(0.5));
+    assert!(!config.fabric.pfc);
+    assert_eq!(config.transport.window, WindowRule::None);
+    assert_eq!(config.probes, [ProbeSpec::Flows { flows: Some(vec![FlowId(1)]), every: Time::from_us(10) }]);
+    assert!(scenario.to_toml().contains("eta = 0.9\n"));
+    assert_eq!(scenario.description(), "it's new");
+}
+
+#[test]
+fn bad_overrides_name_themselves() {
+    let text = format!("{STAR}{INCAST}");
+    let cases: [(&str, &str, &str); 6] = [
+        ("traffic.3.bytes", "7KB", "`traffic` has no member `3`"),
+        ("switch.bufer", "7KB", "`[switch]` has no key `bufer`"),
+        ("topology.kind.name", "7", "`kind` is the string `star` and has no `name`"),
+        ("switch..pfc", "true", "`.pfc` is no key"),
+        ("duration", "5", "`duration` is a time and needs its unit, found the bare number `5`"),
+        ("probe", "[1", "this value is no TOML"),
+    ];
+    for (key, value, message) in cases {
+        let error = read_with(&text, &set(&[(key, value)])).expect_err(key);
+        assert_eq!(error.to_string(), message);
+        assert_eq!(error.first_line(), Some(("--set", 1)));
+        assert!(!error.first_help().is_empty());
+    }
+    let wrong = Overrides { cc: Some("hppc".to_owned()), ..Overrides::default() };
+    let error = read_with(&text, &wrong).expect_err("there is no such algorithm");
+    assert_eq!((error.to_string().as_str(), error.first_line()), ("there is no algorithm `hppc`", Some(("--cc", 1))));
+    assert!(error.first_help().starts_with("did you mean `hpcc`?"));
+}
+
+#[test]
+fn what_is_not_there_is_said_without_a_place() {
+    let error = Scenario::load(Path::new("no/such.toml"), &Overrides::default()).expect_err("there is no such file");
+    assert_eq!(error.to_string(), "cannot read `no/such.toml`: there is no such file");
+    assert_eq!(error.first_line(), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
+
+    /// Pieces of real scenarios in any order, cut anywhere: read or refused, never a panic.
+    #[test]
+    fn any_scenario_reads_or_errs(
+        pick in 0usize..40, cut in 0.0..1.0f64, insert in "[\\PC\n]{0,12}", seed in any::<u64>(),
+    ) {
+        let all = all_kinds();
+        let text = &all[pick % all.len()];
+        let mut at = (text.len() as f64 * cut) as usize;
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let overrides = Overrides { seed: Some(seed), ..Overrides::default() };
+        let _ = read_with(&format!("{}{insert}{}", &text[..at], &text[at..]), &overrides);
+        let _ = read_with(&text[..at], &overrides);
+    }
+
+    /// Any text at all.
+    #[test]
+    fn any_text_reads_or_errs(text in "[\\PC\n]{0,200}", key in "\\PC{0,20}", value in "\\PC{0,20}") {
+        let _ = read_with(&text, &Overrides::default());
+        let _ = read_with(&format!("{STAR}{INCAST}"), &set(&[(&key, &value)]));
+    }
+}
