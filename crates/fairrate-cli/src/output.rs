@@ -80,7 +80,7 @@ pub fn styled() -> bool {
 
 /// Prints the tables of a run, or its JSON.
 pub fn print_run(dir: &Path, data: RunData, json: bool) -> Result<(), Failure> {
-    let variant = Variant { label: data.label.clone(), runs: vec![data] };
+    let variant = Variant { label: data.label.clone(), title: String::new(), runs: vec![data] };
     let metrics = Metrics::of(&variant);
     let (data, report) = (variant.first(), dir.join("report.html"));
     if json {

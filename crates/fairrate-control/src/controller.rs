@@ -103,6 +103,9 @@ pub struct Needs {
     /// Whether a changed rate also moves the pending send time (the spacing after the packet last sent), or
     /// only spaces the packets after the next one.
     pub repace_on_change: bool,
+    /// Whether a flow's first acknowledgment is only stored, for the next one to be measured against, so that
+    /// it leads to no decision.
+    pub first_ack_only_stored: bool,
 }
 
 impl Needs {
@@ -115,6 +118,7 @@ impl Needs {
         data_overhead: Bytes::ZERO,
         ack_overhead: Bytes::ZERO,
         repace_on_change: true,
+        first_ack_only_stored: false,
     };
 
     /// An algorithm that reads in-band telemetry: five hops of 8 bytes and a count on data (42 bytes), and

@@ -66,7 +66,7 @@ algorithm_config! {
 impl AlgorithmSpec for HpccConfig {
     type Controller = Hpcc;
     fn needs(&self) -> Needs {
-        Needs { int_format: self.int_format, ..Needs::TELEMETRY }
+        Needs { int_format: self.int_format, first_ack_only_stored: true, ..Needs::TELEMETRY }
     }
     fn build(&self, flow: &FlowContext) -> Hpcc {
         let w_init = bdp(flow.line_rate, flow.base_rtt).max(1.0);

@@ -59,7 +59,7 @@ algorithm_config! {
 impl AlgorithmSpec for PatchedTimelyConfig {
     type Controller = PatchedTimely;
     fn needs(&self) -> Needs {
-        Needs { repace_on_change: self.repace_on_change, ..Needs::TIMESTAMPS }
+        Needs { repace_on_change: self.repace_on_change, first_ack_only_stored: true, ..Needs::TIMESTAMPS }
     }
     fn build(&self, flow: &FlowContext) -> PatchedTimely {
         PatchedTimely {

@@ -36,6 +36,17 @@ choice! {
     }
 }
 
+choice! {
+    /// What a flow's first acknowledgment, which has none before it, is measured against.
+    pub enum FirstAck {
+        /// Nothing: it is only stored.
+        Store = "store",
+        /// Zeros, as if a record had been taken when time began (the ns-3 artifact as published, its memory
+        /// zeroed): means since then stand for slopes, and the first decision depends on the time of day.
+        ZeroHistory = "zero-history",
+    }
+}
+
 /// Γ_smooth.
 #[derive(Clone, Debug)]
 pub(crate) struct SmoothedPower {

@@ -32,13 +32,14 @@
 //!
 //! The ns-3 profile is the artifact with its missing first-acknowledgment case added (the `fs` reference
 //! runs): other counter, packed telemetry, target utilization, rate form, power starting at 1, no idle case.
+//! With `first_ack = "zero-history"` it is the artifact as published.
 
 use fairrate_units::{Rate, Time};
 
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::int::{IntCounter, IntFormat, IntHop};
-pub use crate::power_law::{InitialPower, Reference, UpdateInterval};
+pub use crate::power_law::{FirstAck, InitialPower, Reference, UpdateInterval};
 use crate::power_law::{PowerLaw, SmoothedPower};
 
 algorithm_config! {
@@ -69,13 +70,21 @@ algorithm_config! {
         min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
         /// Whether an idle time of more than τ discards the stored telemetry (not in the paper).
         idle_restart: bool = true, ns3 = false;
+        /// What the first acknowledgment is measured against (not in the paper; ns-3 artifact as published:
+        /// zeros, a slip that both profiles leave out).
+        first_ack: FirstAck = FirstAck::Store, ns3 = FirstAck::Store;
     }
 }
 
 impl AlgorithmSpec for PowerTcpConfig {
     type Controller = PowerTcp;
     fn needs(&self) -> Needs {
-        Needs { int: Some(self.int_counter), int_format: self.int_format, ..Needs::TELEMETRY }
+        Needs {
+            int: Some(self.int_counter),
+            int_format: self.int_format,
+            first_ack_only_stored: self.first_ack == FirstAck::Store,
+            ..Needs::TELEMETRY
+        }
     }
     fn build(&self, flow: &FlowContext) -> PowerTcp {
         PowerTcp {
@@ -147,6 +156,9 @@ impl Controller for PowerTcp {
         self.law.allowance(self.tau)
     }
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        if self.prev.is_empty() && self.config.first_ack == FirstAck::ZeroHistory {
+            self.prev.resize(ack.int.len(), IntHop::default());
+        }
         if self.prev.len() != ack.int.len() || self.was_idle(ack) {
             self.power.forget();
             self.law.postpone(ack);

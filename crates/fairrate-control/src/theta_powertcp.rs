@@ -28,13 +28,14 @@
 //!
 //! The ns-3 profile is the artifact with its missing first-acknowledgment case added (the `fs` reference
 //! runs): rate form on every acknowledgment, γ 0.7, smallest round trip seen instead of τ (in power, smoothing
-//! and window) and 5 % slack on it, power starting at 1, no idle case, and the telemetry header, unread.
+//! and window) and 5 % slack on it, power starting at 1, no idle case, and the telemetry header, unread. With
+//! `first_ack = "zero-history"` it is the artifact as published.
 
 use fairrate_units::{Rate, Time};
 
 use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
-pub use crate::power_law::{InitialPower, Reference, UpdateInterval};
+pub use crate::power_law::{FirstAck, InitialPower, Reference, UpdateInterval};
 use crate::power_law::{PowerLaw, SmoothedPower};
 
 choice! {
@@ -82,6 +83,9 @@ algorithm_config! {
         min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
         /// Whether an idle time of more than τ discards the stored round-trip time (not in the paper).
         idle_restart: bool = true, ns3 = false;
+        /// What the first acknowledgment is measured against (not in the paper; ns-3 artifact as published:
+        /// zeros, a slip that both profiles leave out).
+        first_ack: FirstAck = FirstAck::Store, ns3 = FirstAck::Store;
         /// What is added to packets (PowerTCP §3.6: timestamps; ns-3 artifact: the telemetry header).
         header: Header = Header::Timestamp, ns3 = Header::Telemetry;
     }
@@ -90,10 +94,11 @@ algorithm_config! {
 impl AlgorithmSpec for ThetaPowerTcpConfig {
     type Controller = ThetaPowerTcp;
     fn needs(&self) -> Needs {
-        match self.header {
+        let needs = match self.header {
             Header::Timestamp => Needs::TIMESTAMPS,
             Header::Telemetry => Needs { int: None, ..Needs::TELEMETRY },
-        }
+        };
+        Needs { first_ack_only_stored: self.first_ack == FirstAck::Store, ..needs }
     }
     fn build(&self, flow: &FlowContext) -> ThetaPowerTcp {
         ThetaPowerTcp {
@@ -130,9 +135,12 @@ impl ThetaPowerTcp {
 
     /// The round-trip time and arrival of the last acknowledgment, unless the flow was idle since: unless the
     /// acknowledged packet left more than τ after it.
-    fn prev_if_fresh(&self, ack: &Ack<'_>) -> Option<(Time, Time)> {
+    fn history(&self, ack: &Ack<'_>) -> Option<(Time, Time)> {
         let idle_since = |at: Time| at.saturating_add(self.tau).saturating_add(ack.rtt) < ack.now;
-        self.prev.filter(|(_, at)| !(self.config.idle_restart && idle_since(*at)))
+        match self.prev {
+            None if self.config.first_ack == FirstAck::ZeroHistory => Some((Time::ZERO, Time::ZERO)),
+            prev => prev.filter(|(_, at)| !(self.config.idle_restart && idle_since(*at))),
+        }
     }
 }
 
@@ -145,7 +153,7 @@ impl Controller for ThetaPowerTcp {
         if self.config.base_rtt == BaseRtt::MinSeen && Time::ZERO < ack.rtt {
             self.base_rtt = self.base_rtt.min(ack.rtt);
         }
-        match self.prev_if_fresh(ack) {
+        match self.history(ack) {
             None => {
                 self.power.forget();
                 self.law.postpone(ack);
@@ -230,7 +238,8 @@ mod tests {
 
     #[test]
     fn only_the_artifact_carries_the_telemetry_header() {
-        assert_eq!(ThetaPowerTcpConfig::new(Profile::Paper).needs(), Needs::TIMESTAMPS);
+        let paper = ThetaPowerTcpConfig::new(Profile::Paper).needs();
+        assert_eq!(paper, Needs { first_ack_only_stored: true, ..Needs::TIMESTAMPS });
         let ns3 = ThetaPowerTcpConfig::new(Profile::Ns3).needs();
         assert_eq!((ns3.int, ns3.data_overhead, ns3.ack_overhead), (None, Bytes::new(42), Bytes::new(28)));
     }

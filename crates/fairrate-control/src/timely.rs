@@ -74,7 +74,7 @@ algorithm_config! {
 impl AlgorithmSpec for TimelyConfig {
     type Controller = Timely;
     fn needs(&self) -> Needs {
-        Needs { repace_on_change: self.repace_on_change, ..Needs::TIMESTAMPS }
+        Needs { repace_on_change: self.repace_on_change, first_ack_only_stored: true, ..Needs::TIMESTAMPS }
     }
     fn build(&self, flow: &FlowContext) -> Timely {
         Timely {

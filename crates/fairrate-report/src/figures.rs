@@ -15,6 +15,8 @@ const MAX_PORTS: usize = 4;
 const MAX_FLOWS: usize = 16;
 /// Rows of the pause chart.
 const MAX_PAUSED: usize = 24;
+/// From here on the workload is about how long flows take, and that comes first.
+const MANY_FLOWS: usize = 1_000;
 /// Bins of throughput over a whole run.
 const BINS: f64 = 400.0;
 
@@ -30,13 +32,16 @@ pub struct Chapter {
 /// All figures of a report, in order; chapters without any are left out. `colours` are those of the variants.
 pub fn all(variants: &[Variant], colours: &[usize]) -> Vec<Chapter> {
     let page = Page { variants, colours, unit: TimeUnit::for_span(span_ns(variants)) };
-    let chapters = [
-        Chapter { title: "At the bottleneck", figures: page.ports() },
+    let mut chapters = [
+        Chapter { title: "At the switches", figures: page.ports() },
         Chapter { title: "Flow completion", figures: page.slowdown_by_size() },
         Chapter { title: "Flow by flow", figures: page.flows() },
         Chapter { title: "Distributions", figures: page.distributions() },
         Chapter { title: "Priority flow control", figures: page.pauses() },
     ];
+    if MANY_FLOWS <= page.completions() {
+        chapters.swap(0, 1);
+    }
     chapters.into_iter().filter(|c| !c.figures.is_empty()).collect()
 }
 
@@ -137,14 +142,14 @@ impl Page<'_> {
         self.each().filter_map(of).collect()
     }
 
-    /// Whether flows of finite size have finished.
-    fn has_completions(&self) -> bool {
+    /// How many flows of finite size have finished, under the algorithm where most did.
+    fn completions(&self) -> usize {
         let finished = |v: &Variant| v.runs.iter().flat_map(|r| &r.flows).filter(|f| f.slowdown.is_some()).count();
-        self.variants.iter().any(|v| 2 <= finished(v))
+        self.variants.iter().map(finished).max().unwrap_or(0)
     }
 
     fn slowdown_by_size(&self) -> Vec<Figure> {
-        if !self.has_completions() {
+        if self.completions() < 2 {
             return Vec::new();
         }
         vec![Figure {
@@ -159,7 +164,7 @@ impl Page<'_> {
     }
 
     fn distributions(&self) -> Vec<Figure> {
-        let slowdown = self.has_completions().then(|| self.slowdown_cdf());
+        let slowdown = (2 <= self.completions()).then(|| self.slowdown_cdf());
         let several = self.variants.iter().any(|v| 1 < v.first().ports.len());
         let pooled = several.then(|| self.pooled_queue_cdf());
         let names = self.port_names();
@@ -246,7 +251,7 @@ impl Page<'_> {
         let shown =
             if flows.len() < probed { format!("; {} of {probed} probed flows", flows.len()) } else { String::new() };
         Figure {
-            title: if small { variant.label.clone() } else { "Goodput of each flow".to_owned() },
+            title: if small { variant.title.clone() } else { "Goodput of each flow".to_owned() },
             note: format!("Goodput: payload received in order, in bins of {}{shown}", format::time_ns(width)),
             x: self.time(),
             y: Axis::new("goodput (Gb/s)"),
@@ -273,7 +278,7 @@ impl Page<'_> {
         };
         Figure {
             title: title.to_owned(),
-            note: format!("As the sender's {} controller allows", variant.label),
+            note: format!("As the sender's {} controller allows", variant.title),
             x: self.time(),
             y: Axis::new(label).showing(0.0, 0.0),
             series: flows.iter().enumerate().map(line).collect(),
@@ -301,13 +306,13 @@ impl Page<'_> {
             ..Figure::default()
         }];
         if let ([variant], [colour]) = (self.variants, self.colours) {
-            figures.push(self.pause_bars(variant.first(), *colour));
+            figures.push(self.pause_bars(&variant.title, variant.first(), *colour));
         }
         figures
     }
 
     /// One row a port, one bar a pause; a series holds the two ends of each bar of its row.
-    fn pause_bars(&self, run: &RunData, colour: usize) -> Figure {
+    fn pause_bars(&self, key: &str, run: &RunData, colour: usize) -> Figure {
         let mut bars: Vec<(String, Vec<f64>)> = Vec::new();
         for (port, from, to) in intervals(&run.pauses, run.totals.end_ns) {
             match bars.iter_mut().find(|(name, _)| *name == port) {
@@ -321,7 +326,7 @@ impl Page<'_> {
         bars.truncate(MAX_PAUSED);
         let rows = bars.iter().map(|(name, _)| name.clone()).collect();
         let series = bars.iter().enumerate().map(|(row, (name, ends))| Series {
-            key: run.label.clone(),
+            key: key.to_owned(),
             name: name.clone(),
             colour,
             x: self.unit.of(&ends[..ends.len().min(2 * POINTS)]),
@@ -353,11 +358,18 @@ fn time_at_length(ports: &[&PortSeries]) -> (Vec<f64>, Vec<f64>) {
 }
 
 fn variant_line(variant: &Variant, colour: usize) -> Series {
-    Series { key: variant.label.clone(), name: variant.label.clone(), colour, dash: colour, ..Series::default() }
+    Series { key: variant.title.clone(), name: variant.title.clone(), colour, dash: colour, ..Series::default() }
 }
 
+/// Flows are many and their lines close together: they get dashes only once colours are used up.
 fn flow_line(i: usize, series: &FlowSeries) -> Series {
-    Series { key: format!("flow {}", series.flow), name: series.name.clone(), colour: i, dash: i, ..Series::default() }
+    Series {
+        key: format!("flow {}", series.flow),
+        name: series.name.clone(),
+        colour: i,
+        dash: i / 10,
+        ..Series::default()
+    }
 }
 
 /// The probed flows that are drawn: endless ones first, then the largest.
@@ -425,7 +437,7 @@ mod tests {
 
     #[test]
     fn nothing_probed_and_nothing_finished_gives_no_figures() {
-        let variants = vec![Variant { label: "x".into(), runs: vec![RunData::default()] }];
+        let variants = crate::model::variants(vec![RunData::default()]);
         assert_eq!(all(&variants, &[0]), Vec::new());
     }
 }

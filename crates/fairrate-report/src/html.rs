@@ -65,7 +65,7 @@ fn colours(variants: &[Variant]) -> Vec<usize> {
 }
 
 fn names(variants: &[Variant]) -> String {
-    variants.iter().map(|v| v.label.as_str()).collect::<Vec<_>>().join(", ")
+    variants.iter().map(|v| v.title.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn seeds(variants: &[Variant]) -> String {
@@ -134,21 +134,18 @@ fn cards(metrics: &[Metrics], colours: &[usize]) -> String {
 
 fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
     let each = |f: &dyn Fn(&Metrics) -> Option<f64>| metrics.iter().map(f).collect::<Vec<_>>();
-    let busiest =
-        |m: &Metrics| m.ports.iter().map(|p| (p.qlen_peak_bytes, p.port.clone())).max_by(|a, b| a.0.total_cmp(&b.0));
-    let port = metrics.iter().filter_map(busiest).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name);
     let mut all = Vec::new();
     let mut add = |title: &str, lower_is_better: bool, show: fn(f64) -> String, values: Vec<Option<f64>>| {
         all.push(Headline { title: title.to_owned(), values, show, lower_is_better });
     };
     add("FCT slowdown, 99th percentile", true, format::number, each(&|m| m.overall().and_then(|d| d.p99)));
     add("FCT slowdown, median", true, format::number, each(&|m| m.overall().and_then(|d| d.p50)));
-    if let Some(port) = port {
+    if let Some(port) = metrics.iter().find_map(headline_port).map(|p| p.port.as_str()) {
         let at = |f: fn(&PortMetrics) -> Option<f64>| {
-            let port = &port;
-            each(&|m| m.ports.iter().find(|p| p.port == *port).and_then(f))
+            each(&|m| m.ports.iter().chain(&m.all_ports).find(|p| p.port == port).and_then(f))
         };
         add(&format!("Peak queue, {port}"), true, format::bytes, at(|p| Some(p.qlen_peak_bytes)));
+        add(&format!("99th percentile of the queue, {port}"), true, format::bytes, at(|p| Some(p.qlen_p99_bytes)));
         add(&format!("Mean queue, {port}"), true, format::bytes, at(|p| Some(p.qlen_mean_bytes)));
         add(&format!("Utilisation, {port}"), false, format::percent, at(|p| p.utilisation));
     } else {
@@ -156,7 +153,16 @@ fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
     }
     add("Fairness of long flows (Jain index)", false, |x| format!("{x:.3}"), each(&|m| m.jain));
     add("PFC pauses", true, format::count, each(&|m| Some(m.pfc_pauses)));
+    add("Flows unfinished", true, format::count, each(&|m| Some(m.flows_unfinished)));
     all
+}
+
+/// The port that the page is about: the one with the longest queue, or all together where there are many.
+fn headline_port(m: &Metrics) -> Option<&PortMetrics> {
+    if table::MAX_PORTS < m.ports.len() {
+        return m.all_ports.as_ref();
+    }
+    m.ports.iter().max_by(|a, b| a.qlen_peak_bytes.total_cmp(&b.qlen_peak_bytes))
 }
 
 /// A number with its unit set smaller.
@@ -176,12 +182,13 @@ fn bars(headline: &Headline, metrics: &[Metrics], colours: &[usize]) -> String {
     for ((m, value), colour) in metrics.iter().zip(&headline.values).zip(colours) {
         let text = value.map_or_else(|| "-".to_owned(), headline.show);
         let class = if !tie && Some(&text) == best.as_ref() { " class=\"best\"" } else { "" };
-        let width = value.map_or(0.0, |v| if 0.0 < largest { 100.0 * v / largest } else { 0.0 });
+        let percent = value.map_or(0.0, |v| if 0.0 < largest { 100.0 * v / largest } else { 0.0 });
+        let width = if percent == 0.0 { "0".to_owned() } else { format!("max(2px,{percent:.1}%)") };
         let _ = write!(
             out,
-            "<span{class}>{}</span><span class=\"bar\" style=\"width:{width:.1}%;background:var(--s{})\"></span>\
+            "<span{class}>{}</span><span class=\"bar\" style=\"width:{width};background:var(--s{})\"></span>\
              <span class=\"value\"><span{class}>{text}</span></span>",
-            escape(&m.label),
+            escape(&m.title),
             colour % 10,
         );
     }
@@ -189,7 +196,10 @@ fn bars(headline: &Headline, metrics: &[Metrics], colours: &[usize]) -> String {
 }
 
 fn tables(metrics: &[Metrics]) -> Vec<Table> {
-    let tables = if let [one] = metrics { table::single(one) } else { vec![table::comparison(metrics)] };
+    let mut tables = if let [one] = metrics { table::single(one) } else { vec![table::comparison(metrics)] };
+    if let Some(table) = tables.last_mut() {
+        table.columns = metrics.iter().map(|m| m.title.clone()).collect();
+    }
     tables.into_iter().map(|t| t.without(WALL_CLOCK_ROW)).collect()
 }
 
@@ -229,7 +239,7 @@ fn scenarios(variants: &[Variant]) -> String {
         let _ = writeln!(
             out,
             "<details{open}><summary>scenario.toml of {}</summary><pre>{}</pre></details>",
-            escape(&variant.label),
+            escape(&variant.title),
             escape(variant.first().scenario_toml.trim_end()),
         );
     }
@@ -262,7 +272,7 @@ fn footer(variants: &[Variant]) -> String {
 
 /// What the script reads.
 fn data(first: &RunData, variants: &[Variant], colours: &[usize], chapters: &[Chapter]) -> String {
-    let entry = |(v, colour): (&Variant, &usize)| serde_json::json!({ "key": v.label, "name": v.label, "colour": colour, "dash": colour });
+    let entry = |(v, colour): (&Variant, &usize)| serde_json::json!({ "key": v.title, "name": v.title, "colour": colour, "dash": colour });
     let legend: Vec<serde_json::Value> = variants.iter().zip(colours).map(entry).collect();
     let data = serde_json::json!({ "name": first.scenario, "legend": legend, "chapters": chapters });
     // Inside a script element only `</` and `<!--` could end the data early.

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fairrate_control::ALGORITHMS;
 use fairrate_scenario::{FlowRow, Overrides, PfcRow, PortRow, RateRow, Results, ResultsError, Scenario, Summary};
 
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
@@ -42,11 +41,6 @@ pub fn run(dir: &Path) -> Result<RunData, ResultsError> {
             fingerprint: summary.fingerprint.clone(),
         },
     })
-}
-
-/// The name in prose of an algorithm.
-pub fn title(cc: &str) -> &str {
-    ALGORITHMS.iter().find(|a| a.name == cc).map_or(cc, |a| a.title)
 }
 
 fn totals(s: &Summary) -> Totals {

@@ -33,6 +33,8 @@ pub struct Metrics {
     pub cc: String,
     /// Name in tables.
     pub label: String,
+    /// Name in prose.
+    pub title: String,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
     /// FCT slowdown of finished flows: first of all sizes, then by size bucket; buckets without flows are left out.
@@ -112,6 +114,7 @@ impl Metrics {
         Self {
             cc: variant.first().cc.clone(),
             label: variant.label.clone(),
+            title: variant.title.clone(),
             seeds: runs.iter().map(|r| r.seed).collect(),
             slowdown: slowdown_by_size(runs),
             ports: ports(runs),

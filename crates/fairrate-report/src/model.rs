@@ -9,7 +9,7 @@ pub struct RunData {
     pub description: String,
     /// The algorithm's name on the command line.
     pub cc: String,
-    /// The algorithm's name in prose and legends.
+    /// What tables call the run: the algorithm's name on the command line, and what is changed in it.
     pub label: String,
     /// Seed of the run.
     pub seed: u64,
@@ -138,8 +138,10 @@ pub struct Pause {
 /// All runs of one algorithm (or one setting of it): the seeds of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variant {
-    /// What tables and legends call it.
+    /// What tables in the terminal call it: the name on the command line.
     pub label: String,
+    /// What figures call it: the name in prose.
+    pub title: String,
     /// Its runs, ascending by seed; never empty.
     pub runs: Vec<RunData>,
 }
@@ -151,13 +153,22 @@ impl Variant {
     }
 }
 
+/// The label with the algorithm's name in prose; `powertcp:gamma=0.5` is `PowerTCP gamma=0.5`.
+fn title(run: &RunData) -> String {
+    let known = fairrate_control::ALGORITHMS.iter().find(|a| a.name == run.cc);
+    match (known, run.label.strip_prefix(&run.cc)) {
+        (Some(info), Some(rest)) => format!("{}{}", info.title, rest.replace(':', " ")),
+        _ => run.label.clone(),
+    }
+}
+
 /// Groups runs by label, in the order the labels first appear.
 pub fn variants(runs: Vec<RunData>) -> Vec<Variant> {
     let mut all: Vec<Variant> = Vec::new();
     for run in runs {
         match all.iter_mut().find(|v| v.label == run.label) {
             Some(variant) => variant.runs.push(run),
-            None => all.push(Variant { label: run.label.clone(), runs: vec![run] }),
+            None => all.push(Variant { label: run.label.clone(), title: title(&run), runs: vec![run] }),
         }
     }
     for variant in &mut all {

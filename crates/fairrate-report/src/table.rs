@@ -44,7 +44,7 @@ enum Better {
 }
 
 /// Ports that a comparison shows one by one; of more it shows all together.
-const MAX_PORTS: usize = 4;
+pub const MAX_PORTS: usize = 4;
 
 type Value<'a> = &'a dyn Fn(&Metrics) -> Option<f64>;
 

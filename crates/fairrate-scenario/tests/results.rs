@@ -145,7 +145,7 @@ fn a_crash_leaves_what_was_written() {
     assert!(100_000 < *seen.last().expect("some"));
     std::mem::forget(writer);
     let whole = std::fs::read(&path).expect("the table");
-    let torn = usize::try_from((lengths[lengths.len() - 2] + lengths[lengths.len() - 1]) / 2).expect("it fits");
+    let torn = usize::try_from(u64::midpoint(lengths[lengths.len() - 2], lengths[lengths.len() - 1])).expect("it fits");
     std::fs::write(&path, &whole[..torn]).expect("cut");
     let rows = Results::open(&dir).expect("it opens").ports().expect("the footer before is found");
     assert_eq!(rows.len(), seen[seen.len() - 2]);

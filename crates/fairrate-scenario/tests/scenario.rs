@@ -53,7 +53,8 @@ fn all_kinds() -> Vec<String> {
         "kind = \"all-to-all\"\nbytes = \"1KB\"\nstart = \"3us\"",
         "kind = \"list\"\npath = \"flows.csv\"\nignore_columns = [\"pg\"]",
     ];
-    let head = |i: usize| if i % 2 == 0 { "duration = \"1ms\"" } else { "duration = \"1ms\"\nprofile = \"ns3\"" };
+    let head =
+        |i: usize| if i.is_multiple_of(2) { "duration = \"1ms\"" } else { "duration = \"1ms\"\nprofile = \"ns3\"" };
     let with_star = |(i, traffic): (usize, &&str)| {
         format!("{}\n[topology]\nkind = \"file\"\npath = \"star3.txt\"\n[[traffic]]\n{traffic}\n", head(i))
             .replace("load", "destinations = \"other-host\"\nlink_set = \"host-links\"\nload")

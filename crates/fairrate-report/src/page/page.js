@@ -135,7 +135,7 @@ for (const chapter of data.chapters) {
   if (small.length) {
     place.append(html("p", "lead", small[0].note), legend(distinct(small.flatMap((f) => f.series))));
   }
-  const grid = html("div", "figs");
+  const grid = html("div", small.length === 4 || small.length > 6 ? "figs four" : "figs");
   for (const figure of chapter.figures) {
     if (chapter.figures.length === 1) figure.wide = true;
     grid.append(card(figure));

@@ -38,8 +38,8 @@ impl Core {
     }
 
     /// A sender has decided about its rate: if its next packet may now go before the planned wake-up of its
-    /// NIC, that comes earlier. All decisions but the first (which only stores telemetry) come here, whether or
-    /// not the rate has changed and the flow has anything left to send.
+    /// NIC, that comes earlier. All decisions come here, whether or not the rate has changed and the flow
+    /// has anything left to send; a first acknowledgment that is only stored is none.
     pub(super) fn pull_wake_like_ns3(&mut self, slot: u32) {
         let sender = self.senders[slot as usize].as_ref().expect("the slot is in use");
         let host = self.flows[sender.flow as usize].src_host;

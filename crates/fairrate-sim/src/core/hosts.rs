@@ -195,10 +195,11 @@ impl Core {
             int: self.pool.int(packet),
         };
         let allowance = sender.control.on_ack(&ack);
-        let (done, first) = (sender.is_done(), sender.snd_una == newly_acked);
+        let done = sender.is_done();
+        let only_stored = self.constants.first_ack_only_stored && sender.snd_una == newly_acked;
         self.pool.release(packet);
         self.apply(slot, allowance);
-        if self.ranks.by_insertion && self.constants.repace && !first {
+        if self.ranks.by_insertion && self.constants.repace && !only_stored {
             self.pull_wake_like_ns3(slot);
         }
         if done {

@@ -33,6 +33,7 @@ struct Constants {
     rto_ps: u64,
     whole_ns: bool,
     repace: bool,
+    first_ack_only_stored: bool,
     int: Option<(IntCounter, IntFormat)>,
     base_rtt: Time,
 }
