@@ -21,8 +21,7 @@ use crate::run::Sets;
 /// Name of the schema of `compare.json`; a number that changes only when a field goes or changes its meaning.
 const SCHEMA: &str = "fairrate.compare/1";
 
-/// Runs the same flows from the same seeds under each algorithm, each run in a directory of its own below OUT, prints
-/// one table, and writes OUT/report.html, with all algorithms in every figure, and OUT/compare.json.
+/// Arguments of `compare`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Scenario file

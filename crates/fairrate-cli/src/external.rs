@@ -25,5 +25,12 @@ pub fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
 fn unknown(name: &str) -> Failure {
     let cli = crate::Cli::command();
     let known: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
-    Failure::unknown_name("command", name, &known)
+    let failure = Failure::unknown_name("command", name, &known);
+    match failure {
+        Failure::UnknownName { what, name, help } => {
+            let help = format!("{help}; a program `fairrate-{name}` in PATH would be run");
+            Failure::UnknownName { what, name, help }
+        }
+        other => other,
+    }
 }

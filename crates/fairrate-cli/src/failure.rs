@@ -85,9 +85,11 @@ impl Failure {
 
     /// Prints the error and says which exit code it has.
     pub fn tell(self) -> ExitCode {
-        let code = match self {
+        let bad_directory =
+            |e: &ResultsError| matches!(e, ResultsError::Occupied { .. } | ResultsError::NoResults { .. });
+        let code = match &self {
             Self::Scenario(_) | Self::UnknownName { .. } | Self::Directory { .. } => 2,
-            Self::Results(ResultsError::Occupied { .. } | ResultsError::NoResults { .. }) => 2,
+            Self::Results(error) if bad_directory(error) => 2,
             Self::Results(_) | Self::Io { .. } | Self::Run { .. } => 1,
         };
         eprintln!("{:?}", miette::Report::new(self));

@@ -8,10 +8,9 @@ use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::WORKLOADS;
 use serde::Serialize;
 
-use crate::failure::Failure;
 use crate::output;
 
-/// Lists what scenarios can name: algorithms, topologies, flow-size distributions.
+/// Arguments of `list`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What to list
@@ -33,7 +32,7 @@ enum What {
 }
 
 /// Lists it.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub fn run(args: &Args) -> ExitCode {
     match (args.what, args.json) {
         (What::Cc, false) => print_table(&["name", "title", "paper", "idea"], &algorithm_rows()),
         (What::Cc, true) => output::print_json(&algorithms()),
@@ -42,7 +41,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         (What::Workloads, false) => print_table(&["name", "mean", "what", "source"], &workload_rows()),
         (What::Workloads, true) => output::print_json(&workloads()),
     }
-    Ok(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
 }
 
 #[derive(Serialize)]

@@ -33,8 +33,14 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a scenario
+    ///
+    /// Writes the results directory as the run goes: flows, ports, rates and pauses as Parquet, summary.json, the
+    /// resolved scenario.toml and, at the end, report.html. Prints the tables of the run.
     Run(run::Args),
     /// Run a scenario with several algorithms and hold them against each other
+    ///
+    /// Runs the same flows from the same seeds under each algorithm, each run in a directory of its own below DIR.
+    /// Prints one table, and writes DIR/report.html, with all algorithms in every figure, and DIR/compare.json.
     Compare(compare::Args),
     /// List what scenarios can name
     List(list::Args),
@@ -48,7 +54,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
-        Command::List(args) => list::run(&args),
+        Command::List(args) => Ok(list::run(&args)),
         Command::Report(args) => report::run(&args),
         Command::External(words) => external::run(&words),
     };

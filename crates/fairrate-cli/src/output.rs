@@ -80,9 +80,9 @@ pub fn styled() -> bool {
 
 /// Prints the tables of a run, or its JSON.
 pub fn print_run(dir: &Path, data: RunData, json: bool) -> Result<(), Failure> {
-    let variant = Variant { label: data.label.clone(), title: String::new(), runs: vec![data] };
-    let metrics = Metrics::of(&variant);
-    let (data, report) = (variant.first(), dir.join("report.html"));
+    let variants = variants(vec![data]);
+    let metrics = Metrics::of(&variants[0]);
+    let (data, report) = (variants[0].first(), dir.join("report.html"));
     if json {
         let path = dir.join("summary.json");
         let text = std::fs::read_to_string(&path).map_err(|e| Failure::io("reading", &path, e))?;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::failure::Failure;
 use crate::{compare, output};
 
-/// Writes DIR/report.html anew, of one run or of a comparison.
+/// Arguments of `report`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Results directory of `run` or `compare`

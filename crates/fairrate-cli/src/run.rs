@@ -10,8 +10,7 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 use crate::progress::Board;
 
-/// Runs a scenario and writes its results directory: flows, ports, rates and pauses as Parquet, summary.json, the
-/// resolved scenario.toml, and report.html. Prints the tables of the run.
+/// Arguments of `run`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Scenario file

@@ -69,7 +69,12 @@ impl AlgorithmSpec for HpccConfig {
         Needs { int_format: self.int_format, first_ack_only_stored: true, ..Needs::TELEMETRY }
     }
     fn build(&self, flow: &FlowContext) -> Hpcc {
-        let w_init = bdp(flow.line_rate, flow.base_rtt).max(1.0);
+        // The artifact's window is whole bytes; W/T must be the line rate exactly, or the first packets are late.
+        let exact = flow.line_rate.as_bytes_per_sec() * flow.base_rtt.as_secs_f64();
+        let w_init = match self.state {
+            HpccState::Window => exact.max(1.0),
+            HpccState::Rate => bdp(flow.line_rate, flow.base_rtt).max(1.0),
+        };
         let increase_bps = self.additive_increase.as_bps_f64() * flow.weight;
         let (w_ai, least, most) = match self.state {
             HpccState::Window => (increase_bps * flow.base_rtt.as_secs_f64() / 8.0, flow.mtu.as_f64(), w_init),
@@ -165,7 +170,7 @@ impl Hpcc {
             HpccState::Window => (Bytes::new(self.applied as u64), self.applied * 8e9 / self.base_rtt_ns),
             HpccState::Rate => (scaled_window(self.w_init, self.applied, self.line_rate.as_bps_f64()), self.applied),
         };
-        Allowance { cwnd, rate: Rate::from_bps_f64(rate).min(self.line_rate), timer: Time::MAX }
+        Allowance { cwnd, rate: Rate::from_bps_f64(rate.round()).min(self.line_rate), timer: Time::MAX }
     }
 }
 

@@ -27,7 +27,15 @@ fn main() {
         .collect();
     flows.sort_by_key(|f| f.start);
     let ns3 = a[4] == "ns3";
-    let cc = AlgorithmConfig::by_name(&a[3], if ns3 { Profile::Ns3 } else { Profile::Paper }).unwrap();
+    let mut cc = AlgorithmConfig::by_name(&a[3], if ns3 { Profile::Ns3 } else { Profile::Paper }).unwrap();
+    for param in std::env::var("PARAMS").unwrap_or_default().split_whitespace() {
+        let (key, value) = param.split_once('=').unwrap();
+        let raw = match value {
+            "true" | "false" => RawValue::Bool(value == "true"),
+            _ => value.parse().map_or(RawValue::Text(value), RawValue::Float),
+        };
+        cc.set(key, raw).unwrap();
+    }
     let endless = flows.iter().any(|f| f.bytes == Bytes::MAX);
     let mut c = config(topo, cc, flows);
     if ns3 {

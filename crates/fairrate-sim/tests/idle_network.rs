@@ -1,18 +1,160 @@
-//! Closed forms on an idle network.
+//! Closed forms on an idle network: what a flow alone gets.
 
 mod common;
 
-use common::{algorithm, config, flow, run};
-use fairrate_sim::topology::Star;
+use common::{Recorder, algorithm, algorithm_with, config, flow, probe, run};
+use fairrate_control::{ALGORITHMS, RawValue};
+use fairrate_sim::ideal::{Framing, Hop, path_base_rtt};
+use fairrate_sim::routing::{FlowKey, Routes};
+use fairrate_sim::topology::{Asymmetric, Dumbbell, FatTree, FatTreeK, LeafSpine, ParkingLot, Star, Topology};
+use fairrate_sim::{ClockRule, EcmpHash, NodeId, SimConfig, StopRule};
 use fairrate_units::{Rate, Time};
 
+const G25: Rate = Rate::from_gbps(25);
+const G100: Rate = Rate::from_gbps(100);
+const US: Time = Time::from_us(1);
+
+/// One of each kind, with a sender and a receiver as far apart as it has.
+fn topologies() -> Vec<(&'static str, Topology, u32, u32)> {
+    let star = Star { hosts: 4, rate: G25, delay: US }.build();
+    let dumbbell = Dumbbell {
+        left: 2,
+        right: 2,
+        host_rate: G25,
+        host_delay: US,
+        bottleneck_rate: Rate::from_gbps(40),
+        bottleneck_delay: Time::from_us(3),
+    };
+    let parking = ParkingLot {
+        switches: 5,
+        hosts_per_switch: 1,
+        host_rate: G25,
+        host_delay: US,
+        link_rate: G25,
+        link_delay: Time::from_us(2),
+    };
+    let leaf_spine = LeafSpine {
+        leaves: 3,
+        spines: 2,
+        hosts_per_leaf: 4,
+        host_rate: Rate::from_gbps(10),
+        host_delay: Time::from_ns(1_500),
+        uplink_rate: Rate::from_gbps(40),
+        uplink_delay: Time::from_ns(1_500),
+    };
+    let fat_tree = FatTree {
+        pods: 4,
+        tors_per_pod: 2,
+        aggs_per_pod: 2,
+        cores: 4,
+        hosts_per_tor: 4,
+        host_rate: G25,
+        host_delay: US,
+        fabric_rate: G100,
+        tor_delay: US,
+        core_delay: Time::from_us(5),
+    };
+    let fat_tree_k = FatTreeK {
+        k: 4,
+        hosts_per_edge: None,
+        host_rate: G100,
+        fabric_rate: G100,
+        delay: Time::from_ns(100),
+        core_delay: Time::from_ns(500),
+    };
+    let asymmetric = Asymmetric {
+        slow_hosts: 5,
+        slow_rate: Rate::from_gbps(40),
+        fast_hosts: 2,
+        fast_rate: G100,
+        core_rate: G100,
+        delay: US,
+    };
+    let built = [
+        ("star", star),
+        ("dumbbell", dumbbell.build()),
+        ("parking-lot", parking.build()),
+        ("leaf-spine", leaf_spine.build()),
+        ("fat-tree", fat_tree.build()),
+        ("fat-tree-k", fat_tree_k.build()),
+        ("asymmetric", asymmetric.build()),
+    ];
+    let ends = |t: &Topology| {
+        let hosts: Vec<u32> = t.hosts().map(|h| h.0).collect();
+        (hosts[0], hosts[hosts.len() - 1])
+    };
+    built.map(|(name, t)| (name, ends(&t), t)).map(|(name, (src, dst), t)| (name, t, src, dst)).into()
+}
+
+/// The base RTT of the data path from `src` to `dst`.
+fn path_rtt(c: &SimConfig, src: u32, dst: u32) -> Time {
+    let routes = Routes::new(&c.topology);
+    let key = FlowKey { src: NodeId(src), dst: NodeId(dst), sport: 10_000, dport: 100 };
+    let hops = |key| {
+        let mut ports = Vec::new();
+        routes.path(EcmpHash::Mix, c.seed, key, &mut ports);
+        let links = ports.iter().map(|&p| *c.topology.link(p));
+        links.map(|l| Hop { rate: l.rate, delay: l.delay }).collect::<Vec<_>>()
+    };
+    let needs = c.cc.needs();
+    let framing = Framing {
+        mtu: c.transport.mtu,
+        header: c.transport.header + needs.data_overhead,
+        ack: c.transport.ack + needs.ack_overhead,
+    };
+    path_base_rtt(ClockRule::Picoseconds, &hops(key), &hops(key.reversed()), framing)
+}
+
+/// Every algorithm here starts at line rate, so what fits into the first round trip is sent before any feedback
+/// can slow it down, and arrives as fast as the links can carry it.
 #[test]
-fn a_flow_alone_takes_its_ideal_time() {
-    let star = Star { hosts: 4, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
-    for bytes in [1, 999, 1_000, 1_001, 20_500] {
-        let (recorder, totals) =
-            run(config(star.clone(), algorithm("line-rate"), vec![flow(0, 1, bytes, Time::from_us(3))]));
-        assert_eq!(recorder.flows[0].fct, Some(recorder.flows[0].ideal_fct), "{bytes} bytes");
-        assert_eq!(totals.delivered_bytes, totals.sent_bytes);
+fn a_flow_inside_the_first_round_trip_has_slowdown_exactly_one() {
+    for (name, topology, src, dst) in topologies() {
+        for cc in ALGORITHMS {
+            let base = config(topology.clone(), algorithm(cc.name), vec![]);
+            let line_rate = topology.link(Routes::new(&topology).host_port(NodeId(src)).expect("a host")).rate;
+            let window = line_rate.bytes_in(path_rtt(&base, src, dst)).as_u64();
+            let full_packets = window / (1_000 + 48 + base.cc.needs().data_overhead.as_u64());
+            for bytes in [1, 999, 1_000, 1_001, full_packets * 1_000 - 1] {
+                let (recorder, totals) = run(SimConfig { flows: vec![flow(src, dst, bytes, US)], ..base.clone() });
+                let outcome = recorder.flows[0];
+                assert_eq!(outcome.fct, Some(outcome.ideal_fct), "{name}, {}, {bytes} bytes", cc.name);
+                assert_eq!(totals.delivered_bytes, totals.sent_bytes);
+            }
+        }
+    }
+}
+
+/// Without control a flow of any length has slowdown exactly one.
+#[test]
+fn line_rate_has_slowdown_exactly_one_at_any_length() {
+    for (name, topology, src, dst) in topologies() {
+        let (recorder, _) = run(config(topology, algorithm("line-rate"), vec![flow(src, dst, 3_000_123, US)]));
+        assert_eq!(recorder.flows[0].fct, Some(recorder.flows[0].ideal_fct), "{name}");
+    }
+}
+
+/// Share of the receiver's link that a long flow alone uses from 2 to 4 ms.
+fn utilisation_alone(cc: fairrate_control::AlgorithmConfig) -> f64 {
+    let topology = Star { hosts: 3, rate: G25, delay: US }.build();
+    let mut c = config(topology, cc, vec![flow(0, 1, u64::MAX, Time::ZERO)]);
+    c.stop = StopRule { at: Some(Time::from_us(4_001)), when_flows_done: false };
+    probe(&mut c, 3, 1, Time::from_ms(2));
+    let Recorder { ports, .. } = run(c).0;
+    let bytes = ports[2].tx_bytes - ports[1].tx_bytes;
+    bytes as f64 / G25.bytes_in(Time::from_ms(2)).as_f64()
+}
+
+#[test]
+fn a_long_flow_alone_reaches_the_utilisation_its_algorithm_aims_at() {
+    for full in ["line-rate", "powertcp", "dctcp", "timely", "patched-timely", "dcqcn", "swift", "theta-powertcp"] {
+        let used = utilisation_alone(algorithm(full));
+        // One packet more may have been handed to the wire than has left it: 1,090 of 6,250,000 bytes.
+        assert!((0.999..1.0002).contains(&used), "{full}: {used}");
+    }
+    // HPCC aims at eta, and adds W_AI on top of what gives eta.
+    for eta in [0.95, 0.90, 0.80] {
+        let used = utilisation_alone(algorithm_with("hpcc", &[("eta", RawValue::Float(eta))]));
+        assert!((eta..eta + 0.01).contains(&used), "hpcc: {used} with eta {eta}");
     }
 }

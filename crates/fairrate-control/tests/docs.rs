@@ -1,0 +1,88 @@
+//! The documentation says what the code says: every algorithm has its page with the sections that readers look for,
+//! and the tables between `<!-- NAME -->` and `<!-- end -->` are those made here. To write them anew:
+//! `FAIRRATE_BLESS=1 cargo test -p fairrate-control --test docs`.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, ParamKind, Parameters, Profile};
+
+const SECTIONS: [&str; 5] =
+    ["## Idea", "## Equations", "## Parameters", "## Where it fails", "## What was validated"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn page(name: &str) -> PathBuf {
+    root().join(format!("docs/algorithms/{name}.md"))
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Holds what stands between `<!-- name -->` and `<!-- end -->` against `want`, or writes it there.
+fn hold(path: &Path, name: &str, want: &str) {
+    let text = read(path);
+    let begin = format!("<!-- {name} -->\n");
+    let Some((before, rest)) = text.split_once(&begin) else { panic!("{} has no `{begin}`", path.display()) };
+    let Some((found, after)) = rest.split_once("<!-- end -->") else { panic!("{} has no end", path.display()) };
+    if std::env::var_os("FAIRRATE_BLESS").is_some() {
+        std::fs::write(path, format!("{before}{begin}{want}<!-- end -->{after}")).expect("the page can be written");
+    } else {
+        assert_eq!(found, want, "{}: run this test with FAIRRATE_BLESS=1", path.display());
+    }
+}
+
+fn kind(kind: ParamKind) -> String {
+    match kind {
+        ParamKind::Float => "number".to_owned(),
+        ParamKind::Count => "count".to_owned(),
+        ParamKind::Bool => "true or false".to_owned(),
+        ParamKind::Time => "time".to_owned(),
+        ParamKind::Rate => "rate".to_owned(),
+        ParamKind::Bytes => "size".to_owned(),
+        ParamKind::Choice(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The parameters of an algorithm as a table.
+fn parameters(name: &str) -> String {
+    let of = |profile| AlgorithmConfig::by_name(name, profile).expect("listed").params();
+    if of(Profile::Paper).is_empty() {
+        return "None.\n".to_owned();
+    }
+    let mut table = format!("Keys of `[transport.{name}]`.\n\n");
+    table += "| key | default | with `profile = \"ns3\"` | type | meaning and source |\n|---|---|---|---|---|\n";
+    for (paper, ns3) in of(Profile::Paper).iter().zip(of(Profile::Ns3)) {
+        let other = if ns3.toml == paper.toml { "same".to_owned() } else { format!("`{}`", ns3.toml) };
+        assert!(!paper.doc.contains('|'), "{name} {}: a table cannot hold `|`", paper.name);
+        writeln!(table, "| `{}` | `{}` | {other} | {} | {} |", paper.name, paper.toml, kind(paper.kind), paper.doc)
+            .expect("strings take text");
+    }
+    table
+}
+
+#[test]
+fn every_algorithm_has_its_page() {
+    for info in ALGORITHMS {
+        let (path, text) = (page(info.name), read(&page(info.name)));
+        let places: Vec<_> = SECTIONS.iter().map(|s| text.find(&format!("\n{s}\n"))).collect();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{}: {SECTIONS:?}", path.display());
+        assert!(text.starts_with(&format!("# {}", info.title)), "{}: its title is {}", path.display(), info.title);
+        hold(&path, "parameters", &parameters(info.name));
+    }
+    let n_pages = std::fs::read_dir(root().join("docs/algorithms")).expect("pages").count();
+    assert_eq!(n_pages, ALGORITHMS.len(), "a page without an algorithm");
+}
+
+#[test]
+fn the_readme_lists_every_algorithm() {
+    let mut table = String::from("| name | algorithm | published | idea |\n|---|---|---|---|\n");
+    for a in ALGORITHMS {
+        let name = format!("[`{0}`](docs/algorithms/{0}.md)", a.name);
+        writeln!(table, "| {name} | {} | {} | {} |", a.title, a.paper, a.idea).expect("strings take text");
+    }
+    hold(&root().join("README.md"), "algorithms", &table);
+}

@@ -1,0 +1,82 @@
+//! Same seed, same bits; and a hang is found.
+
+mod common;
+
+use common::{Recorder, algorithm, config, flow, run};
+use fairrate_control::ALGORITHMS;
+use fairrate_sim::topology::{LeafSpine, Star, Topology};
+use fairrate_sim::workload::Permutation;
+use fairrate_sim::{Recovery, SimError, Simulation, StopRule};
+use fairrate_units::{Bytes, Rate, Time};
+
+fn leaf_spine() -> Topology {
+    LeafSpine {
+        leaves: 4,
+        spines: 2,
+        hosts_per_leaf: 8,
+        host_rate: Rate::from_gbps(25),
+        host_delay: Time::from_us(1),
+        uplink_rate: Rate::from_gbps(50),
+        uplink_delay: Time::from_us(1),
+    }
+    .build()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bits_and_another_seed_others() {
+    for cc in ALGORITHMS {
+        let fingerprint = |seed| {
+            let topology = leaf_spine();
+            let permutation = Permutation { bytes: Bytes::new(300_000), start: Time::from_us(1) };
+            let flows = permutation.generate(&topology, seed, 0).expect("enough hosts");
+            let mut c = config(topology, algorithm(cc.name), flows);
+            c.seed = seed;
+            run(c).1
+        };
+        assert_eq!(fingerprint(1), fingerprint(1), "{}", cc.name);
+        assert_ne!(fingerprint(1).fingerprint, fingerprint(2).fingerprint, "{}", cc.name);
+    }
+}
+
+/// Running in slices of any size is running.
+#[test]
+fn slices_do_not_change_a_run() {
+    let make = || {
+        let flows = (1..9).map(|src| flow(src, 0, 200_000, Time::from_us(u64::from(src)))).collect();
+        Simulation::new(config(leaf_spine(), algorithm("hpcc"), flows))
+    };
+    let mut whole = make();
+    whole.run(&mut Recorder::default()).expect("no stall");
+    let (mut sliced, mut recorder) = (make(), Recorder::default());
+    while !sliced.advance(7, &mut recorder).expect("no stall").finished {}
+    assert_eq!(whole.totals(), sliced.totals());
+}
+
+/// Losses without a retransmission timer leave a flow waiting for ever: the run says so and stops.
+#[test]
+fn a_hang_is_an_error_that_names_what_is_stuck() {
+    let topology = Star { hosts: 9, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
+    let flows = (1..9).map(|src| flow(src, 0, 50_000, Time::from_us(1))).collect();
+    let mut c = config(topology, algorithm("line-rate"), flows);
+    c.fabric.pfc = false;
+    c.fabric.buffer = Bytes::new(20_000);
+    c.transport.rto = None;
+    c.transport.recovery = Recovery::GoBackN;
+    let mut simulation = Simulation::new(c);
+    let error = simulation.run(&mut Recorder::default()).expect_err("tail losses are never repaired");
+    let SimError::Stalled { unfinished, stuck, .. } = &error;
+    assert!(*unfinished > 0);
+    assert!(stuck.contains("bytes acknowledged and its window is closed"), "{stuck}");
+    assert!(error.to_string().starts_with("no progress since t="), "{error}");
+    assert_eq!(simulation.unfinished().len() as u64, simulation.totals().flows_unfinished);
+}
+
+/// A run with an end time ends there, whatever is unfinished, and its bytes add up (`totals` asserts it).
+#[test]
+fn a_run_ends_at_its_end_time() {
+    let mut c = config(leaf_spine(), algorithm("powertcp"), vec![flow(0, 9, u64::MAX, Time::ZERO)]);
+    c.stop = StopRule { at: Some(Time::from_us(777)), when_flows_done: false };
+    let (_, totals) = run(c);
+    assert_eq!(totals.end, Time::from_us(777));
+    assert!(totals.in_flight_bytes > 0);
+}

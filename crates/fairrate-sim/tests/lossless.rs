@@ -1,0 +1,84 @@
+//! Priority flow control: a lossless fabric drops nothing, whatever the senders do.
+
+mod common;
+
+use common::{algorithm, config, flow, run};
+use fairrate_sim::topology::{FatTree, Topology};
+use fairrate_sim::{FlowSpec, Recovery, SimConfig};
+use fairrate_units::{Bytes, Rate, Time};
+
+fn fat_tree() -> Topology {
+    FatTree {
+        pods: 2,
+        tors_per_pod: 2,
+        aggs_per_pod: 2,
+        cores: 2,
+        hosts_per_tor: 8,
+        host_rate: Rate::from_gbps(25),
+        host_delay: Time::from_us(1),
+        fabric_rate: Rate::from_gbps(100),
+        tor_delay: Time::from_us(1),
+        core_delay: Time::from_us(5),
+    }
+    .build()
+}
+
+fn incast(n: u32, bytes: u64) -> Vec<FlowSpec> {
+    (1..=n).map(|src| flow(src, 0, bytes, Time::from_us(1))).collect()
+}
+
+/// 31:1 without any control, into buffers far smaller than the burst.
+#[test]
+fn pfc_holds_a_burst_without_control() {
+    for buffer in [100_000, 400_000, 4 << 20] {
+        let base = config(fat_tree(), algorithm("line-rate"), incast(31, 300_000));
+        let mut c = SimConfig { ..base };
+        c.fabric.buffer = Bytes::new(buffer);
+        let (recorder, totals) = run(c);
+        assert_eq!(totals.drops.total(), 0, "buffer {buffer}");
+        assert!(totals.pfc_pauses > 0, "buffer {buffer}");
+        assert_eq!(totals.pfc_pauses, totals.pfc_resumes, "every pause ends");
+        assert_eq!(recorder.pfc.len() as u64, totals.pfc_pauses + totals.pfc_resumes);
+        assert_eq!((totals.flows_done, totals.flows_unfinished), (31, 0));
+        assert_eq!(totals.sent_bytes, 31 * 300 * 1_048, "nothing is sent twice");
+    }
+}
+
+/// Lossy fabrics drop, and both ways of recovery deliver everything all the same.
+#[test]
+fn a_lossy_fabric_delivers_everything_in_the_end() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        for cc in ["dctcp", "powertcp", "swift", "line-rate"] {
+            let mut c = config(fat_tree(), algorithm(cc), incast(31, 100_000));
+            c.fabric.pfc = false;
+            c.fabric.buffer = Bytes::new(200_000);
+            (c.fabric.ingress_alpha, c.fabric.egress_alpha) = (None, Some(1.0));
+            c.transport.recovery = recovery;
+            c.transport.rto = Some(Time::from_us(500));
+            let (recorder, totals) = run(c);
+            assert!(totals.drops.egress_threshold > 0, "{cc} {recovery:?}");
+            assert_eq!(totals.pfc_pauses, 0);
+            assert_eq!(totals.flows_done, 31, "{cc} {recovery:?}");
+            let again: u64 = recorder.flows.iter().map(|f| f.retransmitted_bytes).sum();
+            assert!(again > 0, "{cc} {recovery:?}");
+            assert!(recorder.flows.iter().all(|f| f.delivered_bytes == 100_000));
+        }
+    }
+}
+
+/// Selective repeat sends again exactly what was lost, go-back-N more.
+#[test]
+fn selective_repeat_sends_again_only_what_was_lost() {
+    for (recovery, exact) in [(Recovery::SelectiveRepeat, true), (Recovery::GoBackN, false)] {
+        let mut c = config(fat_tree(), algorithm("dctcp"), incast(16, 200_000));
+        c.fabric.pfc = false;
+        c.fabric.buffer = Bytes::new(300_000);
+        (c.fabric.ingress_alpha, c.fabric.egress_alpha) = (None, Some(1.0));
+        c.transport.recovery = recovery;
+        let (recorder, totals) = run(c);
+        let again: u64 = recorder.flows.iter().map(|f| f.retransmitted_bytes).sum();
+        let lost = totals.dropped_bytes / 1_048 * 1_000;
+        assert!(lost > 0 && lost <= again, "{recovery:?}: {again} sent again for {lost} lost");
+        assert_eq!(again == lost, exact, "{recovery:?}: {again} sent again for {lost} lost");
+    }
+}
