@@ -3,6 +3,7 @@
 
 mod checks;
 mod ns3;
+mod powertcp;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,6 +32,8 @@ enum Task {
 enum Against {
     /// PowerTCP's public ns-3 artifact: its figures, carried in `validation/ns3`, beside ours.
     Ns3(ns3::Options),
+    /// The claims of the PowerTCP paper's Figures 4 to 6.
+    Powertcp(powertcp::Options),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Test => checks::run(&root),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
+        Task::Validate { against: Against::Powertcp(options) } => powertcp::run(&root, &options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

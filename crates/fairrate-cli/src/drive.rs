@@ -1,5 +1,6 @@
 //! Runs one simulation into a results directory.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -45,6 +46,13 @@ pub fn interrupted() -> bool {
 
 /// Runs `scenario`, writing to `dir` as it goes. What is there at the end is valid, however the run ended.
 pub fn drive(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Result<End, Failure> {
+    // A broken invariant of the engine fails this run, not the others of a comparison. Its message is on stderr.
+    let caught = catch_unwind(AssertUnwindSafe(|| run_to_end(scenario, label, dir, board)));
+    let cause = || "fairrate broke one of its own invariants; please report it with the scenario".to_owned();
+    caught.unwrap_or_else(|_| Err(Failure::Run { cause: cause(), dir: dir.to_owned() }))
+}
+
+fn run_to_end(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Result<End, Failure> {
     let config = scenario.sim_config();
     let mut job = board.job(label, Goal::of(config));
     let mut writer = ResultsWriter::create(dir, scenario)?;

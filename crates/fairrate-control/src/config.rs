@@ -217,7 +217,8 @@ macro_rules! choice {
 }
 
 /// Declares an algorithm's configuration: every parameter with its meaning, its default in the paper's form
-/// and in the ns-3 artifact's, and its range.
+/// and in the ns-3 artifact's, and its range. The comment above a parameter is its documentation everywhere.
+#[macro_export]
 macro_rules! algorithm_config {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $paper:expr, ns3 = $ns3:expr

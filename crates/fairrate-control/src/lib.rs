@@ -27,3 +27,8 @@ pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, Set
 pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop};
 pub use registry::{ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo};
+
+/// The worked example of CONTRIBUTING.md, which the documentation tests compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+pub struct Contributing;

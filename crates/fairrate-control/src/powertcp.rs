@@ -254,4 +254,36 @@ mod tests {
         assert_eq!(on_ack(1_008_172, 2_000, hop(696, 4_352, 4_320), hop(696, 1_152, 0)), 22_112_429_601);
         assert_eq!(on_ack(1_008_868, 3_000, hop(1_392, 8_704, 6_480), hop(1_392, 2_176, 0)), 20_466_536_967);
     }
+
+    fn as_published() -> PowerTcpConfig {
+        PowerTcpConfig { first_ack: FirstAck::ZeroHistory, ..PowerTcpConfig::new(Profile::Ns3) }
+    }
+
+    /// The first four acknowledgments of one flow of the artifact as published, from `acktrace_star2.powertcp`:
+    /// 1,024 bytes in 1,002,188 ns are next to nothing, so U~ starts at the floor of 0.5; then it is
+    /// 0.704840480, 0.855479166 and 1.008052799.
+    #[test]
+    fn with_zeros_for_history_the_first_acknowledgment_sees_the_average_since_time_zero() {
+        let mut flow = as_published().build(&flow_25g());
+        let mut on_ack = |n: u64, tx_bytes, qlen| {
+            let int = hop(1_002_188 + 696 * n, tx_bytes, qlen).encoded(IntFormat::Packed);
+            flow.on_ack(&ack(1_008_112 + 696 * n, 8_112, 1_000 * (n + 1), 25_000, &[int])).rate.as_bps()
+        };
+        assert_eq!(on_ack(0, 1_024, 0), 25_000_000_000);
+        assert_eq!(on_ack(1, 6_528, 3_200), 25_000_000_000);
+        assert_eq!(on_ack(2, 10_880, 5_440), 25_000_000_000);
+        assert_eq!(on_ack(3, 15_232, 7_600), 23_839_246_469);
+        assert!(!as_published().needs().first_ack_only_stored && as_published().needs().int.is_some());
+    }
+
+    #[test]
+    fn with_zeros_for_history_a_flow_that_starts_when_the_packed_clock_wraps_collapses() {
+        // The 24-bit clock is 4 µs past its wrap when 1,600,000 bytes have gone through the port in all: 128 times
+        // line rate. U~ = (1·4 + 128·4)/8 = 64.5, and 0.9·(25/(64.5/0.95) + 0.15) + 0.1·25 = 2.966 Gb/s.
+        let int = [hop((1 << 24) + 4_000, 1_600_000, 0).encoded(IntFormat::Packed)];
+        let first = ack(16_783_000, 8_000, 1_000, 25_000, &int);
+        assert_eq!(as_published().build(&flow_25g()).on_ack(&first).rate, Rate::from_bps(2_966_395_348));
+        let stored = PowerTcpConfig::new(Profile::Ns3).build(&flow_25g()).on_ack(&first);
+        assert_eq!(stored.rate, Rate::from_gbps(25));
+    }
 }

@@ -236,6 +236,28 @@ mod tests {
         assert_eq!(third.rate, Rate::from_bps(23_600_174_786));
     }
 
+    /// The first three acknowledgments of one flow of the artifact as published, from `acktrace_star2.theta`: the
+    /// gradient is 8,460/1,008,460 at first; U~ is 1.015591808, 1.064073892 and 1.113744463.
+    #[test]
+    fn with_zeros_for_history_the_first_acknowledgment_already_decides() {
+        let config = ThetaPowerTcpConfig { first_ack: FirstAck::ZeroHistory, ..ThetaPowerTcpConfig::new(Profile::Ns3) };
+        assert!(!config.needs().first_ack_only_stored);
+        let mut flow = config.build(&flow_25g());
+        let mut on_ack = |ns, rtt, ack_seq| flow.on_ack(&ack(ns, rtt, ack_seq, 25_000, &[])).rate.as_bps();
+        assert_eq!(on_ack(1_008_460, 8_460, 1_000), 24_836_332_380);
+        assert_eq!(on_ack(1_009_156, 8_808, 2_000), 23_894_457_402);
+        assert_eq!(on_ack(1_009_852, 9_156, 3_000), 23_165_793_401);
+    }
+
+    #[test]
+    fn zeros_for_history_are_not_an_idle_time() {
+        let config = ThetaPowerTcpConfig { first_ack: FirstAck::ZeroHistory, ..ThetaPowerTcpConfig::default() };
+        // 20 µs after time zero, with τ and round trip 8 µs: θ̇ = 8/20, Γ = 1.4·8/8 = 1.4;
+        // cwnd = 0.9·(20,000/1.4 + 150) + 0.1·25,000 = 15,492.1 bytes.
+        let first = config.build(&flow_25g()).on_ack(&ack(20_000, 8_000, 1_000, 26_000, &[]));
+        assert_eq!(first.cwnd, Bytes::new(15_492));
+    }
+
     #[test]
     fn only_the_artifact_carries_the_telemetry_header() {
         let paper = ThetaPowerTcpConfig::new(Profile::Paper).needs();

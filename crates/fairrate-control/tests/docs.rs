@@ -43,7 +43,7 @@ fn kind(kind: ParamKind) -> String {
         ParamKind::Time => "time".to_owned(),
         ParamKind::Rate => "rate".to_owned(),
         ParamKind::Bytes => "size".to_owned(),
-        ParamKind::Choice(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
+        ParamKind::Choice(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
     }
 }
 

@@ -149,7 +149,9 @@ impl Page<'_> {
     }
 
     fn slowdown_by_size(&self) -> Vec<Figure> {
-        if self.completions() < 2 {
+        let series: Vec<Series> = self.each().flat_map(|(v, colour)| slowdown_by_size(v, colour)).collect();
+        // Flows of one size make a point, not a line.
+        if series.iter().all(|s| s.x.len() < 2) {
             return Vec::new();
         }
         vec![Figure {
@@ -157,7 +159,7 @@ impl Page<'_> {
             note: "Solid: 99th percentile. Dotted: median. A point per half decade of sizes, at its median size".into(),
             x: Axis::new("flow size (bytes)").logarithmic(),
             y: Axis::new("FCT / ideal FCT").logarithmic().showing(1.0, 2.0),
-            series: self.each().flat_map(|(v, colour)| slowdown_by_size(v, colour)).collect(),
+            series,
             wide: true,
             ..Figure::default()
         }]

@@ -286,6 +286,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::PortSeries;
     use crate::synthetic;
 
     #[test]
@@ -336,12 +337,19 @@ mod tests {
     }
 
     #[test]
-    fn preview() {
-        std::fs::write(
-            "/tmp/prev_cmp.html",
-            page(&synthetic::comparison(&["powertcp", "theta-powertcp", "hpcc", "timely", "dcqcn", "dctcp"], &[1])),
-        )
-        .unwrap();
-        std::fs::write("/tmp/prev_one.html", page(&synthetic::comparison(&["powertcp"], &[1]))).unwrap();
+    fn a_long_run_gives_a_page_that_can_be_mailed() {
+        let mut variants = synthetic::comparison(&["a", "b", "c", "d", "e", "f", "g", "h"], &[1]);
+        for run in variants.iter_mut().flat_map(|v| &mut v.runs) {
+            run.totals.end_ns = 5e7;
+            let port = &mut run.ports[0];
+            let t_ns: Vec<f64> = (0..50_000).map(|i| f64::from(i) * 1e3).collect();
+            let cycled = |v: &[f64]| v.iter().copied().cycle().take(t_ns.len()).collect();
+            (port.qlen_bytes, port.tx_bytes) = (cycled(&port.qlen_bytes), t_ns.iter().map(|t| t * 3.0).collect());
+            port.t_ns = t_ns;
+            let first = port.clone();
+            run.ports = (0..6).map(|i| PortSeries { name: format!("port {i}"), ..first.clone() }).collect();
+        }
+        let bytes = page(&variants).len();
+        assert!(bytes < 4_000_000, "{bytes}");
     }
 }

@@ -2,8 +2,16 @@
 //!
 //! A [`Scenario`] that exists is runnable: reading one checks every key, every name and every quantity, and
 //! what is wrong becomes a [`ScenarioError`] with the place in the file and a way out. Every default of
-//! fairrate lives in here, with its source. [`ResultsWriter`] writes a run's results as it goes, [`Results`]
-//! reads them.
+//! fairrate lives in here, with its source.
+//!
+//! [`ResultsWriter`] writes a run's results as it goes, [`Results`] reads them. A results directory has
+//!
+//! - `flows.parquet`, `ports.parquet`, `rates.parquet`, `pfc.parquet`: see [`FlowRow`], [`PortRow`], [`RateRow`] and
+//!   [`PfcRow`]. Nodes are ids, ports are called `from->to` by the names of nodes, and the unit of every column is in
+//!   the file's metadata as `unit:COLUMN`. Values that do not exist (the FCT of an unfinished flow, the bytes of an
+//!   endless one, the window of an algorithm without) are null. The files are whole at every moment of the run.
+//! - `summary.json`: see [`Summary`]. Until the run has ended its `state` is `running`.
+//! - `scenario.toml`, the resolved scenario, and beside it the files it names, so that it runs as it is.
 
 mod error;
 mod overrides;

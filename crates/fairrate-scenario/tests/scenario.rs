@@ -96,6 +96,23 @@ fn a_resolved_scenario_means_what_it_was_made_from() {
 }
 
 #[test]
+fn every_example_reads_and_resolves() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("examples");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let entries = std::fs::read_dir(examples).expect("the examples are there");
+    let paths = entries.map(|e| e.expect("an entry").path()).filter(|p| p.extension().is_some_and(|e| e == "toml"));
+    let paths: Vec<PathBuf> = paths.collect();
+    assert!(!paths.is_empty());
+    for path in paths {
+        let scenario =
+            Scenario::load(&path, &Overrides::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let again = read_resolved(&scenario, &dir);
+        assert_eq!((scenario.to_toml(), scenario.hash()), (again.to_toml(), again.hash()));
+        assert_eq!(scenario.sim_config().flows, again.sim_config().flows);
+    }
+}
+
+#[test]
 fn every_default_is_written_down() {
     insta::assert_snapshot!(read(&format!("{STAR}{INCAST}")).to_toml());
 }

@@ -52,6 +52,7 @@ fn main() {
             pmax: 0.2,
             per_rate: Some(Rate::from_gbps(25)),
             at: MarkAt::Dequeue,
+            draws: MarkDraws::LikeNs3,
         });
     }
     if endless {

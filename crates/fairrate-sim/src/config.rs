@@ -110,6 +110,18 @@ pub struct EcnConfig {
     pub per_rate: Option<Rate>,
     /// Where the queue is looked at.
     pub at: MarkAt,
+    /// Where the random numbers come from.
+    pub draws: MarkDraws,
+}
+
+/// Where the random numbers of marking come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkDraws {
+    /// A stream of its own at every port.
+    PerPort,
+    /// One sequence for all ports, in order of time: the numbers that the ns-3 artifact draws, for packets of all
+    /// kinds. The run's seed is ns-3's run number.
+    LikeNs3,
 }
 
 /// How much headroom a lossless (port, class) has for what arrives after it asked for a pause.

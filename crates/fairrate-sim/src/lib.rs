@@ -9,6 +9,7 @@ mod fabric;
 pub mod ideal;
 mod ids;
 mod input_error;
+mod mrg32k3a;
 mod output;
 mod packet;
 pub mod rng;
@@ -19,7 +20,7 @@ mod transport;
 pub mod workload;
 
 pub use config::{
-    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowSpec, Headroom, MarkAt, ProbeSpec, Recovery,
+    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowSpec, Headroom, MarkAt, MarkDraws, ProbeSpec, Recovery,
     SimConfig, StopRule, TieRule, TransportConfig, WindowRule,
 };
 pub use ids::{FlowId, NodeId, PortId};

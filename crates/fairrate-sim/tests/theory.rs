@@ -5,7 +5,7 @@ mod common;
 use common::{Recorder, algorithm, algorithm_with, config, flow, probe, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::Star;
-use fairrate_sim::{EcnConfig, FlowId, FlowSpec, MarkAt, ProbeSpec, SimConfig, StopRule};
+use fairrate_sim::{EcnConfig, FlowId, FlowSpec, MarkAt, MarkDraws, ProbeSpec, SimConfig, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 const LINE: Rate = Rate::from_gbps(25);
@@ -122,7 +122,14 @@ fn dctcp_keeps_its_queue_near_k() {
     for (k, n) in [(60_000, 2), (100_000, 2), (100_000, 8)] {
         let mut c = star(algorithm("dctcp"), long_flows(n), Time::from_ms(20));
         let kmin = Bytes::new(k);
-        c.fabric.ecn = Some(EcnConfig { kmin, kmax: kmin, pmax: 1.0, per_rate: None, at: MarkAt::Enqueue });
+        c.fabric.ecn = Some(EcnConfig {
+            kmin,
+            kmax: kmin,
+            pmax: 1.0,
+            per_rate: None,
+            at: MarkAt::Enqueue,
+            draws: MarkDraws::PerPort,
+        });
         let recorder = run(c).0;
         let queue = mean_queue(&recorder, Time::from_ms(10));
         let late = recorder.ports.iter().filter(|p| Time::from_ms(10) <= p.t).map(|p| p.qlen_bytes);

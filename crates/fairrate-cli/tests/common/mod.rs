@@ -11,6 +11,7 @@ pub fn fairrate() -> Command {
 }
 
 /// Runs it to its end.
+#[allow(dead_code)]
 pub fn run(args: &[&str]) -> Output {
     fairrate().args(args).output().expect("the binary starts")
 }

@@ -71,14 +71,12 @@ function tools(figure, chart) {
   return box;
 }
 
-// The figure as a file of its own: title and legend above, colours of the present theme written out.
-function saveSvg(figure, chart) {
-  const { width, height } = chart.box;
-  const entries = figure.y.rows ? [] : distinct(chart.visible());
+// Legend entries in rows that are no wider than `width`: [entry, x] each.
+function legendRows(entries, width) {
   const rows = [];
   let room = 0;
   for (const entry of entries) {
-    const size = 44 + entry.name.length * 7;
+    const size = 58 + entry.name.length * 7.2;
     if (!rows.length || room < size) {
       rows.push([]);
       room = width;
@@ -86,32 +84,46 @@ function saveSvg(figure, chart) {
     rows[rows.length - 1].push([entry, width - room]);
     room -= size;
   }
+  return rows;
+}
+
+// The figure as a file of its own: title and legend above, colours of the present theme written out.
+function saveSvg(figure, chart) {
+  const margin = 16;
+  const rows = legendRows(figure.y.rows ? [] : distinct(chart.visible()), chart.box.width);
   const top = 26 + rows.length * 20;
-  const out = svg("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${height + top}`, width, height: height + top });
+  const [width, height] = [chart.box.width + 2 * margin, chart.box.height + top + 2 * margin];
+  const out = svg("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${height}`, width, height });
   out.setAttribute("font-family", "Helvetica, Arial, sans-serif");
-  out.append(svg("rect", { width, height: height + top, fill: "var(--card)" }));
-  out.append(svg("text", { x: 0, y: 17, "font-size": 15, "font-weight": "bold", fill: "var(--ink)" }, figure.title));
+  const inner = svg("g", { transform: `translate(${margin} ${margin})` });
+  out.append(svg("rect", { width, height, fill: "var(--card)" }), inner);
+  inner.append(svg("text", { x: 0, y: 15, "font-size": 15, "font-weight": "bold", fill: "var(--ink)" }, figure.title));
   rows.forEach((row, r) => {
     for (const [entry, x] of row) {
-      const y = 36 + r * 20;
-      const line = { x1: x, x2: x + 26, y1: y, y2: y, stroke: colourOf(entry.colour), "stroke-width": 2.4, "stroke-dasharray": dashOf(entry.dash) };
-      if (entry.marks) out.append(svg("path", { d: marker(entry.colour, x + 13, y), fill: colourOf(entry.colour) }));
-      out.append(svg("line", line), svg("text", { x: x + 32, y: y + 4, fill: "var(--ink)" }, entry.name));
+      const y = 34 + r * 20;
+      const line = { x1: x, x2: x + 26, y1: y, y2: y, stroke: colourOf(entry.colour), "stroke-width": 2.4 };
+      if (dashOf(entry.dash)) line["stroke-dasharray"] = dashOf(entry.dash);
+      inner.append(svg("line", line), svg("text", { x: x + 32, y: y + 4, fill: "var(--ink)" }, entry.name));
+      if (entry.marks) inner.append(svg("path", { d: marker(entry.colour, x + 13, y), fill: colourOf(entry.colour) }));
     }
   });
   const body = svg("g", { transform: `translate(0 ${top})` });
   for (const part of [...chart.svg.childNodes].slice(0, 2)) body.append(part.cloneNode(true));
-  out.append(body);
+  inner.append(body);
   for (const text of out.querySelectorAll("text")) {
     if (!text.hasAttribute("font-size")) text.setAttribute("font-size", "12");
     if (!text.hasAttribute("fill")) text.setAttribute("fill", "var(--soft)");
   }
+  download(out, `${data.name}-${figure.title}.svg`.toLowerCase().replace(/[^a-z0-9.]+/g, "-"));
+}
+
+function download(picture, name) {
   const style = getComputedStyle(document.documentElement);
-  const markup = new XMLSerializer().serializeToString(out);
-  const coloured = markup.replace(/var\((--\w+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+  const markup = new XMLSerializer().serializeToString(picture);
+  const coloured = markup.replace(/var\((--\w+)\)/g, (_, variable) => style.getPropertyValue(variable).trim());
   const link = html("a");
   link.href = URL.createObjectURL(new Blob([coloured], { type: "image/svg+xml" }));
-  link.download = `${data.name}-${figure.title}.svg`.toLowerCase().replace(/[^a-z0-9.]+/g, "-");
+  link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);
 }

@@ -1,6 +1,6 @@
 //! A Parquet file that is valid at every moment: rows are buffered, and each write appends whole row groups and a
 //! footer that covers everything so far. A later footer, further down, replaces it; the dead ones stay below a
-//! fifth of the file. What a crash can cost is the rows not yet written, and only a write cut short by it leaves
+//! fifth of a large file. What a crash can cost is the rows not yet written, and only a write cut short by it leaves
 //! a tail that readers have to skip (ours does).
 
 use std::fs::File;
@@ -141,10 +141,18 @@ pub(super) struct TableWriter {
     writer: SerializedFileWriter<Pending>,
     columns: Vec<Column>,
     n_rows: usize,
+    /// Rows of the next row group: few at first, so that a crash early on leaves something, then twice as many
+    /// each time, up to `most_rows_per_group`.
     rows_per_group: usize,
+    most_rows_per_group: usize,
     /// Size of the last footer written.
     footer_len: usize,
 }
+
+/// Rows of the first row group.
+const FIRST_ROWS: usize = 64;
+/// Below this size of file, dead footers do not matter.
+const SMALL_FILE: usize = 256 << 10;
 
 impl TableWriter {
     /// Creates the file, valid and without rows. `facts` go into its metadata beside the units.
@@ -152,7 +160,7 @@ impl TableWriter {
         dir: &Path,
         table: &str,
         specs: &[ColumnSpec],
-        rows_per_group: usize,
+        most_rows_per_group: usize,
         facts: &[(&str, &str)],
     ) -> Result<Self, ResultsError> {
         let path = dir.join(format!("{table}.parquet"));
@@ -171,7 +179,16 @@ impl TableWriter {
         let writer = SerializedFileWriter::new(Pending::default(), schema, Arc::new(properties)).map_err(fail)?;
         let file = File::create(&path).map_err(|e| ResultsError::io(&path, e))?;
         let columns = specs.iter().map(|spec| Column::new(spec.1)).collect();
-        let mut table = Self { path, file, writer, columns, n_rows: 0, rows_per_group, footer_len: 0 };
+        let mut table = Self {
+            path,
+            file,
+            writer,
+            columns,
+            n_rows: 0,
+            rows_per_group: FIRST_ROWS,
+            most_rows_per_group,
+            footer_len: 0,
+        };
         table.append_with_footer()?;
         Ok(table)
     }
@@ -187,9 +204,13 @@ impl TableWriter {
             return Ok(());
         }
         self.end_group()?;
-        let pending = self.writer.inner().0.len();
+        self.rows_per_group = (2 * self.rows_per_group).min(self.most_rows_per_group);
         // Footers grow with the number of groups; waiting for four times as much data keeps them a small part.
-        if 4 * self.footer_len <= pending { self.append_with_footer() } else { Ok(()) }
+        if 4 * self.footer_len <= self.writer.inner().0.len() || self.writer.bytes_written() < SMALL_FILE {
+            self.append_with_footer()
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes everything. The file is then as good as closed, and rows can still follow.

@@ -1,7 +1,7 @@
 //! `[switch]`: buffer, flow control, marking and path choice.
 
 use fairrate_control::{AlgorithmConfig, Profile};
-use fairrate_sim::{EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, TransportConfig};
+use fairrate_sim::{EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, TransportConfig};
 use fairrate_units::{Bytes, Rate};
 
 use super::Timing;
@@ -70,6 +70,7 @@ const RED: EcnConfig = EcnConfig {
     pmax: 0.2,
     per_rate: Some(Rate::from_gbps(25)),
     at: MarkAt::Dequeue,
+    draws: MarkDraws::PerPort,
 };
 
 /// DCTCP's step: K = 30 KB at 10 Gb/s, in proportion elsewhere, as HPCC's public configuration has it (DCTCP's own
@@ -80,6 +81,7 @@ const STEP: EcnConfig = EcnConfig {
     pmax: 1.0,
     per_rate: Some(Rate::from_gbps(10)),
     at: MarkAt::Enqueue,
+    draws: MarkDraws::PerPort,
 };
 
 /// Marking where the file says nothing: for the algorithms that read marks, and as in the artifact always.
@@ -149,7 +151,7 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
             "write for instance `per = \"25Gbps\"`",
         );
     }
-    EcnConfig { kmin: kmin.value, kmax: kmax.value, pmax: pmax.value, per_rate, at }
+    EcnConfig { kmin: kmin.value, kmax: kmax.value, pmax: pmax.value, per_rate, at, draws: base.draws }
 }
 
 fn check(s: &Section<'_>, fabric: &FabricConfig) {

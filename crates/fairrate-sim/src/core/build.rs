@@ -4,11 +4,12 @@ use fairrate_control::Needs;
 use fairrate_units::{Bytes, Time};
 
 use super::{Constants, Core, FlowState, Ranks};
-use crate::config::{ClockRule, ProbeSpec, SimConfig, TieRule};
+use crate::config::{ClockRule, MarkDraws, ProbeSpec, SimConfig, TieRule};
 use crate::engine::{Event, EventKind, EventList};
 use crate::fabric::{Marker, Mmu, Port};
 use crate::ideal::{self, Framing};
 use crate::ids::PortId;
+use crate::mrg32k3a::AutomaticStreams;
 use crate::output::RunTotals;
 use crate::packet::PacketPool;
 use crate::routing::Routes;
@@ -38,6 +39,8 @@ impl Core {
             Some(Marker::new(ecn, ports[port as usize].rate, config.seed, port))
         };
         let markers = (0..ports.len() as u32).map(marker).collect();
+        let like_ns3 = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3);
+        let shared_draws = like_ns3.then(|| AutomaticStreams::new(1, config.seed, streams_taken(&config)));
         let nics = build_nics(&config, &routes);
         let flows: Vec<FlowState> = config.flows.iter().map(|f| flow_state(f, &host_of, &config)).collect();
         let finite_left = flows.iter().filter(|f| !f.endless).count() as u64;
@@ -54,6 +57,7 @@ impl Core {
             pool: PacketPool::new(stride),
             ports,
             markers,
+            shared_draws,
             mmu,
             nics,
             flows,
@@ -124,6 +128,10 @@ fn number_nodes(config: &SimConfig) -> (Vec<u32>, Vec<u32>) {
     };
     let nodes = config.topology.nodes.iter().map(|n| n.tier == Tier::Host);
     nodes.map(|is_host| if is_host { (number(true), NO_HOST_NUMBER) } else { (NO_HOST_NUMBER, number(false)) }).unzip()
+}
+
+fn streams_taken(_config: &SimConfig) -> u64 {
+    std::env::var("N0").map_or(0, |n| n.parse().unwrap())
 }
 
 fn build_ports(config: &SimConfig, host_of: &[u32], switch_of: &[u32]) -> Vec<Port> {

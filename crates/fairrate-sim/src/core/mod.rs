@@ -14,6 +14,7 @@ use crate::engine::{Event, EventKind, EventList};
 use crate::fabric::{Admission, DropCause, Marker, Mmu, NO_HOST, Port};
 use crate::ideal::Framing;
 use crate::ids::PortId;
+use crate::mrg32k3a::AutomaticStreams;
 use crate::output::{PfcEvent, RunTotals, Sink};
 use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::routing::Routes;
@@ -95,6 +96,8 @@ pub(crate) struct Core {
     pool: PacketPool,
     ports: Vec<Port>,
     markers: Vec<Option<Marker>>,
+    /// What all markers draw from, if not each from its own stream.
+    shared_draws: Option<AutomaticStreams>,
     mmu: Mmu,
     nics: Vec<Nic>,
     flows: Vec<FlowState>,
@@ -269,7 +272,12 @@ impl Core {
     fn mark(&mut self, port: u32, packet: u32, at: MarkAt, qlen: u32) {
         let Some(marker) = &mut self.markers[port as usize] else { return };
         let p = self.pool.get_mut(packet);
-        if p.kind != PacketKind::Data || !marker.marks_at(at) || !marker.draw(qlen) {
+        let is_data = p.kind == PacketKind::Data;
+        // ns-3 draws for acknowledgments too, whose marks nobody reads.
+        if !marker.marks_at(at) || !(is_data || self.shared_draws.is_some()) {
+            return;
+        }
+        if !marker.draw(qlen, self.shared_draws.as_mut()) || !is_data {
             return;
         }
         p.ce = true;
@@ -280,6 +288,10 @@ impl Core {
     /// Sends a pause or resume frame out of `port`, past everything that waits there.
     fn send_pfc(&mut self, port: u32, class: u8, pause: bool) {
         let kind = if pause { PacketKind::Pause } else { PacketKind::Resume };
+        if let Some(draws) = &mut self.shared_draws {
+            // For the IP identification of the frame.
+            draws.skip();
+        }
         if pause {
             self.totals.pfc_pauses += 1;
         } else {
@@ -351,15 +363,15 @@ impl Core {
     /// A packet leaves a switch's buffer for the wire: uncharge it, mark it, stamp it.
     fn leave_buffer(&mut self, port: u32, packet: u32) {
         let head = *self.pool.get(packet);
-        let switch = self.ports[port as usize].of_switch;
+        let p = &self.ports[port as usize];
+        let (switch, waiting) = (p.of_switch, p.class_bytes[head.class as usize]);
+        self.mark(port, packet, MarkAt::Dequeue, waiting);
         if self.mmu.release(switch, head.ingress, head.class, head.wire) {
             self.send_pfc(head.ingress, head.class, false);
         }
         if head.kind != PacketKind::Data {
             return;
         }
-        let waiting = self.ports[port as usize].class_bytes[head.class as usize];
-        self.mark(port, packet, MarkAt::Dequeue, waiting);
         let Some((counter, format)) = self.constants.int else { return };
         let p = &self.ports[port as usize];
         let hop = IntHop {

@@ -4,7 +4,7 @@
 use fairrate_control::{AlgorithmConfig, Parameters, Profile, RawValue};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowOutcome, FlowSpec, Headroom, MarkAt, NodeId,
+    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowOutcome, FlowSpec, Headroom, MarkAt, MarkDraws, NodeId,
     PfcEvent, PortSample, ProbeSpec, RateSample, Recovery, RunTotals, SimConfig, Simulation, Sink, StopRule, TieRule,
     TransportConfig, WindowRule,
 };
@@ -56,6 +56,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         pmax: 0.2,
         per_rate: Some(Rate::from_gbps(25)),
         at: MarkAt::Enqueue,
+        draws: MarkDraws::PerPort,
     });
     SimConfig {
         topology,

@@ -1,0 +1,77 @@
+//! What the documentation shows of the command line is what it prints: every command in a `console` block of the README and
+//! the tutorial is run, in order, and the lines below it are its output. To write them anew:
+//! `FAIRRATE_BLESS=1 cargo test -p fairrate-cli --test docs`.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{fairrate, fresh_dir, stderr, stdout};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A directory as a reader has it: the examples, and the scenario that the page asks to save.
+fn workplace(name: &str, page: &str) -> PathBuf {
+    let dir = fresh_dir(name);
+    std::fs::create_dir_all(dir.join("examples")).expect("the target directory can be written");
+    for entry in std::fs::read_dir(root().join("examples")).expect("examples") {
+        let path = entry.expect("an entry").path();
+        std::fs::copy(&path, dir.join("examples").join(path.file_name().expect("a file"))).expect("a copy");
+    }
+    if let Some((_, rest)) = page.split_once("```toml\n") {
+        let (scenario, _) = rest.split_once("```").expect("the block ends");
+        std::fs::write(dir.join("rack.toml"), scenario).expect("the target directory can be written");
+    }
+    dir
+}
+
+/// Runs a command line in `dir`. What failed is shown by its message.
+fn output_of(line: &str, dir: &Path) -> String {
+    let arguments = ["cargo run --release -- ", "fairrate "].iter().find_map(|p| line.strip_prefix(p));
+    let arguments = arguments.unwrap_or_else(|| panic!("`{line}` is no command of ours"));
+    let output = fairrate().args(arguments.split_whitespace()).current_dir(dir).output().expect("the binary starts");
+    let text = if output.status.success() { stdout(&output) } else { stderr(&output) };
+    text.lines().filter(|l| !l.contains("ns per packet-hop")).map(|l| untimed(l) + "\n").collect()
+}
+
+/// A line without wall-clock time.
+fn untimed(line: &str) -> String {
+    match line.split_once(" simulated in ") {
+        Some((before, after)) => format!("{before} simulated in ...{}", &after[after.find(" s ").unwrap_or(0)..]),
+        None => line.trim_end().to_owned(),
+    }
+}
+
+fn hold(page: &str) {
+    let path = root().join(page);
+    let text = std::fs::read_to_string(&path).expect("the page");
+    let dir = workplace(&page.replace(['/', '.'], "_"), &text);
+    let (mut written, mut block, mut n) = (String::new(), false, 0);
+    for line in text.lines() {
+        block = if block { line != "```" } else { line == "```console" };
+        if let (true, Some(command)) = (block, line.strip_prefix("$ ")) {
+            written += &format!("{line}\n{}", output_of(command, &dir));
+            n += 1;
+        } else if !block || line == "```console" {
+            written += &format!("{line}\n");
+        }
+    }
+    assert!(0 < n, "{page} shows no command");
+    if std::env::var_os("FAIRRATE_BLESS").is_some() {
+        std::fs::write(&path, written).expect("the page can be written");
+    } else {
+        assert!(text == written, "{page}: run this test with FAIRRATE_BLESS=1; it would be\n{written}");
+    }
+}
+
+#[test]
+fn the_readme_shows_what_is_printed() {
+    hold("README.md");
+}
+
+#[test]
+fn the_tutorial_shows_what_is_printed() {
+    hold("docs/tutorial.md");
+}

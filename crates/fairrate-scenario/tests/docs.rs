@@ -1,0 +1,211 @@
+//! The documentation says what the code says: every TOML block in it can be run, every CSV block can be read, the
+//! tables of `docs/scenario.md` have every key with its default, and links lead somewhere.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::topology::TOPOLOGIES;
+use fairrate_sim::workload::parse_flow_list;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every page for readers, with its text.
+fn pages() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for dir in ["", "docs", "docs/algorithms", "validation/ns3"] {
+        for entry in std::fs::read_dir(root().join(dir)).expect("a directory of pages") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_some_and(|e| e == "md") {
+                found.push((path.clone(), std::fs::read_to_string(&path).expect("text")));
+            }
+        }
+    }
+    found.sort();
+    assert!(15 < found.len(), "{} pages", found.len());
+    found
+}
+
+/// The code blocks of a page: what stands behind the fence, and the text.
+fn blocks(text: &str) -> Vec<(&str, String)> {
+    let (mut found, mut open) = (Vec::new(), None::<(&str, String)>);
+    for line in text.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(language)) => open = Some((language, String::new())),
+            (Some(_), Some(_)) => found.extend(open.take()),
+            (Some((_, block)), None) => {
+                block.push_str(line);
+                block.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block that does not end");
+    found
+}
+
+fn read(text: &str) -> Scenario {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/docs_files");
+    Scenario::from_toml(text, "docs.toml", &files, &Overrides::default())
+        .unwrap_or_else(|e| panic!("{e}\n{}\nin:\n{text}", e.first_help()))
+}
+
+/// A block may leave out what has nothing to do with it: the network, or the traffic.
+fn completed(block: &str) -> String {
+    let mut text = block.to_owned();
+    if !block.contains("[topology]") {
+        text += "\n[topology]\nkind = \"star\"\n";
+    }
+    if !block.contains("[[traffic]]") {
+        text += "\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsenders = 2\nbytes = \"1KB\"\n";
+    }
+    text
+}
+
+#[test]
+fn every_toml_and_csv_block_can_be_run() {
+    let (mut n_toml, mut n_csv) = (0, 0);
+    for (path, text) in pages() {
+        for (language, block) in blocks(&text) {
+            match language {
+                "toml" => {
+                    read(&completed(&block));
+                    n_toml += 1;
+                }
+                "csv" => {
+                    let star = read(&completed("")).into_sim_config().topology;
+                    let flows = parse_flow_list(&block, &star, &[]);
+                    assert!(flows.is_ok_and(|f| !f.is_empty()), "{}:\n{block}", path.display());
+                    n_csv += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(4 <= n_toml && 1 <= n_csv, "{n_toml} TOML blocks, {n_csv} CSV blocks");
+}
+
+/// The rows of the tables of `docs/scenario.md` below each heading: key and default.
+fn documented() -> BTreeMap<String, BTreeMap<String, String>> {
+    let text = std::fs::read_to_string(root().join("docs/scenario.md")).expect("the page");
+    let (mut sections, mut chapter, mut heading) = (BTreeMap::<_, BTreeMap<_, _>>::new(), String::new(), String::new());
+    for line in text.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            title.trim_matches('`').clone_into(&mut chapter);
+            heading.clone_from(&chapter);
+        } else if let Some(title) = line.strip_prefix("### ") {
+            heading = format!("{chapter} {}", title.trim_matches('`'));
+        } else if let Some(row) = line.strip_prefix("| `") {
+            let cells: Vec<&str> = row.split(" | ").collect();
+            assert_eq!(cells.len(), 3, "{line}");
+            let key = cells[0].trim_end_matches('`').to_owned();
+            let before = sections.entry(heading.clone()).or_default().insert(key, cells[1].to_owned());
+            assert_eq!(before, None, "{line} comes twice");
+        }
+    }
+    sections
+}
+
+/// Holds the keys of the resolved `scenario` and those values that `text` does not give against the page.
+fn hold(scenario: &Scenario, text: &str, page: &BTreeMap<String, BTreeMap<String, String>>, seen: &mut Vec<String>) {
+    let resolved = scenario.to_toml();
+    let (mut section, mut kind) = ("Top level".to_owned(), String::new());
+    for line in resolved.lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
+        if line.starts_with('[') {
+            line.clone_into(&mut section);
+            continue;
+        }
+        if section.starts_with("[transport.") {
+            continue; // the pages of the algorithms have these
+        }
+        let (key, value) = line.split_once(" = ").expect("a key and a value");
+        if key == "kind" {
+            value.trim_matches('"').clone_into(&mut kind);
+        }
+        if section == "[topology]" && key == "kind" {
+            continue;
+        }
+        let of_kind = format!("{section} {kind}");
+        let places = [of_kind.as_str(), section.as_str()];
+        let Some((place, default)) = places.iter().find_map(|p| Some((p, page.get(*p)?.get(key)?))) else {
+            panic!("docs/scenario.md has no `{key}` in `{of_kind}`");
+        };
+        seen.push(format!("{place}/{key}"));
+        let is_given = text.contains(&format!("{key} = "));
+        let says = default.contains(&format!("`{value}`"));
+        assert!(is_given || says || default.starts_with("see"), "docs/scenario.md, {place}, `{key}`: it is `{value}`");
+    }
+}
+
+#[test]
+fn the_reference_has_every_key_with_its_default() {
+    let traffic = [
+        "kind = \"poisson\"\nsizes = \"websearch\"\nload = 0.5\nmax_flows = 9",
+        "kind = \"poisson\"\nsizes = \"fixed\"\nsize = \"1KB\"\nload = 0.5\nstop = \"1us\"",
+        "kind = \"poisson\"\nsizes = \"file\"\npath = \"sizes.txt\"\nload = 0.5\nmax_flows = 9\nhosts = [0]",
+        "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"",
+        "kind = \"incast-queries\"\nrequest_size = \"1KB\"\nresponders = 1\nrate_per_host_per_s = 1e6\nstop = \"90us\"",
+        "kind = \"staggered\"\nreceiver = 0\nsenders = 1\ninterval = \"1us\"",
+        "kind = \"permutation\"\nbytes = \"1KB\"",
+        "kind = \"all-to-all\"\nbytes = \"1KB\"",
+        "kind = \"list\"\npath = \"flows.csv\"",
+    ];
+    let probes = ["queue = \"sw0->h0\"", "queues = \"host-links\"", "flows = \"all\""];
+    let page = documented();
+    let mut seen = Vec::new();
+    let mut check = |text: &str| hold(&read(text), text, &page, &mut seen);
+    let incast = "[[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"";
+    for profile in ["paper", "ns3"] {
+        let head = format!("profile = \"{profile}\"\n");
+        for shape in TOPOLOGIES {
+            let path = if shape.name == "file" { "path = \"topology.txt\"" } else { "" };
+            check(&format!("{head}[topology]\nkind = \"{}\"\n{path}\n{incast}", shape.name));
+        }
+        for block in traffic {
+            // Queries and other racks need racks; the flow list names hosts of a star.
+            let shape = if block.contains("queries") { "leaf-spine" } else { "star" };
+            check(&format!("{head}duration = \"99us\"\n[topology]\nkind = \"{shape}\"\n[[traffic]]\n{block}"));
+        }
+        for probe in probes {
+            check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n[[probe]]\n{probe}"));
+        }
+    }
+    for (section, rows) in &page {
+        let phantom = |key: &&String| !section.starts_with("[switch]") && !seen.contains(&format!("{section}/{key}"));
+        let phantoms: Vec<_> = rows.keys().filter(phantom).collect();
+        assert!(phantoms.is_empty(), "docs/scenario.md, {section}: {phantoms:?} are no keys");
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for (path, text) in pages() {
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.starts_with("http") {
+                continue;
+            }
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { path.clone() } else { path.parent().expect("a directory").join(file) };
+            assert!(target.exists(), "{} links to {link}", path.display());
+            if anchor.is_empty() {
+                continue;
+            }
+            let text = std::fs::read_to_string(&target).expect("a page with anchors");
+            let has = text.lines().filter(|l| l.starts_with('#')).any(|l| slug(l) == anchor);
+            assert!(has, "{} links to {link}", path.display());
+        }
+    }
+}
+
+/// The anchor that a heading gets.
+fn slug(heading: &str) -> String {
+    let keep = |c: char| match c {
+        ' ' => Some('-'),
+        '-' | '_' => Some(c),
+        c if c.is_alphanumeric() => Some(c.to_ascii_lowercase()),
+        _ => None,
+    };
+    heading.trim_start_matches('#').trim().chars().filter_map(keep).collect()
+}
