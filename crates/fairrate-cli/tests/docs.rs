@@ -28,12 +28,12 @@ fn workplace(name: &str, page: &str) -> PathBuf {
 }
 
 /// Runs a command line in `dir`. What failed is shown by its message.
-fn output_of(line: &str, dir: &Path) -> String {
+fn output_of(line: &str, dir: &Path) -> Vec<String> {
     let arguments = ["cargo run --release -- ", "fairrate "].iter().find_map(|p| line.strip_prefix(p));
     let arguments = arguments.unwrap_or_else(|| panic!("`{line}` is no command of ours"));
     let output = fairrate().args(arguments.split_whitespace()).current_dir(dir).output().expect("the binary starts");
     let text = if output.status.success() { stdout(&output) } else { stderr(&output) };
-    text.lines().filter(|l| !l.contains("ns per packet-hop")).map(|l| untimed(l) + "\n").collect()
+    text.trim_end().lines().filter(|l| !l.contains("ns per packet-hop")).map(untimed).collect()
 }
 
 /// A line without wall-clock time.
@@ -48,17 +48,19 @@ fn hold(page: &str) {
     let path = root().join(page);
     let text = std::fs::read_to_string(&path).expect("the page");
     let dir = workplace(&page.replace(['/', '.'], "_"), &text);
-    let (mut written, mut block, mut n) = (String::new(), false, 0);
+    let (mut lines, mut block, mut n) = (Vec::new(), false, 0);
     for line in text.lines() {
         block = if block { line != "```" } else { line == "```console" };
         if let (true, Some(command)) = (block, line.strip_prefix("$ ")) {
-            written += &format!("{line}\n{}", output_of(command, &dir));
+            lines.push(line.to_owned());
+            lines.extend(output_of(command, &dir));
             n += 1;
         } else if !block || line == "```console" {
-            written += &format!("{line}\n");
+            lines.push(line.to_owned());
         }
     }
     assert!(0 < n, "{page} shows no command");
+    let written = lines.join("\n") + "\n";
     if std::env::var_os("FAIRRATE_BLESS").is_some() {
         std::fs::write(&path, written).expect("the page can be written");
     } else {

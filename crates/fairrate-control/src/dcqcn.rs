@@ -164,7 +164,10 @@ impl Dcqcn {
     /// A notification: the decrease, at once or at the next check.
     fn notify(&mut self, now: Time) {
         let first = self.alpha_due == Time::MAX;
-        self.catch_up_alpha(now);
+        // In the artifact a notification at the moment of a tick comes before it: it was on its wire, longer than
+        // a tick of 1 us, when the tick was planned.
+        let sampled = self.config.reaction == Reaction::Sampled;
+        self.catch_up_alpha(if sampled { now.saturating_sub(Time::from_ps(1)) } else { now });
         match self.config.reaction {
             Reaction::Immediate => {
                 self.decrease(now);

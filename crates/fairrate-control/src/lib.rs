@@ -2,7 +2,7 @@
 //! acknowledgment, a loss, a congestion notification, a timer) and answers with an [`Allowance`].
 //!
 //! Nothing in here knows packets, sockets, clocks or threads, so the same code runs in the simulator, in
-//! tests and on hosts. One algorithm is one file; [`registry`] holds the one table of all of them.
+//! tests and on hosts. One algorithm is one file; [`ALGORITHMS`] is the table of all of them.
 
 mod config;
 mod controller;

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, ParamKind, Parameters, Profile};
 
-const SECTIONS: [&str; 5] =
-    ["## Idea", "## Equations", "## Parameters", "## Where it fails", "## What was validated"];
+const SECTIONS: [&str; 5] = ["## Idea", "## Equations", "## Parameters", "## Where it fails", "## What was validated"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -30,6 +30,7 @@ id! {
 
 impl PortId {
     /// The port of the same link in the other direction.
+    #[must_use]
     pub const fn reverse(self) -> Self {
         Self(self.0 ^ 1)
     }

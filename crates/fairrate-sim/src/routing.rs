@@ -185,6 +185,11 @@ impl Routes {
         out.push(to.up.reverse());
     }
 
+    /// Links on the longest of the shortest paths between hosts; zero if there are fewer than two hosts.
+    pub fn longest_path(&self) -> u32 {
+        self.dearest_path(|_| 1) as u32
+    }
+
     /// The largest sum of `cost` over the links of any shortest path between two hosts (both host links
     /// included); zero if there are fewer than two hosts.
     pub(crate) fn dearest_path(&self, cost: impl Fn(PortId) -> u64) -> u64 {

@@ -56,14 +56,17 @@ impl Time {
         self.0 as f64 / 1e12
     }
     /// `self - earlier`, or zero if `earlier` is later.
+    #[must_use]
     pub const fn saturating_sub(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
     /// `self + d`, at most [`Time::MAX`].
+    #[must_use]
     pub const fn saturating_add(self, d: Self) -> Self {
         Self(self.0.saturating_add(d.0))
     }
     /// This time cut to whole nanoseconds, as simulators with a nanosecond clock see it.
+    #[must_use]
     pub const fn floor_to_ns(self) -> Self {
         Self(self.0 / 1_000 * 1_000)
     }

@@ -197,7 +197,12 @@ fn incast_claims(name: &str, workload: Workload, ids: [&'static str; 5]) -> Vec<
 
 /// A claim about 99.9th percentiles of FCT slowdown.
 fn tail(
-    id: &'static str, workload: Workload, class: &'static str, cc: &'static str, against: &'static str, paper: f64,
+    id: &'static str,
+    workload: Workload,
+    class: &'static str,
+    cc: &'static str,
+    against: &'static str,
+    paper: f64,
 ) -> Claim {
     let load = if workload == Workload::WebSearch20 { "6a, 20 %" } else { "6b, 60 %" };
     Claim {

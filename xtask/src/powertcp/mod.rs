@@ -69,7 +69,9 @@ fn measure_all(root: &Path, options: &Options) -> Result<Results, String> {
                             results.insert((job.profile, job.workload, job.cc), measured);
                             eprintln!("[{}/{}] {job}", results.len(), jobs.len());
                         }
-                        Err(message) => *failure.lock().expect("no thread panicked") = Some(format!("{job}: {message}")),
+                        Err(message) => {
+                            *failure.lock().expect("no thread panicked") = Some(format!("{job}: {message}"))
+                        }
                     }
                 }
             });

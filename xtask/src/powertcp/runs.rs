@@ -25,8 +25,7 @@ pub enum Workload {
 
 impl Workload {
     /// All of them, the long ones first.
-    pub const ALL: [Self; 5] =
-        [Self::WebSearch60, Self::WebSearch20, Self::Incast255, Self::Incast10, Self::Fairness];
+    pub const ALL: [Self; 5] = [Self::WebSearch60, Self::WebSearch20, Self::Incast255, Self::Incast10, Self::Fairness];
 
     fn file(self) -> &'static str {
         match self {

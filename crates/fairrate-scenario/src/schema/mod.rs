@@ -59,7 +59,7 @@ pub(crate) fn read(
     let output = root.finish();
     report.check()?;
 
-    let topology = topology::build(report, shape)?;
+    let topology = topology::build(report, shape, site)?;
     let names = names::Names::new(&topology);
     let flows = traffic::build(report, &blocks, &topology, &names, run.seed)?;
     check_end(report, &run, &flows);

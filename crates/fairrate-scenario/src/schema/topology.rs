@@ -1,18 +1,21 @@
 //! `[topology]`: who is connected to whom.
 
 use fairrate_sim::FieldError;
+use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::{
     Asymmetric, Dumbbell, FatTree, FatTreeK, LeafSpine, ParkingLot, Star, TOPOLOGIES, Topology, parse_topology_file,
 };
 use fairrate_units::{Rate, Time};
 
 use super::files::{Files, Text, file_problem};
-use crate::error::{Report, ScenarioError};
+use crate::error::{Report, ScenarioError, Site};
 use crate::reader::{OrWord, Section};
 use crate::tree::Value;
 
 /// Networks beyond this many nodes are a slip.
 const MAX_NODES: u64 = 100_000;
+/// The engine counts the hops of a packet in a byte.
+const MAX_HOPS: u32 = 255;
 
 /// A shape that was read.
 pub(super) enum Shape {
@@ -214,7 +217,7 @@ fn n_hosts(shape: &Shape) -> u64 {
 }
 
 /// Makes the network.
-pub(super) fn build(report: &Report, shape: Shape) -> Result<Topology, ScenarioError> {
+pub(super) fn build(report: &Report, shape: Shape, site: Site) -> Result<Topology, ScenarioError> {
     let topology = match shape {
         Shape::Star(t) => t.build(),
         Shape::Dumbbell(t) => t.build(),
@@ -231,5 +234,12 @@ pub(super) fn build(report: &Report, shape: Shape) -> Result<Topology, ScenarioE
         Shape::Unusable => Star { hosts: 2, rate: gbps(25), delay: Time::ZERO }.build(),
     };
     report.check()?;
+    let hops = Routes::new(&topology).longest_path();
+    if MAX_HOPS < hops {
+        let message = format!("the longest path of the network has {hops} links");
+        let help = format!("fairrate takes paths of up to {MAX_HOPS} links; take fewer switches in a row");
+        report.problem("scenario::long_path", site, message, "in here", help);
+        report.check()?;
+    }
     Ok(topology)
 }

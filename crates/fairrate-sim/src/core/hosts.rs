@@ -225,10 +225,14 @@ impl Core {
             return;
         }
         let now = self.now();
-        self.control(id, |sender| {
-            sender.timer_ps = u64::MAX;
-            sender.control.on_timer(now)
-        });
+        let sender = self.senders[slot as usize].as_mut().expect("a flow with a timer is active");
+        sender.timer_ps = u64::MAX;
+        let allowance = sender.control.on_timer(now);
+        self.apply(slot, allowance);
+        // ns-3's rate timers leave the NIC alone: a window they open is noticed at the next acknowledgment.
+        if !self.ranks.by_insertion || self.constants.repace {
+            self.nic_send(self.flows[id as usize].src_host);
+        }
     }
 
     /// The retransmission timer of a flow may have expired; it moves ahead with every acknowledgment, and its
@@ -444,9 +448,9 @@ impl Core {
         nic_flow.next_send_ps = next_send_ps;
         (nic_flow.open, nic_flow.has_data) = (sender.is_open(), sender.has_data());
         if self.ranks.by_insertion {
-            nic.sent_like_ns3(at)
+            nic.sent_like_ns3(at);
         } else {
-            nic.sent(at)
+            nic.sent(at);
         }
         let egress = nic.port;
         self.totals.sent_bytes += u64::from(wire);

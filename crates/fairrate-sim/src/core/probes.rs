@@ -13,7 +13,9 @@ impl Core {
     pub(super) fn on_probe(&mut self, index: u32, sink: &mut dyn Sink) {
         let every = match &self.config.probes[index as usize] {
             ProbeSpec::Ports { ports, every } => {
-                ports.iter().for_each(|&port| sink.port(&self.sample_port(port)));
+                for &port in ports {
+                    sink.port(&self.sample_port(port));
+                }
                 *every
             }
             ProbeSpec::Flows { flows: Some(flows), every } => {

@@ -248,7 +248,7 @@ impl Line<'_> {
         }
         Err(self
             .error(word, format!("node {id} of a network of {nodes} nodes"))
-            .help(format!("ids go from 0 to {}", nodes - 1)))
+            .help(format!("ids go from 0 to {}", nodes.saturating_sub(1))))
     }
 }
 
