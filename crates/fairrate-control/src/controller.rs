@@ -83,6 +83,11 @@ pub trait Controller {
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
         None
     }
+    /// How long before it is due the pending timer counts as planned: in ns-3's order of simultaneous events, what
+    /// was planned earlier comes first.
+    fn timer_lead(&self) -> Time {
+        Time::MAX
+    }
 }
 
 /// What an algorithm needs from network, receiver and transport.

@@ -316,6 +316,10 @@ impl Controller for Dcqcn {
         self.byte_steps = self.byte_steps.saturating_add(1);
         Some(self.allowance())
     }
+    fn timer_lead(&self) -> Time {
+        // The artifact's clocks tick whether or not there is something to do.
+        if self.check_due < self.increase_due { self.config.decrease_interval } else { self.config.increase_interval }
+    }
 }
 
 #[cfg(test)]

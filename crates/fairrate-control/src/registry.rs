@@ -1,3 +1,6 @@
+use std::fmt;
+use std::sync::Arc;
+
 use fairrate_units::{Bytes, Time};
 
 use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
@@ -16,6 +19,30 @@ pub struct AlgorithmInfo {
     pub idea: &'static str,
 }
 
+/// An algorithm from outside the registry: a plug-in of a program that uses fairrate as a library.
+#[derive(Clone)]
+pub struct CustomAlgorithm {
+    /// Its listing.
+    pub info: &'static AlgorithmInfo,
+    /// What it needs from network and transport.
+    pub needs: Needs,
+    /// A controller for a flow.
+    pub build: Arc<dyn Fn(&FlowContext) -> Box<dyn Controller + Send> + Send + Sync>,
+}
+
+impl fmt::Debug for CustomAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomAlgorithm").field("info", self.info).field("needs", &self.needs).finish_non_exhaustive()
+    }
+}
+
+/// Two plug-ins are the same if they build by the same function.
+impl PartialEq for CustomAlgorithm {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.build, &other.build)
+    }
+}
+
 /// Turns the table below into the enum, the names, the listing and the dispatch.
 macro_rules! registry {
     ($($name:literal => $module:ident::{$type:ident, $config:ident}, $title:literal, $paper:literal, $idea:literal;)+) => {
@@ -26,11 +53,12 @@ macro_rules! registry {
             Custom(Box<dyn Controller + Send>),
         }
 
-        /// The configuration of one of the algorithms.
+        /// The configuration of one of the algorithms, or of a plug-in.
         #[allow(missing_docs)]
         #[derive(Clone, Debug, PartialEq)]
         pub enum AlgorithmConfig {
             $($type(crate::$module::$config),)+
+            Custom(CustomAlgorithm),
         }
 
         /// Every algorithm, in the order of the table.
@@ -45,27 +73,33 @@ macro_rules! registry {
                     _ => None,
                 }
             }
-            /// The algorithm's entry in [`ALGORITHMS`].
+            /// The algorithm's entry in [`ALGORITHMS`], or a plug-in's own.
             pub fn info(&self) -> &'static AlgorithmInfo {
-                let name = match self { $(Self::$type(_) => $name,)+ };
+                let name = match self { $(Self::$type(_) => $name,)+ Self::Custom(c) => return c.info };
                 ALGORITHMS.iter().find(|a| a.name == name).expect("every variant is in the table")
             }
             /// What the algorithm needs from network and transport.
             pub fn needs(&self) -> Needs {
-                match self { $(Self::$type(c) => c.needs(),)+ }
+                match self { $(Self::$type(c) => c.needs(),)+ Self::Custom(c) => c.needs }
             }
             /// A controller for a flow.
             pub fn build(&self, flow: &FlowContext) -> Algorithm {
-                match self { $(Self::$type(c) => Algorithm::$type(c.build(flow)),)+ }
+                match self {
+                    $(Self::$type(c) => Algorithm::$type(c.build(flow)),)+
+                    Self::Custom(c) => Algorithm::Custom((c.build)(flow)),
+                }
             }
         }
 
         impl Parameters for AlgorithmConfig {
             fn params(&self) -> Vec<Param> {
-                match self { $(Self::$type(c) => c.params(),)+ }
+                match self { $(Self::$type(c) => c.params(),)+ Self::Custom(_) => Vec::new() }
             }
             fn set(&mut self, name: &str, value: RawValue<'_>) -> Result<(), SetParamError> {
-                match self { $(Self::$type(c) => c.set(name, value),)+ }
+                match self {
+                    $(Self::$type(c) => c.set(name, value),)+
+                    Self::Custom(_) => Err(SetParamError::UnknownName),
+                }
             }
         }
 
@@ -87,6 +121,9 @@ macro_rules! registry {
             }
             fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
                 match self { $(Self::$type(c) => c.on_sent(now, bytes),)+ Self::Custom(c) => c.on_sent(now, bytes) }
+            }
+            fn timer_lead(&self) -> Time {
+                match self { $(Self::$type(c) => c.timer_lead(),)+ Self::Custom(c) => c.timer_lead() }
             }
         }
     };

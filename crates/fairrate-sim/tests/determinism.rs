@@ -2,8 +2,10 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{Recorder, algorithm, config, flow, run};
-use fairrate_control::ALGORITHMS;
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, CustomAlgorithm};
 use fairrate_sim::topology::{LeafSpine, Star, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{Recovery, SimError, Simulation, StopRule};
@@ -79,4 +81,19 @@ fn a_run_ends_at_its_end_time() {
     let (_, totals) = run(c);
     assert_eq!(totals.end, Time::from_us(777));
     assert!(totals.in_flight_bytes > 0);
+}
+
+/// A controller that enters as a plug-in, behind a box, does what it does from the registry.
+#[test]
+fn a_plug_in_is_as_good_as_an_entry_of_the_registry() {
+    let totals = |cc| {
+        let flows = (1..9).map(|src| flow(src, 0, 200_000, Time::from_us(u64::from(src)))).collect();
+        run(config(leaf_spine(), cc, flows)).1
+    };
+    for info in ALGORITHMS {
+        let inner = algorithm(info.name);
+        let (needs, build) = (inner.needs(), inner.clone());
+        let plug_in = CustomAlgorithm { info, needs, build: Arc::new(move |flow| Box::new(build.build(flow))) };
+        assert_eq!(totals(AlgorithmConfig::Custom(plug_in)), totals(inner), "{}", info.name);
+    }
 }
