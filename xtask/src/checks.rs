@@ -86,7 +86,7 @@ mod tests {
     fn results_of_cargo_and_of_a_validation_are_read() {
         let cargo = "test result: ok. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
         assert_eq!(test_result(cargo), Some(Count { passed: 12, failed: 3 }));
-        let rows = "rows: 410 inside, 7 outside, 66 informational";
+        let rows = "rows: 410 inside, 7 outside, 66 without tolerance";
         assert_eq!(test_result(rows), Some(Count { passed: 410, failed: 7 }));
         assert_eq!(test_result("running 12 tests"), None);
     }

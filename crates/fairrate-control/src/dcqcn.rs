@@ -399,7 +399,7 @@ mod tests {
         assert_eq!(up.as_bps(), cut.as_bps() / 2 + 12_500_000_000);
     }
 
-    /// The artifact's way: every clock ticks. Order at equal times: alpha, increase, check.
+    /// The artifact's way: every clock ticks. Order at equal times: increase, check, mark, alpha.
     struct Ticking {
         dcqcn: Dcqcn,
         check: Time,
@@ -411,7 +411,7 @@ mod tests {
             let d = &mut self.dcqcn;
             loop {
                 let next = d.alpha_due.min(d.increase_due).min(self.check);
-                if now < next || next == Time::MAX {
+                if now < next || next == Time::MAX || (next == now && next == d.alpha_due) {
                     return;
                 }
                 if next == d.alpha_due {

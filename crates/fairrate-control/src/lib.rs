@@ -26,7 +26,7 @@ pub mod timely;
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError};
 pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop};
-pub use registry::{ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo, CustomAlgorithm};
+pub use registry::{ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo, BuildController, CustomAlgorithm};
 
 /// The worked example of CONTRIBUTING.md, which the documentation tests compile and run.
 #[cfg(doctest)]

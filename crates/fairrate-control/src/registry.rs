@@ -19,6 +19,9 @@ pub struct AlgorithmInfo {
     pub idea: &'static str,
 }
 
+/// Makes the controller of a flow.
+pub type BuildController = dyn Fn(&FlowContext) -> Box<dyn Controller + Send> + Send + Sync;
+
 /// An algorithm from outside the registry: a plug-in of a program that uses fairrate as a library.
 #[derive(Clone)]
 pub struct CustomAlgorithm {
@@ -27,7 +30,7 @@ pub struct CustomAlgorithm {
     /// What it needs from network and transport.
     pub needs: Needs,
     /// A controller for a flow.
-    pub build: Arc<dyn Fn(&FlowContext) -> Box<dyn Controller + Send> + Send + Sync>,
+    pub build: Arc<BuildController>,
 }
 
 impl fmt::Debug for CustomAlgorithm {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 use fairrate_sim::{
-    BaseRttRule, ClockRule, EcmpHash, FlowId, Headroom, MarkAt, ProbeSpec, StopRule, TieRule, WindowRule,
+    BaseRttRule, ClockRule, EcmpHash, FlowId, Headroom, MarkAt, MarkDraws, ProbeSpec, StopRule, TieRule, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -127,6 +127,7 @@ fn the_ns3_profile_needs_no_more_than_a_network_and_a_list() {
     assert_eq!((config.fabric.ecmp, config.fabric.headroom), (EcmpHash::Murmur3, Headroom::TripleDelay));
     assert_eq!((config.transport.base_rtt, config.transport.rto), (BaseRttRule::PayloadOnly, None));
     let ecn = config.fabric.ecn.expect("the artifact always marks");
+    assert_eq!(ecn.draws, MarkDraws::LikeNs3);
     assert_eq!((ecn.at, ecn.per_rate), (MarkAt::Dequeue, Some(Rate::from_gbps(25))));
     assert_eq!(config.stop, StopRule { at: None, when_flows_done: true });
     let single = read_with(text, &set(&[("transport.rto", "1ms"), ("switch.ecmp", "mix")])).expect("it reads");

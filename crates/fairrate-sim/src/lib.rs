@@ -20,8 +20,8 @@ mod transport;
 pub mod workload;
 
 pub use config::{
-    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowSpec, Headroom, MarkAt, MarkDraws, ProbeSpec, Recovery,
-    SimConfig, StopRule, TieRule, TransportConfig, WindowRule,
+    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowSpec, Headroom, MarkAt, MarkDraws, ProbeSpec,
+    Recovery, SimConfig, StopRule, TieRule, TransportConfig, WindowRule,
 };
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};

@@ -11,7 +11,7 @@ pub fn json(rows: &[Row]) {
         "rows": rows,
         "inside": count(Verdict::Inside),
         "outside": count(Verdict::Outside),
-        "informational": count(Verdict::Informational) + count(Verdict::NoTolerance),
+        "without_tolerance": count(Verdict::NoTolerance),
     });
     println!("{out:#}");
 }
@@ -27,17 +27,18 @@ pub fn table(rows: &[Row]) {
         for (i, (cell, width)) in line.iter().zip(&widths).enumerate() {
             let pad = " ".repeat(width - cell.chars().count());
             // Numbers are aligned to the right, words to the left.
-            text += &if (3..=6).contains(&i) { format!("{pad}{cell}  ") } else { format!("{cell}{pad}  ") };
+            let (left, right) = if (3..=6).contains(&i) { (pad.as_str(), "") } else { ("", pad.as_str()) };
+            text.extend([left, cell, right, "  "]);
         }
         println!("{}", text.trim_end());
     }
     let count = |v: Verdict| rows.iter().filter(|r| r.verdict == v).count();
     let explained = rows.iter().filter(|r| r.verdict == Verdict::Outside && r.cause.is_some()).count();
-    let informational = count(Verdict::Informational) + count(Verdict::NoTolerance);
+    let without = count(Verdict::NoTolerance);
     let (inside, outside) = (count(Verdict::Inside), count(Verdict::Outside));
     println!();
     println!(
-        "rows: {inside} inside, {outside} outside, {informational} informational ({explained} of the outside explained)"
+        "rows: {inside} inside, {outside} outside, {without} without tolerance ({explained} of the outside explained)"
     );
 }
 
@@ -45,16 +46,12 @@ fn cells(row: &Row) -> [String; 8] {
     let ours = row.ours.map_or_else(|| "none".to_owned(), |v| quantity(v, row.unit));
     let ours = row.range.map_or_else(|| ours.clone(), |(lo, hi)| format!("{ours} [{}..{}]", number(lo), number(hi)));
     let verdict = match row.verdict {
-        Verdict::Inside => "inside".to_owned(),
-        Verdict::Outside => "OUTSIDE".to_owned(),
-        Verdict::Informational => "not counted".to_owned(),
-        Verdict::NoTolerance => "no tolerance set".to_owned(),
+        Verdict::Inside => "inside",
+        Verdict::Outside => "OUTSIDE",
+        Verdict::NoTolerance => "no tolerance set",
     };
-    let verdict = match (&row.cause, row.verdict) {
-        (Some(cause), Verdict::Outside) => format!("{verdict}, explained by: {cause}"),
-        (Some(cause), _) => format!("{verdict}: {cause}"),
-        (None, _) => verdict,
-    };
+    let verdict =
+        row.cause.as_ref().map_or_else(|| verdict.to_owned(), |cause| format!("{verdict}, explained by: {cause}"));
     let (scenario, algorithm, metric) = (row.scenario.clone(), row.algorithm.clone(), row.metric.clone());
     let tolerance = row.tolerance.map_or_else(String::new, |t| tolerance(t, row.unit));
     [scenario, algorithm, metric, quantity(row.ns3, row.unit), ours, difference(row), tolerance, verdict]

@@ -13,7 +13,7 @@ use fairrate_units::{Bytes, Time};
 use super::tables::{Case, Measured, Queue, Window};
 
 /// How often flows are sampled: often enough to look back by the delay of an acknowledgment.
-const FLOW_SAMPLE: &str = "100ns";
+const FLOW_SAMPLE: &str = "20ns";
 
 /// The case as a scenario file, with `probes` besides.
 pub fn scenario_text(case: &Case, seed: u64, probes: &str) -> String {
@@ -29,6 +29,9 @@ pub fn scenario_text(case: &Case, seed: u64, probes: &str) -> String {
     );
     if let Some(window) = &run.window {
         let _ = writeln!(text, "window = \"{window}\"");
+    }
+    if let Some(first_ack) = &run.first_ack {
+        let _ = writeln!(text, "\n[transport.{}]\nfirst_ack = \"{first_ack}\"", run.cc);
     }
     let _ = write!(text, "\n[[traffic]]\nkind = \"list\"\npath = \"flows/{}.csv\"\n\n{probes}", scenario.name);
     text
@@ -82,8 +85,8 @@ pub fn measure(dir: &Path, case: &Case, seed: u64) -> Result<Measured, String> {
     measured.packet_hops = (totals.packet_hops - totals.pfc_pauses - totals.pfc_resumes) as f64;
     for ((port, window), queue) in &mut measured.queues {
         let window = case.windows[window];
-        queue.mean_bytes /= meter.expected_samples(window);
-        queue.tx_bytes = meter.tx.edge(port, window);
+        queue.mean /= meter.expected_samples(window);
+        queue.sent = meter.tx.edge(port, window);
     }
     for ((window, flow), bytes) in &mut measured.goodput {
         *bytes = meter.delivered.edge(flow, meter.flow_windows[&(window.clone(), *flow)]);
@@ -93,26 +96,27 @@ pub fn measure(dir: &Path, case: &Case, seed: u64) -> Result<Measured, String> {
 
 /// The value of counters at the ends of windows: the last sample at or before each end.
 #[derive(Default)]
-struct Edges<K: Ord + Clone> {
-    values: BTreeMap<(K, u64), f64>,
-    ends: BTreeMap<K, Vec<u64>>,
+struct Edges<K: Ord> {
+    /// (end in ns, value) of all windows of a counter.
+    ends: BTreeMap<K, Vec<(u64, f64)>>,
 }
 
-impl<K: Ord + Clone> Edges<K> {
+impl<K: Ord> Edges<K> {
     fn watch(&mut self, key: K, window: Window) {
-        self.ends.entry(key).or_default().extend([window.from_ns, window.to_ns]);
+        self.ends.entry(key).or_default().extend([(window.from_ns, 0.0), (window.to_ns, 0.0)]);
     }
 
-    fn sample(&mut self, key: &K, t_ns: u64, value: f64) {
-        let Some(ends) = self.ends.get(key) else { return };
-        for end in ends.iter().filter(|end| t_ns <= **end) {
-            self.values.insert((key.clone(), *end), value);
+    fn sample(&mut self, key: &K, t_ns: u64, sample: f64) {
+        let ends = self.ends.get_mut(key).into_iter().flatten();
+        for (_, value) in ends.filter(|(end, _)| t_ns <= *end) {
+            *value = sample;
         }
     }
 
     /// Growth over a window.
     fn edge(&self, key: &K, window: Window) -> f64 {
-        let at = |t| self.values.get(&(key.clone(), t)).copied().unwrap_or(0.0);
+        let ends = self.ends.get(key).map_or(&[][..], Vec::as_slice);
+        let at = |t_ns| ends.iter().find(|(end, _)| *end == t_ns).map_or(0.0, |(_, value)| *value);
         at(window.to_ns) - at(window.from_ns)
     }
 }
@@ -187,8 +191,8 @@ impl Sink for Meter {
                 continue;
             }
             if let Some(queue) = self.measured.queues.get_mut(&(port.clone(), name.clone())) {
-                queue.peak_bytes = queue.peak_bytes.max(qlen);
-                queue.mean_bytes += qlen;
+                queue.peak = queue.peak.max(qlen);
+                queue.mean += qlen;
             }
         }
     }

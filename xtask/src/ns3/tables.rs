@@ -23,10 +23,12 @@ impl Window {
 /// The queue of a port in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Queue {
-    pub peak_bytes: f64,
-    pub mean_bytes: f64,
+    /// Largest sample, in bytes.
+    pub peak: f64,
+    /// Mean of the samples, in bytes.
+    pub mean: f64,
     /// Bytes handed to the wire.
-    pub tx_bytes: f64,
+    pub sent: f64,
 }
 
 /// What was measured in one run, by ns-3 or by us.
@@ -52,6 +54,8 @@ pub struct Run {
     pub cc: String,
     /// `transport.window`, where it is not the profile's.
     pub window: Option<String>,
+    /// `first_ack` of the algorithm, where it is not the profile's.
+    pub first_ack: Option<String>,
     /// Bytes of a full data packet on the wire.
     pub packet: u64,
     /// Whether ECN marks are drawn.
@@ -83,19 +87,10 @@ pub enum Group {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Informational {
-    scenario: String,
-    run: String,
-    reason: String,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct SuiteFile {
     runs: BTreeMap<String, Run>,
     groups: BTreeMap<Group, Vec<String>>,
     scenario: Vec<Scenario>,
-    informational: Vec<Informational>,
 }
 
 /// One scenario with one algorithm, and what ns-3 measured.
@@ -110,8 +105,6 @@ pub struct Case {
     pub standalone_ns: BTreeMap<u32, f64>,
     /// Payload bytes by flow.
     pub sizes: BTreeMap<u32, u64>,
-    /// Why its rows are shown only, if so.
-    pub informational: Option<String>,
 }
 
 impl Case {
@@ -145,7 +138,6 @@ pub fn load(dir: &Path) -> Result<Vec<Case>, String> {
         let fct = if path.exists() { Some(Table::read(path)?) } else { None };
         for name in suite.groups.get(&scenario.group).into_iter().flatten() {
             let run = suite.runs.get(name).ok_or_else(|| format!("suite.toml: no run `{name}`"))?.clone();
-            let informational = suite.informational.iter().find(|i| i.scenario == scenario.name && i.run == *name);
             let mut case = Case {
                 scenario: scenario.clone(),
                 run,
@@ -153,7 +145,6 @@ pub fn load(dir: &Path) -> Result<Vec<Case>, String> {
                 windows: BTreeMap::new(),
                 standalone_ns: BTreeMap::new(),
                 sizes: sizes.clone(),
-                informational: informational.map(|i| i.reason.clone()),
             };
             for row in fct.iter().flat_map(Table::rows) {
                 case.reference.fct_ns.insert(row.number("flow")?, row.number(name)?);
@@ -172,11 +163,8 @@ fn read_counters(case: &mut Case, run: &str, [queues, goodput, counters]: [&Tabl
     for row in queues.rows().filter(mine) {
         let window = row.text("window")?.to_owned();
         case.windows.insert(window.clone(), row.window()?);
-        let queue = Queue {
-            peak_bytes: row.number("peak_bytes")?,
-            mean_bytes: row.number("mean_bytes")?,
-            tx_bytes: row.number("tx_bytes")?,
-        };
+        let queue =
+            Queue { peak: row.number("peak_bytes")?, mean: row.number("mean_bytes")?, sent: row.number("tx_bytes")? };
         case.reference.queues.insert((row.text("port")?.to_owned(), window), queue);
     }
     for row in goodput.rows().filter(mine) {

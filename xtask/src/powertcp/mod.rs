@@ -70,7 +70,7 @@ fn measure_all(root: &Path, options: &Options) -> Result<Results, String> {
                             eprintln!("[{}/{}] {job}", results.len(), jobs.len());
                         }
                         Err(message) => {
-                            *failure.lock().expect("no thread panicked") = Some(format!("{job}: {message}"))
+                            *failure.lock().expect("no thread panicked") = Some(format!("{job}: {message}"));
                         }
                     }
                 }

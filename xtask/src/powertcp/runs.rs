@@ -161,12 +161,12 @@ impl Record {
     /// The fairness example: flow i from 1 + 10 i ms to 41 + 10 i ms.
     fn least_jain(&self) -> f64 {
         let delivered = |flow: u32, ms: u64| {
-            let at = self.rates.iter().filter(|r| r.flow.0 == flow && r.t <= Time::from_ms(ms)).next_back();
+            let at = self.rates.iter().rfind(|r| r.flow.0 == flow && r.t <= Time::from_ms(ms));
             at.map_or(0.0, |r| r.delivered_bytes as f64)
         };
         let mut least = f64::MAX;
         for start_ms in [11, 21, 31, 41, 51] {
-            let active = |i: &u32| 1 + 10 * u64::from(*i) <= start_ms && start_ms < 41 + 10 * u64::from(*i);
+            let active = |i: &u32| 10 * u64::from(*i) < start_ms && start_ms < 41 + 10 * u64::from(*i);
             let shares: Vec<f64> = (0..4)
                 .filter(active)
                 .map(|flow| delivered(flow, start_ms + 9) - delivered(flow, start_ms + 1))

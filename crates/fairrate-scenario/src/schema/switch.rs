@@ -87,7 +87,7 @@ const STEP: EcnConfig = EcnConfig {
 /// Marking where the file says nothing: for the algorithms that read marks, and as in the artifact always.
 fn default_ecn(profile: Profile, cc: &AlgorithmConfig) -> Option<EcnConfig> {
     match profile {
-        Profile::Ns3 => Some(RED),
+        Profile::Ns3 => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),
         Profile::Paper if cc.info().name == "dctcp" => Some(STEP),
         Profile::Paper => cc.needs().ecn.then_some(RED),
     }
@@ -130,6 +130,7 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
         OrWord::Value(rate) => Some(rate),
     };
     let at = e.choice("at", &[("enqueue", MarkAt::Enqueue), ("dequeue", MarkAt::Dequeue)], base.at).value;
+    let draws = e.choice("draws", &[("per-port", MarkDraws::PerPort), ("ns3", MarkDraws::LikeNs3)], base.draws).value;
     if kmax.value < kmin.value {
         let message = format!("`kmin` of {} is above `kmax` of {}", kmin.value, kmax.value);
         e.problem_at(
@@ -151,7 +152,7 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
             "write for instance `per = \"25Gbps\"`",
         );
     }
-    EcnConfig { kmin: kmin.value, kmax: kmax.value, pmax: pmax.value, per_rate, at, draws: base.draws }
+    EcnConfig { kmin: kmin.value, kmax: kmax.value, pmax: pmax.value, per_rate, at, draws }
 }
 
 fn check(s: &Section<'_>, fabric: &FabricConfig) {

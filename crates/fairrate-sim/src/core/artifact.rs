@@ -3,6 +3,8 @@
 //! earliest pacing time of any flow with data, even one whose window is closed. If that time has passed, no
 //! wake-up is planned, and paced flows of that host wait for the next acknowledgment instead.
 
+use fairrate_control::Controller;
+
 use super::Core;
 use crate::engine::{Event, EventKind};
 
@@ -50,10 +52,27 @@ impl Core {
         }
     }
 
+    /// Whether the timer of a flow, which is due, must wait for the wake-up of its NIC at this very moment because
+    /// ns-3 planned that one earlier: a packet sent first is still spaced at the old rate. If so, comes again.
+    pub(super) fn timer_waits_like_ns3(&mut self, id: u32) -> bool {
+        let flow = &self.flows[id as usize];
+        let nic = &self.nics[flow.src_host as usize];
+        if nic.wake_ps != self.now_ps {
+            return false;
+        }
+        let sender = self.senders[flow.sender as usize].as_ref().expect("a flow with a timer is active");
+        let planned = self.now().saturating_sub(sender.control.timer_lead());
+        if planned.as_ps() <= nic.wake_planned_ps {
+            return false;
+        }
+        self.events.push(Event::new(self.now_ps, EventKind::FlowTimer, id).ranked(nic.wake_rank));
+        true
+    }
+
     fn set_wake(&mut self, host: u32, at_ps: u64) {
         let rank = self.ranks.take();
         let nic = &mut self.nics[host as usize];
-        (nic.wake_ps, nic.wake_rank) = (at_ps, rank);
+        (nic.wake_ps, nic.wake_rank, nic.wake_planned_ps) = (at_ps, rank, self.now_ps);
         self.events.push(Event::new(at_ps, EventKind::HostWake, host).ranked(rank));
     }
 }

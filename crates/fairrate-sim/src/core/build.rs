@@ -40,7 +40,7 @@ impl Core {
         };
         let markers = (0..ports.len() as u32).map(marker).collect();
         let like_ns3 = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3);
-        let shared_draws = like_ns3.then(|| AutomaticStreams::new(1, config.seed, streams_taken(&config)));
+        let shared_draws = like_ns3.then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(&config))));
         let nics = build_nics(&config, &routes);
         let flows: Vec<FlowState> = config.flows.iter().map(|f| flow_state(f, &host_of, &config)).collect();
         let finite_left = flows.iter().filter(|f| !f.endless).count() as u64;

@@ -221,7 +221,7 @@ impl Core {
     pub(super) fn on_flow_timer(&mut self, id: u32) {
         let slot = self.flows[id as usize].sender;
         let due = self.senders.get(slot as usize).and_then(Option::as_ref).map(|s| s.timer_ps);
-        if due != Some(self.now_ps) {
+        if due != Some(self.now_ps) || (self.ranks.by_insertion && self.timer_waits_like_ns3(id)) {
             return;
         }
         let now = self.now();
@@ -297,7 +297,8 @@ impl Core {
             if timer_ps < u64::MAX {
                 let (at, id) = (timer_ps.max(self.now_ps), sender.flow);
                 sender.timer_ps = at;
-                self.schedule(at, EventKind::FlowTimer, id);
+                // Rank 0: before all else of its time; `timer_waits_like_ns3` knows the exception.
+                self.events.push(Event::new(at, EventKind::FlowTimer, id));
             }
         }
     }

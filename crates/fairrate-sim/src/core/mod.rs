@@ -97,7 +97,7 @@ pub(crate) struct Core {
     ports: Vec<Port>,
     markers: Vec<Option<Marker>>,
     /// What all markers draw from, if not each from its own stream.
-    shared_draws: Option<AutomaticStreams>,
+    shared_draws: Option<Box<AutomaticStreams>>,
     mmu: Mmu,
     nics: Vec<Nic>,
     flows: Vec<FlowState>,
@@ -273,14 +273,14 @@ impl Core {
         let Some(marker) = &mut self.markers[port as usize] else { return };
         let p = self.pool.get_mut(packet);
         let is_data = p.kind == PacketKind::Data;
-        // ns-3 draws for acknowledgments too, whose marks nobody reads.
-        if !marker.marks_at(at) || !(is_data || self.shared_draws.is_some()) {
+        // ns-3 marks acknowledgments too, but nobody looks: the mark of the data they echo has a field of its own.
+        if !(is_data || self.shared_draws.is_some()) || !marker.marks_at(at) {
             return;
         }
-        if !marker.draw(qlen, self.shared_draws.as_mut()) || !is_data {
+        if !marker.draw(qlen, self.shared_draws.as_deref_mut()) {
             return;
         }
-        p.ce = true;
+        p.ce |= is_data;
         self.ports[port as usize].ecn_marks += 1;
         self.totals.ecn_marks += 1;
     }
@@ -365,7 +365,9 @@ impl Core {
         let head = *self.pool.get(packet);
         let p = &self.ports[port as usize];
         let (switch, waiting) = (p.of_switch, p.class_bytes[head.class as usize]);
-        self.mark(port, packet, MarkAt::Dequeue, waiting);
+        if head.kind == PacketKind::Data || self.shared_draws.is_some() {
+            self.mark(port, packet, MarkAt::Dequeue, waiting);
+        }
         if self.mmu.release(switch, head.ingress, head.class, head.wire) {
             self.send_pfc(head.ingress, head.class, false);
         }

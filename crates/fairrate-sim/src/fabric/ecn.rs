@@ -55,7 +55,14 @@ mod tests {
 
     fn config(kmin: u64, kmax: u64) -> EcnConfig {
         let per_rate = Some(Rate::from_gbps(25));
-        EcnConfig { kmin: Bytes::new(kmin), kmax: Bytes::new(kmax), pmax: 0.2, per_rate, at: MarkAt::Dequeue, draws: MarkDraws::PerPort }
+        EcnConfig {
+            kmin: Bytes::new(kmin),
+            kmax: Bytes::new(kmax),
+            pmax: 0.2,
+            per_rate,
+            at: MarkAt::Dequeue,
+            draws: MarkDraws::PerPort,
+        }
     }
 
     #[test]

@@ -29,12 +29,14 @@ pub struct Nic {
     pub wake_ps: u64,
     /// Its rank.
     pub wake_rank: u32,
+    /// When it was planned, where ties go by insertion.
+    pub wake_planned_ps: u64,
 }
 
 impl Nic {
     /// An idle interface.
     pub fn new(port: u32) -> Self {
-        Self { port, flows: Vec::new(), turn: 0, wake_ps: u64::MAX, wake_rank: 0 }
+        Self { port, flows: Vec::new(), turn: 0, wake_ps: u64::MAX, wake_rank: 0, wake_planned_ps: 0 }
     }
 
     /// The position of the flow that may send now, highest class first and in turn within a class.

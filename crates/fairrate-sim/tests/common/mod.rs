@@ -4,9 +4,9 @@
 use fairrate_control::{AlgorithmConfig, Parameters, Profile, RawValue};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowOutcome, FlowSpec, Headroom, MarkAt, MarkDraws, NodeId,
-    PfcEvent, PortSample, ProbeSpec, RateSample, Recovery, RunTotals, SimConfig, Simulation, Sink, StopRule, TieRule,
-    TransportConfig, WindowRule,
+    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowOutcome, FlowSpec, Headroom, MarkAt, MarkDraws,
+    NodeId, PfcEvent, PortSample, ProbeSpec, RateSample, Recovery, RunTotals, SimConfig, Simulation, Sink, StopRule,
+    TieRule, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
