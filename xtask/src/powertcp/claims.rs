@@ -69,7 +69,7 @@ impl Unit {
             Self::Change => (value <= paper + 0.05, value < 0.0),
             Self::AtLeast => (paper <= value, false),
             Self::Below => (value < paper, false),
-            Self::Ratio => (paper * 0.75 <= value, 1.0 < value),
+            Self::Ratio => (paper * 0.95 <= value, 1.0 < value),
             Self::Kilobytes => (value <= paper, false),
         };
         match (met, less) {
