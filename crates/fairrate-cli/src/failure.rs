@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use fairrate_allocate::FileError;
 use fairrate_scenario::{ResultsError, ScenarioError};
+use miette::{NamedSource, SourceSpan};
 
 /// The exit code of a run that was interrupted: 128 and the number of SIGINT, as shells have it.
 pub const INTERRUPTED: u8 = 130;
@@ -43,6 +46,31 @@ pub enum Failure {
         #[help]
         help: String,
     },
+    /// A file of a network that says something wrong.
+    #[error("{message}")]
+    #[diagnostic(code(cli::input_file))]
+    InputFile {
+        /// What is wrong.
+        message: String,
+        /// The file.
+        #[source_code]
+        file: Arc<NamedSource<String>>,
+        /// Where.
+        #[label("here")]
+        place: SourceSpan,
+        /// What to write.
+        #[help]
+        help: Option<String>,
+    },
+    /// A file of a network that cannot be read.
+    #[error("`{}` cannot be read: {cause}", path.display())]
+    #[diagnostic(code(cli::unreadable))]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        cause: String,
+    },
     /// Reading or writing another file failed.
     #[error("{doing} `{}` failed: {cause}", path.display())]
     #[diagnostic(code(cli::io))]
@@ -71,6 +99,15 @@ impl Failure {
         Self::Io { doing, path: path.to_owned(), cause: cause.to_string() }
     }
 
+    /// An input file's error, shown in its text.
+    pub fn input_file(path: &Path, text: String, error: FileError) -> Self {
+        let start: usize = text.split_inclusive('\n').take(error.line.saturating_sub(1)).map(str::len).sum();
+        let line = text[start..].lines().next().unwrap_or_default();
+        let (from, to) = error.column.unwrap_or((0, line.len()));
+        let file = Arc::new(NamedSource::new(path.to_string_lossy(), text));
+        Self::InputFile { message: error.message, file, place: (start + from..start + to).into(), help: error.help }
+    }
+
     /// A name that is not among `known`.
     pub fn unknown_name(what: &'static str, name: &str, known: &[&str]) -> Self {
         let near = known.iter().map(|k| (strsim::damerau_levenshtein(name, k), k)).min();
@@ -88,7 +125,11 @@ impl Failure {
         let bad_directory =
             |e: &ResultsError| matches!(e, ResultsError::Occupied { .. } | ResultsError::NoResults { .. });
         let code = match &self {
-            Self::Scenario(_) | Self::UnknownName { .. } | Self::Directory { .. } => 2,
+            Self::Scenario(_)
+            | Self::UnknownName { .. }
+            | Self::Directory { .. }
+            | Self::InputFile { .. }
+            | Self::Unreadable { .. } => 2,
             Self::Results(error) if bad_directory(error) => 2,
             Self::Results(_) | Self::Io { .. } | Self::Run { .. } => 1,
         };

@@ -3,6 +3,7 @@
 //! One file a subcommand. Data goes to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the run failed,
 //! 2 bad input (nothing is written), 130 interrupted (what there was is written).
 
+mod allocate;
 mod compare;
 mod drive;
 mod external;
@@ -42,6 +43,10 @@ enum Command {
     /// Runs the same flows from the same seeds under each algorithm, each run in a directory of its own below DIR.
     /// Prints one table, and writes DIR/report.html, with all algorithms in every figure, and DIR/compare.json.
     Compare(compare::Args),
+    /// Compute the ideal rates of flows that share links
+    ///
+    /// Prints a line a flow, in the order of its file: flow,rate_gbps. No packets are simulated.
+    Allocate(allocate::Args),
     /// List what scenarios can name
     List(list::Args),
     /// Write report.html of a results directory anew
@@ -54,6 +59,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Allocate(args) => allocate::run(&args),
         Command::List(args) => Ok(list::run(&args)),
         Command::Report(args) => report::run(&args),
         Command::External(words) => external::run(&words),

@@ -1,5 +1,5 @@
-//! What the documentation shows of the command line is what it prints: every command in a `console` block of the README and
-//! the tutorial is run, in order, and the lines below it are its output. To write them anew:
+//! What the documentation shows of the command line is what it prints: every command in a `console` block of the README, the
+//! tutorial and the page on `allocate` is run, in order, and the lines below it are its output. To write them anew:
 //! `FAIRRATE_BLESS=1 cargo test -p fairrate-cli --test docs`.
 
 mod common;
@@ -76,4 +76,9 @@ fn the_readme_shows_what_is_printed() {
 #[test]
 fn the_tutorial_shows_what_is_printed() {
     hold("docs/tutorial.md");
+}
+
+#[test]
+fn the_page_on_allocate_shows_what_is_printed() {
+    hold("docs/allocate.md");
 }

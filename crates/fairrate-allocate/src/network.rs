@@ -1,0 +1,149 @@
+//! What an allocation is made for: links with capacities, and flows with the links they use.
+
+use std::ops::RangeInclusive;
+
+use fairrate_units::Rate;
+
+/// Capacities that can be used: a bit a second up to an exabit a second.
+pub(crate) const CAPACITIES_BPS: RangeInclusive<f64> = 1.0..=1e18;
+/// Weights that can be used. Sums over a link keep 31 digits: enough for twelve of the lightest flow beside a hundred
+/// thousand of the heaviest.
+pub(crate) const WEIGHTS: RangeInclusive<f64> = 1e-6..=1e6;
+
+/// The position of a link in [`Network::links`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u32);
+
+impl LinkId {
+    /// As an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// What it is called; the allocation does not look at it.
+    pub name: String,
+    /// What its flows' rates may add up to, in bit/s. Not a [`Rate`], so that any number of a file stays what it is.
+    pub capacity_bps: f64,
+}
+
+impl Link {
+    /// A link of a given rate.
+    pub fn new(name: impl Into<String>, rate: Rate) -> Self {
+        Self { name: name.into(), capacity_bps: rate.as_bps_f64() }
+    }
+}
+
+/// A flow that takes as much as it gets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// What it is called; the allocation does not look at it.
+    pub name: String,
+    /// Every link it uses, once, in any order.
+    pub links: Vec<LinkId>,
+    /// Its share relative to other flows': at a common bottleneck, rates are as weights.
+    pub weight: f64,
+}
+
+impl Flow {
+    /// A flow of weight 1.
+    pub fn new(name: impl Into<String>, links: impl Into<Vec<LinkId>>) -> Self {
+        Self { name: name.into(), links: links.into(), weight: 1.0 }
+    }
+
+    /// The same flow with another weight.
+    #[must_use]
+    pub fn weight(self, weight: f64) -> Self {
+        Self { weight, ..self }
+    }
+}
+
+/// Links and the flows that share them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Network {
+    /// Links, called by position.
+    pub links: Vec<Link>,
+    /// Flows.
+    pub flows: Vec<Flow>,
+}
+
+/// Why a network has no allocation. Links and flows are called by position.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NetworkError {
+    /// A capacity that is no number, not above 0, or out of range.
+    #[error("the capacity of link #{link} is {capacity_bps} bit/s; it must be from 1 bit/s to 10^18 bit/s")]
+    Capacity {
+        /// Which link.
+        link: usize,
+        /// Its capacity.
+        capacity_bps: f64,
+    },
+    /// A weight that is no number, not above 0, or out of range.
+    #[error("the weight of flow #{flow} is {weight}; it must be from 10^-6 to 10^6")]
+    Weight {
+        /// Which flow.
+        flow: usize,
+        /// Its weight.
+        weight: f64,
+    },
+    /// A flow that nothing limits.
+    #[error("flow #{flow} uses no link, so nothing limits its rate")]
+    NoLinks {
+        /// Which flow.
+        flow: usize,
+    },
+    /// A flow over a link that is not there.
+    #[error("flow #{flow} uses link #{}, of {n_links} links", link.0)]
+    UnknownLink {
+        /// Which flow.
+        flow: usize,
+        /// The link it names.
+        link: LinkId,
+        /// How many links there are.
+        n_links: usize,
+    },
+    /// A flow that lists a link more than once.
+    #[error("flow #{flow} uses link #{} more than once", link.0)]
+    RepeatedLink {
+        /// Which flow.
+        flow: usize,
+        /// The link it repeats.
+        link: LinkId,
+    },
+}
+
+impl Network {
+    /// Says whether the network has an allocation.
+    ///
+    /// # Errors
+    /// Names the first link or flow that is not as it must be.
+    pub fn check(&self) -> Result<(), NetworkError> {
+        for (link, &Link { capacity_bps, .. }) in self.links.iter().enumerate() {
+            if !CAPACITIES_BPS.contains(&capacity_bps) {
+                return Err(NetworkError::Capacity { link, capacity_bps });
+            }
+        }
+        // For every link, 1 + the last flow that was seen to use it.
+        let mut last_user = vec![0; self.links.len()];
+        for (flow, Flow { links, weight, .. }) in self.flows.iter().enumerate() {
+            if !WEIGHTS.contains(weight) {
+                return Err(NetworkError::Weight { flow, weight: *weight });
+            }
+            if links.is_empty() {
+                return Err(NetworkError::NoLinks { flow });
+            }
+            for &link in links {
+                let Some(last) = last_user.get_mut(link.index()) else {
+                    return Err(NetworkError::UnknownLink { flow, link, n_links: self.links.len() });
+                };
+                if std::mem::replace(last, flow + 1) == flow + 1 {
+                    return Err(NetworkError::RepeatedLink { flow, link });
+                }
+            }
+        }
+        Ok(())
+    }
+}

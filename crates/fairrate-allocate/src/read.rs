@@ -1,0 +1,125 @@
+//! Readers of a network: a table of links and a table of flows.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use fairrate_units::Rate;
+
+use crate::csv::{Columns, Field, rows};
+use crate::input_error::{FileError, nearest};
+use crate::network::{CAPACITIES_BPS, Flow, Link, LinkId, WEIGHTS};
+
+const BPS_PER_GBPS: f64 = 1e9;
+const LINK_COLUMNS: Columns =
+    Columns { required: &["link", "capacity_gbps"], optional: &[], example: "link,capacity_gbps" };
+const FLOW_COLUMNS: Columns =
+    Columns { required: &["flow", "links"], optional: &["weight"], example: "flow,links,weight" };
+
+/// Reads links: CSV with the columns `link` and `capacity_gbps`.
+///
+/// Blank lines and lines that begin with `#` are skipped. Names are without space, since flows list them with space
+/// between.
+///
+/// # Errors
+/// Tells line and column of the first thing that is wrong.
+pub fn parse_links(text: &str) -> Result<Vec<Link>, FileError> {
+    let mut links = Vec::new();
+    let mut seen = Names::default();
+    for row in rows(text, LINK_COLUMNS)? {
+        let row = row?;
+        let name = row.required(LINK_COLUMNS, 0)?;
+        if name.words().count() != 1 {
+            let message = format!("there is space in the name `{}`", name.text);
+            return Err(name.error(message).help("flows list links by name with spaces between them"));
+        }
+        seen.add("link", name)?;
+        let capacity_gbps = capacity_gbps(row.required(LINK_COLUMNS, 1)?)?;
+        links.push(Link { name: name.text.as_ref().to_owned(), capacity_bps: capacity_gbps * BPS_PER_GBPS });
+    }
+    Ok(links)
+}
+
+/// Reads flows over `links`: CSV with the columns `flow`, `links` (names with spaces between them) and, if wanted,
+/// `weight`, which is 1 where there is none.
+///
+/// Blank lines and lines that begin with `#` are skipped.
+///
+/// # Errors
+/// Tells line and column of the first thing that is wrong.
+pub fn parse_flows(text: &str, links: &[Link]) -> Result<Vec<Flow>, FileError> {
+    let ids: HashMap<&str, LinkId> = links.iter().map(|link| &*link.name).zip((0..).map(LinkId)).collect();
+    let mut flows = Vec::new();
+    let mut seen = Names::default();
+    // For every link, 1 + the last flow that was seen to use it.
+    let mut last_user = vec![0; links.len()];
+    for row in rows(text, FLOW_COLUMNS)? {
+        let row = row?;
+        let name = row.required(FLOW_COLUMNS, 0)?;
+        seen.add("flow", name)?;
+        let path = row.required(FLOW_COLUMNS, 1).map_err(|error| {
+            let message = format!("flow `{}` uses no link, so nothing limits its rate", name.text);
+            FileError { message, ..error }.help("list its links by name with spaces between them")
+        })?;
+        let mut used: Vec<LinkId> = Vec::new();
+        for word in path.words() {
+            let Some(&id) = ids.get(&*word.text) else { return Err(unknown_link(&word, links)) };
+            if std::mem::replace(&mut last_user[id.index()], flows.len() + 1) == flows.len() + 1 {
+                let message = format!("flow `{}` lists link `{}` a second time", name.text, word.text);
+                return Err(word.error(message).help("a flow uses each of its links once"));
+            }
+            used.push(id);
+        }
+        let weight = row.optional(FLOW_COLUMNS, 0).map_or(Ok(1.0), weight)?;
+        flows.push(Flow { name: name.text.as_ref().to_owned(), links: used, weight });
+    }
+    Ok(flows)
+}
+
+/// Names that were seen, with their lines.
+#[derive(Default)]
+struct Names(HashMap<String, usize>);
+
+impl Names {
+    fn add(&mut self, what: &str, name: &Field<'_>) -> Result<(), FileError> {
+        match self.0.insert(name.text.as_ref().to_owned(), name.line) {
+            None => Ok(()),
+            Some(line) => Err(name
+                .error(format!("{what} `{}` comes a second time", name.text))
+                .help(format!("the first is on line {line}"))),
+        }
+    }
+}
+
+fn unknown_link(word: &Field<'_>, links: &[Link]) -> FileError {
+    let names = || links.iter().map(|link| &*link.name);
+    let help = match (nearest(&word.text, names()), links) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => "the file of links has none".to_owned(),
+        (None, [one]) => format!("the only link is `{}`", one.name),
+        (None, [first, .., last]) => format!("links go from `{}` to `{}`", first.name, last.name),
+    };
+    word.error(format!("there is no link `{}`", word.text)).help(help)
+}
+
+fn capacity_gbps(field: &Field<'_>) -> Result<f64, FileError> {
+    let lowest = CAPACITIES_BPS.start() / BPS_PER_GBPS;
+    let highest = CAPACITIES_BPS.end() / BPS_PER_GBPS;
+    number(field, lowest..=highest).ok_or_else(|| {
+        let help = match field.text.parse::<Rate>() {
+            Ok(rate) if rate != Rate::ZERO => format!("capacities are in Gb/s: write `{}`", rate.as_gbps_f64()),
+            _ => "write Gb/s without a unit, above 0, such as 100".to_owned(),
+        };
+        field.error(format!("`{}` is not a capacity", field.text)).help(help)
+    })
+}
+
+fn weight(field: &Field<'_>) -> Result<f64, FileError> {
+    number(field, WEIGHTS).ok_or_else(|| {
+        field.error(format!("`{}` is not a weight", field.text)).help("weights are above 0, from 1e-6 to 1e6")
+    })
+}
+
+/// The field as a number of a range.
+fn number(field: &Field<'_>, range: RangeInclusive<f64>) -> Option<f64> {
+    field.text.parse().ok().filter(|x| range.contains(x))
+}
