@@ -13,7 +13,7 @@ mod max_min;
 mod network;
 mod read;
 
-pub use input_error::FileError;
+pub use input_error::{FileError, nearest};
 pub use max_min::{Allocation, max_min};
 pub use network::{Flow, Link, LinkId, Network, NetworkError};
 pub use read::{parse_flows, parse_links};

@@ -103,7 +103,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::topology::{FatTree, ParkingLot, Star};
+    use crate::topology::tests::powertcp;
+    use crate::topology::{ParkingLot, Star};
 
     const FRAMING: Framing = Framing { mtu: Bytes::new(1_000), header: Bytes::new(90), ack: Bytes::new(88) };
 
@@ -178,18 +179,7 @@ mod tests {
             link_rate: gbps(25),
             link_delay: us(1),
         };
-        let fat_tree = FatTree {
-            pods: 4,
-            tors_per_pod: 2,
-            aggs_per_pod: 2,
-            cores: 4,
-            hosts_per_tor: 32,
-            host_rate: gbps(25),
-            host_delay: us(1),
-            fabric_rate: gbps(100),
-            tor_delay: us(1),
-            core_delay: us(5),
-        };
+        let fat_tree = powertcp();
         // Exact: 1090 B and 88 B last 348.8 and 28.16 ns at 25G, a quarter of that at 100G.
         let exact = [2 * (3_680_000 + 376_960), 4 * (2_000_000 + 376_960), 28_000_000 + 3 * 376_960];
         for ((topology, tau), exact) in

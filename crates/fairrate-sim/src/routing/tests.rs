@@ -4,7 +4,8 @@ use fairrate_units::{Rate, Time};
 use proptest::prelude::*;
 
 use super::*;
-use crate::topology::{FatTree, FatTreeK, Topology, parse_topology_file};
+use crate::topology::tests::powertcp;
+use crate::topology::{FatTreeK, Topology, parse_topology_file};
 
 fn key(src: u32, dst: u32, sport: u16, dport: u16) -> FlowKey {
     FlowKey { src: NodeId(src), dst: NodeId(dst), sport, dport }
@@ -21,21 +22,8 @@ fn nodes(topology: &Topology, routes: &Routes, hash: EcmpHash, key: FlowKey) -> 
 
 /// The fat-tree of PowerTCP's artifact, or the smaller one in which every aggregation switch has both cores.
 fn artifact(hosts: u32) -> Topology {
-    let (gbps, us) = (Rate::from_gbps, Time::from_us);
     if hosts == 256 {
-        return FatTree {
-            pods: 4,
-            tors_per_pod: 2,
-            aggs_per_pod: 2,
-            cores: 4,
-            hosts_per_tor: 32,
-            host_rate: gbps(25),
-            host_delay: us(1),
-            fabric_rate: gbps(100),
-            tor_delay: us(1),
-            core_delay: us(5),
-        }
-        .build();
+        return powertcp().build();
     }
     let mut text = "138 10 4 144\n128 129 130 131 132 133 134 135 136 137\n".to_owned();
     for host in 0..128 {

@@ -181,4 +181,4 @@ pub const TOPOLOGIES: &[TopologyInfo] = &[
 ];
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
