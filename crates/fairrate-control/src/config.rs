@@ -218,22 +218,34 @@ macro_rules! choice {
 
 /// Declares an algorithm's configuration: every parameter with its meaning, its default in the paper's form
 /// and in the ns-3 artifact's, and its range. The comment above a parameter is its documentation everywhere.
+///
+/// A last line `include field: OtherConfig;` adds the parameters of another algorithm, for one that is built on it.
 #[macro_export]
 macro_rules! algorithm_config {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $paper:expr, ns3 = $ns3:expr
             $(, in $lo:literal..=$hi:literal)?;)*
+        $(include $(#[doc = $inner_doc:literal])+ $inner:ident: $inner_type:ty;)?
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
-        pub struct $name { $($(#[doc = $doc])+ pub $field: $type,)* }
+        pub struct $name {
+            $($(#[doc = $doc])+ pub $field: $type,)*
+            $($(#[doc = $inner_doc])+ pub $inner: $inner_type,)?
+        }
 
         impl $name {
             /// The defaults of a profile.
             pub fn new(profile: $crate::Profile) -> Self {
                 match profile {
-                    $crate::Profile::Paper => Self { $($field: $paper,)* },
-                    $crate::Profile::Ns3 => Self { $($field: $ns3,)* },
+                    $crate::Profile::Paper => Self {
+                        $($field: $paper,)*
+                        $($inner: <$inner_type>::new(profile),)?
+                    },
+                    $crate::Profile::Ns3 => Self {
+                        $($field: $ns3,)*
+                        $($inner: <$inner_type>::new(profile),)?
+                    },
                 }
             }
         }
@@ -244,12 +256,15 @@ macro_rules! algorithm_config {
 
         impl $crate::Parameters for $name {
             fn params(&self) -> Vec<$crate::Param> {
-                vec![$($crate::Param {
+                #[allow(unused_mut)]
+                let mut params = vec![$($crate::Param {
                     name: stringify!($field),
                     kind: <$type as $crate::ParamType>::KIND,
                     toml: $crate::ParamType::to_toml(&self.$field),
                     doc: concat!($($doc),+).trim_ascii(),
-                },)*]
+                },)*];
+                $(params.extend($crate::Parameters::params(&self.$inner));)?
+                params
             }
             #[allow(unused_variables)]
             fn set(&mut self, name: &str, value: $crate::RawValue<'_>) -> Result<(), $crate::SetParamError> {
@@ -260,6 +275,11 @@ macro_rules! algorithm_config {
                     self.$field = <$type as $crate::ParamType>::from_raw(value, range)?;
                     return Ok(());
                 })*
+                $(if let done @ (Ok(()) | Err($crate::SetParamError::Invalid { .. })) =
+                    $crate::Parameters::set(&mut self.$inner, name, value)
+                {
+                    return done;
+                })?
                 Err($crate::SetParamError::UnknownName)
             }
         }

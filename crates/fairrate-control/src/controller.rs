@@ -1,6 +1,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::int::{IntCounter, IntFormat, IntHop};
+use crate::port::{HeaderWords, Notice, PortAgent, PortContext, PortScope};
 
 /// What a sender knows of a flow before its first packet.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,10 @@ pub struct FlowContext {
     pub weight: f64,
     /// When the flow starts.
     pub start: Time,
+    /// Payload bytes of the flow; [`Bytes::MAX`]: endless.
+    pub size: Bytes,
+    /// What the application offers at most; [`Rate::MAX`]: no limit. The transport enforces it.
+    pub demand: Rate,
 }
 
 /// One acknowledgment, as the sender sees it.
@@ -43,6 +48,8 @@ pub struct Ack<'a> {
     /// In-band telemetry of the acknowledged packet, one record a switch hop in path order; empty unless
     /// the algorithm asks for it in [`Needs`].
     pub int: &'a [IntHop],
+    /// The header of the acknowledged packet as the last port left it; empty unless [`Needs::header`] asks for one.
+    pub header: &'a [f64],
 }
 
 /// A sign of loss.
@@ -59,7 +66,7 @@ pub enum Loss {
 pub struct Allowance {
     /// Unacknowledged payload bytes must stay below this for a packet to be sent; [`Bytes::MAX`]: no window.
     pub cwnd: Bytes,
-    /// Pacing rate, in bits on the wire per second.
+    /// Pacing rate, in bits on the wire per second; zero: nothing may be sent.
     pub rate: Rate,
     /// When [`Controller::on_timer`] wants to be called next; [`Time::MAX`]: never.
     pub timer: Time,
@@ -82,6 +89,21 @@ pub trait Controller {
     /// `bytes` were handed to the wire. Only algorithms that count sent bytes (DCQCN's byte counter) care.
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
         None
+    }
+    /// A switch port has sent this flow a notice (only if the algorithm's [`PortAgent`] does).
+    fn on_notice(&mut self, _now: Time, _notice: &Notice) -> Option<Allowance> {
+        None
+    }
+    /// The flow's control packet is back with what the ports of the path wrote (only if [`Needs::control`] asks).
+    fn on_control(&mut self, _now: Time, _header: &[f64]) -> Option<Allowance> {
+        None
+    }
+    /// Writes the header of a data packet that is about to leave (only if [`Needs::header`] asks for one).
+    fn stamp(&mut self, _now: Time, _header: &mut [f64]) {}
+    /// Whether a control packet leaves now, ahead of data; if so, writes its header, which is all zeros before. Asked
+    /// after every decision, and when the last of `unsent` payload bytes is handed to the wire.
+    fn control_packet(&mut self, _now: Time, _unsent: u64, _header: &mut [f64]) -> bool {
+        false
     }
     /// How long before it is due the pending timer counts as planned: in ns-3's order of simultaneous events, what
     /// was planned earlier comes first.
@@ -111,6 +133,14 @@ pub struct Needs {
     /// Whether a flow's first acknowledgment is only stored, for the next one to be measured against, so that
     /// it leads to no decision.
     pub first_ack_only_stored: bool,
+    /// Which egress ports run the algorithm's [`PortAgent`].
+    pub ports: PortScope,
+    /// Header words on every data and control packet.
+    pub header: HeaderWords,
+    /// Flows exchange control packets of this size on the wire, which ports may write to.
+    pub control: Option<Bytes>,
+    /// Rates come from an oracle that always knows the exact max-min optimum.
+    pub oracle: bool,
 }
 
 impl Needs {
@@ -124,6 +154,10 @@ impl Needs {
         ack_overhead: Bytes::ZERO,
         repace_on_change: true,
         first_ack_only_stored: false,
+        ports: PortScope::None,
+        header: HeaderWords::NONE,
+        control: None,
+        oracle: false,
     };
 
     /// An algorithm that reads in-band telemetry: five hops of 8 bytes and a count on data (42 bytes), and
@@ -143,8 +177,14 @@ impl Needs {
 pub trait AlgorithmSpec: crate::config::Parameters + Clone {
     /// The controller this configures.
     type Controller: Controller;
+    /// What its egress ports compute; [`NoPort`](crate::NoPort) if nothing.
+    type Port: PortAgent;
     /// What the algorithm needs with these parameters.
     fn needs(&self) -> Needs;
     /// A controller for a flow.
     fn build(&self, flow: &FlowContext) -> Self::Controller;
+    /// The agent of one egress port of those that [`Needs::ports`] names.
+    fn build_port(&self, _port: &PortContext) -> Option<Self::Port> {
+        None
+    }
 }

@@ -26,6 +26,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::limits::{bdp, scaled_window};
+use crate::port::NoPort;
 
 choice! {
     /// What tells the sender of marks.
@@ -92,6 +93,7 @@ algorithm_config! {
 
 impl AlgorithmSpec for DcqcnConfig {
     type Controller = Dcqcn;
+    type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs {
             ecn: true,

@@ -23,6 +23,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::limits::{bdp, scaled_window};
+use crate::port::NoPort;
 
 choice! {
     /// What DCTCP steers.
@@ -74,6 +75,7 @@ algorithm_config! {
 
 impl AlgorithmSpec for DctcpConfig {
     type Controller = Dctcp;
+    type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs { ecn: true, repace_on_change: self.repace_on_change, ..Needs::NOTHING }
     }

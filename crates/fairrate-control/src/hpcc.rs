@@ -32,6 +32,7 @@ use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::int::{IntFormat, IntHop};
 use crate::limits::{bdp, scaled_window};
+use crate::port::NoPort;
 
 choice! {
     /// What HPCC's law computes.
@@ -65,6 +66,7 @@ algorithm_config! {
 
 impl AlgorithmSpec for HpccConfig {
     type Controller = Hpcc;
+    type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs { int_format: self.int_format, first_ack_only_stored: true, ..Needs::TELEMETRY }
     }

@@ -1,13 +1,16 @@
 //! Congestion control algorithms as pure decisions: a [`Controller`] is told what a sender learns (an
-//! acknowledgment, a loss, a congestion notification, a timer) and answers with an [`Allowance`].
+//! acknowledgment, a loss, a congestion notification, a timer) and answers with an [`Allowance`]. Where switches decide
+//! too, a [`PortAgent`] is told what an egress port sees and marks packets, writes headers and sends notices.
 //!
 //! Nothing in here knows packets, sockets, clocks or threads, so the same code runs in the simulator, in
 //! tests and on hosts. One algorithm is one file; [`ALGORITHMS`] is the table of all of them.
 
 mod config;
 mod controller;
+mod draws;
 mod int;
 mod limits;
+mod port;
 mod power_law;
 mod registry;
 #[cfg(test)]
@@ -26,7 +29,13 @@ pub mod timely;
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError};
 pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop};
-pub use registry::{ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo, BuildController, CustomAlgorithm};
+pub use port::{
+    Actions, HeaderWords, NOTICE_VALUES, NoPort, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope,
+    PortView,
+};
+pub use registry::{
+    ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo, BuildController, BuildPort, CustomAlgorithm, PortAlgorithm,
+};
 
 /// The worked example of CONTRIBUTING.md, which the documentation tests compile and run.
 #[cfg(doctest)]

@@ -5,6 +5,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::port::NoPort;
 
 algorithm_config! {
     /// `line-rate` has no parameters.
@@ -13,6 +14,7 @@ algorithm_config! {
 
 impl AlgorithmSpec for LineRateConfig {
     type Controller = LineRate;
+    type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs::NOTHING
     }

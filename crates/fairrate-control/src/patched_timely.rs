@@ -20,6 +20,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::port::NoPort;
 use crate::timely::{PacedRate, RttSample, RttSampler, RttSampling, factor_above};
 
 algorithm_config! {
@@ -58,6 +59,7 @@ algorithm_config! {
 
 impl AlgorithmSpec for PatchedTimelyConfig {
     type Controller = PatchedTimely;
+    type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs { repace_on_change: self.repace_on_change, first_ack_only_stored: true, ..Needs::TIMESTAMPS }
     }

@@ -39,6 +39,7 @@ use fairrate_units::{Rate, Time};
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::int::{IntCounter, IntFormat, IntHop};
+use crate::port::NoPort;
 pub use crate::power_law::{FirstAck, InitialPower, Reference, UpdateInterval};
 use crate::power_law::{PowerLaw, SmoothedPower};
 
@@ -78,6 +79,7 @@ algorithm_config! {
 
 impl AlgorithmSpec for PowerTcpConfig {
     type Controller = PowerTcp;
+    type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs {
             int: Some(self.int_counter),

@@ -5,6 +5,7 @@ use fairrate_units::{Bytes, Time};
 
 use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortView};
 
 /// What a listing shows of an algorithm.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,9 @@ pub struct AlgorithmInfo {
 /// Makes the controller of a flow.
 pub type BuildController = dyn Fn(&FlowContext) -> Box<dyn Controller + Send> + Send + Sync;
 
+/// Makes the agent of an egress port.
+pub type BuildPort = dyn Fn(&PortContext) -> Option<Box<dyn PortAgent + Send>> + Send + Sync;
+
 /// An algorithm from outside the registry: a plug-in of a program that uses fairrate as a library.
 #[derive(Clone)]
 pub struct CustomAlgorithm {
@@ -31,6 +35,8 @@ pub struct CustomAlgorithm {
     pub needs: Needs,
     /// A controller for a flow.
     pub build: Arc<BuildController>,
+    /// The agent of an egress port, if [`Needs::ports`] asks for any.
+    pub build_port: Option<Arc<BuildPort>>,
 }
 
 impl fmt::Debug for CustomAlgorithm {
@@ -54,6 +60,13 @@ macro_rules! registry {
         pub enum Algorithm {
             $($type(crate::$module::$type),)+
             Custom(Box<dyn Controller + Send>),
+        }
+
+        /// What an egress port computes for the algorithm, dispatched without indirection.
+        #[allow(clippy::large_enum_variant, missing_docs)]
+        pub enum PortAlgorithm {
+            $($type(<crate::$module::$config as AlgorithmSpec>::Port),)+
+            Custom(Box<dyn PortAgent + Send>),
         }
 
         /// The configuration of one of the algorithms, or of a plug-in.
@@ -94,6 +107,40 @@ macro_rules! registry {
             }
         }
 
+        impl AlgorithmConfig {
+            /// The agent of an egress port, if the algorithm has one there.
+            pub fn build_port(&self, port: &PortContext) -> Option<PortAlgorithm> {
+                match self {
+                    $(Self::$type(c) => c.build_port(port).map(PortAlgorithm::$type),)+
+                    Self::Custom(c) => c.build_port.as_ref().and_then(|build| build(port)).map(PortAlgorithm::Custom),
+                }
+            }
+        }
+
+        impl PortAgent for PortAlgorithm {
+            fn on_enqueue(&mut self, view: &PortView, packet: &mut PortPacket<'_>, actions: &mut Actions) {
+                match self {
+                    $(Self::$type(c) => c.on_enqueue(view, packet, actions),)+
+                    Self::Custom(c) => c.on_enqueue(view, packet, actions),
+                }
+            }
+            fn on_dequeue(&mut self, view: &PortView, packet: &mut PortPacket<'_>, actions: &mut Actions) {
+                match self {
+                    $(Self::$type(c) => c.on_dequeue(view, packet, actions),)+
+                    Self::Custom(c) => c.on_dequeue(view, packet, actions),
+                }
+            }
+            fn on_timer(&mut self, view: &PortView, actions: &mut Actions) {
+                match self {
+                    $(Self::$type(c) => c.on_timer(view, actions),)+
+                    Self::Custom(c) => c.on_timer(view, actions),
+                }
+            }
+            fn timer(&self) -> Time {
+                match self { $(Self::$type(c) => c.timer(),)+ Self::Custom(c) => c.timer() }
+            }
+        }
+
         impl Parameters for AlgorithmConfig {
             fn params(&self) -> Vec<Param> {
                 match self { $(Self::$type(c) => c.params(),)+ Self::Custom(_) => Vec::new() }
@@ -124,6 +171,27 @@ macro_rules! registry {
             }
             fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
                 match self { $(Self::$type(c) => c.on_sent(now, bytes),)+ Self::Custom(c) => c.on_sent(now, bytes) }
+            }
+            fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
+                match self {
+                    $(Self::$type(c) => c.on_notice(now, notice),)+
+                    Self::Custom(c) => c.on_notice(now, notice),
+                }
+            }
+            fn on_control(&mut self, now: Time, header: &[f64]) -> Option<Allowance> {
+                match self {
+                    $(Self::$type(c) => c.on_control(now, header),)+
+                    Self::Custom(c) => c.on_control(now, header),
+                }
+            }
+            fn stamp(&mut self, now: Time, header: &mut [f64]) {
+                match self { $(Self::$type(c) => c.stamp(now, header),)+ Self::Custom(c) => c.stamp(now, header) }
+            }
+            fn control_packet(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> bool {
+                match self {
+                    $(Self::$type(c) => c.control_packet(now, unsent, header),)+
+                    Self::Custom(c) => c.control_packet(now, unsent, header),
+                }
             }
             fn timer_lead(&self) -> Time {
                 match self { $(Self::$type(c) => c.timer_lead(),)+ Self::Custom(c) => c.timer_lead() }

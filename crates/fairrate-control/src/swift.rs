@@ -27,6 +27,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::limits::bdp;
+use crate::port::NoPort;
 
 algorithm_config! {
     /// Parameters of Swift.
@@ -60,6 +61,7 @@ algorithm_config! {
 
 impl AlgorithmSpec for SwiftConfig {
     type Controller = Swift;
+    type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs::TIMESTAMPS
     }

@@ -15,6 +15,8 @@ pub(crate) fn flow_25g() -> FlowContext {
         n_hops: 2,
         weight: 1.0,
         start: Time::ZERO,
+        size: Bytes::MAX,
+        demand: Rate::MAX,
     }
 }
 
@@ -29,5 +31,6 @@ pub(crate) fn acked(ack_seq: u64, rtt_ns: u64, snd_nxt: u64) -> Ack<'static> {
         cwnd_at_send: 25_000,
         ecn_marked: false,
         int: &[],
+        header: &[],
     }
 }

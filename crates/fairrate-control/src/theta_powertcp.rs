@@ -35,6 +35,7 @@ use fairrate_units::{Rate, Time};
 
 use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::port::NoPort;
 pub use crate::power_law::{FirstAck, InitialPower, Reference, UpdateInterval};
 use crate::power_law::{PowerLaw, SmoothedPower};
 
@@ -93,6 +94,7 @@ algorithm_config! {
 
 impl AlgorithmSpec for ThetaPowerTcpConfig {
     type Controller = ThetaPowerTcp;
+    type Port = NoPort;
     fn needs(&self) -> Needs {
         let needs = match self.header {
             Header::Timestamp => Needs::TIMESTAMPS,

@@ -24,6 +24,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::limits::{bdp, scaled_window};
+use crate::port::NoPort;
 
 choice! {
     /// How often a round-trip time becomes a sample.
@@ -73,6 +74,7 @@ algorithm_config! {
 
 impl AlgorithmSpec for TimelyConfig {
     type Controller = Timely;
+    type Port = NoPort;
     fn needs(&self) -> Needs {
         Needs { repace_on_change: self.repace_on_change, first_ack_only_stored: true, ..Needs::TIMESTAMPS }
     }

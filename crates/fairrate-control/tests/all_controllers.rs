@@ -97,6 +97,8 @@ fn flow() -> impl Strategy<Value = FlowContext> {
         n_hops,
         weight: 1.0,
         start: Time::from_us(start_us),
+        size: Bytes::MAX,
+        demand: Rate::MAX,
     })
 }
 
@@ -195,6 +197,7 @@ impl<'a> Driver<'a> {
                     cwnd_at_send: self.windows[self.windows.len().saturating_sub(1 + sent_at)],
                     ecn_marked: *marked,
                     int: if self.reads_int { &self.hops[..hops.len()] } else { &[] },
+                    header: &[],
                 };
                 self.controller.on_ack(&ack)
             }
@@ -262,6 +265,8 @@ fn a_day_of_silence_is_survived() {
         n_hops: 2,
         weight: 1.0,
         start: Time::ZERO,
+        size: Bytes::MAX,
+        demand: Rate::MAX,
     };
     let hop = HopStep { dt: Time::from_us(1), tx_bytes: 1_000, qlen: 0, rate_mbps: 25_000 };
     let ack = Kind::Ack {

@@ -107,6 +107,7 @@ impl Flow {
             cwnd_at_send: packet.cwnd,
             ecn_marked: packet.marked,
             int: if needs.int.is_some() { std::slice::from_ref(&packet.int) } else { &[] },
+            header: &[],
         };
         self.snd_una = packet.end_seq;
         self.allowance = self.controller.on_ack(&ack);
@@ -176,6 +177,8 @@ fn trace(config: &AlgorithmConfig, scenario: &Scenario) -> Vec<String> {
         n_hops: 2,
         weight: 1.0,
         start: Time::ZERO,
+        size: Bytes::MAX,
+        demand: Rate::MAX,
     };
     let needs = config.needs();
     let new_flow = || {

@@ -19,6 +19,9 @@ pub struct SimConfig {
     pub cc: AlgorithmConfig,
     /// Who sends what; a [`FlowId`] is a position in here.
     pub flows: Vec<FlowSpec>,
+    /// Flows that start or stop one after the other, each once the rates have converged after the one before. Needs
+    /// [`ProbeSpec::Convergence`].
+    pub changes: Vec<Change>,
     /// What is sampled.
     pub probes: Vec<ProbeSpec>,
     /// When the run ends.
@@ -45,8 +48,10 @@ pub struct FlowSpec {
     pub dst: NodeId,
     /// Payload bytes; [`Bytes::MAX`]: endless.
     pub bytes: Bytes,
-    /// Start time.
+    /// Start time; of a flow that waits for something else, the earliest.
     pub start: Time,
+    /// What starts it.
+    pub trigger: Trigger,
     /// When an endless flow stops sending new bytes; [`Time::MAX`]: never.
     pub stop: Time,
     /// Source port, for ECMP.
@@ -57,8 +62,32 @@ pub struct FlowSpec {
     pub class: Option<u8>,
     /// Weight for algorithms that know weights.
     pub weight: f64,
+    /// What the application offers at most, in bits on the wire per second; [`Rate::MAX`]: no limit.
+    pub demand: Rate,
     /// The traffic block it came from: an index for grouping results.
     pub group: u32,
+}
+
+/// What starts a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trigger {
+    /// Its start time.
+    #[default]
+    Time,
+    /// Another flow's last byte was acknowledged, and then this time has passed: closed-loop sources. A flow has one
+    /// such successor at most.
+    After(FlowId, Time),
+    /// Its turn in [`SimConfig::changes`].
+    Change,
+}
+
+/// A flow arrives or departs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// This flow starts. Its trigger is [`Trigger::Change`].
+    Start(FlowId),
+    /// This flow, which is active and endless, stops.
+    Stop(FlowId),
 }
 
 /// The clock of serialisation.
@@ -214,6 +243,10 @@ pub struct TransportConfig {
     pub data_class: u8,
     /// Class of acknowledgments, NACKs and CNPs in the network.
     pub ack_class: u8,
+    /// Class of notices and of control packets, both ways.
+    pub control_class: u8,
+    /// From the arrival of a CNP or notice at a host until its NIC acts on it.
+    pub reaction_delay: Time,
     /// Loss recovery.
     pub recovery: Recovery,
     /// Retransmission timeout; `None`: never (lossless fabrics only).
@@ -227,7 +260,7 @@ pub struct TransportConfig {
 }
 
 /// What to sample while the run goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ProbeSpec {
     /// Counters of egress ports.
     Ports {
@@ -242,5 +275,15 @@ pub enum ProbeSpec {
         flows: Option<Vec<FlowId>>,
         /// How often.
         every: Time,
+    },
+    /// How long rates take to reach the exact max-min optimum after every arrival and departure of a flow (PERC
+    /// section 4.2).
+    Convergence {
+        /// Largest relative error of a rate that counts as converged.
+        tolerance: f64,
+        /// Base RTTs for which all rates must stay within it.
+        hold_rtts: u32,
+        /// Base RTTs after which a change counts as not converged, and the next of [`SimConfig::changes`] comes.
+        give_up_rtts: u32,
     },
 }

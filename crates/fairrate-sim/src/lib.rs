@@ -20,10 +20,10 @@ mod transport;
 pub mod workload;
 
 pub use config::{
-    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowSpec, Headroom, MarkAt, MarkDraws, ProbeSpec,
-    Recovery, SimConfig, StopRule, TieRule, TransportConfig, WindowRule,
+    BaseRttRule, Change, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowSpec, Headroom, MarkAt, MarkDraws,
+    ProbeSpec, Recovery, SimConfig, StopRule, TieRule, TransportConfig, Trigger, WindowRule,
 };
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};
-pub use output::{Drops, FlowOutcome, PfcEvent, PortSample, RateSample, RunTotals, Sink};
+pub use output::{ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, RunTotals, Sink};
 pub use simulation::{Progress, SimError, Simulation};

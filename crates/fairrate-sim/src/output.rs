@@ -9,6 +9,8 @@ use crate::ids::{FlowId, PortId};
 pub struct FlowOutcome {
     /// Which flow.
     pub flow: FlowId,
+    /// When it started.
+    pub start: Time,
     /// From start to the last payload byte at the receiver; `None`: unfinished.
     pub fct: Option<Time>,
     /// From start to the last acknowledgment at the sender; `None`: unfinished.
@@ -68,6 +70,24 @@ pub struct PfcEvent {
     pub pause: bool,
 }
 
+/// How rates settled after a flow's arrival or departure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConvergenceSample {
+    /// When the flow arrived or departed.
+    pub t: Time,
+    /// The flow.
+    pub flow: FlowId,
+    /// Arrival, or departure.
+    pub arrival: bool,
+    /// Active flows, with the change.
+    pub n_flows: u32,
+    /// From the change until all rates were within tolerance of the optimum, to stay; `None`: the next change came
+    /// before, or the run ended.
+    pub time: Option<Time>,
+    /// The same in base RTTs of the network.
+    pub rtts: Option<f64>,
+}
+
 /// Receives results as the run goes.
 pub trait Sink {
     /// A flow has finished: its last byte was acknowledged.
@@ -78,6 +98,8 @@ pub trait Sink {
     fn rate(&mut self, sample: &RateSample);
     /// A port was paused or resumed.
     fn pfc(&mut self, event: &PfcEvent);
+    /// Rates have settled after a change, or will not any more.
+    fn convergence(&mut self, _sample: &ConvergenceSample) {}
 }
 
 /// Packets lost, by cause.
@@ -127,6 +149,12 @@ pub struct RunTotals {
     pub pfc_pauses: u64,
     /// Resume frames sent.
     pub pfc_resumes: u64,
+    /// Notices that switch ports sent to sources.
+    pub notices: u64,
+    /// Control packets that flows sent, on their way there and back again.
+    pub control_packets: u64,
+    /// Bytes of notices and control packets on the wire, counted once where they are sent.
+    pub control_bytes: u64,
     /// Largest use of any switch's buffer, headroom included, in bytes.
     pub peak_buffer_bytes: u64,
     /// Flows that finished.

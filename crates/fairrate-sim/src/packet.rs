@@ -16,6 +16,12 @@ pub enum PacketKind {
     Nack,
     /// Congestion notification.
     Cnp,
+    /// A switch port's notice to a source.
+    Notice,
+    /// A flow's control packet on its way to the receiver.
+    Control,
+    /// The same on its way back.
+    ControlBack,
     /// Stops a class at the other end of one link.
     Pause,
     /// Lets it send again.
@@ -66,12 +72,21 @@ pub struct PacketPool {
     free: u32,
     int: Vec<IntHop>,
     int_stride: usize,
+    headers: Vec<f64>,
+    header_stride: usize,
 }
 
 impl PacketPool {
-    /// An empty pool whose packets can carry `int_stride` telemetry records.
-    pub fn new(int_stride: usize) -> Self {
-        Self { packets: Vec::with_capacity(1 << 12), free: NO_PACKET, int: Vec::new(), int_stride }
+    /// An empty pool whose packets can carry `int_stride` telemetry records and `header_stride` header words.
+    pub fn new(int_stride: usize, header_stride: usize) -> Self {
+        Self {
+            packets: Vec::with_capacity(1 << 12),
+            free: NO_PACKET,
+            int: Vec::new(),
+            int_stride,
+            headers: Vec::new(),
+            header_stride,
+        }
     }
 
     /// Takes a packet.
@@ -79,6 +94,7 @@ impl PacketPool {
         if self.free == NO_PACKET {
             self.packets.push(packet);
             self.int.resize(self.packets.len() * self.int_stride, IntHop::default());
+            self.headers.resize(self.packets.len() * self.header_stride, 0.0);
             return (self.packets.len() - 1) as u32;
         }
         let id = self.free;
@@ -112,6 +128,20 @@ impl PacketPool {
         debug_assert!((n as usize) < self.int_stride, "the pool is sized for the longest path");
         self.int[id as usize * self.int_stride + n as usize] = hop;
         self.packets[id as usize].n_int = n + 1;
+    }
+
+    /// The header words a packet carries; left over from another packet until they are written.
+    #[inline]
+    pub fn header(&self, id: u32) -> &[f64] {
+        let start = id as usize * self.header_stride;
+        &self.headers[start..start + self.header_stride]
+    }
+
+    /// The same, to write.
+    #[inline]
+    pub fn header_mut(&mut self, id: u32) -> &mut [f64] {
+        let start = id as usize * self.header_stride;
+        &mut self.headers[start..start + self.header_stride]
     }
 
     /// The telemetry a packet carries.

@@ -93,7 +93,8 @@ fn a_plug_in_is_as_good_as_an_entry_of_the_registry() {
     for info in ALGORITHMS {
         let inner = algorithm(info.name);
         let (needs, build) = (inner.needs(), inner.clone());
-        let plug_in = CustomAlgorithm { info, needs, build: Arc::new(move |flow| Box::new(build.build(flow))) };
+        let plug_in =
+            CustomAlgorithm { info, needs, build: Arc::new(move |flow| Box::new(build.build(flow))), build_port: None };
         assert_eq!(totals(AlgorithmConfig::Custom(plug_in)), totals(inner), "{}", info.name);
     }
 }

@@ -172,7 +172,7 @@ impl Sink for ResultsWriter {
             Cell::Int(u64::from(spec.src.0)),
             Cell::Int(u64::from(spec.dst.0)),
             if endless { Cell::None } else { Cell::Int(spec.bytes.as_u64()) },
-            Cell::Float(spec.start.as_ns_f64()),
+            Cell::Float(outcome.start.as_ns_f64()),
             ns(outcome.fct),
             ns(outcome.fct_ack),
             ns((!endless).then_some(outcome.ideal_fct)),
@@ -257,7 +257,7 @@ fn first_summary(scenario: &Scenario) -> Summary {
     let config = scenario.sim_config();
     let ports = config.probes.iter().filter_map(|probe| match probe {
         ProbeSpec::Ports { ports, .. } => Some(ports.iter().copied()),
-        ProbeSpec::Flows { .. } => None,
+        ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => None,
     });
     let mut ports: Vec<PortId> = ports.flatten().collect();
     ports.sort_unstable();

@@ -66,7 +66,7 @@ pub(crate) fn read(
     let probes = probe::build(report, &probes, &topology, &names, flows.len());
     report.check()?;
     let Run { name, description, seed, end: stop, .. } = run;
-    let config = SimConfig { topology, fabric, transport, cc, flows, probes, stop, seed };
+    let config = SimConfig { topology, fabric, transport, cc, flows, changes: Vec::new(), probes, stop, seed };
     Ok(Resolved { name, description, config, output })
 }
 

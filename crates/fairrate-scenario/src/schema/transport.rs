@@ -50,6 +50,10 @@ fn read_config(s: &mut Section<'_>, profile: Profile) -> TransportConfig {
         // The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
         data_class: class(s, "data_class", 3),
         ack_class: class(s, "ack_class", 3),
+        // Notices of switches and control packets of flows go ahead of everything but PFC frames.
+        control_class: class(s, "control_class", 1),
+        // RoCC section VI has 15 us; most papers have none.
+        reaction_delay: s.get("reaction_delay", Time::ZERO).value,
         recovery: s
             .choice(
                 "recovery",

@@ -6,6 +6,7 @@
 use fairrate_control::Controller;
 
 use super::Core;
+use super::agents::Step;
 use crate::engine::{Event, EventKind};
 
 impl Core {
@@ -19,6 +20,7 @@ impl Core {
         }
         if port.can_send() {
             let packet = self.ports[egress as usize].dequeue(&self.pool);
+            self.agent_sees(egress, packet, Step::Dequeue);
             self.transmit(egress, packet);
             self.schedule_tx_done(egress);
             return;

@@ -1,11 +1,12 @@
 //! From a configuration to a run that is ready to start.
 
-use fairrate_control::Needs;
+use fairrate_control::{Needs, PortScope};
 use fairrate_units::{Bytes, Time};
 
-use super::{Constants, Core, FlowState, Ranks};
-use crate::config::{ClockRule, MarkDraws, ProbeSpec, SimConfig, TieRule};
-use crate::engine::{Event, EventKind, EventList};
+use super::agents::{Agents, NOTICE_WORDS};
+use super::{Constants, Core, FlowState, NO_FLOW, Ranks};
+use crate::config::{ClockRule, MarkDraws, ProbeSpec, SimConfig, TieRule, Trigger};
+use crate::engine::{EventKind, EventList};
 use crate::fabric::{Marker, Mmu, Port};
 use crate::ideal::{self, Framing};
 use crate::ids::PortId;
@@ -42,10 +43,17 @@ impl Core {
         let like_ns3 = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3);
         let shared_draws = like_ns3.then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(&config))));
         let nics = build_nics(&config, &routes);
-        let flows: Vec<FlowState> = config.flows.iter().map(|f| flow_state(f, &host_of, &config)).collect();
-        let finite_left = flows.iter().filter(|f| !f.endless).count() as u64;
+        let mut flows: Vec<FlowState> = config.flows.iter().map(|f| flow_state(f, &host_of, &config)).collect();
+        link_successors(&config, &mut flows);
+        let at_their_time = |id: &u32| config.flows[*id as usize].trigger == Trigger::Time;
+        let starts: Vec<u32> = (0..flows.len() as u32).filter(at_their_time).collect();
+        let finite_left = starts.iter().filter(|&&id| !flows[id as usize].endless).count() as u64;
+        let agents = Agents::new(&config, &ports, constants.base_rtt, wire_mtu.as_u64());
         let longest = routes.longest_path() as usize;
         let stride = if constants.int.is_some() { longest } else { 0 };
+        let notice_words = if needs.ports == PortScope::None { 0 } else { NOTICE_WORDS };
+        let header_words = constants.header_words;
+        let header_stride = header_words.max(notice_words);
         let mut core = Self {
             constants,
             routes,
@@ -54,13 +62,16 @@ impl Core {
             events: EventList::new(BUCKET_SHIFT),
             ranks: Ranks { by_insertion: config.fabric.ties == TieRule::Insertion, next: 0, current: 0 },
             probe_events: config.probes.len(),
-            pool: PacketPool::new(stride),
+            pool: PacketPool::new(stride, header_stride),
+            header_scratch: vec![0.0; header_words],
             ports,
             markers,
             shared_draws,
             mmu,
+            agents,
             nics,
             flows,
+            starts,
             next_start: 0,
             senders: Vec::new(),
             free_senders: Vec::new(),
@@ -73,17 +84,18 @@ impl Core {
             config,
         };
         core.schedule_first_events();
+        core.start_agents();
         core
     }
 
     fn schedule_first_events(&mut self) {
         debug_assert!(self.flows.is_sorted_by_key(|f| f.start_ps), "flows are in order of start");
-        if let Some(first) = self.flows.first() {
-            let rank = self.ranks.of_flow_start();
-            self.events.push(Event::new(first.start_ps, EventKind::FlowStart, 0).ranked(rank));
-        }
+        self.schedule_next_start();
         for index in 0..self.config.probes.len() as u32 {
-            let (ProbeSpec::Ports { every, .. } | ProbeSpec::Flows { every, .. }) = self.config.probes[index as usize];
+            let (ProbeSpec::Ports { every, .. } | ProbeSpec::Flows { every, .. }) = self.config.probes[index as usize]
+            else {
+                continue;
+            };
             debug_assert!(every > Time::ZERO, "a probe has a period");
             self.schedule(0, EventKind::Probe, index);
         }
@@ -105,6 +117,11 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
         data_header: framing.header.as_u64(),
         ack_wire: framing.ack.as_u64() as u16,
         cnp_wire: t.cnp.as_u64() as u16,
+        control_wire: needs.control.map(|bytes| bytes.as_u64() as u16),
+        control_class: t.control_class,
+        reaction_ps: t.reaction_delay.as_ps(),
+        header_words: usize::from(needs.header.fixed)
+            + usize::from(needs.header.per_hop) * routes.longest_path() as usize,
         pfc_wire: config.fabric.pfc_frame.as_u64() as u16,
         ack_class: t.ack_class,
         nack_interval_ps: t.nack_interval.as_ps(),
@@ -164,11 +181,25 @@ fn flow_state(spec: &crate::config::FlowSpec, host_of: &[u32], config: &SimConfi
         n_hops: 0,
         data_route: 0,
         ack_route: 0,
+        notice_route: 0,
+        successor: NO_FLOW,
+        successor_delay_ps: 0,
         sender: NO_SENDER,
         receiver: Receiver::default(),
         fct_ps: None,
         fct_ack_ps: None,
         retransmitted: 0,
         over: false,
+    }
+}
+
+/// Tells every flow that another waits for which one that is.
+fn link_successors(config: &SimConfig, flows: &mut [FlowState]) {
+    for (id, spec) in (0..).zip(&config.flows) {
+        if let Trigger::After(before, delay) = spec.trigger {
+            let before = &mut flows[before.index()];
+            debug_assert!(before.successor == NO_FLOW, "one flow has one successor");
+            (before.successor, before.successor_delay_ps) = (id, delay.as_ps());
+        }
     }
 }

@@ -3,8 +3,9 @@
 use fairrate_control::{Ack, Allowance, Controller, FlowContext, Loss};
 use fairrate_units::{Bytes, Rate, Time};
 
-use super::Core;
-use crate::config::WindowRule;
+use super::agents::Step;
+use super::{Core, FlowState, NO_FLOW};
+use crate::config::{Trigger, WindowRule};
 use crate::engine::{Event, EventKind};
 use crate::fabric::tx_time_ps;
 use crate::ideal::{self, Hop};
@@ -15,13 +16,22 @@ use crate::routing::FlowKey;
 use crate::transport::{NO_SENDER, NicFlow, Reply, Sender};
 
 impl Core {
-    /// The next flow of the list starts.
-    pub(super) fn on_flow_start(&mut self, id: u32) {
-        self.next_start = id as usize + 1;
-        if let Some(next) = self.flows.get(self.next_start) {
+    /// Schedules the next of the flows that start at their time.
+    pub(super) fn schedule_next_start(&mut self) {
+        if let Some(&next) = self.starts.get(self.next_start) {
             let rank = self.ranks.of_flow_start();
-            self.events.push(Event::new(next.start_ps, EventKind::FlowStart, id + 1).ranked(rank));
+            let at = self.flows[next as usize].start_ps;
+            self.events.push(Event::new(at, EventKind::FlowStart, next).ranked(rank));
         }
+    }
+
+    /// A flow starts.
+    pub(super) fn on_flow_start(&mut self, id: u32) {
+        if self.config.flows[id as usize].trigger == Trigger::Time {
+            self.next_start += 1;
+            self.schedule_next_start();
+        }
+        self.flows[id as usize].start_ps = self.now_ps;
         self.lay_paths(id);
         let context = self.flow_context(id);
         let control = self.config.cc.build(&context);
@@ -68,8 +78,17 @@ impl Core {
         };
         let (data_route, n_hops) = lay(key);
         let (ack_route, _) = lay(key.reversed());
+        let notice_route = self.paths.len() as u32;
+        if !self.agents.is_empty() {
+            let there = data_route as usize - 1..data_route as usize - 1 + n_hops as usize;
+            self.paths.extend_from_within(there);
+            let back = &mut self.paths[notice_route as usize..];
+            back.reverse();
+            back.iter_mut().for_each(|port| *port ^= 1);
+        }
         let flow = &mut self.flows[id as usize];
         (flow.data_route, flow.ack_route, flow.n_hops) = (data_route, ack_route, n_hops);
+        flow.notice_route = notice_route;
     }
 
     fn data_path(&self, id: u32) -> Vec<Hop> {
@@ -96,7 +115,9 @@ impl Core {
             wire_mtu: c.framing.mtu + c.framing.header,
             n_hops: path.len() as u32,
             weight: spec.weight,
-            start: spec.start,
+            start: self.now(),
+            size: spec.bytes,
+            demand: spec.demand,
         }
     }
 
@@ -114,6 +135,8 @@ impl Core {
             self.finish(slot, sink);
         } else {
             self.refresh_open(slot);
+            self.poll_control(slot);
+            self.nic_send(self.flows[id as usize].src_host);
         }
     }
 
@@ -122,7 +145,9 @@ impl Core {
         match kind {
             PacketKind::Data => self.on_data(host, packet),
             PacketKind::Ack | PacketKind::Nack => self.on_ack(packet, kind == PacketKind::Nack, sink),
-            PacketKind::Cnp => self.on_cnp(packet),
+            PacketKind::Cnp | PacketKind::Notice => self.on_notification(host, packet),
+            PacketKind::Control => self.turn_control(host, packet),
+            PacketKind::ControlBack => self.on_control_back(packet),
             PacketKind::Pause | PacketKind::Resume => unreachable!("handled at the port"),
         }
     }
@@ -193,6 +218,7 @@ impl Core {
             cwnd_at_send: if p.cwnd_at_send == u32::MAX { u64::MAX } else { u64::from(p.cwnd_at_send) },
             ecn_marked: p.ce,
             int: self.pool.int(packet),
+            header: &self.pool.header(packet)[..self.constants.header_words],
         };
         let allowance = sender.control.on_ack(&ack);
         let done = sender.is_done();
@@ -208,13 +234,6 @@ impl Core {
             let host = self.flows[p.flow as usize].src_host;
             self.nic_send(host);
         }
-    }
-
-    fn on_cnp(&mut self, packet: u32) {
-        let id = self.pool.get(packet).flow;
-        self.pool.release(packet);
-        let now = self.now();
-        self.control(id, |sender| sender.control.on_cnp(now));
     }
 
     /// The controller of a flow asked to be called now; or did, before it changed its mind.
@@ -253,16 +272,18 @@ impl Core {
         sender.rto_ps = self.now_ps + self.constants.rto_ps;
         let (at, now) = (sender.rto_ps, self.now());
         self.schedule(at, EventKind::Rto, id);
-        self.control(id, |sender| sender.control.on_loss(now, Loss::Timeout));
+        self.control(id, |sender| Some(sender.control.on_loss(now, Loss::Timeout)));
     }
 
     /// Lets a flow's controller decide, if the flow is active, and applies the decision.
-    fn control(&mut self, id: u32, decide: impl FnOnce(&mut Sender) -> Allowance) {
+    pub(super) fn control(&mut self, id: u32, decide: impl FnOnce(&mut Sender) -> Option<Allowance>) {
         let flow = &self.flows[id as usize];
         let (slot, host) = (flow.sender, flow.src_host);
         let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
-        let allowance = decide(sender);
-        self.apply(slot, allowance);
+        match decide(sender) {
+            Some(allowance) => self.apply(slot, allowance),
+            None => self.poll_control(slot),
+        }
         self.nic_send(host);
     }
 
@@ -273,6 +294,7 @@ impl Core {
         let flow = &self.flows[sender.flow as usize];
         let nic = &mut self.nics[flow.src_host as usize];
         let line_rate = self.ports[nic.port as usize].rate;
+        let fastest = line_rate.min(self.config.flows[sender.flow as usize].demand);
         sender.cwnd = match self.config.transport.window {
             WindowRule::Algorithm => allowance.cwnd.as_u64(),
             WindowRule::None => u64::MAX,
@@ -281,11 +303,11 @@ impl Core {
                 (u128::from(full) * u128::from(allowance.rate.as_bps()) / u128::from(line_rate.as_bps())) as u64
             }
         };
-        let rate = allowance.rate.clamp(Rate::from_bps(1), line_rate);
+        let rate = allowance.rate.min(fastest);
         let nic_flow = &mut nic.flows[sender.nic_slot as usize];
         if rate != sender.rate {
             sender.rate = rate;
-            if c.repace && sender.last_wire > 0 {
+            if c.repace && sender.last_wire > 0 && Rate::ZERO < rate {
                 nic_flow.next_send_ps =
                     sender.last_start_ps + tx_time_ps(rate, u64::from(sender.last_wire), c.whole_ns);
             }
@@ -301,6 +323,7 @@ impl Core {
                 self.events.push(Event::new(at, EventKind::FlowTimer, id));
             }
         }
+        self.poll_control(slot);
     }
 
     fn refresh_open(&mut self, slot: u32) {
@@ -312,6 +335,7 @@ impl Core {
 
     /// A flow's last byte is acknowledged: its sender goes.
     fn finish(&mut self, slot: u32, sink: &mut dyn Sink) {
+        self.poll_control(slot);
         let sender = self.senders[slot as usize].take().expect("the slot is in use");
         self.free_senders.push(slot);
         let id = sender.flow;
@@ -325,7 +349,12 @@ impl Core {
             self.totals.flows_done += 1;
         }
         self.active -= 1;
-        let host = flow.src_host;
+        let (host, successor) = (flow.src_host, flow.successor);
+        if successor != NO_FLOW {
+            let at = self.now_ps + flow.successor_delay_ps;
+            self.finite_left += u64::from(!self.flows[successor as usize].endless);
+            self.schedule(at, EventKind::FlowStart, successor);
+        }
         let nic = &mut self.nics[host as usize];
         if self.ranks.by_insertion {
             let nic_flow = &mut nic.flows[sender.nic_slot as usize];
@@ -351,6 +380,7 @@ impl Core {
         let sender = self.senders.get(flow.sender as usize).and_then(Option::as_ref);
         FlowOutcome {
             flow: FlowId(id),
+            start: Time::from_ps(flow.start_ps),
             fct: flow.fct_ps.map(Time::from_ps),
             fct_ack: flow.fct_ack_ps.map(Time::from_ps),
             ideal_fct: if flow.endless || flow.n_hops == 0 { Time::ZERO } else { self.ideal_fct(id) },
@@ -366,7 +396,16 @@ impl Core {
 
     /// Outcomes of all flows that are not over.
     pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
-        (0u32..).zip(&self.flows).filter(|(_, f)| !f.over).map(|(id, _)| self.outcome(id)).collect()
+        (0u32..)
+            .zip(&self.flows)
+            .filter(|(id, f)| !f.over && self.is_due(*id, f))
+            .map(|(id, _)| self.outcome(id))
+            .collect()
+    }
+
+    /// Whether a flow has started, or will at its time.
+    fn is_due(&self, id: u32, flow: &FlowState) -> bool {
+        0 < flow.n_hops || self.config.flows[id as usize].trigger == Trigger::Time
     }
 
     /// The wake-up of a host's NIC, unless a later decision has overtaken it.
@@ -390,6 +429,7 @@ impl Core {
             let egress = nic.port;
             if port.can_send() {
                 let packet = self.ports[egress as usize].dequeue(&self.pool);
+                self.agent_sees(egress, packet, Step::Dequeue);
                 self.transmit(egress, packet);
             } else if let Some(at) = nic.pick(self.now_ps, port.paused) {
                 self.send_data(host, at);
@@ -454,13 +494,24 @@ impl Core {
             nic.sent(at);
         }
         let egress = nic.port;
+        if c.header_words > 0 {
+            let header = &mut self.pool.header_mut(packet)[..c.header_words];
+            header.fill(0.0);
+            sender.control.stamp(Time::from_ps(self.now_ps), header);
+        }
+        let all_sent = !sender.has_data();
         self.totals.sent_bytes += u64::from(wire);
+        // A host's data waits in no queue: it joins and leaves at once.
+        self.agent_sees(egress, packet, Step::Enqueue);
+        self.agent_sees(egress, packet, Step::Dequeue);
         self.transmit(egress, packet);
         if arm_rto {
             self.schedule(rto_ps, EventKind::Rto, id);
         }
         if let Some(allowance) = decision {
             self.apply(entry.sender, allowance);
+        } else if all_sent {
+            self.poll_control(entry.sender);
         }
     }
 }

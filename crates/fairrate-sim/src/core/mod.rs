@@ -1,5 +1,6 @@
 //! The state of a run and what each event does to it: switches here, hosts in `hosts`, samples in `probes`.
 
+mod agents;
 mod artifact;
 mod build;
 mod hosts;
@@ -9,6 +10,7 @@ mod stall;
 use fairrate_control::{IntCounter, IntFormat, IntHop};
 use fairrate_units::Time;
 
+use self::agents::{Agents, Step};
 use crate::config::{MarkAt, SimConfig};
 use crate::engine::{Event, EventKind, EventList};
 use crate::fabric::{Admission, DropCause, Marker, Mmu, NO_HOST, Port};
@@ -27,6 +29,10 @@ struct Constants {
     data_header: u64,
     ack_wire: u16,
     cnp_wire: u16,
+    control_wire: Option<u16>,
+    control_class: u8,
+    reaction_ps: u64,
+    header_words: usize,
     pfc_wire: u16,
     ack_class: u8,
     nack_interval_ps: u64,
@@ -52,6 +58,11 @@ struct FlowState {
     data_route: u32,
     /// The same for acknowledgments.
     ack_route: u32,
+    /// Where the way back of notices begins: the data path in reverse. Only if ports have agents.
+    notice_route: u32,
+    /// The flow that starts some time after this one, or [`NO_FLOW`], and that time.
+    successor: u32,
+    successor_delay_ps: u64,
     sender: u32,
     receiver: Receiver,
     fct_ps: Option<u64>,
@@ -59,6 +70,9 @@ struct FlowState {
     retransmitted: u64,
     over: bool,
 }
+
+/// No flow.
+const NO_FLOW: u32 = u32::MAX;
 
 /// Ranks of simultaneous events: all zero, or (for ns-3's order of ties) the order of scheduling.
 struct Ranks {
@@ -99,8 +113,11 @@ pub(crate) struct Core {
     /// What all markers draw from, if not each from its own stream.
     shared_draws: Option<Box<AutomaticStreams>>,
     mmu: Mmu,
+    agents: Agents,
     nics: Vec<Nic>,
     flows: Vec<FlowState>,
+    /// Flows that start at their time, in order.
+    starts: Vec<u32>,
     next_start: usize,
     senders: Vec<Option<Sender>>,
     free_senders: Vec<u32>,
@@ -108,6 +125,7 @@ pub(crate) struct Core {
     finite_left: u64,
     paths: Vec<u32>,
     path_buffer: Vec<PortId>,
+    header_scratch: Vec<f64>,
     last_progress_ps: u64,
     totals: RunTotals,
 }
@@ -148,7 +166,7 @@ impl Core {
 
     /// Whether the run is over: its time has come, or its work is done.
     fn is_over(&self) -> bool {
-        let all_started = self.next_start == self.flows.len();
+        let all_started = self.next_start == self.starts.len();
         self.config.stop.when_flows_done && self.finite_left == 0 && all_started
     }
 
@@ -184,11 +202,14 @@ impl Core {
             EventKind::Arrive => self.on_arrive(entity, sink),
             EventKind::TxDone => self.on_tx_done(entity),
             EventKind::HostWake => self.on_host_wake(entity, event.rank),
+            EventKind::Reaction => self.on_reaction(entity),
+            EventKind::PortTimer => self.on_port_timer(entity),
             EventKind::FlowTimer => self.on_flow_timer(entity),
             EventKind::Rto => self.on_rto(entity),
             EventKind::FlowStart => self.on_flow_start(entity),
             EventKind::FlowStop => self.on_flow_stop(entity, sink),
             EventKind::Probe => self.on_probe(entity, sink),
+            EventKind::Settled => {}
         }
     }
 
@@ -249,6 +270,7 @@ impl Core {
             }
         }
         self.mark(egress, packet, MarkAt::Enqueue, waiting + u32::from(wire));
+        self.agent_sees(egress, packet, Step::Enqueue);
         self.ports[egress as usize].enqueue(&mut self.pool, packet);
         self.kick(egress);
     }
@@ -368,6 +390,7 @@ impl Core {
         if head.kind == PacketKind::Data || self.shared_draws.is_some() {
             self.mark(port, packet, MarkAt::Dequeue, waiting);
         }
+        self.agent_sees(port, packet, Step::Dequeue);
         if self.mmu.release(switch, head.ingress, head.class, head.wire) {
             self.send_pfc(head.ingress, head.class, false);
         }

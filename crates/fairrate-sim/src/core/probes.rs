@@ -27,6 +27,7 @@ impl Core {
                 active.filter_map(|f| self.sample_flow(f)).for_each(|sample| sink.rate(&sample));
                 *every
             }
+            ProbeSpec::Convergence { .. } => return,
         };
         let at = self.now_ps.saturating_add(every.as_ps());
         self.schedule(at, EventKind::Probe, index);

@@ -14,24 +14,33 @@ pub enum EventKind {
     TxDone,
     /// A host's NIC looks for something to send.
     HostWake,
+    /// A host's NIC acts on a notification that has arrived.
+    Reaction,
+    /// The agent of an egress port asked to be called.
+    PortTimer,
     /// A flow's controller asked to be called.
     FlowTimer,
     /// A flow's retransmission timer.
     Rto,
+    /// Rates may have been converged for long enough.
+    Settled,
 }
 
-const KINDS: [EventKind; 8] = [
+const KINDS: [EventKind; 11] = [
     EventKind::Probe,
     EventKind::FlowStart,
     EventKind::FlowStop,
     EventKind::Arrive,
     EventKind::TxDone,
     EventKind::HostWake,
+    EventKind::Reaction,
+    EventKind::PortTimer,
     EventKind::FlowTimer,
     EventKind::Rto,
+    EventKind::Settled,
 ];
 
-const ENTITY_BITS: u32 = 29;
+const ENTITY_BITS: u32 = 28;
 
 /// Something that will happen: a time, and which entity it happens to.
 ///
@@ -48,7 +57,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event of `kind` that happens to entity number `entity` (below 2^29), with rank zero.
+    /// An event of `kind` that happens to entity number `entity` (below 2^28), with rank zero.
     pub fn new(time_ps: u64, kind: EventKind, entity: u32) -> Self {
         debug_assert!(entity < 1 << ENTITY_BITS, "entity {entity} does not fit an event");
         Self { time_ps, rank: 0, key: (kind as u32) << ENTITY_BITS | entity }

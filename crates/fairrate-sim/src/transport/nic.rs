@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 /// What the NIC needs to know of a flow to decide whether it may send: kept together, apart from the sender,
 /// because the NIC looks at all of a host's flows for every packet.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +33,14 @@ pub struct Nic {
     pub wake_rank: u32,
     /// When it was planned, where ties go by insertion.
     pub wake_planned_ps: u64,
+    /// Notifications that have arrived and are acted on later, in picoseconds, in order.
+    pub held: VecDeque<(u64, u32)>,
 }
 
 impl Nic {
     /// An idle interface.
     pub fn new(port: u32) -> Self {
-        Self { port, flows: Vec::new(), turn: 0, wake_ps: u64::MAX, wake_rank: 0, wake_planned_ps: 0 }
+        Self { port, wake_ps: u64::MAX, ..Self::default() }
     }
 
     /// The position of the flow that may send now, highest class first and in turn within a class.

@@ -99,10 +99,10 @@ impl Sender {
     #[inline]
     pub fn is_open(&self) -> bool {
         if self.recovery.is_some() && self.lost_gap().is_some() {
-            return true;
+            return Rate::ZERO < self.rate;
         }
         let inflight = self.inflight();
-        self.snd_nxt < self.bytes && (inflight < self.cwnd || inflight == 0)
+        Rate::ZERO < self.rate && self.snd_nxt < self.bytes && (inflight < self.cwnd || inflight == 0)
     }
 
     /// Whether everything has been acknowledged.

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use fairrate_units::{Bytes, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
 use super::{ENDLESS_FROM, default_ports};
-use crate::config::FlowSpec;
+use crate::config::{FlowSpec, Trigger};
 use crate::ids::NodeId;
 use crate::input_error::{FileError, nearest};
 use crate::topology::Topology;
@@ -148,7 +148,20 @@ impl Reader<'_> {
         let default = default_ports(*count, 0);
         *count = count.wrapping_add(1);
         let (sport, dport) = (sport.unwrap_or(default.0), dport.unwrap_or(default.1));
-        let flow = FlowSpec { src, dst, bytes, start, stop: Time::MAX, sport, dport, class, weight, group };
+        let flow = FlowSpec {
+            src,
+            dst,
+            bytes,
+            start,
+            trigger: Trigger::Time,
+            stop: Time::MAX,
+            sport,
+            dport,
+            class,
+            weight,
+            demand: Rate::MAX,
+            group,
+        };
         Ok(Row { id, flow })
     }
 

@@ -14,9 +14,9 @@ mod tables;
 
 use std::collections::HashMap;
 
-use fairrate_units::{Bytes, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
-use crate::config::FlowSpec;
+use crate::config::{FlowSpec, Trigger};
 use crate::ids::NodeId;
 use crate::input_error::FieldError;
 use crate::rng::{Purpose, Stream};
@@ -74,7 +74,20 @@ impl Block {
         *count = count.wrapping_add(1);
         let bytes = if bytes < ENDLESS_FROM { bytes } else { Bytes::MAX };
         let group = self.group;
-        self.flows.push(FlowSpec { src, dst, bytes, start, stop, sport, dport, class: None, weight: 1.0, group });
+        self.flows.push(FlowSpec {
+            src,
+            dst,
+            bytes,
+            start,
+            trigger: Trigger::Time,
+            stop,
+            sport,
+            dport,
+            class: None,
+            weight: 1.0,
+            demand: Rate::MAX,
+            group,
+        });
     }
 
     /// The flows, sorted by start time and sender; those of a sender stay in order.

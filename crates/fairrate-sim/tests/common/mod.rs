@@ -4,9 +4,9 @@
 use fairrate_control::{AlgorithmConfig, Parameters, Profile, RawValue};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowOutcome, FlowSpec, Headroom, MarkAt, MarkDraws,
-    NodeId, PfcEvent, PortSample, ProbeSpec, RateSample, Recovery, RunTotals, SimConfig, Simulation, Sink, StopRule,
-    TieRule, TransportConfig, WindowRule,
+    BaseRttRule, ClockRule, ConvergenceSample, EcmpHash, EcnConfig, FabricConfig, FlowOutcome, FlowSpec, Headroom,
+    MarkAt, MarkDraws, NodeId, PfcEvent, PortSample, ProbeSpec, RateSample, Recovery, RunTotals, SimConfig, Simulation,
+    Sink, StopRule, TieRule, TransportConfig, Trigger, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -17,6 +17,7 @@ pub struct Recorder {
     pub ports: Vec<PortSample>,
     pub rates: Vec<RateSample>,
     pub pfc: Vec<PfcEvent>,
+    pub convergence: Vec<ConvergenceSample>,
 }
 
 impl Sink for Recorder {
@@ -31,6 +32,9 @@ impl Sink for Recorder {
     }
     fn pfc(&mut self, event: &PfcEvent) {
         self.pfc.push(*event);
+    }
+    fn convergence(&mut self, sample: &ConvergenceSample) {
+        self.convergence.push(*sample);
     }
 }
 
@@ -83,6 +87,8 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             cnp: Bytes::new(64),
             data_class: 3,
             ack_class: 3,
+            control_class: 1,
+            reaction_delay: Time::ZERO,
             recovery: Recovery::GoBackN,
             rto: Some(Time::from_ms(4)),
             nack_interval: Time::from_us(500),
@@ -91,6 +97,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         },
         cc,
         flows,
+        changes: Vec::new(),
         probes: Vec::new(),
         stop: StopRule { at: None, when_flows_done: true },
         seed: 1,
@@ -104,11 +111,13 @@ pub fn flow(src: u32, dst: u32, bytes: u64, start: Time) -> FlowSpec {
         dst: NodeId(dst),
         bytes: Bytes::new(bytes),
         start,
+        trigger: Trigger::Time,
         stop: Time::MAX,
         sport: 10_000,
         dport: 100,
         class: None,
         weight: 1.0,
+        demand: Rate::MAX,
         group: 0,
     }
 }

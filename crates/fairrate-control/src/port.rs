@@ -1,0 +1,125 @@
+use fairrate_units::{Rate, Time};
+
+/// Which egress ports run an algorithm's [`PortAgent`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PortScope {
+    /// None.
+    #[default]
+    None,
+    /// Those of switches.
+    Switches,
+    /// Those of switches and hosts: a host's link is shared by its flows as any other.
+    All,
+}
+
+/// How many words of header a packet carries. A word's meaning is the algorithm's; what it takes on the wire is counted
+/// in [`Needs::data_overhead`](crate::Needs::data_overhead).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeaderWords {
+    /// Words of every packet.
+    pub fixed: u8,
+    /// Words for each link of the longest path.
+    pub per_hop: u8,
+}
+
+impl HeaderWords {
+    /// No header.
+    pub const NONE: Self = Self { fixed: 0, per_hop: 0 };
+}
+
+/// What an egress port knows of itself before its first packet.
+#[derive(Clone, Copy, Debug)]
+pub struct PortContext {
+    /// Number of the port, unlike that of any other in the network.
+    pub port: u32,
+    /// Capacity of its link.
+    pub rate: Rate,
+    /// The largest base round-trip time in the network.
+    pub base_rtt: Time,
+    /// Bytes a full data packet has on the wire, headers included.
+    pub wire_mtu: u32,
+    /// Whether it is the port of a host.
+    pub of_host: bool,
+    /// Seed of the agent's random numbers.
+    pub seed: u64,
+}
+
+/// What an egress port knows of itself now.
+#[derive(Clone, Copy, Debug)]
+pub struct PortView {
+    /// The time.
+    pub now: Time,
+    /// Bytes that wait in its queues. When a packet joins or leaves: without that packet.
+    pub queue_bytes: u64,
+}
+
+/// What kind of packet a port sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortPacketKind {
+    /// Payload of a flow.
+    Data,
+    /// A flow's control packet on its way to the receiver.
+    Control,
+    /// Anything else: acknowledgments, control packets on their way back, notices. Without a header.
+    Other,
+}
+
+/// A packet at an egress port.
+#[derive(Debug)]
+pub struct PortPacket<'a> {
+    /// The flow: a number that stands for its five-tuple.
+    pub flow: u32,
+    /// What it is.
+    pub kind: PortPacketKind,
+    /// Bytes on the wire.
+    pub wire: u32,
+    /// Its header, to read and to write.
+    pub header: &'a mut [f64],
+    /// Set to mark the packet with congestion experienced (ECN).
+    pub mark: bool,
+}
+
+/// A control packet from a switch port to the source of a flow that passes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Notice {
+    /// The flow it is for.
+    pub flow: u32,
+    /// The port that sends it, the congestion point: [`PortContext::port`].
+    pub port: u32,
+    /// What it says; the meaning is the algorithm's.
+    pub values: [f64; NOTICE_VALUES],
+}
+
+/// Values in a [`Notice`].
+pub const NOTICE_VALUES: usize = 4;
+
+/// What a port wants done beyond the packet at hand.
+#[derive(Clone, Debug, Default)]
+pub struct Actions {
+    /// Notices to send, in this order.
+    pub notices: Vec<Notice>,
+}
+
+/// What one egress port computes: the switch's half of an algorithm.
+///
+/// It is told what the port sees and answers by changing the packet at hand and by [`Actions`]. Calls come in
+/// non-decreasing time.
+pub trait PortAgent {
+    /// A packet joins the port's queue. Marks and headers written here count.
+    fn on_enqueue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
+    /// A packet leaves the queue for the wire. Marks and headers written here count.
+    fn on_dequeue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
+    /// The time of [`PortAgent::timer`] has come.
+    fn on_timer(&mut self, _view: &PortView, _actions: &mut Actions) {}
+    /// When [`PortAgent::on_timer`] wants to be called next; [`Time::MAX`]: not before another call. Asked when the
+    /// port is made and after every call; always in the future.
+    fn timer(&self) -> Time {
+        Time::MAX
+    }
+}
+
+/// The port of algorithms that leave switches as they are: there is none.
+#[derive(Clone, Copy, Debug)]
+pub enum NoPort {}
+
+impl PortAgent for NoPort {}

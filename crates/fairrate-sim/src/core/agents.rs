@@ -1,0 +1,250 @@
+//! The ports' side of an algorithm: what egress ports are told, the notices they send to sources, and the control
+//! packets that flows send along their paths.
+
+use fairrate_control::{
+    Actions, Controller, NOTICE_VALUES, Notice, PortAgent, PortAlgorithm, PortContext, PortPacket, PortPacketKind,
+    PortScope, PortView,
+};
+use fairrate_units::Time;
+
+use super::Core;
+use crate::config::SimConfig;
+use crate::engine::EventKind;
+use crate::fabric::{NO_HOST, Port};
+use crate::packet::{Packet, PacketKind};
+
+/// Header words a notice takes.
+pub(super) const NOTICE_WORDS: usize = 1 + NOTICE_VALUES;
+
+/// The agents of all ports.
+pub(super) struct Agents {
+    /// By port; empty if no port has one.
+    of_port: Vec<Option<PortAlgorithm>>,
+    /// When each wants to be called, in picoseconds; `u64::MAX`: never.
+    timers: Vec<u64>,
+    actions: Actions,
+}
+
+/// What happens to a packet at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It joins the queue.
+    Enqueue,
+    /// It leaves for the wire.
+    Dequeue,
+}
+
+impl Agents {
+    /// The agents that the algorithm wants.
+    pub(super) fn new(config: &SimConfig, ports: &[Port], base_rtt: Time, wire_mtu: u64) -> Self {
+        let scope = config.cc.needs().ports;
+        if scope == PortScope::None {
+            return Self { of_port: Vec::new(), timers: Vec::new(), actions: Actions::default() };
+        }
+        let build = |(id, port): (u32, &Port)| {
+            let of_host = port.of_host != NO_HOST;
+            if of_host && scope == PortScope::Switches {
+                return None;
+            }
+            let (wire_mtu, seed) = (wire_mtu as u32, config.seed);
+            config.cc.build_port(&PortContext { port: id, rate: port.rate, base_rtt, wire_mtu, of_host, seed })
+        };
+        let of_port: Vec<_> = (0..).zip(ports).map(build).collect();
+        Self { timers: vec![u64::MAX; of_port.len()], of_port, actions: Actions::default() }
+    }
+}
+
+impl Agents {
+    /// Whether no port has one.
+    pub(super) fn is_empty(&self) -> bool {
+        self.of_port.is_empty()
+    }
+}
+
+impl Core {
+    /// Plans the first calls of the agents.
+    pub(super) fn start_agents(&mut self) {
+        for port in 0..self.agents.of_port.len() as u32 {
+            self.plan_agent(port);
+        }
+    }
+
+    /// Tells the agent of a port of a packet, if it has one.
+    #[inline]
+    pub(super) fn agent_sees(&mut self, port: u32, packet: u32, step: Step) {
+        if !self.agents.of_port.is_empty() {
+            self.tell_agent(port, packet, step);
+        }
+    }
+
+    fn tell_agent(&mut self, port: u32, packet: u32, step: Step) {
+        let Some(agent) = self.agents.of_port[port as usize].as_mut() else { return };
+        let p = *self.pool.get(packet);
+        let kind = match p.kind {
+            PacketKind::Data => PortPacketKind::Data,
+            PacketKind::Control => PortPacketKind::Control,
+            _ => PortPacketKind::Other,
+        };
+        let header: &mut [f64] = if kind == PortPacketKind::Other {
+            &mut []
+        } else {
+            &mut self.pool.header_mut(packet)[..self.constants.header_words]
+        };
+        let view = PortView { now: Time::from_ps(self.now_ps), queue_bytes: self.ports[port as usize].queued_bytes };
+        let mut seen = PortPacket { flow: p.flow, kind, wire: u32::from(p.wire), header, mark: false };
+        match step {
+            Step::Enqueue => agent.on_enqueue(&view, &mut seen, &mut self.agents.actions),
+            Step::Dequeue => agent.on_dequeue(&view, &mut seen, &mut self.agents.actions),
+        }
+        if seen.mark && kind == PortPacketKind::Data {
+            self.pool.get_mut(packet).ce = true;
+            self.ports[port as usize].ecn_marks += 1;
+            self.totals.ecn_marks += 1;
+        }
+        self.act(port);
+    }
+
+    /// The agent of a port asked to be called now; or did, before it changed its mind.
+    pub(super) fn on_port_timer(&mut self, port: u32) {
+        if self.agents.timers[port as usize] != self.now_ps {
+            return;
+        }
+        self.agents.timers[port as usize] = u64::MAX;
+        let Some(agent) = self.agents.of_port[port as usize].as_mut() else { return };
+        let view = PortView { now: Time::from_ps(self.now_ps), queue_bytes: self.ports[port as usize].queued_bytes };
+        agent.on_timer(&view, &mut self.agents.actions);
+        self.act(port);
+    }
+
+    /// Does what the agent of a port has asked for.
+    fn act(&mut self, port: u32) {
+        if !self.agents.actions.notices.is_empty() {
+            let mut notices = std::mem::take(&mut self.agents.actions.notices);
+            notices.drain(..).for_each(|notice| self.send_notice(port, &notice));
+            self.agents.actions.notices = notices;
+        }
+        self.plan_agent(port);
+    }
+
+    fn plan_agent(&mut self, port: u32) {
+        let Some(agent) = self.agents.of_port[port as usize].as_ref() else { return };
+        let due = agent.timer().as_ps();
+        if due == self.agents.timers[port as usize] {
+            return;
+        }
+        self.agents.timers[port as usize] = due;
+        if due < u64::MAX {
+            debug_assert!(self.now_ps <= due, "an agent's timer is not in the past");
+            self.schedule(due, EventKind::PortTimer, port);
+        }
+    }
+
+    /// Sends a notice from the node that owns `port` back along the path of the flow.
+    fn send_notice(&mut self, port: u32, notice: &Notice) {
+        let flow = &self.flows[notice.flow as usize];
+        let n = flow.n_hops as usize;
+        let start = flow.data_route as usize - 1;
+        let Some(at) = self.paths[start..start + n].iter().position(|&p| p == port) else {
+            debug_assert!(false, "a notice is about a flow that passes the port");
+            return;
+        };
+        // The way back begins behind the data path's last port; the hop before `port` is `n - at` further on.
+        let route = flow.notice_route + (n - at) as u32;
+        let (class, wire) = (self.constants.control_class, self.constants.cnp_wire);
+        let packet = Packet { flow: notice.flow, route, class, wire, ..Packet::new(PacketKind::Notice) };
+        let host = flow.src_host;
+        let packet = self.pool.take(packet);
+        let words = self.pool.header_mut(packet);
+        words[0] = f64::from(notice.port);
+        words[1..NOTICE_WORDS].copy_from_slice(&notice.values);
+        self.totals.notices += 1;
+        self.totals.control_bytes += u64::from(wire);
+        if at == 0 {
+            self.on_notification(host, packet);
+        } else {
+            self.forward(port, packet);
+        }
+    }
+
+    /// A CNP or notice has reached its host, whose NIC acts on it at once or after its delay.
+    pub(super) fn on_notification(&mut self, host: u32, packet: u32) {
+        if self.constants.reaction_ps == 0 {
+            self.react(packet);
+            return;
+        }
+        let due = self.now_ps + self.constants.reaction_ps;
+        self.nics[host as usize].held.push_back((due, packet));
+        self.schedule(due, EventKind::Reaction, host);
+    }
+
+    /// The NIC of a host acts on the notification it has held for longest.
+    pub(super) fn on_reaction(&mut self, host: u32) {
+        let held = &mut self.nics[host as usize].held;
+        debug_assert!(held.front().is_some_and(|&(due, _)| due == self.now_ps), "one event for each notification");
+        if let Some((_, packet)) = held.pop_front() {
+            self.react(packet);
+        }
+    }
+
+    fn react(&mut self, packet: u32) {
+        let Packet { flow, kind, .. } = *self.pool.get(packet);
+        let words = self.pool.header(packet);
+        let notice = (kind == PacketKind::Notice).then(|| {
+            let mut values = [0.0; NOTICE_VALUES];
+            values.copy_from_slice(&words[1..NOTICE_WORDS]);
+            Notice { flow, port: words[0] as u32, values }
+        });
+        self.pool.release(packet);
+        let now = self.now();
+        self.control(flow, |sender| match &notice {
+            Some(notice) => sender.control.on_notice(now, notice),
+            None => Some(sender.control.on_cnp(now)),
+        });
+    }
+
+    /// Sends a flow's control packet if its controller has one.
+    pub(super) fn poll_control(&mut self, slot: u32) {
+        let Some(wire) = self.constants.control_wire else { return };
+        let now = self.now();
+        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        let unsent = if sender.bytes == u64::MAX { u64::MAX } else { sender.bytes.saturating_sub(sender.snd_nxt) };
+        self.header_scratch.fill(0.0);
+        if !sender.control.control_packet(now, unsent, &mut self.header_scratch) {
+            return;
+        }
+        let id = sender.flow;
+        let flow = &self.flows[id as usize];
+        let (host, route, class) = (flow.src_host, flow.data_route, self.constants.control_class);
+        let packet = self.pool.take(Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Control) });
+        self.pool.header_mut(packet)[..self.constants.header_words].copy_from_slice(&self.header_scratch);
+        self.totals.control_packets += 1;
+        self.send_control(host, packet);
+    }
+
+    /// A control packet has reached its receiver, which sends it back.
+    pub(super) fn turn_control(&mut self, host: u32, packet: u32) {
+        let p = self.pool.get_mut(packet);
+        p.kind = PacketKind::ControlBack;
+        p.route = self.flows[p.flow as usize].ack_route;
+        self.send_control(host, packet);
+        self.nic_send(host);
+    }
+
+    fn send_control(&mut self, host: u32, packet: u32) {
+        let port = self.nics[host as usize].port;
+        self.totals.control_bytes += u64::from(self.pool.get(packet).wire);
+        self.agent_sees(port, packet, Step::Enqueue);
+        self.ports[port as usize].enqueue(&mut self.pool, packet);
+    }
+
+    /// A control packet is back at its source.
+    pub(super) fn on_control_back(&mut self, packet: u32) {
+        let id = self.pool.get(packet).flow;
+        let (slot, now) = (self.flows[id as usize].sender, self.now());
+        let decision = self.senders.get_mut(slot as usize).and_then(Option::as_mut).and_then(|sender| {
+            sender.control.on_control(now, &self.pool.header(packet)[..self.constants.header_words])
+        });
+        self.pool.release(packet);
+        self.control(id, |_| decision);
+    }
+}
