@@ -157,6 +157,7 @@ fn a_dropped_writer_leaves_every_row() {
     let mut writer = ResultsWriter::create(&dir, &scenario()).expect("it can be written");
     let outcome = |flow| FlowOutcome {
         flow: FlowId(flow),
+        start: Time::ZERO,
         fct: None,
         fct_ack: None,
         ideal_fct: Time::from_us(1),
