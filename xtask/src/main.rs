@@ -2,8 +2,11 @@
 //! simulator against ns-3.
 
 mod checks;
+mod lab;
 mod ns3;
+mod paper;
 mod powertcp;
+mod rocc;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,6 +37,8 @@ enum Against {
     Ns3(ns3::Options),
     /// The claims of the PowerTCP paper's Figures 4 to 6.
     Powertcp(powertcp::Options),
+    /// The claims of the RoCC paper's section VI.
+    Rocc(paper::Options),
 }
 
 fn main() -> ExitCode {
@@ -42,6 +47,7 @@ fn main() -> ExitCode {
         Task::Test => checks::run(&root),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Powertcp(options) } => powertcp::run(&root, &options),
+        Task::Validate { against: Against::Rocc(options) } => rocc::run(&root, &options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -15,6 +15,8 @@
 //! when it is taken goes back with the level of today. A settled flow makes each of its links' levels old once, so the
 //! heap sees at most (links + flow-link pairs) entries.
 //!
+//! What a flow asks for at most is a link of its own with that capacity, whose level never changes.
+//!
 //! Sums over a link keep twice the digits of an `f64`. What is left for the last flows of a link can be a tiny part of
 //! what was there, and must not be made of rounding errors.
 
@@ -29,7 +31,8 @@ pub struct Allocation {
     /// Each flow's rate in bit/s, in the order of [`Network::flows`].
     pub rates_bps: Vec<f64>,
     /// For each flow a full link on which no flow has a larger rate / weight. Of several, one of them, always the same.
-    pub bottleneck: Vec<LinkId>,
+    /// `None`: the flow has all it asks for.
+    pub bottleneck: Vec<Option<LinkId>>,
 }
 
 /// The weighted max-min fair rates of a network's flows.
@@ -40,9 +43,48 @@ pub struct Allocation {
 /// What [`Network::check`] says.
 pub fn max_min(network: &Network) -> Result<Allocation, NetworkError> {
     network.check()?;
-    let mut filling = Filling::new(network);
-    filling.run();
-    Ok(filling.allocation)
+    let mut solver = MaxMin::new(network.links.iter().map(|link| link.capacity_bps));
+    for flow in &network.flows {
+        solver.add(flow.links.iter().copied(), flow.weight, flow.demand_bps);
+    }
+    solver.solve();
+    Ok(Allocation { rates_bps: solver.rates_bps, bottleneck: solver.bottleneck })
+}
+
+/// A solver for one set of links and changing flows. It keeps its tables, so that a call allocates nothing once they
+/// have grown, and looks only at links that flows use.
+///
+/// ```
+/// use fairrate_allocate::{LinkId, MaxMin};
+///
+/// let mut solver = MaxMin::new([60e9, 30e9]);
+/// solver.add([LinkId(0)], 1.0, f64::INFINITY);
+/// solver.add([LinkId(0), LinkId(1)], 1.0, f64::INFINITY);
+/// assert_eq!(solver.solve(), [30e9, 30e9]);
+/// solver.add([LinkId(1)], 2.0, 15e9);
+/// assert_eq!(solver.solve(), [45e9, 15e9, 15e9]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct MaxMin {
+    capacities_bps: Vec<f64>,
+    weights: Vec<f64>,
+    demands_bps: Vec<f64>,
+    /// Links of flow `i`: `paths[path_ends[i - 1]..path_ends[i]]`, from 0 for the first.
+    paths: Vec<u32>,
+    path_ends: Vec<u32>,
+    shares: Vec<Share>,
+    /// Links that flows use, in the order of their first use.
+    used: Vec<u32>,
+    /// Flows of link `l`: `users[shares[l].first_user..shares[l].next_user]`.
+    users: Vec<u32>,
+    is_settled: Vec<bool>,
+    /// The water level: rate / weight of all open flows, in bit/s.
+    level: f64,
+    candidates: BinaryHeap<Reverse<Candidate>>,
+    /// Candidates taken from the heap.
+    n_taken: usize,
+    rates_bps: Vec<f64>,
+    bottleneck: Vec<Option<LinkId>>,
 }
 
 /// The state of a link.
@@ -53,9 +95,12 @@ struct Share {
     /// Weights of its open flows.
     weight: Sum,
     n_open: u32,
+    first_user: u32,
+    next_user: u32,
 }
 
-/// A link and a level up to which it is not full.
+/// A link and a level up to which it is not full. Numbers behind the last link's are flows: their demands are links of
+/// their own.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     level: f64,
@@ -79,119 +124,158 @@ impl PartialEq for Candidate {
 }
 impl Eq for Candidate {}
 
-/// An allocation being made.
-struct Filling<'a> {
-    network: &'a Network,
-    shares: Vec<Share>,
-    /// Flows of link `l`: `users[first_user[l]..first_user[l + 1]]`.
-    users: Vec<u32>,
-    first_user: Vec<u32>,
-    is_settled: Vec<bool>,
-    /// The water level: rate / weight of all open flows, in bit/s.
-    level: f64,
-    candidates: BinaryHeap<Reverse<Candidate>>,
-    /// Candidates taken from the heap.
-    n_taken: usize,
-    allocation: Allocation,
-}
-
-impl<'a> Filling<'a> {
-    fn new(network: &'a Network) -> Self {
-        let room = |capacity_bps| Share { room: Sum::new(capacity_bps), ..Share::default() };
-        let mut shares: Vec<Share> = network.links.iter().map(|link| room(link.capacity_bps)).collect();
-        for flow in &network.flows {
-            for link in &flow.links {
-                let share = &mut shares[link.index()];
-                share.weight.add(flow.weight);
-                share.n_open += 1;
-            }
-        }
-        let (users, first_user) = users(network, &shares);
-        let n_flows = network.flows.len();
-        Self {
-            network,
-            shares,
-            users,
-            first_user,
-            is_settled: vec![false; n_flows],
-            level: 0.0,
-            candidates: BinaryHeap::with_capacity(network.links.len()),
-            n_taken: 0,
-            allocation: Allocation { rates_bps: vec![0.0; n_flows], bottleneck: vec![LinkId(0); n_flows] },
-        }
+impl MaxMin {
+    /// A solver for links of these capacities in bit/s, without flows.
+    ///
+    /// Numbers are taken as they are: what can be used is what [`Network::check`] accepts.
+    pub fn new(capacities_bps: impl IntoIterator<Item = f64>) -> Self {
+        let capacities_bps: Vec<f64> = capacities_bps.into_iter().collect();
+        Self { shares: vec![Share::default(); capacities_bps.len()], capacities_bps, ..Self::default() }
     }
 
-    fn run(&mut self) {
-        for link in 0..self.shares.len() as u32 {
-            self.push(link);
-        }
+    /// Forgets all flows.
+    pub fn clear(&mut self) {
+        self.weights.clear();
+        self.demands_bps.clear();
+        self.paths.clear();
+        self.path_ends.clear();
+    }
+
+    /// Adds a flow over `links`, each of them once, that takes at most `demand_bps`; infinity: as much as it gets. Flows
+    /// are numbered in the order in which they are added.
+    ///
+    /// # Panics
+    /// If there is no link of that number (in [`MaxMin::solve`]).
+    pub fn add(&mut self, links: impl IntoIterator<Item = LinkId>, weight: f64, demand_bps: f64) {
+        self.weights.push(weight);
+        self.demands_bps.push(demand_bps);
+        self.paths.extend(links.into_iter().map(|link| link.0));
+        self.path_ends.push(self.paths.len() as u32);
+    }
+
+    /// The rates of the flows in bit/s. Equal flows in equal order give equal bits, whatever was solved before.
+    pub fn solve(&mut self) -> &[f64] {
+        self.fill_tables();
+        let mut candidates = std::mem::take(&mut self.candidates).into_vec();
+        candidates.clear();
+        let first = |link| self.full_at(link).map(|level| Reverse(Candidate { level, link }));
+        candidates.extend(self.used.iter().filter_map(|&link| first(link)));
+        let n_links = self.capacities_bps.len() as u32;
+        candidates.extend((n_links..).zip(&self.demands_bps).filter(|(_, demand)| demand.is_finite()).map(
+            |(link, demand_bps)| {
+                let level = demand_bps / self.weights[(link - n_links) as usize];
+                Reverse(Candidate { level, link })
+            },
+        ));
+        self.candidates = candidates.into();
         while let Some(Reverse(candidate)) = self.candidates.pop() {
             self.n_taken += 1;
+            if n_links <= candidate.link {
+                self.satisfy((candidate.link - n_links) as usize, candidate.level);
+                continue;
+            }
             let Some(level) = self.full_at(candidate.link) else { continue };
             if candidate.level < level {
-                self.push(candidate.link);
+                self.candidates.push(Reverse(Candidate { level, ..candidate }));
             } else {
                 self.level = level;
-                self.settle(candidate.link);
+                self.fill(candidate.link);
             }
         }
         debug_assert!(self.is_settled.iter().all(|&settled| settled), "a flow is left over");
+        &self.rates_bps
     }
 
-    fn push(&mut self, link: u32) {
-        if let Some(level) = self.full_at(link) {
-            self.candidates.push(Reverse(Candidate { level, link }));
+    /// What limits each flow, as in [`Allocation::bottleneck`], in the last solution.
+    pub fn bottlenecks(&self) -> &[Option<LinkId>] {
+        &self.bottleneck
+    }
+
+    /// Everything as it is before the first flow is settled.
+    fn fill_tables(&mut self) {
+        let n_flows = self.weights.len();
+        self.level = 0.0;
+        self.n_taken = 0;
+        self.is_settled.clear();
+        self.is_settled.resize(n_flows, false);
+        self.rates_bps.clear();
+        self.rates_bps.resize(n_flows, 0.0);
+        self.bottleneck.clear();
+        self.bottleneck.resize(n_flows, None);
+        for link in self.used.drain(..) {
+            self.shares[link as usize] = Share::default();
         }
+        for i in 0..n_flows {
+            for at in self.path(i) {
+                let link = self.paths[at];
+                let share = &mut self.shares[link as usize];
+                if share.n_open == 0 {
+                    share.room = Sum::new(self.capacities_bps[link as usize]);
+                    self.used.push(link);
+                }
+                share.weight.add(self.weights[i]);
+                share.n_open += 1;
+            }
+        }
+        let mut n_users = 0;
+        for &link in &self.used {
+            let share = &mut self.shares[link as usize];
+            (share.first_user, share.next_user) = (n_users, n_users);
+            n_users += share.n_open;
+        }
+        self.users.resize(n_users as usize, 0);
+        for i in 0..n_flows {
+            for at in self.path(i) {
+                let share = &mut self.shares[self.paths[at] as usize];
+                self.users[share.next_user as usize] = i as u32;
+                share.next_user += 1;
+            }
+        }
+    }
+
+    /// Where the links of a flow stand in the table of paths.
+    fn path(&self, i: usize) -> std::ops::Range<usize> {
+        let start = if i == 0 { 0 } else { self.path_ends[i - 1] };
+        start as usize..self.path_ends[i] as usize
     }
 
     /// The level at which a link is full; none if it has no open flows.
     fn full_at(&self, link: u32) -> Option<f64> {
-        let Share { room, weight, n_open } = &self.shares[link as usize];
+        let Share { room, weight, n_open, .. } = &self.shares[link as usize];
         // Rounding must not lower the level: at a full link, what was settled later has the larger share.
         (0 < *n_open).then(|| (room.value() / weight.value()).max(self.level))
     }
 
     /// Settles the open flows of a full link at the water level.
-    fn settle(&mut self, link: u32) {
-        let range = self.first_user[link as usize]..self.first_user[link as usize + 1];
-        for i in range {
-            let i = self.users[i as usize] as usize;
-            if std::mem::replace(&mut self.is_settled[i], true) {
-                continue;
-            }
-            let flow = &self.network.flows[i];
-            let rate_bps = flow.weight * self.level;
-            self.allocation.rates_bps[i] = rate_bps;
-            self.allocation.bottleneck[i] = LinkId(link);
-            for link in &flow.links {
-                let share = &mut self.shares[link.index()];
-                share.room.add(-rate_bps);
-                share.weight.add(-flow.weight);
-                share.n_open -= 1;
+    fn fill(&mut self, link: u32) {
+        let Share { first_user, next_user, .. } = self.shares[link as usize];
+        for at in first_user..next_user {
+            let i = self.users[at as usize] as usize;
+            if !self.is_settled[i] {
+                self.bottleneck[i] = Some(LinkId(link));
+                self.settle(i, self.weights[i] * self.level);
             }
         }
     }
-}
 
-/// The flows of every link, link after link, and where each link's begin.
-fn users(network: &Network, shares: &[Share]) -> (Vec<u32>, Vec<u32>) {
-    let mut first_user = Vec::with_capacity(shares.len() + 1);
-    let mut n_users = 0;
-    for share in shares {
-        first_user.push(n_users);
-        n_users += share.n_open;
-    }
-    let mut next = first_user.clone();
-    first_user.push(n_users);
-    let mut users = vec![0; n_users as usize];
-    for (i, flow) in (0..).zip(&network.flows) {
-        for link in &flow.links {
-            let place = &mut next[link.index()];
-            users[*place as usize] = i;
-            *place += 1;
+    /// The water level has reached what a flow asks for.
+    fn satisfy(&mut self, i: usize, level: f64) {
+        if !self.is_settled[i] {
+            self.level = self.level.max(level);
+            self.settle(i, self.demands_bps[i]);
         }
     }
-    (users, first_user)
+
+    fn settle(&mut self, i: usize, rate_bps: f64) {
+        self.is_settled[i] = true;
+        self.rates_bps[i] = rate_bps;
+        for at in self.path(i) {
+            let share = &mut self.shares[self.paths[at] as usize];
+            share.room.add(-rate_bps);
+            share.weight.add(-self.weights[i]);
+            share.n_open -= 1;
+        }
+    }
 }
 
 /// A sum with the digits that an `f64` drops, kept in a second one (D. Knuth's exact sum of two numbers).
@@ -250,12 +334,15 @@ mod tests {
         let links = |i: u32| (N..N + 19).chain([i]).map(LinkId).collect::<Vec<_>>();
         let flows = (0..N).map(|i| Flow::new("", links(i))).collect();
         let network = Network { links: own.chain(common).collect(), flows };
-        let mut filling = Filling::new(&network);
-        filling.run();
+        let mut solver = MaxMin::new(network.links.iter().map(|link| link.capacity_bps));
+        for flow in &network.flows {
+            solver.add(flow.links.iter().copied(), flow.weight, flow.demand_bps);
+        }
+        solver.solve();
         let n_pairs = 20 * N as usize;
-        assert!(filling.n_taken <= network.links.len() + n_pairs, "{} taken", filling.n_taken);
+        assert!(solver.n_taken <= network.links.len() + n_pairs, "{} taken", solver.n_taken);
         // The common links are never full: own capacities add up to 12,547.5 Gb/s. So each flow has its own link's capacity.
-        for (rate_bps, link) in filling.allocation.rates_bps.iter().zip(&network.links) {
+        for (rate_bps, link) in solver.rates_bps.iter().zip(&network.links) {
             assert_eq!(*rate_bps, link.capacity_bps);
         }
     }

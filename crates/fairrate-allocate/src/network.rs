@@ -37,7 +37,7 @@ impl Link {
     }
 }
 
-/// A flow that takes as much as it gets.
+/// A flow that takes as much as it gets, up to what it asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// What it is called; the allocation does not look at it.
@@ -46,18 +46,26 @@ pub struct Flow {
     pub links: Vec<LinkId>,
     /// Its share relative to other flows': at a common bottleneck, rates are as weights.
     pub weight: f64,
+    /// What it asks for at most, in bit/s; infinity: no limit.
+    pub demand_bps: f64,
 }
 
 impl Flow {
-    /// A flow of weight 1.
+    /// A flow of weight 1 without limit.
     pub fn new(name: impl Into<String>, links: impl Into<Vec<LinkId>>) -> Self {
-        Self { name: name.into(), links: links.into(), weight: 1.0 }
+        Self { name: name.into(), links: links.into(), weight: 1.0, demand_bps: f64::INFINITY }
     }
 
     /// The same flow with another weight.
     #[must_use]
     pub fn weight(self, weight: f64) -> Self {
         Self { weight, ..self }
+    }
+
+    /// The same flow that asks for at most this, in bit/s.
+    #[must_use]
+    pub fn demand_bps(self, demand_bps: f64) -> Self {
+        Self { demand_bps, ..self }
     }
 }
 
@@ -88,6 +96,22 @@ pub enum NetworkError {
         flow: usize,
         /// Its weight.
         weight: f64,
+    },
+    /// A weight where the algorithm knows none.
+    #[error("the weight of flow #{flow} is {weight}; this algorithm knows no weights, so it must be 1")]
+    Weighted {
+        /// Which flow.
+        flow: usize,
+        /// Its weight.
+        weight: f64,
+    },
+    /// A demand that is no number, not above 0, or out of range.
+    #[error("the demand of flow #{flow} is {demand_bps} bit/s; it must be from 1 bit/s to 10^18 bit/s, or infinite")]
+    Demand {
+        /// Which flow.
+        flow: usize,
+        /// Its demand.
+        demand_bps: f64,
     },
     /// A flow that nothing limits.
     #[error("flow #{flow} uses no link, so nothing limits its rate")]
@@ -128,9 +152,12 @@ impl Network {
         }
         // For every link, 1 + the last flow that was seen to use it.
         let mut last_user = vec![0; self.links.len()];
-        for (flow, Flow { links, weight, .. }) in self.flows.iter().enumerate() {
+        for (flow, Flow { links, weight, demand_bps, .. }) in self.flows.iter().enumerate() {
             if !WEIGHTS.contains(weight) {
                 return Err(NetworkError::Weight { flow, weight: *weight });
+            }
+            if !CAPACITIES_BPS.contains(demand_bps) && *demand_bps != f64::INFINITY {
+                return Err(NetworkError::Demand { flow, demand_bps: *demand_bps });
             }
             if links.is_empty() {
                 return Err(NetworkError::NoLinks { flow });

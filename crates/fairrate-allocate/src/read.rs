@@ -70,7 +70,7 @@ pub fn parse_flows(text: &str, links: &[Link]) -> Result<Vec<Flow>, FileError> {
             used.push(id);
         }
         let weight = row.optional(FLOW_COLUMNS, 0).map_or(Ok(1.0), weight)?;
-        flows.push(Flow { name: name.text.as_ref().to_owned(), links: used, weight });
+        flows.push(Flow::new(name.text.as_ref(), used).weight(weight));
     }
     Ok(flows)
 }

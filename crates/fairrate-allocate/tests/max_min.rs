@@ -1,6 +1,6 @@
 //! Max-min fairness: examples worked by hand, and the bottleneck condition on random networks.
 
-use fairrate_allocate::{Allocation, Flow, Link, LinkId, Network, NetworkError, max_min};
+use fairrate_allocate::{Allocation, Flow, Link, LinkId, MaxMin, Network, NetworkError, max_min};
 use fairrate_units::Rate;
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn rates_gbps(network: &Network) -> Vec<f64> {
 fn the_chain_of_percs_figure_7() {
     let chain = network(&[60, 30, 10], &[(&[0], 1.0), (&[0, 1], 1.0), (&[1, 2], 1.0), (&[2], 1.0)]);
     assert_eq!(rates_gbps(&chain), [35.0, 25.0, 5.0, 5.0]);
-    assert_eq!(max_min(&chain).unwrap().bottleneck, [0, 1, 2, 2].map(LinkId));
+    assert_eq!(max_min(&chain).unwrap().bottleneck, [0, 1, 2, 2].map(|link| Some(LinkId(link))));
 }
 
 /// A flow over all links of a parking lot has what the narrowest leaves: 12 / 3 = 4, and 20 - 4, 10 - 4 for the flows
@@ -50,6 +50,22 @@ fn weights() {
     assert_eq!(rates_gbps(&two), [13.75, 5.0, 41.25]);
 }
 
+/// Figure 7's chain with 3 for D and 20 for B: the third link leaves C 7, the second would leave B 23, so B has what it
+/// asks for, and the first leaves A 40. A demand of what a flow has anyway changes nothing.
+#[test]
+fn demands() {
+    let mut chain = network(&[60, 30, 10], &[(&[0], 1.0), (&[0, 1], 1.0), (&[1, 2], 1.0), (&[2], 1.0)]);
+    (chain.flows[1].demand_bps, chain.flows[3].demand_bps) = (20e9, 3e9);
+    assert_eq!(rates_gbps(&chain), [40.0, 20.0, 7.0, 3.0]);
+    assert_eq!(max_min(&chain).unwrap().bottleneck, [Some(LinkId(0)), None, Some(LinkId(2)), None]);
+    chain.flows[0].demand_bps = 40e9;
+    assert_eq!(rates_gbps(&chain), [40.0, 20.0, 7.0, 3.0]);
+    // Weights 1 and 3 on 40: the second asks for 24, less than its 30.
+    let mut one = network(&[40], &[(&[0], 1.0), (&[0], 3.0)]);
+    one.flows[1].demand_bps = 24e9;
+    assert_eq!(rates_gbps(&one), [16.0, 24.0]);
+}
+
 #[test]
 fn links_without_flows_and_no_flows_at_all() {
     assert_eq!(rates_gbps(&network(&[10, 1, 40], &[(&[2], 7.0)])), [40.0]);
@@ -60,7 +76,7 @@ fn links_without_flows_and_no_flows_at_all() {
 #[test]
 fn of_several_bottlenecks_the_first_is_named() {
     let tie = network(&[10, 10, 10], &[(&[2, 1], 1.0)]);
-    assert_eq!(max_min(&tie).unwrap().bottleneck, [LinkId(1)]);
+    assert_eq!(max_min(&tie).unwrap().bottleneck, [Some(LinkId(1))]);
 }
 
 /// The heavy flow has 10^12 shares of the first link's 100 Gb/s, the light one beside it one share, 0.1 bit/s.
@@ -84,19 +100,25 @@ fn what_has_no_allocation_is_an_error() {
         assert_eq!(error(&[(&[0], weight)]), NetworkError::Weight { flow: 0, weight });
     }
     assert!(matches!(error(&[(&[0], f64::NAN)]), NetworkError::Weight { flow: 0, .. }));
+    for demand_bps in [0.0, -1.0, 1e19, f64::NEG_INFINITY] {
+        let mut asking = network(&[10], &[(&[0], 1.0)]);
+        asking.flows[0].demand_bps = demand_bps;
+        assert_eq!(max_min(&asking), Err(NetworkError::Demand { flow: 0, demand_bps }));
+    }
     assert_eq!(max_min(&network(&[10, 0], &[])), Err(NetworkError::Capacity { link: 1, capacity_bps: 0.0 }));
     let text = error(&[(&[], 1.0)]).to_string();
     assert_eq!(text, "flow #0 uses no link, so nothing limits its rate");
 }
 
-/// Holds an allocation against the definition: no link above its capacity; every flow has a full link on which no flow
-/// has a larger share. That makes it the one max-min fair allocation.
+/// Holds an allocation against the definition: no link above its capacity and no flow above its demand; every flow that
+/// has less than its demand has a full link on which no flow has a larger share. That makes it the one max-min fair
+/// allocation.
 fn assert_max_min(network: &Network, allocation: &Allocation) {
     let shares = || network.flows.iter().zip(&allocation.rates_bps).map(|(flow, rate_bps)| rate_bps / flow.weight);
     let mut used_bps = vec![0.0; network.links.len()];
     let mut largest = vec![0.0_f64; network.links.len()];
     for ((flow, rate_bps), share) in network.flows.iter().zip(&allocation.rates_bps).zip(shares()) {
-        assert!(0.0 < *rate_bps);
+        assert!(0.0 < *rate_bps && *rate_bps <= flow.demand_bps * (1.0 + TOLERANCE), "{rate_bps} for {flow:?}");
         for link in &flow.links {
             used_bps[link.index()] += rate_bps;
             largest[link.index()] = largest[link.index()].max(share);
@@ -106,6 +128,10 @@ fn assert_max_min(network: &Network, allocation: &Allocation) {
         assert!(*used <= link.capacity_bps * (1.0 + TOLERANCE), "{used} on {link:?}");
     }
     for ((flow, share), bottleneck) in network.flows.iter().zip(shares()).zip(&allocation.bottleneck) {
+        let Some(bottleneck) = bottleneck else {
+            assert_eq!(share, flow.demand_bps / flow.weight);
+            continue;
+        };
         assert!(flow.links.contains(bottleneck), "{flow:?}, {bottleneck:?}");
         let (l, link) = (bottleneck.index(), &network.links[bottleneck.index()]);
         assert!(
@@ -117,8 +143,8 @@ fn assert_max_min(network: &Network, allocation: &Allocation) {
     }
 }
 
-/// The definition by rounds, in time flows x links x rounds: raise all open flows until the first link is full, settle
-/// the flows of the full links, and again.
+/// The definition by rounds, in time flows x links x rounds: raise all open flows until the first link is full or the
+/// first flow has its demand, settle the flows of the full links and those, and again.
 fn by_rounds(network: &Network) -> Vec<f64> {
     let mut rates_bps: Vec<Option<f64>> = vec![None; network.flows.len()];
     while rates_bps.iter().any(Option::is_none) {
@@ -135,10 +161,13 @@ fn by_rounds(network: &Network) -> Vec<f64> {
             if weight == 0.0 { f64::INFINITY } else { room / weight }
         };
         let levels: Vec<f64> = (0..network.links.len()).map(level).collect();
-        let lowest = levels.iter().copied().fold(f64::INFINITY, f64::min);
+        let open = network.flows.iter().zip(&rates_bps).filter(|(_, rate_bps)| rate_bps.is_none());
+        let demands = open.map(|(flow, _)| flow.demand_bps / flow.weight);
+        let lowest = levels.iter().copied().chain(demands).fold(f64::INFINITY, f64::min);
         let is_full = |link: &LinkId| levels[link.index()] == lowest;
         for (flow, rate_bps) in network.flows.iter().zip(&mut rates_bps) {
-            if rate_bps.is_none() && flow.links.iter().any(is_full) {
+            let has_all = flow.demand_bps / flow.weight == lowest;
+            if rate_bps.is_none() && (has_all || flow.links.iter().any(is_full)) {
                 *rate_bps = Some(flow.weight * lowest);
             }
         }
@@ -163,6 +192,11 @@ fn weight() -> impl Strategy<Value = f64> {
     ]
 }
 
+/// Mostly none.
+fn demand_bps() -> impl Strategy<Value = f64> {
+    prop_oneof![3 => Just(f64::INFINITY), 1 => capacity_bps()]
+}
+
 fn networks(n_links: usize, n_flows: std::ops::Range<usize>, max_hops: usize) -> impl Strategy<Value = Network> {
     let links = proptest::collection::vec(capacity_bps(), 1..=n_links);
     links.prop_flat_map(move |capacities| {
@@ -170,10 +204,13 @@ fn networks(n_links: usize, n_flows: std::ops::Range<usize>, max_hops: usize) ->
         // Squared, so that some links are popular.
         let link = (0.0..1.0_f64).prop_map(move |x| LinkId((x * x * f64::from(n)) as u32));
         let path = proptest::collection::btree_set(link, 1..=max_hops);
-        let flows = proptest::collection::vec((path.prop_map(Vec::from_iter), weight()), n_flows.clone());
+        let flows = proptest::collection::vec((path.prop_map(Vec::from_iter), weight(), demand_bps()), n_flows.clone());
         flows.prop_map(move |flows| Network {
             links: capacities.iter().map(|&capacity_bps| Link { name: String::new(), capacity_bps }).collect(),
-            flows: flows.into_iter().map(|(links, weight)| Flow::new("", links).weight(weight)).collect(),
+            flows: flows
+                .into_iter()
+                .map(|(links, weight, demand_bps)| Flow::new("", links).weight(weight).demand_bps(demand_bps))
+                .collect(),
         })
     })
 }
@@ -187,6 +224,34 @@ proptest! {
         assert_max_min(&network, &allocation);
         for (rate_bps, want) in allocation.rates_bps.iter().zip(by_rounds(&network)) {
             prop_assert!((rate_bps - want).abs() <= 1e-6 * want, "{rate_bps} or {want}");
+        }
+    }
+
+    /// A solver that has solved other things first gives the bits of a fresh one.
+    #[test]
+    fn a_used_solver_is_as_good_as_new(network in networks(12, 1..40, 4), first in 0_usize..40, again in 0_usize..40) {
+        let capacities = || network.links.iter().map(|link| link.capacity_bps);
+        let add = |solver: &mut MaxMin, flows: &[Flow]| {
+            for flow in flows {
+                solver.add(flow.links.iter().copied(), flow.weight, flow.demand_bps);
+            }
+        };
+        let mut solver = MaxMin::new(capacities());
+        for n in [first.min(network.flows.len()), again.min(network.flows.len())] {
+            let (early, late) = network.flows.split_at(n);
+            add(&mut solver, early);
+            solver.solve();
+            // Flows may be added to those that are there, and solving twice is solving once.
+            add(&mut solver, late);
+            solver.solve();
+            let fresh = max_min(&network).unwrap();
+            prop_assert_eq!(solver.solve(), &fresh.rates_bps);
+            prop_assert_eq!(solver.bottlenecks(), &fresh.bottleneck);
+            solver.clear();
+            add(&mut solver, late);
+            let rest = Network { flows: late.to_vec(), ..network.clone() };
+            prop_assert_eq!(solver.solve(), max_min(&rest).unwrap().rates_bps);
+            solver.clear();
         }
     }
 

@@ -100,8 +100,8 @@ struct AllocationJson<'a> {
 struct FlowJson<'a> {
     flow: &'a str,
     rate_gbps: f64,
-    /// The link that limits it.
-    bottleneck: &'a str,
+    /// The link that limits it, if one does.
+    bottleneck: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -119,7 +119,7 @@ fn json<'a>(objective: &'static str, network: &'a Network, allocation: &Allocati
         for link in &flow.links {
             loads_bps[link.index()] += rate_bps;
         }
-        let bottleneck = &network.links[bottleneck.index()].name;
+        let bottleneck = bottleneck.map(|link| &*network.links[link.index()].name);
         flows.push(FlowJson { flow: &flow.name, rate_gbps: gbps(rate_bps), bottleneck });
     }
     let links = network.links.iter().zip(loads_bps).map(|(link, load_bps)| LinkJson {

@@ -26,7 +26,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::limits::{bdp, scaled_window};
-use crate::port::NoPort;
+use crate::port::{NoPort, Notice};
 
 choice! {
     /// What tells the sender of marks.
@@ -297,6 +297,10 @@ impl Controller for Dcqcn {
         self.advance(now);
         self.notify(now);
         self.allowance()
+    }
+    /// DCQCN's switches send none; a port that does without marks and receivers means a CNP by it (`pacc`).
+    fn on_notice(&mut self, now: Time, _: &Notice) -> Option<Allowance> {
+        Some(self.on_cnp(now))
     }
     fn on_timer(&mut self, now: Time) -> Allowance {
         self.advance(now);

@@ -8,30 +8,46 @@
 mod config;
 mod controller;
 mod draws;
+mod explicit_rate;
+mod flow_table;
 mod int;
 mod limits;
+mod link_queue;
+#[cfg(test)]
+mod message_passing;
+mod pi_marker;
 mod port;
 mod power_law;
 mod registry;
 #[cfg(test)]
 mod test_flow;
 
+pub mod bfc;
+pub mod charny;
 pub mod dcqcn;
+pub mod dcqcn_pi;
 pub mod dctcp;
 pub mod hpcc;
+pub mod ideal;
 pub mod line_rate;
+pub mod pacc;
 pub mod patched_timely;
+pub mod perc;
 pub mod powertcp;
+pub mod qcn;
+pub mod rcp;
+pub mod rocc;
 pub mod swift;
 pub mod theta_powertcp;
 pub mod timely;
+pub mod xcp;
 
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError};
 pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop};
 pub use port::{
-    Actions, HeaderWords, NOTICE_VALUES, NoPort, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope,
-    PortView,
+    Actions, FlowPause, HeaderWords, NOTICE_VALUES, NoPort, Notice, PortAgent, PortContext, PortPacket, PortPacketKind,
+    PortScope, PortView,
 };
 pub use registry::{
     ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo, BuildController, BuildPort, CustomAlgorithm, PortAlgorithm,

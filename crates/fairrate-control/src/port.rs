@@ -38,6 +38,8 @@ pub struct PortContext {
     pub base_rtt: Time,
     /// Bytes a full data packet has on the wire, headers included.
     pub wire_mtu: u32,
+    /// One-way propagation delay of the longest link into its node: how far the previous hop of a flow is at most.
+    pub upstream_delay: Time,
     /// Whether it is the port of a host.
     pub of_host: bool,
     /// Seed of the agent's random numbers.
@@ -93,11 +95,22 @@ pub struct Notice {
 /// Values in a [`Notice`].
 pub const NOTICE_VALUES: usize = 4;
 
+/// Asks the previous hop of a flow, switch port or NIC, to hold the flow's packets back, or to let them go again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowPause {
+    /// The flow.
+    pub flow: u32,
+    /// Hold it back, or let it go.
+    pub pause: bool,
+}
+
 /// What a port wants done beyond the packet at hand.
 #[derive(Clone, Debug, Default)]
 pub struct Actions {
     /// Notices to send, in this order.
     pub notices: Vec<Notice>,
+    /// Flows to pause or resume one hop upstream, in this order. Only ports of switches have such a hop.
+    pub pauses: Vec<FlowPause>,
 }
 
 /// What one egress port computes: the switch's half of an algorithm.
@@ -109,6 +122,14 @@ pub trait PortAgent {
     fn on_enqueue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
     /// A packet leaves the queue for the wire. Marks and headers written here count.
     fn on_dequeue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
+    /// The physical queue that a data packet of `flow` joins, asked right after [`PortAgent::on_enqueue`]; `None`: the
+    /// queue of its class. The physical queues of a class take turns (deficit round robin) after its own queue, and one
+    /// whose first packet is of a paused flow is passed over. Not asked at hosts.
+    fn assign(&self, _flow: u32) -> Option<u16> {
+        None
+    }
+    /// The next hop has asked this port to hold `flow` back, or to let it go.
+    fn on_flow_pause(&mut self, _flow: u32, _pause: bool) {}
     /// The time of [`PortAgent::timer`] has come.
     fn on_timer(&mut self, _view: &PortView, _actions: &mut Actions) {}
     /// When [`PortAgent::on_timer`] wants to be called next; [`Time::MAX`]: not before another call. Asked when the

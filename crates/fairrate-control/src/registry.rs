@@ -130,6 +130,15 @@ macro_rules! registry {
                     Self::Custom(c) => c.on_dequeue(view, packet, actions),
                 }
             }
+            fn assign(&self, flow: u32) -> Option<u16> {
+                match self { $(Self::$type(c) => c.assign(flow),)+ Self::Custom(c) => c.assign(flow) }
+            }
+            fn on_flow_pause(&mut self, flow: u32, pause: bool) {
+                match self {
+                    $(Self::$type(c) => c.on_flow_pause(flow, pause),)+
+                    Self::Custom(c) => c.on_flow_pause(flow, pause),
+                }
+            }
             fn on_timer(&mut self, view: &PortView, actions: &mut Actions) {
                 match self {
                     $(Self::$type(c) => c.on_timer(view, actions),)+
@@ -204,6 +213,8 @@ macro_rules! registry {
 registry! {
     "line-rate" => line_rate::{LineRate, LineRateConfig}, "line rate",
         "none", "no control: send at line rate and let flow control stop it";
+    "ideal" => ideal::{Ideal, IdealConfig}, "ideal",
+        "none", "the exact max-min rates at every moment, served as fluids: the reference";
     "powertcp" => powertcp::{PowerTcp, PowerTcpConfig}, "PowerTCP",
         "Addanki et al., NSDI 2022", "divide the window by power: arrival rate times queue plus pipe, from telemetry";
     "theta-powertcp" => theta_powertcp::{ThetaPowerTcp, ThetaPowerTcpConfig}, "θ-PowerTCP",
@@ -220,4 +231,22 @@ registry! {
         "Alizadeh et al., SIGCOMM 2010", "cut the window in proportion to the share of ECN-marked bytes";
     "swift" => swift::{Swift, SwiftConfig}, "Swift",
         "Kumar et al., SIGCOMM 2020", "hold the delay at a target that grows with hops and with the number of flows";
+    "qcn" => qcn::{Qcn, QcnConfig}, "QCN",
+        "IEEE 802.1Qau, 2010", "switches sample frames and tell their sources how far the queue is off";
+    "dcqcn-pi" => dcqcn_pi::{DcqcnPi, DcqcnPiConfig}, "DCQCN+PI",
+        "Zhu et al., CoNEXT 2016", "DCQCN with marks by a PI controller that holds the queue at a reference";
+    "pacc" => pacc::{Pacc, PaccConfig}, "PACC (reconstruction)",
+        "Zhong et al., INFOCOM 2022", "DCQCN notified by switches directly, as a PI controller decides";
+    "rocc" => rocc::{Rocc, RoccConfig}, "RoCC",
+        "Menikkumbura et al., TPDS 2023", "a PI controller at each switch port computes one fair rate for the flows in its queue";
+    "rcp" => rcp::{Rcp, RcpConfig}, "RCP",
+        "Dukkipati, 2007", "every link has one rate for all its flows, moved by spare capacity and queue";
+    "xcp" => xcp::{Xcp, XcpConfig}, "XCP",
+        "Katabi et al., SIGCOMM 2002", "switches hand out changes of windows: efficiency to all, fairness by shuffling";
+    "perc" => perc::{Perc, PercConfig}, "PERC",
+        "Jose et al., HotNets 2015", "control packets carry demands to links and fair shares back; nothing is measured";
+    "charny" => charny::{Charny, CharnyConfig}, "Charny",
+        "Charny et al., ICC 1995", "control packets carry one stamped rate, which every link lowers to what it has";
+    "bfc" => bfc::{Bfc, BfcConfig}, "BFC",
+        "Goyal et al., NSDI 2022", "switches pause single flows one hop upstream, in queues of their own";
 }

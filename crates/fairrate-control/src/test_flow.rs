@@ -3,6 +3,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::controller::{Ack, FlowContext};
+use crate::port::{PortContext, PortPacket, PortPacketKind};
 
 /// A flow on the validation star: 25 Gb/s, base RTT 8 us, so a bandwidth-delay product of 25,000 bytes.
 pub(crate) fn flow_25g() -> FlowContext {
@@ -33,4 +34,22 @@ pub(crate) fn acked(ack_seq: u64, rtt_ns: u64, snd_nxt: u64) -> Ack<'static> {
         int: &[],
         header: &[],
     }
+}
+
+/// Switch port 7 of 40 Gb/s.
+pub(crate) fn port_40g() -> PortContext {
+    PortContext {
+        port: 7,
+        rate: Rate::from_gbps(40),
+        base_rtt: Time::from_us(8),
+        wire_mtu: 1_048,
+        upstream_delay: Time::from_us(1),
+        of_host: false,
+        seed: 1,
+    }
+}
+
+/// A data packet of `flow` with `wire` bytes on the wire.
+pub(crate) fn data_packet(flow: u32, wire: u32) -> PortPacket<'static> {
+    PortPacket { flow, kind: PortPacketKind::Data, wire, header: &mut [], mark: false }
 }

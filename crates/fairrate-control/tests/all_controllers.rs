@@ -1,26 +1,50 @@
 //! One model for all controllers: whatever comes in, what goes out stays within bounds, is the same each
 //! time and does not depend on how it is dispatched; and timers do not storm.
 
+use std::collections::VecDeque;
+
 use fairrate_control::{
-    ALGORITHMS, Ack, Algorithm, AlgorithmConfig, Allowance, Controller, FlowContext, IntHop, Loss, ParamKind,
-    Parameters, Profile, RawValue,
+    ALGORITHMS, Ack, Algorithm, AlgorithmConfig, Allowance, Controller, FlowContext, IntHop, Loss, NOTICE_VALUES,
+    Needs, Notice, ParamKind, Parameters, Profile, RawValue,
 };
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
-/// Timer calls allowed once no input comes any more: DCQCN at 100 Gb/s needs 2,500 additive steps to recover.
-const WAKES_WHEN_QUIET: u64 = 3_000;
+/// Timer calls allowed once no input comes any more: QCN at 100 Gb/s needs 20,000 additive steps to recover, DCQCN 2,500.
+const WAKES_WHEN_QUIET: u64 = 20_100;
 /// Least average time between timer calls while inputs come.
 const WAKE_INTERVAL: Time = Time::from_us(4);
 
 #[derive(Clone, Debug)]
 enum Kind {
-    Ack { newly_acked: u64, in_flight: u64, rtt: Time, marked: bool, sent_at: usize, hops: Vec<HopStep> },
+    Ack {
+        newly_acked: u64,
+        in_flight: u64,
+        rtt: Time,
+        marked: bool,
+        sent_at: usize,
+        hops: Vec<HopStep>,
+        words: Words,
+    },
     Loss(Loss),
     Cnp,
+    Notice {
+        port: u32,
+        value: f64,
+    },
+    /// The oldest control packet on its way comes back or, every now and then, is lost.
+    Control {
+        words: Words,
+        lost: bool,
+    },
+    /// So many payload bytes are left to send from now on.
+    Unsent(u64),
     SpuriousTimer,
     Sent(u64),
 }
+
+/// What ports have written into a header: the words that are not as the sender left them.
+type Words = Vec<Option<f64>>;
 
 /// How one port's telemetry moves on.
 #[derive(Clone, Debug)]
@@ -56,25 +80,45 @@ fn hop() -> impl Strategy<Value = HopStep> {
     (gap(), bytes, qlen, rate).prop_map(|(dt, tx_bytes, qlen, rate_mbps)| HopStep { dt, tx_bytes, qlen, rate_mbps })
 }
 
+/// Feedback in 63 steps, a rate in bits per second, or nonsense.
+fn notice_value() -> impl Strategy<Value = f64> {
+    prop_oneof![2 => (0_u32..64).prop_map(f64::from), 2 => 0.0_f64..2e11, 1 => 0.0_f64..1e300]
+}
+
+/// Flags and counts, rates in bits per second, changes of them, or nonsense.
+fn words() -> impl Strategy<Value = Words> {
+    let word = prop_oneof![
+        2 => (0_u32..4).prop_map(f64::from),
+        4 => 0.0_f64..2e11,
+        1 => -2e11_f64..2e11,
+        1 => -1e18_f64..1e18,
+    ];
+    prop::collection::vec(prop::option::weighted(0.3, word), 0..16)
+}
+
 fn kind() -> impl Strategy<Value = Kind> {
     let newly_acked = prop_oneof![1 => Just(0), 6 => 1_u64..20_000, 1 => 0_u64..1 << 40];
     let in_flight = prop_oneof![1 => Just(0), 6 => 0_u64..400_000, 1 => 0_u64..1 << 40];
     let rtt = prop_oneof![1 => Just(Time::ZERO), 8 => (1_u64..800_000).prop_map(Time::from_ns), 1 => gap()];
-    let ack = (newly_acked, in_flight, rtt, any::<bool>(), 0_usize..20, prop::collection::vec(hop(), 1..=8)).prop_map(
-        |(newly_acked, in_flight, rtt, marked, sent_at, hops)| Kind::Ack {
-            newly_acked,
-            in_flight,
-            rtt,
-            marked,
-            sent_at,
-            hops,
-        },
-    );
+    let hops = prop::collection::vec(hop(), 1..=8);
+    let ack = (newly_acked, in_flight, rtt, any::<bool>(), 0_usize..20, hops, words());
+    let ack = ack.prop_map(|(newly_acked, in_flight, rtt, marked, sent_at, hops, words)| Kind::Ack {
+        newly_acked,
+        in_flight,
+        rtt,
+        marked,
+        sent_at,
+        hops,
+        words,
+    });
     prop_oneof![
         12 => ack,
         1 => Just(Kind::Loss(Loss::Gap)),
         1 => Just(Kind::Loss(Loss::Timeout)),
         1 => Just(Kind::Cnp),
+        2 => (0_u32..3, notice_value()).prop_map(|(port, value)| Kind::Notice { port, value }),
+        4 => (words(), prop::bool::weighted(0.1)).prop_map(|(words, lost)| Kind::Control { words, lost }),
+        1 => prop_oneof![Just(0), 1_u64..100_000, Just(u64::MAX)].prop_map(Kind::Unsent),
         1 => Just(Kind::SpuriousTimer),
         2 => (1_u64..20_000_000).prop_map(Kind::Sent),
     ]
@@ -120,10 +164,15 @@ struct Driver<'a> {
     name: &'static str,
     controller: Algorithm,
     flow: &'a FlowContext,
-    reads_int: bool,
+    needs: Needs,
     now: Time,
     snd_una: u64,
+    unsent: u64,
     hops: Vec<IntHop>,
+    header: Vec<f64>,
+    /// Headers of the control packets on their way.
+    on_way: VecDeque<Vec<f64>>,
+    n_control: u64,
     allowance: Allowance,
     windows: Vec<u64>,
     n_wakes: u64,
@@ -131,16 +180,21 @@ struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    fn new(name: &'static str, mut controller: Algorithm, flow: &'a FlowContext, reads_int: bool) -> Self {
+    fn new(name: &'static str, mut controller: Algorithm, flow: &'a FlowContext, needs: Needs) -> Self {
+        let n_words = usize::from(needs.header.fixed) + usize::from(needs.header.per_hop) * flow.n_hops as usize;
         let allowance = controller.on_start(flow.start);
         let mut driver = Self {
             name,
             controller,
             flow,
-            reads_int,
+            needs,
             now: flow.start,
             snd_una: 0,
+            unsent: u64::MAX,
             hops: vec![IntHop::default(); 8],
+            header: vec![0.0; n_words],
+            on_way: VecDeque::new(),
+            n_control: 0,
             allowance,
             windows: Vec::new(),
             n_wakes: 0,
@@ -153,11 +207,37 @@ impl<'a> Driver<'a> {
     fn take(&mut self, a: Allowance) {
         let name = self.name;
         assert!(Bytes::new(1) <= a.cwnd, "{name}: no window: {a:?}");
-        assert!(Rate::ZERO < a.rate && a.rate <= self.flow.line_rate, "{name}: rate out of bounds: {a:?}");
+        // Who asks the network first may have to wait for the answer.
+        let may_stop = self.needs.control.is_some();
+        assert!(
+            (may_stop || Rate::ZERO < a.rate) && a.rate <= self.flow.line_rate,
+            "{name}: rate out of bounds: {a:?}"
+        );
         assert!(self.now < a.timer, "{name}: timer not in the future: {a:?} at {}", self.now);
         self.allowance = a;
         self.windows.push(a.cwnd.as_u64());
         self.answers.push(a);
+        self.poll_control();
+    }
+
+    /// Asks for a control packet.
+    fn poll_control(&mut self) {
+        if self.needs.control.is_none() {
+            return;
+        }
+        self.header.fill(0.0);
+        if self.controller.control_packet(self.now, self.unsent, &mut self.header) {
+            assert!(self.header.iter().all(|word| !word.is_nan()), "{}: {:?}", self.name, self.header);
+            self.n_control += 1;
+            self.on_way.push_back(self.header.clone());
+        }
+    }
+
+    /// The oldest control packet on its way is back.
+    fn control_back(&mut self, words: &Words) -> Option<Allowance> {
+        let mut header = self.on_way.pop_front()?;
+        overwrite(&mut header, words);
+        self.controller.on_control(self.now, &header)
     }
 
     fn wake(&mut self) {
@@ -176,18 +256,38 @@ impl<'a> Driver<'a> {
         let a = match &input.kind {
             Kind::Loss(loss) => self.controller.on_loss(at, *loss),
             Kind::Cnp => self.controller.on_cnp(at),
+            Kind::Notice { port, value } => {
+                let notice = Notice { flow: 0, port: *port, values: [*value; NOTICE_VALUES] };
+                let Some(a) = self.controller.on_notice(at, &notice) else { return };
+                a
+            }
+            Kind::Control { lost: true, .. } => {
+                self.on_way.pop_front();
+                return;
+            }
+            Kind::Control { words, .. } => match self.control_back(words) {
+                Some(a) => a,
+                None => return self.poll_control(),
+            },
+            Kind::Unsent(bytes) => {
+                self.unsent = *bytes;
+                return self.poll_control();
+            }
             Kind::SpuriousTimer => self.controller.on_timer(at),
             Kind::Sent(bytes) => {
                 let Some(a) = self.controller.on_sent(at, Bytes::new(*bytes)) else { return };
                 a
             }
-            Kind::Ack { newly_acked, in_flight, rtt, marked, sent_at, hops } => {
+            Kind::Ack { newly_acked, in_flight, rtt, marked, sent_at, hops, words } => {
                 self.snd_una += newly_acked;
                 for (hop, step) in self.hops.iter_mut().zip(hops) {
                     hop.ts += step.dt;
                     hop.tx_bytes = hop.tx_bytes.saturating_add(step.tx_bytes);
                     (hop.qlen, hop.rate_mbps) = (step.qlen, step.rate_mbps);
                 }
+                self.header.fill(0.0);
+                self.controller.stamp(at, &mut self.header);
+                overwrite(&mut self.header, words);
                 let ack = Ack {
                     now: at,
                     ack_seq: self.snd_una,
@@ -196,8 +296,8 @@ impl<'a> Driver<'a> {
                     rtt: *rtt,
                     cwnd_at_send: self.windows[self.windows.len().saturating_sub(1 + sent_at)],
                     ecn_marked: *marked,
-                    int: if self.reads_int { &self.hops[..hops.len()] } else { &[] },
-                    header: &[],
+                    int: if self.needs.int.is_some() { &self.hops[..hops.len()] } else { &[] },
+                    header: &self.header,
                 };
                 self.controller.on_ack(&ack)
             }
@@ -205,28 +305,43 @@ impl<'a> Driver<'a> {
         self.take(a);
     }
 
+    /// Nothing is left to send, what is on its way arrives, and no more input comes: timers come to rest.
+    fn rest(&mut self) {
+        self.unsent = 0;
+        self.poll_control();
+        let before = self.n_wakes;
+        loop {
+            while !self.on_way.is_empty() {
+                match self.control_back(&Words::new()) {
+                    Some(a) => self.take(a),
+                    None => self.poll_control(),
+                }
+            }
+            if self.allowance.timer == Time::MAX {
+                return;
+            }
+            self.wake();
+            let n_wakes = self.n_wakes - before;
+            assert!(n_wakes <= WAKES_WHEN_QUIET, "{}: timer never rests: {:?}", self.name, self.allowance);
+        }
+    }
+
     fn run(mut self, inputs: &[Input]) -> Vec<Allowance> {
         for input in inputs {
             self.feed(input);
         }
-        let elapsed = (self.now - self.flow.start).as_ps() / WAKE_INTERVAL.as_ps();
-        assert!(
-            self.n_wakes <= elapsed + 1,
-            "{}: {} wakes in {elapsed} times {WAKE_INTERVAL}",
-            self.name,
-            self.n_wakes
-        );
-        let before = self.n_wakes;
-        while self.allowance.timer < Time::MAX {
-            self.wake();
-            assert!(
-                self.n_wakes - before <= WAKES_WHEN_QUIET,
-                "{}: timer never rests: {:?}",
-                self.name,
-                self.allowance
-            );
-        }
+        // A lost control packet is noticed within a few base RTTs; what a reply changes may need a call each.
+        let least = if self.needs.control.is_some() { WAKE_INTERVAL.min(self.flow.base_rtt) } else { WAKE_INTERVAL };
+        let allowed = (self.now - self.flow.start).as_ps() / least.as_ps() + 1 + self.n_control;
+        assert!(self.n_wakes <= allowed, "{}: {} wakes, not {allowed}", self.name, self.n_wakes);
+        self.rest();
         self.answers
+    }
+}
+
+fn overwrite(header: &mut [f64], words: &Words) {
+    for (word, new) in header.iter_mut().zip(words) {
+        *word = new.unwrap_or(*word);
     }
 }
 
@@ -243,8 +358,8 @@ proptest! {
                 if let Some(switches) = switches {
                     throw_switches(&mut config, switches);
                 }
-                let reads_int = config.needs().int.is_some();
-                let run = |controller| Driver::new(info.name, controller, &flow, reads_int).run(&inputs);
+                let needs = config.needs();
+                let run = |controller| Driver::new(info.name, controller, &flow, needs).run(&inputs);
                 let answers = run(config.build(&flow));
                 prop_assert_eq!(&answers, &run(config.build(&flow)), "{} is not deterministic", info.name);
                 let boxed = Algorithm::Custom(Box::new(config.build(&flow)));
@@ -276,6 +391,7 @@ fn a_day_of_silence_is_survived() {
         marked: true,
         sent_at: 0,
         hops: vec![hop],
+        words: Words::new(),
     };
     let days = [0, 0, 1, 0, 10, 0, 200].map(|days| Input {
         dt: Time::from_ms(86_400_000 * days),
@@ -286,12 +402,12 @@ fn a_day_of_silence_is_survived() {
         for profile in [Profile::Paper, Profile::Ns3] {
             let config = AlgorithmConfig::by_name(info.name, profile).expect("listed");
             // Timers held back: the controller has to catch up by itself.
-            let mut late = Driver::new(info.name, config.build(&flow), &flow, config.needs().int.is_some());
+            let mut late = Driver::new(info.name, config.build(&flow), &flow, config.needs());
             for input in &days {
                 late.allowance.timer = Time::MAX;
                 late.feed(input);
             }
-            Driver::new(info.name, config.build(&flow), &flow, config.needs().int.is_some()).run(&days);
+            Driver::new(info.name, config.build(&flow), &flow, config.needs()).run(&days);
         }
     }
 }

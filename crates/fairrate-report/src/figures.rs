@@ -167,11 +167,34 @@ impl Page<'_> {
 
     fn distributions(&self) -> Vec<Figure> {
         let slowdown = (2 <= self.completions()).then(|| self.slowdown_cdf());
+        let probed = self.variants.iter().flat_map(|v| &v.runs).any(|r| !r.settled_rtts.is_empty());
+        let convergence = probed.then(|| self.convergence_cdf());
         let several = self.variants.iter().any(|v| 1 < v.first().ports.len());
         let pooled = several.then(|| self.pooled_queue_cdf());
         let names = self.port_names();
         let each = names.iter().filter(|_| names.len() < MAX_PORTS).map(|name| self.queue_cdf(name));
-        slowdown.into_iter().chain(pooled).chain(each).collect()
+        slowdown.into_iter().chain(convergence).chain(pooled).chain(each).collect()
+    }
+
+    /// How long rates took to settle; a curve that ends below 1 has changes after which they did not.
+    fn convergence_cdf(&self) -> Figure {
+        let line = |(variant, colour): (&Variant, usize)| {
+            let values: Vec<f64> = variant.runs.iter().flat_map(|r| &r.settled_rtts).copied().collect();
+            let (mut x, mut y) = cdf(&values, |_| 1.0, POINTS / 4);
+            x.retain(|rtts| rtts.is_finite());
+            y.truncate(x.len());
+            Series { step: true, x, y, ..variant_line(variant, colour) }
+        };
+        Figure {
+            title: "Convergence of rates".into(),
+            note:
+                "Fraction of the arrivals and departures of flows, of all seeds, after which rates had settled by then"
+                    .into(),
+            x: Axis::new("time (base RTTs)").showing(0.0, 0.0),
+            y: Axis::new("fraction of changes").showing(0.0, 1.0),
+            series: self.each().map(line).filter(|s| !s.x.is_empty()).collect(),
+            ..Figure::default()
+        }
     }
 
     fn slowdown_cdf(&self) -> Figure {
@@ -435,6 +458,24 @@ mod tests {
         for want in ["Goodput of each flow", "Pacing rate", "Congestion window", "Pauses by port"] {
             assert!(titles.contains(&want), "{want} in {titles:?}");
         }
+    }
+
+    #[test]
+    fn convergence_has_a_line_for_each_algorithm() {
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1, 2]);
+        for (variant, slow) in variants.iter_mut().zip([1.0, 3.0]) {
+            for run in &mut variant.runs {
+                run.settled_rtts = vec![slow, 2.0 * slow, 4.0 * slow, f64::INFINITY];
+            }
+        }
+        let chapters = all(&variants, &[0, 1]);
+        let mut figures = chapters.iter().flat_map(|c| &c.figures);
+        let figure = figures.find(|f| f.title == "Convergence of rates").unwrap();
+        let points = |s: &Series| (s.key.clone(), s.x.clone(), s.y.clone());
+        let got: Vec<_> = figure.series.iter().map(points).collect();
+        let y = vec![0.25, 0.5, 0.75];
+        assert_eq!(got[0], ("PowerTCP".into(), vec![1.0, 2.0, 4.0], y.clone()));
+        assert_eq!(got[1], ("HPCC".into(), vec![3.0, 6.0, 12.0], y));
     }
 
     #[test]

@@ -140,6 +140,9 @@ fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
     };
     add("FCT slowdown, 99th percentile", true, format::number, each(&|m| m.overall().and_then(|d| d.p99)));
     add("FCT slowdown, median", true, format::number, each(&|m| m.overall().and_then(|d| d.p50)));
+    let rtts = |x| format!("{} RTTs", format::number(x));
+    add("Convergence, 99th percentile", true, rtts, each(&|m| m.convergence.and_then(|c| c.p99_rtts)));
+    add("Convergence, median", true, rtts, each(&|m| m.convergence.and_then(|c| c.p50_rtts)));
     if let Some(port) = metrics.iter().find_map(headline_port).map(|p| p.port.as_str()) {
         let at = |f: fn(&PortMetrics) -> Option<f64>| {
             each(&|m| m.ports.iter().chain(&m.all_ports).find(|p| p.port == port).and_then(f))

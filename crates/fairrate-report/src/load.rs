@@ -33,6 +33,7 @@ pub fn run(dir: &Path) -> Result<RunData, ResultsError> {
         ports: port_series(&results.ports()?, &capacities),
         rates,
         pauses: results.pfc()?.iter().map(pause).collect(),
+        settled_rtts: results.convergence()?.iter().map(|row| row.rtts.unwrap_or(f64::INFINITY)).collect(),
         scenario_toml: results.scenario_toml()?,
         provenance: Provenance {
             version: summary.version.clone(),
@@ -52,6 +53,10 @@ fn totals(s: &Summary) -> Totals {
         drops: s.drops,
         ecn_marks: s.ecn_marks,
         pfc_pauses: s.pfc_pauses,
+        notices: s.notices,
+        control_packets: s.control_packets,
+        control_bytes: s.control_bytes,
+        data_bytes: s.bytes_sent,
         retransmitted_bytes: s.retransmitted_bytes,
         flows_done: s.finished_flows,
         flows_unfinished: s.unfinished_flows,

@@ -48,12 +48,22 @@ pub struct Metrics {
     pub goodput_bps: f64,
     /// Jain index of the long flows' goodput; see [`fairness`].
     pub jain: Option<f64>,
+    /// How rates settled after arrivals and departures of flows, if a probe looked.
+    pub convergence: Option<Convergence>,
     /// Pause frames sent.
     pub pfc_pauses: f64,
     /// Data packets dropped.
     pub drops: f64,
     /// Packets marked.
     pub ecn_marks: f64,
+    /// Notices that switch ports sent to sources.
+    pub notices: f64,
+    /// Control packets that flows sent.
+    pub control_packets: f64,
+    /// Bytes of both on the wire, counted once where they are sent.
+    pub control_bytes: f64,
+    /// The same over the bytes of data packets; `None` without any of them.
+    pub control_share: Option<f64>,
     /// Payload bytes sent again.
     pub retransmitted_bytes: f64,
     /// Flows that finished.
@@ -78,6 +88,19 @@ pub struct BucketSlowdown {
     /// Its distribution.
     #[serde(flatten)]
     pub slowdown: Distribution,
+}
+
+/// How rates settled after arrivals and departures of flows, those of all seeds pooled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Convergence {
+    /// Arrivals and departures.
+    pub changes: usize,
+    /// Those after which the rates converged.
+    pub converged: usize,
+    /// Median time in base RTTs. What has not converged is slower than all else; `None` if the rank falls there.
+    pub p50_rtts: Option<f64>,
+    /// 99th percentile.
+    pub p99_rtts: Option<f64>,
 }
 
 /// What a probed port did, from its first to its last sample.
@@ -110,6 +133,8 @@ impl Metrics {
         let mean = |f: &dyn Fn(&RunData) -> f64| runs.iter().map(f).sum::<f64>() / runs.len() as f64;
         let jains: Vec<f64> = runs.iter().filter_map(fairness).collect();
         let hops = mean(&|r| r.totals.packet_hops as f64);
+        let control_bytes = mean(&|r| r.totals.control_bytes as f64);
+        let data_bytes = mean(&|r| r.totals.data_bytes as f64);
         let wall_s = mean(&|r| r.totals.wall_s);
         Self {
             cc: variant.first().cc.clone(),
@@ -121,9 +146,14 @@ impl Metrics {
             all_ports: all_ports(runs),
             goodput_bps: mean(&|r| r.totals.goodput_bps),
             jain: stats::mean(&jains),
+            convergence: convergence(runs),
             pfc_pauses: mean(&|r| r.totals.pfc_pauses as f64),
             drops: mean(&|r| r.totals.drops as f64),
             ecn_marks: mean(&|r| r.totals.ecn_marks as f64),
+            notices: mean(&|r| r.totals.notices as f64),
+            control_packets: mean(&|r| r.totals.control_packets as f64),
+            control_bytes,
+            control_share: (0.0 < data_bytes && 0.0 < control_bytes).then(|| control_bytes / data_bytes),
             retransmitted_bytes: mean(&|r| r.totals.retransmitted_bytes as f64),
             flows_done: mean(&|r| r.totals.flows_done as f64),
             flows_unfinished: mean(&|r| r.totals.flows_unfinished as f64),
@@ -151,6 +181,15 @@ fn slowdown_by_size(runs: &[RunData]) -> Vec<BucketSlowdown> {
     };
     let buckets = std::iter::once(all).chain(SIZE_BUCKETS).map(of);
     buckets.filter(|b| b.slowdown.n != 0).collect()
+}
+
+/// How the rates of all runs settled.
+fn convergence(runs: &[RunData]) -> Option<Convergence> {
+    let rtts = stats::sorted(runs.iter().flat_map(|r| &r.settled_rtts).copied());
+    let at = |p| stats::percentile(&rtts, p).filter(|x| x.is_finite());
+    let converged = rtts.partition_point(|x| x.is_finite());
+    let (changes, p50_rtts, p99_rtts) = (rtts.len(), at(0.5), at(0.99));
+    (0 < changes).then_some(Convergence { changes, converged, p50_rtts, p99_rtts })
 }
 
 /// Every port of the first run, averaged over the runs.
@@ -275,6 +314,16 @@ mod tests {
         let run = RunData { flows, ..RunData::default() };
         let got: Vec<_> = slowdown_by_size(&[run]).iter().map(|b| (b.bucket, b.slowdown.n, b.slowdown.mean)).collect();
         assert_eq!(got, [("all sizes", 2, Some(3.0)), ("<= 10 KB", 1, Some(2.0)), ("10-100 KB", 1, Some(4.0))]);
+    }
+
+    #[test]
+    fn changes_without_end_are_slowest() {
+        // Ranks ceil(.5 * 3) = 2 and ceil(.99 * 3) = 3 of 2, 4 and never.
+        let run = |settled_rtts| RunData { settled_rtts, ..RunData::default() };
+        let got = convergence(&[run(vec![4.0, f64::INFINITY]), run(vec![2.0])]);
+        let want = Convergence { changes: 3, converged: 2, p50_rtts: Some(4.0), p99_rtts: None };
+        assert_eq!(got, Some(want));
+        assert_eq!(convergence(&[run(Vec::new())]), None);
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub struct RunData {
     pub rates: Vec<FlowSeries>,
     /// Pause and resume frames, in order of time.
     pub pauses: Vec<Pause>,
+    /// Of every arrival and departure of a flow, how many base RTTs rates took to settle; infinite: they did not. Empty
+    /// if no probe looked.
+    pub settled_rtts: Vec<f64>,
     /// The resolved scenario.
     pub scenario_toml: String,
     /// Where the numbers come from.
@@ -48,6 +51,14 @@ pub struct Totals {
     pub ecn_marks: u64,
     /// Pause frames sent.
     pub pfc_pauses: u64,
+    /// Notices that switch ports sent to sources.
+    pub notices: u64,
+    /// Control packets that flows sent.
+    pub control_packets: u64,
+    /// Bytes of notices and control packets on the wire.
+    pub control_bytes: u64,
+    /// Bytes of data packets on the wire.
+    pub data_bytes: u64,
     /// Payload bytes sent again.
     pub retransmitted_bytes: u64,
     /// Flows that finished.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::format;
-use crate::metrics::{BucketSlowdown, Metrics, PortMetrics};
+use crate::metrics::{BucketSlowdown, Convergence, Metrics, PortMetrics};
 use crate::stats::Distribution;
 
 /// A table: a column of row names, then columns of numbers.
@@ -61,6 +61,7 @@ pub fn comparison(all: &[Metrics]) -> Table {
     } else {
         sections.extend(ports.into_iter().map(|port| port_section(all, port)));
     }
+    sections.extend(convergence_section(all));
     sections.push(run_section(all));
     Table { columns, sections }
 }
@@ -74,8 +75,9 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
     if !metrics.ports.is_empty() {
         tables.push(probed_ports(metrics));
     }
-    let section = run_section(std::slice::from_ref(metrics));
-    tables.push(Table { columns: vec![metrics.label.clone()], sections: vec![section] });
+    let one = std::slice::from_ref(metrics);
+    let sections = convergence_section(one).into_iter().chain([run_section(one)]).collect();
+    tables.push(Table { columns: vec![metrics.label.clone()], sections });
     tables
 }
 
@@ -168,19 +170,49 @@ fn port_rows(all: &[Metrics], of: &dyn Fn(&Metrics) -> Option<PortMetrics>) -> V
     ]
 }
 
-fn run_section(all: &[Metrics]) -> Section {
+/// How rates settled, where a probe looked.
+fn convergence_section(all: &[Metrics]) -> Option<Section> {
+    let changes = all.iter().filter_map(|m| m.convergence).map(|c| c.changes).max()?;
+    let pick = |f: fn(&Convergence) -> Option<f64>| move |m: &Metrics| m.convergence.as_ref().and_then(f);
+    let share = |c: &Convergence| Some(c.converged as f64 / c.changes as f64);
     let rows = vec![
+        row(all, "changes converged", Better::Higher, &pick(share), format::percent),
+        row(all, "p50 (base RTTs)", Better::Lower, &pick(|c| c.p50_rtts), format::number),
+        row(all, "p99 (base RTTs)", Better::Lower, &pick(|c| c.p99_rtts), format::number),
+    ];
+    Some(Section { title: format!("Convergence of rates ({} changes of flows)", format::count(changes as f64)), rows })
+}
+
+/// What ports and flows sent to control rates, where any did.
+fn control_rows(all: &[Metrics]) -> Vec<Row> {
+    if all.iter().all(|m| m.control_bytes == 0.0) {
+        return Vec::new();
+    }
+    vec![
+        row(all, "notices", Better::Neither, &|m| Some(m.notices), format::count),
+        row(all, "control packets", Better::Neither, &|m| Some(m.control_packets), format::count),
+        row(all, "control traffic", Better::Lower, &|m| Some(m.control_share.unwrap_or(0.0)), |x| {
+            format!("{} %", format::number(100.0 * x))
+        }),
+    ]
+}
+
+fn run_section(all: &[Metrics]) -> Section {
+    let mut rows = vec![
         row(all, "goodput", Better::Higher, &|m| Some(m.goodput_bps), format::rate),
         row(all, "Jain index", Better::Higher, &|m| m.jain, |x| format!("{x:.4}")),
         row(all, "PFC pauses", Better::Lower, &|m| Some(m.pfc_pauses), format::count),
         row(all, "drops", Better::Lower, &|m| Some(m.drops), format::count),
         row(all, "ECN marks", Better::Neither, &|m| Some(m.ecn_marks), format::count),
+    ];
+    rows.extend(control_rows(all));
+    rows.extend([
         row(all, "sent again", Better::Lower, &|m| Some(m.retransmitted_bytes), format::bytes),
         row(all, "flows done", Better::Neither, &|m| Some(m.flows_done), format::count),
         row(all, "unfinished", Better::Lower, &|m| Some(m.flows_unfinished), format::count),
         row(all, "packet-hops", Better::Neither, &|m| Some(m.packet_hops), format::count),
         row(all, "ns per packet-hop", Better::Neither, &|m| m.ns_per_packet_hop, |x| format!("{x:.0}")),
-    ];
+    ]);
     Section { title: "Whole run".into(), rows }
 }
 
@@ -274,6 +306,31 @@ mod tests {
     fn one_run_as_text() {
         let tables = single(&metrics(&["powertcp"])[0]);
         insta::assert_snapshot!(tables.iter().map(|t| t.to_text(false)).collect::<Vec<_>>().join("\n"));
+    }
+
+    #[test]
+    fn convergence_and_control_traffic_have_rows_where_there_is_any() {
+        let mut all = metrics(&["powertcp", "hpcc"]);
+        let names = |table: &Table| -> Vec<String> {
+            table.sections.iter().flat_map(|s| &s.rows).map(|r| r.name.clone()).collect()
+        };
+        let without = names(&comparison(&all));
+        let settled = Convergence { changes: 4, converged: 3, p50_rtts: Some(4.5), p99_rtts: None };
+        all[1].convergence = Some(settled);
+        (all[1].notices, all[1].control_bytes, all[1].control_share) = (7.0, 640.0, Some(0.0123));
+        let table = comparison(&all);
+        let row = |name: &str| table.sections.iter().flat_map(|s| &s.rows).find(|r| r.name == name).unwrap().clone();
+        assert_eq!(row("changes converged").cells, ["-", "75.0 %"]);
+        assert_eq!(
+            (row("p50 (base RTTs)").cells, row("p99 (base RTTs)").cells[1].as_str()),
+            (vec!["-".into(), "4.50".into()], "-")
+        );
+        assert_eq!(
+            (row("notices").cells, row("control traffic").cells),
+            (vec!["0".into(), "7".into()], vec!["0 %".into(), "1.23 %".into()])
+        );
+        assert_eq!(names(&table).len(), without.len() + 6);
+        assert_eq!(single(&all[1]).last().unwrap().sections[0].title, "Convergence of rates (4 changes of flows)");
     }
 
     #[test]

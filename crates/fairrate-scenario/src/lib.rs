@@ -6,8 +6,8 @@
 //!
 //! [`ResultsWriter`] writes a run's results as it goes, [`Results`] reads them. A results directory has
 //!
-//! - `flows.parquet`, `ports.parquet`, `rates.parquet`, `pfc.parquet`: see [`FlowRow`], [`PortRow`], [`RateRow`] and
-//!   [`PfcRow`]. Nodes are ids, ports are called `from->to` by the names of nodes, and the unit of every column is in
+//! - `flows.parquet`, `ports.parquet`, `rates.parquet`, `pfc.parquet`, `convergence.parquet`: see [`FlowRow`],
+//!   [`PortRow`], [`RateRow`], [`PfcRow`] and [`ConvergenceRow`]. Nodes are ids, ports are called `from->to` by the names of nodes, and the unit of every column is in
 //!   the file's metadata as `unit:COLUMN`. Values that do not exist (the FCT of an unfinished flow, the bytes of an
 //!   endless one, the window of an algorithm without) are null. The files are whole at every moment of the run.
 //! - `summary.json`: see [`Summary`]. Until the run has ended its `state` is `running`.
@@ -25,7 +25,7 @@ mod tree;
 pub use error::ScenarioError;
 pub use overrides::Overrides;
 pub use results::{
-    FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results, ResultsError, ResultsWriter, RunState,
-    Summary,
+    Convergence, ConvergenceRow, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results,
+    ResultsError, ResultsWriter, RunState, Summary,
 };
 pub use scenario::Scenario;

@@ -123,7 +123,8 @@ impl<'a> Section<'a> {
         self.report.problem(code, self.site_of(key), message, format!("`{key}`"), help);
     }
 
-    fn read_node<T: Scalar>(&self, key: &str, node: &Node) -> T {
+    /// The value of `node`, which stands at `key` or in a list there.
+    pub fn read_node<T: Scalar>(&self, key: &str, node: &Node) -> T {
         T::read(key, &node.value).unwrap_or_else(|wrong| {
             self.report.problem(wrong.code, node.site, wrong.message, format!("`{key}`"), wrong.help);
             T::placeholder()
@@ -338,9 +339,11 @@ fn describe_key(key: &str) -> String {
 fn home_of(key: &str) -> Option<&'static str> {
     match key {
         "buffer" | "dt_alpha" | "egress_alpha" | "pfc" | "ecn" | "headroom" | "ecmp" => Some("[switch]"),
-        "cc" | "mtu" | "header" | "rto" | "window" | "recovery" | "base_rtt" => Some("[transport]"),
-        "load" | "sizes" | "link_set" | "senders" | "receiver" => Some("[[traffic]]"),
-        "queue" | "queues" | "every" => Some("[[probe]]"),
+        "cc" | "mtu" | "header" | "rto" | "window" | "recovery" | "base_rtt" | "control_class" | "reaction_delay" => {
+            Some("[transport]")
+        }
+        "load" | "sizes" | "sampling" | "demand" | "link_set" | "senders" | "receiver" => Some("[[traffic]]"),
+        "queue" | "queues" | "convergence" | "every" => Some("[[probe]]"),
         "hosts" | "hosts_per_tor" | "delay" | "host_rate" => Some("[topology]"),
         "duration" | "seed" | "profile" | "name" => Some("the top of the file"),
         _ => None,

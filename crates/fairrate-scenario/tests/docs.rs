@@ -149,14 +149,18 @@ fn the_reference_has_every_key_with_its_default() {
         "kind = \"poisson\"\nsizes = \"websearch\"\nload = 0.5\nmax_flows = 9",
         "kind = \"poisson\"\nsizes = \"fixed\"\nsize = \"1KB\"\nload = 0.5\nstop = \"1us\"",
         "kind = \"poisson\"\nsizes = \"file\"\npath = \"sizes.txt\"\nload = 0.5\nmax_flows = 9\nhosts = [0]",
+        "kind = \"closed-loop\"\nsizes = \"websearch\"\nload = 0.5\nstop = \"9ms\"",
+        "kind = \"closed-loop\"\nsizes = \"fixed\"\nsize = \"1KB\"\nload = 0.5",
+        "kind = \"closed-loop\"\nsizes = \"file\"\npath = \"sizes.txt\"\nload = 0.5\nsenders = [0, 1]\nreceivers = [\"sw0\"]",
         "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"",
         "kind = \"incast-queries\"\nrequest_size = \"1KB\"\nresponders = 1\nrate_per_host_per_s = 1e6\nstop = \"90us\"",
         "kind = \"staggered\"\nreceiver = 0\nsenders = 1\ninterval = \"1us\"",
         "kind = \"permutation\"\nbytes = \"1KB\"",
         "kind = \"all-to-all\"\nbytes = \"1KB\"",
+        "kind = \"churn\"\nflows = 2\nchanges = 2\n[[probe]]\nconvergence = true",
         "kind = \"list\"\npath = \"flows.csv\"",
     ];
-    let probes = ["queue = \"sw0->h0\"", "queues = \"host-links\"", "flows = \"all\""];
+    let probes = ["queue = \"sw0->h0\"", "queues = \"host-links\"", "flows = \"all\"", "convergence = true"];
     let page = documented();
     let mut seen = Vec::new();
     let mut check = |text: &str| hold(&read(text), text, &page, &mut seen);

@@ -3,8 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fairrate_scenario::{Overrides, Results, ResultsError, ResultsWriter, RunState, Scenario, Summary};
-use fairrate_sim::{FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, RunTotals, Simulation, Sink};
+use fairrate_scenario::{
+    Convergence, ConvergenceRow, Overrides, Results, ResultsError, ResultsWriter, RunState, Scenario, Summary,
+};
+use fairrate_sim::{
+    ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, RunTotals, Simulation, Sink,
+};
 use fairrate_units::Time;
 
 const TEXT: &str = r#"
@@ -92,7 +96,15 @@ fn the_same_scenario_gives_the_same_bytes() {
     let (a, b) = (fresh("same-a"), fresh("same-b"));
     let (first, second) = (run(&a, &RunState::Complete), run(&b, &RunState::Complete));
     assert_eq!(first, second);
-    for file in ["flows.parquet", "ports.parquet", "rates.parquet", "pfc.parquet", "scenario.toml", "summary.json"] {
+    for file in [
+        "flows.parquet",
+        "ports.parquet",
+        "rates.parquet",
+        "pfc.parquet",
+        "convergence.parquet",
+        "scenario.toml",
+        "summary.json",
+    ] {
         let bytes = |dir: &Path| std::fs::read(dir.join(file)).expect(file);
         assert!(bytes(&a) == bytes(&b), "{file} differs");
     }
@@ -173,6 +185,35 @@ fn a_dropped_writer_leaves_every_row() {
     assert_eq!(results.rates().expect("rates")[0].cwnd_bytes, None);
     let pfc = &results.pfc().expect("pfc")[0];
     assert_eq!((pfc.t_ns, &*pfc.port, pfc.class, pfc.pause), (1.5, "sw0->h0", 3, true));
+}
+
+#[test]
+fn changes_of_flows_come_back_with_how_rates_settled() {
+    let dir = fresh("convergence");
+    let text = format!("{TEXT}[[probe]]\nconvergence = true\n");
+    let scenario = Scenario::from_toml(&text, "x.toml", Path::new("."), &Overrides::default()).expect("it reads");
+    let mut writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+    let sample = |flow, rtts: Option<f64>| ConvergenceSample {
+        t: Time::from_us(u64::from(flow)),
+        flow: FlowId(flow),
+        arrival: flow != 2,
+        n_flows: 7,
+        time: rtts.map(|_| Time::from_ps(1_500)),
+        rtts,
+    };
+    writer.convergence(&sample(1, Some(4.5)));
+    writer.convergence(&sample(2, None));
+    let totals = RunTotals { notices: 3, control_packets: 4, control_bytes: 500, ..RunTotals::default() };
+    let summary = writer.finish(&[], &totals, Duration::ZERO, &RunState::Complete).expect("it was written");
+    let convergence = Convergence { changes: 2, converged: 1, p50_rtts: Some(4.5), p99_rtts: None };
+    assert_eq!(summary.convergence, Some(convergence));
+    assert_eq!((summary.notices, summary.control_packets, summary.control_bytes), (3, 4, 500));
+    let results = Results::open(&dir).expect("it opens");
+    assert_eq!(results.summary, summary);
+    let rows = results.convergence().expect("convergence");
+    let row = |t_ns, flow, arrival, time_ns, rtts| ConvergenceRow { t_ns, flow, arrival, n_flows: 7, time_ns, rtts };
+    assert_eq!(rows, [row(1_000.0, 1, true, Some(1.5), Some(4.5)), row(2_000.0, 2, false, None, None)]);
+    assert_eq!(run(&fresh("no-convergence"), &RunState::Complete).convergence, None);
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 use fairrate_sim::{
-    BaseRttRule, ClockRule, EcmpHash, FlowId, Headroom, MarkAt, MarkDraws, ProbeSpec, StopRule, TieRule, WindowRule,
+    BaseRttRule, Change, ClockRule, EcmpHash, FlowId, Headroom, MarkAt, MarkDraws, ProbeSpec, StopRule, TieRule,
+    Trigger, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -36,6 +37,7 @@ fn all_kinds() -> Vec<String> {
         "kind = \"star\"",
         "kind = \"dumbbell\"\nleft = 2",
         "kind = \"parking-lot\"",
+        "kind = \"parking-lot\"\nlink_rates = [\"60Gbps\", \"30Gbps\"]",
         "kind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 2",
         "kind = \"fat-tree\"\nhosts_per_tor = 2",
         "kind = \"fat-tree-k\"\nk = 4",
@@ -45,19 +47,26 @@ fn all_kinds() -> Vec<String> {
     let traffics = [
         "kind = \"poisson\"\nsizes = \"websearch\"\nload = 0.6",
         "kind = \"poisson\"\nsizes = \"fixed\"\nsize = \"10KB\"\nload = 0.3\nhosts = [0, 1]\nclass = 2\nweight = 2.5",
+        "kind = \"poisson\"\nsizes = \"fb-web\"\nload = 0.3\nreceivers = [2, \"0\"]\nsampling = \"step\"",
         "kind = \"poisson\"\nsizes = \"file\"\npath = \"sizes.txt\"\nload = 1\nmax_flows = 5",
         "kind = \"incast\"\nreceiver = 0\nsenders = [1, 2]\nbytes = \"endless\"\nstop = \"50us\"\njitter = \"1us\"",
         "kind = \"incast-queries\"\nrequest_size = \"10KB\"\nresponders = 2\nrate_per_host_per_s = 5e3",
         "kind = \"staggered\"\nreceiver = 0\nsenders = 2\ninterval = \"1us\"",
         "kind = \"permutation\"\nbytes = \"1MB\"",
         "kind = \"all-to-all\"\nbytes = \"1KB\"\nstart = \"3us\"",
+        "kind = \"closed-loop\"\nsizes = \"websearch\"\nload = 0.7\ndemand = \"9Gbps\"\nstop = \"90ms\"",
+        "kind = \"closed-loop\"\nsizes = \"fb-rocc\"\nsampling = \"linear\"\nload = 0.7\nsleep = \"rest-of-gap\"\nsenders = [0, 1]\nreceivers = [\"3\"]",
+        "kind = \"churn\"\nflows = 3\nchanges = 4\nhosts = [0, \"3\"]\ndemand = \"3Gbps\"\n[[probe]]\nconvergence = true\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"",
         "kind = \"list\"\npath = \"flows.csv\"\nignore_columns = [\"pg\"]",
     ];
     let head =
         |i: usize| if i.is_multiple_of(2) { "duration = \"1ms\"" } else { "duration = \"1ms\"\nprofile = \"ns3\"" };
     let with_star = |(i, traffic): (usize, &&str)| {
+        let in_star = if traffic.contains("receivers") { "" } else { "destinations = \"other-host\"\n" };
+        let in_star = format!("{in_star}link_set = \"host-links\"\nload");
+        let traffic =
+            if traffic.contains("poisson") { traffic.replace("load", &in_star) } else { (*traffic).to_owned() };
         format!("{}\n[topology]\nkind = \"file\"\npath = \"star3.txt\"\n[[traffic]]\n{traffic}\n", head(i))
-            .replace("load", "destinations = \"other-host\"\nlink_set = \"host-links\"\nload")
     };
     let queries_need_racks = |t: &&&str| !t.contains("incast-queries");
     let mut all: Vec<String> = traffics.iter().filter(queries_need_racks).enumerate().map(with_star).collect();
@@ -65,7 +74,7 @@ fn all_kinds() -> Vec<String> {
     for (i, topology) in topologies.iter().enumerate() {
         all.push(format!("{}\n[topology]\n{topology}\n[[traffic]]\n{}\n", head(i), traffics[6]));
     }
-    all.push(format!("{STAR}{INCAST}[[probe]]\nqueue = \"sw0->h0\"\n[[probe]]\nqueues = [\"sw0->h1\", \"4->2\"]\nevery = \"2us\"\n[[probe]]\nqueues = \"host-links\"\n[[probe]]\nflows = [2, 0]\n[[probe]]\nflows = \"all\"\nevery = \"1ms\"\n"));
+    all.push(format!("{STAR}{INCAST}[[probe]]\nqueue = \"sw0->h0\"\n[[probe]]\nqueues = [\"sw0->h1\", \"4->2\"]\nevery = \"2us\"\n[[probe]]\nqueues = \"host-links\"\n[[probe]]\nflows = [2, 0]\n[[probe]]\nflows = \"all\"\nevery = \"1ms\"\n[[probe]]\nconvergence = true\nhold_rtts = 5\n"));
     all.push(format!("{STAR}{INCAST}[transport]\ncc = \"swift\"\n[transport.hpcc]\neta = 0.9\n"));
     for cc in fairrate_control::ALGORITHMS {
         all.push(format!("{STAR}{INCAST}[transport]\ncc = \"{}\"\n", cc.name));
@@ -189,6 +198,35 @@ fn overrides_reach_everything() {
     assert_eq!(config.probes, [ProbeSpec::Flows { flows: Some(vec![FlowId(1)]), every: Time::from_us(10) }]);
     assert!(scenario.to_toml().contains("eta = 0.9\n"));
     assert_eq!(scenario.description(), "it's new");
+}
+
+#[test]
+fn what_waits_for_a_flow_waits_for_it_among_those_of_other_blocks() {
+    let text = format!(
+        "{STAR}{INCAST}[[traffic]]\nkind = \"closed-loop\"\nsizes = \"fixed\"\nsize = \"100KB\"\nload = 1\nstop = \"1ms\"\n\
+         demand = \"9Gbps\"\n[[traffic]]\nkind = \"churn\"\nflows = 2\nchanges = 3\n[[probe]]\nconvergence = true\n"
+    );
+    let config = read(&text).into_sim_config();
+    let mut waiting = 0;
+    for flow in &config.flows {
+        if let Trigger::After(before, _) = flow.trigger {
+            let before = &config.flows[before.index()];
+            assert_eq!((flow.src, flow.dst, flow.sport), (before.src, before.dst, before.sport + 1));
+            waiting += 1;
+        }
+        assert_eq!(flow.demand, if flow.group == 1 { Rate::from_gbps(9) } else { Rate::MAX });
+    }
+    assert!(20 < waiting);
+    let started = config.changes.iter().filter_map(|change| match change {
+        Change::Start(id) => Some(config.flows[id.index()].trigger),
+        Change::Stop(_) => None,
+    });
+    assert_eq!(started.collect::<Vec<_>>(), [Trigger::Change; 2]);
+    let stopped = config.changes.iter().filter_map(|change| match change {
+        Change::Start(_) => None,
+        Change::Stop(id) => Some(config.flows[id.index()].group),
+    });
+    assert_eq!(stopped.collect::<Vec<_>>(), [2]);
 }
 
 #[test]

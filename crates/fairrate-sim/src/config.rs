@@ -52,7 +52,8 @@ pub struct FlowSpec {
     pub start: Time,
     /// What starts it.
     pub trigger: Trigger,
-    /// When an endless flow stops sending new bytes; [`Time::MAX`]: never.
+    /// When an endless flow stops sending new bytes; [`Time::MAX`]: never. From here on, a flow that waits for another
+    /// one does not start any more.
     pub stop: Time,
     /// Source port, for ECMP.
     pub sport: u16,

@@ -177,6 +177,7 @@ mod tests {
             host_rate: gbps(25),
             host_delay: us(1),
             link_rate: gbps(25),
+            link_rates: None,
             link_delay: us(1),
         };
         let fat_tree = powertcp();

@@ -6,6 +6,7 @@ mod config;
 mod core;
 pub mod engine;
 mod fabric;
+mod fluid;
 pub mod ideal;
 mod ids;
 mod input_error;

@@ -153,7 +153,11 @@ pub struct RunTotals {
     pub notices: u64,
     /// Control packets that flows sent, on their way there and back again.
     pub control_packets: u64,
-    /// Bytes of notices and control packets on the wire, counted once where they are sent.
+    /// Frames that paused a single flow one hop upstream.
+    pub flow_pauses: u64,
+    /// Frames that let it go again.
+    pub flow_resumes: u64,
+    /// Bytes of notices, control packets and frames about flows on the wire, counted once where they are sent.
     pub control_bytes: u64,
     /// Largest use of any switch's buffer, headroom included, in bytes.
     pub peak_buffer_bytes: u64,

@@ -26,6 +26,18 @@ pub enum PacketKind {
     Pause,
     /// Lets it send again.
     Resume,
+    /// Stops a flow at the other end of one link.
+    FlowPause,
+    /// Lets it send again.
+    FlowResume,
+}
+
+impl PacketKind {
+    /// Whether it is a frame between the two ends of a link, which no switch buffers or forwards.
+    #[inline]
+    pub fn is_link_control(self) -> bool {
+        matches!(self, Self::Pause | Self::Resume | Self::FlowPause | Self::FlowResume)
+    }
 }
 
 /// A packet: one cache line.
@@ -34,7 +46,7 @@ pub enum PacketKind {
 pub struct Packet {
     /// Next packet of the list this one is in.
     pub next: u32,
-    /// Flow it belongs to. Pause and resume: unused.
+    /// Flow it belongs to, or is about. Pause and resume of a class: unused.
     pub flow: u32,
     /// Data: first payload byte. Acknowledgments: the byte expected next.
     pub seq: u64,

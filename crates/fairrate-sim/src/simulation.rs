@@ -4,6 +4,7 @@ use fairrate_units::Time;
 
 use crate::config::SimConfig;
 use crate::core::Core;
+use crate::fluid::Fluid;
 use crate::output::{FlowOutcome, RunTotals, Sink};
 
 /// Why a run cannot go on.
@@ -36,19 +37,38 @@ pub struct Progress {
 
 /// A running simulation.
 pub struct Simulation {
-    core: Core,
+    run: Run,
     finished: bool,
+}
+
+/// What moves: packets, or fluids at rates from an oracle.
+enum Run {
+    Packets(Box<Core>),
+    Fluids(Box<Fluid>),
+}
+
+/// Calls the same method of either.
+macro_rules! of_run {
+    ($run:expr, $method:ident($($argument:expr),*)) => {
+        match $run {
+            Run::Packets(core) => core.$method($($argument),*),
+            Run::Fluids(fluid) => fluid.$method($($argument),*),
+        }
+    };
 }
 
 impl Simulation {
     /// Builds the network and schedules the flows, which must be in order of start.
     pub fn new(config: SimConfig) -> Self {
-        Self { core: Core::new(config), finished: false }
+        let oracle = config.cc.needs().oracle;
+        let run =
+            if oracle { Run::Fluids(Box::new(Fluid::new(config))) } else { Run::Packets(Box::new(Core::new(config))) };
+        Self { run, finished: false }
     }
 
     /// What the run is made from.
     pub fn config(&self) -> &SimConfig {
-        self.core.config()
+        of_run!(&self.run, config())
     }
 
     /// Processes up to `max_events` events. Once the run is over, does nothing.
@@ -61,17 +81,21 @@ impl Simulation {
         let mut left = max_events;
         while !self.finished && left > 0 {
             let slice = left.min(SLICE);
-            self.finished = self.core.advance(slice, sink);
+            self.finished = of_run!(&mut self.run, advance(slice, sink));
             left -= slice;
-            if !self.finished {
-                self.core.check_progress()?;
+            if !self.finished
+                && let Run::Packets(core) = &self.run
+            {
+                core.check_progress()?;
             }
         }
-        if self.finished {
-            self.core.check_end()?;
+        if self.finished
+            && let Run::Packets(core) = &self.run
+        {
+            core.check_end()?;
         }
-        let (packet_hops, flows_done) = self.core.progress();
-        Ok(Progress { now: self.core.now(), packet_hops, flows_done, finished: self.finished })
+        let (packet_hops, flows_done) = of_run!(&self.run, progress());
+        Ok(Progress { now: of_run!(&self.run, now()), packet_hops, flows_done, finished: self.finished })
     }
 
     /// Runs to the end.
@@ -84,11 +108,11 @@ impl Simulation {
 
     /// Outcomes of the flows that have not finished, for the end of a run or an interrupted one.
     pub fn unfinished(&self) -> Vec<FlowOutcome> {
-        self.core.unfinished()
+        of_run!(&self.run, unfinished())
     }
 
     /// Totals so far. Asserts that bytes are conserved.
     pub fn totals(&self) -> RunTotals {
-        self.core.totals()
+        of_run!(&self.run, totals())
     }
 }

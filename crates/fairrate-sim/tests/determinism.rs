@@ -92,9 +92,13 @@ fn a_plug_in_is_as_good_as_an_entry_of_the_registry() {
     };
     for info in ALGORITHMS {
         let inner = algorithm(info.name);
-        let (needs, build) = (inner.needs(), inner.clone());
-        let plug_in =
-            CustomAlgorithm { info, needs, build: Arc::new(move |flow| Box::new(build.build(flow))), build_port: None };
+        let (build, build_port) = (inner.clone(), inner.clone());
+        let plug_in = CustomAlgorithm {
+            info,
+            needs: inner.needs(),
+            build: Arc::new(move |flow| Box::new(build.build(flow))),
+            build_port: Some(Arc::new(move |port| Some(Box::new(build_port.build_port(port)?)))),
+        };
         assert_eq!(totals(AlgorithmConfig::Custom(plug_in)), totals(inner), "{}", info.name);
     }
 }

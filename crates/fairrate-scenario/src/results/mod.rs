@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
 
-pub use read::{FlowRow, PfcRow, PortRow, RateRow, Results};
-pub use summary::{FctBucket, PortInfo, Quantiles, RunState, Summary};
+pub use read::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, Results};
+pub use summary::{Convergence, FctBucket, PortInfo, Quantiles, RunState, Summary};
 pub use writer::ResultsWriter;
 
 use columns::{ColumnSpec, Type};
@@ -139,4 +139,14 @@ const PFC: &[ColumnSpec] = &[
     ("port", Type::Text, "from->to"),
     ("pause", Type::Flag, "bool"),
     ("class", Type::Int, "priority class"),
+];
+
+const CONVERGENCE: &[ColumnSpec] = &[
+    ("t_ns", Type::Float, "ns"),
+    ("flow", Type::Int, "flow"),
+    ("arrival", Type::Flag, "bool"),
+    ("n_flows", Type::Int, "flows"),
+    ("time_ns", Type::FloatOrNone, "ns"),
+    ("rtts", Type::FloatOrNone, "base RTTs"),
+    ("converged", Type::Flag, "bool"),
 ];

@@ -94,6 +94,23 @@ pub struct PfcRow {
     pub class: u8,
 }
 
+/// A row of `convergence.parquet`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConvergenceRow {
+    /// When a flow arrived or departed.
+    pub t_ns: f64,
+    /// Number of the flow.
+    pub flow: u32,
+    /// Arrival, or departure.
+    pub arrival: bool,
+    /// Active flows after the change.
+    pub n_flows: u32,
+    /// From the change until all rates were near the optimum, to stay; `None`: they were not.
+    pub time_ns: Option<f64>,
+    /// The same in base RTTs.
+    pub rtts: Option<f64>,
+}
+
 /// A results directory.
 #[derive(Clone, Debug)]
 pub struct Results {
@@ -215,6 +232,29 @@ impl Results {
             port: Arc::clone(&port[i]),
             pause: pause[i],
             class: class[i] as u8,
+        };
+        Ok((0..time.len()).map(row).collect())
+    }
+
+    /// All arrivals and departures of flows with how long rates took to settle; empty without such a probe, and in
+    /// results of before there was one.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub fn convergence(&self) -> Result<Vec<ConvergenceRow>, ResultsError> {
+        if !self.dir.join("convergence.parquet").exists() {
+            return Ok(Vec::new());
+        }
+        let mut t = Table::open(&self.dir, "convergence")?;
+        let (time, flow, arrival) = (t.floats("t_ns")?, t.ints("flow")?, t.flags("arrival")?);
+        let (n_flows, took, rtts) = (t.ints("n_flows")?, t.maybe_floats("time_ns")?, t.maybe_floats("rtts")?);
+        let row = |i: usize| ConvergenceRow {
+            t_ns: time[i],
+            flow: flow[i] as u32,
+            arrival: arrival[i],
+            n_flows: n_flows[i] as u32,
+            time_ns: took[i],
+            rtts: rtts[i],
         };
         Ok((0..time.len()).map(row).collect())
     }

@@ -98,6 +98,31 @@ pub(super) fn buckets(flows: &[Finished]) -> Vec<FctBucket> {
     BUCKETS.iter().map(bucket).collect()
 }
 
+/// How rates settled after arrivals and departures of flows. A change after which they did not counts as slower than
+/// all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Convergence {
+    /// Arrivals and departures.
+    pub changes: u64,
+    /// Those after which the rates converged.
+    pub converged: u64,
+    /// Median time in base RTTs; `None` if fewer than half converged.
+    pub p50_rtts: Option<f64>,
+    /// 99th percentile.
+    pub p99_rtts: Option<f64>,
+}
+
+impl Convergence {
+    /// Of the times of all changes in base RTTs; `None`: not converged.
+    pub(super) fn of(rtts: &[Option<f64>]) -> Self {
+        let mut known: Vec<f64> = rtts.iter().copied().flatten().collect();
+        known.sort_by(f64::total_cmp);
+        let rank = |percent: usize| (rtts.len() * percent).div_ceil(100).max(1);
+        let at = |percent| known.get(rank(percent) - 1).copied();
+        Self { changes: rtts.len() as u64, converged: known.len() as u64, p50_rtts: at(50), p99_rtts: at(99) }
+    }
+}
+
 /// A port that a probe samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PortInfo {
@@ -150,13 +175,13 @@ pub struct Summary {
     pub goodput_bytes: u64,
     /// `goodput_bytes` over the simulated time, in bits per second.
     pub goodput_bps: f64,
-    /// Flows of the workload.
+    /// Flows that have started, or had a time to.
     pub flows: u64,
     /// Flows that finished.
     pub finished_flows: u64,
     /// Finite flows that did not finish.
     pub unfinished_flows: u64,
-    /// Flows without an end.
+    /// Of these, endless ones.
     pub endless_flows: u64,
     /// Payload bytes sent again.
     pub retransmitted_bytes: u64,
@@ -176,10 +201,21 @@ pub struct Summary {
     pub pfc_pauses: u64,
     /// PFC resume frames sent.
     pub pfc_resumes: u64,
+    /// Notices that switch ports sent to sources.
+    #[serde(default)]
+    pub notices: u64,
+    /// Control packets that flows sent.
+    #[serde(default)]
+    pub control_packets: u64,
+    /// Bytes of notices and control packets, counted once where they are sent.
+    #[serde(default)]
+    pub control_bytes: u64,
     /// Largest use of any switch's buffer, headroom included.
     pub peak_buffer_bytes: u64,
     /// Completion times by size of flow.
     pub fct: Vec<FctBucket>,
+    /// How rates settled, if a probe looked.
+    pub convergence: Option<Convergence>,
     /// The ports that probes sample.
     pub ports: Vec<PortInfo>,
 }
@@ -198,6 +234,16 @@ mod tests {
         let q = Quantiles::of(&mut values).expect("a thousand values");
         assert_eq!((q.p50, q.p95, q.p99, q.p999), (500.0, 950.0, 990.0, 999.0));
         assert_eq!(Quantiles::of(&mut []), None);
+    }
+
+    #[test]
+    fn what_has_not_converged_is_slowest() {
+        // Ranks ceil(.5 * 4) = 2 and ceil(.99 * 4) = 4.
+        let got = Convergence::of(&[Some(3.0), None, Some(1.0), Some(2.0)]);
+        assert_eq!((got.changes, got.converged, got.p50_rtts, got.p99_rtts), (4, 3, Some(2.0), None));
+        let got = Convergence::of(&[Some(3.0)]);
+        assert_eq!((got.p50_rtts, got.p99_rtts), (Some(3.0), Some(3.0)));
+        assert_eq!(Convergence::of(&[]), Convergence::default());
     }
 
     #[test]

@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fairrate_sim::{FlowOutcome, FlowSpec, PfcEvent, PortId, PortSample, ProbeSpec, RateSample, RunTotals, Sink};
+use fairrate_sim::{
+    ConvergenceSample, FlowOutcome, FlowSpec, PfcEvent, PortId, PortSample, ProbeSpec, RateSample, RunTotals, Sink,
+};
 use fairrate_units::{Bytes, Time};
 use parquet::data_type::ByteArray;
 
 use super::columns::{Cell, ColumnSpec, TableWriter};
-use super::summary::{Finished, PortInfo, RunState, Summary, buckets};
-use super::{FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SUMMARY};
+use super::summary::{Convergence, Finished, PortInfo, RunState, Summary, buckets};
+use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SUMMARY};
 use crate::scenario::Scenario;
 
 /// Rows of a row group. Flows are few and each matters; samples are many.
@@ -32,9 +34,14 @@ pub struct ResultsWriter {
     ports: TableWriter,
     rates: TableWriter,
     pfc: TableWriter,
+    convergence: TableWriter,
     specs: Vec<FlowSpec>,
     port_names: Vec<PortName>,
     finished: Vec<Finished>,
+    /// Of every change of flows, how many base RTTs rates took to settle, if they did.
+    settled: Vec<Option<f64>>,
+    n_flows: u64,
+    n_endless: u64,
     goodput_bytes: u64,
     retransmitted_bytes: u64,
     summary: Summary,
@@ -70,9 +77,13 @@ impl ResultsWriter {
             ports: table("ports", PORTS, SAMPLE_ROWS)?,
             rates: table("rates", RATES, SAMPLE_ROWS)?,
             pfc: table("pfc", PFC, SAMPLE_ROWS)?,
+            convergence: table("convergence", CONVERGENCE, SAMPLE_ROWS)?,
             specs: scenario.sim_config().flows.clone(),
             port_names: port_names(scenario),
             finished: Vec::new(),
+            settled: Vec::new(),
+            n_flows: 0,
+            n_endless: 0,
             goodput_bytes: 0,
             retransmitted_bytes: 0,
             summary,
@@ -112,7 +123,7 @@ impl ResultsWriter {
 
     fn close(&mut self) -> Result<(), ResultsError> {
         self.closed = true;
-        let tables = [&mut self.flows, &mut self.ports, &mut self.rates, &mut self.pfc];
+        let tables = [&mut self.flows, &mut self.ports, &mut self.rates, &mut self.pfc, &mut self.convergence];
         tables.into_iter().try_for_each(TableWriter::finish)
     }
 
@@ -131,6 +142,7 @@ impl ResultsWriter {
         (s.bytes_dropped, s.bytes_in_flight) = (totals.dropped_bytes, totals.in_flight_bytes);
         s.goodput_bytes = self.goodput_bytes;
         s.goodput_bps = if totals.end == Time::ZERO { 0.0 } else { self.goodput_bytes as f64 * 8.0 / s.sim_s };
+        (s.flows, s.endless_flows) = (self.n_flows, self.n_endless);
         (s.finished_flows, s.unfinished_flows) = (totals.flows_done, totals.flows_unfinished);
         s.retransmitted_bytes = self.retransmitted_bytes;
         s.drops = totals.drops.total();
@@ -139,8 +151,13 @@ impl ResultsWriter {
         s.drops_buffer_full = totals.drops.buffer_full;
         s.drops_headroom = totals.drops.headroom;
         (s.ecn_marks, s.pfc_pauses, s.pfc_resumes) = (totals.ecn_marks, totals.pfc_pauses, totals.pfc_resumes);
+        (s.notices, s.control_packets) = (totals.notices, totals.control_packets);
+        s.control_bytes = totals.control_bytes;
         s.peak_buffer_bytes = totals.peak_buffer_bytes;
         s.fct = buckets(&self.finished);
+        if let Some(convergence) = &mut s.convergence {
+            *convergence = Convergence::of(&self.settled);
+        }
     }
 
     fn port_cells(&self, port: PortId) -> (Cell, Cell) {
@@ -165,6 +182,8 @@ impl Sink for ResultsWriter {
         if let (Some(fct), Some(slowdown)) = (finite_fct, slowdown) {
             self.finished.push(Finished { bytes: spec.bytes.as_u64(), fct_ns: fct.as_ns_f64(), slowdown });
         }
+        self.n_flows += 1;
+        self.n_endless += u64::from(endless);
         self.goodput_bytes += outcome.delivered_bytes;
         self.retransmitted_bytes += outcome.retransmitted_bytes;
         let row = [
@@ -221,6 +240,21 @@ impl Sink for ResultsWriter {
         let result = self.pfc.push(row);
         self.note(result);
     }
+
+    fn convergence(&mut self, sample: &ConvergenceSample) {
+        self.settled.push(sample.rtts);
+        let row = [
+            Cell::Float(sample.t.as_ns_f64()),
+            Cell::Int(u64::from(sample.flow.0)),
+            Cell::Flag(sample.arrival),
+            Cell::Int(u64::from(sample.n_flows)),
+            sample.time.map_or(Cell::None, |time| Cell::Float(time.as_ns_f64())),
+            sample.rtts.map_or(Cell::None, Cell::Float),
+            Cell::Flag(sample.time.is_some()),
+        ];
+        let result = self.convergence.push(row);
+        self.note(result);
+    }
 }
 
 impl Drop for ResultsWriter {
@@ -244,7 +278,8 @@ fn prepare(dir: &Path) -> Result<(), ResultsError> {
     if summary.and_then(|text| serde_json::from_str::<Summary>(&text).ok()).is_none() {
         return Err(ResultsError::Occupied { path: dir.to_owned() });
     }
-    for name in ["flows.parquet", "ports.parquet", "rates.parquet", "pfc.parquet", "report.html"] {
+    let tables = ["flows.parquet", "ports.parquet", "rates.parquet", "pfc.parquet", "convergence.parquet"];
+    for name in tables.into_iter().chain(["report.html"]) {
         let path = dir.join(name);
         if path.exists() {
             std::fs::remove_file(&path).map_err(|e| ResultsError::io(&path, e))?;
@@ -262,6 +297,7 @@ fn first_summary(scenario: &Scenario) -> Summary {
     let mut ports: Vec<PortId> = ports.flatten().collect();
     ports.sort_unstable();
     ports.dedup();
+    let converges = config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }));
     let topology = &config.topology;
     let info = |port: PortId| PortInfo {
         port: port_name(scenario, port),
@@ -301,8 +337,12 @@ fn first_summary(scenario: &Scenario) -> Summary {
         ecn_marks: 0,
         pfc_pauses: 0,
         pfc_resumes: 0,
+        notices: 0,
+        control_packets: 0,
+        control_bytes: 0,
         peak_buffer_bytes: 0,
         fct: buckets(&[]),
+        convergence: converges.then(Convergence::default),
         ports: ports.into_iter().map(info).collect(),
     }
 }

@@ -12,6 +12,7 @@ mod traffic;
 mod transport;
 
 use fairrate_control::Profile;
+use fairrate_sim::workload::Workload;
 use fairrate_sim::{ClockRule, FlowSpec, SimConfig, StopRule, TieRule};
 use fairrate_units::{Bytes, Time};
 
@@ -56,17 +57,20 @@ pub(crate) fn read(
     switch::check_recovery(&root, &fabric, &transport);
     let blocks = traffic::read(&mut root, files, run.end.at, shape.kind());
     let probes = probe::read(&mut root);
+    traffic::check_churn(report, &blocks, probes.iter().any(probe::Probe::is_convergence));
     let output = root.finish();
     report.check()?;
 
     let topology = topology::build(report, shape, site)?;
     let names = names::Names::new(&topology);
-    let flows = traffic::build(report, &blocks, &topology, &names, run.seed)?;
-    check_end(report, &run, &flows);
+    let Workload { flows, changes } = traffic::build(report, &blocks, &topology, &names, run.seed)?;
+    if changes.is_empty() {
+        check_end(report, &run, &flows);
+    }
     let probes = probe::build(report, &probes, &topology, &names, flows.len());
     report.check()?;
     let Run { name, description, seed, end: stop, .. } = run;
-    let config = SimConfig { topology, fabric, transport, cc, flows, changes: Vec::new(), probes, stop, seed };
+    let config = SimConfig { topology, fabric, transport, cc, flows, changes, probes, stop, seed };
     Ok(Resolved { name, description, config, output })
 }
 

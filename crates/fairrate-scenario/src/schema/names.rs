@@ -125,6 +125,21 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// The hosts that a name stands for: the host itself, or the hosts of a ToR; problems go to `report`.
+    pub fn hosts(&self, name: &NodeName, report: &Report) -> Vec<NodeId> {
+        let Some(switch) = self.find(&name.name).filter(|&id| !self.topology.is_host(id)) else {
+            return vec![self.host(name, report)];
+        };
+        let mut hosts: Vec<NodeId> = self.ports.keys().filter(|k| k.1 == switch).map(|k| k.0).collect();
+        hosts.retain(|&node| self.topology.is_host(node));
+        hosts.sort_unstable();
+        if hosts.is_empty() {
+            let message = format!("switch `{}` has no hosts", name.name);
+            report.problem("scenario::unknown_node", name.site, message, "no ToR", self.summary());
+        }
+        hosts
+    }
+
     /// The egress port `from->to`; problems go to `report`.
     pub fn port(&self, text: &str, site: Site, report: &Report) -> Option<PortId> {
         let problem = |message: String, label: &str, help: String| {

@@ -16,6 +16,13 @@ pub(super) struct Probe {
     every: Time,
 }
 
+impl Probe {
+    /// Whether it watches how rates converge.
+    pub fn is_convergence(&self) -> bool {
+        matches!(self.what, What::Convergence(_))
+    }
+}
+
 enum What {
     /// Ports by name.
     Ports(Vec<(String, Site)>),
@@ -23,7 +30,16 @@ enum What {
     LinkSet(String, Site),
     AllFlows,
     Flows(Vec<(u32, Site)>),
+    Convergence(Convergence),
     Nothing,
+}
+
+/// When rates count as converged.
+#[derive(Clone, Copy)]
+struct Convergence {
+    tolerance: f64,
+    hold_rtts: u32,
+    give_up_rtts: u32,
 }
 
 /// Reads all probes.
@@ -31,6 +47,15 @@ pub(super) fn read(root: &mut Section<'_>) -> Vec<Probe> {
     let (mut probes, mut out) = (Vec::new(), Vec::new());
     for mut s in root.children("probe") {
         let what = read_what(&mut s);
+        if let What::Convergence(_) = what {
+            if probes.iter().any(Probe::is_convergence) {
+                let help = "remove this `[[probe]]`";
+                s.problem_at("scenario::conflict", "convergence", "convergence is probed already", help);
+            }
+            probes.push(Probe { what, every: Time::MAX });
+            out.push(s.finish());
+            continue;
+        }
         // Queues every 1 us and flows every 10 us: the intervals of the ns-3 reference runs.
         let default =
             if matches!(what, What::Ports(_) | What::LinkSet(..)) { Time::from_us(1) } else { Time::from_us(10) };
@@ -53,7 +78,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Vec<Probe> {
 }
 
 fn read_what(s: &mut Section<'_>) -> What {
-    let keys = ["queue", "queues", "flows"];
+    let keys = ["queue", "queues", "flows", "convergence"];
     let given: Vec<&str> = keys.into_iter().filter(|k| s.has(k)).collect();
     for key in keys {
         s.node(key);
@@ -64,14 +89,15 @@ fn read_what(s: &mut Section<'_>) -> What {
             None => What::Nothing,
         },
         ["queues"] => read_queues(s),
+        ["convergence"] => What::Convergence(read_convergence(s)),
         [_only] => read_flows(s),
         [] => {
-            let help = "add for instance `queue = \"tor0->h0\"`, `queues = \"tor-uplinks\"` or `flows = \"all\"`";
+            let help = "add for instance `queue = \"tor0->h0\"`, `queues = \"tor-uplinks\"`, `flows = \"all\"` or `convergence = true`";
             s.report.problem(
                 "scenario::missing_key",
                 s.anchor.site,
                 "`[[probe]]` samples nothing",
-                "no `queue` or `flows` here",
+                "no `queue`, `flows` or `convergence` here",
                 help,
             );
             What::Nothing
@@ -144,6 +170,29 @@ fn read_flows(s: &mut Section<'_>) -> What {
     What::AllFlows
 }
 
+/// `convergence = true`, and when rates count as converged: those of PERC section 4.2, which does not say when to give
+/// up.
+fn read_convergence(s: &mut Section<'_>) -> Convergence {
+    if !s.get("convergence", true).value {
+        let help = "write `convergence = true`, or remove this `[[probe]]`";
+        s.problem_at("scenario::out_of_range", "convergence", "a probe that is switched off", help);
+    }
+    let tolerance = s.get("tolerance", 0.1).value;
+    if !(0.0 < tolerance && tolerance < 1.0) {
+        let help = "write a fraction of the optimal rate, as `tolerance = 0.1`";
+        let message = format!("`tolerance = {tolerance}` is out of range");
+        s.problem_at("scenario::out_of_range", "tolerance", message, help);
+    }
+    let hold_rtts = s.get("hold_rtts", 10).value;
+    let give_up_rtts = s.get("give_up_rtts", 1_000).value;
+    if give_up_rtts <= hold_rtts {
+        let key = if s.has("give_up_rtts") { "give_up_rtts" } else { "hold_rtts" };
+        let message = format!("rates must hold for {hold_rtts} RTTs, but are given up after {give_up_rtts}");
+        s.problem_at("scenario::conflict", key, message, "let `give_up_rtts` be above `hold_rtts`");
+    }
+    Convergence { tolerance, hold_rtts, give_up_rtts }
+}
+
 /// Finds the ports and flows.
 pub(super) fn build(
     report: &Report,
@@ -171,6 +220,9 @@ fn build_one(report: &Report, probe: &Probe, topology: &Topology, names: &Names<
                 Vec::new()
             });
             ProbeSpec::Ports { ports, every }
+        }
+        &What::Convergence(Convergence { tolerance, hold_rtts, give_up_rtts }) => {
+            ProbeSpec::Convergence { tolerance, hold_rtts, give_up_rtts }
         }
         What::AllFlows | What::Nothing => ProbeSpec::Flows { flows: None, every },
         What::Flows(flows) => {

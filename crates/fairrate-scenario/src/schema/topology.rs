@@ -9,8 +9,9 @@ use fairrate_units::{Rate, Time};
 
 use super::files::{Files, Text, file_problem};
 use crate::error::{Report, ScenarioError, Site};
-use crate::reader::{OrWord, Section};
-use crate::tree::Value;
+use crate::reader::{OrWord, Section, list};
+use crate::scalar::Scalar;
+use crate::tree::{Node, Value};
 
 /// Networks beyond this many nodes are a slip.
 const MAX_NODES: u64 = 100_000;
@@ -120,6 +121,7 @@ fn read_shape(kind: &str, s: &mut Section<'_>, files: &Files<'_>) -> Shape {
             host_rate: s.get("host_rate", gbps(25)).value,
             host_delay: s.get("host_delay", us).value,
             link_rate: s.get("link_rate", gbps(25)).value,
+            link_rates: read_link_rates(s),
             link_delay: s.get("link_delay", us).value,
         }),
         // Flowtune section 6: 9 racks of 16 servers at 10 Gb/s, 4 spines at 40 Gb/s, 1.5 us a link.
@@ -158,6 +160,18 @@ fn read_shape(kind: &str, s: &mut Section<'_>, files: &Files<'_>) -> Shape {
         }),
         _ => files.read(s, "topology", "txt").map_or(Shape::Unusable, Shape::File),
     }
+}
+
+/// A rate for each link, or `link_rate` for all of them.
+fn read_link_rates(s: &mut Section<'_>) -> Option<Vec<Rate>> {
+    let Some(Node { value: Value::Array(_), .. }) = s.node("link_rates") else {
+        s.choice("link_rates", &[("link_rate", ())], ());
+        return None;
+    };
+    let items = s.items("link_rates").unwrap_or_default();
+    let rates: Vec<Rate> = items.iter().map(|node| s.read_node("link_rates", node)).collect();
+    s.out.push("link_rates", list(rates.iter().map(Rate::write)));
+    Some(rates)
 }
 
 /// 100 Gb/s everywhere, 0.1 us below and 0.5 us to the core: RateMP's fat-tree, with k = 8 to be handy.

@@ -2,11 +2,11 @@
 
 use fairrate_sim::topology::{TOPOLOGIES, Topology};
 use fairrate_sim::workload::{
-    AllToAll, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Senders, SizeDistribution, Staggered,
-    WORKLOADS, merge, parse_flow_list,
+    AllToAll, Churn, ClosedLoop, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Sampling, Senders,
+    SizeDistribution, Sleep, Staggered, WORKLOADS, Workload, merge, parse_flow_list,
 };
 use fairrate_sim::{FieldError, FlowSpec};
-use fairrate_units::{Bytes, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
 use super::files::{Files, Text, file_problem};
 use super::names::{Names, NodeName};
@@ -25,6 +25,7 @@ pub(super) struct Block<'a> {
     kind: Kind,
     class: Option<u8>,
     weight: f64,
+    demand: Rate,
 }
 
 /// Senders as the file has them.
@@ -35,16 +36,19 @@ enum SenderNames {
 
 /// A generator, with nodes still by name.
 enum Kind {
-    Poisson { poisson: Poisson, hosts: Option<Vec<NodeName>> },
+    Poisson { poisson: Poisson, hosts: Option<Vec<NodeName>>, receivers: Option<Vec<NodeName>> },
+    ClosedLoop { loops: ClosedLoop, senders: Option<Vec<NodeName>>, receivers: Option<Vec<NodeName>> },
     Incast { incast: Incast, receiver: NodeName, senders: SenderNames },
     IncastQueries(IncastQueries),
     Staggered { staggered: Staggered, receiver: NodeName, senders: SenderNames },
     Permutation(Permutation),
     AllToAll(AllToAll),
+    Churn { churn: Churn, hosts: Option<Vec<NodeName>> },
     List { file: Text, ignore_columns: Vec<String> },
 }
 
-const KINDS: &[&str] = &["poisson", "incast", "incast-queries", "staggered", "permutation", "all-to-all", "list"];
+const KINDS: &[&str] =
+    &["poisson", "closed-loop", "incast", "incast-queries", "staggered", "permutation", "all-to-all", "churn", "list"];
 
 const PEERS: &[(&str, Peers)] = &[
     ("other-rack", Peers::OtherRack),
@@ -71,7 +75,8 @@ pub(super) fn read<'a>(root: &mut Section<'a>, files: &Files<'_>, end: Option<Ti
     for mut s in sections {
         let Some(kind) = read_kind(&mut s, files, end, shape) else { continue };
         let (class, weight) = if matches!(kind, Kind::List { .. }) { (None, 1.0) } else { read_treatment(&mut s) };
-        blocks.push(Block { anchor: s.anchor, kind, class, weight });
+        let demand = read_demand(&mut s);
+        blocks.push(Block { anchor: s.anchor, kind, class, weight, demand });
         out.push(s.finish());
     }
     root.out.arrays.push(("traffic".into(), out));
@@ -93,6 +98,19 @@ fn read_treatment(s: &mut Section<'_>) -> (Option<u8>, f64) {
         s.problem_at("scenario::out_of_range", "weight", format!("`weight = {weight}` is out of range"), help);
     }
     (class, weight)
+}
+
+/// What the application of each flow offers at most.
+fn read_demand(s: &mut Section<'_>) -> Rate {
+    match s.value_or::<Rate>("demand", &["unlimited"], OrWord::Word(0)).value {
+        OrWord::Word(_) => Rate::MAX,
+        OrWord::Value(Rate::ZERO) => {
+            let help = "write a rate above zero, as `demand = \"9Gbps\"`, or \"unlimited\"";
+            s.problem_at("scenario::out_of_range", "demand", "flows that want nothing", help);
+            Rate::MAX
+        }
+        OrWord::Value(demand) => demand,
+    }
 }
 
 fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape: &str) -> Option<Kind> {
@@ -117,11 +135,13 @@ fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape: &
     s.name = format!("`[[traffic]]` of kind `{kind}`");
     Some(match kind.as_str() {
         "poisson" => read_poisson(s, files, end, shape)?,
+        "closed-loop" => read_closed_loop(s, files, end)?,
         "incast" => read_incast(s),
         "incast-queries" => read_queries(s, end),
         "staggered" => read_staggered(s),
         "permutation" => Kind::Permutation(Permutation { bytes: flow_bytes(s, None), start: start(s) }),
         "all-to-all" => Kind::AllToAll(AllToAll { bytes: flow_bytes(s, None), start: start(s) }),
+        "churn" => read_churn(s),
         _ => read_list(s, files)?,
     })
 }
@@ -161,22 +181,16 @@ fn flow_bytes(s: &mut Section<'_>, default: Option<OrWord<Bytes>>) -> Bytes {
 
 fn read_poisson(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape: &str) -> Option<Kind> {
     let sizes = read_sizes(s, files);
-    let load = s.require::<f64>("load", "0.6");
-    if !(0.0 < load.value && load.value <= 1.5) {
-        let help = if 1.5 < load.value && load.value <= 100.0 {
-            format!("a load is a fraction of the link set's capacity: `load = {}`", load.value / 100.0)
-        } else {
-            "a load is a fraction of the link set's capacity, above 0 and up to 1.5, as `load = 0.6`".to_owned()
-        };
-        s.problem_at("scenario::out_of_range", "load", format!("`load = {}` is out of range", load.value), help);
-    }
+    let sampling = s.choice("sampling", Sampling::NAMES, Sampling::Linear).value;
+    let load = read_load(s, "the link set's");
     // The load of PowerTCP section 4.1 is that of the ToR uplinks, and destinations are in other racks.
     let sets = TOPOLOGIES.iter().find(|t| t.name == shape).map_or(&[][..], |t| t.link_sets);
     let link_set = ["tor-uplinks", "bottleneck"].into_iter().find(|set| sets.contains(set)).unwrap_or("host-links");
     let link_set = s.get("link_set", link_set.to_owned()).value;
-    let hosts = read_hosts(s);
+    let hosts = read_hosts(s, "hosts");
     let peers = if shape == "star" { Peers::OtherHost } else { Peers::OtherRack };
-    let destinations = s.choice("destinations", PEERS, peers).value;
+    let receivers = read_receivers(s);
+    let destinations = if receivers.is_some() { peers } else { s.choice("destinations", PEERS, peers).value };
     let start = start(s);
     let stop = time_or_never(s, "stop", end.map_or(OrWord::Word(0), OrWord::Value));
     let max_flows = match s.value_or::<u64>("max_flows", &["unlimited"], OrWord::Word(0)).value {
@@ -187,9 +201,40 @@ fn read_poisson(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape
         s.missing("stop", "\"40ms\"");
     }
     check_order(s, start, stop);
-    let sizes = sizes?;
-    let poisson = Poisson { sizes, load: load.value, link_set, hosts: None, destinations, start, stop, max_flows };
-    Some(Kind::Poisson { poisson, hosts })
+    let sizes = sizes?.sampled(sampling);
+    let poisson = Poisson { sizes, load, link_set, hosts: None, destinations, receivers: None, start, stop, max_flows };
+    Some(Kind::Poisson { poisson, hosts, receivers })
+}
+
+/// A load, of the capacity of `whose` links.
+fn read_load(s: &mut Section<'_>, whose: &str) -> f64 {
+    let load = s.require::<f64>("load", "0.6").value;
+    if !(0.0 < load && load <= 1.5) {
+        let help = if 1.5 < load && load <= 100.0 {
+            format!("a load is a fraction of {whose} capacity: `load = {}`", load / 100.0)
+        } else {
+            format!("a load is a fraction of {whose} capacity, above 0 and up to 1.5, as `load = 0.6`")
+        };
+        s.problem_at("scenario::out_of_range", "load", format!("`load = {load}` is out of range"), help);
+    }
+    load
+}
+
+/// Defaults are what RoCC's public code does: sizes are the points of the CDF, and the pause alone fills the gap.
+fn read_closed_loop(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>) -> Option<Kind> {
+    let sizes = read_sizes(s, files);
+    let sampling = s.choice("sampling", Sampling::NAMES, Sampling::Step).value;
+    let load = read_load(s, "the sender's link's");
+    let sleep = s.choice("sleep", Sleep::NAMES, Sleep::WholeGap).value;
+    let (senders, receivers) = (read_hosts(s, "senders"), read_hosts(s, "receivers"));
+    let start = start(s);
+    let stop = time_or_never(s, "stop", end.map_or(OrWord::Word(0), OrWord::Value));
+    if stop == Time::MAX {
+        s.missing("stop", "\"20ms\"");
+    }
+    check_order(s, start, stop);
+    let loops = ClosedLoop { sizes: sizes?, sampling, load, sleep, senders: None, receivers: None, start, stop };
+    Some(Kind::ClosedLoop { loops, senders, receivers })
 }
 
 fn check_order(s: &Section<'_>, start: Time, stop: Time) {
@@ -227,15 +272,28 @@ fn read_sizes(s: &mut Section<'_>, files: &Files<'_>) -> Option<SizeDistribution
     }
 }
 
-/// `hosts = "all"` or a list of hosts.
-fn read_hosts(s: &mut Section<'_>) -> Option<Vec<NodeName>> {
-    match s.node("hosts") {
+/// `key = "all"` or a list of hosts.
+fn read_hosts(s: &mut Section<'_>, key: &str) -> Option<Vec<NodeName>> {
+    match s.node(key) {
         None | Some(Node { value: Value::Text(_), .. }) => {
-            s.choice("hosts", &[("all", ())], ());
+            s.choice(key, &[("all", ())], ());
             None
         }
-        Some(_) => Some(host_list(s, "hosts")),
+        Some(_) => Some(host_list(s, key)),
     }
+}
+
+/// `receivers`, in place of `destinations`.
+fn read_receivers(s: &mut Section<'_>) -> Option<Vec<NodeName>> {
+    let Some(Node { value: Value::Array(_), .. }) = s.node("receivers") else {
+        s.choice("receivers", &[("destinations", ())], ());
+        return None;
+    };
+    if s.node("destinations").is_some() {
+        let help = "remove `destinations`, or `receivers`";
+        s.problem_at("scenario::conflict", "destinations", "flows go to the `receivers` already", help);
+    }
+    Some(host_list(s, "receivers"))
 }
 
 fn host_list(s: &mut Section<'_>, key: &str) -> Vec<NodeName> {
@@ -345,6 +403,27 @@ fn read_queries(s: &mut Section<'_>, end: Option<Time>) -> Kind {
     Kind::IncastQueries(queries)
 }
 
+fn read_churn(s: &mut Section<'_>) -> Kind {
+    let flows = s.require("flows", "32").value;
+    let changes = s.require("changes", "300").value;
+    let hosts = read_hosts(s, "hosts");
+    Kind::Churn { churn: Churn { flows, changes, hosts: None, start: start(s) }, hosts }
+}
+
+/// Churn waits until rates have converged, so a probe must tell; and it cannot wait for its own changes and another's.
+pub(super) fn check_churn(report: &Report, blocks: &[Block<'_>], has_probe: bool) {
+    let mut churns = blocks.iter().filter(|b| matches!(b.kind, Kind::Churn { .. }));
+    let Some(first) = churns.next() else { return };
+    let problem = |site, message, help| report.problem("scenario::conflict", site, message, "`churn`", help);
+    if !has_probe {
+        let help = "add `[[probe]]` and below it `convergence = true`";
+        problem(first.anchor.site_of("kind"), "flows change once rates have converged, but nothing tells", help);
+    }
+    if let Some(second) = churns.next() {
+        problem(second.anchor.site_of("kind"), "there is `churn` already", "raise `changes` of the first one");
+    }
+}
+
 fn read_list(s: &mut Section<'_>, files: &Files<'_>) -> Option<Kind> {
     let file = files.read(s, "flows", "csv");
     let mut ignore_columns = Vec::new();
@@ -366,19 +445,20 @@ fn read_list(s: &mut Section<'_>, files: &Files<'_>) -> Option<Kind> {
     Some(Kind::List { file: file?, ignore_columns })
 }
 
-/// Makes the flows of all blocks, in their order.
+/// Makes the flows of all blocks, in order of start.
 pub(super) fn build(
     report: &Report,
     blocks: &[Block<'_>],
     topology: &Topology,
     names: &Names<'_>,
     seed: u64,
-) -> Result<Vec<FlowSpec>, ScenarioError> {
-    let mut made: Vec<Vec<FlowSpec>> = Vec::new();
+) -> Result<Workload, ScenarioError> {
+    let mut made: Vec<Workload> = Vec::new();
     for (block, group) in blocks.iter().zip(0u32..) {
-        let flows = generate(report, block, topology, names, seed, group);
-        made.push(flows.into_iter().map(|f| treat(f, block)).collect());
-        let n: usize = made.iter().map(Vec::len).sum();
+        let mut workload = generate(report, block, topology, names, seed, group);
+        workload.flows.iter_mut().for_each(|flow| treat(flow, block));
+        made.push(workload);
+        let n: usize = made.iter().map(|w| w.flows.len()).sum();
         if MAX_FLOWS < n {
             let message = format!("with this block there are {n} flows");
             let help = format!("fairrate takes up to {MAX_FLOWS}: shorten the run, or set `max_flows`");
@@ -386,22 +466,23 @@ pub(super) fn build(
             break;
         }
     }
-    let flows = merge(made);
+    let workload = merge(made);
     report.check()?;
-    if flows.is_empty() {
+    if workload.flows.is_empty() {
         let site = blocks.first().map_or_else(|| report.start(), |b| b.anchor.site);
         let help = "let it run longer (`duration`, or `stop` of the block), or raise the load";
         report.problem("scenario::no_flows", site, "this workload has no flows", "no flows", help);
         report.check()?;
     }
-    Ok(flows)
+    Ok(workload)
 }
 
-fn treat(flow: FlowSpec, block: &Block<'_>) -> FlowSpec {
-    if matches!(block.kind, Kind::List { .. }) {
-        return flow;
+/// What a block says of its flows. Class and weight of those of a list are in the list.
+fn treat(flow: &mut FlowSpec, block: &Block<'_>) {
+    flow.demand = block.demand;
+    if !matches!(block.kind, Kind::List { .. }) {
+        (flow.class, flow.weight) = (block.class, block.weight);
     }
-    FlowSpec { class: block.class, weight: block.weight, ..flow }
 }
 
 fn generate(
@@ -411,19 +492,26 @@ fn generate(
     names: &Names<'_>,
     seed: u64,
     group: u32,
-) -> Vec<FlowSpec> {
+) -> Workload {
     let hosts = |list: &[NodeName]| list.iter().map(|h| names.host(h, report)).collect::<Vec<_>>();
     let senders = |s: &SenderNames| match s {
         SenderNames::Hosts(list) => Senders::Hosts(hosts(list)),
         SenderNames::Count { n, from } => Senders::Count { n: *n, from: *from },
     };
+    let in_racks = |list: &[NodeName]| list.iter().flat_map(|h| names.hosts(h, report)).collect::<Vec<_>>();
     let result = match &block.kind {
-        Kind::Poisson { poisson, hosts: list } => {
-            let poisson = Poisson { hosts: list.as_deref().map(hosts), ..poisson.clone() };
+        Kind::Poisson { poisson, hosts, receivers } => {
+            let (hosts, receivers) = (hosts.as_deref().map(in_racks), receivers.as_deref().map(in_racks));
+            let poisson = Poisson { hosts, receivers, ..poisson.clone() };
             if !topology.link_sets.contains_key(&poisson.link_set) {
                 unknown_link_set(report, block, &poisson.link_set, topology);
             }
             guarded(report, || poisson.generate(topology, seed, group))
+        }
+        Kind::ClosedLoop { loops, senders, receivers } => {
+            let (senders, receivers) = (senders.as_deref().map(in_racks), receivers.as_deref().map(in_racks));
+            let loops = ClosedLoop { senders, receivers, ..loops.clone() };
+            guarded(report, || loops.generate(topology, seed, group))
         }
         Kind::Incast { incast, receiver, senders: list } => {
             let incast = Incast { receiver: names.host(receiver, report), senders: senders(list), ..incast.clone() };
@@ -437,27 +525,28 @@ fn generate(
         Kind::IncastQueries(q) => q.generate(topology, seed, group),
         Kind::Permutation(p) => p.generate(topology, seed, group),
         Kind::AllToAll(a) => a.generate(topology, seed, group),
-        Kind::List { file, ignore_columns } => return read_flows(report, file, ignore_columns, topology, group),
+        Kind::Churn { churn, hosts } => {
+            let churn = Churn { hosts: hosts.as_deref().map(in_racks), ..churn.clone() };
+            let made = guarded(report, || churn.generate(topology, seed, group));
+            return made.map_or_else(|e| unusable(report, block, e), |(flows, changes)| Workload { flows, changes });
+        }
+        Kind::List { file, ignore_columns } => {
+            return read_flows(report, file, ignore_columns, topology, group).into();
+        }
     };
-    result.unwrap_or_else(|e| {
-        let help = e.help.unwrap_or_else(|| format!("correct `{}` of this block", e.field));
-        report.problem(
-            "scenario::bad_traffic",
-            block.anchor.site_of(e.field),
-            e.message,
-            format!("`{}`", e.field),
-            help,
-        );
-        Vec::new()
-    })
+    result.map_or_else(|e| unusable(report, block, e), Workload::from)
+}
+
+fn unusable(report: &Report, block: &Block<'_>, e: FieldError) -> Workload {
+    let help = e.help.unwrap_or_else(|| format!("correct `{}` of this block", e.field));
+    let site = block.anchor.site_of(e.field);
+    report.problem("scenario::bad_traffic", site, e.message, format!("`{}`", e.field), help);
+    Workload::default()
 }
 
 /// Generates only if the names before were right: a wrong one stands for host 0.
-fn guarded(
-    report: &Report,
-    generate: impl FnOnce() -> Result<Vec<FlowSpec>, FieldError>,
-) -> Result<Vec<FlowSpec>, FieldError> {
-    if report.is_clean() { generate() } else { Ok(Vec::new()) }
+fn guarded<T: Default>(report: &Report, generate: impl FnOnce() -> Result<T, FieldError>) -> Result<T, FieldError> {
+    if report.is_clean() { generate() } else { Ok(T::default()) }
 }
 
 fn unknown_link_set(report: &Report, block: &Block<'_>, name: &str, topology: &Topology) {

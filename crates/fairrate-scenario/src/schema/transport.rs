@@ -141,6 +141,10 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
         }
     };
     positive("rto", config.rto);
+    if Time::from_ms(1_000) < config.reaction_delay {
+        let message = format!("`reaction_delay` of {} is out of range", config.reaction_delay);
+        s.problem_at("scenario::out_of_range", "reaction_delay", message, "write a time up to a second, as \"15us\"");
+    }
     if let BaseRttRule::Fixed(rtt) = config.base_rtt {
         positive("base_rtt", Some(rtt));
     }

@@ -2,8 +2,8 @@
 //! packets that flows send along their paths.
 
 use fairrate_control::{
-    Actions, Controller, NOTICE_VALUES, Notice, PortAgent, PortAlgorithm, PortContext, PortPacket, PortPacketKind,
-    PortScope, PortView,
+    Actions, Controller, FlowPause, NOTICE_VALUES, Notice, PortAgent, PortAlgorithm, PortContext, PortPacket,
+    PortPacketKind, PortScope, PortView,
 };
 use fairrate_units::Time;
 
@@ -11,7 +11,9 @@ use super::Core;
 use crate::config::SimConfig;
 use crate::engine::EventKind;
 use crate::fabric::{NO_HOST, Port};
+use crate::ids::PortId;
 use crate::packet::{Packet, PacketKind};
+use crate::topology::Topology;
 
 /// Header words a notice takes.
 pub(super) const NOTICE_WORDS: usize = 1 + NOTICE_VALUES;
@@ -41,17 +43,29 @@ impl Agents {
         if scope == PortScope::None {
             return Self { of_port: Vec::new(), timers: Vec::new(), actions: Actions::default() };
         }
+        let delays = delays_into_nodes(&config.topology);
         let build = |(id, port): (u32, &Port)| {
             let of_host = port.of_host != NO_HOST;
             if of_host && scope == PortScope::Switches {
                 return None;
             }
-            let (wire_mtu, seed) = (wire_mtu as u32, config.seed);
-            config.cc.build_port(&PortContext { port: id, rate: port.rate, base_rtt, wire_mtu, of_host, seed })
+            let upstream_delay = delays[config.topology.from(PortId(id)).index()];
+            let (rate, wire_mtu, seed) = (port.rate, wire_mtu as u32, config.seed);
+            config.cc.build_port(&PortContext { port: id, rate, base_rtt, wire_mtu, upstream_delay, of_host, seed })
         };
         let of_port: Vec<_> = (0..).zip(ports).map(build).collect();
         Self { timers: vec![u64::MAX; of_port.len()], of_port, actions: Actions::default() }
     }
+}
+
+/// Propagation delay of the longest link into each node.
+fn delays_into_nodes(topology: &Topology) -> Vec<Time> {
+    let mut delays = vec![Time::ZERO; topology.nodes.len()];
+    for port in (0..topology.n_ports() as u32).map(PortId) {
+        let delay = &mut delays[topology.to(port).index()];
+        *delay = (*delay).max(topology.link(port).delay);
+    }
+    delays
 }
 
 impl Agents {
@@ -104,6 +118,48 @@ impl Core {
         self.act(port);
     }
 
+    /// The physical queue that a packet joins, just after the agent of the port was told of it; `None`: that of its class.
+    #[inline]
+    pub(super) fn assigned_queue(&self, port: u32, packet: u32) -> Option<u16> {
+        if self.agents.of_port.is_empty() {
+            return None;
+        }
+        let p = self.pool.get(packet);
+        let agent = self.agents.of_port[port as usize].as_ref().filter(|_| p.kind == PacketKind::Data)?;
+        agent.assign(p.flow)
+    }
+
+    /// A frame tells `port` to hold a flow back, or to let it go.
+    pub(super) fn on_flow_pause(&mut self, port: u32, packet: u32, pause: bool) {
+        let Packet { flow, class, .. } = *self.pool.get(packet);
+        self.pool.release(packet);
+        let host = self.ports[port as usize].of_host;
+        if host != NO_HOST {
+            self.pause_sender(host, flow, pause);
+            return;
+        }
+        let quantum = (self.constants.mtu + self.constants.data_header) as u32;
+        self.ports[port as usize].set_flow_paused(&self.pool, class, flow, pause, quantum);
+        if let Some(agent) = self.agents.of_port[port as usize].as_mut() {
+            agent.on_flow_pause(flow, pause);
+            self.plan_agent(port);
+        }
+        if !pause {
+            self.kick(port);
+        }
+    }
+
+    /// A flow's first switch holds it back at its NIC, or lets it go.
+    fn pause_sender(&mut self, host: u32, flow: u32, pause: bool) {
+        let slot = self.flows[flow as usize].sender;
+        let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        sender.paused = pause;
+        self.refresh_open(slot);
+        if !pause {
+            self.nic_send(host);
+        }
+    }
+
     /// The agent of a port asked to be called now; or did, before it changed its mind.
     pub(super) fn on_port_timer(&mut self, port: u32) {
         if self.agents.timers[port as usize] != self.now_ps {
@@ -122,6 +178,11 @@ impl Core {
             let mut notices = std::mem::take(&mut self.agents.actions.notices);
             notices.drain(..).for_each(|notice| self.send_notice(port, &notice));
             self.agents.actions.notices = notices;
+        }
+        if !self.agents.actions.pauses.is_empty() {
+            let mut pauses = std::mem::take(&mut self.agents.actions.pauses);
+            pauses.drain(..).for_each(|pause| self.send_flow_pause(port, pause));
+            self.agents.actions.pauses = pauses;
         }
         self.plan_agent(port);
     }
@@ -143,11 +204,7 @@ impl Core {
     fn send_notice(&mut self, port: u32, notice: &Notice) {
         let flow = &self.flows[notice.flow as usize];
         let n = flow.n_hops as usize;
-        let start = flow.data_route as usize - 1;
-        let Some(at) = self.paths[start..start + n].iter().position(|&p| p == port) else {
-            debug_assert!(false, "a notice is about a flow that passes the port");
-            return;
-        };
+        let Some(at) = self.position_on_path(notice.flow, port) else { return };
         // The way back begins behind the data path's last port; the hop before `port` is `n - at` further on.
         let route = flow.notice_route + (n - at) as u32;
         let (class, wire) = (self.constants.control_class, self.constants.cnp_wire);
@@ -164,6 +221,37 @@ impl Core {
         } else {
             self.forward(port, packet);
         }
+    }
+
+    /// Sends a frame out of the port by which the packets of a flow come in, past everything that waits there.
+    fn send_flow_pause(&mut self, port: u32, FlowPause { flow, pause }: FlowPause) {
+        let Some(at) = self.position_on_path(flow, port) else { return };
+        let f = &self.flows[flow as usize];
+        let (first, class, wire) = (f.data_route as usize - 1, f.class, self.constants.cnp_wire);
+        debug_assert!(0 < at, "a host's own port has no previous hop");
+        if at == 0 {
+            return;
+        }
+        let (kind, count) = if pause {
+            (PacketKind::FlowPause, &mut self.totals.flow_pauses)
+        } else {
+            (PacketKind::FlowResume, &mut self.totals.flow_resumes)
+        };
+        *count += 1;
+        self.totals.control_bytes += u64::from(wire);
+        let back = self.paths[first + at - 1] ^ 1;
+        let frame = self.pool.take(Packet { flow, class, wire, ..Packet::new(kind) });
+        self.ports[back as usize].enqueue_control(&mut self.pool, frame);
+        self.kick(back);
+    }
+
+    /// Which of the ports of a flow's data path `port` is.
+    fn position_on_path(&self, flow: u32, port: u32) -> Option<usize> {
+        let flow = &self.flows[flow as usize];
+        let start = flow.data_route as usize - 1;
+        let at = self.paths[start..start + flow.n_hops as usize].iter().position(|&p| p == port);
+        debug_assert!(at.is_some(), "an agent speaks of flows that pass its port");
+        at
     }
 
     /// A CNP or notice has reached its host, whose NIC acts on it at once or after its delay.
@@ -207,7 +295,9 @@ impl Core {
         let Some(wire) = self.constants.control_wire else { return };
         let now = self.now();
         let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        // What may have to be sent again counts as something.
         let unsent = if sender.bytes == u64::MAX { u64::MAX } else { sender.bytes.saturating_sub(sender.snd_nxt) };
+        let unsent = unsent.max(u64::from(sender.has_data()));
         self.header_scratch.fill(0.0);
         if !sender.control.control_packet(now, unsent, &mut self.header_scratch) {
             return;

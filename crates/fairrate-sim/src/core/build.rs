@@ -4,7 +4,7 @@ use fairrate_control::{Needs, PortScope};
 use fairrate_units::{Bytes, Time};
 
 use super::agents::{Agents, NOTICE_WORDS};
-use super::{Constants, Core, FlowState, NO_FLOW, Ranks};
+use super::{Constants, Convergence, Core, FlowState, NO_FLOW, Ranks};
 use crate::config::{ClockRule, MarkDraws, ProbeSpec, SimConfig, TieRule, Trigger};
 use crate::engine::{EventKind, EventList};
 use crate::fabric::{Marker, Mmu, Port};
@@ -52,7 +52,7 @@ impl Core {
         let longest = routes.longest_path() as usize;
         let stride = if constants.int.is_some() { longest } else { 0 };
         let notice_words = if needs.ports == PortScope::None { 0 } else { NOTICE_WORDS };
-        let header_words = constants.header_words;
+        let (header_words, base_rtt) = (constants.header_words, constants.base_rtt);
         let header_stride = header_words.max(notice_words);
         let mut core = Self {
             constants,
@@ -61,7 +61,7 @@ impl Core {
             end_ps: config.stop.at.map_or(u64::MAX, Time::as_ps),
             events: EventList::new(BUCKET_SHIFT),
             ranks: Ranks { by_insertion: config.fabric.ties == TieRule::Insertion, next: 0, current: 0 },
-            probe_events: config.probes.len(),
+            probe_events: config.probes.iter().filter(|p| !matches!(p, ProbeSpec::Convergence { .. })).count(),
             pool: PacketPool::new(stride, header_stride),
             header_scratch: vec![0.0; header_words],
             ports,
@@ -80,11 +80,13 @@ impl Core {
             paths: Vec::new(),
             path_buffer: Vec::new(),
             last_progress_ps: 0,
+            convergence: Convergence::new(&config, base_rtt),
             totals: RunTotals::default(),
             config,
         };
         core.schedule_first_events();
         core.start_agents();
+        core.start_convergence();
         core
     }
 
@@ -102,13 +104,18 @@ impl Core {
     }
 }
 
-fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
-    let t = &config.transport;
-    let framing = Framing {
+/// Sizes of packets on the wire.
+pub(crate) fn framing(config: &SimConfig) -> Framing {
+    let (t, needs) = (&config.transport, config.cc.needs());
+    Framing {
         mtu: t.mtu,
         header: t.header + t.data_overhead.unwrap_or(needs.data_overhead),
         ack: t.ack + t.ack_overhead.unwrap_or(needs.ack_overhead),
-    };
+    }
+}
+
+fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
+    let (t, framing) = (&config.transport, framing(config));
     let base_rtt =
         ideal::network_base_rtt(&config.topology, routes, config.fabric.clock, framing, config.transport.base_rtt);
     Constants {

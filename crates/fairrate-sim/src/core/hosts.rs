@@ -57,9 +57,10 @@ impl Core {
         self.active += 1;
         self.last_progress_ps = self.now_ps;
         let stop = self.config.flows[id as usize].stop;
-        if stop < Time::MAX {
+        if stop < Time::MAX && self.flows[id as usize].endless {
             self.schedule(stop.as_ps().max(self.now_ps), EventKind::FlowStop, id);
         }
+        self.arrive(id, context.path_base_rtt);
         self.apply(slot, allowance);
         self.nic_send(host);
     }
@@ -131,7 +132,9 @@ impl Core {
         let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");
         sender.bytes = sender.snd_nxt.max(sender.snd_una);
         flow.bytes = sender.bytes;
-        if sender.is_done() {
+        let is_done = sender.is_done();
+        self.depart(id);
+        if is_done {
             self.finish(slot, sink);
         } else {
             self.refresh_open(slot);
@@ -148,7 +151,9 @@ impl Core {
             PacketKind::Cnp | PacketKind::Notice => self.on_notification(host, packet),
             PacketKind::Control => self.turn_control(host, packet),
             PacketKind::ControlBack => self.on_control_back(packet),
-            PacketKind::Pause | PacketKind::Resume => unreachable!("handled at the port"),
+            PacketKind::Pause | PacketKind::Resume | PacketKind::FlowPause | PacketKind::FlowResume => {
+                unreachable!("handled at the port")
+            }
         }
     }
 
@@ -323,10 +328,13 @@ impl Core {
                 self.events.push(Event::new(at, EventKind::FlowTimer, id));
             }
         }
+        if self.convergence.is_some() {
+            self.follow(slot);
+        }
         self.poll_control(slot);
     }
 
-    fn refresh_open(&mut self, slot: u32) {
+    pub(super) fn refresh_open(&mut self, slot: u32) {
         let sender = self.senders[slot as usize].as_ref().expect("the slot is in use");
         let host = self.flows[sender.flow as usize].src_host;
         let nic_flow = &mut self.nics[host as usize].flows[sender.nic_slot as usize];
@@ -350,8 +358,8 @@ impl Core {
         }
         self.active -= 1;
         let (host, successor) = (flow.src_host, flow.successor);
-        if successor != NO_FLOW {
-            let at = self.now_ps + flow.successor_delay_ps;
+        let at = self.now_ps + flow.successor_delay_ps;
+        if successor != NO_FLOW && at < self.config.flows[successor as usize].stop.as_ps() {
             self.finite_left += u64::from(!self.flows[successor as usize].endless);
             self.schedule(at, EventKind::FlowStart, successor);
         }
@@ -363,6 +371,7 @@ impl Core {
             nic.remove(sender.nic_slot as usize);
             self.renumber(host, sender.nic_slot as usize);
         }
+        self.depart(id);
         sink.flow(&self.outcome(id));
         self.nic_send(host);
     }
@@ -507,6 +516,9 @@ impl Core {
         self.transmit(egress, packet);
         if arm_rto {
             self.schedule(rto_ps, EventKind::Rto, id);
+        }
+        if all_sent && self.convergence.is_some() {
+            self.depart(id);
         }
         if let Some(allowance) = decision {
             self.apply(entry.sender, allowance);

@@ -3,6 +3,7 @@
 mod agents;
 mod artifact;
 mod build;
+mod convergence;
 mod hosts;
 mod probes;
 mod stall;
@@ -11,6 +12,9 @@ use fairrate_control::{IntCounter, IntFormat, IntHop};
 use fairrate_units::Time;
 
 use self::agents::{Agents, Step};
+use self::convergence::Convergence;
+pub(crate) use self::build::framing;
+pub(crate) use self::convergence::{demand_bps, solver_of};
 use crate::config::{MarkAt, SimConfig};
 use crate::engine::{Event, EventKind, EventList};
 use crate::fabric::{Admission, DropCause, Marker, Mmu, NO_HOST, Port};
@@ -127,6 +131,8 @@ pub(crate) struct Core {
     path_buffer: Vec<PortId>,
     header_scratch: Vec<f64>,
     last_progress_ps: u64,
+    /// How rates settle, if somebody wants to know.
+    convergence: Option<Box<Convergence>>,
     totals: RunTotals,
 }
 
@@ -167,11 +173,19 @@ impl Core {
     /// Whether the run is over: its time has come, or its work is done.
     fn is_over(&self) -> bool {
         let all_started = self.next_start == self.starts.len();
-        self.config.stop.when_flows_done && self.finite_left == 0 && all_started
+        self.config.stop.when_flows_done && self.finite_left == 0 && all_started && self.changes_are_done()
     }
 
     /// Processes up to `max_events` events. True when the run is over.
     pub(crate) fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> bool {
+        let over = self.process(max_events, sink);
+        if over {
+            self.close_convergence(sink);
+        }
+        over
+    }
+
+    fn process(&mut self, max_events: u64, sink: &mut dyn Sink) -> bool {
         for _ in 0..max_events {
             let Some(event) = self.events.pop() else {
                 self.now_ps = if self.end_ps == u64::MAX { self.now_ps } else { self.end_ps };
@@ -185,9 +199,7 @@ impl Core {
             self.now_ps = event.time_ps;
             self.ranks.current = event.rank;
             self.totals.events += 1;
-            let word = event.time_ps ^ (u64::from(event.key()) << 32);
-            self.totals.fingerprint =
-                (self.totals.fingerprint.rotate_left(7) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.totals.fingerprint = event.mixed_into(self.totals.fingerprint);
             self.handle(event, sink);
             if self.is_over() {
                 return true;
@@ -209,7 +221,7 @@ impl Core {
             EventKind::FlowStart => self.on_flow_start(entity),
             EventKind::FlowStop => self.on_flow_stop(entity, sink),
             EventKind::Probe => self.on_probe(entity, sink),
-            EventKind::Settled => {}
+            EventKind::Settled => self.on_settled(sink),
         }
     }
 
@@ -225,8 +237,13 @@ impl Core {
             self.events.push(Event::new(time_ps, EventKind::Arrive, port).ranked(rank));
         }
         let kind = self.pool.get(packet).kind;
-        if matches!(kind, PacketKind::Pause | PacketKind::Resume) {
-            self.on_pfc(port ^ 1, packet, kind == PacketKind::Pause, sink);
+        if kind.is_link_control() {
+            match kind {
+                PacketKind::Pause | PacketKind::Resume => {
+                    self.on_pfc(port ^ 1, packet, kind == PacketKind::Pause, sink);
+                }
+                _ => self.on_flow_pause(port ^ 1, packet, kind == PacketKind::FlowPause),
+            }
             return;
         }
         let host = self.ports[port as usize].to_host;
@@ -271,7 +288,13 @@ impl Core {
         }
         self.mark(egress, packet, MarkAt::Enqueue, waiting + u32::from(wire));
         self.agent_sees(egress, packet, Step::Enqueue);
-        self.ports[egress as usize].enqueue(&mut self.pool, packet);
+        match self.assigned_queue(egress, packet) {
+            None => self.ports[egress as usize].enqueue(&mut self.pool, packet),
+            Some(queue) => {
+                let quantum = (self.constants.mtu + self.constants.data_header) as u32;
+                self.ports[egress as usize].enqueue_flow(&mut self.pool, packet, queue, quantum);
+            }
+        }
         self.kick(egress);
     }
 
@@ -372,7 +395,7 @@ impl Core {
         }
         let packet = p.dequeue(&self.pool);
         let head = self.pool.get(packet);
-        if !matches!(head.kind, PacketKind::Pause | PacketKind::Resume) {
+        if !head.kind.is_link_control() {
             self.leave_buffer(port, packet);
         }
         self.transmit(port, packet);

@@ -39,7 +39,11 @@ impl Core {
         let name = |n: crate::ids::NodeId| &self.config.topology.nodes[n.index()].name;
         let flows = self.senders.iter().flatten().take(NAMED).map(|s| {
             let spec = &self.config.flows[s.flow as usize];
-            let why = if s.is_open() { "waits for its NIC" } else { "its window is closed" };
+            let why = match (s.paused, s.is_open()) {
+                (true, _) => "is paused by its switch",
+                (false, true) => "waits for its NIC",
+                (false, false) => "its window is closed",
+            };
             let (src, dst) = (name(spec.src), name(spec.dst));
             format!("flow {} ({src} to {dst}) has {} of {} bytes acknowledged and {why}", s.flow, s.snd_una, s.bytes)
         });

@@ -75,8 +75,14 @@ impl Event {
     pub fn entity(self) -> u32 {
         self.key & ((1 << ENTITY_BITS) - 1)
     }
-    /// Kind and entity in one word, for fingerprints.
+    /// Kind and entity in one word.
     pub fn key(self) -> u32 {
         self.key
+    }
+    /// The fingerprint of a sequence of events with this one behind it.
+    #[must_use]
+    pub fn mixed_into(self, fingerprint: u64) -> u64 {
+        let word = self.time_ps ^ (u64::from(self.key) << 32);
+        (fingerprint.rotate_left(7) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }

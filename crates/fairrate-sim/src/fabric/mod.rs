@@ -1,6 +1,7 @@
 //! Links and switches: egress ports, the shared buffer with its thresholds and PFC, ECN marking.
 
 mod ecn;
+mod flow_queues;
 mod mmu;
 mod port;
 

@@ -1,5 +1,6 @@
 use fairrate_units::{Bytes, Rate};
 
+use super::flow_queues::FlowQueues;
 use crate::config::ClockRule;
 use crate::packet::{NO_PACKET, PacketPool};
 
@@ -72,7 +73,7 @@ pub struct Port {
     pub of_switch: u32,
     /// Rate in Mb/s, as telemetry carries it.
     pub rate_mbps: u32,
-    /// Bit c: class c has packets.
+    /// Bit c: class c has packets, other than of flows that the other end has paused.
     backlog: u8,
     /// Bit c: the other end has paused class c.
     pub paused: u8,
@@ -82,6 +83,8 @@ pub struct Port {
     pub tx_done_pending: bool,
     wire: PacketFifo,
     queues: [PacketFifo; N_CLASSES],
+    /// Physical queues of each class, if flows are spread over such.
+    flow_queues: Option<Box<[FlowQueues; N_CLASSES]>>,
     /// Bytes waiting per class.
     pub class_bytes: [u32; N_CLASSES],
     /// Packets dropped on their way into this port.
@@ -116,6 +119,7 @@ impl Port {
             tx_done_pending: false,
             wire: PacketFifo::EMPTY,
             queues: [PacketFifo::EMPTY; N_CLASSES],
+            flow_queues: None,
             class_bytes: [0; N_CLASSES],
             drops: 0,
             ecn_marks: 0,
@@ -136,13 +140,47 @@ impl Port {
     /// Puts a packet into the queue of its class.
     #[inline]
     pub fn enqueue(&mut self, pool: &mut PacketPool, packet: u32) {
+        let class = self.count_in(pool, packet);
+        self.backlog |= 1 << class;
+        self.queues[class].push(pool, packet);
+    }
+
+    /// Puts a packet into physical queue number `queue` of its class; `quantum`: wire bytes of a full packet.
+    pub fn enqueue_flow(&mut self, pool: &mut PacketPool, packet: u32, queue: u16, quantum: u32) {
+        let class = self.count_in(pool, packet);
+        self.flow_queues(quantum)[class].push(pool, packet, queue);
+        self.refresh_backlog(class);
+    }
+
+    /// Counts a packet that joins a queue of its class, which it returns.
+    #[inline]
+    fn count_in(&mut self, pool: &PacketPool, packet: u32) -> usize {
         let p = pool.get(packet);
         let (class, wire) = (p.class as usize, p.wire);
         self.queued_bytes += u64::from(wire);
         self.enqueued_bytes += u64::from(wire);
         self.class_bytes[class] += u32::from(wire);
-        self.backlog |= 1 << class;
-        self.queues[class].push(pool, packet);
+        class
+    }
+
+    /// The other end pauses a flow of `class`, or lets it go.
+    pub fn set_flow_paused(&mut self, pool: &PacketPool, class: u8, flow: u32, paused: bool, quantum: u32) {
+        self.flow_queues(quantum)[class as usize].set_paused(pool, flow, paused);
+        self.refresh_backlog(class as usize);
+    }
+
+    fn flow_queues(&mut self, quantum: u32) -> &mut [FlowQueues; N_CLASSES] {
+        self.flow_queues.get_or_insert_with(|| Box::new(std::array::from_fn(|_| FlowQueues::new(quantum))))
+    }
+
+    /// Notes whether a class has a packet that may go.
+    fn refresh_backlog(&mut self, class: usize) {
+        let may_send = self.flow_queues.as_ref().is_some_and(|queues| queues[class].can_send());
+        if may_send || !self.queues[class].is_empty() {
+            self.backlog |= 1 << class;
+        } else {
+            self.backlog &= !(1 << class);
+        }
     }
 
     /// Puts a frame into the queue of `class` without regard to the class field of the packet, which names
@@ -160,17 +198,33 @@ impl Port {
         self.backlog & !self.paused != 0
     }
 
-    /// Takes the next packet by strict priority; [`Port::can_send`] must hold.
+    /// Takes the next packet by strict priority, within a class before the physical queues; [`Port::can_send`] must hold.
     #[inline]
     pub fn dequeue(&mut self, pool: &PacketPool) -> u32 {
         let class = (self.backlog & !self.paused).trailing_zeros() as usize;
-        let packet = self.queues[class].pop(pool);
-        if self.queues[class].is_empty() {
-            self.backlog &= !(1 << class);
-        }
+        let packet = if self.flow_queues.is_none() {
+            let packet = self.queues[class].pop(pool);
+            if self.queues[class].is_empty() {
+                self.backlog &= !(1 << class);
+            }
+            packet
+        } else {
+            self.pop_among_flows(pool, class)
+        };
         let wire = pool.get(packet).wire;
         self.queued_bytes -= u64::from(wire);
         self.class_bytes[class] -= u32::from(wire);
+        packet
+    }
+
+    /// Takes the next packet of a class that may have physical queues.
+    #[cold]
+    fn pop_among_flows(&mut self, pool: &PacketPool, class: usize) -> u32 {
+        let packet = match &mut self.flow_queues {
+            Some(queues) if self.queues[class].is_empty() => queues[class].pop(pool),
+            _ => self.queues[class].pop(pool),
+        };
+        self.refresh_backlog(class);
         packet
     }
 
@@ -221,7 +275,8 @@ impl Port {
 
     /// The packets in this port's queues and on its wire, for the final count.
     pub fn contents<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
-        let lists = self.queues.iter().chain(std::iter::once(&self.wire));
+        let of_flows = self.flow_queues.iter().flat_map(|queues| queues.iter().flat_map(FlowQueues::lists));
+        let lists = self.queues.iter().chain(std::iter::once(&self.wire)).chain(of_flows);
         lists.flat_map(|list| {
             let from = (!list.is_empty()).then_some(list.head());
             std::iter::successors(from, |&p| Some(pool.get(p).next).filter(|&n| n != NO_PACKET))

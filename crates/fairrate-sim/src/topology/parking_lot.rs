@@ -18,6 +18,8 @@ pub struct ParkingLot {
     pub host_delay: Time,
     /// Rate of the links between switches.
     pub link_rate: Rate,
+    /// Rate of each link between switches in their order, if they differ.
+    pub link_rates: Option<Vec<Rate>>,
     /// Delay of the links between switches.
     pub link_delay: Time,
 }
@@ -37,6 +39,14 @@ impl ParkingLot {
         build::rate("host_rate", self.host_rate)?;
         build::delay("host_delay", self.host_delay)?;
         build::rate("link_rate", self.link_rate)?;
+        if let Some(rates) = &self.link_rates {
+            let links = self.switches as usize - 1;
+            if rates.len() != links {
+                let message = format!("{} rates for the {links} links between switches", rates.len());
+                return Err(FieldError::new("link_rates", message).help("give one rate for each, in their order"));
+            }
+            rates.iter().try_for_each(|&rate| build::rate("link_rates", rate))?;
+        }
         build::delay("link_delay", self.link_delay)
     }
 
@@ -47,8 +57,9 @@ impl ParkingLot {
         let switches = b.switches(self.switches, "sw", Tier::Tor);
         b.host_links(&switches, self.host_rate, self.host_delay);
         let first = b.n_links();
-        for pair in switches.windows(2) {
-            b.link(pair[0], pair[1], self.link_rate, self.link_delay);
+        for (i, pair) in switches.windows(2).enumerate() {
+            let rate = self.link_rates.as_ref().map_or(self.link_rate, |rates| rates[i]);
+            b.link(pair[0], pair[1], rate, self.link_delay);
         }
         let line: Vec<usize> = (first..b.n_links()).collect();
         b.finish(&line)

@@ -108,10 +108,15 @@ fn small_shapes_are_linked_as_drawn() {
         host_rate: gbps(25),
         host_delay: us(1),
         link_rate: gbps(25),
+        link_rates: None,
         link_delay: us(1),
     };
     assert_eq!(links(&lot.build()), "h0-sw0 h1-sw1 h2-sw2 sw0-sw1 sw1-sw2");
     assert_eq!(lot.build().link_sets["bottleneck"], [PortId(6), PortId(8)]);
+    let lot = ParkingLot { link_rates: Some(vec![gbps(60), gbps(30)]), ..lot };
+    assert_eq!([6, 8].map(|port| lot.build().link(PortId(port)).rate), [gbps(60), gbps(30)]);
+    let lot = ParkingLot { switches: 4, ..lot };
+    assert_eq!(lot.check().unwrap_err().to_string(), "2 rates for the 3 links between switches");
     let leaf_spine = LeafSpine {
         leaves: 2,
         spines: 2,

@@ -33,6 +33,8 @@ pub struct Sender {
     pub rto_ps: u64,
     /// Payload bytes sent again.
     pub retransmitted: u64,
+    /// Whether the switch behind the NIC holds this flow back.
+    pub paused: bool,
     /// Highest byte ever sent: what lies below `snd_nxt` again after a loss is a retransmission.
     snd_max: u64,
     /// Selective repeat: acknowledged beyond `snd_una`.
@@ -76,6 +78,7 @@ impl Sender {
             timer_ps: u64::MAX,
             rto_ps: u64::MAX,
             retransmitted: 0,
+            paused: false,
             snd_max: 0,
             sacked: Ranges::default(),
             recovery: None,
@@ -99,10 +102,16 @@ impl Sender {
     #[inline]
     pub fn is_open(&self) -> bool {
         if self.recovery.is_some() && self.lost_gap().is_some() {
-            return Rate::ZERO < self.rate;
+            return self.may_send();
         }
         let inflight = self.inflight();
-        Rate::ZERO < self.rate && self.snd_nxt < self.bytes && (inflight < self.cwnd || inflight == 0)
+        self.may_send() && self.snd_nxt < self.bytes && (inflight < self.cwnd || inflight == 0)
+    }
+
+    /// Whether it has a rate and is not paused.
+    #[inline]
+    fn may_send(&self) -> bool {
+        Rate::ZERO < self.rate && !self.paused
     }
 
     /// Whether everything has been acknowledged.

@@ -4,6 +4,8 @@
 //! parameters, the group and the seed are the same, sorted by start time and sender. Every host draws from
 //! streams of its own, one for each purpose, so what one flow is or does never moves another's draws.
 
+mod churn;
+mod closed_loop;
 mod flow_list;
 mod incast;
 mod patterns;
@@ -16,18 +18,20 @@ use std::collections::HashMap;
 
 use fairrate_units::{Bytes, Rate, Time};
 
-use crate::config::{FlowSpec, Trigger};
-use crate::ids::NodeId;
+use crate::config::{Change, FlowSpec, Trigger};
+use crate::ids::{FlowId, NodeId};
 use crate::input_error::FieldError;
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Purpose, Stream, mix64};
 use crate::topology::Topology;
 
+pub use churn::Churn;
+pub use closed_loop::{ClosedLoop, Sleep};
 pub use flow_list::parse_flow_list;
 pub use incast::{Incast, IncastQueries, Responders, Senders};
 pub use patterns::{AllToAll, Permutation, Staggered};
 pub use peers::Peers;
 pub use poisson::Poisson;
-pub use sizes::SizeDistribution;
+pub use sizes::{Sampling, SizeDistribution};
 pub use tables::{WORKLOADS, WorkloadInfo};
 
 /// Flows of a flow list this large or larger are endless, as in the public ns-3 code.
@@ -36,15 +40,74 @@ pub const ENDLESS_FROM: Bytes = Bytes::new(1_000_000_000_000);
 /// The most flows a generator makes: more would not fit into memory.
 const FLOWS_MAX: u64 = 20_000_000;
 
-/// Puts the flows of several traffic blocks into one list by start time, sender and block. A single block is left
-/// as it is, so that the flows of a flow list keep their ids.
-pub fn merge(mut blocks: Vec<Vec<FlowSpec>>) -> Vec<FlowSpec> {
+/// What one traffic block makes, or all of them together. Flow ids in it are positions in `flows`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Workload {
+    /// The flows.
+    pub flows: Vec<FlowSpec>,
+    /// Flows that start or stop once rates have converged, in order.
+    pub changes: Vec<Change>,
+}
+
+impl From<Vec<FlowSpec>> for Workload {
+    fn from(flows: Vec<FlowSpec>) -> Self {
+        Self { flows, changes: Vec::new() }
+    }
+}
+
+impl Workload {
+    /// Adds the flows and changes of another one behind its own.
+    fn append(&mut self, other: Self) {
+        let first = self.flows.len() as u32;
+        let moved = |id: FlowId| FlowId(first + id.0);
+        self.flows.extend(other.flows.into_iter().map(|flow| with_ids(flow, moved)));
+        self.changes.extend(other.changes.into_iter().map(|change| change_with_ids(change, moved)));
+    }
+
+    /// Puts the flows into order of start time and sender; equal ones stay as they are. What refers to a flow follows
+    /// it to its new place.
+    fn sort(self) -> Self {
+        let key = |&at: &u32| (self.flows[at as usize].start, self.flows[at as usize].src);
+        let mut order: Vec<u32> = (0..self.flows.len() as u32).collect();
+        order.sort_by_key(key);
+        let mut place = vec![0; order.len()];
+        for (to, &from) in (0..).zip(&order) {
+            place[from as usize] = to;
+        }
+        let moved = |id: FlowId| FlowId(place[id.index()]);
+        let mut taken: Vec<Option<FlowSpec>> = self.flows.into_iter().map(Some).collect();
+        let in_order = order.iter().filter_map(|&from| taken[from as usize].take());
+        Self {
+            flows: in_order.map(|flow| with_ids(flow, moved)).collect(),
+            changes: self.changes.into_iter().map(|change| change_with_ids(change, moved)).collect(),
+        }
+    }
+}
+
+/// The flow with the id it waits for, if there is one, replaced.
+fn with_ids(mut flow: FlowSpec, moved: impl Fn(FlowId) -> FlowId) -> FlowSpec {
+    if let Trigger::After(before, _) = &mut flow.trigger {
+        *before = moved(*before);
+    }
+    flow
+}
+
+fn change_with_ids(change: Change, moved: impl Fn(FlowId) -> FlowId) -> Change {
+    match change {
+        Change::Start(flow) => Change::Start(moved(flow)),
+        Change::Stop(flow) => Change::Stop(moved(flow)),
+    }
+}
+
+/// Puts the flows of several traffic blocks into one list by start time, sender and block, and their changes one
+/// block after the other. A single block is left as it is, so that the flows of a flow list keep their ids.
+pub fn merge(mut blocks: Vec<Workload>) -> Workload {
     if blocks.len() == 1 {
         return blocks.remove(0);
     }
-    let mut flows: Vec<FlowSpec> = blocks.into_iter().flatten().collect();
-    flows.sort_by_key(|flow| (flow.start, flow.src));
-    flows
+    let mut all = Workload::default();
+    blocks.into_iter().for_each(|block| all.append(block));
+    all.sort()
 }
 
 /// Makes the flows of one generator and numbers their ports.
@@ -64,6 +127,12 @@ impl Block {
     /// The stream of a host in this block: blocks do not share draws.
     fn stream(&self, host: NodeId, purpose: Purpose) -> Stream {
         Stream::new(self.seed, u64::from(self.group) << 32 | u64::from(host.0), purpose)
+    }
+
+    /// The stream of a pair of hosts in this block.
+    fn pair_stream(&self, src: NodeId, dst: NodeId, purpose: Purpose) -> Stream {
+        let src = mix64(u64::from(self.group) << 32 | u64::from(src.0));
+        Stream::new(self.seed, src ^ u64::from(dst.0), purpose)
     }
 
     /// Adds a flow. Source ports count from 10000 for each pair; the destination port, 100 and the group, keeps
@@ -91,9 +160,8 @@ impl Block {
     }
 
     /// The flows, sorted by start time and sender; those of a sender stay in order.
-    fn finish(mut self) -> Vec<FlowSpec> {
-        self.flows.sort_by_key(|flow| (flow.start, flow.src));
-        self.flows
+    fn finish(self) -> Vec<FlowSpec> {
+        Workload::from(self.flows).sort().flows
     }
 }
 
@@ -113,6 +181,17 @@ fn host(field: &'static str, topology: &Topology, node: NodeId) -> Result<NodeId
         None => format!("there is no node {}", node.0),
     };
     Err(FieldError::new(field, message))
+}
+
+/// The hosts named, ascending and each once.
+fn hosts(field: &'static str, named: &[NodeId], topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
+    if named.is_empty() {
+        return Err(FieldError::new(field, format!("`{field}` is empty")).help("leave it out for all hosts"));
+    }
+    let mut hosts = named.iter().map(|&node| host(field, topology, node)).collect::<Result<Vec<_>, _>>()?;
+    hosts.sort_unstable();
+    hosts.dedup();
+    Ok(hosts)
 }
 
 /// Checks a flow size.

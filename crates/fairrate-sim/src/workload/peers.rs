@@ -113,6 +113,12 @@ impl<'a> PeerSet<'a> {
         Self { hosts, hole: 0..0 }
     }
 
+    /// All of `hosts`, which ascend, but this one.
+    pub(super) fn without(hosts: &'a [NodeId], host: NodeId) -> Self {
+        let (from, to) = (hosts.partition_point(|&h| h < host), hosts.partition_point(|&h| h <= host));
+        Self { hosts, hole: from..to }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.hosts.len() - self.hole.len()
     }

@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use fairrate_units::Time;
 
-use super::peers::Racks;
-use super::{Block, Peers, SizeDistribution, few_enough, host};
+use super::peers::{PeerSet, Racks};
+use super::{Block, Peers, SizeDistribution, few_enough, hosts};
 use crate::config::FlowSpec;
 use crate::ids::{NodeId, PortId};
 use crate::input_error::{FieldError, nearest};
@@ -27,8 +27,10 @@ pub struct Poisson {
     pub link_set: String,
     /// The senders; `None`: all hosts. Of `host-links` and `tor-uplinks` only the senders' own count.
     pub hosts: Option<Vec<NodeId>>,
-    /// Whom each flow goes to, uniformly.
+    /// Whom each flow goes to, uniformly ...
     pub destinations: Peers,
+    /// ... unless this is given: one of these, but not the sender.
+    pub receivers: Option<Vec<NodeId>>,
     /// No arrivals before this.
     pub start: Time,
     /// No arrivals from here on; [`Time::MAX`]: `max_flows` ends it.
@@ -45,9 +47,17 @@ impl Poisson {
     pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
         let senders = self.senders(topology)?;
         let racks = Racks::new(topology);
+        let receivers = self.receivers.as_deref().map(|named| hosts("receivers", named, topology)).transpose()?;
+        let peers = |sender| match &receivers {
+            Some(receivers) => PeerSet::without(receivers, sender),
+            None => racks.peers(sender, self.destinations),
+        };
+        let (field, name) = match &receivers {
+            Some(_) => ("receivers", "receivers"),
+            None => ("destinations", self.destinations.name()),
+        };
         for &sender in &senders {
-            let peers = racks.peers(sender, self.destinations);
-            peers.at_least(1, "destinations", topology, sender, self.destinations.name())?;
+            peers(sender).at_least(1, field, topology, sender, name)?;
         }
         let flows_per_s = self.flows_per_s(topology, &senders)?;
         self.check_number(flows_per_s)?;
@@ -67,7 +77,7 @@ impl Poisson {
             left -= 1;
             let (sender, draws) = (senders[i], &mut draws[i]);
             let bytes = self.sizes.sample(draws.sizes.uniform());
-            let destination = racks.peers(sender, self.destinations).pick(&mut draws.destinations);
+            let destination = peers(sender).pick(&mut draws.destinations);
             block.add(sender, destination, bytes, at, Time::MAX);
             next.push(Reverse((after(at, mean_gap_ps, &mut draws.arrivals), i)));
         }
@@ -76,16 +86,7 @@ impl Poisson {
 
     /// The sending hosts, ascending.
     fn senders(&self, topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
-        let Some(hosts) = &self.hosts else {
-            return Ok(topology.hosts().collect());
-        };
-        if hosts.is_empty() {
-            return Err(FieldError::new("hosts", "`hosts` is empty").help("leave it out for all hosts"));
-        }
-        let mut senders = hosts.iter().map(|&node| host("hosts", topology, node)).collect::<Result<Vec<_>, _>>()?;
-        senders.sort_unstable();
-        senders.dedup();
-        Ok(senders)
+        self.hosts.as_deref().map_or_else(|| Ok(topology.hosts().collect()), |named| hosts("hosts", named, topology))
     }
 
     /// Arrivals per second at all senders together.

@@ -14,6 +14,21 @@ pub struct SizeDistribution {
     points: Vec<(f64, f64)>,
 }
 
+/// How sizes are drawn from the points of a CDF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// The CDF is linear between its points: any size may come.
+    Linear,
+    /// The CDF is a staircase: the sizes are those of its points, and nothing between them. The public code of RoCC
+    /// draws so, and has larger flows on average.
+    Step,
+}
+
+impl Sampling {
+    /// All of them with their names in scenarios.
+    pub const NAMES: &'static [(&'static str, Self)] = &[("linear", Self::Linear), ("step", Self::Step)];
+}
+
 impl SizeDistribution {
     /// A named one of [`WORKLOADS`].
     pub fn by_name(name: &str) -> Option<Self> {
@@ -68,6 +83,22 @@ impl SizeDistribution {
         let end = rows.last().map_or(1, |row| row.0);
         check_end(&points).map_err(|message| FileError::new(end, message))?;
         Ok(Self { points })
+    }
+
+    /// The distribution drawn from the same points in this way.
+    #[must_use]
+    pub fn sampled(&self, sampling: Sampling) -> Self {
+        match sampling {
+            Sampling::Linear => self.clone(),
+            Sampling::Step => self.stepped(),
+        }
+    }
+
+    /// The same points as a staircase: each share of flows has the size at its upper end.
+    fn stepped(&self) -> Self {
+        let before = std::iter::once(0.0).chain(self.points.iter().map(|&(_, cdf)| cdf));
+        let step = |(low, &(bytes, cdf)): (f64, &(f64, f64))| [(bytes, low), (bytes, cdf)];
+        Self { points: before.zip(&self.points).flat_map(step).collect() }
     }
 
     /// Exact mean in bytes, before sizes are rounded to whole bytes.
@@ -140,7 +171,14 @@ mod tests {
         ("fb-hadoop-all", 127_797.0, 0.02),
         ("datamining", 5_116.6 * 1_460.0, 1e-9),
         ("alistorage", 40_870.0, 1e-5),
+        // Half of the flows have 75 B; linear from 0 up to there it would be 356 B.
+        ("fb-rocc", 375.1, 1e-3),
+        ("vl2", 12.66e6, 1e-3),
     ];
+
+    /// Means of the same sheet where every point is an atom.
+    const STEP_MEANS: &[(&str, f64)] =
+        &[("websearch", 2_434_900.0), ("fb-hadoop", 183_897.0), ("datamining", 9_467.0 * 1_460.0)];
 
     #[test]
     fn means_are_those_of_the_sources() {
@@ -162,6 +200,22 @@ mod tests {
             let sum: f64 = (0..n).map(|i| sizes.sample((f64::from(i) + 0.5) / f64::from(n)).as_f64()).sum();
             assert!((sum / f64::from(n) / workload.mean - 1.0).abs() < 1e-3, "{}", workload.name);
         }
+    }
+
+    #[test]
+    fn steps_are_the_points_and_have_their_mean() {
+        for &(name, mean) in STEP_MEANS {
+            let steps = SizeDistribution::by_name(name).unwrap().sampled(Sampling::Step);
+            assert!((steps.mean() / mean - 1.0).abs() < 1e-4, "{name}: {}", steps.mean());
+        }
+        let linear = SizeDistribution::by_name("websearch").unwrap();
+        let steps = linear.sampled(Sampling::Step);
+        // 15 % of the flows have 10 KB, the next 5 % have 20 KB, the last 3 % have 30 MB; none has 0 B.
+        let sizes = [0.0, 0.149, 0.15, 0.199, 0.2, 0.969, 0.97, 0.999].map(|u| steps.sample(u).as_u64());
+        assert_eq!(sizes, [10_000, 10_000, 20_000, 20_000, 30_000, 10_000_000, 30_000_000, 30_000_000]);
+        assert_eq!(linear.sampled(Sampling::Linear), linear);
+        let fixed = SizeDistribution::fixed(Bytes::new(7)).sampled(Sampling::Step);
+        assert_eq!((fixed.mean(), fixed.sample(0.3)), (7.0, Bytes::new(7)));
     }
 
     #[test]

@@ -73,6 +73,20 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         mean: 40_869.8,
         points: ALISTORAGE,
     },
+    WorkloadInfo {
+        name: "fb-rocc",
+        title: "Facebook, as in RoCC's public code: nearly all flows below 10 KB",
+        source: "points of RoCC's public code; the sizes in its paper's figures fit `fb-hadoop`",
+        mean: 375.125_1,
+        points: FB_ROCC,
+    },
+    WorkloadInfo {
+        name: "vl2",
+        title: "data mining (VL2), as in RoCC's public code: flows up to 1 GB",
+        source: "Greenberg et al., SIGCOMM 2009; points of RoCC's public code",
+        mean: 12_658_207.6,
+        points: VL2,
+    },
 ];
 
 const WEBSEARCH: &[(f64, f64)] = &[
@@ -243,4 +257,36 @@ const ALISTORAGE: &[(f64, f64)] = &[
     (128_000.0, 0.9677),
     (256_000.0, 0.9753),
     (2_000_000.0, 1.0),
+];
+
+/// The first point is an atom, as in [`VL2`].
+const FB_ROCC: &[(f64, f64)] = &[
+    (75.0, 0.5),
+    (250.0, 0.75),
+    (350.0, 0.9),
+    (1_000.0, 0.965),
+    (2_515.0, 0.98),
+    (6_326.0, 0.99),
+    (10_032.0, 0.995),
+    (15_910.0, 0.997),
+    (23_009.0, 0.9992),
+    (24_094.0, 0.9996),
+    (25_000.0, 0.9999),
+    (100_000.0, 0.99999),
+    (1_000_000.0, 1.0),
+];
+
+const VL2: &[(f64, f64)] = &[
+    (180.0, 0.1),
+    (216.0, 0.2),
+    (560.0, 0.3),
+    (900.0, 0.4),
+    (1_100.0, 0.5),
+    (1_870.0, 0.6),
+    (3_160.0, 0.7),
+    (10_000.0, 0.8),
+    (400_000.0, 0.9),
+    (3_160_000.0, 0.95),
+    (100_000_000.0, 0.98),
+    (1_000_000_000.0, 1.0),
 ];

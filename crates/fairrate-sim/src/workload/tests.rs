@@ -25,6 +25,7 @@ fn websearch(load: f64, stop: Time) -> Poisson {
         link_set: "tor-uplinks".to_owned(),
         hosts: None,
         destinations: Peers::OtherRack,
+        receivers: None,
         start: Time::ZERO,
         stop,
         max_flows: None,
@@ -153,6 +154,21 @@ fn peers_are_where_they_should_be() {
 }
 
 #[test]
+fn named_receivers_take_all_flows() {
+    let topology = fabric();
+    let receivers = Some([9, 30, 9, 2].map(NodeId).to_vec());
+    let poisson = Poisson { receivers, ..websearch(0.5, Time::from_ms(100)) };
+    let flows = poisson.generate(&topology, 1, 0).unwrap();
+    let to = |src: u32| {
+        let own = flows.iter().filter(|f| f.src == NodeId(src)).map(|f| f.dst.0);
+        own.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!((to(0), to(9)), (vec![2, 9, 30], vec![2, 30]));
+    let alone = Poisson { hosts: Some(vec![NodeId(9)]), receivers: Some(vec![NodeId(9)]), ..poisson };
+    assert_eq!(alone.generate(&topology, 1, 0).unwrap_err().to_string(), "host `h9` has no `receivers` peers");
+}
+
+#[test]
 fn ports_are_unique_for_each_pair() {
     let topology = fabric();
     let flows = websearch(0.9, Time::from_ms(500)).generate(&topology, 1, 0).unwrap();
@@ -265,13 +281,46 @@ fn all_to_all_has_every_pair() {
 fn blocks_merge_by_start_and_sender() {
     let topology = fabric();
     let blocks = vec![
-        websearch(0.2, Time::from_ms(20)).generate(&topology, 1, 0).unwrap(),
-        websearch(0.2, Time::from_ms(20)).generate(&topology, 1, 1).unwrap(),
+        Workload::from(websearch(0.2, Time::from_ms(20)).generate(&topology, 1, 0).unwrap()),
+        Workload::from(websearch(0.2, Time::from_ms(20)).generate(&topology, 1, 1).unwrap()),
     ];
-    let n = blocks[0].len() + blocks[1].len();
-    let flows = merge(blocks);
+    let n = blocks[0].flows.len() + blocks[1].flows.len();
+    let flows = merge(blocks).flows;
     assert_eq!(flows.len(), n);
     assert!(flows.is_sorted_by_key(|f| (f.start, f.src)));
+}
+
+/// A flow that can be told by its source port.
+fn marked(sport: u16, src: u32, start_us: u64, trigger: Trigger) -> FlowSpec {
+    let mut block = Block::new(1, 0);
+    block.add(NodeId(src), NodeId(31), Bytes::new(1), Time::from_us(start_us), Time::MAX);
+    FlowSpec { sport, trigger, ..block.flows.remove(0) }
+}
+
+#[test]
+fn references_follow_flows_to_their_places() {
+    let after = |id| Trigger::After(FlowId(id), Time::from_us(7));
+    let first = Workload {
+        flows: vec![
+            marked(0, 0, 1, Trigger::Time),
+            marked(1, 1, 1, Trigger::Change),
+            marked(2, 0, 5, after(0)),
+            marked(3, 0, 9, after(2)),
+        ],
+        changes: vec![Change::Start(FlowId(1)), Change::Stop(FlowId(1))],
+    };
+    let second = Workload {
+        flows: vec![marked(4, 0, 0, Trigger::Time), marked(5, 0, 5, after(0)), marked(6, 0, 7, Trigger::Change)],
+        changes: vec![Change::Start(FlowId(2))],
+    };
+    assert_eq!(merge(vec![first.clone()]), first, "a single block stays as it is");
+    let merged = merge(vec![first, second]);
+    let ports: Vec<u16> = merged.flows.iter().map(|f| f.sport).collect();
+    assert_eq!(ports, [4, 0, 1, 2, 5, 6, 3]);
+    let waits: Vec<Trigger> = merged.flows.iter().map(|f| f.trigger).collect();
+    let (time, change) = (Trigger::Time, Trigger::Change);
+    assert_eq!(waits, [time, time, change, after(1), after(0), change, after(3)]);
+    assert_eq!(merged.changes, [Change::Start(FlowId(2)), Change::Stop(FlowId(2)), Change::Start(FlowId(5))]);
 }
 
 #[test]
@@ -345,6 +394,44 @@ fn eight_thousand_hosts_are_quick() {
 }
 
 proptest! {
+    #[test]
+    fn merged_flows_wait_for_those_they_waited_for(
+        blocks in prop::collection::vec(prop::collection::vec((0u32..3, 0u64..4, any::<bool>()), 1..8), 2..5),
+    ) {
+        let mut sport = 0;
+        // Every flow waits for the one before it in its block, or for its time; all are named by their ports.
+        let make = |rows: &Vec<(u32, u64, bool)>| {
+            let mut block = Workload::default();
+            for &(src, start, waits) in rows {
+                let before = (block.flows.len() as u32).checked_sub(1).map(FlowId).filter(|_| waits);
+                let trigger = before.map_or(Trigger::Time, |id| Trigger::After(id, Time::ZERO));
+                block.changes.push(Change::Stop(FlowId(block.flows.len() as u32)));
+                block.flows.push(marked(sport, src, start, trigger));
+                sport += 1;
+            }
+            block
+        };
+        let blocks: Vec<Workload> = blocks.iter().map(make).collect();
+        let names = |workload: &Workload| {
+            let port = |id: FlowId| workload.flows[id.index()].sport;
+            let mut waits: Vec<(u16, Option<u16>)> = workload.flows.iter().map(|flow| match flow.trigger {
+                Trigger::After(before, _) => (flow.sport, Some(port(before))),
+                _ => (flow.sport, None),
+            }).collect();
+            waits.sort_unstable();
+            let stopped = workload.changes.iter().map(|change| match change {
+                Change::Start(id) | Change::Stop(id) => port(*id),
+            });
+            (waits, stopped.collect::<Vec<_>>())
+        };
+        let each: Vec<_> = blocks.iter().map(names).collect();
+        let merged = merge(blocks);
+        prop_assert!(merged.flows.is_sorted_by_key(|f| (f.start, f.src)));
+        let (waits, stopped) = names(&merged);
+        prop_assert_eq!(waits, each.iter().flat_map(|e| e.0.clone()).collect::<Vec<_>>());
+        prop_assert_eq!(stopped, each.iter().flat_map(|e| e.1.clone()).collect::<Vec<_>>());
+    }
+
     #[test]
     fn flows_are_sorted_and_between_different_hosts(seed: u64, load in 0.01f64..2.0, us in 1u64..3_000) {
         let topology = fabric();

@@ -1,0 +1,796 @@
+//! `rocc`: RoCC. D. Menikkumbura et al., "Congestion Control for Datacenter Networks: A Control-Theoretic Approach", IEEE
+//! TPDS 34(5), 2023, algorithms 1 and 2.
+//!
+//! | paper            | here                     | unit                  |
+//! |------------------|--------------------------|-----------------------|
+//! | F, Fmin, Fmax    | `f`, `f_min`, `f_max`    | ΔF                    |
+//! | Qcur, Qold       | `q_cur`, `q_old`         | ΔQ                    |
+//! | Qref, Qmid, Qmax | `q_ref`, `q_mid`, `q_max` | ΔQ                   |
+//! | α̃, β̃             | `alpha`, `beta`          | ΔF/ΔQ                 |
+//! | ratio            | 2^`shift`                | 1                     |
+//! | T                | `period`                 | time                  |
+//! | Rcur, CPcur      | `Limiter`                | bit/s, port           |
+//! | Rmax             | `line`                   | bit/s                 |
+//!
+//! Readings: the assignments of AUTO_TUNE come after its loop, for inside it α and β have no value while F ≥ Fmax/2. The
+//! limits "10", "4 K" and "10 K" are in units of ΔF. F starts at Fmax; the authors' code starts at 0. The paper has no
+//! duration for the recovery timer; the code's is 55 µs, longer than a period, so that one lost notice does not yet
+//! raise a rate. A limiter goes when its rate has reached the line rate (code: ≥; paper: >); its flow's data waits at the
+//! host, so that no queue of its own has to empty first. A flow without limiter takes any notice.
+//!
+//! Where hosts compute (section III-F), somebody has to keep F between periods: here the port does, and its notices carry
+//! what the period began with, so that every host comes to the port's own result.
+//!
+//! A port's agent ticks at the multiples of T. While F = Fmax, queue, Qold and flow table empty, a tick changes nothing
+//! and tells nobody: it then sleeps until the first tick that has a packet to see, so that all is as if it ticked on.
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::config::{algorithm_config, choice};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::draws::Draws;
+use crate::flow_table::{FlowTable, TableSpec};
+use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
+
+pub use crate::flow_table::Recipients;
+
+choice! {
+    /// Where a port's thresholds and gains come from.
+    pub enum Thresholds {
+        /// From its rate.
+        ByRate = "by-rate",
+        /// From the parameters, the same at every port.
+        Given = "given",
+    }
+}
+
+choice! {
+    /// The numbers a port computes with.
+    pub enum Arithmetic {
+        /// Whole multiples of the units, with a few bits behind the point of F.
+        Fixed = "fixed",
+        /// Floating point.
+        Float = "float",
+    }
+}
+
+choice! {
+    /// Who computes the rate.
+    pub enum RateAt {
+        /// The port.
+        Switch = "switch",
+        /// The flow's host.
+        Host = "host",
+    }
+}
+
+choice! {
+    /// A port's first fair rate.
+    pub enum InitialRate {
+        /// Fmax.
+        Max = "max",
+        /// Zero, from which the first period makes Fmin.
+        Zero = "zero",
+    }
+}
+
+algorithm_config! {
+    /// Parameters of RoCC.
+    pub struct RoccConfig {
+        /// Time between two computations of a port, T (§VI).
+        period: Time = Time::from_us(40), ns3 = Time::from_us(40);
+        /// Unit of rates, ΔF (§VI).
+        rate_unit: Rate = Rate::from_mbps(10), ns3 = Rate::from_mbps(10);
+        /// Unit of queue lengths, ΔQ (§VI).
+        queue_unit: Bytes = Bytes::new(600), ns3 = Bytes::new(600);
+        /// Slowest fair rate, Fmin (§VI: 10 units).
+        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+        /// Whether a port's five constants follow its rate or are those given. By rate: §VI has them for 40 and 100 Gb/s;
+        /// any port takes the nearer set by ratio, and its queue lengths in proportion to its rate.
+        thresholds: Thresholds = Thresholds::ByRate, ns3 = Thresholds::ByRate;
+        /// Reference queue Qref, for `thresholds = "given"` (§VI: 150 KB at 40, 300 KB at 100 Gb/s).
+        q_ref: Bytes = Bytes::new(150_000), ns3 = Bytes::new(150_000);
+        /// Growth in a period that halves F, Qmid, for `thresholds = "given"` (§VI: 300 KB; 600 KB at 100 Gb/s).
+        q_mid: Bytes = Bytes::new(300_000), ns3 = Bytes::new(300_000);
+        /// Queue that sets F to Fmin, Qmax, for `thresholds = "given"` (§VI: 360 KB; 660 KB at 100 Gb/s).
+        q_max: Bytes = Bytes::new(360_000), ns3 = Bytes::new(360_000);
+        /// Gain of the distance to Qref, in rate units a queue unit, for `thresholds = "given"` (§VI: 0.3; 0.45 at 100
+        /// Gb/s).
+        alpha: f64 = 0.3, ns3 = 0.3, in 0.0..=1000.0;
+        /// Gain of the growth, in rate units a queue unit, for `thresholds = "given"` (§VI: 1.5; 2.25 at 100 Gb/s).
+        beta: f64 = 1.5, ns3 = 1.5, in 0.0..=1000.0;
+        /// A port's first fair rate (the paper gives none; authors' code: zero).
+        initial: InitialRate = InitialRate::Max, ns3 = InitialRate::Max;
+        /// Whether ports compute in fixed or in floating point (§VI: fixed).
+        arithmetic: Arithmetic = Arithmetic::Fixed, ns3 = Arithmetic::Fixed;
+        /// Bits behind the point of F in fixed point (ours; authors' code: 0, with which an error of the queue below
+        /// 1/alpha units goes unseen; notices tell whole units).
+        fraction_bits: u32 = 8, ns3 = 8, in 0.0..=16.0;
+        /// Who computes the rate: the switch (§III-B) or, from what it sends, the host (§III-F).
+        rate_at: RateAt = RateAt::Switch, ns3 = RateAt::Switch;
+        /// Time without an accepted notice after which a rate doubles (authors' code; the paper gives none).
+        rise_interval: Time = Time::from_us(55), ns3 = Time::from_us(55);
+        /// Which flows a port tells its rate (§III-D; default: those in its queue).
+        table: Recipients = Recipients::InQueue, ns3 = Recipients::InQueue;
+        /// Entries of a bounded table, or samples of the shadow buffer; 0: Fmax/Fmin, the most flows that a rate of Fmin
+        /// leaves room for (§III-D).
+        table_size: u32 = 0, ns3 = 0, in 0.0..=1_000_000.0;
+        /// Time without a packet after which `aged` drops a flow (ours: five periods; at Fmin packets are two apart).
+        table_age: Time = Time::from_us(200), ns3 = Time::from_us(200);
+        /// Probability that `afd-ft`, `elephant-trap` and `bubble-cache` look at a packet (ours; the paper gives none).
+        table_sampling: f64 = 0.1, ns3 = 0.1, in 0.0001..=1.0;
+        /// Count from which `elephant-trap` tells a flow (ours; the paper gives none).
+        table_threshold: u32 = 2, ns3 = 2, in 1.0..=1_000_000.0;
+    }
+}
+
+impl AlgorithmSpec for RoccConfig {
+    type Controller = Rocc;
+    type Port = CongestionPoint;
+    fn needs(&self) -> Needs {
+        Needs { ports: PortScope::Switches, ..Needs::NOTHING }
+    }
+    fn build(&self, flow: &FlowContext) -> Rocc {
+        let line = flow.line_rate.as_bps_f64();
+        Rocc { config: self.clone(), line, min: self.min_rate.as_bps_f64().min(line), limiter: None, due: Time::MAX }
+    }
+    fn build_port(&self, port: &PortContext) -> Option<CongestionPoint> {
+        let law = Law::new(self, port.rate);
+        let (f_min, f_max) = law.bounds();
+        let size = if self.table_size == 0 { (f_max / f_min) as usize } else { self.table_size as usize };
+        let (age, sampling, threshold) = (self.table_age, self.table_sampling, self.table_threshold);
+        let table = TableSpec { kind: self.table, size, age, sampling, threshold };
+        let f = match self.initial {
+            InitialRate::Max => f_max,
+            InitialRate::Zero => 0.0,
+        };
+        Some(CongestionPoint {
+            port: port.port,
+            rate: port.rate,
+            period: self.period,
+            rate_at: self.rate_at,
+            f,
+            q_old: 0.0,
+            table: FlowTable::new(&table, Draws::new(port.seed, port.port)),
+            n_ticks: 0,
+            due: if f < f_max { self.period } else { Time::MAX },
+            law,
+        })
+    }
+}
+
+/// Queue lengths in bytes, and gains, at one rate.
+struct Constants {
+    q_ref: f64,
+    q_mid: f64,
+    q_max: f64,
+    alpha: f64,
+    beta: f64,
+}
+
+/// Section VI's for 40 Gb/s.
+const AT_40G: Constants = Constants { q_ref: 150e3, q_mid: 300e3, q_max: 360e3, alpha: 0.3, beta: 1.5 };
+/// Section VI's for 100 Gb/s.
+const AT_100G: Constants = Constants { q_ref: 300e3, q_mid: 600e3, q_max: 660e3, alpha: 0.45, beta: 2.25 };
+
+impl Constants {
+    /// The constants of a port. A control loop whose rates and queues all grow by a factor stays the same with the same
+    /// gains, so only queues follow the rate.
+    fn of(config: &RoccConfig, rate: f64) -> Self {
+        if config.thresholds == Thresholds::Given {
+            let (q_ref, q_mid, q_max) = (config.q_ref.as_f64(), config.q_mid.as_f64(), config.q_max.as_f64());
+            return Self { q_ref, q_mid, q_max, alpha: config.alpha, beta: config.beta };
+        }
+        let (set, of) = if rate * rate < 40e9 * 100e9 { (AT_40G, 40e9) } else { (AT_100G, 100e9) };
+        let scale = rate / of;
+        Self { q_ref: scale * set.q_ref, q_mid: scale * set.q_mid, q_max: scale * set.q_max, ..set }
+    }
+}
+
+/// Algorithm 1 with numbers of one kind. In fixed point F is counted in its last bits, and gains in bits of their own.
+#[derive(Clone, Debug)]
+struct FairRate<N> {
+    f_min: N,
+    f_max: N,
+    q_ref: N,
+    q_mid: N,
+    q_max: N,
+    alpha: N,
+    beta: N,
+}
+
+/// Bits behind the point of fixed-point gains.
+const GAIN_BITS: u32 = 32;
+/// ratio = level/2 and level ends at 64: six regions.
+const MOST_SHIFT: u32 = 5;
+
+impl FairRate<i128> {
+    /// Lines 2 to 14. Divisions round down, as shifts do.
+    fn next(&self, f: i128, q_cur: i128, q_old: i128) -> i128 {
+        let fast = self.f_max < 8 * f;
+        let f = if self.q_max <= q_cur && fast {
+            self.f_min
+        } else if self.q_mid <= q_cur - q_old && fast {
+            f >> 1
+        } else {
+            let shift = self.shift(f);
+            let change = self.alpha * (q_cur - self.q_ref) + self.beta * (q_cur - q_old);
+            ((f << (GAIN_BITS + shift)) - change) >> (GAIN_BITS + shift)
+        };
+        f.clamp(self.f_min, self.f_max)
+    }
+
+    /// Lines 15 to 19: the gains are shifted by this.
+    fn shift(&self, f: i128) -> u32 {
+        (0..MOST_SHIFT).take_while(|shift| f << (shift + 1) < self.f_max).count() as u32
+    }
+}
+
+impl FairRate<f64> {
+    /// Lines 2 to 14.
+    fn next(&self, f: f64, q_cur: f64, q_old: f64) -> f64 {
+        let fast = self.f_max / 8.0 < f;
+        let f = if self.q_max <= q_cur && fast {
+            self.f_min
+        } else if self.q_mid <= q_cur - q_old && fast {
+            f / 2.0
+        } else {
+            let ratio = f64::from(1_u32 << self.shift(f));
+            f - self.alpha / ratio * (q_cur - self.q_ref) - self.beta / ratio * (q_cur - q_old)
+        };
+        f.min(self.f_max).max(self.f_min)
+    }
+
+    /// Lines 15 to 19.
+    fn shift(&self, f: f64) -> u32 {
+        (0..MOST_SHIFT).take_while(|shift| f * f64::from(2_u32 << shift) < self.f_max).count() as u32
+    }
+}
+
+/// Algorithm 1 at one port, in the arithmetic asked for. Rates are in ΔF and queue lengths in ΔQ.
+#[derive(Clone, Debug)]
+struct Law {
+    /// ΔQ in bytes.
+    queue_unit: u64,
+    /// Steps of F in ΔF, in fixed point.
+    steps: f64,
+    arithmetic: Arithmetic,
+    fixed: FairRate<i128>,
+    float: FairRate<f64>,
+}
+
+/// More than any rate or queue length in units: 2^53, up to which floating point counts exactly.
+const MOST: f64 = 9_007_199_254_740_992.0;
+
+/// A number from a notice as one that can be computed with.
+fn sane(x: f64) -> f64 {
+    if MOST < x { MOST } else { x.max(0.0) }
+}
+
+impl Law {
+    fn new(config: &RoccConfig, rate: Rate) -> Self {
+        let (rate_unit, queue_unit) = (config.rate_unit.as_bps_f64(), config.queue_unit.as_f64());
+        let c = Constants::of(config, rate.as_bps_f64());
+        let f_max = (rate.as_bps_f64() / rate_unit).max(1.0);
+        let float = FairRate {
+            f_min: (config.min_rate.as_bps_f64() / rate_unit).min(f_max),
+            f_max,
+            q_ref: c.q_ref / queue_unit,
+            q_mid: c.q_mid / queue_unit,
+            q_max: c.q_max / queue_unit,
+            alpha: c.alpha,
+            beta: c.beta,
+        };
+        let steps = (1_u64 << config.fraction_bits) as f64;
+        let whole = |x: f64| sane(x) as i128;
+        let gain = |x: f64| (x * steps * (1_u64 << GAIN_BITS) as f64).round() as i128;
+        let whole_rate = |x: f64| sane(x.max(1.0).floor() * steps) as i128;
+        let fixed = FairRate {
+            f_min: whole_rate(float.f_min),
+            f_max: whole_rate(f_max),
+            q_ref: whole(float.q_ref),
+            q_mid: whole(float.q_mid),
+            q_max: whole(float.q_max),
+            alpha: gain(c.alpha),
+            beta: gain(c.beta),
+        };
+        Self { queue_unit: config.queue_unit.as_u64(), steps, arithmetic: config.arithmetic, fixed, float }
+    }
+
+    /// Fmin and Fmax.
+    fn bounds(&self) -> (f64, f64) {
+        match self.arithmetic {
+            Arithmetic::Fixed => (self.fixed.f_min as f64 / self.steps, self.fixed.f_max as f64 / self.steps),
+            Arithmetic::Float => (self.float.f_min, self.float.f_max),
+        }
+    }
+
+    /// A queue length in units, whole ones in fixed point.
+    fn queue(&self, bytes: u64) -> f64 {
+        match self.arithmetic {
+            Arithmetic::Fixed => (bytes / self.queue_unit) as f64,
+            Arithmetic::Float => bytes as f64 / self.queue_unit as f64,
+        }
+    }
+
+    /// CALCULATE_FAIR_RATE.
+    fn next(&self, f: f64, q_cur: f64, q_old: f64) -> f64 {
+        let (f, q_cur, q_old) = (sane(f), sane(q_cur), sane(q_old));
+        match self.arithmetic {
+            Arithmetic::Fixed => {
+                let f = sane(f * self.steps) as i128;
+                self.fixed.next(f, q_cur as i128, q_old as i128) as f64 / self.steps
+            }
+            Arithmetic::Float => self.float.next(f, q_cur, q_old),
+        }
+    }
+
+    /// The rate that flows are told: whole units in fixed point.
+    fn told(&self, f: f64) -> f64 {
+        match self.arithmetic {
+            Arithmetic::Fixed => f.floor(),
+            Arithmetic::Float => f,
+        }
+    }
+}
+
+/// An egress port under RoCC.
+#[derive(Clone, Debug)]
+pub struct CongestionPoint {
+    port: u32,
+    rate: Rate,
+    period: Time,
+    rate_at: RateAt,
+    law: Law,
+    f: f64,
+    q_old: f64,
+    table: FlowTable,
+    /// Ticks up to here have happened, or changed nothing.
+    n_ticks: u64,
+    /// The next tick; [`Time::MAX`] while asleep.
+    due: Time,
+}
+
+impl CongestionPoint {
+    /// The computed rate, or what it is computed from.
+    fn message(&self, f: f64, q_cur: f64) -> [f64; 4] {
+        match self.rate_at {
+            RateAt::Switch => [self.law.told(f), 0.0, 0.0, 0.0],
+            RateAt::Host => [self.f, q_cur, self.q_old, self.rate.as_bps_f64()],
+        }
+    }
+
+    /// The time of the first tick, not before `now`, that has not happened.
+    fn tick_from(&self, now: Time) -> Time {
+        let n = now.as_ps().div_ceil(self.period.as_ps()).max(self.n_ticks + 1);
+        Time::from_ps(n.saturating_mul(self.period.as_ps()))
+    }
+}
+
+impl PortAgent for CongestionPoint {
+    fn on_enqueue(&mut self, view: &PortView, packet: &mut PortPacket<'_>, _: &mut Actions) {
+        if packet.kind == PortPacketKind::Data {
+            self.table.on_enqueue(view.now, packet.flow);
+        }
+        if self.due == Time::MAX {
+            self.due = self.tick_from(view.now);
+        }
+    }
+
+    fn on_dequeue(&mut self, _: &PortView, packet: &mut PortPacket<'_>, _: &mut Actions) {
+        if packet.kind == PortPacketKind::Data {
+            self.table.on_dequeue(packet.flow);
+        }
+    }
+
+    /// The end of a period: compute, and tell the flows of the table.
+    fn on_timer(&mut self, view: &PortView, actions: &mut Actions) {
+        if view.now < self.due {
+            return;
+        }
+        let q_cur = self.law.queue(view.queue_bytes);
+        let f = self.law.next(self.f, q_cur, self.q_old);
+        let values = self.message(f, q_cur);
+        (self.f, self.q_old) = (f, q_cur);
+        self.table.expire(view.now);
+        self.table.for_each(|flow| actions.notices.push(Notice { flow, port: self.port, values }));
+        self.n_ticks = view.now.as_ps() / self.period.as_ps();
+        let at_rest = view.queue_bytes == 0 && self.law.bounds().1 <= f && self.table.is_silent();
+        self.due = if at_rest { Time::MAX } else { self.tick_from(view.now) };
+    }
+
+    fn timer(&self) -> Time {
+        self.due
+    }
+}
+
+/// The rate limiter of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Limiter {
+    /// Rcur, in bit/s.
+    rate: f64,
+    /// CPcur.
+    port: u32,
+}
+
+/// A flow under RoCC.
+#[derive(Clone, Debug)]
+pub struct Rocc {
+    config: RoccConfig,
+    line: f64,
+    min: f64,
+    limiter: Option<Limiter>,
+    /// When the recovery timer expires; [`Time::MAX`] without limiter.
+    due: Time,
+}
+
+impl Rocc {
+    /// Line 2 of algorithm 2: the rate a notice tells, computed here if the port leaves that to hosts.
+    fn rate_in(&self, notice: &Notice) -> f64 {
+        let [f, q_cur, q_old, port_rate] = notice.values;
+        let f = match self.config.rate_at {
+            RateAt::Switch => sane(f),
+            RateAt::Host => {
+                let law = Law::new(&self.config, Rate::from_bps_f64(port_rate));
+                law.told(law.next(f, q_cur, q_old))
+            }
+        };
+        (f * self.config.rate_unit.as_bps_f64()).max(self.min)
+    }
+
+    /// PROCESS_CNP, lines 4 to 7.
+    fn accept(&mut self, now: Time, rate: f64, port: u32) {
+        if self.limiter.is_none_or(|l| rate <= l.rate || l.port == port) {
+            self.limiter = Some(Limiter { rate, port });
+            self.due = now.saturating_add(self.config.rise_interval);
+        }
+    }
+
+    /// TIMER_EXPIRED, lines 9 to 13, for all that have up to `now`. No rate doubles more often than it takes from the
+    /// slowest to line rate.
+    fn advance(&mut self, now: Time) {
+        while self.due <= now
+            && let Some(limiter) = &mut self.limiter
+        {
+            if self.line <= limiter.rate {
+                (self.limiter, self.due) = (None, Time::MAX);
+            } else {
+                limiter.rate *= 2.0;
+                self.due = self.due.saturating_add(self.config.rise_interval);
+            }
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        let rate = self.limiter.map_or(self.line, |l| l.rate.min(self.line));
+        Allowance { cwnd: Bytes::MAX, rate: Rate::from_bps_f64(rate), timer: self.due }
+    }
+}
+
+impl Controller for Rocc {
+    fn on_start(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        self.on_timer(ack.now)
+    }
+    fn on_loss(&mut self, now: Time, _: Loss) -> Allowance {
+        self.on_timer(now)
+    }
+    fn on_cnp(&mut self, now: Time) -> Allowance {
+        self.on_timer(now)
+    }
+    fn on_timer(&mut self, now: Time) -> Allowance {
+        self.advance(now);
+        self.allowance()
+    }
+    fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
+        // A notice at the very end of the timer is in time.
+        self.advance(now.saturating_sub(Time::from_ps(1)));
+        let rate = self.rate_in(notice);
+        self.accept(now, rate, notice.port);
+        Some(self.on_timer(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::{Parameters, RawValue};
+    use crate::test_flow::{data_packet, flow_25g, port_40g};
+
+    const G40: Rate = Rate::from_gbps(40);
+    const T: Time = Time::from_us(40);
+
+    fn config(params: &[(&str, RawValue<'_>)]) -> RoccConfig {
+        let mut config = RoccConfig::default();
+        params.iter().for_each(|(name, value)| config.set(name, *value).expect("a parameter"));
+        config
+    }
+
+    /// In fixed point with so many bits.
+    fn fixed(rate: Rate, fraction_bits: u32) -> Law {
+        Law::new(&RoccConfig { fraction_bits, ..RoccConfig::default() }, rate)
+    }
+
+    fn float(rate: Rate) -> Law {
+        Law::new(&RoccConfig { arithmetic: Arithmetic::Float, ..RoccConfig::default() }, rate)
+    }
+
+    /// F in 4,000, Q in 250, 500 and 600 units.
+    #[test]
+    fn each_line_of_algorithm_1() {
+        let (whole, eighths, float) = (fixed(G40, 0), fixed(G40, 3), float(G40));
+        for (f, q_cur, q_old, want) in [
+            // Lines 2 and 3, whatever the queue was before.
+            (4_000.0, 600.0, 0.0, 10.0),
+            (501.0, 600.0, 600.0, 10.0),
+            // F is not more than 4,000/8: line 8 with ratio 4: 500 - 0.075 * 350.
+            (500.0, 600.0, 600.0, 473.75),
+            // Lines 4 and 5.
+            (4_000.0, 500.0, 0.0, 2_000.0),
+            (3_001.0, 599.0, 99.0, 1_500.5),
+            // One unit less growth: 4,000 - 0.3 * 249 - 1.5 * 499.
+            (4_000.0, 499.0, 0.0, 3_176.8),
+            // Below the reference and falling, ratio 2: 1,000 + 0.15 * 149 + 0.75 * 19.
+            (1_000.0, 101.0, 120.0, 1_036.6),
+            // At rest.
+            (1_234.0, 250.0, 250.0, 1_234.0),
+            // Lines 9 and 10: 3,990 + 75. Lines 11 and 12, ratio 32: 10 - 3.28 - 14.06.
+            (3_990.0, 0.0, 0.0, 4_000.0),
+            (10.0, 600.0, 300.0, 10.0),
+        ] {
+            assert!((float.next(f, q_cur, q_old) - want).abs() < 1e-9, "{f} {q_cur} {q_old}");
+            assert_eq!(whole.next(f, q_cur, q_old), want.floor(), "{f} {q_cur} {q_old}");
+            assert_eq!(eighths.next(f, q_cur, q_old), (want * 8.0).floor() / 8.0, "{f} {q_cur} {q_old}");
+            assert_eq!(eighths.told(want), want.floor());
+        }
+    }
+
+    /// The first rate of every region and the last of the one below, at 40 and at 100 Gb/s.
+    #[test]
+    fn auto_tune_has_six_regions() {
+        let at_40g = [(4_000, 0), (2_000, 0), (1_999, 1), (1_000, 1), (999, 2), (500, 2), (499, 3), (250, 3), (249, 4)];
+        let at_40g = at_40g.iter().chain(&[(125, 4), (124, 5), (63, 5), (62, 5), (10, 5)]);
+        // 10,000/32 = 312.5.
+        let at_100g = [(10_000, 0), (5_000, 0), (4_999, 1), (2_500, 1), (2_499, 2), (1_250, 2), (1_249, 3), (625, 3)];
+        let at_100g = at_100g.iter().chain(&[(624, 4), (313, 4), (312, 5), (10, 5)]);
+        let g100 = Rate::from_gbps(100);
+        for (&(f, want), rate) in at_40g.map(|f| (f, G40)).chain(at_100g.map(|f| (f, g100))) {
+            assert_eq!(float(rate).float.shift(f64::from(f)), want, "{f}");
+            for bits in [0, 8] {
+                assert_eq!(fixed(rate, bits).fixed.shift(i128::from(f) << bits), want, "{f}");
+            }
+        }
+    }
+
+    #[test]
+    fn constants_follow_the_rate_unless_given() {
+        let of = |gbps| {
+            let c = Constants::of(&RoccConfig::default(), Rate::from_gbps(gbps).as_bps_f64());
+            (c.q_ref, c.q_mid, c.q_max, c.alpha, c.beta)
+        };
+        assert_eq!(of(40), (150e3, 300e3, 360e3, 0.3, 1.5));
+        assert_eq!(of(10), (37_500.0, 75e3, 90e3, 0.3, 1.5));
+        assert_eq!(of(100), (300e3, 600e3, 660e3, 0.45, 2.25));
+        assert_eq!(of(400), (1_200e3, 2_400e3, 2_640e3, 0.45, 2.25));
+        let given = config(&[("thresholds", RawValue::Text("given")), ("q_ref", RawValue::Text("75KB"))]);
+        let c = Constants::of(&given, 100e9);
+        assert_eq!((c.q_ref, c.q_mid, c.alpha), (75e3, 300e3, 0.3));
+    }
+
+    fn port_of(config: &RoccConfig) -> CongestionPoint {
+        config.build_port(&PortContext { port: 9, ..port_40g() }).expect("RoCC has ports")
+    }
+
+    fn enqueue(port: &mut CongestionPoint, now: Time, flow: u32, queue_bytes: u64) {
+        let view = PortView { now, queue_bytes };
+        port.on_enqueue(&view, &mut data_packet(flow, 1_000), &mut Actions::default());
+    }
+
+    fn tick(port: &mut CongestionPoint, now: Time, queue_bytes: u64) -> Vec<Notice> {
+        let mut actions = Actions::default();
+        port.on_timer(&PortView { now, queue_bytes }, &mut actions);
+        actions.notices
+    }
+
+    #[test]
+    fn a_port_tells_the_flows_in_its_queue_every_period() {
+        let mut port = port_of(&RoccConfig::default());
+        assert_eq!(port.timer(), Time::MAX);
+        enqueue(&mut port, Time::from_us(50), 7, 0);
+        enqueue(&mut port, Time::from_us(51), 3, 1_000);
+        assert_eq!(port.timer(), Time::from_us(80), "on the grid");
+        // Five units: 4,000 + 0.3 * 245 - 1.5 * 5 is more than Fmax.
+        let notice = |flow, f| Notice { flow, port: 9, values: [f, 0.0, 0.0, 0.0] };
+        assert_eq!(tick(&mut port, Time::from_us(80), 3_000), [notice(3, 4_000.0), notice(7, 4_000.0)]);
+        let leave = PortView { now: Time::from_us(90), queue_bytes: 0 };
+        port.on_dequeue(&leave, &mut data_packet(3, 1_000), &mut Actions::default());
+        port.on_dequeue(
+            &leave,
+            &mut PortPacket { kind: PortPacketKind::Other, ..data_packet(7, 1_000) },
+            &mut Actions::default(),
+        );
+        // 505 units, 500 more: half.
+        assert_eq!(tick(&mut port, Time::from_us(120), 303_000), [notice(7, 2_000.0)]);
+        assert_eq!(tick(&mut port, Time::from_us(121), 303_000), [], "a call too early is none");
+        assert_eq!(port.timer(), Time::from_us(160));
+    }
+
+    #[test]
+    fn a_port_that_starts_at_zero_climbs_from_the_slowest_rate() {
+        let mut port =
+            port_of(&config(&[("initial", RawValue::Text("zero")), ("fraction_bits", RawValue::Integer(0))]));
+        assert_eq!(port.timer(), T);
+        tick(&mut port, T, 0);
+        // Ratio 32: 0.3/32 * 250 = 2.34 is below Fmin, and then 12.34.
+        assert_eq!(port.f, 10.0);
+        tick(&mut port, T * 2, 0);
+        assert_eq!(port.f, 12.0);
+        let n = (3..).find(|&n| {
+            tick(&mut port, T * n, 0);
+            port.timer() == Time::MAX
+        });
+        assert!(n.is_some_and(|n| n < 300), "and rests at Fmax: {n:?}");
+    }
+
+    #[test]
+    fn hosts_come_to_the_ports_result() {
+        for arithmetic in ["fixed", "float"] {
+            let params = |at| [("arithmetic", RawValue::Text(arithmetic)), ("rate_at", RawValue::Text(at))];
+            let (at_switch, at_host) = (config(&params("switch")), config(&params("host")));
+            let (mut port_a, mut port_b) = (port_of(&at_switch), port_of(&at_host));
+            let flow = FlowContext { line_rate: G40, ..flow_25g() };
+            let (mut flow_a, mut flow_b) = (at_switch.build(&flow), at_host.build(&flow));
+            enqueue(&mut port_a, Time::ZERO, 1, 0);
+            enqueue(&mut port_b, Time::ZERO, 1, 0);
+            for (n, bytes) in (1..).zip([1_000, 270_000, 700_123, 420_000, 160_000, 149_000, 151_000, 0, 90_000]) {
+                let (a, b) = (tick(&mut port_a, T * n, bytes), tick(&mut port_b, T * n, bytes));
+                assert_eq!(flow_a.on_notice(T * n, &a[0]), flow_b.on_notice(T * n, &b[0]), "{n}");
+                assert_eq!(port_a.f, port_b.f);
+            }
+            assert!(flow_a.limiter.is_some_and(|l| l.rate < 1e10), "the notices slowed the flow");
+        }
+    }
+
+    fn told(flow: &mut Rocc, us: u64, port: u32, f: f64) -> u64 {
+        let notice = Notice { flow: 0, port, values: [f, 0.0, 0.0, 0.0] };
+        flow.on_notice(Time::from_us(us), &notice).expect("an answer").rate.as_bps() / 1_000_000
+    }
+
+    #[test]
+    fn each_line_of_algorithm_2() {
+        let mut flow = RoccConfig::default().build(&FlowContext { line_rate: G40, ..flow_25g() });
+        let start = flow.on_start(Time::ZERO);
+        assert_eq!((start.rate, start.cwnd, start.timer), (G40, Bytes::MAX, Time::MAX));
+        assert_eq!(told(&mut flow, 0, 1, 700.0), 7_000, "the first notice");
+        assert_eq!(told(&mut flow, 10, 2, 701.0), 7_000, "another port's, above");
+        assert_eq!(flow.due, Time::from_us(55));
+        assert_eq!(told(&mut flow, 20, 2, 700.0), 7_000, "another port's, equal: it is now the one");
+        assert_eq!(flow.due, Time::from_us(75));
+        assert_eq!(told(&mut flow, 30, 1, 900.0), 7_000, "no longer the one");
+        assert_eq!(told(&mut flow, 40, 2, 900.0), 9_000, "the same port's, above");
+        assert_eq!(told(&mut flow, 95, 1, 1_000.0), 18_000, "not accepted, and the timer expires");
+        let timer = |flow: &mut Rocc, us| flow.on_timer(Time::from_us(us));
+        assert_eq!(timer(&mut flow, 149).rate, Rate::from_gbps(18));
+        assert_eq!(timer(&mut flow, 150).rate, Rate::from_gbps(36));
+        // 72 Gb/s is line rate, and the limiter is still there until the next expiry.
+        assert_eq!(timer(&mut flow, 205).rate, G40);
+        assert!(flow.limiter.is_some());
+        assert_eq!(timer(&mut flow, 260), Allowance { cwnd: Bytes::MAX, rate: G40, timer: Time::MAX });
+        assert!(flow.limiter.is_none());
+        assert_eq!(told(&mut flow, 300, 5, 9_000.0), 40_000, "the rate of a faster port");
+    }
+
+    #[test]
+    fn an_accepted_notice_at_the_end_of_the_timer_is_in_time() {
+        let mut flow = RoccConfig::default().build(&FlowContext { line_rate: G40, ..flow_25g() });
+        told(&mut flow, 0, 1, 700.0);
+        assert_eq!(told(&mut flow, 55, 1, 710.0), 7_100);
+        assert_eq!(told(&mut flow, 111, 1, 720.0), 7_200, "expired a microsecond ago; the same port's is taken");
+    }
+
+    /// Queue lengths of a port, tick by tick, in ΔQ.
+    fn queues() -> impl Strategy<Value = Vec<u32>> {
+        prop::collection::vec(prop_oneof![4 => 0_u32..700, 2 => 200_u32..300, 1 => 0_u32..20_000], 1..200)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// From the same state, and on queues that are whole multiples of ΔQ, fixed point is floating point rounded
+        /// down to its last bit, up to the rounding of gains: 2^-33 of a gain times 40,000 units is 5e-6.
+        #[test]
+        fn a_step_in_fixed_point_is_within_its_last_bit(
+            queues in queues(), gbps in prop::sample::select(vec![10, 40, 100]), bits in prop::sample::select(vec![0, 8]),
+        ) {
+            // Thresholds that are whole in both.
+            let given = [
+                ("thresholds", RawValue::Text("given")), ("alpha", RawValue::Float(0.45)),
+                ("beta", RawValue::Float(2.25)), ("fraction_bits", RawValue::Integer(bits)),
+            ];
+            let fixed = Law::new(&config(&given), Rate::from_gbps(gbps));
+            let float = Law { arithmetic: Arithmetic::Float, ..fixed.clone() };
+            prop_assert_eq!(fixed.bounds(), float.bounds());
+            let ((f_min, f_max), bit) = (fixed.bounds(), 1.0 / fixed.steps);
+            let (mut f, mut q_old) = (f_max, 0.0);
+            for q_cur in queues.into_iter().map(f64::from) {
+                let (whole, real) = (fixed.next(f, q_cur, q_old), float.next(f, q_cur, q_old));
+                prop_assert!((-1e-5..=bit + 1e-5).contains(&(real - whole)), "{} {}", real, whole);
+                prop_assert!(f_min <= whole && whole <= f_max && (whole * fixed.steps).fract() == 0.0);
+                (f, q_old) = (whole, q_cur);
+            }
+        }
+
+        /// An agent that sleeps says what one says that ticks on and on.
+        #[test]
+        fn sleeping_changes_nothing(
+            steps in prop::collection::vec((0_u64..100, prop::option::weighted(0.5, 0_u32..5), 1_u64..500), 1..120),
+            kind in prop::sample::select(vec!["in-queue", "aged", "afd-ft", "elephant-trap", "bubble-cache"]),
+            arithmetic in prop::sample::select(vec!["fixed", "float"]),
+        ) {
+            let config = config(&[("table", RawValue::Text(kind)), ("arithmetic", RawValue::Text(arithmetic))]);
+            let (mut sleeper, mut ticker) = (port_of(&config), port_of(&config));
+            let (mut queue, mut bytes, mut now, mut n) = (VecDeque::new(), 0, Time::ZERO, 1_u64);
+            for (dt_us, flow, kilobytes) in steps {
+                now += Time::from_us(dt_us);
+                while T * n < now {
+                    let woken = sleeper.timer() == T * n;
+                    prop_assert!(woken || sleeper.timer() == Time::MAX);
+                    let said = if woken { tick(&mut sleeper, T * n, bytes) } else { Vec::new() };
+                    ticker.due = T * n;
+                    prop_assert_eq!(said, tick(&mut ticker, T * n, bytes));
+                    prop_assert_eq!((sleeper.f, sleeper.q_old), (ticker.f, ticker.q_old));
+                    n += 1;
+                }
+                for port in [&mut sleeper, &mut ticker] {
+                    let (mut actions, view) = (Actions::default(), PortView { now, queue_bytes: bytes });
+                    match (flow, queue.front()) {
+                        (Some(flow), _) => {
+                            port.on_enqueue(&view, &mut data_packet(flow, 1_000), &mut actions);
+                        }
+                        (None, Some(&(flow, _))) => {
+                            port.on_dequeue(&view, &mut data_packet(flow, 1_000), &mut actions);
+                        }
+                        (None, None) => {}
+                    }
+                }
+                match flow {
+                    Some(flow) => queue.push_back((flow, kilobytes * 1_000)),
+                    None => { queue.pop_front(); }
+                }
+                bytes = queue.iter().map(|p| p.1).sum();
+            }
+        }
+
+        /// Whatever is lost, repeated or out of order: the rate stays in bounds; once one port alone is heard from
+        /// again, its rate is the flow's as soon as doubling has come up to it; after silence the limiter is gone.
+        #[test]
+        fn lost_and_disordered_notices_do_no_harm(
+            heard in prop::collection::vec((0_u64..90, 0_u32..3, -1.0_f64..20_000.0), 0..80),
+            port in 0_u32..3, f in 10.0_f64..4_000.0,
+        ) {
+            let mut flow = RoccConfig::default().build(&FlowContext { line_rate: G40, ..flow_25g() });
+            let mut us = 0;
+            for (dt, port, f) in heard {
+                us += dt;
+                let mbps = told(&mut flow, us, port, f);
+                prop_assert!((100..=40_000).contains(&mbps));
+            }
+            // Fmin doubles 9 times to reach line rate (100 Mb/s * 2^9 = 51 Gb/s).
+            let quiet = Rocc::clone(&flow).on_timer(Time::from_us(us + 10 * 55));
+            prop_assert_eq!((quiet.rate, quiet.timer), (G40, Time::MAX));
+            let until = us + 9 * 55 + 40;
+            while us < until {
+                us += 40;
+                told(&mut flow, us, port, f);
+            }
+            prop_assert_eq!(told(&mut flow, us + 40, port, f), (f * 10.0) as u64);
+            prop_assert_eq!(flow.limiter.map(|l| l.port), Some(port));
+        }
+    }
+}

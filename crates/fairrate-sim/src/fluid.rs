@@ -1,0 +1,586 @@
+//! A run in which every flow has its exact max-min rate at every moment: no packets, no queues, no feedback.
+//!
+//! Flows are fluids. At every arrival and departure rates are computed anew, and in between nothing happens. What is
+//! served counts bytes on the wire, headers included, and leaves all links of a path at once; acknowledgments take
+//! nothing. When its last bit has left, a flow stops competing, and needs for the rest of its way what it would need
+//! after the last bit at the slowest link if it were alone: alone, it takes its ideal completion time to the picosecond.
+//! Meanwhile its last packet counts as in flight.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use fairrate_allocate::{LinkId, MaxMin};
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::config::{Change, ProbeSpec, SimConfig, Trigger};
+use crate::core::{demand_bps, framing, solver_of};
+use crate::engine::{Event, EventKind};
+use crate::ideal::{self, Framing, Hop};
+use crate::ids::{FlowId, PortId};
+use crate::output::{ConvergenceSample, FlowOutcome, PortSample, RateSample, RunTotals, Sink};
+use crate::routing::{FlowKey, Routes};
+
+const NEVER: u64 = u64::MAX;
+const PS_PER_S: f64 = 1e12;
+
+/// A run.
+pub(crate) struct Fluid {
+    config: SimConfig,
+    routes: Routes,
+    framing: Framing,
+    now_ps: u64,
+    end_ps: u64,
+    /// Everything that will happen but the end of a flow's service.
+    events: BinaryHeap<Reverse<Event>>,
+    flows: Vec<FlowState>,
+    /// Flows that start at their time and have not yet.
+    starts_left: u64,
+    finite_left: u64,
+    /// Flows that are served.
+    served: Vec<Served>,
+    solver: MaxMin,
+    /// Whether a flow has come or gone since rates were computed.
+    is_stale: bool,
+    /// Which flow's last bit leaves next, its position among the served, and when.
+    next_end: Option<(Event, usize)>,
+    paths: Vec<PortId>,
+    path_buffer: Vec<PortId>,
+    /// Wire bytes that flows which are not served any more have sent through each port.
+    port_bytes: Vec<u64>,
+    changes: Changes,
+    totals: RunTotals,
+}
+
+/// One flow for the whole run.
+#[derive(Clone, Debug, Default)]
+struct FlowState {
+    start_ps: u64,
+    /// Payload bytes; `u64::MAX` while endless.
+    bytes: u64,
+    endless: bool,
+    /// Its ports in the table of paths; empty before it starts.
+    path: Range<usize>,
+    successor: Option<(u32, u64)>,
+    /// From the last bit out of the sender to the last byte at the receiver. Can be below 0 where times are cut to
+    /// nanoseconds: then packets are faster than their rate.
+    tail_ps: i64,
+    /// The way back of an acknowledgment.
+    back_ps: u64,
+    place: Option<usize>,
+    fct_ps: Option<u64>,
+    over: bool,
+}
+
+/// A flow that is served.
+#[derive(Clone, Copy, Debug)]
+struct Served {
+    flow: u32,
+    /// Bits on the wire, all there are; infinite while endless.
+    bits: f64,
+    /// How many had left at `since_ps`, from when on the rate holds.
+    sent_bits: f64,
+    since_ps: u64,
+    rate_bps: f64,
+    /// When the last leaves.
+    end_ps: u64,
+}
+
+impl Served {
+    fn sent_bits_at(&self, now_ps: u64) -> f64 {
+        let more = self.rate_bps * (now_ps - self.since_ps) as f64 / PS_PER_S;
+        (self.sent_bits + more).min(self.bits)
+    }
+
+    fn sent_bytes_at(&self, now_ps: u64) -> u64 {
+        (self.sent_bits_at(now_ps) / 8.0) as u64
+    }
+
+    fn serve_at(&mut self, rate_bps: f64, now_ps: u64) {
+        // A rate that stays is left alone: nothing is rounded because others come and go elsewhere.
+        if rate_bps.to_bits() == self.rate_bps.to_bits() {
+            return;
+        }
+        self.sent_bits = self.sent_bits_at(now_ps);
+        (self.since_ps, self.rate_bps) = (now_ps, rate_bps);
+        self.end_ps = now_ps.saturating_add(duration_ps(self.bits - self.sent_bits, rate_bps));
+    }
+}
+
+fn duration_ps(bits: f64, rate_bps: f64) -> u64 {
+    (bits * PS_PER_S / rate_bps + 0.5) as u64
+}
+
+/// Flows that start and stop one after the other.
+#[derive(Debug, Default)]
+struct Changes {
+    /// Whether somebody wants to know of arrivals and departures.
+    observed: bool,
+    hold_ps: u64,
+    /// The last arrival or departure of this moment.
+    last: Option<(u32, bool)>,
+    /// When rates will have held for long enough; [`NEVER`]: they have.
+    settled_ps: u64,
+    n_done: usize,
+    is_starting: bool,
+}
+
+impl Fluid {
+    pub(crate) fn new(config: SimConfig) -> Self {
+        let routes = Routes::new(&config.topology);
+        let framing = framing(&config);
+        let (clock, rule) = (config.fabric.clock, config.transport.base_rtt);
+        let base_rtt = ideal::network_base_rtt(&config.topology, &routes, clock, framing, rule);
+        let flows = flow_states(&config);
+        let timed = || config.flows.iter().zip(&flows).filter(|(spec, _)| spec.trigger == Trigger::Time);
+        let mut fluid = Self {
+            now_ps: 0,
+            end_ps: config.stop.at.map_or(NEVER, Time::as_ps),
+            events: BinaryHeap::new(),
+            starts_left: timed().count() as u64,
+            finite_left: timed().filter(|(_, flow)| !flow.endless).count() as u64,
+            served: Vec::new(),
+            solver: solver_of(&config.topology),
+            is_stale: false,
+            next_end: None,
+            paths: Vec::new(),
+            path_buffer: Vec::new(),
+            port_bytes: vec![0; config.topology.n_ports()],
+            changes: Changes { settled_ps: NEVER, ..Changes::default() },
+            totals: RunTotals::default(),
+            routes,
+            framing,
+            flows,
+            config,
+        };
+        fluid.schedule_first_events(base_rtt);
+        fluid
+    }
+
+    fn schedule_first_events(&mut self, base_rtt: Time) {
+        for id in 0..self.flows.len() as u32 {
+            if self.config.flows[id as usize].trigger == Trigger::Time {
+                self.schedule(self.flows[id as usize].start_ps, EventKind::FlowStart, id);
+            }
+        }
+        for index in 0..self.config.probes.len() as u32 {
+            if let ProbeSpec::Convergence { hold_rtts, .. } = self.config.probes[index as usize] {
+                self.changes.observed = true;
+                self.changes.hold_ps = base_rtt.as_ps().saturating_mul(u64::from(hold_rtts));
+            } else {
+                self.schedule(0, EventKind::Probe, index);
+            }
+        }
+        if self.starts_left == 0 && !self.config.changes.is_empty() {
+            self.settle_at(0);
+        }
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        Time::from_ps(self.now_ps)
+    }
+
+    pub(crate) fn config(&self) -> &SimConfig {
+        &self.config
+    }
+
+    /// Packets serialised, of which there are none, and flows done.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.totals.packet_hops, self.totals.flows_done)
+    }
+
+    /// Totals so far; checks that bytes are conserved.
+    pub(crate) fn totals(&self) -> RunTotals {
+        let mut totals = self.totals;
+        totals.end = self.now();
+        totals.flows_unfinished = self.finite_left;
+        let served: u64 = self.served.iter().map(|served| served.sent_bytes_at(self.now_ps)).sum();
+        totals.sent_bytes += served;
+        totals.in_flight_bytes = self.flows.iter().map(|flow| self.in_flight(flow).wire).sum();
+        totals.delivered_bytes = served + self.delivered_wire_bytes();
+        let accounted = totals.delivered_bytes + totals.in_flight_bytes;
+        assert_eq!(totals.sent_bytes, accounted, "bytes are conserved: sent = delivered + in flight");
+        totals
+    }
+
+    /// Processes up to `max_events` events. True when the run is over.
+    pub(crate) fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> bool {
+        for _ in 0..max_events {
+            if self.is_stale && self.next_event().is_none_or(|event| self.now_ps < event.time_ps) {
+                self.compute_rates(sink);
+            }
+            let Some(event) = self.next_event() else {
+                self.now_ps = if self.end_ps == NEVER { self.now_ps } else { self.end_ps };
+                return true;
+            };
+            debug_assert!(self.now_ps <= event.time_ps, "time never runs backward");
+            if self.end_ps < event.time_ps {
+                self.now_ps = self.end_ps;
+                return true;
+            }
+            self.now_ps = event.time_ps;
+            self.totals.events += 1;
+            self.totals.fingerprint = event.mixed_into(self.totals.fingerprint);
+            self.handle(event, sink);
+            if self.is_over() {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn is_over(&self) -> bool {
+        let changes_are_done =
+            self.changes.n_done == self.config.changes.len() && !self.changes.is_starting && !self.is_settling();
+        self.config.stop.when_flows_done && self.finite_left == 0 && self.starts_left == 0 && changes_are_done
+    }
+
+    fn next_event(&self) -> Option<Event> {
+        let (scheduled, end) = (self.events.peek().map(|event| event.0), self.next_end.map(|(event, _)| event));
+        scheduled.into_iter().chain(end).min()
+    }
+
+    fn handle(&mut self, event: Event, sink: &mut dyn Sink) {
+        let entity = event.entity();
+        if event.kind() == EventKind::TxDone {
+            self.on_last_bit(entity);
+            return;
+        }
+        self.events.pop();
+        match event.kind() {
+            EventKind::FlowStart => self.on_flow_start(entity),
+            EventKind::FlowStop => self.on_flow_stop(entity),
+            EventKind::Arrive => self.on_last_ack(entity, sink),
+            EventKind::Probe => self.on_probe(entity, sink),
+            EventKind::Settled => self.on_settled(),
+            _ => unreachable!("a fluid has no {:?}", event.kind()),
+        }
+    }
+
+    fn schedule(&mut self, time_ps: u64, kind: EventKind, entity: u32) {
+        self.events.push(Reverse(Event::new(time_ps, kind, entity)));
+    }
+
+    fn on_flow_start(&mut self, id: u32) {
+        let spec = &self.config.flows[id as usize];
+        self.starts_left -= u64::from(spec.trigger == Trigger::Time);
+        let stop = spec.stop;
+        self.lay_path(id);
+        let flow = &mut self.flows[id as usize];
+        flow.start_ps = self.now_ps;
+        flow.place = Some(self.served.len());
+        let (bytes, endless) = (flow.bytes, flow.endless);
+        let bits = if endless { f64::INFINITY } else { self.wire_bytes(bytes) as f64 * 8.0 };
+        let (sent_bits, rate_bps) = (0.0, 0.0);
+        self.served.push(Served { flow: id, bits, sent_bits, since_ps: self.now_ps, rate_bps, end_ps: NEVER });
+        self.changes.is_starting = false;
+        self.changes.last = Some((id, true));
+        self.is_stale = true;
+        if stop < Time::MAX && endless {
+            self.schedule(stop.as_ps().max(self.now_ps), EventKind::FlowStop, id);
+        }
+    }
+
+    /// Picks the flow's path, and what follows from it.
+    fn lay_path(&mut self, id: u32) {
+        let spec = &self.config.flows[id as usize];
+        let key = FlowKey { src: spec.src, dst: spec.dst, sport: spec.sport, dport: spec.dport };
+        let (ecmp, seed, clock) = (self.config.fabric.ecmp, self.config.seed, self.config.fabric.clock);
+        self.routes.path(ecmp, seed, key.reversed(), &mut self.path_buffer);
+        let back = self.hops(&self.path_buffer);
+        let back = back.iter().map(|hop| ideal::tx_time(clock, hop.rate, self.framing.ack) + hop.delay);
+        let back_ps = back.fold(Time::ZERO, |sum, time| sum + time).as_ps();
+        self.routes.path(ecmp, seed, key, &mut self.path_buffer);
+        let start = self.paths.len();
+        self.paths.extend(&self.path_buffer);
+        let hops = self.hops(&self.path_buffer);
+        let bytes = self.flows[id as usize].bytes;
+        let tail_ps = if self.flows[id as usize].endless {
+            // Nothing tells packets from each other: the way of a full one that is on the first link already.
+            let full = self.framing.mtu + self.framing.header;
+            let way = hops.iter().fold(Time::ZERO, |sum, hop| sum + ideal::tx_time(clock, hop.rate, full) + hop.delay);
+            (way - ideal::tx_time(clock, hops[0].rate, full)).as_ps() as i64
+        } else {
+            let slowest = hops.iter().map(|hop| hop.rate).min().unwrap_or(Rate::MAX);
+            let alone_ps = duration_ps(self.wire_bytes(bytes) as f64 * 8.0, slowest.as_bps_f64());
+            ideal::ideal_fct(clock, &hops, self.framing, Bytes::new(bytes)).as_ps() as i64 - alone_ps as i64
+        };
+        let flow = &mut self.flows[id as usize];
+        (flow.path, flow.tail_ps, flow.back_ps) = (start..self.paths.len(), tail_ps, back_ps);
+    }
+
+    fn hops(&self, path: &[PortId]) -> Vec<Hop> {
+        let links = path.iter().map(|&port| self.config.topology.link(port));
+        links.map(|link| Hop { rate: link.rate, delay: link.delay }).collect()
+    }
+
+    /// What so many bytes of payload take on the wire, in packets.
+    fn wire_bytes(&self, payload: u64) -> u64 {
+        payload + payload.div_ceil(self.framing.mtu.as_u64().max(1)) * self.framing.header.as_u64()
+    }
+
+    /// The payload in so many bytes on the wire: every packet's header comes first.
+    fn payload_bytes(&self, wire: u64) -> u64 {
+        let (mtu, header) = (self.framing.mtu.as_u64(), self.framing.header.as_u64());
+        let packet = (mtu + header).max(1);
+        wire / packet * mtu + (wire % packet).saturating_sub(header)
+    }
+
+    /// A flow's last bit leaves its sender.
+    fn on_last_bit(&mut self, id: u32) {
+        self.remove(id);
+        let flow = &self.flows[id as usize];
+        let at_receiver_ps = self.now_ps.saturating_add_signed(flow.tail_ps);
+        let at_sender_ps = at_receiver_ps.saturating_add(flow.back_ps).max(self.now_ps);
+        let fct_ps = at_receiver_ps - flow.start_ps.min(at_receiver_ps);
+        self.flows[id as usize].fct_ps = Some(fct_ps);
+        self.schedule(at_sender_ps, EventKind::Arrive, id);
+    }
+
+    /// An endless flow stops: what it has sent is all it will send.
+    fn on_flow_stop(&mut self, id: u32) {
+        let Some(place) = self.flows[id as usize].place else { return };
+        let sent = self.served[place].sent_bytes_at(self.now_ps);
+        self.flows[id as usize].bytes = self.payload_bytes(sent);
+        self.remove(id);
+        let flow = &self.flows[id as usize];
+        let at_sender_ps = self.now_ps.saturating_add_signed(flow.tail_ps).saturating_add(flow.back_ps);
+        self.schedule(at_sender_ps, EventKind::Arrive, id);
+    }
+
+    /// A flow is not served any more.
+    fn remove(&mut self, id: u32) {
+        let Some(place) = self.flows[id as usize].place.take() else { return };
+        let served = self.served.swap_remove(place);
+        if let Some(moved) = self.served.get(place) {
+            self.flows[moved.flow as usize].place = Some(place);
+        }
+        let whole = served.end_ps <= self.now_ps;
+        let bytes = if whole { (served.bits / 8.0) as u64 } else { served.sent_bytes_at(self.now_ps) };
+        self.totals.sent_bytes += bytes;
+        for &port in &self.paths[self.flows[id as usize].path.clone()] {
+            self.port_bytes[port.index()] += bytes;
+        }
+        self.changes.last = Some((id, false));
+        self.is_stale = true;
+        self.find_next_end();
+    }
+
+    fn find_next_end(&mut self) {
+        let ends = (0..).zip(&self.served).filter(|(_, served)| served.end_ps < NEVER);
+        let ends = ends.map(|(place, served)| (Event::new(served.end_ps, EventKind::TxDone, served.flow), place));
+        self.next_end = ends.min();
+    }
+
+    /// A flow's last acknowledgment is back: it is over.
+    fn on_last_ack(&mut self, id: u32, sink: &mut dyn Sink) {
+        let flow = &mut self.flows[id as usize];
+        flow.over = true;
+        if !flow.endless {
+            self.finite_left -= 1;
+            self.totals.flows_done += 1;
+        }
+        if let Some((successor, delay_ps)) = flow.successor {
+            let at = self.now_ps.saturating_add(delay_ps);
+            if at < self.config.flows[successor as usize].stop.as_ps() {
+                self.finite_left += u64::from(!self.flows[successor as usize].endless);
+                self.schedule(at, EventKind::FlowStart, successor);
+            }
+        }
+        sink.flow(&self.outcome(id));
+    }
+
+    /// Rates of the flows that are there now.
+    fn compute_rates(&mut self, sink: &mut dyn Sink) {
+        self.is_stale = false;
+        self.solver.clear();
+        for served in &self.served {
+            let spec = &self.config.flows[served.flow as usize];
+            let path = &self.paths[self.flows[served.flow as usize].path.clone()];
+            self.solver.add(path.iter().map(|port| LinkId(port.0)), spec.weight, demand_bps(spec.demand));
+        }
+        for (served, &rate_bps) in self.served.iter_mut().zip(self.solver.solve()) {
+            served.serve_at(rate_bps, self.now_ps);
+        }
+        self.find_next_end();
+        let change = self.changes.last.take();
+        if let Some((flow, arrival)) = change.filter(|_| self.changes.observed) {
+            if !self.served.is_empty() {
+                sink.convergence(&ConvergenceSample {
+                    t: self.now(),
+                    flow: FlowId(flow),
+                    arrival,
+                    n_flows: self.served.len() as u32,
+                    time: Some(Time::ZERO),
+                    rtts: Some(0.0),
+                });
+            }
+            if !self.config.changes.is_empty() {
+                self.settle_at(self.now_ps.saturating_add(self.changes.hold_ps));
+            }
+        }
+    }
+
+    fn settle_at(&mut self, time_ps: u64) {
+        self.changes.settled_ps = time_ps;
+        self.schedule(time_ps, EventKind::Settled, 0);
+    }
+
+    fn is_settling(&self) -> bool {
+        self.changes.settled_ps < NEVER
+    }
+
+    /// Rates have held for long enough, unless something has changed since.
+    fn on_settled(&mut self) {
+        if self.changes.settled_ps != self.now_ps || self.changes.is_starting {
+            return;
+        }
+        self.changes.settled_ps = NEVER;
+        while let Some(&change) = self.config.changes.get(self.changes.n_done) {
+            self.changes.n_done += 1;
+            match change {
+                Change::Start(FlowId(id)) => {
+                    self.changes.is_starting = true;
+                    let flow = &self.flows[id as usize];
+                    self.finite_left += u64::from(!flow.endless);
+                    let at = self.now_ps.max(flow.start_ps);
+                    self.schedule(at, EventKind::FlowStart, id);
+                    return;
+                }
+                Change::Stop(FlowId(id)) => {
+                    if self.flows[id as usize].place.is_some() {
+                        self.on_flow_stop(id);
+                        // Until rates are computed, which sets the time.
+                        self.settle_at(self.now_ps.saturating_add(self.changes.hold_ps));
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn on_probe(&mut self, index: u32, sink: &mut dyn Sink) {
+        let every = match &self.config.probes[index as usize] {
+            ProbeSpec::Ports { ports, every } => {
+                self.sample_ports(ports, sink);
+                *every
+            }
+            ProbeSpec::Flows { flows: Some(flows), every } => {
+                flows.iter().filter_map(|flow| self.sample_flow(flow.0)).for_each(|sample| sink.rate(&sample));
+                *every
+            }
+            ProbeSpec::Flows { flows: None, every } => {
+                let samples = self.served.iter().filter_map(|served| self.sample_flow(served.flow));
+                samples.for_each(|sample| sink.rate(&sample));
+                *every
+            }
+            ProbeSpec::Convergence { .. } => return,
+        };
+        self.schedule(self.now_ps.saturating_add(every.as_ps()), EventKind::Probe, index);
+    }
+
+    fn sample_ports(&self, ports: &[PortId], sink: &mut dyn Sink) {
+        let mut bytes = self.port_bytes.clone();
+        for served in &self.served {
+            let sent = served.sent_bytes_at(self.now_ps);
+            for port in &self.paths[self.flows[served.flow as usize].path.clone()] {
+                bytes[port.index()] += sent;
+            }
+        }
+        for &port in ports {
+            sink.port(&PortSample {
+                t: self.now(),
+                port,
+                qlen_bytes: 0,
+                tx_bytes: bytes[port.index()],
+                drops: 0,
+                ecn_marks: 0,
+                pfc_pause: Time::ZERO,
+            });
+        }
+    }
+
+    fn sample_flow(&self, id: u32) -> Option<RateSample> {
+        let served = &self.served[self.flows[id as usize].place?];
+        let rate_bps = (served.rate_bps + 0.5) as u64;
+        let delivered_bytes = self.delivered_bytes(id);
+        Some(RateSample { t: self.now(), flow: FlowId(id), cwnd_bytes: u64::MAX, rate_bps, delivered_bytes })
+    }
+
+    /// Payload bytes at the receiver.
+    fn delivered_bytes(&self, id: u32) -> u64 {
+        let flow = &self.flows[id as usize];
+        match flow.place {
+            Some(place) => self.payload_bytes(self.served[place].sent_bytes_at(self.now_ps)),
+            None if flow.path.is_empty() => 0,
+            None => flow.bytes - self.in_flight(flow).payload,
+        }
+    }
+
+    /// What has left its sender and is on its way.
+    fn in_flight(&self, flow: &FlowState) -> Packet {
+        match flow.fct_ps {
+            Some(fct_ps) if self.now_ps < flow.start_ps + fct_ps => {
+                let mtu = self.framing.mtu.as_u64().max(1);
+                let payload = flow.bytes - flow.bytes.saturating_sub(1) / mtu * mtu;
+                Packet { payload, wire: payload + self.framing.header.as_u64() }
+            }
+            _ => Packet { payload: 0, wire: 0 },
+        }
+    }
+
+    /// Wire bytes at the receivers, of flows that are not served any more.
+    fn delivered_wire_bytes(&self) -> u64 {
+        self.totals.sent_bytes - self.flows.iter().map(|flow| self.in_flight(flow).wire).sum::<u64>()
+    }
+
+    /// How a flow has fared so far.
+    fn outcome(&self, id: u32) -> FlowOutcome {
+        let flow = &self.flows[id as usize];
+        let started = !flow.path.is_empty();
+        let arrived = flow.fct_ps.filter(|fct_ps| flow.start_ps + fct_ps <= self.now_ps);
+        let ideal = || {
+            let hops = self.hops(&self.paths[flow.path.clone()]);
+            ideal::ideal_fct(self.config.fabric.clock, &hops, self.framing, Bytes::new(flow.bytes))
+        };
+        FlowOutcome {
+            flow: FlowId(id),
+            start: Time::from_ps(flow.start_ps),
+            fct: arrived.map(Time::from_ps),
+            fct_ack: flow.fct_ps.filter(|_| flow.over).map(|fct_ps| Time::from_ps(fct_ps + flow.back_ps)),
+            ideal_fct: if flow.endless || !started { Time::ZERO } else { ideal() },
+            delivered_bytes: self.delivered_bytes(id),
+            retransmitted_bytes: 0,
+        }
+    }
+
+    /// Outcomes of all flows that have started or would at their time, and are not over.
+    pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
+        let is_due = |id: u32, flow: &FlowState| {
+            !flow.path.is_empty() || self.config.flows[id as usize].trigger == Trigger::Time
+        };
+        let flows = (0_u32..).zip(&self.flows).filter(|(id, flow)| !flow.over && is_due(*id, flow));
+        flows.map(|(id, _)| self.outcome(id)).collect()
+    }
+}
+
+/// A packet's bytes.
+struct Packet {
+    payload: u64,
+    wire: u64,
+}
+
+/// The flows before anything has happened.
+fn flow_states(config: &SimConfig) -> Vec<FlowState> {
+    let state = |spec: &crate::config::FlowSpec| {
+        let bytes = spec.bytes.as_u64();
+        FlowState { start_ps: spec.start.as_ps(), bytes, endless: bytes == u64::MAX, ..FlowState::default() }
+    };
+    let mut flows: Vec<FlowState> = config.flows.iter().map(state).collect();
+    for (id, spec) in (0..).zip(&config.flows) {
+        if let Trigger::After(before, delay) = spec.trigger {
+            flows[before.index()].successor = Some((id, delay.as_ps()));
+        }
+    }
+    flows
+}

@@ -1,0 +1,283 @@
+//! PERC and Charny's algorithm on packets: the paper's dependency chain, and rates against the exact optimum.
+
+mod common;
+
+use common::{Recorder, algorithm_with, config, flow, run};
+use fairrate_allocate::{Flow, Link, LinkId, Network, max_min};
+use fairrate_control::{AlgorithmConfig, RawValue};
+use fairrate_sim::routing::{FlowKey, Routes};
+use fairrate_sim::topology::{LeafSpine, Star, Topology, parse_topology_file};
+use fairrate_sim::{EcmpHash, FlowSpec, ProbeSpec, Recovery, SimConfig, StopRule};
+use fairrate_units::{Bytes, Rate, Time};
+
+const US: Time = Time::from_us(1);
+
+/// `flows` until `end`, their rates sampled.
+fn watched(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>, end: Time, every: Time) -> SimConfig {
+    let mut c = config(topology, cc, flows);
+    c.stop = StopRule { at: Some(end), when_flows_done: false };
+    c.probes.push(ProbeSpec::Flows { flows: None, every });
+    c
+}
+
+/// Rates in Gb/s by flow at a time.
+fn rates_at(recorder: &Recorder, t: Time) -> Vec<f64> {
+    let mut rates: Vec<_> = recorder.rates.iter().filter(|r| r.t == t).map(|r| (r.flow, r.rate_bps)).collect();
+    rates.sort_unstable();
+    rates.into_iter().map(|(_, bps)| bps as f64 / 1e9).collect()
+}
+
+/// The times that were sampled.
+fn times(recorder: &Recorder) -> Vec<Time> {
+    let mut times: Vec<Time> = recorder.rates.iter().map(|r| r.t).collect();
+    times.sort_unstable();
+    times.dedup();
+    times
+}
+
+/// The links of each flow and the optimum in Gb/s. Control packets and acknowledgments are left out: 40 bytes a round
+/// trip, and 60 for every packet the other way.
+fn optimum(c: &SimConfig) -> (Vec<Vec<u32>>, Vec<f64>) {
+    let routes = Routes::new(&c.topology);
+    let path = |f: &FlowSpec| {
+        let key = FlowKey { src: f.src, dst: f.dst, sport: f.sport, dport: f.dport };
+        let mut ports = Vec::new();
+        routes.path(EcmpHash::Mix, c.seed, key, &mut ports);
+        ports.iter().map(|port| port.0).collect::<Vec<u32>>()
+    };
+    let paths: Vec<_> = c.flows.iter().map(path).collect();
+    let rate = |port: u32| c.topology.links[port as usize / 2].rate;
+    let links = (0..c.topology.n_ports() as u32).map(|port| Link::new("", rate(port))).collect();
+    let flows = paths.iter().map(|path| Flow::new("", path.iter().map(|&p| LinkId(p)).collect::<Vec<_>>())).collect();
+    let rates = max_min(&Network { links, flows }).expect("the network is sound").rates_bps;
+    (paths, rates.into_iter().map(|bps| bps / 1e9).collect())
+}
+
+fn close(rates: &[f64], want: &[f64], tolerance: f64) -> bool {
+    rates.len() == want.len() && rates.iter().zip(want).all(|(r, w)| (r - w).abs() <= tolerance * w)
+}
+
+/// From when on all rates are as wanted, in microseconds.
+fn settled_us(recorder: &Recorder, want: &[f64], tolerance: f64) -> f64 {
+    let times = times(recorder);
+    let last_off = times.iter().rposition(|&t| !close(&rates_at(recorder, t), want, tolerance));
+    times.get(last_off.map_or(0, |at| at + 1)).copied().unwrap_or(Time::MAX).as_us_f64()
+}
+
+/// How long any link is offered more than its capacity, in microseconds, and the largest such load over capacity.
+fn overload(c: &SimConfig, recorder: &Recorder, every: Time) -> (f64, f64) {
+    let (paths, _) = optimum(c);
+    let mut worst = 0.0_f64;
+    let mut n_over = 0;
+    for t in times(recorder) {
+        let rates = rates_at(recorder, t);
+        let load = |port: u32| -> f64 {
+            let mine = paths.iter().zip(&rates).filter(|(path, _)| path.contains(&port)).map(|(_, rate)| rate);
+            mine.sum::<f64>() / c.topology.links[port as usize / 2].rate.as_gbps_f64()
+        };
+        let most = (0..c.topology.n_ports() as u32).map(load).fold(0.0, f64::max);
+        worst = worst.max(most);
+        n_over += u64::from(1.0 + 1e-6 < most);
+    }
+    (n_over as f64 * every.as_us_f64(), worst)
+}
+
+/// Four switches in a line with 60, 30 and 10 Gb/s between them; flows A over the first, B over the first two, C over
+/// the last two, D over the last. Each has hosts of its own at 100 Gb/s, as far away as makes 12 us one way for all.
+const FIG_7: &str = "
+    12 4 11
+    0 1 2 3
+    0 1 60Gbps 1us 0
+    1 2 30Gbps 1us 0
+    2 3 10Gbps 1us 0
+    4 0 100Gbps 5500ns 0
+    1 5 100Gbps 5500ns 0
+    6 0 100Gbps 5us 0
+    2 7 100Gbps 5us 0
+    8 1 100Gbps 5us 0
+    3 9 100Gbps 5us 0
+    10 2 100Gbps 5500ns 0
+    3 11 100Gbps 5500ns 0
+";
+
+fn fig_7(cc: AlgorithmConfig, starts_us: [u64; 4], every: Time) -> SimConfig {
+    let topology = parse_topology_file(FIG_7).expect("the topology is sound");
+    let ends = [(4, 5), (6, 7), (8, 9), (10, 11)];
+    let mut flows: Vec<_> =
+        ends.iter().zip(starts_us).map(|(&(src, dst), us)| flow(src, dst, u64::MAX, US * us)).collect();
+    flows.sort_by_key(|f| f.start);
+    watched(topology, cc, flows, US * 400, every)
+}
+
+/// PERC Fig. 8: C has its 5 Gb/s after about 50 us, A and B theirs after about 100 us. All start at once here.
+///
+/// Without a wait for first rates too, some link is offered too much for a round trip whenever a flow joins: those that
+/// are there learn of it a round trip later than it learns of its rate. Here D was told 10 Gb/s before link 3 heard of C.
+#[test]
+fn the_chain_of_fig_7_settles_within_100_us() {
+    let every = Time::from_ns(100);
+    let (none, two) = (RawValue::Float(0.0), RawValue::Float(2.0));
+    for (cc, header, wait, first_waits, settles_us, over_us) in [
+        // B's raise to 25 Gb/s waits until two RTTs of 24 us after its second reply.
+        ("perc", "per-hop", two, false, 97.4, 24.1),
+        ("perc", "two-value", two, false, 97.4, 24.1),
+        // First rates that wait leave no link overloaded; nobody sends for the first three RTTs.
+        ("perc", "per-hop", two, true, 97.4, 0.0),
+        // Without waiting A has 45 beside B's 25 of link 1's 60 Gb/s for a further RTT.
+        ("perc", "per-hop", none, false, 72.2, 48.1),
+        // One stamp for all links takes longer to find out which of them it comes from.
+        ("charny", "", two, false, 169.2, 24.1),
+        ("charny", "", none, false, 120.4, 24.1),
+    ] {
+        let mut params = vec![("increase_wait", wait), ("first_rate_waits", RawValue::Bool(first_waits))];
+        if !header.is_empty() {
+            params.push(("header", RawValue::Text(header)));
+        }
+        let c = fig_7(algorithm_with(cc, &params), [0; 4], every);
+        let (_, want) = optimum(&c);
+        assert!(close(&want, &[35.0, 25.0, 5.0, 5.0], 1e-9), "{want:?}");
+        let recorder = run(c.clone()).0;
+        let (settled, (over, _)) = (settled_us(&recorder, &want, 1e-3), overload(&c, &recorder, every));
+        assert!((settled - settles_us).abs() < 0.15, "{cc} {params:?}: settled after {settled} us");
+        assert!((over - over_us).abs() < 0.15, "{cc} {params:?}: overloaded for {over} us");
+    }
+}
+
+/// Whoever joins last: with first rates that wait, no link is ever offered more than it has; without, for about the RTT
+/// of 24 us after each arrival.
+#[test]
+fn joining_overloads_a_link_for_a_round_trip_unless_first_rates_wait() {
+    let every = Time::from_ns(100);
+    for starts in [[0, 7, 14, 21], [21, 14, 7, 0], [100, 0, 0, 0], [0, 0, 0, 100], [0, 0, 100, 0]] {
+        for cc in ["perc", "charny"] {
+            for waits in [false, true] {
+                let c = fig_7(algorithm_with(cc, &[("first_rate_waits", RawValue::Bool(waits))]), starts, every);
+                let recorder = run(c.clone()).0;
+                let (over, _) = overload(&c, &recorder, every);
+                assert!(if waits { over == 0.0 } else { 15.0 < over && over < 35.0 }, "{cc} {starts:?}: {over} us");
+                let settled = settled_us(&recorder, &optimum(&c).1, 1e-3);
+                assert!(settled < 320.0, "{cc} {starts:?}: {settled} us");
+            }
+        }
+    }
+}
+
+/// Two switches and two links of 30 and 20 Gb/s: A over the first, B over both; C joins the second (as in Fig. 3).
+#[test]
+fn a_newcomer_downstream_moves_the_bottleneck_of_one_and_frees_room_for_another() {
+    let text = "9 3 8
+        0 1 2
+        0 1 30Gbps 1us 0
+        1 2 20Gbps 1us 0
+        3 0 100Gbps 1us 0
+        1 4 100Gbps 1us 0
+        5 0 100Gbps 1us 0
+        2 6 100Gbps 1us 0
+        7 1 100Gbps 1us 0
+        2 8 100Gbps 1us 0";
+    let topology = parse_topology_file(text).expect("the topology is sound");
+    let joins = US * 200;
+    let flow = |src, dst, start| flow(src, dst, u64::MAX, start);
+    let flows = vec![flow(3, 4, Time::ZERO), flow(5, 6, Time::ZERO), flow(7, 8, joins)];
+    let c = watched(topology, algorithm_with("perc", &[]), flows, US * 400, Time::from_ns(200));
+    let recorder = run(c.clone()).0;
+    assert!(close(&rates_at(&recorder, joins), &[15.0, 15.0, 0.0], 1e-6));
+    let want = [20.0, 10.0, 10.0];
+    assert!(close(&optimum(&c).1, &want, 1e-9));
+    // RTTs are 6.6 to 8.9 us. C hears of 10 after one; B at its next reply; A after a round trip more, and waits for two.
+    let settled = settled_us(&recorder, &want, 1e-3);
+    println!("{settled}");
+    assert!((200.0 + 20.0..200.0 + 40.0).contains(&settled), "{settled}");
+}
+
+/// Two flows to one receiver at 100 Gb/s: the first has all, then each half; the first's share of what is sent comes
+/// back two round trips after the second has left.
+#[test]
+fn two_flows_share_a_link_at_once_and_give_it_back_after_two_round_trips() {
+    let topology = Star { hosts: 3, rate: Rate::from_gbps(100), delay: US * 3 }.build();
+    let flows = vec![flow(1, 0, u64::MAX, Time::ZERO), flow(2, 0, 1_000_000, US * 100)];
+    let c = watched(topology, algorithm_with("perc", &[]), flows, US * 400, Time::from_ns(200));
+    let recorder = run(c).0;
+    let rate = |us: u64| rates_at(&recorder, US * us);
+    assert!(close(&rate(99), &[100.0], 1e-6));
+    assert!(close(&rate(99 + 30), &[50.0, 50.0], 1e-6));
+    let fct = recorder.flows[1].fct.expect("it finishes").as_us_f64();
+    // A round trip of 12.3 us to ask; 1,048,000 bytes on the wire at 50 Gb/s take 167.7 us; 6.2 us to get there. The
+    // last round trip is for its needs only: what remains at its start is spread over it.
+    println!("{fct}");
+    assert!((186.0..200.0).contains(&fct), "{fct}");
+    let back = times(&recorder).into_iter().find(|&t| US * 130 < t && close(&rates_at(&recorder, t)[..1], &[100.0], 1e-6));
+    let back = back.expect("it has all again").as_us_f64() - 100.0 - fct;
+    println!("{back}");
+}
+
+fn shuffled_flows(hosts: u64, n: u32, seed: u64) -> Vec<FlowSpec> {
+    // A linear congruential generator: any sequence will do.
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut flows: Vec<_> = (0..n)
+        .map(|i| {
+            let src = draw(hosts);
+            let dst = (src + 1 + draw(hosts - 1)) % hosts;
+            let start = Time::from_ns(draw(50_000));
+            FlowSpec { sport: 10_000 + i as u16, ..flow(src as u32, dst as u32, u64::MAX, start) }
+        })
+        .collect();
+    flows.sort_by_key(|f| f.start);
+    flows
+}
+
+/// Random flows on a star and on a leaf-spine fabric with slower uplinks: sources' rates are the max-min rates.
+#[test]
+fn random_flows_settle_at_the_optimum() {
+    let star = Star { hosts: 8, rate: Rate::from_gbps(100), delay: US * 3 }.build();
+    let leaf_spine = LeafSpine {
+        leaves: 3,
+        spines: 2,
+        hosts_per_leaf: 4,
+        host_rate: Rate::from_gbps(25),
+        host_delay: US,
+        uplink_rate: Rate::from_gbps(40),
+        uplink_delay: US * 2,
+    };
+    for (topology, hosts) in [(star, 8), (leaf_spine.build(), 12)] {
+        for cc in ["perc", "charny"] {
+            let mut worst = 0.0_f64;
+            for seed in 1..=10 {
+                let flows = shuffled_flows(hosts, 20, seed);
+                let c = watched(topology.clone(), algorithm_with(cc, &[]), flows, US * 1_000, US * 2);
+                let (_, want) = optimum(&c);
+                let recorder = run(c).0;
+                let settled = settled_us(&recorder, &want, 0.01);
+                worst = worst.max(settled);
+            }
+            println!("{cc}, {hosts} hosts: {worst} us");
+            assert!(worst < 900.0, "{cc}, {hosts} hosts: {worst} us");
+        }
+    }
+}
+
+/// Losses: sources that have left come back for what has to be sent again, whichever way it is, and lost control packets
+/// are replaced.
+#[test]
+fn flows_finish_when_packets_are_lost() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        for cc in ["perc", "charny"] {
+            let topology = Star { hosts: 9, rate: Rate::from_gbps(25), delay: US }.build();
+            // All at line rate at first, and room for some thirty packets.
+            let flows = (1..9).map(|src| flow(src, 0, 30_000, Time::ZERO)).collect();
+            let mut c = config(topology, algorithm_with(cc, &[("initial_rate", RawValue::Float(1.0))]), flows);
+            c.fabric.pfc = false;
+            c.fabric.buffer = Bytes::new(30_000);
+            c.fabric.ingress_alpha = None;
+            c.transport.recovery = recovery;
+            let (recorder, totals) = run(c);
+            println!("{recovery:?} {cc} {:?} {:?}", totals.drops, recorder.flows.iter().map(|f| f.fct_ack.map(Time::as_us_f64)).collect::<Vec<_>>());
+            assert!(50 < totals.drops.total(), "{recovery:?}, {cc}: {:?}", totals.drops);
+            assert!(recorder.flows.iter().all(|f| f.fct_ack.is_some()), "{recovery:?}, {cc}");
+        }
+    }
+}

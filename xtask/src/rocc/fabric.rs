@@ -1,0 +1,117 @@
+//! The large simulations: Figures 15 and 16 and Table III.
+
+use fairrate_report::stats;
+
+use super::runs::FIG12;
+use crate::lab;
+use crate::paper::{Claims, Job, Measured, Numbers, Says, Unit, numbers};
+
+/// The two workloads: our name of the size distribution, and which algorithms' 99th percentiles the paper has how many
+/// times above RoCC's, as a range over its bins.
+type Ratios = [(&'static str, f64, f64); 4];
+const WEBSEARCH: Ratios = [("dcqcn", 1.7, 4.5), ("hpcc", 1.4, 3.9), ("pacc", 1.6, 3.6), ("bfc", 1.1, 3.5)];
+const HADOOP: Ratios = [("dcqcn", 2.1, 7.0), ("hpcc", 3.5, 8.2), ("pacc", 1.4, 2.6), ("bfc", 3.3, 19.1)];
+/// Job, distribution, ratios.
+const WORKLOADS: [(&str, &str, Ratios); 2] =
+    [("fig16-websearch", "websearch", WEBSEARCH), ("fig16-hadoop", "fb-hadoop", HADOOP)];
+
+/// Table III: mean and standard deviation of flow rates in Mb/s.
+const TABLE_3: [(&str, f64, f64); 5] = [
+    ("dcqcn", 378.86, 2635.63),
+    ("hpcc", 211.02, 1459.04),
+    ("pacc", 301.33, 382.18),
+    ("bfc", 208.76, 1341.67),
+    ("rocc", 335.86, 232.52),
+];
+
+/// Bins with fewer flows than this have no 99th percentile.
+const ENOUGH: usize = 100;
+
+pub(super) fn jobs() -> Vec<Job> {
+    let run = |(job, sizes, _): (&'static str, &'static str, Ratios)| {
+        FIG12.map(move |cc| Job::new(job, cc, move || fabric(sizes, cc)))
+    };
+    WORKLOADS.into_iter().flat_map(run).collect()
+}
+
+/// Three edge switches of 30 hosts at 40 Gb/s, and three cores, each connected to each edge by two links of 100 Gb/s. In
+/// one direction of traffic a core with two links is as good as two cores with one. Every host of two racks sends to
+/// every host of the third, with pauses, at a load of 70 % of its link.
+fn fabric(sizes: &str, cc: &str) -> Result<Numbers, String> {
+    let text = format!(
+        r#"
+stop = "all-flows-done"
+[topology]
+kind = "leaf-spine"
+leaves = 3
+spines = 6
+hosts_per_leaf = 30
+host_rate = "40Gbps"
+uplink_rate = "100Gbps"
+[transport]
+reaction_delay = "15us"
+[switch]
+buffer = "15MB"
+dt_alpha = 0.0333
+[[traffic]]
+kind = "closed-loop"
+sizes = "{sizes}"
+load = 0.7
+senders = ["leaf0", "leaf1"]
+receivers = ["leaf2"]
+stop = "20ms"
+"#
+    );
+    let record = lab::run(lab::scenario(&text, cc)?)?;
+    let mut out = Numbers::new();
+    let mut sizes: Vec<u64> = record.sizes.clone();
+    sizes.sort_unstable();
+    sizes.dedup();
+    for size in sizes {
+        let fcts = record.fcts(size as f64 - 0.5, size as f64 + 0.5);
+        if ENOUGH <= fcts.len() {
+            out.insert(format!("p99-{size}"), stats::percentile(&fcts, 0.99).unwrap_or(f64::NAN));
+            out.insert(format!("mean-{size}"), stats::mean(&fcts).unwrap_or(f64::NAN));
+        }
+    }
+    let rate = |f: &fairrate_sim::FlowOutcome| {
+        Some(f.delivered_bytes as f64 * record.wire_factor * 8.0 / lab::seconds(f.fct?) / 1e6)
+    };
+    let rates: Vec<(f64, f64)> = record.flows.iter().filter_map(rate).map(|rate| (0.0, rate)).collect();
+    let (mean, deviation) = lab::mean_and_deviation(&rates);
+    out.extend(numbers([("rate_mbps", mean), ("rate_deviation_mbps", deviation), ("flows", rates.len() as f64)]));
+    Ok(out)
+}
+
+pub(super) fn claims(claims: &mut Claims, measured: &Measured) {
+    for (job, sizes, ratios) in WORKLOADS {
+        if !measured.has(job) {
+            continue;
+        }
+        for (cc, least, most) in ratios {
+            let ratios: Vec<f64> = measured
+                .names(job, "rocc")
+                .filter(|name| name.starts_with("p99-"))
+                .map(|name| measured.get(job, cc, name) / measured.get(job, "rocc", name))
+                .filter(|ratio| !ratio.is_nan())
+                .collect();
+            let low = ratios.iter().copied().fold(f64::NAN, f64::min);
+            let high = ratios.iter().copied().fold(f64::NAN, f64::max);
+            let of = format!("Fig 16: {sizes}: p99 FCT of {cc} over rocc's");
+            let id = |what: &str| format!("{job}-{what}-{cc}");
+            claims.add(id("low"), job, format!("{of}, lowest bin"), Says::Times(least), Unit::Ratio, low);
+            claims.add(id("high"), job, format!("{of}, highest bin"), Says::Times(most), Unit::Ratio, high);
+        }
+    }
+    if measured.has("fig16-hadoop") {
+        for (cc, mean, deviation) in TABLE_3 {
+            let job = "fig16-hadoop";
+            let (rate, spread) = (measured.get(job, cc, "rate_mbps"), measured.get(job, cc, "rate_deviation_mbps"));
+            let id = |what: &str| format!("table3-{what}-{cc}");
+            let (rate_says, spread_says) = (Says::About(mean, 0.2), Says::About(deviation, 0.5));
+            claims.add(id("mean"), job, format!("Table III: {cc}: mean rate of a flow"), rate_says, Unit::Mbps, rate);
+            let text = format!("Table III: {cc}: standard deviation of flow rates");
+            claims.add(id("deviation"), job, text, spread_says, Unit::Mbps, spread);
+        }
+    }
+}
