@@ -43,6 +43,12 @@ pub struct Ack<'a> {
     pub rtt: Time,
     /// The congestion window in force when the acknowledged packet was sent, in bytes.
     pub cwnd_at_send: u64,
+    /// Bytes in flight after this acknowledgment: sent, and neither delivered nor taken for lost.
+    pub in_flight: u64,
+    /// Bytes delivered per second over the round trip that ends with this acknowledgment; zero: not known.
+    pub delivery_rate: Rate,
+    /// Whether the acknowledged packet was sent when the application had no more to send.
+    pub app_limited: bool,
     /// Whether the acknowledged packet carried an ECN mark (CE).
     pub ecn_marked: bool,
     /// In-band telemetry of the acknowledged packet, one record a switch hop in path order; empty unless

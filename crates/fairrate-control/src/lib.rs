@@ -7,6 +7,7 @@
 
 mod config;
 mod controller;
+mod coupled;
 mod draws;
 mod explicit_rate;
 mod flow_table;
@@ -30,6 +31,7 @@ pub mod dctcp;
 pub mod hpcc;
 pub mod ideal;
 pub mod line_rate;
+pub mod newreno;
 pub mod pacc;
 pub mod patched_timely;
 pub mod perc;
@@ -44,13 +46,15 @@ pub mod xcp;
 
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError};
 pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+pub use coupled::{Alone, CoupledController, CoupledSpec};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop};
 pub use port::{
     Actions, FlowPause, HeaderWords, NOTICE_VALUES, NoPort, Notice, PortAgent, PortContext, PortPacket, PortPacketKind,
     PortScope, PortView,
 };
 pub use registry::{
-    ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo, BuildController, BuildPort, CustomAlgorithm, PortAlgorithm,
+    ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo, BuildController, BuildPort, CoupledAlgorithm,
+    CustomAlgorithm, PortAlgorithm,
 };
 
 /// The worked example of CONTRIBUTING.md, which the documentation tests compile and run.

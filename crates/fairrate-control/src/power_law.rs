@@ -187,7 +187,20 @@ pub(crate) mod testing {
     /// The acknowledgment of byte `ack_seq` when `snd_nxt` comes next, of a packet sent with a window of 20,000.
     pub(crate) fn ack(now_ns: u64, rtt_ns: u64, ack_seq: u64, snd_nxt: u64, int: &[IntHop]) -> Ack<'_> {
         let (now, rtt, cwnd_at_send) = (Time::from_ns(now_ns), Time::from_ns(rtt_ns), 20_000);
-        Ack { now, ack_seq, snd_nxt, newly_acked: 1_000, rtt, cwnd_at_send, ecn_marked: false, int, header: &[] }
+        Ack {
+            now,
+            ack_seq,
+            snd_nxt,
+            newly_acked: 1_000,
+            rtt,
+            cwnd_at_send,
+            in_flight: 0,
+            delivery_rate: fairrate_units::Rate::ZERO,
+            app_limited: false,
+            ecn_marked: false,
+            int,
+            header: &[],
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use fairrate_units::{Bytes, Time};
 
 use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+#[allow(unused_imports)]
+use crate::coupled::{CoupledController, CoupledSpec};
 use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortView};
 
 /// What a listing shows of an algorithm.
@@ -54,12 +56,74 @@ impl PartialEq for CustomAlgorithm {
 
 /// Turns the table below into the enum, the names, the listing and the dispatch.
 macro_rules! registry {
-    ($($name:literal => $module:ident::{$type:ident, $config:ident}, $title:literal, $paper:literal, $idea:literal;)+) => {
+    ($(
+        $name:literal => $module:ident::{$type:ident, $config:ident $(, coupled $connection:ident)?},
+        $title:literal, $paper:literal, $idea:literal;
+    )+) => {
         /// The controller of a flow, dispatched without indirection; plug-ins enter as `Custom`.
         #[allow(clippy::large_enum_variant, missing_docs)]
         pub enum Algorithm {
             $($type(crate::$module::$type),)+
             Custom(Box<dyn Controller + Send>),
+        }
+
+        /// The controller of a connection of several subflows, for algorithms that couple them.
+        #[allow(clippy::large_enum_variant, missing_docs)]
+        pub enum CoupledAlgorithm {
+            $($($type(crate::$module::$connection),)?)+
+            Custom(Box<dyn CoupledController + Send>),
+        }
+
+        impl CoupledController for CoupledAlgorithm {
+            fn on_start(&mut self, now: Time, subflow: usize) -> Allowance {
+                match self {
+                    $($(Self::$type(c) => <crate::$module::$connection as CoupledController>::on_start(c, now, subflow),)?)+
+                    Self::Custom(c) => c.on_start(now, subflow),
+                }
+            }
+            fn on_ack(&mut self, subflow: usize, ack: &Ack<'_>) -> Allowance {
+                match self {
+                    $($(Self::$type(c) => <crate::$module::$connection as CoupledController>::on_ack(c, subflow, ack),)?)+
+                    Self::Custom(c) => c.on_ack(subflow, ack),
+                }
+            }
+            fn on_loss(&mut self, subflow: usize, now: Time, loss: Loss) -> Allowance {
+                match self {
+                    $($(Self::$type(c) => {
+                        <crate::$module::$connection as CoupledController>::on_loss(c, subflow, now, loss)
+                    })?)+
+                    Self::Custom(c) => c.on_loss(subflow, now, loss),
+                }
+            }
+            fn on_timer(&mut self, subflow: usize, now: Time) -> Allowance {
+                match self {
+                    $($(Self::$type(c) => <crate::$module::$connection as CoupledController>::on_timer(c, subflow, now),)?)+
+                    Self::Custom(c) => c.on_timer(subflow, now),
+                }
+            }
+            fn on_path(&mut self, subflow: usize, now: Time, alive: bool) {
+                match self {
+                    $($(Self::$type(c) => {
+                        <crate::$module::$connection as CoupledController>::on_path(c, subflow, now, alive);
+                    })?)+
+                    Self::Custom(c) => c.on_path(subflow, now, alive),
+                }
+            }
+        }
+
+        impl AlgorithmConfig {
+            /// A controller for a connection with one subflow for each context; `None` if the algorithm does not couple
+            /// subflows, so that each has a controller of its own.
+            #[allow(unused_variables)]
+            pub fn build_connection(&self, subflows: &[FlowContext]) -> Option<CoupledAlgorithm> {
+                match self {
+                    $($(Self::$type(c) => {
+                        let connection: crate::$module::$connection = c.build_connection(subflows);
+                        Some(CoupledAlgorithm::$type(connection))
+                    })?)+
+                    _ => None,
+                }
+            }
         }
 
         /// What an egress port computes for the algorithm, dispatched without indirection.
@@ -229,6 +293,8 @@ registry! {
         "Zhu et al., SIGCOMM 2015", "cut a rate on ECN notifications, recover it by timer and byte counter";
     "dctcp" => dctcp::{Dctcp, DctcpConfig}, "DCTCP",
         "Alizadeh et al., SIGCOMM 2010", "cut the window in proportion to the share of ECN-marked bytes";
+    "newreno" => newreno::{NewReno, NewRenoConfig}, "NewReno",
+        "RFC 5681, RFC 6582", "halve the window on a loss, add a segment a round trip otherwise";
     "swift" => swift::{Swift, SwiftConfig}, "Swift",
         "Kumar et al., SIGCOMM 2020", "hold the delay at a target that grows with hops and with the number of flows";
     "qcn" => qcn::{Qcn, QcnConfig}, "QCN",

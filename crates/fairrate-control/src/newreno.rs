@@ -1,0 +1,153 @@
+//! `newreno`: NewReno. M. Allman, V. Paxson, E. Blanton, "TCP Congestion Control", RFC 5681; S. Floyd, T. Henderson,
+//! A. Gurtov, RFC 6582. Recovery of the lost data is the transport's (RFC 8985); what is here is the window.
+//!
+//! | RFC 5681   | here       | unit  |
+//! |------------|------------|-------|
+//! | cwnd       | `cwnd`     | bytes |
+//! | ssthresh   | `ssthresh` | bytes |
+//! | SMSS       | `mss`      | bytes |
+//! | FlightSize | `flight`   | bytes |
+//!
+//! Readings: the first window is that of RFC 6928, ten segments. The window grows only while it limits the flow
+//! (RFC 7661). Acknowledged bytes are counted (RFC 3465, L = 2 in slow start), so that delayed acknowledgments cost
+//! nothing. An ECN mark is a loss without the loss (RFC 3168 section 6.1.2), at most once a window.
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::config::algorithm_config;
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::port::NoPort;
+
+algorithm_config! {
+    /// Parameters of NewReno.
+    pub struct NewRenoConfig {
+        /// First window in segments (RFC 6928).
+        initial_window: u32 = 10, ns3 = 10, in 1.0..=1_000_000.0;
+        /// Smallest window in segments after a loss that recovery repairs (RFC 5681 eq. 4).
+        min_window: u32 = 2, ns3 = 2, in 1.0..=1_000_000.0;
+        /// Whether switches mark and the window halves on a mark (RFC 3168).
+        ecn: bool = false, ns3 = false;
+    }
+}
+
+impl AlgorithmSpec for NewRenoConfig {
+    type Controller = NewReno;
+    type Port = NoPort;
+    fn needs(&self) -> Needs {
+        Needs { ecn: self.ecn, ..Needs::NOTHING }
+    }
+    fn build(&self, flow: &FlowContext) -> NewReno {
+        let mss = flow.mtu.as_f64();
+        NewReno {
+            line: flow.line_rate,
+            mss,
+            min: f64::from(self.min_window) * mss,
+            cwnd: f64::from(self.initial_window) * mss,
+            ssthresh: f64::INFINITY,
+            flight: 0.0,
+            snd_nxt: 0,
+            recover: 0,
+        }
+    }
+}
+
+/// A flow under NewReno.
+#[derive(Clone, Debug)]
+pub struct NewReno {
+    line: Rate,
+    mss: f64,
+    min: f64,
+    cwnd: f64,
+    ssthresh: f64,
+    flight: f64,
+    snd_nxt: u64,
+    /// No second decrease and no growth before this byte is acknowledged.
+    recover: u64,
+}
+
+impl NewReno {
+    /// RFC 5681 section 3.1, with eq. 2 and 3 summed over the acknowledged bytes.
+    fn grow(&mut self, acked: f64) {
+        if self.cwnd < self.ssthresh {
+            self.cwnd += acked.min(2.0 * self.mss);
+        } else {
+            self.cwnd += self.mss * acked / self.cwnd;
+        }
+    }
+
+    /// RFC 5681 eq. 4.
+    fn halve(&mut self) {
+        self.ssthresh = (self.flight / 2.0).max(self.min);
+        self.cwnd = self.ssthresh;
+        self.recover = self.snd_nxt;
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { cwnd: Bytes::new(self.cwnd as u64), rate: self.line, timer: Time::MAX }
+    }
+}
+
+impl Controller for NewReno {
+    fn on_start(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        let acked = ack.newly_acked as f64;
+        let before = ack.in_flight as f64 + acked;
+        (self.flight, self.snd_nxt) = (ack.in_flight as f64, ack.snd_nxt);
+        if ack.ack_seq <= self.recover && 0 < self.recover {
+            return self.allowance();
+        }
+        if ack.ecn_marked {
+            self.flight = before;
+            self.halve();
+        } else if self.cwnd <= before + self.mss {
+            self.grow(acked);
+        }
+        self.allowance()
+    }
+    fn on_loss(&mut self, _: Time, loss: Loss) -> Allowance {
+        self.halve();
+        if loss == Loss::Timeout {
+            // RFC 5681 section 3.1: the loss window; growth begins at once.
+            (self.cwnd, self.recover) = (self.mss, 0);
+        }
+        self.allowance()
+    }
+    fn on_cnp(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+    fn on_timer(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_flow::{acked, flow_25g};
+
+    fn ack(ack_seq: u64, newly_acked: u64, in_flight: u64) -> Ack<'static> {
+        Ack { newly_acked, in_flight, ..acked(ack_seq, 8_000, ack_seq + in_flight) }
+    }
+
+    #[test]
+    fn slow_start_avoidance_and_the_two_losses_by_hand() {
+        let mut reno = NewRenoConfig::default().build(&flow_25g());
+        assert_eq!(reno.on_start(Time::ZERO).cwnd, Bytes::new(10_000));
+        // Slow start: a byte for a byte, at most two segments an acknowledgment; only while the window is full.
+        assert_eq!(reno.on_ack(&ack(1_000, 1_000, 9_000)).cwnd, Bytes::new(11_000));
+        assert_eq!(reno.on_ack(&ack(5_000, 4_000, 7_000)).cwnd, Bytes::new(13_000));
+        assert_eq!(reno.on_ack(&ack(6_000, 1_000, 3_000)).cwnd, Bytes::new(13_000));
+        // A gap with 12,000 in flight: 6,000, and no growth before byte 19,000.
+        reno.on_ack(&ack(7_000, 1_000, 12_000));
+        assert_eq!(reno.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(6_000));
+        assert_eq!(reno.on_ack(&ack(12_000, 5_000, 5_000)).cwnd, Bytes::new(6_000));
+        // Avoidance: 1,000 x 1,000 / 6,000 = 166 bytes.
+        assert_eq!(reno.on_ack(&ack(20_000, 1_000, 5_500)).cwnd, Bytes::new(6_166));
+        // A timeout leaves one segment; slow start ends at half of what was in flight.
+        assert_eq!(reno.on_loss(Time::ZERO, Loss::Timeout).cwnd, Bytes::new(1_000));
+        assert_eq!(reno.on_ack(&ack(21_000, 1_000, 0)).cwnd, Bytes::new(2_000));
+        assert_eq!(reno.on_ack(&ack(22_000, 1_000, 1_500)).cwnd, Bytes::new(3_000));
+    }
+}
