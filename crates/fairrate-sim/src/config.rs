@@ -5,6 +5,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::ids::{FlowId, NodeId, PortId};
 use crate::topology::Topology;
+pub use crate::transport::{DelayedAck, EcnEcho, TcpConfig};
 
 /// A complete, runnable simulation.
 #[derive(Clone, Debug)]
@@ -225,9 +226,20 @@ pub enum BaseRttRule {
     Fixed(Time),
 }
 
-/// The RDMA transport of the hosts.
+/// Who recovers what is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// RDMA over Converged Ethernet: acknowledgments and NACKs of every packet, [`Recovery`].
+    Rdma,
+    /// TCP with selective acknowledgments and loss detection by time (RFC 2018, RFC 8985).
+    Tcp(TcpConfig),
+}
+
+/// The transport of the hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransportConfig {
+    /// RDMA or TCP.
+    pub kind: Transport,
     /// Payload of a full packet.
     pub mtu: Bytes,
     /// Header bytes of a data packet, without the algorithm's telemetry.

@@ -72,8 +72,8 @@ pub struct Packet {
     pub kind: PacketKind,
     /// Priority class, 0 first. Pause and resume: the class they are about.
     pub class: u8,
-    /// Congestion experienced (ECN); acknowledgments echo it.
-    pub ce: bool,
+    /// Congestion experienced (ECN), which acknowledgments echo; and window reduced (CWR).
+    pub flags: u8,
     /// Telemetry records it carries.
     pub n_int: u8,
 }
@@ -164,7 +164,29 @@ impl PacketPool {
     }
 }
 
+const MARKED: u8 = 1;
+const REDUCED: u8 = 2;
+
 impl Packet {
+    /// Whether it has experienced congestion; of an acknowledgment: the packet it answers.
+    #[inline]
+    pub fn is_marked(&self) -> bool {
+        self.flags & MARKED != 0
+    }
+    /// Marks it, or not.
+    #[inline]
+    pub fn set_marked(&mut self, marked: bool) {
+        self.flags = if marked { self.flags | MARKED } else { self.flags & !MARKED };
+    }
+    /// Whether it tells that its sender has reduced its window.
+    #[inline]
+    pub fn is_reduced(&self) -> bool {
+        self.flags & REDUCED != 0
+    }
+    /// Lets it tell that.
+    pub fn set_reduced(&mut self) {
+        self.flags |= REDUCED;
+    }
     /// A packet of a kind, all else zero.
     pub fn new(kind: PacketKind) -> Self {
         Self {
@@ -182,7 +204,7 @@ impl Packet {
             wire: 0,
             kind,
             class: 0,
-            ce: false,
+            flags: 0,
             n_int: 0,
         }
     }

@@ -111,7 +111,7 @@ impl Core {
             Step::Dequeue => agent.on_dequeue(&view, &mut seen, &mut self.agents.actions),
         }
         if seen.mark && kind == PortPacketKind::Data {
-            self.pool.get_mut(packet).ce = true;
+            self.pool.get_mut(packet).set_marked(true);
             self.ports[port as usize].ecn_marks += 1;
             self.totals.ecn_marks += 1;
         }
@@ -320,7 +320,7 @@ impl Core {
         self.nic_send(host);
     }
 
-    fn send_control(&mut self, host: u32, packet: u32) {
+    pub(super) fn send_control(&mut self, host: u32, packet: u32) {
         let port = self.nics[host as usize].port;
         self.totals.control_bytes += u64::from(self.pool.get(packet).wire);
         self.agent_sees(port, packet, Step::Enqueue);
@@ -330,6 +330,10 @@ impl Core {
     /// A control packet is back at its source.
     pub(super) fn on_control_back(&mut self, packet: u32) {
         let id = self.pool.get(packet).flow;
+        if self.is_handshake(id) {
+            self.pool.release(packet);
+            return;
+        }
         let (slot, now) = (self.flows[id as usize].sender, self.now());
         let decision = self.senders.get_mut(slot as usize).and_then(Option::as_mut).and_then(|sender| {
             sender.control.on_control(now, &self.pool.header(packet)[..self.constants.header_words])

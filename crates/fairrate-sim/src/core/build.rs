@@ -3,9 +3,10 @@
 use fairrate_control::{Needs, PortScope};
 use fairrate_units::{Bytes, Time};
 
+use super::tcp::SACK_WORDS;
 use super::agents::{Agents, NOTICE_WORDS};
 use super::{Constants, Convergence, Core, FlowState, NO_FLOW, Ranks};
-use crate::config::{ClockRule, MarkDraws, ProbeSpec, SimConfig, TieRule, Trigger};
+use crate::config::{ClockRule, MarkDraws, ProbeSpec, SimConfig, TieRule, Transport, Trigger};
 use crate::engine::{EventKind, EventList};
 use crate::fabric::{Marker, Mmu, Port};
 use crate::ideal::{self, Framing};
@@ -53,7 +54,8 @@ impl Core {
         let stride = if constants.int.is_some() { longest } else { 0 };
         let notice_words = if needs.ports == PortScope::None { 0 } else { NOTICE_WORDS };
         let (header_words, base_rtt) = (constants.header_words, constants.base_rtt);
-        let header_stride = header_words.max(notice_words);
+        let sack_words = if config.transport.kind == Transport::Rdma { 0 } else { SACK_WORDS };
+        let header_stride = (header_words + sack_words).max(notice_words);
         let mut core = Self {
             constants,
             routes,
@@ -133,7 +135,7 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
         ack_class: t.ack_class,
         nack_interval_ps: t.nack_interval.as_ps(),
         cnp_interval_ps: needs.cnp_interval.map(Time::as_ps),
-        rto_ps: t.rto.map_or(u64::MAX, Time::as_ps),
+        rto_ps: t.rto.filter(|_| t.kind == Transport::Rdma).map_or(u64::MAX, Time::as_ps),
         whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
         repace: needs.repace_on_change,
         first_ack_only_stored: needs.first_ack_only_stored,

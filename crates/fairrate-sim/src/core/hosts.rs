@@ -13,7 +13,7 @@ use crate::ids::{FlowId, PortId};
 use crate::output::{FlowOutcome, Sink};
 use crate::packet::{Packet, PacketKind};
 use crate::routing::FlowKey;
-use crate::transport::{NO_SENDER, NicFlow, Reply, Sender};
+use crate::transport::{TcpSender, NO_SENDER, NicFlow, Reply, Sender};
 
 impl Core {
     /// Schedules the next of the flows that start at their time.
@@ -39,6 +39,8 @@ impl Core {
         let (host, class, bytes) = (flow.src_host, flow.class, flow.bytes);
         let nic_slot = self.nics[host as usize].flows.len() as u32;
         let mut sender = Sender::new(id, nic_slot, bytes, control);
+        sender.tcp = self.tcp_config().map(|config| Box::new(TcpSender::new(&config, self.constants.mtu)));
+        let connected = sender.tcp.as_ref().is_none_or(|tcp| tcp.connected);
         let allowance = sender.control.on_start(self.now());
         let slot = self.free_senders.pop().unwrap_or_else(|| {
             self.senders.push(None);
@@ -62,6 +64,10 @@ impl Core {
         }
         self.arrive(id, context.path_base_rtt);
         self.apply(slot, allowance);
+        if !connected {
+            self.connect(slot);
+            self.plan_tcp_timer(slot);
+        }
         self.nic_send(host);
     }
 
@@ -146,7 +152,11 @@ impl Core {
     /// A packet reaches its host.
     pub(super) fn on_host_packet(&mut self, host: u32, packet: u32, kind: PacketKind, sink: &mut dyn Sink) {
         match kind {
-            PacketKind::Data => self.on_data(host, packet),
+            PacketKind::Data => match self.tcp_config() {
+                Some(config) => self.on_segment(&config, host, packet),
+                None => self.on_data(host, packet),
+            },
+            PacketKind::Ack if self.tcp_config().is_some() => self.on_tcp_ack(packet, sink),
             PacketKind::Ack | PacketKind::Nack => self.on_ack(packet, kind == PacketKind::Nack, sink),
             PacketKind::Cnp | PacketKind::Notice => self.on_notification(host, packet),
             PacketKind::Control => self.turn_control(host, packet),
@@ -169,7 +179,7 @@ impl Core {
             flow.fct_ps = Some(self.now_ps - flow.start_ps);
         }
         let notify = match c.cnp_interval_ps {
-            Some(interval) if p.ce => flow.receiver.should_notify(self.now_ps, interval),
+            Some(interval) if p.is_marked() => flow.receiver.should_notify(self.now_ps, interval),
             _ => false,
         };
         let (id, ack_route, port) = (p.flow, flow.ack_route, self.nics[host as usize].port);
@@ -224,7 +234,7 @@ impl Core {
             in_flight: sender.inflight(),
             delivery_rate: Rate::ZERO,
             app_limited: false,
-            ecn_marked: p.ce,
+            ecn_marked: p.is_marked(),
             int: self.pool.int(packet),
             header: &self.pool.header(packet)[..self.constants.header_words],
         };
@@ -267,6 +277,10 @@ impl Core {
     pub(super) fn on_rto(&mut self, id: u32) {
         let slot = self.flows[id as usize].sender;
         let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        if sender.tcp.is_some() {
+            self.on_tcp_timer(id);
+            return;
+        }
         if sender.inflight() == 0 {
             sender.rto_ps = u64::MAX;
             return;
@@ -296,7 +310,7 @@ impl Core {
     }
 
     /// Puts a controller's decision into force.
-    fn apply(&mut self, slot: u32, allowance: Allowance) {
+    pub(super) fn apply(&mut self, slot: u32, allowance: Allowance) {
         let c = &self.constants;
         let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
         let flow = &self.flows[sender.flow as usize];
@@ -345,7 +359,7 @@ impl Core {
     }
 
     /// A flow's last byte is acknowledged: its sender goes.
-    fn finish(&mut self, slot: u32, sink: &mut dyn Sink) {
+    pub(super) fn finish(&mut self, slot: u32, sink: &mut dyn Sink) {
         self.poll_control(slot);
         let sender = self.senders[slot as usize].take().expect("the slot is in use");
         self.free_senders.push(slot);
@@ -475,7 +489,7 @@ impl Core {
         let entry = nic.flows[at];
         let sender = self.senders[entry.sender as usize].as_mut().expect("an active flow has a sender");
         let id = sender.flow;
-        let segment = sender.next_segment(c.mtu);
+        let segment = sender.next_segment(c.mtu, self.now_ps);
         let wire = (segment.len + c.data_header) as u16;
         let packet = self.pool.take(Packet {
             flow: id,
@@ -506,6 +520,10 @@ impl Core {
             nic.sent(at);
         }
         let egress = nic.port;
+        let is_tcp = sender.tcp.is_some();
+        if sender.tcp.as_mut().is_some_and(|tcp| std::mem::take(&mut tcp.tell_reduced)) {
+            self.pool.get_mut(packet).set_reduced();
+        }
         if c.header_words > 0 {
             let header = &mut self.pool.header_mut(packet)[..c.header_words];
             header.fill(0.0);
@@ -519,6 +537,9 @@ impl Core {
         self.transmit(egress, packet);
         if arm_rto {
             self.schedule(rto_ps, EventKind::Rto, id);
+        }
+        if is_tcp {
+            self.plan_tcp_timer(entry.sender);
         }
         if all_sent && self.convergence.is_some() {
             self.depart(id);

@@ -7,6 +7,7 @@ mod convergence;
 mod hosts;
 mod probes;
 mod stall;
+mod tcp;
 
 use fairrate_control::{IntCounter, IntFormat, IntHop};
 use fairrate_units::Time;
@@ -218,6 +219,7 @@ impl Core {
             EventKind::PortTimer => self.on_port_timer(entity),
             EventKind::FlowTimer => self.on_flow_timer(entity),
             EventKind::Rto => self.on_rto(entity),
+            EventKind::AckTimer => self.on_ack_timer(entity),
             EventKind::FlowStart => self.on_flow_start(entity),
             EventKind::FlowStop => self.on_flow_stop(entity, sink),
             EventKind::Probe => self.on_probe(entity, sink),
@@ -325,7 +327,7 @@ impl Core {
         if !marker.draw(qlen, self.shared_draws.as_deref_mut()) {
             return;
         }
-        p.ce |= is_data;
+        p.set_marked(p.is_marked() || is_data);
         self.ports[port as usize].ecn_marks += 1;
         self.totals.ecn_marks += 1;
     }

@@ -22,11 +22,13 @@ pub enum EventKind {
     FlowTimer,
     /// A flow's retransmission timer.
     Rto,
+    /// Acknowledgments of a TCP receiver have waited for long enough.
+    AckTimer,
     /// Rates may have been converged for long enough.
     Settled,
 }
 
-const KINDS: [EventKind; 11] = [
+const KINDS: [EventKind; 12] = [
     EventKind::Probe,
     EventKind::FlowStart,
     EventKind::FlowStop,
@@ -37,6 +39,7 @@ const KINDS: [EventKind; 11] = [
     EventKind::PortTimer,
     EventKind::FlowTimer,
     EventKind::Rto,
+    EventKind::AckTimer,
     EventKind::Settled,
 ];
 

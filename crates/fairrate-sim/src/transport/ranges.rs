@@ -35,6 +35,11 @@ impl Ranges {
         None
     }
 
+    /// The ranges, in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
     /// Whether it holds nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,4 +1,5 @@
 use super::ranges::Ranges;
+use super::tcp::{MAX_SACKS, TcpReceiver};
 use crate::config::Recovery;
 
 /// The receiving end of one flow.
@@ -14,6 +15,8 @@ pub struct Receiver {
     cnp_at_ps: u64,
     /// Selective repeat: what has arrived beyond `expected`.
     beyond: Ranges,
+    /// TCP: when to acknowledge.
+    pub tcp: TcpReceiver,
 }
 
 /// How a receiver answers a data packet.
@@ -51,6 +54,32 @@ impl Receiver {
         self.nack_at_ps = now_ps + nack_interval_ps;
         self.nacked = Some(self.expected);
         Reply::Nack
+    }
+
+    /// Takes payload `[seq, seq + len)`, in order or not. Whether it was what was expected and leaves no hole behind.
+    pub fn take(&mut self, seq: u64, len: u64) -> bool {
+        let had_hole = !self.beyond.is_empty();
+        if self.expected < seq {
+            self.beyond.insert(seq, seq + len);
+            return false;
+        }
+        let in_order = self.expected < seq + len && !had_hole;
+        self.expected = self.expected.max(seq + len);
+        if had_hole {
+            self.expected = self.beyond.advance(self.expected);
+        }
+        in_order
+    }
+
+    /// Ranges that have arrived beyond `expected`, that of byte `latest` first (RFC 2018 section 4); empty ones mean none.
+    pub fn sacks(&self, latest: u64) -> [(u64, u64); MAX_SACKS] {
+        let mut sacks = [(0, 0); MAX_SACKS];
+        let first = self.beyond.iter().find(|r| r.0 <= latest && latest < r.1);
+        let others = self.beyond.iter().filter(|&r| Some(r) != first);
+        for (sack, range) in sacks.iter_mut().zip(first.into_iter().chain(others)) {
+            *sack = range;
+        }
+        sacks
     }
 
     /// Whether a marked packet that arrives now is answered with a CNP.

@@ -2,6 +2,7 @@ use fairrate_control::Algorithm;
 use fairrate_units::Rate;
 
 use super::ranges::Ranges;
+use super::tcp::TcpSender;
 use crate::config::Recovery;
 
 /// A flow without a sender: not started, or done.
@@ -41,6 +42,8 @@ pub struct Sender {
     sacked: Ranges,
     /// Selective repeat: next byte to look for gaps at; `None`: not recovering.
     recovery: Option<Recovering>,
+    /// Reliability by TCP; otherwise by the RDMA transport's rules.
+    pub tcp: Option<Box<TcpSender>>,
     /// The algorithm.
     pub control: Algorithm,
 }
@@ -82,25 +85,29 @@ impl Sender {
             snd_max: 0,
             sacked: Ranges::default(),
             recovery: None,
+            tcp: None,
             control,
         }
     }
 
-    /// Unacknowledged bytes.
+    /// Bytes in flight: unacknowledged; for TCP, without those delivered out of order or lost.
     #[inline]
     pub fn inflight(&self) -> u64 {
-        self.snd_nxt - self.snd_una
+        self.tcp.as_ref().map_or(self.snd_nxt - self.snd_una, |tcp| tcp.pipe())
     }
 
     /// Whether there is something to send, now or when the window opens.
     #[inline]
     pub fn has_data(&self) -> bool {
-        self.snd_nxt < self.bytes || self.recovery.is_some()
+        self.snd_nxt < self.bytes || self.recovery.is_some() || self.tcp.as_ref().is_some_and(|tcp| tcp.has_lost())
     }
 
     /// Whether there is something the window lets through; at least one packet always may be in flight.
     #[inline]
     pub fn is_open(&self) -> bool {
+        if let Some(tcp) = &self.tcp {
+            return self.may_send() && tcp.is_open(self.cwnd, self.snd_nxt - self.snd_una, self.snd_nxt < self.bytes);
+        }
         if self.recovery.is_some() && self.lost_gap().is_some() {
             return self.may_send();
         }
@@ -122,7 +129,13 @@ impl Sender {
 
     /// Takes the next segment of up to `mtu` bytes; [`Sender::is_open`] must hold.
     #[inline]
-    pub fn next_segment(&mut self, mtu: u64) -> Segment {
+    pub fn next_segment(&mut self, mtu: u64, now_ps: u64) -> Segment {
+        if let Some(tcp) = &mut self.tcp
+            && let Some((seq, len)) = tcp.resend(now_ps, self.snd_nxt < self.bytes)
+        {
+            self.retransmitted += len;
+            return Segment { seq, len };
+        }
         if self.recovery.is_some()
             && let Some((start, end)) = self.lost_gap()
         {
@@ -135,6 +148,9 @@ impl Sender {
         }
         let (seq, len) = (self.snd_nxt, mtu.min(self.bytes - self.snd_nxt));
         self.snd_nxt += len;
+        if let Some(tcp) = &mut self.tcp {
+            tcp.send_new(len, now_ps);
+        }
         if seq < self.snd_max {
             self.retransmitted += len.min(self.snd_max - seq);
         }

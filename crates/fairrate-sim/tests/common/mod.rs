@@ -6,7 +6,7 @@ use fairrate_sim::topology::Topology;
 use fairrate_sim::{
     BaseRttRule, ClockRule, ConvergenceSample, EcmpHash, EcnConfig, FabricConfig, FlowOutcome, FlowSpec, Headroom,
     MarkAt, MarkDraws, NodeId, PfcEvent, PortSample, ProbeSpec, RateSample, Recovery, RunTotals, SimConfig, Simulation,
-    Sink, StopRule, TieRule, TransportConfig, Trigger, WindowRule,
+    Sink, StopRule, TieRule, Transport, TransportConfig, Trigger, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -79,6 +79,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             ties: TieRule::Entity,
         },
         transport: TransportConfig {
+            kind: Transport::Rdma,
             mtu: Bytes::new(1_000),
             header: Bytes::new(48),
             ack: Bytes::new(60),

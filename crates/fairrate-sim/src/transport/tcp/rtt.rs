@@ -6,8 +6,6 @@ use fairrate_units::Time;
 pub struct RttEstimator {
     /// SRTT and RTTVAR in picoseconds; none before the first sample.
     smoothed: Option<(u64, u64)>,
-    /// Smallest sample, in picoseconds.
-    min_ps: u64,
     rto_min_ps: u64,
     rto_max_ps: u64,
     /// Timeouts in a row: each doubles the timeout.
@@ -18,12 +16,11 @@ impl RttEstimator {
     /// No samples yet.
     pub fn new(rto_min: Time, rto_max: Time) -> Self {
         let (rto_min_ps, rto_max_ps) = (rto_min.as_ps(), rto_max.as_ps());
-        Self { smoothed: None, min_ps: u64::MAX, rto_min_ps, rto_max_ps, backoff: 0 }
+        Self { smoothed: None, rto_min_ps, rto_max_ps, backoff: 0 }
     }
 
     /// Takes a sample of a segment that was sent once. RFC 6298 (2.2), (2.3): α = 1/8, β = 1/4.
     pub fn sample(&mut self, rtt_ps: u64) {
-        self.min_ps = self.min_ps.min(rtt_ps);
         self.smoothed = Some(match self.smoothed {
             None => (rtt_ps, rtt_ps / 2),
             Some((srtt, var)) => {
@@ -37,11 +34,6 @@ impl RttEstimator {
     /// SRTT in picoseconds, if there is a sample.
     pub fn srtt_ps(&self) -> Option<u64> {
         self.smoothed.map(|(srtt, _)| srtt)
-    }
-
-    /// Smallest sample in picoseconds; `u64::MAX` if there is none.
-    pub fn min_ps(&self) -> u64 {
-        self.min_ps
     }
 
     /// The timeout in force, SRTT + 4 RTTVAR within its bounds and doubled for every timeout in a row. Before the first
@@ -74,7 +66,7 @@ mod tests {
         rtt.sample(8_000_000);
         assert_eq!(rtt.rto_ps(), 24_000_000);
         rtt.sample(16_000_000);
-        assert_eq!((rtt.srtt_ps(), rtt.rto_ps(), rtt.min_ps()), (Some(9_000_000), 29_000_000, 8_000_000));
+        assert_eq!((rtt.srtt_ps(), rtt.rto_ps()), (Some(9_000_000), 29_000_000));
         // Doubled by every timeout up to the bound; a sample takes that back.
         rtt.back_off();
         rtt.back_off();

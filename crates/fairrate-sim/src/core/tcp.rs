@@ -1,0 +1,226 @@
+//! TCP at hosts: segments, selective and delayed acknowledgments, timers, the handshake.
+
+use fairrate_control::{Ack, Controller, Loss};
+use fairrate_units::{Rate, Time};
+
+use super::Core;
+use crate::config::Transport;
+use crate::engine::EventKind;
+use crate::output::Sink;
+use crate::packet::{Packet, PacketKind};
+use crate::transport::{Answered, Expired, MAX_SACKS, NO_SENDER, TcpConfig};
+
+/// Header words that selective acknowledgments take.
+pub(super) const SACK_WORDS: usize = 2 * MAX_SACKS;
+
+impl Core {
+    pub(super) fn tcp_config(&self) -> Option<TcpConfig> {
+        match self.config.transport.kind {
+            Transport::Tcp(config) => Some(config),
+            Transport::Rdma => None,
+        }
+    }
+
+    /// A segment reaches its receiver.
+    pub(super) fn on_segment(&mut self, config: &TcpConfig, host: u32, packet: u32) {
+        let p = *self.pool.get(packet);
+        self.totals.delivered_bytes += u64::from(p.wire);
+        let flow = &mut self.flows[p.flow as usize];
+        let in_order = flow.receiver.take(p.seq, u64::from(p.payload));
+        if flow.receiver.expected == flow.bytes && flow.fct_ps.is_none() && !flow.endless {
+            flow.fct_ps = Some(self.now_ps - flow.start_ps);
+        }
+        let segment =
+            Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
+        let before_due = flow.receiver.tcp.due_ps;
+        let replies = flow.receiver.tcp.on_data(config, segment, p.is_marked(), p.is_reduced(), in_order, self.now_ps);
+        let due_ps = flow.receiver.tcp.due_ps;
+        if let Some(before) = replies.before {
+            let ack = self.pool.take(Packet { flow: p.flow, ..Packet::new(PacketKind::Ack) });
+            self.send_ack(host, ack, &before, !replies.echo);
+        }
+        if replies.now {
+            self.send_ack(host, packet, &segment, replies.echo);
+        } else {
+            self.pool.release(packet);
+            if due_ps != before_due {
+                self.schedule(due_ps, EventKind::AckTimer, p.flow);
+            }
+        }
+        self.nic_send(host);
+    }
+
+    /// Acknowledgments of a flow may have waited for long enough.
+    pub(super) fn on_ack_timer(&mut self, id: u32) {
+        let flow = &mut self.flows[id as usize];
+        if !flow.receiver.tcp.is_due(self.now_ps) {
+            return;
+        }
+        let Some((segment, echo)) = flow.receiver.tcp.take() else { return };
+        let host = self.receiver_of(id);
+        let ack = self.pool.take(Packet { flow: id, ..Packet::new(PacketKind::Ack) });
+        self.pool.header_mut(ack).fill(0.0);
+        self.send_ack(host, ack, &segment, echo);
+        self.nic_send(host);
+    }
+
+    /// The host a flow goes to: the end of its path.
+    fn receiver_of(&self, id: u32) -> u32 {
+        let flow = &self.flows[id as usize];
+        let last = flow.data_route as usize + flow.n_hops as usize - 2;
+        self.ports[self.paths[last] as usize].to_host
+    }
+
+    /// Turns `packet` into an acknowledgment and puts it into the queue of the host's port.
+    fn send_ack(&mut self, host: u32, packet: u32, segment: &Answered, echo: bool) {
+        let c = &self.constants;
+        let p = self.pool.get_mut(packet);
+        let flow = &self.flows[p.flow as usize];
+        p.kind = PacketKind::Ack;
+        (p.seq, p.data_seq, p.payload) = (flow.receiver.expected, segment.seq, segment.payload);
+        (p.sent_ps, p.cwnd_at_send) = (segment.sent_ps, segment.cwnd_at_send);
+        (p.class, p.wire, p.route) = (c.ack_class, c.ack_wire, flow.ack_route);
+        p.set_marked(echo);
+        let sacks = flow.receiver.sacks(segment.seq);
+        let words = &mut self.pool.header_mut(packet)[c.header_words..c.header_words + SACK_WORDS];
+        for (pair, &(from, to)) in words.chunks_exact_mut(2).zip(&sacks) {
+            // Byte numbers stay far below 2^53.
+            (pair[0], pair[1]) = (from as f64, to as f64);
+        }
+        let port = self.nics[host as usize].port;
+        self.ports[port as usize].enqueue(&mut self.pool, packet);
+    }
+
+    /// An acknowledgment reaches a TCP sender.
+    pub(super) fn on_tcp_ack(&mut self, packet: u32, sink: &mut dyn Sink) {
+        let p = *self.pool.get(packet);
+        let slot = self.flows[p.flow as usize].sender;
+        if slot == NO_SENDER {
+            self.pool.release(packet);
+            return;
+        }
+        let words = self.constants.header_words;
+        let mut sacks = [(0, 0); MAX_SACKS];
+        for (sack, pair) in sacks.iter_mut().zip(self.pool.header(packet)[words..].chunks_exact(2)) {
+            *sack = (pair[0] as u64, pair[1] as u64);
+        }
+        let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");
+        let snd_nxt = sender.snd_nxt;
+        let tcp = sender.tcp.as_mut().expect("senders of TCP flows speak TCP");
+        let (acked, recovery) = tcp.on_ack(p.seq, &sacks, snd_nxt, self.now_ps);
+        let newly_acked = sender.acknowledge(p.seq);
+        if 0 < acked.delivered {
+            self.last_progress_ps = self.now_ps;
+        }
+        let now = Time::from_ps(self.now_ps);
+        if recovery {
+            sender.control.on_loss(now, Loss::Gap);
+        }
+        let ack = Ack {
+            now,
+            ack_seq: p.seq,
+            snd_nxt: sender.snd_nxt,
+            newly_acked,
+            rtt: Time::from_ps(self.now_ps - p.sent_ps),
+            cwnd_at_send: if p.cwnd_at_send == u32::MAX { u64::MAX } else { u64::from(p.cwnd_at_send) },
+            in_flight: sender.inflight(),
+            delivery_rate: acked.rate.map_or(Rate::ZERO, |(bytes, ps)| rate_of(bytes, ps)),
+            app_limited: sender.snd_nxt == sender.bytes,
+            ecn_marked: p.is_marked(),
+            int: self.pool.int(packet),
+            header: &self.pool.header(packet)[..words],
+        };
+        let cwnd = sender.cwnd;
+        let allowance = sender.control.on_ack(&ack);
+        if p.is_marked() && allowance.cwnd.as_u64() < cwnd
+            && let Some(tcp) = &mut sender.tcp
+        {
+            tcp.tell_reduced = true;
+        }
+        let done = sender.is_done();
+        self.pool.release(packet);
+        self.apply(slot, allowance);
+        if done {
+            self.finish(slot, sink);
+        } else {
+            self.plan_tcp_timer(slot);
+            self.nic_send(self.flows[p.flow as usize].src_host);
+        }
+    }
+
+    /// Schedules the timer of a TCP sender, unless an earlier event is pending, which will look again.
+    pub(super) fn plan_tcp_timer(&mut self, slot: u32) {
+        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        let id = sender.flow;
+        let Some(tcp) = &mut sender.tcp else { return };
+        let at = tcp.deadline_ps();
+        if at < tcp.scheduled_ps {
+            tcp.scheduled_ps = at;
+            let at = at.max(self.now_ps);
+            self.schedule(at, EventKind::Rto, id);
+        }
+    }
+
+    /// The timer of a TCP sender.
+    pub(super) fn on_tcp_timer(&mut self, id: u32) {
+        let (slot, now) = (self.flows[id as usize].sender, self.now());
+        let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let (snd_nxt, now_ps) = (sender.snd_nxt, self.now_ps);
+        let Some(tcp) = &mut sender.tcp else { return };
+        if now_ps < tcp.scheduled_ps {
+            return;
+        }
+        tcp.scheduled_ps = u64::MAX;
+        if !tcp.connected {
+            if tcp.deadline_ps() <= now_ps {
+                self.connect(slot);
+            }
+        } else {
+            match tcp.on_timer(snd_nxt, now_ps) {
+                Expired::Nothing => {}
+                Expired::MaySend(false) => self.refresh_open(slot),
+                Expired::MaySend(true) => {
+                    let allowance = sender.control.on_loss(now, Loss::Gap);
+                    self.apply(slot, allowance);
+                }
+                Expired::Timeout => {
+                    let allowance = sender.control.on_loss(now, Loss::Timeout);
+                    self.apply(slot, allowance);
+                }
+            }
+        }
+        self.plan_tcp_timer(slot);
+        self.nic_send(self.flows[id as usize].src_host);
+    }
+
+    /// Sends the first packet of a handshake, again if it must be.
+    pub(super) fn connect(&mut self, slot: u32) {
+        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        let id = sender.flow;
+        let Some(tcp) = &mut sender.tcp else { return };
+        tcp.on_connect(self.now_ps);
+        let flow = &self.flows[id as usize];
+        let (route, host, class, wire) =
+            (flow.data_route, flow.src_host, self.constants.ack_class, self.constants.ack_wire);
+        let packet = self.pool.take(Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Control) });
+        self.pool.header_mut(packet).fill(0.0);
+        self.send_control(host, packet);
+    }
+
+    /// A control packet is back that may end a handshake. True if it has.
+    pub(super) fn is_handshake(&mut self, id: u32) -> bool {
+        let slot = self.flows[id as usize].sender;
+        let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return false };
+        let Some(tcp) = sender.tcp.as_mut().filter(|tcp| !tcp.connected) else { return false };
+        tcp.on_connected();
+        self.refresh_open(slot);
+        self.nic_send(self.flows[id as usize].src_host);
+        true
+    }
+}
+
+/// Bytes in picoseconds as a rate.
+fn rate_of(bytes: u64, ps: u64) -> Rate {
+    let bps = u128::from(bytes) * 8_000_000_000_000 / u128::from(ps.max(1));
+    Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,155 @@
+use super::{DelayedAck, EcnEcho, TcpConfig};
+
+/// Most ranges a selective acknowledgment reports (RFC 2018: three beside a timestamp).
+pub const MAX_SACKS: usize = 3;
+
+/// What an acknowledgment says of the segment it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// When the segment was sent, in picoseconds.
+    pub sent_ps: u64,
+    /// Its first byte.
+    pub seq: u64,
+    /// Its payload.
+    pub payload: u16,
+    /// The sender's window then.
+    pub cwnd_at_send: u32,
+}
+
+/// When a receiver acknowledges, and which marks it echoes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TcpReceiver {
+    /// Segments since the last acknowledgment, the latest one of them.
+    pending: u32,
+    latest: Option<Answered>,
+    /// Whether the pending segments were marked (accurate), or a mark is not yet answered by a reduction (classic).
+    echo: bool,
+    /// When the pending segments are acknowledged at the latest, in picoseconds; `u64::MAX`: none are pending.
+    pub due_ps: u64,
+}
+
+/// What to send for an arriving segment, in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replies {
+    /// An acknowledgment of what arrived before, because the marks change: the segment it answers. Its mark is the other.
+    pub before: Option<Answered>,
+    /// Whether an acknowledgment of this segment goes now.
+    pub now: bool,
+    /// The mark it echoes.
+    pub echo: bool,
+}
+
+impl TcpReceiver {
+    /// Takes a segment; `in_order` says that it was the one expected and left no hole behind.
+    pub fn on_data(
+        &mut self,
+        config: &TcpConfig,
+        segment: Answered,
+        marked: bool,
+        reduced: bool,
+        in_order: bool,
+        now_ps: u64,
+    ) -> Replies {
+        let mut replies = Replies::default();
+        match config.ecn_echo {
+            EcnEcho::Classic => self.echo = marked || (self.echo && !reduced),
+            EcnEcho::Accurate => {
+                // RFC 8257 section 3.2: the marks of one acknowledgment are all the same.
+                if marked != self.echo && 0 < self.pending {
+                    replies.before = self.latest;
+                    self.pending = 0;
+                }
+                self.echo = marked;
+            }
+        }
+        replies.echo = self.echo;
+        self.pending += 1;
+        self.latest = Some(segment);
+        match config.delayed_ack {
+            Some(DelayedAck { every, timeout }) if in_order && self.pending < every => {
+                if self.pending == 1 {
+                    self.due_ps = now_ps.saturating_add(timeout.as_ps());
+                }
+            }
+            _ => {
+                replies.now = true;
+                self.acknowledged();
+            }
+        }
+        replies
+    }
+
+    /// Whether segments wait for an acknowledgment that is due.
+    pub fn is_due(&self, now_ps: u64) -> bool {
+        0 < self.pending && self.due_ps <= now_ps
+    }
+
+    /// The pending segments are acknowledged now: the latest, and the mark to echo.
+    pub fn take(&mut self) -> Option<(Answered, bool)> {
+        let latest = self.latest.filter(|_| 0 < self.pending)?;
+        self.acknowledged();
+        Some((latest, self.echo))
+    }
+
+    fn acknowledged(&mut self) {
+        (self.pending, self.due_ps) = (0, u64::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairrate_units::Time;
+
+    use super::*;
+
+    fn config(delayed_ack: Option<DelayedAck>, ecn_echo: EcnEcho) -> TcpConfig {
+        TcpConfig {
+            rto_min: Time::from_us(100),
+            rto_max: Time::from_ms(10),
+            tail_loss_probe: true,
+            delayed_ack,
+            handshake: false,
+            receive_window: u64::MAX,
+            ecn_echo,
+        }
+    }
+
+    fn segment(n: u64) -> Answered {
+        Answered { sent_ps: n, seq: 1_000 * n, payload: 1_000, cwnd_at_send: 0 }
+    }
+
+    #[test]
+    fn acknowledgments_wait_for_a_second_segment_a_hole_or_the_timer() {
+        let delayed = DelayedAck { every: 2, timeout: Time::from_us(5) };
+        let config = config(Some(delayed), EcnEcho::Accurate);
+        let mut rx = TcpReceiver::default();
+        let mut data = |rx: &mut TcpReceiver, n, in_order| rx.on_data(&config, segment(n), false, false, in_order, n).now;
+        assert_eq!([data(&mut rx, 0, true), data(&mut rx, 1, true), data(&mut rx, 2, true)], [false, true, false]);
+        assert!(data(&mut rx, 4, false));
+        assert!(!data(&mut rx, 5, true));
+        assert!(!rx.is_due(5_000_004) && rx.is_due(5_000_005));
+        assert_eq!(rx.take(), Some((segment(5), false)));
+        assert!(!rx.is_due(u64::MAX - 1) && rx.take().is_none());
+    }
+
+    #[test]
+    fn a_change_of_marks_is_told_at_once() {
+        let delayed = DelayedAck { every: 4, timeout: Time::from_us(5) };
+        let config = config(Some(delayed), EcnEcho::Accurate);
+        let mut rx = TcpReceiver::default();
+        rx.on_data(&config, segment(0), false, false, true, 0);
+        let replies = rx.on_data(&config, segment(1), true, false, true, 1);
+        assert_eq!(replies, Replies { before: Some(segment(0)), now: false, echo: true });
+        assert_eq!(rx.take(), Some((segment(1), true)));
+    }
+
+    #[test]
+    fn a_classic_echo_lasts_until_the_sender_has_reduced() {
+        let config = config(None, EcnEcho::Classic);
+        let mut rx = TcpReceiver::default();
+        let mut echo = |n, marked, reduced| rx.on_data(&config, segment(n), marked, reduced, true, n).echo;
+        assert!(!echo(0, false, false) && echo(1, true, false) && echo(2, false, false));
+        assert!(!echo(3, false, true) && !echo(4, false, false));
+        assert!(echo(5, true, true), "a mark on the segment that tells of the reduction counts");
+    }
+}
