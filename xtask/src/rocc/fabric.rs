@@ -27,7 +27,7 @@ const TABLE_3: [(&str, f64, f64); 5] = [
 ];
 
 /// The paper does not say how long its runs are.
-const DURATION: &str = "40ms";
+const DURATION: &str = "200ms";
 /// Bins with fewer flows than this have no 99th percentile.
 const ENOUGH: usize = 100;
 
