@@ -1,4 +1,4 @@
-//! Scenarios from their text, run to the end, and what is read from the samples.
+//! The project's examples, run to the end, and what is read from the samples.
 
 use std::path::Path;
 
@@ -7,14 +7,15 @@ use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{ConvergenceSample, FlowOutcome, PfcEvent, PortSample, RateSample, SimConfig, Simulation, Sink};
 use fairrate_units::Time;
 
-/// A scenario from its text, for this algorithm.
+/// One of the project's examples for this algorithm, with keys changed.
 ///
 /// # Errors
 /// What the scenario's reader says.
-pub fn scenario(text: &str, cc: &str) -> Result<SimConfig, String> {
-    let overrides = Overrides { cc: Some(cc.to_owned()), ..Overrides::default() };
-    let scenario = Scenario::from_toml(text, "validation.toml", Path::new(""), &overrides);
-    Ok(scenario.map_err(|e| e.to_string())?.into_sim_config())
+pub fn example(root: &Path, name: &str, cc: &str, sets: &[(&str, &str)]) -> Result<SimConfig, String> {
+    let sets = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
+    let path = root.join("examples").join(name).with_extension("toml");
+    Ok(Scenario::load(&path, &overrides).map_err(|e| e.to_string())?.into_sim_config())
 }
 
 /// Everything a run told.

@@ -5,6 +5,7 @@ mod checks;
 mod lab;
 mod ns3;
 mod paper;
+mod perc;
 mod powertcp;
 mod rocc;
 
@@ -37,6 +38,8 @@ enum Against {
     Ns3(ns3::Options),
     /// The claims of the PowerTCP paper's Figures 4 to 6.
     Powertcp(powertcp::Options),
+    /// The claims of the PERC paper's sections 3 and 4.
+    Perc(paper::Options),
     /// The claims of the RoCC paper's section VI.
     Rocc(paper::Options),
 }
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Task::Test => checks::run(&root),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Powertcp(options) } => powertcp::run(&root, &options),
+        Task::Validate { against: Against::Perc(options) } => perc::run(&root, &options),
         Task::Validate { against: Against::Rocc(options) } => rocc::run(&root, &options),
     };
     match outcome {

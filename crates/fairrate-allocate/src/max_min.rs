@@ -20,8 +20,9 @@
 //! Sums over a link keep twice the digits of an `f64`. What is left for the last flows of a link can be a tiny part of
 //! what was there, and must not be made of rounding errors.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use crate::network::{LinkId, Network, NetworkError};
 
@@ -99,30 +100,25 @@ struct Share {
     next_user: u32,
 }
 
-/// A link and a level up to which it is not full. Numbers behind the last link's are flows: their demands are links of
-/// their own.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    level: f64,
-    link: u32,
-}
+/// A link and a level up to which it is not full, in one number, which orders by level and then by link. Numbers behind
+/// the last link's are flows: their demands are links of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate(u128);
 
-impl Ord for Candidate {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.level.total_cmp(&other.level).then(self.link.cmp(&other.link))
+impl Candidate {
+    fn new(level: f64, link: u32) -> Self {
+        // Levels are not negative, and the bits of such numbers are in their order.
+        Self(u128::from(level.to_bits()) << 32 | u128::from(link))
+    }
+
+    const fn level(self) -> f64 {
+        f64::from_bits((self.0 >> 32) as u64)
+    }
+
+    const fn link(self) -> u32 {
+        self.0 as u32
     }
 }
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Candidate {}
 
 impl MaxMin {
     /// A solver for links of these capacities in bit/s, without flows.
@@ -156,34 +152,45 @@ impl MaxMin {
     /// The rates of the flows in bit/s. Equal flows in equal order give equal bits, whatever was solved before.
     pub fn solve(&mut self) -> &[f64] {
         self.fill_tables();
-        let mut candidates = std::mem::take(&mut self.candidates).into_vec();
-        candidates.clear();
-        let first = |link| self.full_at(link).map(|level| Reverse(Candidate { level, link }));
-        candidates.extend(self.used.iter().filter_map(|&link| first(link)));
         let n_links = self.capacities_bps.len() as u32;
-        candidates.extend((n_links..).zip(&self.demands_bps).filter(|(_, demand)| demand.is_finite()).map(
-            |(link, demand_bps)| {
-                let level = demand_bps / self.weights[(link - n_links) as usize];
-                Reverse(Candidate { level, link })
-            },
-        ));
-        self.candidates = candidates.into();
-        while let Some(Reverse(candidate)) = self.candidates.pop() {
+        let mut candidates = self.first_candidates(n_links);
+        while let Some(mut top) = candidates.peek_mut() {
             self.n_taken += 1;
-            if n_links <= candidate.link {
-                self.satisfy((candidate.link - n_links) as usize, candidate.level);
+            let candidate = top.0;
+            if n_links <= candidate.link() {
+                PeekMut::pop(top);
+                self.satisfy((candidate.link() - n_links) as usize, candidate.level());
                 continue;
             }
-            let Some(level) = self.full_at(candidate.link) else { continue };
-            if candidate.level < level {
-                self.candidates.push(Reverse(Candidate { level, ..candidate }));
-            } else {
-                self.level = level;
-                self.fill(candidate.link);
+            match self.full_at(candidate.link()) {
+                Some(level) if candidate.level() < level => top.0 = Candidate::new(level, candidate.link()),
+                full_at => {
+                    PeekMut::pop(top);
+                    if let Some(level) = full_at {
+                        self.level = level;
+                        self.fill(candidate.link());
+                    }
+                }
             }
         }
+        self.candidates = candidates;
         debug_assert!(self.is_settled.iter().all(|&settled| settled), "a flow is left over");
         &self.rates_bps
+    }
+
+    /// All links and demands with the levels at which the first flows are settled.
+    fn first_candidates(&mut self, n_links: u32) -> BinaryHeap<Reverse<Candidate>> {
+        let mut candidates = std::mem::take(&mut self.candidates).into_vec();
+        candidates.clear();
+        for &link in &self.used {
+            candidates.extend(self.full_at(link).map(|level| Reverse(Candidate::new(level, link))));
+        }
+        for ((link, demand_bps), weight) in (n_links..).zip(&self.demands_bps).zip(&self.weights) {
+            if demand_bps.is_finite() {
+                candidates.push(Reverse(Candidate::new(demand_bps / weight, link)));
+            }
+        }
+        candidates.into()
     }
 
     /// What limits each flow, as in [`Allocation::bottleneck`], in the last solution.

@@ -5,6 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{fresh_dir, run, stderr, stdout};
+use fairrate_scenario::{FlowRow, Results};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
@@ -35,7 +36,23 @@ fn every_example_has_a_test_here() {
         .map(|p| p.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     names.sort();
-    assert_eq!(names, ["fairness", "incast10", "incast255", "websearch", "websearch20"]);
+    let expected = [
+        "fairness",
+        "incast10",
+        "incast255",
+        "perc-chain",
+        "perc-fig6",
+        "perc-link",
+        "rocc-asymmetric",
+        "rocc-fabric",
+        "rocc-fabric-poisson",
+        "rocc-multi-bottleneck",
+        "rocc-staircase",
+        "rocc-star",
+        "websearch",
+        "websearch20",
+    ];
+    assert_eq!(names, expected);
 }
 
 #[test]
@@ -70,4 +87,76 @@ fn websearch_offers_its_load_to_every_uplink() {
         assert!(0.0 < number(&json, "/metrics/all_ports/utilisation"), "{name}");
         assert!(0.0 < number(&json, "/metrics/flows_done"), "{name}");
     }
+}
+
+/// The flows of a run, in order of their numbers.
+fn flows(json: &serde_json::Value) -> Vec<FlowRow> {
+    let dir = json["dir"].as_str().unwrap();
+    let mut flows = Results::open(Path::new(dir)).unwrap().flows().unwrap();
+    flows.sort_by_key(|f| f.id);
+    flows
+}
+
+#[test]
+fn rocc_star_shares_the_link_evenly() {
+    let json = run_example("rocc-star", &[]);
+    assert!(0.9 < number(&json, "/metrics/ports/0/utilisation"));
+    assert!(0.95 < number(&json, "/metrics/jain"), "{}", json["metrics"]["jain"]);
+    assert!(0.0 < number(&json, "/metrics/notices"));
+}
+
+#[test]
+fn rocc_staircase_has_96_sources() {
+    let json = run_example("rocc-staircase", &["duration=52ms", "probe.1.every=1ms"]);
+    assert_eq!(flows(&json).iter().filter(|f| 0 < f.delivered_bytes).count(), 96);
+    assert!(0.9 < number(&json, "/metrics/ports/0/utilisation"));
+}
+
+#[test]
+fn rocc_multi_bottleneck_has_two_shares() {
+    let flows = flows(&run_example("rocc-multi-bottleneck", &["probe.1.every=1ms"]));
+    let bytes: Vec<f64> = flows.iter().map(|f| f.delivered_bytes as f64).collect();
+    // 5 and 8.75 Gb/s, with what happens before rates have settled.
+    let ratio = (bytes[1..5].iter().sum::<f64>() / 4.0) / f64::midpoint(bytes[0], bytes[5]);
+    assert!((1.5..2.0).contains(&ratio), "{bytes:?}");
+}
+
+#[test]
+fn rocc_asymmetric_is_fair_to_slow_links() {
+    let json = run_example("rocc-asymmetric", &["probe.1.every=1ms"]);
+    assert!(0.98 < number(&json, "/metrics/jain"), "{}", json["metrics"]["jain"]);
+}
+
+#[test]
+fn rocc_fabric_offers_both_its_workloads() {
+    let json = run_example("rocc-fabric", &["duration=1ms"]);
+    assert_eq!(json["metrics"]["ports"].as_array().unwrap().len(), 6);
+    assert!(0.0 < number(&json, "/metrics/all_ports/utilisation") && 20.0 < number(&json, "/metrics/flows_done"));
+    let json = run_example("rocc-fabric-poisson", &["traffic.0.stop=1ms"]);
+    assert!(0.0 < number(&json, "/metrics/all_ports/utilisation") && 10.0 < number(&json, "/metrics/flows_done"));
+}
+
+#[test]
+fn perc_link_has_a_round_trip_of_120_us() {
+    let json = run_example("perc-link", &["traffic.0.stop=5ms"]);
+    assert_eq!(number(&json, "/metrics/flows_unfinished"), 0.0);
+    // One way takes 59.9 us, and the smallest flow hardly more.
+    let ideal = flows(&json).iter().filter_map(|f| f.ideal_fct_ns).reduce(f64::min).unwrap();
+    assert!((59.8e3..61e3).contains(&ideal), "{ideal}");
+}
+
+#[test]
+fn perc_fig6_measures_every_change() {
+    let json = run_example("perc-fig6", &["traffic.0.changes=20"]);
+    // The 32 flows at the start are one more.
+    assert_eq!(number(&json, "/metrics/convergence/changes"), 21.0);
+    assert_eq!(number(&json, "/metrics/convergence/converged"), 21.0);
+    assert!(number(&json, "/metrics/convergence/p50_rtts") < 10.0);
+    assert!(0.0 < number(&json, "/metrics/control_packets"));
+}
+
+#[test]
+fn perc_chain_settles_within_five_round_trips() {
+    let json = run_example("perc-chain", &["duration=500us"]);
+    assert!(number(&json, "/metrics/convergence/p99_rtts") < 5.0);
 }

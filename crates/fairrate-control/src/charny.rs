@@ -126,8 +126,8 @@ impl CharnyPort {
         rate.clamp(0.0, self.table.capacity())
     }
 
-    /// Computes μ anew. Flows up to the old μ are marked; those that the new one leaves above it are unmarked, and it is
-    /// computed again. A third time would change nothing.
+    /// Computes μ anew. Flows up to the old μ are marked; those that the new one leaves above it are unmarked, and it
+    /// is computed again. A third time would change nothing.
     fn advertise(&mut self) {
         let (n_marked, marked) = self.table.up_to(self.advertised);
         let mut rate = self.rate_with(n_marked, marked);
@@ -248,7 +248,8 @@ mod tests {
         /// In whatever order messages come, and whichever get lost, flows settle at the max-min rates.
         #[test]
         fn rates_settle_at_the_optimum(
-            network in strategies::network(), seed in any::<u64>(), loss in prop_oneof![3 => Just(0.0), 1 => Just(0.05)],
+            network in strategies::network(), seed in any::<u64>(),
+            loss in prop_oneof![3 => Just(0.0), 1 => Just(0.05)],
         ) {
             let plan = Plan { seed, loss, end: Time::from_ms(5), leave: Time::MAX };
             let rates = settle(&CharnyConfig::default(), &network, &plan);

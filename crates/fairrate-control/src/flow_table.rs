@@ -229,9 +229,9 @@ impl ShadowBuffer {
     }
 }
 
-/// ElephantTrap: counters, and a pointer that goes round. A sample of a flow in the table counts up. One of another flow
-/// takes the place under the pointer if nothing is left of its count, and halves it otherwise; the pointer moves on. A
-/// flow enters with a count of one, the sample that brought it.
+/// ElephantTrap: counters, and a pointer that goes round. A sample of a flow in the table counts up. One of another
+/// flow takes the place under the pointer if nothing is left of its count, and halves it otherwise; the pointer moves
+/// on. A flow enters with a count of one, the sample that brought it.
 #[derive(Clone, Debug)]
 pub(crate) struct ElephantTrap {
     size: usize,
@@ -309,7 +309,9 @@ mod tests {
 
     fn shown(kind: Recipients, samples: &[u32]) -> FlowTable {
         let mut table = table(kind);
-        samples.iter().for_each(|&flow| table.on_enqueue(Time::ZERO, flow));
+        for &flow in samples {
+            table.on_enqueue(Time::ZERO, flow);
+        }
         table
     }
 
@@ -356,8 +358,8 @@ mod tests {
     fn the_trap_keeps_what_comes_often() {
         // Counts 2, 1, 1: only flow 1 has come twice.
         assert_eq!(flows(&shown(Recipients::ElephantTrap, &[1, 1, 2, 3])), [1]);
-        // Flows 8, 9 and 8 halve the counts to 1, 0, 0 in turn; 8 halves 1 to 0; 9 takes the place of 2, 8 that of 3, and
-        // comes again.
+        // Flows 8, 9 and 8 halve the counts to 1, 0, 0 in turn; 8 halves 1 to 0; 9 takes the place of 2, 8 that of 3,
+        // and comes again.
         assert_eq!(flows(&shown(Recipients::ElephantTrap, &[1, 1, 2, 3, 8, 9, 8, 8, 9, 8, 8])), [8]);
         let FlowTable::ElephantTrap(t) = shown(Recipients::ElephantTrap, &[1, 1, 2, 3, 8, 9, 8, 8, 9, 8, 8]) else {
             unreachable!()
@@ -376,7 +378,9 @@ mod tests {
     fn samples_are_as_frequent_as_asked() {
         let spec = TableSpec { kind: Recipients::AfdFt, size: 100_000, sampling: 0.1, ..SPEC };
         let mut t = FlowTable::new(&spec, Draws::new(3, 4));
-        (0..40_000).for_each(|flow| t.on_enqueue(Time::ZERO, flow));
+        for flow in 0..40_000 {
+            t.on_enqueue(Time::ZERO, flow);
+        }
         // 4,000 expected, standard deviation sqrt(40,000 0.1 0.9) = 60.
         assert!((3_700..4_300).contains(&flows(&t).len()), "{}", flows(&t).len());
     }

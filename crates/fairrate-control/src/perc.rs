@@ -9,12 +9,12 @@
 //! | r_a     | the pacing rate                      | bit/s |
 //!
 //! Readings. Where Σd ≤ C the paper has a link advertise C. Told to flow after flow as their packets come by, that
-//! lets each of several newcomers take the whole link, so a link answers with what the flow that asks would get: eq. (2)
-//! with that flow's own demand taken as infinite (`share = "asking"`). Then eq. (2) always has a solution, and it is at
+//! lets each of several newcomers take the whole link, so a link answers with what the flow that asks would get: eq.
+//! (2) with that flow's own demand taken as infinite (`share = "asking"`). Then eq. (2) always has a solution, and it is at
 //! most C. The printed rule is `share = "printed"`. Hosts' links count as links. A control packet sees links on its way
 //! to the receiver, which sends it back; the next leaves when it is back. Data wait for the first reply. Rates are bits
-//! on the wire; control packets and acknowledgments are not counted in them. The exit message leaves with the last byte.
-//! The ns-3 artifact has no PERC: both profiles are the same.
+//! on the wire; control packets and acknowledgments are not counted in them. The exit message leaves with the last
+//! byte. The ns-3 artifact has no PERC: both profiles are the same.
 
 use fairrate_units::Time;
 
@@ -484,7 +484,8 @@ mod tests {
         /// as with a vector.
         #[test]
         fn rates_settle_at_the_optimum(
-            network in strategies::network(), seed in any::<u64>(), loss in prop_oneof![3 => Just(0.0), 1 => Just(0.05)],
+            network in strategies::network(), seed in any::<u64>(),
+            loss in prop_oneof![3 => Just(0.0), 1 => Just(0.05)],
         ) {
             let plan = Plan { seed, loss, end: Time::from_ms(5), leave: Time::MAX };
             let rates = settle(&config(PercHeader::PerHop), &network, &plan);

@@ -133,7 +133,7 @@ pub trait PortAgent {
     /// The time of [`PortAgent::timer`] has come.
     fn on_timer(&mut self, _view: &PortView, _actions: &mut Actions) {}
     /// When [`PortAgent::on_timer`] wants to be called next; [`Time::MAX`]: not before another call. Asked when the
-    /// port is made and after every call; always in the future.
+    /// port is made and after every call; never in the past. At the time of the call: after all packets of that time.
     fn timer(&self) -> Time {
         Time::MAX
     }

@@ -304,7 +304,7 @@ registry! {
     "pacc" => pacc::{Pacc, PaccConfig}, "PACC (reconstruction)",
         "Zhong et al., INFOCOM 2022", "DCQCN notified by switches directly, as a PI controller decides";
     "rocc" => rocc::{Rocc, RoccConfig}, "RoCC",
-        "Menikkumbura et al., TPDS 2023", "a PI controller at each switch port computes one fair rate for the flows in its queue";
+        "Menikkumbura et al., TPDS 2023", "a PI controller at each port tells the flows in its queue one fair rate";
     "rcp" => rcp::{Rcp, RcpConfig}, "RCP",
         "Dukkipati, 2007", "every link has one rate for all its flows, moved by spare capacity and queue";
     "xcp" => xcp::{Xcp, XcpConfig}, "XCP",

@@ -17,12 +17,13 @@
 //! brings its sender the least that the ports of its path have for it.
 //!
 //! Readings. cwnd in headers is in bytes on the wire. All traffic counts for y, packets that state an RTT for the rest.
-//! d is the mean RTT over flows: every packet counts by its x = rtt·s/cwnd (ns-2: rtt/cwnd, as all its packets are equal). In the paper's form a long interval
-//! (ns-2's timers) hands out what one of length d would: Y is y·d. Q is the least queue of the interval, or of ns-2's
-//! own interval Tq with its timers. `timers = "ns2"` are the constants of ns-2.34: Te is 50 ms at first and after an
-//! interval without RTTs, then max(d, 1 ms), and Tq max(2 ms, (d - q/C)/2). They are made for wide areas: at 12 us
-//! the loop is some 80 times slower than meant. `ideal` has none of these floors, and d starts at the base RTT. First
-//! intervals end at different times, by a draw. Intervals without packets are made up for when the next one comes.
+//! d is the mean RTT over flows: every packet counts by its x = rtt·s/cwnd (ns-2: rtt/cwnd, as all its packets are
+//! equal). In the paper's form a long interval (ns-2's timers) hands out what one of length d would: Y is y·d. Q is the
+//! least queue of the interval, or of ns-2's own interval Tq with its timers.
+//! `timers = "ns2"` are the constants of ns-2.34: Te is 50 ms at first and after an interval without RTTs, then
+//! max(d, 1 ms), and Tq max(2 ms, (d - q/C)/2). They are made for wide areas: at 12 us the loop is some 80 times slower
+//! than meant. `ideal` has none of these floors, and d starts at the base RTT. First intervals end at different times,
+//! by a draw. Intervals without packets are made up for when the next one comes.
 //! A host's link is a link of the path: what windows would have put into its queue counts as its input and queue,
 //! by a header word ([`LinkQueue`]).
 //! Sender: window at line rate, without pacing (ns-2); two packets at first (ns-2), no feedback before it knows an RTT

@@ -180,7 +180,8 @@ fn convergence_section(all: &[Metrics]) -> Option<Section> {
         row(all, "p50 (base RTTs)", Better::Lower, &pick(|c| c.p50_rtts), format::number),
         row(all, "p99 (base RTTs)", Better::Lower, &pick(|c| c.p99_rtts), format::number),
     ];
-    Some(Section { title: format!("Convergence of rates ({} changes of flows)", format::count(changes as f64)), rows })
+    let plural = if changes == 1 { "" } else { "s" };
+    Some(Section { title: format!("Convergence of rates ({} change{plural})", format::count(changes as f64)), rows })
 }
 
 /// What ports and flows sent to control rates, where any did.
@@ -330,7 +331,7 @@ mod tests {
             (vec!["0".into(), "7".into()], vec!["0 %".into(), "1.23 %".into()])
         );
         assert_eq!(names(&table).len(), without.len() + 6);
-        assert_eq!(single(&all[1]).last().unwrap().sections[0].title, "Convergence of rates (4 changes of flows)");
+        assert_eq!(single(&all[1]).last().unwrap().sections[0].title, "Convergence of rates (4 changes)");
     }
 
     #[test]

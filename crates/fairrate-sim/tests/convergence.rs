@@ -5,9 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Recorder, algorithm, config, flow, run};
-use fairrate_control::{
-    ALGORITHMS, Ack, AlgorithmConfig, AlgorithmInfo, Allowance, Controller, CustomAlgorithm, Loss, Needs,
-};
+use fairrate_control::{Ack, AlgorithmConfig, AlgorithmInfo, Allowance, Controller, CustomAlgorithm, Loss, Needs};
 use fairrate_sim::topology::{Star, Topology};
 use fairrate_sim::workload::Churn;
 use fairrate_sim::{
@@ -50,6 +48,7 @@ fn told(recorder: &Recorder) -> Vec<(f64, u32, bool, u32, Option<f64>)> {
 /// A sender that changes its rate at given times, counted from its start.
 struct Scripted {
     start: Time,
+    cwnd: Bytes,
     steps: &'static [(u64, u64)],
 }
 
@@ -60,7 +59,7 @@ impl Scripted {
         let mbps = begun.last().map_or(0, |(_, mbps)| *mbps);
         let next = self.steps.iter().find(|(us, _)| age < Time::from_us(*us));
         let timer = next.map_or(Time::MAX, |(us, _)| self.start + Time::from_us(*us));
-        Allowance { cwnd: Bytes::MAX, rate: Rate::from_mbps(mbps), timer }
+        Allowance { cwnd: self.cwnd, rate: Rate::from_mbps(mbps), timer }
     }
 }
 
@@ -84,11 +83,17 @@ impl Controller for Scripted {
 
 /// Every flow sends by these steps of (us, Mb/s).
 fn scripted(steps: &'static [(u64, u64)]) -> AlgorithmConfig {
+    scripted_in(u64::MAX, steps)
+}
+
+/// The same within a window of so many bytes.
+fn scripted_in(cwnd: u64, steps: &'static [(u64, u64)]) -> AlgorithmConfig {
+    let cwnd = Bytes::new(cwnd);
     static INFO: AlgorithmInfo = AlgorithmInfo { name: "scripted", title: "scripted", paper: "none", idea: "a script" };
     AlgorithmConfig::Custom(CustomAlgorithm {
         info: &INFO,
         needs: Needs::NOTHING,
-        build: Arc::new(move |flow| Box::new(Scripted { start: flow.start, steps })),
+        build: Arc::new(move |flow| Box::new(Scripted { start: flow.start, cwnd, steps })),
         build_port: None,
     })
 }
@@ -125,7 +130,7 @@ fn line_rate_converges_alone_and_not_beside_others() {
         endless(1, 0, 0),
         endless(2, 3, 100),
         flow(4, 0, 1_000_000, Time::from_us(300)),
-        FlowSpec { stop: Time::from_us(700), ..endless(5, 3, 650) },
+        FlowSpec { stop: Time::from_us(1_050), ..endless(5, 3, 1_000) },
     ];
     let recorder = run(measured(algorithm("line-rate"), flows, 2_000)).0;
     let want = [
@@ -133,10 +138,10 @@ fn line_rate_converges_alone_and_not_beside_others() {
         (100.0, 1, true, 2, Some(0.0)),
         // Shares a link: given up after 200 us, long before it departs.
         (300.0, 2, true, 3, None),
-        // Departs with its last byte on the wire: 335.0 us if the way is free, and pauses hold it up.
+        // Departs with its last byte on the wire, which pauses hold up.
         (recorder.convergence[3].t.as_us_f64(), 2, false, 2, Some(0.0)),
-        (650.0, 3, true, 3, None),
-        (700.0, 3, false, 2, Some(0.0)),
+        (1_000.0, 3, true, 3, None),
+        (1_050.0, 3, false, 2, Some(0.0)),
     ];
     assert_eq!(told(&recorder), want);
     let departure = recorder.convergence[3].t;
@@ -144,19 +149,28 @@ fn line_rate_converges_alone_and_not_beside_others() {
     assert!(departure + Time::from_us(2) < fct_at, "it stops competing before its last byte arrives");
 }
 
-/// The rate compared is also limited by the window, in bits on the wire over the base RTT of the path, by the line and by
-/// the demand.
+/// The rate compared is also limited by the window, in bits on the wire over the base RTT of the path: 4 us of delay, and
+/// 335.36 and 19.2 ns a link for a packet and its acknowledgment. At 12.5 Gb/s 7,358 bytes fit, 7,021 of them payload.
 #[test]
-fn windows_and_demands_count() {
-    let demand = FlowSpec { demand: Rate::from_gbps(2), ..endless(1, 0, 0) };
-    let recorder = run(measured(algorithm("line-rate"), vec![demand, endless(1, 2, 0), endless(3, 2, 0)], 1_000)).0;
-    // The first has all it asks for; the host's link leaves 23 for the second, so that it and the third have 12.5 each.
-    assert_eq!(told(&recorder), [(0.0, 2, true, 3, None)]);
-    for name in ["powertcp", "hpcc"] {
-        let recorder = run(measured(algorithm(name), vec![endless(1, 0, 0), endless(2, 0, 300)], 2_000)).0;
-        let times: Vec<_> = recorder.convergence.iter().map(|s| s.time.expect("converges").as_us_f64()).collect();
-        assert!(times[0] < 50.0 && times[1] < 150.0, "{name}: {times:?}");
+fn windows_count() {
+    let flows = vec![endless(1, 0, 0), endless(2, 0, 0)];
+    for (cwnd, want) in [(7_021, Some(0.0)), (6_320, Some(0.0)), (6_318, None), (7_722, Some(0.0)), (7_724, None)] {
+        let recorder = run(measured(scripted_in(cwnd, &[(0, 25_000)]), flows.clone(), 1_000)).0;
+        assert_eq!(told(&recorder), [(0.0, 1, true, 2, want)], "{cwnd}");
     }
+}
+
+/// Demands limit both the optimum and what is compared with it: the first flow has what it asks for, and the second
+/// what that leaves of their link, by its script.
+#[test]
+fn demands_count() {
+    let flows = vec![FlowSpec { demand: Rate::from_gbps(2), ..endless(1, 0, 0) }, endless(2, 0, 0)];
+    let recorder = run(measured(scripted(&[(0, 25_000), (30, 23_000)]), flows, 1_000)).0;
+    // 25 Gb/s are within 10 % of 23.
+    assert_eq!(told(&recorder), [(0.0, 1, true, 2, Some(0.0))]);
+    let flows = vec![FlowSpec { demand: Rate::from_gbps(5), ..endless(1, 0, 0) }, endless(2, 0, 0)];
+    let recorder = run(measured(scripted(&[(0, 25_000), (30, 20_000)]), flows, 1_000)).0;
+    assert_eq!(told(&recorder), [(0.0, 1, true, 2, Some(30.0))]);
 }
 
 /// The probe watches: with it or without it, packets do the same.
@@ -209,7 +223,7 @@ fn assert_serial(c: &SimConfig, recorder: &Recorder, name: &str) {
 
 #[test]
 fn changes_wait_until_rates_have_converged_or_time_is_up() {
-    for name in ["line-rate", "ideal", "powertcp"] {
+    for name in ["line-rate", "ideal", "powertcp", "rcp"] {
         let c = churn(algorithm(name), 12, 1);
         let (recorder, totals) = run(c.clone());
         assert_serial(&c, &recorder, name);
@@ -222,18 +236,16 @@ fn changes_wait_until_rates_have_converged_or_time_is_up() {
     }
 }
 
-/// Explicit rates settle after most changes long before the time is up.
+/// Explicit rates settle after every change long before the time is up. (RCP's do not: it raises rates until enough
+/// arrives, and NICs on whose links flows wait for each other send less than their flows' rates.)
 #[test]
 fn explicit_rates_converge() {
-    for name in ["perc", "charny", "rcp"] {
-        if !ALGORITHMS.iter().any(|a| a.name == name) {
-            continue;
-        }
+    for name in ["perc", "charny"] {
         let c = churn(algorithm(name), 40, 1);
         let recorder = run(c.clone()).0;
         assert_serial(&c, &recorder, name);
-        let converged = recorder.convergence.iter().filter(|sample| sample.time.is_some()).count();
-        assert!(36 < converged, "{name}: {converged} of 41");
+        let slowest = recorder.convergence.iter().map(|sample| sample.rtts).reduce(|a, b| Some(a?.max(b?))).flatten();
+        assert!(slowest.is_some_and(|rtts| rtts < 20.0), "{name}: {slowest:?}");
     }
 }
 

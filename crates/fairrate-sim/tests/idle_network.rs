@@ -106,12 +106,15 @@ fn path_rtt(c: &SimConfig, src: u32, dst: u32) -> Time {
     path_base_rtt(ClockRule::Picoseconds, &hops(key), &hops(key.reversed()), framing)
 }
 
-/// Every algorithm here starts at line rate, so what fits into the first round trip is sent before any feedback
+/// They ask the network for a rate before they send, or begin with a small window.
+const NOT_AT_LINE_RATE: [&str; 4] = ["perc", "charny", "rcp", "xcp"];
+
+/// Every other algorithm starts at line rate, so what fits into the first round trip is sent before any feedback
 /// can slow it down, and arrives as fast as the links can carry it.
 #[test]
 fn a_flow_inside_the_first_round_trip_has_slowdown_exactly_one() {
     for (name, topology, src, dst) in topologies() {
-        for cc in ALGORITHMS {
+        for cc in ALGORITHMS.iter().filter(|cc| !NOT_AT_LINE_RATE.contains(&cc.name)) {
             let base = config(topology.clone(), algorithm(cc.name), vec![]);
             let line_rate = topology.link(Routes::new(&topology).host_port(NodeId(src)).expect("a host")).rate;
             let window = line_rate.bytes_in(path_rtt(&base, src, dst)).as_u64();

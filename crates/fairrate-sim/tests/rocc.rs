@@ -74,11 +74,11 @@ impl Outcome {
         (0..n).map(|id| gbits(id) / (to - from).as_secs_f64()).collect()
     }
 
-    /// Mean queue in bytes from `from` to `to` at the port's own ticks, 40 us apart: what the controller holds. Flows that
-    /// were slowed at the same moment send in step ever after, so that between ticks the queue is another by up to a
-    /// packet of every flow.
+    /// Mean queue in bytes from `from` to `to` at the port's own ticks, 40 us apart: what the controller holds. Flows
+    /// that were slowed at the same moment send in step ever after, so that between ticks the queue is another by up to
+    /// a packet of every flow.
     fn mean_queue(&self, from: Time, to: Time) -> f64 {
-        let at_tick = |t: Time| from <= t && t <= to && t.as_ps() % TICK.as_ps() == 0;
+        let at_tick = |t: Time| from <= t && t <= to && t.as_ps().is_multiple_of(TICK.as_ps());
         let samples = self.recorder.ports.iter().filter(|s| at_tick(s.t));
         let (sum, n) = samples.fold((0.0, 0.0), |(sum, n), s| (sum + s.qlen_bytes as f64, n + 1.0));
         sum / n
@@ -135,10 +135,6 @@ fn flows_get_equal_shares_and_the_queue_its_reference() {
                 let flows = (0..n).map(|src| offered(src, n, gbps)).collect();
                 let o = run_star(n, gbps, &params, flows, ms(16));
                 let what = format!("{arithmetic}, {n} flows at {gbps} Gb/s");
-                    "{what}: {} {:?}",
-                    o.mean_queue(ms(8), ms(16)),
-                    o.settling(n, gbps as f64 / f64::from(n), Time::ZERO, ms(16))
-                );
                 near(&what, o.mean_queue(ms(8), ms(16)), reference, 0.05);
                 for rate in o.rates(n, ms(8), ms(16) - EVERY) {
                     near(&what, rate, gbps as f64 / f64::from(n), 0.03);
@@ -149,8 +145,8 @@ fn flows_get_equal_shares_and_the_queue_its_reference() {
 }
 
 /// All flows start at line rate, so that the queue passes Qmax before a notice has slowed anybody, and F falls to Fmin.
-/// How long it then takes to C/N is up to the gains and can be computed. With the paper's 0.3 it is 6.3 ms for two flows,
-/// not the 2 ms of its figure 8; with 0.8 and 2.4, which the authors' code has in a comment, it is 2.4 ms.
+/// How long it then takes to C/N is up to the gains and can be computed. With the paper's 0.3 it is 6.3 ms for two
+/// flows, not the 2 ms of its figure 8; with 0.8 and 2.4, which the authors' code has in a comment, it is 2.4 ms.
 #[test]
 fn settling_takes_the_climb_from_the_slowest_rate() {
     for (alpha, beta) in [(0.3, 1.5), (0.8, 2.4)] {
@@ -197,9 +193,9 @@ fn staircase(params: &[(&str, RawValue<'_>)]) -> Vec<(u32, Time)> {
     (0..).map(|k| ms(10 * k)).zip([3, 6, 12, 24, 48, 96, 48, 24, 12, 6, 3]).map(step).collect()
 }
 
-/// Steps down settle within the paper's 2 ms. Steps up bring flows at line rate, which fill the queue until F is at Fmin:
-/// they take the climb from there, which with the paper's gains is more than 2 ms for up to 24 flows, and with those in
-/// the comment of the authors' code is less.
+/// Steps down settle within the paper's 2 ms. Steps up bring flows at line rate, which fill the queue until F is at
+/// Fmin: they take the climb from there, which with the paper's gains is more than 2 ms for up to 24 flows, and with
+/// those in the comment of the authors' code is less.
 #[test]
 fn a_staircase_of_flows_settles_at_every_step() {
     for (alpha, beta) in [(0.3, 1.5), (0.8, 2.4)] {
@@ -240,8 +236,8 @@ fn flows_of_slow_and_of_fast_hosts_get_the_same() {
 }
 
 /// Sections VI-B and VI-C, "mix": three flows that offer 10, 3 and 1 Gb/s to 10 Gb/s get 6, 3 and 1; 40, 30 and 10 Gb/s
-/// into 40 get 15, 15 and 10; the queue is at 75 KB. The second has a queue unit of 80 bytes, so its gains are 80/600 of
-/// the others.
+/// into 40 get 15, 15 and 10; the queue is at 75 KB. The second has a queue unit of 80 bytes, so its gains are 80/600
+/// of the others.
 #[test]
 fn flows_that_offer_less_get_that_and_leave_the_rest() {
     let q = |period, unit, alpha, beta| {
@@ -284,11 +280,6 @@ fn every_flow_table_shares_the_link() {
     for table in ["in-queue", "aged", "afd-ft", "elephant-trap", "bubble-cache"] {
         let flows = (0..10).map(|src| offered(src, 10, 40)).collect();
         let o = run_star(10, 40, &[("table", RawValue::Text(table))], flows, ms(16));
-            "{table} {:?} {} {}",
-            o.rates(10, ms(8), ms(16) - EVERY),
-            o.mean_queue(ms(8), ms(16)),
-            o.totals.notices
-        );
         for rate in o.rates(10, ms(8), ms(16) - EVERY) {
             near(table, rate, 4.0, 0.03);
         }

@@ -1,5 +1,7 @@
 //! The large simulations: Figures 15 and 16 and Table III.
 
+use std::path::Path;
+
 use fairrate_report::stats;
 
 use super::runs::FIG12;
@@ -24,45 +26,25 @@ const TABLE_3: [(&str, f64, f64); 5] = [
     ("rocc", 335.86, 232.52),
 ];
 
+/// The paper does not say how long its runs are.
+const DURATION: &str = "200ms";
 /// Bins with fewer flows than this have no 99th percentile.
 const ENOUGH: usize = 100;
 
-pub(super) fn jobs() -> Vec<Job> {
+pub(super) fn jobs(root: &Path) -> Vec<Job> {
     let run = |(job, sizes, _): (&'static str, &'static str, Ratios)| {
-        FIG12.map(move |cc| Job::new(job, cc, move || fabric(sizes, cc)))
+        FIG12.map(|cc| {
+            let root = root.to_owned();
+            Job::new(job, cc, move || fabric(&root, sizes, cc))
+        })
     };
     WORKLOADS.into_iter().flat_map(run).collect()
 }
 
-/// Three edge switches of 30 hosts at 40 Gb/s, and three cores, each connected to each edge by two links of 100 Gb/s. In
-/// one direction of traffic a core with two links is as good as two cores with one. Every host of two racks sends to
-/// every host of the third, with pauses, at a load of 70 % of its link.
-fn fabric(sizes: &str, cc: &str) -> Result<Numbers, String> {
-    let text = format!(
-        r#"
-stop = "all-flows-done"
-[topology]
-kind = "leaf-spine"
-leaves = 3
-spines = 6
-hosts_per_leaf = 30
-host_rate = "40Gbps"
-uplink_rate = "100Gbps"
-[transport]
-reaction_delay = "15us"
-[switch]
-buffer = "15MB"
-dt_alpha = 0.0333
-[[traffic]]
-kind = "closed-loop"
-sizes = "{sizes}"
-load = 0.7
-senders = ["leaf0", "leaf1"]
-receivers = ["leaf2"]
-stop = "20ms"
-"#
-    );
-    let record = lab::run(lab::scenario(&text, cc)?)?;
+/// Every host of two racks sends to every host of the third, flow after flow.
+fn fabric(root: &Path, sizes: &str, cc: &str) -> Result<Numbers, String> {
+    let sets = [("traffic.0.sizes", sizes), ("duration", DURATION)];
+    let record = lab::run(lab::example(root, "rocc-fabric", cc, &sets)?)?;
     let mut out = Numbers::new();
     let mut sizes: Vec<u64> = record.sizes.clone();
     sizes.sort_unstable();

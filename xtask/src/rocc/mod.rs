@@ -15,5 +15,5 @@ use crate::paper::{self, Options};
 /// # Errors
 /// If a scenario does not build or a run stalls.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
-    paper::validate(root, "rocc", options, runs::jobs(options), claims::all)
+    paper::validate(root, "rocc", options, runs::jobs(root, options), claims::all)
 }

@@ -1,10 +1,10 @@
 //! The runs behind the claims about RoCC: the paper's section VI.
 
-use std::fmt::Write as _;
+use std::path::Path;
 
 use fairrate_report::stats;
 use fairrate_sim::SimConfig;
-use fairrate_units::{Rate, Time};
+use fairrate_units::Rate;
 
 use crate::lab::{self, Record, mean_and_deviation, part, settle, smooth};
 use crate::paper::{Job, Numbers, Options, algorithm, numbers};
@@ -17,8 +17,8 @@ pub const FIG12: [&str; 5] = ["rocc", "dcqcn", "hpcc", "pacc", "bfc"];
 pub const FIG8_FLOWS: [u32; 3] = [2, 10, 100];
 /// In Gb/s.
 pub const FIG8_GBPS: [u64; 2] = [40, 100];
-/// Figure 9: active flows, changing every 10 ms.
-pub const FIG9_FLOWS: [u32; 11] = [3, 6, 12, 24, 48, 100, 48, 24, 12, 6, 3];
+/// Figure 9: active flows, changing every 10 ms. The paper says up to 100; its public code has 96, and so has the example.
+pub const FIG9_FLOWS: [u32; 11] = [3, 6, 12, 24, 48, 96, 48, 24, 12, 6, 3];
 /// Figures 13 and 14: what the three hosts offer in the mixed case, in Gb/s.
 pub const FIG13_MIX: [u64; 3] = [10, 3, 1];
 /// See above.
@@ -27,25 +27,31 @@ pub const FIG14_MIX: [u64; 3] = [40, 30, 10];
 /// Windows over which queues and rates are averaged before they are called settled: five of RoCC's periods.
 const WINDOW_US: usize = 200;
 const SAMPLE_US: usize = 20;
+const SAMPLE: &str = "20us";
 
 /// All runs.
-pub fn jobs(options: &Options) -> Vec<Job> {
+pub fn jobs(root: &Path, options: &Options) -> Vec<Job> {
     let mut jobs = Vec::new();
+    let mut add = |name: &str, cc: &'static str, measure: fn(&Path, &str) -> Result<Numbers, String>| {
+        let root = root.to_owned();
+        jobs.push(Job::new(name, cc, move || measure(&root, cc)));
+    };
+    add("fig9", "rocc", |root, _| fig9(root));
+    FIG11.iter().for_each(|cc| add("fig11", cc, fig11));
+    FIG12.iter().for_each(|cc| add("fig12a", cc, fig12a));
+    FIG12.iter().for_each(|cc| add("fig12b", cc, fig12b));
+    add("fig13-uni", "rocc", |root, _| testbed(root, 10, [10; 3], FIG13));
+    add("fig13-mix", "rocc", |root, _| testbed(root, 10, FIG13_MIX, FIG13));
+    add("fig14-uni", "rocc", |root, _| testbed(root, 40, [40; 3], FIG14));
+    add("fig14-mix", "rocc", |root, _| testbed(root, 40, FIG14_MIX, FIG14));
     for gbps in FIG8_GBPS {
         for n in FIG8_FLOWS {
-            jobs.push(Job::new(fig8_name(gbps, n), "rocc", move || fig8(gbps, n)));
+            let root = root.to_owned();
+            jobs.push(Job::new(fig8_name(gbps, n), "rocc", move || fig8(&root, gbps, n)));
         }
     }
-    jobs.push(Job::new("fig9", "rocc", fig9));
-    jobs.extend(FIG11.map(|cc| Job::new("fig11", cc, move || fig11(cc))));
-    jobs.extend(FIG12.map(|cc| Job::new("fig12a", cc, move || fig12a(cc))));
-    jobs.extend(FIG12.map(|cc| Job::new("fig12b", cc, move || fig12b(cc))));
-    jobs.push(Job::new("fig13-uni", "rocc", || testbed(10, [10; 3], FIG13)));
-    jobs.push(Job::new("fig13-mix", "rocc", || testbed(10, FIG13_MIX, FIG13)));
-    jobs.push(Job::new("fig14-uni", "rocc", || testbed(40, [40; 3], FIG14)));
-    jobs.push(Job::new("fig14-mix", "rocc", || testbed(40, FIG14_MIX, FIG14)));
     if options.full {
-        jobs.extend(super::fabric::jobs());
+        jobs.extend(super::fabric::jobs(root));
     }
     jobs
 }
@@ -55,52 +61,36 @@ pub fn fig8_name(gbps: u64, n: u32) -> String {
     format!("fig8-{gbps}g-n{n}")
 }
 
-/// RoCC's section VI: hosts around a switch, 1.5 us a link (the authors' fabric), 15 us of reaction at hosts, 15 MB of
-/// buffer with a pause at 500 KB of an ingress (800 KB at 100 Gb/s): as a Dynamic Threshold of an empty buffer.
-fn star(hosts: u32, gbps: u64, duration_ms: u32) -> String {
-    let dt_alpha = if gbps < 100 { 0.5 / 15.0 } else { 0.8 / 15.0 };
-    format!(
-        r#"
-duration = "{duration_ms}ms"
-[topology]
-kind = "star"
-hosts = {hosts}
-rate = "{gbps}Gbps"
-delay = "1.5us"
-[transport]
-reaction_delay = "15us"
-[switch]
-buffer = "15MB"
-dt_alpha = {dt_alpha}
-[[traffic]]
-kind = "incast"
-receiver = "h0"
-senders = {}
-bytes = "endless"
-[[probe]]
-queue = "sw0->h0"
-every = "{SAMPLE_US}us"
-[[probe]]
-flows = "all"
-every = "{SAMPLE_US}us"
-"#,
-        hosts - 1
-    )
-}
-
-/// Each flow offers 90 % of its host's link.
-fn offer_90_percent(config: &mut SimConfig) {
-    for flow in &mut config.flows {
-        let link = config.topology.links.iter().find(|l| l.a == flow.src || l.b == flow.src);
-        let rate = link.expect("a host has a link").rate;
-        flow.demand = Rate::from_bps(rate.as_bps() * 9 / 10);
+/// Hosts around a switch that send to one of them, each 90 % of its link.
+fn star(
+    root: &Path,
+    cc: &str,
+    senders: u32,
+    gbps: u64,
+    duration: &str,
+    more: &[(&str, &str)],
+) -> Result<SimConfig, String> {
+    let (hosts, senders) = ((senders + 1).to_string(), senders.to_string());
+    let (rate, demand) = (format!("{gbps}Gbps"), format!("{}Mbps", gbps * 900));
+    let mut sets = vec![
+        ("duration", duration),
+        ("topology.hosts", &hosts),
+        ("topology.rate", &rate),
+        ("traffic.0.senders", &senders),
+        ("traffic.0.demand", &demand),
+        ("probe.0.every", SAMPLE),
+        ("probe.1.every", SAMPLE),
+    ];
+    // 800 KB, RoCC's PFC threshold at 100 Gb/s, of 15 MB.
+    if gbps == 100 {
+        sets.push(("switch.dt_alpha", "0.0533"));
     }
+    sets.extend(more);
+    lab::example(root, "rocc-star", cc, &sets)
 }
 
-fn fig8(gbps: u64, n: u32) -> Result<Numbers, String> {
-    let mut config = lab::scenario(&star(n + 1, gbps, 20), "rocc")?;
-    offer_90_percent(&mut config);
-    let record = lab::run(config)?;
+fn fig8(root: &Path, gbps: u64, n: u32) -> Result<Numbers, String> {
+    let record = lab::run(star(root, "rocc", n, gbps, "20ms", &[])?)?;
     let fair_bps = gbps as f64 * 1e9 / f64::from(n);
     let windows = smooth(&record.mean_rate(), WINDOW_US / SAMPLE_US);
     let (queue, deviation) = mean_and_deviation(&part(&record.queue(), 0.01, 0.02));
@@ -114,19 +104,10 @@ fn fig8(gbps: u64, n: u32) -> Result<Numbers, String> {
     ]))
 }
 
-fn fig9() -> Result<Numbers, String> {
+fn fig9(root: &Path) -> Result<Numbers, String> {
     let step_s = 0.01;
-    let mut config = lab::scenario(&star(101, 40, 110), "rocc")?;
-    offer_90_percent(&mut config);
-    // The flows that are active in a step are the first ones.
-    for (i, flow) in (0..).zip(&mut config.flows) {
-        let active = |n: &u32| i < *n;
-        let from = FIG9_FLOWS.iter().position(active).unwrap_or(0) as u64;
-        let to = FIG9_FLOWS.iter().rposition(active).unwrap_or(0) as u64 + 1;
-        (flow.start, flow.stop) = (Time::from_ms(10 * from), Time::from_ms(10 * to));
-    }
-    config.flows.sort_by_key(|flow| flow.start);
-    let record = lab::run(config)?;
+    let sets = [("probe.0.every", SAMPLE), ("probe.1.every", SAMPLE)];
+    let record = lab::run(lab::example(root, "rocc-staircase", "rocc", &sets)?)?;
     let (rate, queue) = (record.mean_rate(), record.queue());
     let window = WINDOW_US / SAMPLE_US;
     let mut out = Numbers::new();
@@ -146,14 +127,9 @@ fn fig9() -> Result<Numbers, String> {
     Ok(out)
 }
 
-fn fig11(cc: &str) -> Result<Numbers, String> {
-    let mut text = star(11, 40, 60);
-    if let Some((name, eta)) = cc.split_once(':') {
-        let _ = write!(text, "[transport.{name}]\neta = {eta}\n");
-    }
-    let mut config = lab::scenario(&text, algorithm(cc))?;
-    offer_90_percent(&mut config);
-    let record = lab::run(config)?;
+fn fig11(root: &Path, cc: &str) -> Result<Numbers, String> {
+    let eta = cc.split_once(':').map(|(_, eta)| ("transport.hpcc.eta", eta));
+    let record = lab::run(star(root, algorithm(cc), 10, 40, "60ms", eta.as_slice())?)?;
     let (from, to) = (0.03, 0.06);
     let rates = goodputs(&record, from, to);
     let (queue, deviation) = mean_and_deviation(&part(&record.queue(), from, to));
@@ -188,40 +164,10 @@ fn rates_settle(record: &Record, fair_bps: f64) -> f64 {
     times.fold(0.0, f64::max)
 }
 
-/// Figure 10: A0 to A4 (h0 to h4) on one switch, B0 to B5 (h5 to h10) on the other. Di goes from Ai to Bi, and D5 from
-/// B5 to B0.
-fn fig12a(cc: &str) -> Result<Numbers, String> {
-    let text = r#"
-duration = "60ms"
-[topology]
-kind = "dumbbell"
-left = 5
-right = 6
-host_rate = "10Gbps"
-host_delay = "1.5us"
-bottleneck_rate = "40Gbps"
-bottleneck_delay = "1.5us"
-[transport]
-reaction_delay = "15us"
-[switch]
-buffer = "15MB"
-dt_alpha = 0.0333
-[[traffic]]
-kind = "incast"
-receiver = "h5"
-senders = ["h0", "h1", "h2", "h3", "h4", "h10"]
-bytes = "endless"
-[[probe]]
-flows = "all"
-every = "20us"
-"#;
-    let mut config = lab::scenario(text, cc)?;
-    offer_90_percent(&mut config);
-    config.flows.sort_by_key(|flow| flow.src);
-    for (i, flow) in (5..10).zip(&mut config.flows) {
-        flow.dst = fairrate_sim::NodeId(i);
-    }
-    let record = lab::run(config)?;
+/// Figure 10: D0 is flow 0 of the example, and so on.
+fn fig12a(root: &Path, cc: &str) -> Result<Numbers, String> {
+    let sets = [("duration", "60ms"), ("probe.1.every", SAMPLE)];
+    let record = lab::run(lab::example(root, "rocc-multi-bottleneck", cc, &sets)?)?;
     let rates = goodputs(&record, 0.03, 0.06);
     Ok(numbers([
         ("d0", rates[0] / 1e9),
@@ -230,29 +176,9 @@ every = "20us"
     ]))
 }
 
-fn fig12b(cc: &str) -> Result<Numbers, String> {
-    let text = r#"
-duration = "60ms"
-[topology]
-kind = "asymmetric"
-[transport]
-reaction_delay = "15us"
-[switch]
-buffer = "15MB"
-dt_alpha = 0.0533
-[[traffic]]
-kind = "incast"
-receiver = "h7"
-senders = ["h0", "h1", "h2", "h3", "h4", "h5", "h6"]
-bytes = "endless"
-[[probe]]
-flows = "all"
-every = "20us"
-"#;
-    let mut config = lab::scenario(text, cc)?;
-    offer_90_percent(&mut config);
-    config.flows.sort_by_key(|flow| flow.src);
-    let record = lab::run(config)?;
+fn fig12b(root: &Path, cc: &str) -> Result<Numbers, String> {
+    let sets = [("duration", "60ms"), ("probe.1.every", SAMPLE)];
+    let record = lab::run(lab::example(root, "rocc-asymmetric", cc, &sets)?)?;
     let rates = goodputs(&record, 0.03, 0.06);
     Ok(numbers([
         ("slow", stats::mean(&rates[..5]).unwrap_or(f64::NAN) / 1e9),
@@ -261,32 +187,32 @@ every = "20us"
     ]))
 }
 
-/// The DPDK testbed: T = 100 us.
-const FIG13: &str = r#"
-[transport.rocc]
-thresholds = "given"
-q_ref = "75KB"
-q_mid = "150KB"
-q_max = "210KB"
-period = "100us"
-rise_interval = "137.5us"
-"#;
-/// The P4 testbed: T = 20 us and units of 80 B instead of 600 B, so the gains are 80/600 of 0.3 and 1.5.
-const FIG14: &str = r#"
-[transport.rocc]
-thresholds = "given"
-q_ref = "75KB"
-q_mid = "150KB"
-q_max = "210KB"
-period = "20us"
-queue_unit = "80B"
-alpha = 0.04
-beta = 0.2
-"#;
+/// Keys of a scenario and their values.
+type Sets = &'static [(&'static str, &'static str)];
 
-fn testbed(gbps: u64, offers_gbps: [u64; 3], rocc: &str) -> Result<Numbers, String> {
-    let mut config = lab::scenario(&(star(4, gbps, 40) + rocc), "rocc")?;
-    config.flows.sort_by_key(|flow| flow.src);
+/// The DPDK testbed: T = 100 us, and a recovery timer as much longer than T as in the simulations.
+const FIG13: Sets = &[
+    ("transport.rocc.thresholds", "given"),
+    ("transport.rocc.q_ref", "75KB"),
+    ("transport.rocc.q_mid", "150KB"),
+    ("transport.rocc.q_max", "210KB"),
+    ("transport.rocc.period", "100us"),
+    ("transport.rocc.rise_interval", "137500ns"),
+];
+/// The P4 testbed: T = 20 us and units of 80 B instead of 600 B, so the gains are 80/600 of 0.3 and 1.5.
+const FIG14: Sets = &[
+    ("transport.rocc.thresholds", "given"),
+    ("transport.rocc.q_ref", "75KB"),
+    ("transport.rocc.q_mid", "150KB"),
+    ("transport.rocc.q_max", "210KB"),
+    ("transport.rocc.period", "20us"),
+    ("transport.rocc.queue_unit", "80B"),
+    ("transport.rocc.alpha", "0.04"),
+    ("transport.rocc.beta", "0.2"),
+];
+
+fn testbed(root: &Path, gbps: u64, offers_gbps: [u64; 3], sets: Sets) -> Result<Numbers, String> {
+    let mut config = star(root, "rocc", 3, gbps, "40ms", sets)?;
     for (flow, gbps) in config.flows.iter_mut().zip(offers_gbps) {
         flow.demand = Rate::from_gbps(gbps);
     }

@@ -1,23 +1,23 @@
 //! `[[traffic]]`: who sends what to whom, and when. Each block is one generator of the simulator.
 
-use fairrate_sim::topology::{TOPOLOGIES, Topology};
+mod generate;
+
+use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::{
     AllToAll, Churn, ClosedLoop, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Sampling, Senders,
-    SizeDistribution, Sleep, Staggered, WORKLOADS, Workload, merge, parse_flow_list,
+    SizeDistribution, Sleep, Staggered, WORKLOADS,
 };
-use fairrate_sim::{FieldError, FlowSpec};
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::files::{Files, Text, file_problem};
-use super::names::{Names, NodeName};
+use super::names::NodeName;
 use super::transport::check_class;
-use crate::error::{Report, ScenarioError, one_of};
+use crate::error::Report;
 use crate::reader::{Anchor, OrWord, Section, list};
 use crate::scalar::quote;
 use crate::tree::{Node, Value};
 
-/// Flows beyond this many are a slip, not a workload: they would not fit into memory.
-const MAX_FLOWS: usize = 50_000_000;
+pub(super) use generate::build;
 
 /// A block that was read.
 pub(super) struct Block<'a> {
@@ -443,132 +443,4 @@ fn read_list(s: &mut Section<'_>, files: &Files<'_>) -> Option<Kind> {
     }
     s.out.push("ignore_columns", list(ignore_columns.iter().map(|c| quote(c))));
     Some(Kind::List { file: file?, ignore_columns })
-}
-
-/// Makes the flows of all blocks, in order of start.
-pub(super) fn build(
-    report: &Report,
-    blocks: &[Block<'_>],
-    topology: &Topology,
-    names: &Names<'_>,
-    seed: u64,
-) -> Result<Workload, ScenarioError> {
-    let mut made: Vec<Workload> = Vec::new();
-    for (block, group) in blocks.iter().zip(0u32..) {
-        let mut workload = generate(report, block, topology, names, seed, group);
-        workload.flows.iter_mut().for_each(|flow| treat(flow, block));
-        made.push(workload);
-        let n: usize = made.iter().map(|w| w.flows.len()).sum();
-        if MAX_FLOWS < n {
-            let message = format!("with this block there are {n} flows");
-            let help = format!("fairrate takes up to {MAX_FLOWS}: shorten the run, or set `max_flows`");
-            report.problem("scenario::too_many_flows", block.anchor.site, message, "too many flows", help);
-            break;
-        }
-    }
-    let workload = merge(made);
-    report.check()?;
-    if workload.flows.is_empty() {
-        let site = blocks.first().map_or_else(|| report.start(), |b| b.anchor.site);
-        let help = "let it run longer (`duration`, or `stop` of the block), or raise the load";
-        report.problem("scenario::no_flows", site, "this workload has no flows", "no flows", help);
-        report.check()?;
-    }
-    Ok(workload)
-}
-
-/// What a block says of its flows. Class and weight of those of a list are in the list.
-fn treat(flow: &mut FlowSpec, block: &Block<'_>) {
-    flow.demand = block.demand;
-    if !matches!(block.kind, Kind::List { .. }) {
-        (flow.class, flow.weight) = (block.class, block.weight);
-    }
-}
-
-fn generate(
-    report: &Report,
-    block: &Block<'_>,
-    topology: &Topology,
-    names: &Names<'_>,
-    seed: u64,
-    group: u32,
-) -> Workload {
-    let hosts = |list: &[NodeName]| list.iter().map(|h| names.host(h, report)).collect::<Vec<_>>();
-    let senders = |s: &SenderNames| match s {
-        SenderNames::Hosts(list) => Senders::Hosts(hosts(list)),
-        SenderNames::Count { n, from } => Senders::Count { n: *n, from: *from },
-    };
-    let in_racks = |list: &[NodeName]| list.iter().flat_map(|h| names.hosts(h, report)).collect::<Vec<_>>();
-    let result = match &block.kind {
-        Kind::Poisson { poisson, hosts, receivers } => {
-            let (hosts, receivers) = (hosts.as_deref().map(in_racks), receivers.as_deref().map(in_racks));
-            let poisson = Poisson { hosts, receivers, ..poisson.clone() };
-            if !topology.link_sets.contains_key(&poisson.link_set) {
-                unknown_link_set(report, block, &poisson.link_set, topology);
-            }
-            guarded(report, || poisson.generate(topology, seed, group))
-        }
-        Kind::ClosedLoop { loops, senders, receivers } => {
-            let (senders, receivers) = (senders.as_deref().map(in_racks), receivers.as_deref().map(in_racks));
-            let loops = ClosedLoop { senders, receivers, ..loops.clone() };
-            guarded(report, || loops.generate(topology, seed, group))
-        }
-        Kind::Incast { incast, receiver, senders: list } => {
-            let incast = Incast { receiver: names.host(receiver, report), senders: senders(list), ..incast.clone() };
-            guarded(report, || incast.generate(topology, seed, group))
-        }
-        Kind::Staggered { staggered, receiver, senders: list } => {
-            let receiver = names.host(receiver, report);
-            let staggered = Staggered { receiver, senders: senders(list), ..staggered.clone() };
-            guarded(report, || staggered.generate(topology, seed, group))
-        }
-        Kind::IncastQueries(q) => q.generate(topology, seed, group),
-        Kind::Permutation(p) => p.generate(topology, seed, group),
-        Kind::AllToAll(a) => a.generate(topology, seed, group),
-        Kind::Churn { churn, hosts } => {
-            let churn = Churn { hosts: hosts.as_deref().map(in_racks), ..churn.clone() };
-            let made = guarded(report, || churn.generate(topology, seed, group));
-            return made.map_or_else(|e| unusable(report, block, e), |(flows, changes)| Workload { flows, changes });
-        }
-        Kind::List { file, ignore_columns } => {
-            return read_flows(report, file, ignore_columns, topology, group).into();
-        }
-    };
-    result.map_or_else(|e| unusable(report, block, e), Workload::from)
-}
-
-fn unusable(report: &Report, block: &Block<'_>, e: FieldError) -> Workload {
-    let help = e.help.unwrap_or_else(|| format!("correct `{}` of this block", e.field));
-    let site = block.anchor.site_of(e.field);
-    report.problem("scenario::bad_traffic", site, e.message, format!("`{}`", e.field), help);
-    Workload::default()
-}
-
-/// Generates only if the names before were right: a wrong one stands for host 0.
-fn guarded<T: Default>(report: &Report, generate: impl FnOnce() -> Result<T, FieldError>) -> Result<T, FieldError> {
-    if report.is_clean() { generate() } else { Ok(T::default()) }
-}
-
-fn unknown_link_set(report: &Report, block: &Block<'_>, name: &str, topology: &Topology) {
-    let sets: Vec<&str> = topology.link_sets.keys().map(String::as_str).collect();
-    let message = format!("this topology has no link set `{name}`");
-    let help = format!("set `link_set` to {}", one_of(&sets));
-    report.problem("scenario::unknown_name", block.anchor.site_of("link_set"), message, "`link_set`", help);
-}
-
-fn read_flows(
-    report: &Report,
-    file: &Text,
-    ignore_columns: &[String],
-    topology: &Topology,
-    group: u32,
-) -> Vec<FlowSpec> {
-    let flows = parse_flow_list(&file.text, topology, ignore_columns).unwrap_or_else(|error| {
-        let fallback = "correct this line, or leave it out";
-        file_problem(report, "scenario::flow_list", file, &error, fallback);
-        Vec::new()
-    });
-    // A list without groups of its own is one group, as every other block is.
-    let grouped = flows.iter().any(|f| f.group != 0);
-    flows.into_iter().map(|f| if grouped { f } else { FlowSpec { group, ..f } }).collect()
 }

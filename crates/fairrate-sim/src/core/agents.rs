@@ -240,7 +240,7 @@ impl Core {
         *count += 1;
         self.totals.control_bytes += u64::from(wire);
         let back = self.paths[first + at - 1] ^ 1;
-        let frame = self.pool.take(Packet { flow, class, wire, ..Packet::new(kind) });
+        let frame = self.pool.take(Packet { flow, wire, class, ..Packet::new(kind) });
         self.ports[back as usize].enqueue_control(&mut self.pool, frame);
         self.kick(back);
     }

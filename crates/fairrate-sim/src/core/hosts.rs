@@ -91,7 +91,9 @@ impl Core {
             self.paths.extend_from_within(there);
             let back = &mut self.paths[notice_route as usize..];
             back.reverse();
-            back.iter_mut().for_each(|port| *port ^= 1);
+            for port in back.iter_mut() {
+                *port ^= 1;
+            }
         }
         let flow = &mut self.flows[id as usize];
         (flow.data_route, flow.ack_route, flow.n_hops) = (data_route, ack_route, n_hops);

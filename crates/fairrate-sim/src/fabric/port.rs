@@ -199,33 +199,38 @@ impl Port {
     }
 
     /// Takes the next packet by strict priority, within a class before the physical queues; [`Port::can_send`] must hold.
-    #[inline]
+    #[allow(clippy::inline_always)] // Left alone, the compiler calls it for every packet: 3 % of all instructions.
+    #[inline(always)]
     pub fn dequeue(&mut self, pool: &PacketPool) -> u32 {
         let class = (self.backlog & !self.paused).trailing_zeros() as usize;
-        let packet = if self.flow_queues.is_none() {
-            let packet = self.queues[class].pop(pool);
-            if self.queues[class].is_empty() {
-                self.backlog &= !(1 << class);
-            }
-            packet
-        } else {
-            self.pop_among_flows(pool, class)
-        };
+        if self.flow_queues.is_some() {
+            return self.dequeue_among_flows(pool, class);
+        }
+        let packet = self.queues[class].pop(pool);
+        if self.queues[class].is_empty() {
+            self.backlog &= !(1 << class);
+        }
+        self.count_out(pool, class, packet)
+    }
+
+    /// Counts a packet that leaves a queue of `class`, and returns it.
+    #[inline]
+    fn count_out(&mut self, pool: &PacketPool, class: usize, packet: u32) -> u32 {
         let wire = pool.get(packet).wire;
         self.queued_bytes -= u64::from(wire);
         self.class_bytes[class] -= u32::from(wire);
         packet
     }
 
-    /// Takes the next packet of a class that may have physical queues.
+    /// Takes the next packet of a class, its own queue before the physical ones.
     #[cold]
-    fn pop_among_flows(&mut self, pool: &PacketPool, class: usize) -> u32 {
+    fn dequeue_among_flows(&mut self, pool: &PacketPool, class: usize) -> u32 {
         let packet = match &mut self.flow_queues {
             Some(queues) if self.queues[class].is_empty() => queues[class].pop(pool),
             _ => self.queues[class].pop(pool),
         };
         self.refresh_backlog(class);
-        packet
+        self.count_out(pool, class, packet)
     }
 
     /// Puts a packet onto the wire at `now`, its arrival ranked `rank`. Returns its arrival time if it is the

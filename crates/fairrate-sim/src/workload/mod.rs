@@ -106,7 +106,9 @@ pub fn merge(mut blocks: Vec<Workload>) -> Workload {
         return blocks.remove(0);
     }
     let mut all = Workload::default();
-    blocks.into_iter().for_each(|block| all.append(block));
+    for block in blocks {
+        all.append(block);
+    }
     all.sort()
 }
 

@@ -294,7 +294,7 @@ fn blocks_merge_by_start_and_sender() {
 fn marked(sport: u16, src: u32, start_us: u64, trigger: Trigger) -> FlowSpec {
     let mut block = Block::new(1, 0);
     block.add(NodeId(src), NodeId(31), Bytes::new(1), Time::from_us(start_us), Time::MAX);
-    FlowSpec { sport, trigger, ..block.flows.remove(0) }
+    FlowSpec { trigger, sport, ..block.flows.remove(0) }
 }
 
 #[test]
