@@ -37,6 +37,7 @@ pub mod patched_timely;
 pub mod perc;
 pub mod powertcp;
 pub mod qcn;
+pub mod ratemp;
 pub mod rcp;
 pub mod rocc;
 pub mod swift;

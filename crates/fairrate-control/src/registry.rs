@@ -315,4 +315,6 @@ registry! {
         "Charny et al., ICC 1995", "control packets carry one stamped rate, which every link lowers to what it has";
     "bfc" => bfc::{Bfc, BfcConfig}, "BFC",
         "Goyal et al., NSDI 2022", "switches pause single flows one hop upstream, in queues of their own";
+    "ratemp" => ratemp::{RateMp, RateMpConfig, coupled RateMpConnection}, "RateMP",
+        "Han et al., INFOCOM 2024", "rates that balance marks and the connection's total, below a packet a round trip too";
 }

@@ -21,8 +21,9 @@ mod transport;
 pub mod workload;
 
 pub use config::{
-    BaseRttRule, Change, ClockRule, DelayedAck, EcnEcho, EcmpHash, EcnConfig, FabricConfig, FlowSpec, Headroom, MarkAt, MarkDraws,
-    ProbeSpec, Recovery, SimConfig, StopRule, TieRule, TcpConfig, Transport, TransportConfig, Trigger, WindowRule,
+    BaseRttRule, Change, ClockRule, DelayedAck, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom, MarkAt,
+    MarkDraws, ProbeSpec, Recovery, SimConfig, StopRule, TcpConfig, TieRule, Transport, TransportConfig, Trigger,
+    WindowRule,
 };
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};

@@ -1,7 +1,7 @@
 //! `[transport]`: how hosts move bytes and which algorithm controls them.
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile, RawValue, SetParamError};
-use fairrate_sim::{BaseRttRule, Recovery, TransportConfig, WindowRule};
+use fairrate_sim::{BaseRttRule, DelayedAck, EcnEcho, Recovery, TcpConfig, Transport, TransportConfig, WindowRule};
 use fairrate_units::{Bytes, Time};
 
 use crate::reader::{OrWord, Output, Section};
@@ -38,6 +38,7 @@ fn read_config(s: &mut Section<'_>, profile: Profile) -> TransportConfig {
         OrWord::Value(bytes) => Some(bytes),
     };
     TransportConfig {
+        kind: read_kind(s),
         // PowerTCP's evaluation, as its public code has it: 1000 B of payload; Ethernet 14, IP 20, UDP 8 and
         // sequence number and class 6; acknowledgments of the smallest frame without its checksum.
         mtu: s.get("mtu", Bytes::new(1_000)).value,
@@ -77,6 +78,49 @@ fn read_config(s: &mut Section<'_>, profile: Profile) -> TransportConfig {
             .value,
         base_rtt: read_base_rtt(s, profile),
     }
+}
+
+/// RDMA, as the papers' RoCE fabrics have it; or TCP.
+fn read_kind(s: &mut Section<'_>) -> Transport {
+    let kind = s.choice("kind", &[("rdma", false), ("tcp", true)], false).value;
+    let mut t = s.child("tcp", "`[transport.tcp]`");
+    let config = TcpConfig {
+        // 20 us to 30 ms: far above any RTT here, and what Flowtune section 6.1 runs its control connections with is 20 us
+        // to 30 us; 1 ms is usual for datacenter simulations.
+        rto_min: t.get("rto_min", Time::from_ms(1)).value,
+        rto_max: t.get("rto_max", Time::from_ms(100)).value,
+        tail_loss_probe: t.get("tail_loss_probe", true).value,
+        delayed_ack: read_delayed_ack(&mut t),
+        handshake: t.get("handshake", false).value,
+        receive_window: match t.value_or::<Bytes>("receive_window", &["unlimited"], OrWord::Word(0)).value {
+            OrWord::Word(_) => u64::MAX,
+            OrWord::Value(bytes) => bytes.as_u64(),
+        },
+        ecn_echo: t
+            .choice("ecn_echo", &[("accurate", EcnEcho::Accurate), ("classic", EcnEcho::Classic)], EcnEcho::Accurate)
+            .value,
+    };
+    if config.rto_min == Time::ZERO || config.rto_max < config.rto_min {
+        let message = format!("`rto_min` of {} and `rto_max` of {}", config.rto_min, config.rto_max);
+        let help = "let `rto_min` be above zero and at most `rto_max`";
+        t.problem_at("scenario::conflict", if t.has("rto_max") { "rto_max" } else { "rto_min" }, message, help);
+    }
+    let out = t.finish();
+    if kind || s.has("tcp") {
+        s.out.tables.push(("tcp".into(), out));
+    }
+    if kind { Transport::Tcp(config) } else { Transport::Rdma }
+}
+
+/// How many segments an acknowledgment waits for; every segment is acknowledged by default, as simulations do.
+fn read_delayed_ack(t: &mut Section<'_>) -> Option<DelayedAck> {
+    let every = t.get::<u32>("delayed_ack", 1);
+    let timeout = t.get("delayed_ack_timeout", Time::from_us(50)).value;
+    if every.value == 0 || 100 < every.value {
+        let message = format!("an acknowledgment every {} segments", every.value);
+        t.problem_at("scenario::out_of_range", "delayed_ack", message, "write for instance `delayed_ack = 2`");
+    }
+    (1 < every.value).then_some(DelayedAck { every: every.value, timeout })
 }
 
 /// The artifact has no timeout. Ours is 4 ms, that of InfiniBand's smallest common setting, far above any RTT here.

@@ -3,8 +3,8 @@
 use fairrate_control::{Needs, PortScope};
 use fairrate_units::{Bytes, Time};
 
-use super::tcp::SACK_WORDS;
 use super::agents::{Agents, NOTICE_WORDS};
+use super::tcp::SACK_WORDS;
 use super::{Constants, Convergence, Core, FlowState, NO_FLOW, Ranks};
 use crate::config::{ClockRule, MarkDraws, ProbeSpec, SimConfig, TieRule, Transport, Trigger};
 use crate::engine::{EventKind, EventList};

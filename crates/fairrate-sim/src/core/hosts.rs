@@ -13,7 +13,7 @@ use crate::ids::{FlowId, PortId};
 use crate::output::{FlowOutcome, Sink};
 use crate::packet::{Packet, PacketKind};
 use crate::routing::FlowKey;
-use crate::transport::{TcpSender, NO_SENDER, NicFlow, Reply, Sender};
+use crate::transport::{NO_SENDER, NicFlow, Reply, Sender, TcpSender};
 
 impl Core {
     /// Schedules the next of the flows that start at their time.

@@ -30,8 +30,7 @@ impl Core {
         if flow.receiver.expected == flow.bytes && flow.fct_ps.is_none() && !flow.endless {
             flow.fct_ps = Some(self.now_ps - flow.start_ps);
         }
-        let segment =
-            Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
+        let segment = Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
         let before_due = flow.receiver.tcp.due_ps;
         let replies = flow.receiver.tcp.on_data(config, segment, p.is_marked(), p.is_reduced(), in_order, self.now_ps);
         let due_ps = flow.receiver.tcp.due_ps;
@@ -132,7 +131,8 @@ impl Core {
         };
         let cwnd = sender.cwnd;
         let allowance = sender.control.on_ack(&ack);
-        if p.is_marked() && allowance.cwnd.as_u64() < cwnd
+        if p.is_marked()
+            && allowance.cwnd.as_u64() < cwnd
             && let Some(tcp) = &mut sender.tcp
         {
             tcp.tell_reduced = true;

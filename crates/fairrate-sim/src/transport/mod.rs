@@ -9,4 +9,4 @@ mod tcp;
 pub use nic::{Nic, NicFlow};
 pub use receiver::{Receiver, Reply};
 pub use sender::{NO_SENDER, Sender};
-pub use tcp::{Answered, MAX_SACKS, DelayedAck, EcnEcho, Expired, TcpConfig, TcpSender};
+pub use tcp::{Answered, DelayedAck, EcnEcho, Expired, MAX_SACKS, TcpConfig, TcpSender};

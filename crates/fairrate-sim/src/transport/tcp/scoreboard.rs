@@ -117,7 +117,10 @@ impl Scoreboard {
 
     /// Notes a new segment of `len` bytes from the next new byte on.
     pub fn send_new(&mut self, len: u64, now_ps: u64) {
-        debug_assert!(0 < len && len <= self.mss && self.nxt.is_multiple_of(self.mss), "segments are whole but the last");
+        debug_assert!(
+            0 < len && len <= self.mss && self.nxt.is_multiple_of(self.mss),
+            "segments are whole but the last"
+        );
         if self.segments.is_empty() {
             // Nothing is in flight, so the sample begins now.
             self.delivered_ps = now_ps;
@@ -199,14 +202,7 @@ impl Scoreboard {
         acked
     }
 
-    fn on_sack(
-        &mut self,
-        from: u64,
-        to: u64,
-        acked: &mut Acked,
-        latest: &mut Option<Segment>,
-        now_ps: u64,
-    ) -> bool {
+    fn on_sack(&mut self, from: u64, to: u64, acked: &mut Acked, latest: &mut Option<Segment>, now_ps: u64) -> bool {
         let (from, to) = (from.max(self.una), to.min(self.nxt));
         if to <= from {
             return false;

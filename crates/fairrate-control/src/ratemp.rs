@@ -1,0 +1,391 @@
+//! `ratemp`: RateMP. J. Han, K. Xue, W. Wang, R. Li, Q. Sun, J. Lu, "RateMP: Optimizing Bandwidth Utilization with High
+//! Burst Tolerance in Data Center Networks", Algorithm 1 and §III. Switches mark by RED on the instantaneous queue with
+//! Kmin = 0, Kmax = 40 KB and Pmax = 1 (eq. 5); their thresholds are the scenario's, `kmax` here must agree with them.
+//!
+//! | paper          | here                   | unit                     |
+//! |----------------|------------------------|--------------------------|
+//! | x_j            | `x`                    | full packets per second  |
+//! | Σ_j x_j        | `total`                | full packets per second  |
+//! | w_j            | `w`, x_j · rtt         | packets                  |
+//! | ss_j           | `ss`                   | packets                  |
+//! | α_total        | `alpha_total`          | full packets per second  |
+//! | β_j, F, γ      | `beta`, `fraction`, `g` | 1                       |
+//! | c              | `capacity`             | bits per second          |
+//! | new_rtt_j      | `rtt`                  | seconds                  |
+//! | base_rtt_j     | `base_rtt`             | seconds                  |
+//! | K_max          | `kmax`                 | bytes                    |
+//! | min_rate       | `min_rate`             | packets per base RTT     |
+//!
+//! Readings. The window is x·base_rtt: with the present RTT, as printed, w = x·rtt grows with the queue it makes and
+//! cycles (`window = "rtt"` shows it); the same RTT is in x·rtt > 1 and in the steps. α_total has the unit of x, so that
+//! α_total / Σx is a marking probability (§III-C), and c is one capacity for all subflows. §III-B's p = α·β is §III-C's
+//! β / α_total with α = 1 / α_total. A step is made for each packet acknowledged, at most a whole round trip's, so that
+//! delayed acknowledgments cost nothing. Eq. 7 in bytes, at most 1, as a marking probability is. Algorithm 1 averages
+//! marks only after slow start, which then could never end by them: here always. x = w / rtt in slow start, with the
+//! present RTT, so that what slow start has queued is not taken for rate. A window is whole packets.
+//!
+//! Left open by the paper: ten packets at first (RFC 6928), no first threshold. A gap ends slow start and cuts nothing,
+//! as marks come long before losses. A timeout leaves one packet a base RTT and slow start up to half of what was; but it
+//! never raises a rate that is lower. Only a subflow whose window or rate limits it grows (RFC 7661), to its line rate at
+//! most. An idle subflow keeps x. A base RTT is forgotten after one to two `base_rtt_window`.
+//! The ns-3 artifact has no RateMP: both profiles are the same.
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_config, choice};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs};
+use crate::coupled::{Alone, CoupledController, CoupledSpec};
+use crate::port::NoPort;
+
+choice! {
+    /// The round-trip time that turns a rate into a window.
+    pub enum RateMpWindow {
+        /// The smallest measured: the window does not feed on its own queue.
+        BaseRtt = "base-rtt",
+        /// The latest, as Algorithm 1 is printed.
+        Rtt = "rtt",
+    }
+}
+
+choice! {
+    /// Where the base round-trip time comes from.
+    pub enum RateMpBaseRtt {
+        /// The smallest measured (§III-B).
+        Measured = "measured",
+        /// The topology, as if every subflow had once met an empty network.
+        Path = "path",
+    }
+}
+
+/// The paper's c: what the bottleneck can carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateMpCapacity {
+    /// As much as the sender's NIC.
+    LineRate,
+    /// This rate.
+    Rate(Rate),
+}
+
+impl ParamType for RateMpCapacity {
+    const KIND: ParamKind = ParamKind::Rate;
+    fn from_raw(raw: RawValue<'_>, range: Option<(f64, f64)>) -> Result<Self, SetParamError> {
+        if raw == RawValue::Text("line-rate") {
+            return Ok(Self::LineRate);
+        }
+        Rate::from_raw(raw, range).map(Self::Rate)
+    }
+    fn to_toml(&self) -> String {
+        match self {
+            Self::LineRate => "\"line-rate\"".to_owned(),
+            Self::Rate(rate) => rate.to_toml(),
+        }
+    }
+}
+
+algorithm_config! {
+    /// Parameters of RateMP.
+    pub struct RateMpConfig {
+        /// Bottleneck capacity c, a rate or `"line-rate"`; the same for all subflows (RateMP §V: c is the link bandwidth).
+        capacity: RateMpCapacity = RateMpCapacity::LineRate, ns3 = RateMpCapacity::LineRate;
+        /// α_total as a share of c: what a flow adds per RTT (RateMP §V: 1/100).
+        alpha: f64 = 0.01, ns3 = 0.01, in 0.0..=1.0;
+        /// Gain of the average of marks (RateMP §III-B: 1/16).
+        g: f64 = 1.0 / 16.0, ns3 = 1.0 / 16.0, in 0.0..=1.0;
+        /// Queue at which every packet is marked, as the switches have it; for delay detection (RateMP §V-B: 40 KB, §V-A: 150 KB).
+        kmax: Bytes = Bytes::new(40_000), ns3 = Bytes::new(40_000);
+        /// Smallest rate in packets per base RTT (RateMP §III-D: 0.01).
+        min_rate: f64 = 0.01, ns3 = 0.01, in 0.000_001..=1.0;
+        /// The RTT a rate is multiplied with for a window (Algorithm 1 line 21 has `"rtt"`, which cycles).
+        window: RateMpWindow = RateMpWindow::BaseRtt, ns3 = RateMpWindow::BaseRtt;
+        /// Where the base RTT comes from (RateMP §III-B: `"measured"`).
+        base_rtt: RateMpBaseRtt = RateMpBaseRtt::Measured, ns3 = RateMpBaseRtt::Measured;
+        /// How long a measured base RTT is kept at least, twice that at most (our choice; BBR has 10 s).
+        base_rtt_window: Time = Time::from_ms(10_000), ns3 = Time::from_ms(10_000);
+        /// First window in packets (RFC 6928; the paper has none).
+        initial_window: u32 = 10, ns3 = 10, in 1..=1_000_000;
+    }
+}
+
+impl AlgorithmSpec for RateMpConfig {
+    type Controller = RateMp;
+    type Port = NoPort;
+    fn needs(&self) -> Needs {
+        Needs { ecn: true, ..Needs::NOTHING }
+    }
+    fn build(&self, flow: &FlowContext) -> RateMp {
+        Alone(self.build_connection(std::slice::from_ref(flow)))
+    }
+}
+
+impl CoupledSpec for RateMpConfig {
+    type Connection = RateMpConnection;
+    fn build_connection(&self, subflows: &[FlowContext]) -> RateMpConnection {
+        let slowest = subflows.iter().map(|f| f.line_rate).min().unwrap_or(Rate::MAX);
+        let capacity = match self.capacity {
+            RateMpCapacity::LineRate => slowest,
+            RateMpCapacity::Rate(rate) => rate,
+        };
+        let subflows = subflows.iter().map(|f| Subflow::new(self, f, capacity)).collect();
+        RateMpConnection { kmax_s: self.kmax.as_f64() / capacity.as_bytes_per_sec(), config: self.clone(), subflows }
+    }
+}
+
+/// A flow under RateMP: a connection of one subflow.
+pub type RateMp = Alone<RateMpConnection>;
+
+/// A connection under RateMP.
+#[derive(Clone, Debug)]
+pub struct RateMpConnection {
+    config: RateMpConfig,
+    /// The time in which the bottleneck serves Kmax.
+    kmax_s: f64,
+    subflows: Vec<Subflow>,
+}
+
+#[derive(Clone, Debug)]
+struct Subflow {
+    /// Line rate, c/100 and the smallest rate of which the rest is a multiple, in packets of this subflow.
+    line_rate: Rate,
+    line: f64,
+    alpha_total: f64,
+    mtu: u64,
+    wire_bits: f64,
+    path_rtt: f64,
+    /// Whether it has started and its path is alive: only then it counts in Σx.
+    is_counted: bool,
+    in_slow_start: bool,
+    /// The window of slow start.
+    w: f64,
+    ss: f64,
+    x: f64,
+    marks: Marks,
+    rtt: f64,
+    measured_base: WindowedMin,
+    base_rtt: f64,
+}
+
+/// β_j and what the present round trip adds to it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
+    beta: f64,
+    n_acks: u32,
+    n_marked: u32,
+    /// The round trip ends when a byte after this one is acknowledged.
+    end: u64,
+}
+
+impl Marks {
+    /// Eq. (6), once a round trip; below a packet per round trip that is once an acknowledgment.
+    fn count(&mut self, ack: &Ack<'_>, g: f64) {
+        self.n_acks += 1;
+        self.n_marked += u32::from(ack.ecn_marked);
+        if self.end < ack.ack_seq {
+            let fraction = f64::from(self.n_marked) / f64::from(self.n_acks);
+            self.beta = (1.0 - g) * self.beta + g * fraction;
+            (self.n_acks, self.n_marked, self.end) = (0, 0, ack.snd_nxt);
+        }
+    }
+}
+
+/// The smallest sample of the last one to two windows.
+#[derive(Clone, Copy, Debug)]
+struct WindowedMin {
+    since: Time,
+    present: f64,
+    last: f64,
+}
+
+impl WindowedMin {
+    const NEW: Self = Self { since: Time::ZERO, present: f64::INFINITY, last: f64::INFINITY };
+
+    fn update(&mut self, now: Time, sample: f64, window: Time) -> f64 {
+        let age = now.saturating_sub(self.since);
+        if window <= age {
+            self.last = if age < window.saturating_add(window) { self.present } else { f64::INFINITY };
+            (self.present, self.since) = (f64::INFINITY, now);
+        }
+        self.present = self.present.min(sample);
+        self.present.min(self.last)
+    }
+}
+
+/// Eq. (10) and (11), the step of one acknowledged packet: Σx / (x·rtt) · (α_total / Σx - congestion), where congestion
+/// is β_j or what delay says.
+fn step(alpha_total: f64, total: f64, congestion: f64, packets: f64) -> f64 {
+    (alpha_total - total * congestion) / packets
+}
+
+/// Lines 15 to 19: delay decides where both signals together ask for more, marks where they ask for less.
+fn cooperative_step(delta1: f64, delta2: f64) -> f64 {
+    if (delta1 + delta2) / 2.0 <= 0.0 { delta1 } else { delta2 }
+}
+
+/// Eq. (7) over Kmax: the share of Kmax that the delay beyond the base RTT stands for, where Kmax takes `kmax_s`.
+fn delay_congestion(rtt: f64, base_rtt: f64, kmax_s: f64) -> f64 {
+    ((rtt - base_rtt) / kmax_s).clamp(0.0, 1.0)
+}
+
+impl Subflow {
+    fn new(config: &RateMpConfig, flow: &FlowContext, capacity: Rate) -> Self {
+        let wire_bits = flow.wire_mtu.as_f64().max(1.0) * 8.0;
+        let path_rtt = flow.path_base_rtt.max(Time::from_ns(1)).as_secs_f64();
+        let w = f64::from(config.initial_window);
+        Self {
+            line_rate: flow.line_rate,
+            line: flow.line_rate.as_bps_f64() / wire_bits,
+            alpha_total: config.alpha * capacity.as_bps_f64() / wire_bits,
+            mtu: flow.mtu.as_u64().max(1),
+            wire_bits,
+            path_rtt,
+            is_counted: false,
+            in_slow_start: true,
+            w,
+            ss: f64::INFINITY,
+            x: w / path_rtt,
+            marks: Marks::default(),
+            rtt: path_rtt,
+            measured_base: WindowedMin::NEW,
+            base_rtt: path_rtt,
+        }
+    }
+
+    /// The round-trip time in x·rtt.
+    fn window_rtt(&self, config: &RateMpConfig) -> f64 {
+        match config.window {
+            RateMpWindow::BaseRtt => self.base_rtt,
+            RateMpWindow::Rtt => self.rtt,
+        }
+    }
+
+    /// x_j·rtt_j, in packets: more than 1 is window control, else under-rate control.
+    fn packets(&self, config: &RateMpConfig) -> f64 {
+        self.x * self.window_rtt(config)
+    }
+
+    /// Line 9.
+    fn measure(&mut self, config: &RateMpConfig, ack: &Ack<'_>) {
+        if ack.rtt == Time::ZERO {
+            return;
+        }
+        self.rtt = ack.rtt.max(Time::from_ns(1)).as_secs_f64();
+        self.base_rtt = match config.base_rtt {
+            RateMpBaseRtt::Measured => self.measured_base.update(ack.now, self.rtt, config.base_rtt_window),
+            RateMpBaseRtt::Path => self.path_rtt,
+        };
+    }
+
+    /// Whether the window or the rate in force, and not the application or the NIC, limits the subflow.
+    fn is_limited(&self, config: &RateMpConfig, ack: &Ack<'_>) -> bool {
+        let allowed = self.allowance(config);
+        if allowed.rate < self.line_rate {
+            return !ack.app_limited;
+        }
+        allowed.cwnd.as_u64() <= ack.in_flight.saturating_add(ack.newly_acked).saturating_add(self.mtu)
+    }
+
+    /// Lines 3 to 6.
+    fn slow_start(&mut self, n_acked: f64, total: f64, is_limited: bool) {
+        if is_limited {
+            self.w += n_acked.min(2.0);
+        }
+        self.x = self.w / self.rtt;
+        if self.alpha_total < self.marks.beta * total || self.ss < self.w {
+            self.in_slow_start = false;
+        }
+    }
+
+    /// Lines 10 to 20.
+    fn adjust(&mut self, config: &RateMpConfig, kmax_s: f64, n_acked: f64, total: f64, is_limited: bool) {
+        let packets = self.packets(config);
+        let delta1 = step(self.alpha_total, total, self.marks.beta, packets);
+        let delta = if 1.0 < packets {
+            delta1
+        } else {
+            let congestion = delay_congestion(self.rtt, self.base_rtt, kmax_s);
+            cooperative_step(delta1, step(self.alpha_total, total, congestion, packets))
+        };
+        if delta < 0.0 || is_limited {
+            self.x += delta * n_acked.min(packets.max(1.0));
+        }
+        self.x = self.x.max(config.min_rate / self.base_rtt).min(self.line);
+    }
+
+    /// Lines 4 and 21 to 25. A window of whole packets; below it a single packet may be in flight.
+    fn allowance(&self, config: &RateMpConfig) -> Allowance {
+        let packets = if self.in_slow_start { self.w } else { self.packets(config) };
+        if self.in_slow_start || 1.0 < packets {
+            let cwnd = Bytes::new((packets as u64).max(1).saturating_mul(self.mtu));
+            return Allowance { cwnd, rate: self.line_rate, timer: Time::MAX };
+        }
+        let paced = Rate::from_bps_f64(self.x * self.wire_bits).clamp(Rate::from_bps(1), self.line_rate);
+        Allowance { cwnd: Bytes::new(self.mtu), rate: paced, timer: Time::MAX }
+    }
+
+    fn on_timeout(&mut self, config: &RateMpConfig) {
+        let packets = if self.in_slow_start { self.w } else { self.packets(config) };
+        if packets <= 1.0 {
+            return;
+        }
+        self.ss = (packets / 2.0).max(2.0);
+        self.enter_slow_start();
+    }
+
+    fn enter_slow_start(&mut self) {
+        self.in_slow_start = true;
+        self.w = 1.0;
+        self.x = 1.0 / self.base_rtt;
+    }
+}
+
+impl RateMpConnection {
+    /// Σ_j x_j over the subflows that are in use.
+    fn total(&self) -> f64 {
+        self.subflows.iter().filter(|s| s.is_counted).map(|s| s.x).sum()
+    }
+}
+
+impl CoupledController for RateMpConnection {
+    fn on_start(&mut self, _: Time, subflow: usize) -> Allowance {
+        self.subflows[subflow].is_counted = true;
+        self.subflows[subflow].allowance(&self.config)
+    }
+
+    fn on_ack(&mut self, subflow: usize, ack: &Ack<'_>) -> Allowance {
+        let total = self.total();
+        let (config, s) = (&self.config, &mut self.subflows[subflow]);
+        let is_limited = s.is_limited(config, ack);
+        s.marks.count(ack, config.g);
+        s.measure(config, ack);
+        let n_acked = ack.newly_acked as f64 / s.mtu as f64;
+        if ack.newly_acked == 0 {
+            // Not a new acknowledgment (line 1).
+        } else if s.in_slow_start {
+            s.slow_start(n_acked, total, is_limited);
+        } else {
+            s.adjust(config, self.kmax_s, n_acked, total, is_limited);
+        }
+        s.allowance(config)
+    }
+
+    fn on_loss(&mut self, subflow: usize, _: Time, loss: Loss) -> Allowance {
+        let (config, s) = (&self.config, &mut self.subflows[subflow]);
+        match loss {
+            Loss::Gap => s.in_slow_start = false,
+            Loss::Timeout => s.on_timeout(config),
+        }
+        s.allowance(config)
+    }
+
+    fn on_timer(&mut self, subflow: usize, _: Time) -> Allowance {
+        self.subflows[subflow].allowance(&self.config)
+    }
+
+    /// A dead path's rate is nobody's; one that is alive again starts anew with one packet.
+    fn on_path(&mut self, subflow: usize, _: Time, alive: bool) {
+        let s = &mut self.subflows[subflow];
+        if alive && !s.is_counted {
+            s.enter_slow_start();
+        }
+        s.is_counted = alive;
+    }
+}
