@@ -87,7 +87,7 @@ fn run_to_end(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Re
 /// Says if bytes are not conserved.
 fn unaccounted(t: &RunTotals) -> Option<String> {
     let found = t.delivered_bytes + t.dropped_bytes + t.in_flight_bytes;
-    (found != t.sent_bytes).then(|| {
+    (found != t.sent_bytes + t.duplicated_bytes).then(|| {
         let parts =
             format!("{} delivered, {} dropped, {} in flight", t.delivered_bytes, t.dropped_bytes, t.in_flight_bytes);
         format!("bytes are not conserved: {} sent, but {parts}", t.sent_bytes)

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, ParamKind, Parameters, Profile};
 use fairrate_report::format;
+use fairrate_sim::QUEUES;
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::WORKLOADS;
 use serde::Serialize;
@@ -29,6 +30,8 @@ enum What {
     Topologies,
     /// Distributions of flow sizes
     Workloads,
+    /// Queueing disciplines of switches
+    Queues,
 }
 
 /// Lists it.
@@ -40,6 +43,8 @@ pub fn run(args: &Args) -> ExitCode {
         (What::Topologies, true) => output::print_json(&topologies()),
         (What::Workloads, false) => print_table(&["name", "mean", "what", "source"], &workload_rows()),
         (What::Workloads, true) => output::print_json(&workloads()),
+        (What::Queues, false) => print_table(&["name", "what", "source"], &queue_rows()),
+        (What::Queues, true) => output::print_json(&queues()),
     }
     ExitCode::SUCCESS
 }
@@ -134,6 +139,17 @@ fn workloads() -> Vec<WorkloadJson> {
     WORKLOADS.iter().map(json).collect()
 }
 
+#[derive(Serialize)]
+struct QueueJson {
+    name: &'static str,
+    title: &'static str,
+    source: &'static str,
+}
+
+fn queues() -> Vec<QueueJson> {
+    QUEUES.iter().map(|q| QueueJson { name: q.name, title: q.title, source: q.source }).collect()
+}
+
 fn algorithm_rows() -> Vec<Vec<String>> {
     ALGORITHMS.iter().map(|a| [a.name, a.title, a.paper, a.idea].map(str::to_owned).to_vec()).collect()
 }
@@ -147,6 +163,10 @@ fn workload_rows() -> Vec<Vec<String>> {
         vec![w.name.to_owned(), format::bytes(w.mean), w.title.to_owned(), w.source.to_owned()]
     };
     WORKLOADS.iter().map(row).collect()
+}
+
+fn queue_rows() -> Vec<Vec<String>> {
+    QUEUES.iter().map(|q| [q.name, q.title, q.source].map(str::to_owned).to_vec()).collect()
 }
 
 /// Columns of text, all but the last as wide as their longest word.

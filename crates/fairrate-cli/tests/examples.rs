@@ -38,6 +38,7 @@ fn every_example_has_a_test_here() {
     names.sort();
     let expected = [
         "fairness",
+        "faults",
         "incast10",
         "incast255",
         "perc-chain",
@@ -53,6 +54,20 @@ fn every_example_has_a_test_here() {
         "websearch20",
     ];
     assert_eq!(names, expected);
+}
+
+#[test]
+fn faults_lose_packets_and_everything_arrives() {
+    for cc in ["dctcp", "powertcp"] {
+        for recovery in ["go-back-n", "selective-repeat"] {
+            let sets = [format!("transport.cc={cc}"), format!("transport.recovery={recovery}")];
+            let json = run_example("faults", &sets.each_ref().map(String::as_str));
+            assert_eq!(number(&json, "/finished_flows"), 4.0, "{json}");
+            assert!(0.0 < number(&json, "/drops_faults"), "{json}");
+            assert_eq!(number(&json, "/drops_faults"), number(&json, "/drops"), "{json}");
+            assert_eq!(number(&json, "/goodput_bytes"), 20e6, "{json}");
+        }
+    }
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl Controller for Charny {
     }
 
     fn on_loss(&mut self, now: Time, _: Loss) -> Allowance {
-        self.source.tick(now)
+        self.source.on_loss(now)
     }
 
     fn on_cnp(&mut self, now: Time) -> Allowance {

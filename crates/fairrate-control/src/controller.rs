@@ -147,6 +147,8 @@ pub struct Needs {
     pub control: Option<Bytes>,
     /// Rates come from an oracle that always knows the exact max-min optimum.
     pub oracle: bool,
+    /// TCP finds losses by its retransmission timer alone, which is this many base round-trip times and never grows.
+    pub rto_rtts: Option<f64>,
 }
 
 impl Needs {
@@ -164,6 +166,7 @@ impl Needs {
         header: HeaderWords::NONE,
         control: None,
         oracle: false,
+        rto_rtts: None,
     };
 
     /// An algorithm that reads in-band telemetry: five hops of 8 bytes and a count on data (42 bytes), and

@@ -12,17 +12,18 @@
 //! | DCTCP.BytesAcked, BytesMarked | `acked`, `marked` | bytes |
 //! | ssthresh         | `ssthresh`      | bytes |
 //!
-//! Readings: the cut comes with the first marked acknowledgment of a window, with the α of the window before
-//! (RFC 8257 §3.3, Linux), and until that window is acknowledged the flow neither cuts nor grows. The window
-//! grows only while it limits the flow (RFC 7661); else a lone flow at line rate would grow it without end.
-//! A gap halves the window like a mark would, at most once a window; a timeout leaves the smallest window and
-//! slow start. The first window is a bandwidth-delay product, as its peers have, so no slow start is needed.
+//! Readings: the cut comes with the first marked acknowledgment of a window, with the α of the window before (RFC 8257
+//! §3.3, Linux), and until that window is acknowledged the flow neither cuts nor grows. The window grows only while it
+//! limits the flow (RFC 7661); else a lone flow at line rate would grow it without end. A gap halves the window like a
+//! mark would, at most once a window; a timeout leaves the smallest window and slow start, which begins when something
+//! sent after the timeout is acknowledged: over a transport that repairs selectively, that is long before the window
+//! is. The first window is a bandwidth-delay product, as its peers have, so no slow start is needed.
 
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
-use crate::limits::{bdp, scaled_window};
+use crate::limits::{WindowUse, bdp, scaled_window};
 use crate::port::NoPort;
 
 choice! {
@@ -103,14 +104,21 @@ enum Form {
 #[derive(Clone, Copy, Debug, Default)]
 struct Recovery {
     until_seq: Option<u64>,
+    /// When it was a timeout that cut: what is sent from then on ends it as well.
+    timed_out: Option<Time>,
 }
 
 impl Recovery {
     fn enter(&mut self, snd_nxt: u64) {
-        self.until_seq = Some(snd_nxt);
+        *self = Self { until_seq: Some(snd_nxt), timed_out: None };
     }
-    fn leave_if_acked(&mut self, ack_seq: u64) {
-        self.until_seq = self.until_seq.filter(|&until| ack_seq <= until);
+    fn leave_if_acked(&mut self, ack: &Ack<'_>) {
+        let is_sent_since = self.timed_out.is_some_and(|at| at <= ack.now.saturating_sub(ack.rtt));
+        self.until_seq = self.until_seq.filter(|&until| ack.ack_seq <= until && !is_sent_since);
+    }
+    /// Whether a gap in what follows `una` is of the window that was cut.
+    fn has_cut(self, una: u64) -> bool {
+        self.until_seq.is_some_and(|until| una < until)
     }
     fn is_active(self) -> bool {
         self.until_seq.is_some()
@@ -130,10 +138,13 @@ struct DctcpWindow {
     paced_over: Option<Time>,
     cwnd: f64,
     ssthresh: f64,
+    /// For slow start in which the NIC is slower than the window grows; unused if the flow starts without.
+    window_use: Option<WindowUse>,
     acked: u64,
     marked: u64,
     window_end: u64,
     recovery: Recovery,
+    una: u64,
     snd_nxt: u64,
 }
 
@@ -155,16 +166,18 @@ impl DctcpWindow {
             paced_over: config.pacing.then_some(flow.base_rtt),
             cwnd: first.max(min),
             ssthresh: if config.slow_start { f64::MAX } else { 0.0 },
+            window_use: config.slow_start.then(WindowUse::default),
             acked: 0,
             marked: 0,
             window_end: 0,
             recovery: Recovery::default(),
+            una: 0,
             snd_nxt: 0,
         }
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        self.snd_nxt = ack.snd_nxt;
+        (self.una, self.snd_nxt) = (ack.ack_seq, ack.snd_nxt);
         self.acked = self.acked.saturating_add(ack.newly_acked);
         if ack.ecn_marked {
             self.marked = self.marked.saturating_add(ack.newly_acked);
@@ -173,7 +186,7 @@ impl DctcpWindow {
             self.update_alpha();
             self.window_end = ack.snd_nxt;
         }
-        self.recovery.leave_if_acked(ack.ack_seq);
+        self.recovery.leave_if_acked(ack);
         if self.recovery.is_active() {
             return;
         }
@@ -204,23 +217,27 @@ impl DctcpWindow {
     fn grow(&mut self, ack: &Ack<'_>) {
         let newly_acked = ack.newly_acked as f64;
         let in_flight = ack.snd_nxt.saturating_sub(ack.ack_seq) as f64;
-        if in_flight + newly_acked + self.mtu < self.cwnd {
+        let is_full = self.cwnd <= in_flight + newly_acked + self.mtu;
+        let was_full = self.window_use.as_mut().is_some_and(|window| window.limits(ack, self.cwnd, self.mtu));
+        let is_slow_start = self.cwnd < self.ssthresh;
+        if !(is_full || is_slow_start && was_full) {
             return;
         }
-        if self.cwnd < self.ssthresh {
+        if is_slow_start {
             self.cwnd += newly_acked.min(self.cwnd);
         } else {
             self.cwnd += self.growth * (newly_acked / self.cwnd).min(1.0);
         }
     }
 
-    fn on_loss(&mut self, loss: Loss) {
+    fn on_loss(&mut self, now: Time, loss: Loss) {
         match loss {
-            Loss::Gap if self.recovery.is_active() => {}
+            Loss::Gap if self.recovery.has_cut(self.una) => {}
             Loss::Gap => self.cut(0.5),
             Loss::Timeout => {
                 self.cut(0.5);
                 self.cwnd = self.min;
+                self.recovery.timed_out = Some(now);
             }
         }
     }
@@ -276,7 +293,7 @@ impl DctcpRate {
         if window_ends {
             self.end_window(ack);
         }
-        self.recovery.leave_if_acked(ack.ack_seq);
+        self.recovery.leave_if_acked(ack);
         if ack.ecn_marked && !self.recovery.is_active() {
             self.rate = (self.rate * (1.0 - self.alpha / 2.0)).trunc().max(self.min);
             self.recovery.enter(ack.snd_nxt);
@@ -325,9 +342,9 @@ impl Controller for Dctcp {
         }
         self.allowance()
     }
-    fn on_loss(&mut self, _: Time, loss: Loss) -> Allowance {
+    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
         if let Form::Window(w) = &mut self.form {
-            w.on_loss(loss);
+            w.on_loss(now, loss);
         }
         self.allowance()
     }
@@ -346,7 +363,7 @@ mod tests {
     use crate::test_flow::{acked, flow_25g};
 
     fn ack(ack_seq: u64, snd_nxt: u64, ecn_marked: bool) -> Ack<'static> {
-        Ack { newly_acked: 1_000, ecn_marked, ..acked(ack_seq, 8_000, snd_nxt) }
+        Ack { newly_acked: 1_000, in_flight: snd_nxt - ack_seq, ecn_marked, ..acked(ack_seq, 8_000, snd_nxt) }
     }
 
     #[test]
@@ -377,12 +394,38 @@ mod tests {
     #[test]
     fn losses_halve_once_a_window_and_a_timeout_starts_slowly() {
         let mut dctcp = DctcpConfig::default().build(&flow_25g());
+        dctcp.on_ack(&ack(1_000, 25_000, false));
+        let Form::Window(w) = &mut dctcp.form else { panic!("window form") };
+        w.cwnd = 25_000.0;
         assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(12_500));
         assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(12_500));
-        assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Timeout).cwnd, Bytes::new(2_000));
-        // Slow start up to 12,500 / 2.
-        let cwnds = [1, 2, 3, 4, 5, 6].map(|i| dctcp.on_ack(&ack(i * 1_000, i * 1_000 + 9_000, false)).cwnd.as_u64());
+        assert_eq!(dctcp.on_loss(Time::from_us(100), Loss::Timeout).cwnd, Bytes::new(2_000));
+        // What was sent before the timeout, at 100 us, does not make it grow; then slow start up to 12,500 / 2,
+        // although byte 25,000 is far away.
+        let before = Ack { now: Time::from_us(107), ..ack(2_000, 25_000, false) };
+        assert_eq!(dctcp.on_ack(&before).cwnd, Bytes::new(2_000));
+        let cwnds = [3, 4, 5, 6, 7, 8].map(|i| dctcp.on_ack(&ack(i * 1_000, 25_000, false)).cwnd.as_u64());
         assert_eq!(cwnds, [3_000, 4_000, 5_000, 6_000, 7_000, 7_142]);
+    }
+
+    #[test]
+    fn a_gap_right_behind_the_window_that_was_cut_is_news() {
+        let mut dctcp = DctcpConfig { initial_alpha: 0.0, g: 0.0, ..DctcpConfig::default() }.build(&flow_25g());
+        // Bytes up to 26,000 belong to the window that the mark has cut, by nothing, as alpha is 0.
+        assert_eq!(dctcp.on_ack(&ack(1_000, 26_000, true)).cwnd, Bytes::new(25_000));
+        dctcp.on_ack(&ack(25_000, 50_000, false));
+        assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(25_000));
+        dctcp.on_ack(&ack(26_000, 50_000, false));
+        assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(12_500));
+    }
+
+    #[test]
+    fn slow_start_doubles_although_the_nic_sends_one_packet_for_one() {
+        let config =
+            DctcpConfig { slow_start: true, initial_window: DctcpInitialWindow::TenMtu, ..DctcpConfig::default() };
+        let mut dctcp = config.build(&flow_25g());
+        let cwnds = [1, 2, 9, 10].map(|i| dctcp.on_ack(&ack(i * 1_000, i * 1_000 + 9_000, false)).cwnd.as_u64());
+        assert_eq!(cwnds, [11_000, 12_000, 13_000, 14_000]);
     }
 
     #[test]

@@ -41,7 +41,7 @@ algorithm_config! {
         /// Size of a control packet on the wire (PERC section 5: 40 bytes).
         control_packet: Bytes = Bytes::new(40), ns3 = Bytes::new(40);
         /// Time without a reply after which a control packet is sent again, in base RTTs of the network; it
-        /// doubles with every one in a row (our choice).
+        /// doubles with every one in a row, up to 64 times that (our choice).
         resend: f64 = 3.0, ns3 = 3.0, in 1.0..=1_000_000.0;
         /// Time without a control packet after which a link forgets a flow, in base RTTs of the network (our choice).
         state_timeout: f64 = 10.0, ns3 = 10.0, in 1.0..=1_000_000.0;
@@ -76,6 +76,10 @@ pub(crate) enum Message {
     Exit,
 }
 
+/// The most that the time between control packets without a reply grows to, in timeouts: without a bound it would be as
+/// long as the time that a link was down.
+const PATIENCE_MAX: u64 = 64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The flow asks for rates.
@@ -97,11 +101,22 @@ struct Circulation {
     /// Whether a packet leaves when next asked.
     due: bool,
     phase: Phase,
+    /// When to look after a flow that had left and may be back, because bytes of it were lost: the packet by which it
+    /// asks again leaves without a timer.
+    look_again: Time,
 }
 
 impl Circulation {
     fn new(timeout: Time) -> Self {
-        Self { timeout, patience: timeout, seq: 0, sent: Time::ZERO, due: true, phase: Phase::Member }
+        Self {
+            timeout,
+            patience: timeout,
+            seq: 0,
+            sent: Time::ZERO,
+            due: true,
+            phase: Phase::Member,
+            look_again: Time::ZERO,
+        }
     }
 
     /// What leaves now, if anything.
@@ -136,15 +151,20 @@ impl Circulation {
     fn gives_up_at(&self, now: Time) -> Time {
         match self.phase {
             _ if self.due => now.saturating_add(self.patience),
+            Phase::Gone if now < self.look_again => self.look_again,
             Phase::Gone => Time::MAX,
             _ => self.sent.saturating_add(self.patience).max(now.saturating_add(Time::from_ps(1))),
         }
     }
 
+    fn on_loss(&mut self, now: Time) {
+        self.look_again = now.saturating_add(self.timeout);
+    }
+
     fn check_timeout(&mut self, now: Time) {
         if !self.due && self.phase != Phase::Gone && self.sent.saturating_add(self.patience) <= now {
             self.due = true;
-            self.patience = self.patience.saturating_add(self.patience);
+            self.patience = (self.patience * 2).min(self.timeout * PATIENCE_MAX);
         }
     }
 }
@@ -297,6 +317,12 @@ impl Source {
         self.rate.advance(now);
         self.circulation.check_timeout(now);
         self.allowance(now)
+    }
+
+    /// Bytes were lost, and will be sent again.
+    pub(crate) fn on_loss(&mut self, now: Time) -> Allowance {
+        self.circulation.on_loss(now);
+        self.tick(now)
     }
 
     pub(crate) fn allowance(&self, now: Time) -> Allowance {
@@ -510,9 +536,23 @@ mod tests {
         assert_eq!(c.poll(us(75), 0), Some(Message::Exit), "exits are sent again too");
         assert_eq!(c.returned(5.0), Some(Message::Exit));
         assert_eq!((c.poll(us(90), 0), c.gives_up_at(us(90))), (None, Time::MAX));
-        // Lost bytes bring the flow back.
+        // Lost bytes bring the flow back. It is looked after, as the request leaves without a timer.
+        c.on_loss(us(94));
+        assert_eq!(c.gives_up_at(us(94)), us(124));
         assert_eq!(c.poll(us(95), 1_000), Some(Message::Request));
         assert_eq!(c.returned(6.0), Some(Message::Request));
+    }
+
+    #[test]
+    fn patience_has_a_bound() {
+        let mut c = Circulation::new(us(30));
+        let mut now = us(1);
+        for n in 0..12 {
+            assert_eq!(c.poll(now, 5), Some(Message::Request));
+            assert_eq!(c.gives_up_at(now), now + us(30 << n.min(6)));
+            now = c.gives_up_at(now);
+            c.check_timeout(now);
+        }
     }
 
     #[test]

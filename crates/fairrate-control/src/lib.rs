@@ -20,21 +20,30 @@ mod pi_marker;
 mod port;
 mod power_law;
 mod registry;
+mod subflow;
 #[cfg(test)]
 mod test_flow;
 
+pub mod amp;
+pub mod balia;
+pub mod bbr;
 pub mod bfc;
 pub mod charny;
+pub mod cubic;
 pub mod dcqcn;
 pub mod dcqcn_pi;
 pub mod dctcp;
 pub mod hpcc;
 pub mod ideal;
+pub mod lia;
 pub mod line_rate;
+pub mod mpcc;
 pub mod newreno;
+pub mod olia;
 pub mod pacc;
 pub mod patched_timely;
 pub mod perc;
+pub mod pfabric;
 pub mod powertcp;
 pub mod qcn;
 pub mod ratemp;
@@ -44,6 +53,7 @@ pub mod swift;
 pub mod theta_powertcp;
 pub mod timely;
 pub mod xcp;
+pub mod xmp;
 
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError};
 pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};

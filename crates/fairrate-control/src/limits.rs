@@ -1,6 +1,9 @@
-//! What several algorithms share: the bandwidth-delay product and the window that follows a rate.
+//! What several algorithms share: the bandwidth-delay product, the window that follows a rate, and whether a window
+//! limits.
 
 use fairrate_units::{Bytes, Rate, Time};
+
+use crate::controller::Ack;
 
 /// Bytes in flight at `rate` over `rtt`.
 pub(crate) fn bdp(rate: Rate, rtt: Time) -> f64 {
@@ -11,4 +14,50 @@ pub(crate) fn bdp(rate: Rate, rtt: Time) -> f64 {
 /// and at least one.
 pub(crate) fn scaled_window(first_window: f64, rate: f64, line_rate: f64) -> Bytes {
     Bytes::new(((first_window * rate / line_rate) as u64).max(1))
+}
+
+/// Whether its window limits a flow, so that it may grow (RFC 7661).
+///
+/// A window that grows fills only when the NIC has caught up, which takes until the end of a burst where
+/// acknowledgments come at line rate. So what counts is not whether it is full now, but whether it was while the data
+/// that is now acknowledged was in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WindowUse {
+    full_until: u64,
+}
+
+impl WindowUse {
+    /// Whether the flow may grow on `ack`; `cwnd` in bytes is the window before that, and full but for a segment
+    /// counts.
+    pub(crate) fn limits(&mut self, ack: &Ack<'_>, cwnd: f64, mss: f64) -> bool {
+        if cwnd <= ack.in_flight as f64 + ack.newly_acked as f64 + mss {
+            self.full_until = ack.snd_nxt;
+        }
+        ack.ack_seq <= self.full_until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_flow::acked;
+
+    #[test]
+    fn a_window_that_was_full_may_grow_until_that_data_is_acknowledged() {
+        let mut window = WindowUse::default();
+        let mut limits = |ack_seq: u64, in_flight: u64, cwnd: f64| {
+            let ack = Ack { newly_acked: 1_000, in_flight, ..acked(ack_seq, 8_000, ack_seq + in_flight) };
+            window.limits(&ack, cwnd, 1_000.0)
+        };
+        // Full with bytes up to 10,000 sent. The NIC sends one packet for each that arrives, the window grows by as
+        // many.
+        assert!(limits(1_000, 9_000, 10_000.0));
+        assert!((2..=10).all(|i| limits(1_000 * i, 9_000, 9_000.0 + 1_000.0 * i as f64)));
+        // It is not full then, up to 20,000 (12,000 is full but for a segment); data sent since does not make it grow.
+        assert!(!limits(13_000, 9_000, 20_000.0));
+        // The NIC has caught up.
+        assert!(limits(14_000, 19_000, 20_000.0));
+        assert!(limits(33_000, 9_000, 39_000.0));
+        assert!(!limits(34_000, 9_000, 40_000.0));
+    }
 }

@@ -16,6 +16,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::limits::WindowUse;
 use crate::port::NoPort;
 
 algorithm_config! {
@@ -47,6 +48,7 @@ impl AlgorithmSpec for NewRenoConfig {
             flight: 0.0,
             snd_nxt: 0,
             recover: 0,
+            window_use: WindowUse::default(),
         }
     }
 }
@@ -63,6 +65,7 @@ pub struct NewReno {
     snd_nxt: u64,
     /// No second decrease and no growth before this byte is acknowledged.
     recover: u64,
+    window_use: WindowUse,
 }
 
 impl NewReno {
@@ -101,7 +104,7 @@ impl Controller for NewReno {
         if ack.ecn_marked {
             self.flight = before;
             self.halve();
-        } else if self.cwnd <= before + self.mss {
+        } else if self.window_use.limits(ack, self.cwnd, self.mss) {
             self.grow(acked);
         }
         self.allowance()
@@ -138,16 +141,17 @@ mod tests {
         // Slow start: a byte for a byte, at most two segments an acknowledgment; only while the window is full.
         assert_eq!(reno.on_ack(&ack(1_000, 1_000, 9_000)).cwnd, Bytes::new(11_000));
         assert_eq!(reno.on_ack(&ack(5_000, 4_000, 7_000)).cwnd, Bytes::new(13_000));
-        assert_eq!(reno.on_ack(&ack(6_000, 1_000, 3_000)).cwnd, Bytes::new(13_000));
-        // A gap with 12,000 in flight: 6,000, and no growth before byte 19,000.
-        reno.on_ack(&ack(7_000, 1_000, 12_000));
+        // Data up to 12,000 was in flight then, what comes after was not.
+        assert_eq!(reno.on_ack(&ack(12_500, 1_000, 3_000)).cwnd, Bytes::new(13_000));
+        // A gap with 12,000 in flight: 6,000, and no growth before byte 25,000.
+        reno.on_ack(&ack(13_000, 500, 12_000));
         assert_eq!(reno.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(6_000));
-        assert_eq!(reno.on_ack(&ack(12_000, 5_000, 5_000)).cwnd, Bytes::new(6_000));
+        assert_eq!(reno.on_ack(&ack(18_000, 5_000, 5_000)).cwnd, Bytes::new(6_000));
         // Avoidance: 1,000 x 1,000 / 6,000 = 166 bytes.
-        assert_eq!(reno.on_ack(&ack(20_000, 1_000, 5_500)).cwnd, Bytes::new(6_166));
+        assert_eq!(reno.on_ack(&ack(26_000, 1_000, 5_500)).cwnd, Bytes::new(6_166));
         // A timeout leaves one segment; slow start ends at half of what was in flight.
         assert_eq!(reno.on_loss(Time::ZERO, Loss::Timeout).cwnd, Bytes::new(1_000));
-        assert_eq!(reno.on_ack(&ack(21_000, 1_000, 0)).cwnd, Bytes::new(2_000));
-        assert_eq!(reno.on_ack(&ack(22_000, 1_000, 1_500)).cwnd, Bytes::new(3_000));
+        assert_eq!(reno.on_ack(&ack(27_000, 1_000, 0)).cwnd, Bytes::new(2_000));
+        assert_eq!(reno.on_ack(&ack(28_000, 1_000, 1_500)).cwnd, Bytes::new(3_000));
     }
 }

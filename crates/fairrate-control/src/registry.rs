@@ -295,6 +295,10 @@ registry! {
         "Alizadeh et al., SIGCOMM 2010", "cut the window in proportion to the share of ECN-marked bytes";
     "newreno" => newreno::{NewReno, NewRenoConfig}, "NewReno",
         "RFC 5681, RFC 6582", "halve the window on a loss, add a segment a round trip otherwise";
+    "cubic" => cubic::{Cubic, CubicConfig}, "CUBIC",
+        "RFC 9438", "grow the window along a cubic curve through the size at which it last met a loss";
+    "bbr" => bbr::{Bbr, BbrConfig}, "BBR",
+        "Cardwell et al., ACM Queue 2016", "measure bandwidth and smallest RTT, and send at their product, whatever is lost";
     "swift" => swift::{Swift, SwiftConfig}, "Swift",
         "Kumar et al., SIGCOMM 2020", "hold the delay at a target that grows with hops and with the number of flows";
     "qcn" => qcn::{Qcn, QcnConfig}, "QCN",
@@ -315,6 +319,20 @@ registry! {
         "Charny et al., ICC 1995", "control packets carry one stamped rate, which every link lowers to what it has";
     "bfc" => bfc::{Bfc, BfcConfig}, "BFC",
         "Goyal et al., NSDI 2022", "switches pause single flows one hop upstream, in queues of their own";
+    "pfabric" => pfabric::{PFabric, PFabricConfig}, "pFabric",
+        "Alizadeh et al., SIGCOMM 2013", "packets carry what their flow has left; tiny queues send the least, drop the most";
+    "lia" => lia::{Lia, LiaConfig, coupled LiaConnection}, "LIA",
+        "RFC 6356", "subflows share the growth of one TCP on the best path";
+    "olia" => olia::{Olia, OliaConfig, coupled OliaConnection}, "OLIA",
+        "Khalili et al., ToN 2013", "LIA made Pareto-optimal, with growth moved to good paths with small windows";
+    "balia" => balia::{Balia, BaliaConfig, coupled BaliaConnection}, "BALIA",
+        "Peng et al., ToN 2016", "between LIA and OLIA: friendly, responsive, and without jumps between paths";
+    "xmp" => xmp::{Xmp, XmpConfig, coupled XmpConnection}, "XMP",
+        "Cao et al., CoNEXT 2013", "a mark takes a quarter of a window, a round adds a share of one segment";
+    "amp" => amp::{Amp, AmpConfig, coupled AmpConnection}, "AMP",
+        "Kheirkhah, Lee, Networking 2019", "coupled windows on marks, and one path only while all are at the smallest";
+    "mpcc" => mpcc::{Mpcc, MpccConfig, coupled MpccConnection}, "MPCC (as far as public)",
+        "Gilad et al., CoNEXT 2020", "every subflow probes for the rate of most utility to the connection";
     "ratemp" => ratemp::{RateMp, RateMpConfig, coupled RateMpConnection}, "RateMP",
         "Han et al., INFOCOM 2024", "rates that balance marks and the connection's total, below a packet a round trip too";
 }

@@ -295,9 +295,9 @@ impl<'a> Driver<'a> {
                     newly_acked: *newly_acked,
                     rtt: *rtt,
                     cwnd_at_send: self.windows[self.windows.len().saturating_sub(1 + sent_at)],
-                    in_flight: 0,
-                    delivery_rate: Rate::ZERO,
-                    app_limited: false,
+                    in_flight: *in_flight,
+                    delivery_rate: delivery_rate(*newly_acked, *rtt),
+                    app_limited: sent_at % 4 == 1,
                     ecn_marked: *marked,
                     int: if self.needs.int.is_some() { &self.hops[..hops.len()] } else { &[] },
                     header: &self.header,
@@ -340,6 +340,11 @@ impl<'a> Driver<'a> {
         self.rest();
         self.answers
     }
+}
+
+/// What a transport might have measured; nothing if no time has passed.
+fn delivery_rate(newly_acked: u64, rtt: Time) -> Rate {
+    if rtt == Time::ZERO { Rate::ZERO } else { Rate::from_bps_f64(8.0 * newly_acked as f64 / rtt.as_secs_f64()) }
 }
 
 fn overwrite(header: &mut [f64], words: &Words) {

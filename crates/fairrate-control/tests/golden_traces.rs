@@ -105,7 +105,7 @@ impl Flow {
             newly_acked: PACKET,
             rtt: now - packet.sent,
             cwnd_at_send: packet.cwnd,
-            in_flight: 0,
+            in_flight: self.snd_nxt - packet.end_seq,
             delivery_rate: Rate::ZERO,
             app_limited: false,
             ecn_marked: packet.marked,

@@ -338,12 +338,15 @@ fn describe_key(key: &str) -> String {
 /// Where keys belong that people put elsewhere.
 fn home_of(key: &str) -> Option<&'static str> {
     match key {
-        "buffer" | "dt_alpha" | "egress_alpha" | "pfc" | "ecn" | "headroom" | "ecmp" => Some("[switch]"),
+        "buffer" | "dt_alpha" | "egress_alpha" | "pfc" | "ecn" | "headroom" | "ecmp" | "queue_limit" | "queue_packets" => {
+            Some("[switch]")
+        }
         "cc" | "mtu" | "header" | "rto" | "window" | "recovery" | "base_rtt" | "control_class" | "reaction_delay" => {
             Some("[transport]")
         }
         "load" | "sizes" | "sampling" | "demand" | "link_set" | "senders" | "receiver" => Some("[[traffic]]"),
         "queue" | "queues" | "convergence" | "every" => Some("[[probe]]"),
+        "loss" | "burst" | "corrupt" | "duplicate" | "reorder" | "down_at" | "up_at" => Some("[[fault]]"),
         "hosts" | "hosts_per_tor" | "delay" | "host_rate" => Some("[topology]"),
         "duration" | "seed" | "profile" | "name" => Some("the top of the file"),
         _ => None,

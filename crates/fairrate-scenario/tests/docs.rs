@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::QUEUES;
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::parse_flow_list;
 
@@ -117,7 +118,7 @@ fn hold(scenario: &Scenario, text: &str, page: &BTreeMap<String, BTreeMap<String
             line.clone_into(&mut section);
             continue;
         }
-        if section.starts_with("[transport.") {
+        if section.starts_with("[transport.") && section != "[transport.tcp]" {
             continue; // the pages of the algorithms have these
         }
         let (key, value) = line.split_once(" = ").expect("a key and a value");
@@ -175,6 +176,15 @@ fn the_reference_has_every_key_with_its_default() {
             // Queries and other racks need racks; the flow list names hosts of a star.
             let shape = if block.contains("queries") { "leaf-spine" } else { "star" };
             check(&format!("{head}duration = \"99us\"\n[topology]\nkind = \"{shape}\"\n[[traffic]]\n{block}"));
+        }
+        for queue in QUEUES.iter().filter(|q| q.name != "pfabric") {
+            let queue = format!("[switch]\nqueue = \"{}\"\n[transport]\nrto = \"4ms\"", queue.name);
+            check(&format!("{head}[topology]\nkind = \"star\"\n{queue}\n{incast}"));
+        }
+        check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n[transport]\nkind = \"tcp\""));
+        for fault in ["loss = 0.1\nburst = { good = 9, bad = 2 }", "down_at = \"1us\""] {
+            let fault = format!("[[fault]]\nlinks = \"host-links\"\n{fault}\n[transport]\nrto = \"1ms\"");
+            check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n{fault}"));
         }
         for probe in probes {
             check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n[[probe]]\n{probe}"));

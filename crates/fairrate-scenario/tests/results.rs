@@ -7,7 +7,8 @@ use fairrate_scenario::{
     Convergence, ConvergenceRow, Overrides, Results, ResultsError, ResultsWriter, RunState, Scenario, Summary,
 };
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, RunTotals, Simulation, Sink,
+    ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Reordering, RunTotals, Simulation,
+    Sink,
 };
 use fairrate_units::Time;
 
@@ -175,6 +176,7 @@ fn a_dropped_writer_leaves_every_row() {
         ideal_fct: Time::from_us(1),
         delivered_bytes: 5,
         retransmitted_bytes: 0,
+        reordering: Reordering::default(),
     };
     writer.flow(&outcome(1));
     writer.rate(&RateSample { t: Time::ZERO, flow: FlowId(1), cwnd_bytes: u64::MAX, rate_bps: 7, delivered_bytes: 5 });

@@ -76,6 +76,7 @@ fn all_kinds() -> Vec<String> {
     }
     all.push(format!("{STAR}{INCAST}[[probe]]\nqueue = \"sw0->h0\"\n[[probe]]\nqueues = [\"sw0->h1\", \"4->2\"]\nevery = \"2us\"\n[[probe]]\nqueues = \"host-links\"\n[[probe]]\nflows = [2, 0]\n[[probe]]\nflows = \"all\"\nevery = \"1ms\"\n[[probe]]\nconvergence = true\nhold_rtts = 5\n"));
     all.push(format!("{STAR}{INCAST}[transport]\ncc = \"swift\"\n[transport.hpcc]\neta = 0.9\n"));
+    all.push(format!("{STAR}{INCAST}[[fault]]\nlinks = \"host-links\"\nloss = 0.1\npackets = \"data\"\nstop = \"1ms\"\n[[fault]]\nlinks = [\"sw0->h1\", \"2->4\"]\nboth_ways = true\nburst = {{ good = 100, bad = 5, bad_loss = 0.5 }}\nreorder = 0.1\nreorder_delay = \"3us\"\njitter = \"1us\"\n[[fault]]\nlinks = \"host-links\"\ndown_at = \"1us\"\nup_at = \"5us\"\nperiod = \"9us\"\n[[fault]]\nlinks = [\"h2->sw0\"]\ndown_at = \"2us\"\n"));
     for cc in fairrate_control::ALGORITHMS {
         all.push(format!("{STAR}{INCAST}[transport]\ncc = \"{}\"\n", cc.name));
     }
@@ -151,6 +152,18 @@ fn the_default_fat_tree_is_that_of_the_paper() {
     assert_eq!(topology.hosts().count(), 256);
     assert_eq!((topology.nodes.len(), topology.links.len()), (276, 288));
     assert_eq!(topology.link_sets["tor-uplinks"].len(), 16);
+}
+
+#[test]
+fn faults_are_of_directions_of_links() {
+    let faults = |fault: &str| read(&format!("{STAR}{INCAST}[[fault]]\n{fault}\n")).into_sim_config().faults;
+    let ports = |fault: &str| faults(fault)[0].ports.iter().map(|p| p.0).collect::<Vec<_>>();
+    assert_eq!(ports("links = [\"sw0->h1\", \"h0->sw0\"]\nloss = 0.1"), [0, 3]);
+    assert_eq!(ports("links = [\"sw0->h1\", \"h1->sw0\"]\nboth_ways = true\nloss = 0.1"), [2, 3]);
+    assert_eq!(ports("links = \"host-links\"\ndown_at = \"1us\""), [0, 1, 2, 3, 4, 5, 6, 7], "both ways go down");
+    let down = faults("links = [\"h0->sw0\"]\ndown_at = \"1us\"")[0].flap.expect("it goes down");
+    assert_eq!((down.up_at, down.period), (Time::MAX, None));
+    assert!(faults("links = [\"h0->sw0\"]\nloss = 0.1")[0].flap.is_none());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::ids::{FlowId, NodeId, PortId};
 use crate::topology::Topology;
-pub use crate::transport::{DelayedAck, EcnEcho, TcpConfig};
+pub use crate::transport::{DelayedAck, EcnEcho, MptcpConfig, Scheduler, SubflowPaths, TcpConfig};
 
 /// A complete, runnable simulation.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct SimConfig {
     /// Flows that start or stop one after the other, each once the rates have converged after the one before. Needs
     /// [`ProbeSpec::Convergence`].
     pub changes: Vec<Change>,
+    /// What is wrong with links.
+    pub faults: Vec<FaultConfig>,
     /// What is sampled.
     pub probes: Vec<ProbeSpec>,
     /// When the run ends.
@@ -155,6 +157,127 @@ pub enum MarkDraws {
     LikeNs3,
 }
 
+/// How data waits at the egress ports of switches: each class that flows send in, at each port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueConfig {
+    /// Who is dropped or marked, and who goes next.
+    pub rule: QueueRule,
+    /// Most wire bytes of the class that may wait at a port, besides what the shared buffer allows; [`Bytes::MAX`]: any
+    /// number.
+    pub limit_bytes: Bytes,
+    /// The same in packets; [`u32::MAX`]: any number.
+    pub limit_packets: u32,
+}
+
+impl QueueConfig {
+    /// First in, first out, as long as the shared buffer allows.
+    pub const FIFO: Self = Self { rule: QueueRule::Fifo, limit_bytes: Bytes::MAX, limit_packets: u32::MAX };
+}
+
+/// What an egress port does with the packets of a class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum QueueRule {
+    /// First in, first out; what arrives at the limit is dropped.
+    Fifo,
+    /// The same with random early detection.
+    Red(RedConfig),
+    /// The same with controlled delay (RFC 8289).
+    CoDel(CoDelConfig),
+    /// Stochastic fair queueing with controlled delay (RFC 8290); what is over the limit goes from the longest queue.
+    SfqCoDel(SfqCoDelConfig),
+    /// By the priorities that packets carry in their first header word, less first; what is over the limit goes from the
+    /// other end.
+    PFabric,
+}
+
+/// A named discipline of egress ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueInfo {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// What it does.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+}
+
+/// All disciplines.
+pub const QUEUES: &[QueueInfo] = &[
+    QueueInfo { name: "fifo", title: "first in, first out; arrivals are dropped at the limit", source: "none" },
+    QueueInfo {
+        name: "red",
+        title: "arrivals are dropped or marked with a probability that rises with the queue",
+        source: "Floyd and Jacobson, ToN 1993",
+    },
+    QueueInfo {
+        name: "codel",
+        title: "the first packet is dropped or marked if packets have waited for too long for too long",
+        source: "RFC 8289",
+    },
+    QueueInfo {
+        name: "sfq-codel",
+        title: "flows hashed into queues that take turns, each with CoDel",
+        source: "RFC 8290",
+    },
+    QueueInfo {
+        name: "pfabric",
+        title: "the flow with the least left is sent, that with the most left is dropped",
+        source: "Alizadeh et al., SIGCOMM 2013",
+    },
+];
+
+/// Random early detection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedConfig {
+    /// Nothing is dropped at or below this queue.
+    pub kmin: Bytes,
+    /// Everything is dropped from this queue on.
+    pub kmax: Bytes,
+    /// Drop probability as the queue reaches `kmax`.
+    pub pmax: f64,
+    /// Port rate the thresholds are given for; they scale with a port's rate. `None`: the same at all rates.
+    pub per_rate: Option<Rate>,
+    /// Weight of an arrival's queue in the moving average that is compared; 1: the queue itself.
+    pub weight: f64,
+    /// Whether the packets between two drops are counted, so that drops come at even distances.
+    pub even: bool,
+    /// Whether data of algorithms that read marks is marked in place of dropped.
+    pub ecn: bool,
+}
+
+/// CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDelConfig {
+    /// Waiting time that is acceptable.
+    pub target: Time,
+    /// How long it may be exceeded before packets are dropped; about a large round-trip time.
+    pub interval: Time,
+    /// Whether data of algorithms that read marks is marked in place of dropped.
+    pub ecn: bool,
+}
+
+/// Stochastic fair queueing with CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SfqCoDelConfig {
+    /// CoDel of every queue.
+    pub codel: CoDelConfig,
+    /// Queues that flows are spread over.
+    pub queues: u32,
+    /// Wire bytes of a turn; `None`: those of a full packet.
+    pub quantum: Option<Bytes>,
+    /// Which packet of the longest queue goes when there is no room.
+    pub overflow: Overflow,
+}
+
+/// An end of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// The first packet, as in RFC 8290: its sender learns of it soonest.
+    Head,
+    /// The last packet, as in ns-2.
+    Tail,
+}
+
 /// How much headroom a lossless (port, class) has for what arrives after it asked for a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Headroom {
@@ -187,12 +310,97 @@ pub struct FabricConfig {
     pub pfc_frame: Bytes,
     /// ECN marking, if any.
     pub ecn: Option<EcnConfig>,
+    /// How data waits at egress ports.
+    pub queue: QueueConfig,
     /// Rounding of serialisation times.
     pub clock: ClockRule,
     /// Path choice.
     pub ecmp: EcmpHash,
     /// Order of simultaneous events.
     pub ties: TieRule,
+}
+
+/// What is wrong with some links. Probabilities are those of a packet each time it is put onto such a wire.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultConfig {
+    /// The egress ports whose wires these are: one direction of a link each.
+    pub ports: Vec<PortId>,
+    /// Which packets are concerned, other than by a flap, which concerns all.
+    pub packets: FaultPackets,
+    /// Nothing happens before this time, other than by a flap, which has its own.
+    pub start: Time,
+    /// Nothing happens from this time on; what a flap has taken down still comes up.
+    pub stop: Time,
+    /// Probability that a packet is lost on the wire.
+    pub loss: f64,
+    /// Losses in bursts.
+    pub burst: Option<BurstLoss>,
+    /// Probability that a packet is damaged so that no switch notices: it goes on to its host, which discards it.
+    pub corrupt: f64,
+    /// Probability that a second copy arrives right behind a packet.
+    pub duplicate: f64,
+    /// Probability that a packet arrives later by `reorder_delay`, and others may overtake it.
+    pub reorder: f64,
+    /// That delay.
+    pub reorder_delay: Time,
+    /// Each packet arrives later by a uniform time below this, though none overtakes the one before.
+    pub jitter: Time,
+    /// Times at which the links are down.
+    pub flap: Option<Flap>,
+}
+
+impl FaultConfig {
+    /// No link, and no fault.
+    pub const NONE: Self = Self {
+        ports: Vec::new(),
+        packets: FaultPackets::All,
+        start: Time::ZERO,
+        stop: Time::MAX,
+        loss: 0.0,
+        burst: None,
+        corrupt: 0.0,
+        duplicate: 0.0,
+        reorder: 0.0,
+        reorder_delay: Time::ZERO,
+        jitter: Time::ZERO,
+        flap: None,
+    };
+}
+
+/// Which packets a fault concerns. Frames between the two ends of a link are never among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultPackets {
+    /// All.
+    All,
+    /// Data.
+    Data,
+    /// Acknowledgments and NACKs.
+    Acks,
+    /// CNPs, notices of switches, and control packets of flows.
+    Control,
+}
+
+/// A link that is in a good or a bad state, and loses packets in the bad one (Gilbert-Elliott).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BurstLoss {
+    /// Mean length of a good state in packets, at least 1; it begins with one.
+    pub good_packets: f64,
+    /// Mean length of a bad state in packets, at least 1.
+    pub bad_packets: f64,
+    /// Probability of loss in the bad state.
+    pub loss: f64,
+}
+
+/// When links are down. What is on a wire as it goes down is lost, and its pauses end. While it is down its port sends
+/// nothing and keeps its queues; as it comes up, pauses that should hold are sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flap {
+    /// They go down.
+    pub down_at: Time,
+    /// They come up; [`Time::MAX`]: never.
+    pub up_at: Time,
+    /// And again every so often, which is longer than they are down; `None`: once.
+    pub period: Option<Time>,
 }
 
 /// How lost packets are recovered.

@@ -18,7 +18,7 @@ use crate::core::{demand_bps, framing, solver_of};
 use crate::engine::{Event, EventKind};
 use crate::ideal::{self, Framing, Hop};
 use crate::ids::{FlowId, PortId};
-use crate::output::{ConvergenceSample, FlowOutcome, PortSample, RateSample, RunTotals, Sink};
+use crate::output::{ConvergenceSample, FlowOutcome, PortSample, RateSample, Reordering, RunTotals, Sink};
 use crate::routing::{FlowKey, Routes};
 
 const NEVER: u64 = u64::MAX;
@@ -551,6 +551,7 @@ impl Fluid {
             ideal_fct: if flow.endless || !started { Time::ZERO } else { ideal() },
             delivered_bytes: self.delivered_bytes(id),
             retransmitted_bytes: 0,
+            reordering: Reordering::default(),
         }
     }
 

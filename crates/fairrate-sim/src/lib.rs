@@ -21,11 +21,14 @@ mod transport;
 pub mod workload;
 
 pub use config::{
-    BaseRttRule, Change, ClockRule, DelayedAck, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom, MarkAt,
-    MarkDraws, ProbeSpec, Recovery, SimConfig, StopRule, TcpConfig, TieRule, Transport, TransportConfig, Trigger,
-    WindowRule,
+    BaseRttRule, BurstLoss, Change, ClockRule, CoDelConfig, DelayedAck, EcmpHash, EcnConfig, EcnEcho, FabricConfig,
+    FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, MarkAt, MarkDraws, MptcpConfig, Overflow, ProbeSpec, QUEUES,
+    QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Scheduler, SfqCoDelConfig, SimConfig, StopRule,
+    SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig, Trigger, WindowRule,
 };
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};
-pub use output::{ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, RunTotals, Sink};
+pub use output::{
+    ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, Reordering, RunTotals, Sink,
+};
 pub use simulation::{Progress, SimError, Simulation};

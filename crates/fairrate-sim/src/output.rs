@@ -21,6 +21,40 @@ pub struct FlowOutcome {
     pub delivered_bytes: u64,
     /// Payload bytes sent again.
     pub retransmitted_bytes: u64,
+    /// Data that waited for data before it, of a connection of several subflows.
+    pub reordering: Reordering,
+}
+
+/// Data that arrived out of order over several paths, and how long it waited for what comes before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reordering {
+    /// Payload bytes that waited.
+    pub bytes: u64,
+    /// The longest wait.
+    pub max: Time,
+    /// Sum of bytes times picoseconds.
+    byte_ps: u128,
+}
+
+impl Reordering {
+    /// Bytes have waited for a time, in picoseconds.
+    pub(crate) fn add(&mut self, bytes: u64, waited_ps: u64) {
+        self.bytes += bytes;
+        self.byte_ps += u128::from(bytes) * u128::from(waited_ps);
+        self.max = self.max.max(Time::from_ps(waited_ps));
+    }
+
+    /// Adds what another connection has seen.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.byte_ps += other.byte_ps;
+        self.max = self.max.max(other.max);
+    }
+
+    /// The mean wait of a byte that waited; zero if none did.
+    pub fn mean(&self) -> Time {
+        Time::from_ps((self.byte_ps / u128::from(self.bytes.max(1))) as u64)
+    }
 }
 
 /// Counters of an egress port at one time.
@@ -34,7 +68,7 @@ pub struct PortSample {
     pub qlen_bytes: u64,
     /// Bytes handed to the wire since the start.
     pub tx_bytes: u64,
-    /// Packets dropped on their way into this port since the start.
+    /// Packets dropped at this port since the start.
     pub drops: u64,
     /// Packets marked at this port since the start.
     pub ecn_marks: u64,
@@ -113,16 +147,27 @@ pub struct Drops {
     pub buffer_full: u64,
     /// Lossless headroom was used up.
     pub headroom: u64,
+    /// A faulty link lost or damaged them.
+    pub faults: u64,
+    /// The egress port's own limit was reached.
+    pub queue_limit: u64,
+    /// Random early detection.
+    pub early: u64,
+    /// CoDel: the packet had waited for too long.
+    pub sojourn: u64,
+    /// pFabric: the packet had the lowest priority in a full buffer.
+    pub priority: u64,
 }
 
 impl Drops {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.egress_threshold + self.ingress_threshold + self.buffer_full + self.headroom
+        let buffer = self.egress_threshold + self.ingress_threshold + self.buffer_full + self.headroom;
+        buffer + self.faults + self.queue_limit + self.early + self.sojourn + self.priority
     }
 }
 
-/// Totals of a run. Data bytes are counted on the wire and add up: sent = delivered + dropped + in flight.
+/// Totals of a run. Data bytes are counted on the wire and add up: sent + duplicated = delivered + dropped + in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunTotals {
     /// Simulated time at the end.
@@ -135,6 +180,8 @@ pub struct RunTotals {
     pub packet_hops: u64,
     /// Data bytes that left hosts.
     pub sent_bytes: u64,
+    /// Data bytes that faulty links have added.
+    pub duplicated_bytes: u64,
     /// Data bytes that reached their receivers.
     pub delivered_bytes: u64,
     /// Data bytes dropped.
@@ -143,6 +190,8 @@ pub struct RunTotals {
     pub in_flight_bytes: u64,
     /// Packets dropped.
     pub drops: Drops,
+    /// Packets of any kind that faulty links have added.
+    pub duplicates: u64,
     /// Packets marked.
     pub ecn_marks: u64,
     /// Pause frames sent.
@@ -161,6 +210,8 @@ pub struct RunTotals {
     pub control_bytes: u64,
     /// Largest use of any switch's buffer, headroom included, in bytes.
     pub peak_buffer_bytes: u64,
+    /// Data of all connections of several subflows that waited for data before it.
+    pub reordering: Reordering,
     /// Flows that finished.
     pub flows_done: u64,
     /// Finite flows that did not.

@@ -54,7 +54,7 @@ pub struct Packet {
     pub data_seq: u64,
     /// Data: when its transmission at the sender started; acknowledgments carry it back. In picoseconds.
     pub sent_ps: u64,
-    /// While on a wire: when it reaches the other end. In picoseconds.
+    /// While on a wire: when it reaches the other end; under a queueing discipline: when it joined. In picoseconds.
     pub arrival_ps: u64,
     /// The window in force when the data packet was sent, saturated.
     pub cwnd_at_send: u32,
@@ -72,7 +72,7 @@ pub struct Packet {
     pub kind: PacketKind,
     /// Priority class, 0 first. Pause and resume: the class they are about.
     pub class: u8,
-    /// Congestion experienced (ECN), which acknowledgments echo; and window reduced (CWR).
+    /// Congestion experienced (ECN), which acknowledgments echo; window reduced (CWR); and damaged.
     pub flags: u8,
     /// Telemetry records it carries.
     pub n_int: u8,
@@ -113,6 +113,15 @@ impl PacketPool {
         self.free = self.packets[id as usize].next;
         self.packets[id as usize] = packet;
         id
+    }
+
+    /// Takes a packet that is equal to another one, with all it carries.
+    pub fn copy(&mut self, id: u32) -> u32 {
+        let copy = self.take(*self.get(id));
+        let range = |of: u32, stride: usize| of as usize * stride..(of as usize + 1) * stride;
+        self.int.copy_within(range(id, self.int_stride), copy as usize * self.int_stride);
+        self.headers.copy_within(range(id, self.header_stride), copy as usize * self.header_stride);
+        copy
     }
 
     /// Gives a packet back.
@@ -166,6 +175,7 @@ impl PacketPool {
 
 const MARKED: u8 = 1;
 const REDUCED: u8 = 2;
+const CORRUPT: u8 = 4;
 
 impl Packet {
     /// Whether it has experienced congestion; of an acknowledgment: the packet it answers.
@@ -186,6 +196,15 @@ impl Packet {
     /// Lets it tell that.
     pub fn set_reduced(&mut self) {
         self.flags |= REDUCED;
+    }
+    /// Whether its host will discard it.
+    #[inline]
+    pub fn is_corrupt(&self) -> bool {
+        self.flags & CORRUPT != 0
+    }
+    /// Damages it.
+    pub fn set_corrupt(&mut self) {
+        self.flags |= CORRUPT;
     }
     /// A packet of a kind, all else zero.
     pub fn new(kind: PacketKind) -> Self {

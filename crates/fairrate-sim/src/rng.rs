@@ -27,6 +27,10 @@ pub enum Purpose {
     Ecmp = 7,
     /// Anything a test needs.
     Test = 8,
+    /// What happens to packets on a faulty link.
+    Fault = 9,
+    /// Early drops at an egress port.
+    EarlyDrop = 10,
 }
 
 /// A stream of random numbers (xoshiro256++).

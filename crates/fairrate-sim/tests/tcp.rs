@@ -5,7 +5,7 @@ mod common;
 use common::{algorithm, algorithm_with, config, flow, probe, run};
 use fairrate_control::{ALGORITHMS, RawValue};
 use fairrate_sim::topology::{Dumbbell, Star};
-use fairrate_sim::{DelayedAck, EcnEcho, FlowSpec, SimConfig, TcpConfig, Transport};
+use fairrate_sim::{DelayedAck, EcnEcho, FlowSpec, MptcpConfig, SimConfig, TcpConfig, Transport};
 use fairrate_units::{Bytes, Rate, Time};
 
 const TCP: TcpConfig = TcpConfig {
@@ -16,6 +16,7 @@ const TCP: TcpConfig = TcpConfig {
     handshake: false,
     receive_window: u64::MAX,
     ecn_echo: EcnEcho::Accurate,
+    multipath: MptcpConfig::SINGLE,
 };
 
 fn star(hosts: u32) -> fairrate_sim::topology::Topology {

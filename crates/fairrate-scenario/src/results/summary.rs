@@ -163,8 +163,11 @@ pub struct Summary {
     pub wall_s: f64,
     /// Simulated time at its end, in seconds.
     pub sim_s: f64,
-    /// Bytes of data packets that left hosts: `delivered + dropped + in flight`.
+    /// Bytes of data packets that left hosts; with those duplicated, `delivered + dropped + in flight`.
     pub bytes_sent: u64,
+    /// Bytes of data packets that faulty links have added.
+    #[serde(default)]
+    pub bytes_duplicated: u64,
     /// Bytes of data packets that reached their receivers.
     pub bytes_delivered: u64,
     /// Bytes of data packets dropped.
@@ -195,6 +198,24 @@ pub struct Summary {
     pub drops_buffer_full: u64,
     /// Of these, because lossless headroom was used up.
     pub drops_headroom: u64,
+    /// Of these, because the egress port's own limit was reached.
+    #[serde(default)]
+    pub drops_queue_limit: u64,
+    /// Of these, by random early detection.
+    #[serde(default)]
+    pub drops_early: u64,
+    /// Of these, by CoDel.
+    #[serde(default)]
+    pub drops_sojourn: u64,
+    /// Of these, by the priorities of pFabric.
+    #[serde(default)]
+    pub drops_priority: u64,
+    /// Of these, because a faulty link lost or damaged them.
+    #[serde(default)]
+    pub drops_faults: u64,
+    /// Packets that faulty links have added.
+    #[serde(default)]
+    pub duplicates: u64,
     /// Packets marked with ECN.
     pub ecn_marks: u64,
     /// PFC pause frames sent.

@@ -150,6 +150,10 @@ impl ResultsWriter {
         s.drops_ingress_threshold = totals.drops.ingress_threshold;
         s.drops_buffer_full = totals.drops.buffer_full;
         s.drops_headroom = totals.drops.headroom;
+        s.drops_faults = totals.drops.faults;
+        (s.duplicates, s.bytes_duplicated) = (totals.duplicates, totals.duplicated_bytes);
+        (s.drops_queue_limit, s.drops_early) = (totals.drops.queue_limit, totals.drops.early);
+        (s.drops_sojourn, s.drops_priority) = (totals.drops.sojourn, totals.drops.priority);
         (s.ecn_marks, s.pfc_pauses, s.pfc_resumes) = (totals.ecn_marks, totals.pfc_pauses, totals.pfc_resumes);
         (s.notices, s.control_packets) = (totals.notices, totals.control_packets);
         s.control_bytes = totals.control_bytes;
@@ -334,6 +338,13 @@ fn first_summary(scenario: &Scenario) -> Summary {
         drops_ingress_threshold: 0,
         drops_buffer_full: 0,
         drops_headroom: 0,
+        drops_faults: 0,
+        duplicates: 0,
+        bytes_duplicated: 0,
+        drops_queue_limit: 0,
+        drops_early: 0,
+        drops_sojourn: 0,
+        drops_priority: 0,
         ecn_marks: 0,
         pfc_pauses: 0,
         pfc_resumes: 0,

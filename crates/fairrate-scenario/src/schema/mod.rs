@@ -3,9 +3,11 @@
 //! Reading has two stages. First all sections are read into plain values, so that one report names every key
 //! that is wrong. If there is none, the network and the flows are made and what depends on them is checked.
 
+mod fault;
 mod files;
 mod names;
 mod probe;
+mod queue;
 mod switch;
 mod topology;
 mod traffic;
@@ -56,6 +58,7 @@ pub(crate) fn read(
     let fabric = switch::read(&mut root, run.profile, &cc, &timing);
     switch::check_recovery(&root, &fabric, &transport);
     let blocks = traffic::read(&mut root, files, run.end.at, shape.kind());
+    let faults = fault::read(&mut root, &transport);
     let probes = probe::read(&mut root);
     traffic::check_churn(report, &blocks, probes.iter().any(probe::Probe::is_convergence));
     let output = root.finish();
@@ -67,10 +70,11 @@ pub(crate) fn read(
     if changes.is_empty() {
         check_end(report, &run, &flows);
     }
-    let probes = probe::build(report, &probes, &topology, &names, flows.len());
+    let faults = fault::build(report, faults, &names);
+    let probes = probe::build(report, &probes, &names, flows.len());
     report.check()?;
     let Run { name, description, seed, end: stop, .. } = run;
-    let config = SimConfig { topology, fabric, transport, cc, flows, changes, probes, stop, seed };
+    let config = SimConfig { topology, fabric, transport, cc, flows, changes, faults, probes, stop, seed };
     Ok(Resolved { name, description, config, output })
 }
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{NodeId, PortId};
 
-use crate::error::{Report, Site, nearest};
+use crate::error::{Report, Site, nearest, one_of};
+use crate::reader::{Section, list};
 use crate::scalar::quote;
 use crate::tree::{Node, Value};
 
@@ -40,6 +41,65 @@ impl NodeName {
     /// As TOML.
     pub fn write(&self) -> String {
         quote(&self.name)
+    }
+}
+
+/// Ports as the file names them.
+#[derive(Clone, Debug)]
+pub(crate) enum PortNames {
+    /// One by one.
+    List(Vec<(String, Site)>),
+    /// All ports of a link set, of which the key is kept for messages.
+    Set { key: &'static str, name: String, site: Site },
+}
+
+impl PortNames {
+    /// Reads `key = ["a->b", ...]`, or the name of a link set; `what` is one word for them.
+    pub fn read(s: &mut Section<'_>, key: &'static str, what: &str) -> Self {
+        if let Some(Node { value: Value::Text(name), site }) = s.node(key) {
+            s.out.push(key, quote(name));
+            return Self::Set { key, name: name.clone(), site: *site };
+        }
+        let help = format!("write `{key} = [\"tor0->h0\", \"tor0->h1\"]`");
+        let mut ports = Vec::new();
+        let is_empty = |node: &Node| matches!(&node.value, Value::Array(items) if items.is_empty());
+        if s.node(key).is_none_or(is_empty) {
+            let message = format!("{} names no {what}", s.name);
+            s.report.problem(
+                "scenario::missing_key",
+                s.site_of(key),
+                message,
+                format!("no `{key}` here"),
+                help.clone(),
+            );
+        }
+        for node in s.items(key).unwrap_or_default() {
+            if let Value::Text(port) = &node.value {
+                ports.push((port.clone(), node.site));
+                continue;
+            }
+            let message = format!("expected a port, found {}", node.value.describe());
+            s.report.problem("scenario::wrong_type", node.site, message, format!("`{key}`"), help.clone());
+        }
+        s.out.push(key, list(ports.iter().map(|p| quote(&p.0))));
+        Self::List(ports)
+    }
+
+    /// Finds them; problems go to `report`.
+    pub fn find(&self, names: &Names<'_>, report: &Report) -> Vec<PortId> {
+        let (key, name, site) = match self {
+            Self::List(ports) => {
+                return ports.iter().filter_map(|(name, site)| names.port(name, *site, report)).collect();
+            }
+            Self::Set { key, name, site } => (key, name, site),
+        };
+        names.topology.link_sets.get(name).cloned().unwrap_or_else(|| {
+            let sets: Vec<&str> = names.topology.link_sets.keys().map(String::as_str).collect();
+            let message = format!("this topology has no link set `{name}`");
+            let help = format!("write a list of ports, as `{key} = [\"tor0->h0\"]`, or {}", one_of(&sets));
+            report.problem("scenario::unknown_name", *site, message, format!("`{key}`"), help);
+            Vec::new()
+        })
     }
 }
 

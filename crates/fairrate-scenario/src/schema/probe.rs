@@ -1,13 +1,11 @@
 //! `[[probe]]`: what is sampled while the run goes.
 
-use fairrate_sim::topology::Topology;
-use fairrate_sim::{FlowId, PortId, ProbeSpec};
+use fairrate_sim::{FlowId, ProbeSpec};
 use fairrate_units::Time;
 
-use super::names::Names;
+use super::names::{Names, PortNames};
 use crate::error::{Report, Site, one_of};
 use crate::reader::{Field, Section, list};
-use crate::scalar::quote;
 use crate::tree::{Node, Value};
 
 /// A probe that was read.
@@ -24,10 +22,7 @@ impl Probe {
 }
 
 enum What {
-    /// Ports by name.
-    Ports(Vec<(String, Site)>),
-    /// All ports of a link set.
-    LinkSet(String, Site),
+    Ports(PortNames),
     AllFlows,
     Flows(Vec<(u32, Site)>),
     Convergence(Convergence),
@@ -57,8 +52,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Vec<Probe> {
             continue;
         }
         // Queues every 1 us and flows every 10 us: the intervals of the ns-3 reference runs.
-        let default =
-            if matches!(what, What::Ports(_) | What::LinkSet(..)) { Time::from_us(1) } else { Time::from_us(10) };
+        let default = if matches!(what, What::Ports(_)) { Time::from_us(1) } else { Time::from_us(10) };
         let every: Field<Time> = s.get("every", default);
         if every.value < Time::from_ns(1) {
             s.problem_at(
@@ -85,10 +79,10 @@ fn read_what(s: &mut Section<'_>) -> What {
     }
     match given.as_slice() {
         ["queue"] => match s.optional::<String>("queue") {
-            Some(port) => What::Ports(vec![(port.value, port.site)]),
+            Some(port) => What::Ports(PortNames::List(vec![(port.value, port.site)])),
             None => What::Nothing,
         },
-        ["queues"] => read_queues(s),
+        ["queues"] => What::Ports(PortNames::read(s, "queues", "ports")),
         ["convergence"] => What::Convergence(read_convergence(s)),
         [_only] => read_flows(s),
         [] => {
@@ -108,31 +102,6 @@ fn read_what(s: &mut Section<'_>) -> What {
             What::Nothing
         }
     }
-}
-
-/// `queues = ["a->b", ...]`, or the name of a link set.
-fn read_queues(s: &mut Section<'_>) -> What {
-    if let Some(Node { value: Value::Text(set), site }) = s.node("queues") {
-        s.out.push("queues", quote(set));
-        return What::LinkSet(set.clone(), *site);
-    }
-    let mut ports = Vec::new();
-    for node in s.items("queues").unwrap_or_default() {
-        if let Value::Text(port) = &node.value {
-            ports.push((port.clone(), node.site));
-            continue;
-        }
-        let message = format!("expected a port, found {}", node.value.describe());
-        s.report.problem(
-            "scenario::wrong_type",
-            node.site,
-            message,
-            "`queues`",
-            "write `queues = [\"tor0->h0\", \"tor0->h1\"]`",
-        );
-    }
-    s.out.push("queues", list(ports.iter().map(|p| quote(&p.0))));
-    What::Ports(ports)
 }
 
 /// `flows = "all"` or `flows = [0, 1]`.
@@ -194,33 +163,14 @@ fn read_convergence(s: &mut Section<'_>) -> Convergence {
 }
 
 /// Finds the ports and flows.
-pub(super) fn build(
-    report: &Report,
-    probes: &[Probe],
-    topology: &Topology,
-    names: &Names<'_>,
-    n_flows: usize,
-) -> Vec<ProbeSpec> {
-    probes.iter().map(|p| build_one(report, p, topology, names, n_flows)).collect()
+pub(super) fn build(report: &Report, probes: &[Probe], names: &Names<'_>, n_flows: usize) -> Vec<ProbeSpec> {
+    probes.iter().map(|p| build_one(report, p, names, n_flows)).collect()
 }
 
-fn build_one(report: &Report, probe: &Probe, topology: &Topology, names: &Names<'_>, n_flows: usize) -> ProbeSpec {
+fn build_one(report: &Report, probe: &Probe, names: &Names<'_>, n_flows: usize) -> ProbeSpec {
     let every = probe.every;
     match &probe.what {
-        What::Ports(ports) => {
-            let ports: Vec<PortId> = ports.iter().filter_map(|(name, site)| names.port(name, *site, report)).collect();
-            ProbeSpec::Ports { ports, every }
-        }
-        What::LinkSet(set, site) => {
-            let ports = topology.link_sets.get(set).cloned().unwrap_or_else(|| {
-                let sets: Vec<&str> = topology.link_sets.keys().map(String::as_str).collect();
-                let message = format!("this topology has no link set `{set}`");
-                let help = format!("write a list of ports, as `queues = [\"tor0->h0\"]`, or {}", one_of(&sets));
-                report.problem("scenario::unknown_name", *site, message, "`queues`", help);
-                Vec::new()
-            });
-            ProbeSpec::Ports { ports, every }
-        }
+        What::Ports(ports) => ProbeSpec::Ports { ports: ports.find(names, report), every },
         &What::Convergence(Convergence { tolerance, hold_rtts, give_up_rtts }) => {
             ProbeSpec::Convergence { tolerance, hold_rtts, give_up_rtts }
         }

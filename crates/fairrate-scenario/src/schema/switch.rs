@@ -1,10 +1,10 @@
-//! `[switch]`: buffer, flow control, marking and path choice.
+//! `[switch]`: buffer, flow control, marking, queues and path choice.
 
 use fairrate_control::{AlgorithmConfig, Profile};
 use fairrate_sim::{EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, TransportConfig};
 use fairrate_units::{Bytes, Rate};
 
-use super::Timing;
+use super::{Timing, queue};
 use crate::reader::{OrWord, Section};
 use crate::tree::{Node, Value};
 
@@ -26,6 +26,7 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfi
         // A pause frame is a smallest Ethernet frame; the artifact's has 43 B.
         pfc_frame: s.get("pfc_frame", Bytes::new(if ns3 { 43 } else { 64 })).value,
         ecn: read_ecn(&mut s, profile, cc),
+        queue: queue::read(&mut s, cc),
         clock: timing.clock,
         ties: timing.ties,
         ecmp: s
@@ -173,6 +174,7 @@ pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transpor
         let help = "set `rto = \"4ms\"` in `[transport]`, or `pfc = true` in `[switch]`";
         root.problem_at("scenario::conflict", if root.has("switch") { "switch" } else { "transport" }, message, help);
     }
+    queue::check_transport(root, &fabric.queue, transport);
     if fabric.buffer.as_u64() < 4 * transport.mtu.as_u64() {
         let message = format!("a buffer of {} does not hold four packets of {}", fabric.buffer, transport.mtu);
         root.problem_at(

@@ -1,17 +1,23 @@
 //! `[transport]`: how hosts move bytes and which algorithm controls them.
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile, RawValue, SetParamError};
-use fairrate_sim::{BaseRttRule, DelayedAck, EcnEcho, Recovery, TcpConfig, Transport, TransportConfig, WindowRule};
+use fairrate_sim::{
+    BaseRttRule, DelayedAck, EcnEcho, MptcpConfig, Recovery, Scheduler, SubflowPaths, TcpConfig, Transport,
+    TransportConfig, WindowRule,
+};
 use fairrate_units::{Bytes, Time};
 
 use crate::reader::{OrWord, Output, Section};
 use crate::tree::{Node, Value};
 
+/// Most subflows of a connection: twice what MPTCP papers use in datacenters.
+const MAX_SUBFLOWS: u8 = 16;
+
 /// Reads `[transport]` and the algorithm's section in it.
 pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig, AlgorithmConfig) {
     let mut s = root.child("transport", "`[transport]`");
     let cc = read_cc(&mut s, profile);
-    let config = read_config(&mut s, profile);
+    let config = read_config(&mut s, profile, cc.info().name == "pfabric");
     check(&s, &config);
     let (cc, sections) = read_algorithms(&mut s, profile, cc);
     let mut out = s.finish();
@@ -32,7 +38,7 @@ fn read_cc(s: &mut Section<'_>, profile: Profile) -> AlgorithmConfig {
     })
 }
 
-fn read_config(s: &mut Section<'_>, profile: Profile) -> TransportConfig {
+fn read_config(s: &mut Section<'_>, profile: Profile, is_pfabric: bool) -> TransportConfig {
     let overhead = |word: OrWord<Bytes>| match word {
         OrWord::Word(_) => None,
         OrWord::Value(bytes) => Some(bytes),
@@ -51,8 +57,9 @@ fn read_config(s: &mut Section<'_>, profile: Profile) -> TransportConfig {
         // The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
         data_class: class(s, "data_class", 3),
         ack_class: class(s, "ack_class", 3),
-        // Notices of switches and control packets of flows go ahead of everything but PFC frames.
-        control_class: class(s, "control_class", 1),
+        // Notices of switches and control packets of flows go ahead of everything but PFC frames. Probes of pFabric have
+        // the priority of their flow and wait where its data waits.
+        control_class: class(s, "control_class", if is_pfabric { 3 } else { 1 }),
         // RoCC section VI has 15 us; most papers have none.
         reaction_delay: s.get("reaction_delay", Time::ZERO).value,
         recovery: s
@@ -99,6 +106,7 @@ fn read_kind(s: &mut Section<'_>) -> Transport {
         ecn_echo: t
             .choice("ecn_echo", &[("accurate", EcnEcho::Accurate), ("classic", EcnEcho::Classic)], EcnEcho::Accurate)
             .value,
+        multipath: read_multipath(&mut t),
     };
     if config.rto_min == Time::ZERO || config.rto_max < config.rto_min {
         let message = format!("`rto_min` of {} and `rto_max` of {}", config.rto_min, config.rto_max);
@@ -110,6 +118,27 @@ fn read_kind(s: &mut Section<'_>) -> Transport {
         s.out.tables.push(("tcp".into(), out));
     }
     if kind { Transport::Tcp(config) } else { Transport::Rdma }
+}
+
+/// Plain TCP by default. MPTCP's own defaults otherwise: the smallest round-trip time first, and paths by hash.
+fn read_multipath(t: &mut Section<'_>) -> MptcpConfig {
+    let subflows = t.get::<u8>("subflows", 1);
+    if !(1..=MAX_SUBFLOWS).contains(&subflows.value) {
+        let message = format!("{} subflows", subflows.value);
+        let help = format!("write a number from 1, which is plain TCP, to {MAX_SUBFLOWS}");
+        t.problem_at("scenario::out_of_range", "subflows", message, help);
+    }
+    let schedulers = [
+        ("min-rtt", Scheduler::MinRtt),
+        ("round-robin", Scheduler::RoundRobin),
+        ("redundant", Scheduler::Redundant),
+    ];
+    let paths = [("hashed", SubflowPaths::Hashed), ("disjoint", SubflowPaths::Disjoint)];
+    MptcpConfig {
+        subflows: subflows.value.clamp(1, MAX_SUBFLOWS),
+        scheduler: t.choice("scheduler", &schedulers, Scheduler::MinRtt).value,
+        paths: t.choice("paths", &paths, SubflowPaths::Hashed).value,
+    }
 }
 
 /// How many segments an acknowledgment waits for; every segment is acknowledged by default, as simulations do.

@@ -133,6 +133,11 @@ impl Core {
     pub(super) fn on_flow_pause(&mut self, port: u32, packet: u32, pause: bool) {
         let Packet { flow, class, .. } = *self.pool.get(packet);
         self.pool.release(packet);
+        self.hold_flow(port, flow, class, pause);
+    }
+
+    /// Lets `port` hold a flow back, or let it go.
+    pub(super) fn hold_flow(&mut self, port: u32, flow: u32, class: u8, pause: bool) {
         let host = self.ports[port as usize].of_host;
         if host != NO_HOST {
             self.pause_sender(host, flow, pause);
@@ -226,12 +231,19 @@ impl Core {
     /// Sends a frame out of the port by which the packets of a flow come in, past everything that waits there.
     fn send_flow_pause(&mut self, port: u32, FlowPause { flow, pause }: FlowPause) {
         let Some(at) = self.position_on_path(flow, port) else { return };
-        let f = &self.flows[flow as usize];
-        let (first, class, wire) = (f.data_route as usize - 1, f.class, self.constants.cnp_wire);
+        let first = self.flows[flow as usize].data_route as usize - 1;
         debug_assert!(0 < at, "a host's own port has no previous hop");
         if at == 0 {
             return;
         }
+        let back = self.paths[first + at - 1] ^ 1;
+        self.note_held_flow(back, flow, pause);
+        self.send_flow_frame(back, flow, pause);
+    }
+
+    /// Sends a frame out of `port` that pauses a flow or lets it go.
+    pub(super) fn send_flow_frame(&mut self, port: u32, flow: u32, pause: bool) {
+        let (class, wire) = (self.flows[flow as usize].class, self.constants.cnp_wire);
         let (kind, count) = if pause {
             (PacketKind::FlowPause, &mut self.totals.flow_pauses)
         } else {
@@ -239,10 +251,9 @@ impl Core {
         };
         *count += 1;
         self.totals.control_bytes += u64::from(wire);
-        let back = self.paths[first + at - 1] ^ 1;
         let frame = self.pool.take(Packet { flow, wire, class, ..Packet::new(kind) });
-        self.ports[back as usize].enqueue_control(&mut self.pool, frame);
-        self.kick(back);
+        self.ports[port as usize].enqueue_control(&mut self.pool, frame);
+        self.kick(port);
     }
 
     /// Which of the ports of a flow's data path `port` is.
@@ -284,9 +295,9 @@ impl Core {
         });
         self.pool.release(packet);
         let now = self.now();
-        self.control(flow, |sender| match &notice {
-            Some(notice) => sender.control.on_notice(now, notice),
-            None => Some(sender.control.on_cnp(now)),
+        self.control(flow, |control| match &notice {
+            Some(notice) => control.on_notice(now, notice),
+            None => Some(control.on_cnp(now)),
         });
     }
 
@@ -299,7 +310,7 @@ impl Core {
         let unsent = if sender.bytes == u64::MAX { u64::MAX } else { sender.bytes.saturating_sub(sender.snd_nxt) };
         let unsent = unsent.max(u64::from(sender.has_data()));
         self.header_scratch.fill(0.0);
-        if !sender.control.control_packet(now, unsent, &mut self.header_scratch) {
+        if !self.connections.controller(sender).control_packet(now, unsent, &mut self.header_scratch) {
             return;
         }
         let id = sender.flow;
@@ -336,7 +347,8 @@ impl Core {
         }
         let (slot, now) = (self.flows[id as usize].sender, self.now());
         let decision = self.senders.get_mut(slot as usize).and_then(Option::as_mut).and_then(|sender| {
-            sender.control.on_control(now, &self.pool.header(packet)[..self.constants.header_words])
+            let header = &self.pool.header(packet)[..self.constants.header_words];
+            self.connections.controller(sender).on_control(now, header)
         });
         self.pool.release(packet);
         self.control(id, |_| decision);

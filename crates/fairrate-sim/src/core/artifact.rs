@@ -4,6 +4,7 @@
 //! wake-up is planned, and paced flows of that host wait for the next acknowledgment instead.
 
 use fairrate_control::Controller;
+use fairrate_units::Time;
 
 use super::Core;
 use super::agents::Step;
@@ -62,8 +63,9 @@ impl Core {
         if nic.wake_ps != self.now_ps {
             return false;
         }
-        let sender = self.senders[flow.sender as usize].as_ref().expect("a flow with a timer is active");
-        let planned = self.now().saturating_sub(sender.control.timer_lead());
+        let now = Time::from_ps(self.now_ps);
+        let sender = self.senders[flow.sender as usize].as_mut().expect("a flow with a timer is active");
+        let planned = now.saturating_sub(self.connections.controller(sender).timer_lead());
         if planned.as_ps() <= nic.wake_planned_ps {
             return false;
         }

@@ -1,14 +1,16 @@
 //! From a configuration to a run that is ready to start.
 
+use std::collections::BTreeSet;
+
 use fairrate_control::{Needs, PortScope};
 use fairrate_units::{Bytes, Time};
 
 use super::agents::{Agents, NOTICE_WORDS};
 use super::tcp::SACK_WORDS;
-use super::{Constants, Convergence, Core, FlowState, NO_FLOW, Ranks};
-use crate::config::{ClockRule, MarkDraws, ProbeSpec, SimConfig, TieRule, Transport, Trigger};
+use super::{Connections, Constants, Convergence, Core, FlowState, NO_FLOW, Ranks};
+use crate::config::{ClockRule, MarkDraws, MptcpConfig, ProbeSpec, SimConfig, TieRule, Transport, Trigger};
 use crate::engine::{EventKind, EventList};
-use crate::fabric::{Marker, Mmu, Port};
+use crate::fabric::{Discipline, Faults, Marker, Mmu, NO_HOST, Place, Port, Verdicts};
 use crate::ideal::{self, Framing};
 use crate::ids::PortId;
 use crate::mrg32k3a::AutomaticStreams;
@@ -44,11 +46,19 @@ impl Core {
         let like_ns3 = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3);
         let shared_draws = like_ns3.then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(&config))));
         let nics = build_nics(&config, &routes);
-        let mut flows: Vec<FlowState> = config.flows.iter().map(|f| flow_state(f, &host_of, &config)).collect();
+        let n_flows = config.flows.len();
+        let mut flows: Vec<FlowState> =
+            (0..).zip(&config.flows).map(|(id, f)| flow_state(id, f, &host_of, &config)).collect();
         link_successors(&config, &mut flows);
         let at_their_time = |id: &u32| config.flows[*id as usize].trigger == Trigger::Time;
-        let starts: Vec<u32> = (0..flows.len() as u32).filter(at_their_time).collect();
+        let starts: Vec<u32> = (0..n_flows as u32).filter(at_their_time).collect();
         let finite_left = starts.iter().filter(|&&id| !flows[id as usize].endless).count() as u64;
+        let multipath = match config.transport.kind {
+            Transport::Tcp(tcp) => tcp.multipath,
+            Transport::Rdma => MptcpConfig::SINGLE,
+        };
+        let connections = Connections::new(n_flows, multipath);
+        add_subflows(&config, connections.n_subflows(), &host_of, &mut flows);
         let agents = Agents::new(&config, &ports, constants.base_rtt, wire_mtu.as_u64());
         let longest = routes.longest_path() as usize;
         let stride = if constants.int.is_some() { longest } else { 0 };
@@ -56,6 +66,9 @@ impl Core {
         let (header_words, base_rtt) = (constants.header_words, constants.base_rtt);
         let sack_words = if config.transport.kind == Transport::Rdma { 0 } else { SACK_WORDS };
         let header_stride = (header_words + sack_words).max(notice_words);
+        let mut ports = ports;
+        attach_disciplines(&config, &mut ports, wire_mtu.as_u64() as u32, needs.ecn);
+        let special_ports = !agents.is_empty() || ports.iter().any(Port::has_disciplines);
         let mut core = Self {
             constants,
             routes,
@@ -70,9 +83,13 @@ impl Core {
             markers,
             shared_draws,
             mmu,
+            special_ports,
+            verdicts: Verdicts::default(),
+            faults: Faults::new(&config.faults, config.seed, config.topology.n_ports()),
             agents,
             nics,
             flows,
+            connections,
             starts,
             next_start: 0,
             senders: Vec::new(),
@@ -87,13 +104,14 @@ impl Core {
             config,
         };
         core.schedule_first_events();
+        core.schedule_flaps();
         core.start_agents();
         core.start_convergence();
         core
     }
 
     fn schedule_first_events(&mut self) {
-        debug_assert!(self.flows.is_sorted_by_key(|f| f.start_ps), "flows are in order of start");
+        debug_assert!(self.config.flows.is_sorted_by_key(|f| f.start), "flows are in order of start");
         self.schedule_next_start();
         for index in 0..self.config.probes.len() as u32 {
             let (ProbeSpec::Ports { every, .. } | ProbeSpec::Flows { every, .. }) = self.config.probes[index as usize]
@@ -136,6 +154,7 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
         nack_interval_ps: t.nack_interval.as_ps(),
         cnp_interval_ps: needs.cnp_interval.map(Time::as_ps),
         rto_ps: t.rto.filter(|_| t.kind == Transport::Rdma).map_or(u64::MAX, Time::as_ps),
+        fixed_rto: needs.rto_rtts.map(|rtts| Time::from_ps((rtts * base_rtt.as_ps() as f64) as u64).max(Time::from_ns(1))),
         whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
         repace: needs.repace_on_change,
         first_ack_only_stored: needs.first_ack_only_stored,
@@ -174,14 +193,30 @@ fn build_ports(config: &SimConfig, host_of: &[u32], switch_of: &[u32]) -> Vec<Po
     (0..topology.n_ports() as u32).map(port).collect()
 }
 
+/// Puts the classes that flows send in under the configured discipline, at the egress ports of switches.
+fn attach_disciplines(config: &SimConfig, ports: &mut [Port], wire_mtu: u32, ecn_capable: bool) {
+    let classes = config.flows.iter().map(|f| f.class.unwrap_or(config.transport.data_class));
+    let classes: BTreeSet<u8> = classes.collect();
+    for (port, p) in (0..).zip(ports).filter(|(_, p)| p.of_host == NO_HOST) {
+        for &class in &classes {
+            let place = Place { port, class, rate: p.rate, wire_mtu, ecn_capable, seed: config.seed };
+            if let Some(discipline) = Discipline::new(&config.fabric.queue, &place) {
+                p.set_discipline(class, discipline);
+            }
+        }
+    }
+}
+
 fn build_nics(config: &SimConfig, routes: &Routes) -> Vec<Nic> {
     let port = |host| routes.host_port(host).expect("every host of a topology has a link").0;
     config.topology.hosts().map(|host| Nic::new(port(host))).collect()
 }
 
-fn flow_state(spec: &crate::config::FlowSpec, host_of: &[u32], config: &SimConfig) -> FlowState {
+fn flow_state(id: u32, spec: &crate::config::FlowSpec, host_of: &[u32], config: &SimConfig) -> FlowState {
     let bytes = spec.bytes.as_u64();
     FlowState {
+        spec: id,
+        subflow: 0,
         src_host: host_of[spec.src.index()],
         bytes,
         endless: bytes == u64::MAX,
@@ -199,6 +234,14 @@ fn flow_state(spec: &crate::config::FlowSpec, host_of: &[u32], config: &SimConfi
         fct_ack_ps: None,
         retransmitted: 0,
         over: false,
+    }
+}
+
+/// Adds the subflows of all flows behind them.
+fn add_subflows(config: &SimConfig, n_subflows: u32, host_of: &[u32], flows: &mut Vec<FlowState>) {
+    for (id, spec) in (0..).zip(&config.flows) {
+        let subflow = |subflow| FlowState { subflow: subflow as u8, ..flow_state(id, spec, host_of, config) };
+        flows.extend((0..n_subflows).map(subflow));
     }
 }
 

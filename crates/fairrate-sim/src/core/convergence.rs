@@ -22,7 +22,7 @@ use crate::engine::EventKind;
 use crate::ids::{FlowId, PortId};
 use crate::output::{ConvergenceSample, Sink};
 use crate::topology::Topology;
-use crate::transport::NO_SENDER;
+use crate::transport::{NO_SENDER, Sender};
 
 const NO_PLACE: u32 = u32::MAX;
 /// No time.
@@ -194,13 +194,15 @@ impl Core {
 
     /// Computes the optimum anew and compares all rates with it.
     fn solve(&mut self) {
-        let Some(c) = &mut self.convergence else { return };
+        let Some(mut c) = self.convergence.take() else { return };
         c.solver.clear();
         for competitor in &c.active {
             let (flow, spec) = (&self.flows[competitor.flow as usize], &self.config.flows[competitor.flow as usize]);
             let start = flow.data_route as usize - 1;
-            let links = self.paths[start..start + flow.n_hops as usize].iter().map(|&port| LinkId(port));
-            c.solver.add(links, spec.weight, demand_bps(spec.demand));
+            let ports = self.paths[start..start + flow.n_hops as usize].iter();
+            // Where a connection can go around a link, the link does not bind it.
+            let binding = ports.filter(|&&port| self.all_subflows_use(competitor.flow, port));
+            c.solver.add(binding.map(|&port| LinkId(port)), spec.weight, demand_bps(spec.demand));
         }
         for (competitor, &optimum_bps) in c.active.iter_mut().zip(c.solver.solve()) {
             competitor.optimum_bps = optimum_bps;
@@ -209,7 +211,9 @@ impl Core {
         c.since_ps = NEVER;
         c.restart_stretch(self.now_ps);
         let (hold_ps, give_up_ps, settled) = (c.hold_ps, c.give_up_ps, c.since_ps != NEVER);
-        if !c.overtaken.is_empty() {
+        let has_overtaken = !c.overtaken.is_empty();
+        self.convergence = Some(c);
+        if has_overtaken {
             self.schedule(self.now_ps, EventKind::Settled, 0);
         }
         if settled {
@@ -220,19 +224,29 @@ impl Core {
 
     /// Follows the decision of a flow's controller that is in force now.
     pub(super) fn follow(&mut self, slot: u32) {
-        let Some(c) = &mut self.convergence else { return };
+        let Some(c) = &self.convergence else { return };
         let sender = self.senders[slot as usize].as_ref().expect("the slot is in use");
-        let Some(competitor) = c.active.get(c.places[sender.flow as usize] as usize) else { return };
-        let (mtu, header) = (self.constants.mtu as f64, self.constants.data_header as f64);
-        let mut allowed_bps = sender.rate.as_bps_f64();
-        if sender.cwnd < u64::MAX {
-            let wire_bits = sender.cwnd as f64 * (mtu + header) / mtu * 8.0;
-            allowed_bps = allowed_bps.min(wire_bits * 1e12 / competitor.path_base_rtt.as_ps() as f64);
-        }
-        if c.allow(c.places[sender.flow as usize] as usize, allowed_bps, self.now_ps) {
+        let spec = self.flows[sender.flow as usize].spec;
+        let at = c.places[spec as usize] as usize;
+        let Some(competitor) = c.active.get(at) else { return };
+        let allowed_bps =
+            self.allowed_by_subflows(spec).unwrap_or_else(|| self.allowed_bps(sender, competitor.path_base_rtt));
+        let Some(c) = &mut self.convergence else { return };
+        if c.allow(at, allowed_bps, self.now_ps) {
             let at = self.now_ps.saturating_add(c.hold_ps);
             self.schedule(at, EventKind::Settled, 0);
         }
+    }
+
+    /// What a sender may send by its rate, and by its window every base round-trip time.
+    pub(super) fn allowed_bps(&self, sender: &Sender, path_base_rtt: Time) -> f64 {
+        let (mtu, header) = (self.constants.mtu as f64, self.constants.data_header as f64);
+        let allowed_bps = sender.rate.as_bps_f64();
+        if sender.cwnd == u64::MAX {
+            return allowed_bps;
+        }
+        let wire_bits = sender.cwnd as f64 * (mtu + header) / mtu * 8.0;
+        allowed_bps.min(wire_bits * 1e12 / path_base_rtt.as_ps() as f64)
     }
 
     /// Rates may have settled, or may have had all the time they get.

@@ -13,7 +13,7 @@ use crate::ids::{FlowId, PortId};
 use crate::output::{FlowOutcome, Sink};
 use crate::packet::{Packet, PacketKind};
 use crate::routing::FlowKey;
-use crate::transport::{NO_SENDER, NicFlow, Reply, Sender, TcpSender};
+use crate::transport::{Connection, ControlOf, NO_SENDER, NicFlow, Reply, Sender, SenderControl, TcpSender};
 
 impl Core {
     /// Schedules the next of the flows that start at their time.
@@ -32,16 +32,40 @@ impl Core {
             self.schedule_next_start();
         }
         self.flows[id as usize].start_ps = self.now_ps;
-        self.lay_paths(id);
+        match self.tcp_config().filter(|_| !self.connections.is_empty()) {
+            Some(tcp) => self.start_connection(id, &tcp),
+            None => self.start_sender(id),
+        }
+        self.nic_send(self.flows[id as usize].src_host);
+    }
+
+    /// A flow with a single path starts.
+    fn start_sender(&mut self, id: u32) {
+        self.lay_paths(id, self.flow_key(id));
         let context = self.flow_context(id);
-        let control = self.config.cc.build(&context);
-        let flow = &self.flows[id as usize];
-        let (host, class, bytes) = (flow.src_host, flow.class, flow.bytes);
-        let nic_slot = self.nics[host as usize].flows.len() as u32;
-        let mut sender = Sender::new(id, nic_slot, bytes, control);
+        let mut control = self.config.cc.build(&context);
+        let allowance = control.on_start(self.now());
+        let mut sender = Sender::new(id, self.flows[id as usize].bytes, SenderControl::Own(control));
         sender.tcp = self.tcp_config().map(|config| Box::new(TcpSender::new(&config, self.constants.mtu)));
+        if let (Some(tcp), Some(rto)) = (&mut sender.tcp, self.constants.fixed_rto) {
+            tcp.rely_on_timeouts(rto);
+        }
         let connected = sender.tcp.as_ref().is_none_or(|tcp| tcp.connected);
-        let allowance = sender.control.on_start(self.now());
+        let slot = self.add_sender(sender);
+        self.note_start(id, context.path_base_rtt);
+        self.apply(slot, allowance);
+        if !connected {
+            self.connect(slot);
+            self.plan_tcp_timer(slot);
+        }
+    }
+
+    /// Gives a sender a slot and a place at its NIC. The slot.
+    pub(super) fn add_sender(&mut self, mut sender: Sender) -> u32 {
+        let id = sender.flow;
+        let flow = &self.flows[id as usize];
+        let (host, class) = (flow.src_host, flow.class);
+        sender.nic_slot = self.nics[host as usize].flows.len() as u32;
         let slot = self.free_senders.pop().unwrap_or_else(|| {
             self.senders.push(None);
             (self.senders.len() - 1) as u32
@@ -56,25 +80,28 @@ impl Core {
             has_data: true,
             finished: false,
         });
+        slot
+    }
+
+    /// A user's flow is active from now on.
+    pub(super) fn note_start(&mut self, id: u32, path_base_rtt: Time) {
         self.active += 1;
         self.last_progress_ps = self.now_ps;
         let stop = self.config.flows[id as usize].stop;
         if stop < Time::MAX && self.flows[id as usize].endless {
             self.schedule(stop.as_ps().max(self.now_ps), EventKind::FlowStop, id);
         }
-        self.arrive(id, context.path_base_rtt);
-        self.apply(slot, allowance);
-        if !connected {
-            self.connect(slot);
-            self.plan_tcp_timer(slot);
-        }
-        self.nic_send(host);
+        self.arrive(id, path_base_rtt);
+    }
+
+    /// The ends of a user's flow.
+    pub(super) fn flow_key(&self, id: u32) -> FlowKey {
+        let spec = &self.config.flows[id as usize];
+        FlowKey { src: spec.src, dst: spec.dst, sport: spec.sport, dport: spec.dport }
     }
 
     /// Picks the flow's paths and writes them into the table of paths.
-    fn lay_paths(&mut self, id: u32) {
-        let spec = &self.config.flows[id as usize];
-        let key = FlowKey { src: spec.src, dst: spec.dst, sport: spec.sport, dport: spec.dport };
+    pub(super) fn lay_paths(&mut self, id: u32, key: FlowKey) {
         let (ecmp, seed) = (self.config.fabric.ecmp, self.config.seed);
         let mut lay = |key| {
             self.routes.path(ecmp, seed, key, &mut self.path_buffer);
@@ -111,8 +138,8 @@ impl Core {
         links.map(|link| Hop { rate: link.rate, delay: link.delay }).collect()
     }
 
-    fn flow_context(&self, id: u32) -> FlowContext {
-        let spec = &self.config.flows[id as usize];
+    pub(super) fn flow_context(&self, id: u32) -> FlowContext {
+        let spec = &self.config.flows[self.flows[id as usize].spec as usize];
         let c = &self.constants;
         let path = self.data_path(id);
         let back = self.hops(self.flows[id as usize].ack_route, self.flows[id as usize].n_hops);
@@ -135,6 +162,18 @@ impl Core {
         let flow = &mut self.flows[id as usize];
         let slot = flow.sender;
         if slot == NO_SENDER {
+            return;
+        }
+        if let Some(connection) = self.connections.get_mut(id) {
+            flow.bytes = connection.stop();
+            let is_done = connection.is_done();
+            self.depart(id);
+            if is_done {
+                self.finish_connection(id, sink);
+            } else {
+                self.share_out(id);
+                self.nic_send(self.flows[id as usize].src_host);
+            }
             return;
         }
         let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");
@@ -218,13 +257,14 @@ impl Core {
         if newly_acked > 0 {
             self.last_progress_ps = self.now_ps;
         }
-        if self.constants.rto_ps < u64::MAX {
+        // Only progress moves the timer (RFC 6298, 5.3), and only one that runs.
+        if newly_acked > 0 && sender.rto_ps < u64::MAX {
             sender.rto_ps = self.now_ps + self.constants.rto_ps;
         }
         let now = Time::from_ps(self.now_ps);
         if gap {
             sender.on_gap(self.config.transport.recovery, p.data_seq, u64::from(p.payload));
-            sender.control.on_loss(now, Loss::Gap);
+            self.connections.controller(sender).on_loss(now, Loss::Gap);
         }
         let ack = Ack {
             now,
@@ -240,7 +280,7 @@ impl Core {
             int: self.pool.int(packet),
             header: &self.pool.header(packet)[..self.constants.header_words],
         };
-        let allowance = sender.control.on_ack(&ack);
+        let allowance = self.connections.controller(sender).on_ack(&ack);
         let done = sender.is_done();
         let only_stored = self.constants.first_ack_only_stored && sender.snd_una == newly_acked;
         self.pool.release(packet);
@@ -266,7 +306,7 @@ impl Core {
         let now = self.now();
         let sender = self.senders[slot as usize].as_mut().expect("a flow with a timer is active");
         sender.timer_ps = u64::MAX;
-        let allowance = sender.control.on_timer(now);
+        let allowance = self.connections.controller(sender).on_timer(now);
         self.apply(slot, allowance);
         // ns-3's rate timers leave the NIC alone: a window they open is noticed at the next acknowledgment.
         if !self.ranks.by_insertion || self.constants.repace {
@@ -296,15 +336,15 @@ impl Core {
         sender.rto_ps = self.now_ps + self.constants.rto_ps;
         let (at, now) = (sender.rto_ps, self.now());
         self.schedule(at, EventKind::Rto, id);
-        self.control(id, |sender| Some(sender.control.on_loss(now, Loss::Timeout)));
+        self.control(id, |control| Some(control.on_loss(now, Loss::Timeout)));
     }
 
     /// Lets a flow's controller decide, if the flow is active, and applies the decision.
-    pub(super) fn control(&mut self, id: u32, decide: impl FnOnce(&mut Sender) -> Option<Allowance>) {
+    pub(super) fn control(&mut self, id: u32, decide: impl FnOnce(&mut ControlOf<'_>) -> Option<Allowance>) {
         let flow = &self.flows[id as usize];
         let (slot, host) = (flow.sender, flow.src_host);
         let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
-        match decide(sender) {
+        match decide(&mut self.connections.controller(sender)) {
             Some(allowance) => self.apply(slot, allowance),
             None => self.poll_control(slot),
         }
@@ -318,7 +358,7 @@ impl Core {
         let flow = &self.flows[sender.flow as usize];
         let nic = &mut self.nics[flow.src_host as usize];
         let line_rate = self.ports[nic.port as usize].rate;
-        let fastest = line_rate.min(self.config.flows[sender.flow as usize].demand);
+        let fastest = line_rate.min(self.config.flows[flow.spec as usize].demand);
         sender.cwnd = match self.config.transport.window {
             WindowRule::Algorithm => allowance.cwnd.as_u64(),
             WindowRule::None => u64::MAX,
@@ -334,6 +374,9 @@ impl Core {
             if c.repace && sender.last_wire > 0 && Rate::ZERO < rate {
                 nic_flow.next_send_ps =
                     sender.last_start_ps + tx_time_ps(rate, u64::from(sender.last_wire), c.whole_ns);
+                if let Some(connection) = self.connections.get(flow.spec) {
+                    nic_flow.next_send_ps = nic_flow.next_send_ps.max(connection.next_send_ps);
+                }
             }
         }
         (nic_flow.open, nic_flow.has_data) = (sender.is_open(), sender.has_data());
@@ -346,6 +389,9 @@ impl Core {
                 // Rank 0: before all else of its time; `timer_waits_like_ns3` knows the exception.
                 self.events.push(Event::new(at, EventKind::FlowTimer, id));
             }
+        }
+        if !self.connections.is_empty() {
+            self.follow_subflow(slot);
         }
         if self.convergence.is_some() {
             self.follow(slot);
@@ -363,13 +409,33 @@ impl Core {
     /// A flow's last byte is acknowledged: its sender goes.
     pub(super) fn finish(&mut self, slot: u32, sink: &mut dyn Sink) {
         self.poll_control(slot);
+        let id = self.retire(slot);
+        self.conclude(id, sink);
+    }
+
+    /// A sender goes, and leaves its NIC. Its flow.
+    pub(super) fn retire(&mut self, slot: u32) -> u32 {
         let sender = self.senders[slot as usize].take().expect("the slot is in use");
         self.free_senders.push(slot);
-        let id = sender.flow;
-        let flow = &mut self.flows[id as usize];
+        let flow = &mut self.flows[sender.flow as usize];
         flow.sender = NO_SENDER;
         flow.retransmitted = sender.retransmitted;
-        flow.over = true;
+        let host = flow.src_host;
+        let nic = &mut self.nics[host as usize];
+        if self.ranks.by_insertion {
+            let nic_flow = &mut nic.flows[sender.nic_slot as usize];
+            (nic_flow.open, nic_flow.has_data, nic_flow.finished) = (false, false, true);
+        } else {
+            nic.remove(sender.nic_slot as usize);
+            self.renumber(host, sender.nic_slot as usize);
+        }
+        sender.flow
+    }
+
+    /// A user's flow is over.
+    pub(super) fn conclude(&mut self, id: u32, sink: &mut dyn Sink) {
+        let flow = &mut self.flows[id as usize];
+        (flow.sender, flow.over) = (NO_SENDER, true);
         if !flow.endless {
             flow.fct_ack_ps = Some(self.now_ps - flow.start_ps);
             self.finite_left -= 1;
@@ -381,14 +447,6 @@ impl Core {
         if successor != NO_FLOW && at < self.config.flows[successor as usize].stop.as_ps() {
             self.finite_left += u64::from(!self.flows[successor as usize].endless);
             self.schedule(at, EventKind::FlowStart, successor);
-        }
-        let nic = &mut self.nics[host as usize];
-        if self.ranks.by_insertion {
-            let nic_flow = &mut nic.flows[sender.nic_slot as usize];
-            (nic_flow.open, nic_flow.has_data, nic_flow.finished) = (false, false, true);
-        } else {
-            nic.remove(sender.nic_slot as usize);
-            self.renumber(host, sender.nic_slot as usize);
         }
         self.depart(id);
         sink.flow(&self.outcome(id));
@@ -406,6 +464,7 @@ impl Core {
     pub(crate) fn outcome(&self, id: u32) -> FlowOutcome {
         let flow = &self.flows[id as usize];
         let sender = self.senders.get(flow.sender as usize).and_then(Option::as_ref);
+        let resent = self.resent_by_subflows(id).or(sender.map(|s| s.retransmitted));
         FlowOutcome {
             flow: FlowId(id),
             start: Time::from_ps(flow.start_ps),
@@ -413,7 +472,8 @@ impl Core {
             fct_ack: flow.fct_ack_ps.map(Time::from_ps),
             ideal_fct: if flow.endless || flow.n_hops == 0 { Time::ZERO } else { self.ideal_fct(id) },
             delivered_bytes: flow.receiver.expected,
-            retransmitted_bytes: sender.map_or(flow.retransmitted, |s| s.retransmitted),
+            retransmitted_bytes: resent.unwrap_or(flow.retransmitted),
+            reordering: self.connections.reordering(id),
         }
     }
 
@@ -425,7 +485,7 @@ impl Core {
     /// Outcomes of all flows that are not over.
     pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
         (0u32..)
-            .zip(&self.flows)
+            .zip(&self.flows[..self.config.flows.len()])
             .filter(|(id, f)| !f.over && self.is_due(*id, f))
             .map(|(id, _)| self.outcome(id))
             .collect()
@@ -485,21 +545,26 @@ impl Core {
     }
 
     /// The flow at position `at` of a NIC sends its next packet.
-    pub(super) fn send_data(&mut self, host: u32, at: usize) {
+    pub(super) fn send_data(&mut self, host: u32, turn: usize) {
+        let at = if self.connections.is_empty() { turn } else { self.scheduled(host, turn) };
         let c = &self.constants;
         let nic = &mut self.nics[host as usize];
         let entry = nic.flows[at];
         let sender = self.senders[entry.sender as usize].as_mut().expect("an active flow has a sender");
         let id = sender.flow;
+        let (spec, subflow) = (self.flows[id as usize].spec, self.flows[id as usize].subflow as usize);
         let segment = sender.next_segment(c.mtu, self.now_ps);
-        let wire = (segment.len + c.data_header) as u16;
+        let (data_seq, payload) =
+            if spec == id { (0, segment.len) } else { self.connections.carry(spec, subflow, sender, segment) };
+        let wire = (payload + c.data_header) as u16;
         let packet = self.pool.take(Packet {
             flow: id,
             seq: segment.seq,
+            data_seq,
             sent_ps: self.now_ps,
             cwnd_at_send: u32::try_from(sender.cwnd).unwrap_or(u32::MAX),
             route: self.flows[id as usize].data_route,
-            payload: segment.len as u16,
+            payload: payload as u16,
             wire,
             class: entry.class,
             ..Packet::new(PacketKind::Data)
@@ -512,14 +577,15 @@ impl Core {
             sender.rto_ps = self.now_ps + c.rto_ps;
         }
         let rto_ps = sender.rto_ps;
-        let decision = sender.control.on_sent(Time::from_ps(self.now_ps), Bytes::new(u64::from(wire)));
+        let decision =
+            self.connections.controller(sender).on_sent(Time::from_ps(self.now_ps), Bytes::new(u64::from(wire)));
         let nic_flow = &mut nic.flows[at];
         nic_flow.next_send_ps = next_send_ps;
         (nic_flow.open, nic_flow.has_data) = (sender.is_open(), sender.has_data());
         if self.ranks.by_insertion {
-            nic.sent_like_ns3(at);
+            nic.sent_like_ns3(turn);
         } else {
-            nic.sent(at);
+            nic.sent(turn);
         }
         let egress = nic.port;
         let is_tcp = sender.tcp.is_some();
@@ -529,14 +595,18 @@ impl Core {
         if c.header_words > 0 {
             let header = &mut self.pool.header_mut(packet)[..c.header_words];
             header.fill(0.0);
-            sender.control.stamp(Time::from_ps(self.now_ps), header);
+            self.connections.controller(sender).stamp(Time::from_ps(self.now_ps), header);
         }
-        let all_sent = !sender.has_data();
+        let all_sent = self.connections.get(spec).map_or_else(|| !sender.has_data(), Connection::all_sent);
         self.totals.sent_bytes += u64::from(wire);
         // A host's data waits in no queue: it joins and leaves at once.
         self.agent_sees(egress, packet, Step::Enqueue);
         self.agent_sees(egress, packet, Step::Dequeue);
         self.transmit(egress, packet);
+        if spec != id {
+            self.pace_connection(spec, u64::from(wire));
+            self.share_out(spec);
+        }
         if arm_rto {
             self.schedule(rto_ps, EventKind::Rto, id);
         }
@@ -544,7 +614,7 @@ impl Core {
             self.plan_tcp_timer(entry.sender);
         }
         if all_sent && self.convergence.is_some() {
-            self.depart(id);
+            self.depart(spec);
         }
         if let Some(allowance) = decision {
             self.apply(entry.sender, allowance);

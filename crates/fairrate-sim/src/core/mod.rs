@@ -4,8 +4,11 @@ mod agents;
 mod artifact;
 mod build;
 mod convergence;
+mod faults;
 mod hosts;
+mod mptcp;
 mod probes;
+mod queues;
 mod stall;
 mod tcp;
 
@@ -15,10 +18,11 @@ use fairrate_units::Time;
 use self::agents::{Agents, Step};
 pub(crate) use self::build::framing;
 use self::convergence::Convergence;
+use self::mptcp::Connections;
 pub(crate) use self::convergence::{demand_bps, solver_of};
 use crate::config::{MarkAt, SimConfig};
 use crate::engine::{Event, EventKind, EventList};
-use crate::fabric::{Admission, DropCause, Marker, Mmu, NO_HOST, Port};
+use crate::fabric::{Admission, DropCause, Faults, Marker, Mmu, NO_HOST, Port, Verdicts};
 use crate::ideal::Framing;
 use crate::ids::PortId;
 use crate::mrg32k3a::AutomaticStreams;
@@ -43,6 +47,8 @@ struct Constants {
     nack_interval_ps: u64,
     cnp_interval_ps: Option<u64>,
     rto_ps: u64,
+    /// Retransmission timeout of TCP if the algorithm wants losses to be found by nothing else.
+    fixed_rto: Option<Time>,
     whole_ns: bool,
     repace: bool,
     first_ack_only_stored: bool,
@@ -52,6 +58,10 @@ struct Constants {
 
 /// One flow for the whole run: where it goes, what has arrived, and who sends it while it is active.
 struct FlowState {
+    /// The user's flow it is: itself, or the connection of a subflow.
+    spec: u32,
+    /// Which of the connection's subflows it is.
+    subflow: u8,
     src_host: u32,
     /// Payload bytes; `u64::MAX` while endless.
     bytes: u64,
@@ -118,9 +128,17 @@ pub(crate) struct Core {
     /// What all markers draw from, if not each from its own stream.
     shared_draws: Option<Box<AutomaticStreams>>,
     mmu: Mmu,
+    /// Whether any port has an agent or a queueing discipline.
+    special_ports: bool,
+    /// What a queueing discipline has just decided.
+    verdicts: Verdicts,
+    /// What is wrong with links, if anything is.
+    faults: Option<Box<Faults>>,
     agents: Agents,
     nics: Vec<Nic>,
+    /// The user's flows, then the subflows of each.
     flows: Vec<FlowState>,
+    connections: Connections,
     /// Flows that start at their time, in order.
     starts: Vec<u32>,
     next_start: usize,
@@ -155,8 +173,13 @@ impl Core {
         totals.in_flight_bytes = self.data_bytes_in_network();
         totals.peak_buffer_bytes = self.mmu.peak();
         totals.flows_unfinished = self.finite_left;
+        totals.reordering = self.connections.all_reordering();
         let accounted = totals.delivered_bytes + totals.dropped_bytes + totals.in_flight_bytes;
-        assert_eq!(totals.sent_bytes, accounted, "bytes are conserved: sent = delivered + dropped + in flight");
+        assert_eq!(
+            totals.sent_bytes + totals.duplicated_bytes,
+            accounted,
+            "bytes are conserved: sent + duplicated = delivered + dropped + in flight"
+        );
         totals
     }
 
@@ -167,7 +190,8 @@ impl Core {
 
     fn data_bytes_in_network(&self) -> u64 {
         let packets = self.ports.iter().flat_map(|port| port.contents(&self.pool));
-        let data = packets.map(|p| self.pool.get(p)).filter(|p| p.kind == PacketKind::Data);
+        let late = self.faults.iter().flat_map(|faults| faults.late_packets());
+        let data = packets.chain(late).map(|p| self.pool.get(p)).filter(|p| p.kind == PacketKind::Data);
         data.map(|p| u64::from(p.wire)).sum()
     }
 
@@ -224,6 +248,8 @@ impl Core {
             EventKind::FlowStop => self.on_flow_stop(entity, sink),
             EventKind::Probe => self.on_probe(entity, sink),
             EventKind::Settled => self.on_settled(sink),
+            EventKind::ArriveLate => self.on_arrive_late(entity, sink),
+            EventKind::Flap => self.on_flap(entity, sink),
         }
     }
 
@@ -234,23 +260,37 @@ impl Core {
 
     /// The packet at the head of `port`'s wire has reached the other end.
     fn on_arrive(&mut self, port: u32, sink: &mut dyn Sink) {
+        if self.faults.is_some() && !self.ports[port as usize].is_due(&self.pool, self.now_ps) {
+            return;
+        }
         let (packet, next) = self.ports[port as usize].arrive(&self.pool);
         if let Some((time_ps, rank)) = next {
             self.events.push(Event::new(time_ps, EventKind::Arrive, port).ranked(rank));
         }
+        self.take_in(port, packet, sink);
+    }
+
+    /// The node behind `port` takes a packet in.
+    #[inline]
+    fn take_in(&mut self, port: u32, packet: u32, sink: &mut dyn Sink) {
         let kind = self.pool.get(packet).kind;
         if kind.is_link_control() {
             match kind {
                 PacketKind::Pause | PacketKind::Resume => {
                     self.on_pfc(port ^ 1, packet, kind == PacketKind::Pause, sink);
                 }
-                _ => self.on_flow_pause(port ^ 1, packet, kind == PacketKind::FlowPause),
+                _ => {
+                    self.note_told_flow(port, packet, kind == PacketKind::FlowPause);
+                    self.on_flow_pause(port ^ 1, packet, kind == PacketKind::FlowPause);
+                }
             }
             return;
         }
         let host = self.ports[port as usize].to_host;
         if host == NO_HOST {
             self.forward(port ^ 1, packet);
+        } else if self.faults.is_some() && self.pool.get(packet).is_corrupt() {
+            self.lose(packet);
         } else {
             self.on_host_packet(host, packet, kind, sink);
         }
@@ -280,6 +320,9 @@ impl Core {
         let (class, wire) = (p.class, p.wire);
         let port = &self.ports[egress as usize];
         let (switch, waiting) = (port.of_switch, port.class_bytes[class as usize]);
+        if self.special_ports && !self.is_admitted(egress, packet) {
+            return;
+        }
         match self.mmu.admit(switch, ingress, class, wire, waiting) {
             Admission::Accept => {}
             Admission::AcceptAndPause => self.send_pfc(ingress, class, true),
@@ -289,13 +332,10 @@ impl Core {
             }
         }
         self.mark(egress, packet, MarkAt::Enqueue, waiting + u32::from(wire));
-        self.agent_sees(egress, packet, Step::Enqueue);
-        match self.assigned_queue(egress, packet) {
-            None => self.ports[egress as usize].enqueue(&mut self.pool, packet),
-            Some(queue) => {
-                let quantum = (self.constants.mtu + self.constants.data_header) as u32;
-                self.ports[egress as usize].enqueue_flow(&mut self.pool, packet, queue, quantum);
-            }
+        if self.special_ports {
+            self.enqueue_specially(egress, packet);
+        } else {
+            self.ports[egress as usize].enqueue(&mut self.pool, packet);
         }
         self.kick(egress);
     }
@@ -307,6 +347,10 @@ impl Core {
             DropCause::IngressThreshold => drops.ingress_threshold += 1,
             DropCause::BufferFull => drops.buffer_full += 1,
             DropCause::Headroom => drops.headroom += 1,
+            DropCause::QueueLimit => drops.queue_limit += 1,
+            DropCause::Early => drops.early += 1,
+            DropCause::Sojourn => drops.sojourn += 1,
+            DropCause::Priority => drops.priority += 1,
         }
         self.ports[egress as usize].drops += 1;
         let p = self.pool.get(packet);
@@ -395,7 +439,7 @@ impl Core {
         if !p.can_send() {
             return;
         }
-        let packet = p.dequeue(&self.pool);
+        let packet = if p.has_disciplines() { self.dequeue_managed(port) } else { p.dequeue(&self.pool) };
         let head = self.pool.get(packet);
         if !head.kind.is_link_control() {
             self.leave_buffer(port, packet);
@@ -443,6 +487,10 @@ impl Core {
         let (end_rank, arrival_rank) = (self.ranks.take(), self.ranks.take());
         let p = &mut self.ports[port as usize];
         p.tx_rank = end_rank;
+        if self.faults.is_some() && self.transmit_faulty(port, packet, arrival_rank) {
+            return;
+        }
+        let p = &mut self.ports[port as usize];
         if let Some(arrival) = p.transmit(&mut self.pool, packet, self.now_ps, arrival_rank) {
             self.events.push(Event::new(arrival, EventKind::Arrive, port).ranked(arrival_rank));
         }

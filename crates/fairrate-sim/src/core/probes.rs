@@ -23,7 +23,8 @@ impl Core {
                 *every
             }
             ProbeSpec::Flows { flows: None, every } => {
-                let active = self.senders.iter().flatten().map(|s| s.flow);
+                let flows = self.senders.iter().flatten().map(|s| &self.flows[s.flow as usize]);
+                let active = flows.filter(|f| f.subflow == 0).map(|f| f.spec);
                 active.filter_map(|f| self.sample_flow(f)).for_each(|sample| sink.rate(&sample));
                 *every
             }
@@ -49,11 +50,12 @@ impl Core {
     fn sample_flow(&self, id: u32) -> Option<RateSample> {
         let flow = &self.flows[id as usize];
         let sender = self.senders.get(flow.sender as usize)?.as_ref()?;
+        let (cwnd_bytes, rate_bps) = self.sum_of_subflows(id).unwrap_or((sender.cwnd, sender.rate.as_bps()));
         Some(RateSample {
             t: self.now(),
             flow: FlowId(id),
-            cwnd_bytes: sender.cwnd,
-            rate_bps: sender.rate.as_bps(),
+            cwnd_bytes,
+            rate_bps,
             delivered_bytes: flow.receiver.expected,
         })
     }

@@ -38,19 +38,25 @@ impl Core {
     fn describe_stuck(&self) -> String {
         let name = |n: crate::ids::NodeId| &self.config.topology.nodes[n.index()].name;
         let flows = self.senders.iter().flatten().take(NAMED).map(|s| {
-            let spec = &self.config.flows[s.flow as usize];
+            let flow = &self.flows[s.flow as usize];
+            let spec = &self.config.flows[flow.spec as usize];
             let why = match (s.paused, s.is_open()) {
                 (true, _) => "is paused by its switch",
                 (false, true) => "waits for its NIC",
                 (false, false) => "its window is closed",
             };
             let (src, dst) = (name(spec.src), name(spec.dst));
+            if flow.spec != s.flow {
+                let (id, subflow, data) = (flow.spec, flow.subflow, self.flows[flow.spec as usize].receiver.expected);
+                return format!("subflow {subflow} of flow {id} ({src} to {dst}, {data} bytes arrived): {why}");
+            }
             format!("flow {} ({src} to {dst}) has {} of {} bytes acknowledged and {why}", s.flow, s.snd_una, s.bytes)
         });
         let ports = (0u32..).zip(&self.ports).filter(|(_, p)| p.paused != 0).take(NAMED).map(|(id, p)| {
             let (from, to) = (self.config.topology.from(PortId(id)), self.config.topology.to(PortId(id)));
             let (from, to) = (name(from), name(to));
-            format!("port {from}->{to} is paused with {} bytes waiting", p.queued_bytes)
+            let why = if p.is_down() { "down" } else { "paused" };
+            format!("port {from}->{to} is {why} with {} bytes waiting", p.queued_bytes)
         });
         flows.chain(ports).collect::<Vec<_>>().join("; ")
     }

@@ -8,7 +8,7 @@ use crate::config::Transport;
 use crate::engine::EventKind;
 use crate::output::Sink;
 use crate::packet::{Packet, PacketKind};
-use crate::transport::{Answered, Expired, MAX_SACKS, NO_SENDER, TcpConfig};
+use crate::transport::{Answered, Connection, Expired, MAX_SACKS, NO_SENDER, TcpConfig};
 
 /// Header words that selective acknowledgments take.
 pub(super) const SACK_WORDS: usize = 2 * MAX_SACKS;
@@ -25,11 +25,20 @@ impl Core {
     pub(super) fn on_segment(&mut self, config: &TcpConfig, host: u32, packet: u32) {
         let p = *self.pool.get(packet);
         self.totals.delivered_bytes += u64::from(p.wire);
-        let flow = &mut self.flows[p.flow as usize];
-        let in_order = flow.receiver.take(p.seq, u64::from(p.payload));
+        let spec = self.flows[p.flow as usize].spec;
+        let is_subflow = spec != p.flow;
+        // A segment of a subflow takes a full one's numbers.
+        let len = if is_subflow { self.constants.mtu } else { u64::from(p.payload) };
+        let in_order = self.flows[p.flow as usize].receiver.take(p.seq, len);
+        let flow = &mut self.flows[spec as usize];
+        if is_subflow {
+            let (mtu, len) = (self.constants.mtu, u64::from(p.payload));
+            flow.receiver.expected = self.connections.reassemble(spec, mtu, p.data_seq, len, self.now_ps);
+        }
         if flow.receiver.expected == flow.bytes && flow.fct_ps.is_none() && !flow.endless {
             flow.fct_ps = Some(self.now_ps - flow.start_ps);
         }
+        let flow = &mut self.flows[p.flow as usize];
         let segment = Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
         let before_due = flow.receiver.tcp.due_ps;
         let replies = flow.receiver.tcp.on_data(config, segment, p.is_marked(), p.is_reduced(), in_order, self.now_ps);
@@ -80,6 +89,9 @@ impl Core {
         (p.sent_ps, p.cwnd_at_send) = (segment.sent_ps, segment.cwnd_at_send);
         (p.class, p.wire, p.route) = (c.ack_class, c.ack_wire, flow.ack_route);
         p.set_marked(echo);
+        if flow.spec != p.flow {
+            p.data_seq = self.flows[flow.spec as usize].receiver.expected;
+        }
         let sacks = flow.receiver.sacks(segment.seq);
         let words = &mut self.pool.header_mut(packet)[c.header_words..c.header_words + SACK_WORDS];
         for (pair, &(from, to)) in words.chunks_exact_mut(2).zip(&sacks) {
@@ -112,8 +124,12 @@ impl Core {
             self.last_progress_ps = self.now_ps;
         }
         let now = Time::from_ps(self.now_ps);
+        if !self.connections.is_empty() {
+            self.on_subflow_ack(p.flow, p.seq, p.data_seq, 0 < acked.delivered);
+        }
+        let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");
         if recovery {
-            sender.control.on_loss(now, Loss::Gap);
+            self.connections.controller(sender).on_loss(now, Loss::Gap);
         }
         let ack = Ack {
             now,
@@ -124,27 +140,30 @@ impl Core {
             cwnd_at_send: if p.cwnd_at_send == u32::MAX { u64::MAX } else { u64::from(p.cwnd_at_send) },
             in_flight: sender.inflight(),
             delivery_rate: acked.rate.map_or(Rate::ZERO, |(bytes, ps)| rate_of(bytes, ps)),
-            app_limited: sender.snd_nxt == sender.bytes,
+            app_limited: acked.app_limited,
             ecn_marked: p.is_marked(),
             int: self.pool.int(packet),
             header: &self.pool.header(packet)[..words],
         };
         let cwnd = sender.cwnd;
-        let allowance = sender.control.on_ack(&ack);
+        let allowance = self.connections.controller(sender).on_ack(&ack);
         if p.is_marked()
             && allowance.cwnd.as_u64() < cwnd
             && let Some(tcp) = &mut sender.tcp
         {
             tcp.tell_reduced = true;
         }
-        let done = sender.is_done();
+        let spec = self.flows[p.flow as usize].spec;
+        let done = self.connections.get(spec).map_or_else(|| sender.is_done(), Connection::is_done);
         self.pool.release(packet);
         self.apply(slot, allowance);
-        if done {
-            self.finish(slot, sink);
-        } else {
+        if !done {
             self.plan_tcp_timer(slot);
             self.nic_send(self.flows[p.flow as usize].src_host);
+        } else if spec == p.flow {
+            self.finish(slot, sink);
+        } else {
+            self.finish_connection(spec, sink);
         }
     }
 
@@ -171,23 +190,23 @@ impl Core {
             return;
         }
         tcp.scheduled_ps = u64::MAX;
-        if !tcp.connected {
-            if tcp.deadline_ps() <= now_ps {
-                self.connect(slot);
-            }
-        } else {
+        if tcp.connected {
             match tcp.on_timer(snd_nxt, now_ps) {
                 Expired::Nothing => {}
                 Expired::MaySend(false) => self.refresh_open(slot),
                 Expired::MaySend(true) => {
-                    let allowance = sender.control.on_loss(now, Loss::Gap);
+                    let allowance = self.connections.controller(sender).on_loss(now, Loss::Gap);
                     self.apply(slot, allowance);
                 }
                 Expired::Timeout => {
-                    let allowance = sender.control.on_loss(now, Loss::Timeout);
+                    self.on_subflow_timeout(id);
+                    let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+                    let allowance = self.connections.controller(sender).on_loss(now, Loss::Timeout);
                     self.apply(slot, allowance);
                 }
             }
+        } else if tcp.deadline_ps() <= now_ps {
+            self.connect(slot);
         }
         self.plan_tcp_timer(slot);
         self.nic_send(self.flows[id as usize].src_host);
@@ -214,6 +233,7 @@ impl Core {
         let Some(tcp) = sender.tcp.as_mut().filter(|tcp| !tcp.connected) else { return false };
         tcp.on_connected();
         self.refresh_open(slot);
+        self.join_subflows(id);
         self.nic_send(self.flows[id as usize].src_host);
         true
     }

@@ -26,9 +26,13 @@ pub enum EventKind {
     AckTimer,
     /// Rates may have been converged for long enough.
     Settled,
+    /// A packet that a faulty link has held up reaches the other end.
+    ArriveLate,
+    /// Links go down or come up.
+    Flap,
 }
 
-const KINDS: [EventKind; 12] = [
+const KINDS: [EventKind; 14] = [
     EventKind::Probe,
     EventKind::FlowStart,
     EventKind::FlowStop,
@@ -41,6 +45,8 @@ const KINDS: [EventKind; 12] = [
     EventKind::Rto,
     EventKind::AckTimer,
     EventKind::Settled,
+    EventKind::ArriveLate,
+    EventKind::Flap,
 ];
 
 const ENTITY_BITS: u32 = 28;

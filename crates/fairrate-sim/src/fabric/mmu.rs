@@ -21,6 +21,14 @@ pub enum DropCause {
     BufferFull,
     /// No headroom left.
     Headroom,
+    /// The egress port's own limit.
+    QueueLimit,
+    /// Random early detection.
+    Early,
+    /// CoDel: waited for too long.
+    Sojourn,
+    /// pFabric: the lowest priority in a full buffer.
+    Priority,
 }
 
 /// What becomes of an arriving packet.
@@ -158,6 +166,14 @@ impl Mmu {
         Admission::AcceptAndPause
     }
 
+    /// The classes whose sender at the other end of `ingress` has been told to pause.
+    pub fn paused_classes(&self, ingress: u32) -> impl Iterator<Item = u8> + '_ {
+        (0u8..)
+            .zip(&self.ingress[ingress as usize * N_CLASSES..][..N_CLASSES])
+            .filter(|(_, i)| i.paused)
+            .map(|(c, _)| c)
+    }
+
     /// Uncharges a packet that leaves. True if the sender of its (ingress port, class) may resume.
     #[inline]
     pub fn release(&mut self, switch: u32, ingress: u32, class: u8, wire: u16) -> bool {
@@ -204,7 +220,7 @@ fn headroom_bytes(config: &FabricConfig, link: &Link, wire_mtu: Bytes) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ClockRule, EcmpHash, TieRule};
+    use crate::config::{ClockRule, EcmpHash, QueueConfig, TieRule};
     use crate::ids::NodeId;
     use fairrate_units::{Rate, Time};
 
@@ -219,6 +235,7 @@ mod tests {
             xon_floor: Bytes::new(1_248),
             pfc_frame: Bytes::new(43),
             ecn: None,
+            queue: QueueConfig::FIFO,
             clock: ClockRule::Picoseconds,
             ecmp: EcmpHash::Mix,
             ties: TieRule::Entity,

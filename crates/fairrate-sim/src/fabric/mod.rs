@@ -1,10 +1,19 @@
-//! Links and switches: egress ports, the shared buffer with its thresholds and PFC, ECN marking.
+//! Links and switches: egress ports, their queueing disciplines, faulty wires, the shared buffer with its
+//! thresholds and PFC, ECN marking.
 
+mod codel;
+mod discipline;
 mod ecn;
+mod faults;
 mod flow_queues;
 mod mmu;
+mod pfabric;
 mod port;
+mod red;
+mod sfq_codel;
 
+pub use discipline::{Discipline, Place, Verdicts};
 pub use ecn::Marker;
+pub use faults::{FaultyLink, Faults};
 pub use mmu::{Admission, DropCause, Mmu};
 pub use port::{NO_HOST, Port, tx_time_ps};

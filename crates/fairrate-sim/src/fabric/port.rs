@@ -1,6 +1,8 @@
 use fairrate_units::{Bytes, Rate};
 
+use super::discipline::{Discipline, Verdicts};
 use super::flow_queues::FlowQueues;
+use super::mmu::DropCause;
 use crate::config::ClockRule;
 use crate::packet::{NO_PACKET, PacketPool};
 
@@ -75,8 +77,11 @@ pub struct Port {
     pub rate_mbps: u32,
     /// Bit c: class c has packets, other than of flows that the other end has paused.
     backlog: u8,
-    /// Bit c: the other end has paused class c.
+    /// Bit c: class c may not send. All, while the link is down; otherwise those that the other end has paused.
     pub paused: u8,
+    /// Bit c: the other end has paused class c.
+    pfc: u8,
+    is_down: bool,
     /// Rank of the end of the transmission that ends at `busy_until_ps`.
     pub tx_rank: u32,
     /// Whether a `TxDone` event is pending.
@@ -85,9 +90,11 @@ pub struct Port {
     queues: [PacketFifo; N_CLASSES],
     /// Physical queues of each class, if flows are spread over such.
     flow_queues: Option<Box<[FlowQueues; N_CLASSES]>>,
+    /// Disciplines of the classes that have one.
+    disciplines: Option<Box<[Option<Discipline>; N_CLASSES]>>,
     /// Bytes waiting per class.
     pub class_bytes: [u32; N_CLASSES],
-    /// Packets dropped on their way into this port.
+    /// Packets dropped at this port.
     pub drops: u64,
     /// Packets marked here.
     pub ecn_marks: u64,
@@ -115,11 +122,14 @@ impl Port {
             rate_mbps: (rate.as_bps() / 1_000_000) as u32,
             backlog: 0,
             paused: 0,
+            pfc: 0,
+            is_down: false,
             tx_rank: 0,
             tx_done_pending: false,
             wire: PacketFifo::EMPTY,
             queues: [PacketFifo::EMPTY; N_CLASSES],
             flow_queues: None,
+            disciplines: None,
             class_bytes: [0; N_CLASSES],
             drops: 0,
             ecn_marks: 0,
@@ -173,9 +183,80 @@ impl Port {
         self.flow_queues.get_or_insert_with(|| Box::new(std::array::from_fn(|_| FlowQueues::new(quantum))))
     }
 
+    /// Puts a class under a discipline.
+    pub fn set_discipline(&mut self, class: u8, discipline: Discipline) {
+        let disciplines = self.disciplines.get_or_insert_with(Box::default);
+        disciplines[class as usize] = Some(discipline);
+    }
+
+    /// Whether any class is under a discipline.
+    #[inline]
+    pub fn has_disciplines(&self) -> bool {
+        self.disciplines.is_some()
+    }
+
+    fn discipline(&mut self, class: usize) -> Option<&mut Discipline> {
+        self.disciplines.as_mut()?[class].as_mut()
+    }
+
+    /// Whether the discipline of its class, if it has one, admits a packet; it may mark it.
+    pub fn admit(
+        &mut self,
+        pool: &mut PacketPool,
+        packet: u32,
+        now_ps: u64,
+        verdicts: &mut Verdicts,
+    ) -> Result<(), DropCause> {
+        let class = pool.get(packet).class as usize;
+        self.discipline(class).map_or(Ok(()), |discipline| discipline.admit(pool, packet, now_ps, verdicts))
+    }
+
+    /// Puts a packet that was admitted into the queue of its class by the discipline of that. Less `priority` goes first.
+    pub fn enqueue_managed(
+        &mut self,
+        pool: &mut PacketPool,
+        packet: u32,
+        priority: f64,
+        now_ps: u64,
+        verdicts: &mut Verdicts,
+    ) {
+        let class = pool.get(packet).class as usize;
+        let Some(discipline) = self.discipline(class) else {
+            self.enqueue(pool, packet);
+            return;
+        };
+        let before = verdicts.dropped.len();
+        discipline.push(pool, packet, priority, now_ps, verdicts);
+        self.count_in(pool, packet);
+        for &(victim, _) in &verdicts.dropped[before..] {
+            if victim == packet {
+                self.enqueued_bytes -= u64::from(pool.get(packet).wire);
+            }
+            self.count_out(pool, class, victim);
+        }
+        self.refresh_backlog(class);
+    }
+
+    /// Takes the next packet as [`Port::dequeue`] does, by the discipline of its class.
+    pub fn dequeue_managed(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> u32 {
+        let class = (self.backlog & !self.paused).trailing_zeros() as usize;
+        let discipline = self.disciplines.as_mut().and_then(|d| d[class].as_mut()).filter(|d| !d.is_empty());
+        let Some(discipline) = discipline.filter(|_| self.queues[class].is_empty()) else {
+            return self.dequeue_among_flows(pool, class);
+        };
+        let before = verdicts.dropped.len();
+        let packet = discipline.pop(pool, now_ps, verdicts);
+        for &(victim, _) in &verdicts.dropped[before..] {
+            self.count_out(pool, class, victim);
+        }
+        self.refresh_backlog(class);
+        self.count_out(pool, class, packet)
+    }
+
     /// Notes whether a class has a packet that may go.
     fn refresh_backlog(&mut self, class: usize) {
-        let may_send = self.flow_queues.as_ref().is_some_and(|queues| queues[class].can_send());
+        let may_send = self.flow_queues.as_ref().is_some_and(|queues| queues[class].can_send())
+            || self.discipline(class).is_some_and(|discipline| !discipline.is_empty());
         if may_send || !self.queues[class].is_empty() {
             self.backlog |= 1 << class;
         } else {
@@ -238,10 +319,22 @@ impl Port {
     /// event a link is enough.
     #[inline]
     pub fn transmit(&mut self, pool: &mut PacketPool, packet: u32, now_ps: u64, rank: u32) -> Option<u64> {
-        let wire = pool.get(packet).wire;
+        let arrival = self.serialise(pool.get(packet).wire, now_ps);
+        self.launch(pool, packet, arrival, rank)
+    }
+
+    /// Is busy for as long as `wire` bytes take. Returns when they reach the other end.
+    #[inline]
+    pub fn serialise(&mut self, wire: u16, now_ps: u64) -> u64 {
         self.busy_until_ps = now_ps + self.tx_ps(wire);
         self.tx_bytes += u64::from(wire);
-        let arrival = self.busy_until_ps + self.delay_ps;
+        self.busy_until_ps + self.delay_ps
+    }
+
+    /// Puts a packet onto the wire, behind the last one and not to arrive before it. Returns its arrival time if it is
+    /// the only one there.
+    #[inline]
+    pub fn launch(&mut self, pool: &mut PacketPool, packet: u32, arrival: u64, rank: u32) -> Option<u64> {
         let p = pool.get_mut(packet);
         (p.arrival_ps, p.rank) = (arrival, rank);
         let first = self.wire.is_empty();
@@ -257,24 +350,51 @@ impl Port {
         (packet, next.map(|p| (p.arrival_ps, p.rank)))
     }
 
+    /// Whether the packet at the head of the wire arrives now. It may not, if what an event was meant for has been lost.
+    pub fn is_due(&self, pool: &PacketPool, now_ps: u64) -> bool {
+        !self.wire.is_empty() && pool.get(self.wire.head()).arrival_ps == now_ps
+    }
+
+    /// The link goes down, or comes up.
+    pub fn set_down(&mut self, down: bool) {
+        self.is_down = down;
+        self.paused = if down { u8::MAX } else { self.pfc };
+    }
+
+    /// Whether the link is down.
+    pub fn is_down(&self) -> bool {
+        self.is_down
+    }
+
+    /// Takes a packet off the wire, if there is one: it is lost.
+    pub fn lose(&mut self, pool: &PacketPool) -> Option<u32> {
+        (!self.wire.is_empty()).then(|| self.wire.pop(pool))
+    }
+
+    /// Whether the other end has paused `class`.
+    pub fn is_pfc_paused(&self, class: u8) -> bool {
+        self.pfc & (1 << class) != 0
+    }
+
     /// Applies a pause or resume of `class`.
     pub fn set_paused(&mut self, class: u8, paused: bool, now_ps: u64) {
-        let before = self.paused;
+        let before = self.pfc;
         if paused {
-            self.paused |= 1 << class;
+            self.pfc |= 1 << class;
         } else {
-            self.paused &= !(1 << class);
+            self.pfc &= !(1 << class);
         }
-        if before == 0 && self.paused != 0 {
+        if before == 0 && self.pfc != 0 {
             self.pause_since_ps = now_ps;
-        } else if before != 0 && self.paused == 0 {
+        } else if before != 0 && self.pfc == 0 {
             self.pause_total_ps += now_ps - self.pause_since_ps;
         }
+        self.set_down(self.is_down);
     }
 
     /// How long any class of this port has been paused up to `now`, in picoseconds.
     pub fn pause_ps(&self, now_ps: u64) -> u64 {
-        let open = if self.paused == 0 { 0 } else { now_ps - self.pause_since_ps };
+        let open = if self.pfc == 0 { 0 } else { now_ps - self.pause_since_ps };
         self.pause_total_ps + open
     }
 
@@ -282,10 +402,12 @@ impl Port {
     pub fn contents<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
         let of_flows = self.flow_queues.iter().flat_map(|queues| queues.iter().flat_map(FlowQueues::lists));
         let lists = self.queues.iter().chain(std::iter::once(&self.wire)).chain(of_flows);
-        lists.flat_map(|list| {
+        let of_disciplines = self.disciplines.iter().flat_map(|d| d.iter().flatten().flat_map(|d| d.packets(pool)));
+        let of_lists = lists.flat_map(|list| {
             let from = (!list.is_empty()).then_some(list.head());
             std::iter::successors(from, |&p| Some(pool.get(p).next).filter(|&n| n != NO_PACKET))
-        })
+        });
+        of_lists.chain(of_disciplines)
     }
 }
 

@@ -1,12 +1,14 @@
 //! The transports of the hosts, RDMA and TCP: senders, receivers and the NIC that picks among a host's flows.
 
+mod mptcp;
 mod nic;
 mod ranges;
 mod receiver;
 mod sender;
 mod tcp;
 
+pub use mptcp::{Connection, MptcpConfig, Reassembly, Scheduler, SubflowPaths};
 pub use nic::{Nic, NicFlow};
 pub use receiver::{Receiver, Reply};
-pub use sender::{NO_SENDER, Sender};
+pub use sender::{ControlOf, NO_SENDER, Segment, Sender, SenderControl};
 pub use tcp::{Answered, DelayedAck, EcnEcho, Expired, MAX_SACKS, TcpConfig, TcpSender};

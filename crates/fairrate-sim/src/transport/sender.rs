@@ -1,5 +1,5 @@
-use fairrate_control::Algorithm;
-use fairrate_units::Rate;
+use fairrate_control::{Ack, Algorithm, Allowance, Controller, CoupledAlgorithm, CoupledController, Loss, Notice};
+use fairrate_units::{Bytes, Rate, Time};
 
 use super::ranges::Ranges;
 use super::tcp::TcpSender;
@@ -14,7 +14,8 @@ pub struct Sender {
     pub flow: u32,
     /// Position among its NIC's flows.
     pub nic_slot: u32,
-    /// Payload bytes to send; `u64::MAX` while endless.
+    /// Payload bytes to send; `u64::MAX` while endless. Of a subflow: `u64::MAX` while its connection has data for it, else
+    /// `snd_nxt`.
     pub bytes: u64,
     /// Next new byte.
     pub snd_nxt: u64,
@@ -45,7 +46,85 @@ pub struct Sender {
     /// Reliability by TCP; otherwise by the RDMA transport's rules.
     pub tcp: Option<Box<TcpSender>>,
     /// The algorithm.
-    pub control: Algorithm,
+    pub control: SenderControl,
+}
+
+/// Who controls a sender.
+#[allow(clippy::large_enum_variant)]
+pub enum SenderControl {
+    /// A controller of its own.
+    Own(Algorithm),
+    /// That of its connection.
+    Coupled {
+        /// The connection, by the user's flow.
+        connection: u32,
+        /// Which of its subflows this is.
+        subflow: u32,
+    },
+}
+
+/// The controller of a sender, for one call.
+pub enum ControlOf<'a> {
+    /// Its own.
+    Own(&'a mut Algorithm),
+    /// That of its connection, where it is this subflow.
+    Coupled(&'a mut CoupledAlgorithm, usize),
+}
+
+/// What a coupled controller does not know of does nothing.
+impl Controller for ControlOf<'_> {
+    fn on_start(&mut self, now: Time) -> Allowance {
+        match self {
+            Self::Own(c) => c.on_start(now),
+            Self::Coupled(c, subflow) => c.on_start(now, *subflow),
+        }
+    }
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        match self {
+            Self::Own(c) => c.on_ack(ack),
+            Self::Coupled(c, subflow) => c.on_ack(*subflow, ack),
+        }
+    }
+    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
+        match self {
+            Self::Own(c) => c.on_loss(now, loss),
+            Self::Coupled(c, subflow) => c.on_loss(*subflow, now, loss),
+        }
+    }
+    fn on_cnp(&mut self, now: Time) -> Allowance {
+        match self {
+            Self::Own(c) => c.on_cnp(now),
+            Self::Coupled(c, subflow) => c.on_timer(*subflow, now),
+        }
+    }
+    fn on_timer(&mut self, now: Time) -> Allowance {
+        match self {
+            Self::Own(c) => c.on_timer(now),
+            Self::Coupled(c, subflow) => c.on_timer(*subflow, now),
+        }
+    }
+    #[inline]
+    fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
+        if let Self::Own(c) = self { c.on_sent(now, bytes) } else { None }
+    }
+    fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
+        if let Self::Own(c) = self { c.on_notice(now, notice) } else { None }
+    }
+    fn on_control(&mut self, now: Time, header: &[f64]) -> Option<Allowance> {
+        if let Self::Own(c) = self { c.on_control(now, header) } else { None }
+    }
+    fn stamp(&mut self, now: Time, header: &mut [f64]) {
+        if let Self::Own(c) = self {
+            c.stamp(now, header);
+        }
+    }
+    fn control_packet(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> bool {
+        if let Self::Own(c) = self { c.control_packet(now, unsent, header) } else { false }
+    }
+    fn timer_lead(&self) -> Time {
+        if let Self::Own(c) = self { c.timer_lead() } else { Time::MAX }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,10 +146,10 @@ pub struct Segment {
 
 impl Sender {
     /// A sender that has sent nothing.
-    pub fn new(flow: u32, nic_slot: u32, bytes: u64, control: Algorithm) -> Self {
+    pub fn new(flow: u32, bytes: u64, control: SenderControl) -> Self {
         Self {
             flow,
-            nic_slot,
+            nic_slot: 0,
             bytes,
             snd_nxt: 0,
             snd_una: 0,
@@ -88,6 +167,12 @@ impl Sender {
             tcp: None,
             control,
         }
+    }
+
+    /// Of a subflow: whether its connection has data that it has not sent.
+    #[inline]
+    pub fn offer(&mut self, is_more: bool) {
+        self.bytes = if is_more { u64::MAX } else { self.snd_nxt };
     }
 
     /// Bytes in flight: unacknowledged; for TCP, without those delivered out of order or lost.
@@ -149,7 +234,7 @@ impl Sender {
         let (seq, len) = (self.snd_nxt, mtu.min(self.bytes - self.snd_nxt));
         self.snd_nxt += len;
         if let Some(tcp) = &mut self.tcp {
-            tcp.send_new(len, now_ps);
+            tcp.send_new(len, self.snd_nxt == self.bytes, now_ps);
         }
         if seq < self.snd_max {
             self.retransmitted += len.min(self.snd_max - seq);

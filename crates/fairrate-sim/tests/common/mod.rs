@@ -5,8 +5,8 @@ use fairrate_control::{AlgorithmConfig, Parameters, Profile, RawValue};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
     BaseRttRule, ClockRule, ConvergenceSample, EcmpHash, EcnConfig, FabricConfig, FlowOutcome, FlowSpec, Headroom,
-    MarkAt, MarkDraws, NodeId, PfcEvent, PortSample, ProbeSpec, RateSample, Recovery, RunTotals, SimConfig, Simulation,
-    Sink, StopRule, TieRule, Transport, TransportConfig, Trigger, WindowRule,
+    MarkAt, MarkDraws, NodeId, PfcEvent, PortSample, ProbeSpec, QueueConfig, RateSample, Recovery, RunTotals,
+    SimConfig, Simulation, Sink, StopRule, TieRule, Transport, TransportConfig, Trigger, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -74,6 +74,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             xon_floor: Bytes::new(1_248),
             pfc_frame: Bytes::new(64),
             ecn,
+            queue: QueueConfig::FIFO,
             clock: ClockRule::Picoseconds,
             ecmp: EcmpHash::Mix,
             ties: TieRule::Entity,
@@ -99,6 +100,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         cc,
         flows,
         changes: Vec::new(),
+        faults: Vec::new(),
         probes: Vec::new(),
         stop: StopRule { at: None, when_flows_done: true },
         seed: 1,

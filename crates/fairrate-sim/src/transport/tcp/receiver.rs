@@ -101,6 +101,7 @@ mod tests {
     use fairrate_units::Time;
 
     use super::*;
+    use crate::transport::MptcpConfig;
 
     fn config(delayed_ack: Option<DelayedAck>, ecn_echo: EcnEcho) -> TcpConfig {
         TcpConfig {
@@ -111,6 +112,7 @@ mod tests {
             handshake: false,
             receive_window: u64::MAX,
             ecn_echo,
+            multipath: MptcpConfig::SINGLE,
         }
     }
 
@@ -123,7 +125,7 @@ mod tests {
         let delayed = DelayedAck { every: 2, timeout: Time::from_us(5) };
         let config = config(Some(delayed), EcnEcho::Accurate);
         let mut rx = TcpReceiver::default();
-        let mut data =
+        let data =
             |rx: &mut TcpReceiver, n, in_order| rx.on_data(&config, segment(n), false, false, in_order, n).now;
         assert_eq!([data(&mut rx, 0, true), data(&mut rx, 1, true), data(&mut rx, 2, true)], [false, true, false]);
         assert!(data(&mut rx, 4, false));

@@ -15,7 +15,11 @@ struct Segment {
     /// Bytes delivered by the connection when it was sent last, and when the last of those was, for rate samples.
     delivered: u64,
     delivered_ps: u64,
+    /// When that segment had been sent whose delivery was the last then.
+    first_ps: u64,
     len: u32,
+    /// Sent when there was nothing more to send.
+    app_limited: bool,
     /// Delivered, though not all before it.
     sacked: bool,
     /// Taken for lost, and not sent again yet.
@@ -37,6 +41,8 @@ pub struct Acked {
     pub lost: u64,
     /// Delivery rate over the last round trip, in bytes and picoseconds: (delivered, in how long).
     pub rate: Option<(u64, u64)>,
+    /// Whether that was limited by what there was to send.
+    pub app_limited: bool,
 }
 
 /// The segments between the first unacknowledged byte and the next new one.
@@ -68,8 +74,12 @@ pub struct Scoreboard {
     /// Bytes delivered so far, and when the last were.
     delivered: u64,
     delivered_ps: u64,
+    /// When the segment was sent that was delivered last.
+    first_ps: u64,
     /// When a segment may be declared lost if nothing arrives; `u64::MAX`: none waits.
     reorder_ps: u64,
+    /// Whether losses are detected before a timeout.
+    detects: bool,
 }
 
 impl Scoreboard {
@@ -91,13 +101,25 @@ impl Scoreboard {
             highest: 0,
             delivered: 0,
             delivered_ps: 0,
+            first_ps: 0,
             reorder_ps: u64::MAX,
+            detects: true,
         }
+    }
+
+    /// From now on only timeouts tell of losses.
+    pub fn stop_detecting(&mut self) {
+        self.detects = false;
     }
 
     /// Bytes in flight: sent, and neither delivered nor lost.
     pub fn pipe(&self) -> u64 {
         self.pipe
+    }
+
+    /// First bytes of the segments that are not known to have arrived.
+    pub fn undelivered(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..self.segments.len()).filter(|&at| !self.segments[at].sacked).map(|at| self.first_byte(at))
     }
 
     /// Whether anything waits to be sent again.
@@ -115,21 +137,23 @@ impl Scoreboard {
         self.reorder_ps
     }
 
-    /// Notes a new segment of `len` bytes from the next new byte on.
-    pub fn send_new(&mut self, len: u64, now_ps: u64) {
+    /// Notes a new segment of `len` bytes from the next new byte on; `last`: there is nothing more to send.
+    pub fn send_new(&mut self, len: u64, last: bool, now_ps: u64) {
         debug_assert!(
             0 < len && len <= self.mss && self.nxt.is_multiple_of(self.mss),
             "segments are whole but the last"
         );
         if self.segments.is_empty() {
             // Nothing is in flight, so the sample begins now.
-            self.delivered_ps = now_ps;
+            (self.delivered_ps, self.first_ps) = (now_ps, now_ps);
         }
         self.segments.push_back(Segment {
             sent_ps: now_ps,
             delivered: self.delivered,
             delivered_ps: self.delivered_ps,
+            first_ps: self.first_ps,
             len: len as u32,
+            app_limited: last,
             sacked: false,
             lost: false,
             again: false,
@@ -138,31 +162,36 @@ impl Scoreboard {
         self.pipe += len;
     }
 
+    /// The newest segment leaves nothing more to send.
+    pub fn note_last(&mut self) {
+        if let Some(segment) = self.segments.back_mut() {
+            segment.app_limited = true;
+        }
+    }
+
     /// Takes the first lost segment to be sent again now: its first byte and length.
     pub fn send_lost(&mut self, now_ps: u64) -> Option<(u64, u64)> {
         let at = (self.lost_from..self.segments.len()).find(|&i| self.segments[i].lost)?;
         self.lost_from = at + 1;
-        let (delivered, delivered_ps) = (self.delivered, self.delivered_ps);
-        let segment = &mut self.segments[at];
-        let len = u64::from(segment.len);
-        *segment = Segment { sent_ps: now_ps, delivered, delivered_ps, lost: false, again: true, ..*segment };
-        self.lost -= len;
-        self.pipe += len;
-        Some((self.first_byte(at), len))
+        Some(self.send_again(at, now_ps))
     }
 
     /// The segment to probe the tail with if there is no new data: the last one not delivered (RFC 8985 section 7.3).
     pub fn send_probe(&mut self, now_ps: u64) -> Option<(u64, u64)> {
         let at = (0..self.segments.len()).rev().find(|&i| !self.segments[i].sacked)?;
-        let (delivered, delivered_ps) = (self.delivered, self.delivered_ps);
-        let segment = &mut self.segments[at];
-        let len = u64::from(segment.len);
-        if segment.lost {
+        Some(self.send_again(at, now_ps))
+    }
+
+    fn send_again(&mut self, at: usize, now_ps: u64) -> (u64, u64) {
+        let (delivered, delivered_ps, first_ps) = (self.delivered, self.delivered_ps, self.first_ps);
+        let s = &mut self.segments[at];
+        let len = u64::from(s.len);
+        if s.lost {
             self.lost -= len;
             self.pipe += len;
         }
-        *segment = Segment { sent_ps: now_ps, delivered, delivered_ps, lost: false, again: true, ..*segment };
-        Some((self.first_byte(at), len))
+        *s = Segment { sent_ps: now_ps, delivered, delivered_ps, first_ps, lost: false, again: true, ..*s };
+        (self.first_byte(at), len)
     }
 
     /// Takes an acknowledgment of all bytes below `ack` and of the ranges `sacks`, which may be in any order.
@@ -195,7 +224,11 @@ impl Scoreboard {
             self.delivered_ps = now_ps;
         }
         if let Some(segment) = latest {
-            let interval = now_ps.saturating_sub(segment.delivered_ps);
+            // What was sent in a burst, or acknowledged in one, was not delivered that fast.
+            let sending = segment.sent_ps.saturating_sub(segment.first_ps);
+            let interval = now_ps.saturating_sub(segment.delivered_ps).max(sending);
+            self.first_ps = segment.sent_ps;
+            acked.app_limited = segment.app_limited;
             acked.rate = (0 < interval).then_some((self.delivered - segment.delivered, interval));
         }
         acked.lost = self.detect(now_ps);
@@ -262,7 +295,7 @@ impl Scoreboard {
     /// RFC 8985 section 6.2, step 5: what was sent before the newest delivered segment and has had its time is lost.
     fn detect(&mut self, now_ps: u64) -> u64 {
         self.reorder_ps = u64::MAX;
-        let Some((newest_ps, newest_end)) = self.newest else { return 0 };
+        let Some((newest_ps, newest_end)) = self.newest.filter(|_| self.detects) else { return 0 };
         let patience = self.rack_rtt_ps.saturating_add(self.reorder_window_ps());
         let mut lost = 0;
         let mut end = self.una;
@@ -329,7 +362,7 @@ mod tests {
 
     fn sent(n: u64) -> Scoreboard {
         let mut board = Scoreboard::new(MSS);
-        (0..n).for_each(|i| board.send_new(MSS, 100 * i));
+        (0..n).for_each(|i| board.send_new(MSS, false, 100 * i));
         board
     }
 
@@ -394,8 +427,15 @@ mod tests {
         let rates: Vec<_> = (1..=3).map(|i| board.on_ack(i * 1_000, &[], 900 + 100 * i).rate).collect();
         // All were sent before anything was delivered, since time 0.
         assert_eq!(rates, [Some((1_000, 1_000)), Some((2_000, 1_100)), Some((3_000, 1_200))]);
-        board.send_new(MSS, 1_250);
-        assert_eq!(board.on_ack(4_000, &[], 2_250).rate, Some((1_000, 1_000)));
+        board.send_new(MSS, true, 1_250);
+        let acked = board.on_ack(4_000, &[], 2_250);
+        assert_eq!((acked.rate, acked.app_limited), (Some((1_000, 1_000)), true));
+        // Two segments sent 1,000 apart whose acknowledgments come together were not delivered at once: the second was
+        // sent when the first, of time 3,000, was not yet acknowledged, so sending took the time since then.
+        board.send_new(MSS, false, 3_000);
+        board.send_new(MSS, false, 5_000);
+        board.on_ack(5_000, &[], 6_000);
+        assert_eq!(board.on_ack(6_000, &[], 6_010).rate, Some((2_000, 3_010)));
     }
 
     proptest! {
@@ -416,7 +456,7 @@ mod tests {
                 let next = board.send_lost(now).or_else(|| {
                     let seq = board.nxt;
                     (seq < total && board.pipe() < 10 * MSS).then(|| {
-                        board.send_new(MSS.min(total - seq), now);
+                        board.send_new(MSS.min(total - seq), false, now);
                         (seq, MSS.min(total - seq))
                     })
                 });

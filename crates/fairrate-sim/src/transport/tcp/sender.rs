@@ -1,6 +1,7 @@
 use fairrate_units::Time;
 
 use super::{Acked, RttEstimator, Scoreboard};
+use crate::transport::MptcpConfig;
 
 /// How TCP senders and receivers behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct TcpConfig {
     pub receive_window: u64,
     /// How receivers echo ECN marks.
     pub ecn_echo: EcnEcho,
+    /// Over how many paths, and how.
+    pub multipath: MptcpConfig,
 }
 
 /// Acknowledgments that wait (RFC 1122 section 4.2.3.2).
@@ -95,9 +98,26 @@ impl TcpSender {
         }
     }
 
+    /// Losses are found by the retransmission timer alone, which is always `rto`.
+    pub fn rely_on_timeouts(&mut self, rto: Time) {
+        self.rtt = RttEstimator::new(rto, rto);
+        self.tail_loss_probe = false;
+        self.board.stop_detecting();
+    }
+
     /// Bytes in flight.
     pub fn pipe(&self) -> u64 {
         self.board.pipe()
+    }
+
+    /// Smoothed round-trip time in picoseconds, if there is a sample.
+    pub fn srtt_ps(&self) -> Option<u64> {
+        self.rtt.srtt_ps()
+    }
+
+    /// First bytes of the segments that are not known to have arrived.
+    pub fn undelivered(&self) -> impl Iterator<Item = u64> + '_ {
+        self.board.undelivered()
     }
 
     /// Whether something waits to be sent again.
@@ -131,10 +151,15 @@ impl TcpSender {
         again
     }
 
-    /// Notes a new segment of `len` bytes.
-    pub fn send_new(&mut self, len: u64, now_ps: u64) {
-        self.board.send_new(len, now_ps);
+    /// Notes a new segment of `len` bytes; `last`: there is nothing more to send.
+    pub fn send_new(&mut self, len: u64, last: bool, now_ps: u64) {
+        self.board.send_new(len, last, now_ps);
         self.sent(now_ps);
+    }
+
+    /// The segment just sent turns out to leave nothing more to send.
+    pub fn note_last(&mut self) {
+        self.board.note_last();
     }
 
     fn sent(&mut self, now_ps: u64) {
@@ -207,7 +232,8 @@ impl TcpSender {
             self.rtt.back_off();
             self.board.on_timeout();
             self.rto_ps = now_ps.saturating_add(self.rtt.rto_ps());
-            (self.recover, self.probe_ps, self.probe_due, self.probed) = (None, u64::MAX, false, false);
+            // What is sent now is a probe itself (RFC 8985 section 7.2: none during recovery).
+            (self.recover, self.probe_ps, self.probe_due, self.probed) = (None, u64::MAX, false, true);
             return Expired::Timeout;
         }
         if self.board.reorder_ps() <= now_ps {
@@ -236,13 +262,14 @@ mod tests {
         handshake: false,
         receive_window: u64::MAX,
         ecn_echo: EcnEcho::Accurate,
+        multipath: MptcpConfig::SINGLE,
     };
     const US: u64 = 1_000_000;
 
     #[test]
     fn a_lost_tail_is_probed_and_then_recovered() {
         let mut tcp = TcpSender::new(&CONFIG, 1_000);
-        (0..3).for_each(|i| tcp.send_new(1_000, i * US));
+        (0..3).for_each(|i| tcp.send_new(1_000, false, i * US));
         tcp.on_ack(1_000, &[], 3_000, 10 * US);
         // Two round trips of 10 us after the acknowledgment, before the timeout of 100 us.
         assert_eq!(tcp.deadline_ps(), 30 * US);
@@ -260,11 +287,11 @@ mod tests {
     #[test]
     fn timeouts_double() {
         let mut tcp = TcpSender::new(&CONFIG, 1_000);
-        tcp.send_new(1_000, 0);
+        tcp.send_new(1_000, false, 0);
         // No round-trip time is known: the largest timeout.
         assert_eq!(tcp.deadline_ps(), 10_000 * US);
         tcp.on_ack(1_000, &[], 1_000, 10 * US);
-        tcp.send_new(1_000, 20 * US);
+        tcp.send_new(1_000, false, 20 * US);
         tcp.on_timer(2_000, 40 * US);
         assert_eq!(tcp.resend(40 * US, false), Some((1_000, 1_000)));
         assert_eq!(tcp.on_timer(2_000, 120 * US), Expired::Timeout);

@@ -1,0 +1,628 @@
+//! `bbr`: BBR v1. N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, "BBR: Congestion-Based Congestion
+//! Control", ACM Queue 14(5), 2016; constants and recovery as in Linux (`tcp_bbr.c`).
+//!
+//! | paper, Linux       | here            | unit      |
+//! |--------------------|-----------------|-----------|
+//! | BtlBw              | `bandwidth`     | payload bytes per second |
+//! | RTprop, min_rtt    | `min_rtt`       | time      |
+//! | pacing_gain        | `pacing_gain()` | 1         |
+//! | cwnd_gain          | `cwnd_gain()`   | 1         |
+//! | cycle_idx          | `phase`         | -         |
+//! | full_bw            | `full_bandwidth`| payload bytes per second |
+//! | prior_cwnd         | `prior_cwnd`    | bytes     |
+//! | delivered          | `delivered`     | bytes     |
+//!
+//! Readings: rates on the wire are payload rates times the share of headers. The handshake, which is not simulated,
+//! has measured the path's unloaded RTT: the first packets are paced by it. Linux adds three bursts of segmentation
+//! offload, up to 64 KB each, to the window; hosts here have none, so a burst is one packet. A round ends when the
+//! bytes that were in flight at its start are delivered, or as many. The gain cycle starts in a phase drawn from when
+//! the flow starts and when the cycle does, in picoseconds, and a seed: nothing that other flows shift, but different
+//! for flows that start together. Where the transport gives no delivery rate, that of each round is taken.
+//! Recovery: packet conservation for a round, then growth up to the model's window, and the window from before at its
+//! end; single losses are not told to a controller, so they are not subtracted one by one. A timeout: one packet,
+//! growth at once, in STARTUP a new measure of growth, and the window from before when all is repaired. Absent: the
+//! detector of policers, the compensation for aggregated acknowledgments, the restart after idle time.
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::config::algorithm_config;
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::draws::Draws;
+use crate::port::NoPort;
+
+/// Rounds that the maximum of the bandwidth looks back on.
+const BANDWIDTH_ROUNDS: usize = 10;
+/// Pacing gains of one cycle: probe, drain what the probe queued, cruise.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// The smallest window, in packets, which is also that of PROBE_RTT.
+const MIN_WINDOW: f64 = 4.0;
+
+algorithm_config! {
+    /// Parameters of BBR.
+    pub struct BbrConfig {
+        /// Gain of rate and window in STARTUP, whose inverse drains (Linux: 2.885, 2/ln 2).
+        high_gain: f64 = 2.885, ns3 = 2.885, in 1.0..=100.0;
+        /// Gain of the window in PROBE_BW (Linux: 2).
+        cwnd_gain: f64 = 2.0, ns3 = 2.0, in 1.0..=100.0;
+        /// Share of the bandwidth that pacing leaves unused (Linux: 1 %).
+        pacing_margin: f64 = 0.01, ns3 = 0.01, in 0.0..=0.5;
+        /// Growth of the bandwidth that shows that the pipe is not full (Linux: 1.25).
+        full_growth: f64 = 1.25, ns3 = 1.25, in 1.0..=100.0;
+        /// Rounds without that growth that show that it is (Linux: 3).
+        full_rounds: u32 = 3, ns3 = 3, in 1.0..=1000.0;
+        /// How long the smallest RTT is believed (Linux: 10 s).
+        min_rtt_window: Time = Time::from_ms(10_000), ns3 = Time::from_ms(10_000);
+        /// How long PROBE_RTT lasts at least (Linux: 200 ms).
+        probe_rtt_time: Time = Time::from_ms(200), ns3 = Time::from_ms(200);
+        /// Packets sent at once, three times which the window has to spare (Linux: bursts of up to 64 KB).
+        burst: u32 = 1, ns3 = 1, in 0.0..=1000.0;
+        /// First window in packets (RFC 6928).
+        initial_window: u32 = 10, ns3 = 10, in 1.0..=1_000_000.0;
+        /// Seed of the phase in which the gain cycle starts.
+        seed: u32 = 1, ns3 = 1;
+    }
+}
+
+impl AlgorithmSpec for BbrConfig {
+    type Controller = Bbr;
+    type Port = NoPort;
+    fn needs(&self) -> Needs {
+        Needs::NOTHING
+    }
+    fn build(&self, flow: &FlowContext) -> Bbr {
+        let mss = flow.mtu.as_f64().max(1.0);
+        let cwnd = f64::from(self.initial_window) * mss;
+        let line = flow.line_rate.as_bps_f64();
+        let bits = 8.0 * flow.wire_mtu.as_f64().max(1.0) / mss;
+        let handshake_rtt = flow.path_base_rtt.as_secs_f64().max(1e-12);
+        Bbr {
+            line,
+            mss,
+            bits,
+            start: flow.start,
+            mode: Mode::Startup,
+            phase: 0,
+            phase_began: flow.start,
+            n_cycles: 0,
+            bandwidth: MaxFilter::default(),
+            full_bandwidth: 0.0,
+            full_rounds: 0,
+            pipe_is_full: false,
+            min_rtt: None,
+            min_rtt_at: flow.start,
+            probe_rtt: ProbeRtt::default(),
+            round: Round::new(flow.start),
+            delivered: 0,
+            low_until: 0,
+            repair: None,
+            prior_cwnd: 0.0,
+            cwnd,
+            pacing: (self.high_gain * cwnd / handshake_rtt * bits).min(line),
+            in_flight: 0.0,
+            snd_nxt: 0,
+            config: self.clone(),
+        }
+    }
+}
+
+/// A flow under BBR.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    config: BbrConfig,
+    /// Line rate and pacing rate in bits per second on the wire.
+    line: f64,
+    pacing: f64,
+    mss: f64,
+    /// Bits on the wire for a byte of payload.
+    bits: f64,
+    start: Time,
+    mode: Mode,
+    phase: usize,
+    phase_began: Time,
+    n_cycles: u32,
+    bandwidth: MaxFilter,
+    full_bandwidth: f64,
+    /// Rounds in which the bandwidth has not grown.
+    full_rounds: u32,
+    pipe_is_full: bool,
+    min_rtt: Option<Time>,
+    min_rtt_at: Time,
+    probe_rtt: ProbeRtt,
+    round: Round,
+    delivered: u64,
+    /// Samples are kept low by PROBE_RTT until this many bytes are delivered.
+    low_until: u64,
+    repair: Option<Repair>,
+    prior_cwnd: f64,
+    cwnd: f64,
+    in_flight: f64,
+    snd_nxt: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// The largest of the samples of [`BANDWIDTH_ROUNDS`] rounds, up to that of the last sample: while none is taken, none
+/// is forgotten.
+#[derive(Clone, Copy, Debug, Default)]
+struct MaxFilter {
+    rounds: [f64; BANDWIDTH_ROUNDS],
+    last: u64,
+}
+
+impl MaxFilter {
+    fn take(&mut self, round: u64, x: f64) {
+        for past in (self.last..round).take(BANDWIDTH_ROUNDS) {
+            self.rounds[(past + 1) as usize % BANDWIDTH_ROUNDS] = 0.0;
+        }
+        self.last = round;
+        let slot = &mut self.rounds[round as usize % BANDWIDTH_ROUNDS];
+        *slot = slot.max(x);
+    }
+    fn max(&self) -> f64 {
+        self.rounds.iter().fold(0.0, |a, &b| b.max(a))
+    }
+}
+
+/// A packet-timed round trip.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    number: u64,
+    /// Bytes delivered beyond which the round is over.
+    end: u64,
+    began: Time,
+    delivered_before: u64,
+}
+
+impl Round {
+    fn new(now: Time) -> Self {
+        Self { number: 0, end: 0, began: now, delivered_before: 0 }
+    }
+}
+
+/// How far PROBE_RTT is: when it may end, once the pipe is nearly empty, and whether a round has passed since.
+#[derive(Clone, Copy, Debug, Default)]
+struct ProbeRtt {
+    until: Option<Time>,
+    round_passed: bool,
+}
+
+/// What was lost is being repaired.
+#[derive(Clone, Copy, Debug)]
+struct Repair {
+    /// All is repaired when this byte is acknowledged.
+    until: u64,
+    /// The first round: a packet leaves for each that arrives.
+    conserves: bool,
+    /// Bytes delivered beyond which that round is over.
+    round_end: u64,
+}
+
+/// What an acknowledgment says that is used more than once.
+struct Sample {
+    now: Time,
+    acked: f64,
+    before: f64,
+    round_begins: bool,
+    /// Whether the flow could not show what the network can do: nothing to send, or the window of PROBE_RTT.
+    kept_low: bool,
+    with_losses: bool,
+}
+
+impl Bbr {
+    fn pacing_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup => self.config.high_gain,
+            Mode::Drain => 1.0 / self.config.high_gain,
+            Mode::ProbeBw => CYCLE[self.phase],
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup | Mode::Drain => self.config.high_gain,
+            Mode::ProbeBw => self.config.cwnd_gain,
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    /// gain · BtlBw · RTprop and room for bursts, in bytes; the first window while either is unknown.
+    fn inflight(&self, gain: f64) -> f64 {
+        let bandwidth = self.bandwidth.max();
+        let Some(min_rtt) = self.min_rtt.filter(|_| 0.0 < bandwidth) else {
+            return f64::from(self.config.initial_window) * self.mss;
+        };
+        // A probe needs two packets more, or a small window would not let it happen (Linux).
+        let probe = if self.mode == Mode::ProbeBw && self.phase == 0 { 2.0 } else { 0.0 };
+        gain * bandwidth * min_rtt.as_secs_f64() + (3.0 * f64::from(self.config.burst) + probe) * self.mss
+    }
+
+    /// Counts rounds. When one begins, says how many bytes per second the one before has delivered.
+    fn count_round(&mut self, ack: &Ack<'_>) -> Option<f64> {
+        self.delivered = self.delivered.saturating_add(ack.newly_acked);
+        if ack.newly_acked == 0 || self.delivered <= self.round.end {
+            return None;
+        }
+        let delivered = (self.delivered - self.round.delivered_before) as f64;
+        let span = ack.now.saturating_sub(self.round.began).as_secs_f64();
+        let end = self.delivered.saturating_add(ack.in_flight);
+        let number = self.round.number + 1;
+        self.round = Round { number, end, began: ack.now, delivered_before: self.delivered };
+        Some(if 0.0 < span { delivered / span } else { 0.0 })
+    }
+
+    /// BtlBw: a sample that was kept low by something else counts only if it is above what is known.
+    fn update_bandwidth(&mut self, sample: f64, s: &Sample) {
+        if 0.0 < sample && (!s.kept_low || self.bandwidth.max() <= sample) {
+            self.bandwidth.take(self.round.number, sample);
+        }
+    }
+
+    /// PROBE_BW: one gain an RTprop; a probe lasts until it has filled the pipe, its drain until that is undone.
+    fn update_cycle(&mut self, s: &Sample) {
+        if self.mode != Mode::ProbeBw {
+            return;
+        }
+        let is_long = self.min_rtt.unwrap_or(Time::ZERO) < s.now.saturating_sub(self.phase_began);
+        let gain = CYCLE[self.phase];
+        let is_over = if gain < 1.0 {
+            is_long || s.before <= self.inflight(1.0)
+        } else if 1.0 < gain {
+            is_long && (s.with_losses || self.inflight(gain) <= s.before)
+        } else {
+            is_long
+        };
+        if is_over {
+            (self.phase, self.phase_began) = ((self.phase + 1) % CYCLE.len(), s.now);
+        }
+    }
+
+    /// STARTUP ends when the bandwidth has stopped growing.
+    fn check_full_pipe(&mut self, s: &Sample) {
+        if self.pipe_is_full || !s.round_begins || s.kept_low {
+            return;
+        }
+        let bandwidth = self.bandwidth.max();
+        if self.full_bandwidth * self.config.full_growth <= bandwidth {
+            (self.full_bandwidth, self.full_rounds) = (bandwidth, 0);
+            return;
+        }
+        self.full_rounds += 1;
+        self.pipe_is_full = self.config.full_rounds <= self.full_rounds;
+    }
+
+    fn check_drain(&mut self, now: Time) {
+        if self.mode == Mode::Startup && self.pipe_is_full {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && self.in_flight <= self.inflight(1.0) {
+            self.enter_probe_bw(now);
+        }
+    }
+
+    /// Any phase but the drain after a probe.
+    fn enter_probe_bw(&mut self, now: Time) {
+        self.mode = Mode::ProbeBw;
+        let seed = self.start.as_ps().rotate_left(24) ^ now.as_ps() ^ u64::from(self.config.seed).rotate_left(48);
+        let drawn = (Draws::new(seed, self.n_cycles).uniform() * (CYCLE.len() - 1) as f64) as usize;
+        self.n_cycles = self.n_cycles.wrapping_add(1);
+        self.phase = if drawn == 0 { 0 } else { drawn + 1 };
+        self.phase_began = now;
+    }
+
+    /// RTprop, and PROBE_RTT when it was last seen too long ago.
+    fn update_min_rtt(&mut self, ack: &Ack<'_>, s: &Sample) {
+        let is_old = self.min_rtt_at.saturating_add(self.config.min_rtt_window) < s.now;
+        if Time::ZERO < ack.rtt && (is_old || self.min_rtt.is_none_or(|least| ack.rtt <= least)) {
+            (self.min_rtt, self.min_rtt_at) = (Some(ack.rtt), s.now);
+        }
+        if is_old && self.mode != Mode::ProbeRtt {
+            self.save_cwnd();
+            self.mode = Mode::ProbeRtt;
+            self.probe_rtt = ProbeRtt::default();
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.low_until = self.delivered.saturating_add(ack.in_flight);
+            self.advance_probe_rtt(s);
+        }
+    }
+
+    fn advance_probe_rtt(&mut self, s: &Sample) {
+        let Some(until) = self.probe_rtt.until else {
+            if self.in_flight <= MIN_WINDOW * self.mss {
+                let until = Some(s.now.saturating_add(self.config.probe_rtt_time));
+                self.probe_rtt = ProbeRtt { until, round_passed: false };
+                self.round.end = self.delivered.saturating_add(self.in_flight as u64);
+            }
+            return;
+        };
+        self.probe_rtt.round_passed |= s.round_begins;
+        if self.probe_rtt.round_passed && until < s.now {
+            self.min_rtt_at = s.now;
+            self.cwnd = self.cwnd.max(self.prior_cwnd);
+            if self.pipe_is_full {
+                self.enter_probe_bw(s.now);
+            } else {
+                self.mode = Mode::Startup;
+            }
+        }
+    }
+
+    /// The window to come back to.
+    fn save_cwnd(&mut self) {
+        let is_whole = self.repair.is_none() && self.mode != Mode::ProbeRtt;
+        self.prior_cwnd = if is_whole { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
+    }
+
+    /// gain · BtlBw on the wire; until the pipe is full the rate only grows.
+    fn set_pacing(&mut self) {
+        let payload = self.pacing_gain() * self.bandwidth.max() * (1.0 - self.config.pacing_margin);
+        let rate = (payload * self.bits).min(self.line);
+        if 0.0 < rate && (self.pipe_is_full || self.pacing < rate) {
+            self.pacing = rate;
+        }
+    }
+
+    fn set_cwnd(&mut self, ack_seq: u64, s: &Sample) {
+        if self.repair.is_some_and(|repair| repair.until <= ack_seq) {
+            self.repair = None;
+            self.cwnd = self.cwnd.max(self.prior_cwnd);
+        }
+        if let Some(repair) = &mut self.repair {
+            repair.conserves &= self.delivered <= repair.round_end;
+        }
+        if self.repair.is_some_and(|repair| repair.conserves) {
+            self.cwnd = self.cwnd.max(self.in_flight + s.acked);
+        } else if 0.0 < s.acked {
+            let target = self.inflight(self.cwnd_gain());
+            let first = f64::from(self.config.initial_window) * self.mss;
+            if self.pipe_is_full {
+                self.cwnd = (self.cwnd + s.acked).min(target);
+            } else if self.cwnd < target || (self.delivered as f64) < first {
+                self.cwnd += s.acked;
+            }
+            self.cwnd = self.cwnd.max(MIN_WINDOW * self.mss);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.cwnd = self.cwnd.min(MIN_WINDOW * self.mss);
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        let rate = Rate::from_bps_f64(self.pacing.max(1.0));
+        Allowance { cwnd: Bytes::new(self.cwnd.max(1.0) as u64), rate, timer: Time::MAX }
+    }
+}
+
+impl Controller for Bbr {
+    fn on_start(&mut self, now: Time) -> Allowance {
+        (self.round.began, self.min_rtt_at) = (now, now);
+        self.allowance()
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        let acked = ack.newly_acked as f64;
+        (self.in_flight, self.snd_nxt) = (ack.in_flight as f64, ack.snd_nxt);
+        let round_rate = self.count_round(ack);
+        let sample = Sample {
+            now: ack.now,
+            acked,
+            before: self.in_flight + acked,
+            round_begins: round_rate.is_some(),
+            kept_low: ack.app_limited || self.delivered <= self.low_until,
+            with_losses: self.repair.is_some(),
+        };
+        let known = Some(ack.delivery_rate.as_bytes_per_sec()).filter(|&rate| 0.0 < rate);
+        self.update_bandwidth(known.or(round_rate).unwrap_or(0.0), &sample);
+        self.update_cycle(&sample);
+        self.check_full_pipe(&sample);
+        self.check_drain(sample.now);
+        self.update_min_rtt(ack, &sample);
+        self.set_pacing();
+        self.set_cwnd(ack.ack_seq, &sample);
+        self.allowance()
+    }
+    fn on_loss(&mut self, _: Time, loss: Loss) -> Allowance {
+        if loss == Loss::Gap && self.repair.is_some() {
+            return self.allowance();
+        }
+        self.save_cwnd();
+        let round_end = self.delivered.saturating_add(self.in_flight as u64);
+        self.repair = Some(Repair { until: self.snd_nxt, conserves: loss == Loss::Gap, round_end });
+        match loss {
+            Loss::Gap => self.cwnd = self.in_flight.max(self.mss),
+            Loss::Timeout => {
+                self.cwnd = self.mss;
+                self.full_bandwidth = 0.0;
+                // Nothing counts as in flight any more: the next delivery begins a round.
+                self.round.end = self.delivered;
+            }
+        }
+        self.allowance()
+    }
+    fn on_cnp(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+    fn on_timer(&mut self, _: Time) -> Allowance {
+        self.allowance()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_flow::{acked, flow_25g};
+
+    /// 3,125 bytes per microsecond in 8 us: a bandwidth-delay product of 25,000 bytes.
+    fn ack(bbr: &Bbr, now_us: u64, newly_acked: u64, in_flight: u64, gbps: u64) -> Ack<'static> {
+        let (now, ack_seq) = (Time::from_us(now_us), bbr.delivered + newly_acked);
+        let delivery_rate = Rate::from_gbps(gbps);
+        Ack { now, newly_acked, in_flight, delivery_rate, ..acked(ack_seq, 8_000, ack_seq + in_flight) }
+    }
+
+    fn feed(bbr: &mut Bbr, now_us: u64, newly_acked: u64, in_flight: u64, gbps: u64) -> Allowance {
+        let a = ack(bbr, now_us, newly_acked, in_flight, gbps);
+        bbr.on_ack(&a)
+    }
+
+    /// In PROBE_BW with 25 Gb/s of payload and 8 us, in phase `phase` since 1 ms.
+    fn probing(phase: usize) -> Bbr {
+        let mut bbr = BbrConfig::default().build(&flow_25g());
+        bbr.on_start(Time::ZERO);
+        feed(&mut bbr, 1_000, 1_000, 25_000, 25);
+        (bbr.mode, bbr.pipe_is_full, bbr.phase) = (Mode::ProbeBw, true, phase);
+        (bbr.phase_began, bbr.cwnd) = (Time::from_us(1_000), 50_000.0);
+        bbr
+    }
+
+    #[test]
+    fn startup_doubles_until_the_bandwidth_stops_growing_then_drains() {
+        let mut bbr = BbrConfig::default().build(&flow_25g());
+        let a = bbr.on_start(Time::ZERO);
+        // 2.885 x 10,000 bytes in 8 us, with 1,056/1,000 for headers: 30.5 Gb/s, above the line.
+        assert_eq!((a.cwnd, a.rate), (Bytes::new(10_000), Rate::from_gbps(25)));
+        // A round each 8 us that delivers all that was in flight and one packet more; 5 Gb/s, 10, then 12: the first
+        // two are growth, the third is less than a quarter, and so are two more.
+        for (round, gbps) in [(1, 5), (2, 10), (3, 12), (4, 12)] {
+            let arrives = bbr.round.end - bbr.delivered + 1_000;
+            feed(&mut bbr, 8 * round, arrives, 10_000, gbps);
+            assert_eq!((bbr.mode, bbr.round.number), (Mode::Startup, round), "round {round}");
+        }
+        assert_eq!((bbr.full_bandwidth, bbr.full_rounds), (1.25e9, 2));
+        // 12 Gb/s in 8 us: 12,000 bytes and three packets. With 20,000 in flight, that is a queue of 5,000.
+        feed(&mut bbr, 40, 11_000, 20_000, 12);
+        assert_eq!((bbr.mode, bbr.inflight(1.0)), (Mode::Drain, 15_000.0));
+        // Pacing at 12 x 1.056 x 0.99/2.885 Gb/s.
+        let rate = bbr.allowance().rate.as_gbps_f64();
+        assert!((rate - 12.0 * 1.056 * 0.99 / 2.885).abs() < 1e-6, "{rate}");
+        feed(&mut bbr, 41, 4_000, 16_000, 12);
+        assert_eq!(bbr.mode, Mode::Drain);
+        feed(&mut bbr, 42, 1_000, 15_000, 12);
+        assert_eq!(bbr.mode, Mode::ProbeBw);
+        // Two bandwidth-delay products and three packets, or two more in the probing phase.
+        assert!([27_000.0, 29_000.0].contains(&bbr.inflight(2.0)));
+    }
+
+    #[test]
+    fn samples_of_a_flow_with_nothing_to_send_count_only_upwards() {
+        let mut bbr = probing(2);
+        assert_eq!(bbr.bandwidth.max(), 3.125e9);
+        for (gbps, now) in [(10, 3.125e9), (30, 3.75e9)] {
+            let a = Ack { app_limited: true, ..ack(&bbr, 1_001, 1_000, 25_000, gbps) };
+            bbr.on_ack(&a);
+            assert_eq!(bbr.bandwidth.max(), now);
+        }
+    }
+
+    #[test]
+    fn the_maximum_is_that_of_ten_rounds() {
+        let mut filter = MaxFilter::default();
+        filter.take(1, 5.0);
+        filter.take(2, 3.0);
+        filter.take(10, 1.0);
+        assert_eq!(filter.max(), 5.0);
+        filter.take(11, 1.0);
+        assert_eq!(filter.max(), 3.0);
+        filter.take(1_000, 2.0);
+        assert_eq!(filter.max(), 2.0);
+    }
+
+    #[test]
+    fn a_probe_fills_the_pipe_its_drain_undoes_that_and_six_rounds_cruise() {
+        let mut bbr = probing(0);
+        // 8 us are over, but 1.25 x 25,000 + 5 packets are not in flight yet.
+        feed(&mut bbr, 1_009, 1_000, 34_000, 25);
+        assert_eq!((bbr.phase, bbr.pacing_gain()), (0, 1.25));
+        feed(&mut bbr, 1_010, 1_000, 36_000, 25);
+        assert_eq!((bbr.phase, bbr.pacing_gain()), (1, 0.75));
+        // The drain ends before 8 us are over, with 25,000 + 3 packets in flight.
+        feed(&mut bbr, 1_012, 1_000, 28_000, 25);
+        assert_eq!(bbr.phase, 1);
+        feed(&mut bbr, 1_013, 1_000, 27_000, 25);
+        assert_eq!((bbr.phase, bbr.pacing_gain()), (2, 1.0));
+        // Then a phase each 8 us: exactly that is not over yet.
+        feed(&mut bbr, 1_021, 1_000, 27_000, 25);
+        assert_eq!(bbr.phase, 2);
+        for i in 1..=6 {
+            feed(&mut bbr, 1_013 + 9 * i, 1_000, 27_000, 25);
+        }
+        assert_eq!(bbr.phase, 0);
+        // 25 x 1.056 x 0.99 x 1.25 Gb/s is above the line rate.
+        assert_eq!(bbr.allowance().rate, Rate::from_gbps(25));
+    }
+
+    #[test]
+    fn the_cycle_starts_anywhere_but_in_the_drain() {
+        let mut counts = [0; CYCLE.len()];
+        for us in 0..700 {
+            let mut bbr = BbrConfig::default().build(&flow_25g());
+            bbr.enter_probe_bw(Time::from_us(us));
+            counts[bbr.phase] += 1;
+        }
+        // 100 each; 40 is more than four standard deviations, sqrt(700 x 1/7 x 6/7) = 9.3.
+        assert_eq!(counts[1], 0);
+        assert!(counts.iter().enumerate().all(|(phase, n)| phase == 1 || (60..140).contains(n)), "{counts:?}");
+    }
+
+    #[test]
+    fn an_old_rtt_is_measured_anew_with_four_packets() {
+        let mut bbr = probing(2);
+        // 10 s after the last smallest RTT, at 1 ms.
+        feed(&mut bbr, 10_001_000, 1_000, 40_000, 25);
+        assert_eq!(bbr.mode, Mode::ProbeBw);
+        let slow = Ack { rtt: Time::from_us(9), ..ack(&bbr, 10_001_001, 1_000, 40_000, 25) };
+        // That had set it again; 10 s later, 9 us are taken as they are, and the window is that of PROBE_RTT.
+        let late = Ack { now: Time::from_us(20_001_001), ..slow };
+        assert_eq!(bbr.on_ack(&late).cwnd, Bytes::new(4_000));
+        assert_eq!((bbr.mode, bbr.min_rtt), (Mode::ProbeRtt, Some(Time::from_us(9))));
+        // 200 ms from when four packets are in flight, and a round; low samples do not count meanwhile.
+        feed(&mut bbr, 20_002_000, 36_000, 4_000, 1);
+        feed(&mut bbr, 20_102_000, 5_000, 4_000, 1);
+        assert_eq!((bbr.mode, bbr.bandwidth.max()), (Mode::ProbeRtt, 3.125e9));
+        assert_eq!(feed(&mut bbr, 20_202_000, 1_000, 4_000, 1).cwnd, Bytes::new(4_000));
+        let a = feed(&mut bbr, 20_202_001, 1_000, 4_000, 1);
+        assert_eq!((bbr.mode, bbr.bandwidth.max()), (Mode::ProbeBw, 3.125e9));
+        assert!(Bytes::new(50_000) <= a.cwnd, "{a:?}");
+    }
+
+    #[test]
+    fn a_gap_conserves_packets_for_a_round_and_a_timeout_starts_from_one() {
+        let mut bbr = probing(2);
+        feed(&mut bbr, 1_001, 1_000, 40_000, 25);
+        assert_eq!((bbr.cwnd, bbr.snd_nxt), (51_000.0, 42_000));
+        assert_eq!(bbr.on_loss(Time::from_us(1_001), Loss::Gap).cwnd, Bytes::new(40_000));
+        // A packet for a packet; a second gap changes nothing.
+        assert_eq!(feed(&mut bbr, 1_002, 1_000, 39_000, 25).cwnd, Bytes::new(40_000));
+        assert_eq!(bbr.on_loss(Time::from_us(1_002), Loss::Gap).cwnd, Bytes::new(40_000));
+        // A round later growth goes on, and with byte 42,000 the window is back: 51,000.
+        let a = ack(&bbr, 1_009, 40_000, 30_000, 25);
+        assert_eq!(bbr.on_ack(&Ack { ack_seq: 30_000, ..a }).cwnd, Bytes::new(53_000));
+        bbr.cwnd = 45_000.0;
+        let a = ack(&bbr, 1_010, 1_000, 30_000, 25);
+        assert_eq!(bbr.on_ack(&Ack { ack_seq: 42_000, ..a }).cwnd, Bytes::new(52_000));
+        // The timeout, with bytes up to 74,000 sent: one packet, then at least four, and 52,000 at the end, plus what
+        // arrives, up to two bandwidth-delay products and three packets.
+        assert_eq!(bbr.on_loss(Time::from_us(1_100), Loss::Timeout).cwnd, Bytes::new(1_000));
+        let a = ack(&bbr, 1_108, 1_000, 0, 25);
+        assert_eq!(bbr.on_ack(&Ack { ack_seq: 43_000, ..a }).cwnd, Bytes::new(4_000));
+        let a = ack(&bbr, 1_116, 2_000, 0, 25);
+        assert_eq!(bbr.on_ack(&Ack { ack_seq: 74_000, ..a }).cwnd, Bytes::new(53_000));
+    }
+
+    #[test]
+    fn without_a_delivery_rate_a_round_is_the_sample() {
+        let mut bbr = BbrConfig::default().build(&flow_25g());
+        bbr.on_start(Time::ZERO);
+        // 1,000 bytes in the first 8 us, then 20,000 in the next 8: 2.5 GB/s.
+        feed(&mut bbr, 8, 1_000, 19_000, 0);
+        assert_eq!(bbr.bandwidth.max(), 1.25e8);
+        feed(&mut bbr, 12, 10_000, 19_000, 0);
+        feed(&mut bbr, 16, 10_000, 19_000, 0);
+        assert_eq!((bbr.bandwidth.max(), bbr.round.number), (2.5e9, 2));
+    }
+}

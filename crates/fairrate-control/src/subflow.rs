@@ -1,0 +1,315 @@
+//! What the coupled window algorithms share: the window of a subflow in slow start, at a loss and in recovery, which is
+//! NewReno's (RFC 5681, RFC 6582), its smoothed round-trip time (RFC 6298), and which subflows count.
+
+use std::ops::{Index, IndexMut};
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::controller::{Ack, Allowance, FlowContext, Loss};
+use crate::coupled::CoupledController;
+use crate::limits::WindowUse;
+
+/// A smoothed round-trip time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Srtt(f64);
+
+impl Srtt {
+    /// RFC 6298 section 2, with its gain of 1/8.
+    pub(crate) fn sample(&mut self, rtt: Time) {
+        let rtt = rtt.as_secs_f64();
+        if self.0 == 0.0 {
+            self.0 = rtt;
+        } else if 0.0 < rtt {
+            self.0 += (rtt - self.0) / 8.0;
+        }
+    }
+    /// In seconds; zero before the first sample.
+    pub(crate) fn secs(self) -> f64 {
+        self.0
+    }
+}
+
+/// What an acknowledgment asks of a subflow's window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// Nothing: the subflow recovers, its window does not limit it, or slow start has grown it already.
+    Hold,
+    /// To fall: there was a mark, and none before it in this window.
+    Cut,
+    /// To grow in congestion avoidance, for so many acknowledged bytes.
+    Grow(f64),
+}
+
+/// The window of one subflow.
+#[derive(Clone, Debug)]
+pub(crate) struct Subflow {
+    line: Rate,
+    /// Payload of a full segment, in bytes.
+    pub(crate) mss: f64,
+    /// Smallest window after a repaired loss, in bytes.
+    pub(crate) min: f64,
+    /// In bytes.
+    pub(crate) cwnd: f64,
+    /// In bytes.
+    pub(crate) ssthresh: f64,
+    /// Smoothed round-trip time.
+    pub(crate) srtt: Srtt,
+    /// Bytes in flight when last heard.
+    pub(crate) flight: f64,
+    pub(crate) snd_nxt: u64,
+    /// No second decrease and no growth before this byte is acknowledged.
+    recover: u64,
+    window_use: WindowUse,
+    /// Whether the path is taken for working.
+    pub(crate) alive: bool,
+}
+
+impl Subflow {
+    fn new(flow: &FlowContext, initial_window: u32, min_window: u32) -> Self {
+        let mss = flow.mtu.as_f64().max(1.0);
+        Self {
+            line: flow.line_rate,
+            mss,
+            min: f64::from(min_window) * mss,
+            cwnd: f64::from(initial_window) * mss,
+            ssthresh: f64::INFINITY,
+            srtt: Srtt::default(),
+            flight: 0.0,
+            snd_nxt: 0,
+            recover: 0,
+            window_use: WindowUse::default(),
+            alive: true,
+        }
+    }
+
+    /// Remembers what an acknowledgment tells; whether the window limits the subflow (RFC 7661).
+    pub(crate) fn note(&mut self, ack: &Ack<'_>) -> bool {
+        self.srtt.sample(ack.rtt);
+        (self.flight, self.snd_nxt) = (ack.in_flight as f64, ack.snd_nxt);
+        self.window_use.limits(ack, self.cwnd, self.mss)
+    }
+
+    /// Whether data that was in flight at the last decrease is still not acknowledged.
+    pub(crate) fn recovers(&self, ack_seq: u64) -> bool {
+        ack_seq <= self.recover && 0 < self.recover
+    }
+
+    /// RFC 5681 eq. 2: a byte for a byte, at most two segments (RFC 3465).
+    pub(crate) fn slow_start(&mut self, acked: f64) {
+        self.cwnd += acked.min(2.0 * self.mss);
+    }
+
+    /// RFC 5681 eq. 3 for so many bytes, in bytes.
+    pub(crate) fn reno(&self, acked: f64) -> f64 {
+        self.mss * acked / self.cwnd
+    }
+
+    /// NewReno's reaction to an acknowledgment, up to congestion avoidance.
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Step {
+        let limited = self.note(ack);
+        let acked = ack.newly_acked as f64;
+        if self.recovers(ack.ack_seq) {
+            return Step::Hold;
+        }
+        if ack.ecn_marked {
+            self.flight += acked;
+            return Step::Cut;
+        }
+        if !limited {
+            return Step::Hold;
+        }
+        if self.cwnd < self.ssthresh {
+            self.slow_start(acked);
+            return Step::Hold;
+        }
+        // More than a window cannot have been acknowledged under this window.
+        Step::Grow(acked.min(self.cwnd))
+    }
+
+    /// RFC 5681 eq. 4 with a factor other than one half: so much of what is in flight is left.
+    pub(crate) fn shrink(&mut self, factor: f64) {
+        self.ssthresh = (self.flight * factor).max(self.min);
+        self.cwnd = self.ssthresh;
+        self.recover = self.snd_nxt;
+    }
+
+    /// What a loss asks for. A timeout leaves one segment (RFC 5681 section 3.1), and growth begins at once.
+    pub(crate) fn lose(&mut self, loss: Loss, factor: f64) {
+        self.shrink(factor);
+        if loss == Loss::Timeout {
+            (self.cwnd, self.recover) = (self.mss, 0);
+        }
+    }
+
+    /// The window in whole segments.
+    pub(crate) fn segments(&self) -> u64 {
+        (self.cwnd / self.mss) as u64
+    }
+
+    /// Bytes per second, zero before the round-trip time is known.
+    pub(crate) fn rate(&self) -> f64 {
+        let rtt = self.srtt.secs();
+        if 0.0 < rtt { self.cwnd / rtt } else { 0.0 }
+    }
+
+    /// The window, unpaced.
+    pub(crate) fn allowance(&self) -> Allowance {
+        Allowance { cwnd: Bytes::new(self.cwnd as u64), rate: self.line, timer: Time::MAX }
+    }
+}
+
+/// The subflows of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Subflows(Vec<Subflow>);
+
+impl Subflows {
+    /// Windows are in segments.
+    pub(crate) fn new(flows: &[FlowContext], initial_window: u32, min_window: u32) -> Self {
+        Self(flows.iter().map(|flow| Subflow::new(flow, initial_window, min_window)).collect())
+    }
+
+    /// Those that count in what subflow `r` may do, with their numbers: itself, and of the others those that are alive;
+    /// all with a round-trip time.
+    pub(crate) fn coupled(&self, r: usize) -> impl Iterator<Item = (usize, &Subflow)> {
+        let counts = move |&(i, s): &(usize, &Subflow)| (i == r || s.alive) && 0.0 < s.srtt.secs();
+        self.0.iter().enumerate().filter(counts)
+    }
+
+    /// The rates of those that count, together, in bytes per second.
+    pub(crate) fn total_rate(&self, r: usize) -> f64 {
+        self.coupled(r).map(|(_, s)| s.rate()).sum()
+    }
+
+    /// The largest of something over those that count.
+    pub(crate) fn largest(&self, r: usize, of: impl Fn(&Subflow) -> f64) -> f64 {
+        self.coupled(r).map(|(_, s)| of(s)).fold(0.0, f64::max)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Those that are alive, with their numbers.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = (usize, &Subflow)> {
+        self.0.iter().enumerate().filter(|(_, s)| s.alive)
+    }
+}
+
+impl Index<usize> for Subflows {
+    type Output = Subflow;
+    fn index(&self, r: usize) -> &Subflow {
+        &self.0[r]
+    }
+}
+
+impl IndexMut<usize> for Subflows {
+    fn index_mut(&mut self, r: usize) -> &mut Subflow {
+        &mut self.0[r]
+    }
+}
+
+/// How NewReno's windows are linked: what differs between LIA, OLIA and BALIA.
+pub trait Link {
+    /// Growth in congestion avoidance for `acked` bytes of subflow `r`, whose round-trip time is known; in bytes.
+    #[allow(private_interfaces)]
+    fn increase(&self, subflows: &Subflows, r: usize, acked: f64) -> f64;
+    /// Which part of what is in flight is left after a loss or a mark.
+    #[allow(private_interfaces)]
+    fn left(&self, _subflows: &Subflows, _r: usize) -> f64 {
+        0.5
+    }
+    /// `acked` bytes of subflow `r` were acknowledged.
+    fn on_acked(&mut self, _r: usize, _acked: f64) {}
+    /// Subflow `r` has lost something, or had a mark.
+    fn on_lost(&mut self, _r: usize) {}
+}
+
+/// A connection whose subflows are linked in congestion avoidance and else are each as NewReno.
+#[derive(Clone, Debug)]
+pub struct Linked<L> {
+    subflows: Subflows,
+    link: L,
+}
+
+impl<L: Link> Linked<L> {
+    pub(crate) fn new(flows: &[FlowContext], initial_window: u32, min_window: u32, link: L) -> Self {
+        Self { subflows: Subflows::new(flows, initial_window, min_window), link }
+    }
+
+    fn lose(&mut self, r: usize, loss: Loss) {
+        let left = self.link.left(&self.subflows, r);
+        self.subflows[r].lose(loss, left);
+        self.link.on_lost(r);
+    }
+}
+
+impl<L: Link> CoupledController for Linked<L> {
+    fn on_start(&mut self, _: Time, r: usize) -> Allowance {
+        self.subflows[r].allowance()
+    }
+    fn on_ack(&mut self, r: usize, ack: &Ack<'_>) -> Allowance {
+        self.link.on_acked(r, ack.newly_acked as f64);
+        match self.subflows[r].on_ack(ack) {
+            Step::Hold => {}
+            Step::Cut => self.lose(r, Loss::Gap),
+            Step::Grow(acked) => {
+                let s = &self.subflows[r];
+                let known = 0.0 < s.srtt.secs();
+                let growth = if known { self.link.increase(&self.subflows, r, acked) } else { s.reno(acked) };
+                let s = &mut self.subflows[r];
+                s.cwnd = (s.cwnd + growth).max(s.mss);
+            }
+        }
+        self.subflows[r].allowance()
+    }
+    fn on_loss(&mut self, r: usize, _: Time, loss: Loss) -> Allowance {
+        self.lose(r, loss);
+        self.subflows[r].allowance()
+    }
+    fn on_timer(&mut self, r: usize, _: Time) -> Allowance {
+        self.subflows[r].allowance()
+    }
+    fn on_path(&mut self, r: usize, _: Time, alive: bool) {
+        self.subflows[r].alive = alive;
+    }
+}
+
+/// Connections put where a test wants them.
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::test_flow::acked;
+
+    impl<L: Link> Linked<L> {
+        /// Puts subflow `r` into congestion avoidance with a window of so many bytes and a round-trip time.
+        pub(crate) fn put(&mut self, r: usize, cwnd: f64, rtt_us: u64) {
+            let s = &mut self.subflows[r];
+            (s.cwnd, s.ssthresh, s.srtt) = (cwnd, cwnd, Srtt::default());
+            s.srtt.sample(Time::from_us(rtt_us));
+        }
+        /// Growth, in bytes, for one full acknowledged segment of subflow `r`.
+        pub(crate) fn growth(&self, r: usize) -> f64 {
+            self.link.increase(&self.subflows, r, self.subflows[r].mss)
+        }
+        /// The window of subflow `r`, in bytes.
+        pub(crate) fn cwnd(&self, r: usize) -> f64 {
+            self.subflows[r].cwnd
+        }
+    }
+
+    /// An acknowledgment of one segment that leaves so much in flight.
+    pub(crate) fn segment(ack_seq: u64, rtt_us: u64, in_flight: u64) -> Ack<'static> {
+        Ack { newly_acked: 1_000, in_flight, ..acked(ack_seq, rtt_us * 1_000, ack_seq + in_flight) }
+    }
+
+    #[test]
+    fn round_trip_times_are_smoothed() {
+        let mut srtt = Srtt::default();
+        srtt.sample(Time::ZERO);
+        assert_eq!(srtt.secs(), 0.0);
+        // 8 us, then 16: 8 + 8/8.
+        srtt.sample(Time::from_us(8));
+        srtt.sample(Time::from_us(16));
+        assert!((srtt.secs() - 9e-6).abs() < 1e-18);
+    }
+}
