@@ -62,10 +62,10 @@ fn faults_lose_packets_and_everything_arrives() {
         for recovery in ["go-back-n", "selective-repeat"] {
             let sets = [format!("transport.cc={cc}"), format!("transport.recovery={recovery}")];
             let json = run_example("faults", &sets.each_ref().map(String::as_str));
-            assert_eq!(number(&json, "/finished_flows"), 4.0, "{json}");
-            assert!(0.0 < number(&json, "/drops_faults"), "{json}");
-            assert_eq!(number(&json, "/drops_faults"), number(&json, "/drops"), "{json}");
-            assert_eq!(number(&json, "/goodput_bytes"), 20e6, "{json}");
+            assert_eq!(number(&json, "/summary/finished_flows"), 4.0, "{json}");
+            assert!(0.0 < number(&json, "/summary/drops_faults"), "{json}");
+            assert_eq!(number(&json, "/summary/drops_faults"), number(&json, "/summary/drops"), "{json}");
+            assert_eq!(number(&json, "/summary/goodput_bytes"), 20e6, "{json}");
         }
     }
 }

@@ -72,7 +72,7 @@ pub struct Packet {
     pub kind: PacketKind,
     /// Priority class, 0 first. Pause and resume: the class they are about.
     pub class: u8,
-    /// Congestion experienced (ECN), which acknowledgments echo; window reduced (CWR); and damaged.
+    /// Congestion experienced (ECN), which acknowledgments echo; window reduced (CWR); damaged; and of a handshake.
     pub flags: u8,
     /// Telemetry records it carries.
     pub n_int: u8,
@@ -176,6 +176,7 @@ impl PacketPool {
 const MARKED: u8 = 1;
 const REDUCED: u8 = 2;
 const CORRUPT: u8 = 4;
+const HANDSHAKE: u8 = 8;
 
 impl Packet {
     /// Whether it has experienced congestion; of an acknowledgment: the packet it answers.
@@ -196,6 +197,14 @@ impl Packet {
     /// Lets it tell that.
     pub fn set_reduced(&mut self) {
         self.flags |= REDUCED;
+    }
+    /// Whether it belongs to the handshake of a connection, and not to its algorithm.
+    pub fn is_handshake(&self) -> bool {
+        self.flags & HANDSHAKE != 0
+    }
+    /// Lets it belong to that.
+    pub fn set_handshake(&mut self) {
+        self.flags |= HANDSHAKE;
     }
     /// Whether its host will discard it.
     #[inline]

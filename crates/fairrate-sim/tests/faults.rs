@@ -5,10 +5,10 @@ mod common;
 
 use common::{algorithm, config, flow, probe, run};
 use fairrate_control::{ALGORITHMS, AlgorithmConfig};
-use fairrate_sim::topology::{Dumbbell, Star, Topology};
+use fairrate_sim::topology::{Dumbbell, LeafSpine, Star, Topology};
 use fairrate_sim::{
     BurstLoss, DelayedAck, EcnEcho, FaultConfig, FaultPackets, Flap, FlowSpec, MptcpConfig, PortId, ProbeSpec,
-    Recovery, SimConfig, SimError, Simulation, StopRule, TcpConfig, Transport,
+    Recovery, Scheduler, SimConfig, SimError, Simulation, StopRule, SubflowPaths, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -80,13 +80,13 @@ fn set_hosts(c: &mut SimConfig, hosts: Hosts) {
 }
 
 /// Three flows through a dumbbell whose middle link has faults both ways.
-fn three_flows(cc: AlgorithmConfig, hosts: Hosts, fault: FaultConfig) -> SimConfig {
+fn three_flows(cc: AlgorithmConfig, hosts: Hosts, fault: &FaultConfig) -> SimConfig {
     let topology = dumbbell();
     let ports = between(&topology);
     let flows = (0..3).map(|i| flow(i, 3 + i, size(i), US)).collect();
     let mut c = config(topology, cc, flows);
     set_hosts(&mut c, hosts);
-    c.faults = vec![FaultConfig { ports, ..fault }];
+    c.faults = vec![FaultConfig { ports, ..fault.clone() }];
     c.stop.at = Some(Time::from_ms(3_000));
     c
 }
@@ -96,7 +96,7 @@ fn size(flow: u32) -> u64 {
 }
 
 /// Runs three flows and holds that all of them are done with all their bytes. How much was lost or added.
-fn all_arrives(cc: &str, hosts: Hosts, seed: u64, what: &str, fault: FaultConfig) -> u64 {
+fn all_arrives(cc: &str, hosts: Hosts, seed: u64, what: &str, fault: &FaultConfig) -> u64 {
     let mut c = three_flows(algorithm(cc), hosts, fault);
     c.seed = seed;
     let mut recorder = common::Recorder::default();
@@ -138,7 +138,7 @@ fn every_algorithm(what: &str, fault: &FaultConfig) {
     let adds_up = fault.loss + fault.corrupt + fault.duplicate > 0.0 || fault.burst.is_some();
     for cc in algorithms() {
         for hosts in HOSTS {
-            let changed: u64 = (1..4).map(|seed| all_arrives(cc, hosts, seed, what, fault.clone())).sum();
+            let changed: u64 = (1..4).map(|seed| all_arrives(cc, hosts, seed, what, fault)).sum();
             let has_packets = fault.packets != FaultPackets::Control;
             assert!(0 < changed || !adds_up || !has_packets, "{cc}, {hosts:?}: no {what}");
         }
@@ -197,13 +197,55 @@ fn everything_arrives_whatever_happens() {
     every_algorithm("all at once", &FaultConfig { stop: Time::from_ms(20), ..fault });
 }
 
+/// Connections of two subflows on different paths, of which one has faults.
+#[test]
+fn everything_arrives_over_two_paths_of_which_one_is_faulty() {
+    let topology = LeafSpine {
+        leaves: 2,
+        spines: 2,
+        hosts_per_leaf: 3,
+        host_rate: G10,
+        host_delay: US,
+        uplink_rate: G10,
+        uplink_delay: US,
+    };
+    let faults = [
+        FaultConfig { loss: 0.05, corrupt: 0.01, duplicate: 0.05, ..reordering(FaultPackets::All) },
+        flapping(),
+        FaultConfig {
+            flap: Some(Flap { down_at: Time::from_us(60), up_at: Time::from_ms(30), period: None }),
+            ..FaultConfig::NONE
+        },
+    ];
+    for cc in ["lia", "olia", "balia", "xmp", "amp", "mpcc", "ratemp"] {
+        for scheduler in [Scheduler::MinRtt, Scheduler::RoundRobin, Scheduler::Redundant] {
+            for (n, fault) in faults.iter().enumerate() {
+                let topology = topology.build();
+                let ports = vec![port(&topology, "tor0", "spine0"), port(&topology, "spine0", "tor0")];
+                let flows = (0..3).map(|i| flow(i, 3 + i, size(i), US)).collect();
+                let mut c = config(topology, algorithm(cc), flows);
+                let multipath = MptcpConfig { subflows: 2, scheduler, paths: SubflowPaths::Disjoint };
+                c.transport.kind = Transport::Tcp(TcpConfig { multipath, handshake: n == 0, ..TCP });
+                c.faults = vec![FaultConfig { ports, ..fault.clone() }];
+                c.stop.at = Some(Time::from_ms(400));
+                let (recorder, totals) = run(c);
+                assert_eq!(totals.flows_unfinished, 0, "{cc}, {scheduler:?}, {n}: {:?}", recorder.flows);
+                assert!(
+                    (0..3).all(|i| recorder.flows[i].delivered_bytes == size(i as u32)),
+                    "{cc}, {scheduler:?}, {n}"
+                );
+            }
+        }
+    }
+}
+
 /// One endless flow at line rate through a fault, without recovery: what was sent of data, and what came of it.
-fn open_loop(fault: FaultConfig, seed: u64) -> (u64, fairrate_sim::RunTotals) {
+fn open_loop(fault: &FaultConfig, seed: u64) -> (u64, fairrate_sim::RunTotals) {
     let topology = star(2);
     let ports = vec![port(&topology, "h0", "sw0")];
     let mut c = config(topology, algorithm("line-rate"), vec![flow(0, 1, u64::MAX, Time::ZERO)]);
     c.transport.recovery = Recovery::SelectiveRepeat;
-    c.faults = vec![FaultConfig { ports, ..fault }];
+    c.faults = vec![FaultConfig { ports, ..fault.clone() }];
     c.stop = StopRule { at: Some(Time::from_ms(40)), when_flows_done: false };
     c.seed = seed;
     let totals = run(c).1;
@@ -218,12 +260,12 @@ fn fits(count: u64, n: u64, p: f64) -> bool {
 #[test]
 fn losses_damage_and_repetition_come_as_often_as_they_should() {
     for seed in 1..4 {
-        let (n, totals) = open_loop(FaultConfig { loss: 0.01, ..on(FaultPackets::Data) }, seed);
+        let (n, totals) = open_loop(&FaultConfig { loss: 0.01, ..on(FaultPackets::Data) }, seed);
         assert!(40_000 < n && fits(totals.drops.faults, n, 0.01), "{} of {n}", totals.drops.faults);
-        let (n, totals) = open_loop(FaultConfig { corrupt: 0.003, ..on(FaultPackets::Data) }, seed);
+        let (n, totals) = open_loop(&FaultConfig { corrupt: 0.003, ..on(FaultPackets::Data) }, seed);
         assert!(fits(totals.drops.faults, n, 0.003), "{} of {n}", totals.drops.faults);
         assert_eq!(totals.drops.total(), totals.drops.faults);
-        let (n, totals) = open_loop(FaultConfig { duplicate: 0.02, ..on(FaultPackets::Data) }, seed);
+        let (n, totals) = open_loop(&FaultConfig { duplicate: 0.02, ..on(FaultPackets::Data) }, seed);
         assert!(fits(totals.duplicates, n, 0.02), "{} of {n}", totals.duplicates);
         assert_eq!(totals.duplicated_bytes, totals.duplicates * WIRE);
         let all = totals.delivered_bytes + totals.dropped_bytes + totals.in_flight_bytes;
@@ -258,14 +300,14 @@ fn faults_are_deterministic_and_cost_nothing_when_they_do_not_happen() {
     let fault = || FaultConfig { loss: 0.01, duplicate: 0.05, ..reordering(FaultPackets::All) };
     for hosts in HOSTS {
         let totals = |fault: FaultConfig, seed| {
-            let mut c = three_flows(algorithm("dctcp"), hosts, fault);
+            let mut c = three_flows(algorithm("dctcp"), hosts, &fault);
             c.seed = seed;
             run(c).1
         };
         assert_eq!(totals(fault(), 1), totals(fault(), 1));
         assert_ne!(totals(fault(), 1).fingerprint, totals(fault(), 2).fingerprint);
         let never = FaultConfig { start: Time::from_ms(2_000), ..fault() };
-        let mut without = three_flows(algorithm("dctcp"), hosts, fault());
+        let mut without = three_flows(algorithm("dctcp"), hosts, &fault());
         without.faults.clear();
         assert_eq!(totals(never, 1), run(without).1);
     }
@@ -275,7 +317,7 @@ fn faults_are_deterministic_and_cost_nothing_when_they_do_not_happen() {
 #[test]
 fn jitter_keeps_the_order_and_reordering_does_not() {
     let again = |fault: FaultConfig| {
-        let c = three_flows(algorithm("line-rate"), Hosts::GoBackN, fault);
+        let c = three_flows(algorithm("line-rate"), Hosts::GoBackN, &fault);
         let (recorder, totals) = run(c);
         assert_eq!(totals.drops.total(), 0);
         let fct = recorder.flows.iter().filter_map(|f| f.fct).max().expect("they are done");
@@ -318,7 +360,7 @@ fn a_link_that_is_down_passes_nothing_and_keeps_its_queue() {
 fn a_link_that_never_comes_up_is_an_error_that_names_it() {
     for hosts in HOSTS {
         let flap = Flap { down_at: Time::from_us(50), up_at: Time::MAX, period: None };
-        let mut c = three_flows(algorithm("dctcp"), hosts, FaultConfig { flap: Some(flap), ..FaultConfig::NONE });
+        let mut c = three_flows(algorithm("dctcp"), hosts, &FaultConfig { flap: Some(flap), ..FaultConfig::NONE });
         c.stop.at = None;
         let mut simulation = Simulation::new(c);
         let error = simulation.run(&mut common::Recorder::default()).expect_err("nothing can move");

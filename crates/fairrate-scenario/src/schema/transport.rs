@@ -128,11 +128,8 @@ fn read_multipath(t: &mut Section<'_>) -> MptcpConfig {
         let help = format!("write a number from 1, which is plain TCP, to {MAX_SUBFLOWS}");
         t.problem_at("scenario::out_of_range", "subflows", message, help);
     }
-    let schedulers = [
-        ("min-rtt", Scheduler::MinRtt),
-        ("round-robin", Scheduler::RoundRobin),
-        ("redundant", Scheduler::Redundant),
-    ];
+    let schedulers =
+        [("min-rtt", Scheduler::MinRtt), ("round-robin", Scheduler::RoundRobin), ("redundant", Scheduler::Redundant)];
     let paths = [("hashed", SubflowPaths::Hashed), ("disjoint", SubflowPaths::Disjoint)];
     MptcpConfig {
         subflows: subflows.value.clamp(1, MAX_SUBFLOWS),

@@ -96,7 +96,7 @@ impl Core {
         let p = *self.pool.get(packet);
         let kind = match p.kind {
             PacketKind::Data => PortPacketKind::Data,
-            PacketKind::Control => PortPacketKind::Control,
+            PacketKind::Control if !p.is_handshake() => PortPacketKind::Control,
             _ => PortPacketKind::Other,
         };
         let header: &mut [f64] = if kind == PortPacketKind::Other {
@@ -341,7 +341,8 @@ impl Core {
     /// A control packet is back at its source.
     pub(super) fn on_control_back(&mut self, packet: u32) {
         let id = self.pool.get(packet).flow;
-        if self.is_handshake(id) {
+        if self.pool.get(packet).is_handshake() {
+            self.on_handshake(id);
             self.pool.release(packet);
             return;
         }

@@ -109,7 +109,9 @@ impl Core {
             return is_up;
         }
         let Some(late) = link.go_down() else { return false };
-        late.into_iter().for_each(|packet| self.lose(packet));
+        for packet in late {
+            self.lose(packet);
+        }
         self.ports[port as usize].set_down(true);
         while let Some(packet) = self.ports[port as usize].lose(&self.pool) {
             self.lose(packet);
@@ -137,9 +139,13 @@ impl Core {
     /// The wire of `port` is back: the other end learns again whom it should pause.
     fn repeat_pauses(&mut self, port: u32) {
         let classes: Vec<u8> = self.mmu.paused_classes(port).collect();
-        classes.into_iter().for_each(|class| self.send_pfc(port, class, true));
+        for class in classes {
+            self.send_pfc(port, class, true);
+        }
         let held: Vec<u32> = self.faulty_link(port).iter().flat_map(|link| link.held_flows.iter().copied()).collect();
-        held.into_iter().for_each(|flow| self.send_flow_frame(port, flow, true));
+        for flow in held {
+            self.send_flow_frame(port, flow, true);
+        }
     }
 
     /// Remembers whether the node of `port` wants a flow paused at the other end.

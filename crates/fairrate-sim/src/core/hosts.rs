@@ -589,16 +589,9 @@ impl Core {
         }
         let egress = nic.port;
         let is_tcp = sender.tcp.is_some();
-        if sender.tcp.as_mut().is_some_and(|tcp| std::mem::take(&mut tcp.tell_reduced)) {
-            self.pool.get_mut(packet).set_reduced();
-        }
-        if c.header_words > 0 {
-            let header = &mut self.pool.header_mut(packet)[..c.header_words];
-            header.fill(0.0);
-            self.connections.controller(sender).stamp(Time::from_ps(self.now_ps), header);
-        }
         let all_sent = self.connections.get(spec).map_or_else(|| !sender.has_data(), Connection::all_sent);
         self.totals.sent_bytes += u64::from(wire);
+        self.write_header(entry.sender, packet);
         // A host's data waits in no queue: it joins and leaves at once.
         self.agent_sees(egress, packet, Step::Enqueue);
         self.agent_sees(egress, packet, Step::Dequeue);
@@ -620,6 +613,20 @@ impl Core {
             self.apply(entry.sender, allowance);
         } else if all_sent {
             self.poll_control(entry.sender);
+        }
+    }
+
+    /// What a sender tells ports and its receiver in a data packet that is about to leave.
+    fn write_header(&mut self, slot: u32, packet: u32) {
+        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        if sender.tcp.as_mut().is_some_and(|tcp| std::mem::take(&mut tcp.tell_reduced)) {
+            self.pool.get_mut(packet).set_reduced();
+        }
+        let words = self.constants.header_words;
+        if 0 < words {
+            let header = &mut self.pool.header_mut(packet)[..words];
+            header.fill(0.0);
+            self.connections.controller(sender).stamp(Time::from_ps(self.now_ps), header);
         }
     }
 }

@@ -222,20 +222,20 @@ impl Core {
         let (route, host, class, wire) =
             (flow.data_route, flow.src_host, self.constants.ack_class, self.constants.ack_wire);
         let packet = self.pool.take(Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Control) });
+        self.pool.get_mut(packet).set_handshake();
         self.pool.header_mut(packet).fill(0.0);
         self.send_control(host, packet);
     }
 
-    /// A control packet is back that may end a handshake. True if it has.
-    pub(super) fn is_handshake(&mut self, id: u32) -> bool {
+    /// The answer to a handshake is there, perhaps not for the first time.
+    pub(super) fn on_handshake(&mut self, id: u32) {
         let slot = self.flows[id as usize].sender;
-        let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return false };
-        let Some(tcp) = sender.tcp.as_mut().filter(|tcp| !tcp.connected) else { return false };
+        let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let Some(tcp) = sender.tcp.as_mut().filter(|tcp| !tcp.connected) else { return };
         tcp.on_connected();
         self.refresh_open(slot);
         self.join_subflows(id);
         self.nic_send(self.flows[id as usize].src_host);
-        true
     }
 }
 

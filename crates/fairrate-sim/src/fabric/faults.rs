@@ -266,8 +266,8 @@ mod tests {
 
     const N: u32 = 200_000;
 
-    fn verdicts(config: FaultConfig, seed: u64) -> Vec<Verdict> {
-        let config = FaultConfig { ports: vec![PortId(3)], ..config };
+    fn verdicts(mut config: FaultConfig, seed: u64) -> Vec<Verdict> {
+        config.ports = vec![PortId(3)];
         let mut faults = Faults::new(&[config], seed, 4).expect("a fault");
         let link = faults.link(3).expect("it is there");
         (0..N).map(|i| link.judge(PacketKind::Data, u64::from(i))).collect()

@@ -223,8 +223,8 @@ mod tests {
             let left = 1_000 + 1_001 + 1_002 - u64::from(victim);
             assert_eq!((sfq.len(), sfq.bytes), (5, left + 2 * 1_048 + 60));
             // The queue it was taken from still works.
+            let mut sizes = vec![pop(&mut sfq, &mut pool).1];
             push(&mut sfq, &mut pool, 1, 900);
-            let mut sizes = Vec::new();
             while 0 < sfq.len() {
                 sizes.extend(Some(pop(&mut sfq, &mut pool)).filter(|p| p.0 == 1).map(|p| p.1));
             }

@@ -517,11 +517,11 @@ mod tests {
                         path.arrived.insert(segment);
                         seen.insert(piece);
                         let expected = r.take(MSS, c.data_at(piece), c.piece_len(piece), 0);
-                        let in_order = (0..).find(|piece| !seen.contains(piece)).expect("the set is finite");
+                        let in_order = (0..=seen.len() as u64).find(|piece| !seen.contains(piece)).expect("the set is finite");
                         prop_assert_eq!(expected, bytes.min(in_order * MSS));
                     }
                     3 => {
-                        path.acked = (path.acked..).find(|s| !path.arrived.contains(s)).expect("the set is finite");
+                        path.acked = (path.acked..=path.sent).find(|s| !path.arrived.contains(s)).expect("the set is finite");
                         c.on_ack(p, path.acked * MSS);
                         c.on_data_ack(r.expected);
                         c.on_delivery(p);
