@@ -41,9 +41,15 @@ pub fn jobs(root: &Path, options: &Options) -> Vec<Job> {
         jobs.push(Job::new(name, cc, move || measure(&root, cc)));
     };
     add("fig9", "rocc", |root, _| fig9(root));
-    FIG11.iter().for_each(|cc| add("fig11", cc, fig11));
-    FIG12.iter().for_each(|cc| add("fig12a", cc, fig12a));
-    FIG12.iter().for_each(|cc| add("fig12b", cc, fig12b));
+    for cc in FIG11 {
+        add("fig11", cc, fig11);
+    }
+    for cc in FIG12 {
+        add("fig12a", cc, fig12a);
+    }
+    for cc in FIG12 {
+        add("fig12b", cc, fig12b);
+    }
     add("fig13-uni", "rocc", |root, _| testbed(root, 10, [10; 3], FIG13));
     add("fig13-mix", "rocc", |root, _| testbed(root, 10, FIG13_MIX, FIG13));
     add("fig14-uni", "rocc", |root, _| testbed(root, 40, [40; 3], FIG14));

@@ -136,6 +136,7 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
         rto_ps: t.rto.map_or(u64::MAX, Time::as_ps),
         whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
         repace: needs.repace_on_change,
+        pacing_credit: u64::from(needs.pacing_credit),
         first_ack_only_stored: needs.first_ack_only_stored,
         int: needs.int.map(|counter| (counter, needs.int_format)),
         base_rtt,

@@ -44,6 +44,7 @@ struct Constants {
     rto_ps: u64,
     whole_ns: bool,
     repace: bool,
+    pacing_credit: u64,
     first_ack_only_stored: bool,
     int: Option<(IntCounter, IntFormat)>,
     base_rtt: Time,
