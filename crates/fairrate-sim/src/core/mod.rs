@@ -12,8 +12,8 @@ use fairrate_control::{IntCounter, IntFormat, IntHop};
 use fairrate_units::Time;
 
 use self::agents::{Agents, Step};
-use self::convergence::Convergence;
 pub(crate) use self::build::framing;
+use self::convergence::Convergence;
 pub(crate) use self::convergence::{demand_bps, solver_of};
 use crate::config::{MarkAt, SimConfig};
 use crate::engine::{Event, EventKind, EventList};
