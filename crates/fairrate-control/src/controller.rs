@@ -139,6 +139,9 @@ pub struct Needs {
     /// Whether a flow's first acknowledgment is only stored, for the next one to be measured against, so that
     /// it leads to no decision.
     pub first_ack_only_stored: bool,
+    /// Packets a flow may send in a row after it had to wait for its NIC, to keep its rate on average (a token bucket);
+    /// 0: packets are spaced from the last one that went, so that a turn missed is lost.
+    pub pacing_credit: u32,
     /// Which egress ports run the algorithm's [`PortAgent`].
     pub ports: PortScope,
     /// Header words on every data and control packet.
@@ -162,6 +165,7 @@ impl Needs {
         ack_overhead: Bytes::ZERO,
         repace_on_change: true,
         first_ack_only_stored: false,
+        pacing_credit: 0,
         ports: PortScope::None,
         header: HeaderWords::NONE,
         control: None,

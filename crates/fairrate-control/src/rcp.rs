@@ -58,6 +58,9 @@ algorithm_config! {
         initial_rate: f64 = 0.5, ns3 = 0.5, in 0.000_001..=1.0;
         /// Least R, in packets an RTT (ns-2: 0.01 of 1,000 bytes).
         min_packets: f64 = 0.01, ns3 = 0.01, in 0.000_001..=1000.0;
+        /// Packets that a flow which had to wait for its NIC may send in a row (ours: flows have to send at their rate on
+        /// average even on a full NIC, or the rest of it goes to one of them).
+        pacing_credit: u32 = 1, ns3 = 1, in 0.0..=1000.0;
         /// Longest interval between updates, in the form of ns-2 (ns-2: 10 ms).
         timeslot: Time = Time::from_ms(10), ns3 = Time::from_ms(10);
         /// When a SYN that is not back is sent again, in base RTTs, at least 20 us (our choice).
@@ -83,6 +86,7 @@ impl AlgorithmSpec for RcpConfig {
             ports: PortScope::All,
             header: HeaderWords { fixed: 3, per_hop: 0 },
             control: Some(Bytes::new(64)),
+            pacing_credit: self.pacing_credit,
             // The thesis's header: rate, echoed rate, RTT, protocol.
             data_overhead: Bytes::new(12),
             ack_overhead: Bytes::new(12),

@@ -299,11 +299,11 @@ impl Fluid {
             // Nothing tells packets from each other: the way of a full one that is on the first link already.
             let full = self.framing.mtu + self.framing.header;
             let way = hops.iter().fold(Time::ZERO, |sum, hop| sum + ideal::tx_time(clock, hop.rate, full) + hop.delay);
-            (way - ideal::tx_time(clock, hops[0].rate, full)).as_ps() as i64
+            (way - ideal::tx_time(clock, hops[0].rate, full)).as_ps().cast_signed()
         } else {
             let slowest = hops.iter().map(|hop| hop.rate).min().unwrap_or(Rate::MAX);
             let alone_ps = duration_ps(self.wire_bytes(bytes) as f64 * 8.0, slowest.as_bps_f64());
-            ideal::ideal_fct(clock, &hops, self.framing, Bytes::new(bytes)).as_ps() as i64 - alone_ps as i64
+            ideal::ideal_fct(clock, &hops, self.framing, Bytes::new(bytes)).as_ps().wrapping_sub(alone_ps).cast_signed()
         };
         let flow = &mut self.flows[id as usize];
         (flow.path, flow.tail_ps, flow.back_ps) = (start..self.paths.len(), tail_ps, back_ps);

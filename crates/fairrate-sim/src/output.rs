@@ -104,7 +104,8 @@ pub struct PfcEvent {
     pub pause: bool,
 }
 
-/// How rates settled after a flow's arrival or departure.
+/// How rates settled after a flow's arrival or departure. Those of the same moment are one, named by the last; a
+/// departure that leaves no flow is none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConvergenceSample {
     /// When the flow arrived or departed.
@@ -115,8 +116,8 @@ pub struct ConvergenceSample {
     pub arrival: bool,
     /// Active flows, with the change.
     pub n_flows: u32,
-    /// From the change until all rates were within tolerance of the optimum, to stay; `None`: the next change came
-    /// before, or the run ended.
+    /// From the change until all rates were within tolerance of the optimum, to stay; `None`: they were not in the time
+    /// they had, or the next change came before, or the run ended.
     pub time: Option<Time>,
     /// The same in base RTTs of the network.
     pub rtts: Option<f64>,

@@ -81,6 +81,8 @@ impl Controller for Scripted {
     }
 }
 
+static INFO: AlgorithmInfo = AlgorithmInfo { name: "scripted", title: "scripted", paper: "none", idea: "a script" };
+
 /// Every flow sends by these steps of (us, Mb/s).
 fn scripted(steps: &'static [(u64, u64)]) -> AlgorithmConfig {
     scripted_in(u64::MAX, steps)
@@ -89,7 +91,6 @@ fn scripted(steps: &'static [(u64, u64)]) -> AlgorithmConfig {
 /// The same within a window of so many bytes.
 fn scripted_in(cwnd: u64, steps: &'static [(u64, u64)]) -> AlgorithmConfig {
     let cwnd = Bytes::new(cwnd);
-    static INFO: AlgorithmInfo = AlgorithmInfo { name: "scripted", title: "scripted", paper: "none", idea: "a script" };
     AlgorithmConfig::Custom(CustomAlgorithm {
         info: &INFO,
         needs: Needs::NOTHING,

@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::Path;
 
 use fairrate_report::stats;
-use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{FlowOutcome, PfcEvent, PortSample, RateSample, Simulation, Sink};
+use fairrate_sim::{FlowOutcome, PortSample};
 use fairrate_units::Time;
+
+use crate::lab::{self, Record};
 
 /// An example and what is looked at in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,79 +101,51 @@ pub fn measure(root: &Path, job: &Job) -> Result<Measured, String> {
     if let Some(until) = job.workload.arrivals_until(job.quick) {
         sets.push(("traffic.0.stop".to_owned(), until.to_owned()));
     }
-    let overrides = Overrides { sets, cc: Some(job.cc.to_owned()), ..Overrides::default() };
-    let path = root.join("examples").join(job.workload.file()).with_extension("toml");
-    let config = Scenario::load(&path, &overrides).map_err(|e| e.to_string())?.into_sim_config();
-    let sizes: Vec<f64> = config.flows.iter().map(|f| f.bytes.as_f64()).collect();
-    let mut record = Record::default();
-    let mut simulation = Simulation::new(config);
-    simulation.run(&mut record).map_err(|e| e.to_string())?;
-    Ok(record.measured(&sizes))
+    let sets: Vec<(&str, &str)> = sets.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    let record = lab::run(lab::example(root, job.workload.file(), job.cc, &sets)?)?;
+    Ok(measured(&record))
 }
 
-#[derive(Default)]
-struct Record {
-    flows: Vec<FlowOutcome>,
-    ports: Vec<PortSample>,
-    rates: Vec<RateSample>,
+fn measured(record: &Record) -> Measured {
+    let bucket = |from: f64, to: f64| {
+        let size = |f: &FlowOutcome| record.sizes[f.flow.index()] as f64;
+        let inside = record.flows.iter().filter(|f| from < size(f) && size(f) <= to);
+        stats::sorted(inside.filter_map(|f| Some(f.fct?.as_ps() as f64 / f.ideal_fct.as_ps() as f64)))
+    };
+    let end = record.ports.last().map_or(Time::ZERO, |p| p.t);
+    let last: Vec<f64> =
+        record.ports.iter().filter(|p| end <= p.t + Time::from_ms(1)).map(|p| p.qlen_bytes as f64).collect();
+    Measured {
+        short: bucket(0.0, 10e3),
+        medium: bucket(100e3, 1e6),
+        long: bucket(1e6, f64::MAX),
+        peak_queue: record.ports.iter().map(|p| p.qlen_bytes as f64).fold(0.0, f64::max),
+        last_queue: stats::mean(&last).unwrap_or(0.0),
+        least_throughput: least_throughput(record),
+        jain: least_jain(record),
+    }
 }
 
-impl Sink for Record {
-    fn flow(&mut self, outcome: &FlowOutcome) {
-        self.flows.push(*outcome);
-    }
-    fn port(&mut self, sample: &PortSample) {
-        self.ports.push(*sample);
-    }
-    fn rate(&mut self, sample: &RateSample) {
-        self.rates.push(*sample);
-    }
-    fn pfc(&mut self, _: &PfcEvent) {}
+/// The incast examples sample one port of 25 Gb/s every microsecond.
+fn least_throughput(record: &Record) -> f64 {
+    let from = Time::from_ns(BURST_NS + 200_000);
+    let samples: Vec<&PortSample> = record.ports.iter().filter(|p| from <= p.t).collect();
+    let bins = samples.chunks_exact(100).map(|bin| (bin[99].tx_bytes - bin[0].tx_bytes) as f64);
+    bins.map(|bytes| bytes * 8.0 / 99e-6 / 25e9).fold(f64::MAX, f64::min)
 }
 
-impl Record {
-    fn measured(&self, sizes: &[f64]) -> Measured {
-        let bucket = |from: f64, to: f64| {
-            let inside = self.flows.iter().filter(|f| from < sizes[f.flow.index()] && sizes[f.flow.index()] <= to);
-            stats::sorted(inside.filter_map(|f| Some(f.fct?.as_ps() as f64 / f.ideal_fct.as_ps() as f64)))
-        };
-        let end = self.ports.last().map_or(Time::ZERO, |p| p.t);
-        let last: Vec<f64> =
-            self.ports.iter().filter(|p| end <= p.t + Time::from_ms(1)).map(|p| p.qlen_bytes as f64).collect();
-        Measured {
-            short: bucket(0.0, 10e3),
-            medium: bucket(100e3, 1e6),
-            long: bucket(1e6, f64::MAX),
-            peak_queue: self.ports.iter().map(|p| p.qlen_bytes as f64).fold(0.0, f64::max),
-            last_queue: stats::mean(&last).unwrap_or(0.0),
-            least_throughput: self.least_throughput(),
-            jain: self.least_jain(),
-        }
+/// The fairness example: flow i from 1 + 10 i ms to 41 + 10 i ms.
+fn least_jain(record: &Record) -> f64 {
+    let delivered = |flow: u32, ms: u64| {
+        let at = record.rates.iter().rfind(|r| r.flow.0 == flow && r.t <= Time::from_ms(ms));
+        at.map_or(0.0, |r| r.delivered_bytes as f64)
+    };
+    let mut least = f64::MAX;
+    for start_ms in [11, 21, 31, 41, 51] {
+        let active = |i: &u32| 10 * u64::from(*i) < start_ms && start_ms < 41 + 10 * u64::from(*i);
+        let shares: Vec<f64> =
+            (0..4).filter(active).map(|flow| delivered(flow, start_ms + 9) - delivered(flow, start_ms + 1)).collect();
+        least = least.min(stats::jain(&shares).unwrap_or(1.0));
     }
-
-    /// The incast examples sample one port of 25 Gb/s every microsecond.
-    fn least_throughput(&self) -> f64 {
-        let from = Time::from_ns(BURST_NS + 200_000);
-        let samples: Vec<&PortSample> = self.ports.iter().filter(|p| from <= p.t).collect();
-        let bins = samples.chunks_exact(100).map(|bin| (bin[99].tx_bytes - bin[0].tx_bytes) as f64);
-        bins.map(|bytes| bytes * 8.0 / 99e-6 / 25e9).fold(f64::MAX, f64::min)
-    }
-
-    /// The fairness example: flow i from 1 + 10 i ms to 41 + 10 i ms.
-    fn least_jain(&self) -> f64 {
-        let delivered = |flow: u32, ms: u64| {
-            let at = self.rates.iter().rfind(|r| r.flow.0 == flow && r.t <= Time::from_ms(ms));
-            at.map_or(0.0, |r| r.delivered_bytes as f64)
-        };
-        let mut least = f64::MAX;
-        for start_ms in [11, 21, 31, 41, 51] {
-            let active = |i: &u32| 10 * u64::from(*i) < start_ms && start_ms < 41 + 10 * u64::from(*i);
-            let shares: Vec<f64> = (0..4)
-                .filter(active)
-                .map(|flow| delivered(flow, start_ms + 9) - delivered(flow, start_ms + 1))
-                .collect();
-            least = least.min(stats::jain(&shares).unwrap_or(1.0));
-        }
-        least
-    }
+    least
 }

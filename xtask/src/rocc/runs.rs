@@ -28,6 +28,10 @@ pub const FIG14_MIX: [u64; 3] = [40, 30, 10];
 const WINDOW_US: usize = 200;
 const SAMPLE_US: usize = 20;
 const SAMPLE: &str = "20us";
+/// How long runs are that compare algorithms, some of which take tens of milliseconds to settle, and the part of it in
+/// which they are measured. The paper has no durations.
+const LONG: &str = "200ms";
+const STEADY_S: (f64, f64) = (0.1, 0.2);
 
 /// All runs.
 pub fn jobs(root: &Path, options: &Options) -> Vec<Job> {
@@ -37,9 +41,15 @@ pub fn jobs(root: &Path, options: &Options) -> Vec<Job> {
         jobs.push(Job::new(name, cc, move || measure(&root, cc)));
     };
     add("fig9", "rocc", |root, _| fig9(root));
-    FIG11.iter().for_each(|cc| add("fig11", cc, fig11));
-    FIG12.iter().for_each(|cc| add("fig12a", cc, fig12a));
-    FIG12.iter().for_each(|cc| add("fig12b", cc, fig12b));
+    for cc in FIG11 {
+        add("fig11", cc, fig11);
+    }
+    for cc in FIG12 {
+        add("fig12a", cc, fig12a);
+    }
+    for cc in FIG12 {
+        add("fig12b", cc, fig12b);
+    }
     add("fig13-uni", "rocc", |root, _| testbed(root, 10, [10; 3], FIG13));
     add("fig13-mix", "rocc", |root, _| testbed(root, 10, FIG13_MIX, FIG13));
     add("fig14-uni", "rocc", |root, _| testbed(root, 40, [40; 3], FIG14));
@@ -129,8 +139,8 @@ fn fig9(root: &Path) -> Result<Numbers, String> {
 
 fn fig11(root: &Path, cc: &str) -> Result<Numbers, String> {
     let eta = cc.split_once(':').map(|(_, eta)| ("transport.hpcc.eta", eta));
-    let record = lab::run(star(root, algorithm(cc), 10, 40, "60ms", eta.as_slice())?)?;
-    let (from, to) = (0.03, 0.06);
+    let record = lab::run(star(root, algorithm(cc), 10, 40, LONG, eta.as_slice())?)?;
+    let (from, to) = STEADY_S;
     let rates = goodputs(&record, from, to);
     let (queue, deviation) = mean_and_deviation(&part(&record.queue(), from, to));
     Ok(numbers([
@@ -166,9 +176,9 @@ fn rates_settle(record: &Record, fair_bps: f64) -> f64 {
 
 /// Figure 10: D0 is flow 0 of the example, and so on.
 fn fig12a(root: &Path, cc: &str) -> Result<Numbers, String> {
-    let sets = [("duration", "60ms"), ("probe.1.every", SAMPLE)];
+    let sets = [("duration", LONG), ("probe.1.every", SAMPLE)];
     let record = lab::run(lab::example(root, "rocc-multi-bottleneck", cc, &sets)?)?;
-    let rates = goodputs(&record, 0.03, 0.06);
+    let rates = goodputs(&record, STEADY_S.0, STEADY_S.1);
     Ok(numbers([
         ("d0", rates[0] / 1e9),
         ("d5", rates[5] / 1e9),
@@ -177,9 +187,9 @@ fn fig12a(root: &Path, cc: &str) -> Result<Numbers, String> {
 }
 
 fn fig12b(root: &Path, cc: &str) -> Result<Numbers, String> {
-    let sets = [("duration", "60ms"), ("probe.1.every", SAMPLE)];
+    let sets = [("duration", LONG), ("probe.1.every", SAMPLE)];
     let record = lab::run(lab::example(root, "rocc-asymmetric", cc, &sets)?)?;
-    let rates = goodputs(&record, 0.03, 0.06);
+    let rates = goodputs(&record, STEADY_S.0, STEADY_S.1);
     Ok(numbers([
         ("slow", stats::mean(&rates[..5]).unwrap_or(f64::NAN) / 1e9),
         ("fast", stats::mean(&rates[5..]).unwrap_or(f64::NAN) / 1e9),

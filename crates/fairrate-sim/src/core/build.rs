@@ -157,6 +157,7 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
         fixed_rto: needs.rto_rtts.map(|rtts| Time::from_ps((rtts * base_rtt.as_ps() as f64) as u64).max(Time::from_ns(1))),
         whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
         repace: needs.repace_on_change,
+        pacing_credit: u64::from(needs.pacing_credit),
         first_ack_only_stored: needs.first_ack_only_stored,
         int: needs.int.map(|counter| (counter, needs.int_format)),
         base_rtt,

@@ -370,8 +370,10 @@ impl Core {
         let rate = allowance.rate.min(fastest);
         let nic_flow = &mut nic.flows[sender.nic_slot as usize];
         if rate != sender.rate {
-            sender.rate = rate;
-            if c.repace && sender.last_wire > 0 && Rate::ZERO < rate {
+            let before = std::mem::replace(&mut sender.rate, rate);
+            if 0 < c.pacing_credit {
+                nic_flow.next_send_ps = repaced(nic_flow.next_send_ps, self.now_ps, before, rate);
+            } else if c.repace && sender.last_wire > 0 && Rate::ZERO < rate {
                 nic_flow.next_send_ps =
                     sender.last_start_ps + tx_time_ps(rate, u64::from(sender.last_wire), c.whole_ns);
                 if let Some(connection) = self.connections.get(flow.spec) {
@@ -571,7 +573,10 @@ impl Core {
         });
         sender.last_wire = wire;
         sender.last_start_ps = self.now_ps;
-        let next_send_ps = self.now_ps + tx_time_ps(sender.rate, u64::from(wire), c.whole_ns);
+        let gap_ps = tx_time_ps(sender.rate, u64::from(wire), c.whole_ns);
+        let earliest = self.now_ps.saturating_sub(c.pacing_credit.saturating_mul(gap_ps));
+        let from_ps = if c.pacing_credit == 0 { self.now_ps } else { entry.next_send_ps.max(earliest) };
+        let next_send_ps = from_ps + gap_ps;
         let arm_rto = c.rto_ps < u64::MAX && sender.rto_ps == u64::MAX;
         if arm_rto {
             sender.rto_ps = self.now_ps + c.rto_ps;
@@ -629,4 +634,14 @@ impl Core {
             self.connections.controller(sender).stamp(Time::from_ps(self.now_ps), header);
         }
     }
+}
+
+/// When a packet may go that had to wait until `at_ps` at the rate before: what is left of the wait lasts longer or
+/// shorter. A credit stays what it is.
+fn repaced(at_ps: u64, now_ps: u64, before: Rate, rate: Rate) -> u64 {
+    if at_ps <= now_ps || rate == Rate::ZERO {
+        return at_ps;
+    }
+    let wait = u128::from(at_ps - now_ps) * u128::from(before.as_bps()) / u128::from(rate.as_bps());
+    now_ps.saturating_add(u64::try_from(wait).unwrap_or(u64::MAX))
 }

@@ -18,8 +18,8 @@ use fairrate_units::Time;
 use self::agents::{Agents, Step};
 pub(crate) use self::build::framing;
 use self::convergence::Convergence;
-use self::mptcp::Connections;
 pub(crate) use self::convergence::{demand_bps, solver_of};
+use self::mptcp::Connections;
 use crate::config::{MarkAt, SimConfig};
 use crate::engine::{Event, EventKind, EventList};
 use crate::fabric::{Admission, DropCause, Faults, Marker, Mmu, NO_HOST, Port, Verdicts};
@@ -51,6 +51,7 @@ struct Constants {
     fixed_rto: Option<Time>,
     whole_ns: bool,
     repace: bool,
+    pacing_credit: u64,
     first_ack_only_stored: bool,
     int: Option<(IntCounter, IntFormat)>,
     base_rtt: Time,
