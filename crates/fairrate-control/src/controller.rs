@@ -118,6 +118,18 @@ pub trait Controller {
     }
 }
 
+/// Marking by RED that an algorithm is made for, at any port rate: thresholds are of the instantaneous queue that a
+/// packet leaves behind, itself not counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedDefault {
+    /// No marks up to here.
+    pub kmin: Bytes,
+    /// Every packet above here.
+    pub kmax: Bytes,
+    /// Probability as the queue reaches `kmax`.
+    pub pmax: f64,
+}
+
 /// What an algorithm needs from network, receiver and transport.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Needs {
@@ -127,6 +139,8 @@ pub struct Needs {
     pub int_format: IntFormat,
     /// Switches mark ECN on the flow's packets.
     pub ecn: bool,
+    /// How they should, if the algorithm depends on it and the scenario does not say.
+    pub red: Option<RedDefault>,
     /// Receivers answer marked packets with at most one CNP per flow in this interval.
     pub cnp_interval: Option<Time>,
     /// Bytes the algorithm's telemetry or timestamps add to every data packet.
@@ -160,6 +174,7 @@ impl Needs {
         int: None,
         int_format: IntFormat::Exact,
         ecn: false,
+        red: None,
         cnp_interval: None,
         data_overhead: Bytes::ZERO,
         ack_overhead: Bytes::ZERO,

@@ -124,7 +124,9 @@ impl AlgorithmSpec for RateMpConfig {
     type Controller = RateMp;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: true, ..Needs::NOTHING }
+        // Section V-B, and the paper's 150 KB of section V-A if `kmax` says so: delay and marks have one scale.
+        let red = RedDefault { kmin: Bytes::ZERO, kmax: self.kmax, pmax: 1.0 };
+        Needs { ecn: true, red: Some(red), ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> RateMp {
         Alone(self.build_connection(std::slice::from_ref(flow)))

@@ -258,10 +258,6 @@ impl PortAgent for RcpPort {
     }
 }
 
-/// How often the time between SYNs without an answer doubles: without a bound it would be as long as the time that a link
-/// was down.
-const DOUBLINGS_MAX: u32 = 6;
-
 /// A flow under RCP.
 #[derive(Clone, Debug)]
 pub struct Rcp {
@@ -315,7 +311,7 @@ impl Rcp {
 
     fn ask(&mut self, now: Time) {
         self.asks = true;
-        let wait = self.timeout.as_ps().saturating_mul(1 << self.n_asked.min(DOUBLINGS_MAX));
+        let wait = self.timeout.as_ps().saturating_mul(1 << self.n_asked.min(40));
         self.ask_due = now.saturating_add(Time::from_ps(wait));
         self.n_asked = self.n_asked.saturating_add(1);
     }

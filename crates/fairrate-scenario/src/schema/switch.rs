@@ -1,6 +1,6 @@
 //! `[switch]`: buffer, flow control, marking, queues and path choice.
 
-use fairrate_control::{AlgorithmConfig, Profile};
+use fairrate_control::{AlgorithmConfig, Profile, RedDefault};
 use fairrate_sim::{EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, TransportConfig};
 use fairrate_units::{Bytes, Rate};
 
@@ -85,12 +85,17 @@ const STEP: EcnConfig = EcnConfig {
     draws: MarkDraws::PerPort,
 };
 
+/// The marking that an algorithm asks for itself: the same at every port.
+fn own_red(red: RedDefault) -> EcnConfig {
+    EcnConfig { kmin: red.kmin, kmax: red.kmax, pmax: red.pmax, per_rate: None, at: MarkAt::Dequeue, ..RED }
+}
+
 /// Marking where the file says nothing: for the algorithms that read marks, and as in the artifact always.
 fn default_ecn(profile: Profile, cc: &AlgorithmConfig) -> Option<EcnConfig> {
     match profile {
         Profile::Ns3 => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),
         Profile::Paper if cc.info().name == "dctcp" => Some(STEP),
-        Profile::Paper => cc.needs().ecn.then_some(RED),
+        Profile::Paper => cc.needs().ecn.then(|| cc.needs().red.map_or(RED, own_red)),
     }
 }
 

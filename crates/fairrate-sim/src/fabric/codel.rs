@@ -173,7 +173,9 @@ mod tests {
             let packet = self.codel.pop(&self.rule, &mut self.queue, &mut self.pool, now_ps, &mut self.verdicts);
             self.pool.release(packet);
             let dropped = std::mem::take(&mut self.verdicts.dropped);
-            dropped.iter().for_each(|&(packet, _)| self.pool.release(packet));
+            for &(packet, _) in &dropped {
+                self.pool.release(packet);
+            }
             dropped.len()
         }
     }
