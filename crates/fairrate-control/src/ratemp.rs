@@ -35,7 +35,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs, RedDefault};
 use crate::coupled::{Alone, CoupledController, CoupledSpec};
 use crate::port::NoPort;
 

@@ -316,15 +316,18 @@ impl Rcp {
         self.n_asked = self.n_asked.saturating_add(1);
     }
 
-    fn allowance(&self) -> Allowance {
+    /// What holds now; whoever comes by at the moment the timer is due does its work.
+    fn allowance(&mut self, now: Time) -> Allowance {
+        if self.ask_due <= now {
+            self.ask(now);
+        }
         Allowance { cwnd: Bytes::MAX, rate: self.rate, timer: self.ask_due }
     }
 }
 
 impl Controller for Rcp {
     fn on_start(&mut self, now: Time) -> Allowance {
-        self.ask(now);
-        self.allowance()
+        self.allowance(now)
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
@@ -332,7 +335,7 @@ impl Controller for Rcp {
         if let Some(&bps) = ack.header.get(RATE) {
             self.take_rate(ack.now, bps);
         }
-        self.allowance()
+        self.allowance(ack.now)
     }
 
     fn on_control(&mut self, now: Time, header: &[f64]) -> Option<Allowance> {
@@ -341,22 +344,19 @@ impl Controller for Rcp {
         }
         let &bps = header.get(RATE)?;
         self.take_rate(now, bps);
-        Some(self.allowance())
+        Some(self.allowance(now))
     }
 
-    fn on_loss(&mut self, _: Time, _: Loss) -> Allowance {
-        self.allowance()
+    fn on_loss(&mut self, now: Time, _: Loss) -> Allowance {
+        self.allowance(now)
     }
 
-    fn on_cnp(&mut self, _: Time) -> Allowance {
-        self.allowance()
+    fn on_cnp(&mut self, now: Time) -> Allowance {
+        self.allowance(now)
     }
 
     fn on_timer(&mut self, now: Time) -> Allowance {
-        if self.ask_due <= now {
-            self.ask(now);
-        }
-        self.allowance()
+        self.allowance(now)
     }
 
     fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
