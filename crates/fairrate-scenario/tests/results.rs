@@ -7,8 +7,8 @@ use fairrate_scenario::{
     Convergence, ConvergenceRow, Overrides, Results, ResultsError, ResultsWriter, RunState, Scenario, Summary,
 };
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Reordering, RunTotals, Simulation,
-    Sink,
+    ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Reordering, RunTotals,
+    Simulation, Sink,
 };
 use fairrate_units::Time;
 

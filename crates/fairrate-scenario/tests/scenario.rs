@@ -177,6 +177,9 @@ fn marking_follows_the_algorithm() {
     assert_eq!((red.kmin, red.kmax, red.pmax), (Bytes::new(100_000), Bytes::new(400_000), 0.2));
     let step = ecn("dctcp").expect("DCTCP reads marks");
     assert_eq!((step.kmin, step.kmax, step.at), (Bytes::new(30_000), Bytes::new(30_000), MarkAt::Enqueue));
+    let own = ecn("ratemp").expect("RateMP reads marks");
+    assert_eq!((own.kmin, own.kmax, own.pmax), (Bytes::ZERO, Bytes::new(40_000), 1.0));
+    assert_eq!((own.at, own.per_rate), (MarkAt::Dequeue, None));
     // Thresholds from the file hold as they stand, at every rate.
     let own = read(&format!("{STAR}[switch]\necn = {{ kmin = \"5KB\", kmax = \"200KB\", pmax = 0.01 }}\n{INCAST}"));
     assert_eq!(own.sim_config().fabric.ecn.expect("it was asked for").per_rate, None);

@@ -154,7 +154,9 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
         nack_interval_ps: t.nack_interval.as_ps(),
         cnp_interval_ps: needs.cnp_interval.map(Time::as_ps),
         rto_ps: t.rto.filter(|_| t.kind == Transport::Rdma).map_or(u64::MAX, Time::as_ps),
-        fixed_rto: needs.rto_rtts.map(|rtts| Time::from_ps((rtts * base_rtt.as_ps() as f64) as u64).max(Time::from_ns(1))),
+        fixed_rto: needs
+            .rto_rtts
+            .map(|rtts| Time::from_ps((rtts * base_rtt.as_ps() as f64) as u64).max(Time::from_ns(1))),
         whole_ns: config.fabric.clock == ClockRule::WholeNanoseconds,
         repace: needs.repace_on_change,
         pacing_credit: u64::from(needs.pacing_credit),

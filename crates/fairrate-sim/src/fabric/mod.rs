@@ -14,6 +14,6 @@ mod sfq_codel;
 
 pub use discipline::{Discipline, Place, Verdicts};
 pub use ecn::Marker;
-pub use faults::{FaultyLink, Faults};
+pub use faults::{Faults, FaultyLink};
 pub use mmu::{Admission, DropCause, Mmu};
 pub use port::{NO_HOST, Port, tx_time_ps};

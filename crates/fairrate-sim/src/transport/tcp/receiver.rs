@@ -125,8 +125,7 @@ mod tests {
         let delayed = DelayedAck { every: 2, timeout: Time::from_us(5) };
         let config = config(Some(delayed), EcnEcho::Accurate);
         let mut rx = TcpReceiver::default();
-        let data =
-            |rx: &mut TcpReceiver, n, in_order| rx.on_data(&config, segment(n), false, false, in_order, n).now;
+        let data = |rx: &mut TcpReceiver, n, in_order| rx.on_data(&config, segment(n), false, false, in_order, n).now;
         assert_eq!([data(&mut rx, 0, true), data(&mut rx, 1, true), data(&mut rx, 2, true)], [false, true, false]);
         assert!(data(&mut rx, 4, false));
         assert!(!data(&mut rx, 5, true));

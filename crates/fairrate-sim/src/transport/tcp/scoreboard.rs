@@ -463,9 +463,8 @@ mod tests {
                 let (fate, delay) = fates.next().expect("it is a cycle");
                 match next {
                     Some((seq, _)) if fate != 0 || rounds > 10_000 => wire.push((now + 500 + delay, seq)),
-                    Some(_) => {}
                     None if wire.is_empty() => board.on_timeout(),
-                    None => {}
+                    Some(_) | None => {}
                 }
                 let due: Vec<u64> = wire.iter().filter(|w| w.0 <= now).map(|w| w.1).collect();
                 wire.retain(|w| now < w.0);
@@ -474,7 +473,7 @@ mod tests {
                     if fate == 1 && rounds <= 10_000 {
                         continue;
                     }
-                    let edge = (0..).map(|i| i * MSS).find(|s| !received.contains(s)).expect("there is a first hole");
+                    let edge = (0..=n).map(|i| i * MSS).find(|s| !received.contains(s)).expect("nothing lies at the end");
                     let sack = (seq, (seq + MSS).min(total));
                     let sacks = if edge <= seq { vec![sack] } else { vec![] };
                     board.on_ack(edge.min(total), &sacks, now);
