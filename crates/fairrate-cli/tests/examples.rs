@@ -44,6 +44,11 @@ fn every_example_has_a_test_here() {
         "perc-chain",
         "perc-fig6",
         "perc-link",
+        "ratemp-bottlenecks",
+        "ratemp-download",
+        "ratemp-incast",
+        "ratemp-many-to-many",
+        "ratemp-random",
         "rocc-asymmetric",
         "rocc-fabric",
         "rocc-fabric-poisson",
@@ -54,6 +59,21 @@ fn every_example_has_a_test_here() {
         "websearch20",
     ];
     assert_eq!(names, expected);
+}
+
+#[test]
+fn ratemp_leaves_the_bottleneck_that_a_tcp_flow_needs() {
+    // The connection alone has both paths of 0.5 Gb/s.
+    let json = run_example("ratemp-bottlenecks", &["duration=200ms"]);
+    let alone = number(&json, "/summary/goodput_bytes") * 8.0 / 0.2;
+    assert!((0.8e9..1.0e9).contains(&alone), "{alone}");
+}
+
+#[test]
+fn ratemp_lets_downloads_through() {
+    let json = run_example("ratemp-download", &["transport.cc=ratemp"]);
+    assert_eq!(number(&json, "/summary/unfinished_flows"), 0.0, "{json}");
+    assert_eq!(number(&json, "/summary/drops"), 0.0, "{json}");
 }
 
 #[test]
@@ -174,4 +194,21 @@ fn perc_fig6_measures_every_change() {
 fn perc_chain_settles_within_five_round_trips() {
     let json = run_example("perc-chain", &["duration=500us"]);
     assert!(number(&json, "/metrics/convergence/p99_rtts") < 5.0);
+}
+
+#[test]
+fn ratemp_fabrics_finish_their_flows_without_a_drop() {
+    let sets = ["traffic.0.stop=500us", "probe.0.every=50us"];
+    let random = run_example("ratemp-random", &sets);
+    assert_eq!(random["metrics"]["ports"].as_array().unwrap().len(), 54);
+    let many = run_example("ratemp-many-to-many", &sets);
+    let incast = run_example("ratemp-incast", &[&sets[..], &["traffic.1.stop=500us"]].concat());
+    for json in [&random, &many, &incast] {
+        assert_eq!(number(json, "/metrics/flows_unfinished"), 0.0);
+        assert_eq!(number(json, "/metrics/drops"), 0.0);
+        assert!(0.0 < number(json, "/metrics/flows_done"));
+    }
+    // Pods have 18 hosts, and the last pod receives.
+    assert!(flows(&many).iter().all(|f| 90 <= f.dst));
+    assert!(flows(&incast).iter().any(|f| f.dst == 107 && f.group == 1));
 }
