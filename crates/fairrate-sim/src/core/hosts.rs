@@ -193,11 +193,13 @@ impl Core {
     /// A packet reaches its host.
     pub(super) fn on_host_packet(&mut self, host: u32, packet: u32, kind: PacketKind, sink: &mut dyn Sink) {
         match kind {
-            PacketKind::Data => match self.tcp_config() {
-                Some(config) => self.on_segment(&config, host, packet),
-                None => self.on_data(host, packet),
-            },
-            PacketKind::Ack if self.tcp_config().is_some() => self.on_tcp_ack(packet, sink),
+            PacketKind::Data if !self.is_tcp() => self.on_data(host, packet),
+            PacketKind::Data => {
+                if let Some(config) = self.tcp_config() {
+                    self.on_segment(&config, host, packet);
+                }
+            }
+            PacketKind::Ack if self.is_tcp() => self.on_tcp_ack(packet, sink),
             PacketKind::Ack | PacketKind::Nack => self.on_ack(packet, kind == PacketKind::Nack, sink),
             PacketKind::Cnp | PacketKind::Notice => self.on_notification(host, packet),
             PacketKind::Control => self.turn_control(host, packet),

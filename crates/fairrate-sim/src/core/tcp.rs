@@ -14,6 +14,12 @@ use crate::transport::{Answered, Connection, Expired, MAX_SACKS, NO_SENDER, TcpC
 pub(super) const SACK_WORDS: usize = 2 * MAX_SACKS;
 
 impl Core {
+    /// Whether hosts speak TCP.
+    #[inline]
+    pub(super) fn is_tcp(&self) -> bool {
+        matches!(self.config.transport.kind, Transport::Tcp(_))
+    }
+
     pub(super) fn tcp_config(&self) -> Option<TcpConfig> {
         match self.config.transport.kind {
             Transport::Tcp(config) => Some(config),
