@@ -6,11 +6,12 @@
 //! arrival and departure, and to serve flows as fluids; this controller is never called there. Elsewhere it sends at
 //! line rate, which is what it has alone.
 
-use fairrate_units::{Bytes, Rate, Time};
-
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{AlgorithmSpec, FlowContext, Needs};
+use crate::line_rate::LineRateConfig;
 use crate::port::NoPort;
+
+pub use crate::line_rate::LineRate as Ideal;
 
 algorithm_config! {
     /// `ideal` has no parameters.
@@ -24,36 +25,6 @@ impl AlgorithmSpec for IdealConfig {
         Needs { oracle: true, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Ideal {
-        Ideal { line_rate: flow.line_rate.min(flow.demand) }
-    }
-}
-
-/// A flow whose rate comes from elsewhere.
-#[derive(Clone, Debug)]
-pub struct Ideal {
-    line_rate: Rate,
-}
-
-impl Ideal {
-    fn allowance(&self) -> Allowance {
-        Allowance { cwnd: Bytes::MAX, rate: self.line_rate, timer: Time::MAX }
-    }
-}
-
-impl Controller for Ideal {
-    fn on_start(&mut self, _: Time) -> Allowance {
-        self.allowance()
-    }
-    fn on_ack(&mut self, _: &Ack<'_>) -> Allowance {
-        self.allowance()
-    }
-    fn on_loss(&mut self, _: Time, _: Loss) -> Allowance {
-        self.allowance()
-    }
-    fn on_cnp(&mut self, _: Time) -> Allowance {
-        self.allowance()
-    }
-    fn on_timer(&mut self, _: Time) -> Allowance {
-        self.allowance()
+        LineRateConfig::default().build(&FlowContext { line_rate: flow.line_rate.min(flow.demand), ..*flow })
     }
 }
