@@ -9,12 +9,14 @@
 //! are needed. There is no IO and no clock in here.
 
 mod csv;
+mod engine;
 mod input_error;
 mod max_min;
 mod network;
 mod read;
 mod sync_perc;
 
+pub use engine::{FlowKey, RateEngine};
 pub use input_error::{FileError, nearest};
 pub use max_min::{Allocation, MaxMin, max_min};
 pub use network::{Flow, Link, LinkId, Network, NetworkError};
