@@ -14,6 +14,8 @@ mod input_error;
 mod max_min;
 mod network;
 mod read;
+mod realtime;
+mod service;
 mod sync_perc;
 
 pub use engine::{FlowKey, RateEngine};
@@ -21,4 +23,6 @@ pub use input_error::{FileError, nearest};
 pub use max_min::{Allocation, MaxMin, max_min};
 pub use network::{Flow, Link, LinkId, Network, NetworkError};
 pub use read::{parse_flows, parse_links};
+pub use realtime::RealTime;
+pub use service::{AllocatorService, FlowNumber, Update};
 pub use sync_perc::{AtCapacity, Settled, SyncIteration, SyncPerc, overload};

@@ -164,6 +164,8 @@ pub struct Needs {
     pub control: Option<Bytes>,
     /// Rates come from an oracle that always knows the exact max-min optimum.
     pub oracle: bool,
+    /// A central allocator tells flows their rates by notices.
+    pub allocator: bool,
     /// TCP finds losses by its retransmission timer alone, which is this many base round-trip times and never grows.
     pub rto_rtts: Option<f64>,
 }
@@ -185,6 +187,7 @@ impl Needs {
         header: HeaderWords::NONE,
         control: None,
         oracle: false,
+        allocator: false,
         rto_rtts: None,
     };
 

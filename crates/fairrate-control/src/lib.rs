@@ -33,6 +33,7 @@ pub mod cubic;
 pub mod dcqcn;
 pub mod dcqcn_pi;
 pub mod dctcp;
+pub mod flowtune;
 pub mod hpcc;
 pub mod ideal;
 pub mod lia;

@@ -69,6 +69,12 @@ pub struct NewReno {
 }
 
 impl NewReno {
+    /// Goes on from this window in congestion avoidance, after something else than TCP has ruled.
+    pub(crate) fn resume(&mut self, cwnd: Bytes) {
+        self.cwnd = cwnd.as_f64().max(self.mss);
+        (self.ssthresh, self.recover) = (self.cwnd, 0);
+    }
+
     /// RFC 5681 section 3.1, with eq. 2 and 3 summed over the acknowledged bytes.
     fn grow(&mut self, acked: f64) {
         if self.cwnd < self.ssthresh {

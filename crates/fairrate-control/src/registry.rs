@@ -293,6 +293,8 @@ registry! {
         "Zhu et al., SIGCOMM 2015", "cut a rate on ECN notifications, recover it by timer and byte counter";
     "dctcp" => dctcp::{Dctcp, DctcpConfig}, "DCTCP",
         "Alizadeh et al., SIGCOMM 2010", "cut the window in proportion to the share of ECN-marked bytes";
+    "flowtune" => flowtune::{Flowtune, FlowtuneConfig}, "Flowtune",
+        "Perry et al., MIT-CSAIL-TR-2016-011", "a central allocator solves for all rates and tells every flow its own";
     "newreno" => newreno::{NewReno, NewRenoConfig}, "NewReno",
         "RFC 5681, RFC 6582", "halve the window on a loss, add a segment a round trip otherwise";
     "cubic" => cubic::{Cubic, CubicConfig}, "CUBIC",

@@ -21,7 +21,7 @@ mod transport;
 pub mod workload;
 
 pub use config::{
-    BaseRttRule, BurstLoss, Change, ClockRule, CoDelConfig, DelayedAck, EcmpHash, EcnConfig, EcnEcho, FabricConfig,
+    AllocatorConfig, BaseRttRule, BurstLoss, Change, ClockRule, CoDelConfig, DelayedAck, EcmpHash, EcnConfig, EcnEcho, ExternalFlow, FabricConfig,
     FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, MarkAt, MarkDraws, MptcpConfig, Overflow, ProbeSpec, QUEUES,
     QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Scheduler, SfqCoDelConfig, SimConfig, StopRule,
     SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig, Trigger, WindowRule,
@@ -29,6 +29,6 @@ pub use config::{
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};
 pub use output::{
-    ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, Reordering, RunTotals, Sink,
+    AllocatorTotals, ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, Reordering, RunTotals, Sink,
 };
 pub use simulation::{Progress, SimError, Simulation};

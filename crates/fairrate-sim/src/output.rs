@@ -168,6 +168,30 @@ impl Drops {
     }
 }
 
+/// The conversation between a central allocator and endpoints. Bytes are those of control connections on the wire, their
+/// acknowledgments too, counted once where they are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AllocatorTotals {
+    /// Sent by the allocator.
+    pub from_allocator_bytes: u64,
+    /// Sent to the allocator.
+    pub to_allocator_bytes: u64,
+    /// Sent between intermediaries and servers, both ways.
+    pub relayed_bytes: u64,
+    /// Flowlets that endpoints said begin.
+    pub starts: u64,
+    /// Flowlets that endpoints said end.
+    pub ends: u64,
+    /// Rates that the allocator told.
+    pub updates: u64,
+    /// Messages of the allocator that only say it is there.
+    pub signs_of_life: u64,
+    /// Rates that expired because the allocator was silent.
+    pub expired: u64,
+    /// Iterations of the optimiser.
+    pub iterations: u64,
+}
+
 /// Totals of a run. Data bytes are counted on the wire and add up: sent + duplicated = delivered + dropped + in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunTotals {
@@ -209,6 +233,8 @@ pub struct RunTotals {
     pub flow_resumes: u64,
     /// Bytes of notices, control packets and frames about flows on the wire, counted once where they are sent.
     pub control_bytes: u64,
+    /// The conversation with the allocator, if there is one.
+    pub allocator: AllocatorTotals,
     /// Largest use of any switch's buffer, headroom included, in bytes.
     pub peak_buffer_bytes: u64,
     /// Data of all connections of several subflows that waited for data before it.

@@ -3,6 +3,7 @@
 //! Reading has two stages. First all sections are read into plain values, so that one report names every key
 //! that is wrong. If there is none, the network and the flows are made and what depends on them is checked.
 
+mod allocator;
 mod fault;
 mod files;
 mod names;
@@ -58,23 +59,27 @@ pub(crate) fn read(
     let fabric = switch::read(&mut root, run.profile, &cc, &timing);
     switch::check_recovery(&root, &fabric, &transport);
     let blocks = traffic::read(&mut root, files, run.end.at, shape.kind());
+    let allocator = allocator::read(&mut root, &transport, &cc, blocks.len());
     let faults = fault::read(&mut root, &transport);
     let probes = probe::read(&mut root);
     traffic::check_churn(report, &blocks, probes.iter().any(probe::Probe::is_convergence));
     let output = root.finish();
     report.check()?;
 
-    let topology = topology::build(report, shape, site)?;
+    let mut topology = topology::build(report, shape, site)?;
     let names = names::Names::new(&topology);
     let Workload { flows, changes } = traffic::build(report, &blocks, &topology, &names, run.seed)?;
     if changes.is_empty() {
         check_end(report, &run, &flows);
     }
+    // The workload knows nothing of the allocator's hosts; faults and probes do.
+    let allocator = allocator::attach(allocator, &mut topology, report);
+    let names = names::Names::new(&topology);
     let faults = fault::build(report, faults, &names);
     let probes = probe::build(report, &probes, &names, flows.len());
     report.check()?;
     let Run { name, description, seed, end: stop, .. } = run;
-    let config = SimConfig { topology, fabric, transport, cc, flows, changes, faults, probes, stop, seed };
+    let config = SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, stop, seed };
     Ok(Resolved { name, description, config, output })
 }
 

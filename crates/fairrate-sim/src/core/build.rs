@@ -6,6 +6,7 @@ use fairrate_control::{Needs, PortScope};
 use fairrate_units::{Bytes, Time};
 
 use super::agents::{Agents, NOTICE_WORDS};
+use super::allocator::{Allocator, control_flows};
 use super::tcp::SACK_WORDS;
 use super::{Connections, Constants, Convergence, Core, FlowState, NO_FLOW, Ranks};
 use crate::config::{ClockRule, MarkDraws, MptcpConfig, ProbeSpec, SimConfig, TieRule, Transport, Trigger};
@@ -26,7 +27,10 @@ const NO_HOST_NUMBER: u32 = u32::MAX;
 
 impl Core {
     /// Builds the network, and schedules the first flow and the probes.
-    pub(crate) fn new(config: SimConfig) -> Self {
+    pub(crate) fn new(mut config: SimConfig) -> Self {
+        let n_user_flows = config.flows.len();
+        let control_flows = control_flows(&config);
+        config.flows.extend(control_flows);
         let routes = Routes::new(&config.topology);
         let needs = config.cc.needs();
         let constants = constants(&config, &routes, &needs);
@@ -51,7 +55,7 @@ impl Core {
             (0..).zip(&config.flows).map(|(id, f)| flow_state(id, f, &host_of, &config)).collect();
         link_successors(&config, &mut flows);
         let at_their_time = |id: &u32| config.flows[*id as usize].trigger == Trigger::Time;
-        let starts: Vec<u32> = (0..n_flows as u32).filter(at_their_time).collect();
+        let starts: Vec<u32> = (0..n_user_flows as u32).filter(at_their_time).collect();
         let finite_left = starts.iter().filter(|&&id| !flows[id as usize].endless).count() as u64;
         let multipath = match config.transport.kind {
             Transport::Tcp(tcp) => tcp.multipath,
@@ -63,7 +67,7 @@ impl Core {
         let longest = routes.longest_path() as usize;
         let stride = if constants.int.is_some() { longest } else { 0 };
         let notice_words = if needs.ports == PortScope::None { 0 } else { NOTICE_WORDS };
-        let (header_words, base_rtt) = (constants.header_words, constants.base_rtt);
+        let (header_words, base_rtt, mtu) = (constants.header_words, constants.base_rtt, constants.mtu);
         let sack_words = if config.transport.kind == Transport::Rdma { 0 } else { SACK_WORDS };
         let header_stride = (header_words + sack_words).max(notice_words);
         let mut ports = ports;
@@ -90,6 +94,8 @@ impl Core {
             nics,
             flows,
             connections,
+            n_user_flows: n_user_flows as u32,
+            allocator: Allocator::new(&config, &host_of, n_user_flows as u32, mtu),
             starts,
             next_start: 0,
             senders: Vec::new(),
@@ -107,11 +113,13 @@ impl Core {
         core.schedule_flaps();
         core.start_agents();
         core.start_convergence();
+        core.start_allocator();
         core
     }
 
     fn schedule_first_events(&mut self) {
-        debug_assert!(self.config.flows.is_sorted_by_key(|f| f.start), "flows are in order of start");
+        let flows = &self.config.flows[..self.n_user_flows as usize];
+        debug_assert!(flows.is_sorted_by_key(|f| f.start), "flows are in order of start");
         self.schedule_next_start();
         for index in 0..self.config.probes.len() as u32 {
             let (ProbeSpec::Ports { every, .. } | ProbeSpec::Flows { every, .. }) = self.config.probes[index as usize]

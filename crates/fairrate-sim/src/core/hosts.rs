@@ -54,6 +54,7 @@ impl Core {
         let slot = self.add_sender(sender);
         self.note_start(id, context.path_base_rtt);
         self.apply(slot, allowance);
+        self.begin_flowlet(id);
         if !connected {
             self.connect(slot);
             self.plan_tcp_timer(slot);
@@ -181,6 +182,7 @@ impl Core {
         flow.bytes = sender.bytes;
         let is_done = sender.is_done();
         self.depart(id);
+        self.end_flowlet(id);
         if is_done {
             self.finish(slot, sink);
         } else {
@@ -195,11 +197,13 @@ impl Core {
         match kind {
             PacketKind::Data if !self.is_tcp() => self.on_data(host, packet),
             PacketKind::Data => {
-                if let Some(config) = self.tcp_config() {
+                if self.is_control_flow(self.pool.get(packet).flow) {
+                    self.on_control_segment(host, packet);
+                } else if let Some(config) = self.tcp_config() {
                     self.on_segment(&config, host, packet);
                 }
             }
-            PacketKind::Ack if self.is_tcp() => self.on_tcp_ack(packet, sink),
+            PacketKind::Ack if self.is_tcp() => self.on_tcp_ack(host, packet, sink),
             PacketKind::Ack | PacketKind::Nack => self.on_ack(packet, kind == PacketKind::Nack, sink),
             PacketKind::Cnp | PacketKind::Notice => self.on_notification(host, packet),
             PacketKind::Control => self.turn_control(host, packet),
@@ -489,7 +493,7 @@ impl Core {
     /// Outcomes of all flows that are not over.
     pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
         (0u32..)
-            .zip(&self.flows[..self.config.flows.len()])
+            .zip(&self.flows[..self.n_user_flows as usize])
             .filter(|(id, f)| !f.over && self.is_due(*id, f))
             .map(|(id, _)| self.outcome(id))
             .collect()
@@ -558,9 +562,16 @@ impl Core {
         let id = sender.flow;
         let (spec, subflow) = (self.flows[id as usize].spec, self.flows[id as usize].subflow as usize);
         let segment = sender.next_segment(c.mtu, self.now_ps);
-        let (data_seq, payload) =
-            if spec == id { (0, segment.len) } else { self.connections.carry(spec, subflow, sender, segment) };
-        let wire = (payload + c.data_header) as u16;
+        let (data_seq, payload) = match &mut self.allocator {
+            _ if spec != id => self.connections.carry(spec, subflow, sender, segment),
+            Some(allocator) if self.n_user_flows <= id => (0, allocator.carry(id, sender, segment)),
+            _ => (0, segment.len),
+        };
+        let mut wire = (payload + c.data_header) as u16;
+        if let Some(allocator) = self.allocator.as_mut().filter(|_| self.n_user_flows <= id) {
+            wire = wire.max(allocator.min_wire());
+            allocator.count(id, wire, false);
+        }
         let packet = self.pool.take(Packet {
             flow: id,
             seq: segment.seq,
@@ -615,6 +626,9 @@ impl Core {
         }
         if all_sent && self.convergence.is_some() {
             self.depart(spec);
+        }
+        if all_sent && self.allocator.is_some() && id < self.n_user_flows {
+            self.note_idle(id);
         }
         if let Some(allowance) = decision {
             self.apply(entry.sender, allowance);

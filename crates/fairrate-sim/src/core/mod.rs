@@ -1,6 +1,7 @@
 //! The state of a run and what each event does to it: switches here, hosts in `hosts`, samples in `probes`.
 
 mod agents;
+mod allocator;
 mod artifact;
 mod build;
 mod convergence;
@@ -16,6 +17,7 @@ use fairrate_control::{IntCounter, IntFormat, IntHop};
 use fairrate_units::Time;
 
 use self::agents::{Agents, Step};
+use self::allocator::Allocator;
 pub(crate) use self::build::framing;
 use self::convergence::Convergence;
 pub(crate) use self::convergence::{demand_bps, solver_of};
@@ -140,6 +142,10 @@ pub(crate) struct Core {
     /// The user's flows, then the subflows of each.
     flows: Vec<FlowState>,
     connections: Connections,
+    /// How many of the flows are the user's: the first ones.
+    n_user_flows: u32,
+    /// The central allocator and the conversation with it.
+    allocator: Option<Box<Allocator>>,
     /// Flows that start at their time, in order.
     starts: Vec<u32>,
     next_start: usize,
@@ -175,6 +181,7 @@ impl Core {
         totals.peak_buffer_bytes = self.mmu.peak();
         totals.flows_unfinished = self.finite_left;
         totals.reordering = self.connections.all_reordering();
+        totals.allocator = self.allocator.as_ref().map_or_else(Default::default, |allocator| allocator.totals);
         let accounted = totals.delivered_bytes + totals.dropped_bytes + totals.in_flight_bytes;
         assert_eq!(
             totals.sent_bytes + totals.duplicated_bytes,
@@ -251,6 +258,7 @@ impl Core {
             EventKind::Settled => self.on_settled(sink),
             EventKind::ArriveLate => self.on_arrive_late(entity, sink),
             EventKind::Flap => self.on_flap(entity, sink),
+            EventKind::Allocate => self.on_allocate(entity),
         }
     }
 

@@ -24,7 +24,7 @@ impl Core {
             }
             ProbeSpec::Flows { flows: None, every } => {
                 let flows = self.senders.iter().flatten().map(|s| &self.flows[s.flow as usize]);
-                let active = flows.filter(|f| f.subflow == 0).map(|f| f.spec);
+                let active = flows.filter(|f| f.subflow == 0).map(|f| f.spec).filter(|&f| f < self.n_user_flows);
                 active.filter_map(|f| self.sample_flow(f)).for_each(|sample| sink.rate(&sample));
                 *every
             }

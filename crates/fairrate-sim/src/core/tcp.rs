@@ -33,8 +33,8 @@ impl Core {
         self.totals.delivered_bytes += u64::from(p.wire);
         let spec = self.flows[p.flow as usize].spec;
         let is_subflow = spec != p.flow;
-        // A segment of a subflow takes a full one's numbers.
-        let len = if is_subflow { self.constants.mtu } else { u64::from(p.payload) };
+        // A segment of a subflow or of a control connection takes a full one's numbers.
+        let len = if is_subflow || self.is_control_flow(p.flow) { self.constants.mtu } else { u64::from(p.payload) };
         let in_order = self.flows[p.flow as usize].receiver.take(p.seq, len);
         let flow = &mut self.flows[spec as usize];
         if is_subflow {
@@ -62,6 +62,20 @@ impl Core {
             }
         }
         self.nic_send(host);
+    }
+
+    /// A segment of a control connection reaches its receiver, unless that is an allocator that is not there.
+    pub(super) fn on_control_segment(&mut self, host: u32, packet: u32) {
+        let p = *self.pool.get(packet);
+        let Some(allocator) = &self.allocator else { return };
+        if allocator.is_lost(host) {
+            self.totals.delivered_bytes += u64::from(p.wire);
+            self.pool.release(packet);
+            return;
+        }
+        let config = *allocator.tcp();
+        self.on_segment(&config, host, packet);
+        self.read_messages(p.flow);
     }
 
     /// Acknowledgments of a flow may have waited for long enough.
@@ -95,6 +109,10 @@ impl Core {
         (p.sent_ps, p.cwnd_at_send) = (segment.sent_ps, segment.cwnd_at_send);
         (p.class, p.wire, p.route) = (c.ack_class, c.ack_wire, flow.ack_route);
         p.set_marked(echo);
+        if let Some(allocator) = self.allocator.as_mut().filter(|_| self.n_user_flows <= p.flow) {
+            p.wire = p.wire.max(allocator.min_wire());
+            allocator.count(p.flow, p.wire, true);
+        }
         if flow.spec != p.flow {
             p.data_seq = self.flows[flow.spec as usize].receiver.expected;
         }
@@ -109,10 +127,11 @@ impl Core {
     }
 
     /// An acknowledgment reaches a TCP sender.
-    pub(super) fn on_tcp_ack(&mut self, packet: u32, sink: &mut dyn Sink) {
+    pub(super) fn on_tcp_ack(&mut self, host: u32, packet: u32, sink: &mut dyn Sink) {
         let p = *self.pool.get(packet);
         let slot = self.flows[p.flow as usize].sender;
-        if slot == NO_SENDER {
+        let is_control = self.is_control_flow(p.flow);
+        if slot == NO_SENDER || (is_control && self.allocator.as_ref().is_some_and(|a| a.is_lost(host))) {
             self.pool.release(packet);
             return;
         }
@@ -126,7 +145,7 @@ impl Core {
         let tcp = sender.tcp.as_mut().expect("senders of TCP flows speak TCP");
         let (acked, recovery) = tcp.on_ack(p.seq, &sacks, snd_nxt, self.now_ps);
         let newly_acked = sender.acknowledge(p.seq);
-        if 0 < acked.delivered {
+        if 0 < acked.delivered && !is_control {
             self.last_progress_ps = self.now_ps;
         }
         let now = Time::from_ps(self.now_ps);
@@ -160,8 +179,11 @@ impl Core {
             tcp.tell_reduced = true;
         }
         let spec = self.flows[p.flow as usize].spec;
-        let done = self.connections.get(spec).map_or_else(|| sender.is_done(), Connection::is_done);
+        let done = !is_control && self.connections.get(spec).map_or_else(|| sender.is_done(), Connection::is_done);
         self.pool.release(packet);
+        if let Some(allocator) = self.allocator.as_mut().filter(|_| is_control) {
+            allocator.on_ack(p.flow, p.seq);
+        }
         self.apply(slot, allowance);
         if !done {
             self.plan_tcp_timer(slot);

@@ -30,9 +30,11 @@ pub enum EventKind {
     ArriveLate,
     /// Links go down or come up.
     Flap,
+    /// The allocator iterates, or something of the conversation with it is due.
+    Allocate,
 }
 
-const KINDS: [EventKind; 14] = [
+const KINDS: [EventKind; 15] = [
     EventKind::Probe,
     EventKind::FlowStart,
     EventKind::FlowStop,
@@ -47,6 +49,7 @@ const KINDS: [EventKind; 14] = [
     EventKind::Settled,
     EventKind::ArriveLate,
     EventKind::Flap,
+    EventKind::Allocate,
 ];
 
 const ENTITY_BITS: u32 = 28;

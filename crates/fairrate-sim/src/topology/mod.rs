@@ -5,6 +5,7 @@
 //! node and port ids of a shape stay the same as long as its parameters do.
 
 mod asymmetric;
+mod attach;
 mod build;
 mod dumbbell;
 mod fat_tree;

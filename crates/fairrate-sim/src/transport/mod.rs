@@ -1,5 +1,6 @@
 //! The transports of the hosts, RDMA and TCP: senders, receivers and the NIC that picks among a host's flows.
 
+mod channel;
 mod mptcp;
 mod nic;
 mod ranges;
@@ -7,6 +8,7 @@ mod receiver;
 mod sender;
 mod tcp;
 
+pub use channel::Channel;
 pub use mptcp::{Connection, MptcpConfig, Reassembly, Scheduler, SubflowPaths};
 pub use nic::{Nic, NicFlow};
 pub use receiver::{Receiver, Reply};

@@ -31,6 +31,11 @@ pub enum Reply {
 }
 
 impl Receiver {
+    /// A receiver whose first byte has this number.
+    pub fn starting_at(seq: u64) -> Self {
+        Self { expected: seq, ..Self::default() }
+    }
+
     /// Takes payload `[seq, seq + len)`.
     #[inline]
     pub fn on_data(&mut self, seq: u64, len: u64, recovery: Recovery, now_ps: u64, nack_interval_ps: u64) -> Reply {

@@ -101,6 +101,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         flows,
         changes: Vec::new(),
         faults: Vec::new(),
+        allocator: None,
         probes: Vec::new(),
         stop: StopRule { at: None, when_flows_done: true },
         seed: 1,

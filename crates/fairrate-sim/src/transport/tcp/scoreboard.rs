@@ -107,6 +107,11 @@ impl Scoreboard {
         }
     }
 
+    /// The same for a connection whose first byte has this number, a multiple of the segment size.
+    pub fn starting_at(mss: u64, seq: u64) -> Self {
+        Self { una: seq, nxt: seq, highest: seq, ..Self::new(mss) }
+    }
+
     /// From now on only timeouts tell of losses.
     pub fn stop_detecting(&mut self) {
         self.detects = false;

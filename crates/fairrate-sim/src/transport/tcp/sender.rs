@@ -98,6 +98,11 @@ impl TcpSender {
         }
     }
 
+    /// The same for a connection whose first byte has this number.
+    pub fn starting_at(config: &TcpConfig, mss: u64, seq: u64) -> Self {
+        Self { board: Scoreboard::starting_at(mss, seq), ..Self::new(config, mss) }
+    }
+
     /// Losses are found by the retransmission timer alone, which is always `rto`.
     pub fn rely_on_timeouts(&mut self, rto: Time) {
         self.rtt = RttEstimator::new(rto, rto);

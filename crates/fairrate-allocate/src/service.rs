@@ -1,0 +1,110 @@
+//! The allocator's side of Flowtune (J. Perry, H. Balakrishnan, D. Shah, MIT-CSAIL-TR-2016-011, sections 2 and 6.4):
+//! flowlets begin and end, rates follow, and those that have changed by enough are told. No sockets and no clock: the
+//! caller says when to iterate.
+
+use std::collections::HashMap;
+
+use crate::engine::{FlowKey, RateEngine};
+use crate::network::LinkId;
+
+/// A flow by the number that endpoint and allocator call it.
+pub type FlowNumber = u32;
+
+/// A rate to be told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Update {
+    /// The flow.
+    pub flow: FlowNumber,
+    /// Bit/s.
+    pub rate_bps: f64,
+}
+
+/// An allocator with its engine and what it has told.
+///
+/// ```
+/// use fairrate_allocate::{AllocatorService, LinkId, RealTime, Update};
+///
+/// // Links are given a hundredth less than they have, so that rates may be a hundredth off.
+/// let engine = RealTime::general(&[9.9e9], 10e9, 0.4);
+/// let mut allocator = AllocatorService::new(Box::new(engine), 0.01);
+/// let mut told: Vec<Update> = Vec::new();
+/// allocator.start(5, &[LinkId(0)], 1.0, f64::INFINITY);
+/// (0..50).for_each(|_| allocator.iterate(&mut told));
+/// let last = told.last().expect("a new flow is told its rate");
+/// assert!(last.flow == 5 && (last.rate_bps - 9.9e9).abs() < 0.01 * 9.9e9);
+/// ```
+pub struct AllocatorService {
+    engine: Box<dyn RateEngine>,
+    threshold: f64,
+    flows: Vec<Told>,
+    /// Where in `flows` each is.
+    places: HashMap<FlowNumber, u32>,
+}
+
+/// A flow, and the rate that its endpoint was told last (zero: none).
+struct Told {
+    flow: FlowNumber,
+    key: FlowKey,
+    rate_bps: f64,
+}
+
+impl AllocatorService {
+    /// An allocator without flows. A rate is told when it is above 1 + `threshold` or below 1 - `threshold` times
+    /// what was told last; the capacities that the engine was made with should leave room for that.
+    pub fn new(engine: Box<dyn RateEngine>, threshold: f64) -> Self {
+        Self { engine, threshold, flows: Vec::new(), places: HashMap::new() }
+    }
+
+    /// A flowlet begins. False if it is known already, and stays as it is.
+    pub fn start(&mut self, flow: FlowNumber, path: &[LinkId], weight: f64, demand_bps: f64) -> bool {
+        if self.places.contains_key(&flow) {
+            return false;
+        }
+        self.places.insert(flow, self.flows.len() as u32);
+        let key = self.engine.add(path, weight, demand_bps);
+        self.flows.push(Told { flow, key, rate_bps: 0.0 });
+        true
+    }
+
+    /// A flowlet is over. False if it was not known.
+    pub fn end(&mut self, flow: FlowNumber) -> bool {
+        let Some(place) = self.places.remove(&flow) else { return false };
+        let Told { key, .. } = self.flows.swap_remove(place as usize);
+        self.engine.remove(key);
+        if let Some(moved) = self.flows.get(place as usize) {
+            self.places.insert(moved.flow, place);
+        }
+        true
+    }
+
+    /// Knows no flow any more.
+    pub fn forget_flows(&mut self) {
+        for told in self.flows.drain(..) {
+            self.engine.remove(told.key);
+        }
+        self.places.clear();
+    }
+
+    /// Flows that are known.
+    pub fn n_flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// The engine, to ask for rates or to change capacities.
+    pub fn engine_mut(&mut self) -> &mut dyn RateEngine {
+        &mut *self.engine
+    }
+
+    /// One iteration; rates to be told are added to `updates`. Equal calls give equal updates in equal order.
+    pub fn iterate(&mut self, updates: &mut Vec<Update>) {
+        self.engine.iterate();
+        let (above, below) = (1.0 + self.threshold, 1.0 - self.threshold);
+        for told in &mut self.flows {
+            let rate_bps = self.engine.rate_bps(told.key);
+            if told.rate_bps * above < rate_bps || rate_bps < told.rate_bps * below {
+                told.rate_bps = rate_bps;
+                updates.push(Update { flow: told.flow, rate_bps });
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! `flowtune`: the sender of Flowtune. J. Perry, H. Balakrishnan, D. Shah, "Flowtune: Flowlet Control for Datacenter
+//! Networks", MIT-CSAIL-TR-2016-011, sections 2 and 6.2. A central allocator says at what rate each flow sends; until it
+//! has spoken, and when it falls silent, the flow is under plain TCP. What a host tells the allocator, and how long
+//! rates hold, is in [`Endpoint`]; the optimiser is the allocator's.
+//!
+//! Notices carry the allocated rate in bit/s on the wire in their first value; zero: the allocator is silent, and what
+//! it gave no longer holds.
+//!
+//! Readings (F12 of the resolutions): before the first rate a flow is NewReno with its first window of ten segments.
+//! With a rate its window is open and only the rate limits it; losses are repaired and change nothing. When rates
+//! expire, TCP goes on from the window that makes the last rate in a round-trip time, in congestion avoidance ("using
+//! the previously allocated rates as a starting point", section 2).
+
+mod endpoint;
+
+use fairrate_units::{Bytes, Rate, Time};
+
+pub use self::endpoint::{Endpoint, Grant, Message};
+use crate::config::algorithm_config;
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::newreno::{NewReno, NewRenoConfig};
+use crate::port::{NoPort, Notice};
+
+algorithm_config! {
+    /// Parameters of Flowtune's senders. The allocator's are the scenario's.
+    pub struct FlowtuneConfig {
+        include /** TCP, while there is no rate. */ tcp: NewRenoConfig;
+    }
+}
+
+impl AlgorithmSpec for FlowtuneConfig {
+    type Controller = Flowtune;
+    type Port = NoPort;
+    fn needs(&self) -> Needs {
+        Needs { allocator: true, ..self.tcp.needs() }
+    }
+    fn build(&self, flow: &FlowContext) -> Flowtune {
+        Flowtune { tcp: self.tcp.build(flow), line: flow.line_rate, srtt: flow.path_base_rtt, rate: None }
+    }
+}
+
+/// A flow under Flowtune.
+#[derive(Clone, Debug)]
+pub struct Flowtune {
+    tcp: NewReno,
+    line: Rate,
+    /// Round-trip time, smoothed as in RFC 6298; that of the idle path before the first sample.
+    srtt: Time,
+    /// What the allocator gave, while it holds.
+    rate: Option<Rate>,
+}
+
+impl Flowtune {
+    /// RFC 6298 eq. 2.3.
+    fn smooth(&mut self, rtt: Time) {
+        self.srtt = Time::from_ps((self.srtt.as_ps() / 8).saturating_mul(7).saturating_add(rtt.as_ps() / 8));
+    }
+}
+
+impl Controller for Flowtune {
+    fn on_start(&mut self, now: Time) -> Allowance {
+        self.tcp.on_start(now)
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        self.smooth(ack.rtt);
+        if self.rate.is_none() { self.tcp.on_ack(ack) } else { self.on_timer(ack.now) }
+    }
+    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
+        if self.rate.is_none() { self.tcp.on_loss(now, loss) } else { self.on_timer(now) }
+    }
+    fn on_cnp(&mut self, now: Time) -> Allowance {
+        self.on_timer(now)
+    }
+    fn on_timer(&mut self, now: Time) -> Allowance {
+        match self.rate {
+            Some(rate) => Allowance { cwnd: Bytes::MAX, rate, timer: Time::MAX },
+            None => self.tcp.on_timer(now),
+        }
+    }
+    fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
+        let bps = notice.values[0];
+        if 0.0 < bps {
+            // A rate of at least a bit a second: zero would stop the flow.
+            self.rate = Some(Rate::from_bps((bps as u64).max(1)).min(self.line));
+        } else if let Some(rate) = self.rate.take() {
+            self.tcp.resume(rate.bytes_in(self.srtt));
+        }
+        Some(self.on_timer(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_flow::{acked, flow_25g};
+
+    fn told(flow: &mut Flowtune, bps: f64) -> Allowance {
+        let values = [bps, 0.0, 0.0, 0.0];
+        flow.on_notice(Time::ZERO, &Notice { flow: 0, port: 0, values }).expect("rates are obeyed at once")
+    }
+
+    #[test]
+    fn tcp_then_the_rate_then_tcp_from_there() {
+        let mut flow = FlowtuneConfig::default().build(&flow_25g());
+        assert_eq!(flow.on_start(Time::ZERO).cwnd, Bytes::new(10_000));
+        let open = told(&mut flow, 5e9);
+        assert_eq!((open.cwnd, open.rate), (Bytes::MAX, Rate::from_gbps(5)));
+        // Losses change nothing while there is a rate.
+        assert_eq!(flow.on_loss(Time::ZERO, Loss::Timeout), open);
+        assert_eq!(flow.on_ack(&acked(1_000, 8_000, 9_000)), open);
+        // 5 Gb/s over the 8 us of the path are 5,000 bytes; then a segment a window.
+        let tcp = told(&mut flow, 0.0);
+        assert_eq!((tcp.cwnd, tcp.rate), (Bytes::new(5_000), flow_25g().line_rate));
+        let ack = Ack { newly_acked: 1_000, in_flight: 4_000, ..acked(2_000, 8_000, 7_000) };
+        assert_eq!(flow.on_ack(&ack).cwnd, Bytes::new(5_200));
+        // A silence of an allocator that had not spoken is none, and rates stay within the NIC's.
+        assert_eq!(told(&mut flow, 0.0).cwnd, Bytes::new(5_200));
+        assert_eq!(told(&mut flow, 1e12).rate, flow_25g().line_rate);
+    }
+}
