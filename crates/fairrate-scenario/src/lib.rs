@@ -25,7 +25,7 @@ mod tree;
 pub use error::ScenarioError;
 pub use overrides::Overrides;
 pub use results::{
-    Convergence, ConvergenceRow, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results,
+    AllocatorSummary, Convergence, ConvergenceRow, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results,
     ResultsError, ResultsWriter, RunState, Summary,
 };
 pub use scenario::Scenario;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use miette::Diagnostic;
 
 pub use read::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, Results};
-pub use summary::{Convergence, FctBucket, PortInfo, Quantiles, RunState, Summary};
+pub use summary::{AllocatorSummary, Convergence, FctBucket, PortInfo, Quantiles, RunState, Summary};
 pub use writer::ResultsWriter;
 
 use columns::{ColumnSpec, Type};

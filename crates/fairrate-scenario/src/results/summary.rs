@@ -228,9 +228,12 @@ pub struct Summary {
     /// Control packets that flows sent.
     #[serde(default)]
     pub control_packets: u64,
-    /// Bytes of notices and control packets, counted once where they are sent.
+    /// Bytes of notices, of control packets and of the conversation with the allocator, counted once where they are sent.
     #[serde(default)]
     pub control_bytes: u64,
+    /// The conversation with the central allocator, if the algorithm has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocator: Option<AllocatorSummary>,
     /// Largest use of any switch's buffer, headroom included.
     pub peak_buffer_bytes: u64,
     /// Completion times by size of flow.
@@ -239,6 +242,46 @@ pub struct Summary {
     pub convergence: Option<Convergence>,
     /// The ports that probes sample.
     pub ports: Vec<PortInfo>,
+}
+
+/// The conversation between a central allocator and endpoints; bytes as in
+/// [`AllocatorTotals`](fairrate_sim::AllocatorTotals), on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AllocatorSummary {
+    /// Sent by the allocator.
+    pub from_allocator_bytes: u64,
+    /// Sent to the allocator.
+    pub to_allocator_bytes: u64,
+    /// Sent between intermediaries and servers.
+    pub relayed_bytes: u64,
+    /// Flowlets announced.
+    pub starts: u64,
+    /// Flowlets ended.
+    pub ends: u64,
+    /// Rates told.
+    pub updates: u64,
+    /// Messages that only say the allocator is there.
+    pub signs_of_life: u64,
+    /// Rates that expired.
+    pub expired: u64,
+    /// Iterations of the optimiser.
+    pub iterations: u64,
+}
+
+impl From<fairrate_sim::AllocatorTotals> for AllocatorSummary {
+    fn from(t: fairrate_sim::AllocatorTotals) -> Self {
+        Self {
+            from_allocator_bytes: t.from_allocator_bytes,
+            to_allocator_bytes: t.to_allocator_bytes,
+            relayed_bytes: t.relayed_bytes,
+            starts: t.starts,
+            ends: t.ends,
+            updates: t.updates,
+            signs_of_life: t.signs_of_life,
+            expired: t.expired,
+            iterations: t.iterations,
+        }
+    }
 }
 
 #[cfg(test)]

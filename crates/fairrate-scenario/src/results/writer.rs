@@ -10,7 +10,7 @@ use fairrate_units::{Bytes, Time};
 use parquet::data_type::ByteArray;
 
 use super::columns::{Cell, ColumnSpec, TableWriter};
-use super::summary::{Convergence, Finished, PortInfo, RunState, Summary, buckets};
+use super::summary::{AllocatorSummary, Convergence, Finished, PortInfo, RunState, Summary, buckets};
 use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SUMMARY};
 use crate::scenario::Scenario;
 
@@ -156,7 +156,9 @@ impl ResultsWriter {
         (s.drops_sojourn, s.drops_priority) = (totals.drops.sojourn, totals.drops.priority);
         (s.ecn_marks, s.pfc_pauses, s.pfc_resumes) = (totals.ecn_marks, totals.pfc_pauses, totals.pfc_resumes);
         (s.notices, s.control_packets) = (totals.notices, totals.control_packets);
-        s.control_bytes = totals.control_bytes;
+        let a = totals.allocator;
+        s.control_bytes = totals.control_bytes + a.from_allocator_bytes + a.to_allocator_bytes + a.relayed_bytes;
+        s.allocator = s.allocator.map(|_| a.into());
         s.peak_buffer_bytes = totals.peak_buffer_bytes;
         s.fct = buckets(&self.finished);
         if let Some(convergence) = &mut s.convergence {
@@ -351,6 +353,7 @@ fn first_summary(scenario: &Scenario) -> Summary {
         notices: 0,
         control_packets: 0,
         control_bytes: 0,
+        allocator: config.allocator.as_ref().map(|_| AllocatorSummary::default()),
         peak_buffer_bytes: 0,
         fct: buckets(&[]),
         convergence: converges.then(Convergence::default),

@@ -1,0 +1,244 @@
+//! Flowtune in the network: rates follow flows within microseconds, over control connections that share the network; and
+//! what happens when the allocator, or what it says, is lost.
+
+mod common;
+
+use common::{Recorder, algorithm, config, flow, run};
+use fairrate_sim::topology::{LeafSpine, Topology};
+use fairrate_sim::{
+    AllocatorConfig, EcnEcho, ExternalFlow, FaultConfig, FaultPackets, Flap, FlowSpec, MptcpConfig, NodeId, PortId,
+    ProbeSpec, SimConfig, StopRule, TcpConfig, Transport,
+};
+use fairrate_units::{Bytes, Rate, Time};
+
+const G10: Rate = Rate::from_gbps(10);
+/// What flows get of a link: a hundredth less.
+const USABLE: f64 = 9.9e9;
+
+const TCP: TcpConfig = TcpConfig {
+    rto_min: Time::from_ms(1),
+    rto_max: Time::from_ms(100),
+    tail_loss_probe: true,
+    delayed_ack: None,
+    handshake: false,
+    receive_window: u64::MAX,
+    ecn_echo: EcnEcho::Accurate,
+    multipath: MptcpConfig::SINGLE,
+};
+
+const fn us(us: u64) -> Time {
+    Time::from_us(us)
+}
+
+/// Three racks of four hosts (0 to 11) under two spines, with the paper's rates and delays.
+fn fabric() -> Topology {
+    LeafSpine {
+        leaves: 3,
+        spines: 2,
+        hosts_per_leaf: 4,
+        host_rate: G10,
+        host_delay: Time::from_ns(3_500),
+        uplink_rate: Rate::from_gbps(40),
+        uplink_delay: Time::from_ns(1_500),
+    }
+    .build()
+}
+
+/// The fabric with an allocator and some intermediaries, for `end`; all flows are sampled every 10 us.
+fn flowtune(n_intermediaries: u32, flows: Vec<FlowSpec>, end: Time) -> SimConfig {
+    let mut c = config(fabric(), algorithm("flowtune"), flows);
+    let host = c.topology.attach_allocator(Rate::from_gbps(40), Time::from_ns(1_500), us(2));
+    let tors = c.topology.tors();
+    let intermediary = |i: u32| c.topology.attach_host("intermediary", tors[i as usize], G10, Time::from_ns(3_500));
+    let intermediaries = (0..n_intermediaries).map(intermediary).collect();
+    c.transport.kind = Transport::Tcp(TCP);
+    (c.transport.mtu, c.transport.header, c.transport.ack) = (Bytes::new(1_460), Bytes::new(78), Bytes::new(84));
+    c.fabric.pfc = false;
+    c.fabric.ingress_alpha = None;
+    c.fabric.egress_alpha = Some(1.0);
+    c.allocator = Some(AllocatorConfig {
+        host,
+        intermediaries,
+        interval: us(10),
+        gamma: 0.4,
+        threshold: 0.01,
+        lifetime: us(200),
+        sign_of_life: us(100),
+        flowlet_gap: Time::ZERO,
+        tcp: TcpConfig { rto_min: us(20), rto_max: us(30), tail_loss_probe: false, ..TCP },
+        cc: algorithm("newreno"),
+        class: 3,
+        min_packet: Bytes::new(84),
+        outages: Vec::new(),
+        external: Vec::new(),
+        external_groups: Vec::new(),
+    });
+    c.stop = StopRule { at: Some(end), when_flows_done: false };
+    c.probes.push(ProbeSpec::Flows { flows: None, every: us(10) });
+    c
+}
+
+fn endless(src: u32, dst: u32, start: Time, stop: Time) -> FlowSpec {
+    FlowSpec { stop, ..flow(src, dst, u64::MAX, start) }
+}
+
+/// Rates of the flows that have one from the allocator at a time, by flow.
+fn allocated(recorder: &Recorder, t: Time) -> Vec<(u32, f64)> {
+    let at = recorder.rates.iter().filter(|s| s.t == t && s.cwnd_bytes == u64::MAX);
+    let mut rates: Vec<(u32, f64)> = at.map(|s| (s.flow.0, s.rate_bps as f64)).collect();
+    rates.sort_by_key(|r| r.0);
+    rates
+}
+
+/// Payload that all flows together deliver between two times.
+fn delivered(recorder: &Recorder, from: Time, to: Time) -> u64 {
+    let at = |t: Time| recorder.rates.iter().filter(|s| s.t == t).map(|s| s.delivered_bytes).sum::<u64>();
+    at(to) - at(from)
+}
+
+fn is_near(rate: f64, expected: f64, tolerance: f64) -> bool {
+    (rate - expected).abs() <= tolerance * expected
+}
+
+/// Ports of both directions between the allocator's switch and the spines.
+fn allocator_ports(topology: &Topology) -> Vec<PortId> {
+    let nic = topology.node("allocator-nic").expect("it is attached");
+    (0..topology.n_ports() as u32)
+        .map(PortId)
+        .filter(|&p| (topology.from(p) == nic || topology.to(p) == nic) && !topology.is_host(topology.from(p)))
+        .filter(|&p| !topology.is_host(topology.to(p)))
+        .collect()
+}
+
+#[test]
+fn shares_follow_arrivals_and_departures_within_100_us() {
+    // Five senders in other racks to one receiver, one more every 2 ms, then one less every 2 ms.
+    let flows =
+        (0..5_u32).map(|i| endless(4 + i, 0, us(2_000 * (u64::from(i) + 1)), us(2_000 * (u64::from(i) + 7))));
+    let (recorder, totals) = run(flowtune(0, flows.collect(), us(23_000)));
+    for n in 1..=5_u32 {
+        for change in [2_000 * u64::from(n), 2_000 * (u64::from(5 - n) + 6)] {
+            for t in [us(change + 100), us(change + 1_990)] {
+                let rates = allocated(&recorder, t);
+                let fair = USABLE / f64::from(n);
+                // What was told may be a threshold of a hundredth behind.
+                let is_fair = rates.len() == n as usize && rates.iter().all(|r| is_near(r.1, fair, 0.02));
+                assert!(is_fair, "{t}: {rates:?} for {n} flows");
+            }
+        }
+    }
+    assert_eq!(totals.drops.total(), 0);
+    let a = totals.allocator;
+    assert_eq!((a.starts, a.ends, a.expired), (5, 5, 0));
+}
+
+#[test]
+fn every_flow_is_announced_and_ended_and_the_conversation_is_counted() {
+    let flows: Vec<FlowSpec> =
+        (0..40).map(|i| flow(i % 12, (i + 5) % 12, 20_000 + 700 * u64::from(i), us(30 * u64::from(i)))).collect();
+    let mut c = flowtune(0, flows, us(20_000));
+    c.stop.when_flows_done = true;
+    let (recorder, totals) = run(c);
+    assert_eq!((recorder.flows.len(), totals.flows_done), (40, 40));
+    let a = totals.allocator;
+    assert_eq!((a.starts, a.ends), (40, 40));
+    // Every message is a packet of 84 bytes at least one way, and at least one acknowledgment for some the other.
+    assert!(84 * a.updates.min(40) <= a.from_allocator_bytes && 84 * 40 <= a.to_allocator_bytes, "{a:?}");
+    assert_eq!(a.relayed_bytes, 0);
+}
+
+fn four_flows() -> Vec<FlowSpec> {
+    // Two share the link into host 0, two the link out of host 9.
+    [(4, 0), (8, 0), (9, 1), (9, 5)].map(|(src, dst)| endless(src, dst, Time::ZERO, Time::MAX)).to_vec()
+}
+
+#[test]
+fn a_dead_allocator_leaves_tcp_and_is_back_within_a_millisecond() {
+    let mut c = flowtune(0, four_flows(), us(20_000));
+    c.allocator.as_mut().expect("there is one").outages = vec![(us(5_000), us(10_000))];
+    let (recorder, totals) = run(c);
+    let before = delivered(&recorder, us(1_000), us(5_000)) as f64 / 4_000.0;
+    let during = delivered(&recorder, us(5_000), us(10_000)) as f64 / 5_000.0;
+    let after = delivered(&recorder, us(11_000), us(19_000)) as f64 / 8_000.0;
+    assert!(0.95 * before < during && 0.95 * before < after, "bytes a us: {before}, {during}, {after}");
+    assert_eq!(allocated(&recorder, us(5_080)).len(), 4, "rates hold for a while");
+    assert_eq!(allocated(&recorder, us(5_310)), [], "and then expire");
+    assert_eq!(totals.allocator.expired, 4);
+    let rates = allocated(&recorder, us(11_000));
+    assert!(rates.len() == 4 && rates.iter().all(|r| is_near(r.1, USABLE / 2.0, 0.02)), "{rates:?}");
+}
+
+#[test]
+fn an_allocator_that_is_cut_off_is_back_when_links_are() {
+    let mut c = flowtune(0, four_flows(), us(20_000));
+    let ports = allocator_ports(&c.topology);
+    assert_eq!(ports.len(), 4);
+    let flap = Some(Flap { down_at: us(5_000), up_at: us(10_000), period: None });
+    c.faults.push(FaultConfig { ports, flap, ..FaultConfig::NONE });
+    let (recorder, totals) = run(c);
+    assert_eq!((allocated(&recorder, us(5_310)), totals.allocator.expired), (vec![], 4));
+    let rates = allocated(&recorder, us(11_000));
+    assert!(rates.len() == 4 && rates.iter().all(|r| is_near(r.1, USABLE / 2.0, 0.02)), "{rates:?}");
+}
+
+#[test]
+fn faults_of_the_conversation_change_no_allocation_in_the_end() {
+    let flows = || {
+        let more = (0..6).map(|i| endless(2 + i, 10, us(500 * u64::from(i)), us(6_000 + 300 * u64::from(i))));
+        let mut flows: Vec<FlowSpec> = four_flows().into_iter().chain(more).collect();
+        flows.sort_by_key(|f| f.start);
+        flows
+    };
+    let end = us(15_000);
+    let clean = allocated(&run(flowtune(0, flows(), end)).0, us(14_990));
+    assert_eq!(clean.len(), 4);
+    for seed in 1..=4 {
+        let mut c = flowtune(0, flows(), end);
+        c.seed = seed;
+        let ports = allocator_ports(&c.topology);
+        let (loss, duplicate, reorder, reorder_delay) = (0.1, 0.1, 0.1, us(15));
+        let packets = FaultPackets::All;
+        c.faults.push(FaultConfig { ports, packets, loss, duplicate, reorder, reorder_delay, ..FaultConfig::NONE });
+        let (recorder, totals) = run(c);
+        assert!(50 < totals.drops.faults && 50 < totals.duplicates, "{totals:?}");
+        let faulty = allocated(&recorder, us(14_990));
+        // Either may be a threshold away from what the optimiser has.
+        let agree = faulty.iter().zip(&clean).all(|(a, b)| a.0 == b.0 && is_near(a.1, b.1, 0.02));
+        assert!(faulty.len() == clean.len() && agree, "seed {seed}: {faulty:?}, without faults {clean:?}");
+    }
+}
+
+#[test]
+fn intermediaries_relay_everything() {
+    let rates = |n: u32, outages: Vec<(Time, Time)>| {
+        let mut c = flowtune(n, four_flows(), us(12_000));
+        c.allocator.as_mut().expect("there is one").outages = outages;
+        let (recorder, totals) = run(c);
+        (allocated(&recorder, us(11_990)), totals.allocator)
+    };
+    let (direct, _) = rates(0, Vec::new());
+    let (relayed, totals) = rates(3, Vec::new());
+    assert_eq!(direct, relayed);
+    assert!(0 < totals.relayed_bytes && totals.starts == 4, "{totals:?}");
+    let (again, totals) = rates(3, vec![(us(3_000), us(6_000))]);
+    let agree = again.iter().zip(&direct).all(|(a, b)| a.0 == b.0 && is_near(a.1, b.1, 0.02));
+    assert!(again.len() == 4 && agree && totals.starts == 8, "{again:?} {totals:?}");
+}
+
+#[test]
+fn room_is_left_for_traffic_that_the_allocator_does_not_rule() {
+    let mut c = flowtune(0, four_flows(), us(5_000));
+    // Flow 3 is nobody's business; 4 Gb/s from host 8 to host 0 are reckoned with beside flows 0 and 1.
+    c.flows[3].group = 7;
+    let allocator = c.allocator.as_mut().expect("there is one");
+    allocator.external_groups = vec![7];
+    let rate = Rate::from_gbps(3);
+    allocator.external.push(ExternalFlow { src: NodeId(8), dst: NodeId(0), weight: 1.0, rate });
+    let (recorder, totals) = run(c);
+    let rates = allocated(&recorder, us(4_990));
+    let left = (USABLE - 3e9) / 2.0;
+    let expected = [(0, left), (1, left), (2, USABLE)];
+    let agree = rates.iter().zip(&expected).all(|(a, b)| a.0 == b.0 && is_near(a.1, b.1, 0.02));
+    assert!(rates.len() == 3 && agree, "{rates:?}");
+    assert_eq!(totals.allocator.starts, 3);
+}
