@@ -39,6 +39,9 @@ fn every_example_has_a_test_here() {
     let expected = [
         "fairness",
         "faults",
+        "flowtune-fairness",
+        "flowtune-outage",
+        "flowtune-web",
         "incast10",
         "incast255",
         "perc-chain",
@@ -59,6 +62,37 @@ fn every_example_has_a_test_here() {
         "websearch20",
     ];
     assert_eq!(names, expected);
+}
+
+#[test]
+fn flowtune_shares_alike_as_flows_come_and_go() {
+    // A tenth of the time: arrivals every 1 ms, 5 ms each.
+    let sets = ["duration=11ms", "traffic.0.start=1ms", "traffic.0.interval=1ms", "traffic.0.hold=5ms"];
+    let json = run_example("flowtune-fairness", &sets);
+    assert!(0.999 < number(&json, "/metrics/jain"), "{json}");
+    assert_eq!(number(&json, "/summary/drops"), 0.0, "{json}");
+    assert_eq!(number(&json, "/summary/allocator/starts"), 5.0, "{json}");
+    for cc in ["cc=dctcp", "cc=xcp", "cc=pfabric"] {
+        run_example("flowtune-fairness", &[&sets[..], &[&format!("transport.{cc}"), "switch.queue_limit=36864B"]].concat());
+    }
+}
+
+#[test]
+fn flowtune_serves_small_flows() {
+    let json = run_example("flowtune-web", &["traffic.0.stop=500us"]);
+    let flows = number(&json, "/summary/flows");
+    assert_eq!(number(&json, "/summary/finished_flows"), flows, "{json}");
+    assert_eq!(number(&json, "/summary/allocator/starts"), flows, "{json}");
+    assert_eq!(number(&json, "/summary/allocator/ends"), flows, "{json}");
+}
+
+#[test]
+fn flowtune_outlives_its_allocator() {
+    let sets = ["allocator.outage.0.down_at=500us", "allocator.outage.0.up_at=1ms", "duration=1500us"];
+    let json = run_example("flowtune-outage", &sets);
+    assert!(0.0 < number(&json, "/summary/allocator/expired"), "{json}");
+    let (starts, flows) = (number(&json, "/summary/allocator/starts"), number(&json, "/summary/flows"));
+    assert!(0.0 < number(&json, "/summary/finished_flows") && starts < 2.0 * flows, "{json}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use fairrate_sim::{
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::names::{Names, NodeName};
-use super::transport::class;
+use super::transport::check_class;
 use crate::error::Report;
 use crate::reader::{OrWord, Section};
 
@@ -41,7 +41,10 @@ pub(super) fn read(
     n_blocks: usize,
 ) -> Option<Allocator> {
     let needs = cc.needs().allocator;
-    let given = root.has("allocator");
+    if !needs && !root.has("allocator") {
+        root.node("allocator");
+        return None;
+    }
     let mut s = root.child("allocator", "`[allocator]`");
     let allocator = Allocator {
         // Flowtune section 6.2: 40 Gb/s to each spine; delays are those of the other links by default.
@@ -55,9 +58,7 @@ pub(super) fn read(
     };
     check(&s, &allocator);
     let out = s.finish();
-    if needs || given {
-        root.out.tables.push(("allocator".into(), out));
-    }
+    root.out.tables.push(("allocator".into(), out));
     if needs {
         check_transport(root, transport, cc);
     }
@@ -90,13 +91,22 @@ fn read_config(s: &mut Section<'_>, data_class: u8, n_blocks: usize) -> Allocato
         flowlet_gap: s.get("flowlet_gap", Time::ZERO).value,
         tcp,
         cc: AlgorithmConfig::by_name("newreno", Profile::Paper).expect("`newreno` is in the table"),
-        class: class(s, "class", data_class),
+        class: read_class(s, data_class),
         // A smallest Ethernet frame with preamble and gap.
         min_packet: s.get("min_packet", Bytes::new(84)).value,
         outages: read_outages(s),
         external: Vec::new(),
         external_groups: read_groups(s, n_blocks),
     }
+}
+
+/// The data's class unless the file says otherwise; a wrong one of data is reported there.
+fn read_class(s: &mut Section<'_>, data_class: u8) -> u8 {
+    let class = s.get("class", data_class).value;
+    if s.has("class") {
+        check_class(s, "class", class);
+    }
+    class
 }
 
 /// `[[allocator.outage]]`.
