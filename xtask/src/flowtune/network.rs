@@ -165,7 +165,7 @@ fn completion(root: &Path, cc: &str, load: &str, until: &str) -> Result<Numbers,
         };
         let slowdown = |f: &fairrate_sim::FlowOutcome| Some(seconds(f.fct?) / seconds(f.ideal_fct));
         let sorted = stats::sorted(record.flows.iter().filter(inside).filter_map(slowdown));
-        numbers.insert(format!("p99-{name}"), stats::percentile(&sorted, 99.0).unwrap_or(f64::NAN));
+        numbers.insert(format!("p99-{name}"), stats::percentile(&sorted, 0.99).unwrap_or(f64::NAN));
         numbers.insert(format!("n-{name}"), sorted.len() as f64);
     }
     let scores = record.flows.iter().filter_map(|f| {
@@ -231,7 +231,7 @@ fn queueing(record: &Record, topology: &fairrate_sim::topology::Topology, until_
             four.extend(spines.iter().map(|[up, down]| waits[*up] + waits[*down] + waits[*last]));
         }
     }
-    let p99 = |values: Vec<f64>| stats::percentile(&stats::sorted(values.into_iter()), 99.0).unwrap_or(f64::NAN);
+    let p99 = |values: Vec<f64>| stats::percentile(&stats::sorted(values.into_iter()), 0.99).unwrap_or(f64::NAN);
     (p99(two), p99(four))
 }
 
