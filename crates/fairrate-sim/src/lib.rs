@@ -1,6 +1,7 @@
 //! A deterministic packet-level simulator of datacenter fabrics.
 //!
-//! A [`SimConfig`] is everything a run is made from; [`Simulation`] runs it and tells a [`Sink`] what happens.
+//! A [`SimConfig`] is everything a run is made from; [`Simulation`] runs it and tells a [`Sink`] what happens. A
+//! [`Recorder`] is one that keeps all of it.
 
 mod config;
 mod core;
@@ -29,6 +30,7 @@ pub use config::{
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};
 pub use output::{
-    ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, Reordering, RunTotals, Sink,
+    ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, Recorder, Reordering, RttSample,
+    RunTotals, Sink,
 };
 pub use simulation::{Progress, SimError, Simulation};

@@ -57,7 +57,7 @@ pub(crate) fn read(
     let (transport, cc) = transport::read(&mut root, run.profile);
     let fabric = switch::read(&mut root, run.profile, &cc, &timing);
     switch::check_recovery(&root, &fabric, &transport);
-    let blocks = traffic::read(&mut root, files, run.end.at, shape.kind());
+    let blocks = traffic::read(&mut root, files, run.end.at, shape.kind(), transport.kind);
     let faults = fault::read(&mut root, &transport);
     let probes = probe::read(&mut root);
     traffic::check_churn(report, &blocks, probes.iter().any(probe::Probe::is_convergence));

@@ -8,7 +8,7 @@ use fairrate_units::{Bytes, Time};
 use super::agents::{Agents, NOTICE_WORDS};
 use super::tcp::SACK_WORDS;
 use super::{Connections, Constants, Convergence, Core, FlowState, NO_FLOW, Ranks};
-use crate::config::{ClockRule, MarkDraws, MptcpConfig, ProbeSpec, SimConfig, TieRule, Transport, Trigger};
+use crate::config::{ClockRule, MarkDraws, ProbeSpec, SimConfig, TieRule, Transport, Trigger};
 use crate::engine::{EventKind, EventList};
 use crate::fabric::{Discipline, Faults, Marker, Mmu, NO_HOST, Place, Port, Verdicts};
 use crate::ideal::{self, Framing};
@@ -26,9 +26,12 @@ const NO_HOST_NUMBER: u32 = u32::MAX;
 
 impl Core {
     /// Builds the network, and schedules the first flow and the probes.
-    pub(crate) fn new(config: SimConfig) -> Self {
+    pub(crate) fn new(mut config: SimConfig) -> Self {
         let routes = Routes::new(&config.topology);
         let needs = config.cc.needs();
+        if let Transport::Tcp(tcp) = &mut config.transport.kind {
+            tcp.prr &= needs.prr;
+        }
         let constants = constants(&config, &routes, &needs);
         let (host_of, switch_of) = number_nodes(&config);
         let ports = build_ports(&config, &host_of, &switch_of);
@@ -53,12 +56,8 @@ impl Core {
         let at_their_time = |id: &u32| config.flows[*id as usize].trigger == Trigger::Time;
         let starts: Vec<u32> = (0..n_flows as u32).filter(at_their_time).collect();
         let finite_left = starts.iter().filter(|&&id| !flows[id as usize].endless).count() as u64;
-        let multipath = match config.transport.kind {
-            Transport::Tcp(tcp) => tcp.multipath,
-            Transport::Rdma => MptcpConfig::SINGLE,
-        };
-        let connections = Connections::new(n_flows, multipath);
-        add_subflows(&config, connections.n_subflows(), &host_of, &mut flows);
+        let connections = Connections::new(&config);
+        add_subflows(&config, &connections, &host_of, &mut flows);
         let agents = Agents::new(&config, &ports, constants.base_rtt, wire_mtu.as_u64());
         let longest = routes.longest_path() as usize;
         let stride = if constants.int.is_some() { longest } else { 0 };
@@ -241,10 +240,10 @@ fn flow_state(id: u32, spec: &crate::config::FlowSpec, host_of: &[u32], config: 
 }
 
 /// Adds the subflows of all flows behind them.
-fn add_subflows(config: &SimConfig, n_subflows: u32, host_of: &[u32], flows: &mut Vec<FlowState>) {
+fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &[u32], flows: &mut Vec<FlowState>) {
     for (id, spec) in (0..).zip(&config.flows) {
-        let subflow = |subflow| FlowState { subflow: subflow as u8, ..flow_state(id, spec, host_of, config) };
-        flows.extend((0..n_subflows).map(subflow));
+        let subflow = |(subflow, _)| FlowState { subflow, ..flow_state(id, spec, host_of, config) };
+        flows.extend((0..).zip(connections.subflow_ids(id)).map(subflow));
     }
 }
 
