@@ -4,7 +4,10 @@ use std::path::Path;
 
 use fairrate_report::stats;
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{ConvergenceSample, FlowOutcome, PfcEvent, PortSample, RateSample, SimConfig, Simulation, Sink};
+use fairrate_sim::{
+    ConvergenceSample, FlowOutcome, PfcEvent, PortSample, RateSample, Recorder, RttSample, RunTotals, SimConfig,
+    Simulation, Sink,
+};
 use fairrate_units::Time;
 
 /// One of the project's examples for this algorithm, with keys changed.
@@ -35,21 +38,36 @@ pub struct Record {
     pub sizes: Vec<u64>,
     /// Flows that were not done at the end.
     pub unfinished: u64,
+    /// How far those were that had started.
+    pub cut: Vec<FlowOutcome>,
+    /// Totals at the end.
+    pub totals: RunTotals,
 }
 
-impl Sink for Record {
+/// Keeps all but round-trip times, which are too many to keep, and hands those on.
+struct Watch<'a> {
+    recorder: Recorder,
+    on_rtt: &'a mut dyn FnMut(&RttSample),
+}
+
+impl Sink for Watch<'_> {
     fn flow(&mut self, outcome: &FlowOutcome) {
-        self.flows.push(*outcome);
+        self.recorder.flow(outcome);
     }
     fn port(&mut self, sample: &PortSample) {
-        self.ports.push(*sample);
+        self.recorder.port(sample);
     }
     fn rate(&mut self, sample: &RateSample) {
-        self.rates.push(*sample);
+        self.recorder.rate(sample);
     }
-    fn pfc(&mut self, _: &PfcEvent) {}
+    fn pfc(&mut self, event: &PfcEvent) {
+        self.recorder.pfc(event);
+    }
+    fn rtt(&mut self, sample: &RttSample) {
+        (self.on_rtt)(sample);
+    }
     fn convergence(&mut self, sample: &ConvergenceSample) {
-        self.convergence.push(*sample);
+        self.recorder.convergence(sample);
     }
 }
 
@@ -58,18 +76,26 @@ impl Sink for Record {
 /// # Errors
 /// If the run stalls.
 pub fn run(config: SimConfig) -> Result<Record, String> {
+    watch(config, &mut |_| {})
+}
+
+/// The same, and shows every round-trip time that a sender measures.
+///
+/// # Errors
+/// If the run stalls.
+pub fn watch(config: SimConfig, on_rtt: &mut dyn FnMut(&RttSample)) -> Result<Record, String> {
     let transport = &config.transport;
     let overhead = transport.data_overhead.unwrap_or(config.cc.needs().data_overhead);
     let mtu = transport.mtu.as_f64();
-    let mut record = Record {
-        wire_factor: (mtu + transport.header.as_f64() + overhead.as_f64()) / mtu,
-        sizes: config.flows.iter().map(|f| f.bytes.as_u64()).collect(),
-        ..Record::default()
-    };
+    let wire_factor = (mtu + transport.header.as_f64() + overhead.as_f64()) / mtu;
+    let sizes = config.flows.iter().map(|f| f.bytes.as_u64()).collect();
     let mut simulation = Simulation::new(config);
-    simulation.run(&mut record).map_err(|e| e.to_string())?;
-    record.unfinished = simulation.totals().flows_unfinished;
-    Ok(record)
+    let mut watch = Watch { recorder: Recorder::default(), on_rtt };
+    simulation.run(&mut watch).map_err(|e| e.to_string())?;
+    let Recorder { flows, ports, rates, convergence, .. } = watch.recorder;
+    let (totals, cut) = (simulation.totals(), simulation.unfinished());
+    let unfinished = totals.flows_unfinished;
+    Ok(Record { flows, ports, rates, convergence, wire_factor, sizes, unfinished, cut, totals })
 }
 
 /// Values at times in seconds.

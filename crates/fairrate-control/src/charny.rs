@@ -15,11 +15,9 @@
 //! round, raises wait, data wait for the first reply, the exit message leaves with the last byte, short flows ask for
 //! what they need. The ns-3 artifact has none of this: both profiles are the same.
 
-use fairrate_units::Time;
-
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
-use crate::explicit_rate::{COMMON_WORDS, EXIT, ExplicitRateConfig, Message, RateTable, Source, times};
+use crate::controller::{AlgorithmSpec, FlowContext, Needs};
+use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, RateTable, times};
 use crate::port::{Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
 
 algorithm_config! {
@@ -46,7 +44,7 @@ impl AlgorithmSpec for CharnyConfig {
         Needs { ports: PortScope::All, header, control: Some(self.base.control_packet), ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Charny {
-        Charny { source: Source::new(&self.base, flow), stamp: f64::INFINITY }
+        Charny::new(&self.base, flow, Stamp(f64::INFINITY))
     }
     fn build_port(&self, port: &PortContext) -> Option<CharnyPort> {
         let capacity = self.base.usable(port.rate);
@@ -56,52 +54,27 @@ impl AlgorithmSpec for CharnyConfig {
 }
 
 /// A flow under Charny's algorithm.
-#[derive(Clone, Debug)]
-pub struct Charny {
-    source: Source,
-    /// What the links allowed last, to be stamped next; infinite: ask for all the flow can use.
-    stamp: f64,
-}
+pub type Charny = ExplicitRate<Stamp>;
 
-impl Controller for Charny {
-    fn on_start(&mut self, now: Time) -> Allowance {
-        self.source.allowance(now)
-    }
+/// The next stamped rate in bit/s: what the links allowed last, or infinite to ask for all the flow can use.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp(f64);
 
-    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
-        self.source.tick(ack.now)
-    }
-
-    fn on_loss(&mut self, now: Time, _: Loss) -> Allowance {
-        self.source.on_loss(now)
-    }
-
-    fn on_cnp(&mut self, now: Time) -> Allowance {
-        self.source.tick(now)
-    }
-
-    fn on_timer(&mut self, now: Time) -> Allowance {
-        self.source.tick(now)
+impl Answers for Stamp {
+    fn ask(&self, limit: f64, header: &mut [f64]) {
+        header[STAMP] = self.0.min(limit);
     }
 
     /// The rate is what came back; a link that reduced it may not be asked for more, otherwise there may be more.
-    fn on_control(&mut self, now: Time, header: &[f64]) -> Option<Allowance> {
-        if !self.source.returned(header) {
-            return Some(self.source.tick(now));
-        }
+    fn take(&mut self, header: &[f64]) -> f64 {
         // `max` also turns what is no number into 0.
         let rate = header[STAMP].max(0.0);
-        self.stamp = if header[REDUCED] == 1.0 { rate } else { f64::INFINITY };
-        Some(self.source.allow(now, rate))
+        self.0 = if header[REDUCED] == 1.0 { rate } else { f64::INFINITY };
+        rate
     }
 
-    fn control_packet(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> bool {
-        let Some(departure) = self.source.poll(now, unsent, header) else { return false };
-        if departure.message == Message::Exit {
-            self.stamp = f64::INFINITY;
-        }
-        header[STAMP] = self.stamp.min(departure.limit);
-        true
+    fn forget(&mut self) {
+        self.0 = f64::INFINITY;
     }
 }
 
@@ -163,10 +136,11 @@ impl PortAgent for CharnyPort {
 
 #[cfg(test)]
 mod tests {
-    use fairrate_units::Rate;
+    use fairrate_units::{Rate, Time};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::controller::Controller;
     use crate::message_passing::{Network, Plan, equal, settle, strategies};
     use crate::test_flow::{flow_25g, port_40g};
 

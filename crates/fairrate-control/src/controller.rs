@@ -96,6 +96,11 @@ pub trait Controller {
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
         None
     }
+    /// Over TCP, the flow is about to send again after it had nothing in flight for longer than a retransmission timeout;
+    /// so many of these have passed since its last packet. Windows of old say little of the path (RFC 5681 section 4.1).
+    fn on_idle(&mut self, _now: Time, _timeouts: u32) -> Option<Allowance> {
+        None
+    }
     /// A switch port has sent this flow a notice (only if the algorithm's [`PortAgent`] does).
     fn on_notice(&mut self, _now: Time, _notice: &Notice) -> Option<Allowance> {
         None
@@ -168,6 +173,8 @@ pub struct Needs {
     pub allocator: bool,
     /// TCP finds losses by its retransmission timer alone, which is this many base round-trip times and never grows.
     pub rto_rtts: Option<f64>,
+    /// During a recovery TCP comes down to the window in proportion to what arrives (PRR, RFC 9937), if it is set to.
+    pub prr: bool,
 }
 
 impl Needs {
@@ -189,6 +196,7 @@ impl Needs {
         oracle: false,
         allocator: false,
         rto_rtts: None,
+        prr: false,
     };
 
     /// An algorithm that reads in-band telemetry: five hops of 8 bytes and a count on data (42 bytes), and
@@ -210,6 +218,11 @@ pub trait AlgorithmSpec: crate::config::Parameters + Clone {
     type Controller: Controller;
     /// What its egress ports compute; [`NoPort`](crate::NoPort) if nothing.
     type Port: PortAgent;
+    /// The same defaults over TCP, where they differ: hosts with TCP begin with small windows and slow start.
+    #[must_use]
+    fn over_tcp(self) -> Self {
+        self
+    }
     /// What the algorithm needs with these parameters.
     fn needs(&self) -> Needs;
     /// A controller for a flow.

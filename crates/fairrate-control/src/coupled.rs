@@ -16,6 +16,10 @@ pub trait CoupledController {
     fn on_loss(&mut self, subflow: usize, now: Time, loss: Loss) -> Allowance;
     /// The time of a subflow's [`Allowance::timer`] has come.
     fn on_timer(&mut self, subflow: usize, now: Time) -> Allowance;
+    /// As [`Controller::on_idle`], for a subflow.
+    fn on_idle(&mut self, _subflow: usize, _now: Time, _timeouts: u32) -> Option<Allowance> {
+        None
+    }
     /// A subflow is taken for dead, or alive again: a dead one does not count in what others are allowed.
     fn on_path(&mut self, _subflow: usize, _now: Time, _alive: bool) {}
 }
@@ -47,5 +51,8 @@ impl<C: CoupledController> Controller for Alone<C> {
     }
     fn on_timer(&mut self, now: Time) -> Allowance {
         self.0.on_timer(0, now)
+    }
+    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
+        self.0.on_idle(0, now, timeouts)
     }
 }

@@ -20,13 +20,14 @@
 //! RFC 6928. A window that lies above the cubic curve keeps its size; section 4.3's W_est never lowers it either.
 //! HyStart is off: its thresholds are milliseconds, which datacenter delays never reach. What there is of it is the
 //! test for rising delay of Linux; the test for trains of acknowledgments and RFC 9406 are absent. An ECN mark is a
-//! loss without the loss, at most once a window.
+//! loss without the loss, at most once a window. After idle time the window halves for each timeout, down to the first
+//! one (RFC 2861, Linux), and a new stage begins.
 
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
-use crate::limits::WindowUse;
+use crate::limits::{WindowUse, after_idle};
 use crate::port::NoPort;
 
 algorithm_config! {
@@ -57,7 +58,7 @@ impl AlgorithmSpec for CubicConfig {
     type Controller = Cubic;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: self.ecn, ..Needs::NOTHING }
+        Needs { ecn: self.ecn, prr: true, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Cubic {
         Cubic {
@@ -258,6 +259,12 @@ impl Controller for Cubic {
         }
         self.allowance()
     }
+    fn on_idle(&mut self, _: Time, timeouts: u32) -> Option<Allowance> {
+        let first = f64::from(self.config.initial_window);
+        (self.cwnd, self.ssthresh) = after_idle(self.cwnd, self.ssthresh, first, timeouts);
+        self.epoch = None;
+        Some(self.allowance())
+    }
     fn on_cnp(&mut self, _: Time) -> Allowance {
         self.allowance()
     }
@@ -290,6 +297,18 @@ mod tests {
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-6 * b
+    }
+
+    #[test]
+    fn an_idle_window_halves_and_a_new_stage_begins() {
+        let mut cubic = cubic_at(40.0, 50.0, &CubicConfig::default());
+        let a = ack(&cubic, 1);
+        cubic.on_ack(&a);
+        assert!(cubic.epoch.is_some());
+        cubic.cwnd = 40.0;
+        assert_eq!(cubic.on_idle(Time::from_ms(9), 1).map(|a| a.cwnd), Some(Bytes::new(20_000)));
+        assert_eq!((cubic.ssthresh, cubic.epoch.is_none()), (40.0, true));
+        assert_eq!(cubic.on_idle(Time::from_ms(99), 9).map(|a| a.cwnd), Some(Bytes::new(10_000)));
     }
 
     #[test]

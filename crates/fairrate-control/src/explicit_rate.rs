@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Allowance, FlowContext};
+use crate::controller::{Ack, Allowance, Controller, FlowContext, Loss};
 
 choice! {
     /// What a flow does that has less to send than its share carries in a round trip.
@@ -56,7 +56,7 @@ impl ExplicitRateConfig {
 }
 
 /// Header word with the number of the control packet: only the last one sent counts.
-pub(crate) const SEQ: usize = 0;
+const SEQ: usize = 0;
 /// Header word that is 1 in the message of a flow that leaves.
 pub(crate) const EXIT: usize = 1;
 /// Words before those of the algorithm.
@@ -69,7 +69,7 @@ pub(crate) fn times(t: Time, n: f64) -> Time {
 
 /// What a control packet says of its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Message {
+enum Message {
     /// It is there and asks for a rate.
     Request,
     /// It has nothing left to send.
@@ -214,17 +214,73 @@ impl PatientRate {
     }
 }
 
-/// What leaves with a control packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
-    pub(crate) message: Message,
-    /// The most the flow can use until the packet is back, in bit/s.
-    pub(crate) limit: f64,
+/// What the links of a path have answered, and how control packets ask and tell it: where the two algorithms differ. Of the
+/// header, words from `COMMON_WORDS` on are theirs.
+pub trait Answers {
+    /// Writes what the flow asks of its links; `limit` is the most it can use until the packet is back, in bit/s.
+    fn ask(&self, limit: f64, header: &mut [f64]);
+    /// Takes what the links have answered: the rate they allow together, in bit/s.
+    fn take(&mut self, header: &[f64]) -> f64;
+    /// The flow leaves: nothing is known any more.
+    fn forget(&mut self);
 }
 
-/// One flow at its sender, but for what its control packets say.
+/// A flow that keeps a control packet going round and sends at the rate that comes back.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub struct ExplicitRate<A> {
+    source: Source,
+    answers: A,
+}
+
+impl<A> ExplicitRate<A> {
+    /// A flow that has had no answers yet.
+    pub(crate) fn new(config: &ExplicitRateConfig, flow: &FlowContext, answers: A) -> Self {
+        Self { source: Source::new(config, flow), answers }
+    }
+}
+
+impl<A: Answers> Controller for ExplicitRate<A> {
+    fn on_start(&mut self, now: Time) -> Allowance {
+        self.source.allowance(now)
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        self.source.tick(ack.now)
+    }
+
+    fn on_loss(&mut self, now: Time, _: Loss) -> Allowance {
+        self.source.on_loss(now)
+    }
+
+    fn on_cnp(&mut self, now: Time) -> Allowance {
+        self.source.tick(now)
+    }
+
+    fn on_timer(&mut self, now: Time) -> Allowance {
+        self.source.tick(now)
+    }
+
+    fn on_control(&mut self, now: Time, header: &[f64]) -> Option<Allowance> {
+        if !self.source.returned(header) {
+            return Some(self.source.tick(now));
+        }
+        let share = self.answers.take(header);
+        Some(self.source.allow(now, share))
+    }
+
+    fn control_packet(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> bool {
+        let Some(message) = self.source.poll(now, unsent, header) else { return false };
+        if message == Message::Exit {
+            self.answers.forget();
+        }
+        self.answers.ask(self.source.limit, header);
+        true
+    }
+}
+
+/// One flow at its sender, but for what its control packets ask and tell.
+#[derive(Clone, Debug)]
+struct Source {
     line_rate: f64,
     /// The application's limit, or the NIC's.
     own_limit: f64,
@@ -244,7 +300,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn new(config: &ExplicitRateConfig, flow: &FlowContext) -> Self {
+    fn new(config: &ExplicitRateConfig, flow: &FlowContext) -> Self {
         let line_rate = flow.line_rate.as_bps_f64();
         let own_limit = flow.demand.as_bps_f64().min(line_rate);
         let wait =
@@ -276,7 +332,7 @@ impl Source {
     }
 
     /// Asked whether a control packet leaves: writes the common part of its header if so.
-    pub(crate) fn poll(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> Option<Departure> {
+    fn poll(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> Option<Message> {
         let message = self.circulation.poll(now, unsent)?;
         if message == Message::Exit {
             // What it had, others get. Bytes that are lost and come back have to ask again.
@@ -286,17 +342,17 @@ impl Source {
         self.limit = self.limit_of(unsent);
         header[SEQ] = self.circulation.seq as f64;
         header[EXIT] = if message == Message::Exit { 1.0 } else { 0.0 };
-        Some(Departure { message, limit: self.limit })
+        Some(message)
     }
 
     /// A control packet is back: whether it is the reply to the last request.
-    pub(crate) fn returned(&mut self, header: &[f64]) -> bool {
+    fn returned(&mut self, header: &[f64]) -> bool {
         let seq = header.get(SEQ).copied().unwrap_or(0.0);
         self.circulation.returned(seq) == Some(Message::Request)
     }
 
     /// The links allow `share`, in bit/s.
-    pub(crate) fn allow(&mut self, now: Time, share: f64) -> Allowance {
+    fn allow(&mut self, now: Time, share: f64) -> Allowance {
         let most = if self.short_flows == ShortFlows::Pace { self.limit } else { self.own_limit };
         let target = share.min(most).max(1.0);
         if self.joined || self.first_rate_waits {
@@ -309,19 +365,19 @@ impl Source {
     }
 
     /// The timer, or anything else that may make a raise or a control packet due.
-    pub(crate) fn tick(&mut self, now: Time) -> Allowance {
+    fn tick(&mut self, now: Time) -> Allowance {
         self.rate.advance(now);
         self.circulation.check_timeout(now);
         self.allowance(now)
     }
 
     /// Bytes were lost, and will be sent again.
-    pub(crate) fn on_loss(&mut self, now: Time) -> Allowance {
+    fn on_loss(&mut self, now: Time) -> Allowance {
         self.circulation.on_loss(now);
         self.tick(now)
     }
 
-    pub(crate) fn allowance(&self, now: Time) -> Allowance {
+    fn allowance(&self, now: Time) -> Allowance {
         let timer = self.rate.next().min(self.circulation.gives_up_at(now));
         let rate = Rate::from_bps_f64(self.rate.rate.min(self.line_rate));
         Allowance { cwnd: Bytes::MAX, rate, timer }

@@ -32,7 +32,8 @@ impl AlgorithmSpec for FlowtuneConfig {
     type Controller = Flowtune;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { allocator: true, ..self.tcp.needs() }
+        // A window without end is none to reduce in proportion.
+        Needs { allocator: true, prr: false, ..self.tcp.needs() }
     }
     fn build(&self, flow: &FlowContext) -> Flowtune {
         Flowtune { tcp: self.tcp.build(flow), line: flow.line_rate, srtt: flow.path_base_rtt, rate: None }

@@ -16,6 +16,14 @@ pub(crate) fn scaled_window(first_window: f64, rate: f64, line_rate: f64) -> Byt
     Bytes::new(((first_window * rate / line_rate) as u64).max(1))
 }
 
+/// Window and slow start threshold of a flow that has been idle for so many retransmission timeouts, as Linux has it
+/// (RFC 2861 section 3.2): the window halves for each, down to the first one, and slow start goes on up to three quarters
+/// of what it was.
+pub(crate) fn after_idle(cwnd: f64, ssthresh: f64, first: f64, timeouts: u32) -> (f64, f64) {
+    let halved = (0..timeouts.min(64)).fold(cwnd, |window, _| window / 2.0);
+    (halved.max(first.min(cwnd)), ssthresh.max(0.75 * cwnd))
+}
+
 /// Whether its window limits a flow, so that it may grow (RFC 7661).
 ///
 /// A window that grows fills only when the NIC has caught up, which takes until the end of a burst where
@@ -41,6 +49,14 @@ impl WindowUse {
 mod tests {
     use super::*;
     use crate::test_flow::acked;
+
+    #[test]
+    fn an_idle_window_halves_for_every_timeout_down_to_the_first() {
+        assert_eq!(after_idle(100.0, 60.0, 10.0, 1), (50.0, 75.0));
+        assert_eq!(after_idle(100.0, 80.0, 10.0, 3), (12.5, 80.0));
+        assert_eq!(after_idle(100.0, f64::INFINITY, 10.0, u32::MAX), (10.0, f64::INFINITY));
+        assert_eq!(after_idle(8.0, 4.0, 10.0, 2), (8.0, 6.0));
+    }
 
     #[test]
     fn a_window_that_was_full_may_grow_until_that_data_is_acknowledged() {

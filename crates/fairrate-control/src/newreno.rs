@@ -10,13 +10,14 @@
 //!
 //! Readings: the first window is that of RFC 6928, ten segments. The window grows only while it limits the flow
 //! (RFC 7661). Acknowledged bytes are counted (RFC 3465, L = 2 in slow start), so that delayed acknowledgments cost
-//! nothing. An ECN mark is a loss without the loss (RFC 3168 section 6.1.2), at most once a window.
+//! nothing. An ECN mark is a loss without the loss (RFC 3168 section 6.1.2), at most once a window. After idle time the window
+//! halves for each timeout, down to the first one (RFC 2861, Linux), where RFC 5681 section 4.1 goes there at once.
 
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
-use crate::limits::WindowUse;
+use crate::limits::{WindowUse, after_idle};
 use crate::port::NoPort;
 
 algorithm_config! {
@@ -35,7 +36,7 @@ impl AlgorithmSpec for NewRenoConfig {
     type Controller = NewReno;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { ecn: self.ecn, ..Needs::NOTHING }
+        Needs { ecn: self.ecn, prr: true, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> NewReno {
         let mss = flow.mtu.as_f64();
@@ -43,6 +44,7 @@ impl AlgorithmSpec for NewRenoConfig {
             line: flow.line_rate,
             mss,
             min: f64::from(self.min_window) * mss,
+            first: f64::from(self.initial_window) * mss,
             cwnd: f64::from(self.initial_window) * mss,
             ssthresh: f64::INFINITY,
             flight: 0.0,
@@ -59,6 +61,7 @@ pub struct NewReno {
     line: Rate,
     mss: f64,
     min: f64,
+    first: f64,
     cwnd: f64,
     ssthresh: f64,
     flight: f64,
@@ -123,6 +126,10 @@ impl Controller for NewReno {
         }
         self.allowance()
     }
+    fn on_idle(&mut self, _: Time, timeouts: u32) -> Option<Allowance> {
+        (self.cwnd, self.ssthresh) = after_idle(self.cwnd, self.ssthresh, self.first, timeouts);
+        Some(self.allowance())
+    }
     fn on_cnp(&mut self, _: Time) -> Allowance {
         self.allowance()
     }
@@ -159,5 +166,10 @@ mod tests {
         assert_eq!(reno.on_loss(Time::ZERO, Loss::Timeout).cwnd, Bytes::new(1_000));
         assert_eq!(reno.on_ack(&ack(27_000, 1_000, 0)).cwnd, Bytes::new(2_000));
         assert_eq!(reno.on_ack(&ack(28_000, 1_000, 1_500)).cwnd, Bytes::new(3_000));
+        // Windows below the first one stay; larger ones halve, and then grow to three quarters in slow start.
+        assert_eq!(reno.on_idle(Time::ZERO, 1), Some(reno.allowance()));
+        reno.cwnd = 32_000.0;
+        assert_eq!(reno.on_idle(Time::ZERO, 1).map(|a| a.cwnd), Some(Bytes::new(16_000)));
+        assert_eq!((reno.on_idle(Time::ZERO, 5).map(|a| a.cwnd), reno.ssthresh), (Some(Bytes::new(10_000)), 24_000.0));
     }
 }

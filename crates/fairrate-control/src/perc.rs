@@ -19,8 +19,8 @@
 use fairrate_units::Time;
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
-use crate::explicit_rate::{COMMON_WORDS, EXIT, ExplicitRateConfig, Message, RateTable, Source, times};
+use crate::controller::{AlgorithmSpec, FlowContext, Needs};
+use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, RateTable, times};
 use crate::port::{Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
 
 choice! {
@@ -69,7 +69,7 @@ impl AlgorithmSpec for PercConfig {
             PercHeader::PerHop => Shares::PerHop(vec![f64::INFINITY; flow.n_hops as usize]),
             PercHeader::TwoValue => Shares::TwoValue(TwoSmallest::NONE),
         };
-        Perc { source: Source::new(&self.base, flow), shares }
+        Perc::new(&self.base, flow, shares)
     }
     fn build_port(&self, port: &PortContext) -> Option<PercPort> {
         let table = RateTable::new(self.base.usable(port.rate), times(port.base_rtt, self.base.state_timeout));
@@ -92,9 +92,12 @@ const SECOND: usize = COMMON_WORDS + 4;
 const SMALLEST_AT: usize = COMMON_WORDS + 5;
 const TWO_VALUE_WORDS: usize = COMMON_WORDS + 6;
 
+/// A flow under PERC.
+pub type Perc = ExplicitRate<Shares>;
+
 /// The two smallest fair shares of a path, and the link of the smallest.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct TwoSmallest {
+pub struct TwoSmallest {
     smallest: f64,
     second: f64,
     /// Number of the link; below 0: none.
@@ -116,8 +119,10 @@ impl TwoSmallest {
 
 /// The fair shares that the links of the path have told: f_l.
 #[derive(Clone, Debug)]
-enum Shares {
+pub enum Shares {
+    /// Of every link.
     PerHop(Vec<f64>),
+    /// The two smallest.
     TwoValue(TwoSmallest),
 }
 
@@ -135,17 +140,11 @@ impl Shares {
             Self::TwoValue(two) => two.smallest,
         }
     }
+}
 
-    /// Nothing is known any more.
-    fn forget(&mut self) {
-        match self {
-            Self::PerHop(f) => f.fill(f64::INFINITY),
-            Self::TwoValue(two) => *two = TwoSmallest::NONE,
-        }
-    }
-
+impl Answers for Shares {
     /// Eq. (1): d_l = min of f_l' over the other links, and no more than the flow can use (footnote 2).
-    fn write_demands(&self, limit: f64, header: &mut [f64]) {
+    fn ask(&self, limit: f64, header: &mut [f64]) {
         match self {
             Self::PerHop(f) => {
                 for (link, demand) in header[PER_HOP..].iter_mut().take(f.len()).enumerate() {
@@ -161,8 +160,7 @@ impl Shares {
         }
     }
 
-    /// Takes what the links answered.
-    fn read(&mut self, header: &[f64]) {
+    fn take(&mut self, header: &[f64]) -> f64 {
         // `max` also turns what is no number into 0.
         match self {
             Self::PerHop(f) => f.iter_mut().zip(&header[PER_HOP..]).for_each(|(f, &share)| *f = share.max(0.0)),
@@ -171,52 +169,14 @@ impl Shares {
                 *two = TwoSmallest { smallest, second, at: header[SMALLEST_AT] };
             }
         }
-    }
-}
-
-/// A flow under PERC.
-#[derive(Clone, Debug)]
-pub struct Perc {
-    source: Source,
-    shares: Shares,
-}
-
-impl Controller for Perc {
-    fn on_start(&mut self, now: Time) -> Allowance {
-        self.source.allowance(now)
+        self.smallest()
     }
 
-    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
-        self.source.tick(ack.now)
-    }
-
-    fn on_loss(&mut self, now: Time, _: Loss) -> Allowance {
-        self.source.on_loss(now)
-    }
-
-    fn on_cnp(&mut self, now: Time) -> Allowance {
-        self.source.tick(now)
-    }
-
-    fn on_timer(&mut self, now: Time) -> Allowance {
-        self.source.tick(now)
-    }
-
-    fn on_control(&mut self, now: Time, header: &[f64]) -> Option<Allowance> {
-        if !self.source.returned(header) {
-            return Some(self.source.tick(now));
+    fn forget(&mut self) {
+        match self {
+            Self::PerHop(f) => f.fill(f64::INFINITY),
+            Self::TwoValue(two) => *two = TwoSmallest::NONE,
         }
-        self.shares.read(header);
-        Some(self.source.allow(now, self.shares.smallest()))
-    }
-
-    fn control_packet(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> bool {
-        let Some(departure) = self.source.poll(now, unsent, header) else { return false };
-        if departure.message == Message::Exit {
-            self.shares.forget();
-        }
-        self.shares.write_demands(departure.limit, header);
-        true
     }
 }
 
@@ -285,6 +245,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::controller::Controller;
     use crate::explicit_rate::ShortFlows;
     use crate::message_passing::{Network, Plan, equal, settle, strategies};
     use crate::test_flow::{flow_25g, port_40g};
@@ -468,8 +429,8 @@ mod tests {
             let (per_hop, two) = shares_of(&f);
             prop_assert_eq!(per_hop.smallest(), two.smallest());
             let (mut vector, mut words) = (vec![0.0; PER_HOP + f.len()], vec![0.0; TWO_VALUE_WORDS]);
-            per_hop.write_demands(limit, &mut vector);
-            two.write_demands(limit, &mut words);
+            per_hop.ask(limit, &mut vector);
+            two.ask(limit, &mut words);
             for (link, demand) in vector[PER_HOP..].iter().enumerate() {
                 let word = if words[BOTTLENECK] == link as f64 { DEMAND_BOTTLENECK } else { DEMAND_OTHERS };
                 prop_assert_eq!(*demand, words[word], "link {}", link);

@@ -101,6 +101,14 @@ macro_rules! registry {
                     Self::Custom(c) => c.on_timer(subflow, now),
                 }
             }
+            fn on_idle(&mut self, subflow: usize, now: Time, timeouts: u32) -> Option<Allowance> {
+                match self {
+                    $($(Self::$type(c) => {
+                        <crate::$module::$connection as CoupledController>::on_idle(c, subflow, now, timeouts)
+                    })?)+
+                    Self::Custom(c) => c.on_idle(subflow, now, timeouts),
+                }
+            }
             fn on_path(&mut self, subflow: usize, now: Time, alive: bool) {
                 match self {
                     $($(Self::$type(c) => {
@@ -152,6 +160,11 @@ macro_rules! registry {
                     $($name => Some(Self::$type(crate::$module::$config::new(profile))),)+
                     _ => None,
                 }
+            }
+            /// The same defaults over TCP, where they differ.
+            #[must_use]
+            pub fn over_tcp(self) -> Self {
+                match self { $(Self::$type(c) => Self::$type(c.over_tcp()),)+ Self::Custom(c) => Self::Custom(c) }
             }
             /// The algorithm's entry in [`ALGORITHMS`], or a plug-in's own.
             pub fn info(&self) -> &'static AlgorithmInfo {
@@ -244,6 +257,12 @@ macro_rules! registry {
             }
             fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
                 match self { $(Self::$type(c) => c.on_sent(now, bytes),)+ Self::Custom(c) => c.on_sent(now, bytes) }
+            }
+            fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
+                match self {
+                    $(Self::$type(c) => c.on_idle(now, timeouts),)+
+                    Self::Custom(c) => c.on_idle(now, timeouts),
+                }
             }
             fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
                 match self {

@@ -7,7 +7,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::controller::{Ack, Allowance, FlowContext, Loss};
 use crate::coupled::CoupledController;
-use crate::limits::WindowUse;
+use crate::limits::{WindowUse, after_idle};
 
 /// A smoothed round-trip time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +48,8 @@ pub(crate) struct Subflow {
     pub(crate) mss: f64,
     /// Smallest window after a repaired loss, in bytes.
     pub(crate) min: f64,
+    /// The first window, in bytes.
+    first: f64,
     /// In bytes.
     pub(crate) cwnd: f64,
     /// In bytes.
@@ -71,6 +73,7 @@ impl Subflow {
             line: flow.line_rate,
             mss,
             min: f64::from(min_window) * mss,
+            first: f64::from(initial_window) * mss,
             cwnd: f64::from(initial_window) * mss,
             ssthresh: f64::INFINITY,
             srtt: Srtt::default(),
@@ -139,6 +142,12 @@ impl Subflow {
         if loss == Loss::Timeout {
             (self.cwnd, self.recover) = (self.mss, 0);
         }
+    }
+
+    /// The subflow sends again after it was idle for so many retransmission timeouts.
+    pub(crate) fn wake(&mut self, timeouts: u32) -> Allowance {
+        (self.cwnd, self.ssthresh) = after_idle(self.cwnd, self.ssthresh, self.first, timeouts);
+        self.allowance()
     }
 
     /// The window in whole segments.
@@ -268,6 +277,9 @@ impl<L: Link> CoupledController for Linked<L> {
     }
     fn on_timer(&mut self, r: usize, _: Time) -> Allowance {
         self.subflows[r].allowance()
+    }
+    fn on_idle(&mut self, r: usize, _: Time, timeouts: u32) -> Option<Allowance> {
+        Some(self.subflows[r].wake(timeouts))
     }
     fn on_path(&mut self, r: usize, _: Time, alive: bool) {
         self.subflows[r].alive = alive;

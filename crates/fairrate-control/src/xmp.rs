@@ -160,6 +160,11 @@ impl CoupledController for XmpConnection {
     fn on_timer(&mut self, r: usize, _: Time) -> Allowance {
         self.subflows[r].allowance()
     }
+    fn on_idle(&mut self, r: usize, _: Time, timeouts: u32) -> Option<Allowance> {
+        let allowance = self.subflows[r].wake(timeouts);
+        self.rounds[r].window = self.subflows[r].cwnd;
+        Some(allowance)
+    }
     fn on_path(&mut self, r: usize, _: Time, alive: bool) {
         self.subflows[r].alive = alive;
     }

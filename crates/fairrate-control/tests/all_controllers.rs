@@ -40,6 +40,8 @@ enum Kind {
     /// So many payload bytes are left to send from now on.
     Unsent(u64),
     SpuriousTimer,
+    /// It sends again after so many retransmission timeouts.
+    Idle(u32),
     Sent(u64),
 }
 
@@ -120,6 +122,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         4 => (words(), prop::bool::weighted(0.1)).prop_map(|(words, lost)| Kind::Control { words, lost }),
         1 => prop_oneof![Just(0), 1_u64..100_000, Just(u64::MAX)].prop_map(Kind::Unsent),
         1 => Just(Kind::SpuriousTimer),
+        1 => prop_oneof![1_u32..8, Just(u32::MAX)].prop_map(Kind::Idle),
         2 => (1_u64..20_000_000).prop_map(Kind::Sent),
     ]
 }
@@ -274,6 +277,10 @@ impl<'a> Driver<'a> {
                 return self.poll_control();
             }
             Kind::SpuriousTimer => self.controller.on_timer(at),
+            Kind::Idle(timeouts) => {
+                let Some(a) = self.controller.on_idle(at, *timeouts) else { return };
+                a
+            }
             Kind::Sent(bytes) => {
                 let Some(a) = self.controller.on_sent(at, Bytes::new(*bytes)) else { return };
                 a

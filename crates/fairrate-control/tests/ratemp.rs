@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use fairrate_control::dctcp::DctcpConfig;
-use fairrate_control::ratemp::{RateMpBaseRtt, RateMpCapacity, RateMpConfig, RateMpLowRateStep, RateMpWindow};
+use fairrate_control::ratemp::{
+    RateMpBaseRtt, RateMpBetaRounds, RateMpCapacity, RateMpConfig, RateMpLowRateStep, RateMpWindow,
+};
 use fairrate_control::{Ack, AlgorithmSpec, Allowance, Controller, CoupledController, CoupledSpec, FlowContext, Loss};
 use fairrate_units::{Bytes, Rate, Time};
 use rand_core::{Rng, SeedableRng};
@@ -16,6 +18,8 @@ const MTU: u64 = 1_500;
 struct Link {
     rate: Rate,
     kmax: f64,
+    /// Marks nothing below Kmax, and all above.
+    is_step: bool,
     draws: Xoshiro256PlusPlus,
     free_at: Time,
     seen: Time,
@@ -27,7 +31,16 @@ struct Link {
 impl Link {
     fn new(rate: Rate, kmax: Bytes, seed: u64) -> Self {
         let draws = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { rate, kmax: kmax.as_f64(), draws, free_at: Time::ZERO, seen: Time::ZERO, wait_area: 0.0, busy: 0.0 }
+        Self {
+            rate,
+            kmax: kmax.as_f64(),
+            is_step: false,
+            draws,
+            free_at: Time::ZERO,
+            seen: Time::ZERO,
+            wait_area: 0.0,
+            busy: 0.0,
+        }
     }
 
     fn advance(&mut self, now: Time) {
@@ -44,7 +57,7 @@ impl Link {
         let queue = self.rate.bytes_in(self.free_at.saturating_sub(now)).as_f64();
         let uniform = (self.draws.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         self.free_at = self.free_at.max(now) + self.rate.tx_time(Bytes::new(MTU));
-        (self.free_at, uniform < queue / self.kmax)
+        (self.free_at, if self.is_step { self.kmax < queue } else { uniform < queue / self.kmax })
     }
 }
 
@@ -440,5 +453,89 @@ fn only_the_cheapest_path_carries_traffic() {
         assert!(0.95 < flow, "{competitor}: {flow}");
         observe(&mut world, 3_000, 4_000);
         assert!(world.shares(0).iter().all(|&share| 0.92 < share), "{competitor}: {:?}", world.shares(0));
+    }
+}
+
+/// Milliseconds until AB carries nine tenths of its rate again, ten at a time, after a flow on it has gone; and which part
+/// of AB the connection had beside the flow.
+fn return_to_a_freed_path(beta_rounds: RateMpBetaRounds, seed: u64) -> (u64, f64) {
+    let (config, rate, base) = testbed();
+    let config = RateMpConfig { beta_rounds, ..config };
+    let line = Rate::from_gbps(1);
+    let mut world = World::new([1, 2].map(|i| Link::new(rate, config.kmax, 2 * seed + i)).into());
+    world.add(&config, line, base, &[0, 1], Time::ZERO);
+    let flow = world.add(&config, line, base, &[0], Time::from_ms(500));
+    world.stop_at(flow, Time::from_ms(1_500));
+    observe(&mut world, 700, 1_500);
+    let share = world.share(0, 0);
+    let waited = (1..500).map(|tens| 10 * tens).find(|waited| {
+        observe(&mut world, 1_490 + waited, 1_500 + waited);
+        0.9 < world.share(0, 0)
+    });
+    (waited.expect("it comes back"), share)
+}
+
+/// §IV-B has idle bandwidth used at once. By Algorithm 1 β must fall below 0.02 first, a sixteenth with each packet, 20 ms
+/// apart. If every round trip counts, one packet that finds no mark is enough, also beside a flow that stays: then the
+/// connection has more of AB, where eq. (4) leaves it nothing.
+#[test]
+fn a_freed_path_is_used_late_unless_every_round_trip_counts() {
+    let mean = |beta_rounds| {
+        let runs = (0..12).map(|seed| return_to_a_freed_path(beta_rounds, seed));
+        runs.fold((0.0, 0.0), |sum, (ms, share)| (sum.0 + ms as f64 / 12.0, sum.1 + share / 12.0))
+    };
+    let (late, little) = mean(RateMpBetaRounds::Acknowledged);
+    assert!(150.0 < late && little < 0.03, "{late} {little}");
+    let (soon, more) = mean(RateMpBetaRounds::Elapsed);
+    assert!(soon < 60.0 && 0.04 < more && more < 0.1, "{soon} {more}");
+}
+
+/// A flow of 300 us on one of two paths, and the connection leaves that path for 2,000 round trips and more, whether
+/// switches mark by RED or above a step. It is not for good: β loses a sixteenth with each packet, 100 round trips apart.
+#[test]
+fn a_burst_closes_a_path_for_thousands_of_round_trips() {
+    let rate = Rate::from_gbps(10);
+    for (is_step, beta_rounds) in [true, false]
+        .into_iter()
+        .flat_map(|step| [RateMpBetaRounds::Acknowledged, RateMpBetaRounds::Elapsed].map(|rounds| (step, rounds)))
+    {
+        let config = RateMpConfig { capacity: RateMpCapacity::Rate(rate), beta_rounds, ..RateMpConfig::default() };
+        let mut world = World::new([1, 2].map(|i| Link { is_step, ..Link::new(rate, KB40, i) }).into());
+        let base = Time::from_us(12);
+        world.add(&config, rate, base, &[0, 1], Time::ZERO);
+        let burst = world.add(&config, rate, base, &[0], Time::from_us(500));
+        world.stop_at(burst, Time::from_us(800));
+        observe(&mut world, 4, 20);
+        let share = world.share(0, 0);
+        match beta_rounds {
+            RateMpBetaRounds::Acknowledged => assert!(share < 0.01, "{is_step} {share}"),
+            RateMpBetaRounds::Elapsed => assert!(0.95 < share, "{is_step} {share}"),
+        }
+        observe(&mut world, 100, 110);
+        assert!(0.95 < world.share(0, 0), "{is_step} {beta_rounds:?} {}", world.share(0, 0));
+    }
+}
+
+/// A connection that comes to a link which another one fills: both leave it half empty for 200 us, 60 round trips, with
+/// one subflow each as with four. β keeps the burst's marks for 16 round trips, and rates come back by a hundredth of the
+/// link a round trip. With five times that there is hardly a gap: the law is slow by its own α_total.
+#[test]
+fn after_an_arrival_half_of_the_link_is_unused() {
+    let base = Time::from_us(3);
+    let used = |alpha, subflows, seed| {
+        let config = RateMpConfig { alpha, ..fabric() };
+        let mut world = World::new(vec![Link::new(G100, KB40, seed)]);
+        for start in [Time::ZERO, Time::from_ms(10)] {
+            world.add(&config, Rate::from_gbps(200), base, &vec![0; subflows], start);
+        }
+        world.run_until(Time::from_ms(10));
+        world.reset();
+        world.run_until(Time::from_us(10_200));
+        world.utilisation(0)
+    };
+    for subflows in [1, 4] {
+        let mean = |alpha| (0..8).map(|seed| used(alpha, subflows, seed)).sum::<f64>() / 8.0;
+        let (printed, faster) = (mean(0.01), mean(0.05));
+        assert!((0.45..0.65).contains(&printed) && 0.85 < faster, "{subflows}: {printed} {faster}");
     }
 }

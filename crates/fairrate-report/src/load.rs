@@ -58,6 +58,9 @@ fn totals(s: &Summary) -> Totals {
         control_bytes: s.control_bytes,
         data_bytes: s.bytes_sent,
         retransmitted_bytes: s.retransmitted_bytes,
+        reordered_bytes: s.reordered_bytes,
+        reordering_mean_ns: s.reordering_mean_ns,
+        reordering_max_ns: s.reordering_max_ns,
         flows_done: s.finished_flows,
         flows_unfinished: s.unfinished_flows,
     }

@@ -66,6 +66,12 @@ pub struct Metrics {
     pub control_share: Option<f64>,
     /// Payload bytes sent again.
     pub retransmitted_bytes: f64,
+    /// Payload bytes of multipath connections that waited for bytes before them.
+    pub reordered_bytes: f64,
+    /// How long such a byte waited, on average, in ns; 0 if none did.
+    pub reordering_mean_ns: f64,
+    /// The longest wait, in ns.
+    pub reordering_max_ns: f64,
     /// Flows that finished.
     pub flows_done: f64,
     /// Finite flows that did not.
@@ -155,6 +161,9 @@ impl Metrics {
             control_bytes,
             control_share: (0.0 < data_bytes && 0.0 < control_bytes).then(|| control_bytes / data_bytes),
             retransmitted_bytes: mean(&|r| r.totals.retransmitted_bytes as f64),
+            reordered_bytes: mean(&|r| r.totals.reordered_bytes as f64),
+            reordering_mean_ns: mean(&|r| r.totals.reordering_mean_ns),
+            reordering_max_ns: mean(&|r| r.totals.reordering_max_ns),
             flows_done: mean(&|r| r.totals.flows_done as f64),
             flows_unfinished: mean(&|r| r.totals.flows_unfinished as f64),
             sim_s: mean(&|r| r.totals.end_ns / 1e9),

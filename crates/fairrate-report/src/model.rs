@@ -61,6 +61,12 @@ pub struct Totals {
     pub data_bytes: u64,
     /// Payload bytes sent again.
     pub retransmitted_bytes: u64,
+    /// Payload bytes of multipath connections that waited for bytes before them.
+    pub reordered_bytes: u64,
+    /// How long such a byte waited, on average, in ns.
+    pub reordering_mean_ns: f64,
+    /// The longest wait, in ns.
+    pub reordering_max_ns: f64,
     /// Flows that finished.
     pub flows_done: u64,
     /// Finite flows that did not.

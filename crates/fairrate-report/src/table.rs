@@ -198,6 +198,18 @@ fn control_rows(all: &[Metrics]) -> Vec<Row> {
     ]
 }
 
+/// How long data of multipath connections waited for data before it, where any did.
+fn reordering_rows(all: &[Metrics]) -> Vec<Row> {
+    if all.iter().all(|m| m.reordered_bytes == 0.0) {
+        return Vec::new();
+    }
+    vec![
+        row(all, "reordered", Better::Lower, &|m| Some(m.reordered_bytes), format::bytes),
+        row(all, "reordering mean", Better::Lower, &|m| Some(m.reordering_mean_ns), format::time_ns),
+        row(all, "reordering max", Better::Lower, &|m| Some(m.reordering_max_ns), format::time_ns),
+    ]
+}
+
 fn run_section(all: &[Metrics]) -> Section {
     let mut rows = vec![
         row(all, "goodput", Better::Higher, &|m| Some(m.goodput_bps), format::rate),
@@ -207,8 +219,9 @@ fn run_section(all: &[Metrics]) -> Section {
         row(all, "ECN marks", Better::Neither, &|m| Some(m.ecn_marks), format::count),
     ];
     rows.extend(control_rows(all));
+    rows.push(row(all, "sent again", Better::Lower, &|m| Some(m.retransmitted_bytes), format::bytes));
+    rows.extend(reordering_rows(all));
     rows.extend([
-        row(all, "sent again", Better::Lower, &|m| Some(m.retransmitted_bytes), format::bytes),
         row(all, "flows done", Better::Neither, &|m| Some(m.flows_done), format::count),
         row(all, "unfinished", Better::Lower, &|m| Some(m.flows_unfinished), format::count),
         row(all, "packet-hops", Better::Neither, &|m| Some(m.packet_hops), format::count),
@@ -310,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn convergence_and_control_traffic_have_rows_where_there_is_any() {
+    fn convergence_control_traffic_and_reordering_have_rows_where_there_is_any() {
         let mut all = metrics(&["powertcp", "hpcc"]);
         let names = |table: &Table| -> Vec<String> {
             table.sections.iter().flat_map(|s| &s.rows).map(|r| r.name.clone()).collect()
@@ -319,6 +332,7 @@ mod tests {
         let settled = Convergence { changes: 4, converged: 3, p50_rtts: Some(4.5), p99_rtts: None };
         all[1].convergence = Some(settled);
         (all[1].notices, all[1].control_bytes, all[1].control_share) = (7.0, 640.0, Some(0.0123));
+        (all[1].reordered_bytes, all[1].reordering_mean_ns, all[1].reordering_max_ns) = (5e4, 1_500.0, 9e3);
         let table = comparison(&all);
         let row = |name: &str| table.sections.iter().flat_map(|s| &s.rows).find(|r| r.name == name).unwrap().clone();
         assert_eq!(row("changes converged").cells, ["-", "75.0 %"]);
@@ -330,7 +344,9 @@ mod tests {
             (row("notices").cells, row("control traffic").cells),
             (vec!["0".into(), "7".into()], vec!["0 %".into(), "1.23 %".into()])
         );
-        assert_eq!(names(&table).len(), without.len() + 6);
+        assert_eq!(row("reordered").cells[1], "50.0 KB");
+        assert_eq!((&*row("reordering mean").cells[1], &*row("reordering max").cells[1]), ("1.50 µs", "9.00 µs"));
+        assert_eq!(names(&table).len(), without.len() + 9);
         assert_eq!(single(&all[1]).last().unwrap().sections[0].title, "Convergence of rates (4 changes)");
     }
 

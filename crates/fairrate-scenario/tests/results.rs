@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fairrate_scenario::{
-    Convergence, ConvergenceRow, Overrides, Results, ResultsError, ResultsWriter, RunState, Scenario, Summary,
+    Convergence, ConvergenceRow, FlowRow, Overrides, Results, ResultsError, ResultsWriter, RunState, Scenario, Summary,
 };
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Reordering, RunTotals,
@@ -216,6 +216,56 @@ fn changes_of_flows_come_back_with_how_rates_settled() {
     let row = |t_ns, flow, arrival, time_ns, rtts| ConvergenceRow { t_ns, flow, arrival, n_flows: 7, time_ns, rtts };
     assert_eq!(rows, [row(1_000.0, 1, true, Some(1.5), Some(4.5)), row(2_000.0, 2, false, None, None)]);
     assert_eq!(run(&fresh("no-convergence"), &RunState::Complete).convergence, None);
+}
+
+/// A connection of two paths, one of which it shares with a flow.
+const TWO_PATHS: &str = r#"
+[topology]
+kind = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 2
+uplink_rate = "10Gbps"
+[transport]
+kind = "tcp"
+cc = "newreno"
+[transport.tcp]
+subflows = 2
+scheduler = "round-robin"
+paths = "disjoint"
+[[traffic]]
+kind = "incast"
+receiver = "h2"
+senders = ["h0"]
+bytes = "2MB"
+[[traffic]]
+kind = "incast"
+receiver = "h3"
+senders = ["h1"]
+bytes = "2MB"
+subflows = 1
+"#;
+
+#[test]
+fn waits_for_data_of_other_paths_come_back() {
+    let dir = fresh("reordering");
+    let scenario = Scenario::from_toml(TWO_PATHS, "x.toml", Path::new("."), &Overrides::default()).expect("it reads");
+    let mut writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+    let mut simulation = Simulation::new(scenario.into_sim_config());
+    simulation.run(&mut writer).expect("it ends");
+    let totals = simulation.totals();
+    let summary = writer.finish(&[], &totals, Duration::ZERO, &RunState::Complete).expect("it was written");
+    let mut flows = Results::open(&dir).expect("it opens").flows().expect("flows");
+    flows.sort_by_key(|f| f.id);
+    let waits = |row: &FlowRow| (row.reordered_bytes, row.reordering_mean_ns, row.reordering_max_ns);
+    assert_eq!(waits(&flows[1]), (0, None, None));
+    // What the connection says is all that the summary says.
+    let (seen, mean, max) =
+        (totals.reordering, totals.reordering.mean().as_ns_f64(), totals.reordering.max.as_ns_f64());
+    assert!(0 < seen.bytes && 0.0 < mean && mean < max, "{seen:?}");
+    assert_eq!(waits(&flows[0]), (seen.bytes, Some(mean), Some(max)));
+    let of_all = (summary.reordered_bytes, summary.reordering_mean_ns, summary.reordering_max_ns);
+    assert_eq!(of_all, (seen.bytes, mean, max));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 use fairrate_sim::{
     BaseRttRule, Change, ClockRule, EcmpHash, FlowId, Headroom, MarkAt, MarkDraws, ProbeSpec, StopRule, TieRule,
-    Trigger, WindowRule,
+    Transport, Trigger, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -77,6 +77,7 @@ fn all_kinds() -> Vec<String> {
     all.push(format!("{STAR}{INCAST}[[probe]]\nqueue = \"sw0->h0\"\n[[probe]]\nqueues = [\"sw0->h1\", \"4->2\"]\nevery = \"2us\"\n[[probe]]\nqueues = \"host-links\"\n[[probe]]\nflows = [2, 0]\n[[probe]]\nflows = \"all\"\nevery = \"1ms\"\n[[probe]]\nconvergence = true\nhold_rtts = 5\n"));
     all.push(format!("{STAR}{INCAST}[transport]\ncc = \"swift\"\n[transport.hpcc]\neta = 0.9\n"));
     all.push(format!("{STAR}{INCAST}[[fault]]\nlinks = \"host-links\"\nloss = 0.1\npackets = \"data\"\nstop = \"1ms\"\n[[fault]]\nlinks = [\"sw0->h1\", \"2->4\"]\nboth_ways = true\nburst = {{ good = 100, bad = 5, bad_loss = 0.5 }}\nreorder = 0.1\nreorder_delay = \"3us\"\njitter = \"1us\"\n[[fault]]\nlinks = \"host-links\"\ndown_at = \"1us\"\nup_at = \"5us\"\nperiod = \"9us\"\n[[fault]]\nlinks = [\"h2->sw0\"]\ndown_at = \"2us\"\n"));
+    all.push(format!("{STAR}{INCAST}subflows = 3\n{INCAST}start = \"1us\"\n[transport]\nkind = \"tcp\"\n"));
     for cc in fairrate_control::ALGORITHMS {
         all.push(format!("{STAR}{INCAST}[transport]\ncc = \"{}\"\n", cc.name));
     }
@@ -167,6 +168,20 @@ fn faults_are_of_directions_of_links() {
 }
 
 #[test]
+fn dctcp_begins_as_its_transport_does_unless_the_file_says_otherwise() {
+    let begins = |transport: &str| {
+        let cc = read(&format!("{STAR}{INCAST}[transport]\ncc = \"dctcp\"\n{transport}")).into_sim_config().cc;
+        let value = |name: &str| cc.params().into_iter().find(|p| p.name == name).expect("the parameter exists").toml;
+        (value("initial_window"), value("slow_start"))
+    };
+    let expected = |window: &str, slow_start: &str| (format!("\"{window}\""), slow_start.to_owned());
+    assert_eq!(begins(""), expected("bdp", "false"));
+    assert_eq!(begins("kind = \"tcp\"\n"), expected("10mtu", "true"));
+    let own = "kind = \"tcp\"\n[transport.dctcp]\ninitial_window = \"bdp\"\n";
+    assert_eq!(begins(own), expected("bdp", "true"));
+}
+
+#[test]
 fn marking_follows_the_algorithm() {
     let ecn = |cc: &str| {
         let overrides = Overrides { cc: Some(cc.to_owned()), ..Overrides::default() };
@@ -243,6 +258,22 @@ fn what_waits_for_a_flow_waits_for_it_among_those_of_other_blocks() {
         Change::Stop(id) => Some(config.flows[id.index()].group),
     });
     assert_eq!(stopped.collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn subflows_are_the_blocks_or_the_transports() {
+    let list = "[[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\nignore_columns = [\"pg\"]\nsubflows = 1\n";
+    let tcp = "[transport]\nkind = \"tcp\"\n[transport.tcp]\nsubflows = 2\n";
+    let config = read(&format!("{STAR}{INCAST}subflows = 3\n{INCAST}start = \"1us\"\n{list}{tcp}")).into_sim_config();
+    let of_group = |group| {
+        let flows = config.flows.iter().filter(move |f| f.group == group);
+        flows.map(|f| f.subflows).collect::<Vec<_>>()
+    };
+    assert_eq!((of_group(0), of_group(1)), (vec![Some(3); 3], vec![None; 3]));
+    assert_eq!(of_group(2), [Some(1); 2]);
+    let Transport::Tcp(tcp) = config.transport.kind else { panic!("it is TCP") };
+    assert_eq!(tcp.multipath.subflows, 2);
+    assert!(!read(&format!("{STAR}{INCAST}")).to_toml().contains("subflows"));
 }
 
 #[test]

@@ -119,6 +119,8 @@ pub struct FlowSpec {
     pub weight: f64,
     /// What the application offers at most, in bits on the wire per second; [`Rate::MAX`]: no limit.
     pub demand: Rate,
+    /// Over how many subflows TCP spreads it, at least 1; `None`: as many as the transport says.
+    pub subflows: Option<u8>,
     /// The traffic block it came from: an index for grouping results.
     pub group: u32,
 }

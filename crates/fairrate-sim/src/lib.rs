@@ -1,6 +1,7 @@
 //! A deterministic packet-level simulator of datacenter fabrics.
 //!
-//! A [`SimConfig`] is everything a run is made from; [`Simulation`] runs it and tells a [`Sink`] what happens.
+//! A [`SimConfig`] is everything a run is made from; [`Simulation`] runs it and tells a [`Sink`] what happens. A
+//! [`Recorder`] is one that keeps all of it.
 
 mod config;
 mod core;
@@ -21,14 +22,15 @@ mod transport;
 pub mod workload;
 
 pub use config::{
-    AllocatorConfig, BaseRttRule, BurstLoss, Change, ClockRule, CoDelConfig, DelayedAck, EcmpHash, EcnConfig, EcnEcho, ExternalFlow, FabricConfig,
-    FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, MarkAt, MarkDraws, MptcpConfig, Overflow, ProbeSpec, QUEUES,
-    QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Scheduler, SfqCoDelConfig, SimConfig, StopRule,
-    SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig, Trigger, WindowRule,
+    AllocatorConfig, BaseRttRule, BurstLoss, Change, ClockRule, CoDelConfig, DelayedAck, EcmpHash, EcnConfig, EcnEcho,
+    ExternalFlow, FabricConfig, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, MarkAt, MarkDraws, MptcpConfig,
+    Overflow, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig, Scheduler, SfqCoDelConfig,
+    SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig, Trigger, WindowRule,
 };
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};
 pub use output::{
-    AllocatorTotals, ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, Reordering, RunTotals, Sink,
+    AllocatorTotals, ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, Recorder, Reordering,
+    RttSample, RunTotals, Sink,
 };
 pub use simulation::{Progress, SimError, Simulation};

@@ -91,6 +91,17 @@ pub struct RateSample {
     pub delivered_bytes: u64,
 }
 
+/// A round-trip time that a sender has measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttSample {
+    /// When the acknowledgment came.
+    pub t: Time,
+    /// Which flow; of a subflow, its connection.
+    pub flow: FlowId,
+    /// From the start of the acknowledged packet's transmission to then.
+    pub rtt: Time,
+}
+
 /// A pause or resume frame that a switch or host obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PfcEvent {
@@ -133,8 +144,44 @@ pub trait Sink {
     fn rate(&mut self, sample: &RateSample);
     /// A port was paused or resumed.
     fn pfc(&mut self, event: &PfcEvent);
+    /// A sender has measured a round-trip time: at every acknowledgment.
+    fn rtt(&mut self, _sample: &RttSample) {}
     /// Rates have settled after a change, or will not any more.
     fn convergence(&mut self, _sample: &ConvergenceSample) {}
+}
+
+/// Keeps everything a run tells, in the order it is told: samples in order of time, flows as they finish. For runs whose
+/// samples fit into memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorder {
+    /// Finished flows.
+    pub flows: Vec<FlowOutcome>,
+    /// Samples of ports.
+    pub ports: Vec<PortSample>,
+    /// Samples of flows.
+    pub rates: Vec<RateSample>,
+    /// Pauses and resumptions.
+    pub pfc: Vec<PfcEvent>,
+    /// Changes after which rates have settled, or not.
+    pub convergence: Vec<ConvergenceSample>,
+}
+
+impl Sink for Recorder {
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        self.flows.push(*outcome);
+    }
+    fn port(&mut self, sample: &PortSample) {
+        self.ports.push(*sample);
+    }
+    fn rate(&mut self, sample: &RateSample) {
+        self.rates.push(*sample);
+    }
+    fn pfc(&mut self, event: &PfcEvent) {
+        self.pfc.push(*event);
+    }
+    fn convergence(&mut self, sample: &ConvergenceSample) {
+        self.convergence.push(*sample);
+    }
 }
 
 /// Packets lost, by cause.

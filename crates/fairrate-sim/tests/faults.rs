@@ -22,6 +22,8 @@ const TCP: TcpConfig = TcpConfig {
     tail_loss_probe: true,
     delayed_ack: None,
     handshake: false,
+    idle_restart: true,
+    prr: true,
     receive_window: u64::MAX,
     ecn_echo: EcnEcho::Accurate,
     multipath: MptcpConfig::SINGLE,

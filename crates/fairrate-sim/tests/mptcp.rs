@@ -21,6 +21,8 @@ const TCP: TcpConfig = TcpConfig {
     tail_loss_probe: true,
     delayed_ack: None,
     handshake: false,
+    idle_restart: true,
+    prr: true,
     receive_window: u64::MAX,
     ecn_echo: EcnEcho::Accurate,
     multipath: MptcpConfig::SINGLE,
@@ -146,6 +148,95 @@ fn a_single_subflow_is_plain_tcp() {
         assert_eq!(plain, run_with(Scheduler::Redundant, SubflowPaths::Disjoint), "{name}");
         assert!(plain.0.iter().all(|f| f.reordering.bytes == 0));
     }
+}
+
+#[test]
+fn a_flow_has_its_own_number_of_subflows_or_the_transports() {
+    for name in ALGORITHMS {
+        let run_with = |all, own| {
+            let tcp = multipath(MptcpConfig { subflows: all, ..TWO_PATHS });
+            let flow = |i| FlowSpec { subflows: own, ..flow(i, 4 + i, 300_000, Time::from_us(u64::from(i))) };
+            let mut c = over_tcp(leaf_spine(2, 4), algorithm(name), tcp, (0..3).map(flow).collect());
+            c.fabric.buffer = Bytes::new(60_000);
+            run_all(c)
+        };
+        assert_eq!(run_with(1, None), run_with(4, Some(1)), "{name}");
+        assert_eq!(run_with(2, None), run_with(1, Some(2)), "{name}");
+    }
+}
+
+/// The numbers of subflows of five flows, in a run of two by default.
+const COUNTS: [Option<u8>; 5] = [Some(1), None, Some(4), Some(1), Some(3)];
+
+#[test]
+fn connections_of_few_and_of_many_subflows_go_together() {
+    for name in ALGORITHMS {
+        for scheduler in SCHEDULERS {
+            let topology = leaf_spine(3, 5);
+            let ports = of_spine(&topology, "spine0");
+            let flow = |(i, subflows): (u32, _)| FlowSpec { subflows, ..flow(i % 2, 5 + i, 200_000, Time::from_us(3)) };
+            let flows: Vec<FlowSpec> = (0..).zip(COUNTS).map(flow).collect();
+            let tcp = TcpConfig { handshake: true, ..multipath(MptcpConfig { scheduler, ..TWO_PATHS }) };
+            let mut c = over_tcp(topology, algorithm(name), tcp, flows);
+            c.fabric.buffer = Bytes::new(60_000);
+            c.faults = vec![FaultConfig { ports, loss: 0.02, ..FaultConfig::NONE }];
+            let (flows, totals) = run_all(c.clone());
+            assert!(flows.iter().all(|f| f.delivered_bytes == 200_000), "{name} {scheduler:?}: {flows:?}");
+            // Only what has several paths can come out of order.
+            let has_waited: Vec<bool> = flows.iter().map(|f| 0 < f.reordering.bytes).collect();
+            assert!(!has_waited[0] && !has_waited[3], "{name} {scheduler:?}");
+            assert!(has_waited.contains(&true), "{name} {scheduler:?}");
+            assert_eq!((flows, totals), run_all(c), "{name} {scheduler:?}");
+        }
+    }
+}
+
+#[test]
+fn the_paths_of_a_flow_do_not_depend_on_the_subflows_of_others() {
+    for paths in [SubflowPaths::Hashed, SubflowPaths::Disjoint] {
+        // What each spine is sent by the rack of the senders, without congestion.
+        let sent_to_spines = |chosen: &[u32]| {
+            let flow = |i: u32| FlowSpec {
+                subflows: COUNTS[i as usize],
+                demand: Rate::from_mbps(500),
+                sport: 777 * i as u16,
+                ..flow(i, 5 + i, 40_000, Time::from_ms(u64::from(i)))
+            };
+            let tcp = multipath(MptcpConfig { subflows: 2, scheduler: Scheduler::RoundRobin, paths });
+            let flows = chosen.iter().map(|&i| flow(i)).collect();
+            let mut c = over_tcp(leaf_spine(4, 5), steady(false), tcp, flows);
+            (12..16).for_each(|spine| probe(&mut c, 10, spine, US));
+            let (recorder, _) = record(c);
+            recorder.ports[recorder.ports.len() - 4..].iter().map(|s| s.tx_bytes).collect::<Vec<_>>()
+        };
+        let alone: Vec<Vec<u64>> = (0..5).map(|i| sent_to_spines(&[i])).collect();
+        let together = sent_to_spines(&[0, 1, 2, 3, 4]);
+        let sum = |spine: usize| alone.iter().map(|sent| sent[spine]).sum::<u64>();
+        assert_eq!(together, (0..4).map(sum).collect::<Vec<_>>(), "{paths:?}");
+        if paths == SubflowPaths::Disjoint {
+            let spines = |sent: &Vec<u64>| sent.iter().filter(|&&bytes| 0 < bytes).count();
+            assert_eq!(alone.iter().map(spines).collect::<Vec<_>>(), [1, 2, 4, 1, 3]);
+        }
+    }
+}
+
+#[test]
+fn uplinks_bind_a_flow_of_one_path_and_no_connection_of_two() {
+    let of = |subflows, start, stop| FlowSpec {
+        subflows: Some(subflows),
+        demand: Rate::from_gbps(12),
+        stop: Time::from_ms(stop),
+        ..flow(0, 1, u64::MAX, Time::from_ms(start))
+    };
+    let mut c = over_tcp(leaf_spine(2, 1), steady(false), multipath(TWO_PATHS), vec![of(2, 0, 1), of(1, 2, 3)]);
+    c.probes.push(ProbeSpec::Convergence { tolerance: 0.1, hold_rtts: 5, give_up_rtts: 100 });
+    c.stop.when_flows_done = false;
+    c.stop.at = Some(Time::from_ms(4));
+    let (recorder, _) = run(c);
+    // Both allow themselves 12 Gb/s. The optimum is that for the first, which can go around either uplink, and 10 Gb/s for
+    // the second.
+    let times: Vec<Option<Time>> = recorder.convergence.iter().map(|s| s.time).collect();
+    assert_eq!(times, [Some(Time::ZERO), None]);
 }
 
 #[test]

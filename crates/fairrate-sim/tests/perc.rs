@@ -2,12 +2,10 @@
 
 mod common;
 
-use common::{Recorder, algorithm_with, config, flow, probe, run};
-use fairrate_allocate::{Flow, Link, LinkId, Network, max_min};
+use common::{Draws, Recorder, algorithm_with, config, flow, max_min_gbps, paths, probe, random_flows, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
-use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{LeafSpine, Star, Topology, parse_topology_file};
-use fairrate_sim::{EcmpHash, FlowSpec, ProbeSpec, Recovery, SimConfig, StopRule};
+use fairrate_sim::{FlowSpec, ProbeSpec, Recovery, SimConfig, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 const US: Time = Time::from_us(1);
@@ -38,19 +36,9 @@ fn times(recorder: &Recorder) -> Vec<Time> {
 /// The links of each flow and the optimum in Gb/s. Control packets and acknowledgments are left out: 40 bytes a round
 /// trip, and 60 for every packet the other way.
 fn optimum(c: &SimConfig) -> (Vec<Vec<u32>>, Vec<f64>) {
-    let routes = Routes::new(&c.topology);
-    let path = |f: &FlowSpec| {
-        let key = FlowKey { src: f.src, dst: f.dst, sport: f.sport, dport: f.dport };
-        let mut ports = Vec::new();
-        routes.path(EcmpHash::Mix, c.seed, key, &mut ports);
-        ports.iter().map(|port| port.0).collect::<Vec<u32>>()
-    };
-    let paths: Vec<_> = c.flows.iter().map(path).collect();
-    let rate = |port: u32| c.topology.links[port as usize / 2].rate;
-    let links = (0..c.topology.n_ports() as u32).map(|port| Link::new("", rate(port))).collect();
-    let flows = paths.iter().map(|path| Flow::new("", path.iter().map(|&p| LinkId(p)).collect::<Vec<_>>())).collect();
-    let rates = max_min(&Network { links, flows }).expect("the network is sound").rates_bps;
-    (paths, rates.into_iter().map(|bps| bps / 1e9).collect())
+    let paths = paths(c);
+    let rates = max_min_gbps(c, &paths, &vec![0.0; c.topology.n_ports()]);
+    (paths, rates)
 }
 
 fn close(rates: &[f64], want: &[f64], tolerance: f64) -> bool {
@@ -228,25 +216,6 @@ fn two_flows_share_a_link_at_once_and_give_it_back_after_two_round_trips() {
     }
 }
 
-fn shuffled_flows(hosts: u64, n: u32, seed: u64) -> Vec<FlowSpec> {
-    // A linear congruential generator: any sequence will do.
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut draw = |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
-    let mut flows: Vec<_> = (0..n)
-        .map(|i| {
-            let src = draw(hosts);
-            let dst = (src + 1 + draw(hosts - 1)) % hosts;
-            let start = Time::from_ns(draw(50_000));
-            FlowSpec { sport: 10_000 + i as u16, ..flow(src as u32, dst as u32, u64::MAX, start) }
-        })
-        .collect();
-    flows.sort_by_key(|f| f.start);
-    flows
-}
-
 /// Random flows on a star and on a leaf-spine fabric with slower uplinks: sources' rates are the max-min rates.
 #[test]
 fn random_flows_settle_at_the_optimum() {
@@ -264,7 +233,7 @@ fn random_flows_settle_at_the_optimum() {
         for cc in ["perc", "charny"] {
             let mut worst = 0.0_f64;
             for seed in 1..=10 {
-                let flows = shuffled_flows(hosts, 20, seed);
+                let flows = random_flows(hosts, 20, &mut Draws::new(seed));
                 let c = watched(topology.clone(), algorithm_with(cc, &[]), flows, US * 1_000, US * 2);
                 let (_, want) = optimum(&c);
                 let recorder = run(c).0;

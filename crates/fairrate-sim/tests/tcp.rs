@@ -2,10 +2,16 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex};
+
 use common::{algorithm, algorithm_with, config, flow, probe, run};
-use fairrate_control::{ALGORITHMS, RawValue};
+use fairrate_control::{
+    ALGORITHMS, Ack, AlgorithmConfig, Allowance, Controller, CustomAlgorithm, FlowContext, Loss, Needs, RawValue,
+};
 use fairrate_sim::topology::{Dumbbell, Star};
-use fairrate_sim::{DelayedAck, EcnEcho, FlowSpec, MptcpConfig, SimConfig, TcpConfig, Transport};
+use fairrate_sim::{
+    DelayedAck, EcnEcho, FaultConfig, FlowSpec, MptcpConfig, NodeId, PortSample, SimConfig, TcpConfig, Transport,
+};
 use fairrate_units::{Bytes, Rate, Time};
 
 const TCP: TcpConfig = TcpConfig {
@@ -14,6 +20,8 @@ const TCP: TcpConfig = TcpConfig {
     tail_loss_probe: true,
     delayed_ack: None,
     handshake: false,
+    idle_restart: true,
+    prr: true,
     receive_window: u64::MAX,
     ecn_echo: EcnEcho::Accurate,
     multipath: MptcpConfig::SINGLE,
@@ -117,4 +125,142 @@ fn dctcp_over_tcp_holds_its_queue_at_the_threshold() {
     let mean = late.iter().sum::<f64>() / late.len() as f64;
     assert!((0.6 * 65_000.0..1.1 * 65_000.0).contains(&mean), "{mean}");
     assert_eq!(totals.drops.total(), 0);
+}
+
+/// What a listener was told.
+#[derive(Default)]
+struct Heard {
+    /// When it had been idle, and for how many timeouts.
+    idle: Vec<(Time, u32)>,
+    /// Bytes acknowledged with a mark, and all.
+    marked: u64,
+    acked: u64,
+}
+
+/// Sends at line rate, and notes what it is told.
+struct Listener {
+    allowance: Allowance,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl Controller for Listener {
+    fn on_start(&mut self, _: Time) -> Allowance {
+        self.allowance
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        let mut heard = self.heard.lock().expect("nobody panics");
+        heard.acked += ack.newly_acked;
+        heard.marked += if ack.ecn_marked { ack.newly_acked } else { 0 };
+        self.allowance
+    }
+    fn on_loss(&mut self, _: Time, _: Loss) -> Allowance {
+        self.allowance
+    }
+    fn on_cnp(&mut self, _: Time) -> Allowance {
+        self.allowance
+    }
+    fn on_timer(&mut self, _: Time) -> Allowance {
+        self.allowance
+    }
+    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
+        self.heard.lock().expect("nobody panics").idle.push((now, timeouts));
+        Some(self.allowance)
+    }
+}
+
+fn plug_in(needs: Needs, heard: &Arc<Mutex<Heard>>) -> AlgorithmConfig {
+    let heard = Arc::clone(heard);
+    let build = move |flow: &FlowContext| -> Box<dyn Controller + Send> {
+        let allowance = Allowance { cwnd: Bytes::new(50_000), rate: flow.line_rate, timer: Time::MAX };
+        Box::new(Listener { allowance, heard: Arc::clone(&heard) })
+    };
+    let info = algorithm("line-rate").info();
+    AlgorithmConfig::Custom(CustomAlgorithm { info, needs, build: Arc::new(build), build_port: None })
+}
+
+/// An application that offers a packet of 1,048 bytes every 524 us: after each, 2.6 timeouts of 200 us pass.
+#[test]
+fn controllers_are_told_of_idle_times() {
+    for idle_restart in [true, false] {
+        let heard = Arc::<Mutex<Heard>>::default();
+        let slow = FlowSpec { demand: Rate::from_mbps(16), ..flow(0, 1, 4_000, Time::ZERO) };
+        let mut c = lossy(2, "line-rate", 1 << 20, TcpConfig { idle_restart, ..TCP }, vec![slow]);
+        c.cc = plug_in(Needs::NOTHING, &heard);
+        run(c);
+        let told: Vec<_> = (1..4).map(|i| (Time::from_us(524 * i), 2)).collect();
+        assert_eq!(heard.lock().expect("nobody panics").idle, if idle_restart { told } else { Vec::new() });
+    }
+}
+
+/// The first packet is lost, before there is a round-trip time: the timeout is what the algorithm says, with several
+/// subflows as well.
+#[test]
+fn algorithms_that_set_the_timeout_set_it_for_subflows_too() {
+    let completion = |rto_rtts, subflows| {
+        let multipath = MptcpConfig { subflows, ..MptcpConfig::SINGLE };
+        let mut c = lossy(2, "line-rate", 1 << 20, TcpConfig { multipath, ..TCP }, vec![flow(0, 1, 1_000, Time::ZERO)]);
+        c.cc = plug_in(Needs { rto_rtts, ..Needs::NOTHING }, &Arc::default());
+        let port = c.topology.port(NodeId(0), NodeId(2)).expect("the switch is the neighbour");
+        c.faults = vec![FaultConfig { ports: vec![port], stop: Time::from_us(1), loss: 1.0, ..FaultConfig::NONE }];
+        let outcome = run(c).0.flows[0];
+        outcome.fct.expect("it finishes") - outcome.ideal_fct
+    };
+    // Four links of 2 us, and over two links each a packet of 1,048 bytes and an acknowledgment of 60.
+    let base_rtt = 8_000_000 + 2 * (1_048 + 60) * 800;
+    for subflows in [1, 2] {
+        assert_eq!(completion(Some(5.0), subflows), Time::from_ps(5 * base_rtt));
+        assert_eq!(completion(None, subflows), TCP.rto_max);
+    }
+}
+
+/// RFC 8257 section 3.2: however many segments an acknowledgment waits for, the bytes it acknowledges were all marked or
+/// all not.
+#[test]
+fn as_many_bytes_are_acknowledged_with_marks_as_were_marked() {
+    for every in [1, 2, 3, 8] {
+        let delayed_ack = (1 < every).then_some(DelayedAck { every, timeout: Time::from_us(20) });
+        let flows = (1..4).map(|src| flow(src, 0, 2_000_000, Time::ZERO)).collect();
+        let mut c = lossy(4, "dctcp", 4 << 20, TcpConfig { delayed_ack, ..TCP }, flows);
+        let heard = Arc::<Mutex<Heard>>::default();
+        c.cc = plug_in(Needs { ecn: true, ..Needs::NOTHING }, &heard);
+        let ecn = c.fabric.ecn.as_mut().expect("DCTCP needs ECN");
+        (ecn.kmin, ecn.kmax, ecn.pmax, ecn.per_rate) = (Bytes::ZERO, Bytes::new(200_000), 0.9, None);
+        let (_, totals) = run(c);
+        let heard = heard.lock().expect("nobody panics");
+        assert_eq!((heard.acked, heard.marked), (6_000_000, 1_000 * totals.ecn_marks), "every {every}");
+        assert!(500 < totals.ecn_marks && totals.ecn_marks < 5_500);
+    }
+}
+
+/// The longest time in which a sender with a full pipe of 100 packets is silent after it has lost one.
+fn silence(prr: bool) -> Time {
+    let topology = Star { hosts: 2, rate: Rate::from_gbps(10), delay: Time::from_us(20) }.build();
+    let mut c = lossy(2, "newreno", 4 << 20, TcpConfig { prr, ..TCP }, vec![flow(0, 1, 1_000_000, Time::ZERO)]);
+    c.topology = topology;
+    c.cc = algorithm_with("newreno", &[("initial_window", RawValue::Integer(100))]);
+    let port = c.topology.port(NodeId(0), NodeId(2)).expect("the switch is the neighbour");
+    let (start, stop) = (Time::from_us(300), Time::from_ns(300_800));
+    c.faults = vec![FaultConfig { ports: vec![port], start, stop, loss: 1.0, ..FaultConfig::NONE }];
+    probe(&mut c, 0, 2, Time::from_us(1));
+    let (recorder, totals) = run(c);
+    assert_eq!((totals.drops.total(), recorder.flows[0].delivered_bytes), (1, 1_000_000));
+    let sent = |s: &&PortSample| s.tx_bytes < 1_001 * 1_048;
+    let samples: Vec<_> = recorder.ports.iter().filter(sent).collect();
+    let (mut since, mut longest) = (samples[0], Time::ZERO);
+    for sample in samples {
+        if since.tx_bytes < sample.tx_bytes {
+            since = sample;
+        }
+        longest = longest.max(sample.t - since.t);
+    }
+    longest
+}
+
+/// Without proportional rate reduction nothing leaves until half of what was in flight has arrived: half a round trip of
+/// 80 us. With it, every other acknowledgment lets a packet go.
+#[test]
+fn a_recovery_sends_all_the_time() {
+    assert!(silence(true) <= Time::from_us(3), "{}", silence(true));
+    let without = silence(false);
+    assert!((Time::from_us(35)..=Time::from_us(45)).contains(&without), "{without}");
 }

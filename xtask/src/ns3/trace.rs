@@ -1,10 +1,9 @@
 //! `cargo xtask validate ns3 --trace`: the pacing rate after each of the first acknowledgments, ours beside ns-3's,
 //! to find the first decision that differs.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use fairrate_sim::{FlowOutcome, PfcEvent, PortSample, RateSample, Sink};
+use fairrate_sim::{RateSample, Recorder};
 
 use super::simulate::{configure, scenario_text, simulate};
 use super::tables::{Case, Table};
@@ -36,8 +35,8 @@ fn compare(dir: &Path, case: &Case, reference: &Table) -> Result<bool, String> {
     let text = scenario_text(case, 1, &probe);
     let until = format!("duration = \"{}ns\"", last + 10 * STEP_NS);
     let text = text.replace(&format!("duration = \"{}\"", case.scenario.until), &until);
-    let mut rates = Rates::default();
-    simulate(configure(dir, case, &text)?, &mut rates)?;
+    let mut recorder = Recorder::default();
+    simulate(configure(dir, case, &text)?, &mut recorder)?;
     println!("{}: rate in bit/s after each acknowledgment", case.name());
     println!(
         "{:>8}  {:>4}  {:>8}  {:>6}  {:>12}  {:>14}  {:>14}",
@@ -47,7 +46,7 @@ fn compare(dir: &Path, case: &Case, reference: &Table) -> Result<bool, String> {
     for (i, row) in reference.rows().enumerate() {
         let (t, flow): (u64, u32) = (row.number("t_ns")?, row.number("flow")?);
         let theirs: f64 = row.number("new_bps")?;
-        let ours = rates.after(flow, t);
+        let ours = rate_after(&recorder.rates, flow, t);
         let differs = ours.is_none_or(|ours| RELATIVE * theirs < (ours - theirs).abs());
         if differs && first_difference.is_none() {
             first_difference = Some(i);
@@ -68,24 +67,9 @@ fn compare(dir: &Path, case: &Case, reference: &Table) -> Result<bool, String> {
     Ok(first_difference.is_none())
 }
 
-/// The rates of all flows at all samples.
-#[derive(Default)]
-struct Rates {
-    samples: BTreeMap<(u32, u64), f64>,
-}
-
-impl Rates {
-    /// The rate in force just after `t_ns`: at the first sample later than it.
-    fn after(&self, flow: u32, t_ns: u64) -> Option<f64> {
-        self.samples.range((flow, t_ns + 1)..=(flow, t_ns + STEP_NS)).next().map(|(_, rate)| *rate)
-    }
-}
-
-impl Sink for Rates {
-    fn flow(&mut self, _: &FlowOutcome) {}
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, sample: &RateSample) {
-        self.samples.insert((sample.flow.0, sample.t.as_ns()), sample.rate_bps as f64);
-    }
-    fn pfc(&mut self, _: &PfcEvent) {}
+/// The rate in force just after `t_ns`: at the first sample of the flow later than it.
+fn rate_after(samples: &[RateSample], flow: u32, t_ns: u64) -> Option<f64> {
+    let later = samples.partition_point(|s| s.t.as_ns() <= t_ns);
+    let mut near = samples[later..].iter().take_while(|s| s.t.as_ns() <= t_ns + STEP_NS);
+    near.find(|s| s.flow.0 == flow).map(|s| s.rate_bps as f64)
 }

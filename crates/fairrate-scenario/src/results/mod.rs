@@ -112,6 +112,9 @@ const FLOWS: &[ColumnSpec] = &[
     ("finished", Type::Flag, "bool"),
     ("delivered_bytes", Type::Int, "B"),
     ("group", Type::Int, "traffic block"),
+    ("reordered_bytes", Type::Int, "B"),
+    ("reordering_mean_ns", Type::FloatOrNone, "ns"),
+    ("reordering_max_ns", Type::FloatOrNone, "ns"),
 ];
 
 const PORTS: &[ColumnSpec] = &[

@@ -41,6 +41,13 @@ pub struct FlowRow {
     pub delivered_bytes: u64,
     /// The traffic block it came from.
     pub group: u32,
+    /// Payload bytes of a multipath connection that arrived and waited for bytes before them; none in results of before
+    /// they were counted.
+    pub reordered_bytes: u64,
+    /// How long such a byte waited, on average; `None`: none did.
+    pub reordering_mean_ns: Option<f64>,
+    /// The longest wait.
+    pub reordering_max_ns: Option<f64>,
 }
 
 /// A row of `ports.parquet`.
@@ -160,6 +167,9 @@ impl Results {
         let (ideal, slowdown) = (t.maybe_floats("ideal_fct_ns")?, t.maybe_floats("slowdown")?);
         let (again, finished) = (t.ints("retransmitted_bytes")?, t.flags("finished")?);
         let (delivered, group) = (t.ints("delivered_bytes")?, t.ints("group")?);
+        let reordered = or_none(id.len(), t.maybe_ints("reordered_bytes"))?;
+        let waited_mean = or_none(id.len(), t.maybe_floats("reordering_mean_ns"))?;
+        let waited_max = or_none(id.len(), t.maybe_floats("reordering_max_ns"))?;
         let row = |i: usize| FlowRow {
             id: id[i] as u32,
             src: src[i] as u32,
@@ -174,6 +184,9 @@ impl Results {
             finished: finished[i],
             delivered_bytes: delivered[i],
             group: group[i] as u32,
+            reordered_bytes: reordered[i].unwrap_or_default(),
+            reordering_mean_ns: waited_mean[i],
+            reordering_max_ns: waited_max[i],
         };
         Ok((0..id.len()).map(row).collect())
     }
@@ -257,6 +270,17 @@ impl Results {
             rtts: rtts[i],
         };
         Ok((0..time.len()).map(row).collect())
+    }
+}
+
+/// A column, or nothing in all rows of a table written before there was one.
+fn or_none<T: Clone>(
+    n_rows: usize,
+    column: Result<Vec<Option<T>>, ResultsError>,
+) -> Result<Vec<Option<T>>, ResultsError> {
+    match column {
+        Err(ResultsError::NoColumn { .. }) => Ok(vec![None; n_rows]),
+        column => column,
     }
 }
 
@@ -370,4 +394,25 @@ fn open_last_whole(data: &bytes::Bytes) -> Result<SerializedFileReader<bytes::By
         end = at + MAGIC.len() - 1;
     }
     Err(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::FLOWS;
+    use super::super::columns::{Cell, TableWriter};
+    use super::*;
+
+    #[test]
+    fn columns_are_empty_in_tables_older_than_they_are() {
+        let dir = std::env::temp_dir().join(format!("fairrate-older-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let mut writer = TableWriter::create(&dir, "flows", &FLOWS[..2], 64, &[]).expect("it can be written");
+        writer.push([Cell::Int(1), Cell::Int(7)]).expect("a row");
+        writer.finish().expect("it was written");
+        let mut table = Table::open(&dir, "flows").expect("it opens");
+        assert_eq!(or_none(1, table.maybe_ints("src")).expect("a column"), [Some(7)]);
+        assert_eq!(or_none(1, table.maybe_ints("reordered_bytes")).expect("no column"), [None]);
+        assert!(matches!(table.ints("dst"), Err(ResultsError::NoColumn { .. })));
+        std::fs::remove_dir_all(&dir).expect("it goes");
+    }
 }

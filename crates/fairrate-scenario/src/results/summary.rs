@@ -188,6 +188,15 @@ pub struct Summary {
     pub endless_flows: u64,
     /// Payload bytes sent again.
     pub retransmitted_bytes: u64,
+    /// Payload bytes of multipath connections that arrived and waited for bytes before them.
+    #[serde(default)]
+    pub reordered_bytes: u64,
+    /// How long such a byte waited, on average; 0 if none did.
+    #[serde(default)]
+    pub reordering_mean_ns: f64,
+    /// The longest wait.
+    #[serde(default)]
+    pub reordering_max_ns: f64,
     /// Packets dropped.
     pub drops: u64,
     /// Of these, because the egress queue was over its threshold.

@@ -160,6 +160,9 @@ impl ResultsWriter {
         s.control_bytes = totals.control_bytes + a.from_allocator_bytes + a.to_allocator_bytes + a.relayed_bytes;
         s.allocator = s.allocator.map(|_| a.into());
         s.peak_buffer_bytes = totals.peak_buffer_bytes;
+        s.reordered_bytes = totals.reordering.bytes;
+        s.reordering_mean_ns = totals.reordering.mean().as_ns_f64();
+        s.reordering_max_ns = totals.reordering.max.as_ns_f64();
         s.fct = buckets(&self.finished);
         if let Some(convergence) = &mut s.convergence {
             *convergence = Convergence::of(&self.settled);
@@ -183,6 +186,7 @@ impl Sink for ResultsWriter {
         let spec = &self.specs[outcome.flow.index()];
         let endless = spec.bytes == Bytes::MAX;
         let ns = |t: Option<Time>| t.map_or(Cell::None, |t| Cell::Float(t.as_ns_f64()));
+        let has_waited = 0 < outcome.reordering.bytes;
         let finite_fct = outcome.fct.filter(|_| !endless);
         let slowdown = finite_fct.map(|fct| fct.as_ps() as f64 / outcome.ideal_fct.as_ps().max(1) as f64);
         if let (Some(fct), Some(slowdown)) = (finite_fct, slowdown) {
@@ -206,6 +210,9 @@ impl Sink for ResultsWriter {
             Cell::Flag(outcome.fct_ack.is_some()),
             Cell::Int(outcome.delivered_bytes),
             Cell::Int(u64::from(spec.group)),
+            Cell::Int(outcome.reordering.bytes),
+            ns(has_waited.then(|| outcome.reordering.mean())),
+            ns(has_waited.then_some(outcome.reordering.max)),
         ];
         let result = self.flows.push(row);
         self.note(result);
@@ -335,6 +342,9 @@ fn first_summary(scenario: &Scenario) -> Summary {
         unfinished_flows: 0,
         endless_flows: config.flows.iter().filter(|f| f.bytes == Bytes::MAX).count() as u64,
         retransmitted_bytes: 0,
+        reordered_bytes: 0,
+        reordering_mean_ns: 0.0,
+        reordering_max_ns: 0.0,
         drops: 0,
         drops_egress_threshold: 0,
         drops_ingress_threshold: 0,

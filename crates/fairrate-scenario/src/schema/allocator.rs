@@ -73,6 +73,9 @@ fn read_config(s: &mut Section<'_>, data_class: u8, n_blocks: usize) -> Allocato
         tail_loss_probe: false,
         delayed_ack: None,
         handshake: false,
+        // They wait for messages all the time.
+        idle_restart: false,
+        prr: true,
         receive_window: u64::MAX,
         ecn_echo: EcnEcho::Accurate,
         multipath: MptcpConfig::SINGLE,

@@ -58,7 +58,7 @@ pub(crate) fn read(
     let (transport, cc) = transport::read(&mut root, run.profile);
     let fabric = switch::read(&mut root, run.profile, &cc, &timing);
     switch::check_recovery(&root, &fabric, &transport);
-    let blocks = traffic::read(&mut root, files, run.end.at, shape.kind());
+    let blocks = traffic::read(&mut root, files, run.end.at, shape.kind(), transport.kind);
     let allocator = allocator::read(&mut root, &transport, &cc, blocks.len());
     let faults = fault::read(&mut root, &transport);
     let probes = probe::read(&mut root);

@@ -2,6 +2,7 @@
 
 mod generate;
 
+use fairrate_sim::Transport;
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::{
     AllToAll, Churn, ClosedLoop, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Sampling, Senders,
@@ -11,7 +12,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use super::files::{Files, Text, file_problem};
 use super::names::NodeName;
-use super::transport::check_class;
+use super::transport::{check_class, checked_subflows};
 use crate::error::Report;
 use crate::reader::{Anchor, OrWord, Section, list};
 use crate::scalar::quote;
@@ -26,6 +27,7 @@ pub(super) struct Block<'a> {
     class: Option<u8>,
     weight: f64,
     demand: Rate,
+    subflows: Option<u8>,
 }
 
 /// Senders as the file has them.
@@ -58,7 +60,13 @@ const PEERS: &[(&str, Peers)] = &[
 ];
 
 /// Reads all blocks. `end` is where arrivals stop unless the block says otherwise.
-pub(super) fn read<'a>(root: &mut Section<'a>, files: &Files<'_>, end: Option<Time>, shape: &str) -> Vec<Block<'a>> {
+pub(super) fn read<'a>(
+    root: &mut Section<'a>,
+    files: &Files<'_>,
+    end: Option<Time>,
+    shape: &str,
+    transport: Transport,
+) -> Vec<Block<'a>> {
     let given = root.has("traffic");
     let sections = root.children("traffic");
     if sections.is_empty() && !given {
@@ -75,8 +83,8 @@ pub(super) fn read<'a>(root: &mut Section<'a>, files: &Files<'_>, end: Option<Ti
     for mut s in sections {
         let Some(kind) = read_kind(&mut s, files, end, shape) else { continue };
         let (class, weight) = if matches!(kind, Kind::List { .. }) { (None, 1.0) } else { read_treatment(&mut s) };
-        let demand = read_demand(&mut s);
-        blocks.push(Block { anchor: s.anchor, kind, class, weight, demand });
+        let (demand, subflows) = (read_demand(&mut s), read_subflows(&mut s, transport));
+        blocks.push(Block { anchor: s.anchor, kind, class, weight, demand, subflows });
         out.push(s.finish());
     }
     root.out.arrays.push(("traffic".into(), out));
@@ -110,6 +118,21 @@ fn read_demand(s: &mut Section<'_>) -> Rate {
             Rate::MAX
         }
         OrWord::Value(demand) => demand,
+    }
+}
+
+/// Subflows of each flow, if there are not as many as the transport says.
+fn read_subflows(s: &mut Section<'_>, transport: Transport) -> Option<u8> {
+    if transport == Transport::Rdma {
+        if s.node("subflows").is_some() {
+            let help = "write `kind = \"tcp\"` in `[transport]`, or remove `subflows`";
+            s.problem_at("scenario::conflict", "subflows", "subflows need TCP, and the transport is RDMA", help);
+        }
+        return None;
+    }
+    match s.value_or::<u8>("subflows", &["transport"], OrWord::Word(0)).value {
+        OrWord::Word(_) => None,
+        OrWord::Value(subflows) => Some(checked_subflows(s, subflows)),
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig
     let cc = read_cc(&mut s, profile);
     let config = read_config(&mut s, profile, cc.info().name == "pfabric");
     check(&s, &config);
-    let (cc, sections) = read_algorithms(&mut s, profile, cc);
+    let (cc, sections) = read_algorithms(&mut s, profile, config.kind, cc);
     let mut out = s.finish();
     out.tables.extend(sections);
     root.out.tables.push(("transport".into(), out));
@@ -99,6 +99,10 @@ fn read_kind(s: &mut Section<'_>) -> Transport {
         tail_loss_probe: t.get("tail_loss_probe", true).value,
         delayed_ack: read_delayed_ack(&mut t),
         handshake: t.get("handshake", false).value,
+        // Linux: net.ipv4.tcp_slow_start_after_idle = 1.
+        idle_restart: t.get("idle_restart", true).value,
+        // Linux since 3.2.
+        prr: t.get("prr", true).value,
         receive_window: match t.value_or::<Bytes>("receive_window", &["unlimited"], OrWord::Word(0)).value {
             OrWord::Word(_) => u64::MAX,
             OrWord::Value(bytes) => bytes.as_u64(),
@@ -122,20 +126,25 @@ fn read_kind(s: &mut Section<'_>) -> Transport {
 
 /// Plain TCP by default. MPTCP's own defaults otherwise: the smallest round-trip time first, and paths by hash.
 fn read_multipath(t: &mut Section<'_>) -> MptcpConfig {
-    let subflows = t.get::<u8>("subflows", 1);
-    if !(1..=MAX_SUBFLOWS).contains(&subflows.value) {
-        let message = format!("{} subflows", subflows.value);
-        let help = format!("write a number from 1, which is plain TCP, to {MAX_SUBFLOWS}");
-        t.problem_at("scenario::out_of_range", "subflows", message, help);
-    }
+    let subflows = t.get("subflows", 1).value;
     let schedulers =
         [("min-rtt", Scheduler::MinRtt), ("round-robin", Scheduler::RoundRobin), ("redundant", Scheduler::Redundant)];
     let paths = [("hashed", SubflowPaths::Hashed), ("disjoint", SubflowPaths::Disjoint)];
     MptcpConfig {
-        subflows: subflows.value.clamp(1, MAX_SUBFLOWS),
+        subflows: checked_subflows(t, subflows),
         scheduler: t.choice("scheduler", &schedulers, Scheduler::MinRtt).value,
         paths: t.choice("paths", &paths, SubflowPaths::Hashed).value,
     }
+}
+
+/// The number of subflows of a connection, reported if it is none that TCP takes.
+pub(super) fn checked_subflows(s: &Section<'_>, subflows: u8) -> u8 {
+    if !(1..=MAX_SUBFLOWS).contains(&subflows) {
+        let message = format!("{subflows} subflows");
+        let help = format!("write a number from 1, which is plain TCP, to {MAX_SUBFLOWS}");
+        s.problem_at("scenario::out_of_range", "subflows", message, help);
+    }
+    subflows.clamp(1, MAX_SUBFLOWS)
 }
 
 /// How many segments an acknowledgment waits for; every segment is acknowledged by default, as simulations do.
@@ -225,6 +234,7 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
 fn read_algorithms(
     s: &mut Section<'_>,
     profile: Profile,
+    kind: Transport,
     cc: AlgorithmConfig,
 ) -> (AlgorithmConfig, Vec<(String, Output)>) {
     let chosen = cc.info().name;
@@ -232,6 +242,9 @@ fn read_algorithms(
     for info in ALGORITHMS {
         let given = s.has(info.name);
         let Some(mut config) = AlgorithmConfig::by_name(info.name, profile) else { continue };
+        if matches!(kind, Transport::Tcp(_)) {
+            config = config.over_tcp();
+        }
         if given {
             let section = s.child(info.name, &format!("`[transport.{}]`", info.name));
             read_parameters(section, &mut config);

@@ -109,6 +109,7 @@ pub(super) fn control_flows(config: &SimConfig) -> Vec<FlowSpec> {
         class: Some(allocator.class),
         weight: 1.0,
         demand: Rate::MAX,
+        subflows: Some(1),
         group: u32::MAX,
     };
     pairs(config, allocator).into_iter().enumerate().map(flow).collect()

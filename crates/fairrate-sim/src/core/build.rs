@@ -9,7 +9,7 @@ use super::agents::{Agents, NOTICE_WORDS};
 use super::allocator::{Allocator, control_flows};
 use super::tcp::SACK_WORDS;
 use super::{Connections, Constants, Convergence, Core, FlowState, NO_FLOW, Ranks};
-use crate::config::{ClockRule, MarkDraws, MptcpConfig, ProbeSpec, SimConfig, TieRule, Transport, Trigger};
+use crate::config::{ClockRule, MarkDraws, ProbeSpec, SimConfig, TieRule, Transport, Trigger};
 use crate::engine::{EventKind, EventList};
 use crate::fabric::{Discipline, Faults, Marker, Mmu, NO_HOST, Place, Port, Verdicts};
 use crate::ideal::{self, Framing};
@@ -33,6 +33,9 @@ impl Core {
         config.flows.extend(control_flows);
         let routes = Routes::new(&config.topology);
         let needs = config.cc.needs();
+        if let Transport::Tcp(tcp) = &mut config.transport.kind {
+            tcp.prr &= needs.prr;
+        }
         let constants = constants(&config, &routes, &needs);
         let (host_of, switch_of) = number_nodes(&config);
         let ports = build_ports(&config, &host_of, &switch_of);
@@ -50,19 +53,14 @@ impl Core {
         let like_ns3 = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3);
         let shared_draws = like_ns3.then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(&config))));
         let nics = build_nics(&config, &routes);
-        let n_flows = config.flows.len();
         let mut flows: Vec<FlowState> =
             (0..).zip(&config.flows).map(|(id, f)| flow_state(id, f, &host_of, &config)).collect();
         link_successors(&config, &mut flows);
         let at_their_time = |id: &u32| config.flows[*id as usize].trigger == Trigger::Time;
         let starts: Vec<u32> = (0..n_user_flows as u32).filter(at_their_time).collect();
         let finite_left = starts.iter().filter(|&&id| !flows[id as usize].endless).count() as u64;
-        let multipath = match config.transport.kind {
-            Transport::Tcp(tcp) => tcp.multipath,
-            Transport::Rdma => MptcpConfig::SINGLE,
-        };
-        let connections = Connections::new(n_flows, multipath);
-        add_subflows(&config, connections.n_subflows(), &host_of, &mut flows);
+        let connections = Connections::new(&config);
+        add_subflows(&config, &connections, &host_of, &mut flows);
         let agents = Agents::new(&config, &ports, constants.base_rtt, wire_mtu.as_u64());
         let longest = routes.longest_path() as usize;
         let stride = if constants.int.is_some() { longest } else { 0 };
@@ -249,10 +247,10 @@ fn flow_state(id: u32, spec: &crate::config::FlowSpec, host_of: &[u32], config: 
 }
 
 /// Adds the subflows of all flows behind them.
-fn add_subflows(config: &SimConfig, n_subflows: u32, host_of: &[u32], flows: &mut Vec<FlowState>) {
+fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &[u32], flows: &mut Vec<FlowState>) {
     for (id, spec) in (0..).zip(&config.flows) {
-        let subflow = |subflow| FlowState { subflow: subflow as u8, ..flow_state(id, spec, host_of, config) };
-        flows.extend((0..n_subflows).map(subflow));
+        let subflow = |(subflow, _)| FlowState { subflow, ..flow_state(id, spec, host_of, config) };
+        flows.extend((0..).zip(connections.subflow_ids(id)).map(subflow));
     }
 }
 

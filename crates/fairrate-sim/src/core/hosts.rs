@@ -10,8 +10,8 @@ use crate::engine::{Event, EventKind};
 use crate::fabric::tx_time_ps;
 use crate::ideal::{self, Hop};
 use crate::ids::{FlowId, PortId};
-use crate::output::{FlowOutcome, Sink};
-use crate::packet::{Packet, PacketKind};
+use crate::output::{FlowOutcome, RttSample, Sink};
+use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::routing::FlowKey;
 use crate::transport::{Connection, ControlOf, NO_SENDER, NicFlow, Reply, Sender, SenderControl, TcpSender};
 
@@ -32,7 +32,7 @@ impl Core {
             self.schedule_next_start();
         }
         self.flows[id as usize].start_ps = self.now_ps;
-        match self.tcp_config().filter(|_| !self.connections.is_empty()) {
+        match self.tcp_config().filter(|_| !self.connections.subflow_ids(id).is_empty()) {
             Some(tcp) => self.start_connection(id, &tcp),
             None => self.start_sender(id),
         }
@@ -272,20 +272,8 @@ impl Core {
             sender.on_gap(self.config.transport.recovery, p.data_seq, u64::from(p.payload));
             self.connections.controller(sender).on_loss(now, Loss::Gap);
         }
-        let ack = Ack {
-            now,
-            ack_seq: p.seq,
-            snd_nxt: sender.snd_nxt,
-            newly_acked,
-            rtt: Time::from_ps(self.now_ps - p.sent_ps),
-            cwnd_at_send: if p.cwnd_at_send == u32::MAX { u64::MAX } else { u64::from(p.cwnd_at_send) },
-            in_flight: sender.inflight(),
-            delivery_rate: Rate::ZERO,
-            app_limited: false,
-            ecn_marked: p.is_marked(),
-            int: self.pool.int(packet),
-            header: &self.pool.header(packet)[..self.constants.header_words],
-        };
+        let ack = ack_of(&self.pool, packet, sender, newly_acked, now, self.constants.header_words);
+        sink.rtt(&RttSample { t: now, flow: FlowId(p.flow), rtt: ack.rtt });
         let allowance = self.connections.controller(sender).on_ack(&ack);
         let done = sender.is_done();
         let only_stored = self.constants.first_ack_only_stored && sender.snd_una == newly_acked;
@@ -386,6 +374,9 @@ impl Core {
                     nic_flow.next_send_ps = nic_flow.next_send_ps.max(connection.next_send_ps);
                 }
             }
+        }
+        if let Some(tcp) = &mut sender.tcp {
+            tcp.settle(sender.cwnd);
         }
         (nic_flow.open, nic_flow.has_data) = (sender.is_open(), sender.has_data());
         let timer_ps = allowance.timer.as_ps();
@@ -555,6 +546,9 @@ impl Core {
     /// The flow at position `at` of a NIC sends its next packet.
     pub(super) fn send_data(&mut self, host: u32, turn: usize) {
         let at = if self.connections.is_empty() { turn } else { self.scheduled(host, turn) };
+        if self.is_tcp() && !self.may_send_after_idle(self.nics[host as usize].flows[at].sender) {
+            return;
+        }
         let c = &self.constants;
         let nic = &mut self.nics[host as usize];
         let entry = nic.flows[at];
@@ -649,6 +643,33 @@ impl Core {
             header.fill(0.0);
             self.connections.controller(sender).stamp(Time::from_ps(self.now_ps), header);
         }
+    }
+}
+
+/// What the acknowledgment in `packet` tells a controller; delivery rates are not known.
+#[inline]
+pub(super) fn ack_of<'a>(
+    pool: &'a PacketPool,
+    packet: u32,
+    sender: &Sender,
+    newly_acked: u64,
+    now: Time,
+    header_words: usize,
+) -> Ack<'a> {
+    let p = pool.get(packet);
+    Ack {
+        now,
+        ack_seq: p.seq,
+        snd_nxt: sender.snd_nxt,
+        newly_acked,
+        rtt: Time::from_ps(now.as_ps() - p.sent_ps),
+        cwnd_at_send: if p.cwnd_at_send == u32::MAX { u64::MAX } else { u64::from(p.cwnd_at_send) },
+        in_flight: sender.inflight(),
+        delivery_rate: Rate::ZERO,
+        app_limited: false,
+        ecn_marked: p.is_marked(),
+        int: pool.int(packet),
+        header: &pool.header(packet)[..header_words],
     }
 }
 

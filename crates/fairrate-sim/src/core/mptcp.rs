@@ -1,11 +1,13 @@
 //! Connections of several subflows at hosts. A subflow is a flow of its own, with a sender, a receiver and paths, whose
 //! number comes behind those of the user's flows; the user's flow is the connection, which holds the data.
 
+use std::ops::Range;
+
 use fairrate_control::{Controller, CoupledController, FlowContext};
 use fairrate_units::Time;
 
 use super::Core;
-use crate::config::{MptcpConfig, SubflowPaths, TcpConfig};
+use crate::config::{FlowSpec, SimConfig, SubflowPaths, TcpConfig, Transport};
 use crate::fabric::tx_time_ps;
 use crate::output::{Reordering, Sink};
 use crate::routing::FlowKey;
@@ -14,38 +16,54 @@ use crate::transport::{Connection, ControlOf, Reassembly, Segment, Sender, Sende
 /// Source ports tried for a subflow that is to have a path of its own.
 const PORTS_TRIED: u16 = 64;
 
-/// Connections of several subflows, by the number of the user's flow; all empty if flows have a single path.
+/// Connections of several subflows, by the number of the user's flow; all empty if every flow has a single path. A flow
+/// of one subflow is plain TCP, and has no connection.
 #[derive(Default)]
 pub(super) struct Connections {
     /// Those that are active.
     active: Vec<Option<Box<Connection>>>,
     reassembly: Vec<Reassembly>,
-    /// Subflows of each.
-    n_subflows: u32,
+    /// The first subflow of each; those of the next begin where they end, and so there is one more at the end.
+    first: Vec<u32>,
 }
 
 impl Connections {
-    /// For `n_flows` flows.
-    pub(super) fn new(n_flows: usize, config: MptcpConfig) -> Self {
-        if config.subflows <= 1 {
+    /// For the flows of a run.
+    pub(super) fn new(config: &SimConfig) -> Self {
+        let Transport::Tcp(tcp) = config.transport.kind else { return Self::default() };
+        let n_subflows = |flow: &FlowSpec| match flow.subflows.unwrap_or(tcp.multipath.subflows) {
+            0 | 1 => 0,
+            n => u32::from(n),
+        };
+        let n_flows = config.flows.len();
+        if config.flows.iter().all(|flow| n_subflows(flow) == 0) {
             return Self::default();
         }
+        let mut end = n_flows as u32;
+        let ends = config.flows.iter().map(|flow| {
+            end += n_subflows(flow);
+            end
+        });
         Self {
             active: (0..n_flows).map(|_| None).collect(),
             reassembly: vec![Reassembly::default(); n_flows],
-            n_subflows: u32::from(config.subflows),
+            first: std::iter::once(n_flows as u32).chain(ends).collect(),
         }
     }
 
-    /// Whether flows have a single path.
+    /// Whether all flows have a single path.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.n_subflows == 0
+        self.first.is_empty()
     }
 
-    /// How many flows a connection has besides itself.
-    pub(super) fn n_subflows(&self) -> u32 {
-        self.n_subflows
+    /// The flows that are the subflows of a user's flow; none if that has a single path.
+    #[inline]
+    pub(super) fn subflow_ids(&self, spec: u32) -> Range<u32> {
+        match self.first.get(spec as usize..spec as usize + 2) {
+            Some(&[first, end]) => first..end,
+            _ => 0..0,
+        }
     }
 
     /// The active connection of a user's flow.
@@ -107,14 +125,9 @@ impl Connections {
 }
 
 impl Core {
-    /// The flow that is subflow number `subflow` of a connection.
-    pub(super) fn subflow_id(&self, spec: u32, subflow: u32) -> u32 {
-        self.config.flows.len() as u32 + spec * self.connections.n_subflows() + subflow
-    }
-
     /// The flows that are a connection's subflows.
-    fn subflow_ids(&self, spec: u32) -> std::ops::Range<u32> {
-        self.subflow_id(spec, 0)..self.subflow_id(spec + 1, 0)
+    fn subflow_ids(&self, spec: u32) -> Range<u32> {
+        self.connections.subflow_ids(spec)
     }
 
     /// A user's flow that is spread over several paths starts.
@@ -147,7 +160,7 @@ impl Core {
             self.add_sender(sender);
         }
         // An active connection is known by the sender of its first subflow.
-        self.flows[spec as usize].sender = self.flows[self.subflow_id(spec, 0) as usize].sender;
+        self.flows[spec as usize].sender = self.flows[self.subflow_ids(spec).start as usize].sender;
         self.note_start(spec, contexts[0].path_base_rtt);
         for id in self.subflow_ids(spec) {
             let slot = self.flows[id as usize].sender;
@@ -188,7 +201,7 @@ impl Core {
             let start = flow.data_route as usize - 1;
             used.extend_from_slice(&self.paths[start..start + flow.n_hops as usize]);
         }
-        let first = &self.flows[self.subflow_id(spec, 0) as usize];
+        let first = &self.flows[self.subflow_ids(spec).start as usize];
         let (data, ack, notice, n_hops) = (first.data_route, first.ack_route, first.notice_route, first.n_hops);
         let flow = &mut self.flows[spec as usize];
         (flow.data_route, flow.ack_route, flow.notice_route, flow.n_hops) = (data, ack, notice, n_hops);
@@ -202,7 +215,7 @@ impl Core {
     /// The key of the path that has the fewest links in common with the ports that are used, of those tried.
     fn key_of_own_path(&mut self, spec: u32, subflow: u16, used: &[u32]) -> FlowKey {
         let (ecmp, seed) = (self.config.fabric.ecmp, self.config.seed);
-        let n_subflows = self.connections.n_subflows() as u16;
+        let n_subflows = self.subflow_ids(spec).len() as u16;
         let mut best = (usize::MAX, self.subflow_key(spec, subflow));
         for attempt in 0..PORTS_TRIED {
             let key = self.subflow_key(spec, subflow.wrapping_add(attempt.wrapping_mul(n_subflows)));
@@ -373,7 +386,7 @@ impl Core {
         Some(sum.min(line_rate.min(self.config.flows[spec as usize].demand).as_bps_f64()))
     }
 
-    /// Whether all subflows of a flow use a port, so that it alone can hold the flow back.
+    /// Whether all subflows of a flow use a port, so that it alone can hold the flow back. True of one without subflows.
     pub(super) fn all_subflows_use(&self, spec: u32, port: u32) -> bool {
         let uses = |id: u32| {
             let flow = &self.flows[id as usize];

@@ -4,11 +4,13 @@ use fairrate_control::{Ack, Controller, Loss};
 use fairrate_units::{Rate, Time};
 
 use super::Core;
+use super::hosts::ack_of;
 use crate::config::Transport;
 use crate::engine::EventKind;
-use crate::output::Sink;
+use crate::ids::FlowId;
+use crate::output::{RttSample, Sink};
 use crate::packet::{Packet, PacketKind};
-use crate::transport::{Answered, Connection, Expired, MAX_SACKS, NO_SENDER, TcpConfig};
+use crate::transport::{Answered, Connection, Expired, MAX_SACKS, NO_SENDER, Sender, TcpConfig};
 
 /// Header words that selective acknowledgments take.
 pub(super) const SACK_WORDS: usize = 2 * MAX_SACKS;
@@ -35,7 +37,9 @@ impl Core {
         let is_subflow = spec != p.flow;
         // A segment of a subflow or of a control connection takes a full one's numbers.
         let len = if is_subflow || self.is_control_flow(p.flow) { self.constants.mtu } else { u64::from(p.payload) };
-        let in_order = self.flows[p.flow as usize].receiver.take(p.seq, len);
+        let receiver = &mut self.flows[p.flow as usize].receiver;
+        let before = receiver.expected;
+        let in_order = receiver.take(p.seq, len);
         let flow = &mut self.flows[spec as usize];
         if is_subflow {
             let (mtu, len) = (self.constants.mtu, u64::from(p.payload));
@@ -49,12 +53,13 @@ impl Core {
         let before_due = flow.receiver.tcp.due_ps;
         let replies = flow.receiver.tcp.on_data(config, segment, p.is_marked(), p.is_reduced(), in_order, self.now_ps);
         let due_ps = flow.receiver.tcp.due_ps;
-        if let Some(before) = replies.before {
+        let expected = flow.receiver.expected;
+        if let Some(latest) = replies.before {
             let ack = self.pool.take(Packet { flow: p.flow, ..Packet::new(PacketKind::Ack) });
-            self.send_ack(host, ack, &before, !replies.echo);
+            self.send_ack(host, ack, &latest, before, !replies.echo);
         }
         if replies.now {
-            self.send_ack(host, packet, &segment, replies.echo);
+            self.send_ack(host, packet, &segment, expected, replies.echo);
         } else {
             self.pool.release(packet);
             if due_ps != before_due {
@@ -84,11 +89,12 @@ impl Core {
         if !flow.receiver.tcp.is_due(self.now_ps) {
             return;
         }
+        let expected = flow.receiver.expected;
         let Some((segment, echo)) = flow.receiver.tcp.take() else { return };
         let host = self.receiver_of(id);
         let ack = self.pool.take(Packet { flow: id, ..Packet::new(PacketKind::Ack) });
         self.pool.header_mut(ack).fill(0.0);
-        self.send_ack(host, ack, &segment, echo);
+        self.send_ack(host, ack, &segment, expected, echo);
         self.nic_send(host);
     }
 
@@ -99,13 +105,13 @@ impl Core {
         self.ports[self.paths[last] as usize].to_host
     }
 
-    /// Turns `packet` into an acknowledgment and puts it into the queue of the host's port.
-    fn send_ack(&mut self, host: u32, packet: u32, segment: &Answered, echo: bool) {
+    /// Turns `packet` into an acknowledgment of all before byte `seq` and puts it into the queue of the host's port.
+    fn send_ack(&mut self, host: u32, packet: u32, segment: &Answered, seq: u64, echo: bool) {
         let c = &self.constants;
         let p = self.pool.get_mut(packet);
         let flow = &self.flows[p.flow as usize];
         p.kind = PacketKind::Ack;
-        (p.seq, p.data_seq, p.payload) = (flow.receiver.expected, segment.seq, segment.payload);
+        (p.seq, p.data_seq, p.payload) = (seq, segment.seq, segment.payload);
         (p.sent_ps, p.cwnd_at_send) = (segment.sent_ps, segment.cwnd_at_send);
         (p.class, p.wire, p.route) = (c.ack_class, c.ack_wire, flow.ack_route);
         p.set_marked(echo);
@@ -157,20 +163,13 @@ impl Core {
             self.connections.controller(sender).on_loss(now, Loss::Gap);
         }
         let ack = Ack {
-            now,
-            ack_seq: p.seq,
-            snd_nxt: sender.snd_nxt,
-            newly_acked,
-            rtt: Time::from_ps(self.now_ps - p.sent_ps),
-            cwnd_at_send: if p.cwnd_at_send == u32::MAX { u64::MAX } else { u64::from(p.cwnd_at_send) },
-            in_flight: sender.inflight(),
             delivery_rate: acked.rate.map_or(Rate::ZERO, |(bytes, ps)| rate_of(bytes, ps)),
             app_limited: acked.app_limited,
-            ecn_marked: p.is_marked(),
-            int: self.pool.int(packet),
-            header: &self.pool.header(packet)[..words],
+            ..ack_of(&self.pool, packet, sender, newly_acked, now, words)
         };
         let cwnd = sender.cwnd;
+        let spec = self.flows[p.flow as usize].spec;
+        sink.rtt(&RttSample { t: now, flow: FlowId(spec), rtt: ack.rtt });
         let allowance = self.connections.controller(sender).on_ack(&ack);
         if p.is_marked()
             && allowance.cwnd.as_u64() < cwnd
@@ -178,7 +177,6 @@ impl Core {
         {
             tcp.tell_reduced = true;
         }
-        let spec = self.flows[p.flow as usize].spec;
         let done = !is_control && self.connections.get(spec).map_or_else(|| sender.is_done(), Connection::is_done);
         self.pool.release(packet);
         if let Some(allocator) = self.allocator.as_mut().filter(|_| is_control) {
@@ -193,6 +191,20 @@ impl Core {
         } else {
             self.finish_connection(spec, sink);
         }
+    }
+
+    /// A sender is about to send. If it was idle, its controller decides anew; false if nothing may be sent then.
+    #[inline]
+    pub(super) fn may_send_after_idle(&mut self, slot: u32) -> bool {
+        let (now, now_ps) = (self.now(), self.now_ps);
+        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        let timeouts = sender.tcp.as_ref().map_or(0, |tcp| tcp.idle_timeouts(now_ps));
+        if timeouts == 0 {
+            return true;
+        }
+        let Some(allowance) = self.connections.controller(sender).on_idle(now, timeouts) else { return true };
+        self.apply(slot, allowance);
+        self.senders[slot as usize].as_ref().is_some_and(Sender::is_open)
     }
 
     /// Schedules the timer of a TCP sender, unless an earlier event is pending, which will look again.

@@ -1,5 +1,7 @@
 //! The transports of the hosts, RDMA and TCP: senders, receivers and the NIC that picks among a host's flows.
 
+#[cfg(test)]
+mod byte_streams;
 mod channel;
 mod mptcp;
 mod nic;

@@ -310,13 +310,14 @@ impl Connection {
     }
 
     /// A subflow's retransmission timer has expired; `undelivered` are the first bytes of its segments that have not
-    /// arrived. True if its path is taken for dead now, and its data moves to the others.
+    /// arrived. Of a path that is taken for dead they move to the others, each time, since it may have taken new data while
+    /// all were dead. True if it is taken for dead from now on.
     pub fn on_timeout(&mut self, subflow: usize, undelivered: impl Iterator<Item = u64>) -> bool {
         let s = &mut self.subflows[subflow];
         s.timeouts += 1;
         let dies = s.is_alive && TIMEOUTS_OF_A_DEAD_PATH <= s.timeouts;
-        if dies {
-            s.is_alive = false;
+        s.is_alive &= !dies;
+        if !s.is_alive {
             self.send_again(subflow, undelivered);
         }
         dies
@@ -437,6 +438,24 @@ mod tests {
         assert!(!c.offers(1) && c.is_done());
         assert_eq!(c.repeated, 1_000);
         assert!(c.on_delivery(0) && !c.on_delivery(0));
+    }
+
+    #[test]
+    fn what_a_dead_path_took_while_all_were_dead_moves_when_another_is_back() {
+        let mut c = connection(Scheduler::MinRtt, 3_000, 2);
+        assert_eq!((c.take(0), c.take(1)), (Some(0), Some(1)));
+        for _ in 0..2 {
+            c.on_timeout(0, std::iter::once(0));
+            c.on_timeout(1, std::iter::once(0));
+        }
+        // Both are dead: each sends what was the other's, and the second new data.
+        assert_eq!((c.take(0), c.take(1), c.take(1)), (Some(1), Some(0), Some(2)));
+        assert!(c.on_delivery(0));
+        c.on_ack(0, 2_000);
+        c.on_data_ack(2_000);
+        assert!(!c.offers(0));
+        assert!(!c.on_timeout(1, [0, 1_000, 2_000].into_iter()), "it is dead already");
+        assert_eq!((c.take(0), c.take(0)), (Some(2), None));
     }
 
     #[test]

@@ -108,6 +108,12 @@ impl Controller for ControlOf<'_> {
     fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
         if let Self::Own(c) = self { c.on_sent(now, bytes) } else { None }
     }
+    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
+        match self {
+            Self::Own(c) => c.on_idle(now, timeouts),
+            Self::Coupled(c, subflow) => c.on_idle(*subflow, now, timeouts),
+        }
+    }
     fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
         if let Self::Own(c) = self { c.on_notice(now, notice) } else { None }
     }

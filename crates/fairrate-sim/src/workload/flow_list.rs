@@ -160,6 +160,7 @@ impl Reader<'_> {
             class,
             weight,
             demand: Rate::MAX,
+            subflows: None,
             group,
         };
         Ok(Row { id, flow })

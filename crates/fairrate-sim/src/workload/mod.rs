@@ -157,6 +157,7 @@ impl Block {
             class: None,
             weight: 1.0,
             demand: Rate::MAX,
+            subflows: None,
             group,
         });
     }
@@ -167,8 +168,9 @@ impl Block {
     }
 }
 
-/// Ports of the `count`-th flow of a pair. They wrap after 55,536 flows, which only matters to ECMP.
-fn default_ports(count: u32, group: u32) -> (u16, u16) {
+/// Source and destination port of the `count`-th flow of a pair, from 0, that are not given otherwise. `group` is the
+/// traffic block's position. They wrap after 55,536 flows, which only matters to ECMP.
+pub fn default_ports(count: u32, group: u32) -> (u16, u16) {
     let sport = 10_000 + count % (1 + u32::from(u16::MAX) - 10_000);
     (sport as u16, (100 + group) as u16)
 }

@@ -1,42 +1,18 @@
 //! Configurations for tests: the paper profile's fabric and transport, without the scenario schema.
 #![allow(dead_code)]
 
+use fairrate_allocate::{Flow, Link, LinkId, Network, max_min};
 use fairrate_control::{AlgorithmConfig, Parameters, Profile, RawValue};
+use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    BaseRttRule, ClockRule, ConvergenceSample, EcmpHash, EcnConfig, FabricConfig, FlowOutcome, FlowSpec, Headroom,
-    MarkAt, MarkDraws, NodeId, PfcEvent, PortSample, ProbeSpec, QueueConfig, RateSample, Recovery, RunTotals,
-    SimConfig, Simulation, Sink, StopRule, TieRule, Transport, TransportConfig, Trigger, WindowRule,
+    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowSpec, Headroom, MarkAt, MarkDraws, NodeId,
+    ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig, Simulation, StopRule, TieRule, Transport, TransportConfig,
+    Trigger, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
-/// Keeps everything a run tells.
-#[derive(Default)]
-pub struct Recorder {
-    pub flows: Vec<FlowOutcome>,
-    pub ports: Vec<PortSample>,
-    pub rates: Vec<RateSample>,
-    pub pfc: Vec<PfcEvent>,
-    pub convergence: Vec<ConvergenceSample>,
-}
-
-impl Sink for Recorder {
-    fn flow(&mut self, outcome: &FlowOutcome) {
-        self.flows.push(*outcome);
-    }
-    fn port(&mut self, sample: &PortSample) {
-        self.ports.push(*sample);
-    }
-    fn rate(&mut self, sample: &RateSample) {
-        self.rates.push(*sample);
-    }
-    fn pfc(&mut self, event: &PfcEvent) {
-        self.pfc.push(*event);
-    }
-    fn convergence(&mut self, sample: &ConvergenceSample) {
-        self.convergence.push(*sample);
-    }
-}
+pub use fairrate_sim::Recorder;
 
 /// The defaults of an algorithm in the paper's form.
 pub fn algorithm(name: &str) -> AlgorithmConfig {
@@ -122,6 +98,7 @@ pub fn flow(src: u32, dst: u32, bytes: u64, start: Time) -> FlowSpec {
         class: None,
         weight: 1.0,
         demand: Rate::MAX,
+        subflows: None,
         group: 0,
     }
 }
@@ -140,4 +117,63 @@ pub fn run(config: SimConfig) -> (Recorder, RunTotals) {
     recorder.flows.extend(simulation.unfinished());
     recorder.flows.sort_by_key(|f| f.flow);
     (recorder, simulation.totals())
+}
+
+/// The ports that each flow's data pass.
+pub fn paths(c: &SimConfig) -> Vec<Vec<u32>> {
+    let routes = Routes::new(&c.topology);
+    let path = |f: &FlowSpec| {
+        let key = FlowKey { src: f.src, dst: f.dst, sport: f.sport, dport: f.dport };
+        let mut ports = Vec::new();
+        routes.path(c.fabric.ecmp, c.seed, key, &mut ports);
+        ports.iter().map(|port| port.0).collect()
+    };
+    c.flows.iter().map(path).collect()
+}
+
+/// The rate of a port's link.
+pub fn port_rate(c: &SimConfig, port: u32) -> Rate {
+    c.topology.links[port as usize / 2].rate
+}
+
+/// The max-min rates in Gb/s of all flows, without demands, if `taken` bit/s of each port are not theirs.
+pub fn max_min_gbps(c: &SimConfig, paths: &[Vec<u32>], taken: &[f64]) -> Vec<f64> {
+    let link = |(port, taken): (u32, &f64)| {
+        let capacity_bps = port_rate(c, port).as_bps_f64() - taken;
+        Link { capacity_bps, ..Link::new("", Rate::ZERO) }
+    };
+    let links = (0..).zip(taken).map(link).collect();
+    let flows = paths.iter().map(|path| Flow::new("", path.iter().map(|&p| LinkId(p)).collect::<Vec<_>>())).collect();
+    let rates = max_min(&Network { links, flows }).expect("the network is sound").rates_bps;
+    rates.into_iter().map(|bps| bps / 1e9).collect()
+}
+
+/// A linear congruential generator: any sequence will do.
+pub struct Draws(u64);
+
+impl Draws {
+    /// The sequence of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// `n` endless flows between hosts 0 to `hosts` that start within 50 us, in order of start.
+pub fn random_flows(hosts: u64, n: u32, draws: &mut Draws) -> Vec<FlowSpec> {
+    let mut flows: Vec<_> = (0..n)
+        .map(|i| {
+            let src = draws.below(hosts);
+            let dst = (src + 1 + draws.below(hosts - 1)) % hosts;
+            let start = Time::from_ns(draws.below(50_000));
+            FlowSpec { sport: 10_000 + i as u16, ..flow(src as u32, dst as u32, u64::MAX, start) }
+        })
+        .collect();
+    flows.sort_by_key(|f| f.start);
+    flows
 }

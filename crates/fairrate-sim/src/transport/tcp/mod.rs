@@ -1,6 +1,7 @@
 //! TCP's parts that know neither packets nor clocks: what is in flight and what is lost, when to send again, and how a
 //! receiver acknowledges.
 
+mod prr;
 mod receiver;
 mod rtt;
 mod scoreboard;

@@ -17,7 +17,7 @@ pub struct Answered {
 }
 
 /// When a receiver acknowledges, and which marks it echoes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct TcpReceiver {
     /// Segments since the last acknowledgment, the latest one of them.
     pending: u32,
@@ -28,10 +28,17 @@ pub struct TcpReceiver {
     pub due_ps: u64,
 }
 
+impl Default for TcpReceiver {
+    fn default() -> Self {
+        Self { pending: 0, latest: None, echo: false, due_ps: u64::MAX }
+    }
+}
+
 /// What to send for an arriving segment, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replies {
-    /// An acknowledgment of what arrived before, because the marks change: the segment it answers. Its mark is the other.
+    /// An acknowledgment of what arrived before, and of no more, because the marks change: the segment it answers. Its mark
+    /// is the other.
     pub before: Option<Answered>,
     /// Whether an acknowledgment of this segment goes now.
     pub now: bool,
@@ -110,6 +117,8 @@ mod tests {
             tail_loss_probe: true,
             delayed_ack,
             handshake: false,
+            idle_restart: true,
+            prr: true,
             receive_window: u64::MAX,
             ecn_echo,
             multipath: MptcpConfig::SINGLE,

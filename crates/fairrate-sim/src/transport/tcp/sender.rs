@@ -1,5 +1,6 @@
 use fairrate_units::Time;
 
+use super::prr::Prr;
 use super::{Acked, RttEstimator, Scoreboard};
 use crate::transport::MptcpConfig;
 
@@ -16,6 +17,11 @@ pub struct TcpConfig {
     pub delayed_ack: Option<DelayedAck>,
     /// A connection begins with a handshake of one round trip.
     pub handshake: bool,
+    /// Controllers are told when a flow sends again after it was idle for longer than a retransmission timeout.
+    pub idle_restart: bool,
+    /// During recovery, what is in flight comes down to the window bit by bit (PRR, RFC 9937), for algorithms with windows
+    /// of TCP.
+    pub prr: bool,
     /// Bytes a receiver takes beyond what is acknowledged; `u64::MAX`: any number.
     pub receive_window: u64,
     /// How receivers echo ECN marks.
@@ -62,6 +68,13 @@ pub struct TcpSender {
     receive_window: u64,
     tail_loss_probe: bool,
     ack_delay_ps: u64,
+    idle_restart: bool,
+    mss: u64,
+    use_prr: bool,
+    /// While recovering, if it is used.
+    prr: Option<Prr>,
+    /// When the last segment was sent; `u64::MAX`: none was.
+    last_sent_ps: u64,
     /// Recovery ends when this byte is acknowledged.
     recover: Option<u64>,
     rto_ps: u64,
@@ -87,6 +100,11 @@ impl TcpSender {
             receive_window: config.receive_window.max(mss),
             tail_loss_probe: config.tail_loss_probe,
             ack_delay_ps: config.delayed_ack.map_or(0, |d| d.timeout.as_ps()),
+            idle_restart: config.idle_restart,
+            mss,
+            use_prr: config.prr,
+            prr: None,
+            last_sent_ps: u64::MAX,
             recover: None,
             rto_ps: u64::MAX,
             probe_ps: u64::MAX,
@@ -137,7 +155,7 @@ impl TcpSender {
             return false;
         }
         let pipe = self.board.pipe();
-        let room = pipe < cwnd || pipe == 0;
+        let room = self.prr.map_or(pipe < cwnd, |prr| prr.has_budget()) || pipe == 0;
         let may_send_new = has_new && unacked < self.receive_window;
         self.probe_due || (room && (self.board.has_lost() || may_send_new))
     }
@@ -150,8 +168,8 @@ impl TcpSender {
             None if probe && !has_new => self.board.send_probe(now_ps),
             again => again,
         };
-        if again.is_some() {
-            self.sent(now_ps);
+        if let Some((_, len)) = again {
+            self.sent(len, now_ps);
         }
         again
     }
@@ -159,7 +177,7 @@ impl TcpSender {
     /// Notes a new segment of `len` bytes; `last`: there is nothing more to send.
     pub fn send_new(&mut self, len: u64, last: bool, now_ps: u64) {
         self.board.send_new(len, last, now_ps);
-        self.sent(now_ps);
+        self.sent(len, now_ps);
     }
 
     /// The segment just sent turns out to leave nothing more to send.
@@ -167,7 +185,21 @@ impl TcpSender {
         self.board.note_last();
     }
 
-    fn sent(&mut self, now_ps: u64) {
+    /// Retransmission timeouts that have passed since the last segment, if nothing is in flight and flows that were idle
+    /// restart; a timeout that ends now has not passed (as Linux counts).
+    pub fn idle_timeouts(&self, now_ps: u64) -> u32 {
+        if !self.idle_restart || !self.board.is_empty() {
+            return 0;
+        }
+        let idle_ps = now_ps.saturating_sub(self.last_sent_ps);
+        u32::try_from(idle_ps.saturating_sub(1) / self.rtt.rto_ps()).unwrap_or(u32::MAX)
+    }
+
+    fn sent(&mut self, len: u64, now_ps: u64) {
+        self.last_sent_ps = now_ps;
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(len);
+        }
         if self.rto_ps == u64::MAX {
             self.rto_ps = now_ps.saturating_add(self.rtt.rto_ps());
         }
@@ -192,14 +224,19 @@ impl TcpSender {
             self.rtt.sample(rtt_ps);
         }
         if self.recover.is_some_and(|recover| recover <= ack) {
-            self.recover = None;
+            (self.recover, self.prr) = (None, None);
         }
         if 0 < acked.delivered {
             self.probed = false;
         }
-        let begins = self.note_loss(acked.lost, snd_nxt);
+        let flight = self.board.pipe() + acked.delivered + acked.lost;
+        let begins = self.note_loss(acked.lost, flight, snd_nxt);
+        if let Some(prr) = &mut self.prr {
+            prr.on_ack(acked.delivered, 0 < acked.cumulative && acked.lost == 0);
+        }
         if self.board.is_empty() {
-            self.rto_ps = u64::MAX;
+            // A probe that pacing has held back finds nothing to send again.
+            (self.rto_ps, self.probe_due) = (u64::MAX, false);
         } else if 0 < acked.delivered {
             self.rto_ps = now_ps.saturating_add(self.rtt.rto_ps());
         }
@@ -207,12 +244,22 @@ impl TcpSender {
         (acked, begins)
     }
 
-    fn note_loss(&mut self, lost: u64, snd_nxt: u64) -> bool {
+    /// So many bytes of those that were in flight before are newly lost. True if a recovery begins.
+    fn note_loss(&mut self, lost: u64, flight: u64, snd_nxt: u64) -> bool {
         let begins = 0 < lost && self.recover.is_none();
         if begins {
             self.recover = Some(snd_nxt);
+            self.prr = self.use_prr.then(|| Prr::new(self.mss, flight));
         }
         begins
+    }
+
+    /// The controller has set the window: what a recovery may send until the next acknowledgment.
+    #[inline]
+    pub fn settle(&mut self, cwnd: u64) {
+        if let Some(prr) = &mut self.prr {
+            prr.settle(cwnd, self.board.pipe());
+        }
     }
 
     /// When [`TcpSender::on_timer`] has something to do, in picoseconds.
@@ -238,12 +285,16 @@ impl TcpSender {
             self.board.on_timeout();
             self.rto_ps = now_ps.saturating_add(self.rtt.rto_ps());
             // What is sent now is a probe itself (RFC 8985 section 7.2: none during recovery).
-            (self.recover, self.probe_ps, self.probe_due, self.probed) = (None, u64::MAX, false, true);
+            (self.recover, self.prr) = (None, None);
+            (self.probe_ps, self.probe_due, self.probed) = (u64::MAX, false, true);
             return Expired::Timeout;
         }
         if self.board.reorder_ps() <= now_ps {
             let lost = self.board.on_reorder_timer(now_ps);
-            let begins = self.note_loss(lost, snd_nxt);
+            let begins = self.note_loss(lost, self.board.pipe() + lost, snd_nxt);
+            if let Some(prr) = &mut self.prr {
+                prr.on_ack(0, false);
+            }
             self.plan_probe(now_ps);
             return Expired::MaySend(begins);
         }
@@ -265,6 +316,8 @@ mod tests {
         tail_loss_probe: true,
         delayed_ack: None,
         handshake: false,
+        idle_restart: true,
+        prr: true,
         receive_window: u64::MAX,
         ecn_echo: EcnEcho::Accurate,
         multipath: MptcpConfig::SINGLE,
@@ -290,6 +343,19 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_that_waits_for_its_turn_is_dropped_once_all_has_arrived() {
+        let mut tcp = TcpSender::new(&CONFIG, 1_000);
+        tcp.send_new(1_000, false, 0);
+        tcp.on_ack(1_000, &[], 1_000, 10 * US);
+        tcp.send_new(1_000, false, 10 * US);
+        assert_eq!(tcp.on_timer(2_000, 30 * US), Expired::MaySend(false));
+        assert!(tcp.is_open(0, 1_000, false) && tcp.has_lost());
+        tcp.on_ack(2_000, &[], 2_000, 31 * US);
+        assert!(!tcp.is_open(u64::MAX, 0, false) && !tcp.has_lost());
+        assert_eq!(tcp.resend(32 * US, false), None);
+    }
+
+    #[test]
     fn timeouts_double() {
         let mut tcp = TcpSender::new(&CONFIG, 1_000);
         tcp.send_new(1_000, false, 0);
@@ -303,6 +369,21 @@ mod tests {
         assert_eq!(tcp.resend(120 * US, false), Some((1_000, 1_000)));
         assert_eq!(tcp.on_timer(2_000, 200 * US), Expired::Nothing);
         assert_eq!(tcp.on_timer(2_000, 320 * US), Expired::Timeout);
+    }
+
+    #[test]
+    fn idle_time_is_counted_in_timeouts() {
+        let mut tcp = TcpSender::new(&CONFIG, 1_000);
+        assert_eq!(tcp.idle_timeouts(50 * US), 0, "it has not sent yet");
+        tcp.send_new(1_000, false, 50 * US);
+        assert_eq!(tcp.idle_timeouts(9_000 * US), 0, "something is in flight");
+        tcp.on_ack(1_000, &[], 1_000, 60 * US);
+        // The timeout is its floor, 100 us, since the sending at 50 us.
+        assert_eq!([150, 151, 250, 251].map(|us| tcp.idle_timeouts(us * US)), [0, 1, 1, 2]);
+        let mut off = TcpSender::new(&TcpConfig { idle_restart: false, ..CONFIG }, 1_000);
+        off.send_new(1_000, false, 0);
+        off.on_ack(1_000, &[], 1_000, 10 * US);
+        assert_eq!(off.idle_timeouts(9_000 * US), 0);
     }
 
     #[test]

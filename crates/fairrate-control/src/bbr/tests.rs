@@ -1,0 +1,170 @@
+use super::*;
+use crate::test_flow::{acked, flow_25g};
+
+/// 3,125 bytes per microsecond in 8 us: a bandwidth-delay product of 25,000 bytes.
+fn ack(bbr: &Bbr, now_us: u64, newly_acked: u64, in_flight: u64, gbps: u64) -> Ack<'static> {
+    let (now, ack_seq) = (Time::from_us(now_us), bbr.delivered + newly_acked);
+    let delivery_rate = Rate::from_gbps(gbps);
+    Ack { now, newly_acked, in_flight, delivery_rate, ..acked(ack_seq, 8_000, ack_seq + in_flight) }
+}
+
+fn feed(bbr: &mut Bbr, now_us: u64, newly_acked: u64, in_flight: u64, gbps: u64) -> Allowance {
+    let a = ack(bbr, now_us, newly_acked, in_flight, gbps);
+    bbr.on_ack(&a)
+}
+
+/// In PROBE_BW with 25 Gb/s of payload and 8 us, in phase `phase` since 1 ms.
+fn probing(phase: usize) -> Bbr {
+    let mut bbr = BbrConfig::default().build(&flow_25g());
+    bbr.on_start(Time::ZERO);
+    feed(&mut bbr, 1_000, 1_000, 25_000, 25);
+    (bbr.mode, bbr.pipe_is_full, bbr.phase) = (Mode::ProbeBw, true, phase);
+    (bbr.phase_began, bbr.cwnd) = (Time::from_us(1_000), 50_000.0);
+    bbr
+}
+
+#[test]
+fn startup_doubles_until_the_bandwidth_stops_growing_then_drains() {
+    let mut bbr = BbrConfig::default().build(&flow_25g());
+    let a = bbr.on_start(Time::ZERO);
+    // 2.885 x 10,000 bytes in 8 us, with 1,056/1,000 for headers: 30.5 Gb/s, above the line.
+    assert_eq!((a.cwnd, a.rate), (Bytes::new(10_000), Rate::from_gbps(25)));
+    // A round each 8 us that delivers all that was in flight and one packet more; 5 Gb/s, 10, then 12: the first
+    // two are growth, the third is less than a quarter, and so are two more.
+    for (round, gbps) in [(1, 5), (2, 10), (3, 12), (4, 12)] {
+        let arrives = bbr.round.end - bbr.delivered + 1_000;
+        feed(&mut bbr, 8 * round, arrives, 10_000, gbps);
+        assert_eq!((bbr.mode, bbr.round.number), (Mode::Startup, round), "round {round}");
+    }
+    assert_eq!((bbr.full_bandwidth, bbr.full_rounds), (1.25e9, 2));
+    // 12 Gb/s in 8 us: 12,000 bytes and three packets. With 20,000 in flight, that is a queue of 5,000.
+    feed(&mut bbr, 40, 11_000, 20_000, 12);
+    assert_eq!((bbr.mode, bbr.inflight(1.0)), (Mode::Drain, 15_000.0));
+    // Pacing at 12 x 1.056 x 0.99/2.885 Gb/s.
+    let rate = bbr.allowance().rate.as_gbps_f64();
+    assert!((rate - 12.0 * 1.056 * 0.99 / 2.885).abs() < 1e-6, "{rate}");
+    feed(&mut bbr, 41, 4_000, 16_000, 12);
+    assert_eq!(bbr.mode, Mode::Drain);
+    feed(&mut bbr, 42, 1_000, 15_000, 12);
+    assert_eq!(bbr.mode, Mode::ProbeBw);
+    // Two bandwidth-delay products and three packets, or two more in the probing phase.
+    assert!([27_000.0, 29_000.0].contains(&bbr.inflight(2.0)));
+}
+
+#[test]
+fn samples_of_a_flow_with_nothing_to_send_count_only_upwards() {
+    let mut bbr = probing(2);
+    assert_eq!(bbr.bandwidth.max(), 3.125e9);
+    for (gbps, now) in [(10, 3.125e9), (30, 3.75e9)] {
+        let a = Ack { app_limited: true, ..ack(&bbr, 1_001, 1_000, 25_000, gbps) };
+        bbr.on_ack(&a);
+        assert_eq!(bbr.bandwidth.max(), now);
+    }
+}
+
+#[test]
+fn the_maximum_is_that_of_ten_rounds() {
+    let mut filter = MaxFilter::default();
+    filter.take(1, 5.0);
+    filter.take(2, 3.0);
+    filter.take(10, 1.0);
+    assert_eq!(filter.max(), 5.0);
+    filter.take(11, 1.0);
+    assert_eq!(filter.max(), 3.0);
+    filter.take(1_000, 2.0);
+    assert_eq!(filter.max(), 2.0);
+}
+
+#[test]
+fn a_probe_fills_the_pipe_its_drain_undoes_that_and_six_rounds_cruise() {
+    let mut bbr = probing(0);
+    // 8 us are over, but 1.25 x 25,000 + 5 packets are not in flight yet.
+    feed(&mut bbr, 1_009, 1_000, 34_000, 25);
+    assert_eq!((bbr.phase, bbr.pacing_gain()), (0, 1.25));
+    feed(&mut bbr, 1_010, 1_000, 36_000, 25);
+    assert_eq!((bbr.phase, bbr.pacing_gain()), (1, 0.75));
+    // The drain ends before 8 us are over, with 25,000 + 3 packets in flight.
+    feed(&mut bbr, 1_012, 1_000, 28_000, 25);
+    assert_eq!(bbr.phase, 1);
+    feed(&mut bbr, 1_013, 1_000, 27_000, 25);
+    assert_eq!((bbr.phase, bbr.pacing_gain()), (2, 1.0));
+    // Then a phase each 8 us: exactly that is not over yet.
+    feed(&mut bbr, 1_021, 1_000, 27_000, 25);
+    assert_eq!(bbr.phase, 2);
+    for i in 1..=6 {
+        feed(&mut bbr, 1_013 + 9 * i, 1_000, 27_000, 25);
+    }
+    assert_eq!(bbr.phase, 0);
+    // 25 x 1.056 x 0.99 x 1.25 Gb/s is above the line rate.
+    assert_eq!(bbr.allowance().rate, Rate::from_gbps(25));
+}
+
+#[test]
+fn the_cycle_starts_anywhere_but_in_the_drain() {
+    let mut counts = [0; CYCLE.len()];
+    for us in 0..700 {
+        let mut bbr = BbrConfig::default().build(&flow_25g());
+        bbr.enter_probe_bw(Time::from_us(us));
+        counts[bbr.phase] += 1;
+    }
+    // 100 each; 40 is more than four standard deviations, sqrt(700 x 1/7 x 6/7) = 9.3.
+    assert_eq!(counts[1], 0);
+    assert!(counts.iter().enumerate().all(|(phase, n)| phase == 1 || (60..140).contains(n)), "{counts:?}");
+}
+
+#[test]
+fn an_old_rtt_is_measured_anew_with_four_packets() {
+    let mut bbr = probing(2);
+    // 10 s after the last smallest RTT, at 1 ms.
+    feed(&mut bbr, 10_001_000, 1_000, 40_000, 25);
+    assert_eq!(bbr.mode, Mode::ProbeBw);
+    let slow = Ack { rtt: Time::from_us(9), ..ack(&bbr, 10_001_001, 1_000, 40_000, 25) };
+    // That had set it again; 10 s later, 9 us are taken as they are, and the window is that of PROBE_RTT.
+    let late = Ack { now: Time::from_us(20_001_001), ..slow };
+    assert_eq!(bbr.on_ack(&late).cwnd, Bytes::new(4_000));
+    assert_eq!((bbr.mode, bbr.min_rtt), (Mode::ProbeRtt, Some(Time::from_us(9))));
+    // 200 ms from when four packets are in flight, and a round; low samples do not count meanwhile.
+    feed(&mut bbr, 20_002_000, 36_000, 4_000, 1);
+    feed(&mut bbr, 20_102_000, 5_000, 4_000, 1);
+    assert_eq!((bbr.mode, bbr.bandwidth.max()), (Mode::ProbeRtt, 3.125e9));
+    assert_eq!(feed(&mut bbr, 20_202_000, 1_000, 4_000, 1).cwnd, Bytes::new(4_000));
+    let a = feed(&mut bbr, 20_202_001, 1_000, 4_000, 1);
+    assert_eq!((bbr.mode, bbr.bandwidth.max()), (Mode::ProbeBw, 3.125e9));
+    assert!(Bytes::new(50_000) <= a.cwnd, "{a:?}");
+}
+
+#[test]
+fn a_gap_conserves_packets_for_a_round_and_a_timeout_starts_from_one() {
+    let mut bbr = probing(2);
+    feed(&mut bbr, 1_001, 1_000, 40_000, 25);
+    assert_eq!((bbr.cwnd, bbr.snd_nxt), (51_000.0, 42_000));
+    assert_eq!(bbr.on_loss(Time::from_us(1_001), Loss::Gap).cwnd, Bytes::new(40_000));
+    // A packet for a packet; a second gap changes nothing.
+    assert_eq!(feed(&mut bbr, 1_002, 1_000, 39_000, 25).cwnd, Bytes::new(40_000));
+    assert_eq!(bbr.on_loss(Time::from_us(1_002), Loss::Gap).cwnd, Bytes::new(40_000));
+    // A round later growth goes on, and with byte 42,000 the window is back: 51,000.
+    let a = ack(&bbr, 1_009, 40_000, 30_000, 25);
+    assert_eq!(bbr.on_ack(&Ack { ack_seq: 30_000, ..a }).cwnd, Bytes::new(53_000));
+    bbr.cwnd = 45_000.0;
+    let a = ack(&bbr, 1_010, 1_000, 30_000, 25);
+    assert_eq!(bbr.on_ack(&Ack { ack_seq: 42_000, ..a }).cwnd, Bytes::new(52_000));
+    // The timeout, with bytes up to 74,000 sent: one packet, then at least four, and 52,000 at the end, plus what
+    // arrives, up to two bandwidth-delay products and three packets.
+    assert_eq!(bbr.on_loss(Time::from_us(1_100), Loss::Timeout).cwnd, Bytes::new(1_000));
+    let a = ack(&bbr, 1_108, 1_000, 0, 25);
+    assert_eq!(bbr.on_ack(&Ack { ack_seq: 43_000, ..a }).cwnd, Bytes::new(4_000));
+    let a = ack(&bbr, 1_116, 2_000, 0, 25);
+    assert_eq!(bbr.on_ack(&Ack { ack_seq: 74_000, ..a }).cwnd, Bytes::new(53_000));
+}
+
+#[test]
+fn without_a_delivery_rate_a_round_is_the_sample() {
+    let mut bbr = BbrConfig::default().build(&flow_25g());
+    bbr.on_start(Time::ZERO);
+    // 1,000 bytes in the first 8 us, then 20,000 in the next 8: 2.5 GB/s.
+    feed(&mut bbr, 8, 1_000, 19_000, 0);
+    assert_eq!(bbr.bandwidth.max(), 1.25e8);
+    feed(&mut bbr, 12, 10_000, 19_000, 0);
+    feed(&mut bbr, 16, 10_000, 19_000, 0);
+    assert_eq!((bbr.bandwidth.max(), bbr.round.number), (2.5e9, 2));
+}

@@ -1,0 +1,537 @@
+//! Every byte stream arrives intact and in order, shown with real bytes: senders and receivers of TCP, alone and under a
+//! connection of several subflows, over wires that lose, delay, repeat and damage packets and acknowledgments, and paths
+//! that die. What the application reads is compared with what was sent, by a hash.
+//!
+//! What hosts of the simulator do around these types, the harness does here: one packet for a segment, one acknowledgment
+//! for what a receiver answers, packets that are damaged are thrown away. Windows are constant, as congestion is not what
+//! this is about.
+
+use std::collections::BTreeMap;
+
+use fairrate_control::{AlgorithmConfig, FlowContext, Profile};
+use fairrate_units::{Bytes, Rate, Time};
+use proptest::prelude::*;
+
+use super::{
+    Answered, Connection, DelayedAck, EcnEcho, Expired, MAX_SACKS, MptcpConfig, Reassembly, Receiver, Scheduler,
+    Segment, Sender, SenderControl, TcpConfig, TcpSender,
+};
+use crate::rng::{Purpose, Stream};
+
+const MSS: u64 = 1_000;
+const US: u64 = 1_000_000;
+/// Time between two segments of a path.
+const GAP_PS: u64 = US;
+
+/// Why a transfer failed.
+#[derive(Debug, PartialEq, Eq)]
+enum Failure {
+    /// So many events have happened and the application has read no more than this.
+    NoEnd { steps: u64, read: u64 },
+    /// Nothing is pending, and the application has read no more than this.
+    Stuck { read: u64 },
+    /// This byte is to be read and has not arrived.
+    Missing { byte: u64 },
+    /// What was read is not what was sent.
+    Differs { sent: u128, read: u128 },
+}
+
+/// The 128-bit hash FNV-1a.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fnv(u128);
+
+impl Fnv {
+    const NEW: Self = Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+
+    fn add(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(Self::PRIME);
+        }
+    }
+    fn of(bytes: &[u8]) -> u128 {
+        let mut hash = Self::NEW;
+        hash.add(bytes);
+        hash.0
+    }
+}
+
+/// The bytes of a stream: each a function of the stream and its place in it (SplitMix64).
+fn content(stream: u64, from: u64, len: u64) -> Vec<u8> {
+    let byte = |at: u64| {
+        let mut z = (stream ^ at).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 30)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z >> 56) as u8
+    };
+    (from..from + len).map(byte).collect()
+}
+
+/// What is wrong with a wire. Probabilities are those of a packet.
+#[derive(Clone, Copy, Debug)]
+struct Faults {
+    loss: f64,
+    /// Probability that a burst of losses begins, and that it goes on with the next packet.
+    burst: (f64, f64),
+    /// Probability of a delay by up to `late_us`, so that others overtake.
+    late: f64,
+    late_us: u64,
+    duplicate: f64,
+    corrupt: f64,
+}
+
+impl Faults {
+    const NONE: Self = Self { loss: 0.0, burst: (0.0, 0.0), late: 0.0, late_us: 1, duplicate: 0.0, corrupt: 0.0 };
+}
+
+/// One direction of a path.
+struct Wire {
+    faults: Faults,
+    delay_ps: u64,
+    /// Nothing gets through from the first time to the second.
+    dead: (u64, u64),
+    in_burst: bool,
+    random: Stream,
+}
+
+impl Wire {
+    /// When the copies of a packet that leaves now arrive, and which of them are damaged.
+    fn fates(&mut self, now_ps: u64) -> Vec<(u64, bool)> {
+        let f = self.faults;
+        let mut happens = |p: f64| self.random.uniform() < p;
+        self.in_burst = happens(if self.in_burst { f.burst.1 } else { f.burst.0 });
+        let lost = self.in_burst || happens(f.loss) || (self.dead.0 <= now_ps && now_ps < self.dead.1);
+        let (copies, late) = (1 + u64::from(happens(f.duplicate)), happens(f.late));
+        if lost {
+            return Vec::new();
+        }
+        let at = now_ps + self.delay_ps + if late { US * self.random.below(f.late_us.max(1)) } else { 0 };
+        (0..copies).map(|i| (at + i, self.random.uniform() < f.corrupt)).collect()
+    }
+}
+
+/// What travels.
+#[derive(Clone, Debug)]
+enum Packet {
+    Data { seq: u64, data_seq: u64, sent_ps: u64, marked: bool, reduced: bool, bytes: Vec<u8>, checksum: u128 },
+    Ack { ack: u64, data_ack: u64, sacks: [(u64, u64); MAX_SACKS], checksum: u128 },
+}
+
+fn ack_checksum(ack: u64, data_ack: u64, sacks: &[(u64, u64)]) -> u128 {
+    let mut hash = Fnv::NEW;
+    let words = [ack, data_ack].into_iter().chain(sacks.iter().flat_map(|s| [s.0, s.1]));
+    words.for_each(|word| hash.add(&word.to_be_bytes()));
+    hash.0
+}
+
+/// One path with its ends.
+struct Path {
+    sender: Sender,
+    receiver: Receiver,
+    there: Wire,
+    back: Wire,
+    next_send_ps: u64,
+}
+
+/// The application that reads: what has arrived and cannot be read yet, by first byte.
+struct Application {
+    held: BTreeMap<u64, Vec<u8>>,
+    read: u64,
+    hash: Fnv,
+}
+
+impl Application {
+    /// Reads all before byte `to`, which the transport says is there.
+    fn read_to(&mut self, to: u64) -> Result<(), Failure> {
+        while self.read < to {
+            let Some(piece) = self.held.remove(&self.read).filter(|p| self.read + p.len() as u64 <= to) else {
+                return Err(Failure::Missing { byte: self.read });
+            };
+            self.hash.add(&piece);
+            self.read += piece.len() as u64;
+        }
+        // Copies of what has been read.
+        self.held = self.held.split_off(&to);
+        Ok(())
+    }
+}
+
+/// A path of a transfer.
+#[derive(Clone, Debug)]
+struct PathPlan {
+    there: Faults,
+    back: Faults,
+    delay_us: u64,
+    /// Dead from the first time to the second, in microseconds.
+    dead_us: (u64, u64),
+    /// Segments.
+    window: u64,
+}
+
+/// A transfer.
+#[derive(Clone, Debug)]
+struct Plan {
+    bytes: u64,
+    seed: u64,
+    tcp: TcpConfig,
+    /// More than one: a connection.
+    paths: Vec<PathPlan>,
+    /// Whether hosts throw away what is damaged.
+    checks: bool,
+}
+
+/// A transfer under way.
+struct Transfer {
+    plan: Plan,
+    now_ps: u64,
+    paths: Vec<Path>,
+    connection: Option<(Connection, Reassembly)>,
+    application: Application,
+    /// What is on its way: by arrival and order of sending, with its path.
+    wire: BTreeMap<(u64, u64), (usize, Packet)>,
+    n_sent: u64,
+    marks: Stream,
+}
+
+impl Transfer {
+    fn new(plan: Plan) -> Self {
+        let is_single = plan.paths.len() == 1;
+        let connection = (!is_single).then(|| {
+            let rtts = plan.paths.iter().map(|p| 2 * US * p.delay_us);
+            let (scheduler, window) = (plan.tcp.multipath.scheduler, plan.tcp.receive_window);
+            let mut connection = Connection::new(scheduler, MSS, plan.bytes, window, rtts);
+            (0..).zip(&plan.paths).for_each(|(i, p)| connection.set_slow(i, p.window == 1));
+            (connection, Reassembly::default())
+        });
+        let path = |(i, p): (usize, &PathPlan)| {
+            let control = AlgorithmConfig::by_name("line-rate", Profile::Paper).expect("it is in the table");
+            let mut sender = Sender::new(i as u32, plan.bytes, SenderControl::Own(control.build(&context())));
+            (sender.cwnd, sender.rate) = (p.window * MSS, Rate::from_gbps(10));
+            let receive_window = if is_single { plan.tcp.receive_window } else { u64::MAX };
+            sender.tcp = Some(Box::new(TcpSender::new(&TcpConfig { receive_window, ..plan.tcp }, MSS)));
+            let wire = |faults, entity| Wire {
+                faults,
+                delay_ps: US * p.delay_us,
+                dead: (US * p.dead_us.0, US.saturating_mul(p.dead_us.1)),
+                in_burst: false,
+                random: Stream::new(plan.seed, entity, Purpose::Test),
+            };
+            let (there, back) = (wire(p.there, 2 * i as u64), wire(p.back, 2 * i as u64 + 1));
+            Path { sender, receiver: Receiver::default(), there, back, next_send_ps: 0 }
+        };
+        let paths = plan.paths.iter().enumerate().map(path).collect();
+        let application = Application { held: BTreeMap::new(), read: 0, hash: Fnv::NEW };
+        let marks = Stream::new(plan.seed, 1_000, Purpose::Test);
+        let mut transfer =
+            Self { plan, now_ps: 0, paths, connection, application, wire: BTreeMap::new(), n_sent: 0, marks };
+        transfer.share_out();
+        transfer
+    }
+
+    /// To the end: the sender knows that everything has arrived.
+    fn run(mut self) -> Result<(), Failure> {
+        let bound = 20_000 + 2_000 * (self.plan.bytes / MSS);
+        for _ in 0..bound {
+            self.send_all();
+            let is_done = |path: &Path| path.sender.is_done();
+            if self.connection.as_ref().map_or_else(|| is_done(&self.paths[0]), |(c, _)| c.is_done()) {
+                return self.compare();
+            }
+            self.now_ps = self.next_ps().ok_or(Failure::Stuck { read: self.application.read })?;
+            self.step()?;
+        }
+        Err(Failure::NoEnd { steps: bound, read: self.application.read })
+    }
+
+    fn compare(&self) -> Result<(), Failure> {
+        let sent = Fnv::of(&content(self.plan.seed, 0, self.plan.bytes));
+        let read = self.application.hash.0;
+        if self.application.read == self.plan.bytes && sent == read {
+            Ok(())
+        } else {
+            Err(Failure::Differs { sent, read })
+        }
+    }
+
+    /// When something happens next.
+    fn next_ps(&self) -> Option<u64> {
+        let of_path = |path: &Path| {
+            let deadline = path.sender.tcp.as_ref().map_or(u64::MAX, |tcp| tcp.deadline_ps());
+            let send = if path.sender.is_open() { path.next_send_ps } else { u64::MAX };
+            deadline.min(send).min(path.receiver.tcp.due_ps)
+        };
+        let arrival = self.wire.first_key_value().map_or(u64::MAX, |(key, _)| key.0);
+        let at = self.paths.iter().map(of_path).fold(arrival, u64::min);
+        (at < u64::MAX).then(|| at.max(self.now_ps))
+    }
+
+    /// Does what is due.
+    fn step(&mut self) -> Result<(), Failure> {
+        while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now_ps) {
+            let (path, packet) = entry.remove();
+            match packet {
+                Packet::Data { .. } => self.on_data(path, packet)?,
+                Packet::Ack { .. } => self.on_ack(path, &packet),
+            }
+        }
+        for i in 0..self.paths.len() {
+            let path = &mut self.paths[i];
+            if path.receiver.tcp.is_due(self.now_ps)
+                && let Some((segment, _)) = path.receiver.tcp.take()
+            {
+                let ack = path.receiver.expected;
+                self.send_ack(i, &segment, ack);
+            }
+            self.on_timer(i);
+        }
+        Ok(())
+    }
+
+    fn on_timer(&mut self, i: usize) {
+        let sender = &mut self.paths[i].sender;
+        let snd_nxt = sender.snd_nxt;
+        let Some(tcp) = sender.tcp.as_mut().filter(|tcp| tcp.deadline_ps() <= self.now_ps) else { return };
+        if tcp.on_timer(snd_nxt, self.now_ps) == Expired::Timeout
+            && let Some((connection, _)) = &mut self.connection
+        {
+            connection.on_timeout(i, tcp.undelivered());
+        }
+        tcp.settle(sender.cwnd);
+        self.share_out();
+    }
+
+    /// Sends what windows and gaps allow.
+    fn send_all(&mut self) {
+        for i in 0..self.paths.len() {
+            let path = &mut self.paths[i];
+            if path.next_send_ps <= self.now_ps && path.sender.is_open() {
+                let segment = path.sender.next_segment(MSS, self.now_ps);
+                path.next_send_ps = self.now_ps + GAP_PS;
+                let (data_seq, len) = self.carry(i, segment);
+                let bytes = content(self.plan.seed, data_seq, len);
+                let (marked, reduced) = (self.marks.uniform() < 0.1, self.marks.uniform() < 0.1);
+                let (seq, sent_ps, checksum) = (segment.seq, self.now_ps, Fnv::of(&bytes));
+                let packet = Packet::Data { seq, data_seq, sent_ps, marked, reduced, bytes, checksum };
+                let fates = self.paths[i].there.fates(self.now_ps);
+                self.put(i, fates, &packet);
+                self.share_out();
+            }
+        }
+    }
+
+    /// What a segment carries: of a subflow, a piece of the connection's data.
+    fn carry(&mut self, i: usize, segment: Segment) -> (u64, u64) {
+        let Some((connection, _)) = &mut self.connection else { return (segment.seq, segment.len) };
+        let sender = &mut self.paths[i].sender;
+        let piece = connection.piece_at(i, segment.seq).unwrap_or_else(|| {
+            let piece = connection.take(i).expect("a subflow sends what it is offered");
+            sender.offer(connection.offers(i));
+            piece
+        });
+        (connection.data_at(piece), connection.piece_len(piece))
+    }
+
+    /// Tells subflows whether there is data for them.
+    fn share_out(&mut self) {
+        let Some((connection, _)) = &mut self.connection else { return };
+        for (i, path) in self.paths.iter_mut().enumerate() {
+            if let Some(tcp) = path.sender.tcp.as_ref().filter(|tcp| tcp.has_lost()) {
+                connection.on_loss(i, tcp.undelivered());
+            }
+        }
+        for (i, path) in self.paths.iter_mut().enumerate() {
+            path.sender.offer(connection.offers(i));
+        }
+    }
+
+    fn put(&mut self, i: usize, fates: Vec<(u64, bool)>, packet: &Packet) {
+        for (at, is_damaged) in fates {
+            let mut packet = packet.clone();
+            if is_damaged {
+                match &mut packet {
+                    Packet::Data { bytes, .. } => {
+                        let at = self.marks.below(bytes.len() as u64) as usize;
+                        bytes[at] ^= 1 << self.marks.below(8);
+                    }
+                    Packet::Ack { ack, .. } => *ack ^= 1 << self.marks.below(20),
+                }
+            }
+            self.wire.insert((at, self.n_sent), (i, packet));
+            self.n_sent += 1;
+        }
+    }
+
+    fn on_data(&mut self, i: usize, packet: Packet) -> Result<(), Failure> {
+        let Packet::Data { seq, data_seq, sent_ps, marked, reduced, bytes, checksum } = packet else { return Ok(()) };
+        if self.plan.checks && Fnv::of(&bytes) != checksum {
+            return Ok(());
+        }
+        let len = bytes.len() as u64;
+        if self.application.read <= data_seq {
+            self.application.held.insert(data_seq, bytes);
+        }
+        // A segment of a subflow takes a full one's numbers.
+        let taken = if self.connection.is_some() { MSS } else { len };
+        let receiver = &mut self.paths[i].receiver;
+        let prior = receiver.expected;
+        let in_order = receiver.take(seq, taken);
+        let now = receiver.expected;
+        let segment = Answered { sent_ps, seq, payload: len as u16, cwnd_at_send: 0 };
+        let replies = receiver.tcp.on_data(&self.plan.tcp, segment, marked, reduced, in_order, self.now_ps);
+        let expected = match &mut self.connection {
+            Some((_, reassembly)) => reassembly.take(MSS, data_seq, len, self.now_ps),
+            None => receiver.expected,
+        };
+        self.application.read_to(expected)?;
+        if let Some(before) = replies.before {
+            self.send_ack(i, &before, prior);
+        }
+        if replies.now {
+            self.send_ack(i, &segment, now);
+        }
+        Ok(())
+    }
+
+    fn send_ack(&mut self, i: usize, segment: &Answered, ack: u64) {
+        let sacks = self.paths[i].receiver.sacks(segment.seq);
+        let data_ack = self.connection.as_ref().map_or(0, |(_, reassembly)| reassembly.expected);
+        let packet = Packet::Ack { ack, data_ack, sacks, checksum: ack_checksum(ack, data_ack, &sacks) };
+        let fates = self.paths[i].back.fates(self.now_ps);
+        self.put(i, fates, &packet);
+    }
+
+    fn on_ack(&mut self, i: usize, packet: &Packet) {
+        let Packet::Ack { ack, data_ack, sacks, checksum } = *packet else { return };
+        if self.plan.checks && ack_checksum(ack, data_ack, &sacks) != checksum {
+            return;
+        }
+        let sender = &mut self.paths[i].sender;
+        let (snd_nxt, tcp) = (sender.snd_nxt, sender.tcp.as_mut().expect("senders here speak TCP"));
+        let (acked, _) = tcp.on_ack(ack, &sacks, snd_nxt, self.now_ps);
+        tcp.settle(sender.cwnd);
+        sender.acknowledge(ack);
+        if let Some((connection, _)) = &mut self.connection {
+            connection.on_ack(i, ack);
+            connection.on_data_ack(data_ack);
+            if 0 < acked.delivered {
+                connection.on_delivery(i);
+            }
+        }
+        self.share_out();
+    }
+}
+
+fn context() -> FlowContext {
+    FlowContext {
+        line_rate: Rate::from_gbps(10),
+        base_rtt: Time::from_us(20),
+        path_base_rtt: Time::from_us(20),
+        mtu: Bytes::new(MSS),
+        wire_mtu: Bytes::new(MSS + 48),
+        n_hops: 2,
+        weight: 1.0,
+        start: Time::ZERO,
+        size: Bytes::MAX,
+        demand: Rate::MAX,
+    }
+}
+
+const TCP: TcpConfig = TcpConfig {
+    rto_min: Time::from_us(200),
+    rto_max: Time::from_ms(10),
+    tail_loss_probe: true,
+    delayed_ack: None,
+    handshake: false,
+    idle_restart: true,
+    prr: false,
+    receive_window: u64::MAX,
+    ecn_echo: EcnEcho::Accurate,
+    multipath: MptcpConfig::SINGLE,
+};
+
+fn faults() -> impl Strategy<Value = Faults> {
+    let rare = |most: f64| prop_oneof![1 => Just(0.0), 2 => 0.0..most];
+    (rare(0.3), (rare(0.05), 0.5..0.95), rare(0.5), 1_u64..300, rare(0.3), rare(0.2)).prop_map(
+        |(loss, burst, late, late_us, duplicate, corrupt)| Faults { loss, burst, late, late_us, duplicate, corrupt },
+    )
+}
+
+/// A path that is dead for a while, or never.
+fn path() -> impl Strategy<Value = PathPlan> {
+    let dead_us = prop_oneof![2 => Just((0, 0)), 1 => (0_u64..2_000, 1_u64..20_000).prop_map(|(at, d)| (at, at + d))];
+    (faults(), faults(), 2_u64..100, dead_us, 1_u64..40).prop_map(|(there, back, delay_us, dead_us, window)| PathPlan {
+        there,
+        back,
+        delay_us,
+        dead_us,
+        window,
+    })
+}
+
+fn tcp() -> impl Strategy<Value = TcpConfig> {
+    let delayed_ack = prop::option::of(
+        (2_u32..5, 10_u64..500).prop_map(|(every, us)| DelayedAck { every, timeout: Time::from_us(us) }),
+    );
+    let receive_window = prop_oneof![2 => Just(u64::MAX), 1 => MSS..40 * MSS];
+    let ecn_echo = prop::sample::select(vec![EcnEcho::Accurate, EcnEcho::Classic]);
+    (delayed_ack, receive_window, ecn_echo, any::<bool>(), any::<bool>()).prop_map(
+        |(delayed_ack, receive_window, ecn_echo, tail_loss_probe, prr)| TcpConfig {
+            delayed_ack,
+            receive_window,
+            ecn_echo,
+            tail_loss_probe,
+            prr,
+            ..TCP
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn tcp_delivers_every_byte_in_order(bytes in 1_u64..150_000, seed: u64, tcp in tcp(), path in path()) {
+        let plan = Plan { bytes, seed, tcp, paths: vec![path], checks: true };
+        prop_assert_eq!(Transfer::new(plan).run(), Ok(()));
+    }
+
+    /// All but the first path may die and never come back.
+    #[test]
+    fn mptcp_delivers_every_byte_in_order(
+        bytes in 1_u64..150_000,
+        seed: u64,
+        tcp in tcp(),
+        paths in prop::collection::vec(path(), 2..5),
+        dies_us in prop::option::of(0_u64..2_000),
+        scheduler in prop::sample::select(vec![Scheduler::MinRtt, Scheduler::RoundRobin, Scheduler::Redundant]),
+    ) {
+        let mut paths = paths;
+        if let Some(at) = dies_us {
+            paths[1..].iter_mut().for_each(|path| path.dead_us = (at, u64::MAX));
+        }
+        let tcp = TcpConfig { multipath: MptcpConfig { scheduler, ..MptcpConfig::SINGLE }, ..tcp };
+        let plan = Plan { bytes, seed, tcp, paths, checks: true };
+        prop_assert_eq!(Transfer::new(plan).run(), Ok(()));
+    }
+}
+
+const GOOD_PATH: PathPlan =
+    PathPlan { there: Faults::NONE, back: Faults::NONE, delay_us: 10, dead_us: (0, 0), window: 10 };
+
+fn plan(paths: Vec<PathPlan>) -> Plan {
+    Plan { bytes: 50_500, seed: 7, tcp: TCP, paths, checks: true }
+}
+
+/// What the harness would say of transports that do not work.
+#[test]
+fn damage_that_nobody_notices_and_paths_that_stay_dead_are_found() {
+    assert_eq!(Transfer::new(plan(vec![GOOD_PATH])).run(), Ok(()));
+    let damaged = PathPlan { there: Faults { corrupt: 0.05, ..Faults::NONE }, ..GOOD_PATH };
+    assert_eq!(Transfer::new(plan(vec![damaged.clone()])).run(), Ok(()));
+    let result = Transfer::new(Plan { checks: false, ..plan(vec![damaged]) }).run();
+    assert!(matches!(result, Err(Failure::Differs { .. })), "{result:?}");
+    let dead = PathPlan { dead_us: (5, u64::MAX), ..GOOD_PATH };
+    let result = Transfer::new(plan(vec![dead.clone()])).run();
+    assert!(matches!(result, Err(Failure::NoEnd { .. })), "{result:?}");
+    assert_eq!(Transfer::new(plan(vec![GOOD_PATH, dead])).run(), Ok(()));
+    // An acknowledgment of more than has arrived.
+    let mut application = Application { held: BTreeMap::from([(0, vec![1, 2])]), read: 0, hash: Fnv::NEW };
+    assert_eq!(application.read_to(3), Err(Failure::Missing { byte: 2 }));
+}
