@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use fairrate_control::Parameters;
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 use fairrate_sim::{
     BaseRttRule, Change, ClockRule, EcmpHash, FlowId, Headroom, MarkAt, MarkDraws, ProbeSpec, StopRule, TieRule,

@@ -475,11 +475,11 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
     let ecn_echo = prop::sample::select(vec![EcnEcho::Accurate, EcnEcho::Classic]);
     (delayed_ack, receive_window, ecn_echo, any::<bool>(), any::<bool>()).prop_map(
         |(delayed_ack, receive_window, ecn_echo, tail_loss_probe, prr)| TcpConfig {
+            tail_loss_probe,
             delayed_ack,
+            prr,
             receive_window,
             ecn_echo,
-            tail_loss_probe,
-            prr,
             ..TCP
         },
     )
