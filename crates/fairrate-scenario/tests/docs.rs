@@ -182,6 +182,9 @@ fn the_reference_has_every_key_with_its_default() {
             check(&format!("{head}[topology]\nkind = \"star\"\n{queue}\n{incast}"));
         }
         check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n[transport]\nkind = \"tcp\""));
+        let outage = "[[allocator.outage]]\ndown_at = \"1us\"\n[[allocator.external]]\nsrc = 0\ndst = 1";
+        let flowtune = "[transport]\nkind = \"tcp\"\ncc = \"flowtune\"";
+        check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n{flowtune}\n{outage}"));
         for fault in ["loss = 0.1\nburst = { good = 9, bad = 2 }", "down_at = \"1us\""] {
             let fault = format!("[[fault]]\nlinks = \"host-links\"\n{fault}\n[transport]\nrto = \"1ms\"");
             check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n{fault}"));
