@@ -15,6 +15,24 @@ const LINK_COLUMNS: Columns =
 const FLOW_COLUMNS: Columns =
     Columns { required: &["flow", "links"], optional: &["weight"], example: "flow,links,weight" };
 
+const HOST_FLOW_COLUMNS: Columns =
+    Columns { required: &["src", "dst"], optional: &["flow", "weight", "sport", "dport"], example: "src,dst,weight" };
+
+/// A flow between two hosts, whose path is still to be found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostFlow<H> {
+    /// What it is called, if the file says so.
+    pub name: Option<String>,
+    /// Sender.
+    pub src: H,
+    /// Receiver, another host.
+    pub dst: H,
+    /// Its share relative to other flows'.
+    pub weight: f64,
+    /// Source and destination port, if the file gives them.
+    pub ports: (Option<u16>, Option<u16>),
+}
+
 /// Reads links: CSV with the columns `link` and `capacity_gbps`.
 ///
 /// Blank lines and lines that begin with `#` are skipped. Names are without space, since flows list them with space
@@ -75,6 +93,38 @@ pub fn parse_flows(text: &str, links: &[Link]) -> Result<Vec<Flow>, FileError> {
     Ok(flows)
 }
 
+/// Reads flows between hosts: CSV with the columns `src`, `dst` and, if wanted, `flow` (a name), `weight`, `sport` and
+/// `dport`. `host` finds a host by what the file calls it, or says what is wrong and what may have been meant.
+///
+/// Blank lines and lines that begin with `#` are skipped.
+///
+/// # Errors
+/// Tells line and column of the first thing that is wrong.
+pub fn parse_host_flows<H: PartialEq>(
+    text: &str,
+    host: impl Fn(&str) -> Result<H, (String, Option<String>)>,
+) -> Result<Vec<HostFlow<H>>, FileError> {
+    let find =
+        |field: &Field<'_>| host(&field.text).map_err(|(message, help)| FileError { help, ..field.error(message) });
+    let mut flows = Vec::new();
+    let mut seen = Names::default();
+    for row in rows(text, HOST_FLOW_COLUMNS)? {
+        let row = row?;
+        let (src, to) = (find(row.required(HOST_FLOW_COLUMNS, 0)?)?, row.required(HOST_FLOW_COLUMNS, 1)?);
+        let dst = find(to)?;
+        if src == dst {
+            return Err(to.error(format!("a flow from host `{}` to itself", to.text)));
+        }
+        let name = row.optional(HOST_FLOW_COLUMNS, 0);
+        name.map_or(Ok(()), |name| seen.add("flow", name))?;
+        let weight = row.optional(HOST_FLOW_COLUMNS, 1).map_or(Ok(1.0), weight)?;
+        let port = |i| row.optional(HOST_FLOW_COLUMNS, i).map(port).transpose();
+        let ports = (port(2)?, port(3)?);
+        flows.push(HostFlow { name: name.map(|name| name.text.as_ref().to_owned()), src, dst, weight, ports });
+    }
+    Ok(flows)
+}
+
 /// Names that were seen, with their lines.
 #[derive(Default)]
 struct Names(HashMap<String, usize>);
@@ -117,6 +167,11 @@ fn weight(field: &Field<'_>) -> Result<f64, FileError> {
     number(field, WEIGHTS).ok_or_else(|| {
         field.error(format!("`{}` is not a weight", field.text)).help("weights are above 0, from 1e-6 to 1e6")
     })
+}
+
+fn port(field: &Field<'_>) -> Result<u16, FileError> {
+    let error = || field.error(format!("`{}` is not a port", field.text)).help("ports go from 0 to 65535");
+    field.text.parse().map_err(|_| error())
 }
 
 /// The field as a number of a range.

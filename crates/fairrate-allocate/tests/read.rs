@@ -1,6 +1,6 @@
 //! The readers of links and flows: what they take, and what they say.
 
-use fairrate_allocate::{FileError, Flow, Link, LinkId, parse_flows, parse_links};
+use fairrate_allocate::{FileError, Flow, Link, LinkId, parse_flows, parse_host_flows, parse_links};
 use proptest::prelude::*;
 
 const LINKS: &str = "link,capacity_gbps\nleaf0->spine0,60\nspine0->leaf1,30\n";
@@ -144,12 +144,24 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_read_or_told(text in "(link,capacity_gbps|flow,links,weight|\\PC*)\n([a-c\" ,0-9#.\u{e9}\r\n-]|->){0,60}") {
-        for error in [parse_links(&text).err(), flows(&text).err()].into_iter().flatten() {
+    fn any_text_is_read_or_told(text in "(link,capacity_gbps|flow,links,weight|src,dst,sport|\\PC*)\n([a-c\" ,0-9#.\u{e9}\r\n-]|->){0,60}") {
+        let host = |name: &str| name.parse::<u8>().map_err(|error| (error.to_string(), None));
+        let host_flows = parse_host_flows(&text, host);
+        for error in [parse_links(&text).err(), flows(&text).err(), host_flows.err()].into_iter().flatten() {
             if !text.trim().is_empty() {
                 told(error, &text); // The place is one in the text.
             }
         }
+    }
+
+    #[test]
+    fn flows_between_hosts_that_are_written_are_read(ends in proptest::collection::vec((0..9_u8, 10..20_u8, 0..9_u16), 0..20)) {
+        let rows: Vec<String> = ends.iter().map(|(src, dst, sport)| format!("{dst},{sport},{src}")).collect();
+        let host = |name: &str| name.parse::<u8>().map_err(|error| (error.to_string(), None));
+        let read = parse_host_flows(&format!("dst,sport,src\n{}", rows.join("\n")), host).unwrap();
+        prop_assert!(read.iter().all(|f| f.name.is_none() && f.weight == 1.0 && f.ports.1.is_none()));
+        let read: Vec<_> = read.iter().map(|f| (f.src, f.dst, f.ports.0.unwrap())).collect();
+        prop_assert_eq!(read, ends);
     }
 
     #[test]

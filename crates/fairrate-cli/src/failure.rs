@@ -71,6 +71,40 @@ pub enum Failure {
         /// Why not.
         cause: String,
     },
+    /// Arguments that do not go together.
+    #[error("{message}")]
+    #[diagnostic(code(cli::usage))]
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        #[help]
+        help: String,
+    },
+    /// A method of allocation gave up. What it had is printed.
+    #[error("{method} is {residual:.1e} from the optimum after {iterations} iterations")]
+    #[diagnostic(code(allocate::not_converged))]
+    NotConverged {
+        /// Which.
+        method: &'static str,
+        /// After how many iterations.
+        iterations: u32,
+        /// How far it is from the optimum.
+        residual: f64,
+        /// What may help.
+        #[help]
+        help: String,
+    },
+    /// The reference of allocations cannot prove its rates.
+    #[error("{cause}")]
+    #[diagnostic(
+        code(allocate::no_optimum),
+        help("weights or capacities differ by too many orders of magnitude for this alpha")
+    )]
+    NoOptimum {
+        /// By how much it fails.
+        cause: String,
+    },
     /// Reading or writing another file failed.
     #[error("{doing} `{}` failed: {cause}", path.display())]
     #[diagnostic(code(cli::io))]
@@ -129,9 +163,14 @@ impl Failure {
             | Self::UnknownName { .. }
             | Self::Directory { .. }
             | Self::InputFile { .. }
+            | Self::Usage { .. }
             | Self::Unreadable { .. } => 2,
             Self::Results(error) if bad_directory(error) => 2,
-            Self::Results(_) | Self::Io { .. } | Self::Run { .. } => 1,
+            Self::Results(_)
+            | Self::Io { .. }
+            | Self::Run { .. }
+            | Self::NotConverged { .. }
+            | Self::NoOptimum { .. } => 1,
         };
         eprintln!("{:?}", miette::Report::new(self));
         ExitCode::from(code)

@@ -4,6 +4,7 @@
 //! 2 bad input (nothing is written), 130 interrupted (what there was is written).
 
 mod allocate;
+mod bench;
 mod compare;
 mod drive;
 mod external;
@@ -47,6 +48,11 @@ enum Command {
     ///
     /// Prints a line a flow, in the order of its file: flow,rate_gbps. No packets are simulated.
     Allocate(allocate::Args),
+    /// Measure how fast parts of fairrate are on this machine
+    ///
+    /// Prints a line for each case: the median, smallest and largest time of an iteration in microseconds. Other programs
+    /// that run at the same time spoil the numbers.
+    Bench(bench::Args),
     /// List what scenarios can name
     List(list::Args),
     /// Write report.html of a results directory anew
@@ -60,6 +66,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Allocate(args) => allocate::run(&args),
+        Command::Bench(args) => Ok(bench::run(&args)),
         Command::List(args) => Ok(list::run(&args)),
         Command::Report(args) => report::run(&args),
         Command::External(words) => external::run(&words),

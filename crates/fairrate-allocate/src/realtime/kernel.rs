@@ -1,0 +1,89 @@
+//! The two loops that take the time, with the instructions that this processor has.
+
+use super::flows::{self, Columns};
+use super::links;
+#[cfg(target_arch = "x86_64")]
+use super::simd::{Avx2, Avx512, Lanes};
+
+/// Sets of instructions. What is computed does not depend on them, to the last bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Instructions {
+    /// What every processor has.
+    Portable,
+    /// Eight numbers at once.
+    Avx2,
+    /// Sixteen numbers at once.
+    Avx512,
+}
+
+/// Instructions that are there.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kernel {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use super::simd::Number;
+/// A type of links' numbers.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) trait Number: Copy + Into<u32> {}
+#[cfg(not(target_arch = "x86_64"))]
+impl<I: Copy + Into<u32>> Number for I {}
+
+impl Kernel {
+    /// The best instructions of this processor that are none better than `most`.
+    pub fn at_most(most: Instructions) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if let Some(avx512) = (Instructions::Avx512 <= most).then(Avx512::detect).flatten() {
+                return Self::Avx512(avx512);
+            }
+            if let Some(avx2) = (Instructions::Avx2 <= most).then(Avx2::detect).flatten() {
+                return Self::Avx2(avx2);
+            }
+        }
+        let _ = most;
+        Self::Portable
+    }
+
+    pub const fn instructions(self) -> Instructions {
+        match self {
+            Self::Portable => Instructions::Portable,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => Instructions::Avx2,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => Instructions::Avx512,
+        }
+    }
+
+    /// The price update of links.
+    pub fn update(self, seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], gamma: f32) {
+        match self {
+            Self::Portable => links::update(seen, sums, capacities, gamma),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(lanes) => lanes.update(seen, sums, capacities, gamma),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(lanes) => lanes.update(seen, sums, capacities, gamma),
+        }
+    }
+
+    /// The pass over flows.
+    pub fn pass<I: Number, const N: usize>(
+        self,
+        mut flows: Columns<'_, I, N>,
+        seen: &[[f32; 2]],
+        sums: &mut [[f32; 2]],
+    ) {
+        match self {
+            Self::Portable => flows::pass(&mut flows, 0, seen, sums),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(lanes) => lanes.pass(&mut flows, seen, sums),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(lanes) => lanes.pass(&mut flows, seen, sums),
+        }
+    }
+}

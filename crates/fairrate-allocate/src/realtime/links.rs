@@ -1,0 +1,178 @@
+//! The links that a block of flows uses: what flows see of them, what they put on them, and the price update.
+
+use std::ops::Range;
+
+use super::kernel::Kernel;
+
+/// No price rises above this. Where it is 10^15, a flow of the smallest weight still has a slope that is no denormal number.
+pub(super) const MAX_PRICE: f32 = 1e15;
+
+/// A sum that falls below this part of what it was since the last price update is made anew: rounding is then no small
+/// part of it.
+const CANCELLATION: f32 = 1.0 / 64.0;
+
+/// Links that are looked at together: a group without flows costs nothing.
+const GROUP: usize = 16;
+
+/// Links by their number in a block of flows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LinkTable {
+    /// Price, and capacity / load of the last price update ([`f32::MAX`] without load). In one place, as a flow needs both.
+    pub seen: Vec<[f32; 2]>,
+    /// Σ x and Σ x²/w of the flows over each link.
+    pub sums: Vec<[f32; 2]>,
+    /// In units of the engine.
+    pub capacities: Vec<f32>,
+    n_users: Vec<u32>,
+    /// Flows' uses of the links of each group.
+    group_users: Vec<u32>,
+    /// A bit for each group that has users.
+    used: Vec<u64>,
+    /// Price updates so far.
+    n_updates: u64,
+    /// For each link the last interval between price updates in which a flow left it, and the largest sums of that time.
+    peaks: Vec<(u64, [f32; 2])>,
+}
+
+impl LinkTable {
+    pub fn new(capacities: Vec<f32>) -> Self {
+        let n_links = capacities.len();
+        let n_groups = n_links.div_ceil(GROUP);
+        Self {
+            seen: vec![[1.0, f32::MAX]; n_links],
+            sums: vec![[0.0; 2]; n_links],
+            capacities,
+            n_users: vec![0; n_links],
+            group_users: vec![0; n_groups],
+            used: vec![0; n_groups.div_ceil(64)],
+            n_updates: 0,
+            // No interval has this number.
+            peaks: vec![(u64::MAX, [0.0; 2]); n_links],
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// A flow of this load and slope begins on a link.
+    pub fn join(&mut self, link: u32, load: [f32; 2]) {
+        let (link, group) = (link as usize, link as usize / GROUP);
+        self.n_users[link] += 1;
+        self.group_users[group] += 1;
+        self.used[group / 64] |= 1 << (group % 64);
+        put(&mut self.sums, link, load);
+    }
+
+    /// A flow of this load and slope ends on a link. False if what is left of the sums is mostly rounding.
+    #[must_use]
+    pub fn leave(&mut self, link: u32, [x, slope]: [f32; 2]) -> bool {
+        let (link, group) = (link as usize, link as usize / GROUP);
+        self.n_users[link] -= 1;
+        self.group_users[group] -= 1;
+        if self.group_users[group] == 0 {
+            self.used[group / 64] &= !(1 << (group % 64));
+        }
+        let sum = &mut self.sums[link];
+        if self.n_users[link] == 0 {
+            *sum = [0.0; 2];
+            return true;
+        }
+        let (interval, peak) = &mut self.peaks[link];
+        if std::mem::replace(interval, self.n_updates) != self.n_updates {
+            *peak = [0.0; 2];
+        }
+        *peak = [peak[0].max(sum[0]), peak[1].max(sum[1])];
+        *sum = [sum[0] - x, sum[1] - slope];
+        peak[0] * CANCELLATION <= sum[0] && peak[1] * CANCELLATION <= sum[1]
+    }
+
+    /// A price update begins.
+    pub fn begin_update(&mut self) {
+        self.n_updates += 1;
+    }
+
+    /// The price update of some links, which leaves their sums at 0.
+    pub fn update(&mut self, links: Range<usize>, gamma: f32, with: Kernel) {
+        let (seen, sums) = (&mut self.seen[links.clone()], &mut self.sums[links.clone()]);
+        with.update(seen, sums, &self.capacities[links], gamma);
+    }
+
+    /// The price update of all links with flows. Links without keep their prices.
+    pub fn update_used(&mut self, gamma: f32, with: Kernel) {
+        for word in 0..self.used.len() {
+            let mut groups = self.used[word];
+            let mut first = word * 64;
+            while groups != 0 {
+                // A run of groups with flows, behind one of groups without.
+                first += groups.trailing_zeros() as usize;
+                groups >>= groups.trailing_zeros();
+                let run = groups.trailing_ones();
+                let end = ((first + run as usize) * GROUP).min(self.len());
+                self.update(first * GROUP..end, gamma, with);
+                first += run as usize;
+                groups = groups.checked_shr(run).unwrap_or(0);
+            }
+        }
+    }
+}
+
+/// Adds a flow's load and slope to a link's.
+#[inline]
+pub(super) fn put(sums: &mut [[f32; 2]], link: usize, [x, slope]: [f32; 2]) {
+    let sum = &mut sums[link];
+    *sum = [sum[0] + x, sum[1] + slope];
+}
+
+/// Equation 4 and the ratio of equation 9, link by link. Every operation is one that IEEE 754 defines to the last bit, and
+/// none depends on another link, so that any number of links at once gives the same bits.
+#[inline]
+pub(super) fn update(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], gamma: f32) {
+    for ((seen, sum), &capacity) in seen.iter_mut().zip(sums).zip(capacities) {
+        let ([load, slope], [price, _]) = (*sum, *seen);
+        // Selections and no branches: links without flows make numbers that nobody takes.
+        let moved = price + gamma * ((load - capacity) / slope);
+        let moved = if 0.0 < moved { moved } else { 0.0 };
+        let moved = if moved < MAX_PRICE { moved } else { MAX_PRICE };
+        let price = if 0.0 < slope { moved } else { price };
+        let room = capacity / load;
+        let room = if room < f32::MAX { room } else { f32::MAX };
+        *seen = [price, room];
+        *sum = [0.0; 2];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_used_groups() {
+        // 130 groups of 16 and one of 5. Flows on the first, the 63rd to the 65th and the last link.
+        let mut links = LinkTable::new(vec![1.0; 130 * 16 + 5]);
+        let used = [0, 63 * 16 - 1, 63 * 16, 64 * 16, 130 * 16 + 4];
+        for link in used {
+            links.join(link, [2.0, 4.0]);
+        }
+        links.update_used(0.4, Kernel::Portable);
+        for link in 0..links.len() {
+            // 1 + 0.4·(2 - 1)/4 = 1.1, and 1/2; without flows the price stays.
+            let expected = if used.contains(&(link as u32)) { [1.1, 0.5] } else { [1.0, f32::MAX] };
+            assert_eq!(links.seen[link], expected, "{link}");
+            assert_eq!(links.sums[link], [0.0; 2]);
+        }
+        assert!(links.leave(0, [2.0, 4.0]));
+        links.update_used(0.4, Kernel::Portable);
+        assert_eq!(links.seen[0], [1.1, 0.5], "nobody looks at a link that was left");
+    }
+
+    #[test]
+    fn a_price_stays_within_its_range() {
+        let mut seen = [[1.0, 0.0]; 4];
+        // Far above and far below capacity, no slope, nothing at all.
+        let mut sums = [[1e9, 1e-9], [1e-9, 1e-9], [3.0, 0.0], [0.0, 0.0]];
+        update(&mut seen, &mut sums, &[1.0; 4], 1.0);
+        assert_eq!(seen.map(|[price, _]| price), [MAX_PRICE, 0.0, 1.0, 1.0]);
+        assert_eq!(seen[3][1], f32::MAX);
+    }
+}

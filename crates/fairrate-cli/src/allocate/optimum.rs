@@ -1,0 +1,190 @@
+//! Rates that maximise utility, by one of several methods.
+
+use fairrate_allocate::{
+    Convergence, Gradient, KktResidual, Method, Ned, Network, Num, NumConfig, Solution, Utility, kkt_residual,
+    objective as utility_of, reference,
+};
+
+use super::Objective;
+use crate::failure::Failure;
+
+/// Alphas that can be asked for. Outside, powers of rates run out of digits.
+const ALPHAS: std::ops::RangeInclusive<f64> = 0.1..=16.0;
+const GBPS: f64 = 1e9;
+const ITERATIONS: u32 = 100_000;
+const TOLERANCE: f64 = 1e-9;
+
+/// How the optimum is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Choice {
+    /// Newton-Exact-Diagonal, Flowtune's
+    Ned,
+    /// Gradient projection
+    Gradient,
+    /// The fast weighted gradient method
+    Fgm,
+    /// Newton steps with an estimated diagonal
+    NewtonLike,
+    /// An interior-point method, which proves what it finds
+    Reference,
+}
+
+impl Choice {
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ned => "ned",
+            Self::Gradient => "gradient",
+            Self::Fgm => "fgm",
+            Self::NewtonLike => "newton-like",
+            Self::Reference => "reference",
+        }
+    }
+
+    const fn has_gamma(self) -> bool {
+        matches!(self, Self::Ned | Self::Gradient | Self::NewtonLike)
+    }
+}
+
+/// Arguments that only objectives of utility have.
+#[derive(Debug, clap::Args)]
+pub struct Solver {
+    /// How rates of the largest utility are found [default: ned]
+    #[arg(long, value_enum)]
+    method: Option<Choice>,
+    /// Step of ned [default: 0.4], newton-like [default: 0.2] and gradient [default: what surely converges]
+    #[arg(long, value_name = "X", value_parser = above_zero)]
+    gamma: Option<f64>,
+    /// Iterations after which a method gives up [default: 100000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    iterations: Option<u32>,
+    /// How far from the optimum a method may stop [default: 1e-9]
+    #[arg(long, value_name = "X", value_parser = above_zero)]
+    tolerance: Option<f64>,
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|x: &f64| x.is_finite() && 0.0 < *x);
+    number.ok_or_else(|| "write a number above 0, such as 0.4".to_owned())
+}
+
+/// Reads `--objective`.
+pub fn objective(text: &str) -> Result<Objective, String> {
+    let alpha = |number: &str| number.parse().ok().filter(|alpha| ALPHAS.contains(alpha));
+    match text.split_once('=') {
+        None if text == "max-min" => Ok(Objective::MaxMin),
+        None if text == "proportional" => Ok(Objective::AlphaFair(1.0)),
+        Some(("alpha", number)) => alpha(number).map(Objective::AlphaFair).ok_or_else(|| {
+            format!("write alpha=A with A from {} to {}, such as alpha=2", ALPHAS.start(), ALPHAS.end())
+        }),
+        _ => Err("objectives are max-min, proportional and alpha=A, such as alpha=2".to_owned()),
+    }
+}
+
+impl Solver {
+    fn choice(&self) -> Choice {
+        self.method.unwrap_or(Choice::Ned)
+    }
+
+    /// Refuses what would have no effect.
+    pub fn check(&self, objective: Objective) -> Result<(), Failure> {
+        let iterates = self.gamma.is_some() || self.iterations.is_some() || self.tolerance.is_some();
+        let usage = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
+        if objective == Objective::MaxMin && (self.method.is_some() || iterates) {
+            let help = "leave it out: max-min rates are exact, without iterations";
+            return usage("`--objective max-min` takes no method and no step".to_owned(), help);
+        }
+        if self.choice() == Choice::Reference && iterates {
+            let help = "leave it out: the reference always goes to the last digits";
+            return usage("`--method reference` takes no step, no iterations and no tolerance".to_owned(), help);
+        }
+        if self.gamma.is_some() && !self.choice().has_gamma() {
+            let help = "leave `--gamma` out, or take ned, gradient or newton-like";
+            return usage(format!("`--method {}` has no step", self.choice().name()), help);
+        }
+        Ok(())
+    }
+}
+
+/// Rates, and what is known of them.
+pub struct Optimum {
+    /// The method's name.
+    pub method: &'static str,
+    /// The utilities' alpha.
+    pub alpha: f64,
+    /// Rates and prices.
+    pub solution: Solution,
+    /// The sum of utilities, of rates in Gb/s.
+    pub utility: f64,
+    /// How far a method came; `None`: the reference.
+    pub convergence: Option<Convergence>,
+    /// How far the solution is from the optimum's conditions.
+    pub kkt: KktResidual,
+}
+
+impl Optimum {
+    /// Finds them.
+    pub fn find(network: &Network, alpha: f64, args: &Solver) -> Result<Self, Failure> {
+        let utilities: Vec<Utility> =
+            network.flows.iter().map(|flow| Utility::alpha_fair(flow.weight, alpha)).collect();
+        let used =
+            network.flows.iter().flat_map(|flow| &flow.links).map(|link| network.links[link.index()].capacity_bps);
+        let unit_bps = used.fold(f64::INFINITY, f64::min);
+        let unit_bps = if unit_bps.is_finite() { unit_bps } else { GBPS };
+        let (solution, convergence) = if args.choice() == Choice::Reference {
+            let found =
+                reference(network, &utilities, unit_bps).map_err(|e| Failure::NoOptimum { cause: e.to_string() })?;
+            (found.0, None)
+        } else {
+            let mut num = allocator(network, &utilities, args, unit_bps);
+            let limit = args.iterations.unwrap_or(ITERATIONS);
+            let convergence = num.solve(limit, args.tolerance.unwrap_or(TOLERANCE));
+            (num.solution(), Some(convergence))
+        };
+        let kkt =
+            kkt_residual(network, &utilities, &solution).expect("the readers take nothing that has no allocation");
+        let in_gbps = Solution { unit_bps: GBPS, rates_bps: solution.rates_bps.clone(), prices: Vec::new() };
+        let utility = utility_of(&utilities, &in_gbps);
+        Ok(Self { method: args.choice().name(), alpha, solution, utility, convergence, kkt })
+    }
+
+    /// Prices in utility a Gb/s.
+    pub fn prices_per_gbps(&self) -> impl Iterator<Item = f64> {
+        // U'(x) = w x^-A is in the same proportion to that of another unit for all x.
+        let unit = Utility::alpha_fair(1.0, self.alpha).derivative(self.solution.unit_bps / GBPS);
+        self.solution.prices.iter().map(move |price| price * unit)
+    }
+
+    /// Why the rates are not the optimum, if a method gave up.
+    pub fn failure(&self, args: &Solver) -> Option<Failure> {
+        let Convergence { iterations, residual, .. } = self.convergence.filter(|c| !c.converged)?;
+        let more = "give it more `--iterations` or more `--tolerance`, or take `--method reference`";
+        let help = match args.choice() {
+            _ if args.iterations.is_some() => more,
+            Choice::Ned if args.gamma.is_none_or(|gamma| 0.1 < gamma) => {
+                "smaller steps converge on longer paths: try `--gamma 0.1`; or `--method reference`"
+            }
+            Choice::Gradient if args.gamma.is_some() => "leave `--gamma` out for a step that surely converges",
+            _ => more,
+        };
+        Some(Failure::NotConverged { method: self.method, iterations, residual, help: help.to_owned() })
+    }
+}
+
+fn allocator(network: &Network, utilities: &[Utility], args: &Solver, unit_bps: f64) -> Num {
+    let with = |method| {
+        let config = NumConfig { method, ..NumConfig::flowtune(unit_bps) };
+        Num::of_network(network, utilities, config).expect("the readers take nothing that has no allocation")
+    };
+    match args.choice() {
+        Choice::Gradient => {
+            let gamma = args.gamma.unwrap_or_else(|| with(Method::Gradient(Gradient { gamma: 1.0 })).safe_step());
+            with(Method::Gradient(Gradient { gamma }))
+        }
+        Choice::Fgm => with(Method::Fgm),
+        Choice::NewtonLike => with(Method::NewtonLike { gamma: args.gamma.unwrap_or(0.2), window: 5 }),
+        Choice::Ned | Choice::Reference => {
+            with(Method::Ned(args.gamma.map_or_else(Ned::default, |gamma| Ned { gamma })))
+        }
+    }
+}

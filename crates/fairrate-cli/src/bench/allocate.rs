@@ -1,0 +1,268 @@
+//! `bench --job allocate`: an iteration of Flowtune's allocator, NED and F-NORM together, in the networks of the Flowtune
+//! paper's section 6.1.
+
+use fairrate_allocate::{Aggregation, Clos, FlowKey, Instructions, LinkId, RateEngine, RealTime};
+
+use super::{Row, Settings, time_us};
+
+const LINK_BPS: f64 = 40e9;
+const GAMMA: f64 = 0.4;
+
+/// Iterations after which rates are compared. Both engines have settled by then.
+const ITERATIONS: u32 = 300;
+
+/// Nodes and flows of the paper's table.
+const TABLE: [(u32, u32); 7] =
+    [(384, 3_072), (768, 6_144), (1_536, 12_288), (1_536, 24_576), (1_536, 49_152), (3_072, 49_152), (4_608, 49_152)];
+
+/// Flows of a network, each with the same weight and no limit.
+struct Case {
+    name: &'static str,
+    clos: Clos,
+    paths: Vec<Vec<LinkId>>,
+}
+
+impl Case {
+    /// Flows between servers drawn with equal probability, over spines and cores drawn so.
+    fn new(name: &'static str, clos: Clos, n_flows: u32) -> Self {
+        let mut state = 1_u64;
+        let mut draw = |below: u32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % u64::from(below)) as u32
+        };
+        let mut path = |_| {
+            let src = draw(clos.n_servers());
+            let dst = (src + 1 + draw(clos.n_servers() - 1)) % clos.n_servers();
+            clos.path(src, dst, draw(1 << 30))
+        };
+        let paths = (0..n_flows).map(&mut path).collect();
+        Self { name, clos, paths }
+    }
+
+    /// Two tiers: racks of 16 servers, 16 spines, all links of one rate.
+    fn two_tiers(nodes: u32, n_flows: u32) -> Self {
+        let (servers, spines) = (16, 16);
+        let racks = nodes / servers;
+        let clos = Clos { pods: 1, racks, servers, spines, cores: 0, server_bps: LINK_BPS, fabric_bps: LINK_BPS };
+        Self::new("two tiers", clos, n_flows)
+    }
+
+    /// Three tiers: 8 pods of 16 racks of 16 servers, 16 spines a pod and 16 cores above each.
+    fn three_tiers(n_flows: u32) -> Self {
+        let (pods, racks, servers, spines, cores) = (8, 16, 16, 16, 16);
+        let clos = Clos { pods, racks, servers, spines, cores, server_bps: LINK_BPS, fabric_bps: LINK_BPS };
+        Self::new("three tiers", clos, n_flows)
+    }
+
+    fn engine(&self, n_blocks: u32, n_threads: usize, aggregation: Aggregation) -> RealTime {
+        let partition = self.clos.partition(n_blocks);
+        RealTime::partitioned(&self.clos.capacities_bps(), LINK_BPS, GAMMA, &partition, n_threads, aggregation)
+    }
+
+    fn add_flows(&self, engine: &mut RealTime) -> Vec<FlowKey> {
+        self.paths.iter().map(|path| engine.add(path, 1.0, f64::INFINITY)).collect()
+    }
+
+    fn row(&self, name: String, n_flows: u32, [n_blocks, n_threads]: [u32; 2], times_us: [f64; 3]) -> Row {
+        let [us_median, us_min, us_max] = times_us;
+        let ns_per_flow = us_median * 1e3 * f64::from(n_threads) / f64::from(n_flows);
+        Row {
+            job: "allocate",
+            name,
+            nodes: self.clos.n_servers(),
+            links: self.clos.n_links(),
+            flows: n_flows,
+            blocks: n_blocks,
+            threads: n_threads,
+            us_median,
+            us_min,
+            us_max,
+            ns_per_flow_median: (0 < n_flows).then_some(ns_per_flow),
+            largest_error: None,
+        }
+    }
+}
+
+/// All rows: the table with every number of threads and in double precision, three tiers, the same work with fewer
+/// instructions, any links, flows that come and go, and aggregation alone.
+pub(super) fn rows(settings: &Settings) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (nodes, n_flows) in TABLE {
+        rows.extend(case(&Case::two_tiers(nodes, n_flows), settings));
+    }
+    rows.extend(case(&Case::three_tiers(16_384), settings));
+    let first = Case::two_tiers(TABLE[0].0, TABLE[0].1);
+    rows.extend(instructions(&first, settings));
+    rows.extend(general(&first, settings));
+    rows.push(churn(&first, settings));
+    rows.extend(aggregation(&Case::two_tiers(TABLE[6].0, 0), settings));
+    rows
+}
+
+/// A network with every number of threads, and in double precision.
+fn case(case: &Case, settings: &Settings) -> Vec<Row> {
+    let n_flows = case.paths.len() as u32;
+    let mut plain = Plain::new(&case.clos, &case.paths);
+    (0..ITERATIONS).for_each(|_| plain.iterate());
+    let expected = plain.normalised.clone();
+    let mut rows = Vec::new();
+    for &n_threads in &settings.threads {
+        let n_blocks = blocks_for(n_threads);
+        let mut engine = case.engine(n_blocks, n_threads, Aggregation::Diagonals);
+        let keys = case.add_flows(&mut engine);
+        (0..ITERATIONS).for_each(|_| engine.iterate());
+        let error = |(key, rate): (&FlowKey, &f64)| (engine.rate_bps(*key) / LINK_BPS / rate - 1.0).abs();
+        let largest_error = keys.iter().zip(&expected).map(error).fold(0.0, f64::max);
+        assert!(largest_error < 1e-3, "rates are wrong by {largest_error}, relative to them");
+        let times_us = time_us(settings.runs, || engine.iterate());
+        let row = case.row(case.name.to_owned(), n_flows, [n_blocks, n_threads as u32], times_us);
+        rows.push(Row { largest_error: Some(largest_error), ..row });
+    }
+    let times_us = time_us(settings.runs, || plain.iterate());
+    rows.push(case.row(format!("{}, plain f64", case.name), n_flows, [1, 1], times_us));
+    rows
+}
+
+/// The fewest blocks that give every thread a FlowBlock.
+fn blocks_for(n_threads: usize) -> u32 {
+    let mut blocks = 1;
+    while ((blocks * blocks) as usize) < n_threads {
+        blocks *= 2;
+    }
+    blocks
+}
+
+fn instructions(case: &Case, settings: &Settings) -> Vec<Row> {
+    let all = [Instructions::Portable, Instructions::Avx2, Instructions::Avx512];
+    let row = |most: Instructions| {
+        let mut engine = case.engine(1, 1, Aggregation::Slices).at_most(most);
+        case.add_flows(&mut engine);
+        (engine.instructions() == most).then(|| {
+            let times_us = time_us(settings.runs, || engine.iterate());
+            case.row(format!("{most:?}"), case.paths.len() as u32, [1, 1], times_us)
+        })
+    };
+    all.into_iter().filter_map(row).collect()
+}
+
+/// The engine for any links: as many flows, and a tenth.
+fn general(case: &Case, settings: &Settings) -> Vec<Row> {
+    let row = |n_flows: usize| {
+        let mut engine = RealTime::general(&case.clos.capacities_bps(), LINK_BPS, GAMMA);
+        for path in &case.paths[..n_flows] {
+            engine.add(path, 1.0, f64::INFINITY);
+        }
+        let times_us = time_us(settings.runs, || engine.iterate());
+        case.row("any links".to_owned(), n_flows as u32, [1, 1], times_us)
+    };
+    [case.paths.len(), case.paths.len() / 10, case.paths.len() / 100].map(row).into()
+}
+
+/// In every iteration a flow of a hundred ends and another begins.
+fn churn(case: &Case, settings: &Settings) -> Row {
+    let mut engine = case.engine(1, 1, Aggregation::Slices);
+    let mut keys = case.add_flows(&mut engine);
+    let mut next = 0;
+    let times_us = time_us(settings.runs, || {
+        for _ in 0..case.paths.len() / 100 {
+            engine.remove(keys[next]);
+            keys[next] = engine.add(&case.paths[next], 1.0, f64::INFINITY);
+            next = (next + 1) % keys.len();
+        }
+        engine.iterate();
+    });
+    case.row("1 in 100 replaced".to_owned(), case.paths.len() as u32, [1, 1], times_us)
+}
+
+/// Iterations without flows: what is left is adding up, the price update, and handing prices around.
+fn aggregation(case: &Case, settings: &Settings) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for aggregation in [Aggregation::Diagonals, Aggregation::Slices] {
+        for n_blocks in [2, 4, 8, 16] {
+            for &n_threads in settings.threads.iter().filter(|&&n| n <= (n_blocks * n_blocks) as usize) {
+                let mut engine = case.engine(n_blocks, n_threads, aggregation);
+                let times_us = time_us(settings.runs, || engine.iterate());
+                rows.push(case.row(format!("{aggregation:?} alone"), 0, [n_blocks, n_threads as u32], times_us));
+            }
+        }
+    }
+    rows
+}
+
+/// NED and F-NORM in double precision, as one would write them down: rates, prices, normalised rates.
+struct Plain {
+    paths: Vec<Vec<usize>>,
+    capacities: Vec<f64>,
+    prices: Vec<f64>,
+    loads: Vec<f64>,
+    slopes: Vec<f64>,
+    rates: Vec<f64>,
+    normalised: Vec<f64>,
+}
+
+impl Plain {
+    fn new(clos: &Clos, paths: &[Vec<LinkId>]) -> Self {
+        let capacities: Vec<f64> = clos.capacities_bps().into_iter().map(|bps| bps / LINK_BPS).collect();
+        let n_links = capacities.len();
+        Self {
+            paths: paths.iter().map(|path| path.iter().map(|link| link.index()).collect()).collect(),
+            capacities,
+            prices: vec![1.0; n_links],
+            loads: vec![0.0; n_links],
+            slopes: vec![0.0; n_links],
+            rates: vec![0.0; paths.len()],
+            normalised: vec![0.0; paths.len()],
+        }
+    }
+
+    fn iterate(&mut self) {
+        self.loads.fill(0.0);
+        self.slopes.fill(0.0);
+        for (path, rate) in self.paths.iter().zip(&mut self.rates) {
+            let price: f64 = path.iter().map(|&link| self.prices[link]).sum();
+            // No rate above twice the links' capacity, which is 1.
+            *rate = 1.0 / price.max(0.5);
+            for &link in path {
+                self.loads[link] += *rate;
+                self.slopes[link] += *rate * *rate;
+            }
+        }
+        for link in 0..self.prices.len() {
+            if 0.0 < self.slopes[link] {
+                let over = self.loads[link] - self.capacities[link];
+                self.prices[link] = (self.prices[link] + GAMMA * over / self.slopes[link]).max(0.0);
+            }
+        }
+        for ((path, rate), normalised) in self.paths.iter().zip(&self.rates).zip(&mut self.normalised) {
+            let ratio = path.iter().map(|&link| self.loads[link] / self.capacities[link]).fold(0.0, f64::max);
+            *normalised = rate / ratio;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_computes_the_right_rates() {
+        let settings = Settings { threads: vec![1, 3], runs: 1 };
+        let three_tiers = Clos { racks: 1, ..Case::three_tiers(0).clos };
+        for case in [Case::two_tiers(64, 200), Case::new("three tiers", three_tiers, 200)] {
+            let rows = super::case(&case, &settings);
+            assert_eq!(rows.iter().map(|row| (row.threads, row.blocks)).collect::<Vec<_>>(), [(1, 1), (3, 2), (1, 1)]);
+            assert!(rows[..2].iter().all(|row| row.largest_error.is_some_and(|error| error < 1e-3)));
+        }
+    }
+
+    #[test]
+    fn other_rows_are_named_by_what_they_do() {
+        let settings = Settings { threads: vec![1], runs: 1 };
+        let small = Case::two_tiers(256, 300);
+        assert!(instructions(&small, &settings).iter().any(|row| row.name == "Portable"));
+        assert_eq!(general(&small, &settings).iter().map(|row| row.flows).collect::<Vec<_>>(), [300, 30, 3]);
+        assert_eq!(churn(&small, &settings).flows, 300);
+        assert_eq!(aggregation(&small, &settings).len(), 2 * 4);
+        assert_eq!([1, 2, 4, 5, 16, 17].map(blocks_for), [1, 2, 2, 4, 4, 8]);
+    }
+}
