@@ -115,8 +115,7 @@ fn allocator_ports(topology: &Topology) -> Vec<PortId> {
 #[test]
 fn shares_follow_arrivals_and_departures_within_100_us() {
     // Five senders in other racks to one receiver, one more every 2 ms, then one less every 2 ms.
-    let flows =
-        (0..5_u32).map(|i| endless(4 + i, 0, us(2_000 * (u64::from(i) + 1)), us(2_000 * (u64::from(i) + 7))));
+    let flows = (0..5_u32).map(|i| endless(4 + i, 0, us(2_000 * (u64::from(i) + 1)), us(2_000 * (u64::from(i) + 7))));
     let (recorder, totals) = run(flowtune(0, flows.collect(), us(23_000)));
     for n in 1..=5_u32 {
         for change in [2_000 * u64::from(n), 2_000 * (u64::from(5 - n) + 6)] {
@@ -220,11 +219,13 @@ fn intermediaries_relay_everything() {
     };
     let (direct, _) = rates(0, Vec::new());
     let (relayed, totals) = rates(3, Vec::new());
-    assert_eq!(direct, relayed);
+    // Either may be a threshold away from what the optimiser has.
+    let agree =
+        |a: &[(u32, f64)]| a.len() == 4 && a.iter().zip(&direct).all(|(a, b)| a.0 == b.0 && is_near(a.1, b.1, 0.02));
+    assert!(agree(&relayed), "{relayed:?}, directly {direct:?}");
     assert!(0 < totals.relayed_bytes && totals.starts == 4, "{totals:?}");
     let (again, totals) = rates(3, vec![(us(3_000), us(6_000))]);
-    let agree = again.iter().zip(&direct).all(|(a, b)| a.0 == b.0 && is_near(a.1, b.1, 0.02));
-    assert!(again.len() == 4 && agree && totals.starts == 8, "{again:?} {totals:?}");
+    assert!(agree(&again) && totals.starts == 8, "{again:?} {totals:?}");
 }
 
 #[test]
