@@ -2,11 +2,13 @@
 //! simulator against ns-3.
 
 mod checks;
+mod flowtune;
 mod lab;
 mod ns3;
 mod paper;
 mod perc;
 mod powertcp;
+mod ratemp;
 mod rocc;
 
 use std::path::PathBuf;
@@ -40,8 +42,12 @@ enum Against {
     Powertcp(powertcp::Options),
     /// The claims of the PERC paper's sections 3 and 4.
     Perc(paper::Options),
+    /// The claims of the Flowtune paper's section 6.
+    Flowtune(paper::Options),
     /// The claims of the RoCC paper's section VI.
     Rocc(paper::Options),
+    /// The claims of the RateMP paper's section V.
+    Ratemp(paper::Options),
 }
 
 fn main() -> ExitCode {
@@ -51,7 +57,9 @@ fn main() -> ExitCode {
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Powertcp(options) } => powertcp::run(&root, &options),
         Task::Validate { against: Against::Perc(options) } => perc::run(&root, &options),
+        Task::Validate { against: Against::Flowtune(options) } => flowtune::run(&root, &options),
         Task::Validate { against: Against::Rocc(options) } => rocc::run(&root, &options),
+        Task::Validate { against: Against::Ratemp(options) } => ratemp::run(&root, &options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

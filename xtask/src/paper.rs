@@ -21,7 +21,7 @@ pub struct Options {
     /// Claims as JSON on stdout
     #[arg(long)]
     pub json: bool,
-    /// Only runs whose name contains this, as `fig8`; their claims alone are shown
+    /// Only runs whose name and algorithm contain this, as `fig8` or `fig8-n10 rocc`; their claims alone are shown
     #[arg(long)]
     pub only: Option<String>,
     /// Simulations at the same time
@@ -289,7 +289,7 @@ pub fn validate(
 fn measure_all(mut jobs: Vec<Job>, options: &Options) -> Measured {
     let mut measured = Measured::default();
     if let Some(only) = &options.only {
-        jobs.retain(|job| job.name.contains(only.as_str()));
+        jobs.retain(|job| format!("{} {}", job.name, job.cc).contains(only.as_str()));
     }
     let registered = |cc: &str| ALGORITHMS.iter().any(|a| a.name == cc);
     jobs.retain(|job| {

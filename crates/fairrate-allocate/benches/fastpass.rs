@@ -75,7 +75,9 @@ fn main() {
                     let mut timeslots = Timeslots::new(&network(hosts, order)).expect("a network of full bisection");
                     time(n, hosts, 90, |requests| {
                         let work = || {
-                            requests.iter().for_each(|&(src, dst)| timeslots.request(src, dst, REQUEST));
+                            for &(src, dst) in requests {
+                                timeslots.request(src, dst, REQUEST);
+                            }
                             timeslots.allocate()
                         };
                         timed(work)
@@ -101,9 +103,12 @@ fn main() {
                 let mut paths = Paths::new(&network).expect("full bisection");
                 let mut spines = vec![0; usize::from(hosts)];
                 time(n, hosts, 90, |requests| {
-                    requests.iter().for_each(|&(src, dst)| timeslots.request(src, dst, REQUEST));
+                    for &(src, dst) in requests {
+                        timeslots.request(src, dst, REQUEST);
+                    }
                     let granted = timeslots.allocate();
-                    let ((), took) = timed(|| (0..64).for_each(|slot| paths.select(timeslots.pairs(slot), &mut spines)));
+                    let ((), took) =
+                        timed(|| (0..64).for_each(|slot| paths.select(timeslots.pairs(slot), &mut spines)));
                     (granted, took)
                 })
             });
@@ -113,7 +118,9 @@ fn main() {
                 let mut arbiter = Fastpass::new(network(hosts, Order::LeastRecent)).expect("full bisection");
                 time(n, hosts, 90, |requests| {
                     let work = || {
-                        requests.iter().for_each(|&(src, dst)| arbiter.request(src, dst, REQUEST));
+                        for &(src, dst) in requests {
+                            arbiter.request(src, dst, REQUEST);
+                        }
                         arbiter.allocate()
                     };
                     timed(work)

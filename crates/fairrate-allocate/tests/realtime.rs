@@ -317,6 +317,30 @@ fn instructions_do_not_matter() {
 }
 
 #[test]
+fn numbers_of_links_may_be_long() {
+    // Links 10,000 apart in one engine and side by side in the other: more than 2^16 numbers, and the same bits.
+    let engine = |n_links: usize, most| RealTime::general(&vec![UNIT_BPS; n_links], UNIT_BPS, 0.4).at_most(most);
+    let mut sparse = INSTRUCTIONS.map(|most| engine(90_001, most));
+    let mut dense = engine(10, Instructions::Portable);
+    let mut draws = Draws(5);
+    let mut keys = Vec::new();
+    for _ in 0..100 {
+        let first = draws.below(10);
+        let path: Vec<u32> = (0..=draws.below(4)).map(|hop| (first + hop * 2) % 10).collect();
+        let path = |apart: u32| path.iter().map(|link| LinkId(link * apart)).collect::<Vec<_>>();
+        keys.push(dense.add(&path(1), 1.0, f64::INFINITY));
+        for engine in &mut sparse {
+            engine.add(&path(10_000), 1.0, f64::INFINITY);
+        }
+        dense.iterate();
+        for engine in &mut sparse {
+            engine.iterate();
+            assert!(keys.iter().all(|&key| engine.rate_bps(key).to_bits() == dense.rate_bps(key).to_bits()));
+        }
+    }
+}
+
+#[test]
 fn threads_and_kinds_of_aggregation_do_not_matter() {
     for clos in [TWO_TIERS, THREE_TIERS] {
         for (n_blocks, threads) in [(1, &[1, 2][..]), (2, &[1, 2, 3, 4, 9]), (4, &[1, 3]), (8, &[1, 4])] {

@@ -303,7 +303,6 @@ pub fn claims(claims: &mut Claims, measured: &Measured, options: &Options) {
     fig4(claims, measured);
     fig5_to_7(claims, measured, options);
     fig8_to_11(claims, measured);
-    let get = |what| measured.get("outage", "flowtune", what);
     let mut add = |what: &str, text: &str, says, unit| {
         claims.add(
             format!("outage-{what}"),
@@ -311,7 +310,7 @@ pub fn claims(claims: &mut Claims, measured: &Measured, options: &Options) {
             format!("allocator dead for 5 ms: {text}"),
             says,
             unit,
-            get(what),
+            measured.get("outage", "flowtune", what),
         );
     };
     add("during", "throughput meanwhile over that before", Says::AtLeast(0.95), Unit::Share);

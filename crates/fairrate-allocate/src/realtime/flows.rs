@@ -224,6 +224,7 @@ pub(super) fn pass<I: Number, const N: usize>(
     seen: &[[f32; 2]],
     sums: &mut [[f32; 2]],
 ) {
+    let (seen, sums) = (&seen[..flows.n_links], &mut sums[..flows.n_links]);
     let n_flows = flows.weights.len();
     let paths = flows.paths.map(|hop| &hop[..n_flows]);
     let (weights, limits) = (&flows.weights[..n_flows], &flows.limits[..n_flows]);

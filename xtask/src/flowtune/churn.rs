@@ -1,0 +1,284 @@
+//! Flowlets that come and go on Flowtune's network, without packets: each has the rate that an allocator gave it in its
+//! last iteration, and leaves when its bytes are sent.
+//!
+//! Left out against the paper's simulation: notifications take no time, and there are no headers. A flowlet that comes
+//! between two iterations has its first rate from the next one.
+
+use fairrate_allocate::{Clos, FlowKey, LinkId, Num, RateEngine};
+use fairrate_sim::rng::{Purpose, Stream};
+use fairrate_sim::workload::SizeDistribution;
+
+/// The paper's network: 9 racks of 16 servers with 10 Gb/s, 4 spines with 40 Gb/s to each rack.
+pub const NETWORK: Clos =
+    Clos { pods: 1, racks: 9, servers: 16, spines: 4, cores: 0, server_bps: 10e9, fabric_bps: 40e9 };
+/// What all servers send at most, in bit/s.
+pub const SERVERS_BPS: f64 = NETWORK.n_servers() as f64 * NETWORK.server_bps;
+/// Between iterations of the allocator, and between measurements.
+const STEP_S: f64 = 10e-6;
+/// An optimum is one when no link's load is further from what its price says; see `Num::residual`.
+const OPTIMUM_TOLERANCE: f64 = 1e-4;
+const OPTIMUM_ITERATIONS: u32 = 20_000;
+
+/// Traffic.
+#[derive(Clone, Debug)]
+pub struct Churn {
+    /// Name of the flow sizes.
+    pub workload: &'static str,
+    /// Of hosts' links.
+    pub load: f64,
+    /// When allocators iterate.
+    pub iterates: Iterates,
+    /// Iterations before anything is measured.
+    pub warm_up: u32,
+    /// Iterations that are measured.
+    pub iterations: u32,
+    /// Of so many iterations one has its optimum computed, if any has.
+    pub optimum_every: u32,
+    /// So many times, evenly spaced over the measured iterations, the flows are kept.
+    pub snapshots: u32,
+}
+
+/// When allocators iterate. Section 6.2 has the first; section 2 says that the optimizer runs on each notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Iterates {
+    /// Every 10 us.
+    ByTime,
+    /// As often, and each time a flow comes or ends.
+    ByChange,
+}
+
+/// How fast flows send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sends {
+    /// At the rates of the first allocator, whether links carry them or not.
+    AsAllocated,
+    /// At what the fullest link of the path leaves of them, as with queues in a network.
+    AsCarried,
+}
+
+/// What an allocator's rates were, over the measured iterations.
+#[derive(Clone, Debug, Default)]
+pub struct Allocated {
+    /// Sum over links of what rates exceed their capacities by, in bit/s: of each iteration.
+    pub over_bps: Vec<f64>,
+    /// Sums of all rates over sums of all optimal rates: of each iteration with an optimum and flows.
+    pub of_optimum: Vec<f64>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// For each allocator.
+    pub allocated: Vec<Allocated>,
+    /// Mean number of flows, and their number at the end.
+    pub mean_flows: f64,
+    /// Flows at the end: far more than the mean, if the rates do not keep up with arrivals.
+    pub last_flows: usize,
+    /// What left the network over its offered load.
+    pub carried: f64,
+    /// Optima that were not reached.
+    pub without_optimum: u32,
+    /// Paths of the flows that were there.
+    pub snapshots: Vec<Vec<Vec<LinkId>>>,
+}
+
+/// A flow that is there.
+struct Active {
+    /// By allocator; the last one is the optimum's, if there is one.
+    keys: Vec<FlowKey>,
+    path: Vec<LinkId>,
+    left_bytes: f64,
+}
+
+/// Arrivals of flows.
+struct Arrivals {
+    gap_s: f64,
+    next_s: f64,
+    sizes: SizeDistribution,
+    times: Stream,
+    bytes: Stream,
+    hosts: Stream,
+    spines: Stream,
+}
+
+impl Arrivals {
+    fn new(churn: &Churn) -> Result<Self, String> {
+        let name = churn.workload;
+        let sizes = SizeDistribution::by_name(name).ok_or_else(|| format!("there are no flow sizes `{name}`"))?;
+        let stream = |purpose| Stream::new(1, 0, purpose);
+        Ok(Self {
+            gap_s: 8.0 * sizes.mean() / (churn.load * SERVERS_BPS),
+            next_s: 0.0,
+            sizes,
+            times: stream(Purpose::Arrivals),
+            bytes: stream(Purpose::Sizes),
+            hosts: stream(Purpose::Destinations),
+            spines: stream(Purpose::Ecmp),
+        })
+    }
+
+    /// The path and the bytes of the next flow, if it comes until then.
+    fn next(&mut self, until_s: f64) -> Option<(Vec<LinkId>, f64)> {
+        if until_s < self.next_s {
+            return None;
+        }
+        self.next_s += self.times.exponential(self.gap_s);
+        let n = NETWORK.n_servers();
+        let src = self.hosts.below(u64::from(n)) as u32;
+        let dst = (src + 1 + self.hosts.below(u64::from(n) - 1) as u32) % n;
+        let spine = self.spines.below(u64::from(NETWORK.spines)) as u32;
+        Some((NETWORK.path(src, dst, spine), self.sizes.sample(self.bytes.uniform()).as_f64()))
+    }
+}
+
+/// Runs traffic over allocators that all see the same flows; the first one's rates are what flows send at. With an
+/// allocator for the optimum, rates are compared with those it converges to.
+///
+/// # Errors
+/// If there are no such flow sizes.
+pub fn run(
+    churn: &Churn,
+    sends: Sends,
+    allocators: Vec<Box<dyn RateEngine>>,
+    optimum: Option<Num>,
+) -> Result<Outcome, String> {
+    let mut run = Run {
+        sends,
+        iterates: churn.iterates,
+        capacities: NETWORK.capacities_bps(),
+        outcome: Outcome { allocated: vec![Allocated::default(); allocators.len()], ..Outcome::default() },
+        allocators,
+        optimum,
+        flows: Vec::new(),
+    };
+    let mut arrivals = Arrivals::new(churn)?;
+    let (mut sent_bytes, mut n_flows) = (0.0, 0);
+    for step in 0..churn.warm_up + churn.iterations {
+        while let Some((path, bytes)) = arrivals.next(f64::from(step) * STEP_S) {
+            run.add(path, bytes);
+        }
+        run.iterate();
+        let measured = step.checked_sub(churn.warm_up);
+        if let Some(measured) = measured {
+            run.measure();
+            if measured % churn.optimum_every == 0 {
+                run.compare();
+            }
+            if 0 < churn.snapshots && measured % (churn.iterations / churn.snapshots).max(1) == 0 {
+                run.outcome.snapshots.push(run.flows.iter().map(|flow| flow.path.clone()).collect());
+            }
+            n_flows += run.flows.len();
+        }
+        let sent = run.send();
+        if measured.is_some() {
+            sent_bytes += sent;
+        }
+    }
+    let measured_s = f64::from(churn.iterations) * STEP_S;
+    let mut outcome = run.outcome;
+    outcome.mean_flows = n_flows as f64 / f64::from(churn.iterations);
+    outcome.last_flows = run.flows.len();
+    outcome.carried = sent_bytes * 8.0 / (churn.load * SERVERS_BPS * measured_s);
+    Ok(outcome)
+}
+
+struct Run {
+    sends: Sends,
+    iterates: Iterates,
+    capacities: Vec<f64>,
+    allocators: Vec<Box<dyn RateEngine>>,
+    optimum: Option<Num>,
+    flows: Vec<Active>,
+    outcome: Outcome,
+}
+
+impl Run {
+    fn add(&mut self, path: Vec<LinkId>, left_bytes: f64) {
+        let mut keys: Vec<FlowKey> = self.allocators.iter_mut().map(|a| a.add(&path, 1.0, f64::INFINITY)).collect();
+        keys.extend(self.optimum.as_mut().map(|optimum| optimum.add(&path, 1.0, f64::INFINITY)));
+        self.flows.push(Active { keys, path, left_bytes });
+        self.changed();
+    }
+
+    fn remove(&mut self, flow: usize) {
+        let mut keys = self.flows.swap_remove(flow).keys.into_iter();
+        for allocator in &mut self.allocators {
+            allocator.remove(keys.next().expect("a key for each allocator"));
+        }
+        if let (Some(optimum), Some(key)) = (&mut self.optimum, keys.next()) {
+            optimum.remove(key);
+        }
+        self.changed();
+    }
+
+    fn changed(&mut self) {
+        if self.iterates == Iterates::ByChange {
+            self.iterate();
+        }
+    }
+
+    fn iterate(&mut self) {
+        self.allocators.iter_mut().for_each(|allocator| allocator.iterate());
+    }
+
+    /// Loads of all links by an allocator's rates, in bit/s.
+    fn loads(&self, allocator: usize) -> Vec<f64> {
+        let mut loads = vec![0.0; self.capacities.len()];
+        for flow in &self.flows {
+            let rate = self.allocators[allocator].rate_bps(flow.keys[allocator]);
+            flow.path.iter().for_each(|link| loads[link.index()] += rate);
+        }
+        loads
+    }
+
+    fn measure(&mut self) {
+        for allocator in 0..self.allocators.len() {
+            let loads = self.loads(allocator);
+            let over = loads.iter().zip(&self.capacities).map(|(load, capacity)| (load - capacity).max(0.0)).sum();
+            self.outcome.allocated[allocator].over_bps.push(over);
+        }
+    }
+
+    /// Sums of rates over the optimum's.
+    fn compare(&mut self) {
+        let Some(optimum) = &mut self.optimum else { return };
+        if self.flows.is_empty() {
+            return;
+        }
+        if !optimum.solve(OPTIMUM_ITERATIONS, OPTIMUM_TOLERANCE).converged {
+            self.outcome.without_optimum += 1;
+            return;
+        }
+        let last = self.allocators.len();
+        let best: f64 = self.flows.iter().map(|flow| optimum.rate_bps(flow.keys[last])).sum();
+        for (i, (allocator, allocated)) in self.allocators.iter().zip(&mut self.outcome.allocated).enumerate() {
+            let sum: f64 = self.flows.iter().map(|flow| allocator.rate_bps(flow.keys[i])).sum();
+            allocated.of_optimum.push(sum / best);
+        }
+    }
+
+    /// Sends until the next iteration, and forgets flows that have ended. Returns the bytes sent.
+    fn send(&mut self) -> f64 {
+        let fullness: Vec<f64> = match self.sends {
+            Sends::AsAllocated => vec![1.0; self.capacities.len()],
+            Sends::AsCarried => {
+                let loads = self.loads(0);
+                loads.iter().zip(&self.capacities).map(|(load, capacity)| (load / capacity).max(1.0)).collect()
+            }
+        };
+        let mut sent = 0.0;
+        let mut ended = Vec::new();
+        for (i, Active { keys, path, left_bytes }) in self.flows.iter_mut().enumerate() {
+            let fullest = path.iter().map(|link| fullness[link.index()]).fold(1.0, f64::max);
+            let bytes = self.allocators[0].rate_bps(keys[0]) / fullest * STEP_S / 8.0;
+            sent += bytes.min(*left_bytes);
+            *left_bytes -= bytes;
+            if *left_bytes <= 0.0 {
+                ended.push(i);
+            }
+        }
+        // From behind, since the last flow takes the place of one that ends.
+        ended.into_iter().rev().for_each(|flow| self.remove(flow));
+        sent
+    }
+}

@@ -1,0 +1,336 @@
+//! Section 6.6: what rates exceed links by without normalisation (Figure 12), and what normalised rates are of the
+//! optimum (Figure 13).
+
+use std::sync::{Arc, OnceLock};
+
+use fairrate_allocate::{FlowKey, Gradient, LinkId, Method, Ned, Normaliser, Num, NumConfig, RateEngine, RealTime};
+use fairrate_report::stats;
+
+use super::churn::{self, Churn, Iterates, NETWORK, SERVERS_BPS, Sends};
+use crate::paper::{Claims, Job, Measured, Numbers, Options, Says, Unit, numbers};
+
+/// Section 6.2.
+const NED: Method = Method::Ned(Ned { gamma: 0.4 });
+/// Flow sizes with their names in job names. The paper has no word on which Figures 12 and 13 are of; section 6.2 makes
+/// it the first.
+const WORKLOADS: [(&str, &str); 3] = [("web", "fb-web"), ("cache", "fb-cache"), ("hadoop", "fb-hadoop-all")];
+/// Methods of Figure 12; Figure 13 has the first two. Of its single-precision ones Figure 12 has NED's here.
+const METHODS: [&str; 3] = ["ned", "gradient", "fgm"];
+/// NED in single precision.
+const NED_RT: &str = "ned-rt";
+
+/// The largest step of the gradient method for a workload, once somebody has looked for it.
+type Step = Arc<OnceLock<Result<f64, String>>>;
+
+/// Loads in tenths.
+fn loads(options: &Options, workload: &str) -> Vec<u32> {
+    match (options.quick, options.full) {
+        (true, _) => vec![2, 4, 6, 8],
+        (false, false) if workload != "web" => vec![4, 8],
+        _ => (2..=9).collect(),
+    }
+}
+
+/// The load at which variants are measured too.
+const VARIANTS_AT: u32 = 8;
+/// Steps of NED that the paper calls similar, besides its 0.4.
+const NED_GAMMAS: [(&str, f64); 3] = [("0.2", 0.2), ("1.0", 1.0), ("1.5", 1.5)];
+
+/// For how long: iterations of 10 us.
+fn churn(options: &Options, workload: &'static str, tenths: u32) -> Churn {
+    let (warm_up, iterations) = match (options.quick, options.full) {
+        (true, _) => (2_000, 2_000),
+        (false, false) => (5_000, 5_000),
+        (false, true) => (10_000, 20_000),
+    };
+    let load = f64::from(tenths) / 10.0;
+    Churn { workload, load, iterates: Iterates::ByTime, warm_up, iterations, optimum_every: 50, snapshots: 0 }
+}
+
+/// All runs.
+pub fn jobs(options: &Options) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for (name, workload) in &WORKLOADS[..if options.quick { 1 } else { 3 }] {
+        let step = Step::default();
+        let at = |tenths| churn(options, workload, tenths);
+        let (shared, seen) = (Arc::clone(&step), at(VARIANTS_AT));
+        jobs.push(Job::new(format!("gamma-{name}"), "", move || Ok(numbers([("gamma", gamma(&shared, &seen)?)]))));
+        for tenths in loads(options, name) {
+            let churn = at(tenths);
+            let measure = move || {
+                over_capacity(&churn, Sends::AsCarried, Box::new(Raw { engine: real_time(), flows: Vec::new() }))
+            };
+            jobs.push(Job::new(format!("fig12-{name}-{tenths}-{NED_RT}"), "", measure));
+            for method in METHODS {
+                for (sends, how) in [(Sends::AsCarried, ""), (Sends::AsAllocated, "-as-allocated")] {
+                    if sends == Sends::AsAllocated && tenths != VARIANTS_AT {
+                        continue;
+                    }
+                    let (step, churn) = (Arc::clone(&step), at(tenths));
+                    let measure = move || {
+                        let method = named(method, &step, &churn)?;
+                        over_capacity(&churn, sends, Box::new(allocator(method, Normaliser::None)))
+                    };
+                    jobs.push(Job::new(format!("fig12-{name}-{tenths}-{method}{how}"), "", measure));
+                }
+                let (step, churn) = (Arc::clone(&step), at(tenths));
+                let measure = move || of_optimum(&churn, &normalised(named(method, &step, &churn)?));
+                jobs.push(Job::new(format!("fig13-{name}-{tenths}-{method}"), "", measure));
+            }
+        }
+        for (gamma, value) in NED_GAMMAS {
+            let churn = at(VARIANTS_AT);
+            let measure = move || of_optimum(&churn, &normalised(Method::Ned(Ned { gamma: value })));
+            jobs.push(Job::new(format!("ned-gamma-{name}-{gamma}"), "", measure));
+        }
+        let (rt, each) = (at(VARIANTS_AT), Churn { iterates: Iterates::ByChange, ..at(VARIANTS_AT) });
+        let measure = move || {
+            let make: Make = Box::new(|| Box::new(real_time()));
+            of_optimum(&rt, &[("f", make)])
+        };
+        jobs.push(Job::new(format!("fig13-{name}-ned-rt"), "", measure));
+        let measure = move || of_optimum(&each, &normalised(NED)[..1]);
+        jobs.push(Job::new(format!("fig13-{name}-each-change"), "", measure));
+    }
+    jobs
+}
+
+fn named(method: &str, step: &Step, churn: &Churn) -> Result<Method, String> {
+    Ok(match method {
+        "ned" => NED,
+        "fgm" => Method::Fgm,
+        _ => Method::Gradient(Gradient { gamma: gamma(step, churn)? }),
+    })
+}
+
+fn allocator(method: Method, normaliser: Normaliser) -> Num {
+    Num::new(NETWORK.capacities_bps(), NumConfig { method, normaliser, unit_bps: NETWORK.server_bps })
+}
+
+/// Figure 12.
+fn over_capacity(churn: &Churn, sends: Sends, allocator: Box<dyn RateEngine>) -> Result<Numbers, String> {
+    let outcome = churn::run(churn, sends, vec![allocator], None)?;
+    let over = stats::sorted(outcome.allocated[0].over_bps.iter().map(|bps| bps / 1e9));
+    let quantile = |p| stats::percentile(&over, p).unwrap_or(f64::NAN);
+    Ok(numbers([
+        ("mean", stats::mean(&over).unwrap_or(f64::NAN)),
+        ("p99", quantile(0.99)),
+        ("max", quantile(1.0)),
+        ("flows", outcome.mean_flows),
+        ("last_flows", outcome.last_flows as f64),
+        ("carried", outcome.carried),
+    ]))
+}
+
+/// Makes an allocator.
+type Make = Box<dyn Fn() -> Box<dyn RateEngine>>;
+
+/// A method with each normaliser, and what the result is called.
+fn normalised(method: Method) -> [(&'static str, Make); 4] {
+    let make = |normaliser| -> Make { Box::new(move || Box::new(allocator(method, normaliser))) };
+    [
+        ("f", make(Normaliser::F_NORM)),
+        ("u", make(Normaliser::U_NORM)),
+        ("f-down", make(Normaliser::Flow { scales_up: false })),
+        ("u-down", make(Normaliser::Uniform { scales_up: false })),
+    ]
+}
+
+/// NED and F-NORM in single precision.
+fn real_time() -> RealTime {
+    RealTime::general(&NETWORK.capacities_bps(), NETWORK.server_bps, 0.4)
+}
+
+/// What [`real_time`] would say without F-NORM, which is built into it: rates from its prices, up to a server's link.
+struct Raw {
+    engine: RealTime,
+    /// By key, flows' paths, without links where there is no flow, and rates in bit/s.
+    flows: Vec<(Vec<LinkId>, f64)>,
+}
+
+impl RateEngine for Raw {
+    fn add(&mut self, path: &[LinkId], weight: f64, demand_bps: f64) -> FlowKey {
+        let key = self.engine.add(path, weight, demand_bps);
+        self.flows.resize(self.flows.len().max(key.index() + 1), (Vec::new(), 0.0));
+        self.flows[key.index()] = (path.to_vec(), 0.0);
+        key
+    }
+    fn remove(&mut self, flow: FlowKey) {
+        self.flows[flow.index()].0.clear();
+        self.engine.remove(flow);
+    }
+    fn set_capacity(&mut self, link: LinkId, capacity_bps: f64) {
+        self.engine.set_capacity(link, capacity_bps);
+    }
+    fn iterate(&mut self) {
+        // Its prices are those of the next iteration's rates.
+        for (path, rate_bps) in &mut self.flows {
+            let price: f64 = path.iter().map(|&link| self.engine.price(link)).sum();
+            *rate_bps = (NETWORK.server_bps / price).min(NETWORK.server_bps);
+        }
+        self.engine.iterate();
+    }
+    fn rate_bps(&self, flow: FlowKey) -> f64 {
+        self.flows[flow.index()].1
+    }
+    fn n_flows(&self) -> usize {
+        self.engine.n_flows()
+    }
+}
+
+/// Figure 13: allocators' rates of the optimum for the same flows. Flows send at what the first, F-NORM, gives them: with
+/// U-NORM they would pile up, and be other flows.
+fn of_optimum(churn: &Churn, allocators: &[(&'static str, Make)]) -> Result<Numbers, String> {
+    let optimum = allocator(NED, Normaliser::None);
+    let made = allocators.iter().map(|(_, make)| make()).collect();
+    let outcome = churn::run(churn, Sends::AsAllocated, made, Some(optimum))?;
+    let mut out = numbers([
+        ("flows", outcome.mean_flows),
+        ("last-flows", outcome.last_flows as f64),
+        ("carried", outcome.carried),
+        ("without-optimum", f64::from(outcome.without_optimum)),
+    ]);
+    for ((name, _), allocated) in allocators.iter().zip(&outcome.allocated) {
+        let parts = stats::sorted(allocated.of_optimum.iter().copied());
+        out.insert((*name).to_owned(), stats::mean(&parts).unwrap_or(f64::NAN));
+        out.insert(format!("{name}-max"), parts.last().copied().unwrap_or(f64::NAN));
+    }
+    Ok(out)
+}
+
+/// The largest step that does not oscillate on a workload: flows are taken from runs of NED at loads of 0.2, 0.5 and
+/// 0.9, five times each, and the step is lowered from 4 by a factor of the square root of 2 until the rates of none of
+/// these sets of flows oscillate. Steps are of prices for capacities in units of a server's link.
+fn gamma(step: &Step, like: &Churn) -> Result<f64, String> {
+    let search = || {
+        let mut sets = Vec::new();
+        for load in [0.9, 0.5, 0.2] {
+            let churn = Churn { load, snapshots: 5, ..like.clone() };
+            let ned = allocator(NED, Normaliser::F_NORM);
+            sets.extend(churn::run(&churn, Sends::AsAllocated, vec![Box::new(ned)], None)?.snapshots);
+        }
+        let mut gamma = 4.0;
+        for flows in &sets {
+            while oscillates(flows, gamma) {
+                gamma /= std::f64::consts::SQRT_2;
+            }
+        }
+        Ok(gamma)
+    };
+    step.get_or_init(search).clone()
+}
+
+/// Whether, 3,000 iterations after all flows came, a flow's rate rises and falls within 100 iterations by more than a
+/// thousandth of itself each time.
+fn oscillates(flows: &[Vec<LinkId>], gamma: f64) -> bool {
+    const ITERATIONS: u32 = 100;
+    let mut allocator = allocator(Method::Gradient(Gradient { gamma }), Normaliser::None);
+    let keys: Vec<FlowKey> = flows.iter().map(|path| allocator.add(path, 1.0, f64::INFINITY)).collect();
+    (0..3_000).for_each(|_| allocator.iterate());
+    // Sums of what each flow's rate rose by, fell by, and was.
+    let mut sums = vec![[0.0; 3]; keys.len()];
+    let mut last: Vec<f64> = keys.iter().map(|&key| allocator.rate_bps(key)).collect();
+    for _ in 0..ITERATIONS {
+        allocator.iterate();
+        for ((sums, last), &key) in sums.iter_mut().zip(&mut last).zip(&keys) {
+            let rate = allocator.rate_bps(key);
+            sums[0] += (rate - *last).max(0.0);
+            sums[1] += (*last - rate).max(0.0);
+            sums[2] += rate;
+            *last = rate;
+        }
+    }
+    sums.iter().any(|&[up, down, rate]| 1e-3 * rate < f64::min(up, down))
+}
+
+/// What the paper says.
+pub fn claims(claims: &mut Claims, measured: &Measured, options: &Options) {
+    for (name, _) in &WORKLOADS[..if options.quick { 1 } else { 3 }] {
+        let loads = loads(options, name);
+        let text = format!("{name}: largest step of the gradient method that does not oscillate");
+        let job = format!("gamma-{name}");
+        claims.add(&job, &job, text, Says::Words, Unit::Ratio, measured.get(&job, "", "gamma"));
+        fig12(claims, measured, name, &loads);
+        fig13(claims, measured, name, &loads);
+        variants(claims, measured, name);
+    }
+}
+
+fn fig12(claims: &mut Claims, measured: &Measured, name: &str, loads: &[u32]) {
+    let get =
+        |tenths: u32, method: &str, what: &str| measured.get(&format!("fig12-{name}-{tenths}-{method}"), "", what);
+    let worst = loads.iter().map(|&load| get(load, "ned", "mean")).fold(f64::NAN, f64::max);
+    let text = format!("Fig 12, {name}: NED exceeds links by, mean of the worst load");
+    let job = format!("fig12-{name}-{VARIANTS_AT}-ned");
+    claims.add(format!("fig12-{name}-ned"), &job, text, Says::About(140.0, 0.25), Unit::Gbps, worst);
+    for &tenths in loads {
+        let job = format!("fig12-{name}-{tenths}-ned");
+        let mut add = |id: &str, text: &str, says, unit, value| {
+            let text = format!("Fig 12, {name}, load 0.{tenths}: {text}");
+            claims.add(format!("fig12-{id}-{name}-{tenths}"), &job, text, says, unit, value);
+        };
+        let mean = |method: &str| get(tenths, method, "mean");
+        for method in METHODS {
+            add(method, &format!("{method} exceeds links by, mean"), Says::Words, Unit::Gbps, mean(method));
+            if tenths == VARIANTS_AT {
+                let method = format!("{method}-as-allocated");
+                let text = format!("{method}: the same, flows sending what links do not carry");
+                add(&method, &text, Says::Words, Unit::Gbps, mean(&method));
+            }
+        }
+        add(NED_RT, "NED in single precision, mean", Says::Words, Unit::Gbps, mean(NED_RT));
+        let ratio = mean("ned") / mean("gradient");
+        add("ratio", "NED over gradient (paper: more)", Says::AtLeast(1.0), Unit::Ratio, ratio);
+        if 5 <= tenths {
+            // Half of what all servers could send is ours for "unrealistic".
+            let part = mean("fgm") * 1e9 / SERVERS_BPS;
+            add("fgm-part", "FGM, of all servers' capacity", Says::AtLeast(0.5), Unit::Share, part);
+        }
+    }
+}
+
+fn fig13(claims: &mut Claims, measured: &Measured, name: &str, loads: &[u32]) {
+    let mut without = 0.0;
+    for &tenths in loads {
+        let get = |method: &str, what: &str| measured.get(&format!("fig13-{name}-{tenths}-{method}"), "", what);
+        let job = format!("fig13-{name}-{tenths}-ned");
+        let mut add = |id: &str, text: &str, says, value| {
+            let text = format!("Fig 13, {name}, load 0.{tenths}: {text}");
+            claims.add(format!("fig13-{id}-{name}-{tenths}"), &job, text, says, Unit::Share, value);
+        };
+        add("ned-f", "NED with F-NORM, of the optimum", Says::AtLeast(0.997), get("ned", "f"));
+        add("ned-f-max", "its largest value (paper: sometimes above 1)", Says::AtLeast(1.0), get("ned", "f-max"));
+        add("gradient-f", "gradient with F-NORM", Says::About(0.984, 0.01), get("gradient", "f"));
+        // The figure's values are not in the text; this is ours for "low in comparison".
+        add("ned-u", "NED with U-NORM (paper: low)", Says::AtMost(0.9), get("ned", "u"));
+        let less = get("gradient", "u") - get("ned", "u");
+        add("gradient-u", "gradient with U-NORM less NED with it (paper: more)", Says::AtLeast(0.0), less);
+        add("fgm-f", "FGM with F-NORM", Says::Words, get("fgm", "f"));
+        if tenths == VARIANTS_AT {
+            add("ned-f-down", "NED with F-NORM that only scales down", Says::Words, get("ned", "f-down"));
+            add("ned-u-down", "NED with U-NORM that only scales down", Says::Words, get("ned", "u-down"));
+        }
+        without += METHODS.map(|method| get(method, "without-optimum")).iter().sum::<f64>();
+    }
+    let (text, job) = (format!("Fig 13, {name}: optima not reached"), format!("fig13-{name}-{VARIANTS_AT}-ned"));
+    claims.add(format!("fig13-without-{name}"), job, text, Says::Words, Unit::Count, without);
+}
+
+/// Other steps of NED, the allocator in single precision, and more iterations.
+fn variants(claims: &mut Claims, measured: &Measured, name: &str) {
+    let at = format!("{name}, load 0.{VARIANTS_AT}");
+    let usual = measured.get(&format!("fig13-{name}-{VARIANTS_AT}-ned"), "", "f");
+    for (gamma, _) in NED_GAMMAS {
+        let job = format!("ned-gamma-{name}-{gamma}");
+        // "Similar performance": within a twentieth is ours.
+        let (text, value) =
+            (format!("{at}: NED with F-NORM, gamma {gamma} over 0.4"), measured.get(&job, "", "f") / usual);
+        claims.add(&job, &job, text, Says::About(1.0, 0.05), Unit::Share, value);
+    }
+    let job = format!("fig13-{name}-ned-rt");
+    let text = format!("Fig 13, {at}: NED with F-NORM in single precision");
+    claims.add(&job, &job, text, Says::AtLeast(0.997), Unit::Share, measured.get(&job, "", "f"));
+    let job = format!("fig13-{name}-each-change");
+    let text = format!("Fig 13, {at}: NED with F-NORM, an iteration for each change");
+    claims.add(&job, &job, text, Says::AtLeast(0.997), Unit::Share, measured.get(&job, "", "f"));
+}
