@@ -245,6 +245,18 @@ fn pfabric_finishes_the_short_flow_as_if_alone_and_starves_the_long_one() {
     assert!((1..20).contains(&totals.control_packets), "it probes: {}", totals.control_packets);
 }
 
+/// Flows without end have the same priority, and lose packets to each other at random. What arrives behind a loss does not
+/// put off the timeout that repairs it: bytes go on arriving in order.
+#[test]
+fn pfabric_repairs_losses_of_flows_without_end() {
+    let duration = Time::from_ms(20);
+    let flows = (1..=6).map(|i| flow(i, 0, u64::MAX, Time::from_us(10 * u64::from(i)))).collect();
+    let (recorder, totals) = run(until(pfabric(7, flows), duration));
+    let delivered: u64 = recorder.flows.iter().map(|f| f.delivered_bytes).sum();
+    let fits = duration.as_secs_f64() * 10e9 / 8.0 * 1_000.0 / 1_048.0;
+    assert!(0 < totals.drops.priority && 0.8 * fits < delivered as f64, "{delivered} of {fits}: {:?}", recorder.flows);
+}
+
 /// Eight flows of 200 KB, 400 KB ... come at once. The best order is one after the other, shortest first. What a hand-over
 /// takes longer is at most a timeout until the next flow probes, three round trips, and one in which its window opens.
 #[test]

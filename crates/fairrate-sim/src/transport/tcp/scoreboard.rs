@@ -117,6 +117,11 @@ impl Scoreboard {
         self.detects = false;
     }
 
+    /// Whether losses are found before a timeout.
+    pub fn detects(&self) -> bool {
+        self.detects
+    }
+
     /// Bytes in flight: sent, and neither delivered nor lost.
     pub fn pipe(&self) -> u64 {
         self.pipe

@@ -237,7 +237,8 @@ impl TcpSender {
         if self.board.is_empty() {
             // A probe that pacing has held back finds nothing to send again.
             (self.rto_ps, self.probe_due) = (u64::MAX, false);
-        } else if 0 < acked.delivered {
+        } else if 0 < acked.cumulative || (0 < acked.delivered && self.board.detects()) {
+            // Where nothing else finds losses, what arrives behind one must not put its timeout off.
             self.rto_ps = now_ps.saturating_add(self.rtt.rto_ps());
         }
         self.plan_probe(now_ps);
