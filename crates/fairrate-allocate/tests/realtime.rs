@@ -2,7 +2,8 @@
 //! and blocks.
 
 use fairrate_allocate::{
-    Aggregation, Clos, FlowKey, Instructions, LinkId, Num, NumConfig, Partition, Place, RateEngine, RealTime, Side,
+    Aggregation, Clos, FlowKey, Gradient, Instructions, LinkId, Method, Ned, Normaliser, Num, NumConfig, Partition,
+    Place, RateEngine, RealTime, Side,
 };
 use proptest::prelude::*;
 
@@ -391,6 +392,44 @@ fn the_engine_in_double_precision_gives_the_same() {
         for &[plain, fast] in &flows {
             let (plain, fast) = (engines[0].rate_bps(plain), engines[1].rate_bps(fast));
             assert!((fast / plain - 1.0).abs() < 1e-4, "{fast} for {plain}");
+        }
+    }
+}
+
+#[test]
+fn gradient_and_raw_rates_are_those_of_the_engine_in_double_precision() {
+    let clos = TWO_TIERS;
+    let gradient = Method::Gradient(Gradient { gamma: 0.01 });
+    let cases = [
+        (gradient, Normaliser::F_NORM, 0.01),
+        (gradient, Normaliser::None, 0.01),
+        (Method::Ned(Ned { gamma: 0.4 }), Normaliser::None, 0.4),
+    ];
+    for (method, normaliser, gamma) in cases {
+        let mut plain = Num::new(clos.capacities_bps(), NumConfig { method, normaliser, unit_bps: UNIT_BPS });
+        let engine = |most| {
+            let engine = RealTime::general(&clos.capacities_bps(), UNIT_BPS, gamma).at_most(most);
+            let engine = if method == gradient { engine.gradient() } else { engine };
+            if normaliser == Normaliser::None { engine.raw() } else { engine }
+        };
+        let mut engines = INSTRUCTIONS.map(engine);
+        let mut draws = Draws(11);
+        for _ in 0..300 {
+            let path = clos.path(draws.below(40), 40 + draws.below(40), draws.below(1 << 20));
+            plain.add(&path, 1.0, f64::INFINITY);
+            for engine in &mut engines {
+                engine.add(&path, 1.0, f64::INFINITY);
+            }
+        }
+        for _ in 0..50 {
+            plain.iterate();
+            for engine in &mut engines {
+                engine.iterate();
+                for key in (0..300).map(FlowKey) {
+                    let (rate, expected) = (engine.rate_bps(key), plain.rate_bps(key));
+                    assert!((rate / expected - 1.0).abs() < 1e-4, "{method:?}, {normaliser:?}: {rate} for {expected}");
+                }
+            }
         }
     }
 }

@@ -98,22 +98,24 @@ fn example(root: &Path, name: &str, cc: &str, sets: &[(&str, &str)]) -> Result<S
     lab::example(root, name, algorithm(cc), &sets)
 }
 
-/// A flow's rate at its receiver in bins of 100 us, in bit/s of payload, at the end of each.
+/// A flow's rate at its receiver in bins of 100 us, in bit/s of payload, at the beginning of each.
 fn bins(record: &Record, flow: u32) -> Series {
     let samples: Vec<_> = record.rates.iter().filter(|r| r.flow.0 == flow).collect();
     let per_bin = 10;
     let rate = |pair: (usize, usize)| {
         let (a, b) = (samples[pair.0], samples[pair.1]);
         let bytes = b.delivered_bytes - a.delivered_bytes;
-        (seconds(b.t), bytes as f64 * 8.0 / (seconds(b.t) - seconds(a.t)))
+        (seconds(a.t), bytes as f64 * 8.0 / (seconds(b.t) - seconds(a.t)))
     };
     (per_bin..samples.len()).map(|i| rate((i - per_bin, i))).collect()
 }
 
 /// Figure 4: one flow more every 10 ms, then one less. For each of the nine times at which the number of flows has
-/// changed: how long until all rates are a fair share in bins of 100 us, to stay until it changes again.
+/// changed: the time from which on bins of 100 us have all rates at a fair share, until it changes again.
 fn fairness(root: &Path, cc: &str) -> Result<Numbers, String> {
-    let record = lab::run(example(root, "flowtune-fairness", cc, &[])?)?;
+    // pFabric goes by what flows have left: without an end all would be alike.
+    let sets: &[(&str, &str)] = if cc == "pfabric" { &[("traffic.0.bytes", "30MB")] } else { &[] };
+    let record = lab::run(example(root, "flowtune-fairness", cc, sets)?)?;
     let rates: Vec<Series> = (0..5).map(|flow| bins(&record, flow)).collect();
     let payload = HOST_BPS * MSS / (MSS + 78.0);
     let (mut settled, mut total, mut starved, mut unsteady) = (Vec::new(), 0.0, 0.0_f64, Vec::new());
@@ -123,10 +125,9 @@ fn fairness(root: &Path, cc: &str) -> Result<Numbers, String> {
         let share = payload / active.len() as f64;
         let mut worst = 0.0_f64;
         for flow in active {
-            // A bin that ends 100 us after the change has all of itself behind it.
             let series = &rates[flow];
-            worst = worst.max(settle(series, from, to - 1e-4, share, FAIR));
-            let inside: Vec<f64> = lab::part(series, from + 5e-3, to).into_iter().map(|s| s.1).collect();
+            worst = worst.max(settle(series, from, to - 1.1e-4, share, FAIR));
+            let inside: Vec<f64> = lab::part(series, from + 5e-3, to - 1.1e-4).into_iter().map(|s| s.1).collect();
             let n = inside.len().max(1) as f64;
             let mean = inside.iter().sum::<f64>() / n;
             let variance = inside.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use super::barrier::{Barrier, Broken, spin_until};
 use super::exchange::{Exchange, Placed};
 use super::kernel::Kernel;
+use super::links::Rule;
 
 /// Turns of the loop in which a thread waits for the next iteration before it sleeps: some 80 µs.
 const TURNS_AWAKE: u32 = 2_000;
@@ -38,7 +39,7 @@ struct Table(Mutex<Option<Work>>);
 #[derive(Debug)]
 struct Work {
     share: Vec<Placed>,
-    gamma: f32,
+    rule: Rule,
     kernel: Kernel,
 }
 
@@ -92,18 +93,18 @@ impl Crew {
     }
 
     /// One iteration.
-    pub fn iterate(&mut self, gamma: f32, kernel: Kernel) {
+    pub fn iterate(&mut self, rule: Rule, kernel: Kernel) {
         let common = &*self.common;
         if !self.threads.is_empty() {
             common.n_done.store(0, Ordering::Relaxed);
             for (table, share) in common.tables.iter().zip(&mut self.shares[1..]) {
-                table.put(Work { share: std::mem::take(share), gamma, kernel });
+                table.put(Work { share: std::mem::take(share), rule, kernel });
             }
             let next = common.iteration.load(Ordering::Relaxed).wrapping_add(1);
             common.iteration.store(if next == STOP { 0 } else { next }, Ordering::Release);
             self.threads.iter().for_each(|thread| thread.thread().unpark());
         }
-        let mut result = common.run(&mut self.shares[0], gamma, kernel);
+        let mut result = common.run(&mut self.shares[0], rule, kernel);
         if !self.threads.is_empty() {
             spin_until(|| {
                 let is_broken = self.threads.iter().any(JoinHandle::is_finished);
@@ -119,11 +120,11 @@ impl Crew {
 }
 
 impl Common {
-    fn run(&self, share: &mut [Placed], gamma: f32, kernel: Kernel) -> Result<(), Broken> {
+    fn run(&self, share: &mut [Placed], rule: Rule, kernel: Kernel) -> Result<(), Broken> {
         for placed in share.iter_mut() {
             placed.block.begin();
         }
-        self.exchange.update(share, &self.barrier, gamma, kernel)?;
+        self.exchange.update(share, &self.barrier, rule, kernel)?;
         for placed in share {
             placed.block.pass(kernel);
         }
@@ -163,7 +164,7 @@ fn serve(common: &Common, number: usize) {
         }
         last = iteration;
         let mut work = common.tables[number].take();
-        if common.run(&mut work.share, work.gamma, work.kernel).is_err() {
+        if common.run(&mut work.share, work.rule, work.kernel).is_err() {
             return;
         }
         common.tables[number].put(work);

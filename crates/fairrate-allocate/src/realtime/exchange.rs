@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::barrier::{Barrier, Broken};
 use super::block::FlowBlock;
 use super::kernel::Kernel;
+use super::links::Rule;
 use super::partition::{Layout, Side};
 
 /// More blocks than this make no sense: 4,096 FlowBlocks.
@@ -101,12 +102,12 @@ impl Exchange {
     }
 
     /// The price update of all links, with the sums of all FlowBlocks. Every thread calls it with its own.
-    pub fn update(&self, own: &mut [Placed], barrier: &Barrier, gamma: f32, with: Kernel) -> Result<(), Broken> {
+    pub fn update(&self, own: &mut [Placed], barrier: &Barrier, rule: Rule, with: Kernel) -> Result<(), Broken> {
         match self.aggregation {
             // Nothing to add up, so only links with flows are looked at.
-            _ if self.n_blocks == 1 => own.iter_mut().for_each(|placed| placed.block.links.update_used(gamma, with)),
-            Aggregation::Diagonals => self.update_on_diagonals(own, barrier, gamma, with)?,
-            Aggregation::Slices => self.update_in_slices(own, barrier, gamma, with)?,
+            _ if self.n_blocks == 1 => own.iter_mut().for_each(|placed| placed.block.links.update_used(rule, with)),
+            Aggregation::Diagonals => self.update_on_diagonals(own, barrier, rule, with)?,
+            Aggregation::Slices => self.update_in_slices(own, barrier, rule, with)?,
         }
         Ok(())
     }
@@ -115,7 +116,7 @@ impl Exchange {
         &self,
         own: &mut [Placed],
         barrier: &Barrier,
-        gamma: f32,
+        rule: Rule,
         with: Kernel,
     ) -> Result<(), Broken> {
         let n = self.n_blocks;
@@ -137,7 +138,7 @@ impl Exchange {
             // Who has never given has everything.
             if role_of(side, placed, n) != Role::None {
                 let links = placed.links(side);
-                placed.block.links.update(links.clone(), gamma, with);
+                placed.block.links.update(links.clone(), rule, with);
                 write(&self.blocks[self.number(placed)][links.clone()], &placed.block.links.seen[links]);
             }
         });
@@ -157,7 +158,7 @@ impl Exchange {
         Ok(())
     }
 
-    fn update_in_slices(&self, own: &mut [Placed], barrier: &Barrier, gamma: f32, with: Kernel) -> Result<(), Broken> {
+    fn update_in_slices(&self, own: &mut [Placed], barrier: &Barrier, rule: Rule, with: Kernel) -> Result<(), Broken> {
         for placed in own.iter_mut() {
             self.publish_sums(placed, 0..placed.block.links.len());
         }
@@ -171,7 +172,7 @@ impl Exchange {
             let slice = part * links.len() / self.n_blocks..(part + 1) * links.len() / self.n_blocks;
             let in_block = links.start + slice.start..links.start + slice.end;
             self.sum_slice(block, side, slice.clone(), &mut placed.block.links.sums[in_block.clone()]);
-            placed.block.links.update(in_block.clone(), gamma, with);
+            placed.block.links.update(in_block.clone(), rule, with);
             write(&self.prices[side as usize][block][slice], &placed.block.links.seen[in_block]);
         });
         barrier.wait()?;

@@ -1,7 +1,7 @@
 //! The two loops that take the time, with the instructions that this processor has.
 
 use super::flows::{self, Columns};
-use super::links;
+use super::links::{self, Rule};
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512, Lanes};
 
@@ -61,13 +61,13 @@ impl Kernel {
     }
 
     /// The price update of links.
-    pub fn update(self, seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], gamma: f32) {
+    pub fn update(self, seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], rule: Rule) {
         match self {
-            Self::Portable => links::update(seen, sums, capacities, gamma),
+            Self::Portable => links::update(seen, sums, capacities, rule),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(lanes) => lanes.update(seen, sums, capacities, gamma),
+            Self::Avx2(lanes) => lanes.update(seen, sums, capacities, rule),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(lanes) => lanes.update(seen, sums, capacities, gamma),
+            Self::Avx512(lanes) => lanes.update(seen, sums, capacities, rule),
         }
     }
 

@@ -14,6 +14,15 @@ const CANCELLATION: f32 = 1.0 / 64.0;
 /// Links that are looked at together: a group without flows costs nothing.
 const GROUP: usize = 16;
 
+/// How prices follow loads, and whether rates are normalised.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rule {
+    pub gamma: f32,
+    /// Prices move by γ·G, and not by γ·G / |H|.
+    pub is_gradient: bool,
+    pub is_normalised: bool,
+}
+
 /// Links by their number in a block of flows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinkTable {
@@ -93,13 +102,13 @@ impl LinkTable {
     }
 
     /// The price update of some links, which leaves their sums at 0.
-    pub fn update(&mut self, links: Range<usize>, gamma: f32, with: Kernel) {
+    pub fn update(&mut self, links: Range<usize>, rule: Rule, with: Kernel) {
         let (seen, sums) = (&mut self.seen[links.clone()], &mut self.sums[links.clone()]);
-        with.update(seen, sums, &self.capacities[links], gamma);
+        with.update(seen, sums, &self.capacities[links], rule);
     }
 
     /// The price update of all links with flows. Links without keep their prices.
-    pub fn update_used(&mut self, gamma: f32, with: Kernel) {
+    pub fn update_used(&mut self, rule: Rule, with: Kernel) {
         for word in 0..self.used.len() {
             let mut groups = self.used[word];
             let mut first = word * 64;
@@ -109,7 +118,7 @@ impl LinkTable {
                 groups >>= groups.trailing_zeros();
                 let run = groups.trailing_ones();
                 let end = ((first + run as usize) * GROUP).min(self.len());
-                self.update(first * GROUP..end, gamma, with);
+                self.update(first * GROUP..end, rule, with);
                 first += run as usize;
                 groups = groups.checked_shr(run).unwrap_or(0);
             }
@@ -127,16 +136,18 @@ pub(super) fn put(sums: &mut [[f32; 2]], link: usize, [x, slope]: [f32; 2]) {
 /// Equation 4 and the ratio of equation 9, link by link. Every operation is one that IEEE 754 defines to the last bit, and
 /// none depends on another link, so that any number of links at once gives the same bits.
 #[inline]
-pub(super) fn update(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], gamma: f32) {
+pub(super) fn update(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], rule: Rule) {
     for ((seen, sum), &capacity) in seen.iter_mut().zip(sums).zip(capacities) {
         let ([load, slope], [price, _]) = (*sum, *seen);
         // Selections and no branches: links without flows make numbers that nobody takes.
-        let moved = price + gamma * ((load - capacity) / slope);
+        let divisor = if rule.is_gradient { 1.0 } else { slope };
+        let moved = price + rule.gamma * ((load - capacity) / divisor);
         let moved = if 0.0 < moved { moved } else { 0.0 };
         let moved = if moved < MAX_PRICE { moved } else { MAX_PRICE };
         let price = if 0.0 < slope { moved } else { price };
         let room = capacity / load;
         let room = if room < f32::MAX { room } else { f32::MAX };
+        let room = if rule.is_normalised { room } else { 1.0 };
         *seen = [price, room];
         *sum = [0.0; 2];
     }
@@ -146,6 +157,16 @@ pub(super) fn update(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &
 mod tests {
     use super::*;
 
+    const NED: Rule = Rule { gamma: 0.4, is_gradient: false, is_normalised: true };
+
+    #[test]
+    fn gradient_and_raw_rates() {
+        // 1 + 0.4·(3 - 1), whatever the slope.
+        let (mut seen, mut sums) = ([[1.0, 0.0]; 2], [[3.0, 7.0], [0.0, 0.0]]);
+        update(&mut seen, &mut sums, &[1.0; 2], Rule { is_gradient: true, is_normalised: false, ..NED });
+        assert_eq!(seen, [[1.8, 1.0], [1.0, 1.0]]);
+    }
+
     #[test]
     fn runs_of_used_groups() {
         // 130 groups of 16 and one of 5. Flows on the first, the 63rd to the 65th and the last link.
@@ -154,7 +175,7 @@ mod tests {
         for link in used {
             links.join(link, [2.0, 4.0]);
         }
-        links.update_used(0.4, Kernel::Portable);
+        links.update_used(NED, Kernel::Portable);
         for link in 0..links.len() {
             // 1 + 0.4·(2 - 1)/4 = 1.1, and 1/2; without flows the price stays.
             let expected = if used.contains(&(link as u32)) { [1.1, 0.5] } else { [1.0, f32::MAX] };
@@ -162,7 +183,7 @@ mod tests {
             assert_eq!(links.sums[link], [0.0; 2]);
         }
         assert!(links.leave(0, [2.0, 4.0]));
-        links.update_used(0.4, Kernel::Portable);
+        links.update_used(NED, Kernel::Portable);
         assert_eq!(links.seen[0], [1.1, 0.5], "nobody looks at a link that was left");
     }
 
@@ -171,7 +192,7 @@ mod tests {
         let mut seen = [[1.0, 0.0]; 4];
         // Far above and far below capacity, no slope, nothing at all.
         let mut sums = [[1e9, 1e-9], [1e-9, 1e-9], [3.0, 0.0], [0.0, 0.0]];
-        update(&mut seen, &mut sums, &[1.0; 4], 1.0);
+        update(&mut seen, &mut sums, &[1.0; 4], Rule { gamma: 1.0, ..NED });
         assert_eq!(seen.map(|[price, _]| price), [MAX_PRICE, 0.0, 1.0, 1.0]);
         assert_eq!(seen[3][1], f32::MAX);
     }

@@ -70,6 +70,7 @@ use self::block::{FlowBlock, Seat};
 use self::crew::Crew;
 use self::exchange::{Exchange, Placed};
 use self::kernel::Kernel;
+use self::links::Rule;
 use self::partition::Layout;
 use crate::engine::{FlowKey, RateEngine};
 use crate::network::LinkId;
@@ -99,7 +100,7 @@ pub struct RealTime {
     /// The path of the flow that is being added, in the numbers of its FlowBlock.
     path: Vec<u32>,
     kernel: Kernel,
-    gamma: f32,
+    rule: Rule,
     unit_bps: f64,
 }
 
@@ -175,7 +176,7 @@ impl RealTime {
             free: Vec::new(),
             path: Vec::new(),
             kernel: Kernel::at_most(Instructions::Avx512),
-            gamma: gamma as f32,
+            rule: Rule { gamma: gamma as f32, is_gradient: false, is_normalised: true },
             unit_bps,
         }
     }
@@ -184,6 +185,21 @@ impl RealTime {
     #[must_use]
     pub fn at_most(mut self, instructions: Instructions) -> Self {
         self.kernel = Kernel::at_most(instructions);
+        self
+    }
+
+    /// Prices follow loads by gradient projection in place of NED: p ← p + γ·G (the paper's Gradient-RT).
+    /// A flow may want twice its path's capacity, as with NED.
+    #[must_use]
+    pub fn gradient(mut self) -> Self {
+        self.rule.is_gradient = true;
+        self
+    }
+
+    /// No F-NORM: rates are those of equation 3, but none above its demand or its path's capacity.
+    #[must_use]
+    pub fn raw(mut self) -> Self {
+        self.rule.is_normalised = false;
         self
     }
 
@@ -249,7 +265,7 @@ impl RateEngine for RealTime {
     }
 
     fn iterate(&mut self) {
-        self.crew.iterate(self.gamma, self.kernel);
+        self.crew.iterate(self.rule, self.kernel);
     }
 
     fn rate_bps(&self, flow: FlowKey) -> f64 {

@@ -18,7 +18,7 @@
 use std::arch::x86_64::*;
 
 use super::flows::{self, Columns};
-use super::links;
+use super::links::{self, Rule};
 
 /// Flows that are computed before their loads are added: long enough for the two phases not to meet, short enough for
 /// the buffer to stay close.
@@ -39,7 +39,7 @@ pub(super) struct Avx512(());
 /// What a set of instructions does.
 pub(super) trait Lanes: Copy {
     /// As [`links::update`].
-    fn update(self, seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], gamma: f32);
+    fn update(self, seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], rule: Rule);
 
     /// As [`flows::pass`].
     fn pass<I: Number, const N: usize>(self, flows: &mut Columns<'_, I, N>, seen: &[[f32; 2]], sums: &mut [[f32; 2]]);
@@ -87,9 +87,9 @@ impl Avx512 {
 }
 
 impl Lanes for Avx2 {
-    fn update(self, seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], gamma: f32) {
+    fn update(self, seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], rule: Rule) {
         // SAFETY: `self` is the proof that AVX2 is there.
-        unsafe { update_avx2(seen, sums, capacities, gamma) }
+        unsafe { update_avx2(seen, sums, capacities, rule) }
     }
 
     fn pass<I: Number, const N: usize>(self, flows: &mut Columns<'_, I, N>, seen: &[[f32; 2]], sums: &mut [[f32; 2]]) {
@@ -100,9 +100,9 @@ impl Lanes for Avx2 {
 }
 
 impl Lanes for Avx512 {
-    fn update(self, seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], gamma: f32) {
+    fn update(self, seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], rule: Rule) {
         // SAFETY: `self` is the proof that AVX-512 is there.
-        unsafe { update_avx512(seen, sums, capacities, gamma) }
+        unsafe { update_avx512(seen, sums, capacities, rule) }
     }
 
     fn pass<I: Number, const N: usize>(self, flows: &mut Columns<'_, I, N>, seen: &[[f32; 2]], sums: &mut [[f32; 2]]) {
@@ -121,10 +121,10 @@ fn check<I, const N: usize>(flows: &Columns<'_, I, N>, seen: &[[f32; 2]], sums: 
 }
 
 #[target_feature(enable = "avx2")]
-fn update_avx2(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], gamma: f32) {
+fn update_avx2(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], rule: Rule) {
     let n_links = seen.len();
     assert!(sums.len() == n_links && capacities.len() == n_links, "columns of one length");
-    let (zero, gamma_lanes) = (_mm256_setzero_ps(), _mm256_set1_ps(gamma));
+    let (zero, gamma_lanes) = (_mm256_setzero_ps(), _mm256_set1_ps(rule.gamma));
     let n_whole = n_links / 8 * 8;
     for at in (0..n_whole).step_by(8) {
         // SAFETY: `at` + 8 links are there.
@@ -140,26 +140,28 @@ fn update_avx2(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32],
             let capacity = _mm256_castps_pd(_mm256_loadu_ps(capacities.as_ptr().add(at)));
             let capacity = _mm256_castpd_ps(_mm256_permute4x64_pd::<0b11_01_10_00>(capacity));
             let (load, slope, price) = (first(sums), second(sums), first(seen));
-            let step = _mm256_mul_ps(gamma_lanes, _mm256_div_ps(_mm256_sub_ps(load, capacity), slope));
+            let divisor = if rule.is_gradient { _mm256_set1_ps(1.0) } else { slope };
+            let step = _mm256_mul_ps(gamma_lanes, _mm256_div_ps(_mm256_sub_ps(load, capacity), divisor));
             let moved = _mm256_max_ps(_mm256_add_ps(price, step), zero);
             let moved = _mm256_min_ps(moved, _mm256_set1_ps(links::MAX_PRICE));
             let price = _mm256_blendv_ps(price, moved, _mm256_cmp_ps::<_CMP_LT_OQ>(zero, slope));
             let room = _mm256_min_ps(_mm256_div_ps(capacity, load), _mm256_set1_ps(f32::MAX));
+            let room = if rule.is_normalised { room } else { _mm256_set1_ps(1.0) };
             _mm256_storeu_ps(seen, _mm256_unpacklo_ps(price, room));
             _mm256_storeu_ps(seen.add(8), _mm256_unpackhi_ps(price, room));
             _mm256_storeu_ps(sums, zero);
             _mm256_storeu_ps(sums.add(8), zero);
         }
     }
-    links::update(&mut seen[n_whole..], &mut sums[n_whole..], &capacities[n_whole..], gamma);
+    links::update(&mut seen[n_whole..], &mut sums[n_whole..], &capacities[n_whole..], rule);
 }
 
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2")]
-fn update_avx512(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], gamma: f32) {
+fn update_avx512(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], rule: Rule) {
     let n_links = seen.len();
     assert!(sums.len() == n_links && capacities.len() == n_links, "columns of one length");
     let Shuffles { first, second, low, high } = shuffles();
-    let (zero, gamma_lanes) = (_mm512_setzero_ps(), _mm512_set1_ps(gamma));
+    let (zero, gamma_lanes) = (_mm512_setzero_ps(), _mm512_set1_ps(rule.gamma));
     let n_whole = n_links / 16 * 16;
     for at in (0..n_whole).step_by(16) {
         // SAFETY: `at` + 16 links are there.
@@ -171,18 +173,20 @@ fn update_avx512(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32
             let load = _mm512_permutex2var_ps(sum_pairs[0], first, sum_pairs[1]);
             let slope = _mm512_permutex2var_ps(sum_pairs[0], second, sum_pairs[1]);
             let price = _mm512_permutex2var_ps(seen_pairs[0], first, seen_pairs[1]);
-            let step = _mm512_mul_ps(gamma_lanes, _mm512_div_ps(_mm512_sub_ps(load, capacity), slope));
+            let divisor = if rule.is_gradient { _mm512_set1_ps(1.0) } else { slope };
+            let step = _mm512_mul_ps(gamma_lanes, _mm512_div_ps(_mm512_sub_ps(load, capacity), divisor));
             let moved = _mm512_max_ps(_mm512_add_ps(price, step), zero);
             let moved = _mm512_min_ps(moved, _mm512_set1_ps(links::MAX_PRICE));
             let price = _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(zero, slope), price, moved);
             let room = _mm512_min_ps(_mm512_div_ps(capacity, load), _mm512_set1_ps(f32::MAX));
+            let room = if rule.is_normalised { room } else { _mm512_set1_ps(1.0) };
             _mm512_storeu_ps(seen, _mm512_permutex2var_ps(price, low, room));
             _mm512_storeu_ps(seen.add(16), _mm512_permutex2var_ps(price, high, room));
             _mm512_storeu_ps(sums, zero);
             _mm512_storeu_ps(sums.add(16), zero);
         }
     }
-    links::update(&mut seen[n_whole..], &mut sums[n_whole..], &capacities[n_whole..], gamma);
+    links::update(&mut seen[n_whole..], &mut sums[n_whole..], &capacities[n_whole..], rule);
 }
 
 /// Of two vectors of eight pairs, all first numbers and all second ones; and of two vectors of sixteen, the pairs.
