@@ -1,6 +1,7 @@
 //! `fairrate bench`: how fast parts of fairrate are on this machine.
 
 mod allocate;
+mod fastpass;
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -34,9 +35,11 @@ pub struct Args {
 struct Job {
     name: &'static str,
     rows: fn(&Settings) -> Vec<Row>,
+    /// What stands below the table.
+    legend: &'static str,
 }
 
-const JOBS: [Job; 1] = [Job { name: "allocate", rows: allocate::rows }];
+const JOBS: [Job; 1] = [Job { name: "allocate", rows: allocate::rows, legend: allocate::LEGEND }];
 
 /// How to measure.
 struct Settings {
@@ -52,15 +55,21 @@ struct Row {
     /// Servers of the network.
     nodes: u32,
     links: u32,
-    flows: u32,
+    flows: Option<u32>,
     /// Blocks of the network; FlowBlocks are the square of it.
-    blocks: u32,
+    blocks: Option<u32>,
+    /// Timeslots allocated at a time.
+    batch: Option<u32>,
     threads: u32,
+    /// An iteration, or a batch.
     us_median: f64,
     us_min: f64,
     us_max: f64,
     /// Time of all threads together.
     ns_per_flow_median: Option<f64>,
+    ns_per_packet_median: Option<f64>,
+    /// Traffic that a thread allocates, in terabits per second.
+    tbps_per_core: Option<f64>,
     /// The largest difference from rates in double precision, relative to them.
     largest_error: Option<f64>,
 }
@@ -75,18 +84,32 @@ struct BenchJson {
 pub fn run(args: &Args) -> ExitCode {
     let settings =
         Settings { threads: args.threads.iter().map(|&n| usize::from(n)).collect(), runs: usize::from(args.runs) };
-    let rows = JOBS.iter().filter(|job| job.name == args.job).flat_map(|job| (job.rows)(&settings)).collect();
-    if args.json {
-        output::print_json(&BenchJson { schema: SCHEMA, rows });
-    } else {
-        output::print(&table(&rows));
+    for job in JOBS.iter().filter(|job| job.name == args.job) {
+        let rows = (job.rows)(&settings);
+        if args.json {
+            output::print_json(&BenchJson { schema: SCHEMA, rows });
+        } else {
+            output::print(&format!("{}\n{}", table(&rows), job.legend));
+        }
     }
     ExitCode::SUCCESS
 }
 
+/// Numbers that are the same in every run.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, bound: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % u64::from(bound)) as u32
+    }
+}
+
+/// How long each run should take at least, so that the clock's own time does not count.
+const RUN_US: f64 = 500.0;
+
 /// Microseconds that one call of `act` takes: median, smallest and largest of `runs` averages over half a millisecond.
 fn time_us(runs: usize, mut act: impl FnMut()) -> [f64; 3] {
-    const RUN_US: f64 = 500.0;
     let mut average_us = |calls: u32| {
         let start = Instant::now();
         (0..calls).for_each(|_| act());
@@ -96,30 +119,51 @@ fn time_us(runs: usize, mut act: impl FnMut()) -> [f64; 3] {
     average_us(20);
     let calls = (RUN_US / average_us(20).max(0.01)).clamp(1.0, 1e6) as u32;
     let mut times: Vec<f64> = (0..runs).map(|_| average_us(calls)).collect();
-    times.sort_by(f64::total_cmp);
-    [times[runs / 2], times[0], times[runs - 1]]
+    median_min_max(&mut times)
+}
+
+/// Of at least one value.
+fn median_min_max(values: &mut [f64]) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    [values[values.len() / 2], values[0], values[values.len() - 1]]
 }
 
 fn table(rows: &[Row]) -> String {
-    let titles = ["name", "nodes", "flows", "blocks", "threads", "median us", "min", "max", "ns/flow", "error"];
+    let titles = [
+        "name",
+        "nodes",
+        "flows",
+        "blocks",
+        "batch",
+        "threads",
+        "median us",
+        "min",
+        "max",
+        "ns each",
+        "Tb/s/core",
+        "error",
+    ];
     let texts = rows.iter().map(|row| {
+        let count = |value: Option<u32>| value.map_or_else(|| "-".to_owned(), |count| count.to_string());
         let optional = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), text);
-        let us = |value: f64| format!("{value:.2}");
+        let hundredths = |value: f64| format!("{value:.2}");
         [
             row.name.clone(),
             row.nodes.to_string(),
-            row.flows.to_string(),
-            row.blocks.to_string(),
+            count(row.flows),
+            count(row.blocks),
+            count(row.batch),
             row.threads.to_string(),
-            us(row.us_median),
-            us(row.us_min),
-            us(row.us_max),
-            optional(row.ns_per_flow_median, |ns| format!("{ns:.2}")),
+            hundredths(row.us_median),
+            hundredths(row.us_min),
+            hundredths(row.us_max),
+            optional(row.ns_per_flow_median.or(row.ns_per_packet_median), hundredths),
+            optional(row.tbps_per_core, hundredths),
             optional(row.largest_error, |error| format!("{error:.0e}")),
         ]
     });
-    let lines: Vec<[String; 10]> = [titles.map(str::to_owned)].into_iter().chain(texts).collect();
-    let widths: [usize; 10] = std::array::from_fn(|i| lines.iter().map(|line| line[i].len()).max().unwrap_or(0));
+    let lines: Vec<[String; 12]> = [titles.map(str::to_owned)].into_iter().chain(texts).collect();
+    let widths: [usize; 12] = std::array::from_fn(|i| lines.iter().map(|line| line[i].len()).max().unwrap_or(0));
     let mut text = String::new();
     for line in &lines {
         let _ = write!(text, "{:<1$}", line[0], widths[0]);
@@ -142,17 +186,20 @@ mod tests {
             name: "table".to_owned(),
             nodes: 384,
             links: 1_536,
-            flows: 3_072,
-            blocks: 1,
+            flows: Some(3_072),
+            blocks: Some(1),
+            batch: None,
             threads: 1,
             us_median: 6.0,
             us_min: 5.5,
             us_max: 123.456,
             ns_per_flow_median: Some(1.9531),
+            ns_per_packet_median: None,
+            tbps_per_core: Some(15.36),
             largest_error: None,
         };
-        let expected = "name   nodes  flows  blocks  threads  median us   min     max  ns/flow  error\n\
-                        table    384   3072       1        1       6.00  5.50  123.46     1.95      -\n";
+        let expected = "name   nodes  flows  blocks  batch  threads  median us   min     max  ns each  Tb/s/core  error\n\
+                        table    384   3072       1      -        1       6.00  5.50  123.46     1.95      15.36      -\n";
         assert_eq!(table(&[row]), expected);
     }
 

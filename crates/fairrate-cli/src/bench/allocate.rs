@@ -1,9 +1,9 @@
 //! `bench --job allocate`: an iteration of Flowtune's allocator, NED and F-NORM together, in the networks of the Flowtune
-//! paper's section 6.1.
+//! paper's section 6.1, and beside it what the paper compares with: Fastpass's arbiter.
 
 use fairrate_allocate::{Aggregation, Clos, FlowKey, Instructions, LinkId, RateEngine, RealTime};
 
-use super::{Row, Settings, time_us};
+use super::{Draws, Row, Settings, fastpass, time_us};
 
 const LINK_BPS: f64 = 40e9;
 const GAMMA: f64 = 0.4;
@@ -15,6 +15,14 @@ const ITERATIONS: u32 = 300;
 const TABLE: [(u32, u32); 7] =
     [(384, 3_072), (768, 6_144), (1_536, 12_288), (1_536, 24_576), (1_536, 49_152), (3_072, 49_152), (4_608, 49_152)];
 
+pub(super) const LEGEND: &str = "\
+us: an iteration, F-NORM included; Fastpass: a batch of timeslots with the requests before it.
+ns each: time of all threads for a flow; Fastpass: for a packet of 1,500 B.
+Tb/s/core: nodes x 40 Gb/s / threads, as the Flowtune paper counts, whatever the iteration's time; Fastpass: packets
+allocated in a second of one core. Papers: Flowtune 3.84 (4 cores, 8.29 us) and 2.88 (64 cores, 30.71 us), Fastpass 0.28
+(2.2 Tb/s on 8 cores).
+";
+
 /// Flows of a network, each with the same weight and no limit.
 struct Case {
     name: &'static str,
@@ -25,15 +33,11 @@ struct Case {
 impl Case {
     /// Flows between servers drawn with equal probability, over spines and cores drawn so.
     fn new(name: &'static str, clos: Clos, n_flows: u32) -> Self {
-        let mut state = 1_u64;
-        let mut draw = |below: u32| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((state >> 33) % u64::from(below)) as u32
-        };
+        let mut draws = Draws(1);
         let mut path = |_| {
-            let src = draw(clos.n_servers());
-            let dst = (src + 1 + draw(clos.n_servers() - 1)) % clos.n_servers();
-            clos.path(src, dst, draw(1 << 30))
+            let src = draws.below(clos.n_servers());
+            let dst = (src + 1 + draws.below(clos.n_servers() - 1)) % clos.n_servers();
+            clos.path(src, dst, draws.below(1 << 30))
         };
         let paths = (0..n_flows).map(&mut path).collect();
         Self { name, clos, paths }
@@ -71,20 +75,28 @@ impl Case {
             name,
             nodes: self.clos.n_servers(),
             links: self.clos.n_links(),
-            flows: n_flows,
-            blocks: n_blocks,
+            flows: Some(n_flows),
+            blocks: Some(n_blocks),
+            batch: None,
             threads: n_threads,
             us_median,
             us_min,
             us_max,
             ns_per_flow_median: (0 < n_flows).then_some(ns_per_flow),
+            ns_per_packet_median: None,
+            tbps_per_core: None,
             largest_error: None,
         }
+    }
+
+    /// What a core allocates by the paper's count: the rate of all servers' links, however long an iteration takes.
+    fn tbps_per_core(&self, n_threads: usize) -> Option<f64> {
+        Some(f64::from(self.clos.n_servers()) * LINK_BPS / 1e12 / n_threads as f64)
     }
 }
 
 /// All rows: the table with every number of threads and in double precision, three tiers, the same work with fewer
-/// instructions, any links, flows that come and go, and aggregation alone.
+/// instructions, any links, flows that come and go, aggregation alone, and Fastpass.
 pub(super) fn rows(settings: &Settings) -> Vec<Row> {
     let mut rows = Vec::new();
     for (nodes, n_flows) in TABLE {
@@ -96,6 +108,7 @@ pub(super) fn rows(settings: &Settings) -> Vec<Row> {
     rows.extend(general(&first, settings));
     rows.push(churn(&first, settings));
     rows.extend(aggregation(&Case::two_tiers(TABLE[6].0, 0), settings));
+    rows.extend(fastpass::rows(settings));
     rows
 }
 
@@ -116,10 +129,11 @@ fn case(case: &Case, settings: &Settings) -> Vec<Row> {
         assert!(largest_error < 1e-3, "rates are wrong by {largest_error}, relative to them");
         let times_us = time_us(settings.runs, || engine.iterate());
         let row = case.row(case.name.to_owned(), n_flows, [n_blocks, n_threads as u32], times_us);
-        rows.push(Row { largest_error: Some(largest_error), ..row });
+        rows.push(Row { tbps_per_core: case.tbps_per_core(n_threads), largest_error: Some(largest_error), ..row });
     }
     let times_us = time_us(settings.runs, || plain.iterate());
-    rows.push(case.row(format!("{}, plain f64", case.name), n_flows, [1, 1], times_us));
+    let row = case.row(format!("{}, plain f64", case.name), n_flows, [1, 1], times_us);
+    rows.push(Row { tbps_per_core: case.tbps_per_core(1), ..row });
     rows
 }
 
@@ -250,8 +264,13 @@ mod tests {
         let three_tiers = Clos { racks: 1, ..Case::three_tiers(0).clos };
         for case in [Case::two_tiers(64, 200), Case::new("three tiers", three_tiers, 200)] {
             let rows = super::case(&case, &settings);
-            assert_eq!(rows.iter().map(|row| (row.threads, row.blocks)).collect::<Vec<_>>(), [(1, 1), (3, 2), (1, 1)]);
+            assert_eq!(
+                rows.iter().map(|row| (row.threads, row.blocks)).collect::<Vec<_>>(),
+                [(1, Some(1)), (3, Some(2)), (1, Some(1))]
+            );
             assert!(rows[..2].iter().all(|row| row.largest_error.is_some_and(|error| error < 1e-3)));
+            // Servers of 40 Gb/s: 64 are 2.56 Tb/s.
+            assert_eq!(rows[0].tbps_per_core, Some(f64::from(rows[0].nodes) * 0.04));
         }
     }
 
@@ -260,8 +279,8 @@ mod tests {
         let settings = Settings { threads: vec![1], runs: 1 };
         let small = Case::two_tiers(256, 300);
         assert!(instructions(&small, &settings).iter().any(|row| row.name == "Portable"));
-        assert_eq!(general(&small, &settings).iter().map(|row| row.flows).collect::<Vec<_>>(), [300, 30, 3]);
-        assert_eq!(churn(&small, &settings).flows, 300);
+        assert_eq!(general(&small, &settings).iter().map(|row| row.flows).collect::<Vec<_>>(), [300, 30, 3].map(Some));
+        assert_eq!(churn(&small, &settings).flows, Some(300));
         assert_eq!(aggregation(&small, &settings).len(), 2 * 4);
         assert_eq!([1, 2, 4, 5, 16, 17].map(blocks_for), [1, 2, 2, 4, 4, 8]);
     }
