@@ -39,14 +39,16 @@ const HOST_BPS: f64 = 10e9;
 /// fall into the next bin.
 const FAIR: f64 = 0.2;
 
+/// Measures with the project's root.
+type Run = dyn Fn(&Path) -> Result<Numbers, String> + Send + Sync;
+
 /// All runs.
 pub fn jobs(root: &Path, options: &Options) -> Vec<Job> {
     let mut jobs = Vec::new();
-    let mut add =
-        |name: String, cc: &'static str, measure: Box<dyn Fn(&Path) -> Result<Numbers, String> + Send + Sync>| {
-            let root = root.to_owned();
-            jobs.push(Job::new(name, cc, move || measure(&root)));
-        };
+    let mut add = |name: String, cc: &'static str, measure: Box<Run>| {
+        let root = root.to_owned();
+        jobs.push(Job::new(name, cc, move || measure(&root)));
+    };
     let until = if options.full {
         "40ms"
     } else if options.quick {
@@ -146,7 +148,7 @@ fn fairness(root: &Path, cc: &str) -> Result<Numbers, String> {
         }
         settled.push(worst * 1e6);
     }
-    let settled = stats::sorted(settled.into_iter());
+    let settled = stats::sorted(settled);
     let unsteady = unsteady.iter().sum::<f64>() / unsteady.len() as f64;
     Ok(crate::paper::numbers([
         ("median_us", settled[4]),
@@ -240,7 +242,7 @@ fn queueing(record: &Record, topology: &fairrate_sim::topology::Topology, until_
             four.extend(spines.iter().map(|[up, down]| waits[*up] + waits[*down] + waits[*last]));
         }
     }
-    let p99 = |values: Vec<f64>| stats::percentile(&stats::sorted(values.into_iter()), 0.99).unwrap_or(f64::NAN);
+    let p99 = |values: Vec<f64>| stats::percentile(&stats::sorted(values), 0.99).unwrap_or(f64::NAN);
     (p99(two), p99(four))
 }
 
@@ -405,11 +407,10 @@ fn fig5_to_7(claims: &mut Claims, measured: &Measured, options: &Options) {
 fn fct_factor(cc: &str, class: &str, load: &str) -> Says {
     match (cc, class, load) {
         ("dctcp" | K65, "1 packet", _) => Says::Times(8.6),
-        ("dctcp" | K65, "1-10 packets", _) => Says::Times(2.1),
+        ("dctcp" | K65, "1-10 packets", _) | ("cubic" | TINY, "100-1000 packets", "0.2") => Says::Times(2.1),
         ("pfabric", "1 packet", _) => Says::Times(1.7),
         ("cubic" | TINY, "10-100 packets", "0.8") => Says::Times(3.5),
         ("cubic" | TINY, "1 packet" | "1-10 packets", "0.8") => Says::Times(1.6),
-        ("cubic" | TINY, "100-1000 packets", "0.2") => Says::Times(2.1),
         ("xcp:ns2", "1 packet", _) => Says::Times(2.35),
         ("xcp:ns2", "large", _) => Says::Times(1.8),
         ("xcp:ns2", ..) => Says::Times(1.2),

@@ -15,6 +15,7 @@ use crate::config::{AllocatorConfig, FlowSpec, SimConfig, TcpConfig, Trigger};
 use crate::engine::EventKind;
 use crate::ids::{NodeId, PortId};
 use crate::output::AllocatorTotals;
+use crate::routing::FlowKey;
 use crate::transport::{Channel, NO_SENDER, Receiver, Segment, Sender, SenderControl, TcpSender};
 
 /// What an [`EventKind::Allocate`] is about, by its number: these, then every host's rates, then every flow's idleness.
@@ -288,14 +289,12 @@ impl Core {
     /// Tells the allocator of the flows that stand for traffic it does not rule.
     fn add_external_flows(&mut self) {
         let Some(allocator) = &mut self.allocator else { return };
-        let mut number = self.flows.len() as u32;
-        for external in &allocator.config.external {
-            let key = crate::routing::FlowKey { src: external.src, dst: external.dst, sport: 0, dport: 0 };
+        for (number, external) in (self.flows.len() as u32..).zip(&allocator.config.external) {
+            let key = FlowKey { src: external.src, dst: external.dst, sport: 0, dport: 0 };
             self.routes.path(self.config.fabric.ecmp, self.config.seed, key, &mut self.path_buffer);
             allocator.path.clear();
             allocator.path.extend(self.path_buffer.iter().map(|port| LinkId(port.0)));
             allocator.service.start(number, &allocator.path, external.weight, external.rate.as_bps_f64());
-            number += 1;
         }
     }
 
