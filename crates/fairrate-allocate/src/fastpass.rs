@@ -97,7 +97,9 @@ pub enum FastpassError {
         batch: u32,
     },
     /// Racks whose packets have no paths by halving and then colours in a word.
-    #[error("{hosts_per_rack} hosts of a rack on {spines} spines: halved as often as spines can be, more than 64 are left")]
+    #[error(
+        "{hosts_per_rack} hosts of a rack on {spines} spines: halved as often as spines can be, more than 64 are left"
+    )]
     Colours {
         /// Hosts.
         hosts_per_rack: u16,

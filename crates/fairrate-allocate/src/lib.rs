@@ -1,5 +1,5 @@
-//! Exact references for how capacity is shared: what an objective says the rates of a set of flows are, without
-//! packets and without time.
+//! How capacity is shared: what an objective says the rates of a set of flows are, exactly and by methods that approach it,
+//! and allocators that do so as fast as flows or packets come. Without packets on links and without time.
 //!
 //! - [`max_min`]: weighted max-min fairness, by water-filling; [`MaxMin`]: the same for flows that come and go.
 //! - [`Num`]: network utility maximisation by prices, as flows come and go; [`reference()`]: the same to the last digits;
@@ -10,7 +10,7 @@
 //! - [`parse_links`], [`parse_flows`], [`parse_host_flows`]: the network of an allocation from CSV texts.
 //!
 //! A [`Network`] is any set of links with capacities and flows with the links they use; no topology and no routing
-//! are needed. There is no IO and no clock in here.
+//! are needed; only [`Clos`] and [`fastpass`] have networks of their own. There is no IO and no clock in here.
 
 mod csv;
 mod engine;

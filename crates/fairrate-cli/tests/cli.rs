@@ -11,6 +11,7 @@ fn help_says_what_there_is() {
         ("help_run", vec!["run", "--help"]),
         ("help_compare", vec!["compare", "--help"]),
         ("help_allocate", vec!["allocate", "--help"]),
+        ("help_bench", vec!["bench", "--help"]),
         ("help_list", vec!["list", "--help"]),
         ("help_report", vec!["report", "--help"]),
     ] {

@@ -73,7 +73,10 @@ fn flowtune_shares_alike_as_flows_come_and_go() {
     assert_eq!(number(&json, "/summary/drops"), 0.0, "{json}");
     assert_eq!(number(&json, "/summary/allocator/starts"), 5.0, "{json}");
     for cc in ["cc=dctcp", "cc=xcp", "cc=pfabric"] {
-        run_example("flowtune-fairness", &[&sets[..], &[&format!("transport.{cc}"), "switch.queue_limit=36864B"]].concat());
+        run_example(
+            "flowtune-fairness",
+            &[&sets[..], &[&format!("transport.{cc}"), "switch.queue_limit=36864B"]].concat(),
+        );
     }
 }
 

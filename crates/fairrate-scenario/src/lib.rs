@@ -25,7 +25,7 @@ mod tree;
 pub use error::ScenarioError;
 pub use overrides::Overrides;
 pub use results::{
-    AllocatorSummary, Convergence, ConvergenceRow, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results,
-    ResultsError, ResultsWriter, RunState, Summary,
+    AllocatorSummary, Convergence, ConvergenceRow, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles, RateRow,
+    Results, ResultsError, ResultsWriter, RunState, Summary,
 };
 pub use scenario::Scenario;

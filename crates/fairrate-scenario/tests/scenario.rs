@@ -79,8 +79,10 @@ fn all_kinds() -> Vec<String> {
     all.push(format!("{STAR}{INCAST}[transport]\ncc = \"swift\"\n[transport.hpcc]\neta = 0.9\n"));
     all.push(format!("{STAR}{INCAST}[[fault]]\nlinks = \"host-links\"\nloss = 0.1\npackets = \"data\"\nstop = \"1ms\"\n[[fault]]\nlinks = [\"sw0->h1\", \"2->4\"]\nboth_ways = true\nburst = {{ good = 100, bad = 5, bad_loss = 0.5 }}\nreorder = 0.1\nreorder_delay = \"3us\"\njitter = \"1us\"\n[[fault]]\nlinks = \"host-links\"\ndown_at = \"1us\"\nup_at = \"5us\"\nperiod = \"9us\"\n[[fault]]\nlinks = [\"h2->sw0\"]\ndown_at = \"2us\"\n"));
     all.push(format!("{STAR}{INCAST}subflows = 3\n{INCAST}start = \"1us\"\n[transport]\nkind = \"tcp\"\n"));
+    all.push(format!("{STAR}{INCAST}{INCAST}[transport]\nkind = \"tcp\"\ncc = \"flowtune\"\n[allocator]\nthreshold = 0.02\nintermediaries = 2\nexternal_traffic = [1]\n[[allocator.outage]]\ndown_at = \"1us\"\nup_at = \"2us\"\n[[allocator.outage]]\ndown_at = \"3us\"\n[[allocator.external]]\nsrc = \"h0\"\ndst = 1\nrate = \"1Gbps\"\n"));
     for cc in fairrate_control::ALGORITHMS {
-        all.push(format!("{STAR}{INCAST}[transport]\ncc = \"{}\"\n", cc.name));
+        let kind = if cc.name == "flowtune" { "tcp" } else { "rdma" };
+        all.push(format!("{STAR}{INCAST}[transport]\nkind = \"{kind}\"\ncc = \"{}\"\n", cc.name));
     }
     all
 }
