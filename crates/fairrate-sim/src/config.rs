@@ -121,8 +121,19 @@ pub struct FlowSpec {
     pub demand: Rate,
     /// Over how many subflows TCP spreads it, at least 1; `None`: as many as the transport says.
     pub subflows: Option<u8>,
+    /// An endless flow offers its data in bursts; `None`: all at once.
+    pub burst: Option<Burst>,
     /// The traffic block it came from: an index for grouping results.
     pub group: u32,
+}
+
+/// An application that writes now and then on one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Payload bytes it writes at once; with TCP, the next whole number of full packets.
+    pub bytes: Bytes,
+    /// From the moment the last of them is handed to the wire until it writes again.
+    pub pause: Time,
 }
 
 /// What starts a flow.

@@ -6,8 +6,8 @@ mod common;
 use common::{Recorder, algorithm, config, flow, run};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
-    AllocatorConfig, EcnEcho, ExternalFlow, FaultConfig, FaultPackets, Flap, FlowSpec, MptcpConfig, NodeId, PortId,
-    ProbeSpec, SimConfig, StopRule, TcpConfig, Transport,
+    AllocatorConfig, Burst, EcnEcho, ExternalFlow, FaultConfig, FaultPackets, Flap, FlowSpec, MptcpConfig, NodeId,
+    PortId, ProbeSpec, SimConfig, StopRule, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -146,6 +146,24 @@ fn every_flow_is_announced_and_ended_and_the_conversation_is_counted() {
     // Every message is a packet of 84 bytes at least one way, and at least one acknowledgment for some the other.
     assert!(84 * a.updates.min(40) <= a.from_allocator_bytes && 84 * 40 <= a.to_allocator_bytes, "{a:?}");
     assert_eq!(a.relayed_bytes, 0);
+}
+
+/// One connection, ten bursts of it: ten flowlets, or one if the pause is shorter than what ends one.
+#[test]
+fn bursts_of_a_connection_are_flowlets() {
+    let flowlets = |flowlet_gap: Time| {
+        let burst = Some(Burst { bytes: Bytes::new(100_000), pause: us(100) });
+        let spec = FlowSpec { burst, ..endless(4, 0, Time::ZERO, us(2_000)) };
+        let mut c = flowtune(0, vec![spec], us(3_000));
+        c.allocator.as_mut().expect("there is one").flowlet_gap = flowlet_gap;
+        let (recorder, totals) = run(c);
+        assert!(0 < recorder.flows[0].delivered_bytes);
+        (totals.allocator.starts, totals.allocator.ends)
+    };
+    // A burst of 69 packets takes 85 us at 9.9 Gb/s and somewhat longer from ten segments on.
+    let (starts, ends) = flowlets(us(20));
+    assert!((9..=11).contains(&starts) && starts == ends, "{starts}, {ends}");
+    assert_eq!(flowlets(us(150)), (1, 1));
 }
 
 fn four_flows() -> Vec<FlowSpec> {

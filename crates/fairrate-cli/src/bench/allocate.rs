@@ -90,8 +90,8 @@ impl Case {
     }
 
     /// What a core allocates by the paper's count: the rate of all servers' links, however long an iteration takes.
-    fn tbps_per_core(&self, n_threads: usize) -> Option<f64> {
-        Some(f64::from(self.clos.n_servers()) * LINK_BPS / 1e12 / n_threads as f64)
+    fn tbps_per_core(&self, n_threads: usize) -> f64 {
+        f64::from(self.clos.n_servers()) * LINK_BPS / 1e12 / n_threads as f64
     }
 }
 
@@ -129,11 +129,15 @@ fn case(case: &Case, settings: &Settings) -> Vec<Row> {
         assert!(largest_error < 1e-3, "rates are wrong by {largest_error}, relative to them");
         let times_us = time_us(settings.runs, || engine.iterate());
         let row = case.row(case.name.to_owned(), n_flows, [n_blocks, n_threads as u32], times_us);
-        rows.push(Row { tbps_per_core: case.tbps_per_core(n_threads), largest_error: Some(largest_error), ..row });
+        rows.push(Row {
+            tbps_per_core: Some(case.tbps_per_core(n_threads)),
+            largest_error: Some(largest_error),
+            ..row
+        });
     }
     let times_us = time_us(settings.runs, || plain.iterate());
     let row = case.row(format!("{}, plain f64", case.name), n_flows, [1, 1], times_us);
-    rows.push(Row { tbps_per_core: case.tbps_per_core(1), ..row });
+    rows.push(Row { tbps_per_core: Some(case.tbps_per_core(1)), ..row });
     rows
 }
 

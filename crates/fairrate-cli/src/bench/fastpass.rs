@@ -54,7 +54,7 @@ fn case(config: &FastpassConfig, runs: usize) -> [Row; 2] {
         black_box(&spines);
         packets
     });
-    [row("Fastpass, timeslots", config, alone), row("Fastpass, with paths", config, both)]
+    [row("Fastpass, timeslots", config, &alone), row("Fastpass, with paths", config, &both)]
 }
 
 /// Takes requests and allocates a batch. Returns the number of its packets.
@@ -113,7 +113,7 @@ fn time(runs: usize, slots: u32, traffic: &mut Traffic, mut act: impl FnMut(&[(u
     Times { us: median_min_max(&mut us), ns_per_packet: median_min_max(&mut ns_per_packet)[0] }
 }
 
-fn row(name: &str, config: &FastpassConfig, times: Times) -> Row {
+fn row(name: &str, config: &FastpassConfig, times: &Times) -> Row {
     let [us_median, us_min, us_max] = times.us;
     let hosts = u32::from(config.hosts);
     let racks = hosts.div_ceil(config.hosts_per_rack.into());

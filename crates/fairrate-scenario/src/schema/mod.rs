@@ -62,7 +62,9 @@ pub(crate) fn read(
     let allocator = allocator::read(&mut root, &transport, &cc, blocks.len());
     let faults = fault::read(&mut root, &transport);
     let probes = probe::read(&mut root);
-    traffic::check_churn(report, &blocks, probes.iter().any(probe::Probe::is_convergence));
+    let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
+    traffic::check_churn(report, &blocks, has_convergence_probe);
+    traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().oracle);
     let output = root.finish();
     report.check()?;
 

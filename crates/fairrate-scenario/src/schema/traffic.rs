@@ -2,12 +2,12 @@
 
 mod generate;
 
-use fairrate_sim::Transport;
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::{
     AllToAll, Churn, ClosedLoop, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Sampling, Senders,
     SizeDistribution, Sleep, Staggered, WORKLOADS,
 };
+use fairrate_sim::{Burst, Transport};
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::files::{Files, Text, file_problem};
@@ -28,6 +28,7 @@ pub(super) struct Block<'a> {
     weight: f64,
     demand: Rate,
     subflows: Option<u8>,
+    burst: Option<Burst>,
 }
 
 /// Senders as the file has them.
@@ -84,7 +85,8 @@ pub(super) fn read<'a>(
         let Some(kind) = read_kind(&mut s, files, end, shape) else { continue };
         let (class, weight) = if matches!(kind, Kind::List { .. }) { (None, 1.0) } else { read_treatment(&mut s) };
         let (demand, subflows) = (read_demand(&mut s), read_subflows(&mut s, transport));
-        blocks.push(Block { anchor: s.anchor, kind, class, weight, demand, subflows });
+        let burst = read_burst(&mut s, subflows, transport);
+        blocks.push(Block { anchor: s.anchor, kind, class, weight, demand, subflows, burst });
         out.push(s.finish());
     }
     root.out.arrays.push(("traffic".into(), out));
@@ -134,6 +136,33 @@ fn read_subflows(s: &mut Section<'_>, transport: Transport) -> Option<u8> {
         OrWord::Word(_) => None,
         OrWord::Value(subflows) => Some(checked_subflows(s, subflows)),
     }
+}
+
+/// `burst = "100KB"` and `pause = "50us"`, for endless flows.
+fn read_burst(s: &mut Section<'_>, subflows: Option<u8>, transport: Transport) -> Option<Burst> {
+    let conflict = |s: &Section<'_>, key: &str, message: &str, help: &str| {
+        s.problem_at("scenario::conflict", key, message, help);
+    };
+    let Some(bytes) = s.optional::<Bytes>("burst") else {
+        if s.node("pause").is_some() {
+            conflict(s, "pause", "a `pause` between no bursts", "say how much is written at once: `burst = \"100KB\"`");
+        }
+        return None;
+    };
+    let pause = s.require::<Time>("pause", "\"50us\"").value;
+    let is_endless = matches!(s.node("bytes"), Some(Node { value: Value::Text(text), .. }) if text == "endless");
+    let paths = match transport {
+        Transport::Tcp(tcp) => subflows.unwrap_or(tcp.multipath.subflows),
+        Transport::Rdma => 1,
+    };
+    if bytes.value == Bytes::ZERO {
+        s.problem_at("scenario::out_of_range", "burst", "bursts of no bytes", "write for instance `burst = \"100KB\"`");
+    } else if !is_endless {
+        conflict(s, "burst", "`burst` is how endless flows write", "add `bytes = \"endless\"`");
+    } else if 1 < paths {
+        conflict(s, "burst", "bursts go over a single path", "add `subflows = 1`");
+    }
+    Some(Burst { bytes: bytes.value, pause })
 }
 
 fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape: &str) -> Option<Kind> {
@@ -431,6 +460,24 @@ fn read_churn(s: &mut Section<'_>) -> Kind {
     let changes = s.require("changes", "300").value;
     let hosts = read_hosts(s, "hosts");
     Kind::Churn { churn: Churn { flows, changes, hosts: None, start: start(s) }, hosts }
+}
+
+/// What bursts cannot go with.
+pub(super) fn check_bursts(report: &Report, blocks: &[Block<'_>], has_convergence_probe: bool, oracle: bool) {
+    for block in blocks.iter().filter(|block| block.burst.is_some()) {
+        let problem = |message, help| {
+            report.problem("scenario::conflict", block.anchor.site_of("burst"), message, "`burst`", help);
+        };
+        if oracle {
+            problem(
+                "the exact rates of `ideal` are for flows that always have data",
+                "remove `burst`, or choose another `cc`",
+            );
+        } else if has_convergence_probe {
+            let help = "remove `burst`, or the probe of `convergence`";
+            problem("what rates flows converge to is defined for flows that always have data", help);
+        }
+    }
 }
 
 /// Churn waits until rates have converged, so a probe must tell; and it cannot wait for its own changes and another's.

@@ -111,6 +111,7 @@ pub(super) fn control_flows(config: &SimConfig) -> Vec<FlowSpec> {
         weight: 1.0,
         demand: Rate::MAX,
         subflows: Some(1),
+        burst: None,
         group: u32::MAX,
     };
     pairs(config, allocator).into_iter().enumerate().map(flow).collect()

@@ -259,6 +259,7 @@ impl Core {
             EventKind::ArriveLate => self.on_arrive_late(entity, sink),
             EventKind::Flap => self.on_flap(entity, sink),
             EventKind::Allocate => self.on_allocate(entity),
+            EventKind::Burst => self.on_burst(entity),
         }
     }
 

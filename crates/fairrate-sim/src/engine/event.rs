@@ -32,9 +32,11 @@ pub enum EventKind {
     Flap,
     /// The allocator iterates, or something of the conversation with it is due.
     Allocate,
+    /// The application of a flow writes its next burst.
+    Burst,
 }
 
-const KINDS: [EventKind; 15] = [
+const KINDS: [EventKind; 16] = [
     EventKind::Probe,
     EventKind::FlowStart,
     EventKind::FlowStop,
@@ -50,6 +52,7 @@ const KINDS: [EventKind; 15] = [
     EventKind::ArriveLate,
     EventKind::Flap,
     EventKind::Allocate,
+    EventKind::Burst,
 ];
 
 const ENTITY_BITS: u32 = 28;

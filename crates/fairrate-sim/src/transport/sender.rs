@@ -37,6 +37,9 @@ pub struct Sender {
     pub retransmitted: u64,
     /// Whether the switch behind the NIC holds this flow back.
     pub paused: bool,
+    /// When the application writes again, in picoseconds; `u64::MAX`: not before all it has written is sent. `None`: it
+    /// has nothing more to write than there is.
+    pub next_burst_ps: Option<u64>,
     /// Highest byte ever sent: what lies below `snd_nxt` again after a loss is a retransmission.
     snd_max: u64,
     /// Selective repeat: acknowledged beyond `snd_una`.
@@ -167,6 +170,7 @@ impl Sender {
             rto_ps: u64::MAX,
             retransmitted: 0,
             paused: false,
+            next_burst_ps: None,
             snd_max: 0,
             sacked: Ranges::default(),
             recovery: None,
@@ -215,7 +219,7 @@ impl Sender {
     /// Whether everything has been acknowledged.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.bytes <= self.snd_una
+        self.bytes <= self.snd_una && self.next_burst_ps.is_none()
     }
 
     /// Takes the next segment of up to `mtu` bytes; [`Sender::is_open`] must hold.

@@ -161,6 +161,7 @@ impl Reader<'_> {
             weight,
             demand: Rate::MAX,
             subflows: None,
+            burst: None,
             group,
         };
         Ok(Row { id, flow })

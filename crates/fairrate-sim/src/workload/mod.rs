@@ -158,6 +158,7 @@ impl Block {
             weight: 1.0,
             demand: Rate::MAX,
             subflows: None,
+            burst: None,
             group,
         });
     }

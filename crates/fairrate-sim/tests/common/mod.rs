@@ -99,6 +99,7 @@ pub fn flow(src: u32, dst: u32, bytes: u64, start: Time) -> FlowSpec {
         weight: 1.0,
         demand: Rate::MAX,
         subflows: None,
+        burst: None,
         group: 0,
     }
 }

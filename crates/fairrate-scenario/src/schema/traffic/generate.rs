@@ -48,7 +48,7 @@ pub(in crate::schema) fn build(
 
 /// What a block says of its flows. Class and weight of those of a list are in the list.
 fn treat(flow: &mut FlowSpec, block: &Block<'_>) {
-    (flow.demand, flow.subflows) = (block.demand, block.subflows);
+    (flow.demand, flow.subflows, flow.burst) = (block.demand, block.subflows, block.burst);
     if !matches!(block.kind, Kind::List { .. }) {
         (flow.class, flow.weight) = (block.class, block.weight);
     }
