@@ -3,28 +3,13 @@
 
 mod common;
 
-use common::{algorithm, config, flow, run};
+use common::{TCP, algorithm, config, flow, run};
 use fairrate_control::ALGORITHMS;
 use fairrate_sim::topology::{Star, Topology};
-use fairrate_sim::{
-    Burst, EcnEcho, FlowId, FlowSpec, MptcpConfig, ProbeSpec, SimConfig, StopRule, TcpConfig, Transport,
-};
+use fairrate_sim::{Burst, FlowId, FlowSpec, ProbeSpec, SimConfig, StopRule, TcpConfig, Transport};
 use fairrate_units::{Bytes, Rate, Time};
 
 const BURST: u64 = 20_000;
-
-const TCP: TcpConfig = TcpConfig {
-    rto_min: Time::from_us(200),
-    rto_max: Time::from_ms(10),
-    tail_loss_probe: true,
-    delayed_ack: None,
-    handshake: false,
-    idle_restart: true,
-    prr: true,
-    receive_window: u64::MAX,
-    ecn_echo: EcnEcho::Accurate,
-    multipath: MptcpConfig::SINGLE,
-};
 
 fn star() -> Topology {
     Star { hosts: 3, rate: Rate::from_gbps(10), delay: Time::from_us(2) }.build()

@@ -22,9 +22,9 @@
 
 mod common;
 
-use common::{Recorder, algorithm, config, flow, probe, run};
+use common::{Recorder, TCP, algorithm, config, flow, probe, run};
 use fairrate_sim::topology::Dumbbell;
-use fairrate_sim::{DelayedAck, EcnEcho, FlowSpec, MptcpConfig, SimConfig, StopRule, TcpConfig, Transport};
+use fairrate_sim::{DelayedAck, FlowSpec, SimConfig, StopRule, TcpConfig, Transport};
 use fairrate_units::{Bytes, Rate, Time};
 
 /// Wire bytes of a full packet.
@@ -91,18 +91,8 @@ fn dumbbell(n: u32, delayed_ack: Option<DelayedAck>) -> SimConfig {
     let start = |i: u32| Time::from_us(37 * u64::from(i));
     let flows = (0..n).map(|i| FlowSpec { stop: UNTIL, ..flow(i, n + i, u64::MAX, start(i)) }).collect();
     let mut c = config(topology, algorithm("dctcp"), flows);
-    c.transport.kind = Transport::Tcp(TcpConfig {
-        rto_min: Time::from_ms(10),
-        rto_max: Time::from_ms(100),
-        tail_loss_probe: true,
-        delayed_ack,
-        handshake: false,
-        idle_restart: true,
-        prr: true,
-        receive_window: u64::MAX,
-        ecn_echo: EcnEcho::Accurate,
-        multipath: MptcpConfig::SINGLE,
-    });
+    c.transport.kind =
+        Transport::Tcp(TcpConfig { rto_min: Time::from_ms(10), rto_max: Time::from_ms(100), delayed_ack, ..TCP });
     let ecn = c.fabric.ecn.as_mut().expect("DCTCP needs ECN");
     let k = Bytes::new((K * PACKET) as u64);
     (ecn.kmin, ecn.kmax, ecn.per_rate) = (k, k, None);

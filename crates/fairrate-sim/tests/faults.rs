@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{algorithm, config, flow, probe, run};
+use common::{TCP, algorithm, config, flow, probe, run};
 use fairrate_control::{ALGORITHMS, AlgorithmConfig};
 use fairrate_sim::topology::{Dumbbell, LeafSpine, Star, Topology};
 use fairrate_sim::{
@@ -15,19 +15,6 @@ use fairrate_units::{Bytes, Rate, Time};
 const G10: Rate = Rate::from_gbps(10);
 const US: Time = Time::from_us(1);
 const WIRE: u64 = 1_048;
-
-const TCP: TcpConfig = TcpConfig {
-    rto_min: Time::from_us(200),
-    rto_max: Time::from_ms(10),
-    tail_loss_probe: true,
-    delayed_ack: None,
-    handshake: false,
-    idle_restart: true,
-    prr: true,
-    receive_window: u64::MAX,
-    ecn_echo: EcnEcho::Accurate,
-    multipath: MptcpConfig::SINGLE,
-};
 
 fn star(hosts: u32) -> Topology {
     Star { hosts, rate: G10, delay: US }.build()

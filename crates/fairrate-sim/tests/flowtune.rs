@@ -6,8 +6,8 @@ mod common;
 use common::{Recorder, algorithm, config, flow, run};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
-    AllocatorConfig, Burst, EcnEcho, ExternalFlow, FaultConfig, FaultPackets, Flap, FlowSpec, MptcpConfig, NodeId,
-    PortId, ProbeSpec, SimConfig, StopRule, TcpConfig, Transport,
+    AllocatorConfig, Burst, ExternalFlow, FaultConfig, FaultPackets, Flap, FlowSpec, NodeId, PortId, ProbeSpec,
+    SimConfig, StopRule, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -15,18 +15,7 @@ const G10: Rate = Rate::from_gbps(10);
 /// What flows get of a link: a hundredth less.
 const USABLE: f64 = 9.9e9;
 
-const TCP: TcpConfig = TcpConfig {
-    rto_min: Time::from_ms(1),
-    rto_max: Time::from_ms(100),
-    tail_loss_probe: true,
-    delayed_ack: None,
-    handshake: false,
-    idle_restart: true,
-    prr: true,
-    receive_window: u64::MAX,
-    ecn_echo: EcnEcho::Accurate,
-    multipath: MptcpConfig::SINGLE,
-};
+const TCP: TcpConfig = TcpConfig { rto_min: Time::from_ms(1), rto_max: Time::from_ms(100), ..common::TCP };
 
 const fn us(us: u64) -> Time {
     Time::from_us(us)

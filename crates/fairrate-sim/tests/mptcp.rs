@@ -4,29 +4,17 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Recorder, algorithm, config, flow, probe, run};
+use common::{Recorder, TCP, algorithm, config, flow, probe, run};
 use fairrate_control::{
     Ack, AlgorithmConfig, AlgorithmInfo, Allowance, Controller, CustomAlgorithm, FlowContext, Loss, Needs,
 };
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
-    DelayedAck, EcnConfig, EcnEcho, FaultConfig, Flap, FlowId, FlowOutcome, FlowSpec, MarkAt, MarkDraws, MptcpConfig,
-    PortId, ProbeSpec, RunTotals, Scheduler, SimConfig, SubflowPaths, TcpConfig, Transport, Trigger,
+    DelayedAck, EcnConfig, FaultConfig, Flap, FlowId, FlowOutcome, FlowSpec, MarkAt, MarkDraws, MptcpConfig, PortId,
+    ProbeSpec, RunTotals, Scheduler, SimConfig, SubflowPaths, TcpConfig, Transport, Trigger,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
-const TCP: TcpConfig = TcpConfig {
-    rto_min: Time::from_us(200),
-    rto_max: Time::from_ms(10),
-    tail_loss_probe: true,
-    delayed_ack: None,
-    handshake: false,
-    idle_restart: true,
-    prr: true,
-    receive_window: u64::MAX,
-    ecn_echo: EcnEcho::Accurate,
-    multipath: MptcpConfig::SINGLE,
-};
 const TWO_PATHS: MptcpConfig = MptcpConfig { subflows: 2, scheduler: Scheduler::MinRtt, paths: SubflowPaths::Disjoint };
 const SCHEDULERS: [Scheduler; 3] = [Scheduler::MinRtt, Scheduler::RoundRobin, Scheduler::Redundant];
 /// Algorithms that couple subflows, and two that do not.

@@ -2,27 +2,15 @@
 
 mod common;
 
-use common::{algorithm, config, flow, probe, run};
+use common::{TCP, algorithm, config, flow, probe, run};
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::Star;
 use fairrate_sim::{
-    CoDelConfig, DelayedAck, Drops, EcnEcho, FlowId, FlowSpec, MptcpConfig, Overflow, ProbeSpec, QueueConfig,
-    QueueRule, RedConfig, SfqCoDelConfig, SimConfig, TcpConfig, Transport,
+    CoDelConfig, DelayedAck, Drops, FlowId, FlowSpec, Overflow, ProbeSpec, QueueConfig, QueueRule, RedConfig,
+    SfqCoDelConfig, SimConfig, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
-const TCP: TcpConfig = TcpConfig {
-    rto_min: Time::from_us(200),
-    rto_max: Time::from_ms(10),
-    tail_loss_probe: true,
-    delayed_ack: None,
-    handshake: false,
-    idle_restart: true,
-    prr: true,
-    receive_window: u64::MAX,
-    ecn_echo: EcnEcho::Accurate,
-    multipath: MptcpConfig::SINGLE,
-};
 const CODEL: CoDelConfig = CoDelConfig { target: Time::from_us(20), interval: Time::from_us(200), ecn: false };
 const SFQ_CODEL: SfqCoDelConfig =
     SfqCoDelConfig { codel: CODEL, queues: 1_024, quantum: None, overflow: Overflow::Head };

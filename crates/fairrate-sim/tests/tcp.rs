@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{algorithm, algorithm_with, config, flow, probe, run};
+use common::{TCP, algorithm, algorithm_with, config, flow, probe, run};
 use fairrate_control::{
     ALGORITHMS, Ack, AlgorithmConfig, Allowance, Controller, CustomAlgorithm, FlowContext, Loss, Needs, RawValue,
 };
@@ -13,19 +13,6 @@ use fairrate_sim::{
     DelayedAck, EcnEcho, FaultConfig, FlowSpec, MptcpConfig, NodeId, PortSample, SimConfig, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
-
-const TCP: TcpConfig = TcpConfig {
-    rto_min: Time::from_us(200),
-    rto_max: Time::from_ms(10),
-    tail_loss_probe: true,
-    delayed_ack: None,
-    handshake: false,
-    idle_restart: true,
-    prr: true,
-    receive_window: u64::MAX,
-    ecn_echo: EcnEcho::Accurate,
-    multipath: MptcpConfig::SINGLE,
-};
 
 fn star(hosts: u32) -> fairrate_sim::topology::Topology {
     Star { hosts, rate: Rate::from_gbps(10), delay: Time::from_us(2) }.build()

@@ -6,9 +6,9 @@ use fairrate_control::{AlgorithmConfig, Parameters, Profile, RawValue};
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    BaseRttRule, ClockRule, EcmpHash, EcnConfig, FabricConfig, FlowSpec, Headroom, MarkAt, MarkDraws, NodeId,
-    ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig, Simulation, StopRule, TieRule, Transport, TransportConfig,
-    Trigger, WindowRule,
+    BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom, MarkAt, MarkDraws,
+    MptcpConfig, NodeId, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig, Simulation, StopRule, TcpConfig,
+    TieRule, Transport, TransportConfig, Trigger, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -27,6 +27,20 @@ pub fn algorithm_with(name: &str, params: &[(&str, RawValue<'_>)]) -> AlgorithmC
     }
     config
 }
+
+/// TCP with timeouts from 200 us to 10 ms and everything else as it is by default.
+pub const TCP: TcpConfig = TcpConfig {
+    rto_min: Time::from_us(200),
+    rto_max: Time::from_ms(10),
+    tail_loss_probe: true,
+    delayed_ack: None,
+    handshake: false,
+    idle_restart: true,
+    prr: true,
+    receive_window: u64::MAX,
+    ecn_echo: EcnEcho::Accurate,
+    multipath: MptcpConfig::SINGLE,
+};
 
 /// A lossless fabric of 4 MiB switches with per-packet acknowledgments in the data class.
 pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> SimConfig {
