@@ -93,7 +93,7 @@ fn optimum(c: &SimConfig) -> Vec<f64> {
         taken.fill(0.0);
         for (path, rate) in paths.iter().zip(&rates) {
             // A link's directions are neighbours, and paths of trees are the same both ways.
-            for &port in path.iter() {
+            for &port in path {
                 taken[port as usize ^ 1] += rate * 1e9 * ACK / WIRE;
             }
         }
