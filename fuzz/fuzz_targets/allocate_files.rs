@@ -1,7 +1,7 @@
 //! Any two texts are the links and flows of an allocation, or an error with a place in the text.
 #![no_main]
 
-use fairrate_allocate::{FileError, Network, max_min, parse_flows, parse_links};
+use fairrate_allocate::{FileError, Network, max_min, parse_flows, parse_host_flows, parse_links};
 use libfuzzer_sys::fuzz_target;
 
 fn assert_in(text: &str, error: &FileError) {
@@ -10,6 +10,9 @@ fn assert_in(text: &str, error: &FileError) {
 }
 
 fuzz_target!(|texts: (&str, &str)| {
+    // Hosts called by a number, as in a topology file.
+    let host = |name: &str| name.parse::<u8>().map_err(|e| (e.to_string(), None));
+    let _ = parse_host_flows(texts.1, host).inspect_err(|e| assert_in(texts.1, e));
     let links = parse_links(texts.0).inspect_err(|e| assert_in(texts.0, e));
     let Ok(links) = links else { return };
     let flows = parse_flows(texts.1, &links).inspect_err(|e| assert_in(texts.1, e));

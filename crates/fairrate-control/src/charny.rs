@@ -5,7 +5,7 @@
 //! |---------------------------|-------------------------------|-------|
 //! | stamped rate              | header word `STAMP`           | bit/s |
 //! | u-bit                     | header word `REDUCED`         | 1     |
-//! | last stamped rate of a flow | a link's [`RateTable`]      | bit/s |
+//! | last stamped rate of a flow | a link's `RateTable`        | bit/s |
 //! | advertised rate μ         | `advertised`                  | bit/s |
 //! | marked (restricted) flows | those with a rate of at most μ | count |
 //!

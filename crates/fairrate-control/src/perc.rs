@@ -3,7 +3,7 @@
 //!
 //! | paper   | here                                 | unit  |
 //! |---------|--------------------------------------|-------|
-//! | d_l^a   | `demand`, a link's [`RateTable`]     | bit/s |
+//! | d_l^a   | `demand`, a link's `RateTable`       | bit/s |
 //! | f_l     | `share`, `Shares`                    | bit/s |
 //! | C_l     | `capacity` (less `headroom`)         | bit/s |
 //! | r_a     | the pacing rate                      | bit/s |

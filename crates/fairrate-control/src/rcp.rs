@@ -16,7 +16,7 @@
 //!
 //! Readings: a host's link is a link of the path, so host ports have an R too. As a host's data waits in no queue, its
 //! flows say in a header word how far they have fallen behind their pace, and the port counts that as input and as
-//! queue ([`LinkQueue`]). y counts all that the link carries, acknowledgments too; a packet whose transmission would
+//! queue (`LinkQueue`). y counts all that the link carries, acknowledgments too; a packet whose transmission would
 //! end after the interval counts in part in the next one, as in ns-2. Ports start at different phases of the interval,
 //! by a draw. They have no timer: updates that were due are made up for, one by one, when the next packet comes, as
 //! nobody sees R in between; that the numbers are those of ticking is tested. A flow slower than a packet a round trip

@@ -25,7 +25,7 @@
 //! than meant. `ideal` has none of these floors, and d starts at the base RTT. First intervals end at different times,
 //! by a draw. Intervals without packets are made up for when the next one comes.
 //! A host's link is a link of the path: what windows would have put into its queue counts as its input and queue,
-//! by a header word ([`LinkQueue`]).
+//! by a header word (`LinkQueue`).
 //! Sender: window at line rate, without pacing (ns-2); two packets at first (ns-2), no feedback before it knows an RTT
 //! (ns-2); smoothed RTT with gain 1/8; a gap halves once a window, a timeout leaves one packet, as in TCP.
 

@@ -1,7 +1,7 @@
 //! What a run looks like: statistics, tables for the terminal and a self-contained `report.html`.
 //!
 //! [`load`] reads a results directory into [`model::RunData`]; [`metrics::Metrics`] are the numbers of one algorithm
-//! over its seeds; [`text`] prints them and [`html`] draws them.
+//! over its seeds; [`table`] prints them and [`html`] draws them.
 
 pub mod figure;
 pub mod figures;
