@@ -14,10 +14,11 @@ const NED: Method = Method::Ned(Ned { gamma: 0.4 });
 /// Flow sizes with their names in job names. The paper has no word on which Figures 12 and 13 are of; section 6.2 makes
 /// it the first.
 const WORKLOADS: [(&str, &str); 3] = [("web", "fb-web"), ("cache", "fb-cache"), ("hadoop", "fb-hadoop-all")];
-/// Methods of Figure 12; Figure 13 has the first two. Of its single-precision ones Figure 12 has NED's here.
+/// Methods of Figure 12; Figure 13 has the first two.
 const METHODS: [&str; 3] = ["ned", "gradient", "fgm"];
-/// NED in single precision.
+/// Two of them in single precision.
 const NED_RT: &str = "ned-rt";
+const GRADIENT_RT: &str = "gradient-rt";
 
 /// The largest step of the gradient method for a workload, once somebody has looked for it.
 type Step = Arc<OnceLock<Result<f64, String>>>;
@@ -56,11 +57,15 @@ pub fn jobs(options: &Options) -> Vec<Job> {
         let (shared, seen) = (Arc::clone(&step), at(VARIANTS_AT));
         jobs.push(Job::new(format!("gamma-{name}"), "", move || Ok(numbers([("gamma", gamma(&shared, &seen)?)]))));
         for tenths in loads(options, name) {
-            let churn = at(tenths);
-            let measure = move || {
-                over_capacity(&churn, Sends::AsCarried, Box::new(Raw { engine: real_time(), flows: Vec::new() }))
-            };
-            jobs.push(Job::new(format!("fig12-{name}-{tenths}-{NED_RT}"), "", measure));
+            for method in [NED_RT, GRADIENT_RT] {
+                let (step, churn) = (Arc::clone(&step), at(tenths));
+                let measure = move || {
+                    let engine =
+                        if method == NED_RT { real_time(0.4) } else { real_time(gamma(&step, &churn)?).gradient() };
+                    over_capacity(&churn, Sends::AsCarried, Box::new(engine.raw()))
+                };
+                jobs.push(Job::new(format!("fig12-{name}-{tenths}-{method}"), "", measure));
+            }
             for method in METHODS {
                 for (sends, how) in [(Sends::AsCarried, ""), (Sends::AsAllocated, "-as-allocated")] {
                     if sends == Sends::AsAllocated && tenths != VARIANTS_AT {
@@ -85,7 +90,7 @@ pub fn jobs(options: &Options) -> Vec<Job> {
         }
         let (rt, each) = (at(VARIANTS_AT), Churn { iterates: Iterates::ByChange, ..at(VARIANTS_AT) });
         let measure = move || {
-            let make: Make = Box::new(|| Box::new(real_time()));
+            let make: Make = Box::new(|| Box::new(real_time(0.4)));
             of_optimum(&rt, &[("f", make)])
         };
         jobs.push(Job::new(format!("fig13-{name}-ned-rt"), "", measure));
@@ -137,45 +142,8 @@ fn normalised(method: Method) -> [(&'static str, Make); 4] {
 }
 
 /// NED and F-NORM in single precision.
-fn real_time() -> RealTime {
-    RealTime::general(&NETWORK.capacities_bps(), NETWORK.server_bps, 0.4)
-}
-
-/// What [`real_time`] would say without F-NORM, which is built into it: rates from its prices, up to a server's link.
-struct Raw {
-    engine: RealTime,
-    /// By key, flows' paths, without links where there is no flow, and rates in bit/s.
-    flows: Vec<(Vec<LinkId>, f64)>,
-}
-
-impl RateEngine for Raw {
-    fn add(&mut self, path: &[LinkId], weight: f64, demand_bps: f64) -> FlowKey {
-        let key = self.engine.add(path, weight, demand_bps);
-        self.flows.resize(self.flows.len().max(key.index() + 1), (Vec::new(), 0.0));
-        self.flows[key.index()] = (path.to_vec(), 0.0);
-        key
-    }
-    fn remove(&mut self, flow: FlowKey) {
-        self.flows[flow.index()].0.clear();
-        self.engine.remove(flow);
-    }
-    fn set_capacity(&mut self, link: LinkId, capacity_bps: f64) {
-        self.engine.set_capacity(link, capacity_bps);
-    }
-    fn iterate(&mut self) {
-        // Its prices are those of the next iteration's rates.
-        for (path, rate_bps) in &mut self.flows {
-            let price: f64 = path.iter().map(|&link| self.engine.price(link)).sum();
-            *rate_bps = (NETWORK.server_bps / price).min(NETWORK.server_bps);
-        }
-        self.engine.iterate();
-    }
-    fn rate_bps(&self, flow: FlowKey) -> f64 {
-        self.flows[flow.index()].1
-    }
-    fn n_flows(&self) -> usize {
-        self.engine.n_flows()
-    }
+fn real_time(gamma: f64) -> RealTime {
+    RealTime::general(&NETWORK.capacities_bps(), NETWORK.server_bps, gamma)
 }
 
 /// Figure 13: allocators' rates of the optimum for the same flows. Flows send at what the first, F-NORM, gives them: with
@@ -279,6 +247,7 @@ fn fig12(claims: &mut Claims, measured: &Measured, name: &str, loads: &[u32]) {
             }
         }
         add(NED_RT, "NED in single precision, mean", Says::Words, Unit::Gbps, mean(NED_RT));
+        add(GRADIENT_RT, "gradient in single precision, mean", Says::Words, Unit::Gbps, mean(GRADIENT_RT));
         let ratio = mean("ned") / mean("gradient");
         add("ratio", "NED over gradient (paper: more)", Says::AtLeast(1.0), Unit::Ratio, ratio);
         if 5 <= tenths {
