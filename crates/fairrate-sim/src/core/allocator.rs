@@ -282,7 +282,9 @@ impl Core {
         }
         for (down, up) in outages {
             self.schedule(down.as_ps(), EventKind::Allocate, OUTAGE);
-            self.schedule(up.as_ps(), EventKind::Allocate, OUTAGE);
+            if up < Time::MAX {
+                self.schedule(up.as_ps(), EventKind::Allocate, OUTAGE);
+            }
         }
         self.add_external_flows();
     }

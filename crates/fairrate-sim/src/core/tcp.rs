@@ -169,7 +169,9 @@ impl Core {
         };
         let cwnd = sender.cwnd;
         let spec = self.flows[p.flow as usize].spec;
-        sink.rtt(&RttSample { t: now, flow: FlowId(spec), rtt: ack.rtt });
+        if !is_control {
+            sink.rtt(&RttSample { t: now, flow: FlowId(spec), rtt: ack.rtt });
+        }
         let allowance = self.connections.controller(sender).on_ack(&ack);
         if p.is_marked()
             && allowance.cwnd.as_u64() < cwnd
