@@ -4,6 +4,7 @@ mod agents;
 mod allocator;
 mod artifact;
 mod build;
+mod bursts;
 mod convergence;
 mod faults;
 mod hosts;
