@@ -2,13 +2,16 @@
 
 mod allocate;
 mod fastpass;
+mod scenarios;
 
 use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fairrate_control::ALGORITHMS;
 use serde::Serialize;
 
+use crate::failure::Failure;
 use crate::output;
 
 const SCHEMA: &str = "fairrate.bench/1";
@@ -17,29 +20,37 @@ const SCHEMA: &str = "fairrate.bench/1";
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What is measured
-    #[arg(long, value_name = "JOB", value_parser = clap::builder::PossibleValuesParser::new(JOBS.map(|job| job.name)))]
+    #[arg(long, value_name = "JOB", value_parser = clap::builder::PossibleValuesParser::new(JOBS))]
     job: String,
+    /// Algorithms, for jobs that simulate; `/tcp` behind a name: over TCP
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_values_t = scenarios::DEFAULT_CC.map(String::from),
+          value_parser = algorithm)]
+    cc: Vec<String>,
     /// Numbers of threads, for jobs that can use several
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2",
           value_parser = clap::value_parser!(u16).range(1..=4096))]
     threads: Vec<u16>,
-    /// How often each row is timed
-    #[arg(long, value_name = "R", default_value_t = 51, value_parser = clap::value_parser!(u16).range(1..))]
-    runs: u16,
+    /// How often each row is timed [default: 51, or 5 for jobs that simulate]
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u16).range(1..))]
+    runs: Option<u16>,
     /// Print JSON in place of a table
     #[arg(long)]
     json: bool,
 }
 
-/// Something that can be measured.
-struct Job {
-    name: &'static str,
-    rows: fn(&Settings) -> Vec<Row>,
-    /// What stands below the table.
-    legend: &'static str,
-}
+/// What can be measured: the allocator, and scenarios.
+const JOBS: [&str; 7] = ["allocate", "perm128", "perm432", "perm1024", "incast32", "incast128", "ws60"];
 
-const JOBS: [Job; 1] = [Job { name: "allocate", rows: allocate::rows, legend: allocate::LEGEND }];
+/// A registered algorithm that moves packets, perhaps with `/tcp` behind it.
+fn algorithm(text: &str) -> Result<String, String> {
+    let name = text.strip_suffix("/tcp").unwrap_or(text);
+    let mut names = ALGORITHMS.iter().map(|a| a.name).filter(|name| *name != "ideal");
+    if names.any(|known| known == name) {
+        Ok(text.to_owned())
+    } else {
+        Err("`fairrate list cc` has the names".to_owned())
+    }
+}
 
 /// How to measure.
 struct Settings {
@@ -75,24 +86,34 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct BenchJson {
+struct BenchJson<R> {
     schema: &'static str,
-    rows: Vec<Row>,
+    rows: Vec<R>,
 }
 
 /// Measures and prints.
-pub fn run(args: &Args) -> ExitCode {
-    let settings =
-        Settings { threads: args.threads.iter().map(|&n| usize::from(n)).collect(), runs: usize::from(args.runs) };
-    for job in JOBS.iter().filter(|job| job.name == args.job) {
-        let rows = (job.rows)(&settings);
-        if args.json {
-            output::print_json(&BenchJson { schema: SCHEMA, rows });
-        } else {
-            output::print(&format!("{}\n{}", table(&rows), job.legend));
-        }
+///
+/// # Errors
+/// If a scenario cannot be run.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if let Some(text) = scenarios::text(&args.job) {
+        let runs = args.runs.map_or(scenarios::DEFAULT_RUNS, usize::from);
+        let rows = scenarios::rows(&args.job, &text, &args.cc, runs)?;
+        print(args.json, rows, scenarios::table, scenarios::LEGEND);
+    } else {
+        let threads = args.threads.iter().map(|&n| usize::from(n)).collect();
+        let settings = Settings { threads, runs: args.runs.map_or(51, usize::from) };
+        print(args.json, allocate::rows(&settings), table, allocate::LEGEND);
     }
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print<R: Serialize>(json: bool, rows: Vec<R>, table: impl Fn(&[R]) -> String, legend: &str) {
+    if json {
+        output::print_json(&BenchJson { schema: SCHEMA, rows });
+    } else {
+        output::print(&format!("{}\n{legend}", table(&rows)));
+    }
 }
 
 /// Numbers that are the same in every run.
@@ -162,8 +183,13 @@ fn table(rows: &[Row]) -> String {
             optional(row.largest_error, |error| format!("{error:.0e}")),
         ]
     });
-    let lines: Vec<[String; 12]> = [titles.map(str::to_owned)].into_iter().chain(texts).collect();
-    let widths: [usize; 12] = std::array::from_fn(|i| lines.iter().map(|line| line[i].len()).max().unwrap_or(0));
+    aligned(&titles, texts)
+}
+
+/// Lines of fields under titles: the first column to the left, the others to the right.
+fn aligned<const N: usize>(titles: &[&str; N], texts: impl Iterator<Item = [String; N]>) -> String {
+    let lines: Vec<[String; N]> = std::iter::once(titles.map(str::to_owned)).chain(texts).collect();
+    let widths: [usize; N] = std::array::from_fn(|i| lines.iter().map(|line| line[i].len()).max().unwrap_or(0));
     let mut text = String::new();
     for line in &lines {
         let _ = write!(text, "{:<1$}", line[0], widths[0]);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fairrate_allocate::FileError;
 use fairrate_scenario::{ResultsError, ScenarioError};
+use fairrate_sim::SimError;
 use miette::{NamedSource, SourceSpan};
 
 /// The exit code of a run that was interrupted: 128 and the number of SIGINT, as shells have it.
@@ -116,6 +117,17 @@ pub enum Failure {
         /// Why not.
         cause: String,
     },
+    /// A run of a benchmark came to a bad end.
+    #[error("{job} under {cc} failed: {cause}")]
+    #[diagnostic(code(bench::failed))]
+    Bench {
+        /// Which.
+        job: String,
+        /// Under which algorithm.
+        cc: String,
+        /// Why.
+        cause: SimError,
+    },
     /// A run came to a bad end.
     #[error("the run failed: {cause}")]
     #[diagnostic(code(run::failed), help("what there was until then is in `{}`", dir.display()))]
@@ -169,6 +181,7 @@ impl Failure {
             Self::Results(_)
             | Self::Io { .. }
             | Self::Run { .. }
+            | Self::Bench { .. }
             | Self::NotConverged { .. }
             | Self::NoOptimum { .. } => 1,
         };

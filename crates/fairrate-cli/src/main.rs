@@ -50,8 +50,8 @@ enum Command {
     Allocate(allocate::Args),
     /// Measure how fast parts of fairrate are on this machine
     ///
-    /// Prints a line for each case: the median, smallest and largest time of an iteration in microseconds. Other programs
-    /// that run at the same time spoil the numbers.
+    /// Prints a line for each case: the median, smallest and largest of its times. Other programs that run at the same time
+    /// spoil the numbers.
     Bench(bench::Args),
     /// List what scenarios can name
     List(list::Args),
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Allocate(args) => allocate::run(&args),
-        Command::Bench(args) => Ok(bench::run(&args)),
+        Command::Bench(args) => bench::run(&args),
         Command::List(args) => Ok(list::run(&args)),
         Command::Report(args) => report::run(&args),
         Command::External(words) => external::run(&words),
