@@ -140,8 +140,8 @@ fn every_flow_is_announced_and_ended_and_the_conversation_is_counted() {
 /// One connection, ten bursts of it: ten flowlets, or one if the pause is shorter than what ends one.
 #[test]
 fn bursts_of_a_connection_are_flowlets() {
-    let flowlets = |flowlet_gap: Time| {
-        let burst = Some(Burst { bytes: Bytes::new(100_000), pause: us(100) });
+    let flowlets = |bytes: u64, flowlet_gap: Time| {
+        let burst = Some(Burst { bytes: Bytes::new(bytes), pause: us(100) });
         let spec = FlowSpec { burst, ..endless(4, 0, Time::ZERO, us(2_000)) };
         let mut c = flowtune(0, vec![spec], us(3_000));
         c.allocator.as_mut().expect("there is one").flowlet_gap = flowlet_gap;
@@ -150,9 +150,11 @@ fn bursts_of_a_connection_are_flowlets() {
         (totals.allocator.starts, totals.allocator.ends)
     };
     // A burst of 69 packets takes 85 us at 9.9 Gb/s and somewhat longer from ten segments on.
-    let (starts, ends) = flowlets(us(20));
+    let (starts, ends) = flowlets(100_000, us(20));
     assert!((9..=11).contains(&starts) && starts == ends, "{starts}, {ends}");
-    assert_eq!(flowlets(us(150)), (1, 1));
+    assert_eq!(flowlets(100_000, us(150)), (1, 1));
+    // Short bursts: the idleness after one is not over when the next one has been sent.
+    assert_eq!(flowlets(20_000, us(150)), (1, 1));
 }
 
 fn four_flows() -> Vec<FlowSpec> {

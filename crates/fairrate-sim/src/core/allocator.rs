@@ -346,8 +346,11 @@ impl Core {
             host if host < FIRST_HOST + n_hosts => self.on_expiry(host - FIRST_HOST),
             flow => {
                 let id = flow - FIRST_HOST - n_hosts;
+                let gap_ps = self.allocator.as_ref().map_or(0, |allocator| allocator.config.flowlet_gap.as_ps());
                 let sender = self.senders.get(self.flows[id as usize].sender as usize).and_then(Option::as_ref);
-                if sender.is_none_or(|sender| sender.bytes <= sender.snd_nxt) {
+                // What has been sent since has an event of its own.
+                let is_idle = |s: &Sender| s.bytes <= s.snd_nxt && s.last_start_ps + gap_ps <= self.now_ps;
+                if sender.is_none_or(is_idle) {
                     self.end_flowlet(id);
                 }
             }
