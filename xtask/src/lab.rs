@@ -63,6 +63,9 @@ impl Sink for Watch<'_> {
     fn pfc(&mut self, event: &PfcEvent) {
         self.recorder.pfc(event);
     }
+    fn wants_rtts(&self) -> bool {
+        true
+    }
     fn rtt(&mut self, sample: &RttSample) {
         (self.on_rtt)(sample);
     }

@@ -220,7 +220,7 @@ impl Fluid {
             }
             self.now_ps = event.time_ps;
             self.totals.events += 1;
-            self.totals.fingerprint = event.mixed_into(self.totals.fingerprint);
+            self.totals.fingerprint = self.totals.fingerprint.wrapping_add(event.print());
             self.handle(event, sink);
             if self.is_over() {
                 return true;

@@ -144,6 +144,10 @@ pub trait Sink {
     fn rate(&mut self, sample: &RateSample);
     /// A port was paused or resumed.
     fn pfc(&mut self, event: &PfcEvent);
+    /// Whether round-trip times are to be told.
+    fn wants_rtts(&self) -> bool {
+        false
+    }
     /// A sender has measured a round-trip time: at every acknowledgment.
     fn rtt(&mut self, _sample: &RttSample) {}
     /// Rates have settled after a change, or will not any more.
@@ -244,7 +248,7 @@ pub struct AllocatorTotals {
 pub struct RunTotals {
     /// Simulated time at the end.
     pub end: Time,
-    /// Hash of the order of events: equal exactly when two runs did the same.
+    /// Sum of a hash of every event, which has its place in time in it: equal when two runs did the same.
     pub fingerprint: u64,
     /// Events processed.
     pub events: u64,
@@ -290,4 +294,64 @@ pub struct RunTotals {
     pub flows_done: u64,
     /// Finite flows that did not.
     pub flows_unfinished: u64,
+}
+
+impl Drops {
+    /// Adds those of another part of the network.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.egress_threshold += other.egress_threshold;
+        self.ingress_threshold += other.ingress_threshold;
+        self.buffer_full += other.buffer_full;
+        self.headroom += other.headroom;
+        self.faults += other.faults;
+        self.queue_limit += other.queue_limit;
+        self.early += other.early;
+        self.sojourn += other.sojourn;
+        self.priority += other.priority;
+    }
+}
+
+impl AllocatorTotals {
+    /// Adds those of another part of the network.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.from_allocator_bytes += other.from_allocator_bytes;
+        self.to_allocator_bytes += other.to_allocator_bytes;
+        self.relayed_bytes += other.relayed_bytes;
+        self.starts += other.starts;
+        self.ends += other.ends;
+        self.updates += other.updates;
+        self.signs_of_life += other.signs_of_life;
+        self.expired += other.expired;
+        self.iterations += other.iterations;
+    }
+}
+
+impl RunTotals {
+    /// Adds those of another part of the network.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.end = self.end.max(other.end);
+        self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
+        self.events += other.events;
+        self.packet_hops += other.packet_hops;
+        self.sent_bytes += other.sent_bytes;
+        self.duplicated_bytes += other.duplicated_bytes;
+        self.delivered_bytes += other.delivered_bytes;
+        self.dropped_bytes += other.dropped_bytes;
+        self.in_flight_bytes += other.in_flight_bytes;
+        self.drops.add(&other.drops);
+        self.duplicates += other.duplicates;
+        self.ecn_marks += other.ecn_marks;
+        self.pfc_pauses += other.pfc_pauses;
+        self.pfc_resumes += other.pfc_resumes;
+        self.notices += other.notices;
+        self.control_packets += other.control_packets;
+        self.flow_pauses += other.flow_pauses;
+        self.flow_resumes += other.flow_resumes;
+        self.control_bytes += other.control_bytes;
+        self.allocator.add(&other.allocator);
+        self.peak_buffer_bytes = self.peak_buffer_bytes.max(other.peak_buffer_bytes);
+        self.reordering.merge(&other.reordering);
+        self.flows_done += other.flows_done;
+        self.flows_unfinished += other.flows_unfinished;
+    }
 }

@@ -151,6 +151,13 @@ impl PacketPool {
         self.packets[id as usize].n_int = n + 1;
     }
 
+    /// Replaces the telemetry a packet carries.
+    pub fn set_int(&mut self, id: u32, records: &[IntHop]) {
+        let start = id as usize * self.int_stride;
+        self.int[start..start + records.len()].copy_from_slice(records);
+        self.packets[id as usize].n_int = records.len() as u8;
+    }
+
     /// The header words a packet carries; left over from another packet until they are written.
     #[inline]
     pub fn header(&self, id: u32) -> &[f64] {

@@ -3,7 +3,7 @@
 use fairrate_units::Time;
 
 use crate::config::SimConfig;
-use crate::core::Core;
+use crate::core::Cluster;
 use crate::fluid::Fluid;
 use crate::output::{FlowOutcome, RunTotals, Sink};
 
@@ -43,7 +43,7 @@ pub struct Simulation {
 
 /// What moves: packets, or fluids at rates from an oracle.
 enum Run {
-    Packets(Box<Core>),
+    Packets(Box<Cluster>),
     Fluids(Box<Fluid>),
 }
 
@@ -60,10 +60,26 @@ macro_rules! of_run {
 impl Simulation {
     /// Builds the network and schedules the flows, which must be in order of start.
     pub fn new(config: SimConfig) -> Self {
-        let oracle = config.cc.needs().oracle;
-        let run =
-            if oracle { Run::Fluids(Box::new(Fluid::new(config))) } else { Run::Packets(Box::new(Core::new(config))) };
+        Self::with_threads(config, 1)
+    }
+
+    /// The same on up to `threads` threads. What comes out does not depend on their number, to the last bit.
+    pub fn with_threads(config: SimConfig, threads: usize) -> Self {
+        let run = if config.cc.needs().oracle {
+            Run::Fluids(Box::new(Fluid::new(config)))
+        } else {
+            Run::Packets(Box::new(Cluster::new(config, threads.max(1))))
+        };
         Self { run, finished: false }
+    }
+
+    /// Threads that the run uses: fewer than asked for where there are fewer racks, and one where something in a run
+    /// knows of the whole network at once (ns-3's order of ties, convergence to the optimum, an allocator that dies).
+    pub fn threads(&self) -> usize {
+        match &self.run {
+            Run::Packets(cluster) => cluster.n_parts(),
+            Run::Fluids(_) => 1,
+        }
     }
 
     /// What the run is made from.
@@ -71,28 +87,16 @@ impl Simulation {
         of_run!(&self.run, config())
     }
 
-    /// Processes up to `max_events` events. Once the run is over, does nothing.
+    /// Processes about `max_events` events: at least as many, unless the run is over before. Once it is, does nothing.
     ///
     /// # Errors
     /// [`SimError::Stalled`] if flows are active and nothing moves any more.
     pub fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> Result<Progress, SimError> {
-        // Stalls are looked for once in a while: often enough for a caller that asks for a whole run.
-        const SLICE: u64 = 1 << 16;
-        let mut left = max_events;
-        while !self.finished && left > 0 {
-            let slice = left.min(SLICE);
-            self.finished = of_run!(&mut self.run, advance(slice, sink));
-            left -= slice;
-            if !self.finished
-                && let Run::Packets(core) = &self.run
-            {
-                core.check_progress()?;
-            }
-        }
-        if self.finished
-            && let Run::Packets(core) = &self.run
-        {
-            core.check_end()?;
+        if !self.finished {
+            self.finished = match &mut self.run {
+                Run::Packets(cluster) => cluster.advance(max_events, sink)?,
+                Run::Fluids(fluid) => fluid.advance(max_events, sink),
+            };
         }
         let (packet_hops, flows_done) = of_run!(&self.run, progress());
         Ok(Progress { now: of_run!(&self.run, now()), packet_hops, flows_done, finished: self.finished })

@@ -21,6 +21,9 @@ impl Sink for Rtts {
     fn port(&mut self, _: &PortSample) {}
     fn rate(&mut self, _: &RateSample) {}
     fn pfc(&mut self, _: &PfcEvent) {}
+    fn wants_rtts(&self) -> bool {
+        true
+    }
     fn rtt(&mut self, sample: &RttSample) {
         self.0.push(*sample);
     }

@@ -79,7 +79,9 @@ impl Core {
     /// Plans the first calls of the agents.
     pub(super) fn start_agents(&mut self) {
         for port in 0..self.agents.of_port.len() as u32 {
-            self.plan_agent(port);
+            if self.parts.of_port(port) == usize::from(self.part) {
+                self.plan_agent(port);
+            }
         }
     }
 

@@ -11,12 +11,13 @@ use fairrate_control::{Controller, NOTICE_VALUES, Notice};
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::Core;
+use super::cluster::Parts;
 use crate::config::{AllocatorConfig, FlowSpec, SimConfig, TcpConfig, Trigger};
 use crate::engine::EventKind;
 use crate::ids::{NodeId, PortId};
 use crate::output::AllocatorTotals;
 use crate::routing::FlowKey;
-use crate::transport::{Channel, NO_SENDER, Receiver, Segment, Sender, SenderControl, TcpSender};
+use crate::transport::{Incoming, NO_SENDER, Note, Outgoing, Receiver, Segment, Sender, SenderControl, TcpSender};
 
 /// What an [`EventKind::Allocate`] is about, by its number: these, then every host's rates, then every flow's idleness.
 const ITERATE: u32 = 0;
@@ -28,15 +29,22 @@ const CONTROL_PORT: u16 = 40_000;
 
 /// A message on its way between a server and the allocator.
 #[derive(Clone, Copy, Debug)]
-struct Addressed {
+pub(super) struct Addressed {
     /// The server that it comes from or goes to.
     server: u32,
     message: Message,
 }
 
-/// A control connection in one direction.
+/// What one part of the network tells another one of a control connection.
+pub(super) type LineNote = Note<Addressed>;
+
+/// A control connection in one direction. In the part of its sender what goes out counts, in that of its receiver what
+/// comes in.
 struct Line {
-    channel: Channel<Addressed>,
+    outgoing: Outgoing,
+    incoming: Incoming<Addressed>,
+    /// The part that its receiver is in, if it is another one.
+    away: Option<u16>,
     from: u32,
     to: u32,
     /// Its sender, or [`NO_SENDER`] before the run starts.
@@ -76,6 +84,8 @@ pub(super) struct Allocator {
     answers: Vec<Message>,
     /// Lines whose NICs have not looked yet since they were written to.
     written: Vec<u32>,
+    /// What other parts have to be told: part, line, note.
+    notes: Vec<(u16, u32, LineNote)>,
 }
 
 const NO_LINE: u32 = u32::MAX;
@@ -130,7 +140,13 @@ fn engine(config: &SimConfig, allocator: &AllocatorConfig) -> Box<dyn RateEngine
 
 impl Allocator {
     /// The allocator of a run, if it has one; `first_flow` is the first of its flows.
-    pub(super) fn new(config: &SimConfig, host_of: &[u32], first_flow: u32, mss: u64) -> Option<Box<Self>> {
+    pub(super) fn new(
+        config: &SimConfig,
+        host_of: &[u32],
+        parts: &Parts,
+        first_flow: u32,
+        mss: u64,
+    ) -> Option<Box<Self>> {
         let allocator = config.allocator.as_ref()?;
         let n_hosts = config.topology.hosts().count();
         let host = host_of[allocator.host.index()];
@@ -139,8 +155,16 @@ impl Allocator {
         for (i, pair) in (0..).zip(pairs(config, allocator).chunks_exact(2)) {
             let (below, above) = (host_of[pair[0].0.index()], host_of[pair[0].1.index()]);
             (up[below as usize], down[below as usize]) = (2 * i, 2 * i + 1);
-            let line =
-                |from, to| Line { channel: Channel::new(mss), from, to, slot: NO_SENDER, life: 0, is_written: false };
+            let line = |from, to| Line {
+                outgoing: Outgoing::new(mss),
+                incoming: Incoming::new(mss),
+                away: Some(parts.of_host(to) as u16).filter(|to| usize::from(*to) != parts.of_host(from)),
+                from,
+                to,
+                slot: NO_SENDER,
+                life: 0,
+                is_written: false,
+            };
             lines.extend([line(below, above), line(above, below)]);
         }
         Some(Box::new(Self {
@@ -164,6 +188,7 @@ impl Allocator {
             grants: Vec::new(),
             answers: Vec::new(),
             written: Vec::new(),
+            notes: Vec::new(),
         }))
     }
 
@@ -183,9 +208,11 @@ impl Allocator {
 
     /// What a segment of a control connection carries: always some bytes of messages.
     pub(super) fn carry(&mut self, flow: u32, sender: &mut Sender, segment: Segment) -> u64 {
-        let channel = &mut self.line_of(flow).channel;
-        let len = channel.carry(segment.seq);
-        let is_more = channel.has_new();
+        let number = flow - self.first_flow;
+        let outgoing = &mut self.line_of(flow).outgoing;
+        let (len, note) = outgoing.carry(segment.seq);
+        let is_more = outgoing.has_new();
+        note.into_iter().for_each(|note| self.note(number, note));
         sender.offer(is_more);
         if let Some(tcp) = sender.tcp.as_mut().filter(|_| !is_more) {
             tcp.note_last();
@@ -215,15 +242,34 @@ impl Allocator {
 
     /// An acknowledgment of a control connection.
     pub(super) fn on_ack(&mut self, flow: u32, ack: u64) {
-        self.line_of(flow).channel.on_ack(ack);
+        self.line_of(flow).outgoing.on_ack(ack);
     }
 
     fn write(&mut self, line: u32, addressed: Addressed) {
         let entry = &mut self.lines[line as usize];
-        entry.channel.write(addressed, addressed.message.bytes());
+        let note = entry.outgoing.write(addressed, addressed.message.bytes());
         if !std::mem::replace(&mut entry.is_written, true) {
             self.written.push(line);
         }
+        self.note(line, note);
+    }
+
+    /// Lets the receiving end of a line know what is sent.
+    fn note(&mut self, line: u32, note: LineNote) {
+        match self.lines[line as usize].away {
+            Some(part) => self.notes.push((part, line, note)),
+            None => self.take_note(line, note),
+        }
+    }
+
+    /// Takes note of what is sent to a host of this part.
+    pub(super) fn take_note(&mut self, line: u32, note: LineNote) {
+        self.lines[line as usize].incoming.take_note(note);
+    }
+
+    /// What there is to tell another part since the last time.
+    pub(super) fn notes_for(&mut self, part: u16) -> impl Iterator<Item = (u32, LineNote)> + '_ {
+        self.notes.extract_if(.., move |(to, ..)| *to == part).map(|(_, line, note)| (line, note))
     }
 
     /// The allocator says something to a server.
@@ -265,11 +311,14 @@ impl Core {
     /// Opens the control connections, and plans what happens to the allocator.
     pub(super) fn start_allocator(&mut self) {
         let Some(allocator) = &self.allocator else { return };
-        let (n_lines, first, cc) = (allocator.lines.len() as u32, allocator.first_flow, allocator.config.cc.clone());
+        let (n_lines, first, host) = (allocator.lines.len() as u32, allocator.first_flow, allocator.host);
+        let cc = allocator.config.cc.clone();
         let outages: Vec<(Time, Time)> = allocator.config.outages.clone();
         for line in 0..n_lines {
             let id = first + line;
-            self.lay_paths(id, self.flow_key(id));
+            if !self.has_host(self.flows[id as usize].src_host) {
+                continue;
+            }
             let mut control = cc.build(&self.flow_context(id));
             let allowance = control.on_start(self.now());
             let mut sender = Sender::new(id, 0, SenderControl::Own(control));
@@ -279,6 +328,9 @@ impl Core {
                 allocator.lines[line as usize].slot = slot;
             }
             self.apply(slot, allowance);
+        }
+        if !self.has_host(host) {
+            return;
         }
         for (down, up) in outages {
             self.schedule(down.as_ps(), EventKind::Allocate, OUTAGE);
@@ -294,9 +346,10 @@ impl Core {
         let Some(allocator) = &mut self.allocator else { return };
         for (number, external) in (self.flows.len() as u32..).zip(&allocator.config.external) {
             let key = FlowKey { src: external.src, dst: external.dst, sport: 0, dport: 0 };
-            self.routes.path(self.config.fabric.ecmp, self.config.seed, key, &mut self.path_buffer);
+            let mut path = Vec::new();
+            self.routes.path(self.config.fabric.ecmp, self.config.seed, key, &mut path);
             allocator.path.clear();
-            allocator.path.extend(self.path_buffer.iter().map(|port| LinkId(port.0)));
+            allocator.path.extend(path.iter().map(|port| LinkId(port.0)));
             allocator.service.start(number, &allocator.path, external.weight, external.rate.as_bps_f64());
         }
     }
@@ -401,7 +454,7 @@ impl Core {
         let Some(allocator) = &mut self.allocator else { return };
         let (to, host) = (allocator.line_of(flow).to, allocator.host);
         while let Some(Addressed { server, message }) =
-            self.allocator.as_mut().and_then(|allocator| allocator.line_of(flow).channel.read(expected))
+            self.allocator.as_mut().and_then(|allocator| allocator.line_of(flow).incoming.read(expected))
         {
             if to == host {
                 self.on_notification_of(server, message);
@@ -544,7 +597,8 @@ impl Core {
         self.flows[sender.flow as usize].receiver = Receiver::starting_at(seq);
         let line = &mut allocator.lines[line as usize];
         line.life = life;
-        line.channel.reset(seq);
+        line.outgoing.reset(seq);
+        line.incoming.reset(seq);
         self.refresh_open(slot);
     }
 

@@ -1,19 +1,25 @@
 //! From a configuration to a run that is ready to start.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use fairrate_control::{Needs, PortScope};
 use fairrate_units::{Bytes, Time};
 
 use super::agents::{Agents, NOTICE_WORDS};
 use super::allocator::{Allocator, control_flows};
+use super::cluster::Parts;
+use super::mail::Mail;
+use super::partition::{self, Partition};
+use super::paths::PathTable;
 use super::tcp::SACK_WORDS;
+use super::told::Story;
 use super::{Connections, Constants, Convergence, Core, FlowState, NO_FLOW, Ranks};
-use crate::config::{ClockRule, MarkDraws, ProbeSpec, SimConfig, TieRule, Transport, Trigger};
-use crate::engine::{EventKind, EventList};
+use crate::config::{ClockRule, MarkDraws, SimConfig, TieRule, Transport, Trigger};
+use crate::engine::EventList;
 use crate::fabric::{Discipline, Faults, Marker, Mmu, NO_HOST, Place, Port, Verdicts};
 use crate::ideal::{self, Framing};
-use crate::ids::PortId;
+use crate::ids::{NodeId, PortId};
 use crate::mrg32k3a::AutomaticStreams;
 use crate::output::RunTotals;
 use crate::packet::PacketPool;
@@ -25,60 +31,116 @@ use crate::transport::{NO_SENDER, Nic, Receiver};
 const BUCKET_SHIFT: u32 = 11;
 const NO_HOST_NUMBER: u32 = u32::MAX;
 
+/// What all parts of a run are built from.
+pub(super) struct Plan {
+    config: Arc<SimConfig>,
+    constants: Constants,
+    routes: Arc<Routes>,
+    /// Number among hosts and number among switches of each node.
+    host_of: Vec<u32>,
+    switch_of: Vec<u32>,
+    flows: Vec<FlowState>,
+    paths: Arc<[u32]>,
+    n_user_flows: u32,
+    parts: Arc<Parts>,
+}
+
+/// Plans a run in up to `threads` parts.
+pub(super) fn plan(mut config: SimConfig, threads: usize) -> (Plan, Partition) {
+    debug_assert!(config.flows.is_sorted_by_key(|f| f.start), "flows are in order of start");
+    let n_user_flows = config.flows.len() as u32;
+    let control_flows = control_flows(&config);
+    config.flows.extend(control_flows);
+    let routes = Routes::new(&config.topology);
+    let needs = config.cc.needs();
+    if let Transport::Tcp(tcp) = &mut config.transport.kind {
+        tcp.prr &= needs.prr;
+    }
+    let constants = constants(&config, &routes, &needs);
+    let (host_of, switch_of) = number_nodes(&config);
+    let mut flows: Vec<FlowState> =
+        (0..).zip(&config.flows).map(|(id, f)| flow_state(id, f, &host_of, &config)).collect();
+    link_successors(&config, &mut flows);
+    let connections = Connections::new(&config);
+    add_subflows(&config, &connections, &host_of, &mut flows);
+    let paths = PathTable::new(&config, &routes, needs.ports != PortScope::None).of_all(&mut flows, &connections);
+    let loads = partition::loads(&config.topology, flows.iter().map(|flow| expected(flow, &constants, &paths)));
+    let partition = Partition::new(&config, &loads, threads);
+    let topology = &config.topology;
+    let part_of = |node: NodeId| partition.of_node[node.index()];
+    let of_port = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
+    let parts = Arc::new(Parts { of_port, of_host: topology.hosts().map(part_of).collect() });
+    let (routes, paths, config) = (Arc::new(routes), paths.into(), Arc::new(config));
+    (Plan { config, constants, routes, host_of, switch_of, flows, paths, n_user_flows, parts }, partition)
+}
+
+/// About how many packets a flow puts onto each link of its path, and that path.
+fn expected<'a>(flow: &FlowState, constants: &Constants, paths: &'a [u32]) -> (u64, &'a [u32]) {
+    /// Of a flow without end.
+    const ENDLESS: u64 = 10_000;
+    let packets = if flow.endless { ENDLESS } else { flow.bytes.div_ceil(constants.mtu) };
+    let start = flow.data_route as usize - 1;
+    (packets, &paths[start..start + flow.n_hops as usize])
+}
+
+impl Plan {
+    /// The run's configuration.
+    pub(super) fn config(&self) -> Arc<SimConfig> {
+        Arc::clone(&self.config)
+    }
+
+    /// Which part everything is in.
+    pub(super) fn parts(&self) -> Arc<Parts> {
+        Arc::clone(&self.parts)
+    }
+}
+
 impl Core {
-    /// Builds the network, and schedules the first flow and the probes.
-    pub(crate) fn new(mut config: SimConfig) -> Self {
-        let n_user_flows = config.flows.len();
-        let control_flows = control_flows(&config);
-        config.flows.extend(control_flows);
-        let routes = Routes::new(&config.topology);
+    /// Builds part number `part` of `n_parts`, and schedules what happens there first.
+    pub(super) fn new(plan: &Plan, part: u16, n_parts: usize) -> Self {
+        let (config, constants, parts) = (&plan.config, &plan.constants, &plan.parts);
         let needs = config.cc.needs();
-        if let Transport::Tcp(tcp) = &mut config.transport.kind {
-            tcp.prr &= needs.prr;
+        let mut ports = build_ports(config, &plan.host_of, &plan.switch_of);
+        for (port, p) in (0u32..).zip(&mut ports).filter(|(port, _)| parts.of_port(*port) == usize::from(part)) {
+            p.away = Some(parts.of_port(port ^ 1) as u16).filter(|&to| to != part);
         }
-        let constants = constants(&config, &routes, &needs);
-        let (host_of, switch_of) = number_nodes(&config);
-        let ports = build_ports(&config, &host_of, &switch_of);
+        let topology = &config.topology;
         let of_switch: Vec<Option<u32>> = (0..ports.len() as u32)
-            .map(|p| Some(switch_of[config.topology.from(PortId(p)).index()]).filter(|&s| s != NO_HOST_NUMBER))
+            .map(|p| Some(plan.switch_of[topology.from(PortId(p)).index()]).filter(|&s| s != NO_HOST_NUMBER))
             .collect();
         let n_switches = of_switch.iter().flatten().max().map_or(0, |&s| s as usize + 1);
         let wire_mtu = Bytes::new(constants.mtu + constants.data_header);
-        let mmu = Mmu::new(&config.fabric, &config.topology.links, &of_switch, n_switches, wire_mtu);
+        let mmu = Mmu::new(&config.fabric, &topology.links, &of_switch, n_switches, wire_mtu);
         let marker = |port: u32| {
             let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port as usize].is_some())?;
             Some(Marker::new(ecn, ports[port as usize].rate, config.seed, port))
         };
         let markers = (0..ports.len() as u32).map(marker).collect();
         let like_ns3 = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3);
-        let shared_draws = like_ns3.then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(&config))));
-        let nics = build_nics(&config, &routes);
-        let mut flows: Vec<FlowState> =
-            (0..).zip(&config.flows).map(|(id, f)| flow_state(id, f, &host_of, &config)).collect();
-        link_successors(&config, &mut flows);
-        let at_their_time = |id: &u32| config.flows[*id as usize].trigger == Trigger::Time;
-        let starts: Vec<u32> = (0..n_user_flows as u32).filter(at_their_time).collect();
-        let finite_left = starts.iter().filter(|&&id| !flows[id as usize].endless).count() as u64;
-        let connections = Connections::new(&config);
-        add_subflows(&config, &connections, &host_of, &mut flows);
-        let agents = Agents::new(&config, &ports, constants.base_rtt, wire_mtu.as_u64());
-        let longest = routes.longest_path() as usize;
+        let shared_draws = like_ns3.then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
+        let is_here = |id: u32| parts.of_host(plan.flows[id as usize].src_host) == usize::from(part);
+        let starts_here = |id: &u32| config.flows[*id as usize].trigger == Trigger::Time && is_here(*id);
+        let starts: Vec<u32> = (0..plan.n_user_flows).filter(starts_here).collect();
+        let finite_left = starts.iter().filter(|&&id| !plan.flows[id as usize].endless).count() as u64;
+        let agents = Agents::new(config, &ports, constants.base_rtt, wire_mtu.as_u64());
+        let longest = plan.routes.longest_path() as usize;
         let stride = if constants.int.is_some() { longest } else { 0 };
         let notice_words = if needs.ports == PortScope::None { 0 } else { NOTICE_WORDS };
-        let (header_words, base_rtt, mtu) = (constants.header_words, constants.base_rtt, constants.mtu);
+        let header_words = constants.header_words;
         let sack_words = if config.transport.kind == Transport::Rdma { 0 } else { SACK_WORDS };
         let header_stride = (header_words + sack_words).max(notice_words);
-        let mut ports = ports;
-        attach_disciplines(&config, &mut ports, wire_mtu.as_u64() as u32, needs.ecn);
+        attach_disciplines(config, &mut ports, wire_mtu.as_u64() as u32, needs.ecn);
         let special_ports = !agents.is_empty() || ports.iter().any(Port::has_disciplines);
         let mut core = Self {
-            constants,
-            routes,
+            constants: constants.clone(),
+            part,
+            parts: Arc::clone(parts),
+            outbox: (0..n_parts).map(|_| Mail::default()).collect(),
+            inbox: (0..n_parts).map(|_| Mail::default()).collect(),
+            routes: Arc::clone(&plan.routes),
             now_ps: 0,
-            end_ps: config.stop.at.map_or(u64::MAX, Time::as_ps),
             events: EventList::new(BUCKET_SHIFT),
             ranks: Ranks { by_insertion: config.fabric.ties == TieRule::Insertion, next: 0, current: 0 },
-            probe_events: config.probes.iter().filter(|p| !matches!(p, ProbeSpec::Convergence { .. })).count(),
             pool: PacketPool::new(stride, header_stride),
             header_scratch: vec![0.0; header_words],
             ports,
@@ -87,46 +149,33 @@ impl Core {
             mmu,
             special_ports,
             verdicts: Verdicts::default(),
-            faults: Faults::new(&config.faults, config.seed, config.topology.n_ports()),
+            faults: Faults::new(&config.faults, config.seed, topology.n_ports()),
             agents,
-            nics,
-            flows,
-            connections,
-            n_user_flows: n_user_flows as u32,
-            allocator: Allocator::new(&config, &host_of, n_user_flows as u32, mtu),
+            nics: build_nics(config, &plan.routes),
+            flows: plan.flows.clone(),
+            connections: Connections::new(config),
+            n_user_flows: plan.n_user_flows,
+            allocator: Allocator::new(config, &plan.host_of, parts, plan.n_user_flows, constants.mtu),
             starts,
             next_start: 0,
             senders: Vec::new(),
             free_senders: Vec::new(),
             active: 0,
             finite_left,
-            paths: Vec::new(),
-            path_buffer: Vec::new(),
+            paths: Arc::clone(&plan.paths),
             last_progress_ps: 0,
-            convergence: Convergence::new(&config, base_rtt),
+            convergence: Convergence::new(config, constants.base_rtt),
+            story: Story::default(),
+            tells_rtts: false,
             totals: RunTotals::default(),
-            config,
+            config: Arc::clone(config),
         };
-        core.schedule_first_events();
+        core.schedule_next_start();
         core.schedule_flaps();
         core.start_agents();
         core.start_convergence();
         core.start_allocator();
         core
-    }
-
-    fn schedule_first_events(&mut self) {
-        let flows = &self.config.flows[..self.n_user_flows as usize];
-        debug_assert!(flows.is_sorted_by_key(|f| f.start), "flows are in order of start");
-        self.schedule_next_start();
-        for index in 0..self.config.probes.len() as u32 {
-            let (ProbeSpec::Ports { every, .. } | ProbeSpec::Flows { every, .. }) = self.config.probes[index as usize]
-            else {
-                continue;
-            };
-            debug_assert!(every > Time::ZERO, "a probe has a period");
-            self.schedule(0, EventKind::Probe, index);
-        }
     }
 }
 
@@ -227,6 +276,7 @@ fn flow_state(id: u32, spec: &crate::config::FlowSpec, host_of: &[u32], config: 
         spec: id,
         subflow: 0,
         src_host: host_of[spec.src.index()],
+        dst_host: host_of[spec.dst.index()],
         bytes,
         endless: bytes == u64::MAX,
         start_ps: spec.start.as_ps(),
@@ -239,9 +289,10 @@ fn flow_state(id: u32, spec: &crate::config::FlowSpec, host_of: &[u32], config: 
         successor_delay_ps: 0,
         sender: NO_SENDER,
         receiver: Receiver::default(),
-        fct_ps: None,
+        arrived_ps: None,
         fct_ack_ps: None,
         retransmitted: 0,
+        has_started: false,
         over: false,
     }
 }

@@ -17,10 +17,11 @@ use fairrate_allocate::{LinkId, MaxMin};
 use fairrate_units::{Rate, Time};
 
 use super::Core;
+use super::told::Told;
 use crate::config::{Change, ProbeSpec, SimConfig};
 use crate::engine::EventKind;
 use crate::ids::{FlowId, PortId};
-use crate::output::{ConvergenceSample, Sink};
+use crate::output::ConvergenceSample;
 use crate::topology::Topology;
 use crate::transport::{NO_SENDER, Sender};
 
@@ -250,23 +251,19 @@ impl Core {
     }
 
     /// Rates may have settled, or may have had all the time they get.
-    pub(super) fn on_settled(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn on_settled(&mut self) {
         let Some(c) = &mut self.convergence else { return };
-        for sample in c.overtaken.drain(..) {
-            sink.convergence(&sample);
-        }
+        c.overtaken.drain(..).for_each(|sample| self.story.push(Told::Convergence(sample)));
         let closed = c.close(self.now_ps);
-        if let Some(sample) = &closed {
-            sink.convergence(sample);
-        }
+        closed.iter().for_each(|sample| self.story.push(Told::Convergence(*sample)));
         let nobody_left = c.active.is_empty() && c.open.is_none() && !c.is_starting;
         if closed.is_some() || nobody_left {
-            self.change_next(sink);
+            self.change_next();
         }
     }
 
     /// Does the next of the changes that has an effect.
-    fn change_next(&mut self, sink: &mut dyn Sink) {
+    fn change_next(&mut self) {
         while let Some(c) = &mut self.convergence
             && let Some(&change) = self.config.changes.get(c.n_changes)
         {
@@ -282,7 +279,7 @@ impl Core {
                 }
                 Change::Stop(FlowId(id)) if self.flows[id as usize].sender == NO_SENDER => {}
                 Change::Stop(FlowId(id)) => {
-                    self.on_flow_stop(id, sink);
+                    self.on_flow_stop(id);
                     if self.convergence.as_ref().is_some_and(|c| c.open.is_some()) {
                         return;
                     }
@@ -292,11 +289,9 @@ impl Core {
     }
 
     /// The run is over: rates will not settle any more.
-    pub(super) fn close_convergence(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn close_convergence(&mut self) {
         let Some(c) = &mut self.convergence else { return };
         let open = c.open.take();
-        for sample in c.overtaken.drain(..).chain(open) {
-            sink.convergence(&sample);
-        }
+        c.overtaken.drain(..).chain(open).for_each(|sample| self.story.push(Told::Convergence(sample)));
     }
 }

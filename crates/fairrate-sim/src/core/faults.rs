@@ -1,17 +1,20 @@
 //! Faulty links: what happens to packets on their wires, and what going down and coming up means to both ends.
 
 use super::Core;
+use super::told::Told;
 use crate::engine::{Event, EventKind};
 use crate::fabric::{FaultyLink, NO_HOST};
 use crate::ids::PortId;
-use crate::output::{PfcEvent, Sink};
+use crate::output::PfcEvent;
 use crate::packet::PacketKind;
 
 impl Core {
     /// Plans the first change of every link that goes down and up.
     pub(super) fn schedule_flaps(&mut self) {
-        let times: Vec<u64> = self.faults.iter().flat_map(|faults| faults.first_flaps()).collect();
-        for (index, at) in (0..).zip(times) {
+        let first: Vec<(u32, u64)> = self.faults.iter().flat_map(|faults| faults.first_flaps()).collect();
+        let is_here = |port: u32| self.parts.of_port(port) == usize::from(self.part);
+        let times = (0..).zip(first).filter(|&(_, (port, _))| is_here(port)).map(|(index, (_, at))| (index, at));
+        for (index, at) in times.collect::<Vec<(u32, u64)>>() {
             self.schedule(at, EventKind::Flap, index);
         }
     }
@@ -62,10 +65,10 @@ impl Core {
     }
 
     /// A packet that was held up on `port`'s wire has reached the other end, unless it was lost meanwhile.
-    pub(super) fn on_arrive_late(&mut self, port: u32, sink: &mut dyn Sink) {
+    pub(super) fn on_arrive_late(&mut self, port: u32) {
         let now_ps = self.now_ps;
         if let Some(packet) = self.faulty_link(port).and_then(|link| link.release(now_ps)) {
-            self.take_in(port, packet, sink);
+            self.take_in(port, packet);
         }
     }
 
@@ -80,7 +83,7 @@ impl Core {
     }
 
     /// Links go down or come up.
-    pub(super) fn on_flap(&mut self, index: u32, sink: &mut dyn Sink) {
+    pub(super) fn on_flap(&mut self, index: u32) {
         let Some(faults) = &mut self.faults else { return };
         let (ports, down, next) = faults.flap(index);
         if let Some(at) = next {
@@ -90,7 +93,7 @@ impl Core {
         let changed: Vec<u32> = ports.into_iter().filter(|&port| self.change_link(port, down)).collect();
         for port in changed {
             if down {
-                self.end_pauses(port, sink);
+                self.end_pauses(port);
             } else {
                 self.repeat_pauses(port);
                 self.may_send(port);
@@ -120,12 +123,12 @@ impl Core {
     }
 
     /// The wire of `port` is dead, and so are the pauses that frames on it have asked the other end for.
-    fn end_pauses(&mut self, port: u32, sink: &mut dyn Sink) {
+    fn end_pauses(&mut self, port: u32) {
         let peer = port ^ 1;
         for class in 0..8 {
             if self.ports[peer as usize].is_pfc_paused(class) {
                 self.ports[peer as usize].set_paused(class, false, self.now_ps);
-                sink.pfc(&PfcEvent { t: self.now(), port: PortId(peer), class, pause: false });
+                self.story.push(Told::Pfc(PfcEvent { t: self.now(), port: PortId(peer), class, pause: false }));
             }
         }
         let told = self.faulty_link(port).map(|link| std::mem::take(&mut link.told_flows));

@@ -4,16 +4,25 @@ use fairrate_control::{Ack, Allowance, Controller, FlowContext, Loss};
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::agents::Step;
+use super::told::Told;
 use super::{Core, FlowState, NO_FLOW};
 use crate::config::{Trigger, WindowRule};
 use crate::engine::{Event, EventKind};
 use crate::fabric::tx_time_ps;
 use crate::ideal::{self, Hop};
 use crate::ids::{FlowId, PortId};
-use crate::output::{FlowOutcome, RttSample, Sink};
+use crate::output::{FlowOutcome, Reordering, RttSample};
 use crate::packet::{Packet, PacketKind, PacketPool};
-use crate::routing::FlowKey;
 use crate::transport::{Connection, ControlOf, NO_SENDER, NicFlow, Reply, Sender, SenderControl, TcpSender};
+
+/// What has arrived of a flow.
+pub(super) struct Received {
+    /// When its last payload byte did, in picoseconds.
+    last_ps: Option<u64>,
+    /// Payload bytes in order.
+    bytes: u64,
+    reordering: Reordering,
+}
 
 impl Core {
     /// Schedules the next of the flows that start at their time.
@@ -31,7 +40,8 @@ impl Core {
             self.next_start += 1;
             self.schedule_next_start();
         }
-        self.flows[id as usize].start_ps = self.now_ps;
+        let flow = &mut self.flows[id as usize];
+        (flow.start_ps, flow.has_started) = (self.now_ps, true);
         match self.tcp_config().filter(|_| !self.connections.subflow_ids(id).is_empty()) {
             Some(tcp) => self.start_connection(id, &tcp),
             None => self.start_sender(id),
@@ -41,7 +51,6 @@ impl Core {
 
     /// A flow with a single path starts.
     fn start_sender(&mut self, id: u32) {
-        self.lay_paths(id, self.flow_key(id));
         let context = self.flow_context(id);
         let mut control = self.config.cc.build(&context);
         let allowance = control.on_start(self.now());
@@ -98,39 +107,6 @@ impl Core {
         self.arrive(id, path_base_rtt);
     }
 
-    /// The ends of a user's flow.
-    pub(super) fn flow_key(&self, id: u32) -> FlowKey {
-        let spec = &self.config.flows[id as usize];
-        FlowKey { src: spec.src, dst: spec.dst, sport: spec.sport, dport: spec.dport }
-    }
-
-    /// Picks the flow's paths and writes them into the table of paths.
-    pub(super) fn lay_paths(&mut self, id: u32, key: FlowKey) {
-        let (ecmp, seed) = (self.config.fabric.ecmp, self.config.seed);
-        let mut lay = |key| {
-            self.routes.path(ecmp, seed, key, &mut self.path_buffer);
-            let start = self.paths.len() as u32;
-            self.paths.extend(self.path_buffer.iter().map(|p| p.0));
-            // The first port is the host's own; the packet's route points at the next one.
-            (start + 1, self.path_buffer.len() as u8)
-        };
-        let (data_route, n_hops) = lay(key);
-        let (ack_route, _) = lay(key.reversed());
-        let notice_route = self.paths.len() as u32;
-        if !self.agents.is_empty() {
-            let there = data_route as usize - 1..data_route as usize - 1 + n_hops as usize;
-            self.paths.extend_from_within(there);
-            let back = &mut self.paths[notice_route as usize..];
-            back.reverse();
-            for port in back.iter_mut() {
-                *port ^= 1;
-            }
-        }
-        let flow = &mut self.flows[id as usize];
-        (flow.data_route, flow.ack_route, flow.n_hops) = (data_route, ack_route, n_hops);
-        flow.notice_route = notice_route;
-    }
-
     fn data_path(&self, id: u32) -> Vec<Hop> {
         self.hops(self.flows[id as usize].data_route, self.flows[id as usize].n_hops)
     }
@@ -162,7 +138,7 @@ impl Core {
     }
 
     /// An endless flow stops: what it has sent so far is all it will send.
-    pub(super) fn on_flow_stop(&mut self, id: u32, sink: &mut dyn Sink) {
+    pub(super) fn on_flow_stop(&mut self, id: u32) {
         let flow = &mut self.flows[id as usize];
         let slot = flow.sender;
         if slot == NO_SENDER {
@@ -173,7 +149,7 @@ impl Core {
             let is_done = connection.is_done();
             self.depart(id);
             if is_done {
-                self.finish_connection(id, sink);
+                self.finish_connection(id);
             } else {
                 self.share_out(id);
                 self.nic_send(self.flows[id as usize].src_host);
@@ -188,7 +164,7 @@ impl Core {
         self.depart(id);
         self.end_flowlet(id);
         if is_done {
-            self.finish(slot, sink);
+            self.finish(slot);
         } else {
             self.refresh_open(slot);
             self.poll_control(slot);
@@ -197,7 +173,7 @@ impl Core {
     }
 
     /// A packet reaches its host.
-    pub(super) fn on_host_packet(&mut self, host: u32, packet: u32, kind: PacketKind, sink: &mut dyn Sink) {
+    pub(super) fn on_host_packet(&mut self, host: u32, packet: u32, kind: PacketKind) {
         match kind {
             PacketKind::Data if !self.is_tcp() => self.on_data(host, packet),
             PacketKind::Data => {
@@ -207,8 +183,8 @@ impl Core {
                     self.on_segment(&config, host, packet);
                 }
             }
-            PacketKind::Ack if self.is_tcp() => self.on_tcp_ack(host, packet, sink),
-            PacketKind::Ack | PacketKind::Nack => self.on_ack(packet, kind == PacketKind::Nack, sink),
+            PacketKind::Ack if self.is_tcp() => self.on_tcp_ack(host, packet),
+            PacketKind::Ack | PacketKind::Nack => self.on_ack(packet, kind == PacketKind::Nack),
             PacketKind::Cnp | PacketKind::Notice => self.on_notification(host, packet),
             PacketKind::Control => self.turn_control(host, packet),
             PacketKind::ControlBack => self.on_control_back(packet),
@@ -226,8 +202,8 @@ impl Core {
         let flow = &mut self.flows[p.flow as usize];
         let recovery = self.config.transport.recovery;
         let reply = flow.receiver.on_data(p.seq, u64::from(p.payload), recovery, self.now_ps, c.nack_interval_ps);
-        if flow.receiver.expected == flow.bytes && flow.fct_ps.is_none() && !flow.endless {
-            flow.fct_ps = Some(self.now_ps - flow.start_ps);
+        if flow.receiver.expected == flow.bytes && flow.arrived_ps.is_none() && !flow.endless {
+            flow.arrived_ps = Some(self.now_ps);
         }
         let notify = match c.cnp_interval_ps {
             Some(interval) if p.is_marked() => flow.receiver.should_notify(self.now_ps, interval),
@@ -255,7 +231,7 @@ impl Core {
     }
 
     /// An acknowledgment reaches the sender.
-    fn on_ack(&mut self, packet: u32, gap: bool, sink: &mut dyn Sink) {
+    fn on_ack(&mut self, packet: u32, gap: bool) {
         let p = *self.pool.get(packet);
         let slot = self.flows[p.flow as usize].sender;
         if slot == NO_SENDER {
@@ -277,7 +253,9 @@ impl Core {
             self.connections.controller(sender).on_loss(now, Loss::Gap);
         }
         let ack = ack_of(&self.pool, packet, sender, newly_acked, now, self.constants.header_words);
-        sink.rtt(&RttSample { t: now, flow: FlowId(p.flow), rtt: ack.rtt });
+        if self.tells_rtts {
+            self.story.push(Told::Rtt(RttSample { t: now, flow: FlowId(p.flow), rtt: ack.rtt }));
+        }
         let allowance = self.connections.controller(sender).on_ack(&ack);
         let done = sender.is_done();
         let only_stored = self.constants.first_ack_only_stored && sender.snd_una == newly_acked;
@@ -287,7 +265,7 @@ impl Core {
             self.pull_wake_like_ns3(slot);
         }
         if done {
-            self.finish(slot, sink);
+            self.finish(slot);
         } else {
             let host = self.flows[p.flow as usize].src_host;
             self.nic_send(host);
@@ -410,10 +388,10 @@ impl Core {
     }
 
     /// A flow's last byte is acknowledged: its sender goes.
-    pub(super) fn finish(&mut self, slot: u32, sink: &mut dyn Sink) {
+    pub(super) fn finish(&mut self, slot: u32) {
         self.poll_control(slot);
         let id = self.retire(slot);
-        self.conclude(id, sink);
+        self.conclude(id);
     }
 
     /// A sender goes, and leaves its NIC. Its flow.
@@ -436,7 +414,7 @@ impl Core {
     }
 
     /// A user's flow is over.
-    pub(super) fn conclude(&mut self, id: u32, sink: &mut dyn Sink) {
+    pub(super) fn conclude(&mut self, id: u32) {
         let flow = &mut self.flows[id as usize];
         (flow.sender, flow.over) = (NO_SENDER, true);
         if !flow.endless {
@@ -452,7 +430,7 @@ impl Core {
             self.schedule(at, EventKind::FlowStart, successor);
         }
         self.depart(id);
-        sink.flow(&self.outcome(id));
+        self.story.push(Told::Flow(FlowId(id)));
         self.nic_send(host);
     }
 
@@ -463,21 +441,28 @@ impl Core {
         }
     }
 
-    /// How a flow has fared so far.
-    pub(crate) fn outcome(&self, id: u32) -> FlowOutcome {
+    /// How a flow that is sent from here has fared so far.
+    pub(super) fn outcome(&self, id: u32, received: &Received) -> FlowOutcome {
         let flow = &self.flows[id as usize];
         let sender = self.senders.get(flow.sender as usize).and_then(Option::as_ref);
         let resent = self.resent_by_subflows(id).or(sender.map(|s| s.retransmitted));
         FlowOutcome {
             flow: FlowId(id),
             start: Time::from_ps(flow.start_ps),
-            fct: flow.fct_ps.map(Time::from_ps),
+            fct: received.last_ps.map(|at| Time::from_ps(at - flow.start_ps)),
             fct_ack: flow.fct_ack_ps.map(Time::from_ps),
-            ideal_fct: if flow.endless || flow.n_hops == 0 { Time::ZERO } else { self.ideal_fct(id) },
-            delivered_bytes: flow.receiver.expected,
+            ideal_fct: if flow.endless || !flow.has_started { Time::ZERO } else { self.ideal_fct(id) },
+            delivered_bytes: received.bytes,
             retransmitted_bytes: resent.unwrap_or(flow.retransmitted),
-            reordering: self.connections.reordering(id),
+            reordering: received.reordering,
         }
+    }
+
+    /// What has arrived here of a flow.
+    pub(super) fn received(&self, id: u32) -> Received {
+        let flow = &self.flows[id as usize];
+        let reordering = self.connections.reordering(id);
+        Received { last_ps: flow.arrived_ps, bytes: flow.receiver.expected, reordering }
     }
 
     fn ideal_fct(&self, id: u32) -> Time {
@@ -485,18 +470,13 @@ impl Core {
         ideal::ideal_fct(self.config.fabric.clock, &self.data_path(id), self.constants.framing, bytes)
     }
 
-    /// Outcomes of all flows that are not over.
-    pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
-        (0u32..)
-            .zip(&self.flows[..self.n_user_flows as usize])
-            .filter(|(id, f)| !f.over && self.is_due(*id, f))
-            .map(|(id, _)| self.outcome(id))
-            .collect()
-    }
-
-    /// Whether a flow has started, or will at its time.
-    fn is_due(&self, id: u32, flow: &FlowState) -> bool {
-        0 < flow.n_hops || self.config.flows[id as usize].trigger == Trigger::Time
+    /// The user's flows that are sent from here, have started or will at their time, and are not over.
+    pub(super) fn unfinished(&self) -> Vec<u32> {
+        let flows = (0u32..).zip(&self.flows[..self.n_user_flows as usize]);
+        let is_here = |f: &FlowState| !f.over && self.has_host(f.src_host);
+        let is_due =
+            |id: u32, f: &FlowState| f.has_started || self.config.flows[id as usize].trigger == Trigger::Time;
+        flows.filter(|&(id, f)| is_here(f) && is_due(id, f)).map(|(id, _)| id).collect()
     }
 
     /// The wake-up of a host's NIC, unless a later decision has overtaken it.

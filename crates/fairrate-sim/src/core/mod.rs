@@ -5,14 +5,22 @@ mod allocator;
 mod artifact;
 mod build;
 mod bursts;
+mod cluster;
 mod convergence;
+mod crew;
 mod faults;
 mod hosts;
+mod mail;
 mod mptcp;
+mod partition;
+mod paths;
 mod probes;
 mod queues;
 mod stall;
 mod tcp;
+mod told;
+
+use std::sync::Arc;
 
 use fairrate_control::{IntCounter, IntFormat, IntHop};
 use fairrate_units::Time;
@@ -20,21 +28,26 @@ use fairrate_units::Time;
 use self::agents::{Agents, Step};
 use self::allocator::Allocator;
 pub(crate) use self::build::framing;
+pub(crate) use self::cluster::Cluster;
+use self::cluster::Parts;
 use self::convergence::Convergence;
 pub(crate) use self::convergence::{demand_bps, solver_of};
+use self::mail::Mail;
 use self::mptcp::Connections;
+use self::told::{Story, Told};
 use crate::config::{MarkAt, SimConfig};
 use crate::engine::{Event, EventKind, EventList};
 use crate::fabric::{Admission, DropCause, Faults, Marker, Mmu, NO_HOST, Port, Verdicts};
 use crate::ideal::Framing;
 use crate::ids::PortId;
 use crate::mrg32k3a::AutomaticStreams;
-use crate::output::{PfcEvent, RunTotals, Sink};
+use crate::output::{PfcEvent, RunTotals};
 use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::routing::Routes;
 use crate::transport::{Nic, Receiver, Sender};
 
 /// What is fixed for a run and needed all the time, in plain numbers.
+#[derive(Clone)]
 struct Constants {
     framing: Framing,
     mtu: u64,
@@ -60,13 +73,16 @@ struct Constants {
     base_rtt: Time,
 }
 
-/// One flow for the whole run: where it goes, what has arrived, and who sends it while it is active.
+/// One flow for the whole run: where it goes, and, in the part of its receiver, what has arrived, in that of its sender,
+/// who sends it while it is active.
+#[derive(Clone)]
 struct FlowState {
     /// The user's flow it is: itself, or the connection of a subflow.
     spec: u32,
     /// Which of the connection's subflows it is.
     subflow: u8,
     src_host: u32,
+    dst_host: u32,
     /// Payload bytes; `u64::MAX` while endless.
     bytes: u64,
     endless: bool,
@@ -84,9 +100,11 @@ struct FlowState {
     successor_delay_ps: u64,
     sender: u32,
     receiver: Receiver,
-    fct_ps: Option<u64>,
+    /// When the last payload byte reached the receiver, in picoseconds.
+    arrived_ps: Option<u64>,
     fct_ack_ps: Option<u64>,
     retransmitted: u64,
+    has_started: bool,
     over: bool,
 }
 
@@ -116,16 +134,21 @@ impl Ranks {
     }
 }
 
-/// A run.
+/// A part of a network: the whole of it, or some of its nodes, whose events this has. Of the vectors that have an entry
+/// for everything in the network, it uses those of its own nodes.
 pub(crate) struct Core {
-    config: SimConfig,
+    config: Arc<SimConfig>,
     constants: Constants,
-    routes: Routes,
+    /// Which part this is, and those of all nodes.
+    part: u16,
+    parts: Arc<Parts>,
+    /// Mail for the other parts, and mail from them.
+    outbox: Vec<Mail>,
+    inbox: Vec<Mail>,
+    routes: Arc<Routes>,
     now_ps: u64,
-    end_ps: u64,
     events: EventList,
     ranks: Ranks,
-    probe_events: usize,
     pool: PacketPool,
     ports: Vec<Port>,
     markers: Vec<Option<Marker>>,
@@ -147,105 +170,89 @@ pub(crate) struct Core {
     n_user_flows: u32,
     /// The central allocator and the conversation with it.
     allocator: Option<Box<Allocator>>,
-    /// Flows that start at their time, in order.
+    /// Flows that start here at their time, in order.
     starts: Vec<u32>,
     next_start: usize,
     senders: Vec<Option<Sender>>,
     free_senders: Vec<u32>,
     active: u64,
     finite_left: u64,
-    paths: Vec<u32>,
-    path_buffer: Vec<PortId>,
+    /// The egress ports of all paths.
+    paths: Arc<[u32]>,
     header_scratch: Vec<f64>,
     last_progress_ps: u64,
     /// How rates settle, if somebody wants to know.
     convergence: Option<Box<Convergence>>,
+    /// What there is to tell, and whether round-trip times are.
+    story: Story,
+    tells_rtts: bool,
     totals: RunTotals,
 }
 
 impl Core {
     /// Simulated time.
-    pub(crate) fn now(&self) -> Time {
+    fn now(&self) -> Time {
         Time::from_ps(self.now_ps)
     }
 
-    /// The run's configuration.
-    pub(crate) fn config(&self) -> &SimConfig {
-        &self.config
-    }
-
-    /// Totals so far; checks that bytes are conserved.
-    pub(crate) fn totals(&self) -> RunTotals {
+    /// Totals so far.
+    fn totals(&self) -> RunTotals {
         let mut totals = self.totals;
-        totals.end = self.now();
         totals.in_flight_bytes = self.data_bytes_in_network();
         totals.peak_buffer_bytes = self.mmu.peak();
         totals.flows_unfinished = self.finite_left;
         totals.reordering = self.connections.all_reordering();
         totals.allocator = self.allocator.as_ref().map_or_else(Default::default, |allocator| allocator.totals);
-        let accounted = totals.delivered_bytes + totals.dropped_bytes + totals.in_flight_bytes;
-        assert_eq!(
-            totals.sent_bytes + totals.duplicated_bytes,
-            accounted,
-            "bytes are conserved: sent + duplicated = delivered + dropped + in flight"
-        );
         totals
     }
 
     /// Packets serialised so far, and flows done.
-    pub(crate) fn progress(&self) -> (u64, u64) {
+    fn progress(&self) -> (u64, u64) {
         (self.totals.packet_hops, self.totals.flows_done)
     }
 
     fn data_bytes_in_network(&self) -> u64 {
-        let packets = self.ports.iter().flat_map(|port| port.contents(&self.pool));
+        let queued = self.ports.iter().flat_map(|port| port.contents(&self.pool));
         let late = self.faults.iter().flat_map(|faults| faults.late_packets());
-        let data = packets.chain(late).map(|p| self.pool.get(p)).filter(|p| p.kind == PacketKind::Data);
-        data.map(|p| u64::from(p.wire)).sum()
+        let here = queued.chain(late).map(|p| self.pool.get(p));
+        let coming = self.inbox.iter().flat_map(Mail::packets);
+        here.chain(coming).filter(|p| p.kind == PacketKind::Data).map(|p| u64::from(p.wire)).sum()
     }
 
-    /// Whether the run is over: its time has come, or its work is done.
-    fn is_over(&self) -> bool {
-        let all_started = self.next_start == self.starts.len();
-        self.config.stop.when_flows_done && self.finite_left == 0 && all_started && self.changes_are_done()
+    /// Whether all that this part has to do is done.
+    fn is_done(&self) -> bool {
+        self.finite_left == 0 && self.next_start == self.starts.len() && self.changes_are_done()
     }
 
-    /// Processes up to `max_events` events. True when the run is over.
-    pub(crate) fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> bool {
-        let over = self.process(max_events, sink);
-        if over {
-            self.close_convergence(sink);
-        }
-        over
+    /// When something happens next, in picoseconds; `u64::MAX`: nothing will.
+    fn next_ps(&self) -> u64 {
+        let coming = self.inbox.iter().map(Mail::earliest_ps).min().unwrap_or(u64::MAX);
+        self.events.next_ps().unwrap_or(u64::MAX).min(coming)
     }
 
-    fn process(&mut self, max_events: u64, sink: &mut dyn Sink) -> bool {
-        for _ in 0..max_events {
-            let Some(event) = self.events.pop() else {
-                self.now_ps = if self.end_ps == u64::MAX { self.now_ps } else { self.end_ps };
-                return true;
+    /// Processes up to `max_events` events before `until_ps`. Whether there is none left, and how many they were.
+    fn run(&mut self, until_ps: u64, max_events: u64) -> (bool, u64) {
+        self.read_mail();
+        for n in 0..max_events {
+            let Some(event) = self.events.pop_before(until_ps) else {
+                self.totals.events += n;
+                return (true, n);
             };
             debug_assert!(self.now_ps <= event.time_ps, "time never runs backward");
-            if self.end_ps < event.time_ps {
-                self.now_ps = self.end_ps;
-                return true;
-            }
             self.now_ps = event.time_ps;
             self.ranks.current = event.rank;
-            self.totals.events += 1;
-            self.totals.fingerprint = event.mixed_into(self.totals.fingerprint);
-            self.handle(event, sink);
-            if self.is_over() {
-                return true;
-            }
+            self.totals.fingerprint = self.totals.fingerprint.wrapping_add(event.print());
+            self.handle(event);
+            self.story.mark(event);
         }
-        false
+        self.totals.events += max_events;
+        (false, max_events)
     }
 
-    fn handle(&mut self, event: Event, sink: &mut dyn Sink) {
+    fn handle(&mut self, event: Event) {
         let entity = event.entity();
         match event.kind() {
-            EventKind::Arrive => self.on_arrive(entity, sink),
+            EventKind::Arrive => self.on_arrive(entity),
             EventKind::TxDone => self.on_tx_done(entity),
             EventKind::HostWake => self.on_host_wake(entity, event.rank),
             EventKind::Reaction => self.on_reaction(entity),
@@ -254,13 +261,55 @@ impl Core {
             EventKind::Rto => self.on_rto(entity),
             EventKind::AckTimer => self.on_ack_timer(entity),
             EventKind::FlowStart => self.on_flow_start(entity),
-            EventKind::FlowStop => self.on_flow_stop(entity, sink),
-            EventKind::Probe => self.on_probe(entity, sink),
-            EventKind::Settled => self.on_settled(sink),
-            EventKind::ArriveLate => self.on_arrive_late(entity, sink),
-            EventKind::Flap => self.on_flap(entity, sink),
+            EventKind::FlowStop => self.on_flow_stop(entity),
+            EventKind::Settled => self.on_settled(),
+            EventKind::ArriveLate => self.on_arrive_late(entity),
+            EventKind::Flap => self.on_flap(entity),
             EventKind::Allocate => self.on_allocate(entity),
             EventKind::Burst => self.on_burst(entity),
+            EventKind::Probe => unreachable!("probes sample between windows"),
+        }
+    }
+
+    /// Whether a host belongs to this part.
+    #[inline]
+    fn has_host(&self, host: u32) -> bool {
+        self.parts.of_host(host) == usize::from(self.part)
+    }
+
+    /// The parts of a flow's sender and receiver.
+    fn parts_of_flow(&self, id: u32) -> (usize, usize) {
+        let flow = &self.flows[id as usize];
+        (self.parts.of_host(flow.src_host), self.parts.of_host(flow.dst_host))
+    }
+
+    /// Mail for another part.
+    fn mail_for(&mut self, part: usize) -> &mut Mail {
+        let mail = &mut self.outbox[part];
+        if let Some(allocator) = &mut self.allocator {
+            mail.notes.extend(allocator.notes_for(part as u16));
+        }
+        mail
+    }
+
+    /// Mail from another part.
+    fn mail_from(&mut self, part: usize) -> &mut Mail {
+        &mut self.inbox[part]
+    }
+
+    /// Puts packets from other parts onto the wires they come by, and takes note of the rest.
+    fn read_mail(&mut self) {
+        for mail in &mut self.inbox {
+            let (ports, events) = (&mut self.ports, &mut self.events);
+            mail.unpack(&mut self.pool, |pool, port, packet| {
+                let (arrival_ps, rank) = (pool.get(packet).arrival_ps, pool.get(packet).rank);
+                if ports[port as usize].launch(pool, packet, arrival_ps, rank).is_some() {
+                    events.push(Event::new(arrival_ps, EventKind::Arrive, port).ranked(rank));
+                }
+            });
+            if let Some(allocator) = &mut self.allocator {
+                mail.notes.drain(..).for_each(|(line, note)| allocator.take_note(line, note));
+            }
         }
     }
 
@@ -270,7 +319,7 @@ impl Core {
     }
 
     /// The packet at the head of `port`'s wire has reached the other end.
-    fn on_arrive(&mut self, port: u32, sink: &mut dyn Sink) {
+    fn on_arrive(&mut self, port: u32) {
         if self.faults.is_some() && !self.ports[port as usize].is_due(&self.pool, self.now_ps) {
             return;
         }
@@ -278,17 +327,17 @@ impl Core {
         if let Some((time_ps, rank)) = next {
             self.events.push(Event::new(time_ps, EventKind::Arrive, port).ranked(rank));
         }
-        self.take_in(port, packet, sink);
+        self.take_in(port, packet);
     }
 
     /// The node behind `port` takes a packet in.
     #[inline]
-    fn take_in(&mut self, port: u32, packet: u32, sink: &mut dyn Sink) {
+    fn take_in(&mut self, port: u32, packet: u32) {
         let kind = self.pool.get(packet).kind;
         if kind.is_link_control() {
             match kind {
                 PacketKind::Pause | PacketKind::Resume => {
-                    self.on_pfc(port ^ 1, packet, kind == PacketKind::Pause, sink);
+                    self.on_pfc(port ^ 1, packet, kind == PacketKind::Pause);
                 }
                 _ => {
                     self.note_told_flow(port, packet, kind == PacketKind::FlowPause);
@@ -303,16 +352,16 @@ impl Core {
         } else if self.faults.is_some() && self.pool.get(packet).is_corrupt() {
             self.lose(packet);
         } else {
-            self.on_host_packet(host, packet, kind, sink);
+            self.on_host_packet(host, packet, kind);
         }
     }
 
     /// A pause or resume frame tells `port` what to do.
-    fn on_pfc(&mut self, port: u32, packet: u32, pause: bool, sink: &mut dyn Sink) {
+    fn on_pfc(&mut self, port: u32, packet: u32, pause: bool) {
         let class = self.pool.get(packet).class;
         self.pool.release(packet);
         self.ports[port as usize].set_paused(class, pause, self.now_ps);
-        sink.pfc(&PfcEvent { t: self.now(), port: PortId(port), class, pause });
+        self.story.push(Told::Pfc(PfcEvent { t: self.now(), port: PortId(port), class, pause }));
         if pause {
             return;
         }
@@ -502,6 +551,12 @@ impl Core {
             return;
         }
         let p = &mut self.ports[port as usize];
+        if let Some(part) = p.away {
+            let arrival = p.serialise(self.pool.get(packet).wire, self.now_ps);
+            self.outbox[usize::from(part)].post(&self.pool, port, packet, arrival, arrival_rank);
+            self.pool.release(packet);
+            return;
+        }
         if let Some(arrival) = p.transmit(&mut self.pool, packet, self.now_ps, arrival_rank) {
             self.events.push(Event::new(arrival, EventKind::Arrive, port).ranked(arrival_rank));
         }

@@ -7,14 +7,10 @@ use fairrate_control::{Controller, CoupledController, FlowContext};
 use fairrate_units::Time;
 
 use super::Core;
-use crate::config::{FlowSpec, SimConfig, SubflowPaths, TcpConfig, Transport};
+use crate::config::{FlowSpec, SimConfig, TcpConfig, Transport};
 use crate::fabric::tx_time_ps;
-use crate::output::{Reordering, Sink};
-use crate::routing::FlowKey;
+use crate::output::Reordering;
 use crate::transport::{Connection, ControlOf, Reassembly, Segment, Sender, SenderControl, TcpSender};
-
-/// Source ports tried for a subflow that is to have a path of its own.
-const PORTS_TRIED: u16 = 64;
 
 /// Connections of several subflows, by the number of the user's flow; all empty if every flow has a single path. A flow
 /// of one subflow is plain TCP, and has no connection.
@@ -132,7 +128,6 @@ impl Core {
 
     /// A user's flow that is spread over several paths starts.
     pub(super) fn start_connection(&mut self, spec: u32, tcp: &TcpConfig) {
-        self.lay_subflow_paths(spec, tcp.multipath.paths);
         let contexts: Vec<FlowContext> = self.subflow_ids(spec).map(|id| self.flow_context(id)).collect();
         let rtts = contexts.iter().map(|context| context.path_base_rtt.as_ps());
         let bytes = self.flows[spec as usize].bytes;
@@ -186,50 +181,6 @@ impl Core {
             self.connect(slot);
             self.plan_tcp_timer(slot);
         }
-    }
-
-    /// Picks the paths of all subflows of a connection, and its own: those of the first.
-    fn lay_subflow_paths(&mut self, spec: u32, paths: SubflowPaths) {
-        let mut used: Vec<u32> = Vec::new();
-        for (subflow, id) in (0..).zip(self.subflow_ids(spec)) {
-            let key = match paths {
-                SubflowPaths::Hashed => self.subflow_key(spec, subflow),
-                SubflowPaths::Disjoint => self.key_of_own_path(spec, subflow, &used),
-            };
-            self.lay_paths(id, key);
-            let flow = &self.flows[id as usize];
-            let start = flow.data_route as usize - 1;
-            used.extend_from_slice(&self.paths[start..start + flow.n_hops as usize]);
-        }
-        let first = &self.flows[self.subflow_ids(spec).start as usize];
-        let (data, ack, notice, n_hops) = (first.data_route, first.ack_route, first.notice_route, first.n_hops);
-        let flow = &mut self.flows[spec as usize];
-        (flow.data_route, flow.ack_route, flow.notice_route, flow.n_hops) = (data, ack, notice, n_hops);
-    }
-
-    fn subflow_key(&self, spec: u32, offset: u16) -> FlowKey {
-        let key = self.flow_key(spec);
-        FlowKey { sport: key.sport.wrapping_add(offset), ..key }
-    }
-
-    /// The key of the path that has the fewest links in common with the ports that are used, of those tried.
-    fn key_of_own_path(&mut self, spec: u32, subflow: u16, used: &[u32]) -> FlowKey {
-        let (ecmp, seed) = (self.config.fabric.ecmp, self.config.seed);
-        let n_subflows = self.subflow_ids(spec).len() as u16;
-        let mut best = (usize::MAX, self.subflow_key(spec, subflow));
-        for attempt in 0..PORTS_TRIED {
-            let key = self.subflow_key(spec, subflow.wrapping_add(attempt.wrapping_mul(n_subflows)));
-            self.routes.path(ecmp, seed, key, &mut self.path_buffer);
-            let shared = used.iter().filter(|&&port| self.path_buffer.iter().any(|p| p.0 == port)).count();
-            if shared < best.0 {
-                best = (shared, key);
-            }
-            // The links of the two hosts are everybody's.
-            if shared <= 2 * usize::from(subflow) {
-                break;
-            }
-        }
-        best.1
     }
 
     /// Which of a NIC's flows sends in the turn of the one at position `at`: itself, or the subflow of its connection
@@ -340,7 +291,7 @@ impl Core {
     }
 
     /// All data of a connection is acknowledged: its senders go.
-    pub(super) fn finish_connection(&mut self, spec: u32, sink: &mut dyn Sink) {
+    pub(super) fn finish_connection(&mut self, spec: u32) {
         let mut retransmitted = self.connections.get(spec).map_or(0, |c| c.repeated);
         for id in self.subflow_ids(spec) {
             let slot = self.flows[id as usize].sender;
@@ -350,7 +301,7 @@ impl Core {
         }
         self.flows[spec as usize].retransmitted = retransmitted;
         self.connections.active[spec as usize] = None;
-        self.conclude(spec, sink);
+        self.conclude(spec);
     }
 
     /// Payload bytes that an active connection has sent again so far.

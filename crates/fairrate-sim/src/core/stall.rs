@@ -1,8 +1,11 @@
 //! A hang is an error: detect it, and say what is stuck.
 
+use std::sync::Mutex;
+
 use fairrate_units::Time;
 
 use super::Core;
+use super::cluster::lock;
 use crate::ids::PortId;
 use crate::simulation::SimError;
 
@@ -11,53 +14,77 @@ const PATIENCE: Time = Time::from_ms(500);
 /// Stuck entities named in the message.
 const NAMED: usize = 3;
 
+/// An error if flows are active and nothing moves any more.
+pub(super) fn check_progress(cores: &[Mutex<Core>]) -> Result<(), SimError> {
+    let active: u64 = cores.iter().map(|core| lock(core).active).sum();
+    let latest = |of: fn(&Core) -> u64| cores.iter().map(|core| of(&lock(core))).max().unwrap_or(0);
+    let idle = Time::from_ps(latest(|core| core.now_ps).saturating_sub(latest(|core| core.last_progress_ps)));
+    let nothing_pending = cores.iter().all(|core| lock(core).next_ps() == u64::MAX);
+    if active == 0 || (idle < PATIENCE && !nothing_pending) {
+        return Ok(());
+    }
+    Err(stalled(cores))
+}
+
+/// An error if a run without an end time has run out of events before its flows were done.
+pub(super) fn check_end(cores: &[Mutex<Core>]) -> Result<(), SimError> {
+    let nothing_pending = cores.iter().all(|core| lock(core).next_ps() == u64::MAX);
+    let finite_left: u64 = cores.iter().map(|core| lock(core).finite_left).sum();
+    if nothing_pending && 0 < finite_left { Err(stalled(cores)) } else { Ok(()) }
+}
+
+fn stalled(cores: &[Mutex<Core>]) -> SimError {
+    let mut flows: Vec<(u32, usize)> = Vec::new();
+    for (part, core) in cores.iter().enumerate() {
+        flows.extend(lock(core).senders.iter().flatten().map(|s| (s.flow, part)));
+    }
+    flows.sort_unstable();
+    let flows = flows.into_iter().take(NAMED).map(|(id, part)| {
+        let core = lock(&cores[part]);
+        let (spec, receives) = (core.flows[id as usize].spec, core.parts_of_flow(id).1);
+        drop(core);
+        let arrived = lock(&cores[receives]).flows[spec as usize].receiver.expected;
+        lock(&cores[part]).describe_flow(id, arrived)
+    });
+    let mut ports: Vec<(u32, String)> = cores.iter().flat_map(|core| lock(core).paused_ports()).collect();
+    ports.sort();
+    let ports = ports.into_iter().take(NAMED).map(|(_, text)| text);
+    let stuck = flows.chain(ports).collect::<Vec<_>>().join("; ");
+    let since_ps = cores.iter().map(|core| lock(core).last_progress_ps).max().unwrap_or(0);
+    let unfinished = cores.iter().map(|core| lock(core).active).sum();
+    SimError::Stalled { since: Time::from_ps(since_ps), unfinished, stuck }
+}
+
 impl Core {
-    /// An error if flows are active and nothing moves any more.
-    pub(crate) fn check_progress(&self) -> Result<(), SimError> {
-        if self.active == 0 {
-            return Ok(());
-        }
-        let idle = Time::from_ps(self.now_ps - self.last_progress_ps);
-        let only_probes = self.events.len() <= self.probe_events;
-        if idle < PATIENCE && !only_probes {
-            return Ok(());
-        }
-        let since = Time::from_ps(self.last_progress_ps);
-        Err(SimError::Stalled { since, unfinished: self.active, stuck: self.describe_stuck() })
-    }
-
-    /// An error if a run without an end time has run out of events before its flows were done.
-    pub(crate) fn check_end(&self) -> Result<(), SimError> {
-        if self.events.is_empty() && self.finite_left > 0 {
-            let since = Time::from_ps(self.last_progress_ps);
-            return Err(SimError::Stalled { since, unfinished: self.active, stuck: self.describe_stuck() });
-        }
-        Ok(())
-    }
-
-    fn describe_stuck(&self) -> String {
+    /// What is the matter with a flow that is active here, of whose data so much has arrived.
+    fn describe_flow(&self, id: u32, arrived: u64) -> String {
         let name = |n: crate::ids::NodeId| &self.config.topology.nodes[n.index()].name;
-        let flows = self.senders.iter().flatten().take(NAMED).map(|s| {
-            let flow = &self.flows[s.flow as usize];
-            let spec = &self.config.flows[flow.spec as usize];
-            let why = match (s.paused, s.is_open()) {
-                (true, _) => "is paused by its switch",
-                (false, true) => "waits for its NIC",
-                (false, false) => "its window is closed",
-            };
-            let (src, dst) = (name(spec.src), name(spec.dst));
-            if flow.spec != s.flow {
-                let (id, subflow, data) = (flow.spec, flow.subflow, self.flows[flow.spec as usize].receiver.expected);
-                return format!("subflow {subflow} of flow {id} ({src} to {dst}, {data} bytes arrived): {why}");
-            }
-            format!("flow {} ({src} to {dst}) has {} of {} bytes acknowledged and {why}", s.flow, s.snd_una, s.bytes)
-        });
-        let ports = (0u32..).zip(&self.ports).filter(|(_, p)| p.paused != 0).take(NAMED).map(|(id, p)| {
+        let flow = &self.flows[id as usize];
+        let s = self.senders[flow.sender as usize].as_ref().expect("an active flow has a sender");
+        let spec = &self.config.flows[flow.spec as usize];
+        let why = match (s.paused, s.is_open()) {
+            (true, _) => "is paused by its switch",
+            (false, true) => "waits for its NIC",
+            (false, false) => "its window is closed",
+        };
+        let (src, dst) = (name(spec.src), name(spec.dst));
+        if flow.spec != id {
+            let (id, subflow) = (flow.spec, flow.subflow);
+            return format!("subflow {subflow} of flow {id} ({src} to {dst}, {arrived} bytes arrived): {why}");
+        }
+        format!("flow {id} ({src} to {dst}) has {} of {} bytes acknowledged and {why}", s.snd_una, s.bytes)
+    }
+
+    /// The ports of this part that may not send, some of them at least.
+    fn paused_ports(&self) -> Vec<(u32, String)> {
+        let here = |port: u32| self.parts.of_port(port) == usize::from(self.part);
+        let ports = (0u32..).zip(&self.ports).filter(|&(id, p)| p.paused != 0 && here(id)).take(NAMED);
+        let describe = |(id, p): (u32, &crate::fabric::Port)| {
             let (from, to) = (self.config.topology.from(PortId(id)), self.config.topology.to(PortId(id)));
-            let (from, to) = (name(from), name(to));
+            let name = |n: crate::ids::NodeId| &self.config.topology.nodes[n.index()].name;
             let why = if p.is_down() { "down" } else { "paused" };
-            format!("port {from}->{to} is {why} with {} bytes waiting", p.queued_bytes)
-        });
-        flows.chain(ports).collect::<Vec<_>>().join("; ")
+            (id, format!("port {}->{} is {why} with {} bytes waiting", name(from), name(to), p.queued_bytes))
+        };
+        ports.map(describe).collect()
     }
 }

@@ -5,10 +5,11 @@ use fairrate_units::{Rate, Time};
 
 use super::Core;
 use super::hosts::ack_of;
+use super::told::Told;
 use crate::config::Transport;
 use crate::engine::EventKind;
 use crate::ids::FlowId;
-use crate::output::{RttSample, Sink};
+use crate::output::RttSample;
 use crate::packet::{Packet, PacketKind};
 use crate::transport::{Answered, Connection, Expired, MAX_SACKS, NO_SENDER, Sender, TcpConfig};
 
@@ -45,8 +46,8 @@ impl Core {
             let (mtu, len) = (self.constants.mtu, u64::from(p.payload));
             flow.receiver.expected = self.connections.reassemble(spec, mtu, p.data_seq, len, self.now_ps);
         }
-        if flow.receiver.expected == flow.bytes && flow.fct_ps.is_none() && !flow.endless {
-            flow.fct_ps = Some(self.now_ps - flow.start_ps);
+        if flow.receiver.expected == flow.bytes && flow.arrived_ps.is_none() && !flow.endless {
+            flow.arrived_ps = Some(self.now_ps);
         }
         let flow = &mut self.flows[p.flow as usize];
         let segment = Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
@@ -133,7 +134,7 @@ impl Core {
     }
 
     /// An acknowledgment reaches a TCP sender.
-    pub(super) fn on_tcp_ack(&mut self, host: u32, packet: u32, sink: &mut dyn Sink) {
+    pub(super) fn on_tcp_ack(&mut self, host: u32, packet: u32) {
         let p = *self.pool.get(packet);
         let slot = self.flows[p.flow as usize].sender;
         let is_control = self.is_control_flow(p.flow);
@@ -169,8 +170,8 @@ impl Core {
         };
         let cwnd = sender.cwnd;
         let spec = self.flows[p.flow as usize].spec;
-        if !is_control {
-            sink.rtt(&RttSample { t: now, flow: FlowId(spec), rtt: ack.rtt });
+        if self.tells_rtts && !is_control {
+            self.story.push(Told::Rtt(RttSample { t: now, flow: FlowId(spec), rtt: ack.rtt }));
         }
         let allowance = self.connections.controller(sender).on_ack(&ack);
         if p.is_marked()
@@ -189,9 +190,9 @@ impl Core {
             self.plan_tcp_timer(slot);
             self.nic_send(self.flows[p.flow as usize].src_host);
         } else if spec == p.flow {
-            self.finish(slot, sink);
+            self.finish(slot);
         } else {
-            self.finish_connection(spec, sink);
+            self.finish_connection(spec);
         }
     }
 

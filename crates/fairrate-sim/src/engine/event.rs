@@ -2,7 +2,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum EventKind {
-    /// A probe samples; before anything else of that time, so that it sees the state up to then.
+    /// A probe of a run of fluids samples; before anything else of that time, so that it sees the state up to then.
     Probe,
     /// A flow starts.
     FlowStart,
@@ -94,10 +94,16 @@ impl Event {
     pub fn key(self) -> u32 {
         self.key
     }
-    /// The fingerprint of a sequence of events with this one behind it.
+    /// Behind all others.
+    pub const LAST: Self = Self { time_ps: u64::MAX, rank: u32::MAX, key: u32::MAX };
+
+    /// What the event adds to the fingerprint of a run: a number that changes in every bit with each of its own. Events
+    /// have a total order, so that a sum says as much as a hash of the sequence, and parts can be added up.
+    #[inline]
     #[must_use]
-    pub fn mixed_into(self, fingerprint: u64) -> u64 {
-        let word = self.time_ps ^ (u64::from(self.key) << 32);
-        (fingerprint.rotate_left(7) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    pub fn print(self) -> u64 {
+        let word = self.time_ps ^ (u64::from(self.key) << 32 | u64::from(self.rank)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (word ^ (word >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        mixed ^ (mixed >> 32)
     }
 }

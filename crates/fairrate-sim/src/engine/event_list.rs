@@ -91,6 +91,44 @@ impl EventList {
         self.in_wheel += 1;
     }
 
+    /// Removes and returns the earliest event, if it is before `limit_ps`. If not, later pushes may be as early as that.
+    #[inline]
+    pub fn pop_before(&mut self, limit_ps: u64) -> Option<Event> {
+        if self.current.is_empty() {
+            let starts_in_time = |bucket| bucket << self.shift < limit_ps;
+            if !self.next_bucket().is_some_and(starts_in_time) || !self.advance() {
+                return None;
+            }
+        }
+        self.current.pop_if(|event| event.time_ps < limit_ps)
+    }
+
+    /// Time of the earliest event.
+    pub fn next_ps(&self) -> Option<u64> {
+        if let Some(event) = self.current.last() {
+            return Some(event.time_ps);
+        }
+        let far = self.far.peek().map(|event| event.0.time_ps);
+        let near = (0 < self.in_wheel).then(|| {
+            let mut at = self.heads[(self.next_occupied() % BUCKETS) as usize];
+            let mut first = u64::MAX;
+            while at != NONE {
+                let node = &self.nodes[at as usize];
+                first = first.min(node.event.time_ps);
+                at = node.next;
+            }
+            first
+        });
+        near.into_iter().chain(far).min()
+    }
+
+    /// The next bucket that holds something.
+    fn next_bucket(&self) -> Option<u64> {
+        let far = self.far.peek().map(|e| e.0.time_ps >> self.shift);
+        let near = (self.in_wheel > 0).then(|| self.next_occupied());
+        near.into_iter().chain(far).min()
+    }
+
     /// Removes and returns the earliest event.
     #[inline]
     pub fn pop(&mut self) -> Option<Event> {
@@ -102,9 +140,7 @@ impl EventList {
 
     /// Moves the clock to the next bucket that holds something.
     fn advance(&mut self) -> bool {
-        let far = self.far.peek().map(|e| e.0.time_ps >> self.shift);
-        let near = (self.in_wheel > 0).then(|| self.next_occupied());
-        let Some(bucket) = near.into_iter().chain(far).min() else { return false };
+        let Some(bucket) = self.next_bucket() else { return false };
         self.now = bucket;
         while let Some(Reverse(event)) = self.far.peek().copied() {
             let b = event.time_ps >> self.shift;

@@ -115,9 +115,9 @@ impl Faults {
         self.links[port as usize].as_deref_mut()
     }
 
-    /// When each flap happens first, in picoseconds.
-    pub fn first_flaps(&self) -> impl Iterator<Item = u64> + '_ {
-        self.flaps.iter().map(|flap| flap.down_ps)
+    /// One of the ports of each flap, and when it happens first, in picoseconds.
+    pub fn first_flaps(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        self.flaps.iter().filter_map(|flap| Some((*flap.ports.first()?, flap.down_ps)))
     }
 
     /// Flap number `index` happens: which ports, whether they go down, and when it happens next.
@@ -367,7 +367,7 @@ mod tests {
         let flap = Some(Flap { down_at: us(10), up_at: us(12), period: Some(us(5)) });
         let config = FaultConfig { ports: vec![PortId(1)], stop: us(20), flap, ..FaultConfig::NONE };
         let mut faults = Faults::new(&[config], 1, 2).expect("a fault");
-        let mut at = faults.first_flaps().next();
+        let mut at = faults.first_flaps().next().map(|first| first.1);
         let mut seen = Vec::new();
         while let Some(ps) = at {
             let (ports, down, next) = faults.flap(0);

@@ -75,6 +75,8 @@ pub struct Port {
     pub of_switch: u32,
     /// Rate in Mb/s, as telemetry carries it.
     pub rate_mbps: u32,
+    /// The part of the network that the other end is in, if it is another one.
+    pub away: Option<u16>,
     /// Bit c: class c has packets, other than of flows that the other end has paused.
     backlog: u8,
     /// Bit c: class c may not send. All, while the link is down; otherwise those that the other end has paused.
@@ -119,6 +121,7 @@ impl Port {
             to_host: NO_HOST,
             of_host: NO_HOST,
             of_switch: 0,
+            away: None,
             rate_mbps: (rate.as_bps() / 1_000_000) as u32,
             backlog: 0,
             paused: 0,

@@ -10,7 +10,7 @@ mod receiver;
 mod sender;
 mod tcp;
 
-pub use channel::Channel;
+pub use channel::{Incoming, Note, Outgoing};
 pub use mptcp::{Connection, MptcpConfig, Reassembly, Scheduler, SubflowPaths};
 pub use nic::{Nic, NicFlow};
 pub use receiver::{Receiver, Reply};

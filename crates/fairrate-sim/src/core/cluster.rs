@@ -1,0 +1,238 @@
+//! The parts of a network, each with its own clock and events, and the windows of time in which none of them can notice
+//! what another one does (conservative synchronisation: K. M. Chandy and J. Misra, IEEE TSE 1979; windows as in
+//! B. D. Lubachevsky, CACM 1989).
+//!
+//! A window begins with the next event of all parts and is as long as the least delay of a link between racks, whether
+//! or not such a link is cut. So neither windows nor anything else depends on the number of parts: results are the same
+//! bits for one part and for many. Parts talk through mail, which is handed over between two windows.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use fairrate_units::Time;
+
+use super::Core;
+use super::crew::Crew;
+use super::probes::Probes;
+use super::told;
+use crate::config::SimConfig;
+use crate::engine::Event;
+use crate::output::{FlowOutcome, RunTotals, Sink};
+use crate::simulation::SimError;
+
+/// Events after which stalls are looked for.
+const CHECK_EVERY: u64 = 1 << 16;
+
+/// Which part every port is in: that of the node it belongs to.
+pub(super) struct Parts {
+    pub(super) of_port: Vec<u16>,
+    pub(super) of_host: Vec<u16>,
+}
+
+impl Parts {
+    /// The part of the node that `port` belongs to.
+    #[inline]
+    pub(super) fn of_port(&self, port: u32) -> usize {
+        self.of_port[port as usize] as usize
+    }
+
+    /// The part of a host, by its number among hosts.
+    #[inline]
+    pub(super) fn of_host(&self, host: u32) -> usize {
+        self.of_host[host as usize] as usize
+    }
+}
+
+/// A core, which nobody else uses at this time.
+pub(super) fn lock(core: &Mutex<Core>) -> MutexGuard<'_, Core> {
+    core.lock().expect("a part that panicked ends the run")
+}
+
+/// A run.
+pub(crate) struct Cluster {
+    config: Arc<SimConfig>,
+    parts: Arc<Parts>,
+    cores: Vec<Mutex<Core>>,
+    probes: Probes,
+    /// Least time in picoseconds from what one part does to what another one notices of it.
+    lookahead_ps: u64,
+    end_ps: u64,
+    /// The window ends before this time.
+    window_end_ps: u64,
+    /// Whether some part has not reached the end of the window.
+    is_open: bool,
+    /// Simulated time between two windows.
+    now_ps: u64,
+    n_probed: u64,
+    /// Events up to which stalls have been looked for.
+    checked_events: u64,
+}
+
+impl Cluster {
+    /// Builds the network in up to `threads` parts.
+    pub(crate) fn new(config: SimConfig, threads: usize) -> Self {
+        let (plan, partition) = super::build::plan(config, threads);
+        let cores = (0..partition.n_parts).map(|part| Mutex::new(Core::new(&plan, part as u16, partition.n_parts)));
+        let config = plan.config();
+        Self {
+            cores: cores.collect(),
+            parts: plan.parts(),
+            probes: Probes::new(&config),
+            lookahead_ps: partition.lookahead_ps,
+            end_ps: config.stop.at.map_or(u64::MAX, Time::as_ps),
+            window_end_ps: 0,
+            is_open: false,
+            now_ps: 0,
+            n_probed: 0,
+            checked_events: 0,
+            config,
+        }
+    }
+
+    /// Simulated time.
+    pub(crate) fn now(&self) -> Time {
+        let reached = self.cores.iter().map(|core| lock(core).now_ps).max().unwrap_or(0);
+        Time::from_ps(reached.max(self.now_ps))
+    }
+
+    /// The run's configuration.
+    pub(crate) fn config(&self) -> &SimConfig {
+        &self.config
+    }
+
+    /// Parts, each of which has a thread.
+    pub(crate) fn n_parts(&self) -> usize {
+        self.cores.len()
+    }
+
+    /// Packets serialised so far, and flows done.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        let each = self.cores.iter().map(|core| lock(core).progress());
+        each.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+    }
+
+    /// Totals so far; checks that bytes are conserved.
+    pub(crate) fn totals(&self) -> RunTotals {
+        let mut totals = RunTotals::default();
+        self.cores.iter().for_each(|core| totals.add(&lock(core).totals()));
+        totals.end = self.now();
+        totals.events += self.n_probed;
+        let accounted = totals.delivered_bytes + totals.dropped_bytes + totals.in_flight_bytes;
+        assert_eq!(
+            totals.sent_bytes + totals.duplicated_bytes,
+            accounted,
+            "bytes are conserved: sent + duplicated = delivered + dropped + in flight"
+        );
+        totals
+    }
+
+    /// Outcomes of all flows that are not over.
+    pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
+        let mut ids: Vec<u32> = self.cores.iter().flat_map(|core| lock(core).unfinished()).collect();
+        ids.sort_unstable();
+        ids.into_iter().map(|id| outcome(&self.cores, id)).collect()
+    }
+
+    /// Processes about `max_events` events: at least as many, unless the run is over before. Whether it is.
+    pub(crate) fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> Result<bool, SimError> {
+        let wants_rtts = sink.wants_rtts();
+        self.cores.iter().for_each(|core| lock(core).tells_rtts = wants_rtts);
+        // The cores are lent to the threads, and all else stays with this one.
+        let cores = std::mem::take(&mut self.cores);
+        let over = Crew::with(&cores, |crew| self.lead(crew, &cores, max_events, sink));
+        self.cores = cores;
+        over
+    }
+
+    fn lead(
+        &mut self,
+        crew: &Crew<'_>,
+        cores: &[Mutex<Core>],
+        max_events: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<bool, SimError> {
+        let mut left = max_events;
+        loop {
+            if !self.is_open {
+                left = left.saturating_sub(self.open_window(cores, sink));
+                if !self.is_open {
+                    return self.close(cores, sink).map(|()| true);
+                }
+            }
+            if left == 0 {
+                return Ok(false);
+            }
+            let (all_done, n_events) = crew.run(self.window_end_ps, left.min(CHECK_EVERY));
+            left = left.saturating_sub(n_events);
+            self.checked_events += n_events;
+            exchange(cores);
+            if all_done {
+                self.is_open = false;
+                told::tell(cores, sink);
+                if self.is_over(cores) {
+                    return self.close(cores, sink).map(|()| true);
+                }
+            }
+            if CHECK_EVERY <= self.checked_events {
+                self.checked_events = 0;
+                super::stall::check_progress(cores)?;
+            }
+        }
+    }
+
+    /// Opens the next window, if anything is left to happen. Probes that are due before sample; how many did.
+    fn open_window(&mut self, cores: &[Mutex<Core>], sink: &mut dyn Sink) -> u64 {
+        let mut n_probed = 0;
+        loop {
+            let next_ps = cores.iter().map(|core| lock(core).next_ps()).min().unwrap_or(u64::MAX);
+            let probe_ps = self.probes.next_ps();
+            let has_next = next_ps <= self.end_ps && next_ps < u64::MAX;
+            let may_probe = if next_ps < u64::MAX { probe_ps <= next_ps } else { self.end_ps < u64::MAX };
+            if may_probe && probe_ps <= self.end_ps && probe_ps < u64::MAX {
+                self.now_ps = probe_ps;
+                n_probed += self.probes.sample(probe_ps, &self.config, &self.parts, cores, sink);
+                continue;
+            }
+            if has_next {
+                let after_end = self.end_ps.saturating_add(1);
+                self.window_end_ps = next_ps.saturating_add(self.lookahead_ps).min(probe_ps).min(after_end);
+                self.is_open = true;
+            } else if self.end_ps < u64::MAX {
+                self.now_ps = self.end_ps;
+            }
+            self.n_probed += n_probed;
+            return n_probed;
+        }
+    }
+
+    /// Whether the work of the run is done.
+    fn is_over(&self, cores: &[Mutex<Core>]) -> bool {
+        self.config.stop.when_flows_done && cores.iter().all(|core| lock(core).is_done())
+    }
+
+    fn close(&self, cores: &[Mutex<Core>], sink: &mut dyn Sink) -> Result<(), SimError> {
+        for core in cores {
+            let mut core = lock(core);
+            core.close_convergence();
+            core.story.mark(Event::LAST);
+        }
+        told::tell(cores, sink);
+        super::stall::check_end(cores)
+    }
+}
+
+/// Hands over the mail between parts.
+fn exchange(cores: &[Mutex<Core>]) {
+    for (a, from) in cores.iter().enumerate() {
+        for (b, to) in cores.iter().enumerate().filter(|&(b, _)| a != b) {
+            let (mut from, mut to) = (lock(from), lock(to));
+            from.mail_for(b).hand_over(to.mail_from(a));
+        }
+    }
+}
+
+/// How a flow has fared so far.
+pub(super) fn outcome(cores: &[Mutex<Core>], id: u32) -> FlowOutcome {
+    let (sends, receives) = lock(&cores[0]).parts_of_flow(id);
+    let received = lock(&cores[receives]).received(id);
+    lock(&cores[sends]).outcome(id, &received)
+}

@@ -1,0 +1,125 @@
+//! One thread a part. They meet twice in a window: when it begins and when all have reached its end.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use super::Core;
+use super::cluster::lock;
+
+/// Looks at a condition before a waiting thread lets others have its processor.
+const SPINS: u32 = 4_096;
+
+/// The threads of a run, the calling one included, which leads.
+pub(super) struct Crew<'a> {
+    cores: &'a [Mutex<Core>],
+    /// Number of the window, or piece of one, that is being worked on.
+    round: AtomicU64,
+    window_end_ps: AtomicU64,
+    max_events: AtomicU64,
+    /// Workers that are through with the round.
+    through: AtomicUsize,
+    /// Events of the round, and whether a part has not reached the end of the window.
+    n_events: AtomicU64,
+    is_short: AtomicBool,
+    is_dismissed: AtomicBool,
+    /// What a worker panicked with.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+impl<'a> Crew<'a> {
+    /// Does `work` with a crew for `cores`.
+    pub(super) fn with<T>(cores: &'a [Mutex<Core>], work: impl FnOnce(&Self) -> T) -> T {
+        let crew = Self {
+            cores,
+            round: AtomicU64::new(0),
+            window_end_ps: AtomicU64::new(0),
+            max_events: AtomicU64::new(0),
+            through: AtomicUsize::new(0),
+            n_events: AtomicU64::new(0),
+            is_short: AtomicBool::new(false),
+            is_dismissed: AtomicBool::new(false),
+            panic: Mutex::new(None),
+        };
+        if cores.len() == 1 {
+            return work(&crew);
+        }
+        std::thread::scope(|scope| {
+            for core in &cores[1..] {
+                scope.spawn(|| crew.work(core));
+            }
+            // However this ends, the workers must not wait for ever.
+            let dismissal = Dismissal(&crew);
+            let result = work(dismissal.0);
+            drop(dismissal);
+            result
+        })
+    }
+
+    /// All parts process their events before `window_end_ps`, each up to `max_events` of them. Whether all have reached
+    /// the end of the window, and how many events that were.
+    pub(super) fn run(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
+        let mut core = lock(&self.cores[0]);
+        if self.cores.len() == 1 {
+            return core.run(window_end_ps, max_events);
+        }
+        self.window_end_ps.store(window_end_ps, Ordering::Relaxed);
+        self.max_events.store(max_events, Ordering::Relaxed);
+        self.through.store(0, Ordering::Relaxed);
+        self.n_events.store(0, Ordering::Relaxed);
+        self.is_short.store(false, Ordering::Relaxed);
+        self.round.fetch_add(1, Ordering::Release);
+        let (mut all_done, mut n_events) = core.run(window_end_ps, max_events);
+        drop(core);
+        wait_until(|| self.through.load(Ordering::Acquire) == self.cores.len() - 1);
+        if let Some(panic) = self.panic.lock().expect("nothing panics with this lock held").take() {
+            resume_unwind(panic);
+        }
+        all_done &= !self.is_short.load(Ordering::Relaxed);
+        n_events += self.n_events.load(Ordering::Relaxed);
+        (all_done, n_events)
+    }
+
+    fn work(&self, core: &Mutex<Core>) {
+        let mut seen = 0;
+        loop {
+            wait_until(|| self.round.load(Ordering::Acquire) != seen);
+            seen = self.round.load(Ordering::Acquire);
+            if self.is_dismissed.load(Ordering::Relaxed) {
+                return;
+            }
+            let (until, most) = (self.window_end_ps.load(Ordering::Relaxed), self.max_events.load(Ordering::Relaxed));
+            match catch_unwind(AssertUnwindSafe(|| lock(core).run(until, most))) {
+                Ok((is_done, n_events)) => {
+                    self.is_short.fetch_or(!is_done, Ordering::Relaxed);
+                    self.n_events.fetch_add(n_events, Ordering::Relaxed);
+                }
+                Err(panic) => *self.panic.lock().expect("nothing panics with this lock held") = Some(panic),
+            }
+            self.through.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+/// Sends the workers home.
+struct Dismissal<'a, 'b>(&'b Crew<'a>);
+
+impl Drop for Dismissal<'_, '_> {
+    fn drop(&mut self) {
+        self.0.is_dismissed.store(true, Ordering::Relaxed);
+        self.0.round.fetch_add(1, Ordering::Release);
+    }
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let mut spins = 0;
+    while !is_so() {
+        if spins < SPINS {
+            spins += 1;
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Which nodes are simulated together: the parts of a network that threads work on.
+//!
+//! A rack, which is a switch with its hosts, is never cut, nor is a link without delay, a link with faults, or whatever
+//! knows of each other without a packet in between. Of what remains, whole pods (what hangs together without the
+//! uppermost tier) stay together if their loads can be spread evenly, because most links are within them. The heaviest
+//! piece goes first, to the part with the least load.
+
+use crate::config::{ProbeSpec, SimConfig, TieRule, Trigger};
+use crate::ids::PortId;
+use crate::topology::{Tier, Topology};
+
+/// Windows of a network that has no link to cut, in picoseconds.
+const ONE_PIECE_PS: u64 = 1_000_000;
+/// A part may have this much more than the mean load for pods to stay together.
+const UNEVEN: f64 = 1.1;
+
+/// The parts of a network.
+pub(super) struct Partition {
+    /// How many there are.
+    pub(super) n_parts: usize,
+    /// By node.
+    pub(super) of_node: Vec<u16>,
+    /// Least delay of a link that could be cut, whether or not it is, in picoseconds.
+    pub(super) lookahead_ps: u64,
+}
+
+impl Partition {
+    /// Up to `most` parts for nodes with these loads.
+    pub(super) fn new(config: &SimConfig, loads: &[u64], most: usize) -> Self {
+        let topology = &config.topology;
+        let mut racks = Sets::new(topology.nodes.len());
+        join_inseparable(config, &mut racks);
+        let is_cuttable = |racks: &mut Sets, link: &crate::topology::Link| racks.root(link.a.0) != racks.root(link.b.0);
+        let delays = topology.links.iter().filter(|link| is_cuttable(&mut racks, link)).map(|link| link.delay.as_ps());
+        let lookahead_ps = delays.min().unwrap_or(ONE_PIECE_PS);
+        let most = if needs_one_part(config) { 1 } else { most };
+        let mut pods = racks.clone();
+        let top = topology.nodes.iter().map(|node| rank(node.tier)).max().unwrap_or(0);
+        for link in &topology.links {
+            let is_below = |node: crate::ids::NodeId| rank(topology.nodes[node.index()].tier) < top;
+            if is_below(link.a) && is_below(link.b) {
+                pods.join(link.a.0, link.b.0);
+            }
+        }
+        let (mut of_node, heaviest) = spread(&mut pods, loads, most);
+        let mean = loads.iter().sum::<u64>() as f64 / most as f64;
+        if mean * UNEVEN < heaviest as f64 {
+            let (by_rack, heaviest_by_rack) = spread(&mut racks, loads, most);
+            if heaviest_by_rack < heaviest {
+                of_node = by_rack;
+            }
+        }
+        let n_parts = of_node.iter().max().map_or(1, |&last| usize::from(last) + 1);
+        Self { n_parts, of_node, lookahead_ps }
+    }
+}
+
+/// Whether something in a run knows of all nodes at once: ns-3's order of ties and its random numbers, the optimum
+/// that rates are compared with, and an allocator whose death breaks all its connections.
+fn needs_one_part(config: &SimConfig) -> bool {
+    config.fabric.ties == TieRule::Insertion
+        || config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == crate::config::MarkDraws::LikeNs3)
+        || config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }))
+        || !config.changes.is_empty()
+        || config.allocator.as_ref().is_some_and(|allocator| !allocator.outages.is_empty())
+}
+
+/// Joins what cannot be cut.
+fn join_inseparable(config: &SimConfig, racks: &mut Sets) {
+    let topology = &config.topology;
+    for link in &topology.links {
+        let has_host = topology.is_host(link.a) || topology.is_host(link.b);
+        if has_host || link.delay.as_ps() == 0 {
+            racks.join(link.a.0, link.b.0);
+        }
+    }
+    for fault in &config.faults {
+        let ends = |port: &PortId| (topology.from(*port).0, topology.to(*port).0);
+        for (from, to) in fault.ports.iter().map(ends) {
+            racks.join(from, to);
+        }
+        // They go down at once.
+        if fault.flap.is_some() {
+            for pair in fault.ports.windows(2) {
+                racks.join(topology.from(pair[0]).0, topology.from(pair[1]).0);
+            }
+        }
+    }
+    for flow in &config.flows {
+        if let Trigger::After(before, _) = flow.trigger {
+            racks.join(flow.src.0, config.flows[before.index()].src.0);
+        }
+    }
+}
+
+/// How far up a tier is.
+fn rank(tier: Tier) -> u8 {
+    match tier {
+        Tier::Host => 0,
+        Tier::Tor => 1,
+        Tier::Aggregation => 2,
+        Tier::Core => 3,
+    }
+}
+
+/// Gives every set to one of up to `most` parts. The part of every node, and the load of the heaviest part.
+fn spread(sets: &mut Sets, loads: &[u64], most: usize) -> (Vec<u16>, u64) {
+    let n = loads.len();
+    let mut load_of = vec![0_u64; n];
+    for node in 0..n {
+        // A node without load takes a little memory all the same.
+        load_of[sets.root(node as u32) as usize] += loads[node] + 1;
+    }
+    let mut pieces: Vec<usize> = (0..n).filter(|&node| 0 < load_of[node]).collect();
+    pieces.sort_by_key(|&piece| (std::cmp::Reverse(load_of[piece]), piece));
+    let mut parts = vec![0_u64; most.min(pieces.len()).max(1)];
+    let mut part_of = vec![0_u16; n];
+    for piece in pieces {
+        let (part, load) = parts.iter_mut().enumerate().min_by_key(|(_, load)| **load).expect("there is a part");
+        *load += load_of[piece];
+        part_of[piece] = part as u16;
+    }
+    let of_node = (0..n as u32).map(|node| part_of[sets.root(node) as usize]).collect();
+    (of_node, parts.into_iter().max().unwrap_or(0))
+}
+
+/// Disjoint sets of nodes.
+#[derive(Clone)]
+struct Sets {
+    parent: Vec<u32>,
+}
+
+impl Sets {
+    fn new(n: usize) -> Self {
+        Self { parent: (0..n as u32).collect() }
+    }
+
+    /// The lowest node of a node's set.
+    fn root(&mut self, node: u32) -> u32 {
+        let mut at = node;
+        while self.parent[at as usize] != at {
+            let up = self.parent[self.parent[at as usize] as usize];
+            self.parent[at as usize] = up;
+            at = up;
+        }
+        at
+    }
+
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.parent[a.max(b) as usize] = a.min(b);
+    }
+}
+
+/// What each node has to do for the flows of a run: packets that it puts onto links.
+pub(super) fn loads<'a>(topology: &Topology, flows: impl Iterator<Item = (u64, &'a [u32])>) -> Vec<u64> {
+    let mut loads = vec![0_u64; topology.nodes.len()];
+    for (packets, path) in flows {
+        for &port in path {
+            let load = &mut loads[topology.from(PortId(port)).index()];
+            *load = load.saturating_add(packets);
+        }
+    }
+    loads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heaviest_go_first_to_the_part_with_the_least() {
+        let mut sets = Sets::new(6);
+        sets.join(0, 1);
+        sets.join(3, 2);
+        // Loads 9, 7, 4, 3 with one more a node: 11, 9, 5, 4 in {0, 1}, {2, 3}, {4}, {5}.
+        let (of_node, heaviest) = spread(&mut sets, &[4, 5, 3, 4, 4, 3], 2);
+        assert_eq!(of_node, [0, 0, 1, 1, 1, 0]);
+        assert_eq!(heaviest, 15);
+        assert_eq!(spread(&mut sets, &[0; 6], 9).0, [0, 0, 1, 1, 2, 3], "no more parts than pieces");
+    }
+}

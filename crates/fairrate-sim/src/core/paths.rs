@@ -1,0 +1,112 @@
+//! The paths of all flows, picked before a run begins: every part of the network knows every path.
+
+use super::mptcp::Connections;
+use super::FlowState;
+use crate::config::{FlowSpec, SimConfig, SubflowPaths, Transport};
+use crate::ids::PortId;
+use crate::routing::{FlowKey, Routes};
+
+/// Source ports tried for a subflow that is to have a path of its own.
+const PORTS_TRIED: u16 = 64;
+
+/// The table of paths as it grows: egress ports, path behind path.
+pub(super) struct PathTable<'a> {
+    config: &'a SimConfig,
+    routes: &'a Routes,
+    /// Whether ports send notices, which go back along the data path.
+    has_notices: bool,
+    ports: Vec<u32>,
+    buffer: Vec<PortId>,
+}
+
+/// The ends of a user's flow.
+fn flow_key(spec: &FlowSpec) -> FlowKey {
+    FlowKey { src: spec.src, dst: spec.dst, sport: spec.sport, dport: spec.dport }
+}
+
+impl<'a> PathTable<'a> {
+    /// An empty table.
+    pub(super) fn new(config: &'a SimConfig, routes: &'a Routes, has_notices: bool) -> Self {
+        Self { config, routes, has_notices, ports: Vec::new(), buffer: Vec::new() }
+    }
+
+    /// The paths of all flows, which are told where theirs stand.
+    pub(super) fn of_all(mut self, flows: &mut [FlowState], connections: &Connections) -> Vec<u32> {
+        for (id, spec) in (0..).zip(&self.config.flows) {
+            let subflows = connections.subflow_ids(id);
+            match self.config.transport.kind {
+                Transport::Tcp(tcp) if !subflows.is_empty() => {
+                    let (own, of_subflows) = flows.split_at_mut(subflows.start as usize);
+                    let of_subflows = &mut of_subflows[..subflows.len()];
+                    self.lay_subflow_paths(spec, tcp.multipath.paths, of_subflows);
+                    // A connection's own path is that of its first subflow.
+                    let (first, flow) = (&of_subflows[0], &mut own[id as usize]);
+                    (flow.data_route, flow.ack_route) = (first.data_route, first.ack_route);
+                    (flow.notice_route, flow.n_hops) = (first.notice_route, first.n_hops);
+                }
+                _ => self.lay(&mut flows[id as usize], flow_key(spec)),
+            }
+        }
+        self.ports
+    }
+
+    /// Picks a flow's paths and writes them into the table.
+    fn lay(&mut self, flow: &mut FlowState, key: FlowKey) {
+        (flow.data_route, flow.n_hops) = self.write(key);
+        (flow.ack_route, _) = self.write(key.reversed());
+        flow.notice_route = self.ports.len() as u32;
+        if self.has_notices {
+            let start = flow.data_route as usize - 1;
+            self.ports.extend_from_within(start..start + flow.n_hops as usize);
+            let back = &mut self.ports[flow.notice_route as usize..];
+            back.reverse();
+            back.iter_mut().for_each(|port| *port ^= 1);
+        }
+    }
+
+    /// Writes a path. Where its second port stands (the first is the host's own), and its length.
+    fn write(&mut self, key: FlowKey) -> (u32, u8) {
+        self.routes.path(self.config.fabric.ecmp, self.config.seed, key, &mut self.buffer);
+        let start = self.ports.len() as u32;
+        self.ports.extend(self.buffer.iter().map(|port| port.0));
+        (start + 1, self.buffer.len() as u8)
+    }
+
+    /// Picks the paths of all subflows of a connection.
+    fn lay_subflow_paths(&mut self, spec: &FlowSpec, paths: SubflowPaths, subflows: &mut [FlowState]) {
+        let n_subflows = subflows.len() as u16;
+        let mut used: Vec<u32> = Vec::new();
+        for (subflow, flow) in (0..).zip(subflows) {
+            let key = match paths {
+                SubflowPaths::Hashed => subflow_key(spec, subflow),
+                SubflowPaths::Disjoint => self.key_of_own_path(spec, subflow, n_subflows, &used),
+            };
+            self.lay(flow, key);
+            let start = flow.data_route as usize - 1;
+            used.extend_from_slice(&self.ports[start..start + flow.n_hops as usize]);
+        }
+    }
+
+    /// The key of the path that has the fewest links in common with the ports that are used, of those tried.
+    fn key_of_own_path(&mut self, spec: &FlowSpec, subflow: u16, n_subflows: u16, used: &[u32]) -> FlowKey {
+        let mut best = (usize::MAX, subflow_key(spec, subflow));
+        for attempt in 0..PORTS_TRIED {
+            let key = subflow_key(spec, subflow.wrapping_add(attempt.wrapping_mul(n_subflows)));
+            self.routes.path(self.config.fabric.ecmp, self.config.seed, key, &mut self.buffer);
+            let shared = used.iter().filter(|&&port| self.buffer.iter().any(|p| p.0 == port)).count();
+            if shared < best.0 {
+                best = (shared, key);
+            }
+            // The links of the two hosts are everybody's.
+            if shared <= 2 * usize::from(subflow) {
+                break;
+            }
+        }
+        best.1
+    }
+}
+
+fn subflow_key(spec: &FlowSpec, offset: u16) -> FlowKey {
+    let key = flow_key(spec);
+    FlowKey { sport: key.sport.wrapping_add(offset), ..key }
+}
