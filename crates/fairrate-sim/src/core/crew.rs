@@ -2,14 +2,16 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::thread::Thread;
 
 use super::Core;
 use super::cluster::lock;
 
-/// Looks at a condition before a waiting thread lets others have its processor.
-const SPINS: u32 = 4_096;
+/// Looks at a condition before a waiting thread goes to sleep, if there is a processor for each thread. A look takes some
+/// tens of nanoseconds, so this is as long as waking up takes.
+const SPINS: u32 = 1_024;
 
 /// The threads of a run, the calling one included, which leads.
 pub(super) struct Crew<'a> {
@@ -24,6 +26,10 @@ pub(super) struct Crew<'a> {
     n_events: AtomicU64,
     is_short: AtomicBool,
     is_dismissed: AtomicBool,
+    /// The threads themselves, and how often each looks before it sleeps.
+    leader: Thread,
+    workers: OnceLock<Vec<Thread>>,
+    spins: u32,
     /// What a worker panicked with.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
@@ -40,15 +46,18 @@ impl<'a> Crew<'a> {
             n_events: AtomicU64::new(0),
             is_short: AtomicBool::new(false),
             is_dismissed: AtomicBool::new(false),
+            leader: std::thread::current(),
+            workers: OnceLock::new(),
+            spins: if cores.len() <= processors() { SPINS } else { 0 },
             panic: Mutex::new(None),
         };
         if cores.len() == 1 {
             return work(&crew);
         }
         std::thread::scope(|scope| {
-            for core in &cores[1..] {
-                scope.spawn(|| crew.work(core));
-            }
+            let workers = cores[1..].iter().map(|core| scope.spawn(|| crew.work(core)).thread().clone());
+            // Nobody else sets it.
+            let _ = crew.workers.set(workers.collect());
             // However this ends, the workers must not wait for ever.
             let dismissal = Dismissal(&crew);
             let result = work(dismissal.0);
@@ -69,10 +78,10 @@ impl<'a> Crew<'a> {
         self.through.store(0, Ordering::Relaxed);
         self.n_events.store(0, Ordering::Relaxed);
         self.is_short.store(false, Ordering::Relaxed);
-        self.round.fetch_add(1, Ordering::Release);
+        self.call();
         let (mut all_done, mut n_events) = core.run(window_end_ps, max_events);
         drop(core);
-        wait_until(|| self.through.load(Ordering::Acquire) == self.cores.len() - 1);
+        self.wait_until(|| self.through.load(Ordering::Acquire) == self.cores.len() - 1);
         if let Some(panic) = self.panic.lock().expect("nothing panics with this lock held").take() {
             resume_unwind(panic);
         }
@@ -84,7 +93,7 @@ impl<'a> Crew<'a> {
     fn work(&self, core: &Mutex<Core>) {
         let mut seen = 0;
         loop {
-            wait_until(|| self.round.load(Ordering::Acquire) != seen);
+            self.wait_until(|| self.round.load(Ordering::Acquire) != seen);
             seen = self.round.load(Ordering::Acquire);
             if self.is_dismissed.load(Ordering::Relaxed) {
                 return;
@@ -97,9 +106,33 @@ impl<'a> Crew<'a> {
                 }
                 Err(panic) => *self.panic.lock().expect("nothing panics with this lock held") = Some(panic),
             }
-            self.through.fetch_add(1, Ordering::Release);
+            if self.through.fetch_add(1, Ordering::Release) + 2 == self.cores.len() {
+                self.leader.unpark();
+            }
         }
     }
+
+    /// Begins the next round.
+    fn call(&self) {
+        self.round.fetch_add(1, Ordering::Release);
+        self.workers.get().into_iter().flatten().for_each(Thread::unpark);
+    }
+
+    fn wait_until(&self, is_so: impl Fn() -> bool) {
+        for _ in 0..self.spins {
+            if is_so() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        while !is_so() {
+            std::thread::park();
+        }
+    }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Sends the workers home.
@@ -108,18 +141,6 @@ struct Dismissal<'a, 'b>(&'b Crew<'a>);
 impl Drop for Dismissal<'_, '_> {
     fn drop(&mut self) {
         self.0.is_dismissed.store(true, Ordering::Relaxed);
-        self.0.round.fetch_add(1, Ordering::Release);
-    }
-}
-
-fn wait_until(is_so: impl Fn() -> bool) {
-    let mut spins = 0;
-    while !is_so() {
-        if spins < SPINS {
-            spins += 1;
-            std::hint::spin_loop();
-        } else {
-            std::thread::yield_now();
-        }
+        self.0.call();
     }
 }

@@ -474,8 +474,7 @@ impl Core {
     pub(super) fn unfinished(&self) -> Vec<u32> {
         let flows = (0u32..).zip(&self.flows[..self.n_user_flows as usize]);
         let is_here = |f: &FlowState| !f.over && self.has_host(f.src_host);
-        let is_due =
-            |id: u32, f: &FlowState| f.has_started || self.config.flows[id as usize].trigger == Trigger::Time;
+        let is_due = |id: u32, f: &FlowState| f.has_started || self.config.flows[id as usize].trigger == Trigger::Time;
         flows.filter(|&(id, f)| is_here(f) && is_due(id, f)).map(|(id, _)| id).collect()
     }
 

@@ -1,7 +1,7 @@
 //! The paths of all flows, picked before a run begins: every part of the network knows every path.
 
-use super::mptcp::Connections;
 use super::FlowState;
+use super::mptcp::Connections;
 use crate::config::{FlowSpec, SimConfig, SubflowPaths, Transport};
 use crate::ids::PortId;
 use crate::routing::{FlowKey, Routes};

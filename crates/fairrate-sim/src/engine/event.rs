@@ -102,7 +102,8 @@ impl Event {
     #[inline]
     #[must_use]
     pub fn print(self) -> u64 {
-        let word = self.time_ps ^ (u64::from(self.key) << 32 | u64::from(self.rank)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let word =
+            self.time_ps ^ (u64::from(self.key) << 32 | u64::from(self.rank)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (word ^ (word >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
         mixed ^ (mixed >> 32)
     }
