@@ -73,24 +73,39 @@ pub struct Event {
 
 impl Event {
     /// An event of `kind` that happens to entity number `entity` (below 2^28), with rank zero.
+    #[inline]
     pub fn new(time_ps: u64, kind: EventKind, entity: u32) -> Self {
         debug_assert!(entity < 1 << ENTITY_BITS, "entity {entity} does not fit an event");
         Self { time_ps, rank: 0, key: (kind as u32) << ENTITY_BITS | entity }
     }
+    /// An event without a rank, by its [`Event::key`].
+    #[inline]
+    pub(super) fn from_key(time_ps: u64, key: u32) -> Self {
+        Self { time_ps, rank: 0, key }
+    }
     /// The same event with a rank.
     #[must_use]
+    #[inline]
     pub fn ranked(self, rank: u32) -> Self {
         Self { rank, ..self }
     }
     /// What it is about.
+    #[inline]
     pub fn kind(self) -> EventKind {
         KINDS[(self.key >> ENTITY_BITS) as usize]
     }
     /// Whom it happens to.
+    #[inline]
     pub fn entity(self) -> u32 {
         self.key & ((1 << ENTITY_BITS) - 1)
     }
+    /// The order of events as one number, which compares without branches.
+    #[inline]
+    pub fn order(self) -> u128 {
+        u128::from(self.time_ps) << 64 | u128::from(self.rank) << 32 | u128::from(self.key)
+    }
     /// Kind and entity in one word.
+    #[inline]
     pub fn key(self) -> u32 {
         self.key
     }
