@@ -36,25 +36,6 @@ pub enum EventKind {
     Burst,
 }
 
-const KINDS: [EventKind; 16] = [
-    EventKind::Probe,
-    EventKind::FlowStart,
-    EventKind::FlowStop,
-    EventKind::Arrive,
-    EventKind::TxDone,
-    EventKind::HostWake,
-    EventKind::Reaction,
-    EventKind::PortTimer,
-    EventKind::FlowTimer,
-    EventKind::Rto,
-    EventKind::AckTimer,
-    EventKind::Settled,
-    EventKind::ArriveLate,
-    EventKind::Flap,
-    EventKind::Allocate,
-    EventKind::Burst,
-];
-
 const ENTITY_BITS: u32 = 28;
 
 /// Something that will happen: a time, and which entity it happens to.
@@ -92,7 +73,25 @@ impl Event {
     /// What it is about.
     #[inline]
     pub fn kind(self) -> EventKind {
-        KINDS[(self.key >> ENTITY_BITS) as usize]
+        // The numbers are the discriminants, so this compiles to nothing.
+        match self.key >> ENTITY_BITS {
+            0 => EventKind::Probe,
+            1 => EventKind::FlowStart,
+            2 => EventKind::FlowStop,
+            3 => EventKind::Arrive,
+            4 => EventKind::TxDone,
+            5 => EventKind::HostWake,
+            6 => EventKind::Reaction,
+            7 => EventKind::PortTimer,
+            8 => EventKind::FlowTimer,
+            9 => EventKind::Rto,
+            10 => EventKind::AckTimer,
+            11 => EventKind::Settled,
+            12 => EventKind::ArriveLate,
+            13 => EventKind::Flap,
+            14 => EventKind::Allocate,
+            _ => EventKind::Burst,
+        }
     }
     /// Whom it happens to.
     #[inline]
