@@ -379,7 +379,16 @@ impl Core {
         p.route += 1;
         let (class, wire) = (p.class, p.wire);
         let port = &self.ports[egress as usize];
-        let (switch, waiting) = (port.of_switch, port.class_bytes[class as usize]);
+        let switch = port.of_switch;
+        if port.is_clear(class)
+            && (port.busy_until_ps < self.now_ps || self.has_passed(port))
+            && !self.special_ports
+            && self.mmu.lets_pass(switch, ingress, class, wire)
+        {
+            self.pass(egress, packet);
+            return;
+        }
+        let waiting = port.class_bytes(class);
         if self.special_ports && !self.is_admitted(egress, packet) {
             return;
         }
@@ -398,6 +407,19 @@ impl Core {
             self.ports[egress as usize].enqueue(&mut self.pool, packet);
         }
         self.kick(egress);
+    }
+
+    /// A packet joins the queue of a switch port where nothing is in its way, and leaves it at once.
+    fn pass(&mut self, egress: u32, packet: u32) {
+        let p = self.pool.get(packet);
+        let (is_data, wire) = (p.kind == PacketKind::Data, p.wire);
+        // On leaving, nothing waits behind it, for which no marker marks nor draws.
+        self.mark(egress, packet, MarkAt::Enqueue, u32::from(wire));
+        self.ports[egress as usize].enqueued_bytes += u64::from(wire);
+        if is_data {
+            self.stamp(egress, packet);
+        }
+        self.transmit(egress, packet);
     }
 
     fn drop_packet(&mut self, egress: u32, packet: u32, cause: DropCause) {
@@ -420,7 +442,15 @@ impl Core {
         self.pool.release(packet);
     }
 
+    #[inline]
     fn mark(&mut self, port: u32, packet: u32, at: MarkAt, qlen: u32) {
+        if self.config.fabric.ecn.is_some() {
+            self.mark_by(port, packet, at, qlen);
+        }
+    }
+
+    /// Lets the marker of a port decide about a packet.
+    fn mark_by(&mut self, port: u32, packet: u32, at: MarkAt, qlen: u32) {
         let Some(marker) = &mut self.markers[port as usize] else { return };
         let p = self.pool.get_mut(packet);
         let is_data = p.kind == PacketKind::Data;
@@ -513,19 +543,25 @@ impl Core {
 
     /// A packet leaves a switch's buffer for the wire: uncharge it, mark it, stamp it.
     fn leave_buffer(&mut self, port: u32, packet: u32) {
-        let head = *self.pool.get(packet);
+        let head = self.pool.get(packet);
+        let (ingress, class, wire, is_data) = (head.ingress, head.class, head.wire, head.kind == PacketKind::Data);
         let p = &self.ports[port as usize];
-        let (switch, waiting) = (p.of_switch, p.class_bytes[head.class as usize]);
-        if head.kind == PacketKind::Data || self.shared_draws.is_some() {
+        let (switch, waiting) = (p.of_switch, p.class_bytes(class));
+        if is_data || self.shared_draws.is_some() {
             self.mark(port, packet, MarkAt::Dequeue, waiting);
         }
         self.agent_sees(port, packet, Step::Dequeue);
-        if self.mmu.release(switch, head.ingress, head.class, head.wire) {
-            self.send_pfc(head.ingress, head.class, false);
+        if self.mmu.release(switch, ingress, class, wire) {
+            self.send_pfc(ingress, class, false);
         }
-        if head.kind != PacketKind::Data {
-            return;
+        if is_data {
+            self.stamp(port, packet);
         }
+    }
+
+    /// Stamps data that leaves a switch with telemetry, if anybody reads that.
+    #[inline]
+    fn stamp(&mut self, port: u32, packet: u32) {
         let Some((counter, format)) = self.constants.int else { return };
         let p = &self.ports[port as usize];
         let hop = IntHop {

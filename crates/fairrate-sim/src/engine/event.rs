@@ -36,25 +36,6 @@ pub enum EventKind {
     Burst,
 }
 
-const KINDS: [EventKind; 16] = [
-    EventKind::Probe,
-    EventKind::FlowStart,
-    EventKind::FlowStop,
-    EventKind::Arrive,
-    EventKind::TxDone,
-    EventKind::HostWake,
-    EventKind::Reaction,
-    EventKind::PortTimer,
-    EventKind::FlowTimer,
-    EventKind::Rto,
-    EventKind::AckTimer,
-    EventKind::Settled,
-    EventKind::ArriveLate,
-    EventKind::Flap,
-    EventKind::Allocate,
-    EventKind::Burst,
-];
-
 const ENTITY_BITS: u32 = 28;
 
 /// Something that will happen: a time, and which entity it happens to.
@@ -73,24 +54,57 @@ pub struct Event {
 
 impl Event {
     /// An event of `kind` that happens to entity number `entity` (below 2^28), with rank zero.
+    #[inline]
     pub fn new(time_ps: u64, kind: EventKind, entity: u32) -> Self {
         debug_assert!(entity < 1 << ENTITY_BITS, "entity {entity} does not fit an event");
         Self { time_ps, rank: 0, key: (kind as u32) << ENTITY_BITS | entity }
     }
+    /// An event without a rank, by its [`Event::key`].
+    #[inline]
+    pub(super) fn from_key(time_ps: u64, key: u32) -> Self {
+        Self { time_ps, rank: 0, key }
+    }
     /// The same event with a rank.
     #[must_use]
+    #[inline]
     pub fn ranked(self, rank: u32) -> Self {
         Self { rank, ..self }
     }
     /// What it is about.
+    #[inline]
     pub fn kind(self) -> EventKind {
-        KINDS[(self.key >> ENTITY_BITS) as usize]
+        // The numbers are the discriminants, so this compiles to nothing.
+        match self.key >> ENTITY_BITS {
+            0 => EventKind::Probe,
+            1 => EventKind::FlowStart,
+            2 => EventKind::FlowStop,
+            3 => EventKind::Arrive,
+            4 => EventKind::TxDone,
+            5 => EventKind::HostWake,
+            6 => EventKind::Reaction,
+            7 => EventKind::PortTimer,
+            8 => EventKind::FlowTimer,
+            9 => EventKind::Rto,
+            10 => EventKind::AckTimer,
+            11 => EventKind::Settled,
+            12 => EventKind::ArriveLate,
+            13 => EventKind::Flap,
+            14 => EventKind::Allocate,
+            _ => EventKind::Burst,
+        }
     }
     /// Whom it happens to.
+    #[inline]
     pub fn entity(self) -> u32 {
         self.key & ((1 << ENTITY_BITS) - 1)
     }
+    /// The order of events as one number, which compares without branches.
+    #[inline]
+    pub fn order(self) -> u128 {
+        u128::from(self.time_ps) << 64 | u128::from(self.rank) << 32 | u128::from(self.key)
+    }
     /// Kind and entity in one word.
+    #[inline]
     pub fn key(self) -> u32 {
         self.key
     }

@@ -3,56 +3,83 @@ use std::collections::BinaryHeap;
 
 use super::event::Event;
 
-/// Buckets of the wheel; a power of two.
-const BUCKETS: u64 = 4_096;
-const WORDS: usize = (BUCKETS / 64) as usize;
+/// How many buckets a wheel has: as many as span [`SPAN_SHIFT`], within these bounds.
+const BUCKETS_SHIFT: std::ops::RangeInclusive<u32> = 12..=18;
+/// What a wheel spans, if the number of its buckets allows: 2^23 ps = 8.4 us, more than a link's delay.
+const SPAN_SHIFT: u32 = 23;
+/// The widest buckets.
+const WIDEST_SHIFT: u32 = SPAN_SHIFT - *BUCKETS_SHIFT.start();
+/// How many buckets are emptied between two looks at how full they were.
+const LOOK_EVERY: u32 = 1 << 12;
+/// Events in a bucket on average, above which buckets become narrower.
+const FULL: u32 = 6;
 const NONE: u32 = u32::MAX;
 
+/// An event as it waits, small and quick to compare.
+trait Entry: Copy + Ord {
+    fn pack(event: Event) -> Self;
+    /// The event, which is not before `base_ps`, nor as much as 2^32 ps behind it.
+    fn unpack(self, base_ps: u64) -> Event;
+}
+
+/// An event without a rank whose time is known but for a multiple of 2^32 ps = 4.3 ms: the wheel spans less.
+impl Entry for u64 {
+    #[inline]
+    fn pack(event: Event) -> Self {
+        event.time_ps << 32 | u64::from(event.key())
+    }
+    #[inline]
+    fn unpack(self, base_ps: u64) -> Event {
+        let ahead = ((self >> 32) as u32).wrapping_sub(base_ps as u32);
+        Event::from_key(base_ps + u64::from(ahead), self as u32)
+    }
+}
+
+impl Entry for u128 {
+    #[inline]
+    fn pack(event: Event) -> Self {
+        event.order()
+    }
+    #[inline]
+    fn unpack(self, _: u64) -> Event {
+        Event::from_key((self >> 64) as u64, self as u32).ranked((self >> 32) as u32)
+    }
+}
+
+/// Not aligned to more than its next: 12 bytes for an event without a rank.
 #[derive(Clone, Copy)]
-struct Node {
-    event: Event,
+#[repr(C, packed(4))]
+struct Node<E> {
+    entry: E,
     next: u32,
 }
 
-/// Pending events, popped in ascending order of (time, kind, entity).
+/// Pending events, popped in ascending order of (time, rank, kind, entity).
 ///
-/// A timing wheel of 4,096 buckets holds the near future as pooled, unsorted lists; a bucket is sorted when
-/// the clock reaches it. What lies beyond the wheel waits in a binary heap. The bench `event_list` holds this
-/// against a 4-ary heap and a binary heap.
-pub struct EventList {
-    /// The bucket being emptied, sorted so that the next event is last.
-    current: Vec<Event>,
-    /// Absolute number of that bucket.
-    now: u64,
-    /// Bucket width is `1 << shift` picoseconds.
-    shift: u32,
-    heads: Vec<u32>,
-    occupied: [u64; WORDS],
-    nodes: Vec<Node>,
-    free: u32,
-    in_wheel: usize,
-    far: BinaryHeap<Reverse<Event>>,
+/// A timing wheel holds the near future as pooled, unsorted lists, a bucket each; a bucket is sorted when the clock
+/// reaches it. What lies beyond the wheel waits in a binary heap. Buckets become narrower and more as events become
+/// denser, and the other way round, so that a bucket has a few events: sorting is nearly all that popping costs. The
+/// bench `event_list` holds this against a 4-ary heap and a binary heap.
+pub struct EventList(Pending);
+
+enum Pending {
+    /// No event has had a rank yet.
+    Plain(Wheel<u64>),
+    Ranked(Wheel<u128>),
 }
 
 impl EventList {
-    /// An empty list whose buckets are `1 << shift` picoseconds wide.
+    /// An empty list whose buckets are `1 << shift` picoseconds wide, until it turns out how dense events are.
     pub fn new(shift: u32) -> Self {
-        Self {
-            current: Vec::with_capacity(64),
-            now: 0,
-            shift,
-            heads: vec![NONE; BUCKETS as usize],
-            occupied: [0; WORDS],
-            nodes: Vec::with_capacity(1 << 12),
-            free: NONE,
-            in_wheel: 0,
-            far: BinaryHeap::new(),
-        }
+        Self(Pending::Plain(Wheel::new(shift)))
     }
 
     /// Number of pending events.
     pub fn len(&self) -> usize {
-        self.current.len() + self.in_wheel + self.far.len()
+        match &self.0 {
+            Pending::Plain(wheel) => wheel.len(),
+            Pending::Ranked(wheel) => wheel.len(),
+        }
     }
 
     /// Whether nothing is pending.
@@ -63,128 +90,332 @@ impl EventList {
     /// Adds an event, not earlier than the last one popped.
     #[inline]
     pub fn push(&mut self, event: Event) {
+        match &mut self.0 {
+            Pending::Plain(wheel) if event.rank == 0 => wheel.push(event),
+            Pending::Ranked(wheel) => wheel.push(event),
+            Pending::Plain(_) => self.push_first_ranked(event),
+        }
+    }
+
+    #[cold]
+    fn push_first_ranked(&mut self, event: Event) {
+        if let Pending::Plain(plain) = &mut self.0 {
+            let mut wheel = Wheel::new(plain.shift);
+            wheel.now = plain.now;
+            plain.drain().for_each(|event| wheel.push(event));
+            self.0 = Pending::Ranked(wheel);
+        }
+        self.push(event);
+    }
+
+    /// Removes and returns the earliest event.
+    pub fn pop(&mut self) -> Option<Event> {
+        self.pop_before(u64::MAX)
+    }
+
+    /// Removes and returns the earliest event, if it is before `limit_ps`. If none is, later pushes may be as early as
+    /// that.
+    #[inline]
+    pub fn pop_before(&mut self, limit_ps: u64) -> Option<Event> {
+        match &mut self.0 {
+            Pending::Plain(wheel) => wheel.pop_before(limit_ps),
+            Pending::Ranked(wheel) => wheel.pop_before(limit_ps),
+        }
+    }
+
+    /// Time of the earliest event.
+    pub fn next_ps(&self) -> Option<u64> {
+        match &self.0 {
+            Pending::Plain(wheel) => wheel.next_ps(),
+            Pending::Ranked(wheel) => wheel.next_ps(),
+        }
+    }
+}
+
+struct Wheel<E> {
+    /// The bucket being emptied, sorted so that the next event is last.
+    current: Vec<E>,
+    /// Absolute number of that bucket.
+    now: u64,
+    /// Bucket width is `1 << shift` picoseconds.
+    shift: u32,
+    /// Number of buckets less one; a power of two less one.
+    mask: u64,
+    heads: Vec<u32>,
+    /// Bit b of word w: bucket 64 w + b is in use.
+    occupied: Vec<u64>,
+    /// Bit b of word w: word 64 w + b of `occupied` is not zero.
+    summary: Vec<u64>,
+    nodes: Vec<Node<E>>,
+    free: u32,
+    in_wheel: usize,
+    far: BinaryHeap<Reverse<Event>>,
+    /// Buckets to empty before the next look at how full they were.
+    until_look: u32,
+    /// Events taken out of buckets since the last look.
+    taken: u32,
+}
+
+impl<E: Entry> Wheel<E> {
+    fn new(shift: u32) -> Self {
+        let mut list = Self {
+            current: Vec::with_capacity(64),
+            now: 0,
+            shift,
+            mask: 0,
+            heads: Vec::new(),
+            occupied: Vec::new(),
+            summary: Vec::new(),
+            nodes: Vec::with_capacity(1 << 12),
+            free: NONE,
+            in_wheel: 0,
+            far: BinaryHeap::new(),
+            until_look: LOOK_EVERY,
+            taken: 0,
+        };
+        list.build_wheel(shift);
+        list
+    }
+
+    fn len(&self) -> usize {
+        self.current.len() + self.in_wheel + self.far.len()
+    }
+
+    #[inline]
+    fn push(&mut self, event: Event) {
         let bucket = event.time_ps >> self.shift;
-        if bucket <= self.now {
-            let at = self.current.partition_point(|e| event < *e);
-            self.current.insert(at, event);
-        } else if bucket < self.now + BUCKETS {
+        if bucket.wrapping_sub(self.now).wrapping_sub(1) < self.mask {
             self.push_wheel(bucket, event);
+        } else {
+            self.push_aside(bucket, event);
+        }
+    }
+
+    /// Adds an event that does not belong into the wheel.
+    fn push_aside(&mut self, bucket: u64, event: Event) {
+        if bucket <= self.now {
+            let entry = E::pack(event);
+            let at = self.current.partition_point(|e| entry < *e);
+            self.current.insert(at, entry);
         } else {
             self.far.push(Reverse(event));
         }
     }
 
+    #[inline]
     fn push_wheel(&mut self, bucket: u64, event: Event) {
-        let slot = (bucket % BUCKETS) as usize;
-        let node = Node { event, next: self.heads[slot] };
-        let index = if self.free == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
+        let slot = (bucket & self.mask) as usize;
+        let node = Node { entry: E::pack(event), next: self.heads[slot] };
+        let index = self.free;
+        if let Some(place) = self.nodes.get_mut(index as usize) {
+            self.free = place.next;
+            *place = node;
+            self.heads[slot] = index;
         } else {
-            let index = self.free;
-            self.free = self.nodes[index as usize].next;
-            self.nodes[index as usize] = node;
-            index
-        };
-        self.heads[slot] = index;
+            self.heads[slot] = self.nodes.len() as u32;
+            self.nodes.push(node);
+        }
         self.occupied[slot / 64] |= 1 << (slot % 64);
+        self.summary[slot / 4_096] |= 1 << (slot / 64 % 64);
         self.in_wheel += 1;
     }
 
-    /// Removes and returns the earliest event, if it is before `limit_ps`. If not, later pushes may be as early as that.
     #[inline]
-    pub fn pop_before(&mut self, limit_ps: u64) -> Option<Event> {
+    fn pop_before(&mut self, limit_ps: u64) -> Option<Event> {
         if self.current.is_empty() {
-            let starts_in_time = |bucket| bucket << self.shift < limit_ps;
-            if !self.next_bucket().is_some_and(starts_in_time) || !self.advance() {
-                return None;
-            }
+            self.advance(limit_ps);
         }
-        self.current.pop_if(|event| event.time_ps < limit_ps)
+        let event = self.current.last()?.unpack(self.base_ps());
+        if limit_ps <= event.time_ps {
+            return None;
+        }
+        self.current.pop();
+        Some(event)
     }
 
-    /// Time of the earliest event.
-    pub fn next_ps(&self) -> Option<u64> {
-        if let Some(event) = self.current.last() {
-            return Some(event.time_ps);
+    /// A time before all entries, by much less than 2^32 ps.
+    #[inline]
+    fn base_ps(&self) -> u64 {
+        // What is pushed into the bucket being emptied may be before the narrow one that stands for it since a rebuild.
+        (self.now << self.shift).saturating_sub(1 << WIDEST_SHIFT)
+    }
+
+    fn next_ps(&self) -> Option<u64> {
+        let base_ps = self.base_ps();
+        if let Some(entry) = self.current.last() {
+            return Some(entry.unpack(base_ps).time_ps);
         }
         let far = self.far.peek().map(|event| event.0.time_ps);
         let near = (0 < self.in_wheel).then(|| {
-            let mut at = self.heads[(self.next_occupied() % BUCKETS) as usize];
+            let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
             let mut first = u64::MAX;
-            while at != NONE {
-                let node = &self.nodes[at as usize];
-                first = first.min(node.event.time_ps);
-                at = node.next;
+            while let Some(&Node { entry, next }) = self.nodes.get(at as usize) {
+                first = first.min(entry.unpack(base_ps).time_ps);
+                at = next;
             }
             first
         });
         near.into_iter().chain(far).min()
     }
 
-    /// The next bucket that holds something.
-    fn next_bucket(&self) -> Option<u64> {
-        let far = self.far.peek().map(|e| e.0.time_ps >> self.shift);
-        let near = (self.in_wheel > 0).then(|| self.next_occupied());
-        near.into_iter().chain(far).min()
-    }
-
-    /// Removes and returns the earliest event.
-    #[inline]
-    pub fn pop(&mut self) -> Option<Event> {
-        if self.current.is_empty() && !self.advance() {
-            return None;
+    /// Moves the clock to the next bucket that holds something, unless that begins at the limit or behind it.
+    fn advance(&mut self, limit_ps: u64) {
+        if self.until_look == 0 {
+            self.look();
         }
-        self.current.pop()
+        let far = self.far.peek().map_or(u64::MAX, |e| e.0.time_ps >> self.shift);
+        let near = if self.in_wheel > 0 { self.next_occupied() } else { u64::MAX };
+        let next = near.min(far);
+        // Nothing is next, or too late.
+        if (limit_ps - 1) >> self.shift < next {
+            return;
+        }
+        if near < far.saturating_sub(self.mask) {
+            // Nothing of the heap comes into reach of the wheel.
+            self.now = near;
+        } else {
+            self.empty_far(next);
+        }
+        self.take_bucket();
     }
 
-    /// Moves the clock to the next bucket that holds something.
-    fn advance(&mut self) -> bool {
-        let Some(bucket) = self.next_bucket() else { return false };
+    /// Moves the clock to `bucket`, and what comes into reach by that from the heap into the wheel.
+    fn empty_far(&mut self, bucket: u64) {
         self.now = bucket;
         while let Some(Reverse(event)) = self.far.peek().copied() {
             let b = event.time_ps >> self.shift;
-            if b >= bucket + BUCKETS {
+            if b - bucket > self.mask {
                 break;
             }
             self.far.pop();
-            if b == bucket { self.current.push(event) } else { self.push_wheel(b, event) }
+            self.push_wheel(b, event);
         }
-        self.take_bucket(bucket);
-        self.current.sort_unstable_by(|a, b| b.cmp(a));
-        true
     }
 
-    fn take_bucket(&mut self, bucket: u64) {
-        let slot = (bucket % BUCKETS) as usize;
+    /// Empties the bucket that the clock has reached into `current`.
+    fn take_bucket(&mut self) {
+        let slot = (self.now & self.mask) as usize;
         let mut at = std::mem::replace(&mut self.heads[slot], NONE);
-        self.occupied[slot / 64] &= !(1 << (slot % 64));
-        while at != NONE {
-            let node = &mut self.nodes[at as usize];
-            self.current.push(node.event);
+        let word = &mut self.occupied[slot / 64];
+        *word &= !(1 << (slot % 64));
+        if *word == 0 {
+            self.summary[slot / 4_096] &= !(1 << (slot / 64 % 64));
+        }
+        while let Some(node) = self.nodes.get_mut(at as usize) {
+            self.current.push(node.entry);
             let next = std::mem::replace(&mut node.next, self.free);
             self.free = at;
             at = next;
-            self.in_wheel -= 1;
+        }
+        let n = self.current.len();
+        self.in_wheel -= n;
+        self.taken += n as u32;
+        self.until_look -= 1;
+        if n > 20 {
+            self.current.sort_unstable_by_key(|&entry| Reverse(entry));
+        } else {
+            sort_few(&mut self.current);
         }
     }
 
     /// Absolute number of the first bucket after `now` that is in use; the wheel is not empty.
+    #[inline]
     fn next_occupied(&self) -> u64 {
-        let start = ((self.now + 1) % BUCKETS) as usize;
-        let first = self.occupied[start / 64] & (u64::MAX << (start % 64));
-        let mut word = start / 64;
-        let mut bits = first;
-        for _ in 0..=WORDS {
+        let start = (self.now + 1) & self.mask;
+        let first = self.occupied[(start / 64) as usize] >> (start % 64);
+        if first != 0 {
+            return self.now + 1 + u64::from(first.trailing_zeros());
+        }
+        self.next_occupied_word(start)
+    }
+
+    /// The same where the first word has nothing from bucket `start` on.
+    fn next_occupied_word(&self, start: u64) -> u64 {
+        let words = self.occupied.len();
+        // The first word comes last again, for the buckets before `start`.
+        let from = ((start / 64) as usize + 1) % words;
+        let mut at = from / 64;
+        let mut bits = self.summary[at] & (u64::MAX << (from % 64));
+        for _ in 0..=self.summary.len() {
             if bits != 0 {
-                let slot = (word * 64) as u64 + u64::from(bits.trailing_zeros());
-                let ahead = (slot + BUCKETS - start as u64) % BUCKETS;
-                return self.now + 1 + ahead;
+                let word = at * 64 + bits.trailing_zeros() as usize;
+                let slot = (word * 64) as u64 + u64::from(self.occupied[word].trailing_zeros());
+                return self.now + 1 + (slot.wrapping_sub(start) & self.mask);
             }
-            word = (word + 1) % WORDS;
-            bits = self.occupied[word];
+            at = (at + 1) % self.summary.len();
+            bits = self.summary[at];
         }
         unreachable!("the wheel counts events but has none")
+    }
+
+    /// Fits the width of buckets to how full the last ones were.
+    #[cold]
+    fn look(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        self.until_look = LOOK_EVERY;
+        let per_bucket = taken / LOOK_EVERY;
+        if per_bucket >= FULL {
+            let narrower = (per_bucket / 3).ilog2();
+            self.rebuild(self.shift.saturating_sub(narrower));
+        } else if taken < LOOK_EVERY / 8 * 9 && self.shift < WIDEST_SHIFT {
+            self.rebuild(self.shift + 1);
+        }
+    }
+
+    /// Puts all events into buckets of another width; none is in `current`.
+    fn rebuild(&mut self, shift: u32) {
+        if shift == self.shift {
+            return;
+        }
+        let events: Vec<Event> = self.drain().collect();
+        // All events lie behind the bucket that has been emptied, and so behind the last of the narrow ones in it.
+        let end_ps = ((self.now + 1) << self.shift) - 1;
+        self.build_wheel(shift);
+        self.now = end_ps >> shift;
+        for event in events {
+            self.push(event);
+        }
+    }
+
+    /// All pending events, which are taken out.
+    fn drain(&mut self) -> impl Iterator<Item = Event> + use<E> {
+        let mut entries = std::mem::take(&mut self.current);
+        for head in &mut self.heads {
+            let mut at = std::mem::replace(head, NONE);
+            while let Some(node) = self.nodes.get(at as usize) {
+                entries.push(node.entry);
+                at = node.next;
+            }
+        }
+        let (base_ps, far) = (self.base_ps(), std::mem::take(&mut self.far));
+        entries.into_iter().map(move |entry| entry.unpack(base_ps)).chain(far.into_iter().map(|Reverse(event)| event))
+    }
+
+    /// An empty wheel.
+    fn build_wheel(&mut self, shift: u32) {
+        let (least, most) = (*BUCKETS_SHIFT.start(), *BUCKETS_SHIFT.end());
+        let buckets = 1 << SPAN_SHIFT.saturating_sub(shift).clamp(least, most);
+        self.shift = shift;
+        self.mask = buckets as u64 - 1;
+        self.heads = vec![NONE; buckets];
+        self.occupied = vec![0; buckets / 64];
+        self.summary = vec![0; (buckets / 4_096).max(1)];
+        self.nodes.clear();
+        (self.free, self.in_wheel) = (NONE, 0);
+    }
+}
+
+/// Sorts a few events so that the earliest is last.
+#[inline]
+fn sort_few<E: Entry>(events: &mut [E]) {
+    for end in 1..events.len() {
+        let event = events[end];
+        let mut at = end;
+        while at > 0 && events[at - 1] < event {
+            events[at] = events[at - 1];
+            at -= 1;
+        }
+        events[at] = event;
     }
 }
 
@@ -210,6 +441,13 @@ mod tests {
                 list.push(event);
                 model.push(Reverse(event));
                 prop_assert_eq!(list.len(), model.len());
+                prop_assert_eq!(list.next_ps(), model.peek().map(|e| e.0.time_ps));
+                // A window that ends before the next event; what is pushed then may come at its end.
+                if entity == 0 && let Some(next) = list.next_ps() {
+                    let limit = (now + delta).min(next);
+                    prop_assert_eq!(list.pop_before(limit), None);
+                    now = limit;
+                }
                 if pop {
                     let event = list.pop();
                     prop_assert_eq!(event, model.pop().map(|e| e.0));

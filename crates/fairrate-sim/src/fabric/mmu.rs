@@ -166,6 +166,29 @@ impl Mmu {
         Admission::AcceptAndPause
     }
 
+    /// Whether a packet of `wire` bytes that leaves as soon as it comes, by a port where nothing of its class waits, is
+    /// as good as not buffered: [`Mmu::admit`] would accept it and [`Mmu::release`] give back all that it was charged.
+    #[inline]
+    pub fn lets_pass(&mut self, switch: u32, ingress: u32, class: u8, wire: u16) -> bool {
+        let pool = &mut self.pools[switch as usize];
+        let slot = &self.ingress[ingress as usize * N_CLASSES + class as usize];
+        let (bytes, used) = (i64::from(wire), (pool.used - pool.headroom_used) as i64);
+        let free = 0.max(self.buffer as i64 - used);
+        let held = bytes + i64::from(slot.bytes);
+        // With PFC the packet itself counts as used when its ingress is judged.
+        let limit = self.buffer + if self.pfc { pool.headroom_total } else { 0 };
+        let free_at_ingress = if self.pfc { 0.max(self.buffer as i64 - used - bytes) } else { free };
+        let passes = slot.headroom == 0
+            && !slot.paused
+            && pool.used + u64::from(wire) <= limit
+            && self.egress_alpha.is_none_or(|alpha| bytes as f64 <= alpha * free as f64)
+            && self.ingress_alpha.is_none_or(|alpha| held as f64 <= alpha * free_at_ingress as f64);
+        if passes {
+            pool.peak = pool.peak.max(pool.used + u64::from(wire));
+        }
+        passes
+    }
+
     /// The classes whose sender at the other end of `ingress` has been told to pause.
     pub fn paused_classes(&self, ingress: u32) -> impl Iterator<Item = u8> + '_ {
         (0u8..)

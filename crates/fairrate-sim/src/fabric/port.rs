@@ -50,23 +50,29 @@ impl PacketFifo {
     }
 }
 
-/// An egress port: eight class queues, a transmitter and the wire behind it.
+/// Packets of one class that wait, and their bytes.
+#[derive(Clone, Copy, Debug)]
+struct ClassQueue {
+    list: PacketFifo,
+    /// Bytes of all packets of the class, in whatever queue.
+    bytes: u32,
+}
+
+/// An egress port: eight class queues, a transmitter and the wire behind it. What every packet touches comes first, in
+/// one cache line; then what packets that wait touch.
+#[repr(C, align(64))]
 pub struct Port {
     /// When the transmitter is free again, in picoseconds.
     pub busy_until_ps: u64,
-    /// Capacity.
-    pub rate: Rate,
-    /// Picoseconds a byte lasts, if that is whole and the clock is exact; else 0.
-    ps_per_byte: u64,
-    whole_ns: bool,
     /// Propagation delay in picoseconds.
     pub delay_ps: u64,
-    /// Bytes waiting, all classes.
-    pub queued_bytes: u64,
     /// Bytes handed to the wire so far.
     pub tx_bytes: u64,
-    /// Bytes ever put into the queues.
-    pub enqueued_bytes: u64,
+    /// Picoseconds a byte lasts, if that is whole and the clock is exact; else 0.
+    ps_per_byte: u32,
+    /// Rank of the end of the transmission that ends at `busy_until_ps`.
+    pub tx_rank: u32,
+    wire: PacketFifo,
     /// Host at the other end, or [`NO_HOST`].
     pub to_host: u32,
     /// Host this port belongs to, or [`NO_HOST`].
@@ -83,19 +89,23 @@ pub struct Port {
     pub paused: u8,
     /// Bit c: the other end has paused class c.
     pfc: u8,
-    is_down: bool,
-    /// Rank of the end of the transmission that ends at `busy_until_ps`.
-    pub tx_rank: u32,
     /// Whether a `TxDone` event is pending.
     pub tx_done_pending: bool,
-    wire: PacketFifo,
-    queues: [PacketFifo; N_CLASSES],
+    /// Whether a class has physical queues or a discipline.
+    is_special: bool,
+    is_down: bool,
+    whole_ns: bool,
+    /// Bytes waiting, all classes.
+    pub queued_bytes: u64,
+    /// Bytes ever put into the queues.
+    pub enqueued_bytes: u64,
+    queues: [ClassQueue; N_CLASSES],
+    /// Capacity.
+    pub rate: Rate,
     /// Physical queues of each class, if flows are spread over such.
     flow_queues: Option<Box<[FlowQueues; N_CLASSES]>>,
     /// Disciplines of the classes that have one.
     disciplines: Option<Box<[Option<Discipline>; N_CLASSES]>>,
-    /// Bytes waiting per class.
-    pub class_bytes: [u32; N_CLASSES],
     /// Packets dropped at this port.
     pub drops: u64,
     /// Packets marked here.
@@ -112,7 +122,7 @@ impl Port {
         Self {
             busy_until_ps: 0,
             rate,
-            ps_per_byte: if exact { 8_000_000_000_000 / rate.as_bps() } else { 0 },
+            ps_per_byte: if exact { u32::try_from(8_000_000_000_000 / rate.as_bps()).unwrap_or(0) } else { 0 },
             whole_ns,
             delay_ps,
             queued_bytes: 0,
@@ -130,10 +140,10 @@ impl Port {
             tx_rank: 0,
             tx_done_pending: false,
             wire: PacketFifo::EMPTY,
-            queues: [PacketFifo::EMPTY; N_CLASSES],
+            queues: [ClassQueue { list: PacketFifo::EMPTY, bytes: 0 }; N_CLASSES],
+            is_special: false,
             flow_queues: None,
             disciplines: None,
-            class_bytes: [0; N_CLASSES],
             drops: 0,
             ecn_marks: 0,
             pause_since_ps: 0,
@@ -145,7 +155,7 @@ impl Port {
     #[inline]
     pub fn tx_ps(&self, wire: u16) -> u64 {
         if self.ps_per_byte > 0 {
-            return u64::from(wire) * self.ps_per_byte;
+            return u64::from(wire) * u64::from(self.ps_per_byte);
         }
         tx_time_ps(self.rate, u64::from(wire), self.whole_ns)
     }
@@ -155,7 +165,19 @@ impl Port {
     pub fn enqueue(&mut self, pool: &mut PacketPool, packet: u32) {
         let class = self.count_in(pool, packet);
         self.backlog |= 1 << class;
-        self.queues[class].push(pool, packet);
+        self.queues[class].list.push(pool, packet);
+    }
+
+    /// Bytes of a class that wait.
+    #[inline]
+    pub fn class_bytes(&self, class: u8) -> u32 {
+        self.queues[usize::from(class) % N_CLASSES].bytes
+    }
+
+    /// Whether a packet of `class` that joined now would be the only one here, and the first that may go.
+    #[inline]
+    pub fn is_clear(&self, class: u8) -> bool {
+        self.backlog | u8::from(self.is_special | self.tx_done_pending) | self.paused >> class & 1 == 0
     }
 
     /// Puts a packet into physical queue number `queue` of its class; `quantum`: wire bytes of a full packet.
@@ -172,7 +194,7 @@ impl Port {
         let (class, wire) = (p.class as usize, p.wire);
         self.queued_bytes += u64::from(wire);
         self.enqueued_bytes += u64::from(wire);
-        self.class_bytes[class] += u32::from(wire);
+        self.queues[class].bytes += u32::from(wire);
         class
     }
 
@@ -183,11 +205,13 @@ impl Port {
     }
 
     fn flow_queues(&mut self, quantum: u32) -> &mut [FlowQueues; N_CLASSES] {
+        self.is_special = true;
         self.flow_queues.get_or_insert_with(|| Box::new(std::array::from_fn(|_| FlowQueues::new(quantum))))
     }
 
     /// Puts a class under a discipline.
     pub fn set_discipline(&mut self, class: u8, discipline: Discipline) {
+        self.is_special = true;
         let disciplines = self.disciplines.get_or_insert_with(Box::default);
         disciplines[class as usize] = Some(discipline);
     }
@@ -244,7 +268,7 @@ impl Port {
     pub fn dequeue_managed(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> u32 {
         let class = (self.backlog & !self.paused).trailing_zeros() as usize;
         let discipline = self.disciplines.as_mut().and_then(|d| d[class].as_mut()).filter(|d| !d.is_empty());
-        let Some(discipline) = discipline.filter(|_| self.queues[class].is_empty()) else {
+        let Some(discipline) = discipline.filter(|_| self.queues[class].list.is_empty()) else {
             return self.dequeue_among_flows(pool, class);
         };
         let before = verdicts.dropped.len();
@@ -260,7 +284,7 @@ impl Port {
     fn refresh_backlog(&mut self, class: usize) {
         let may_send = self.flow_queues.as_ref().is_some_and(|queues| queues[class].can_send())
             || self.discipline(class).is_some_and(|discipline| !discipline.is_empty());
-        if may_send || !self.queues[class].is_empty() {
+        if may_send || !self.queues[class].list.is_empty() {
             self.backlog |= 1 << class;
         } else {
             self.backlog &= !(1 << class);
@@ -271,9 +295,9 @@ impl Port {
     /// what a pause frame is about.
     pub fn enqueue_control(&mut self, pool: &mut PacketPool, packet: u32) {
         self.queued_bytes += u64::from(pool.get(packet).wire);
-        self.class_bytes[0] += u32::from(pool.get(packet).wire);
+        self.queues[0].bytes += u32::from(pool.get(packet).wire);
         self.backlog |= 1;
-        self.queues[0].push(pool, packet);
+        self.queues[0].list.push(pool, packet);
     }
 
     /// Whether a class that may send has packets.
@@ -287,14 +311,16 @@ impl Port {
     #[inline(always)]
     pub fn dequeue(&mut self, pool: &PacketPool) -> u32 {
         let class = (self.backlog & !self.paused).trailing_zeros() as usize;
-        if self.flow_queues.is_some() {
+        if self.is_special {
             return self.dequeue_among_flows(pool, class);
         }
-        let packet = self.queues[class].pop(pool);
-        if self.queues[class].is_empty() {
-            self.backlog &= !(1 << class);
-        }
-        self.count_out(pool, class, packet)
+        let queue = &mut self.queues[class];
+        let packet = queue.list.pop(pool);
+        let wire = u32::from(pool.get(packet).wire);
+        queue.bytes -= wire;
+        self.queued_bytes -= u64::from(wire);
+        self.backlog ^= u8::from(queue.list.is_empty()) << class;
+        packet
     }
 
     /// Counts a packet that leaves a queue of `class`, and returns it.
@@ -302,7 +328,7 @@ impl Port {
     fn count_out(&mut self, pool: &PacketPool, class: usize, packet: u32) -> u32 {
         let wire = pool.get(packet).wire;
         self.queued_bytes -= u64::from(wire);
-        self.class_bytes[class] -= u32::from(wire);
+        self.queues[class].bytes -= u32::from(wire);
         packet
     }
 
@@ -310,8 +336,8 @@ impl Port {
     #[cold]
     fn dequeue_among_flows(&mut self, pool: &PacketPool, class: usize) -> u32 {
         let packet = match &mut self.flow_queues {
-            Some(queues) if self.queues[class].is_empty() => queues[class].pop(pool),
-            _ => self.queues[class].pop(pool),
+            Some(queues) if self.queues[class].list.is_empty() => queues[class].pop(pool),
+            _ => self.queues[class].list.pop(pool),
         };
         self.refresh_backlog(class);
         self.count_out(pool, class, packet)
@@ -404,7 +430,7 @@ impl Port {
     /// The packets in this port's queues and on its wire, for the final count.
     pub fn contents<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
         let of_flows = self.flow_queues.iter().flat_map(|queues| queues.iter().flat_map(FlowQueues::lists));
-        let lists = self.queues.iter().chain(std::iter::once(&self.wire)).chain(of_flows);
+        let lists = self.queues.iter().map(|queue| &queue.list).chain(std::iter::once(&self.wire)).chain(of_flows);
         let of_disciplines = self.disciplines.iter().flat_map(|d| d.iter().flatten().flat_map(|d| d.packets(pool)));
         let of_lists = lists.flat_map(|list| {
             let from = (!list.is_empty()).then_some(list.head());
