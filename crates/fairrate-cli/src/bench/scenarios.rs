@@ -45,7 +45,7 @@ pub(super) fn text(job: &str) -> Option<String> {
         "perm8192" => permutation(32, "100KB"),
         "ws60" => format!("stop = \"all-flows-done\"\n[topology]\nkind = \"fat-tree\"\n{}", web_search("10ms")),
         "ws1024" => format!("stop = \"all-flows-done\"\n{}", fat_tree(16, &web_search("300us"))),
-        "ft65536" => format!("duration = \"100us\"\n{}", fat_tree(64, &web_search("100us"))),
+        "ft65536" => format!("duration = \"200us\"\n{}", fat_tree(64, &web_search("200us"))),
         _ => return None,
     })
 }
