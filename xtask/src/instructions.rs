@@ -87,8 +87,11 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     }
     if !has_valgrind() {
         let message = "valgrind is missing: no instructions are counted";
-        eprintln!("{message}");
-        return if options.if_possible { Ok(true) } else { Err(message.to_owned()) };
+        if options.if_possible {
+            eprintln!("{message}");
+            return Ok(true);
+        }
+        return Err(message.to_owned());
     }
     let rustc = rustc(root)?;
     let mut counts = BTreeMap::new();
