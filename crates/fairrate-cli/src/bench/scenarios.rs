@@ -20,9 +20,10 @@ pub(super) const DEFAULT_CC: [&str; 4] = ["powertcp", "hpcc", "dctcp", "swift"];
 pub(super) const EXTRA_CC: [&str; 5] = ["rocc", "perc", "dctcp/tcp", "ratemp/tcp", "flowtune/tcp"];
 pub(super) const EXTRA_JOBS: [&str; 2] = ["perm128", "ws60"];
 
-/// Jobs that are run if none is named, and those that take minutes a run.
+/// Jobs that are run if none is named, and those that take minutes a run. Small networks go first, because memory that a
+/// large one leaves behind would count as theirs.
 pub(super) const DEFAULT_JOBS: [&str; 8] =
-    ["perm128", "perm432", "perm1024", "perm8192", "incast32", "incast128", "ws60", "ws1024"];
+    ["incast32", "perm128", "ws60", "incast128", "perm432", "perm1024", "ws1024", "perm8192"];
 pub(super) const LONG_JOBS: [&str; 1] = ["ft65536"];
 
 /// How often each is timed unless said otherwise.
@@ -30,8 +31,8 @@ pub(super) const DEFAULT_RUNS: usize = 5;
 
 pub(super) const LEGEND: &str = "\
 A hop is a packet of any kind put onto a link. Wall is of the run alone; build is before it: making the network, routes and
-flows of a scenario that has been read. RSS is the largest of all runs of the row, with all before in the process that was
-not given back.
+flows of a scenario that has been read. RSS is the largest of all runs of the row, with what larger ones
+before it left behind.
 ";
 
 /// A job's scenario.
