@@ -1,8 +1,9 @@
 //! Development tasks: `cargo xtask test` is every check a change must pass, `cargo xtask validate ns3` holds the
-//! simulator against ns-3.
+//! simulator against ns-3, `cargo xtask instructions` counts what a packet-hop takes.
 
 mod checks;
 mod flowtune;
+mod instructions;
 mod lab;
 mod ns3;
 mod paper;
@@ -27,6 +28,8 @@ struct Cli {
 enum Task {
     /// Every check a change must pass, in order; stops at the first that fails.
     Test,
+    /// Instructions of a packet-hop, as callgrind counts them, beside the committed ones.
+    Instructions(instructions::Options),
     /// Holds the simulator against another one.
     Validate {
         #[command(subcommand)]
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
     let root = root();
     let outcome = match Cli::parse().task {
         Task::Test => checks::run(&root),
+        Task::Instructions(options) => instructions::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Powertcp(options) } => powertcp::run(&root, &options),
         Task::Validate { against: Against::Perc(options) } => perc::run(&root, &options),

@@ -1,7 +1,10 @@
 //! `fairrate bench`: how fast parts of fairrate are on this machine.
 
+mod acks;
 mod allocate;
 mod fastpass;
+mod hold;
+mod kernels;
 mod scenarios;
 
 use std::fmt::Write;
@@ -19,27 +22,29 @@ const SCHEMA: &str = "fairrate.bench/1";
 /// Arguments of `bench`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What is measured
-    #[arg(long, value_name = "JOB", value_parser = clap::builder::PossibleValuesParser::new(JOBS))]
-    job: String,
-    /// Algorithms, for jobs that simulate; `/tcp` behind a name: over TCP
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_values_t = scenarios::DEFAULT_CC.map(String::from),
-          value_parser = algorithm)]
+    /// What is measured [default: all but `allocate` and those that take minutes a run, `ft65536`]
+    #[arg(long, value_name = "JOB,..", value_delimiter = ',',
+          value_parser = clap::builder::PossibleValuesParser::new(jobs()))]
+    job: Vec<String>,
+    /// Algorithms, for jobs that simulate; `/tcp` behind a name: over TCP [default: powertcp,hpcc,dctcp,swift; without
+    /// `--job` also rocc,perc,dctcp/tcp,ratemp/tcp,flowtune/tcp on `perm128` and `ws60`]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = algorithm)]
     cc: Vec<String>,
-    /// Numbers of threads, for jobs that can use several
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2",
-          value_parser = clap::value_parser!(u16).range(1..=4096))]
+    /// Numbers of threads, for `allocate` [default: 1,2]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4096))]
     threads: Vec<u16>,
     /// How often each row is timed [default: 51, or 5 for jobs that simulate]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u16).range(1..))]
     runs: Option<u16>,
-    /// Print JSON in place of a table
+    /// Print JSON in place of tables
     #[arg(long)]
     json: bool,
 }
 
-/// What can be measured: the allocator, and scenarios.
-const JOBS: [&str; 7] = ["allocate", "perm128", "perm432", "perm1024", "incast32", "incast128", "ws60"];
+/// What can be measured: the allocator, parts of a run, and scenarios.
+fn jobs() -> impl Iterator<Item = &'static str> {
+    ["allocate", "kernels"].into_iter().chain(scenarios::DEFAULT_JOBS).chain(scenarios::LONG_JOBS)
+}
 
 /// A registered algorithm that moves packets, perhaps with `/tcp` behind it.
 fn algorithm(text: &str) -> Result<String, String> {
@@ -85,10 +90,34 @@ struct Row {
     largest_error: Option<f64>,
 }
 
+/// A thing to do.
+enum Task {
+    Allocate,
+    Kernels,
+    Scenario(Box<scenarios::Case>),
+}
+
+/// What was measured.
+#[derive(Default)]
+struct Measured {
+    allocate: Vec<Row>,
+    scenarios: Vec<scenarios::Row>,
+    kernels: Vec<kernels::Row>,
+}
+
+/// A row of either kind of job.
 #[derive(Serialize)]
-struct BenchJson<R> {
+#[serde(untagged)]
+enum AnyRow {
+    Allocate(Row),
+    Scenario(scenarios::Row),
+}
+
+#[derive(Serialize)]
+struct BenchJson {
     schema: &'static str,
-    rows: Vec<R>,
+    rows: Vec<AnyRow>,
+    kernels: Vec<kernels::Row>,
 }
 
 /// Measures and prints.
@@ -96,23 +125,92 @@ struct BenchJson<R> {
 /// # Errors
 /// If a scenario cannot be run.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    if let Some(text) = scenarios::text(&args.job) {
-        let runs = args.runs.map_or(scenarios::DEFAULT_RUNS, usize::from);
-        let rows = scenarios::rows(&args.job, &text, &args.cc, runs)?;
-        print(args.json, rows, scenarios::table, scenarios::LEGEND);
-    } else {
-        let threads = args.threads.iter().map(|&n| usize::from(n)).collect();
-        let settings = Settings { threads, runs: args.runs.map_or(51, usize::from) };
-        print(args.json, allocate::rows(&settings), table, allocate::LEGEND);
+    // All scenarios are read before any is run.
+    let tasks = tasks(args)?;
+    let mut measured = Measured::default();
+    for (i, task) in tasks.iter().enumerate() {
+        eprint!("[{}/{}] {} ...", i + 1, tasks.len(), task.label());
+        let start = Instant::now();
+        measured.add(task, args)?;
+        eprintln!(" {:.1} s", start.elapsed().as_secs_f64());
     }
+    measured.print(args.json);
     Ok(ExitCode::SUCCESS)
 }
 
-fn print<R: Serialize>(json: bool, rows: Vec<R>, table: impl Fn(&[R]) -> String, legend: &str) {
-    if json {
-        output::print_json(&BenchJson { schema: SCHEMA, rows });
-    } else {
-        output::print(&format!("{}\n{legend}", table(&rows)));
+fn tasks(args: &Args) -> Result<Vec<Task>, Failure> {
+    let everything = args.job.is_empty();
+    let default_jobs = || std::iter::once("kernels").chain(scenarios::DEFAULT_JOBS).map(str::to_owned).collect();
+    let jobs = if everything { default_jobs() } else { args.job.clone() };
+    if !args.threads.is_empty() && !jobs.iter().any(|job| job == "allocate") {
+        let message = "`--threads` is for the job `allocate`".to_owned();
+        return Err(Failure::Usage { message, help: "other jobs use one thread".to_owned() });
+    }
+    let mut tasks = Vec::new();
+    for job in &jobs {
+        match job.as_str() {
+            "allocate" => tasks.push(Task::Allocate),
+            "kernels" => tasks.push(Task::Kernels),
+            job => {
+                let extra = everything && scenarios::EXTRA_JOBS.contains(&job);
+                for cc in algorithms(&args.cc, extra) {
+                    tasks.push(Task::Scenario(Box::new(scenarios::Case::new(job, &cc)?)));
+                }
+            }
+        }
+    }
+    Ok(tasks)
+}
+
+/// Those that were asked for, or else the usual ones, perhaps with others.
+fn algorithms(asked: &[String], extra: bool) -> Vec<String> {
+    if !asked.is_empty() {
+        return asked.to_vec();
+    }
+    let more: &[&str] = if extra { &scenarios::EXTRA_CC } else { &[] };
+    scenarios::DEFAULT_CC.iter().chain(more).map(|&name| name.to_owned()).collect()
+}
+
+impl Task {
+    fn label(&self) -> String {
+        match self {
+            Self::Allocate => "allocate".to_owned(),
+            Self::Kernels => "kernels".to_owned(),
+            Self::Scenario(case) => case.label(),
+        }
+    }
+}
+
+impl Measured {
+    fn add(&mut self, task: &Task, args: &Args) -> Result<(), Failure> {
+        let runs = |default| args.runs.map_or(default, usize::from);
+        match task {
+            Task::Allocate => {
+                let threads: &[u16] = if args.threads.is_empty() { &[1, 2] } else { &args.threads };
+                let threads = threads.iter().map(|&n| usize::from(n)).collect();
+                self.allocate.extend(allocate::rows(&Settings { threads, runs: runs(kernels::DEFAULT_RUNS) }));
+            }
+            Task::Kernels => self.kernels.extend(kernels::rows(runs(kernels::DEFAULT_RUNS))?),
+            Task::Scenario(case) => self.scenarios.push(case.row(runs(scenarios::DEFAULT_RUNS))?),
+        }
+        Ok(())
+    }
+
+    fn print(self, json: bool) {
+        if json {
+            let allocate = self.allocate.into_iter().map(AnyRow::Allocate);
+            let rows = allocate.chain(self.scenarios.into_iter().map(AnyRow::Scenario)).collect();
+            output::print_json(&BenchJson { schema: SCHEMA, rows, kernels: self.kernels });
+            return;
+        }
+        let sections = [
+            (self.allocate.is_empty(), table(&self.allocate), allocate::LEGEND),
+            (self.scenarios.is_empty(), scenarios::table(&self.scenarios), scenarios::LEGEND),
+            (self.kernels.is_empty(), kernels::table(&self.kernels), kernels::LEGEND),
+        ];
+        let sections = sections.iter().filter(|(empty, ..)| !empty);
+        let texts: Vec<String> = sections.map(|(_, table, legend)| format!("{table}\n{legend}")).collect();
+        output::print(&texts.join("\n"));
     }
 }
 
@@ -227,6 +325,28 @@ mod tests {
         let expected = "name   nodes  flows  blocks  batch  threads  median us   min     max  ns each  Tb/s/core  error\n\
                         table    384   3072       1      -        1       6.00  5.50  123.46     1.95      15.36      -\n";
         assert_eq!(table(&[row]), expected);
+    }
+
+    fn args(job: &[&str], cc: &[&str], threads: &[u16]) -> Args {
+        let owned = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect();
+        Args { job: owned(job), cc: owned(cc), threads: threads.to_vec(), runs: Some(1), json: true }
+    }
+
+    fn labels(args: &Args) -> Vec<String> {
+        tasks(args).expect("a list of tasks").iter().map(Task::label).collect()
+    }
+
+    #[test]
+    fn tasks_are_what_is_asked_for() {
+        let all = labels(&args(&[], &[], &[]));
+        assert_eq!(all.len(), 1 + 8 * 4 + 2 * 5);
+        assert!(["kernels", "perm8192 swift", "ws60 flowtune/tcp"].iter().all(|&want| all.iter().any(|a| a == want)));
+        assert!(!all.iter().any(|label| label == "allocate" || label.starts_with("ft65536")));
+        let two = args(&["incast32", "kernels"], &["rocc", "dctcp/tcp"], &[]);
+        assert_eq!(labels(&two), ["incast32 rocc", "incast32 dctcp/tcp", "kernels"]);
+        assert_eq!(labels(&args(&["perm128"], &[], &[])).len(), 4);
+        assert!(tasks(&args(&["allocate"], &[], &[2])).is_ok() && tasks(&args(&["perm128"], &[], &[2])).is_err());
+        assert!(tasks(&args(&["perm128"], &["flowtune"], &[])).is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `bench --job perm128` and others: whole scenarios, from the text to the last event. Full-bisection fat-trees with links of
 //! 100 Gb/s and 1 us, packets of 1,500 bytes, PFC, shared buffers and Dynamic Thresholds as by default; the shapes and sizes
-//! of htsim's usual connection matrices. `ws60` is PowerTCP's Figure 6b.
+//! of htsim's usual connection matrices. `ws60` is PowerTCP's Figure 6b, `ws1024` and `ft65536` are its traffic on fat-trees
+//! as the others have.
 
 use std::path::Path;
 use std::time::Instant;
@@ -15,12 +16,23 @@ use crate::failure::Failure;
 /// Algorithms that are timed unless others are asked for.
 pub(super) const DEFAULT_CC: [&str; 4] = ["powertcp", "hpcc", "dctcp", "swift"];
 
+/// What is timed on [`EXTRA_JOBS`] as well if no job is named: what lets switches decide, and what needs TCP.
+pub(super) const EXTRA_CC: [&str; 5] = ["rocc", "perc", "dctcp/tcp", "ratemp/tcp", "flowtune/tcp"];
+pub(super) const EXTRA_JOBS: [&str; 2] = ["perm128", "ws60"];
+
+/// Jobs that are run if none is named, and those that take minutes a run. Small networks go first, because memory that a
+/// large one leaves behind would count as theirs.
+pub(super) const DEFAULT_JOBS: [&str; 8] =
+    ["incast32", "perm128", "ws60", "incast128", "perm432", "perm1024", "ws1024", "perm8192"];
+pub(super) const LONG_JOBS: [&str; 1] = ["ft65536"];
+
 /// How often each is timed unless said otherwise.
 pub(super) const DEFAULT_RUNS: usize = 5;
 
 pub(super) const LEGEND: &str = "\
-A hop is a packet of any kind put onto a link. Times are of the run alone, without reading the scenario and building the
-network. RSS is the largest of all runs of the row, with all before in the process that was not given back.
+A hop is a packet of any kind put onto a link. Wall is of the run alone; build is before it: making the network, routes and
+flows of a scenario that has been read. RSS is the largest of all runs of the row, with what larger ones
+before it left behind.
 ";
 
 /// A job's scenario.
@@ -31,30 +43,37 @@ pub(super) fn text(job: &str) -> Option<String> {
         "perm1024" => permutation(16, "2MB"),
         "incast32" => incast(8, 32, "10MB"),
         "incast128" => incast(12, 128, "4MB"),
-        "ws60" => "stop = \"all-flows-done\"\n[topology]\nkind = \"fat-tree\"\n[[traffic]]\nkind = \"poisson\"\n\
-                   sizes = \"websearch\"\nload = 0.6\nstop = \"10ms\"\n"
-            .to_owned(),
+        "perm8192" => permutation(32, "100KB"),
+        "ws60" => format!("stop = \"all-flows-done\"\n[topology]\nkind = \"fat-tree\"\n{}", web_search("10ms")),
+        "ws1024" => format!("stop = \"all-flows-done\"\n{}", fat_tree(16, &web_search("300us"))),
+        "ft65536" => format!("duration = \"200us\"\n{}", fat_tree(64, &web_search("200us"))),
         _ => return None,
     })
 }
 
+/// A network of k^3 / 4 hosts.
 fn fat_tree(k: u32, traffic: &str) -> String {
-    format!(
-        "stop = \"all-flows-done\"\n[topology]\nkind = \"fat-tree-k\"\nk = {k}\n[transport]\nmtu = \"1452B\"\n\
-         [[traffic]]\n{traffic}\n"
-    )
+    format!("[topology]\nkind = \"fat-tree-k\"\nk = {k}\n[transport]\nmtu = \"1452B\"\n{traffic}")
+}
+
+/// Arrivals at 0.6 of what the ToRs' links upward carry, until then.
+fn web_search(until: &str) -> String {
+    format!("[[traffic]]\nkind = \"poisson\"\nsizes = \"websearch\"\nload = 0.6\nstop = \"{until}\"\n")
 }
 
 /// Every host sends to another one.
 fn permutation(k: u32, bytes: &str) -> String {
-    fat_tree(k, &format!("kind = \"permutation\"\nbytes = \"{bytes}\""))
+    let traffic = format!("[[traffic]]\nkind = \"permutation\"\nbytes = \"{bytes}\"\n");
+    format!("stop = \"all-flows-done\"\n{}", fat_tree(k, &traffic))
 }
 
 /// Hosts that are spread evenly over the others send to the first one.
 fn incast(k: u32, senders: u32, bytes: &str) -> String {
     let others = k * k * k / 4 - 1;
     let senders: Vec<String> = (0..senders).map(|i| (1 + i * others / senders).to_string()).collect();
-    fat_tree(k, &format!("kind = \"incast\"\nreceiver = 0\nsenders = [{}]\nbytes = \"{bytes}\"", senders.join(", ")))
+    let senders = senders.join(", ");
+    let traffic = format!("[[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = [{senders}]\nbytes = \"{bytes}\"\n");
+    format!("stop = \"all-flows-done\"\n{}", fat_tree(k, &traffic))
 }
 
 /// A scenario under an algorithm.
@@ -66,6 +85,8 @@ pub(super) struct Row {
     threads: u32,
     packet_hops: u64,
     events: u64,
+    /// Before the run.
+    build_s_median: f64,
     wall_s_median: f64,
     ns_per_hop_median: f64,
     ns_per_hop_min: f64,
@@ -74,21 +95,53 @@ pub(super) struct Row {
     rss_mb: Option<f64>,
 }
 
-/// Times a job under all of `ccs`.
-///
-/// # Errors
-/// What the scenario's reader or the simulation says.
-pub(super) fn rows(job: &str, text: &str, ccs: &[String], runs: usize) -> Result<Vec<Row>, Failure> {
-    // All are read before any is run.
-    let configs = ccs.iter().map(|cc| Ok((cc, config(job, text, cc)?))).collect::<Result<Vec<_>, ScenarioError>>()?;
-    configs.into_iter().map(|(cc, config)| row(job, cc, &config, runs)).collect()
+/// A job under an algorithm.
+pub(super) struct Case {
+    job: String,
+    cc: String,
+}
+
+impl Case {
+    /// A job under an algorithm that scenarios can have. Which those are does not depend on the job, so the smallest
+    /// network is asked: large ones are read when their turn comes, so as not to count in others' memory.
+    ///
+    /// # Errors
+    /// What the scenario's reader says.
+    pub(super) fn new(job: &str, cc: &str) -> Result<Self, Failure> {
+        config(job, &incast(2, 1, "1KB"), cc)?;
+        Ok(Self { job: job.to_owned(), cc: cc.to_owned() })
+    }
+
+    /// What it is called.
+    pub(super) fn label(&self) -> String {
+        format!("{} {}", self.job, self.cc)
+    }
+
+    /// Runs it so often.
+    ///
+    /// # Errors
+    /// What the simulation says.
+    pub(super) fn row(&self, runs: usize) -> Result<Row, Failure> {
+        let text = text(&self.job).expect("only jobs with a scenario are asked for");
+        row(&self.job, &self.cc, &config(&self.job, &text, &self.cc)?, runs)
+    }
+}
+
+/// The number of threads of every run.
+const THREADS: u32 = 1;
+
+/// A run that is ready to start; the one place where [`THREADS`] takes effect.
+fn simulation(config: &SimConfig) -> Simulation {
+    Simulation::new(config.clone())
 }
 
 fn row(job: &str, cc: &str, config: &SimConfig, runs: usize) -> Result<Row, Failure> {
     forget_peak();
-    let (mut times, mut totals) = (Vec::with_capacity(runs), None);
+    let (mut builds, mut times, mut totals) = (Vec::with_capacity(runs), Vec::with_capacity(runs), None);
     for _ in 0..runs {
-        let mut simulation = Simulation::new(config.clone());
+        let start = Instant::now();
+        let mut simulation = simulation(config);
+        builds.push(start.elapsed().as_secs_f64());
         let start = Instant::now();
         let failed = |cause| Failure::Bench { job: job.to_owned(), cc: cc.to_owned(), cause };
         simulation.run(&mut Nobody).map_err(failed)?;
@@ -101,9 +154,10 @@ fn row(job: &str, cc: &str, config: &SimConfig, runs: usize) -> Result<Row, Fail
     Ok(Row {
         job: job.to_owned(),
         cc: cc.to_owned(),
-        threads: 1,
+        threads: THREADS,
         packet_hops: totals.packet_hops,
         events: totals.events,
+        build_s_median: median_min_max(&mut builds)[0],
         wall_s_median: median,
         ns_per_hop_median: ns_per_hop(median),
         ns_per_hop_min: ns_per_hop(min),
@@ -112,7 +166,11 @@ fn row(job: &str, cc: &str, config: &SimConfig, runs: usize) -> Result<Row, Fail
     })
 }
 
-fn config(job: &str, text: &str, cc: &str) -> Result<SimConfig, ScenarioError> {
+/// A scenario's text under an algorithm, perhaps over TCP.
+///
+/// # Errors
+/// What the scenario's reader says.
+pub(super) fn config(job: &str, text: &str, cc: &str) -> Result<SimConfig, ScenarioError> {
     let (cc, kind) = cc.strip_suffix("/tcp").map_or((cc, "rdma"), |cc| (cc, "tcp"));
     let sets = vec![("transport.kind".to_owned(), kind.to_owned())];
     let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
@@ -133,7 +191,7 @@ fn peak_mb() -> Option<f64> {
 }
 
 /// Listens to nothing.
-struct Nobody;
+pub(super) struct Nobody;
 
 impl Sink for Nobody {
     fn flow(&mut self, _: &FlowOutcome) {}
@@ -144,13 +202,16 @@ impl Sink for Nobody {
 
 /// The rows in columns.
 pub(super) fn table(rows: &[Row]) -> String {
-    let titles = ["job", "cc", "hops M", "events/hop", "wall s", "ns/hop", "min", "max", "RSS MB"];
+    let titles =
+        ["job", "cc", "threads", "hops M", "events/hop", "build s", "wall s", "ns/hop", "min", "max", "RSS MB"];
     let line = |row: &Row| {
         [
             row.job.clone(),
             row.cc.clone(),
+            row.threads.to_string(),
             format!("{:.2}", row.packet_hops as f64 * 1e-6),
             format!("{:.2}", row.events as f64 / row.packet_hops as f64),
+            format!("{:.2}", row.build_s_median),
             format!("{:.2}", row.wall_s_median),
             format!("{:.1}", row.ns_per_hop_median),
             format!("{:.1}", row.ns_per_hop_min),
@@ -171,10 +232,13 @@ mod tests {
 
     #[test]
     fn jobs_are_what_they_are_called() {
+        assert!(DEFAULT_JOBS.iter().chain(&LONG_JOBS).all(|job| text(job).is_some()));
+        assert!(EXTRA_JOBS.iter().all(|job| DEFAULT_JOBS.contains(job)));
         for (job, hosts, flows) in [
             ("perm128", 128, 128),
             ("perm432", 432, 432),
             ("perm1024", 1_024, 1_024),
+            ("perm8192", 8_192, 8_192),
             ("incast32", 128, 32),
             ("incast128", 432, 128),
         ] {
@@ -182,7 +246,10 @@ mod tests {
             assert_eq!((config.topology.hosts().count(), config.flows.len()), (hosts, flows), "{job}");
         }
         assert!(read("ws60", "dctcp/tcp").is_ok() && read("ws60", "flowtune/tcp").is_ok());
-        assert!(read("ws60", "flowtune").is_err());
+        assert!(read("ws60", "flowtune").is_err() && Case::new("ws60", "flowtune").is_err());
+        assert_eq!(read("ws1024", "swift").expect("it reads").topology.hosts().count(), 1_024);
+        let all = DEFAULT_CC.iter().chain(&EXTRA_CC);
+        assert!(all.into_iter().all(|cc| Case::new("perm128", cc).is_ok() && read("perm128", cc).is_ok()));
         // As in htsim's matrix.
         let senders: Vec<u32> = read("incast32", "hpcc").expect("it reads").flows.iter().map(|f| f.src.0).collect();
         assert_eq!(senders[..5], [1, 4, 8, 12, 16]);

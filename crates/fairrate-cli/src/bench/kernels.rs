@@ -1,0 +1,119 @@
+//! `bench --job kernels`: the parts that a run spends its time in, each alone. `cargo bench` of `fairrate-sim` and
+//! `fairrate-control` measures the same with criterion.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use fairrate_sim::{SimConfig, Simulation};
+use serde::Serialize;
+
+use super::acks::{self, Acks};
+use super::hold::{self, Hold};
+use super::scenarios::{self, Nobody};
+use super::{RUN_US, aligned, median_min_max, time_us};
+use crate::failure::Failure;
+
+/// How often each is timed unless said otherwise.
+pub(super) const DEFAULT_RUNS: usize = 51;
+
+pub(super) const LEGEND: &str = "\
+event list: one event out and one in, with so many pending. switch: one hop of a flow through 16 switches in a line, under
+line-rate and with PowerTCP's telemetry. ack: one acknowledgment with its telemetry, and the timers that are due.
+";
+
+/// A part alone.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Row {
+    kernel: String,
+    /// Nanoseconds: median, smallest and largest.
+    ns: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Row {
+    fn new(kernel: String, [ns, min, max]: [f64; 3]) -> Self {
+        Self { kernel, ns, min, max }
+    }
+}
+
+/// All kernels.
+///
+/// # Errors
+/// If the scenario of the switches cannot be run.
+pub(super) fn rows(runs: usize) -> Result<Vec<Row>, Failure> {
+    let mut rows: Vec<Row> = hold::SIZES.into_iter().map(|n| event_list(n, runs)).collect();
+    for cc in ["line-rate", "powertcp"] {
+        rows.push(switch(cc, runs)?);
+    }
+    rows.extend(acks::names().map(|name| ack(name, runs)));
+    Ok(rows)
+}
+
+fn event_list(n_pending: u32, runs: usize) -> Row {
+    let mut hold = Hold::new(hold::event_list(), n_pending);
+    // Most of what was there at the beginning has been replaced.
+    (0..4 * n_pending).for_each(|_| _ = hold.step());
+    let us = time_us(runs, || _ = black_box(hold.step()));
+    Row::new(format!("event list, {n_pending}"), us.map(|us| us * 1e3))
+}
+
+/// A flow of 1 MB through 16 switches: of 17 hops in each direction 16 leave a switch.
+const SWITCHES: &str = "stop = \"all-flows-done\"\n[topology]\nkind = \"parking-lot\"\nswitches = 16\n\
+                        hosts_per_switch = 1\nhost_rate = \"100Gbps\"\nlink_rate = \"100Gbps\"\n[transport]\n\
+                        mtu = \"1452B\"\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h15\"\nsenders = [\"h0\"]\n\
+                        bytes = \"1MB\"\n";
+
+fn switch(cc: &str, runs: usize) -> Result<Row, Failure> {
+    let config = scenarios::config("switch", SWITCHES, cc)?;
+    // The first run fills caches.
+    ns_per_hop(&config, cc)?;
+    let mut times = (0..runs).map(|_| ns_per_hop(&config, cc)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Row::new(format!("switch, {cc}"), median_min_max(&mut times)))
+}
+
+fn ns_per_hop(config: &SimConfig, cc: &str) -> Result<f64, Failure> {
+    let mut simulation = Simulation::new(config.clone());
+    let start = Instant::now();
+    let failed = |cause| Failure::Bench { job: "kernels".to_owned(), cc: cc.to_owned(), cause };
+    let progress = simulation.run(&mut Nobody).map_err(failed)?;
+    Ok(start.elapsed().as_secs_f64() * 1e9 / progress.packet_hops as f64)
+}
+
+fn ack(name: &str, runs: usize) -> Row {
+    let mut acks = Acks::new(name);
+    let mut batch_ns = || {
+        acks.prepare();
+        let start = Instant::now();
+        acks.feed();
+        start.elapsed().as_secs_f64() * 1e9
+    };
+    // The first batches fill caches and get over a flow's start.
+    let warm: f64 = (0..200).map(|_| batch_ns()).sum();
+    let batches = (RUN_US * 1e3 / (warm / 200.0)).clamp(1.0, 1e5) as u32;
+    let mut run = || (0..batches).map(|_| batch_ns()).sum::<f64>() / f64::from(batches) / acks::BATCH as f64;
+    let mut times: Vec<f64> = (0..runs).map(|_| run()).collect();
+    Row::new(format!("ack, {name}"), median_min_max(&mut times))
+}
+
+/// The rows in columns.
+pub(super) fn table(rows: &[Row]) -> String {
+    let line = |row: &Row| {
+        [row.kernel.clone(), format!("{:.1}", row.ns), format!("{:.1}", row.min), format!("{:.1}", row.max)]
+    };
+    aligned(&["kernel", "median ns", "min", "max"], rows.iter().map(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_has_a_row() {
+        let rows = rows(1).expect("the scenario runs");
+        let of = |kind: &str| rows.iter().filter(|row| row.kernel.starts_with(kind)).count();
+        assert_eq!((of("event list, "), of("switch, ")), (3, 2));
+        assert_eq!(of("ack, "), fairrate_control::ALGORITHMS.len() - 1);
+        assert!(rows.iter().all(|row| 0.0 < row.ns && row.min <= row.ns && row.ns <= row.max));
+    }
+}

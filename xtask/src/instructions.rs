@@ -1,0 +1,278 @@
+//! `cargo xtask instructions`: how many instructions a packet-hop takes, and an event of the event list, counted by callgrind
+//! and held against `instructions.toml`. Times are noisy and differ by machine; these counts do not.
+//!
+//! Each workload runs in a process of its own, this program under valgrind, which counts inside of [`measured`] only:
+//! not the start, not the reading of the scenario, not the building of the network.
+
+#[path = "../../crates/fairrate-cli/src/bench/hold.rs"]
+mod hold;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::hint::black_box;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::{FlowOutcome, PfcEvent, PortSample, RateSample, Simulation, Sink};
+use serde::Deserialize;
+
+use hold::Hold;
+
+/// What to count.
+#[derive(Args)]
+pub struct Options {
+    /// Writes the table anew
+    #[arg(long)]
+    bless: bool,
+    /// Without valgrind, says so and counts nothing
+    #[arg(long)]
+    if_possible: bool,
+    /// Does a workload's work and prints how much it was: what is run under valgrind
+    #[arg(long, hide = true)]
+    work: Option<String>,
+}
+
+/// Committed counts.
+const TABLE: &str = "xtask/instructions.toml";
+
+/// How much more than the table's an amount may be, relative to it. Counts with the table's compiler repeat to the
+/// instruction, so this is room for changes that are worth it, not for noise.
+const TOLERANCE: f64 = 0.03;
+
+/// A thing to count.
+struct Workload {
+    name: &'static str,
+    work: Work,
+}
+
+enum Work {
+    /// A permutation of 200 KB a host on a fat-tree of 128 hosts, under an algorithm and over a transport.
+    Permutation { cc: &'static str, transport: &'static str },
+    /// Events out of the event list and in again, with so many pending.
+    Events { pending: u32 },
+}
+
+const WORKLOADS: [Workload; 4] = [
+    Workload { name: "perm128 powertcp", work: Work::Permutation { cc: "powertcp", transport: "rdma" } },
+    Workload { name: "perm128 dctcp", work: Work::Permutation { cc: "dctcp", transport: "rdma" } },
+    Workload { name: "perm128 dctcp/tcp", work: Work::Permutation { cc: "dctcp", transport: "tcp" } },
+    Workload { name: "event list 4096", work: Work::Events { pending: hold::SIZES[1] } },
+];
+
+const PERMUTATION: &str = "stop = \"all-flows-done\"\n[topology]\nkind = \"fat-tree-k\"\nk = 8\n[transport]\n\
+                           mtu = \"1452B\"\n[[traffic]]\nkind = \"permutation\"\nbytes = \"200KB\"\n";
+
+const N_EVENTS: u64 = 300_000;
+
+/// The committed table.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    /// The compiler they were counted with: another one makes other instructions.
+    rustc: String,
+    /// A hop's, or an event's.
+    instructions: BTreeMap<String, f64>,
+}
+
+/// Counts, prints and compares; `false` if something takes more than it may.
+///
+/// # Errors
+/// If valgrind, a workload or the table cannot be used.
+pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+    if let Some(name) = &options.work {
+        println!("{}", work(name)?);
+        return Ok(true);
+    }
+    if !has_valgrind() {
+        let message = "valgrind is missing: no instructions are counted";
+        if options.if_possible {
+            eprintln!("{message}");
+            return Ok(true);
+        }
+        return Err(message.to_owned());
+    }
+    let rustc = rustc(root)?;
+    let mut counts = BTreeMap::new();
+    for workload in &WORKLOADS {
+        counts.insert(workload.name.to_owned(), count(workload.name)?);
+    }
+    let path = root.join(TABLE);
+    if options.bless {
+        std::fs::write(&path, text(&rustc, &counts)).map_err(|e| format!("{TABLE}: {e}"))?;
+        println!("{TABLE} is written");
+        return Ok(true);
+    }
+    let table = std::fs::read_to_string(&path).map_err(|e| format!("{TABLE}: {e}"))?;
+    let table: Table = toml::from_str(&table).map_err(|e| format!("{TABLE}: {e}"))?;
+    let (report, passed) = compare(&table, &rustc, &counts);
+    print!("{report}");
+    Ok(passed)
+}
+
+fn has_valgrind() -> bool {
+    let mut command = Command::new("valgrind");
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The compiler's version and the machine it makes programs for.
+fn rustc(root: &Path) -> Result<String, String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("-vV").current_dir(root).output().map_err(|e| format!("rustc: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
+    Ok(format!("{} {}", field("release: "), field("host: ")))
+}
+
+/// Runs a workload under valgrind. Returns instructions for each unit of its work.
+fn count(name: &str) -> Result<f64, String> {
+    let program = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*instructions*measured*"]);
+    command.arg(program).args(["instructions", "--work", name]);
+    // The C library picks its copying functions by what the processor has: the same ones everywhere. The environment lies on
+    // the stack, so it decides how that is aligned.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    command.env_clear().env("PATH", path).env("GLIBC_TUNABLES", BASELINE);
+    let output = command.output().map_err(|e| format!("valgrind: {e}"))?;
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let collected = stderr.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse::<u64>().ok());
+    match (collected, stdout.trim().parse::<u64>()) {
+        (Some(instructions), Ok(work)) if output.status.success() && 0 < instructions && 0 < work => {
+            Ok(instructions as f64 / work as f64)
+        }
+        _ => Err(format!("`{name}` was not counted:\n{stderr}")),
+    }
+}
+
+/// Nothing beyond what every x86-64 processor has, for the C library's own functions.
+const BASELINE: &str = "glibc.cpu.hwcaps=-AVX2,-AVX2_Usable,-AVX,-AVX_Usable,-ERMS,-FSRM,-SSSE3,-SSE4_1,-SSE4_2";
+
+/// Each amount beside the table's, and whether none is more than it may be.
+fn compare(table: &Table, rustc: &str, counts: &BTreeMap<String, f64>) -> (String, bool) {
+    let (mut report, mut outside, mut lower) = (String::new(), 0, false);
+    for (name, count) in counts {
+        let Some(before) = table.instructions.get(name) else {
+            outside += 1;
+            let _ = writeln!(report, "{name:<20} {count:>8.1} instructions, not in the table");
+            continue;
+        };
+        let change = count / before - 1.0;
+        let above = TOLERANCE < change;
+        outside += u32::from(above);
+        lower |= change < -TOLERANCE;
+        let verdict = if above { " TOO MANY" } else { "" };
+        let _ = writeln!(report, "{name:<20} {count:>8.1} instructions, {:+.2} %{verdict}", change * 100.0);
+    }
+    let inside = counts.len() as u32 - outside;
+    if rustc != table.rustc {
+        let _ = writeln!(report, "counted with {rustc}, the table with {}: not held against it", table.rustc);
+        return (report, true);
+    }
+    if 0 < outside || lower {
+        let _ = writeln!(report, "`cargo xtask instructions --bless` takes these numbers, with a reason in the commit");
+    }
+    let _ = writeln!(report, "rows: {inside} inside, {outside} outside");
+    (report, outside == 0)
+}
+
+/// The table as it is committed.
+fn text(rustc: &str, counts: &BTreeMap<String, f64>) -> String {
+    let mut text = "# Instructions of a packet-hop, or of an event out of the event list and in again, as counted by\n\
+                    # callgrind. Written by `cargo xtask instructions --bless`.\n\n"
+        .to_owned();
+    let _ = writeln!(text, "rustc = \"{rustc}\"\n\n[instructions]");
+    for (name, count) in counts {
+        let _ = writeln!(text, "\"{name}\" = {count:.1}");
+    }
+    text
+}
+
+/// Does a workload's work. Returns hops, or events.
+fn work(name: &str) -> Result<u64, String> {
+    let workload =
+        WORKLOADS.iter().find(|w| w.name == name).ok_or_else(|| format!("no workload is called `{name}`"))?;
+    match workload.work {
+        Work::Permutation { cc, transport } => permutation(cc, transport),
+        Work::Events { pending } => Ok(events(pending)),
+    }
+}
+
+fn permutation(cc: &str, transport: &str) -> Result<u64, String> {
+    let sets = vec![("transport.kind".to_owned(), transport.to_owned())];
+    let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
+    let scenario = Scenario::from_toml(PERMUTATION, "perm128.toml", Path::new("."), &overrides);
+    let mut simulation = Simulation::new(scenario.map_err(|e| e.to_string())?.into_sim_config());
+    let mut outcome = None;
+    measured(&mut || outcome = Some(simulation.run(&mut Nobody)));
+    let progress = outcome.expect("it has run").map_err(|e| e.to_string())?;
+    Ok(progress.packet_hops)
+}
+
+fn events(pending: u32) -> u64 {
+    let mut hold = Hold::new(hold::event_list(), pending);
+    // Most of what was there at the beginning has been replaced.
+    (0..4 * pending).for_each(|_| _ = hold.step());
+    measured(&mut || (0..N_EVENTS).for_each(|_| _ = black_box(hold.step())));
+    N_EVENTS
+}
+
+/// Where callgrind counts: a function of its own, found by its name.
+#[inline(never)]
+fn measured(work: &mut dyn FnMut()) {
+    work();
+    // Keeps the call above from being a jump, which would leave this function.
+    black_box(());
+}
+
+/// Listens to nothing.
+struct Nobody;
+
+impl Sink for Nobody {
+    fn flow(&mut self, _: &FlowOutcome) {}
+    fn port(&mut self, _: &PortSample) {}
+    fn rate(&mut self, _: &RateSample) {}
+    fn pfc(&mut self, _: &PfcEvent) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rustc: &str, count: f64) -> Table {
+        let text = text(rustc, &BTreeMap::from([("a hop".to_owned(), count)]));
+        toml::from_str(&text).expect("what is written can be read")
+    }
+
+    fn passed(table: &Table, rustc: &str, count: f64) -> (String, bool) {
+        compare(table, rustc, &BTreeMap::from([("a hop".to_owned(), count)]))
+    }
+
+    #[test]
+    fn more_instructions_fail_and_fewer_ask_for_a_new_table() {
+        let table = table("1 x", 1_000.0);
+        let (report, fine) = passed(&table, "1 x", 1_029.0);
+        assert!(fine && report.ends_with("+2.90 %\nrows: 1 inside, 0 outside\n"), "{report}");
+        let (report, fine) = passed(&table, "1 x", 1_031.0);
+        assert!(!fine && report.contains("+3.10 % TOO MANY") && report.contains("--bless"), "{report}");
+        assert!(report.ends_with("rows: 0 inside, 1 outside\n"), "{report}");
+        let (report, fine) = passed(&table, "1 x", 900.0);
+        assert!(fine && report.contains("-10.00 %") && report.contains("--bless"), "{report}");
+        let (report, fine) = passed(&table, "2 x", 2_000.0);
+        assert!(fine && report.contains("not held"), "{report}");
+        assert!(!compare(&table, "1 x", &BTreeMap::from([("another".to_owned(), 1.0)])).1);
+    }
+
+    #[test]
+    fn every_workload_works_and_is_in_the_table() {
+        let committed = include_str!("../instructions.toml");
+        let table: Table = toml::from_str(committed).expect("the table is valid");
+        assert!(WORKLOADS.iter().all(|w| table.instructions.contains_key(w.name)));
+        assert_eq!(table.instructions.len(), WORKLOADS.len());
+        assert_eq!(work("event list 4096"), Ok(N_EVENTS));
+        assert!(work("perm128 dctcp/tcp").is_ok_and(|hops| 100_000 < hops));
+        assert!(work("nothing").is_err());
+    }
+}
