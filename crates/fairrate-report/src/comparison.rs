@@ -14,6 +14,8 @@ pub struct Comparison {
     pub metrics: Vec<Metrics>,
     /// What is measured, group by group.
     pub groups: Vec<Group>,
+    /// Runs that do not count, and why: `hpcc seed 2 interrupted`.
+    pub left_out: Vec<String>,
 }
 
 /// Measures about the same thing.
@@ -78,7 +80,7 @@ impl Comparison {
         }
         groups.extend(all.convergence());
         groups.push(all.whole_run());
-        Self { metrics, groups }
+        Self { metrics, groups, left_out: Vec::new() }
     }
 
     /// Whether there are several seeds, so that there are intervals.

@@ -23,6 +23,9 @@ const WALL_CLOCK_ROW: &str = "ns per packet-hop";
 /// Columns that figures show at most: more lines than this nobody tells apart, and the page is to be mailed.
 const MAX_DRAWN: usize = 16;
 
+/// Runs that a warning names at most.
+const MAX_NAMED: usize = 8;
+
 /// The page of one run or of a comparison. `variants` are not empty, and `comparison` has their numbers.
 pub fn page(variants: &[Variant], comparison: &Comparison) -> String {
     let metrics = &comparison.metrics;
@@ -31,7 +34,7 @@ pub fn page(variants: &[Variant], comparison: &Comparison) -> String {
     let chapters = figures::all(drawn, &colours);
     let first = variants[0].first();
     let body = [
-        header(variants),
+        header(variants, &comparison.left_out),
         navigation(),
         "<main>\n".to_owned(),
         cards(metrics, &colours),
@@ -76,11 +79,11 @@ fn names(variants: &[Variant]) -> String {
 }
 
 fn seeds(variants: &[Variant]) -> String {
-    let seeds: Vec<String> = variants[0].runs.iter().map(|r| r.seed.to_string()).collect();
-    if seeds.len() == 1 { format!("seed {}", seeds[0]) } else { format!("seeds {}", seeds.join(", ")) }
+    let seeds: Vec<u64> = variants[0].runs.iter().map(|r| r.seed).collect();
+    format!("seed{} {}", if seeds.len() == 1 { "" } else { "s" }, format::seeds(&seeds))
 }
 
-fn header(variants: &[Variant]) -> String {
+fn header(variants: &[Variant], left_out: &[String]) -> String {
     let first = variants[0].first();
     let kind = match variants {
         [one] if one.runs.len() == 1 => "Simulated run",
@@ -99,7 +102,13 @@ fn header(variants: &[Variant]) -> String {
         format::time_ns(first.totals.end_ns),
         seeds(variants),
     );
-    let partial: Vec<String> = variants.iter().flat_map(|v| &v.runs).filter_map(incomplete).collect();
+    let mut partial: Vec<String> = variants.iter().flat_map(|v| &v.runs).filter_map(incomplete).collect();
+    partial.extend(left_out.iter().map(|run| format!("{run}, left out")));
+    if MAX_NAMED < partial.len() {
+        let more = partial.len() - MAX_NAMED;
+        partial.truncate(MAX_NAMED);
+        partial.push(format!("and {more} more runs"));
+    }
     if !partial.is_empty() {
         let _ = writeln!(out, "<p class=\"warn\">Partial results: {}.</p>", escape(&partial.join("; ")));
     }

@@ -168,6 +168,30 @@ impl Table {
         self
     }
 
+    /// The table as text, in several ones with the same rows if a line would be longer than `widest`.
+    pub fn to_blocks(&self, styled: bool, widest: usize) -> String {
+        let line = |table: &Self| table.to_text(false).lines().map(width).max().unwrap_or(0);
+        let mut blocks: Vec<Self> = Vec::new();
+        let mut from = 0;
+        while from < self.columns.len() {
+            let fits = |to: &usize| line(&self.of_columns(from, *to)) <= widest;
+            let to = (from + 2..=self.columns.len()).take_while(fits).last().unwrap_or(from + 1);
+            blocks.push(self.of_columns(from, to));
+            from = to;
+        }
+        blocks.iter().map(|b| b.to_text(styled)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn of_columns(&self, from: usize, to: usize) -> Self {
+        let row = |row: &Row| Row {
+            name: row.name.clone(),
+            cells: row.cells[from..to].to_vec(),
+            best: row.best.iter().filter(|i| (from..to).contains(i)).map(|i| i - from).collect(),
+        };
+        let section = |s: &Section| Section { title: s.title.clone(), rows: s.rows.iter().map(row).collect() };
+        Self { columns: self.columns[from..to].to_vec(), sections: self.sections.iter().map(section).collect() }
+    }
+
     /// The table as text, columns aligned; with `styled`, section titles and the best values are bold.
     pub fn to_text(&self, styled: bool) -> String {
         let rows = || self.sections.iter().flat_map(|s| &s.rows);
@@ -266,6 +290,16 @@ mod tests {
         let table = comparison(&Comparison::of(metrics(&["powertcp", "hpcc"])));
         let plain = table.to_text(true).replace("\x1b[1m", "").replace("\x1b[0m", "");
         assert_eq!(plain, table.to_text(false));
+    }
+
+    #[test]
+    fn a_wide_table_becomes_several() {
+        let table = comparison(&Comparison::of(metrics(&["powertcp", "hpcc", "dcqcn", "swift", "timely"])));
+        assert_eq!(table.to_blocks(false, 1_000), table.to_text(false));
+        let text = table.to_blocks(false, 60);
+        assert!(text.lines().all(|line| width(line) <= 60), "{text}");
+        assert_eq!((text.matches("goodput").count(), text.matches("swift").count()), (2, 1));
+        assert_eq!(table.to_blocks(false, 1).matches("goodput").count(), 5);
     }
 
     #[test]
