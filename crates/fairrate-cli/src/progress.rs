@@ -103,21 +103,31 @@ struct All {
 struct Count {
     ended: usize,
     next_id: usize,
-    /// How far the running ones are, from 0 to 1.
-    running: HashMap<usize, f64>,
+    running: HashMap<usize, Running>,
+}
+
+/// A run that goes on.
+#[derive(Clone, Copy, Default)]
+struct Running {
+    /// How much of it is over, from 0 to 1.
+    fraction: f64,
+    /// How long it may take yet, in seconds; 0 if nobody can tell.
+    left_s: f64,
 }
 
 impl Count {
     /// Runs that are over, parts of runs too.
     fn done(&self) -> f64 {
-        self.ended as f64 + self.running.values().sum::<f64>()
+        self.ended as f64 + self.running.values().map(|r| r.fraction).sum::<f64>()
     }
 
     /// A line about them, for instance `12 of 40 runs done, 2 running, 35 s left`.
     fn describe(&self, n: usize, elapsed: Duration) -> String {
         let done = self.done();
         // One that has just ended is not yet counted, one that was counted may not yet have left.
-        let left = elapsed.as_secs_f64() * (n as f64 - done).max(0.0) / done;
+        let at_this_pace = elapsed.as_secs_f64() * (n as f64 - done).max(0.0) / done;
+        // Runs of a grid differ in length, so a long one may take longer than all others would.
+        let left = self.running.values().map(|r| r.left_s).fold(at_this_pace, f64::max);
         let left = if 0.01 < done { format!(", {} left", rough(left)) } else { String::new() };
         format!("{} of {n} runs done, {} running{left}", self.ended, self.running.len())
     }
@@ -140,7 +150,7 @@ impl All {
     fn begin(&self) -> usize {
         self.with(|count| {
             count.next_id += 1;
-            count.running.insert(count.next_id, 0.0);
+            count.running.insert(count.next_id, Running::default());
             count.next_id
         })
     }
@@ -158,6 +168,11 @@ impl All {
 fn style() -> ProgressStyle {
     let style = ProgressStyle::with_template("{prefix:>16} {bar:28} {msg}");
     style.map_or_else(|_| ProgressStyle::default_bar(), |s| s.progress_chars("━╸─"))
+}
+
+/// How long a run may take yet, once enough of it is over to tell.
+fn seconds_left(fraction: f64, elapsed: Duration) -> Option<f64> {
+    (0.01 < fraction).then(|| elapsed.as_secs_f64() * (1.0 - fraction) / fraction)
 }
 
 /// When a run is over.
@@ -193,11 +208,7 @@ impl Goal {
         let seconds = elapsed.as_secs_f64().max(1e-9);
         let speed = progress.packet_hops as f64 / seconds / 1e6;
         let fraction = self.fraction(progress);
-        let left = if 0.01 < fraction {
-            format!(", {:.0} s left", seconds * (1.0 - fraction) / fraction)
-        } else {
-            String::new()
-        };
+        let left = seconds_left(fraction, elapsed).map_or_else(String::new, |s| format!(", {s:.0} s left"));
         format!("{now}{at}, {speed:.2} M packet-hops/s, {} of {} flows{left}", progress.flows_done, self.n_flows)
     }
 }
@@ -218,7 +229,8 @@ impl Job<'_> {
         let describe = || self.goal.describe(progress, self.started.elapsed());
         if let Some(all) = &self.board.all {
             let fraction = self.goal.fraction(progress);
-            all.with(|count| count.running.insert(self.id, fraction));
+            let left_s = seconds_left(fraction, self.started.elapsed()).unwrap_or(0.0);
+            all.with(|count| count.running.insert(self.id, Running { fraction, left_s }));
         }
         match &self.board.mode {
             Mode::Silent => {}
@@ -270,9 +282,12 @@ mod tests {
     #[test]
     fn what_is_left_counts_parts_of_runs() {
         let mut count = Count { ended: 3, ..Count::default() };
-        count.running.extend([(4, 0.5), (5, 0.5)]);
+        let half = Running { fraction: 0.5, left_s: 10.0 };
+        count.running.extend([(4, half), (5, half)]);
         // 4 of 20 in 30 s: 16 more take 120 s.
         assert_eq!(count.describe(20, Duration::from_secs(30)), "3 of 20 runs done, 2 running, 2 min left");
+        count.running.insert(5, Running { left_s: 300.0, ..half });
+        assert_eq!(count.describe(20, Duration::from_secs(30)), "3 of 20 runs done, 2 running, 5 min left");
         assert_eq!(Count::default().describe(20, Duration::ZERO), "0 of 20 runs done, 0 running");
         assert_eq!([35.2, 600.0, 9_000.0].map(rough), ["35 s", "10 min", "2.5 h"]);
     }

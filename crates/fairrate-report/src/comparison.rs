@@ -93,6 +93,13 @@ impl Comparison {
         self.metrics.iter().map(|m| m.seeds.len()).min().unwrap_or(0)
     }
 
+    /// Whether every seed of every column gave the same numbers, the wall clock's aside.
+    pub fn seeds_agree(&self) -> bool {
+        let simulated = self.groups.iter().flat_map(|g| &g.measures).filter(|m| m.key != "ns_per_packet_hop");
+        let mut cells = simulated.flat_map(|m| &m.cells).filter_map(|c| c.estimate);
+        cells.all(|e| e.interval.is_none_or(|i| i.low == i.high))
+    }
+
     /// Means, intervals and differences as data.
     pub fn statistics(&self) -> Statistics {
         let measures = self.groups.iter().flat_map(|g| &g.measures);
@@ -381,6 +388,15 @@ mod tests {
         let all = Comparison::of(variants.iter().map(Metrics::of).collect());
         assert_eq!(measure(&all, "convergence.p50_rtts").cells[0].estimate.unwrap().mean, 2.0);
         assert_eq!(measure(&all, "convergence.p99_rtts").cells[0].estimate, None);
+    }
+
+    #[test]
+    fn seeds_that_change_nothing_are_noticed() {
+        assert!(!comparison(&["powertcp"], &[1, 2]).seeds_agree());
+        let mut variants = synthetic::comparison(&["powertcp"], &[1, 2]);
+        variants[0].runs[1] = crate::model::RunData { seed: 2, ..variants[0].runs[0].clone() };
+        variants[0].runs[1].totals.wall_s *= 2.0;
+        assert!(Comparison::of(variants.iter().map(Metrics::of).collect()).seeds_agree());
     }
 
     #[test]

@@ -265,7 +265,9 @@ pub fn notes(comparison: &Comparison) -> Vec<String> {
             .to_owned(),
     ];
     let few = comparison.fewest_seeds();
-    if few < bootstrap::FEW {
+    if comparison.seeds_agree() {
+        notes.push("All seeds gave the same numbers: nothing that counts here is drawn at random.".to_owned());
+    } else if few < bootstrap::FEW {
         let least = bootstrap::FEW;
         notes.push(format!("Fewer than {least} seeds: intervals are too narrow, and no difference gets a *."));
     }

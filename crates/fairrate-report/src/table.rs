@@ -133,12 +133,11 @@ fn difference_row(measure: &Measure) -> Row {
     let percent = |x: f64| format!("{:+.1} %", 100.0 * x);
     let cell = |cell: &Cell| {
         let Some((_, d)) = cell.difference else { return "-".to_owned() };
-        let text = match d.change() {
-            Some((change, interval)) => with_interval(percent(change), interval, percent),
-            None => {
-                let sign = if 0.0 < d.mean { "+" } else { "" };
-                with_interval(format!("{sign}{}", (measure.show)(d.mean)), d.interval, measure.show)
-            }
+        let text = if let Some((change, interval)) = d.change() {
+            with_interval(percent(change), interval, percent)
+        } else {
+            let sign = if 0.0 < d.mean { "+" } else { "" };
+            with_interval(format!("{sign}{}", (measure.show)(d.mean)), d.interval, measure.show)
         };
         if d.is_clear() { format!("{text} *") } else { text }
     };

@@ -1,5 +1,7 @@
 //! The columns of a comparison: algorithms and their variants, at every point of a grid.
 
+use std::collections::HashSet;
+
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile};
 
 use crate::failure::Failure;
@@ -209,20 +211,17 @@ fn file_name(label: &str) -> String {
 /// Numbers labels and names that occurred before, as `x (2)` and `x-2`. Names that differ in case alone are one directory on
 /// some systems.
 fn tell_apart(columns: &mut [Column]) {
-    let mut labels: Vec<String> = Vec::new();
-    let mut names: Vec<String> = Vec::new();
+    let (mut labels, mut names) = (HashSet::new(), HashSet::new());
     for column in columns {
-        column.label = unused(&column.label, &labels, |label, n| format!("{label} ({n})"));
-        labels.push(column.label.clone());
-        column.name = unused(&column.name, &names, |name, n| format!("{name}-{n}"));
-        names.push(column.name.to_ascii_lowercase());
+        let later = (2..).map(|n| format!("{} ({n})", column.label));
+        column.label = first_new(&column.label, later, |label| labels.insert(label.to_owned()));
+        let later = (2..).map(|n| format!("{}-{n}", column.name));
+        column.name = first_new(&column.name, later, |name| names.insert(name.to_ascii_lowercase()));
     }
 }
 
-fn unused(text: &str, taken: &[String], numbered: impl Fn(&str, usize) -> String) -> String {
-    let is_taken = |t: &String| taken.contains(t) || taken.contains(&t.to_ascii_lowercase());
-    let later = (2..).map(|n| numbered(text, n));
-    std::iter::once(text.to_owned()).chain(later).find(|t| !is_taken(t)).unwrap_or_default()
+fn first_new(text: &str, later: impl Iterator<Item = String>, mut is_new: impl FnMut(&str) -> bool) -> String {
+    std::iter::once(text.to_owned()).chain(later).find(|t| is_new(t)).unwrap_or_default()
 }
 
 #[cfg(test)]
