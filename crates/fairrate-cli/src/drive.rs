@@ -1,5 +1,6 @@
 //! Runs one simulation into a results directory.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,10 +47,18 @@ pub fn interrupted() -> bool {
 
 /// Runs `scenario`, writing to `dir` as it goes. What is there at the end is valid, however the run ended.
 pub fn drive(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Result<End, Failure> {
-    // A broken invariant of the engine fails this run, not the others of a comparison. Its message is on stderr.
-    let caught = catch_unwind(AssertUnwindSafe(|| run_to_end(scenario, label, dir, board)));
-    let cause = || "fairrate broke one of its own invariants; please report it with the scenario".to_owned();
-    caught.unwrap_or_else(|_| Err(Failure::Run { cause: cause(), dir: dir.to_owned() }))
+    caught(dir, || run_to_end(scenario, label, dir, board))
+}
+
+/// What `f` gives, or a failure if it panics: a broken invariant fails this run, not the others of a comparison.
+pub fn caught<T>(dir: &Path, f: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let panicked = |payload: Box<dyn Any + Send>| {
+        let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let what = "fairrate broke one of its own invariants; please report it with the scenario";
+        Failure::Run { cause: format!("{what} ({text})"), dir: dir.to_owned() }
+    };
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| Err(panicked(payload)))
 }
 
 fn run_to_end(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Result<End, Failure> {
@@ -70,7 +79,7 @@ fn run_to_end(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Re
         }
     };
     let wall = started.elapsed();
-    job.finish();
+    drop(job);
     let totals = simulation.totals();
     if let (End::Complete, Some(lost)) = (&end, unaccounted(&totals)) {
         end = End::Failed(lost);

@@ -137,6 +137,17 @@ pub enum Failure {
         /// Its results.
         dir: PathBuf,
     },
+    /// Some runs of a comparison came to a bad end.
+    #[error("{n_failed} of {n_runs} runs failed")]
+    #[diagnostic(code(run::failed), help("{each}"))]
+    Runs {
+        /// How many.
+        n_failed: usize,
+        /// Of how many.
+        n_runs: usize,
+        /// Where, and why; a line each.
+        each: String,
+    },
 }
 
 impl Failure {
@@ -181,6 +192,7 @@ impl Failure {
             Self::Results(_)
             | Self::Io { .. }
             | Self::Run { .. }
+            | Self::Runs { .. }
             | Self::Bench { .. }
             | Self::NotConverged { .. }
             | Self::NoOptimum { .. } => 1,

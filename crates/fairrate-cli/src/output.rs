@@ -3,8 +3,9 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+use fairrate_report::comparison::Comparison;
 use fairrate_report::metrics::Metrics;
-use fairrate_report::model::{RunData, Variant, variants};
+use fairrate_report::model::{RunData, variants};
 use fairrate_report::{html, load, table};
 use serde::Serialize;
 
@@ -38,8 +39,12 @@ pub fn check_dir(dir: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let Ok(mut entries) = std::fs::read_dir(dir) else { return refuse("is no directory that can be read") };
-    let is_ours = ["scenario.toml", "compare.json"].iter().any(|name| dir.join(name).exists());
-    if entries.next().is_some() && !is_ours { refuse("holds something else than results") } else { Ok(()) }
+    let is_ours = ["scenario.toml", "summary.json", "compare.json"].iter().any(|name| dir.join(name).exists());
+    if entries.any(|e| e.is_ok_and(|e| e.file_name() != "summary.json.new")) && !is_ours {
+        refuse("holds something else than results")
+    } else {
+        Ok(())
+    }
 }
 
 /// Reads a results directory.
@@ -47,11 +52,12 @@ pub fn load(dir: &Path, label: &str) -> Result<RunData, Failure> {
     Ok(RunData { label: label.to_owned(), ..load::run(dir)? })
 }
 
-/// Writes `dir/report.html` about all `runs`.
-pub fn write_report(dir: &Path, runs: Vec<RunData>) -> Result<Vec<Variant>, Failure> {
-    let variants = variants(runs);
-    write(&dir.join("report.html"), &html::page(&variants))?;
-    Ok(variants)
+/// Writes `dir/report.html` about one run, and says its numbers.
+pub fn write_report(dir: &Path, run: RunData) -> Result<(RunData, Metrics), Failure> {
+    let mut variants = variants(vec![run]);
+    let mut comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
+    write(&dir.join("report.html"), &html::page(&variants, &comparison))?;
+    Ok((variants.remove(0).runs.remove(0), comparison.metrics.remove(0)))
 }
 
 /// Writes a file in one piece: never half of it under its name.
@@ -79,10 +85,8 @@ pub fn styled() -> bool {
 }
 
 /// Prints the tables of a run, or its JSON.
-pub fn print_run(dir: &Path, data: RunData, json: bool) -> Result<(), Failure> {
-    let variants = variants(vec![data]);
-    let metrics = Metrics::of(&variants[0]);
-    let (data, report) = (variants[0].first(), dir.join("report.html"));
+pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, json: bool) -> Result<(), Failure> {
+    let report = dir.join("report.html");
     if json {
         let path = dir.join("summary.json");
         let text = std::fs::read_to_string(&path).map_err(|e| Failure::io("reading", &path, e))?;

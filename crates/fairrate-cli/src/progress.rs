@@ -1,7 +1,8 @@
-//! Progress on stderr: a bar for each run on a terminal, else a line now and then, or nothing.
+//! Progress on stderr: on a terminal a bar for each run and one for all of them, else a line now and then, or nothing.
 
+use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fairrate_report::format;
@@ -17,6 +18,7 @@ const STEPS: u64 = 1_000;
 /// Where all runs of a command show how far they are.
 pub struct Board {
     mode: Mode,
+    all: Option<All>,
 }
 
 enum Mode {
@@ -33,22 +35,144 @@ impl Board {
             (false, true) => Mode::Bars(MultiProgress::new()),
             (false, false) => Mode::Lines(Mutex::new(Instant::now())),
         };
-        Self { mode }
+        Self { mode, all: None }
+    }
+
+    /// The same for `n` runs, of which some are there already.
+    pub fn of_runs(quiet: bool, n: usize, taken_over: usize) -> Self {
+        let board = Self::new(quiet);
+        if !quiet && 0 < taken_over {
+            // Nobody may be reading stderr any more; that is no reason to stop.
+            let line = format!("{taken_over} of {n} runs are complete already and taken over (--fresh: do them again)");
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+        let n = n - taken_over;
+        let bar = board.bar("all runs");
+        let count = Mutex::new(Count::default());
+        Self { all: (1 < n).then(|| All { bar, n, started: Instant::now(), count }), ..board }
+    }
+
+    fn bar(&self, label: &str) -> ProgressBar {
+        match &self.mode {
+            Mode::Bars(bars) => bars.add(ProgressBar::new(STEPS).with_style(style()).with_prefix(label.to_owned())),
+            Mode::Lines(_) | Mode::Silent => ProgressBar::hidden(),
+        }
     }
 
     /// A run begins.
     pub fn job(&self, label: &str, goal: Goal) -> Job<'_> {
-        let bar = match &self.mode {
-            Mode::Bars(bars) => bars.add(ProgressBar::new(STEPS).with_style(style()).with_prefix(label.to_owned())),
-            Mode::Lines(_) | Mode::Silent => ProgressBar::hidden(),
-        };
-        Job { board: self, bar, label: label.to_owned(), goal, started: Instant::now() }
+        let id = self.all.as_ref().map_or(0, All::begin);
+        Job { board: self, id, bar: self.bar(label), label: label.to_owned(), goal, started: Instant::now() }
+    }
+
+    /// A run has ended, or failed before it began.
+    pub fn ended(&self) {
+        if let Some(all) = &self.all {
+            all.with(|count| count.ended += 1);
+            all.show();
+        }
+    }
+
+    /// All have ended.
+    pub fn clear(&self) {
+        if let Some(all) = &self.all {
+            all.bar.finish_and_clear();
+        }
+    }
+
+    /// A line where there is no terminal, unless there was one just now.
+    fn line(&self, text: impl FnOnce() -> String) {
+        let Mode::Lines(last) = &self.mode else { return };
+        let Ok(mut last) = last.lock() else { return };
+        if LINE_EVERY <= last.elapsed() {
+            *last = Instant::now();
+            let _ = writeln!(std::io::stderr(), "{}", text());
+        }
+    }
+}
+
+/// Many runs together.
+struct All {
+    bar: ProgressBar,
+    n: usize,
+    started: Instant,
+    count: Mutex<Count>,
+}
+
+#[derive(Default)]
+struct Count {
+    ended: usize,
+    next_id: usize,
+    running: HashMap<usize, Running>,
+}
+
+/// A run that goes on.
+#[derive(Clone, Copy, Default)]
+struct Running {
+    /// How much of it is over, from 0 to 1.
+    fraction: f64,
+    /// How long it may take yet, in seconds; 0 if nobody can tell.
+    left_s: f64,
+}
+
+impl Count {
+    /// Runs that are over, parts of runs too.
+    fn done(&self) -> f64 {
+        self.ended as f64 + self.running.values().map(|r| r.fraction).sum::<f64>()
+    }
+
+    /// A line about them, for instance `12 of 40 runs done, 2 running, 35 s left`.
+    fn describe(&self, n: usize, elapsed: Duration) -> String {
+        let done = self.done();
+        // One that has just ended is not yet counted, one that was counted may not yet have left.
+        let at_this_pace = elapsed.as_secs_f64() * (n as f64 - done).max(0.0) / done;
+        // Runs of a grid differ in length, so a long one may take longer than all others would.
+        let left = self.running.values().map(|r| r.left_s).fold(at_this_pace, f64::max);
+        let left = if 0.01 < done { format!(", {} left", rough(left)) } else { String::new() };
+        format!("{} of {n} runs done, {} running{left}", self.ended, self.running.len())
+    }
+}
+
+/// A length of time as one waits for it.
+fn rough(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7_200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3_600.0),
+    }
+}
+
+impl All {
+    fn with<T>(&self, f: impl FnOnce(&mut Count) -> T) -> T {
+        f(&mut self.count.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn begin(&self) -> usize {
+        self.with(|count| {
+            count.next_id += 1;
+            count.running.insert(count.next_id, Running::default());
+            count.next_id
+        })
+    }
+
+    fn describe(&self) -> String {
+        self.with(|count| count.describe(self.n, self.started.elapsed()))
+    }
+
+    fn show(&self) {
+        self.bar.set_position((self.with(|count| count.done()) / self.n as f64 * STEPS as f64) as u64);
+        self.bar.set_message(self.describe());
     }
 }
 
 fn style() -> ProgressStyle {
     let style = ProgressStyle::with_template("{prefix:>16} {bar:28} {msg}");
     style.map_or_else(|_| ProgressStyle::default_bar(), |s| s.progress_chars("━╸─"))
+}
+
+/// How long a run may take yet, once enough of it is over to tell.
+fn seconds_left(fraction: f64, elapsed: Duration) -> Option<f64> {
+    (0.01 < fraction).then(|| elapsed.as_secs_f64() * (1.0 - fraction) / fraction)
 }
 
 /// When a run is over.
@@ -84,18 +208,15 @@ impl Goal {
         let seconds = elapsed.as_secs_f64().max(1e-9);
         let speed = progress.packet_hops as f64 / seconds / 1e6;
         let fraction = self.fraction(progress);
-        let left = if 0.01 < fraction {
-            format!(", {:.0} s left", seconds * (1.0 - fraction) / fraction)
-        } else {
-            String::new()
-        };
+        let left = seconds_left(fraction, elapsed).map_or_else(String::new, |s| format!(", {s:.0} s left"));
         format!("{now}{at}, {speed:.2} M packet-hops/s, {} of {} flows{left}", progress.flows_done, self.n_flows)
     }
 }
 
-/// A run on the board.
+/// A run on the board, until it is dropped.
 pub struct Job<'a> {
     board: &'a Board,
+    id: usize,
     bar: ProgressBar,
     label: String,
     goal: Goal,
@@ -105,27 +226,33 @@ pub struct Job<'a> {
 impl Job<'_> {
     /// Shows how far it is.
     pub fn update(&mut self, progress: &Progress) {
+        let describe = || self.goal.describe(progress, self.started.elapsed());
+        if let Some(all) = &self.board.all {
+            let fraction = self.goal.fraction(progress);
+            let left_s = seconds_left(fraction, self.started.elapsed()).unwrap_or(0.0);
+            all.with(|count| count.running.insert(self.id, Running { fraction, left_s }));
+        }
         match &self.board.mode {
             Mode::Silent => {}
             Mode::Bars(_) => {
                 self.bar.set_position((self.goal.fraction(progress) * STEPS as f64) as u64);
-                self.bar.set_message(self.goal.describe(progress, self.started.elapsed()));
+                self.bar.set_message(describe());
+                self.board.all.iter().for_each(All::show);
             }
-            Mode::Lines(last) => {
-                let Ok(mut last) = last.lock() else { return };
-                if LINE_EVERY <= last.elapsed() {
-                    *last = Instant::now();
-                    let line = self.goal.describe(progress, self.started.elapsed());
-                    // Nobody may be reading stderr any more; that is no reason to stop.
-                    let _ = writeln!(std::io::stderr(), "{}: {line}", self.label);
-                }
-            }
+            Mode::Lines(_) => self.board.line(|| match &self.board.all {
+                Some(all) => all.describe(),
+                None => format!("{}: {}", self.label, describe()),
+            }),
         }
     }
+}
 
-    /// It is over.
-    pub fn finish(self) {
+impl Drop for Job<'_> {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
+        if let Some(all) = &self.board.all {
+            all.with(|count| count.running.remove(&self.id));
+        }
     }
 }
 
@@ -150,5 +277,18 @@ mod tests {
         let goal = Goal { at: Some(Time::from_ms(4)), flows: None, n_flows: 40 };
         let line = goal.describe(&at(1_000, 12), Duration::from_secs(2));
         assert_eq!(line, "1.00 ms of 4.00 ms, 3.00 M packet-hops/s, 12 of 40 flows, 6 s left");
+    }
+
+    #[test]
+    fn what_is_left_counts_parts_of_runs() {
+        let mut count = Count { ended: 3, ..Count::default() };
+        let half = Running { fraction: 0.5, left_s: 10.0 };
+        count.running.extend([(4, half), (5, half)]);
+        // 4 of 20 in 30 s: 16 more take 120 s.
+        assert_eq!(count.describe(20, Duration::from_secs(30)), "3 of 20 runs done, 2 running, 2 min left");
+        count.running.insert(5, Running { left_s: 300.0, ..half });
+        assert_eq!(count.describe(20, Duration::from_secs(30)), "3 of 20 runs done, 2 running, 5 min left");
+        assert_eq!(Count::default().describe(20, Duration::ZERO), "0 of 20 runs done, 0 running");
+        assert_eq!([35.2, 600.0, 9_000.0].map(rough), ["35 s", "10 min", "2.5 h"]);
     }
 }

@@ -17,9 +17,11 @@ pub struct Args {
 /// Writes it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let dir = &args.dir;
-    let runs =
-        if dir.join("compare.json").exists() { compare::load(dir)? } else { vec![fairrate_report::load::run(dir)?] };
-    output::write_report(dir, runs)?;
+    if dir.join("compare.json").exists() {
+        compare::report(dir)?;
+    } else {
+        output::write_report(dir, fairrate_report::load::run(dir)?)?;
+    }
     output::print(&format!("{}\n", dir.join("report.html").display()));
     Ok(ExitCode::SUCCESS)
 }

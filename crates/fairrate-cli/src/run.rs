@@ -63,9 +63,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     drive::listen_for_interrupts();
     let label = scenario.sim_config().cc.info().name;
     let end = drive::drive(&scenario, label, &dir, &Board::new(args.quiet))?;
-    let data = output::load(&dir, label)?;
-    output::write_report(&dir, vec![data.clone()])?;
-    output::print_run(&dir, data, args.json)?;
+    let (data, metrics) = output::write_report(&dir, output::load(&dir, label)?)?;
+    output::print_run(&dir, &data, metrics, args.json)?;
     finish(end, &dir)
 }
 

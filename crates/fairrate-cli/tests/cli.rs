@@ -78,7 +78,7 @@ fn a_comparison_has_one_table_and_one_report() {
     let output = run(&["compare", scenario, "--cc", ccs, "--seeds", "1..2", "--out", out_text, "--json", "--quiet"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert_eq!(json["schema"], "fairrate.compare/1");
+    assert_eq!(json["schema"], "fairrate.compare/2");
     let column = |i: usize, key: &str| json["metrics"][i][key].clone();
     assert_eq!(
         [column(0, "label"), column(1, "label"), column(2, "label")],

@@ -57,6 +57,22 @@ pub fn percent(x: f64) -> String {
     format!("{:.1} %", x * 100.0)
 }
 
+/// Seeds in ascending order, with runs of three and more as ranges: `1..5, 7, 8`.
+pub fn seeds(seeds: &[u64]) -> String {
+    let mut parts = Vec::new();
+    let mut rest = seeds;
+    while let Some(first) = rest.first() {
+        let n = rest.iter().zip(*first..).take_while(|(seed, want)| *seed == want).count();
+        if 3 <= n {
+            parts.push(format!("{first}..{}", rest[n - 1]));
+        } else {
+            parts.extend(rest[..n].iter().map(u64::to_string));
+        }
+        rest = &rest[n..];
+    }
+    parts.join(", ")
+}
+
 /// The largest unit in which the number is at least 1 once rounded to three digits.
 fn scaled(x: f64, units: &[(f64, &str)]) -> String {
     let fits = |(factor, _): &&(f64, &str)| *factor * 0.9995 <= x.abs();
@@ -86,6 +102,11 @@ mod tests {
             (number(f64::NAN), optional(None), count(3.0), count(2.5)),
             ("-".into(), "-".into(), "3".into(), "2.5".into())
         );
+    }
+
+    #[test]
+    fn seeds_in_a_row_are_a_range() {
+        assert_eq!([&[3][..], &[1, 2], &[1, 2, 3, 4, 7, 9, 10, 11]].map(seeds), ["3", "1, 2", "1..4, 7, 9..11"]);
     }
 
     #[test]

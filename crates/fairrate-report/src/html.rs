@@ -4,10 +4,13 @@
 
 use std::fmt::Write;
 
+use crate::bootstrap;
+use crate::comparison::{Comparison, MAX_PORTS};
 use crate::figures::{self, Chapter};
 use crate::format;
 use crate::metrics::{Metrics, PortMetrics};
 use crate::model::{RunData, Variant};
+use crate::stats;
 use crate::table::{self, Table};
 
 const STYLE: &str = include_str!("page/style.css");
@@ -17,26 +20,33 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// The row of the tables that depends on the machine.
 const WALL_CLOCK_ROW: &str = "ns per packet-hop";
 
-/// The page of one run or of a comparison. `variants` are not empty.
-pub fn page(variants: &[Variant]) -> String {
-    let metrics: Vec<Metrics> = variants.iter().map(Metrics::of).collect();
+/// Columns that figures show at most: more lines than this nobody tells apart, and the page is to be mailed.
+const MAX_DRAWN: usize = 16;
+
+/// Runs that a warning names at most.
+const MAX_NAMED: usize = 8;
+
+/// The page of one run or of a comparison. `variants` are not empty, and `comparison` has their numbers.
+pub fn page(variants: &[Variant], comparison: &Comparison) -> String {
+    let metrics = &comparison.metrics;
     let colours = colours(variants);
-    let chapters = figures::all(variants, &colours);
+    let drawn = &variants[..variants.len().min(MAX_DRAWN)];
+    let chapters = figures::all(drawn, &colours);
     let first = variants[0].first();
     let body = [
-        header(variants),
+        header(variants, &comparison.left_out),
         navigation(),
         "<main>\n".to_owned(),
-        cards(&metrics, &colours),
+        cards(metrics, &colours),
+        undrawn(variants),
         "<div id=\"figures\"></div>\n".to_owned(),
-        "<h2>In numbers</h2>\n".to_owned(),
-        tables(&metrics).iter().map(table_html).collect(),
+        numbers(comparison),
         scenarios(variants),
         "</main>\n".to_owned(),
         footer(variants),
     ];
     let title = format!("{}: {}", escape(&first.scenario), escape(&names(variants)));
-    let data = data(first, variants, &colours, &chapters);
+    let data = data(first, drawn, &colours, &chapters);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -69,13 +79,18 @@ fn names(variants: &[Variant]) -> String {
 }
 
 fn seeds(variants: &[Variant]) -> String {
-    let seeds: Vec<String> = variants[0].runs.iter().map(|r| r.seed.to_string()).collect();
-    if seeds.len() == 1 { format!("seed {}", seeds[0]) } else { format!("seeds {}", seeds.join(", ")) }
+    let seeds: Vec<u64> = variants[0].runs.iter().map(|r| r.seed).collect();
+    format!("seed{} {}", if seeds.len() == 1 { "" } else { "s" }, format::seeds(&seeds))
 }
 
-fn header(variants: &[Variant]) -> String {
+fn header(variants: &[Variant], left_out: &[String]) -> String {
     let first = variants[0].first();
-    let kind = if variants.len() == 1 { "Simulated run" } else { "Comparison on one workload" };
+    let kind = match variants {
+        [one] if one.runs.len() == 1 => "Simulated run",
+        [_] => "Simulated runs",
+        _ if variants.iter().any(|v| !v.first().point.is_empty()) => "Comparison over a grid",
+        _ => "Comparison on one workload",
+    };
     let flows = first.flows.len();
     let about = if first.description.is_empty() { &first.scenario } else { &first.description };
     let mut out = format!(
@@ -87,7 +102,13 @@ fn header(variants: &[Variant]) -> String {
         format::time_ns(first.totals.end_ns),
         seeds(variants),
     );
-    let partial: Vec<String> = variants.iter().flat_map(|v| &v.runs).filter_map(incomplete).collect();
+    let mut partial: Vec<String> = variants.iter().flat_map(|v| &v.runs).filter_map(incomplete).collect();
+    partial.extend(left_out.iter().map(|run| format!("{run}, left out")));
+    if MAX_NAMED < partial.len() {
+        let more = partial.len() - MAX_NAMED;
+        partial.truncate(MAX_NAMED);
+        partial.push(format!("and {more} more runs"));
+    }
     if !partial.is_empty() {
         let _ = writeln!(out, "<p class=\"warn\">Partial results: {}.</p>", escape(&partial.join("; ")));
     }
@@ -133,7 +154,12 @@ fn cards(metrics: &[Metrics], colours: &[usize]) -> String {
 }
 
 fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
-    let each = |f: &dyn Fn(&Metrics) -> Option<f64>| metrics.iter().map(f).collect::<Vec<_>>();
+    // As in the tables: the mean of what each seed has.
+    let over_seeds = |m: &Metrics, f: &dyn Fn(&Metrics) -> Option<f64>| {
+        let runs = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
+        stats::mean(&runs.iter().map(f).collect::<Option<Vec<f64>>>()?)
+    };
+    let each = |f: &dyn Fn(&Metrics) -> Option<f64>| metrics.iter().map(|m| over_seeds(m, f)).collect::<Vec<_>>();
     let mut all = Vec::new();
     let mut add = |title: &str, lower_is_better: bool, show: fn(f64) -> String, values: Vec<Option<f64>>| {
         all.push(Headline { title: title.to_owned(), values, show, lower_is_better });
@@ -162,7 +188,7 @@ fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
 
 /// The port that the page is about: the one with the longest queue, or all together where there are many.
 fn headline_port(m: &Metrics) -> Option<&PortMetrics> {
-    if table::MAX_PORTS < m.ports.len() {
+    if MAX_PORTS < m.ports.len() {
         return m.all_ports.as_ref();
     }
     m.ports.iter().max_by(|a, b| a.qlen_peak_bytes.total_cmp(&b.qlen_peak_bytes))
@@ -198,8 +224,62 @@ fn bars(headline: &Headline, metrics: &[Metrics], colours: &[usize]) -> String {
     out + "</div>"
 }
 
-fn tables(metrics: &[Metrics]) -> Vec<Table> {
-    let mut tables = if let [one] = metrics { table::single(one) } else { vec![table::comparison(metrics)] };
+/// Says whose lines figures leave out.
+fn undrawn(variants: &[Variant]) -> String {
+    if variants.len() <= MAX_DRAWN {
+        return String::new();
+    }
+    format!(
+        "<p class=\"note\">Figures show the first {MAX_DRAWN} of {} columns; tables have all.</p>\n",
+        variants.len()
+    )
+}
+
+/// The tables, and what their intervals are.
+fn numbers(comparison: &Comparison) -> String {
+    let mut out = String::from("<h2>In numbers</h2>\n");
+    let about = notes(comparison);
+    if let Some(note) = about.first() {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
+    }
+    out.extend(tables(comparison).iter().map(table_html));
+    let titled = |mut table: Table| {
+        table.columns = comparison.metrics[1..].iter().map(|m| m.title.clone()).collect();
+        table
+    };
+    if let Some(table) = table::differences(comparison).map(titled) {
+        let _ = writeln!(out, "<h2>Differences</h2>\n<p class=\"note\">{}</p>", escape(&about[1..].join(" ")));
+        out.push_str(&table_html(&table.without(WALL_CLOCK_ROW)));
+    }
+    out
+}
+
+/// What means, intervals and differences over several seeds are, a sentence or two each; nothing for one seed.
+pub fn notes(comparison: &Comparison) -> Vec<String> {
+    if !comparison.has_seeds() {
+        return Vec::new();
+    }
+    let mut notes = vec![
+        "Means over seeds and their 95 % bootstrap intervals; slowdowns are the mean of each seed's.".to_owned(),
+        "Differences to the first column, or to the first one of the same grid point, paired by seed. *: the 95 % interval excludes zero."
+            .to_owned(),
+    ];
+    let few = comparison.fewest_seeds();
+    if comparison.seeds_agree() {
+        notes.push("All seeds gave the same numbers: nothing that counts here is drawn at random.".to_owned());
+    } else if few < bootstrap::FEW {
+        let least = bootstrap::FEW;
+        notes.push(format!("Fewer than {least} seeds: intervals are too narrow, and no difference gets a *."));
+    }
+    notes
+}
+
+fn tables(comparison: &Comparison) -> Vec<Table> {
+    let metrics = &comparison.metrics;
+    let mut tables = match metrics.as_slice() {
+        [one] if one.seeds.len() < 2 => table::single(one),
+        _ => vec![table::comparison(comparison)],
+    };
     if let Some(table) = tables.last_mut() {
         table.columns = metrics.iter().map(|m| m.title.clone()).collect();
     }
@@ -291,6 +371,10 @@ mod tests {
     use super::*;
     use crate::model::PortSeries;
     use crate::synthetic;
+
+    fn page(variants: &[Variant]) -> String {
+        super::page(variants, &Comparison::of(variants.iter().map(Metrics::of).collect()))
+    }
 
     #[test]
     fn the_page_is_complete_in_itself() {

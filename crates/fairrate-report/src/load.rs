@@ -26,6 +26,7 @@ pub fn run(dir: &Path) -> Result<RunData, ResultsError> {
         description: scenario.map(|s| s.description().to_owned()).unwrap_or_default(),
         cc: summary.cc.clone(),
         label: summary.cc.clone(),
+        point: String::new(),
         seed: summary.seed,
         state: summary.state.clone(),
         totals: totals(summary),

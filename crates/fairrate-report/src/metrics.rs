@@ -35,6 +35,8 @@ pub struct Metrics {
     pub label: String,
     /// Name in prose.
     pub title: String,
+    /// Its point of a grid, as `load=0.6`; empty without a grid.
+    pub point: String,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
     /// FCT slowdown of finished flows: first of all sizes, then by size bucket; buckets without flows are left out.
@@ -84,6 +86,9 @@ pub struct Metrics {
     pub wall_s: f64,
     /// Wall-clock time a packet-hop.
     pub ns_per_packet_hop: Option<f64>,
+    /// The same of each seed alone, where there are several.
+    #[serde(skip)]
+    pub per_seed: Vec<Metrics>,
 }
 
 /// FCT slowdown of the flows of a range of sizes.
@@ -135,7 +140,12 @@ pub struct PortMetrics {
 impl Metrics {
     /// The numbers of one algorithm.
     pub fn of(variant: &Variant) -> Self {
-        let runs = &variant.runs;
+        let alone = |run| Self::of_runs(variant, std::slice::from_ref(run));
+        let per_seed = if variant.runs.len() < 2 { Vec::new() } else { variant.runs.iter().map(alone).collect() };
+        Self { per_seed, ..Self::of_runs(variant, &variant.runs) }
+    }
+
+    fn of_runs(variant: &Variant, runs: &[RunData]) -> Self {
         let mean = |f: &dyn Fn(&RunData) -> f64| runs.iter().map(f).sum::<f64>() / runs.len() as f64;
         let jains: Vec<f64> = runs.iter().filter_map(fairness).collect();
         let hops = mean(&|r| r.totals.packet_hops as f64);
@@ -146,6 +156,7 @@ impl Metrics {
             cc: variant.first().cc.clone(),
             label: variant.label.clone(),
             title: variant.title.clone(),
+            point: variant.first().point.clone(),
             seeds: runs.iter().map(|r| r.seed).collect(),
             slowdown: slowdown_by_size(runs),
             ports: ports(runs),
@@ -170,6 +181,7 @@ impl Metrics {
             packet_hops: hops,
             wall_s,
             ns_per_packet_hop: (0.0 < hops).then(|| wall_s * 1e9 / hops),
+            per_seed: Vec::new(),
         }
     }
 

@@ -11,6 +11,8 @@ pub struct RunData {
     pub cc: String,
     /// What tables call the run: the algorithm's name on the command line, and what is changed in it.
     pub label: String,
+    /// Its point of a grid, as `load=0.6`; empty without a grid.
+    pub point: String,
     /// Seed of the run.
     pub seed: u64,
     /// `complete`, `interrupted` or `failed`; `running` if the run was killed.
@@ -167,6 +169,18 @@ impl Variant {
     /// The run whose series are drawn: the one with the lowest seed.
     pub fn first(&self) -> &RunData {
         &self.runs[0]
+    }
+
+    /// Lets go of samples that no figure shows: a comparison of many runs would not fit into memory with them. Its numbers
+    /// are to be taken before.
+    pub fn forget_undrawn(&mut self) {
+        for run in self.runs.iter_mut().skip(1) {
+            (run.rates, run.pauses, run.scenario_toml) = (Vec::new(), Vec::new(), String::new());
+            // The queues of several ports are drawn together, those of all seeds too.
+            if run.ports.len() < 2 {
+                run.ports = Vec::new();
+            }
+        }
     }
 }
 

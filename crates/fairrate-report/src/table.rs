@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use crate::bootstrap::Interval;
+use crate::comparison::{Better, Cell, Comparison, Group, Measure};
 use crate::format;
-use crate::metrics::{BucketSlowdown, Convergence, Metrics, PortMetrics};
-use crate::stats::Distribution;
+use crate::metrics::{BucketSlowdown, Metrics, PortMetrics};
 
 /// A table: a column of row names, then columns of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,35 +36,26 @@ pub struct Row {
     pub best: Vec<usize>,
 }
 
-/// Which value of a row is the best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Better {
-    Lower,
-    Higher,
-    Neither,
+/// The table of a comparison: a column an algorithm, a row a number; with several seeds means and their intervals.
+pub fn comparison(all: &Comparison) -> Table {
+    let columns = all.metrics.iter().map(|m| m.label.clone()).collect();
+    Table { columns, sections: all.groups.iter().map(section).collect() }
 }
 
-/// Ports that a comparison shows one by one; of more it shows all together.
-pub const MAX_PORTS: usize = 4;
-
-type Value<'a> = &'a dyn Fn(&Metrics) -> Option<f64>;
-
-/// The one table of a comparison: a column an algorithm, a row a number.
-pub fn comparison(all: &[Metrics]) -> Table {
-    let columns = all.iter().map(|m| m.label.clone()).collect();
-    let mut sections = Vec::new();
-    for bucket in buckets(all) {
-        sections.push(slowdown_section(all, bucket));
-    }
-    let ports = ports(all);
-    if MAX_PORTS < ports.len() {
-        sections.push(all_ports_section(all));
-    } else {
-        sections.extend(ports.into_iter().map(|port| port_section(all, port)));
-    }
-    sections.extend(convergence_section(all));
-    sections.push(run_section(all));
-    Table { columns, sections }
+/// How columns differ from the one they are held against, paired by seed: in percent, or as it is where that is zero. A star:
+/// the interval excludes zero, and seeds are not few. `None` without several columns and seeds.
+pub fn differences(all: &Comparison) -> Option<Table> {
+    let several = all.has_seeds() && 1 < all.metrics.len();
+    let measures = |g: &Group| {
+        let told = g.measures.iter().filter(|m| m.better != Better::Neither);
+        told.filter(|m| m.cells.iter().any(|c| c.difference.is_some_and(|(_, d)| d.mean != 0.0)))
+            .map(difference_row)
+            .collect()
+    };
+    let sections = all.groups.iter().map(|g| Section { title: g.title.clone(), rows: measures(g) });
+    let sections: Vec<Section> = sections.filter(|s: &Section| !s.rows.is_empty()).collect();
+    let columns = all.metrics[1..].iter().map(|m| m.label.clone()).collect();
+    (several && !sections.is_empty()).then_some(Table { columns, sections })
 }
 
 /// The tables of one run: slowdown by size, probed ports, and the run as a whole.
@@ -75,9 +67,9 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
     if !metrics.ports.is_empty() {
         tables.push(probed_ports(metrics));
     }
-    let one = std::slice::from_ref(metrics);
-    let sections = convergence_section(one).into_iter().chain([run_section(one)]).collect();
-    tables.push(Table { columns: vec![metrics.label.clone()], sections });
+    let all = Comparison::of(vec![metrics.clone()]);
+    let told = all.groups.iter().filter(|g| g.title.starts_with("Convergence") || g.title.starts_with("Whole run"));
+    tables.push(Table { columns: vec![metrics.label.clone()], sections: told.map(section).collect() });
     tables
 }
 
@@ -114,138 +106,55 @@ fn probed_ports(metrics: &Metrics) -> Table {
     Table { columns: columns.map(str::to_owned).to_vec(), sections: vec![section] }
 }
 
-/// Every size bucket that some algorithm has flows in; only `all sizes` where that says everything.
-fn buckets(all: &[Metrics]) -> Vec<&'static str> {
-    let mut names: Vec<&'static str> = Vec::new();
-    for bucket in all.iter().flat_map(|m| &m.slowdown) {
-        if !names.contains(&bucket.bucket) {
-            names.push(bucket.bucket);
-        }
-    }
-    let order = |name: &&str| crate::metrics::SIZE_BUCKETS.iter().position(|b| b.name == *name);
-    names.sort_by_key(order);
-    if names.len() == 2 {
-        names.truncate(1);
-    }
-    names
+fn section(group: &Group) -> Section {
+    Section { title: group.title.clone(), rows: group.measures.iter().map(row).collect() }
 }
 
-fn ports(all: &[Metrics]) -> Vec<&str> {
-    let first = all.iter().max_by_key(|m| m.ports.len());
-    first.map_or_else(Vec::new, |m| m.ports.iter().map(|p| p.port.as_str()).collect())
-}
-
-fn slowdown_section(all: &[Metrics], bucket: &'static str) -> Section {
-    let of = |m: &Metrics| m.slowdown.iter().find(|b| b.bucket == bucket).map(|b| b.slowdown);
-    let pick = |f: fn(&Distribution) -> Option<f64>| move |m: &Metrics| of(m).as_ref().and_then(f);
-    let rows = vec![
-        row(all, "mean", Better::Lower, &pick(|d| d.mean), format::number),
-        row(all, "p50", Better::Lower, &pick(|d| d.p50), format::number),
-        row(all, "p95", Better::Lower, &pick(|d| d.p95), format::number),
-        row(all, "p99", Better::Lower, &pick(|d| d.p99), format::number),
-        row(all, "p99.9", Better::Lower, &pick(|d| d.p999), format::number),
-    ];
-    let n = all.iter().filter_map(of).map(|d| d.n).max().unwrap_or(0);
-    Section { title: format!("FCT slowdown, {bucket} ({} flows)", format::count(n as f64)), rows }
-}
-
-fn port_section(all: &[Metrics], port: &str) -> Section {
-    let of = |m: &Metrics| m.ports.iter().find(|p| p.port == port).cloned();
-    Section { title: format!("Port {port}"), rows: port_rows(all, &of) }
-}
-
-fn all_ports_section(all: &[Metrics]) -> Section {
-    let title = all.iter().find_map(|m| m.all_ports.as_ref()).map_or_else(String::new, |p| p.port.clone());
-    let title = title.replacen("all", "All", 1);
-    Section { title, rows: port_rows(all, &|m| m.all_ports.clone()) }
-}
-
-fn port_rows(all: &[Metrics], of: &dyn Fn(&Metrics) -> Option<PortMetrics>) -> Vec<Row> {
-    let pick = |f: fn(&PortMetrics) -> Option<f64>| move |m: &Metrics| of(m).as_ref().and_then(f);
-    vec![
-        row(all, "utilisation", Better::Higher, &pick(|p| p.utilisation), format::percent),
-        row(all, "queue mean", Better::Lower, &pick(|p| Some(p.qlen_mean_bytes)), format::bytes),
-        row(all, "queue p99", Better::Lower, &pick(|p| Some(p.qlen_p99_bytes)), format::bytes),
-        row(all, "queue peak", Better::Lower, &pick(|p| Some(p.qlen_peak_bytes)), format::bytes),
-    ]
-}
-
-/// How rates settled, where a probe looked.
-fn convergence_section(all: &[Metrics]) -> Option<Section> {
-    let changes = all.iter().filter_map(|m| m.convergence).map(|c| c.changes).max()?;
-    let pick = |f: fn(&Convergence) -> Option<f64>| move |m: &Metrics| m.convergence.as_ref().and_then(f);
-    let share = |c: &Convergence| Some(c.converged as f64 / c.changes as f64);
-    let rows = vec![
-        row(all, "changes converged", Better::Higher, &pick(share), format::percent),
-        row(all, "p50 (base RTTs)", Better::Lower, &pick(|c| c.p50_rtts), format::number),
-        row(all, "p99 (base RTTs)", Better::Lower, &pick(|c| c.p99_rtts), format::number),
-    ];
-    let plural = if changes == 1 { "" } else { "s" };
-    Some(Section { title: format!("Convergence of rates ({} change{plural})", format::count(changes as f64)), rows })
-}
-
-/// What ports and flows sent to control rates, where any did.
-fn control_rows(all: &[Metrics]) -> Vec<Row> {
-    if all.iter().all(|m| m.control_bytes == 0.0) {
-        return Vec::new();
-    }
-    vec![
-        row(all, "notices", Better::Neither, &|m| Some(m.notices), format::count),
-        row(all, "control packets", Better::Neither, &|m| Some(m.control_packets), format::count),
-        row(all, "control traffic", Better::Lower, &|m| Some(m.control_share.unwrap_or(0.0)), |x| {
-            format!("{} %", format::number(100.0 * x))
-        }),
-    ]
-}
-
-/// How long data of multipath connections waited for data before it, where any did.
-fn reordering_rows(all: &[Metrics]) -> Vec<Row> {
-    if all.iter().all(|m| m.reordered_bytes == 0.0) {
-        return Vec::new();
-    }
-    vec![
-        row(all, "reordered", Better::Lower, &|m| Some(m.reordered_bytes), format::bytes),
-        row(all, "reordering mean", Better::Lower, &|m| Some(m.reordering_mean_ns), format::time_ns),
-        row(all, "reordering max", Better::Lower, &|m| Some(m.reordering_max_ns), format::time_ns),
-    ]
-}
-
-fn run_section(all: &[Metrics]) -> Section {
-    let mut rows = vec![
-        row(all, "goodput", Better::Higher, &|m| Some(m.goodput_bps), format::rate),
-        row(all, "Jain index", Better::Higher, &|m| m.jain, |x| format!("{x:.4}")),
-        row(all, "PFC pauses", Better::Lower, &|m| Some(m.pfc_pauses), format::count),
-        row(all, "drops", Better::Lower, &|m| Some(m.drops), format::count),
-        row(all, "ECN marks", Better::Neither, &|m| Some(m.ecn_marks), format::count),
-    ];
-    rows.extend(control_rows(all));
-    rows.push(row(all, "sent again", Better::Lower, &|m| Some(m.retransmitted_bytes), format::bytes));
-    rows.extend(reordering_rows(all));
-    rows.extend([
-        row(all, "flows done", Better::Neither, &|m| Some(m.flows_done), format::count),
-        row(all, "unfinished", Better::Lower, &|m| Some(m.flows_unfinished), format::count),
-        row(all, "packet-hops", Better::Neither, &|m| Some(m.packet_hops), format::count),
-        row(all, "ns per packet-hop", Better::Neither, &|m| m.ns_per_packet_hop, |x| format!("{x:.0}")),
-    ]);
-    Section { title: "Whole run".into(), rows }
-}
-
-/// A row of one value per algorithm. Where all texts are equal none is best.
-fn row(all: &[Metrics], name: &str, better: Better, value: Value<'_>, show: fn(f64) -> String) -> Row {
-    let values: Vec<Option<f64>> = all.iter().map(value).collect();
-    let cells: Vec<String> = values.iter().map(|v| v.map_or_else(|| "-".into(), show)).collect();
-    let known = values.iter().flatten().copied();
-    let target = match better {
-        Better::Lower => known.reduce(f64::min),
-        Better::Higher => known.reduce(f64::max),
+/// A row of one value per column. Where all texts are equal none is best.
+fn row(measure: &Measure) -> Row {
+    let show = measure.show;
+    let means: Vec<Option<f64>> = measure.cells.iter().map(|c| c.estimate.map(|e| e.mean)).collect();
+    let shown: Vec<Option<String>> = means.iter().map(|m| m.map(show)).collect();
+    let known = means.iter().flatten().copied();
+    let target = match measure.better {
+        Better::Lower => known.reduce(f64::min).map(show),
+        Better::Higher => known.reduce(f64::max).map(show),
         Better::Neither => None,
     };
-    let shown = target.map(show);
-    let mut best: Vec<usize> = (0..cells.len()).filter(|i| Some(&cells[*i]) == shown.as_ref()).collect();
-    if best.len() == cells.len() {
+    let mut best: Vec<usize> = (0..shown.len()).filter(|i| target.is_some() && shown[*i] == target).collect();
+    if best.len() == shown.len() {
         best.clear();
     }
-    Row { name: name.to_owned(), cells, best }
+    let text = |c: &Cell| c.estimate.map_or_else(|| "-".into(), |e| with_interval(show(e.mean), e.interval, show));
+    Row { name: measure.name.to_owned(), cells: measure.cells.iter().map(text).collect(), best }
+}
+
+fn difference_row(measure: &Measure) -> Row {
+    let percent = |x: f64| format!("{:+.1} %", 100.0 * x);
+    let cell = |cell: &Cell| {
+        let Some((_, d)) = cell.difference else { return "-".to_owned() };
+        let text = if let Some((change, interval)) = d.change() {
+            with_interval(percent(change), interval, percent)
+        } else {
+            let sign = if 0.0 < d.mean { "+" } else { "" };
+            with_interval(format!("{sign}{}", (measure.show)(d.mean)), d.interval, measure.show)
+        };
+        if d.is_clear() { format!("{text} *") } else { text }
+    };
+    Row { name: measure.name.to_owned(), cells: measure.cells[1..].iter().map(cell).collect(), best: Vec::new() }
+}
+
+/// `12.3 KB [11.9, 12.8]`; the unit again at the ends if it is another one, and no interval if it is a point.
+fn with_interval(mean: String, interval: Option<Interval>, show: impl Fn(f64) -> String) -> String {
+    let Some(Interval { low, high }) = interval.filter(|i| i.low != i.high) else { return mean };
+    let unit = |text: &str| text.split_once(' ').map_or_else(String::new, |(_, unit)| unit.to_owned());
+    let (low, high) = (show(low), show(high));
+    let strip = |text: &str| text.split_once(' ').map_or_else(|| text.to_owned(), |(number, _)| number.to_owned());
+    if unit(&low) == unit(&mean) && unit(&high) == unit(&mean) {
+        format!("{mean} [{}, {}]", strip(&low), strip(&high))
+    } else {
+        format!("{mean} [{low}, {high}]")
+    }
 }
 
 impl Table {
@@ -256,6 +165,30 @@ impl Table {
             section.rows.retain(|r| r.name != name);
         }
         self
+    }
+
+    /// The table as text, in several ones with the same rows if a line would be longer than `widest`.
+    pub fn to_blocks(&self, styled: bool, widest: usize) -> String {
+        let line = |table: &Self| table.to_text(false).lines().map(width).max().unwrap_or(0);
+        let mut blocks: Vec<Self> = Vec::new();
+        let mut from = 0;
+        while from < self.columns.len() {
+            let fits = |to: &usize| line(&self.of_columns(from, *to)) <= widest;
+            let to = (from + 2..=self.columns.len()).take_while(fits).last().unwrap_or(from + 1);
+            blocks.push(self.of_columns(from, to));
+            from = to;
+        }
+        blocks.iter().map(|b| b.to_text(styled)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn of_columns(&self, from: usize, to: usize) -> Self {
+        let row = |row: &Row| Row {
+            name: row.name.clone(),
+            cells: row.cells[from..to].to_vec(),
+            best: row.best.iter().filter(|i| (from..to).contains(i)).map(|i| i - from).collect(),
+        };
+        let section = |s: &Section| Section { title: s.title.clone(), rows: s.rows.iter().map(row).collect() };
+        Self { columns: self.columns[from..to].to_vec(), sections: self.sections.iter().map(section).collect() }
     }
 
     /// The table as text, columns aligned; with `styled`, section titles and the best values are bold.
@@ -305,6 +238,7 @@ fn pad_right(text: &str, to: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::Convergence;
     use crate::synthetic;
 
     fn metrics(ccs: &[&str]) -> Vec<Metrics> {
@@ -313,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_comparison_as_text() {
-        insta::assert_snapshot!(comparison(&metrics(&["powertcp", "hpcc", "dcqcn"])).to_text(false));
+        insta::assert_snapshot!(comparison(&Comparison::of(metrics(&["powertcp", "hpcc", "dcqcn"]))).to_text(false));
     }
 
     #[test]
@@ -328,12 +262,12 @@ mod tests {
         let names = |table: &Table| -> Vec<String> {
             table.sections.iter().flat_map(|s| &s.rows).map(|r| r.name.clone()).collect()
         };
-        let without = names(&comparison(&all));
+        let without = names(&comparison(&Comparison::of(all.clone())));
         let settled = Convergence { changes: 4, converged: 3, p50_rtts: Some(4.5), p99_rtts: None };
         all[1].convergence = Some(settled);
         (all[1].notices, all[1].control_bytes, all[1].control_share) = (7.0, 640.0, Some(0.0123));
         (all[1].reordered_bytes, all[1].reordering_mean_ns, all[1].reordering_max_ns) = (5e4, 1_500.0, 9e3);
-        let table = comparison(&all);
+        let table = comparison(&Comparison::of(all.clone()));
         let row = |name: &str| table.sections.iter().flat_map(|s| &s.rows).find(|r| r.name == name).unwrap().clone();
         assert_eq!(row("changes converged").cells, ["-", "75.0 %"]);
         assert_eq!(
@@ -352,15 +286,47 @@ mod tests {
 
     #[test]
     fn bold_changes_no_column() {
-        let table = comparison(&metrics(&["powertcp", "hpcc"]));
+        let table = comparison(&Comparison::of(metrics(&["powertcp", "hpcc"])));
         let plain = table.to_text(true).replace("\x1b[1m", "").replace("\x1b[0m", "");
         assert_eq!(plain, table.to_text(false));
     }
 
     #[test]
+    fn a_wide_table_becomes_several() {
+        let table = comparison(&Comparison::of(metrics(&["powertcp", "hpcc", "dcqcn", "swift", "timely"])));
+        assert_eq!(table.to_blocks(false, 1_000), table.to_text(false));
+        let text = table.to_blocks(false, 60);
+        assert!(text.lines().all(|line| width(line) <= 60), "{text}");
+        assert_eq!((text.matches("goodput").count(), text.matches("swift").count()), (2, 1));
+        assert_eq!(table.to_blocks(false, 1).matches("goodput").count(), 5);
+    }
+
+    #[test]
     fn ties_of_all_are_nobodys_win() {
-        let all = metrics(&["powertcp", "hpcc"]);
-        assert_eq!(row(&all, "x", Better::Lower, &|_| Some(1.0), format::number).best, Vec::<usize>::new());
-        assert_eq!(row(&all, "x", Better::Higher, &|m| Some(m.goodput_bps), format::rate).best.len(), 1);
+        let table = comparison(&Comparison::of(metrics(&["powertcp", "hpcc"])));
+        let best =
+            |name: &str| table.sections.last().unwrap().rows.iter().find(|r| r.name == name).unwrap().best.clone();
+        assert_eq!((best("flows done"), best("unfinished"), best("goodput")), (vec![], vec![], vec![0]));
+    }
+
+    #[test]
+    fn several_seeds_as_text() {
+        let seeds = [1, 2, 3, 4, 5];
+        let all = synthetic::comparison(&["powertcp", "hpcc"], &seeds).iter().map(Metrics::of).collect();
+        let all = Comparison::of(all);
+        let text = [comparison(&all).to_text(false), differences(&all).unwrap().to_text(false)].join("\n");
+        insta::assert_snapshot!(text);
+        let few = synthetic::comparison(&["powertcp", "hpcc"], &seeds[..2]).iter().map(Metrics::of).collect();
+        assert!(!differences(&Comparison::of(few)).unwrap().to_text(false).contains('*'));
+        assert_eq!(differences(&Comparison::of(metrics(&["powertcp", "hpcc"]))), None);
+    }
+
+    #[test]
+    fn an_interval_has_the_unit_of_its_mean() {
+        let range = |low, high| Some(Interval { low, high });
+        let text = |mean, interval| with_interval(format::bytes(mean), interval, format::bytes);
+        assert_eq!(text(13_700.0, range(12_100.0, 14_000.0)), "13.7 KB [12.1, 14.0]");
+        assert_eq!(text(1_010.0, range(990.0, 1_020.0)), "1.01 KB [990 B, 1.02 KB]");
+        assert_eq!((text(0.0, range(0.0, 0.0)), text(5.0, None)), ("0 B".into(), "5 B".into()));
     }
 }

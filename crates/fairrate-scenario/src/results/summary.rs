@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::scenario::Scenario;
+
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunState {
@@ -251,6 +253,16 @@ pub struct Summary {
     pub convergence: Option<Convergence>,
     /// The ports that probes sample.
     pub ports: Vec<PortInfo>,
+}
+
+impl Summary {
+    /// Whether it tells of a complete run of `scenario` by this very fairrate, which would do the same again.
+    pub fn is_complete_run_of(&self, scenario: &Scenario) -> bool {
+        self.state == "complete"
+            && self.scenario_hash == format!("{:016x}", scenario.hash())
+            && self.version == env!("CARGO_PKG_VERSION")
+            && self.commit == env!("FAIRRATE_COMMIT")
+    }
 }
 
 /// The conversation between a central allocator and endpoints; bytes as in

@@ -18,6 +18,9 @@ use crate::scenario::Scenario;
 const FLOW_ROWS: usize = 4_096;
 const SAMPLE_ROWS: usize = 32_768;
 
+/// Name of the summary's file until it is whole.
+const NEW_SUMMARY: &str = "summary.json.new";
+
 /// What a port is called in the tables.
 struct PortName {
     node: u64,
@@ -284,7 +287,8 @@ fn prepare(dir: &Path) -> Result<(), ResultsError> {
     let io = |e| ResultsError::io(dir, e);
     std::fs::create_dir_all(dir).map_err(io)?;
     let entries: Vec<_> = std::fs::read_dir(dir).map_err(io)?.collect::<Result<_, _>>().map_err(io)?;
-    if entries.is_empty() {
+    // A process that is killed may leave a summary on its way, and nothing else.
+    if entries.iter().all(|entry| entry.file_name() == NEW_SUMMARY) {
         return Ok(());
     }
     let summary = std::fs::read_to_string(dir.join(SUMMARY)).ok();
@@ -377,9 +381,8 @@ fn write_summary(dir: &Path, summary: &Summary) -> Result<(), ResultsError> {
     let mut text =
         serde_json::to_string_pretty(summary).map_err(|source| ResultsError::Summary { path: path.clone(), source })?;
     text.push('\n');
-    let new = format!("{SUMMARY}.new");
-    write_file(dir, &new, &text)?;
-    std::fs::rename(dir.join(new), &path).map_err(|e| ResultsError::io(&path, e))
+    write_file(dir, NEW_SUMMARY, &text)?;
+    std::fs::rename(dir.join(NEW_SUMMARY), &path).map_err(|e| ResultsError::io(&path, e))
 }
 
 fn write_file(dir: &Path, name: &str, text: &str) -> Result<(), ResultsError> {

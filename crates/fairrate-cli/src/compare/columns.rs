@@ -1,0 +1,316 @@
+//! The columns of a comparison: algorithms and their variants, at every point of a grid.
+
+use std::collections::HashSet;
+
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile};
+
+use crate::failure::Failure;
+
+/// Columns at most: a slip in a grid is noticed before its runs are planned.
+const MOST: usize = 10_000;
+/// Characters of a directory's name at most; file systems allow some 255 bytes.
+const LONGEST_NAME: usize = 120;
+
+/// `--seeds`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seeds(pub Vec<u64>);
+
+/// Reads `3`, `1..5` or `1,4,7`.
+pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
+    const MOST: u64 = 10_000;
+    let number = |t: &str| t.trim().parse::<u64>().map_err(|_| format!("`{t}` is no seed; write 3, 1..5 or 1,4,7"));
+    let mut seeds = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = match part.split_once("..") {
+            Some((a, b)) => (number(a)?, number(b.trim_start_matches('='))?),
+            None => (number(part)?, number(part)?),
+        };
+        if last < first || MOST <= last - first {
+            return Err(format!("`{part}` is no range of at most {MOST} seeds, lowest first"));
+        }
+        seeds.extend((first..=last).filter(|s| !seeds.contains(s)).collect::<Vec<_>>());
+    }
+    Ok(Seeds(seeds))
+}
+
+/// `--grid`: a key of the scenario and the values it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    key: String,
+    /// As written, which is TOML or a bare word.
+    values: Vec<String>,
+}
+
+/// Reads `KEY=VALUE,VALUE`. Commas inside of quotes or brackets are part of a value.
+pub fn parse_axis(text: &str) -> Result<Axis, String> {
+    let wrong = || "write it as key=value,value, as in traffic.0.load=0.4,0.6".to_owned();
+    let (key, rest) = text.split_once('=').ok_or_else(wrong)?;
+    let mut values: Vec<String> = Vec::new();
+    for value in split_values(rest)? {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    if key.trim().is_empty() || values.iter().any(String::is_empty) {
+        return Err(wrong());
+    }
+    Ok(Axis { key: key.trim().to_owned(), values })
+}
+
+fn split_values(text: &str) -> Result<Vec<String>, String> {
+    let (mut values, mut value, mut quote, mut depth) = (Vec::new(), String::new(), None, 0_u32);
+    for c in text.chars() {
+        match (quote, c) {
+            (None, ',') if depth == 0 => values.push(std::mem::take(&mut value)),
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if c != ',' || quote.is_some() || depth != 0 {
+            value.push(c);
+        }
+    }
+    if quote.is_some() || depth != 0 {
+        return Err(format!("`{text}` has a quote or bracket without its end"));
+    }
+    values.push(value);
+    Ok(values.into_iter().map(|v| v.trim().to_owned()).collect())
+}
+
+/// An algorithm, perhaps with other parameters than the scenario's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Variant {
+    /// As written.
+    label: String,
+    cc: String,
+    /// Keys of the scenario and their values.
+    sets: Vec<(String, String)>,
+}
+
+/// Reads `NAME` or `NAME:KEY=VALUE:...`.
+fn parse_variant(text: &str) -> Result<Variant, Failure> {
+    let mut parts = text.split(':').map(str::trim);
+    let cc = parts.next().unwrap_or_default().to_owned();
+    let Some(defaults) = AlgorithmConfig::by_name(&cc, Profile::Paper) else {
+        let known: Vec<&str> = ALGORITHMS.iter().map(|a| a.name).collect();
+        return Err(Failure::unknown_name("algorithm", &cc, &known));
+    };
+    let names: Vec<&str> = defaults.params().iter().map(|p| p.name).collect();
+    let mut sets = Vec::new();
+    for part in parts {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        if !names.contains(&key) {
+            return Err(Failure::unknown_name("parameter", key, &names));
+        }
+        sets.push((format!("transport.{cc}.{key}"), value.to_owned()));
+    }
+    Ok(Variant { label: text.trim().to_owned(), cc, sets })
+}
+
+/// One column of the table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    /// What it is called: unlike all others. Empty without `--cc` and `--grid`: then it is the scenario's algorithm.
+    pub label: String,
+    /// The name of its directories, unlike all others.
+    pub name: String,
+    /// Its point of the grid, as `load=0.6`; empty without a grid.
+    pub point: String,
+    /// The same by key.
+    pub grid: Vec<(String, String)>,
+    /// Its algorithm, if not the scenario's.
+    pub cc: Option<String>,
+    /// What it changes.
+    pub sets: Vec<(String, String)>,
+}
+
+/// Every algorithm at every point of the grid: the first axis goes slowest, algorithms fastest.
+pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool) -> Result<Vec<Column>, Failure> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for text in ccs {
+        let variant = parse_variant(text)?;
+        if !variants.contains(&variant) {
+            variants.push(variant);
+        }
+    }
+    check_axes(axes, &variants, seeded)?;
+    let n = axes.iter().fold(variants.len().max(1), |n, a| n.saturating_mul(a.values.len()));
+    if MOST < n {
+        let help = format!("at most {MOST} are run at once; take fewer values of a key");
+        return Err(Failure::Usage { message: format!("these grids have {n} columns"), help });
+    }
+    let mut columns: Vec<Column> = Vec::new();
+    for grid in points(axes) {
+        let named =
+            grid.iter().map(|(key, value)| format!("{}={}", short_key(key, axes), value.trim_matches(['"', '\''])));
+        let point = named.collect::<Vec<_>>().join(" ");
+        let at_point = |variant: Option<&Variant>| {
+            let words = variant.map(|v| v.label.as_str()).into_iter().chain([point.as_str()]).filter(|w| !w.is_empty());
+            let label = words.collect::<Vec<_>>().join(" ");
+            let sets = grid.iter().chain(variant.iter().flat_map(|v| &v.sets)).cloned().collect();
+            let cc = variant.map(|v| v.cc.clone());
+            Column { name: file_name(&label), label, point: point.clone(), grid: grid.clone(), cc, sets }
+        };
+        let first = columns.len();
+        columns.extend(variants.iter().map(|v| at_point(Some(v))));
+        if columns.len() == first {
+            columns.push(at_point(None));
+        }
+    }
+    tell_apart(&mut columns);
+    Ok(columns)
+}
+
+/// A key that is set twice would make columns that are called differently and are the same.
+fn check_axes(axes: &[Axis], variants: &[Variant], seeded: bool) -> Result<(), Failure> {
+    for (i, axis) in axes.iter().enumerate() {
+        let key = axis.key.as_str();
+        let twice = match key {
+            _ if axes[..i].iter().any(|a| a.key == key) => "--grid twice",
+            "seed" if seeded => "--grid and --seeds",
+            "transport.cc" if !variants.is_empty() => "--grid and --cc",
+            _ if variants.iter().any(|v| v.sets.iter().any(|(k, _)| k == key)) => "--grid and --cc",
+            _ => continue,
+        };
+        let help = "give all values of a key in one place".to_owned();
+        return Err(Failure::Usage { message: format!("`{key}` is set by {twice}"), help });
+    }
+    Ok(())
+}
+
+/// The cartesian product, the last axis fastest; one empty point without axes.
+fn points(axes: &[Axis]) -> Vec<Vec<(String, String)>> {
+    let none: Vec<Vec<(String, String)>> = vec![Vec::new()];
+    axes.iter().fold(none, |points, axis| {
+        let with = |point: &Vec<(String, String)>, value: &String| {
+            point.iter().cloned().chain([(axis.key.clone(), value.clone())]).collect()
+        };
+        points.iter().flat_map(|p| axis.values.iter().map(|v| with(p, v)).collect::<Vec<_>>()).collect()
+    })
+}
+
+/// The end of a dotted key that no other axis has: `load` of `traffic.0.load`. It begins with a word, not with a number.
+fn short_key<'a>(key: &'a str, axes: &[Axis]) -> &'a str {
+    let starts: Vec<usize> = std::iter::once(0).chain(key.match_indices('.').map(|(i, _)| i + 1)).collect();
+    let ends_with = |axis: &Axis, end: &str| axis.key == end || axis.key.ends_with(&format!(".{end}"));
+    let is_fit = |end: &&str| {
+        let begins_with_number = end.starts_with(|c: char| c.is_ascii_digit());
+        !begins_with_number && axes.iter().filter(|a| ends_with(a, end)).count() == 1
+    };
+    starts.iter().rev().map(|start| &key[*start..]).find(is_fit).unwrap_or(key)
+}
+
+/// A label as the name of a directory.
+fn file_name(label: &str) -> String {
+    let name = label.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c)), "-");
+    name.chars().take(LONGEST_NAME).collect()
+}
+
+/// Numbers labels and names that occurred before, as `x (2)` and `x-2`. Names that differ in case alone are one directory on
+/// some systems.
+fn tell_apart(columns: &mut [Column]) {
+    let (mut labels, mut names) = (HashSet::new(), HashSet::new());
+    for column in columns {
+        let later = (2..).map(|n| format!("{} ({n})", column.label));
+        column.label = first_new(&column.label, later, |label| labels.insert(label.to_owned()));
+        let later = (2..).map(|n| format!("{}-{n}", column.name));
+        column.name = first_new(&column.name, later, |name| names.insert(name.to_ascii_lowercase()));
+    }
+}
+
+fn first_new(text: &str, later: impl Iterator<Item = String>, mut is_new: impl FnMut(&str) -> bool) -> String {
+    std::iter::once(text.to_owned()).chain(later).find(|t| is_new(t)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes(texts: &[&str]) -> Vec<Axis> {
+        texts.iter().map(|t| parse_axis(t).unwrap()).collect()
+    }
+
+    fn labels(ccs: &[&str], grid: &[&str]) -> Vec<String> {
+        let ccs: Vec<String> = ccs.iter().map(|c| (*c).to_owned()).collect();
+        columns(&ccs, &axes(grid), false).unwrap().into_iter().map(|c| c.label).collect()
+    }
+
+    #[test]
+    fn seeds_come_alone_in_lists_and_in_ranges_with_both_ends() {
+        let ok = |text| parse_seeds(text).unwrap().0;
+        assert_eq!((ok("3"), ok("1..5"), ok("1,4,7")), (vec![3], vec![1, 2, 3, 4, 5], vec![1, 4, 7]));
+        assert_eq!((ok("1..2,2..=3"), ok("0..0")), (vec![1, 2, 3], vec![0]));
+        for wrong in ["", "a", "5..1", "1..", "-1", "0..99999999999"] {
+            assert!(parse_seeds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_variant_is_a_name_and_its_changes() {
+        let name = ALGORITHMS[0].name;
+        assert_eq!(parse_variant(name).unwrap(), Variant { label: name.into(), cc: name.into(), sets: vec![] });
+        let variant = parse_variant("powertcp:gamma=0.5").unwrap();
+        let sets = vec![("transport.powertcp.gamma".to_owned(), "0.5".to_owned())];
+        assert_eq!((variant.cc.as_str(), variant.sets), ("powertcp", sets));
+        let error = parse_variant("powertpc").unwrap_err();
+        assert!(format!("{:?}", miette::Report::new(error)).contains("did you mean `powertcp`?"));
+        assert!(parse_variant("powertcp:gama=0.5").is_err());
+    }
+
+    #[test]
+    fn commas_in_quotes_and_brackets_are_part_of_a_value() {
+        let values = |text| parse_axis(text).unwrap().values;
+        assert_eq!(values("traffic.0.load=0.4, 0.6,0.4"), ["0.4", "0.6"]);
+        assert_eq!(values(r#"probe.0.queues=["a->b","c"],["d"]"#), [r#"["a->b","c"]"#, r#"["d"]"#]);
+        assert_eq!(values(r#"a="x,y",'z,[',{b=[1,2]}"#), [r#""x,y""#, "'z,['", "{b=[1,2]}"]);
+        for wrong in ["load", "=1", "a=", "a=1,,2", "a=[1,2", "a=\"1", "a=1,"] {
+            assert!(parse_axis(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn grids_multiply_and_algorithms_go_fastest() {
+        let got = labels(&["hpcc", "powertcp:gamma=0.5"], &["traffic.0.load=0.4,0.6", "switch.buffer=1MiB"]);
+        let want =
+            ["hpcc load=0.4 buffer=1MiB", "powertcp:gamma=0.5 load=0.4 buffer=1MiB", "hpcc load=0.6 buffer=1MiB"];
+        assert_eq!((&got[..3], got.len()), (&want.map(str::to_owned)[..], 4));
+        assert_eq!(labels(&[], &["a=1,2", "b=3,4"]), ["a=1 b=3", "a=1 b=4", "a=2 b=3", "a=2 b=4"]);
+        assert_eq!(labels(&[], &[]), [""]);
+    }
+
+    #[test]
+    fn keys_are_as_short_as_they_can_be() {
+        let got = labels(&[], &["traffic.0.load=1", "traffic.1.load=2", "switch.pfc=true", "transport.red.pfc=3"]);
+        assert_eq!(got, ["traffic.0.load=1 traffic.1.load=2 switch.pfc=true red.pfc=3"]);
+        assert_eq!(labels(&[], &["a.load=1", "load=2"]), ["a.load=1 load=2"]);
+    }
+
+    #[test]
+    fn names_are_fit_for_directories_and_differ() {
+        let got = columns(&[], &axes(&[r#"f=a/b,a:b,"a:b",A/B,../x"#]), false).unwrap();
+        let names: Vec<&str> = got.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(names, ["f=a-b", "f=a-b-2", "f=a-b-3", "f=A-B-4", "f=..-x"]);
+        let labels: Vec<&str> = got.iter().map(|c| c.label.as_str()).collect();
+        assert_eq!(labels, ["f=a/b", "f=a:b", "f=a:b (2)", "f=A/B", "f=../x"]);
+        let long = format!("f={0}1,{0}2", "x".repeat(400));
+        let got = columns(&[], &axes(&[&long]), false).unwrap();
+        assert!(got[0].name != got[1].name && got.iter().all(|c| c.name.len() < 200));
+    }
+
+    #[test]
+    fn a_key_is_set_in_one_place() {
+        let fails = |ccs: &[&str], grid: &[&str], seeded| {
+            let ccs: Vec<String> = ccs.iter().map(|c| (*c).to_owned()).collect();
+            columns(&ccs, &axes(grid), seeded).is_err()
+        };
+        assert!(fails(&[], &["a=1", "a=2"], false) && fails(&[], &["seed=1,2"], true));
+        assert!(
+            fails(&["hpcc"], &["transport.cc=hpcc"], false) && !fails(&[], &["transport.cc=hpcc", "seed=1"], false)
+        );
+        assert!(fails(&["powertcp:gamma=0.5"], &["transport.powertcp.gamma=0.4"], false));
+        let many = (0..200).map(|i| i.to_string()).collect::<Vec<_>>().join(",");
+        assert!(fails(&[], &[&format!("a={many}"), &format!("b={many}")], false));
+    }
+}

@@ -1,0 +1,148 @@
+//! `compare.json`: which runs there are, how far they are, and what they came to.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use fairrate_report::comparison::{Comparison, Statistics};
+use fairrate_report::metrics::Metrics;
+use fairrate_report::model::{RunData, Variant};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Name of the file.
+pub const FILE: &str = "compare.json";
+/// Name of its schema; a number that changes only when a field goes or changes its meaning.
+const SCHEMA: &str = "fairrate.compare/2";
+
+/// The file.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Index {
+    schema: String,
+    scenario: String,
+    /// Every run, in the order of columns and seeds.
+    pub runs: Vec<RunEntry>,
+    /// A column each; empty until all runs have ended.
+    #[serde(default, skip_deserializing)]
+    pub metrics: Vec<Metrics>,
+    /// Means over seeds and differences; absent until all runs have ended.
+    #[serde(default, skip_deserializing)]
+    pub statistics: Option<Statistics>,
+}
+
+/// A run of a comparison.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RunEntry {
+    /// Label of its column.
+    pub label: String,
+    /// Its point of the grid in words; empty without a grid.
+    #[serde(default)]
+    pub point: String,
+    /// The same by key; values as written.
+    #[serde(default)]
+    pub grid: BTreeMap<String, String>,
+    /// Its algorithm.
+    pub cc: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Below the directory of the comparison.
+    pub dir: String,
+    /// `pending` until the run has ended; then `complete`, `interrupted` or `failed`.
+    pub state: String,
+    /// Why it failed.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// Hash of the order of its events; empty while pending.
+    pub fingerprint: String,
+    /// Hash of its resolved scenario.
+    #[serde(default)]
+    pub scenario_hash: String,
+}
+
+impl RunEntry {
+    /// Notes how it ended.
+    pub fn end(&mut self, state: &str, error: Option<String>, fingerprint: String) {
+        (self.state, self.error, self.fingerprint) = (state.to_owned(), error, fingerprint);
+    }
+
+    /// What warnings say of it.
+    fn told(&self) -> String {
+        format!("{} seed {} {}", self.label, self.seed, self.state)
+    }
+}
+
+impl Index {
+    /// Of runs of a scenario.
+    pub fn new(scenario: &str, runs: Vec<RunEntry>) -> Self {
+        let (schema, scenario) = (SCHEMA.to_owned(), scenario.to_owned());
+        Self { schema, scenario, runs, metrics: Vec::new(), statistics: None }
+    }
+
+    /// Reads it.
+    pub fn read(dir: &Path) -> Result<Self, Failure> {
+        let path = dir.join(FILE);
+        let reading = |e: String| Failure::io("reading", &path, e);
+        let text = std::fs::read_to_string(&path).map_err(|e| reading(e.to_string()))?;
+        serde_json::from_str(&text).map_err(|e| reading(e.to_string()))
+    }
+
+    /// Writes it in one piece.
+    pub fn write(&self, dir: &Path) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(self).map_err(|e| Failure::io("writing", dir, e))?;
+        output::write(&dir.join(FILE), &(text + "\n"))
+    }
+
+    /// Name of the scenario.
+    pub fn scenario(&self) -> &str {
+        &self.scenario
+    }
+
+    /// Reads the runs, column by column. Where a column has complete runs, those alone count; of another one, those that have
+    /// something to show. `None` if there is no such run.
+    pub fn assemble(&self, dir: &Path) -> Result<Option<(Vec<Variant>, Comparison)>, Failure> {
+        let mut labels: Vec<&str> = Vec::new();
+        for run in &self.runs {
+            if !labels.contains(&run.label.as_str()) {
+                labels.push(&run.label);
+            }
+        }
+        let (mut columns, mut metrics, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        for label in labels {
+            let (runs, without) = self.load_column(dir, label)?;
+            left_out.extend(without);
+            for mut variant in fairrate_report::model::variants(runs) {
+                metrics.push(Metrics::of(&variant));
+                variant.forget_undrawn();
+                columns.push(variant);
+            }
+        }
+        let comparison = (!metrics.is_empty()).then(|| Comparison { left_out, ..Comparison::of(metrics) });
+        Ok(comparison.map(|comparison| (columns, comparison)))
+    }
+
+    /// The runs of a column, and what is said of those that do not count.
+    fn load_column(&self, dir: &Path, label: &str) -> Result<(Vec<RunData>, Vec<String>), Failure> {
+        let of_column = || self.runs.iter().filter(|r| r.label == label);
+        let (mut runs, mut without) = (Vec::new(), Vec::new());
+        let some_complete = of_column().any(|r| r.state == "complete");
+        for entry in of_column() {
+            let load = || output::load(&dir.join(&entry.dir), label);
+            let data = match entry.state.as_str() {
+                "complete" => Some(load()?),
+                "pending" => None,
+                _ if some_complete => None,
+                // What a failed run has left may be nothing at all.
+                _ => load().ok(),
+            };
+            match data {
+                Some(data) => {
+                    let state = entry.state.clone();
+                    runs.push(RunData { point: entry.point.clone(), state, ..data });
+                }
+                None => without.push(entry.told()),
+            }
+        }
+        Ok((runs, without))
+    }
+}

@@ -1,0 +1,241 @@
+//! The runs of a comparison: all checked before the first one starts, several at a time, each alone in its failure.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use fairrate_scenario::{Overrides, Results, Scenario};
+
+use super::columns::Column;
+use super::index::{Index, RunEntry};
+use crate::drive::{self, End};
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Board;
+
+/// A run that is to be done. Its scenario is read again when it starts: a grid of large workloads would not fit into memory.
+pub struct Plan {
+    /// What it changes in the scenario's file.
+    overrides: Overrides,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Its line in compare.json.
+    pub entry: RunEntry,
+}
+
+impl Plan {
+    /// Whether a complete run of the same scenario by the same program is there already.
+    pub fn is_taken_over(&self) -> bool {
+        self.entry.state == "complete"
+    }
+}
+
+/// Every column under every seed, each checked.
+pub struct Planner<'a> {
+    /// File of the scenario.
+    pub file: &'a Path,
+    /// Directory of the comparison, if it is not the default one.
+    pub out: Option<&'a Path>,
+    /// `--set`, for all columns.
+    pub sets: &'a [(String, String)],
+    /// `--seeds`; `None`: the scenario's.
+    pub seeds: Option<&'a [u64]>,
+    /// Does everything again.
+    pub fresh: bool,
+}
+
+impl Planner<'_> {
+    /// The runs, and the directory they belong into. Nothing is written yet.
+    pub fn plan(&self, columns: &[Column], jobs: usize) -> Result<(PathBuf, Vec<Plan>), Failure> {
+        // The first scenario says what the directory is called.
+        let default_dir = |name: &str| Path::new("runs").join(format!("{name}-compare"));
+        let first = Scenario::load(self.file, &self.overrides(&columns[0], self.seeds.map(|s| s[0])))?;
+        let dir = self.out.map_or_else(|| default_dir(first.name()), Path::to_owned);
+        drop(first);
+        output::check_dir(&dir)?;
+        let seeds: Vec<Option<u64>> = self.seeds.map_or_else(|| vec![None], |s| s.iter().copied().map(Some).collect());
+        let runs: Vec<(&Column, Option<u64>)> =
+            columns.iter().flat_map(|c| seeds.iter().map(move |s| (c, *s))).collect();
+        let wrong = AtomicBool::new(false);
+        let check = |i: usize| {
+            let plan = self.check(&dir, runs[i].0, runs[i].1);
+            wrong.fetch_or(plan.is_err(), Ordering::Relaxed);
+            plan
+        };
+        // Runs are begun in their order, so of several errors the first one is told, however many threads there are.
+        let plans = in_parallel(runs.len(), jobs, &|| wrong.load(Ordering::Relaxed), &check);
+        Ok((dir, plans.into_iter().flatten().collect::<Result<_, _>>()?))
+    }
+
+    fn overrides(&self, column: &Column, seed: Option<u64>) -> Overrides {
+        let sets = self.sets.iter().chain(&column.sets).cloned().collect();
+        Overrides { sets, seed, cc: column.cc.clone() }
+    }
+
+    fn check(&self, dir: &Path, column: &Column, seed: Option<u64>) -> Result<Plan, Failure> {
+        let overrides = self.overrides(column, seed);
+        let scenario = Scenario::load(self.file, &overrides)?;
+        let config = scenario.sim_config();
+        let cc = config.cc.info().name;
+        let name = if column.name.is_empty() { cc } else { &column.name };
+        let mut entry = RunEntry {
+            label: if column.label.is_empty() { cc.to_owned() } else { column.label.clone() },
+            point: column.point.clone(),
+            grid: column.grid.iter().cloned().collect(),
+            cc: cc.to_owned(),
+            seed: config.seed,
+            dir: seed.map_or_else(|| name.to_owned(), |seed| format!("{name}-seed{seed}")),
+            state: "pending".to_owned(),
+            scenario_hash: format!("{:016x}", scenario.hash()),
+            ..RunEntry::default()
+        };
+        let place = dir.join(&entry.dir);
+        output::check_dir(&place)?;
+        if let Some(fingerprint) = complete_run(&place, &scenario).filter(|_| !self.fresh) {
+            entry.end("complete", None, fingerprint);
+        }
+        Ok(Plan { overrides, scenario: scenario.name().to_owned(), entry })
+    }
+}
+
+/// The fingerprint of the run in `dir`, if it is complete and would come out the same again.
+fn complete_run(dir: &Path, scenario: &Scenario) -> Option<String> {
+    let summary = Results::open(dir).ok()?.summary;
+    let tables = ["flows", "ports", "rates", "pfc", "convergence"];
+    let is_whole = tables.iter().all(|table| dir.join(format!("{table}.parquet")).is_file());
+    (is_whole && summary.is_complete_run_of(scenario)).then_some(summary.fingerprint)
+}
+
+/// A run that failed, and why.
+pub struct Failed {
+    /// Its place in the index.
+    pub dir: String,
+    /// Why.
+    pub cause: String,
+}
+
+/// The runs on their way.
+pub struct Crew<'a> {
+    file: &'a Path,
+    dir: &'a Path,
+    plans: &'a [Plan],
+    board: &'a Board,
+    /// What is written whenever a run has ended, so that a process that is killed leaves it; and the first error of writing.
+    index: Mutex<(Index, Option<Failure>)>,
+}
+
+impl<'a> Crew<'a> {
+    /// Of a plan. The index is written before the first run starts.
+    pub fn new(file: &'a Path, dir: &'a Path, plans: &'a [Plan], board: &'a Board) -> Result<Self, Failure> {
+        let index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect());
+        std::fs::create_dir_all(dir).map_err(|e| Failure::io("making", dir, e))?;
+        index.write(dir)?;
+        Ok(Self { file, dir, plans, board, index: Mutex::new((index, None)) })
+    }
+
+    /// Does the runs that are not there, `jobs` at a time, until all have ended or Ctrl-C.
+    pub fn work(self, jobs: usize) -> Result<Index, Failure> {
+        let open: Vec<usize> = (0..self.plans.len()).filter(|i| !self.plans[*i].is_taken_over()).collect();
+        in_parallel(open.len(), jobs, &drive::interrupted, &|k| self.one(open[k]));
+        let (index, error) = self.index.into_inner().expect("no thread panics with this lock held");
+        error.map_or(Ok(index), Err)
+    }
+
+    fn one(&self, i: usize) {
+        let plan = &self.plans[i];
+        let place = self.dir.join(&plan.entry.dir);
+        let done = drive::caught(&place, || self.run(plan, &place));
+        let (state, error, fingerprint) = match done {
+            Ok((End::Complete, fingerprint)) => ("complete", None, fingerprint),
+            Ok((End::Interrupted, fingerprint)) => ("interrupted", None, fingerprint),
+            Ok((End::Failed(cause), fingerprint)) => ("failed", Some(cause), fingerprint),
+            Err(Failure::Run { cause, .. }) => ("failed", Some(cause), String::new()),
+            Err(failure) => ("failed", Some(failure.to_string()), String::new()),
+        };
+        self.board.ended();
+        let mut guard = self.index.lock().expect("no thread panics with this lock held");
+        let (index, unwritten) = &mut *guard;
+        index.runs[i].end(state, error, fingerprint);
+        if let Err(failure) = index.write(self.dir) {
+            unwritten.get_or_insert(failure);
+        }
+    }
+
+    /// One run with its own report, and its fingerprint.
+    fn run(&self, plan: &Plan, place: &Path) -> Result<(End, String), Failure> {
+        let scenario = Scenario::load(self.file, &plan.overrides)?;
+        if format!("{:016x}", scenario.hash()) != plan.entry.scenario_hash {
+            let cause = "the scenario or a file it names has changed since the comparison began".to_owned();
+            return Err(Failure::Run { cause, dir: place.to_owned() });
+        }
+        let end = drive::drive(&scenario, &plan.entry.dir, place, self.board)?;
+        let data = output::load(place, &plan.entry.label)?;
+        let fingerprint = data.provenance.fingerprint.clone();
+        output::write_report(place, data)?;
+        Ok((end, fingerprint))
+    }
+}
+
+/// The runs that failed.
+pub fn failed(index: &Index) -> Vec<Failed> {
+    let runs = index.runs.iter().filter(|r| r.state == "failed");
+    runs.map(|r| Failed { dir: r.dir.clone(), cause: r.error.clone().unwrap_or_default() }).collect()
+}
+
+/// Does `0..n` in order, `jobs` at a time, until `stop` says so. What was not begun is `None`.
+fn in_parallel<T: Send>(
+    n: usize,
+    jobs: usize,
+    stop: &(dyn Fn() -> bool + Sync),
+    one: &(dyn Fn(usize) -> T + Sync),
+) -> Vec<Option<T>> {
+    let next = AtomicUsize::new(0);
+    let done: Vec<Mutex<Option<T>>> = (0..n).map(|_| Mutex::new(None)).collect();
+    let work = || {
+        while !stop() {
+            let Some(i) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|i| *i < n) else { return };
+            *done[i].lock().expect("no thread panics with this lock held") = Some(one(i));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.min(n) {
+            scope.spawn(work);
+        }
+    });
+    done.into_iter().map(|d| d.into_inner().expect("no thread panics with this lock held")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_done_once_whatever_the_number_of_threads() {
+        for jobs in [1, 3, 100] {
+            let got = in_parallel(10, jobs, &|| false, &|i| i * i);
+            assert_eq!(got, (0..10).map(|i| Some(i * i)).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn nothing_new_begins_after_a_stop() {
+        let count = AtomicUsize::new(0);
+        let stop = || 3 <= count.load(Ordering::Relaxed);
+        let got = in_parallel(10, 1, &stop, &|i| {
+            count.fetch_add(1, Ordering::Relaxed);
+            i
+        });
+        assert_eq!(got.iter().flatten().count(), 3);
+    }
+
+    #[test]
+    fn a_panic_in_one_run_is_its_own_failure() {
+        let place = Path::new("somewhere");
+        let run = |i: usize| drive::caught(place, || if i == 1 { panic!("queue of {i} is negative") } else { Ok(i) });
+        let got = in_parallel(3, 2, &|| false, &run);
+        let ok: Vec<bool> = got.iter().map(|r| r.as_ref().unwrap().is_ok()).collect();
+        assert_eq!(ok, [true, false, true]);
+        let Some(Err(Failure::Run { cause, .. })) = &got[1] else { panic!("it failed") };
+        assert!(cause.contains("invariants") && cause.ends_with("(queue of 1 is negative)"), "{cause}");
+    }
+}

@@ -1,0 +1,304 @@
+//! Comparisons of many runs: grids, seeds, and going on after an interruption.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use common::{fairrate, run, small_scenario, stderr, stdout};
+use serde_json::Value;
+
+/// `compare` of a scenario into the directory beside it.
+fn compare(scenario: &Path, out: &Path, more: &[&str]) -> std::process::Output {
+    let mut args = vec!["compare", scenario.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    args.extend(more);
+    run(&args)
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).expect("JSON")
+}
+
+fn index(out: &Path) -> Value {
+    json(&out.join("compare.json"))
+}
+
+/// One field of every run of compare.json.
+fn of_runs(out: &Path, field: &str) -> Vec<String> {
+    let index = index(out);
+    index["runs"].as_array().unwrap().iter().map(|r| r[field].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_grid_has_a_column_for_every_point_and_algorithm() {
+    let scenario = small_scenario("grid");
+    let out = scenario.with_file_name("out");
+    let grid = ["--grid", "traffic.0.bytes=50KB,'60KB'", "--grid", "traffic.0.senders=2,3"];
+    let output = compare(&scenario, &out, &[&grid[..], &["--cc", "hpcc,dctcp", "--quiet"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let labels = of_runs(&out, "label");
+    assert_eq!(labels[..3], ["hpcc bytes=50KB senders=2", "dctcp bytes=50KB senders=2", "hpcc bytes=50KB senders=3"]);
+    assert_eq!((labels.len(), labels[7].as_str()), (8, "dctcp bytes=60KB senders=3"));
+    let index = index(&out);
+    assert_eq!(index["runs"][7]["grid"], serde_json::json!({ "traffic.0.bytes": "'60KB'", "traffic.0.senders": "3" }));
+    assert_eq!(index["metrics"].as_array().unwrap().len(), 8);
+    assert_eq!(index["metrics"][7]["flows_done"], 3.0);
+    let resolved = std::fs::read_to_string(out.join("dctcp-bytes=60KB-senders=2/scenario.toml")).unwrap();
+    assert!(resolved.contains("bytes = \"60KB\"") && resolved.contains("senders = 2"), "{resolved}");
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("Comparison over a grid") && page.contains("DCTCP bytes=60KB senders=3"));
+}
+
+#[test]
+fn a_grid_alone_is_of_the_scenarios_algorithm() {
+    let scenario = small_scenario("grid_alone");
+    let out = scenario.with_file_name("out");
+    let output = compare(&scenario, &out, &["--grid", "transport.cc=hpcc,swift", "--json", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(
+        (of_runs(&out, "label"), of_runs(&out, "cc")),
+        (vec!["cc=hpcc".to_owned(), "cc=swift".to_owned()], vec!["hpcc".to_owned(), "swift".to_owned()],)
+    );
+    let printed: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(printed, index(&out));
+}
+
+#[test]
+fn a_wrong_point_of_a_grid_is_bad_input_and_nothing_is_written() {
+    let scenario = small_scenario("grid_wrong");
+    let out = scenario.with_file_name("out");
+    for grid in [
+        "traffic.0.byte=50KB,60KB",
+        "traffic.0.bytes=50KB,60",
+        "transport.cc=hpcc,hpc",
+        "traffic.0.bytes=[50KB",
+        "traffic.0.bytes",
+        "traffic.1.bytes=50KB",
+    ] {
+        let output = compare(&scenario, &out, &["--cc", "hpcc", "--grid", grid]);
+        let output = if grid.starts_with("transport") { compare(&scenario, &out, &["--grid", grid]) } else { output };
+        assert_eq!(output.status.code(), Some(2), "{grid}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{grid}");
+        assert!(!out.exists(), "{grid}");
+    }
+    let output = compare(&scenario, &out, &["--grid", "traffic.0.byte=50KB,60KB"]);
+    insta::assert_snapshot!("grid_unknown_key", stderr(&output));
+    let twice = compare(&scenario, &out, &["--grid", "seed=1,2", "--seeds", "1..2"]);
+    insta::assert_snapshot!("grid_twice", stderr(&twice));
+    assert!(!out.exists());
+}
+
+#[test]
+fn seeds_give_means_intervals_and_differences() {
+    let scenario = small_scenario("seeds_statistics");
+    let out = scenario.with_file_name("out");
+    let random = ["--set", "traffic.0={kind=\"poisson\",load=0.5,sizes=\"websearch\",stop=\"2ms\"}"];
+    let seeds = ["--cc", "hpcc,dctcp", "--seeds", "1..5", "--quiet"];
+    let output = compare(&scenario, &out, &[&random[..], &seeds[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let index = index(&out);
+    let statistics = &index["statistics"];
+    assert_eq!((&statistics["level"], &statistics["resamples"]), (&0.95.into(), &10_000.into()));
+    let values = statistics["values"].as_array().unwrap();
+    let of = |column: &str| {
+        let found = values.iter().find(|v| v["metric"] == "slowdown[all sizes].mean" && v["column"] == column);
+        found.unwrap_or_else(|| panic!("{column}"))
+    };
+    let number = |v: &Value| v.as_f64().unwrap();
+    let mean_of = |cc: &str, seed: u64| {
+        let summary = json(&out.join(format!("{cc}-seed{seed}/summary.json")));
+        let all = summary["fct"].as_array().unwrap().iter().find(|b| b["bucket"] == "all").unwrap().clone();
+        number(&all["slowdown"]["mean"])
+    };
+    let mean = (1..=5).map(|seed| mean_of("hpcc", seed)).sum::<f64>() / 5.0;
+    let (hpcc, dctcp) = (of("hpcc"), of("dctcp"));
+    assert_eq!((&hpcc["n"], &hpcc["difference"]), (&5.into(), &Value::Null));
+    assert!((number(&hpcc["mean"]) - mean).abs() < 1e-9);
+    assert!(number(&hpcc["interval"]["low"]) < mean && mean < number(&hpcc["interval"]["high"]));
+    let difference = (1..=5).map(|seed| mean_of("dctcp", seed) - mean_of("hpcc", seed)).sum::<f64>() / 5.0;
+    assert_eq!(dctcp["difference"]["to"], "hpcc");
+    assert!((number(&dctcp["difference"]["mean"]) - difference).abs() < 1e-9);
+
+    let text = stdout(&output);
+    assert!(text.contains("seed 1..5") && text.contains("paired by seed") && text.contains('['), "{text}");
+    assert!(!text.contains("Fewer than"), "{text}");
+    let again = compare(&scenario, &out, &[&random[..], &seeds[..]].concat());
+    let simulated = |text: &str| text.lines().filter(|l| !l.contains("ns per")).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(simulated(&stdout(&again)), simulated(&text), "runs that are taken over say the same");
+    let few = compare(&scenario, &out, &[&random[..], &["--cc", "hpcc,dctcp", "--seeds", "1..2", "-q"]].concat());
+    assert!(stdout(&few).contains("Fewer than 5 seeds") && !stdout(&few).contains("] *"), "{}", stdout(&few));
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("Differences") && page.contains("Fewer than 5 seeds"));
+}
+
+/// Wall-clock time of a run: another one after it was run again.
+fn wall(out: &Path, run: &str) -> Value {
+    json(&out.join(run).join("summary.json"))["wall_s"].clone()
+}
+
+#[test]
+fn complete_runs_of_the_same_scenario_are_taken_over() {
+    let scenario = small_scenario("take_over");
+    let out = scenario.with_file_name("out");
+    let go = |more: &[&str]| {
+        let output = compare(&scenario, &out, &[&["--cc", "hpcc,dctcp"], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        (stderr(&output), wall(&out, "hpcc-seed1"), wall(&out, "hpcc-seed2"))
+    };
+    let (told, first, second) = go(&["--seeds", "1..2"]);
+    assert!(!told.contains("taken over"), "{told}");
+    // More seeds: only they are new.
+    let (told, one, two) = go(&["--seeds", "1..3"]);
+    assert!(told.contains("4 of 6 runs are complete already and taken over"), "{told}");
+    assert_eq!((&one, &two), (&first, &second));
+    assert_eq!(of_runs(&out, "state"), ["complete"; 6]);
+    // Other than complete, or not whole: again.
+    let summary = out.join("hpcc-seed1/summary.json");
+    let text = std::fs::read_to_string(&summary).unwrap();
+    std::fs::write(&summary, text.replace("\"complete\"", "\"interrupted\"")).unwrap();
+    std::fs::remove_file(out.join("hpcc-seed2/flows.parquet")).unwrap();
+    let (told, one, two) = go(&["--seeds", "1..3"]);
+    assert!(told.contains("4 of 6 runs"), "{told}");
+    assert!(one != first && two != second);
+    // By another version: again.
+    let text = std::fs::read_to_string(&summary).unwrap();
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(text.contains(&version));
+    std::fs::write(&summary, text.replace(&version, "\"version\": \"0.0.1\"")).unwrap();
+    assert!(go(&["--seeds", "1..3", "--quiet"]).1 != one);
+    // Of another scenario: again. And with --fresh.
+    assert!(!go(&["--seeds", "1..2", "--set", "traffic.0.bytes=60KB"]).0.contains("taken over"));
+    assert!(go(&["--seeds", "1..2", "--set", "traffic.0.bytes=60KB"]).0.contains("4 of 4"));
+    assert!(!go(&["--seeds", "1..2", "--set", "traffic.0.bytes=60KB", "--fresh"]).0.contains("taken over"));
+}
+
+#[test]
+fn a_run_that_fails_does_not_stop_the_others() {
+    let scenario = small_scenario("one_fails");
+    let out = scenario.with_file_name("out");
+    // A directory that looks like results at first sight, and is not.
+    std::fs::create_dir_all(out.join("dctcp")).unwrap();
+    std::fs::write(out.join("compare.json"), "{}").unwrap();
+    std::fs::write(out.join("dctcp/scenario.toml"), "").unwrap();
+    let output = compare(&scenario, &out, &["--cc", "hpcc,dctcp,swift", "--jobs", "1"]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = stderr(&output);
+    assert!(
+        told.contains("1 of 3 runs failed") && told.contains("dctcp") && told.contains("holds no results"),
+        "{told}"
+    );
+    assert_eq!(of_runs(&out, "state"), ["complete", "failed", "complete"]);
+    assert!(index(&out)["runs"][1]["error"].as_str().unwrap().contains("holds no results"));
+    assert!(stdout(&output).contains("dctcp failed") && out.join("swift/report.html").is_file());
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("Partial results: dctcp seed 1 failed, left out"));
+}
+
+#[test]
+fn a_run_that_hangs_is_a_failure_with_its_cause() {
+    let scenario = small_scenario("one_hangs");
+    let out = scenario.with_file_name("out");
+    // The bottleneck loses everything; what is to be sent again never arrives.
+    let text = std::fs::read_to_string(&scenario).unwrap();
+    std::fs::write(&scenario, text + "[[fault]]\nlinks = [\"sw0->h0\"]\nloss = 0.001\n").unwrap();
+    let output = compare(&scenario, &out, &["--grid", "fault.0.loss=0.001,1.0", "--seeds", "1..2"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("2 of 4 runs failed") && stderr(&output).contains("no progress since"));
+    assert_eq!(of_runs(&out, "state"), ["complete", "complete", "failed", "failed"]);
+    assert_eq!(json(&out.join("loss=1.0-seed1/summary.json"))["state"], "failed");
+}
+
+/// Starts a comparison whose first run is short and whose second one has no end, and waits until the first one is noted as
+/// complete and the second one has begun.
+fn started(scenario: &Path, out: &Path) -> Child {
+    let mut command = fairrate();
+    command.args(["compare", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "--jobs", "1"]);
+    command.args(["--set", "stop=duration", "--set", "traffic.0.bytes=endless", "--grid", "duration=1ms,1000s,1001s"]);
+    // What an earlier process has left is no sign of this one.
+    let written = || std::fs::metadata(out.join("duration=1000s/summary.json")).and_then(|m| m.modified()).ok();
+    let before = written();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let first_is_noted = || {
+        let text = std::fs::read_to_string(out.join("compare.json")).unwrap_or_default();
+        let index: Value =
+            if text.is_empty() { Value::Null } else { serde_json::from_str(&text).expect("never half of it") };
+        index["runs"][0]["state"] == "complete"
+    };
+    let is_running = || written() != before && json(&out.join("duration=1000s/summary.json"))["state"] == "running";
+    while !(first_is_noted() && out.join("duration=1000s/scenario.toml").exists() && is_running()) {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before it was interrupted");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+fn interrupt(child: Child) -> std::process::Output {
+    let signal = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(signal.success());
+    child.wait_with_output().unwrap()
+}
+
+fn long(name: &str) -> (PathBuf, PathBuf) {
+    let scenario = small_scenario(name);
+    let text = std::fs::read_to_string(&scenario).unwrap();
+    let (without_probes, _) = text.split_once("[[probe]]").unwrap();
+    std::fs::write(&scenario, without_probes).unwrap();
+    let out = scenario.with_file_name("out");
+    (scenario, out)
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_comparison_goes_on_from_what_is_complete() {
+    let (scenario, out) = long("compare_interrupted");
+    let output = interrupt(started(&scenario, &out));
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert_eq!(of_runs(&out, "state"), ["complete", "interrupted", "pending"]);
+    assert_eq!(index(&out)["metrics"].as_array().unwrap().len(), 2);
+    let text = stdout(&output);
+    assert!(text.contains("duration=1000s interrupted") && text.contains("duration=1001s pending"), "{text}");
+    assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("Partial results"));
+
+    let wall_before = wall(&out, "duration=1ms");
+    let output = interrupt(started(&scenario, &out));
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("1 of 3 runs are complete already and taken over"), "{}", stderr(&output));
+    assert_eq!(wall(&out, "duration=1ms"), wall_before);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_comparison_goes_on_from_what_is_complete() {
+    let (scenario, out) = long("compare_killed");
+    let mut child = started(&scenario, &out);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(of_runs(&out, "state"), ["complete", "pending", "pending"]);
+    assert_eq!(json(&out.join("duration=1000s/summary.json"))["state"], "running");
+    // What there is can be shown.
+    let report = run(&["report", out.to_str().unwrap()]);
+    assert_eq!(report.status.code(), Some(0), "{}", stderr(&report));
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("duration=1000s seed 1 pending, left out"));
+
+    let wall_before = wall(&out, "duration=1ms");
+    let output = interrupt(started(&scenario, &out));
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("1 of 3 runs are complete already and taken over"), "{}", stderr(&output));
+    assert_eq!(wall(&out, "duration=1ms"), wall_before);
+    assert_eq!(of_runs(&out, "state"), ["complete", "interrupted", "pending"]);
+}
+
+#[test]
+fn going_on_gives_the_same_page_as_never_stopping() {
+    let scenario = small_scenario("same_page");
+    let (whole, resumed) = (scenario.with_file_name("whole"), scenario.with_file_name("resumed"));
+    let args = ["--cc", "hpcc,dctcp", "--seeds", "1..3", "--quiet"];
+    assert_eq!(compare(&scenario, &whole, &args).status.code(), Some(0));
+    assert_eq!(compare(&scenario, &resumed, &["--cc", "hpcc", "--seeds", "2..3", "--quiet"]).status.code(), Some(0));
+    assert_eq!(compare(&scenario, &resumed, &args).status.code(), Some(0));
+    let page = |out: &Path| std::fs::read(out.join("report.html")).unwrap();
+    assert!(page(&whole) == page(&resumed));
+    assert_eq!(of_runs(&whole, "fingerprint"), of_runs(&resumed, "fingerprint"));
+}
