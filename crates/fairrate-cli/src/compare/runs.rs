@@ -168,7 +168,7 @@ impl<'a> Crew<'a> {
             let cause = "the scenario or a file it names has changed since the comparison began".to_owned();
             return Err(Failure::Run { cause, dir: place.to_owned() });
         }
-        let end = drive::drive(&scenario, &plan.entry.dir, place, self.board)?;
+        let end = drive::drive(&scenario, &plan.entry.dir, place, self.board, self.threads)?;
         let data = output::load(place, &plan.entry.label)?;
         let fingerprint = data.provenance.fingerprint.clone();
         output::write_report(place, data)?;
