@@ -119,20 +119,19 @@ fn write_report(dir: &Path, variants: &[Variant], comparison: &Comparison) -> Re
 
 fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) {
     let styled = output::styled();
-    let mut text = format!("{}: seed {}\n\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds));
-    text += &table::comparison(comparison).to_blocks(styled, WIDEST);
     let notes = html::notes(comparison);
+    let mut parts = vec![format!("{}: seed {}\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds))];
+    parts.push(table::comparison(comparison).to_blocks(styled, WIDEST));
     if let Some(differences) = table::differences(comparison) {
-        text += &format!("\n{}\n\n{}", notes[1], differences.to_blocks(styled, WIDEST));
+        parts.extend([format!("{}\n", notes[1]), differences.to_blocks(styled, WIDEST)]);
     }
-    for note in notes.iter().take(1).chain(notes.iter().skip(2)) {
-        text += &format!("\n{note}");
+    let about: Vec<&str> = notes.iter().take(1).chain(notes.iter().skip(2)).map(String::as_str).collect();
+    if !about.is_empty() {
+        parts.push(about.join("\n") + "\n");
     }
-    text += if notes.is_empty() { "\n" } else { "\n\n" };
-    for run in index.runs.iter().filter(|r| r.state != "complete") {
-        text += &format!("{} {}\n", run.dir, run.state);
-    }
-    output::print(&format!("{text}report {}\n", dir.join("report.html").display()));
+    let without = index.runs.iter().filter(|r| r.state != "complete").map(|r| format!("{} {}\n", r.dir, r.state));
+    parts.push(format!("{}report {}\n", without.collect::<String>(), dir.join("report.html").display()));
+    output::print(&parts.join("\n"));
 }
 
 /// Writes the page of a comparison that is already there, for `fairrate report`.
