@@ -62,13 +62,7 @@ pub fn caught<T>(dir: &Path, f: impl FnOnce() -> Result<T, Failure>) -> Result<T
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| Err(panicked(payload)))
 }
 
-fn run_to_end(
-    scenario: &Scenario,
-    label: &str,
-    dir: &Path,
-    board: &Board,
-    threads: usize,
-) -> Result<End, Failure> {
+fn run_to_end(scenario: &Scenario, label: &str, dir: &Path, board: &Board, threads: usize) -> Result<End, Failure> {
     let config = scenario.sim_config();
     let mut job = board.job(label, Goal::of(config));
     let mut writer = ResultsWriter::create(dir, scenario)?;

@@ -7,9 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
-use fairrate_sim::{
-    FlowOutcome, PfcEvent, PortSample, RateSample, RunTotals, SimConfig, SimError, Simulation, Sink,
-};
+use fairrate_sim::{FlowOutcome, PfcEvent, PortSample, RateSample, RunTotals, SimConfig, SimError, Simulation, Sink};
 use serde::Serialize;
 
 use super::{aligned, median_min_max};
@@ -223,8 +221,20 @@ impl Sink for Nobody {
 
 /// The rows in columns.
 pub(super) fn table(rows: &[Row]) -> String {
-    let titles =
-        ["job", "cc", "threads", "hops M", "events/hop", "build s", "wall s", "ns/hop", "min", "max", "speed-up", "RSS MB"];
+    let titles = [
+        "job",
+        "cc",
+        "threads",
+        "hops M",
+        "events/hop",
+        "build s",
+        "wall s",
+        "ns/hop",
+        "min",
+        "max",
+        "speed-up",
+        "RSS MB",
+    ];
     let line = |row: &Row| {
         [
             row.job.clone(),

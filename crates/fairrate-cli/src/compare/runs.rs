@@ -120,17 +120,25 @@ pub struct Crew<'a> {
     dir: &'a Path,
     plans: &'a [Plan],
     board: &'a Board,
+    /// Threads of a run.
+    threads: usize,
     /// What is written whenever a run has ended, so that a process that is killed leaves it; and the first error of writing.
     index: Mutex<(Index, Option<Failure>)>,
 }
 
 impl<'a> Crew<'a> {
     /// Of a plan. The index is written before the first run starts.
-    pub fn new(file: &'a Path, dir: &'a Path, plans: &'a [Plan], board: &'a Board) -> Result<Self, Failure> {
+    pub fn new(
+        file: &'a Path,
+        dir: &'a Path,
+        plans: &'a [Plan],
+        board: &'a Board,
+        threads: usize,
+    ) -> Result<Self, Failure> {
         let index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect());
         std::fs::create_dir_all(dir).map_err(|e| Failure::io("making", dir, e))?;
         index.write(dir)?;
-        Ok(Self { file, dir, plans, board, index: Mutex::new((index, None)) })
+        Ok(Self { file, dir, plans, board, threads, index: Mutex::new((index, None)) })
     }
 
     /// Does the runs that are not there, `jobs` at a time, until all have ended or Ctrl-C.

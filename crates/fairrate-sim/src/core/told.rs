@@ -81,5 +81,7 @@ pub(super) fn tell(cores: &[Mutex<Core>], sink: &mut dyn Sink) {
             sink.flow(&super::cluster::outcome(cores, flow.0));
         }
     }
-    cores.iter().for_each(|core| lock(core).story.clear());
+    for core in cores {
+        lock(core).story.clear();
+    }
 }

@@ -148,7 +148,7 @@ struct Wheel<E> {
     summary: Vec<u64>,
     nodes: Vec<Node<E>>,
     free: u32,
-    in_wheel: usize,
+    n_near: usize,
     far: BinaryHeap<Reverse<Event>>,
     /// Buckets to empty before the next look at how full they were.
     until_look: u32,
@@ -168,7 +168,7 @@ impl<E: Entry> Wheel<E> {
             summary: Vec::new(),
             nodes: Vec::with_capacity(1 << 12),
             free: NONE,
-            in_wheel: 0,
+            n_near: 0,
             far: BinaryHeap::new(),
             until_look: LOOK_EVERY,
             taken: 0,
@@ -178,7 +178,7 @@ impl<E: Entry> Wheel<E> {
     }
 
     fn len(&self) -> usize {
-        self.current.len() + self.in_wheel + self.far.len()
+        self.current.len() + self.n_near + self.far.len()
     }
 
     #[inline]
@@ -217,7 +217,7 @@ impl<E: Entry> Wheel<E> {
         }
         self.occupied[slot / 64] |= 1 << (slot % 64);
         self.summary[slot / 4_096] |= 1 << (slot / 64 % 64);
-        self.in_wheel += 1;
+        self.n_near += 1;
     }
 
     #[inline]
@@ -246,7 +246,7 @@ impl<E: Entry> Wheel<E> {
             return Some(entry.unpack(base_ps).time_ps);
         }
         let far = self.far.peek().map(|event| event.0.time_ps);
-        let near = (0 < self.in_wheel).then(|| {
+        let near = (0 < self.n_near).then(|| {
             let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
             let mut first = u64::MAX;
             while let Some(&Node { entry, next }) = self.nodes.get(at as usize) {
@@ -264,7 +264,7 @@ impl<E: Entry> Wheel<E> {
             self.look();
         }
         let far = self.far.peek().map_or(u64::MAX, |e| e.0.time_ps >> self.shift);
-        let near = if self.in_wheel > 0 { self.next_occupied() } else { u64::MAX };
+        let near = if self.n_near > 0 { self.next_occupied() } else { u64::MAX };
         let next = near.min(far);
         // Nothing is next, or too late.
         if (limit_ps - 1) >> self.shift < next {
@@ -308,7 +308,7 @@ impl<E: Entry> Wheel<E> {
             at = next;
         }
         let n = self.current.len();
-        self.in_wheel -= n;
+        self.n_near -= n;
         self.taken += n as u32;
         self.until_look -= 1;
         if n > 20 {
@@ -401,7 +401,7 @@ impl<E: Entry> Wheel<E> {
         self.occupied = vec![0; buckets / 64];
         self.summary = vec![0; (buckets / 4_096).max(1)];
         self.nodes.clear();
-        (self.free, self.in_wheel) = (NONE, 0);
+        (self.free, self.n_near) = (NONE, 0);
     }
 }
 
