@@ -17,6 +17,7 @@ const NONE: u32 = u32::MAX;
 
 /// An event as it waits, small and quick to compare.
 trait Entry: Copy + Ord {
+    fn key(self) -> u32;
     fn pack(event: Event) -> Self;
     /// The event, which is not before `after_ps`, nor as much as 2^32 ps behind it.
     fn unpack(self, after_ps: u64) -> Event;
@@ -29,6 +30,10 @@ impl Entry for u64 {
         event.time_ps << 32 | u64::from(event.key())
     }
     #[inline]
+    fn key(self) -> u32 {
+        self as u32
+    }
+    #[inline]
     fn unpack(self, after_ps: u64) -> Event {
         let ahead = ((self >> 32) as u32).wrapping_sub(after_ps as u32);
         Event::from_key(after_ps + u64::from(ahead), self as u32)
@@ -39,6 +44,10 @@ impl Entry for u128 {
     #[inline]
     fn pack(event: Event) -> Self {
         event.order()
+    }
+    #[inline]
+    fn key(self) -> u32 {
+        self as u32
     }
     #[inline]
     fn unpack(self, _: u64) -> Event {
@@ -116,6 +125,16 @@ impl EventList {
             Pending::Ranked(wheel) => wheel.pop(),
         }
     }
+
+    /// Once for every bucket that the clock has reached: calls `soon` with the entity of every event in it that is
+    /// pending, and `later` with those of the next bucket. For guesses only: more events may be added.
+    #[inline]
+    pub fn look_ahead(&mut self, soon: impl FnMut(u32), later: impl FnMut(u32)) {
+        match &mut self.0 {
+            Pending::Plain(wheel) => wheel.look_ahead(soon, later),
+            Pending::Ranked(wheel) => wheel.look_ahead(soon, later),
+        }
+    }
 }
 
 struct Wheel<E> {
@@ -140,6 +159,8 @@ struct Wheel<E> {
     far: BinaryHeap<Reverse<Event>>,
     /// Buckets to empty before the next look at how full they were.
     until_look: u32,
+    /// Whether nobody has looked ahead since the clock came to this bucket.
+    is_fresh: bool,
     /// Events taken out of buckets since the last look.
     taken: u32,
 }
@@ -160,6 +181,7 @@ impl<E: Entry> Wheel<E> {
             in_wheel: 0,
             far: BinaryHeap::new(),
             until_look: LOOK_EVERY,
+            is_fresh: false,
             taken: 0,
         };
         list.build_wheel(shift);
@@ -219,6 +241,24 @@ impl<E: Entry> Wheel<E> {
         Some(event)
     }
 
+    #[inline]
+    fn look_ahead(&mut self, mut soon: impl FnMut(u32), mut later: impl FnMut(u32)) {
+        if !std::mem::take(&mut self.is_fresh) {
+            return;
+        }
+        for entry in self.current.iter().rev() {
+            soon(Event::from_key(0, entry.key()).entity());
+        }
+        if self.in_wheel == 0 {
+            return;
+        }
+        let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
+        while let Some(node) = self.nodes.get(at as usize) {
+            later(Event::from_key(0, { node.entry }.key()).entity());
+            at = node.next;
+        }
+    }
+
     /// Moves the clock to the next bucket that holds something.
     fn advance(&mut self) {
         if self.until_look == 0 {
@@ -272,6 +312,7 @@ impl<E: Entry> Wheel<E> {
         self.in_wheel -= n;
         self.taken += n as u32;
         self.until_look -= 1;
+        self.is_fresh = true;
         if n > 20 {
             self.current.sort_unstable_by_key(|&entry| Reverse(entry));
         } else {
