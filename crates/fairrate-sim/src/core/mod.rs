@@ -117,8 +117,8 @@ impl Ranks {
     }
 }
 
-/// A network with so many ports does not fit the nearer caches, so that looking ahead pays: measured, a fat-tree of 432 hosts
-/// has 2,592 ports and loses by it, one of 1,024 hosts has 6,144 and gains.
+/// A network with so many ports does not fit the nearer caches, so that looking ahead pays: as measured, a fat-tree of
+/// 432 hosts and 2,592 ports loses by it, one of 1,024 hosts and 6,144 ports gains.
 const MANY_PORTS: usize = 4_096;
 
 /// A run.

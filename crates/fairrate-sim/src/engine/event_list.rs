@@ -110,7 +110,7 @@ impl EventList {
     fn push_first_ranked(&mut self, event: Event) {
         if let Pending::Plain(plain) = &mut self.0 {
             let mut wheel = Wheel::new(plain.shift);
-            (wheel.now, wheel.last_ps) = (plain.last_ps >> wheel.shift, plain.last_ps);
+            (wheel.now, wheel.floor_ps) = (plain.floor_ps >> wheel.shift, plain.floor_ps);
             plain.drain().for_each(|event| wheel.push(event));
             self.0 = Pending::Ranked(wheel);
         }
@@ -140,8 +140,8 @@ impl EventList {
 struct Wheel<E> {
     /// The bucket being emptied, sorted so that the next event is last.
     current: Vec<E>,
-    /// Time of the event popped last, in picoseconds.
-    last_ps: u64,
+    /// No pending event is earlier than this, in picoseconds: the time popped last, or where `current` begins.
+    floor_ps: u64,
     /// Absolute number of that bucket.
     now: u64,
     /// Bucket width is `1 << shift` picoseconds.
@@ -155,7 +155,7 @@ struct Wheel<E> {
     summary: Vec<u64>,
     nodes: Vec<Node<E>>,
     free: u32,
-    in_wheel: usize,
+    n_near: usize,
     far: BinaryHeap<Reverse<Event>>,
     /// Buckets to empty before the next look at how full they were.
     until_look: u32,
@@ -169,7 +169,7 @@ impl<E: Entry> Wheel<E> {
     fn new(shift: u32) -> Self {
         let mut list = Self {
             current: Vec::with_capacity(64),
-            last_ps: 0,
+            floor_ps: 0,
             now: 0,
             shift,
             mask: 0,
@@ -178,7 +178,7 @@ impl<E: Entry> Wheel<E> {
             summary: Vec::new(),
             nodes: Vec::with_capacity(1 << 12),
             free: NONE,
-            in_wheel: 0,
+            n_near: 0,
             far: BinaryHeap::new(),
             until_look: LOOK_EVERY,
             is_fresh: false,
@@ -189,7 +189,7 @@ impl<E: Entry> Wheel<E> {
     }
 
     fn len(&self) -> usize {
-        self.current.len() + self.in_wheel + self.far.len()
+        self.current.len() + self.n_near + self.far.len()
     }
 
     #[inline]
@@ -228,7 +228,7 @@ impl<E: Entry> Wheel<E> {
         }
         self.occupied[slot / 64] |= 1 << (slot % 64);
         self.summary[slot / 4_096] |= 1 << (slot / 64 % 64);
-        self.in_wheel += 1;
+        self.n_near += 1;
     }
 
     #[inline]
@@ -236,8 +236,8 @@ impl<E: Entry> Wheel<E> {
         if self.current.is_empty() {
             self.advance();
         }
-        let event = self.current.pop()?.unpack(self.last_ps);
-        self.last_ps = event.time_ps;
+        let event = self.current.pop()?.unpack(self.floor_ps);
+        self.floor_ps = event.time_ps;
         Some(event)
     }
 
@@ -249,7 +249,7 @@ impl<E: Entry> Wheel<E> {
         for entry in self.current.iter().rev() {
             soon(Event::from_key(0, entry.key()).entity());
         }
-        if self.in_wheel == 0 {
+        if self.n_near == 0 {
             return;
         }
         let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
@@ -265,13 +265,14 @@ impl<E: Entry> Wheel<E> {
             self.look();
         }
         let far = self.far.peek().map_or(u64::MAX, |e| e.0.time_ps >> self.shift);
-        let near = if self.in_wheel > 0 { self.next_occupied() } else { u64::MAX };
+        let near = if self.n_near > 0 { self.next_occupied() } else { u64::MAX };
         if near < far.saturating_sub(self.mask) {
             // Nothing of the heap comes into reach of the wheel.
             self.now = near;
         } else if !self.empty_far(near.min(far)) {
             return;
         }
+        self.floor_ps = self.now << self.shift;
         self.take_bucket();
     }
 
@@ -309,7 +310,7 @@ impl<E: Entry> Wheel<E> {
             at = next;
         }
         let n = self.current.len();
-        self.in_wheel -= n;
+        self.n_near -= n;
         self.taken += n as u32;
         self.until_look -= 1;
         self.is_fresh = true;
@@ -389,7 +390,7 @@ impl<E: Entry> Wheel<E> {
                 at = node.next;
             }
         }
-        let (after_ps, far) = (self.last_ps, std::mem::take(&mut self.far));
+        let (after_ps, far) = (self.floor_ps, std::mem::take(&mut self.far));
         entries.into_iter().map(move |entry| entry.unpack(after_ps)).chain(far.into_iter().map(|Reverse(event)| event))
     }
 
@@ -403,7 +404,7 @@ impl<E: Entry> Wheel<E> {
         self.occupied = vec![0; buckets / 64];
         self.summary = vec![0; (buckets / 4_096).max(1)];
         self.nodes.clear();
-        (self.free, self.in_wheel) = (NONE, 0);
+        (self.free, self.n_near) = (NONE, 0);
     }
 }
 
@@ -433,13 +434,15 @@ mod tests {
         fn pops_in_order(
             steps in prop::collection::vec((0u64..3, 0u64..40_000_000, 0u32..8, any::<bool>()), 1..400),
             shift in 0u32..14,
+            ranked in any::<bool>(),
         ) {
             let mut list = EventList::new(shift);
             let mut model = BinaryHeap::new();
             let mut now = 0;
             for (scale, delta, entity, pop) in steps {
                 let delta = [delta % 5_000, delta, delta * 1_000][scale as usize];
-                let event = Event::new(now + delta, EventKind::Arrive, entity);
+                let rank = if ranked && 2 < entity { entity % 3 } else { 0 };
+                let event = Event::new(now + delta, EventKind::Arrive, entity).ranked(rank);
                 list.push(event);
                 model.push(Reverse(event));
                 prop_assert_eq!(list.len(), model.len());
