@@ -43,6 +43,7 @@ use crate::ids::PortId;
 use crate::mrg32k3a::AutomaticStreams;
 use crate::output::{PfcEvent, RunTotals};
 use crate::packet::{Packet, PacketKind, PacketPool};
+use crate::prefetch::prefetch;
 use crate::routing::Routes;
 use crate::transport::{Nic, Receiver, Sender};
 
@@ -133,6 +134,10 @@ impl Ranks {
         if self.by_insertion { u32::MAX } else { 0 }
     }
 }
+
+/// A network with so many ports does not fit the nearer caches, so that looking ahead pays: as measured, a fat-tree of
+/// 432 hosts and 2,592 ports loses by it, one of 1,024 hosts and 6,144 ports gains.
+const MANY_PORTS: usize = 4_096;
 
 /// A part of a network: the whole of it, or some of its nodes, whose events this has. Of the vectors that have an entry
 /// for everything in the network, it uses those of its own nodes.
@@ -318,8 +323,24 @@ impl Core {
         self.events.push(Event::new(time_ps, kind, entity).ranked(rank));
     }
 
+    /// Fetches what coming events will read: packets that arrive soon, and the ports of those that arrive later. Entities
+    /// that are no ports do no harm.
+    #[inline]
+    fn look_ahead(&mut self) {
+        let (ports, pool) = (&self.ports, &self.pool);
+        if ports.len() < MANY_PORTS {
+            return;
+        }
+        let last = ports.len() - 1;
+        self.events.look_ahead(
+            |port| pool.prefetch(ports[(port as usize).min(last)].next_to_arrive()),
+            |port| prefetch(&ports[(port as usize).min(last)]),
+        );
+    }
+
     /// The packet at the head of `port`'s wire has reached the other end.
     fn on_arrive(&mut self, port: u32) {
+        self.look_ahead();
         if self.faults.is_some() && !self.ports[port as usize].is_due(&self.pool, self.now_ps) {
             return;
         }
@@ -515,6 +536,7 @@ impl Core {
 
     /// A port is free.
     fn on_tx_done(&mut self, port: u32) {
+        self.look_ahead();
         let p = &mut self.ports[port as usize];
         p.tx_done_pending = false;
         match p.of_host {

@@ -17,6 +17,7 @@ const NONE: u32 = u32::MAX;
 
 /// An event as it waits, small and quick to compare.
 trait Entry: Copy + Ord {
+    fn key(self) -> u32;
     fn pack(event: Event) -> Self;
     /// The event, which is not before `base_ps`, nor as much as 2^32 ps behind it.
     fn unpack(self, base_ps: u64) -> Event;
@@ -29,6 +30,10 @@ impl Entry for u64 {
         event.time_ps << 32 | u64::from(event.key())
     }
     #[inline]
+    fn key(self) -> u32 {
+        self as u32
+    }
+    #[inline]
     fn unpack(self, base_ps: u64) -> Event {
         let ahead = ((self >> 32) as u32).wrapping_sub(base_ps as u32);
         Event::from_key(base_ps + u64::from(ahead), self as u32)
@@ -39,6 +44,10 @@ impl Entry for u128 {
     #[inline]
     fn pack(event: Event) -> Self {
         event.order()
+    }
+    #[inline]
+    fn key(self) -> u32 {
+        self as u32
     }
     #[inline]
     fn unpack(self, _: u64) -> Event {
@@ -130,6 +139,16 @@ impl EventList {
             Pending::Ranked(wheel) => wheel.next_ps(),
         }
     }
+
+    /// Once for every bucket that the clock has reached: calls `soon` with the entity of every event in it that is
+    /// pending, and `later` with those of the next bucket. For guesses only: more events may be added.
+    #[inline]
+    pub fn look_ahead(&mut self, soon: impl FnMut(u32), later: impl FnMut(u32)) {
+        match &mut self.0 {
+            Pending::Plain(wheel) => wheel.look_ahead(soon, later),
+            Pending::Ranked(wheel) => wheel.look_ahead(soon, later),
+        }
+    }
 }
 
 struct Wheel<E> {
@@ -152,6 +171,8 @@ struct Wheel<E> {
     far: BinaryHeap<Reverse<Event>>,
     /// Buckets to empty before the next look at how full they were.
     until_look: u32,
+    /// Whether nobody has looked ahead since the clock came to this bucket.
+    is_fresh: bool,
     /// Events taken out of buckets since the last look.
     taken: u32,
 }
@@ -171,6 +192,7 @@ impl<E: Entry> Wheel<E> {
             n_near: 0,
             far: BinaryHeap::new(),
             until_look: LOOK_EVERY,
+            is_fresh: false,
             taken: 0,
         };
         list.build_wheel(shift);
@@ -258,6 +280,24 @@ impl<E: Entry> Wheel<E> {
         near.into_iter().chain(far).min()
     }
 
+    #[inline]
+    fn look_ahead(&mut self, mut soon: impl FnMut(u32), mut later: impl FnMut(u32)) {
+        if !std::mem::take(&mut self.is_fresh) {
+            return;
+        }
+        for entry in self.current.iter().rev() {
+            soon(Event::from_key(0, entry.key()).entity());
+        }
+        if self.n_near == 0 {
+            return;
+        }
+        let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
+        while let Some(node) = self.nodes.get(at as usize) {
+            later(Event::from_key(0, { node.entry }.key()).entity());
+            at = node.next;
+        }
+    }
+
     /// Moves the clock to the next bucket that holds something, unless that begins at the limit or behind it.
     fn advance(&mut self, limit_ps: u64) {
         if self.until_look == 0 {
@@ -311,6 +351,7 @@ impl<E: Entry> Wheel<E> {
         self.n_near -= n;
         self.taken += n as u32;
         self.until_look -= 1;
+        self.is_fresh = true;
         if n > 20 {
             self.current.sort_unstable_by_key(|&entry| Reverse(entry));
         } else {
@@ -431,13 +472,15 @@ mod tests {
         fn pops_in_order(
             steps in prop::collection::vec((0u64..3, 0u64..40_000_000, 0u32..8, any::<bool>()), 1..400),
             shift in 0u32..14,
+            ranked in any::<bool>(),
         ) {
             let mut list = EventList::new(shift);
             let mut model = BinaryHeap::new();
             let mut now = 0;
             for (scale, delta, entity, pop) in steps {
                 let delta = [delta % 5_000, delta, delta * 1_000][scale as usize];
-                let event = Event::new(now + delta, EventKind::Arrive, entity);
+                let rank = if ranked && 2 < entity { entity % 3 } else { 0 };
+                let event = Event::new(now + delta, EventKind::Arrive, entity).ranked(rank);
                 list.push(event);
                 model.push(Reverse(event));
                 prop_assert_eq!(list.len(), model.len());
