@@ -254,6 +254,8 @@ impl Core {
         (false, max_events)
     }
 
+    #[allow(clippy::inline_always)] // See `Core::run`.
+    #[inline(always)]
     fn handle(&mut self, event: Event) {
         let entity = event.entity();
         match event.kind() {
@@ -327,10 +329,14 @@ impl Core {
     /// that are no ports do no harm.
     #[inline]
     fn look_ahead(&mut self) {
-        let (ports, pool) = (&self.ports, &self.pool);
-        if ports.len() < MANY_PORTS {
-            return;
+        if MANY_PORTS <= self.ports.len() {
+            self.fetch_ahead();
         }
+    }
+
+    #[inline(never)]
+    fn fetch_ahead(&mut self) {
+        let (ports, pool) = (&self.ports, &self.pool);
         let last = ports.len() - 1;
         self.events.look_ahead(
             |port| pool.prefetch(ports[(port as usize).min(last)].next_to_arrive()),
@@ -339,6 +345,8 @@ impl Core {
     }
 
     /// The packet at the head of `port`'s wire has reached the other end.
+    #[allow(clippy::inline_always)] // See `Core::run`.
+    #[inline(always)]
     fn on_arrive(&mut self, port: u32) {
         self.look_ahead();
         if self.faults.is_some() && !self.ports[port as usize].is_due(&self.pool, self.now_ps) {
@@ -352,7 +360,8 @@ impl Core {
     }
 
     /// The node behind `port` takes a packet in.
-    #[inline]
+    #[allow(clippy::inline_always)] // See `Core::run`.
+    #[inline(always)]
     fn take_in(&mut self, port: u32, packet: u32) {
         let kind = self.pool.get(packet).kind;
         if kind.is_link_control() {
@@ -393,6 +402,8 @@ impl Core {
     }
 
     /// A switch takes a packet that came by its port `ingress` and puts it into its egress queue.
+    #[allow(clippy::inline_always)] // See `Core::run`.
+    #[inline(always)]
     fn forward(&mut self, ingress: u32, packet: u32) {
         let p = self.pool.get_mut(packet);
         p.ingress = ingress;
@@ -431,6 +442,8 @@ impl Core {
     }
 
     /// A packet joins the queue of a switch port where nothing is in its way, and leaves it at once.
+    #[allow(clippy::inline_always)] // See `Core::run`.
+    #[inline(always)]
     fn pass(&mut self, egress: u32, packet: u32) {
         let p = self.pool.get(packet);
         let (is_data, wire) = (p.kind == PacketKind::Data, p.wire);
@@ -599,7 +612,8 @@ impl Core {
     }
 
     /// Serialises a packet onto `port`'s wire; the transmitter must be free.
-    #[inline]
+    #[allow(clippy::inline_always)] // See `Core::run`.
+    #[inline(always)]
     fn transmit(&mut self, port: u32, packet: u32) {
         self.totals.packet_hops += 1;
         let (end_rank, arrival_rank) = (self.ranks.take(), self.ranks.take());

@@ -97,24 +97,26 @@ impl EventList {
     }
 
     /// Adds an event, not earlier than the last one popped.
-    #[inline]
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
     pub fn push(&mut self, event: Event) {
         match &mut self.0 {
             Pending::Plain(wheel) if event.rank == 0 => wheel.push(event),
-            Pending::Ranked(wheel) => wheel.push(event),
-            Pending::Plain(_) => self.push_first_ranked(event),
+            _ => self.push_ranked(event),
         }
     }
 
     #[cold]
-    fn push_first_ranked(&mut self, event: Event) {
+    fn push_ranked(&mut self, event: Event) {
         if let Pending::Plain(plain) = &mut self.0 {
             let mut wheel = Wheel::new(plain.shift);
             wheel.now = plain.now;
             plain.drain().for_each(|event| wheel.push(event));
             self.0 = Pending::Ranked(wheel);
         }
-        self.push(event);
+        if let Pending::Ranked(wheel) = &mut self.0 {
+            wheel.push(event);
+        }
     }
 
     /// Removes and returns the earliest event.
@@ -203,7 +205,8 @@ impl<E: Entry> Wheel<E> {
         self.current.len() + self.n_near + self.far.len()
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
     fn push(&mut self, event: Event) {
         let bucket = event.time_ps >> self.shift;
         if bucket.wrapping_sub(self.now).wrapping_sub(1) < self.mask {
@@ -214,6 +217,7 @@ impl<E: Entry> Wheel<E> {
     }
 
     /// Adds an event that does not belong into the wheel.
+    #[inline(never)]
     fn push_aside(&mut self, bucket: u64, event: Event) {
         if bucket <= self.now {
             let entry = E::pack(event);
@@ -224,7 +228,8 @@ impl<E: Entry> Wheel<E> {
         }
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
     fn push_wheel(&mut self, bucket: u64, event: Event) {
         let slot = (bucket & self.mask) as usize;
         let node = Node { entry: E::pack(event), next: self.heads[slot] };
