@@ -30,7 +30,7 @@ pub struct Args {
     /// `--job` also rocc,perc,dctcp/tcp,ratemp/tcp,flowtune/tcp on `perm128` and `ws60`]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = algorithm)]
     cc: Vec<String>,
-    /// Numbers of threads, for `allocate` [default: 1,2]
+    /// Numbers of threads of `allocate` [default: 1,2] and of jobs that simulate [default: 1]
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4096))]
     threads: Vec<u16>,
     /// How often each row is timed [default: 51, or 5 for jobs that simulate]
@@ -142,10 +142,6 @@ fn tasks(args: &Args) -> Result<Vec<Task>, Failure> {
     let everything = args.job.is_empty();
     let default_jobs = || std::iter::once("kernels").chain(scenarios::DEFAULT_JOBS).map(str::to_owned).collect();
     let jobs = if everything { default_jobs() } else { args.job.clone() };
-    if !args.threads.is_empty() && !jobs.iter().any(|job| job == "allocate") {
-        let message = "`--threads` is for the job `allocate`".to_owned();
-        return Err(Failure::Usage { message, help: "other jobs use one thread".to_owned() });
-    }
     let mut tasks = Vec::new();
     for job in &jobs {
         match job.as_str() {
@@ -184,14 +180,19 @@ impl Task {
 impl Measured {
     fn add(&mut self, task: &Task, args: &Args) -> Result<(), Failure> {
         let runs = |default| args.runs.map_or(default, usize::from);
+        let threads = |default: &[usize]| match &args.threads {
+            asked if asked.is_empty() => default.to_vec(),
+            asked => asked.iter().map(|&n| usize::from(n)).collect(),
+        };
         match task {
             Task::Allocate => {
-                let threads: &[u16] = if args.threads.is_empty() { &[1, 2] } else { &args.threads };
-                let threads = threads.iter().map(|&n| usize::from(n)).collect();
+                let threads = threads(&[1, 2]);
                 self.allocate.extend(allocate::rows(&Settings { threads, runs: runs(kernels::DEFAULT_RUNS) }));
             }
             Task::Kernels => self.kernels.extend(kernels::rows(runs(kernels::DEFAULT_RUNS))?),
-            Task::Scenario(case) => self.scenarios.push(case.row(runs(scenarios::DEFAULT_RUNS))?),
+            Task::Scenario(case) => {
+                self.scenarios.extend(case.rows(&threads(&[1]), runs(scenarios::DEFAULT_RUNS))?);
+            }
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use crate::drive;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 use crate::progress::Board;
-use crate::run::Sets;
+use crate::run::{Sets, Threads};
 use columns::{Axis, Seeds, parse_axis, parse_seeds};
 use index::Index;
 use runs::{Crew, Planner};
@@ -50,7 +50,9 @@ pub struct Args {
     /// Do all runs again, those that are complete too
     #[arg(long)]
     fresh: bool,
-    /// Runs at the same time [default: one a core]
+    #[command(flatten)]
+    threads: Threads,
+    /// Runs at the same time [default: so many that every thread of a run has a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Print compare.json in place of the table
@@ -60,9 +62,6 @@ pub struct Args {
     #[arg(long, short)]
     quiet: bool,
 }
-
-/// Threads of a run.
-const THREADS_PER_RUN: usize = 1;
 
 /// Runs it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
@@ -74,12 +73,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         seeds: args.seeds.as_ref().map(|s| s.0.as_slice()),
         fresh: args.fresh,
     };
-    let jobs = jobs(args.jobs, THREADS_PER_RUN);
+    let threads = args.threads.get();
+    let jobs = jobs(args.jobs, threads);
     let (dir, plans) = planner.plan(&columns, jobs)?;
     let taken_over = plans.iter().filter(|p| p.is_taken_over()).count();
     let board = Board::of_runs(args.quiet, plans.len(), taken_over);
     drive::listen_for_interrupts();
-    let index = Crew::new(&args.scenario, &dir, &plans, &board)?.work(jobs)?;
+    let index = Crew::new(&args.scenario, &dir, &plans, &board, threads)?.work(jobs)?;
     board.clear();
     conclude(index, &dir, args.json)
 }
@@ -119,20 +119,19 @@ fn write_report(dir: &Path, variants: &[Variant], comparison: &Comparison) -> Re
 
 fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) {
     let styled = output::styled();
-    let mut text = format!("{}: seed {}\n\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds));
-    text += &table::comparison(comparison).to_blocks(styled, WIDEST);
     let notes = html::notes(comparison);
+    let mut parts = vec![format!("{}: seed {}\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds))];
+    parts.push(table::comparison(comparison).to_blocks(styled, WIDEST));
     if let Some(differences) = table::differences(comparison) {
-        text += &format!("\n{}\n\n{}", notes[1], differences.to_blocks(styled, WIDEST));
+        parts.extend([format!("{}\n", notes[1]), differences.to_blocks(styled, WIDEST)]);
     }
-    for note in notes.iter().take(1).chain(notes.iter().skip(2)) {
-        text += &format!("\n{note}");
+    let about: Vec<&str> = notes.iter().take(1).chain(notes.iter().skip(2)).map(String::as_str).collect();
+    if !about.is_empty() {
+        parts.push(about.join("\n") + "\n");
     }
-    text += if notes.is_empty() { "\n" } else { "\n\n" };
-    for run in index.runs.iter().filter(|r| r.state != "complete") {
-        text += &format!("{} {}\n", run.dir, run.state);
-    }
-    output::print(&format!("{text}report {}\n", dir.join("report.html").display()));
+    let without = index.runs.iter().filter(|r| r.state != "complete").map(|r| format!("{} {}\n", r.dir, r.state));
+    parts.push(format!("{}report {}\n", without.collect::<String>(), dir.join("report.html").display()));
+    output::print(&parts.join("\n"));
 }
 
 /// Writes the page of a comparison that is already there, for `fairrate report`.

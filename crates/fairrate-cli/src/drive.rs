@@ -12,7 +12,7 @@ use fairrate_sim::{RunTotals, Simulation};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::progress::{Board, Goal};
 
-/// Events between two looks at the clock and at Ctrl-C: some hundredths of a second.
+/// Events of a thread between two looks at the clock and at Ctrl-C: some hundredths of a second.
 const SLICE: u64 = 200_000;
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -45,9 +45,10 @@ pub fn interrupted() -> bool {
     STOP.load(Ordering::SeqCst)
 }
 
-/// Runs `scenario`, writing to `dir` as it goes. What is there at the end is valid, however the run ended.
-pub fn drive(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Result<End, Failure> {
-    caught(dir, || run_to_end(scenario, label, dir, board))
+/// Runs `scenario` on up to `threads` threads, writing to `dir` as it goes. What is there at the end is valid, however the
+/// run ended.
+pub fn drive(scenario: &Scenario, label: &str, dir: &Path, board: &Board, threads: usize) -> Result<End, Failure> {
+    caught(dir, || run_to_end(scenario, label, dir, board, threads))
 }
 
 /// What `f` gives, or a failure if it panics: a broken invariant fails this run, not the others of a comparison.
@@ -61,14 +62,18 @@ pub fn caught<T>(dir: &Path, f: impl FnOnce() -> Result<T, Failure>) -> Result<T
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| Err(panicked(payload)))
 }
 
-fn run_to_end(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Result<End, Failure> {
+fn run_to_end(scenario: &Scenario, label: &str, dir: &Path, board: &Board, threads: usize) -> Result<End, Failure> {
     let config = scenario.sim_config();
     let mut job = board.job(label, Goal::of(config));
     let mut writer = ResultsWriter::create(dir, scenario)?;
     let started = Instant::now();
-    let mut simulation = Simulation::new(config.clone());
+    let mut simulation = Simulation::with_threads(config.clone(), threads);
+    if simulation.threads() < threads {
+        board.note(&format!("{label}: {}", fewer_threads(simulation.threads())));
+    }
+    let slice = SLICE * simulation.threads() as u64;
     let mut end = loop {
-        match simulation.advance(SLICE, &mut writer) {
+        match simulation.advance(slice, &mut writer) {
             Ok(progress) if progress.finished => break End::Complete,
             Ok(progress) => job.update(&progress),
             Err(error) => break End::Failed(error.to_string()),
@@ -91,6 +96,16 @@ fn run_to_end(scenario: &Scenario, label: &str, dir: &Path, board: &Board) -> Re
     };
     writer.finish(&simulation.unfinished(), &totals, wall, &state)?;
     Ok(end)
+}
+
+/// Why a run does not use as many threads as were asked for.
+fn fewer_threads(n: usize) -> String {
+    if n > 1 {
+        return format!("{n} threads, for so many racks or pods");
+    }
+    "1 thread: there is one rack, or something in it knows of the whole network at once (profile ns3, a convergence \
+     probe, an allocator's outage)"
+        .to_owned()
 }
 
 /// Says if bytes are not conserved.

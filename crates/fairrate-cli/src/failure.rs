@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use fairrate_allocate::FileError;
 use fairrate_scenario::{ResultsError, ScenarioError};
-use fairrate_sim::SimError;
 use miette::{NamedSource, SourceSpan};
 
 /// The exit code of a run that was interrupted: 128 and the number of SIGINT, as shells have it.
@@ -126,7 +125,7 @@ pub enum Failure {
         /// Under which algorithm.
         cc: String,
         /// Why.
-        cause: SimError,
+        cause: String,
     },
     /// A run came to a bad end.
     #[error("the run failed: {cause}")]

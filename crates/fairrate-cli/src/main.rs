@@ -41,8 +41,10 @@ enum Command {
     Run(run::Args),
     /// Run a scenario with several algorithms and hold them against each other
     ///
-    /// Runs the same flows from the same seeds under each algorithm, each run in a directory of its own below DIR.
-    /// Prints one table, and writes DIR/report.html, with all algorithms in every figure, and DIR/compare.json.
+    /// Runs the same flows from the same seeds under each algorithm, and at each point of a grid, each run in a directory of
+    /// its own below DIR. Prints one table, and writes DIR/report.html, with all algorithms in every figure, and
+    /// DIR/compare.json. Several seeds give means with intervals, and differences paired by seed. The same command goes on
+    /// where an interrupted one stopped.
     Compare(compare::Args),
     /// Compute the ideal rates of flows that share links
     ///

@@ -59,6 +59,16 @@ impl Board {
         }
     }
 
+    /// Says something, unless nobody wants to hear anything.
+    pub fn note(&self, line: &str) {
+        match &self.mode {
+            Mode::Bars(bars) => drop(bars.println(line)),
+            // Nobody may be reading stderr any more; that is no reason to stop.
+            Mode::Lines(_) => drop(writeln!(std::io::stderr(), "{line}")),
+            Mode::Silent => {}
+        }
+    }
+
     /// A run begins.
     pub fn job(&self, label: &str, goal: Goal) -> Job<'_> {
         let id = self.all.as_ref().map_or(0, All::begin);

@@ -21,6 +21,8 @@ pub struct Args {
     /// Seed of every random stream, in place of the scenario's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    #[command(flatten)]
+    threads: Threads,
     /// Results directory [default: runs/NAME-ALGORITHM-SEED]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -30,6 +32,21 @@ pub struct Args {
     /// No progress on stderr
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// `--threads`, as `run` and `compare` have it.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Threads {
+    /// Threads of a run, each with a part of the network; results are the same bits for any number
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: u16,
+}
+
+impl Threads {
+    /// How many.
+    pub fn get(self) -> usize {
+        usize::from(self.threads)
+    }
 }
 
 /// `--set`, as `run` and `compare` have it.
@@ -62,7 +79,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     output::check_dir(&dir)?;
     drive::listen_for_interrupts();
     let label = scenario.sim_config().cc.info().name;
-    let end = drive::drive(&scenario, label, &dir, &Board::new(args.quiet))?;
+    let end = drive::drive(&scenario, label, &dir, &Board::new(args.quiet), args.threads.get())?;
     let (data, metrics) = output::write_report(&dir, output::load(&dir, label)?)?;
     output::print_run(&dir, &data, metrics, args.json)?;
     finish(end, &dir)

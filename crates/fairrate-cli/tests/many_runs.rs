@@ -209,16 +209,28 @@ fn a_run_that_hangs_is_a_failure_with_its_cause() {
     assert_eq!(json(&out.join("loss=1.0-seed1/summary.json"))["state"], "failed");
 }
 
+/// A comparison on its way, which does not outlive its test.
+struct Started(Option<Child>);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// Starts a comparison whose first run is short and whose second one has no end, and waits until the first one is noted as
 /// complete and the second one has begun.
-fn started(scenario: &Path, out: &Path) -> Child {
+fn started(scenario: &Path, out: &Path) -> Started {
     let mut command = fairrate();
     command.args(["compare", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "--jobs", "1"]);
     command.args(["--set", "stop=duration", "--set", "traffic.0.bytes=endless", "--grid", "duration=1ms,1000s,1001s"]);
     // What an earlier process has left is no sign of this one.
     let written = || std::fs::metadata(out.join("duration=1000s/summary.json")).and_then(|m| m.modified()).ok();
     let before = written();
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Started(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()));
     let first_is_noted = || {
         let text = std::fs::read_to_string(out.join("compare.json")).unwrap_or_default();
         let index: Value =
@@ -227,13 +239,14 @@ fn started(scenario: &Path, out: &Path) -> Child {
     };
     let is_running = || written() != before && json(&out.join("duration=1000s/summary.json"))["state"] == "running";
     while !(first_is_noted() && out.join("duration=1000s/scenario.toml").exists() && is_running()) {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended before it was interrupted");
+        assert_eq!(child.0.as_mut().unwrap().try_wait().unwrap(), None, "it ended before it was interrupted");
         std::thread::sleep(Duration::from_millis(5));
     }
     child
 }
 
-fn interrupt(child: Child) -> std::process::Output {
+fn interrupt(mut child: Started) -> std::process::Output {
+    let child = child.0.take().unwrap();
     let signal = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(signal.success());
     child.wait_with_output().unwrap()
@@ -271,9 +284,7 @@ fn an_interrupted_comparison_goes_on_from_what_is_complete() {
 #[test]
 fn a_killed_comparison_goes_on_from_what_is_complete() {
     let (scenario, out) = long("compare_killed");
-    let mut child = started(&scenario, &out);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(started(&scenario, &out));
     assert_eq!(of_runs(&out, "state"), ["complete", "pending", "pending"]);
     assert_eq!(json(&out.join("duration=1000s/summary.json"))["state"], "running");
     // What there is can be shown.

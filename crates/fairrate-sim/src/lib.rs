@@ -14,6 +14,7 @@ mod input_error;
 mod mrg32k3a;
 mod output;
 mod packet;
+mod prefetch;
 pub mod rng;
 pub mod routing;
 mod simulation;

@@ -2,6 +2,8 @@
 
 use fairrate_control::IntHop;
 
+use crate::prefetch::prefetch;
+
 /// No packet: the end of a list.
 pub const NO_PACKET: u32 = u32::MAX;
 
@@ -134,6 +136,14 @@ impl PacketPool {
     #[inline]
     pub fn get(&self, id: u32) -> &Packet {
         &self.packets[id as usize]
+    }
+
+    /// Fetches a packet that will be read soon. `id` may be none or outdated.
+    #[inline]
+    pub fn prefetch(&self, id: u32) {
+        if let Some(packet) = self.packets.get((id as usize).min(self.packets.len().saturating_sub(1))) {
+            prefetch(packet);
+        }
     }
 
     /// A packet, to change it.

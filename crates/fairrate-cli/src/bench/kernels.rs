@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fairrate_sim::{SimConfig, Simulation};
+use fairrate_sim::{SimConfig, SimError, Simulation};
 use serde::Serialize;
 
 use super::acks::{self, Acks};
@@ -75,7 +75,8 @@ fn switch(cc: &str, runs: usize) -> Result<Row, Failure> {
 fn ns_per_hop(config: &SimConfig, cc: &str) -> Result<f64, Failure> {
     let mut simulation = Simulation::new(config.clone());
     let start = Instant::now();
-    let failed = |cause| Failure::Bench { job: "kernels".to_owned(), cc: cc.to_owned(), cause };
+    let failed =
+        |error: SimError| Failure::Bench { job: "kernels".to_owned(), cc: cc.to_owned(), cause: error.to_string() };
     let progress = simulation.run(&mut Nobody).map_err(failed)?;
     Ok(start.elapsed().as_secs_f64() * 1e9 / progress.packet_hops as f64)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
-use fairrate_sim::{FlowOutcome, PfcEvent, PortSample, RateSample, SimConfig, Simulation, Sink};
+use fairrate_sim::{FlowOutcome, PfcEvent, PortSample, RateSample, RunTotals, SimConfig, SimError, Simulation, Sink};
 use serde::Serialize;
 
 use super::{aligned, median_min_max};
@@ -82,7 +82,7 @@ pub(super) struct Row {
     job: String,
     /// The algorithm; `/tcp` behind it: over TCP.
     cc: String,
-    threads: u32,
+    threads: usize,
     packet_hops: u64,
     events: u64,
     /// Before the run.
@@ -91,6 +91,8 @@ pub(super) struct Row {
     ns_per_hop_median: f64,
     ns_per_hop_min: f64,
     ns_per_hop_max: f64,
+    /// Wall times of the row's first number of threads over those of this one, run by run in turn: their median.
+    speedup_median: f64,
     /// Largest resident memory in megabytes, where the system tells.
     rss_mb: Option<f64>,
 }
@@ -117,53 +119,70 @@ impl Case {
         format!("{} {}", self.job, self.cc)
     }
 
-    /// Runs it so often.
+    /// Runs it so often on each number of threads, which take turns.
     ///
     /// # Errors
-    /// What the simulation says.
-    pub(super) fn row(&self, runs: usize) -> Result<Row, Failure> {
+    /// What the simulation says, and if the number of threads changes what comes out.
+    pub(super) fn rows(&self, threads: &[usize], runs: usize) -> Result<Vec<Row>, Failure> {
         let text = text(&self.job).expect("only jobs with a scenario are asked for");
-        row(&self.job, &self.cc, &config(&self.job, &text, &self.cc)?, runs)
+        let config = config(&self.job, &text, &self.cc)?;
+        let failed = |cause: String| Failure::Bench { job: self.job.clone(), cc: self.cc.clone(), cause };
+        let mut timed: Vec<Vec<Timed>> = threads.iter().map(|_| Vec::with_capacity(runs)).collect();
+        for _ in 0..runs {
+            for (&n, timed) in threads.iter().zip(&mut timed) {
+                timed.push(time(&config, n).map_err(|error| failed(error.to_string()))?);
+            }
+        }
+        let fingerprint = timed[0][0].totals.fingerprint;
+        if timed.iter().flatten().any(|t| t.totals.fingerprint != fingerprint) {
+            return Err(failed("results depend on the number of threads".to_owned()));
+        }
+        let first: Vec<f64> = timed[0].iter().map(|t| t.wall_s).collect();
+        Ok(timed.iter().map(|timed| self.row(timed, &first)).collect())
+    }
+
+    fn row(&self, timed: &[Timed], first: &[f64]) -> Row {
+        let each = |of: fn(&Timed) -> f64| median_min_max(&mut timed.iter().map(of).collect::<Vec<f64>>());
+        let [median, min, max] = each(|t| t.wall_s);
+        let mut speedups: Vec<f64> = first.iter().zip(timed).map(|(first, t)| first / t.wall_s).collect();
+        let totals = timed[0].totals;
+        let ns_per_hop = |seconds: f64| seconds * 1e9 / totals.packet_hops as f64;
+        Row {
+            job: self.job.clone(),
+            cc: self.cc.clone(),
+            threads: timed[0].threads,
+            packet_hops: totals.packet_hops,
+            events: totals.events,
+            build_s_median: each(|t| t.build_s)[0],
+            wall_s_median: median,
+            ns_per_hop_median: ns_per_hop(median),
+            ns_per_hop_min: ns_per_hop(min),
+            ns_per_hop_max: ns_per_hop(max),
+            speedup_median: median_min_max(&mut speedups)[0],
+            rss_mb: timed.iter().filter_map(|t| t.rss_mb).reduce(f64::max),
+        }
     }
 }
 
-/// The number of threads of every run.
-const THREADS: u32 = 1;
-
-/// A run that is ready to start; the one place where [`THREADS`] takes effect.
-fn simulation(config: &SimConfig) -> Simulation {
-    Simulation::new(config.clone())
+/// A run that was timed.
+struct Timed {
+    threads: usize,
+    build_s: f64,
+    wall_s: f64,
+    rss_mb: Option<f64>,
+    totals: RunTotals,
 }
 
-fn row(job: &str, cc: &str, config: &SimConfig, runs: usize) -> Result<Row, Failure> {
+fn time(config: &SimConfig, threads: usize) -> Result<Timed, SimError> {
     forget_peak();
-    let (mut builds, mut times, mut totals) = (Vec::with_capacity(runs), Vec::with_capacity(runs), None);
-    for _ in 0..runs {
-        let start = Instant::now();
-        let mut simulation = simulation(config);
-        builds.push(start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        let failed = |cause| Failure::Bench { job: job.to_owned(), cc: cc.to_owned(), cause };
-        simulation.run(&mut Nobody).map_err(failed)?;
-        times.push(start.elapsed().as_secs_f64());
-        totals = Some(simulation.totals());
-    }
-    let totals = totals.expect("at least one run");
-    let [median, min, max] = median_min_max(&mut times);
-    let ns_per_hop = |seconds: f64| seconds * 1e9 / totals.packet_hops as f64;
-    Ok(Row {
-        job: job.to_owned(),
-        cc: cc.to_owned(),
-        threads: THREADS,
-        packet_hops: totals.packet_hops,
-        events: totals.events,
-        build_s_median: median_min_max(&mut builds)[0],
-        wall_s_median: median,
-        ns_per_hop_median: ns_per_hop(median),
-        ns_per_hop_min: ns_per_hop(min),
-        ns_per_hop_max: ns_per_hop(max),
-        rss_mb: peak_mb(),
-    })
+    let start = Instant::now();
+    let mut simulation = Simulation::with_threads(config.clone(), threads);
+    let build_s = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    simulation.run(&mut Nobody)?;
+    let wall_s = start.elapsed().as_secs_f64();
+    let (threads, rss_mb) = (simulation.threads(), peak_mb());
+    Ok(Timed { threads, build_s, wall_s, rss_mb, totals: simulation.totals() })
 }
 
 /// A scenario's text under an algorithm, perhaps over TCP.
@@ -202,8 +221,20 @@ impl Sink for Nobody {
 
 /// The rows in columns.
 pub(super) fn table(rows: &[Row]) -> String {
-    let titles =
-        ["job", "cc", "threads", "hops M", "events/hop", "build s", "wall s", "ns/hop", "min", "max", "RSS MB"];
+    let titles = [
+        "job",
+        "cc",
+        "threads",
+        "hops M",
+        "events/hop",
+        "build s",
+        "wall s",
+        "ns/hop",
+        "min",
+        "max",
+        "speed-up",
+        "RSS MB",
+    ];
     let line = |row: &Row| {
         [
             row.job.clone(),
@@ -216,6 +247,7 @@ pub(super) fn table(rows: &[Row]) -> String {
             format!("{:.1}", row.ns_per_hop_median),
             format!("{:.1}", row.ns_per_hop_min),
             format!("{:.1}", row.ns_per_hop_max),
+            format!("{:.2}", row.speedup_median),
             row.rss_mb.map_or_else(|| "-".to_owned(), |mb| format!("{mb:.0}")),
         ]
     };

@@ -120,17 +120,25 @@ pub struct Crew<'a> {
     dir: &'a Path,
     plans: &'a [Plan],
     board: &'a Board,
+    /// Threads of a run.
+    threads: usize,
     /// What is written whenever a run has ended, so that a process that is killed leaves it; and the first error of writing.
     index: Mutex<(Index, Option<Failure>)>,
 }
 
 impl<'a> Crew<'a> {
     /// Of a plan. The index is written before the first run starts.
-    pub fn new(file: &'a Path, dir: &'a Path, plans: &'a [Plan], board: &'a Board) -> Result<Self, Failure> {
+    pub fn new(
+        file: &'a Path,
+        dir: &'a Path,
+        plans: &'a [Plan],
+        board: &'a Board,
+        threads: usize,
+    ) -> Result<Self, Failure> {
         let index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect());
         std::fs::create_dir_all(dir).map_err(|e| Failure::io("making", dir, e))?;
         index.write(dir)?;
-        Ok(Self { file, dir, plans, board, index: Mutex::new((index, None)) })
+        Ok(Self { file, dir, plans, board, threads, index: Mutex::new((index, None)) })
     }
 
     /// Does the runs that are not there, `jobs` at a time, until all have ended or Ctrl-C.
@@ -168,7 +176,7 @@ impl<'a> Crew<'a> {
             let cause = "the scenario or a file it names has changed since the comparison began".to_owned();
             return Err(Failure::Run { cause, dir: place.to_owned() });
         }
-        let end = drive::drive(&scenario, &plan.entry.dir, place, self.board)?;
+        let end = drive::drive(&scenario, &plan.entry.dir, place, self.board, self.threads)?;
         let data = output::load(place, &plan.entry.label)?;
         let fingerprint = data.provenance.fingerprint.clone();
         output::write_report(place, data)?;

@@ -212,7 +212,9 @@ impl Allocator {
         let outgoing = &mut self.line_of(flow).outgoing;
         let (len, note) = outgoing.carry(segment.seq);
         let is_more = outgoing.has_new();
-        note.into_iter().for_each(|note| self.note(number, note));
+        if let Some(note) = note {
+            self.note(number, note);
+        }
         sender.offer(is_more);
         if let Some(tcp) = sender.tcp.as_mut().filter(|_| !is_more) {
             tcp.note_last();

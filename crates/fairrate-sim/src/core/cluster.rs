@@ -155,7 +155,7 @@ impl Cluster {
             if !self.is_open {
                 left = left.saturating_sub(self.open_window(cores, sink));
                 if !self.is_open {
-                    return self.close(cores, sink).map(|()| true);
+                    return close(cores, sink).map(|()| true);
                 }
             }
             if left == 0 {
@@ -169,7 +169,7 @@ impl Cluster {
                 self.is_open = false;
                 told::tell(cores, sink);
                 if self.is_over(cores) {
-                    return self.close(cores, sink).map(|()| true);
+                    return close(cores, sink).map(|()| true);
                 }
             }
             if CHECK_EVERY <= self.checked_events {
@@ -208,16 +208,17 @@ impl Cluster {
     fn is_over(&self, cores: &[Mutex<Core>]) -> bool {
         self.config.stop.when_flows_done && cores.iter().all(|core| lock(core).is_done())
     }
+}
 
-    fn close(&self, cores: &[Mutex<Core>], sink: &mut dyn Sink) -> Result<(), SimError> {
-        for core in cores {
-            let mut core = lock(core);
-            core.close_convergence();
-            core.story.mark(Event::LAST);
-        }
-        told::tell(cores, sink);
-        super::stall::check_end(cores)
+/// The run is over: tells what there is left to tell.
+fn close(cores: &[Mutex<Core>], sink: &mut dyn Sink) -> Result<(), SimError> {
+    for core in cores {
+        let mut core = lock(core);
+        core.close_convergence();
+        core.story.mark(Event::LAST);
     }
+    told::tell(cores, sink);
+    super::stall::check_end(cores)
 }
 
 /// Hands over the mail between parts.

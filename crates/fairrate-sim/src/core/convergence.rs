@@ -255,7 +255,9 @@ impl Core {
         let Some(c) = &mut self.convergence else { return };
         c.overtaken.drain(..).for_each(|sample| self.story.push(Told::Convergence(sample)));
         let closed = c.close(self.now_ps);
-        closed.iter().for_each(|sample| self.story.push(Told::Convergence(*sample)));
+        if let Some(sample) = closed {
+            self.story.push(Told::Convergence(sample));
+        }
         let nobody_left = c.active.is_empty() && c.open.is_none() && !c.is_starting;
         if closed.is_some() || nobody_left {
             self.change_next();

@@ -60,7 +60,9 @@ impl<'a> PathTable<'a> {
             self.ports.extend_from_within(start..start + flow.n_hops as usize);
             let back = &mut self.ports[flow.notice_route as usize..];
             back.reverse();
-            back.iter_mut().for_each(|port| *port ^= 1);
+            for port in back {
+                *port ^= 1;
+            }
         }
     }
 

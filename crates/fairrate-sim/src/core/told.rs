@@ -25,6 +25,8 @@ pub(super) enum Told {
 pub(super) struct Story {
     told: Vec<Told>,
     marks: Vec<(Event, usize)>,
+    /// The last of the marks.
+    marked: usize,
     /// How many of the marks have been passed on.
     done: usize,
 }
@@ -39,8 +41,9 @@ impl Story {
     /// What was added since the last event is of this one.
     #[inline]
     pub(super) fn mark(&mut self, event: Event) {
-        if self.told.len() != self.marks.last().map_or(0, |mark| mark.1) {
-            self.marks.push((event, self.told.len()));
+        if self.told.len() != self.marked {
+            self.marked = self.told.len();
+            self.marks.push((event, self.marked));
         }
     }
 
@@ -58,7 +61,7 @@ impl Story {
     fn clear(&mut self) {
         self.told.clear();
         self.marks.clear();
-        self.done = 0;
+        (self.marked, self.done) = (0, 0);
     }
 }
 
@@ -81,5 +84,7 @@ pub(super) fn tell(cores: &[Mutex<Core>], sink: &mut dyn Sink) {
             sink.flow(&super::cluster::outcome(cores, flow.0));
         }
     }
-    cores.iter().for_each(|core| lock(core).story.clear());
+    for core in cores {
+        lock(core).story.clear();
+    }
 }

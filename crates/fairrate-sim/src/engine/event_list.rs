@@ -10,13 +10,14 @@ const SPAN_SHIFT: u32 = 23;
 /// The widest buckets.
 const WIDEST_SHIFT: u32 = SPAN_SHIFT - *BUCKETS_SHIFT.start();
 /// How many buckets are emptied between two looks at how full they were.
-const LOOK_EVERY: u32 = 1 << 12;
+const LOOK_EVERY: u32 = if cfg!(test) { 8 } else { 1 << 12 };
 /// Events in a bucket on average, above which buckets become narrower.
 const FULL: u32 = 6;
 const NONE: u32 = u32::MAX;
 
 /// An event as it waits, small and quick to compare.
 trait Entry: Copy + Ord {
+    fn key(self) -> u32;
     fn pack(event: Event) -> Self;
     /// The event, which is not before `base_ps`, nor as much as 2^32 ps behind it.
     fn unpack(self, base_ps: u64) -> Event;
@@ -29,6 +30,10 @@ impl Entry for u64 {
         event.time_ps << 32 | u64::from(event.key())
     }
     #[inline]
+    fn key(self) -> u32 {
+        self as u32
+    }
+    #[inline]
     fn unpack(self, base_ps: u64) -> Event {
         let ahead = ((self >> 32) as u32).wrapping_sub(base_ps as u32);
         Event::from_key(base_ps + u64::from(ahead), self as u32)
@@ -39,6 +44,10 @@ impl Entry for u128 {
     #[inline]
     fn pack(event: Event) -> Self {
         event.order()
+    }
+    #[inline]
+    fn key(self) -> u32 {
+        self as u32
     }
     #[inline]
     fn unpack(self, _: u64) -> Event {
@@ -88,24 +97,26 @@ impl EventList {
     }
 
     /// Adds an event, not earlier than the last one popped.
-    #[inline]
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
     pub fn push(&mut self, event: Event) {
         match &mut self.0 {
             Pending::Plain(wheel) if event.rank == 0 => wheel.push(event),
-            Pending::Ranked(wheel) => wheel.push(event),
-            Pending::Plain(_) => self.push_first_ranked(event),
+            _ => self.push_ranked(event),
         }
     }
 
     #[cold]
-    fn push_first_ranked(&mut self, event: Event) {
+    fn push_ranked(&mut self, event: Event) {
         if let Pending::Plain(plain) = &mut self.0 {
             let mut wheel = Wheel::new(plain.shift);
             wheel.now = plain.now;
             plain.drain().for_each(|event| wheel.push(event));
             self.0 = Pending::Ranked(wheel);
         }
-        self.push(event);
+        if let Pending::Ranked(wheel) = &mut self.0 {
+            wheel.push(event);
+        }
     }
 
     /// Removes and returns the earliest event.
@@ -130,6 +141,16 @@ impl EventList {
             Pending::Ranked(wheel) => wheel.next_ps(),
         }
     }
+
+    /// Once for every bucket that the clock has reached: calls `soon` with the entity of every event in it that is
+    /// pending, and `later` with those of the next bucket. For guesses only: more events may be added.
+    #[inline]
+    pub fn look_ahead(&mut self, soon: impl FnMut(u32), later: impl FnMut(u32)) {
+        match &mut self.0 {
+            Pending::Plain(wheel) => wheel.look_ahead(soon, later),
+            Pending::Ranked(wheel) => wheel.look_ahead(soon, later),
+        }
+    }
 }
 
 struct Wheel<E> {
@@ -148,10 +169,12 @@ struct Wheel<E> {
     summary: Vec<u64>,
     nodes: Vec<Node<E>>,
     free: u32,
-    in_wheel: usize,
+    n_near: usize,
     far: BinaryHeap<Reverse<Event>>,
     /// Buckets to empty before the next look at how full they were.
     until_look: u32,
+    /// Whether nobody has looked ahead since the clock came to this bucket.
+    is_fresh: bool,
     /// Events taken out of buckets since the last look.
     taken: u32,
 }
@@ -168,9 +191,10 @@ impl<E: Entry> Wheel<E> {
             summary: Vec::new(),
             nodes: Vec::with_capacity(1 << 12),
             free: NONE,
-            in_wheel: 0,
+            n_near: 0,
             far: BinaryHeap::new(),
             until_look: LOOK_EVERY,
+            is_fresh: false,
             taken: 0,
         };
         list.build_wheel(shift);
@@ -178,10 +202,11 @@ impl<E: Entry> Wheel<E> {
     }
 
     fn len(&self) -> usize {
-        self.current.len() + self.in_wheel + self.far.len()
+        self.current.len() + self.n_near + self.far.len()
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
     fn push(&mut self, event: Event) {
         let bucket = event.time_ps >> self.shift;
         if bucket.wrapping_sub(self.now).wrapping_sub(1) < self.mask {
@@ -192,6 +217,7 @@ impl<E: Entry> Wheel<E> {
     }
 
     /// Adds an event that does not belong into the wheel.
+    #[inline(never)]
     fn push_aside(&mut self, bucket: u64, event: Event) {
         if bucket <= self.now {
             let entry = E::pack(event);
@@ -202,7 +228,8 @@ impl<E: Entry> Wheel<E> {
         }
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
     fn push_wheel(&mut self, bucket: u64, event: Event) {
         let slot = (bucket & self.mask) as usize;
         let node = Node { entry: E::pack(event), next: self.heads[slot] };
@@ -217,7 +244,7 @@ impl<E: Entry> Wheel<E> {
         }
         self.occupied[slot / 64] |= 1 << (slot % 64);
         self.summary[slot / 4_096] |= 1 << (slot / 64 % 64);
-        self.in_wheel += 1;
+        self.n_near += 1;
     }
 
     #[inline]
@@ -246,7 +273,7 @@ impl<E: Entry> Wheel<E> {
             return Some(entry.unpack(base_ps).time_ps);
         }
         let far = self.far.peek().map(|event| event.0.time_ps);
-        let near = (0 < self.in_wheel).then(|| {
+        let near = (0 < self.n_near).then(|| {
             let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
             let mut first = u64::MAX;
             while let Some(&Node { entry, next }) = self.nodes.get(at as usize) {
@@ -258,13 +285,35 @@ impl<E: Entry> Wheel<E> {
         near.into_iter().chain(far).min()
     }
 
+    #[inline]
+    fn look_ahead(&mut self, mut soon: impl FnMut(u32), mut later: impl FnMut(u32)) {
+        if !std::mem::take(&mut self.is_fresh) {
+            return;
+        }
+        for entry in self.current.iter().rev() {
+            soon(Event::from_key(0, entry.key()).entity());
+        }
+        if self.n_near == 0 {
+            return;
+        }
+        let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
+        while let Some(node) = self.nodes.get(at as usize) {
+            later(Event::from_key(0, { node.entry }.key()).entity());
+            at = node.next;
+        }
+    }
+
     /// Moves the clock to the next bucket that holds something, unless that begins at the limit or behind it.
     fn advance(&mut self, limit_ps: u64) {
         if self.until_look == 0 {
             self.look();
+            // Wider buckets: what comes next may be in that of what was popped last.
+            if !self.current.is_empty() {
+                return;
+            }
         }
         let far = self.far.peek().map_or(u64::MAX, |e| e.0.time_ps >> self.shift);
-        let near = if self.in_wheel > 0 { self.next_occupied() } else { u64::MAX };
+        let near = if self.n_near > 0 { self.next_occupied() } else { u64::MAX };
         let next = near.min(far);
         // Nothing is next, or too late.
         if (limit_ps - 1) >> self.shift < next {
@@ -294,6 +343,7 @@ impl<E: Entry> Wheel<E> {
 
     /// Empties the bucket that the clock has reached into `current`.
     fn take_bucket(&mut self) {
+        debug_assert!(self.current.is_empty(), "a bucket is emptied before the next");
         let slot = (self.now & self.mask) as usize;
         let mut at = std::mem::replace(&mut self.heads[slot], NONE);
         let word = &mut self.occupied[slot / 64];
@@ -308,9 +358,10 @@ impl<E: Entry> Wheel<E> {
             at = next;
         }
         let n = self.current.len();
-        self.in_wheel -= n;
+        self.n_near -= n;
         self.taken += n as u32;
         self.until_look -= 1;
+        self.is_fresh = true;
         if n > 20 {
             self.current.sort_unstable_by_key(|&entry| Reverse(entry));
         } else {
@@ -401,7 +452,7 @@ impl<E: Entry> Wheel<E> {
         self.occupied = vec![0; buckets / 64];
         self.summary = vec![0; (buckets / 4_096).max(1)];
         self.nodes.clear();
-        (self.free, self.in_wheel) = (NONE, 0);
+        (self.free, self.n_near) = (NONE, 0);
     }
 }
 
@@ -431,13 +482,15 @@ mod tests {
         fn pops_in_order(
             steps in prop::collection::vec((0u64..3, 0u64..40_000_000, 0u32..8, any::<bool>()), 1..400),
             shift in 0u32..14,
+            ranked in any::<bool>(),
         ) {
             let mut list = EventList::new(shift);
             let mut model = BinaryHeap::new();
             let mut now = 0;
             for (scale, delta, entity, pop) in steps {
                 let delta = [delta % 5_000, delta, delta * 1_000][scale as usize];
-                let event = Event::new(now + delta, EventKind::Arrive, entity);
+                let rank = if ranked && 2 < entity { entity % 3 } else { 0 };
+                let event = Event::new(now + delta, EventKind::Arrive, entity).ranked(rank);
                 list.push(event);
                 model.push(Reverse(event));
                 prop_assert_eq!(list.len(), model.len());

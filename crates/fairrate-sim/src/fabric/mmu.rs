@@ -172,12 +172,12 @@ impl Mmu {
     pub fn lets_pass(&mut self, switch: u32, ingress: u32, class: u8, wire: u16) -> bool {
         let pool = &mut self.pools[switch as usize];
         let slot = &self.ingress[ingress as usize * N_CLASSES + class as usize];
-        let (bytes, used) = (i64::from(wire), (pool.used - pool.headroom_used) as i64);
-        let free = 0.max(self.buffer as i64 - used);
+        let (bytes, used) = (i64::from(wire), (pool.used - pool.headroom_used).cast_signed());
+        let free = 0.max(self.buffer.cast_signed() - used);
         let held = bytes + i64::from(slot.bytes);
         // With PFC the packet itself counts as used when its ingress is judged.
         let limit = self.buffer + if self.pfc { pool.headroom_total } else { 0 };
-        let free_at_ingress = if self.pfc { 0.max(self.buffer as i64 - used - bytes) } else { free };
+        let free_at_ingress = if self.pfc { 0.max(self.buffer.cast_signed() - used - bytes) } else { free };
         let passes = slot.headroom == 0
             && !slot.paused
             && pool.used + u64::from(wire) <= limit

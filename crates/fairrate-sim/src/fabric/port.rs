@@ -379,6 +379,12 @@ impl Port {
         (packet, next.map(|p| (p.arrival_ps, p.rank)))
     }
 
+    /// The packet at the head of the wire, if there is one.
+    #[inline]
+    pub fn next_to_arrive(&self) -> u32 {
+        self.wire.head()
+    }
+
     /// Whether the packet at the head of the wire arrives now. It may not, if what an event was meant for has been lost.
     pub fn is_due(&self, pool: &PacketPool, now_ps: u64) -> bool {
         !self.wire.is_empty() && pool.get(self.wire.head()).arrival_ps == now_ps

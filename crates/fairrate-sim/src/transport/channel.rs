@@ -129,7 +129,9 @@ mod tests {
         }
         fn carry(&mut self, seq: u64) -> u64 {
             let (len, note) = self.0.carry(seq);
-            note.into_iter().for_each(|note| self.1.take_note(note));
+            if let Some(note) = note {
+                self.1.take_note(note);
+            }
             len
         }
     }
