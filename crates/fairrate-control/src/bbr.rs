@@ -75,7 +75,7 @@ impl AlgorithmSpec for BbrConfig {
         let line = flow.line_rate.as_bps_f64();
         let bits = 8.0 * flow.wire_mtu.as_f64().max(1.0) / mss;
         let handshake_rtt = flow.path_base_rtt.as_secs_f64().max(1e-12);
-        Bbr {
+        Bbr(Box::new(Model {
             line,
             mss,
             bits,
@@ -101,13 +101,36 @@ impl AlgorithmSpec for BbrConfig {
             in_flight: 0.0,
             snd_nxt: 0,
             config: self.clone(),
-        }
+        }))
     }
 }
 
-/// A flow under BBR.
+/// A flow under BBR. What it remembers is more than twice of what any other algorithm does, and all senders have room for
+/// the largest: so it is elsewhere.
 #[derive(Clone, Debug)]
-pub struct Bbr {
+pub struct Bbr(Box<Model>);
+
+impl Controller for Bbr {
+    fn on_start(&mut self, now: Time) -> Allowance {
+        self.0.on_start(now)
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        self.0.on_ack(ack)
+    }
+    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
+        self.0.on_loss(now, loss)
+    }
+    fn on_cnp(&mut self, now: Time) -> Allowance {
+        self.0.on_cnp(now)
+    }
+    fn on_timer(&mut self, now: Time) -> Allowance {
+        self.0.on_timer(now)
+    }
+}
+
+/// The path and the flow on it.
+#[derive(Clone, Debug)]
+struct Model {
     config: BbrConfig,
     /// Line rate and pacing rate in bits per second on the wire.
     line: f64,
@@ -214,7 +237,7 @@ struct Sample {
     with_losses: bool,
 }
 
-impl Bbr {
+impl Model {
     fn pacing_gain(&self) -> f64 {
         match self.mode {
             Mode::Startup => self.config.high_gain,
@@ -400,7 +423,7 @@ impl Bbr {
     }
 }
 
-impl Controller for Bbr {
+impl Controller for Model {
     fn on_start(&mut self, now: Time) -> Allowance {
         (self.round.began, self.min_rtt_at) = (now, now);
         self.allowance()

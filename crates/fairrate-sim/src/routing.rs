@@ -2,8 +2,11 @@
 //!
 //! Routes are kept per edge switch (a switch with hosts), not per pair of hosts: every host of an edge switch is
 //! as far from anywhere as the others. Hosts never forward.
+//!
+//! Edge switches with the same neighbours are twins, such as those of a pod: everything else is as far from one as from
+//! the other, so that one search finds the distances of all.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::config::EcmpHash;
 use crate::ids::{NodeId, PortId};
@@ -64,8 +67,51 @@ pub struct Routes {
     exits: Vec<Exit>,
     /// Of each switch with hosts, its row in `hops`.
     row: Vec<Option<u32>>,
-    /// Hops from each switch (column) to each edge switch (row).
+    /// The first edge switch of each row's twins.
+    first_twin: Vec<u32>,
+    /// Hops from each switch (column) to the first of some twins (row).
     hops: Vec<u16>,
+    /// Links on the longest of the shortest paths between hosts.
+    longest: u32,
+}
+
+/// Hops from every switch to an edge switch.
+#[derive(Clone, Copy)]
+struct Hops<'a> {
+    edge: u32,
+    /// Hops to this one of its twins.
+    twin: u32,
+    to_twin: &'a [u16],
+}
+
+impl Hops<'_> {
+    #[inline]
+    fn from(self, switch: u32) -> u16 {
+        // Twins are as far from each other as the other way round.
+        let seen_from = if switch == self.twin { self.edge } else { switch };
+        if switch == self.edge { 0 } else { self.to_twin[seen_from as usize] }
+    }
+}
+
+/// The two largest of some values, and whose they are.
+#[derive(Clone, Copy, Default)]
+struct TopTwo([Option<(u64, u32)>; 2]);
+
+impl TopTwo {
+    fn add(&mut self, value: u64, of: u32) {
+        let [first, second] = &mut self.0;
+        if first.is_none_or(|first| first.0 < value) {
+            *second = first.replace((value, of));
+        } else if second.is_none_or(|second| second.0 < value) {
+            *second = Some((value, of));
+        }
+    }
+
+    /// The largest sum of one of these and one of the others that is not of the same switch.
+    fn dearest_pair(self, others: Self) -> Option<u64> {
+        let pairs = self.0.into_iter().flatten().flat_map(|a| others.0.into_iter().flatten().map(move |b| (a, b)));
+        pairs.filter(|(a, b)| a.1 != b.1).map(|(a, b)| a.0 + b.0).max()
+    }
 }
 
 impl Routes {
@@ -88,7 +134,7 @@ impl Routes {
             if topology.is_host(from) && !topology.is_host(to) {
                 hosts[from.index()] = Some(Attachment { switch: next, up: port });
                 row[next as usize] = Some(0);
-            } else if !topology.is_host(from) && !topology.is_host(to) {
+            } else if !topology.is_host(from) && !topology.is_host(to) && from != to {
                 edges.push((at, Exit { to: next, port }));
             }
         }
@@ -96,23 +142,39 @@ impl Routes {
         edges.sort_unstable_by_key(|&(at, exit)| (at, exit.to, exit.port));
         let first_exit = (0..=switches.len()).map(|s| edges.partition_point(|e| (e.0 as usize) < s) as u32).collect();
         let exits = edges.into_iter().map(|(_, exit)| exit).collect();
-        for (i, row) in row.iter_mut().flatten().enumerate() {
-            *row = i as u32;
-        }
-        let mut routes = Self { hosts, switches, first_exit, exits, row, hops: Vec::new() };
+        let mut routes =
+            Self { hosts, switches, first_exit, exits, row, first_twin: Vec::new(), hops: Vec::new(), longest: 0 };
+        routes.find_twins();
         routes.hops = routes.all_hops();
+        routes.longest = routes.most_hops();
         routes
     }
 
-    /// Breadth-first search from every edge switch. Links go both ways, so distances do too.
+    /// Gives edge switches with the same neighbours the same row.
+    fn find_twins(&mut self) {
+        let mut row_of = BTreeMap::new();
+        for edge in 0..self.switches.len() as u32 {
+            if self.row[edge as usize].is_some() {
+                let mut neighbours: Vec<u32> = self.exits(edge).iter().map(|exit| exit.to).collect();
+                neighbours.dedup();
+                let next = self.first_twin.len() as u32;
+                let row = *row_of.entry(neighbours).or_insert(next);
+                if row == next {
+                    self.first_twin.push(edge);
+                }
+                self.row[edge as usize] = Some(row);
+            }
+        }
+    }
+
+    /// Breadth-first search from the first of all twins. Links go both ways, so distances do too.
     fn all_hops(&self) -> Vec<u16> {
         let n = self.switches.len();
-        let edge_switches = (0..n).filter(|&s| self.row[s].is_some());
-        let mut hops = vec![FAR; n * edge_switches.clone().count()];
+        let mut hops = vec![FAR; n * self.first_twin.len()];
         let mut queue = VecDeque::new();
-        for (start, distances) in edge_switches.zip(hops.chunks_mut(n)) {
-            distances[start] = 0;
-            queue.push_back(start as u32);
+        for (&start, distances) in self.first_twin.iter().zip(hops.chunks_mut(n)) {
+            distances[start as usize] = 0;
+            queue.push_back(start);
             while let Some(at) = queue.pop_front() {
                 let next = distances[at as usize] + 1;
                 for exit in self.exits(at) {
@@ -127,22 +189,34 @@ impl Routes {
         hops
     }
 
-    fn exits(&self, switch: u32) -> &[Exit] {
-        let range = self.first_exit[switch as usize] as usize..self.first_exit[switch as usize + 1] as usize;
-        &self.exits[range]
+    fn most_hops(&self) -> u32 {
+        let mut n_hosts = vec![0_u32; self.switches.len()];
+        self.hosts.iter().flatten().for_each(|host| n_hosts[host.switch as usize] += 1);
+        let edges = || (0..self.switches.len()).filter(|&s| 0 < n_hosts[s]);
+        let within = edges().any(|s| 1 < n_hosts[s]).then_some(0);
+        let rows = self.first_twin.iter().zip(self.hops.chunks(self.switches.len().max(1)));
+        let between = rows.flat_map(|(&first, hops)| edges().filter(move |&s| s != first as usize).map(|s| hops[s]));
+        between.filter(|&hops| hops != FAR).chain(within).max().map_or(0, |hops| u32::from(hops) + 2)
     }
 
-    /// Hops from every switch to an edge switch.
-    fn hops_to(&self, edge: u32) -> Option<&[u16]> {
+    fn exit_range(&self, switch: u32) -> std::ops::Range<usize> {
+        self.first_exit[switch as usize] as usize..self.first_exit[switch as usize + 1] as usize
+    }
+
+    fn exits(&self, switch: u32) -> &[Exit] {
+        &self.exits[self.exit_range(switch)]
+    }
+
+    fn hops_to(&self, edge: u32) -> Option<Hops<'_>> {
         let row = self.row[edge as usize]? as usize;
         let n = self.switches.len();
-        self.hops.get(row * n..(row + 1) * n)
+        Some(Hops { edge, twin: self.first_twin[row], to_twin: self.hops.get(row * n..(row + 1) * n)? })
     }
 
     /// The exits of `at` on shortest paths to the edge switch of `hops`.
-    fn candidates<'a>(&'a self, at: u32, hops: &'a [u16]) -> impl Iterator<Item = &'a Exit> + 'a {
-        let here = hops[at as usize];
-        self.exits(at).iter().filter(move |exit| hops[exit.to as usize] < here)
+    fn candidates<'a>(&'a self, at: u32, hops: Hops<'a>) -> impl Iterator<Item = &'a Exit> + 'a {
+        let here = hops.from(at);
+        self.exits(at).iter().filter(move |exit| hops.from(exit.to) < here)
     }
 
     /// The egress port of a host.
@@ -153,7 +227,7 @@ impl Routes {
     /// Number of links from one host to another; `None` if there is no path.
     pub fn distance(&self, src: NodeId, dst: NodeId) -> Option<u32> {
         let (from, to) = ((*self.hosts.get(src.index())?)?, (*self.hosts.get(dst.index())?)?);
-        let hops = self.hops_to(to.switch)?[from.switch as usize];
+        let hops = self.hops_to(to.switch)?.from(from.switch);
         (src != dst && hops != FAR).then(|| u32::from(hops) + 2)
     }
 
@@ -187,11 +261,11 @@ impl Routes {
 
     /// Links on the longest of the shortest paths between hosts; zero if there are fewer than two hosts.
     pub fn longest_path(&self) -> u32 {
-        self.dearest_path(|_| 1) as u32
+        self.longest
     }
 
-    /// The largest sum of `cost` over the links of any shortest path between two hosts (both host links
-    /// included); zero if there are fewer than two hosts.
+    /// The largest sum of `cost`, the same both ways of a link, over the links of any shortest path between two hosts (both
+    /// host links included); zero if there are fewer than two hosts.
     pub(crate) fn dearest_path(&self, cost: impl Fn(PortId) -> u64) -> u64 {
         // The two dearest host links of each switch: a path between hosts of one switch has both.
         let mut dearest = vec![[None::<u64>; 2]; self.switches.len()];
@@ -203,28 +277,72 @@ impl Routes {
                 *second = cost;
             }
         }
+        let within = dearest.iter().filter_map(|[first, second]| Some((*first)? + (*second)?)).max();
         let costs: Vec<u64> = self.exits.iter().map(|exit| cost(exit.port)).collect();
-        let mut best = 0;
-        let mut order: Vec<u32> = (0..self.switches.len() as u32).collect();
-        let mut to_edge = vec![0u64; self.switches.len()];
-        for edge in 0..self.switches.len() as u32 {
-            let (Some(hops), [Some(last), second]) = (self.hops_to(edge), dearest[edge as usize]) else {
-                continue;
-            };
-            best = best.max(second.map_or(0, |second| last + second));
-            order.sort_by_key(|&s| hops[s as usize]);
-            for &at in order.iter().filter(|&&s| hops[s as usize] != FAR && s != edge) {
-                let first = self.first_exit[at as usize] as usize;
-                let nearer = |i: &usize| hops[self.exits[*i].to as usize] < hops[at as usize];
-                let ways = (first..self.first_exit[at as usize + 1] as usize).filter(nearer);
-                to_edge[at as usize] = ways.map(|i| costs[i] + to_edge[self.exits[i].to as usize]).max().unwrap_or(0);
-                if let Some(start) = dearest[at as usize][0] {
-                    best = best.max(start + to_edge[at as usize] + last);
+        let mut to_edge = vec![0; self.switches.len()];
+        let between = self.equal_twins(&costs).into_iter().map(|twins| {
+            self.dearest_ways(twins[0], &costs, &mut to_edge);
+            self.dearest_path_to(&twins, &dearest, &costs, &to_edge)
+        });
+        between.max().unwrap_or(0).max(within.unwrap_or(0))
+    }
+
+    /// The edge switches, those together that are twins and as dear to enter.
+    fn equal_twins(&self, costs: &[u64]) -> Vec<Vec<u32>> {
+        let mut entries: Vec<Vec<(u32, u64)>> = vec![Vec::new(); self.switches.len()];
+        for at in 0..self.switches.len() as u32 {
+            for i in self.exit_range(at) {
+                let to = self.exits[i].to as usize;
+                // Ways from one switch are next to each other.
+                match entries[to].last_mut() {
+                    Some((from, dearest)) if *from == at => *dearest = costs[i].max(*dearest),
+                    _ if self.row[to].is_some() => entries[to].push((at, costs[i])),
+                    _ => {}
                 }
             }
-            to_edge.fill(0);
         }
-        best
+        let mut groups: BTreeMap<&[(u32, u64)], Vec<u32>> = BTreeMap::new();
+        for edge in (0..self.switches.len()).filter(|&s| self.row[s].is_some()) {
+            groups.entry(&entries[edge]).or_default().push(edge as u32);
+        }
+        groups.into_values().collect()
+    }
+
+    /// Writes the dearest of the shortest ways to an edge switch from all switches that it can be reached from.
+    fn dearest_ways(&self, edge: u32, costs: &[u64], to_edge: &mut [u64]) {
+        let Some(hops) = self.hops_to(edge) else { return };
+        to_edge.fill(0);
+        let mut order: Vec<u32> = (0..self.switches.len() as u32).filter(|&s| hops.from(s) != FAR).collect();
+        order.sort_by_key(|&s| hops.from(s));
+        for at in order {
+            let ways = self.exit_range(at).filter(|&i| hops.from(self.exits[i].to) < hops.from(at));
+            let dearest = ways.map(|i| costs[i] + to_edge[self.exits[i].to as usize]).max();
+            to_edge[at as usize] = dearest.unwrap_or(0);
+        }
+    }
+
+    /// The dearest path from a host of another switch to a host of one of these twins. `to_edge`: the dearest ways to the
+    /// first of them, which from all other switches are the same to each.
+    fn dearest_path_to(&self, twins: &[u32], dearest: &[[Option<u64>; 2]], costs: &[u64], to_edge: &[u64]) -> u64 {
+        let Some(hops) = self.hops_to(twins[0]) else { return 0 };
+        let (mut starts, mut ends) = (TopTwo::default(), TopTwo::default());
+        for &twin in twins {
+            ends.add(dearest[twin as usize][0].unwrap_or(0), twin);
+        }
+        for at in (0..self.switches.len() as u32).filter(|&s| s != twins[0] && hops.from(s) != FAR) {
+            if let Some(start) = dearest[at as usize][0] {
+                starts.add(start + to_edge[at as usize], at);
+            }
+        }
+        let mut best = starts.dearest_pair(ends);
+        // From the first to the others, by any neighbour: all are neighbours of the others too.
+        let ways = self.exit_range(twins[0]).map(|i| costs[i] + to_edge[self.exits[i].to as usize]);
+        if let (Some(way), Some(start)) = (ways.max(), dearest[twins[0] as usize][0]) {
+            let mut from_first = TopTwo::default();
+            from_first.add(start + way, twins[0]);
+            best = best.max(from_first.dearest_pair(ends));
+        }
+        best.unwrap_or(0)
     }
 }
 

@@ -2,20 +2,20 @@ use super::*;
 use crate::test_flow::{acked, flow_25g};
 
 /// 3,125 bytes per microsecond in 8 us: a bandwidth-delay product of 25,000 bytes.
-fn ack(bbr: &Bbr, now_us: u64, newly_acked: u64, in_flight: u64, gbps: u64) -> Ack<'static> {
+fn ack(bbr: &Model, now_us: u64, newly_acked: u64, in_flight: u64, gbps: u64) -> Ack<'static> {
     let (now, ack_seq) = (Time::from_us(now_us), bbr.delivered + newly_acked);
     let delivery_rate = Rate::from_gbps(gbps);
     Ack { now, newly_acked, in_flight, delivery_rate, ..acked(ack_seq, 8_000, ack_seq + in_flight) }
 }
 
-fn feed(bbr: &mut Bbr, now_us: u64, newly_acked: u64, in_flight: u64, gbps: u64) -> Allowance {
+fn feed(bbr: &mut Model, now_us: u64, newly_acked: u64, in_flight: u64, gbps: u64) -> Allowance {
     let a = ack(bbr, now_us, newly_acked, in_flight, gbps);
     bbr.on_ack(&a)
 }
 
 /// In PROBE_BW with 25 Gb/s of payload and 8 us, in phase `phase` since 1 ms.
-fn probing(phase: usize) -> Bbr {
-    let mut bbr = BbrConfig::default().build(&flow_25g());
+fn probing(phase: usize) -> Model {
+    let mut bbr = *BbrConfig::default().build(&flow_25g()).0;
     bbr.on_start(Time::ZERO);
     feed(&mut bbr, 1_000, 1_000, 25_000, 25);
     (bbr.mode, bbr.pipe_is_full, bbr.phase) = (Mode::ProbeBw, true, phase);
@@ -25,7 +25,7 @@ fn probing(phase: usize) -> Bbr {
 
 #[test]
 fn startup_doubles_until_the_bandwidth_stops_growing_then_drains() {
-    let mut bbr = BbrConfig::default().build(&flow_25g());
+    let mut bbr = *BbrConfig::default().build(&flow_25g()).0;
     let a = bbr.on_start(Time::ZERO);
     // 2.885 x 10,000 bytes in 8 us, with 1,056/1,000 for headers: 30.5 Gb/s, above the line.
     assert_eq!((a.cwnd, a.rate), (Bytes::new(10_000), Rate::from_gbps(25)));
@@ -103,7 +103,7 @@ fn a_probe_fills_the_pipe_its_drain_undoes_that_and_six_rounds_cruise() {
 fn the_cycle_starts_anywhere_but_in_the_drain() {
     let mut counts = [0; CYCLE.len()];
     for us in 0..700 {
-        let mut bbr = BbrConfig::default().build(&flow_25g());
+        let mut bbr = *BbrConfig::default().build(&flow_25g()).0;
         bbr.enter_probe_bw(Time::from_us(us));
         counts[bbr.phase] += 1;
     }
@@ -159,7 +159,7 @@ fn a_gap_conserves_packets_for_a_round_and_a_timeout_starts_from_one() {
 
 #[test]
 fn without_a_delivery_rate_a_round_is_the_sample() {
-    let mut bbr = BbrConfig::default().build(&flow_25g());
+    let mut bbr = *BbrConfig::default().build(&flow_25g()).0;
     bbr.on_start(Time::ZERO);
     // 1,000 bytes in the first 8 us, then 20,000 in the next 8: 2.5 GB/s.
     feed(&mut bbr, 8, 1_000, 19_000, 0);

@@ -115,7 +115,8 @@ impl Core {
             let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port as usize].is_some())?;
             Some(Marker::new(ecn, ports[port as usize].rate, config.seed, port))
         };
-        let markers = (0..ports.len() as u32).map(marker).collect();
+        let n_markers = if config.fabric.ecn.is_some() { ports.len() as u32 } else { 0 };
+        let markers = (0..n_markers).map(marker).collect();
         let like_ns3 = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3);
         let shared_draws = like_ns3.then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
         let is_here = |id: u32| parts.of_host(plan.flows[id as usize].src_host) == usize::from(part);
@@ -313,5 +314,24 @@ fn link_successors(config: &SimConfig, flows: &mut [FlowState]) {
             debug_assert!(before.successor == NO_FLOW, "one flow has one successor");
             (before.successor, before.successor_delay_ps) = (id, delay.as_ps());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Packet;
+    use crate::transport::{NicFlow, Sender, TcpSender};
+
+    /// There are many of these: docs/performance.md says how many, and what they add up to.
+    #[test]
+    fn what_there_is_much_of_is_small() {
+        // Of every port and host of a network, in every part.
+        assert!(size_of::<Port>() <= 256 && size_of::<Option<Marker>>() <= 64 && size_of::<Nic>() <= 88);
+        // Of every flow of a run, in every part.
+        assert!(size_of::<FlowState>() <= 120);
+        // Of an active flow.
+        assert!(size_of::<Option<Sender>>() <= 408 && size_of::<NicFlow>() <= 16 && size_of::<TcpSender>() <= 360);
+        assert!(size_of::<Packet>() <= 64);
     }
 }

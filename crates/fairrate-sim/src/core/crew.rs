@@ -48,7 +48,8 @@ impl<'a> Crew<'a> {
             is_dismissed: AtomicBool::new(false),
             leader: std::thread::current(),
             workers: OnceLock::new(),
-            spins: if cores.len() <= processors() { SPINS } else { 0 },
+            // How many processors there are is written in files, which one thread need not read.
+            spins: if 1 < cores.len() && cores.len() <= processors() { SPINS } else { 0 },
             panic: Mutex::new(None),
         };
         if cores.len() == 1 {

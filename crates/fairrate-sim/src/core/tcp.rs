@@ -51,9 +51,9 @@ impl Core {
         }
         let flow = &mut self.flows[p.flow as usize];
         let segment = Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
-        let before_due = flow.receiver.tcp.due_ps;
-        let replies = flow.receiver.tcp.on_data(config, segment, p.is_marked(), p.is_reduced(), in_order, self.now_ps);
-        let due_ps = flow.receiver.tcp.due_ps;
+        let before_due = flow.receiver.due_ps();
+        let replies = flow.receiver.tcp().on_data(config, segment, p.is_marked(), p.is_reduced(), in_order, self.now_ps);
+        let due_ps = flow.receiver.due_ps();
         let expected = flow.receiver.expected;
         if let Some(latest) = replies.before {
             let ack = self.pool.take(Packet { flow: p.flow, ..Packet::new(PacketKind::Ack) });
@@ -87,11 +87,11 @@ impl Core {
     /// Acknowledgments of a flow may have waited for long enough.
     pub(super) fn on_ack_timer(&mut self, id: u32) {
         let flow = &mut self.flows[id as usize];
-        if !flow.receiver.tcp.is_due(self.now_ps) {
+        if !flow.receiver.tcp().is_due(self.now_ps) {
             return;
         }
         let expected = flow.receiver.expected;
-        let Some((segment, echo)) = flow.receiver.tcp.take() else { return };
+        let Some((segment, echo)) = flow.receiver.tcp().take() else { return };
         let host = self.receiver_of(id);
         let ack = self.pool.take(Packet { flow: id, ..Packet::new(PacketKind::Ack) });
         self.pool.header_mut(ack).fill(0.0);

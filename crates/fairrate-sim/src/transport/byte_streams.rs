@@ -257,7 +257,7 @@ impl Transfer {
         let of_path = |path: &Path| {
             let deadline = path.sender.tcp.as_ref().map_or(u64::MAX, |tcp| tcp.deadline_ps());
             let send = if path.sender.is_open() { path.next_send_ps } else { u64::MAX };
-            deadline.min(send).min(path.receiver.tcp.due_ps)
+            deadline.min(send).min(path.receiver.due_ps())
         };
         let arrival = self.wire.first_key_value().map_or(u64::MAX, |(key, _)| key.0);
         let at = self.paths.iter().map(of_path).fold(arrival, u64::min);
@@ -275,8 +275,8 @@ impl Transfer {
         }
         for i in 0..self.paths.len() {
             let path = &mut self.paths[i];
-            if path.receiver.tcp.is_due(self.now_ps)
-                && let Some((segment, _)) = path.receiver.tcp.take()
+            if path.receiver.tcp().is_due(self.now_ps)
+                && let Some((segment, _)) = path.receiver.tcp().take()
             {
                 let ack = path.receiver.expected;
                 self.send_ack(i, &segment, ack);
@@ -376,7 +376,7 @@ impl Transfer {
         let in_order = receiver.take(seq, taken);
         let now = receiver.expected;
         let segment = Answered { sent_ps, seq, payload: len as u16, cwnd_at_send: 0 };
-        let replies = receiver.tcp.on_data(&self.plan.tcp, segment, marked, reduced, in_order, self.now_ps);
+        let replies = receiver.tcp().on_data(&self.plan.tcp, segment, marked, reduced, in_order, self.now_ps);
         let expected = match &mut self.connection {
             Some((_, reassembly)) => reassembly.take(MSS, data_seq, len, self.now_ps),
             None => receiver.expected,

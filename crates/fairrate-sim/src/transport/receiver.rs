@@ -2,11 +2,18 @@ use super::ranges::Ranges;
 use super::tcp::{MAX_SACKS, TcpReceiver};
 use crate::config::Recovery;
 
-/// The receiving end of one flow.
+/// The receiving end of one flow. There is one for every flow of a run, so what only some need is apart.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     /// The byte expected next: all before it has arrived.
     pub expected: u64,
+    /// Once it is needed.
+    more: Option<Box<More>>,
+}
+
+/// What a receiver needs for packets that are out of order or marked, and for TCP.
+#[derive(Clone, Debug, Default)]
+struct More {
     /// Earliest time of the next NACK for the same gap, in picoseconds.
     nack_at_ps: u64,
     /// What was expected when the last NACK was sent.
@@ -16,7 +23,7 @@ pub struct Receiver {
     /// Selective repeat: what has arrived beyond `expected`.
     beyond: Ranges,
     /// TCP: when to acknowledge.
-    pub tcp: TcpReceiver,
+    tcp: TcpReceiver,
 }
 
 /// How a receiver answers a data packet.
@@ -36,42 +43,58 @@ impl Receiver {
         Self { expected: seq, ..Self::default() }
     }
 
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
+    }
+
+    /// TCP: when to acknowledge.
+    pub fn tcp(&mut self) -> &mut TcpReceiver {
+        &mut self.more().tcp
+    }
+
+    /// When TCP acknowledges at the latest, in picoseconds; `u64::MAX`: nothing waits for that.
+    pub fn due_ps(&self) -> u64 {
+        self.more.as_ref().map_or(u64::MAX, |more| more.tcp.due_ps)
+    }
+
     /// Takes payload `[seq, seq + len)`.
     #[inline]
     pub fn on_data(&mut self, seq: u64, len: u64, recovery: Recovery, now_ps: u64, nack_interval_ps: u64) -> Reply {
         if seq == self.expected {
             self.expected = seq + len;
-            if !self.beyond.is_empty() {
-                self.expected = self.beyond.advance(self.expected);
+            if let Some(more) = self.more.as_mut().filter(|more| !more.beyond.is_empty()) {
+                self.expected = more.beyond.advance(self.expected);
             }
             return Reply::Ack;
         }
         if seq < self.expected {
             return Reply::Ack;
         }
+        let expected = self.expected;
+        let more = self.more();
         if recovery == Recovery::SelectiveRepeat {
-            self.beyond.insert(seq, seq + len);
+            more.beyond.insert(seq, seq + len);
             return Reply::Nack;
         }
-        if now_ps < self.nack_at_ps && self.nacked == Some(self.expected) {
+        if now_ps < more.nack_at_ps && more.nacked == Some(expected) {
             return Reply::Nothing;
         }
-        self.nack_at_ps = now_ps + nack_interval_ps;
-        self.nacked = Some(self.expected);
+        more.nack_at_ps = now_ps + nack_interval_ps;
+        more.nacked = Some(expected);
         Reply::Nack
     }
 
     /// Takes payload `[seq, seq + len)`, in order or not. Whether it was what was expected and leaves no hole behind.
     pub fn take(&mut self, seq: u64, len: u64) -> bool {
-        let had_hole = !self.beyond.is_empty();
         if self.expected < seq {
-            self.beyond.insert(seq, seq + len);
+            self.more().beyond.insert(seq, seq + len);
             return false;
         }
-        let in_order = self.expected < seq + len && !had_hole;
+        let holes = self.more.as_mut().map(|more| &mut more.beyond).filter(|beyond| !beyond.is_empty());
+        let in_order = self.expected < seq + len && holes.is_none();
         self.expected = self.expected.max(seq + len);
-        if had_hole {
-            self.expected = self.beyond.advance(self.expected);
+        if let Some(beyond) = holes {
+            self.expected = beyond.advance(self.expected);
         }
         in_order
     }
@@ -79,8 +102,9 @@ impl Receiver {
     /// Ranges that have arrived beyond `expected`, that of byte `latest` first (RFC 2018 section 4); empty ones mean none.
     pub fn sacks(&self, latest: u64) -> [(u64, u64); MAX_SACKS] {
         let mut sacks = [(0, 0); MAX_SACKS];
-        let first = self.beyond.iter().find(|r| r.0 <= latest && latest < r.1);
-        let others = self.beyond.iter().filter(|&r| Some(r) != first);
+        let Some(more) = &self.more else { return sacks };
+        let first = more.beyond.iter().find(|r| r.0 <= latest && latest < r.1);
+        let others = more.beyond.iter().filter(|&r| Some(r) != first);
         for (sack, range) in sacks.iter_mut().zip(first.into_iter().chain(others)) {
             *sack = range;
         }
@@ -89,9 +113,10 @@ impl Receiver {
 
     /// Whether a marked packet that arrives now is answered with a CNP.
     pub fn should_notify(&mut self, now_ps: u64, interval_ps: u64) -> bool {
-        let notify = self.cnp_at_ps <= now_ps;
+        let more = self.more();
+        let notify = more.cnp_at_ps <= now_ps;
         if notify {
-            self.cnp_at_ps = now_ps + interval_ps;
+            more.cnp_at_ps = now_ps + interval_ps;
         }
         notify
     }
