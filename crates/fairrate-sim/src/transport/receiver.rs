@@ -79,6 +79,9 @@ impl Receiver {
     /// Ranges that have arrived beyond `expected`, that of byte `latest` first (RFC 2018 section 4); empty ones mean none.
     pub fn sacks(&self, latest: u64) -> [(u64, u64); MAX_SACKS] {
         let mut sacks = [(0, 0); MAX_SACKS];
+        if self.beyond.is_empty() {
+            return sacks;
+        }
         let first = self.beyond.iter().find(|r| r.0 <= latest && latest < r.1);
         let others = self.beyond.iter().filter(|&r| Some(r) != first);
         for (sack, range) in sacks.iter_mut().zip(first.into_iter().chain(others)) {
