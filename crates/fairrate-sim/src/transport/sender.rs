@@ -4,6 +4,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use super::ranges::Ranges;
 use super::tcp::TcpSender;
 use crate::config::Recovery;
+use crate::fabric::tx_time_ps;
 
 /// A flow without a sender: not started, or done.
 pub const NO_SENDER: u32 = u32::MAX;
@@ -12,8 +13,12 @@ pub const NO_SENDER: u32 = u32::MAX;
 pub struct Sender {
     /// The flow.
     pub flow: u32,
+    /// The host it is at.
+    pub host: u32,
     /// Position among its NIC's flows.
     pub nic_slot: u32,
+    /// The most its rate may be: that of its NIC, or what the application offers.
+    pub fastest: Rate,
     /// Payload bytes to send; `u64::MAX` while endless. Of a subflow: `u64::MAX` while its connection has data for it, else
     /// `snd_nxt`.
     pub bytes: u64,
@@ -27,6 +32,8 @@ pub struct Sender {
     pub rate: Rate,
     /// Wire bytes of the packet sent last.
     pub last_wire: u16,
+    /// How long a packet lasts at the pacing rate, in picoseconds, and the packet and the rate that it was computed for.
+    gap: (Rate, u16, u64),
     /// Start of its transmission, in picoseconds.
     pub last_start_ps: u64,
     /// When the controller wants to be called; `u64::MAX`: never.
@@ -158,13 +165,16 @@ impl Sender {
     pub fn new(flow: u32, bytes: u64, control: SenderControl) -> Self {
         Self {
             flow,
+            host: 0,
             nic_slot: 0,
+            fastest: Rate::MAX,
             bytes,
             snd_nxt: 0,
             snd_una: 0,
             cwnd: 0,
             rate: Rate::ZERO,
             last_wire: 0,
+            gap: (Rate::ZERO, 0, 0),
             last_start_ps: 0,
             timer_ps: u64::MAX,
             rto_ps: u64::MAX,
@@ -191,6 +201,27 @@ impl Sender {
         self.tcp.as_ref().map_or(self.snd_nxt - self.snd_una, |tcp| tcp.pipe())
     }
 
+    /// How long a packet of `wire` bytes lasts at the pacing rate, in picoseconds.
+    #[inline]
+    pub fn gap_ps(&mut self, wire: u16, whole_ns: bool) -> u64 {
+        // Most packets are as long as the one before, and many are sent at its rate: a comparison in place of a division.
+        if self.gap.0 != self.rate || self.gap.1 != wire {
+            self.gap = (self.rate, wire, tx_time_ps(self.rate, u64::from(wire), whole_ns));
+        }
+        self.gap.2
+    }
+
+    /// Whether there is something the window lets through, and whether there is something to send at all: [`Sender::is_open`]
+    /// and [`Sender::has_data`].
+    #[inline]
+    pub fn outlook(&self) -> (bool, bool) {
+        if self.tcp.is_some() || self.recovery.is_some() {
+            return (self.is_open(), self.has_data());
+        }
+        let (has_new, inflight) = (self.snd_nxt < self.bytes, self.snd_nxt - self.snd_una);
+        (self.may_send() && has_new && (inflight < self.cwnd || inflight == 0), has_new)
+    }
+
     /// Whether there is something to send, now or when the window opens.
     #[inline]
     pub fn has_data(&self) -> bool {
@@ -198,7 +229,6 @@ impl Sender {
     }
 
     /// Whether there is something the window lets through; at least one packet always may be in flight.
-    #[inline]
     pub fn is_open(&self) -> bool {
         if let Some(tcp) = &self.tcp {
             return self.may_send() && tcp.is_open(self.cwnd, self.snd_nxt - self.snd_una, self.snd_nxt < self.bytes);
