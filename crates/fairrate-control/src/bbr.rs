@@ -84,7 +84,7 @@ impl AlgorithmSpec for BbrConfig {
             phase: 0,
             phase_began: flow.start,
             n_cycles: 0,
-            bandwidth: MaxFilter::default(),
+            bandwidth: Box::default(),
             full_bandwidth: 0.0,
             full_rounds: 0,
             pipe_is_full: false,
@@ -100,7 +100,7 @@ impl AlgorithmSpec for BbrConfig {
             pacing: (self.high_gain * cwnd / handshake_rtt * bits).min(line),
             in_flight: 0.0,
             snd_nxt: 0,
-            config: self.clone(),
+            config: Box::new(self.clone()),
         }
     }
 }
@@ -108,7 +108,8 @@ impl AlgorithmSpec for BbrConfig {
 /// A flow under BBR.
 #[derive(Clone, Debug)]
 pub struct Bbr {
-    config: BbrConfig,
+    // What is large is apart: of all controllers this would be the largest, and all take the place of that one.
+    config: Box<BbrConfig>,
     /// Line rate and pacing rate in bits per second on the wire.
     line: f64,
     pacing: f64,
@@ -120,7 +121,7 @@ pub struct Bbr {
     phase: usize,
     phase_began: Time,
     n_cycles: u32,
-    bandwidth: MaxFilter,
+    bandwidth: Box<MaxFilter>,
     full_bandwidth: f64,
     /// Rounds in which the bandwidth has not grown.
     full_rounds: u32,

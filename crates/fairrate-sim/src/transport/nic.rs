@@ -76,8 +76,11 @@ impl Nic {
     /// Earliest time at which a flow may send; `u64::MAX`: none before something else happens.
     #[inline]
     pub fn next_send_ps(&self, paused: u8) -> u64 {
-        let may = self.flows.iter().filter(|f| f.open && paused & (1 << f.class) == 0);
-        may.map(|f| f.next_send_ps).min().unwrap_or(u64::MAX)
+        let may_send = |flow: &NicFlow| flow.open && paused & (1 << flow.class) == 0;
+        if let [flow] = &self.flows[..] {
+            return if may_send(flow) { flow.next_send_ps } else { u64::MAX };
+        }
+        self.flows.iter().filter(|f| may_send(f)).map(|f| f.next_send_ps).min().unwrap_or(u64::MAX)
     }
 
     /// The flow that may send now, as ns-3's RDMA stack picks it: in turn from the one after the last, whatever

@@ -9,7 +9,8 @@ use crate::fabric::tx_time_ps;
 /// A flow without a sender: not started, or done.
 pub const NO_SENDER: u32 = u32::MAX;
 
-/// The sending end of one active flow.
+/// The sending end of one active flow. What every packet and every acknowledgment touch comes first, in two cache lines.
+#[repr(C, align(64))]
 pub struct Sender {
     /// The flow.
     pub flow: u32,
@@ -17,6 +18,10 @@ pub struct Sender {
     pub host: u32,
     /// Position among its NIC's flows.
     pub nic_slot: u32,
+    /// Wire bytes of the packet sent last.
+    pub last_wire: u16,
+    /// Whether the switch behind the NIC holds this flow back.
+    pub paused: bool,
     /// The most its rate may be: that of its NIC, or what the application offers.
     pub fastest: Rate,
     /// Payload bytes to send; `u64::MAX` while endless. Of a subflow: `u64::MAX` while its connection has data for it, else
@@ -30,33 +35,29 @@ pub struct Sender {
     pub cwnd: u64,
     /// Pacing rate.
     pub rate: Rate,
-    /// Wire bytes of the packet sent last.
-    pub last_wire: u16,
-    /// How long a packet lasts at the pacing rate, in picoseconds, and the packet and the rate that it was computed for.
-    gap: (Rate, u16, u64),
-    /// Start of its transmission, in picoseconds.
+    /// Start of the transmission of the packet sent last, in picoseconds.
     pub last_start_ps: u64,
     /// When the controller wants to be called; `u64::MAX`: never.
     pub timer_ps: u64,
     /// When the retransmission timer expires; `u64::MAX`: not running.
     pub rto_ps: u64,
-    /// Payload bytes sent again.
-    pub retransmitted: u64,
-    /// Whether the switch behind the NIC holds this flow back.
-    pub paused: bool,
+    /// Highest byte ever sent: what lies below `snd_nxt` again after a loss is a retransmission.
+    snd_max: u64,
+    /// How long a packet lasts at the pacing rate, in picoseconds, and the rate and the packet that it was computed for.
+    gap: (Rate, u16, u64),
+    /// Reliability by TCP; otherwise by the RDMA transport's rules.
+    pub tcp: Option<Box<TcpSender>>,
     /// When the application writes again, in picoseconds; `u64::MAX`: not before all it has written is sent. `None`: it
     /// has nothing more to write than there is.
     pub next_burst_ps: Option<u64>,
-    /// Highest byte ever sent: what lies below `snd_nxt` again after a loss is a retransmission.
-    snd_max: u64,
-    /// Selective repeat: acknowledged beyond `snd_una`.
-    sacked: Ranges,
     /// Selective repeat: next byte to look for gaps at; `None`: not recovering.
     recovery: Option<Recovering>,
-    /// Reliability by TCP; otherwise by the RDMA transport's rules.
-    pub tcp: Option<Box<TcpSender>>,
+    /// Selective repeat: acknowledged beyond `snd_una`.
+    sacked: Ranges,
     /// The algorithm.
     pub control: SenderControl,
+    /// Payload bytes sent again.
+    pub retransmitted: u64,
 }
 
 /// Who controls a sender.
