@@ -57,15 +57,18 @@ impl Core {
         let expected = flow.receiver.expected;
         if let Some(latest) = replies.before {
             let ack = self.pool.take(Packet { flow: p.flow, ..Packet::new(PacketKind::Ack) });
-            self.send_ack(host, ack, &latest, before, !replies.echo);
+            self.write_ack(ack, &latest, before, !replies.echo);
+            let port = self.nics[host as usize].port;
+            self.ports[port as usize].enqueue(&mut self.pool, ack);
         }
         if replies.now {
-            self.send_ack(host, packet, &segment, expected, replies.echo);
-        } else {
-            self.pool.release(packet);
-            if due_ps != before_due {
-                self.schedule(due_ps, EventKind::AckTimer, p.flow);
-            }
+            self.write_ack(packet, &segment, expected, replies.echo);
+            self.reply(host, packet);
+            return;
+        }
+        self.pool.release(packet);
+        if due_ps != before_due {
+            self.schedule(due_ps, EventKind::AckTimer, p.flow);
         }
         self.nic_send(host);
     }
@@ -95,8 +98,8 @@ impl Core {
         let host = self.receiver_of(id);
         let ack = self.pool.take(Packet { flow: id, ..Packet::new(PacketKind::Ack) });
         self.pool.header_mut(ack).fill(0.0);
-        self.send_ack(host, ack, &segment, expected, echo);
-        self.nic_send(host);
+        self.write_ack(ack, &segment, expected, echo);
+        self.reply(host, ack);
     }
 
     /// The host a flow goes to: the end of its path.
@@ -106,8 +109,8 @@ impl Core {
         self.ports[self.paths[last] as usize].to_host
     }
 
-    /// Turns `packet` into an acknowledgment of all before byte `seq` and puts it into the queue of the host's port.
-    fn send_ack(&mut self, host: u32, packet: u32, segment: &Answered, seq: u64, echo: bool) {
+    /// Turns `packet` into an acknowledgment of all before byte `seq`.
+    fn write_ack(&mut self, packet: u32, segment: &Answered, seq: u64, echo: bool) {
         let c = &self.constants;
         let p = self.pool.get_mut(packet);
         let flow = &self.flows[p.flow as usize];
@@ -129,8 +132,6 @@ impl Core {
             // Byte numbers stay far below 2^53.
             (pair[0], pair[1]) = (from as f64, to as f64);
         }
-        let port = self.nics[host as usize].port;
-        self.ports[port as usize].enqueue(&mut self.pool, packet);
     }
 
     /// An acknowledgment reaches a TCP sender.
