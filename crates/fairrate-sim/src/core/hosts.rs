@@ -183,8 +183,8 @@ impl Core {
             PacketKind::Data => {
                 if self.is_control_flow(self.pool.get(packet).flow) {
                     self.on_control_segment(host, packet);
-                } else if let Some(config) = self.tcp_config() {
-                    self.on_segment(&config, host, packet);
+                } else {
+                    self.on_segment(host, packet, false);
                 }
             }
             PacketKind::Ack if self.is_tcp() => self.on_tcp_ack(host, packet),
@@ -355,8 +355,8 @@ impl Core {
             let before = std::mem::replace(&mut sender.rate, rate);
             if 0 < c.pacing_credit {
                 nic_flow.next_send_ps = repaced(nic_flow.next_send_ps, self.now_ps, before, rate);
-            } else if c.repace && sender.last_wire > 0 && Rate::ZERO < rate {
-                nic_flow.next_send_ps = sender.last_start_ps + sender.gap_ps(sender.last_wire, c.whole_ns);
+            } else if c.repace && sender.has_sent() && Rate::ZERO < rate {
+                nic_flow.next_send_ps = sender.last_start_ps + sender.gap_ps(c.whole_ns);
                 if !self.connections.is_empty()
                     && let Some(connection) = self.connections.get(self.flows[sender.flow as usize].spec)
                 {
@@ -589,9 +589,8 @@ impl Core {
             class: entry.class,
             ..Packet::new(PacketKind::Data)
         });
-        sender.last_wire = wire;
-        sender.last_start_ps = self.now_ps;
-        let gap_ps = sender.gap_ps(wire, c.whole_ns);
+        sender.on_sent(wire, self.now_ps);
+        let gap_ps = sender.gap_ps(c.whole_ns);
         let earliest = self.now_ps.saturating_sub(c.pacing_credit.saturating_mul(gap_ps));
         let from_ps = if c.pacing_credit == 0 { self.now_ps } else { entry.next_send_ps.max(earliest) };
         let next_send_ps = from_ps + gap_ps;

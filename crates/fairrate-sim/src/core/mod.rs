@@ -274,7 +274,7 @@ impl Core {
             EventKind::Flap => self.on_flap(entity),
             EventKind::Allocate => self.on_allocate(entity),
             EventKind::Burst => self.on_burst(entity),
-            EventKind::Probe => unreachable!("probes sample between windows"),
+            EventKind::Probe => unreachable!("probes sample between epochs"),
         }
     }
 

@@ -18,8 +18,8 @@ pub struct Sender {
     pub host: u32,
     /// Position among its NIC's flows.
     pub nic_slot: u32,
-    /// Wire bytes of the packet sent last.
-    pub last_wire: u16,
+    /// Wire bytes of the packet sent last; 0: none has been.
+    last_wire: u16,
     /// Whether the switch behind the NIC holds this flow back.
     pub paused: bool,
     /// The most its rate may be: that of its NIC, or what the application offers.
@@ -43,8 +43,10 @@ pub struct Sender {
     pub rto_ps: u64,
     /// Highest byte ever sent: what lies below `snd_nxt` again after a loss is a retransmission.
     snd_max: u64,
-    /// How long a packet lasts at the pacing rate, in picoseconds, and the rate and the packet that it was computed for.
-    gap: (Rate, u16, u64),
+    /// How long the packet sent last lasts at a rate, in picoseconds, and that rate; zero: not computed yet.
+    gap: (Rate, u64),
+    /// Payload bytes sent again.
+    pub retransmitted: u64,
     /// Reliability by TCP; otherwise by the RDMA transport's rules.
     pub tcp: Option<Box<TcpSender>>,
     /// When the application writes again, in picoseconds; `u64::MAX`: not before all it has written is sent. `None`: it
@@ -56,8 +58,6 @@ pub struct Sender {
     sacked: Ranges,
     /// The algorithm.
     pub control: SenderControl,
-    /// Payload bytes sent again.
-    pub retransmitted: u64,
 }
 
 /// Who controls a sender.
@@ -175,7 +175,7 @@ impl Sender {
             cwnd: 0,
             rate: Rate::ZERO,
             last_wire: 0,
-            gap: (Rate::ZERO, 0, 0),
+            gap: (Rate::ZERO, 0),
             last_start_ps: 0,
             timer_ps: u64::MAX,
             rto_ps: u64::MAX,
@@ -202,14 +202,29 @@ impl Sender {
         self.tcp.as_ref().map_or(self.snd_nxt - self.snd_una, |tcp| tcp.pipe())
     }
 
-    /// How long a packet of `wire` bytes lasts at the pacing rate, in picoseconds.
+    /// A packet of `wire` bytes begins to be sent.
     #[inline]
-    pub fn gap_ps(&mut self, wire: u16, whole_ns: bool) -> u64 {
-        // Most packets are as long as the one before, and many are sent at its rate: a comparison in place of a division.
-        if self.gap.0 != self.rate || self.gap.1 != wire {
-            self.gap = (self.rate, wire, tx_time_ps(self.rate, u64::from(wire), whole_ns));
+    pub fn on_sent(&mut self, wire: u16, now_ps: u64) {
+        if wire != self.last_wire {
+            self.gap.0 = Rate::ZERO;
         }
-        self.gap.2
+        (self.last_wire, self.last_start_ps) = (wire, now_ps);
+    }
+
+    /// Whether anything has been sent.
+    #[inline]
+    pub fn has_sent(&self) -> bool {
+        0 < self.last_wire
+    }
+
+    /// How long the packet sent last lasts at the pacing rate, which is not zero, in picoseconds.
+    #[inline]
+    pub fn gap_ps(&mut self, whole_ns: bool) -> u64 {
+        // Most packets are as long as the one before, and many are sent at its rate: a comparison in place of a division.
+        if self.gap.0 != self.rate {
+            self.gap = (self.rate, tx_time_ps(self.rate, u64::from(self.last_wire), whole_ns));
+        }
+        self.gap.1
     }
 
     /// Whether there is something the window lets through, and whether there is something to send at all: [`Sender::is_open`]
