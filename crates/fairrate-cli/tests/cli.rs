@@ -57,6 +57,34 @@ fn json_parses_and_the_same_seed_gives_the_same_run() {
 }
 
 #[test]
+fn threads_change_nothing_that_is_written() {
+    let scenario = small_scenario("run_threads");
+    let text = "duration = \"200us\"\n[topology]\nkind = \"fat-tree-k\"\nk = 4\n[[traffic]]\nkind = \"poisson\"\n\
+                sizes = \"websearch\"\nload = 0.6\n[[probe]]\nqueues = \"all-switch-links\"\nevery = \"5us\"\n";
+    std::fs::write(&scenario, text).unwrap();
+    let files = |threads: &str, more: &[&str]| {
+        let out = scenario.with_file_name(threads);
+        let mut args = vec!["run", scenario.to_str().unwrap(), "--threads", threads, "--out", out.to_str().unwrap()];
+        args.extend(more);
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let mut summary: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(out.join("summary.json")).unwrap()).unwrap();
+        summary.as_object_mut().unwrap().remove("wall_s").expect("it has one");
+        let table = |name: &str| std::fs::read(out.join(name)).unwrap();
+        (table("flows.parquet"), table("ports.parquet"), summary, stderr(&output))
+    };
+    let (flows, ports, summary, _) = files("1", &["--quiet"]);
+    for threads in ["2", "3", "8"] {
+        let (flows_n, ports_n, summary_n, said) = files(threads, &["--quiet"]);
+        assert!(flows == flows_n && ports == ports_n, "{threads} threads");
+        assert_eq!((summary.clone(), said), (summary_n, String::new()));
+    }
+    let (.., said) = files("4", &["--set", "profile=ns3"]);
+    assert!(said.contains("1 thread"), "{said}");
+}
+
+#[test]
 fn the_resolved_scenario_gives_the_same_run() {
     let scenario = small_scenario("run_resolved");
     let first = scenario.with_file_name("first");

@@ -61,6 +61,12 @@ impl IntHop {
         Rate::from_mbps(u64::from(self.rate_mbps))
     }
 
+    /// The rate of the port in bit/s: exact, as it is below 2^53.
+    #[inline]
+    pub fn rate_bps(&self) -> f64 {
+        f64::from(self.rate_mbps) * 1e6
+    }
+
     /// This record as `format` would carry it.
     #[must_use]
     pub fn encoded(self, format: IntFormat) -> Self {
@@ -79,7 +85,7 @@ impl IntHop {
     pub fn since(&self, prev: &Self, format: IntFormat) -> Option<IntDelta> {
         let (dt_s, dt_ns, tx_bytes) = match format {
             IntFormat::Exact => {
-                let ps = self.ts.as_ps().checked_sub(prev.ts.as_ps())? as f64;
+                let ps = self.ts.as_ps().checked_sub(prev.ts.as_ps())?.cast_signed() as f64;
                 (ps / 1e12, ps / 1e3, self.tx_bytes.saturating_sub(prev.tx_bytes))
             }
             IntFormat::Packed => {
@@ -92,7 +98,8 @@ impl IntHop {
         (0.0 < dt_ns).then(|| IntDelta {
             dt_s,
             dt_ns,
-            tx_bytes: tx_bytes as f64,
+            // Signed, for which processors have an instruction; both differences are far below 2^63.
+            tx_bytes: tx_bytes.cast_signed() as f64,
             qlen: f64::from(self.qlen) - f64::from(prev.qlen),
         })
     }

@@ -131,7 +131,7 @@ impl PowerTcp {
     /// Alg. 1 lines 11-19 for one port. The order of the operations is the artifact's, to the last bit.
     fn hop_power(&self, hop: &IntHop, prev: &IntHop) -> Option<(f64, f64)> {
         let delta = hop.since(prev, self.config.int_format)?;
-        let bandwidth = hop.rate().as_bps_f64();
+        let bandwidth = hop.rate_bps();
         let mu = delta.tx_bytes * 8.0 / delta.dt_s;
         let lambda = match self.config.int_counter {
             IntCounter::Transmitted => {
@@ -140,7 +140,9 @@ impl PowerTcp {
             }
             IntCounter::Enqueued => mu,
         };
-        let lambda = lambda.max(self.config.lambda_floor * bandwidth);
+        let floor = self.config.lambda_floor * bandwidth;
+        // Neither is NaN, for which `f64::max` would look.
+        let lambda = if lambda < floor { floor } else { lambda };
         let voltage = f64::from(hop.qlen) * 8.0 + bandwidth * (self.tau_ns * 1e-9);
         let base_power = bandwidth * (bandwidth * self.tau_ns * 1e-9);
         Some((lambda * voltage / base_power, delta.dt_ns))

@@ -243,6 +243,7 @@ macro_rules! registry {
             fn on_start(&mut self, now: Time) -> Allowance {
                 match self { $(Self::$type(c) => c.on_start(now),)+ Self::Custom(c) => c.on_start(now) }
             }
+            #[inline]
             fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
                 match self { $(Self::$type(c) => c.on_ack(ack),)+ Self::Custom(c) => c.on_ack(ack) }
             }
@@ -255,6 +256,7 @@ macro_rules! registry {
             fn on_timer(&mut self, now: Time) -> Allowance {
                 match self { $(Self::$type(c) => c.on_timer(now),)+ Self::Custom(c) => c.on_timer(now) }
             }
+            #[inline]
             fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
                 match self { $(Self::$type(c) => c.on_sent(now, bytes),)+ Self::Custom(c) => c.on_sent(now, bytes) }
             }
@@ -276,9 +278,11 @@ macro_rules! registry {
                     Self::Custom(c) => c.on_control(now, header),
                 }
             }
+            #[inline]
             fn stamp(&mut self, now: Time, header: &mut [f64]) {
                 match self { $(Self::$type(c) => c.stamp(now, header),)+ Self::Custom(c) => c.stamp(now, header) }
             }
+            #[inline]
             fn control_packet(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> bool {
                 match self {
                     $(Self::$type(c) => c.control_packet(now, unsent, header),)+

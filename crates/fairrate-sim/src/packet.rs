@@ -146,6 +146,12 @@ impl PacketPool {
         }
     }
 
+    /// Where a packet goes next, as a guess: `id` may be none or outdated.
+    #[inline]
+    pub fn route(&self, id: u32) -> u32 {
+        self.packets.get((id as usize).min(self.packets.len().saturating_sub(1))).map_or(0, |packet| packet.route)
+    }
+
     /// A packet, to change it.
     #[inline]
     pub fn get_mut(&mut self, id: u32) -> &mut Packet {

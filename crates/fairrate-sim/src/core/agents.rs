@@ -95,7 +95,8 @@ impl Core {
 
     fn tell_agent(&mut self, port: u32, packet: u32, step: Step) {
         let Some(agent) = self.agents.of_port[port as usize].as_mut() else { return };
-        let p = *self.pool.get(packet);
+        let p = self.pool.get(packet);
+        let (flow, wire) = (p.flow, u32::from(p.wire));
         let kind = match p.kind {
             PacketKind::Data => PortPacketKind::Data,
             PacketKind::Control if !p.is_handshake() => PortPacketKind::Control,
@@ -107,7 +108,7 @@ impl Core {
             &mut self.pool.header_mut(packet)[..self.constants.header_words]
         };
         let view = PortView { now: Time::from_ps(self.now_ps), queue_bytes: self.ports[port as usize].queued_bytes };
-        let mut seen = PortPacket { flow: p.flow, kind, wire: u32::from(p.wire), header, mark: false };
+        let mut seen = PortPacket { flow, kind, wire, header, mark: false };
         match step {
             Step::Enqueue => agent.on_enqueue(&view, &mut seen, &mut self.agents.actions),
             Step::Dequeue => agent.on_dequeue(&view, &mut seen, &mut self.agents.actions),
@@ -180,7 +181,15 @@ impl Core {
     }
 
     /// Does what the agent of a port has asked for.
+    #[inline]
     fn act(&mut self, port: u32) {
+        if !self.agents.actions.notices.is_empty() || !self.agents.actions.pauses.is_empty() {
+            self.send_actions(port);
+        }
+        self.plan_agent(port);
+    }
+
+    fn send_actions(&mut self, port: u32) {
         if !self.agents.actions.notices.is_empty() {
             let mut notices = std::mem::take(&mut self.agents.actions.notices);
             notices.drain(..).for_each(|notice| self.send_notice(port, &notice));
@@ -191,9 +200,9 @@ impl Core {
             pauses.drain(..).for_each(|pause| self.send_flow_pause(port, pause));
             self.agents.actions.pauses = pauses;
         }
-        self.plan_agent(port);
     }
 
+    #[inline]
     fn plan_agent(&mut self, port: u32) {
         let Some(agent) = self.agents.of_port[port as usize].as_ref() else { return };
         let due = agent.timer().as_ps();
@@ -304,8 +313,14 @@ impl Core {
     }
 
     /// Sends a flow's control packet if its controller has one.
+    #[inline]
     pub(super) fn poll_control(&mut self, slot: u32) {
-        let Some(wire) = self.constants.control_wire else { return };
+        if let Some(wire) = self.constants.control_wire {
+            self.ask_for_control(slot, wire);
+        }
+    }
+
+    fn ask_for_control(&mut self, slot: u32, wire: u16) {
         let now = self.now();
         let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
         // What may have to be sent again counts as something.

@@ -3,8 +3,11 @@
 //! B. D. Lubachevsky, CACM 1989).
 //!
 //! A window begins with the next event of all parts and is as long as the least delay of a link between racks, whether
-//! or not such a link is cut. So neither windows nor anything else depends on the number of parts: results are the same
-//! bits for one part and for many. Parts talk through mail, which is handed over between two windows.
+//! or not such a link is cut. Parts talk through mail, which is handed over between two windows.
+//!
+//! Probes sample between two epochs, and a run whose work is done ends with an epoch: a window, or a microsecond if that
+//! is longer. Epochs begin with the next event too. So nothing depends on the number of parts, and results are the same
+//! bits for one and for many. One part alone goes through an epoch at once.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -21,6 +24,9 @@ use crate::simulation::SimError;
 
 /// Events after which stalls are looked for.
 const CHECK_EVERY: u64 = 1 << 16;
+
+/// Least length of an epoch in picoseconds.
+const LEAST_EPOCH_PS: u64 = 1_000_000;
 
 /// Which part every port is in: that of the node it belongs to.
 pub(super) struct Parts {
@@ -56,11 +62,11 @@ pub(crate) struct Cluster {
     /// Least time in picoseconds from what one part does to what another one notices of it.
     lookahead_ps: u64,
     end_ps: u64,
-    /// The window ends before this time.
-    window_end_ps: u64,
-    /// Whether some part has not reached the end of the window.
+    /// The epoch ends before this time.
+    epoch_end_ps: u64,
+    /// Whether something is left to happen in the epoch.
     is_open: bool,
-    /// Simulated time between two windows.
+    /// Simulated time between two epochs.
     now_ps: u64,
     n_probed: u64,
     /// Events up to which stalls have been looked for.
@@ -79,7 +85,7 @@ impl Cluster {
             probes: Probes::new(&config),
             lookahead_ps: partition.lookahead_ps,
             end_ps: config.stop.at.map_or(u64::MAX, Time::as_ps),
-            window_end_ps: 0,
+            epoch_end_ps: 0,
             is_open: false,
             now_ps: 0,
             n_probed: 0,
@@ -153,7 +159,7 @@ impl Cluster {
         let mut left = max_events;
         loop {
             if !self.is_open {
-                left = left.saturating_sub(self.open_window(cores, sink));
+                left = left.saturating_sub(self.open_epoch(cores, sink));
                 if !self.is_open {
                     return close(cores, sink).map(|()| true);
                 }
@@ -161,17 +167,14 @@ impl Cluster {
             if left == 0 {
                 return Ok(false);
             }
-            let (all_done, n_events) = crew.run(self.window_end_ps, left.min(CHECK_EVERY));
+            let n_events = self.work(crew, cores, left);
             left = left.saturating_sub(n_events);
-            self.checked_events += n_events;
-            exchange(cores);
-            if all_done {
-                self.is_open = false;
-                told::tell(cores, sink);
-                if self.is_over(cores) {
-                    return close(cores, sink).map(|()| true);
-                }
+            told::tell(cores, sink);
+            self.is_open = next_ps(cores) < self.epoch_end_ps;
+            if !self.is_open && self.is_over(cores) {
+                return close(cores, sink).map(|()| true);
             }
+            self.checked_events += n_events;
             if CHECK_EVERY <= self.checked_events {
                 self.checked_events = 0;
                 super::stall::check_progress(cores)?;
@@ -179,11 +182,29 @@ impl Cluster {
         }
     }
 
-    /// Opens the next window, if anything is left to happen. Probes that are due before sample; how many did.
-    fn open_window(&mut self, cores: &[Mutex<Core>], sink: &mut dyn Sink) -> u64 {
+    /// Works through the next window of the epoch; where there is one part, through the epoch or `max_events` of it. How
+    /// many events that were.
+    fn work(&self, crew: &Crew<'_>, cores: &[Mutex<Core>], max_events: u64) -> u64 {
+        if cores.len() == 1 {
+            return crew.run(self.epoch_end_ps, max_events.min(CHECK_EVERY)).1;
+        }
+        let window_end_ps = next_ps(cores).saturating_add(self.lookahead_ps).min(self.epoch_end_ps);
+        let mut n_events = 0;
+        loop {
+            let (all_done, n) = crew.run(window_end_ps, CHECK_EVERY);
+            n_events += n;
+            if all_done {
+                exchange(cores);
+                return n_events;
+            }
+        }
+    }
+
+    /// Opens the next epoch, if anything is left to happen. Probes that are due before sample; how many did.
+    fn open_epoch(&mut self, cores: &[Mutex<Core>], sink: &mut dyn Sink) -> u64 {
         let mut n_probed = 0;
         loop {
-            let next_ps = cores.iter().map(|core| lock(core).next_ps()).min().unwrap_or(u64::MAX);
+            let next_ps = next_ps(cores);
             let probe_ps = self.probes.next_ps();
             let has_next = next_ps <= self.end_ps && next_ps < u64::MAX;
             let may_probe = if next_ps < u64::MAX { probe_ps <= next_ps } else { self.end_ps < u64::MAX };
@@ -194,7 +215,8 @@ impl Cluster {
             }
             if has_next {
                 let after_end = self.end_ps.saturating_add(1);
-                self.window_end_ps = next_ps.saturating_add(self.lookahead_ps).min(probe_ps).min(after_end);
+                let length_ps = self.lookahead_ps.max(LEAST_EPOCH_PS);
+                self.epoch_end_ps = next_ps.saturating_add(length_ps).min(probe_ps).min(after_end);
                 self.is_open = true;
             } else if self.end_ps < u64::MAX {
                 self.now_ps = self.end_ps;
@@ -219,6 +241,11 @@ fn close(cores: &[Mutex<Core>], sink: &mut dyn Sink) -> Result<(), SimError> {
     }
     told::tell(cores, sink);
     super::stall::check_end(cores)
+}
+
+/// When something happens next in any part, in picoseconds; `u64::MAX`: nothing will.
+fn next_ps(cores: &[Mutex<Core>]) -> u64 {
+    cores.iter().map(|core| lock(core).next_ps()).min().unwrap_or(u64::MAX)
 }
 
 /// Hands over the mail between parts.

@@ -8,7 +8,6 @@ use super::told::Told;
 use super::{Core, FlowState, NO_FLOW};
 use crate::config::{Trigger, WindowRule};
 use crate::engine::{Event, EventKind};
-use crate::fabric::tx_time_ps;
 use crate::ideal::{self, Hop};
 use crate::ids::{FlowId, PortId};
 use crate::output::{FlowOutcome, Reordering, RttSample};
@@ -78,6 +77,9 @@ impl Core {
         let id = sender.flow;
         let flow = &self.flows[id as usize];
         let (host, class) = (flow.src_host, flow.class);
+        let line_rate = self.ports[self.nics[host as usize].port as usize].rate;
+        sender.host = host;
+        sender.fastest = line_rate.min(self.config.flows[flow.spec as usize].demand);
         sender.nic_slot = self.nics[host as usize].flows.len() as u32;
         let slot = self.free_senders.pop().unwrap_or_else(|| {
             self.senders.push(None);
@@ -173,14 +175,16 @@ impl Core {
     }
 
     /// A packet reaches its host.
+    // Apart from what switches do for every packet, which needs fewer registers saved.
+    #[inline(never)]
     pub(super) fn on_host_packet(&mut self, host: u32, packet: u32, kind: PacketKind) {
         match kind {
             PacketKind::Data if !self.is_tcp() => self.on_data(host, packet),
             PacketKind::Data => {
                 if self.is_control_flow(self.pool.get(packet).flow) {
                     self.on_control_segment(host, packet);
-                } else if let Some(config) = self.tcp_config() {
-                    self.on_segment(&config, host, packet);
+                } else {
+                    self.on_segment(host, packet, false);
                 }
             }
             PacketKind::Ack if self.is_tcp() => self.on_tcp_ack(host, packet),
@@ -219,6 +223,10 @@ impl Core {
             p.class = c.ack_class;
             p.wire = c.ack_wire;
             p.route = ack_route;
+            if !notify {
+                self.reply(host, packet);
+                return;
+            }
             self.ports[port as usize].enqueue(&mut self.pool, packet);
         }
         if notify {
@@ -331,28 +339,27 @@ impl Core {
     pub(super) fn apply(&mut self, slot: u32, allowance: Allowance) {
         let c = &self.constants;
         let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
-        let flow = &self.flows[sender.flow as usize];
-        let nic = &mut self.nics[flow.src_host as usize];
-        let line_rate = self.ports[nic.port as usize].rate;
-        let fastest = line_rate.min(self.config.flows[flow.spec as usize].demand);
+        let nic = &mut self.nics[sender.host as usize];
         sender.cwnd = match self.config.transport.window {
             WindowRule::Algorithm => allowance.cwnd.as_u64(),
             WindowRule::None => u64::MAX,
             WindowRule::RateScaled => {
+                let line_rate = self.ports[nic.port as usize].rate;
                 let full = line_rate.bytes_in(c.base_rtt).as_u64();
                 (u128::from(full) * u128::from(allowance.rate.as_bps()) / u128::from(line_rate.as_bps())) as u64
             }
         };
-        let rate = allowance.rate.min(fastest);
+        let rate = allowance.rate.min(sender.fastest);
         let nic_flow = &mut nic.flows[sender.nic_slot as usize];
         if rate != sender.rate {
             let before = std::mem::replace(&mut sender.rate, rate);
             if 0 < c.pacing_credit {
                 nic_flow.next_send_ps = repaced(nic_flow.next_send_ps, self.now_ps, before, rate);
-            } else if c.repace && sender.last_wire > 0 && Rate::ZERO < rate {
-                nic_flow.next_send_ps =
-                    sender.last_start_ps + tx_time_ps(rate, u64::from(sender.last_wire), c.whole_ns);
-                if let Some(connection) = self.connections.get(flow.spec) {
+            } else if c.repace && sender.has_sent() && Rate::ZERO < rate {
+                nic_flow.next_send_ps = sender.last_start_ps + sender.gap_ps(c.whole_ns);
+                if !self.connections.is_empty()
+                    && let Some(connection) = self.connections.get(self.flows[sender.flow as usize].spec)
+                {
                     nic_flow.next_send_ps = nic_flow.next_send_ps.max(connection.next_send_ps);
                 }
             }
@@ -360,7 +367,7 @@ impl Core {
         if let Some(tcp) = &mut sender.tcp {
             tcp.settle(sender.cwnd);
         }
-        (nic_flow.open, nic_flow.has_data) = (sender.is_open(), sender.has_data());
+        (nic_flow.open, nic_flow.has_data) = sender.outlook();
         let timer_ps = allowance.timer.as_ps();
         if timer_ps != sender.timer_ps {
             sender.timer_ps = timer_ps;
@@ -382,9 +389,8 @@ impl Core {
 
     pub(super) fn refresh_open(&mut self, slot: u32) {
         let sender = self.senders[slot as usize].as_ref().expect("the slot is in use");
-        let host = self.flows[sender.flow as usize].src_host;
-        let nic_flow = &mut self.nics[host as usize].flows[sender.nic_slot as usize];
-        (nic_flow.open, nic_flow.has_data) = (sender.is_open(), sender.has_data());
+        let nic_flow = &mut self.nics[sender.host as usize].flows[sender.nic_slot as usize];
+        (nic_flow.open, nic_flow.has_data) = sender.outlook();
     }
 
     /// A flow's last byte is acknowledged: its sender goes.
@@ -508,9 +514,31 @@ impl Core {
         self.plan_wake(host);
     }
 
+    /// A host sends an acknowledgment, at once if nothing is in its way.
+    #[inline]
+    pub(super) fn reply(&mut self, host: u32, packet: u32) {
+        let p = self.pool.get(packet);
+        let egress = self.nics[host as usize].port;
+        let port = &mut self.ports[egress as usize];
+        let is_free = port.busy_until_ps <= self.now_ps && port.is_clear(p.class) && !self.ranks.by_insertion;
+        if is_free && self.agents.is_empty() {
+            port.enqueued_bytes += u64::from(p.wire);
+            self.transmit(egress, packet);
+            self.plan_wake(host);
+        } else {
+            port.enqueue(&mut self.pool, packet);
+            self.nic_send(host);
+        }
+    }
+
+    #[inline]
     fn plan_wake(&mut self, host: u32) {
         let nic = &self.nics[host as usize];
         let port = &self.ports[nic.port as usize];
+        if nic.wake_ps <= port.busy_until_ps {
+            // Nothing goes before the port is free.
+            return;
+        }
         let at = if port.can_send() {
             port.busy_until_ps
         } else {
@@ -561,9 +589,8 @@ impl Core {
             class: entry.class,
             ..Packet::new(PacketKind::Data)
         });
-        sender.last_wire = wire;
-        sender.last_start_ps = self.now_ps;
-        let gap_ps = tx_time_ps(sender.rate, u64::from(wire), c.whole_ns);
+        sender.on_sent(wire, self.now_ps);
+        let gap_ps = sender.gap_ps(c.whole_ns);
         let earliest = self.now_ps.saturating_sub(c.pacing_credit.saturating_mul(gap_ps));
         let from_ps = if c.pacing_credit == 0 { self.now_ps } else { entry.next_send_ps.max(earliest) };
         let next_send_ps = from_ps + gap_ps;
@@ -576,7 +603,8 @@ impl Core {
             self.connections.controller(sender).on_sent(Time::from_ps(self.now_ps), Bytes::new(u64::from(wire)));
         let nic_flow = &mut nic.flows[at];
         nic_flow.next_send_ps = next_send_ps;
-        (nic_flow.open, nic_flow.has_data) = (sender.is_open(), sender.has_data());
+        (nic_flow.open, nic_flow.has_data) = sender.outlook();
+        let has_data = nic_flow.has_data;
         if self.ranks.by_insertion {
             nic.sent_like_ns3(turn);
         } else {
@@ -584,7 +612,8 @@ impl Core {
         }
         let egress = nic.port;
         let is_tcp = sender.tcp.is_some();
-        let all_sent = self.connections.get(spec).map_or_else(|| !sender.has_data(), Connection::all_sent);
+        let all_sent =
+            if spec == id { !has_data } else { self.connections.get(spec).is_some_and(Connection::all_sent) };
         self.totals.sent_bytes += u64::from(wire);
         self.write_header(entry.sender, packet);
         // A host's data waits in no queue: it joins and leaves at once.

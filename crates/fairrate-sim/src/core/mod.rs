@@ -274,7 +274,7 @@ impl Core {
             EventKind::Flap => self.on_flap(entity),
             EventKind::Allocate => self.on_allocate(entity),
             EventKind::Burst => self.on_burst(entity),
-            EventKind::Probe => unreachable!("probes sample between windows"),
+            EventKind::Probe => unreachable!("probes sample between epochs"),
         }
     }
 
@@ -336,11 +336,19 @@ impl Core {
 
     #[inline(never)]
     fn fetch_ahead(&mut self) {
-        let (ports, pool) = (&self.ports, &self.pool);
+        let (ports, pool, paths) = (&self.ports, &self.pool, &self.paths);
         let last = ports.len() - 1;
+        let port_of = |port: u32| &ports[(port as usize).min(last)];
         self.events.look_ahead(
-            |port| pool.prefetch(ports[(port as usize).min(last)].next_to_arrive()),
-            |port| prefetch(&ports[(port as usize).min(last)]),
+            |port| pool.prefetch(port_of(port).next_to_arrive()),
+            |port| {
+                let route = pool.route(port_of(port).next_to_arrive());
+                if let Some(&egress) = paths.get(route as usize) {
+                    prefetch(port_of(egress));
+                    prefetch(&port_of(egress).queued_bytes);
+                }
+            },
+            |port| prefetch(port_of(port)),
         );
     }
 

@@ -1,4 +1,4 @@
-//! Periodic samples of ports and flows, taken between two windows: before anything else of that time.
+//! Periodic samples of ports and flows, taken between two epochs: before anything else of that time.
 
 use std::sync::Mutex;
 

@@ -30,14 +30,14 @@ impl Core {
         }
     }
 
-    /// A segment reaches its receiver.
-    pub(super) fn on_segment(&mut self, config: &TcpConfig, host: u32, packet: u32) {
+    /// A segment reaches its receiver; of a control connection, or not.
+    pub(super) fn on_segment(&mut self, host: u32, packet: u32, is_control: bool) {
         let p = *self.pool.get(packet);
         self.totals.delivered_bytes += u64::from(p.wire);
         let spec = self.flows[p.flow as usize].spec;
         let is_subflow = spec != p.flow;
         // A segment of a subflow or of a control connection takes a full one's numbers.
-        let len = if is_subflow || self.is_control_flow(p.flow) { self.constants.mtu } else { u64::from(p.payload) };
+        let len = if is_subflow || is_control { self.constants.mtu } else { u64::from(p.payload) };
         let receiver = &mut self.flows[p.flow as usize].receiver;
         let before = receiver.expected;
         let in_order = receiver.take(p.seq, len);
@@ -52,20 +52,29 @@ impl Core {
         let flow = &mut self.flows[p.flow as usize];
         let segment = Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
         let before_due = flow.receiver.due_ps();
-        let replies = flow.receiver.tcp().on_data(config, segment, p.is_marked(), p.is_reduced(), in_order, self.now_ps);
+        let config = match (&self.allocator, &self.config.transport.kind) {
+            (Some(allocator), _) if is_control => allocator.tcp(),
+            (_, Transport::Tcp(config)) => config,
+            (_, Transport::Rdma) => unreachable!("segments are for hosts that speak TCP"),
+        };
+        let replies =
+            flow.receiver.tcp().on_data(config, segment, p.is_marked(), p.is_reduced(), in_order, self.now_ps);
         let due_ps = flow.receiver.due_ps();
         let expected = flow.receiver.expected;
         if let Some(latest) = replies.before {
             let ack = self.pool.take(Packet { flow: p.flow, ..Packet::new(PacketKind::Ack) });
-            self.send_ack(host, ack, &latest, before, !replies.echo);
+            self.write_ack(ack, &latest, before, !replies.echo);
+            let port = self.nics[host as usize].port;
+            self.ports[port as usize].enqueue(&mut self.pool, ack);
         }
         if replies.now {
-            self.send_ack(host, packet, &segment, expected, replies.echo);
-        } else {
-            self.pool.release(packet);
-            if due_ps != before_due {
-                self.schedule(due_ps, EventKind::AckTimer, p.flow);
-            }
+            self.write_ack(packet, &segment, expected, replies.echo);
+            self.reply(host, packet);
+            return;
+        }
+        self.pool.release(packet);
+        if due_ps != before_due {
+            self.schedule(due_ps, EventKind::AckTimer, p.flow);
         }
         self.nic_send(host);
     }
@@ -79,8 +88,7 @@ impl Core {
             self.pool.release(packet);
             return;
         }
-        let config = *allocator.tcp();
-        self.on_segment(&config, host, packet);
+        self.on_segment(host, packet, true);
         self.read_messages(p.flow);
     }
 
@@ -95,8 +103,8 @@ impl Core {
         let host = self.receiver_of(id);
         let ack = self.pool.take(Packet { flow: id, ..Packet::new(PacketKind::Ack) });
         self.pool.header_mut(ack).fill(0.0);
-        self.send_ack(host, ack, &segment, expected, echo);
-        self.nic_send(host);
+        self.write_ack(ack, &segment, expected, echo);
+        self.reply(host, ack);
     }
 
     /// The host a flow goes to: the end of its path.
@@ -106,8 +114,8 @@ impl Core {
         self.ports[self.paths[last] as usize].to_host
     }
 
-    /// Turns `packet` into an acknowledgment of all before byte `seq` and puts it into the queue of the host's port.
-    fn send_ack(&mut self, host: u32, packet: u32, segment: &Answered, seq: u64, echo: bool) {
+    /// Turns `packet` into an acknowledgment of all before byte `seq`.
+    fn write_ack(&mut self, packet: u32, segment: &Answered, seq: u64, echo: bool) {
         let c = &self.constants;
         let p = self.pool.get_mut(packet);
         let flow = &self.flows[p.flow as usize];
@@ -129,8 +137,6 @@ impl Core {
             // Byte numbers stay far below 2^53.
             (pair[0], pair[1]) = (from as f64, to as f64);
         }
-        let port = self.nics[host as usize].port;
-        self.ports[port as usize].enqueue(&mut self.pool, packet);
     }
 
     /// An acknowledgment reaches a TCP sender.
@@ -145,6 +151,10 @@ impl Core {
         let words = self.constants.header_words;
         let mut sacks = [(0, 0); MAX_SACKS];
         for (sack, pair) in sacks.iter_mut().zip(self.pool.header(packet)[words..].chunks_exact(2)) {
+            if pair[1] == 0.0 {
+                // Nor does any range follow.
+                break;
+            }
             *sack = (pair[0] as u64, pair[1] as u64);
         }
         let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");

@@ -145,10 +145,10 @@ impl EventList {
     /// Once for every bucket that the clock has reached: calls `soon` with the entity of every event in it that is
     /// pending, and `later` with those of the next bucket. For guesses only: more events may be added.
     #[inline]
-    pub fn look_ahead(&mut self, soon: impl FnMut(u32), later: impl FnMut(u32)) {
+    pub fn look_ahead(&mut self, soon: impl FnMut(u32), then: impl FnMut(u32), later: impl FnMut(u32)) {
         match &mut self.0 {
-            Pending::Plain(wheel) => wheel.look_ahead(soon, later),
-            Pending::Ranked(wheel) => wheel.look_ahead(soon, later),
+            Pending::Plain(wheel) => wheel.look_ahead(soon, then, later),
+            Pending::Ranked(wheel) => wheel.look_ahead(soon, then, later),
         }
     }
 }
@@ -286,12 +286,15 @@ impl<E: Entry> Wheel<E> {
     }
 
     #[inline]
-    fn look_ahead(&mut self, mut soon: impl FnMut(u32), mut later: impl FnMut(u32)) {
+    fn look_ahead(&mut self, mut soon: impl FnMut(u32), mut then: impl FnMut(u32), mut later: impl FnMut(u32)) {
         if !std::mem::take(&mut self.is_fresh) {
             return;
         }
         for entry in self.current.iter().rev() {
             soon(Event::from_key(0, entry.key()).entity());
+        }
+        for entry in self.current.iter().rev() {
+            then(Event::from_key(0, entry.key()).entity());
         }
         if self.n_near == 0 {
             return;

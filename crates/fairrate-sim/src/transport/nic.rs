@@ -46,14 +46,17 @@ impl Nic {
     /// The position of the flow that may send now, highest class first and in turn within a class.
     #[inline]
     pub fn pick(&self, now_ps: u64, paused: u8) -> Option<usize> {
+        let may_send = |flow: &NicFlow| flow.open && flow.next_send_ps <= now_ps && paused & (1 << flow.class) == 0;
+        if let [flow] = &self.flows[..] {
+            return may_send(flow).then_some(0);
+        }
         let n = self.flows.len();
         let mut best: Option<usize> = None;
         for step in 0..n {
             let at = self.turn + step;
             let at = if at < n { at } else { at - n };
             let flow = &self.flows[at];
-            let eligible = flow.open && flow.next_send_ps <= now_ps && paused & (1 << flow.class) == 0;
-            if !eligible || best.is_some_and(|b| self.flows[b].class <= flow.class) {
+            if !may_send(flow) || best.is_some_and(|b| self.flows[b].class <= flow.class) {
                 continue;
             }
             best = Some(at);
@@ -73,8 +76,11 @@ impl Nic {
     /// Earliest time at which a flow may send; `u64::MAX`: none before something else happens.
     #[inline]
     pub fn next_send_ps(&self, paused: u8) -> u64 {
-        let may = self.flows.iter().filter(|f| f.open && paused & (1 << f.class) == 0);
-        may.map(|f| f.next_send_ps).min().unwrap_or(u64::MAX)
+        let may_send = |flow: &NicFlow| flow.open && paused & (1 << flow.class) == 0;
+        if let [flow] = &self.flows[..] {
+            return if may_send(flow) { flow.next_send_ps } else { u64::MAX };
+        }
+        self.flows.iter().filter(|f| may_send(f)).map(|f| f.next_send_ps).min().unwrap_or(u64::MAX)
     }
 
     /// The flow that may send now, as ns-3's RDMA stack picks it: in turn from the one after the last, whatever

@@ -4,16 +4,26 @@ use fairrate_units::{Bytes, Rate, Time};
 use super::ranges::Ranges;
 use super::tcp::TcpSender;
 use crate::config::Recovery;
+use crate::fabric::tx_time_ps;
 
 /// A flow without a sender: not started, or done.
 pub const NO_SENDER: u32 = u32::MAX;
 
-/// The sending end of one active flow.
+/// The sending end of one active flow. What every packet and every acknowledgment touch comes first, in two cache lines.
+#[repr(C, align(64))]
 pub struct Sender {
     /// The flow.
     pub flow: u32,
+    /// The host it is at.
+    pub host: u32,
     /// Position among its NIC's flows.
     pub nic_slot: u32,
+    /// Wire bytes of the packet sent last; 0: none has been.
+    last_wire: u16,
+    /// Whether the switch behind the NIC holds this flow back.
+    pub paused: bool,
+    /// The most its rate may be: that of its NIC, or what the application offers.
+    pub fastest: Rate,
     /// Payload bytes to send; `u64::MAX` while endless. Of a subflow: `u64::MAX` while its connection has data for it, else
     /// `snd_nxt`.
     pub bytes: u64,
@@ -25,29 +35,27 @@ pub struct Sender {
     pub cwnd: u64,
     /// Pacing rate.
     pub rate: Rate,
-    /// Wire bytes of the packet sent last.
-    pub last_wire: u16,
-    /// Start of its transmission, in picoseconds.
+    /// Start of the transmission of the packet sent last, in picoseconds.
     pub last_start_ps: u64,
     /// When the controller wants to be called; `u64::MAX`: never.
     pub timer_ps: u64,
     /// When the retransmission timer expires; `u64::MAX`: not running.
     pub rto_ps: u64,
+    /// Highest byte ever sent: what lies below `snd_nxt` again after a loss is a retransmission.
+    snd_max: u64,
+    /// How long the packet sent last lasts at a rate, in picoseconds, and that rate; zero: not computed yet.
+    gap: (Rate, u64),
     /// Payload bytes sent again.
     pub retransmitted: u64,
-    /// Whether the switch behind the NIC holds this flow back.
-    pub paused: bool,
+    /// Reliability by TCP; otherwise by the RDMA transport's rules.
+    pub tcp: Option<Box<TcpSender>>,
     /// When the application writes again, in picoseconds; `u64::MAX`: not before all it has written is sent. `None`: it
     /// has nothing more to write than there is.
     pub next_burst_ps: Option<u64>,
-    /// Highest byte ever sent: what lies below `snd_nxt` again after a loss is a retransmission.
-    snd_max: u64,
-    /// Selective repeat: acknowledged beyond `snd_una`.
-    sacked: Ranges,
     /// Selective repeat: next byte to look for gaps at; `None`: not recovering.
     recovery: Option<Recovering>,
-    /// Reliability by TCP; otherwise by the RDMA transport's rules.
-    pub tcp: Option<Box<TcpSender>>,
+    /// Selective repeat: acknowledged beyond `snd_una`.
+    sacked: Ranges,
     /// The algorithm.
     pub control: SenderControl,
 }
@@ -158,13 +166,16 @@ impl Sender {
     pub fn new(flow: u32, bytes: u64, control: SenderControl) -> Self {
         Self {
             flow,
+            host: 0,
             nic_slot: 0,
+            fastest: Rate::MAX,
             bytes,
             snd_nxt: 0,
             snd_una: 0,
             cwnd: 0,
             rate: Rate::ZERO,
             last_wire: 0,
+            gap: (Rate::ZERO, 0),
             last_start_ps: 0,
             timer_ps: u64::MAX,
             rto_ps: u64::MAX,
@@ -191,6 +202,42 @@ impl Sender {
         self.tcp.as_ref().map_or(self.snd_nxt - self.snd_una, |tcp| tcp.pipe())
     }
 
+    /// A packet of `wire` bytes begins to be sent.
+    #[inline]
+    pub fn on_sent(&mut self, wire: u16, now_ps: u64) {
+        if wire != self.last_wire {
+            self.gap.0 = Rate::ZERO;
+        }
+        (self.last_wire, self.last_start_ps) = (wire, now_ps);
+    }
+
+    /// Whether anything has been sent.
+    #[inline]
+    pub fn has_sent(&self) -> bool {
+        0 < self.last_wire
+    }
+
+    /// How long the packet sent last lasts at the pacing rate, which is not zero, in picoseconds.
+    #[inline]
+    pub fn gap_ps(&mut self, whole_ns: bool) -> u64 {
+        // Most packets are as long as the one before, and many are sent at its rate: a comparison in place of a division.
+        if self.gap.0 != self.rate {
+            self.gap = (self.rate, tx_time_ps(self.rate, u64::from(self.last_wire), whole_ns));
+        }
+        self.gap.1
+    }
+
+    /// Whether there is something the window lets through, and whether there is something to send at all: [`Sender::is_open`]
+    /// and [`Sender::has_data`].
+    #[inline]
+    pub fn outlook(&self) -> (bool, bool) {
+        if self.tcp.is_some() || self.recovery.is_some() {
+            return (self.is_open(), self.has_data());
+        }
+        let (has_new, inflight) = (self.snd_nxt < self.bytes, self.snd_nxt - self.snd_una);
+        (self.may_send() && has_new && (inflight < self.cwnd || inflight == 0), has_new)
+    }
+
     /// Whether there is something to send, now or when the window opens.
     #[inline]
     pub fn has_data(&self) -> bool {
@@ -198,7 +245,6 @@ impl Sender {
     }
 
     /// Whether there is something the window lets through; at least one packet always may be in flight.
-    #[inline]
     pub fn is_open(&self) -> bool {
         if let Some(tcp) = &self.tcp {
             return self.may_send() && tcp.is_open(self.cwnd, self.snd_nxt - self.snd_una, self.snd_nxt < self.bytes);

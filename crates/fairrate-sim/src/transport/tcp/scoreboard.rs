@@ -181,6 +181,9 @@ impl Scoreboard {
 
     /// Takes the first lost segment to be sent again now: its first byte and length.
     pub fn send_lost(&mut self, now_ps: u64) -> Option<(u64, u64)> {
+        if self.lost == 0 {
+            return None;
+        }
         let at = (self.lost_from..self.segments.len()).find(|&i| self.segments[i].lost)?;
         self.lost_from = at + 1;
         Some(self.send_again(at, now_ps))
@@ -227,7 +230,8 @@ impl Scoreboard {
                 self.una = end;
             }
         }
-        for &(from, to) in sacks {
+        // Most acknowledgments report no ranges.
+        for &(from, to) in sacks.iter().filter(|range| range.0 < range.1) {
             anything |= self.on_sack(from, to, &mut acked, &mut latest, now_ps);
         }
         if anything {
