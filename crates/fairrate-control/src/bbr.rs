@@ -84,7 +84,7 @@ impl AlgorithmSpec for BbrConfig {
             phase: 0,
             phase_began: flow.start,
             n_cycles: 0,
-            bandwidth: Box::default(),
+            bandwidth: MaxFilter::default(),
             full_bandwidth: 0.0,
             full_rounds: 0,
             pipe_is_full: false,
@@ -143,7 +143,7 @@ struct Model {
     phase: usize,
     phase_began: Time,
     n_cycles: u32,
-    bandwidth: Box<MaxFilter>,
+    bandwidth: MaxFilter,
     full_bandwidth: f64,
     /// Rounds in which the bandwidth has not grown.
     full_rounds: u32,
