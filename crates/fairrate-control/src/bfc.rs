@@ -31,7 +31,9 @@ use fairrate_units::{Bytes, Rate, Time};
 use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::limits::bdp;
-use crate::port::{Actions, FlowPause, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
+use crate::port::{
+    Actions, FlowPause, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
+};
 
 choice! {
     /// What is compared with the threshold.
@@ -245,6 +247,10 @@ impl BfcPort {
 }
 
 impl PortAgent for BfcPort {
+    fn watches(&self, kind: PortPacketKind, _: PortStep) -> bool {
+        kind == PortPacketKind::Data
+    }
+
     fn on_enqueue(&mut self, view: &PortView, packet: &mut PortPacket<'_>, _: &mut Actions) {
         if packet.kind != PortPacketKind::Data {
             return;

@@ -18,7 +18,9 @@
 use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FlowContext, Needs};
 use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, RateTable, times};
-use crate::port::{Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
+use crate::port::{
+    Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
+};
 
 algorithm_config! {
     /// Parameters of Charny's algorithm.
@@ -113,6 +115,10 @@ impl CharnyPort {
 }
 
 impl PortAgent for CharnyPort {
+    fn watches(&self, kind: PortPacketKind, step: PortStep) -> bool {
+        (kind, step) == (PortPacketKind::Control, PortStep::Enqueue)
+    }
+
     fn on_enqueue(&mut self, view: &PortView, packet: &mut PortPacket<'_>, _: &mut Actions) {
         if packet.kind != PortPacketKind::Control {
             return;

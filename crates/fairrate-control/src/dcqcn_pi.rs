@@ -20,7 +20,7 @@ use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FlowContext, Needs};
 use crate::dcqcn::DcqcnConfig;
 use crate::pi_marker::PiMarker;
-use crate::port::{Actions, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
+use crate::port::{Actions, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
 
 /// A flow under DCQCN+PI: it sees marks and CNPs as under DCQCN.
 pub use crate::dcqcn::Dcqcn as DcqcnPi;
@@ -60,6 +60,10 @@ pub struct DcqcnPiPort {
 }
 
 impl PortAgent for DcqcnPiPort {
+    fn watches(&self, kind: PortPacketKind, step: PortStep) -> bool {
+        (kind, step) == (PortPacketKind::Data, PortStep::Enqueue)
+    }
+
     fn on_enqueue(&mut self, view: &PortView, packet: &mut PortPacket<'_>, _: &mut Actions) {
         if packet.kind == PortPacketKind::Data {
             packet.mark |= self.pi.selects(Bytes::new(view.queue_bytes + u64::from(packet.wire)));

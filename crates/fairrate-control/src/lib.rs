@@ -62,7 +62,7 @@ pub use coupled::{Alone, CoupledController, CoupledSpec};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop};
 pub use port::{
     Actions, FlowPause, HeaderWords, NOTICE_VALUES, NoPort, Notice, PortAgent, PortContext, PortPacket, PortPacketKind,
-    PortScope, PortView,
+    PortScope, PortStep, PortView,
 };
 pub use registry::{
     ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo, BuildController, BuildPort, CoupledAlgorithm,

@@ -24,7 +24,7 @@ use crate::controller::{AlgorithmSpec, FlowContext, Needs};
 use crate::dcqcn::DcqcnConfig;
 use crate::pi_marker::PiMarker;
 use crate::port::{
-    Actions, NOTICE_VALUES, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView,
+    Actions, NOTICE_VALUES, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
 };
 
 /// A flow under PACC: a notice is to it what a CNP is to DCQCN.
@@ -99,6 +99,10 @@ impl PaccPort {
 }
 
 impl PortAgent for PaccPort {
+    fn watches(&self, kind: PortPacketKind, step: PortStep) -> bool {
+        (kind, step) == (PortPacketKind::Data, PortStep::Enqueue)
+    }
+
     fn on_enqueue(&mut self, view: &PortView, packet: &mut PortPacket<'_>, actions: &mut Actions) {
         if packet.kind != PortPacketKind::Data {
             return;

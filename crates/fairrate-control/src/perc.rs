@@ -21,7 +21,9 @@ use fairrate_units::Time;
 use crate::config::{algorithm_config, choice};
 use crate::controller::{AlgorithmSpec, FlowContext, Needs};
 use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, RateTable, times};
-use crate::port::{Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
+use crate::port::{
+    Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
+};
 
 choice! {
     /// What a control packet carries.
@@ -223,6 +225,10 @@ impl PercPort {
 }
 
 impl PortAgent for PercPort {
+    fn watches(&self, kind: PortPacketKind, step: PortStep) -> bool {
+        (kind, step) == (PortPacketKind::Control, PortStep::Enqueue)
+    }
+
     fn on_enqueue(&mut self, view: &PortView, packet: &mut PortPacket<'_>, _: &mut Actions) {
         if packet.kind != PortPacketKind::Control {
             return;

@@ -66,6 +66,15 @@ pub enum PortPacketKind {
     Other,
 }
 
+/// What happens to a packet at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortStep {
+    /// It joins the queue.
+    Enqueue,
+    /// It leaves for the wire.
+    Dequeue,
+}
+
 /// A packet at an egress port.
 #[derive(Debug)]
 pub struct PortPacket<'a> {
@@ -120,6 +129,11 @@ pub struct Actions {
 pub trait PortAgent {
     /// A packet joins the port's queue. Marks and headers written here count.
     fn on_enqueue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
+    /// Whether it matters to it that a packet of some kind does this, asked when the port is made. What does not need not be
+    /// told: being told would change nothing.
+    fn watches(&self, _kind: PortPacketKind, _step: PortStep) -> bool {
+        true
+    }
     /// A packet leaves the queue for the wire. Marks and headers written here count.
     fn on_dequeue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
     /// The physical queue that a data packet of `flow` joins, asked right after [`PortAgent::on_enqueue`]; `None`: the

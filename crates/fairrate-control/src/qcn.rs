@@ -24,7 +24,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::draws::Draws;
-use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
+use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
 
 algorithm_config! {
     /// Parameters of QCN.
@@ -143,6 +143,10 @@ impl QcnPort {
 }
 
 impl PortAgent for QcnPort {
+    fn watches(&self, kind: PortPacketKind, step: PortStep) -> bool {
+        (kind, step) == (PortPacketKind::Data, PortStep::Enqueue)
+    }
+
     fn on_enqueue(&mut self, view: &PortView, packet: &mut PortPacket<'_>, actions: &mut Actions) {
         if packet.kind != PortPacketKind::Data {
             return;

@@ -7,7 +7,7 @@ use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 #[allow(unused_imports)]
 use crate::coupled::{CoupledController, CoupledSpec};
-use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortView};
+use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortStep, PortView};
 
 /// What a listing shows of an algorithm.
 #[derive(Clone, Copy, Debug)]
@@ -206,6 +206,9 @@ macro_rules! registry {
                     $(Self::$type(c) => c.on_dequeue(view, packet, actions),)+
                     Self::Custom(c) => c.on_dequeue(view, packet, actions),
                 }
+            }
+            fn watches(&self, kind: PortPacketKind, step: PortStep) -> bool {
+                match self { $(Self::$type(c) => c.watches(kind, step),)+ Self::Custom(c) => c.watches(kind, step) }
             }
             fn assign(&self, flow: u32) -> Option<u16> {
                 match self { $(Self::$type(c) => c.assign(flow),)+ Self::Custom(c) => c.assign(flow) }

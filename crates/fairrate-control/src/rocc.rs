@@ -30,7 +30,7 @@ use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::draws::Draws;
 use crate::flow_table::{FlowTable, TableSpec};
-use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
+use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
 
 pub use crate::flow_table::Recipients;
 
@@ -368,6 +368,11 @@ impl CongestionPoint {
 }
 
 impl PortAgent for CongestionPoint {
+    fn watches(&self, kind: PortPacketKind, step: PortStep) -> bool {
+        // What joins, whatever it is, starts the clock.
+        kind == PortPacketKind::Data || step == PortStep::Enqueue
+    }
+
     fn on_enqueue(&mut self, view: &PortView, packet: &mut PortPacket<'_>, _: &mut Actions) {
         if packet.kind == PortPacketKind::Data {
             self.table.on_enqueue(view.now, packet.flow);

@@ -1,6 +1,7 @@
 //! The ports' side of an algorithm: what egress ports are told, the notices they send to sources, and the control
 //! packets that flows send along their paths.
 
+pub(super) use fairrate_control::PortStep as Step;
 use fairrate_control::{
     Actions, Controller, FlowPause, NOTICE_VALUES, Notice, PortAgent, PortAlgorithm, PortContext, PortPacket,
     PortPacketKind, PortScope, PortView,
@@ -24,16 +25,9 @@ pub(super) struct Agents {
     of_port: Vec<Option<PortAlgorithm>>,
     /// When each wants to be called, in picoseconds; `u64::MAX`: never.
     timers: Vec<u64>,
+    /// What matters to an agent: bit k: that a packet of that kind joins a queue; bit 16 + k: that it leaves.
+    watched: u32,
     actions: Actions,
-}
-
-/// What happens to a packet at a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// It joins the queue.
-    Enqueue,
-    /// It leaves for the wire.
-    Dequeue,
 }
 
 impl Agents {
@@ -41,7 +35,7 @@ impl Agents {
     pub(super) fn new(config: &SimConfig, ports: &[Port], base_rtt: Time, wire_mtu: u64) -> Self {
         let scope = config.cc.needs().ports;
         if scope == PortScope::None {
-            return Self { of_port: Vec::new(), timers: Vec::new(), actions: Actions::default() };
+            return Self { of_port: Vec::new(), timers: Vec::new(), watched: 0, actions: Actions::default() };
         }
         let delays = delays_into_nodes(&config.topology);
         let build = |(id, port): (u32, &Port)| {
@@ -54,8 +48,31 @@ impl Agents {
             config.cc.build_port(&PortContext { port: id, rate, base_rtt, wire_mtu, upstream_delay, of_host, seed })
         };
         let of_port: Vec<_> = (0..).zip(ports).map(build).collect();
-        Self { timers: vec![u64::MAX; of_port.len()], of_port, actions: Actions::default() }
+        let watched = of_port.iter().flatten().fold(0, |watched, agent| watched | watched_by(agent));
+        Self { timers: vec![u64::MAX; of_port.len()], of_port, watched, actions: Actions::default() }
     }
+}
+
+/// What matters to the agent, as [`Agents::watched`] has it.
+fn watched_by(agent: &PortAlgorithm) -> u32 {
+    let data = 1 << PacketKind::Data as u8;
+    // Packets of a handshake are of the simulator's kind for control packets.
+    let kinds: [(PortPacketKind, u16); 3] = [
+        (PortPacketKind::Data, data),
+        (PortPacketKind::Control, 1 << PacketKind::Control as u8),
+        (PortPacketKind::Other, !data),
+    ];
+    let watched = |step: Step| {
+        let kinds = kinds.iter().filter(|(kind, _)| agent.watches(*kind, step));
+        kinds.fold(0, |watched, (_, kinds)| watched | u32::from(*kinds)) << shift(step)
+    };
+    watched(Step::Enqueue) | watched(Step::Dequeue)
+}
+
+/// Where what matters of a step begins in [`Agents::watched`].
+#[inline]
+fn shift(step: Step) -> u8 {
+    if step == Step::Enqueue { 0 } else { 16 }
 }
 
 /// Propagation delay of the longest link into each node.
@@ -85,10 +102,11 @@ impl Core {
         }
     }
 
-    /// Tells the agent of a port of a packet, if it has one.
+    /// Tells the agent of a port of a packet, if it has one that may want to know.
     #[inline]
     pub(super) fn agent_sees(&mut self, port: u32, packet: u32, step: Step) {
-        if !self.agents.of_port.is_empty() {
+        let watched = self.agents.watched >> shift(step);
+        if watched != 0 && watched >> self.pool.get(packet).kind as u8 & 1 != 0 {
             self.tell_agent(port, packet, step);
         }
     }
