@@ -9,6 +9,7 @@
 //! is longer. Epochs begin with the next event too. So nothing depends on the number of parts, and results are the same
 //! bits for one and for many. One part alone goes through an epoch at once.
 
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use fairrate_units::Time;
@@ -77,10 +78,15 @@ impl Cluster {
     /// Builds the network in up to `threads` parts.
     pub(crate) fn new(config: SimConfig, threads: usize) -> Self {
         let (plan, partition) = super::build::plan(config, threads);
-        let cores = (0..partition.n_parts).map(|part| Mutex::new(Core::new(&plan, part as u16, partition.n_parts)));
+        let build = |part: usize| Mutex::new(Core::new(&plan, part as u16, partition.n_parts));
+        let cores = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..partition.n_parts).map(|part| scope.spawn(move || build(part))).collect();
+            let built = others.into_iter().map(|core| core.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            std::iter::once(build(0)).chain(built).collect()
+        });
         let config = plan.config();
         Self {
-            cores: cores.collect(),
+            cores,
             parts: plan.parts(),
             probes: Probes::new(&config),
             lookahead_ps: partition.lookahead_ps,
