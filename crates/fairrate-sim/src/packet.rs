@@ -104,17 +104,22 @@ impl PacketPool {
     }
 
     /// Takes a packet.
+    #[inline]
     pub fn take(&mut self, packet: Packet) -> u32 {
-        if self.free == NO_PACKET {
-            self.packets.push(packet);
-            self.int.resize(self.packets.len() * self.int_stride, IntHop::default());
-            self.headers.resize(self.packets.len() * self.header_stride, 0.0);
-            return (self.packets.len() - 1) as u32;
-        }
         let id = self.free;
-        self.free = self.packets[id as usize].next;
-        self.packets[id as usize] = packet;
+        let Some(place) = self.packets.get_mut(id as usize) else { return self.grow(packet) };
+        self.free = place.next;
+        *place = packet;
         id
+    }
+
+    /// Makes room for a packet more than ever before.
+    #[cold]
+    fn grow(&mut self, packet: Packet) -> u32 {
+        self.packets.push(packet);
+        self.int.resize(self.packets.len() * self.int_stride, IntHop::default());
+        self.headers.resize(self.packets.len() * self.header_stride, 0.0);
+        (self.packets.len() - 1) as u32
     }
 
     /// Takes a packet that is equal to another one, with all it carries.

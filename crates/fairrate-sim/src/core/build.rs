@@ -125,7 +125,8 @@ impl Core {
         let finite_left = starts.iter().filter(|&&id| !plan.flows[id as usize].endless).count() as u64;
         let agents = Agents::new(config, &ports, constants.base_rtt, wire_mtu.as_u64());
         let longest = plan.routes.longest_path() as usize;
-        let stride = if constants.int.is_some() { longest } else { 0 };
+        // Switches stamp, and a path has a switch less than links.
+        let stride = if constants.int.is_some() { longest.saturating_sub(1) } else { 0 };
         let notice_words = if needs.ports == PortScope::None { 0 } else { NOTICE_WORDS };
         let header_words = constants.header_words;
         let sack_words = if config.transport.kind == Transport::Rdma { 0 } else { SACK_WORDS };
