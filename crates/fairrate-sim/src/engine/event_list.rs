@@ -12,7 +12,7 @@ const WIDEST_SHIFT: u32 = SPAN_SHIFT - *BUCKETS_SHIFT.start();
 /// How many buckets are emptied between two looks at how full they were.
 const LOOK_EVERY: u32 = if cfg!(test) { 8 } else { 1 << 12 };
 /// Events in a bucket on average, above which buckets become narrower.
-const FULL: u32 = 6;
+const FULL: u32 = 12;
 const NONE: u32 = u32::MAX;
 
 /// An event as it waits, small and quick to compare.
@@ -409,7 +409,7 @@ impl<E: Entry> Wheel<E> {
         self.until_look = LOOK_EVERY;
         let per_bucket = taken / LOOK_EVERY;
         if per_bucket >= FULL {
-            let narrower = (per_bucket / 3).ilog2();
+            let narrower = (per_bucket / 6).ilog2();
             self.rebuild(self.shift.saturating_sub(narrower));
         } else if taken < LOOK_EVERY / 8 * 9 && self.shift < WIDEST_SHIFT {
             self.rebuild(self.shift + 1);
