@@ -13,6 +13,10 @@ use super::cluster::lock;
 /// tens of nanoseconds, so this is as long as waking up takes.
 const SPINS: u32 = 1_024;
 
+/// Events of a round, all parts together, below which the leader does the next one alone: to call the others and to
+/// wait for them takes longer.
+const FEW: u64 = 160;
+
 /// The threads of a run, the calling one included, which leads.
 pub(super) struct Crew<'a> {
     cores: &'a [Mutex<Core>],
@@ -25,6 +29,8 @@ pub(super) struct Crew<'a> {
     /// Events of the round, and whether a part has not reached the end of the window.
     n_events: AtomicU64,
     is_short: AtomicBool,
+    /// Events of the round before.
+    n_before: AtomicU64,
     is_dismissed: AtomicBool,
     /// The threads themselves, and how often each looks before it sleeps.
     leader: Thread,
@@ -45,6 +51,7 @@ impl<'a> Crew<'a> {
             through: AtomicUsize::new(0),
             n_events: AtomicU64::new(0),
             is_short: AtomicBool::new(false),
+            n_before: AtomicU64::new(0),
             is_dismissed: AtomicBool::new(false),
             leader: std::thread::current(),
             workers: OnceLock::new(),
@@ -70,10 +77,19 @@ impl<'a> Crew<'a> {
     /// All parts process their events before `window_end_ps`, each up to `max_events` of them. Whether all have reached
     /// the end of the window, and how many events that were.
     pub(super) fn run(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
+        let (all_done, n_events) = if self.n_before.load(Ordering::Relaxed) < FEW || self.cores.len() == 1 {
+            let each = self.cores.iter().map(|core| lock(core).run(window_end_ps, max_events));
+            each.fold((true, 0), |all, part| (all.0 && part.0, all.1 + part.1))
+        } else {
+            self.run_together(window_end_ps, max_events)
+        };
+        self.n_before.store(n_events, Ordering::Relaxed);
+        (all_done, n_events)
+    }
+
+    /// The same with all threads at a time.
+    fn run_together(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
         let mut core = lock(&self.cores[0]);
-        if self.cores.len() == 1 {
-            return core.run(window_end_ps, max_events);
-        }
         self.window_end_ps.store(window_end_ps, Ordering::Relaxed);
         self.max_events.store(max_events, Ordering::Relaxed);
         self.through.store(0, Ordering::Relaxed);

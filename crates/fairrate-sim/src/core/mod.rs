@@ -236,6 +236,8 @@ impl Core {
     }
 
     /// Processes up to `max_events` events before `until_ps`. Whether there is none left, and how many they were.
+    ///
+    /// What happens to most packets is one function: calls alone were a tenth of its instructions.
     fn run(&mut self, until_ps: u64, max_events: u64) -> (bool, u64) {
         self.read_mail();
         for n in 0..max_events {
