@@ -47,23 +47,7 @@ fn flowtune(n_intermediaries: u32, flows: Vec<FlowSpec>, end: Time) -> SimConfig
     c.fabric.pfc = false;
     c.fabric.ingress_alpha = None;
     c.fabric.egress_alpha = Some(1.0);
-    c.allocator = Some(AllocatorConfig {
-        host,
-        intermediaries,
-        interval: us(10),
-        gamma: 0.4,
-        threshold: 0.01,
-        lifetime: us(200),
-        sign_of_life: us(100),
-        flowlet_gap: Time::ZERO,
-        tcp: TcpConfig { rto_min: us(20), rto_max: us(30), tail_loss_probe: false, idle_restart: false, ..TCP },
-        cc: algorithm("newreno"),
-        class: 3,
-        min_packet: Bytes::new(84),
-        outages: Vec::new(),
-        external: Vec::new(),
-        external_groups: Vec::new(),
-    });
+    c.allocator = Some(AllocatorConfig { intermediaries, ..common::allocator(host) });
     c.stop = StopRule { at: Some(end), when_flows_done: false };
     c.probes.push(ProbeSpec::Flows { flows: None, every: us(10) });
     c

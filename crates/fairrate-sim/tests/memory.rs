@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::{FatTreeK, LeafSpine, Topology};
 use fairrate_sim::{
-    AllocatorConfig, FlowOutcome, FlowSpec, MarkAt, MptcpConfig, PfcEvent, PortSample, RateSample, Recovery, Scheduler,
-    SimConfig, Simulation, Sink, StopRule, SubflowPaths, TcpConfig, Transport,
+    FlowOutcome, FlowSpec, MarkAt, MptcpConfig, PfcEvent, PortSample, RateSample, Recovery, Scheduler, SimConfig,
+    Simulation, Sink, StopRule, SubflowPaths, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -107,23 +107,7 @@ fn with_allocator() -> SimConfig {
     let us = Time::from_us;
     let mut c = over_tcp(algorithm("flowtune"), TCP);
     let host = c.topology.attach_allocator(Rate::from_gbps(40), Time::from_ns(1_500), us(2));
-    c.allocator = Some(AllocatorConfig {
-        host,
-        intermediaries: Vec::new(),
-        interval: us(10),
-        gamma: 0.4,
-        threshold: 0.01,
-        lifetime: us(200),
-        sign_of_life: us(100),
-        flowlet_gap: Time::ZERO,
-        tcp: TcpConfig { rto_min: us(20), rto_max: us(30), tail_loss_probe: false, idle_restart: false, ..TCP },
-        cc: algorithm("newreno"),
-        class: 3,
-        min_packet: Bytes::new(84),
-        outages: Vec::new(),
-        external: Vec::new(),
-        external_groups: Vec::new(),
-    });
+    c.allocator = Some(common::allocator(host));
     c
 }
 

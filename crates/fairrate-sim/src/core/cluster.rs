@@ -54,6 +54,16 @@ pub(super) fn lock(core: &Mutex<Core>) -> MutexGuard<'_, Core> {
     core.lock().expect("a part that panicked ends the run")
 }
 
+/// What comes after an epoch.
+enum Next {
+    /// Another one.
+    Events,
+    /// So many probes have sampled.
+    Probes(u64),
+    /// The end of the run.
+    Nothing,
+}
+
 /// A run.
 pub(crate) struct Cluster {
     config: Arc<SimConfig>,
@@ -164,14 +174,18 @@ impl Cluster {
     ) -> Result<bool, SimError> {
         let mut left = max_events;
         loop {
-            if !self.is_open {
-                left = left.saturating_sub(self.open_epoch(cores, sink));
-                if !self.is_open {
-                    return close(cores, sink).map(|()| true);
-                }
-            }
             if left == 0 {
                 return Ok(false);
+            }
+            if !self.is_open {
+                match self.open_epoch(cores, sink) {
+                    Next::Events => {}
+                    Next::Probes(n) => {
+                        left = left.saturating_sub(n);
+                        continue;
+                    }
+                    Next::Nothing => return close(cores, sink).map(|()| true),
+                }
             }
             let n_events = self.work(crew, cores, left);
             left = left.saturating_sub(n_events);
@@ -206,30 +220,29 @@ impl Cluster {
         }
     }
 
-    /// Opens the next epoch, if anything is left to happen. Probes that are due before sample; how many did.
-    fn open_epoch(&mut self, cores: &[Mutex<Core>], sink: &mut dyn Sink) -> u64 {
-        let mut n_probed = 0;
-        loop {
-            let next_ps = next_ps(cores);
-            let probe_ps = self.probes.next_ps();
-            let has_next = next_ps <= self.end_ps && next_ps < u64::MAX;
-            let may_probe = if next_ps < u64::MAX { probe_ps <= next_ps } else { self.end_ps < u64::MAX };
-            if may_probe && probe_ps <= self.end_ps && probe_ps < u64::MAX {
-                self.now_ps = probe_ps;
-                n_probed += self.probes.sample(probe_ps, &self.config, &self.parts, cores, sink);
-                continue;
-            }
-            if has_next {
-                let after_end = self.end_ps.saturating_add(1);
-                let length_ps = self.lookahead_ps.max(LEAST_EPOCH_PS);
-                self.epoch_end_ps = next_ps.saturating_add(length_ps).min(probe_ps).min(after_end);
-                self.is_open = true;
-            } else if self.end_ps < u64::MAX {
-                self.now_ps = self.end_ps;
-            }
-            self.n_probed += n_probed;
-            return n_probed;
+    /// Opens the next epoch, unless probes are due before, which then sample, or nothing is left to happen.
+    fn open_epoch(&mut self, cores: &[Mutex<Core>], sink: &mut dyn Sink) -> Next {
+        let next_ps = next_ps(cores);
+        let probe_ps = self.probes.next_ps();
+        // Where nothing else is to come, probes go on until the end, if there is one.
+        let may_probe = if next_ps < u64::MAX { probe_ps <= next_ps } else { self.end_ps < u64::MAX };
+        if may_probe && probe_ps <= self.end_ps && probe_ps < u64::MAX {
+            self.now_ps = probe_ps;
+            let n = self.probes.sample(probe_ps, &self.config, &self.parts, cores, sink);
+            self.n_probed += n;
+            return Next::Probes(n);
         }
+        if next_ps <= self.end_ps && next_ps < u64::MAX {
+            let after_end = self.end_ps.saturating_add(1);
+            let length_ps = self.lookahead_ps.max(LEAST_EPOCH_PS);
+            self.epoch_end_ps = next_ps.saturating_add(length_ps).min(probe_ps).min(after_end);
+            self.is_open = true;
+            return Next::Events;
+        }
+        if self.end_ps < u64::MAX {
+            self.now_ps = self.end_ps;
+        }
+        Next::Nothing
     }
 
     /// Whether the work of the run is done.
@@ -250,7 +263,7 @@ fn close(cores: &[Mutex<Core>], sink: &mut dyn Sink) -> Result<(), SimError> {
 }
 
 /// When something happens next in any part, in picoseconds; `u64::MAX`: nothing will.
-fn next_ps(cores: &[Mutex<Core>]) -> u64 {
+pub(super) fn next_ps(cores: &[Mutex<Core>]) -> u64 {
     cores.iter().map(|core| lock(core).next_ps()).min().unwrap_or(u64::MAX)
 }
 

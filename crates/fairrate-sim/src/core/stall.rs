@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use fairrate_units::Time;
 
 use super::Core;
-use super::cluster::lock;
+use super::cluster::{lock, next_ps};
 use crate::ids::PortId;
 use crate::simulation::SimError;
 
@@ -19,7 +19,7 @@ pub(super) fn check_progress(cores: &[Mutex<Core>]) -> Result<(), SimError> {
     let active: u64 = cores.iter().map(|core| lock(core).active).sum();
     let latest = |of: fn(&Core) -> u64| cores.iter().map(|core| of(&lock(core))).max().unwrap_or(0);
     let idle = Time::from_ps(latest(|core| core.now_ps).saturating_sub(latest(|core| core.last_progress_ps)));
-    let nothing_pending = cores.iter().all(|core| lock(core).next_ps() == u64::MAX);
+    let nothing_pending = next_ps(cores) == u64::MAX;
     if active == 0 || (idle < PATIENCE && !nothing_pending) {
         return Ok(());
     }
@@ -28,7 +28,7 @@ pub(super) fn check_progress(cores: &[Mutex<Core>]) -> Result<(), SimError> {
 
 /// An error if a run without an end time has run out of events before its flows were done.
 pub(super) fn check_end(cores: &[Mutex<Core>]) -> Result<(), SimError> {
-    let nothing_pending = cores.iter().all(|core| lock(core).next_ps() == u64::MAX);
+    let nothing_pending = next_ps(cores) == u64::MAX;
     let finite_left: u64 = cores.iter().map(|core| lock(core).finite_left).sum();
     if nothing_pending && 0 < finite_left { Err(stalled(cores)) } else { Ok(()) }
 }

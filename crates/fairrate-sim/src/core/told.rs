@@ -20,7 +20,7 @@ pub(super) enum Told {
     Convergence(ConvergenceSample),
 }
 
-/// What a part has told since the last window, and up to which of it each event.
+/// What a part has to tell that has not been passed on, and up to which of it each event.
 #[derive(Default)]
 pub(super) struct Story {
     told: Vec<Told>,

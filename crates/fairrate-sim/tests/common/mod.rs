@@ -6,9 +6,9 @@ use fairrate_control::{AlgorithmConfig, Parameters, Profile, RawValue};
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom, MarkAt, MarkDraws,
-    MptcpConfig, NodeId, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig, Simulation, StopRule, TcpConfig,
-    TieRule, Transport, TransportConfig, Trigger, WindowRule,
+    AllocatorConfig, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom, MarkAt,
+    MarkDraws, MptcpConfig, NodeId, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig, Simulation, StopRule,
+    TcpConfig, TieRule, Transport, TransportConfig, Trigger, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -41,6 +41,28 @@ pub const TCP: TcpConfig = TcpConfig {
     ecn_echo: EcnEcho::Accurate,
     multipath: MptcpConfig::SINGLE,
 };
+
+/// Flowtune's allocator on a host, as the paper has it.
+pub fn allocator(host: NodeId) -> AllocatorConfig {
+    let us = Time::from_us;
+    AllocatorConfig {
+        host,
+        intermediaries: Vec::new(),
+        interval: us(10),
+        gamma: 0.4,
+        threshold: 0.01,
+        lifetime: us(200),
+        sign_of_life: us(100),
+        flowlet_gap: Time::ZERO,
+        tcp: TcpConfig { rto_min: us(20), rto_max: us(30), tail_loss_probe: false, idle_restart: false, ..TCP },
+        cc: algorithm("newreno"),
+        class: 3,
+        min_packet: Bytes::new(84),
+        outages: Vec::new(),
+        external: Vec::new(),
+        external_groups: Vec::new(),
+    }
+}
 
 /// A lossless fabric of 4 MiB switches with per-packet acknowledgments in the data class.
 pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> SimConfig {
