@@ -6,6 +6,7 @@ mod flowtune;
 mod instructions;
 mod lab;
 mod ns3;
+mod ns3_tcp;
 mod paper;
 mod perc;
 mod powertcp;
@@ -41,6 +42,8 @@ enum Task {
 enum Against {
     /// PowerTCP's public ns-3 artifact: its figures, carried in `validation/ns3`, beside ours.
     Ns3(ns3::Options),
+    /// TCP of mainline ns-3: flows over a dumbbell, carried in `validation/ns3-tcp`, beside ours.
+    Ns3Tcp(ns3_tcp::Options),
     /// The claims of the PowerTCP paper's Figures 4 to 6.
     Powertcp(powertcp::Options),
     /// The claims of the PERC paper's sections 3 and 4.
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Task::Test => checks::run(&root),
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
+        Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
         Task::Validate { against: Against::Powertcp(options) } => powertcp::run(&root, &options),
         Task::Validate { against: Against::Perc(options) } => perc::run(&root, &options),
         Task::Validate { against: Against::Flowtune(options) } => flowtune::run(&root, &options),

@@ -11,17 +11,18 @@
 //! | full_bw            | `full_bandwidth`| payload bytes per second |
 //! | prior_cwnd         | `prior_cwnd`    | bytes     |
 //! | delivered          | `delivered`     | bytes     |
+//! | extra_acked        | `Aggregation`   | bytes     |
 //!
-//! Readings: rates on the wire are payload rates times the share of headers. The handshake, which is not simulated,
-//! has measured the path's unloaded RTT: the first packets are paced by it. Linux adds three bursts of segmentation
-//! offload, up to 64 KB each, to the window; hosts here have none, so a burst is one packet. A round ends when the
-//! bytes that were in flight at its start are delivered, or as many. The gain cycle starts in a phase drawn from when
-//! the flow starts and when the cycle does, in picoseconds, and a seed: nothing that other flows shift, but different
-//! for flows that start together. Where the transport gives no delivery rate, that of each round is taken.
-//! Recovery: packet conservation for a round, then growth up to the model's window, and the window from before at its
-//! end; single losses are not told to a controller, so they are not subtracted one by one. A timeout: one packet,
-//! growth at once, in STARTUP a new measure of growth, and the window from before when all is repaired. Absent: the
-//! detector of policers, the compensation for aggregated acknowledgments, the restart after idle time.
+//! Readings: rates on the wire are payload rates times the share of headers. A handshake, simulated or not, has measured
+//! the path's unloaded RTT: the first packets are paced by it. Linux adds three bursts of segmentation offload, up to
+//! 64 KB each, to the window; hosts here have none, so a burst is one packet. What is delivered counts whether it is in
+//! order or not. A round ends when a segment is delivered that was sent after the round began; where the transport does
+//! not know when that was (RDMA), when as many bytes are delivered as were in flight at its start. The gain cycle starts
+//! in a phase drawn from the flow's own stream of random numbers. Where the transport gives no delivery rate, that of
+//! each round is taken. Recovery: what is lost is subtracted from the window as it is found; packet conservation for a
+//! round, then growth up to the model's window, and the window from before at its end. A timeout: one packet, growth at
+//! once, in STARTUP a new measure of growth, and the window from before when all is repaired. Absent: the detector of
+//! policers, the restart after idle time.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -36,6 +37,12 @@ const BANDWIDTH_ROUNDS: usize = 10;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// The smallest window, in packets, which is also that of PROBE_RTT.
 const MIN_WINDOW: f64 = 4.0;
+/// Rounds that each of two maxima of the aggregation looks back on (Linux: `bbr_extra_acked_win_rtts`).
+const AGGREGATION_ROUNDS: u32 = 5;
+/// The most that the compensation for aggregation adds, in seconds of the bandwidth (Linux: 100 ms).
+const AGGREGATION_MOST_S: f64 = 0.1;
+/// Packets after which an epoch of aggregation begins anew (Linux: `bbr_ack_epoch_acked_reset_thresh`).
+const AGGREGATION_EPOCH: f64 = 1_048_576.0;
 
 algorithm_config! {
     /// Parameters of BBR.
@@ -56,10 +63,10 @@ algorithm_config! {
         probe_rtt_time: Time = Time::from_ms(200), ns3 = Time::from_ms(200);
         /// Packets sent at once, three times which the window has to spare (Linux: bursts of up to 64 KB).
         burst: u32 = 1, ns3 = 1, in 0.0..=1000.0;
+        /// How much of what arrives ahead of the bandwidth the window has room for (Linux: 1).
+        extra_acked_gain: f64 = 1.0, ns3 = 1.0, in 0.0..=100.0;
         /// First window in packets (RFC 6928).
         initial_window: u32 = 10, ns3 = 10, in 1.0..=1_000_000.0;
-        /// Seed of the phase in which the gain cycle starts.
-        seed: u32 = 1, ns3 = 1;
     }
 }
 
@@ -79,12 +86,12 @@ impl AlgorithmSpec for BbrConfig {
             line,
             mss,
             bits,
-            start: flow.start,
             mode: Mode::Startup,
             phase: 0,
             phase_began: flow.start,
-            n_cycles: 0,
+            draws: Draws::new(flow.seed, 0),
             bandwidth: MaxFilter::default(),
+            aggregation: Aggregation::new(flow.start),
             full_bandwidth: 0.0,
             full_rounds: 0,
             pipe_is_full: false,
@@ -138,12 +145,12 @@ struct Model {
     mss: f64,
     /// Bits on the wire for a byte of payload.
     bits: f64,
-    start: Time,
     mode: Mode,
     phase: usize,
     phase_began: Time,
-    n_cycles: u32,
+    draws: Draws,
     bandwidth: MaxFilter,
+    aggregation: Aggregation,
     full_bandwidth: f64,
     /// Rounds in which the bandwidth has not grown.
     full_rounds: u32,
@@ -192,6 +199,47 @@ impl MaxFilter {
     }
 }
 
+/// How far acknowledgments run ahead of the bandwidth: they may come in bunches, and the window must not stop the flow in
+/// between (Linux: extra_acked).
+#[derive(Clone, Copy, Debug)]
+struct Aggregation {
+    /// The epoch over which deliveries are held against the bandwidth.
+    began: Time,
+    acked: f64,
+    /// The largest excess of the present rounds and of those before them, in bytes.
+    excess: [f64; 2],
+    rounds: u32,
+}
+
+impl Aggregation {
+    fn new(now: Time) -> Self {
+        Self { began: now, acked: 0.0, excess: [0.0; 2], rounds: 0 }
+    }
+
+    /// So many bytes have arrived, at a bandwidth of so many a second; no excess is above `most`.
+    fn take(&mut self, now: Time, acked: f64, bandwidth: f64, most: f64, reset: f64) {
+        let expected = bandwidth * now.saturating_sub(self.began).as_secs_f64();
+        let mut ahead = self.acked - expected;
+        if ahead <= 0.0 || reset <= self.acked + acked {
+            (self.began, self.acked, ahead) = (now, 0.0, 0.0);
+        }
+        self.acked += acked;
+        self.excess[0] = self.excess[0].max((ahead + acked).min(most));
+    }
+
+    fn begin_round(&mut self) {
+        self.rounds += 1;
+        if AGGREGATION_ROUNDS <= self.rounds {
+            self.rounds = 0;
+            self.excess = [0.0, self.excess[0]];
+        }
+    }
+
+    fn max(&self) -> f64 {
+        self.excess[0].max(self.excess[1])
+    }
+}
+
 /// A packet-timed round trip.
 #[derive(Clone, Copy, Debug)]
 struct Round {
@@ -220,16 +268,18 @@ struct ProbeRtt {
 struct Repair {
     /// All is repaired when this byte is acknowledged.
     until: u64,
+    /// It begins with the next acknowledgment.
+    is_new: bool,
     /// The first round: a packet leaves for each that arrives.
     conserves: bool,
-    /// Bytes delivered beyond which that round is over.
-    round_end: u64,
 }
 
 /// What an acknowledgment says that is used more than once.
 struct Sample {
     now: Time,
+    /// Bytes delivered, and lost.
     acked: f64,
+    lost: f64,
     before: f64,
     round_begins: bool,
     /// Whether the flow could not show what the network can do: nothing to send, or the window of PROBE_RTT.
@@ -268,16 +318,28 @@ impl Model {
 
     /// Counts rounds. When one begins, says how many bytes per second the one before has delivered.
     fn count_round(&mut self, ack: &Ack<'_>) -> Option<f64> {
-        self.delivered = self.delivered.saturating_add(ack.newly_acked);
-        if ack.newly_acked == 0 || self.delivered <= self.round.end {
+        self.delivered = self.delivered.saturating_add(ack.delivered);
+        let is_over = match ack.prior_delivered {
+            // A delivery that is no sample does not tell of the present round trip.
+            Some(_) if ack.delivery_rate == Rate::ZERO => false,
+            Some(before) => self.round.end <= before,
+            None => self.round.end < self.delivered,
+        };
+        if ack.delivered == 0 || !is_over {
             return None;
         }
         let delivered = (self.delivered - self.round.delivered_before) as f64;
         let span = ack.now.saturating_sub(self.round.began).as_secs_f64();
-        let end = self.delivered.saturating_add(ack.in_flight);
+        let end = self.round_end(ack);
         let number = self.round.number + 1;
         self.round = Round { number, end, began: ack.now, delivered_before: self.delivered };
         Some(if 0.0 < span { delivered / span } else { 0.0 })
+    }
+
+    /// Where a round ends that begins now: what has been delivered when a segment of the next one is sent, or, where that is
+    /// not known, what will be when all that is in flight has arrived.
+    fn round_end(&self, ack: &Ack<'_>) -> u64 {
+        if ack.prior_delivered.is_some() { self.delivered } else { self.delivered.saturating_add(ack.in_flight) }
     }
 
     /// BtlBw: a sample that was kept low by something else counts only if it is above what is known.
@@ -332,9 +394,7 @@ impl Model {
     /// Any phase but the drain after a probe.
     fn enter_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        let seed = self.start.as_ps().rotate_left(24) ^ now.as_ps() ^ u64::from(self.config.seed).rotate_left(48);
-        let drawn = (Draws::new(seed, self.n_cycles).uniform() * (CYCLE.len() - 1) as f64) as usize;
-        self.n_cycles = self.n_cycles.wrapping_add(1);
+        let drawn = (self.draws.uniform() * (CYCLE.len() - 1) as f64) as usize;
         self.phase = if drawn == 0 { 0 } else { drawn + 1 };
         self.phase_began = now;
     }
@@ -352,16 +412,16 @@ impl Model {
         }
         if self.mode == Mode::ProbeRtt {
             self.low_until = self.delivered.saturating_add(ack.in_flight);
-            self.advance_probe_rtt(s);
+            self.advance_probe_rtt(ack, s);
         }
     }
 
-    fn advance_probe_rtt(&mut self, s: &Sample) {
+    fn advance_probe_rtt(&mut self, ack: &Ack<'_>, s: &Sample) {
         let Some(until) = self.probe_rtt.until else {
             if self.in_flight <= MIN_WINDOW * self.mss {
                 let until = Some(s.now.saturating_add(self.config.probe_rtt_time));
                 self.probe_rtt = ProbeRtt { until, round_passed: false };
-                self.round.end = self.delivered.saturating_add(self.in_flight as u64);
+                self.round.end = self.round_end(ack);
             }
             return;
         };
@@ -392,18 +452,35 @@ impl Model {
         }
     }
 
-    fn set_cwnd(&mut self, ack_seq: u64, s: &Sample) {
-        if self.repair.is_some_and(|repair| repair.until <= ack_seq) {
+    /// What of the window a loss takes, and what the end of its repair gives back. Whether packets are conserved.
+    fn repair(&mut self, ack: &Ack<'_>, s: &Sample) -> bool {
+        if 0.0 < s.lost {
+            // An acknowledgment should release at most twice what it delivers.
+            self.cwnd = (self.cwnd - s.lost).max(self.mss);
+        }
+        let Some(mut repair) = self.repair else { return false };
+        if repair.is_new {
+            // The first round of the repair begins now.
+            self.round.end = self.round_end(ack);
+            self.cwnd = self.in_flight + s.acked;
+            (repair.is_new, repair.conserves) = (false, true);
+        } else if repair.until <= ack.ack_seq {
             self.repair = None;
             self.cwnd = self.cwnd.max(self.prior_cwnd);
+            return false;
+        } else if s.round_begins {
+            repair.conserves = false;
         }
-        if let Some(repair) = &mut self.repair {
-            repair.conserves &= self.delivered <= repair.round_end;
-        }
-        if self.repair.is_some_and(|repair| repair.conserves) {
+        if repair.conserves {
             self.cwnd = self.cwnd.max(self.in_flight + s.acked);
-        } else if 0.0 < s.acked {
-            let target = self.inflight(self.cwnd_gain());
+        }
+        self.repair = Some(repair);
+        repair.conserves
+    }
+
+    fn set_cwnd(&mut self, ack: &Ack<'_>, s: &Sample) {
+        if 0.0 < s.acked && !self.repair(ack, s) {
+            let target = self.inflight(self.cwnd_gain()) + self.aggregation_room();
             let first = f64::from(self.config.initial_window) * self.mss;
             if self.pipe_is_full {
                 self.cwnd = (self.cwnd + s.acked).min(target);
@@ -415,6 +492,25 @@ impl Model {
         if self.mode == Mode::ProbeRtt {
             self.cwnd = self.cwnd.min(MIN_WINDOW * self.mss);
         }
+    }
+
+    /// Room in the window for what is acknowledged in bunches, once the pipe is full.
+    fn aggregation_room(&self) -> f64 {
+        if !self.pipe_is_full {
+            return 0.0;
+        }
+        let most = self.bandwidth.max() * AGGREGATION_MOST_S;
+        (self.config.extra_acked_gain * self.aggregation.max()).min(most)
+    }
+
+    fn update_aggregation(&mut self, s: &Sample) {
+        if s.acked <= 0.0 || self.config.extra_acked_gain <= 0.0 {
+            return;
+        }
+        if s.round_begins {
+            self.aggregation.begin_round();
+        }
+        self.aggregation.take(s.now, s.acked, self.bandwidth.max(), self.cwnd, AGGREGATION_EPOCH * self.mss);
     }
 
     fn allowance(&self) -> Allowance {
@@ -429,25 +525,27 @@ impl Controller for Model {
         self.allowance()
     }
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
-        let acked = ack.newly_acked as f64;
+        let acked = ack.delivered as f64;
         (self.in_flight, self.snd_nxt) = (ack.in_flight as f64, ack.snd_nxt);
         let round_rate = self.count_round(ack);
         let sample = Sample {
             now: ack.now,
             acked,
-            before: self.in_flight + acked,
+            lost: ack.lost as f64,
+            before: self.in_flight + acked + ack.lost as f64,
             round_begins: round_rate.is_some(),
             kept_low: ack.app_limited || self.delivered <= self.low_until,
-            with_losses: self.repair.is_some(),
+            with_losses: 0 < ack.lost,
         };
-        let known = Some(ack.delivery_rate.as_bytes_per_sec()).filter(|&rate| 0.0 < rate);
+        let known = Some(ack.delivery_rate.as_bytes_per_sec()).filter(|_| ack.prior_delivered.is_some());
         self.update_bandwidth(known.or(round_rate).unwrap_or(0.0), &sample);
+        self.update_aggregation(&sample);
         self.update_cycle(&sample);
         self.check_full_pipe(&sample);
         self.check_drain(sample.now);
         self.update_min_rtt(ack, &sample);
         self.set_pacing();
-        self.set_cwnd(ack.ack_seq, &sample);
+        self.set_cwnd(ack, &sample);
         self.allowance()
     }
     fn on_loss(&mut self, _: Time, loss: Loss) -> Allowance {
@@ -455,16 +553,12 @@ impl Controller for Model {
             return self.allowance();
         }
         self.save_cwnd();
-        let round_end = self.delivered.saturating_add(self.in_flight as u64);
-        self.repair = Some(Repair { until: self.snd_nxt, conserves: loss == Loss::Gap, round_end });
-        match loss {
-            Loss::Gap => self.cwnd = self.in_flight.max(self.mss),
-            Loss::Timeout => {
-                self.cwnd = self.mss;
-                self.full_bandwidth = 0.0;
-                // Nothing counts as in flight any more: the next delivery begins a round.
-                self.round.end = self.delivered;
-            }
+        self.repair = Some(Repair { until: self.snd_nxt, is_new: loss == Loss::Gap, conserves: false });
+        if loss == Loss::Timeout {
+            self.cwnd = self.mss;
+            self.full_bandwidth = 0.0;
+            // Nothing counts as in flight any more: the next delivery begins a round.
+            self.round.end = self.delivered;
         }
         self.allowance()
     }

@@ -26,6 +26,8 @@ pub struct FlowContext {
     pub size: Bytes,
     /// What the application offers at most; [`Rate::MAX`]: no limit. The transport enforces it.
     pub demand: Rate,
+    /// Seed of the flow's own random draws: a function of the run's seed and the flow, and of nothing else.
+    pub seed: u64,
 }
 
 /// One acknowledgment, as the sender sees it.
@@ -39,6 +41,10 @@ pub struct Ack<'a> {
     pub snd_nxt: u64,
     /// Bytes acknowledged by this and no earlier acknowledgment.
     pub newly_acked: u64,
+    /// Bytes delivered that no earlier acknowledgment reported, in order or not.
+    pub delivered: u64,
+    /// Bytes newly taken for lost with this acknowledgment.
+    pub lost: u64,
     /// From the start of the acknowledged packet's transmission to `now`.
     pub rtt: Time,
     /// The congestion window in force when the acknowledged packet was sent, in bytes.
@@ -47,6 +53,8 @@ pub struct Ack<'a> {
     pub in_flight: u64,
     /// Bytes delivered per second over the round trip that ends with this acknowledgment; zero: not known.
     pub delivery_rate: Rate,
+    /// Bytes of the flow that had been delivered when that round trip began; `None`: the transport does not know.
+    pub prior_delivered: Option<u64>,
     /// Whether the acknowledged packet was sent when the application had no more to send.
     pub app_limited: bool,
     /// Whether the acknowledged packet carried an ECN mark (CE).

@@ -1,5 +1,6 @@
 //! `cubic`: CUBIC. L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, "CUBIC for Fast and Long-Distance Networks", RFC 9438.
-//! Recovery of the lost data is the transport's (RFC 8985); what is here is the window.
+//! Recovery of the lost data is the transport's (RFC 8985); what is here is the window. `form = "linux"`: growth as in
+//! Linux (`tcp_cubic.c`) and ns-3, which is RFC 8312's.
 //!
 //! | RFC 9438     | here          | unit     |
 //! |--------------|---------------|----------|
@@ -22,17 +23,34 @@
 //! test for rising delay of Linux; the test for trains of acknowledgments and RFC 9406 are absent. An ECN mark is a
 //! loss without the loss, at most once a window. After idle time the window halves for each timeout, down to the first
 //! one (RFC 2861, Linux), and a new stage begins.
+//!
+//! Linux differs in growth: W_est always rises with α, never with 1 (so that random losses leave it a ninth less); the
+//! curve is looked up one smallest RTT ahead; a window above the curve grows by a hundredth of a segment a round trip,
+//! and one without a plateau by at least a twentieth of a segment an acknowledged one; W_est pulls the window up within a
+//! round trip instead of at once.
 
 use fairrate_units::{Bytes, Rate, Time};
 
-use crate::config::algorithm_config;
+use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::limits::{WindowUse, after_idle};
 use crate::port::NoPort;
 
+choice! {
+    /// How the window grows in congestion avoidance.
+    pub enum CubicForm {
+        /// As in RFC 9438.
+        Rfc9438 = "rfc9438",
+        /// As in Linux and in ns-3, which follow RFC 8312.
+        Linux = "linux",
+    }
+}
+
 algorithm_config! {
     /// Parameters of CUBIC.
     pub struct CubicConfig {
+        /// How the window grows in congestion avoidance.
+        form: CubicForm = CubicForm::Rfc9438, ns3 = CubicForm::Linux;
         /// Scale of the cubic curve, C, in segments per cubed second (RFC 9438 §5.1: 0.4).
         c: f64 = 0.4, ns3 = 0.4, in 0.000_001..=1_000_000.0;
         /// What a loss leaves of the window, beta_cubic (RFC 9438 §4.6: 0.7; ns-2's and the first Linux code: 0.8).
@@ -73,6 +91,7 @@ impl AlgorithmSpec for CubicConfig {
             epoch: None,
             last_ack: flow.start,
             srtt: None,
+            min_rtt: f64::INFINITY,
             una: 0,
             snd_nxt: 0,
             recover: None,
@@ -98,8 +117,9 @@ pub struct Cubic {
     /// The present stage of congestion avoidance; none in slow start and recovery.
     epoch: Option<Epoch>,
     last_ack: Time,
-    /// Smoothed RTT in seconds.
+    /// Smoothed RTT and smallest RTT in seconds.
     srtt: Option<f64>,
+    min_rtt: f64,
     una: u64,
     snd_nxt: u64,
     /// No second cut and no growth before this byte is acknowledged.
@@ -165,9 +185,10 @@ impl Cubic {
         Epoch { t: 0.0, k, plateau: self.w_max.max(self.cwnd), w_est: self.cwnd }
     }
 
-    /// Smoothed RTT (RFC 6298).
+    /// Smoothed RTT (RFC 6298), and the smallest.
     fn measure(&mut self, rtt: f64) {
         if 0.0 < rtt {
+            self.min_rtt = self.min_rtt.min(rtt);
             self.srtt = Some(self.srtt.map_or(rtt, |srtt| srtt + (rtt - srtt) / 8.0));
         }
     }
@@ -195,16 +216,39 @@ impl Cubic {
             None => self.new_epoch(),
         };
         let share = (acked / self.cwnd).min(1.0);
+        match self.config.form {
+            CubicForm::Rfc9438 => self.grow_as_rfc_9438(&mut epoch, share),
+            CubicForm::Linux => self.grow_as_linux(&mut epoch, share),
+        }
+        self.epoch = Some(epoch);
+    }
+
+    /// For this share of the window, acknowledged.
+    fn grow_as_rfc_9438(&mut self, epoch: &mut Epoch, share: f64) {
         // Section 4.3, eq. 4: from the window before the loss on, as steep as Reno.
         epoch.w_est += share * if epoch.w_est < self.cwnd_prior { self.alpha } else { 1.0 };
-        if self.config.reno_friendly && self.w_cubic(&epoch, epoch.t) < epoch.w_est {
+        if self.config.reno_friendly && self.w_cubic(epoch, epoch.t) < epoch.w_est {
             self.cwnd = self.cwnd.max(epoch.w_est);
         } else {
             // Sections 4.4 and 4.5: where the curve is a round trip from now, at most half as much again.
-            let target = self.w_cubic(&epoch, epoch.t + self.srtt.unwrap_or(0.0));
+            let target = self.w_cubic(epoch, epoch.t + self.srtt.unwrap_or(0.0));
             self.cwnd += (target.clamp(self.cwnd, 1.5 * self.cwnd) - self.cwnd) * share;
         }
-        self.epoch = Some(epoch);
+    }
+
+    /// Linux's `bictcp_update`, whose `cnt` is the window over the growth a round trip.
+    fn grow_as_linux(&mut self, epoch: &mut Epoch, share: f64) {
+        let ahead = if self.min_rtt.is_finite() { self.min_rtt } else { 0.0 };
+        let target = self.w_cubic(epoch, epoch.t + ahead);
+        let mut growth = if self.cwnd < target { target - self.cwnd } else { 0.01 };
+        if self.w_max == 0.0 {
+            growth = growth.max(self.cwnd / 20.0);
+        }
+        if self.config.reno_friendly {
+            epoch.w_est += self.alpha * share;
+            growth = growth.max(epoch.w_est - self.cwnd);
+        }
+        self.cwnd += growth.min(0.5 * self.cwnd) * share;
     }
 
     /// Sections 4.6 and 4.7.
@@ -384,6 +428,33 @@ mod tests {
         let a = ack(&cubic, 1);
         cubic.on_ack(&a);
         assert!(close(cubic.cwnd, before + 1.0 / before));
+    }
+
+    #[test]
+    fn growth_as_in_linux_by_hand() {
+        let config = CubicConfig { form: CubicForm::Linux, ..CubicConfig::default() };
+        // Below the plateau, one smallest RTT ahead: K = cbrt(30/0.4) s, 2.083991 segments a round trip as in RFC 9438.
+        let mut cubic = cubic_at(70.0, 100.0, &CubicConfig { reno_friendly: false, ..config.clone() });
+        let a = ack(&cubic, 1_000);
+        cubic.on_ack(&a);
+        assert!(close(cubic.cwnd, 70.0 + 2.083_991 / 70.0));
+        // At the plateau, where the curve is flat: a hundredth of a segment a round trip.
+        let mut cubic = cubic_at(100.0, 90.0, &CubicConfig { reno_friendly: false, ..config.clone() });
+        cubic.epoch = Some(Epoch { t: 0.0, k: 0.1, plateau: 100.0, w_est: 100.0 });
+        let a = ack(&cubic, 0);
+        cubic.on_ack(&a);
+        assert!(close(cubic.cwnd, 100.0 + 0.01 / 100.0));
+        // Without a plateau, after a timeout: a twentieth of a segment for each.
+        let mut cubic = cubic_at(40.0, 0.0, &CubicConfig { reno_friendly: false, ..config.clone() });
+        let a = ack(&cubic, 0);
+        cubic.on_ack(&a);
+        assert!(close(cubic.cwnd, 40.05));
+        // Above the window before the loss Reno's slope stays 0.52941176: W_est is 8 + 0.52941176/7, 1.0756303 above.
+        let mut cubic = cubic_at(7.0, 10.0, &config);
+        (cubic.cwnd_prior, cubic.epoch) = (7.0, Some(Epoch { t: 0.0, k: 1.95743, plateau: 10.0, w_est: 8.0 }));
+        let a = ack(&cubic, 0);
+        cubic.on_ack(&a);
+        assert!(close(cubic.cwnd, 7.0 + (1.0 + 0.529_411_76 / 7.0) / 7.0), "{}", cubic.cwnd);
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! Readings: the cut comes with the first marked acknowledgment of a window, with the α of the window before (RFC 8257
 //! §3.3, Linux), and until that window is acknowledged the flow neither cuts nor grows. The window grows only while it
 //! limits the flow (RFC 7661); else a lone flow at line rate would grow it without end. A gap halves the window like a
-//! mark would, at most once a window; a timeout leaves the smallest window and slow start, which begins when something
+//! mark would, at most once a window; a timeout leaves one packet and slow start, which begins when something
 //! sent after the timeout is acknowledged: over a transport that repairs selectively, that is long before the window
 //! is. The first window is a bandwidth-delay product, as its peers have, so no slow start is needed;
 //! over TCP it is TCP's. A window that was idle shrinks as Linux's does (RFC 2861).
@@ -185,9 +185,9 @@ impl DctcpWindow {
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
         (self.una, self.snd_nxt) = (ack.ack_seq, ack.snd_nxt);
-        self.acked = self.acked.saturating_add(ack.newly_acked);
+        self.acked = self.acked.saturating_add(ack.delivered);
         if ack.ecn_marked {
-            self.marked = self.marked.saturating_add(ack.newly_acked);
+            self.marked = self.marked.saturating_add(ack.delivered);
         }
         if self.window_end < ack.ack_seq {
             self.update_alpha();
@@ -243,7 +243,8 @@ impl DctcpWindow {
             Loss::Gap => self.cut(0.5),
             Loss::Timeout => {
                 self.cut(0.5);
-                self.cwnd = self.min;
+                // RFC 8257 §3.5, as in RFC 5681: the loss window.
+                self.cwnd = self.mtu;
                 self.recovery.timed_out = Some(now);
             }
         }

@@ -1,16 +1,16 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The random numbers of one egress port: a stream of its own for every (seed, port), so that what one port draws
-/// shifts nobody else's draws.
+/// The random numbers of one egress port or flow: a stream of its own for every (seed, entity), so that what one draws shifts
+/// nobody else's draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Draws(Xoshiro256PlusPlus);
 
 impl Draws {
-    /// The stream of a port in a run seeded with `seed`.
-    pub(crate) fn new(seed: u64, port: u32) -> Self {
+    /// The stream of an entity for this seed.
+    pub(crate) fn new(seed: u64, entity: u32) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(
-            seed.rotate_left(32) ^ u64::from(port).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            seed.rotate_left(32) ^ u64::from(entity).wrapping_mul(0x9E37_79B9_7F4A_7C15),
         ))
     }
 

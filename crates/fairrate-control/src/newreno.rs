@@ -48,6 +48,7 @@ impl AlgorithmSpec for NewRenoConfig {
             cwnd: f64::from(self.initial_window) * mss,
             ssthresh: f64::INFINITY,
             flight: 0.0,
+            una: 0,
             snd_nxt: 0,
             recover: 0,
             window_use: WindowUse::default(),
@@ -65,6 +66,7 @@ pub struct NewReno {
     cwnd: f64,
     ssthresh: f64,
     flight: f64,
+    una: u64,
     snd_nxt: u64,
     /// No second decrease and no growth before this byte is acknowledged.
     recover: u64,
@@ -106,7 +108,7 @@ impl Controller for NewReno {
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
         let acked = ack.newly_acked as f64;
         let before = ack.in_flight as f64 + acked;
-        (self.flight, self.snd_nxt) = (ack.in_flight as f64, ack.snd_nxt);
+        (self.flight, self.una, self.snd_nxt) = (ack.in_flight as f64, ack.ack_seq, ack.snd_nxt);
         if ack.ack_seq <= self.recover && 0 < self.recover {
             return self.allowance();
         }
@@ -119,6 +121,10 @@ impl Controller for NewReno {
         self.allowance()
     }
     fn on_loss(&mut self, _: Time, loss: Loss) -> Allowance {
+        if loss == Loss::Gap && self.una < self.recover {
+            // A mark has halved this window already.
+            return self.allowance();
+        }
         self.halve();
         if loss == Loss::Timeout {
             // RFC 5681 section 3.1: the loss window; growth begins at once.

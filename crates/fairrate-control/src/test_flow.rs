@@ -18,6 +18,7 @@ pub(crate) fn flow_25g() -> FlowContext {
         start: Time::ZERO,
         size: Bytes::MAX,
         demand: Rate::MAX,
+        seed: 1,
     }
 }
 
@@ -28,10 +29,13 @@ pub(crate) fn acked(ack_seq: u64, rtt_ns: u64, snd_nxt: u64) -> Ack<'static> {
         ack_seq,
         snd_nxt,
         newly_acked: 16_000,
+        delivered: 16_000,
+        lost: 0,
         rtt: Time::from_ns(rtt_ns),
         cwnd_at_send: 25_000,
         in_flight: 0,
         delivery_rate: Rate::ZERO,
+        prior_delivered: None,
         app_limited: false,
         ecn_marked: false,
         int: &[],

@@ -146,6 +146,7 @@ fn flow() -> impl Strategy<Value = FlowContext> {
         start: Time::from_us(start_us),
         size: Bytes::MAX,
         demand: Rate::MAX,
+        seed: 1,
     })
 }
 
@@ -300,10 +301,13 @@ impl<'a> Driver<'a> {
                     ack_seq: self.snd_una,
                     snd_nxt: self.snd_una + in_flight,
                     newly_acked: *newly_acked,
+                    delivered: *newly_acked,
+                    lost: if sent_at % 7 == 2 { *in_flight } else { 0 },
                     rtt: *rtt,
                     cwnd_at_send: self.windows[self.windows.len().saturating_sub(1 + sent_at)],
                     in_flight: *in_flight,
                     delivery_rate: delivery_rate(*newly_acked, *rtt),
+                    prior_delivered: (sent_at % 3 != 0).then(|| self.snd_una.saturating_sub(*in_flight)),
                     app_limited: sent_at % 4 == 1,
                     ecn_marked: *marked,
                     int: if self.needs.int.is_some() { &self.hops[..hops.len()] } else { &[] },
@@ -397,6 +401,7 @@ fn a_day_of_silence_is_survived() {
         start: Time::ZERO,
         size: Bytes::MAX,
         demand: Rate::MAX,
+        seed: 1,
     };
     let hop = HopStep { dt: Time::from_us(1), tx_bytes: 1_000, qlen: 0, rate_mbps: 25_000 };
     let ack = Kind::Ack {

@@ -24,6 +24,7 @@ fn flow(path_base_rtt: Time) -> FlowContext {
         start: Time::ZERO,
         size: Bytes::MAX,
         demand: Rate::MAX,
+        seed: 1,
     }
 }
 
@@ -100,10 +101,13 @@ fn ack(now: Time, ack_seq: u64, newly_acked: u64, in_flight: u64, rtt: Time, ecn
         ack_seq,
         snd_nxt: ack_seq + in_flight,
         newly_acked,
+        delivered: newly_acked,
+        lost: 0,
         rtt,
         cwnd_at_send: 10_000,
         in_flight,
         delivery_rate: Rate::ZERO,
+        prior_delivered: None,
         app_limited: false,
         ecn_marked,
         int: &[],

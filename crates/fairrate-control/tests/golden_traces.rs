@@ -103,10 +103,13 @@ impl Flow {
             ack_seq: packet.end_seq,
             snd_nxt: self.snd_nxt,
             newly_acked: PACKET,
+            delivered: PACKET,
+            lost: 0,
             rtt: now - packet.sent,
             cwnd_at_send: packet.cwnd,
             in_flight: self.snd_nxt - packet.end_seq,
             delivery_rate: Rate::ZERO,
+            prior_delivered: None,
             app_limited: false,
             ecn_marked: packet.marked,
             int: if needs.int.is_some() { std::slice::from_ref(&packet.int) } else { &[] },
@@ -182,6 +185,7 @@ fn trace(config: &AlgorithmConfig, scenario: &Scenario) -> Vec<String> {
         start: Time::ZERO,
         size: Bytes::MAX,
         demand: Rate::MAX,
+        seed: 1,
     };
     let needs = config.needs();
     let new_flow = || {

@@ -113,6 +113,7 @@ fn context(line_rate: Rate, link: Rate, base: Time) -> FlowContext {
         start: Time::ZERO,
         size: Bytes::MAX,
         demand: Rate::MAX,
+        seed: 1,
     }
 }
 
@@ -209,10 +210,13 @@ impl World {
             ack_seq: s.snd_una,
             snd_nxt: s.snd_nxt,
             newly_acked: MTU,
+            delivered: MTU,
+            lost: 0,
             rtt,
             cwnd_at_send: s.allowance.cwnd.as_u64(),
             in_flight: s.in_flight,
             delivery_rate: Rate::ZERO,
+            prior_delivered: None,
             app_limited: false,
             ecn_marked: marked,
             int: &[],

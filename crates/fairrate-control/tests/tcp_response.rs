@@ -78,6 +78,7 @@ impl Flow {
             start: Time::ZERO,
             size: Bytes::MAX,
             demand: Rate::MAX,
+            seed: 1,
         };
         let mut controller = config.build(&context);
         let allowance = controller.on_start(Time::ZERO);
@@ -152,10 +153,13 @@ impl Flow {
             ack_seq: una * MSS,
             snd_nxt: self.next * MSS,
             newly_acked: MSS,
+            delivered: MSS,
+            lost: 0,
             rtt: self.now - packet.sent,
             cwnd_at_send: u64::MAX,
             in_flight: self.in_flight,
             delivery_rate: Rate::from_bps_f64(sample),
+            prior_delivered: None,
             app_limited: false,
             ecn_marked: false,
             int: &[],

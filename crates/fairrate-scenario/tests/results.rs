@@ -176,6 +176,9 @@ fn a_dropped_writer_leaves_every_row() {
         ideal_fct: Time::from_us(1),
         delivered_bytes: 5,
         retransmitted_bytes: 0,
+        timeouts: 0,
+        recoveries: 0,
+        connected: None,
         reordering: Reordering::default(),
     };
     writer.flow(&outcome(1));

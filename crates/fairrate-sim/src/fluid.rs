@@ -551,6 +551,9 @@ impl Fluid {
             ideal_fct: if flow.endless || !started { Time::ZERO } else { ideal() },
             delivered_bytes: self.delivered_bytes(id),
             retransmitted_bytes: 0,
+            timeouts: 0,
+            recoveries: 0,
+            connected: None,
             reordering: Reordering::default(),
         }
     }

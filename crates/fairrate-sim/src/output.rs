@@ -21,6 +21,12 @@ pub struct FlowOutcome {
     pub delivered_bytes: u64,
     /// Payload bytes sent again.
     pub retransmitted_bytes: u64,
+    /// Retransmission timeouts of its sender, or of its subflows' senders together.
+    pub timeouts: u32,
+    /// Losses found and repaired without one: recoveries of TCP, gaps reported to RDMA senders.
+    pub recoveries: u32,
+    /// From start to the end of the handshake; `None`: there was none, or it is not over.
+    pub connected: Option<Time>,
     /// Data that waited for data before it, of a connection of several subflows.
     pub reordering: Reordering,
 }

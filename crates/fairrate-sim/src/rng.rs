@@ -31,6 +31,8 @@ pub enum Purpose {
     Fault = 9,
     /// Early drops at an egress port.
     EarlyDrop = 10,
+    /// What a flow's controller draws.
+    Controller = 11,
 }
 
 /// A stream of random numbers (xoshiro256++).

@@ -43,6 +43,7 @@ fn a_lone_packet_takes_the_base_round_trip_time_with_rdma_and_tcp() {
     let tcp = TcpConfig {
         rto_min: Time::from_us(200),
         rto_max: Time::from_ms(10),
+        clock_granularity: Time::from_us(1),
         tail_loss_probe: true,
         delayed_ack: None,
         handshake: false,

@@ -20,7 +20,8 @@ impl Tolerance {
         Self { relative, absolute: 0.0 }
     }
 
-    fn allows(self, reference: f64, ours: f64) -> bool {
+    /// Whether ours is near enough.
+    pub fn allows(self, reference: f64, ours: f64) -> bool {
         (ours - reference).abs() <= self.allowed(reference)
     }
 
@@ -97,13 +98,14 @@ impl Findings {
         toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    fn cause(&self, case: &Case, metric: &str) -> Option<String> {
+    /// The cause of a row that is outside, if it is known.
+    pub fn cause(&self, scenario: &str, algorithm: &str, metric: &str) -> Option<String> {
         let fits = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
             Some(start) => name.starts_with(start),
             None => name == pattern,
         };
         let mine = |f: &&Finding| {
-            fits(&f.scenario, &case.scenario.name) && fits(&f.algorithm, &case.run.label) && fits(&f.metric, metric)
+            fits(&f.scenario, scenario) && fits(&f.algorithm, algorithm) && fits(&f.metric, metric)
         };
         self.finding.iter().find(mine).map(|f| f.cause.clone())
     }
@@ -136,7 +138,7 @@ pub fn rows(case: &Case, runs: &[Result<Measured, String>], findings: &Findings)
     }
     let mut rows = worst_of_families(rows);
     for row in rows.iter_mut().filter(|row| row.verdict == Verdict::Outside) {
-        row.cause = findings.cause(case, &row.metric);
+        row.cause = findings.cause(&row.scenario, &row.algorithm, &row.metric);
     }
     rows
 }

@@ -1,9 +1,9 @@
 //! `cargo xtask validate ns3`: every scenario and algorithm that ns-3 was run with, ours beside ns-3's.
 
-mod compare;
-mod show;
+pub mod compare;
+pub mod show;
 mod simulate;
-mod tables;
+pub mod tables;
 mod trace;
 
 use std::collections::BTreeMap;

@@ -42,6 +42,7 @@ const FLOW: FlowContext = FlowContext {
     start: Time::ZERO,
     size: Bytes::MAX,
     demand: Rate::MAX,
+    seed: 1,
 };
 
 /// All algorithms with a controller that learns from acknowledgments or may be asked to.
@@ -101,10 +102,13 @@ impl Acks {
                 ack_seq,
                 snd_nxt: ack_seq + IN_FLIGHT,
                 newly_acked: MTU,
+                delivered: MTU,
+                lost: 0,
                 rtt: BASE_RTT + Time::from_ps(u64::from(queue(self.fed)) * BYTE_PS),
                 cwnd_at_send: IN_FLIGHT + MTU,
                 in_flight: IN_FLIGHT,
                 delivery_rate: Rate::from_gbps(80),
+                prior_delivered: None,
                 app_limited: false,
                 ecn_marked: self.fed.is_multiple_of(MARKED),
                 int: if self.needs.int.is_some() { &self.hops[i] } else { &[] },

@@ -70,6 +70,7 @@ fn read_config(s: &mut Section<'_>, data_class: u8, n_blocks: usize) -> Allocato
         // Section 6.2.
         rto_min: s.get("rto_min", Time::from_us(20)).value,
         rto_max: s.get("rto_max", Time::from_us(30)).value,
+        clock_granularity: Time::from_us(1),
         tail_loss_probe: false,
         delayed_ack: None,
         handshake: false,

@@ -96,6 +96,8 @@ fn read_kind(s: &mut Section<'_>) -> Transport {
         // to 30 us; 1 ms is usual for datacenter simulations.
         rto_min: t.get("rto_min", Time::from_ms(1)).value,
         rto_max: t.get("rto_max", Time::from_ms(100)).value,
+        // A timer of high resolution, far below any RTT here; Linux's jiffies are 1 to 10 ms.
+        clock_granularity: t.get("clock_granularity", Time::from_us(1)).value,
         tail_loss_probe: t.get("tail_loss_probe", true).value,
         delayed_ack: read_delayed_ack(&mut t),
         handshake: t.get("handshake", false).value,

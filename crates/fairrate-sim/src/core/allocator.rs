@@ -321,10 +321,12 @@ impl Core {
             if !self.has_host(self.flows[id as usize].src_host) {
                 continue;
             }
-            let mut control = cc.build(&self.flow_context(id));
+            let context = self.flow_context(id);
+            let mut control = cc.build(&context);
             let allowance = control.on_start(self.now());
             let mut sender = Sender::new(id, 0, SenderControl::Own(control));
-            sender.tcp = self.allocator.as_ref().map(|a| Box::new(TcpSender::new(a.tcp(), self.constants.mtu)));
+            let (mtu, path_rtt) = (self.constants.mtu, context.path_base_rtt);
+            sender.tcp = self.allocator.as_ref().map(|a| Box::new(TcpSender::new(a.tcp(), mtu, path_rtt)));
             let slot = self.add_sender(sender);
             if let Some(allocator) = &mut self.allocator {
                 allocator.lines[line as usize].slot = slot;
@@ -590,12 +592,14 @@ impl Core {
     /// Replaces a connection by a new one. Its sequence numbers go on, so that what is left of the old one on the way
     /// counts as already received.
     fn renew_line(&mut self, line: u32, life: u32) {
+        let Some(first) = self.allocator.as_ref().map(|a| a.first_flow) else { return };
+        let path_rtt = self.flow_context(first + line).path_base_rtt;
         let Some(allocator) = &mut self.allocator else { return };
         let (slot, tcp) = (allocator.lines[line as usize].slot, allocator.config.tcp);
         let sender = self.senders[slot as usize].as_mut().expect("control connections stay");
         let seq = sender.snd_nxt;
         (sender.snd_una, sender.bytes) = (seq, seq);
-        sender.tcp = Some(Box::new(TcpSender::starting_at(&tcp, self.constants.mtu, seq)));
+        sender.tcp = Some(Box::new(TcpSender::starting_at(&tcp, self.constants.mtu, path_rtt, seq)));
         self.flows[sender.flow as usize].receiver = Receiver::starting_at(seq);
         let line = &mut allocator.lines[line as usize];
         line.life = life;

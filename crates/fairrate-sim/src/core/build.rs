@@ -25,7 +25,7 @@ use crate::output::RunTotals;
 use crate::packet::PacketPool;
 use crate::routing::Routes;
 use crate::topology::Tier;
-use crate::transport::{NO_SENDER, Nic, Receiver};
+use crate::transport::{NO_SENDER, Nic, Receiver, Tally};
 
 /// Width of the event list's buckets: 2^11 ps, so that its wheel spans 8.4 us, more than a link's delay.
 const BUCKET_SHIFT: u32 = 11;
@@ -293,7 +293,7 @@ fn flow_state(id: u32, spec: &crate::config::FlowSpec, host_of: &[u32], config: 
         receiver: Receiver::default(),
         arrived_ps: None,
         fct_ack_ps: None,
-        retransmitted: 0,
+        tally: Tally::NEW,
         has_started: false,
         over: false,
     }
@@ -330,9 +330,9 @@ mod tests {
         // Of every port and host of a network, in every part.
         assert!(size_of::<Port>() <= 256 && size_of::<Option<Marker>>() <= 64 && size_of::<Nic>() <= 88);
         // Of every flow of a run, in every part.
-        assert!(size_of::<FlowState>() <= 120);
+        assert!(size_of::<FlowState>() <= 136);
         // Of an active flow.
-        assert!(size_of::<Option<Sender>>() <= 448 && size_of::<NicFlow>() <= 16 && size_of::<TcpSender>() <= 360);
+        assert!(size_of::<Option<Sender>>() <= 448 && size_of::<NicFlow>() <= 16 && size_of::<TcpSender>() <= 448);
         assert!(size_of::<Packet>() <= 64);
     }
 }

@@ -10,6 +10,7 @@ use crate::config::{Trigger, WindowRule};
 use crate::engine::{Event, EventKind};
 use crate::ideal::{self, Hop};
 use crate::ids::{FlowId, PortId};
+use crate::rng::{Purpose, Stream};
 use crate::output::{FlowOutcome, Reordering, RttSample};
 use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::transport::{Connection, ControlOf, NO_SENDER, NicFlow, Reply, Sender, SenderControl, TcpSender};
@@ -57,7 +58,8 @@ impl Core {
         let bytes = burst.map_or(self.flows[id as usize].bytes, |burst| self.burst_bytes(&burst));
         let mut sender = Sender::new(id, bytes, SenderControl::Own(control));
         sender.next_burst_ps = burst.map(|_| u64::MAX);
-        sender.tcp = self.tcp_config().map(|config| Box::new(TcpSender::new(&config, self.constants.mtu)));
+        let (mtu, path_rtt) = (self.constants.mtu, context.path_base_rtt);
+        sender.tcp = self.tcp_config().map(|config| Box::new(TcpSender::new(&config, mtu, path_rtt)));
         if let (Some(tcp), Some(rto)) = (&mut sender.tcp, self.constants.fixed_rto) {
             tcp.rely_on_timeouts(rto);
         }
@@ -136,6 +138,7 @@ impl Core {
             start: self.now(),
             size: spec.bytes,
             demand: spec.demand,
+            seed: Stream::new(self.config.seed, u64::from(id), Purpose::Controller).below(u64::MAX),
         }
     }
 
@@ -258,6 +261,7 @@ impl Core {
         let now = Time::from_ps(self.now_ps);
         if gap {
             sender.on_gap(self.config.transport.recovery, p.data_seq, u64::from(p.payload));
+            sender.tally.recoveries += 1;
             self.connections.controller(sender).on_loss(now, Loss::Gap);
         }
         let ack = ack_of(&self.pool, packet, sender, newly_acked, now, self.constants.header_words);
@@ -317,6 +321,7 @@ impl Core {
             return;
         }
         sender.on_timeout(self.config.transport.recovery);
+        sender.tally.timeouts += 1;
         sender.rto_ps = self.now_ps + self.constants.rto_ps;
         let (at, now) = (sender.rto_ps, self.now());
         self.schedule(at, EventKind::Rto, id);
@@ -406,7 +411,7 @@ impl Core {
         self.free_senders.push(slot);
         let flow = &mut self.flows[sender.flow as usize];
         flow.sender = NO_SENDER;
-        flow.retransmitted = sender.retransmitted;
+        flow.tally = sender.tally;
         let host = flow.src_host;
         let nic = &mut self.nics[host as usize];
         if self.ranks.by_insertion {
@@ -451,7 +456,8 @@ impl Core {
     pub(super) fn outcome(&self, id: u32, received: &Received) -> FlowOutcome {
         let flow = &self.flows[id as usize];
         let sender = self.senders.get(flow.sender as usize).and_then(Option::as_ref);
-        let resent = self.resent_by_subflows(id).or(sender.map(|s| s.retransmitted));
+        let tally = self.tally_of_subflows(id).or(sender.map(|s| s.tally)).unwrap_or(flow.tally);
+        let connected = Some(tally.connected_ps).filter(|&at| at < u64::MAX);
         FlowOutcome {
             flow: FlowId(id),
             start: Time::from_ps(flow.start_ps),
@@ -459,7 +465,10 @@ impl Core {
             fct_ack: flow.fct_ack_ps.map(Time::from_ps),
             ideal_fct: if flow.endless || !flow.has_started { Time::ZERO } else { self.ideal_fct(id) },
             delivered_bytes: received.bytes,
-            retransmitted_bytes: resent.unwrap_or(flow.retransmitted),
+            retransmitted_bytes: tally.retransmitted,
+            timeouts: tally.timeouts,
+            recoveries: tally.recoveries,
+            connected: connected.map(|at| Time::from_ps(at - flow.start_ps)),
             reordering: received.reordering,
         }
     }
@@ -677,10 +686,13 @@ pub(super) fn ack_of<'a>(
         ack_seq: p.seq,
         snd_nxt: sender.snd_nxt,
         newly_acked,
+        delivered: newly_acked,
+        lost: 0,
         rtt: Time::from_ps(now.as_ps() - p.sent_ps),
         cwnd_at_send: if p.cwnd_at_send == u32::MAX { u64::MAX } else { u64::from(p.cwnd_at_send) },
         in_flight: sender.inflight(),
         delivery_rate: Rate::ZERO,
+        prior_delivered: None,
         app_limited: false,
         ecn_marked: p.is_marked(),
         int: pool.int(packet),

@@ -45,7 +45,7 @@ use crate::output::{PfcEvent, RunTotals};
 use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::prefetch::prefetch;
 use crate::routing::Routes;
-use crate::transport::{Nic, Receiver, Sender};
+use crate::transport::{Nic, Receiver, Sender, Tally};
 
 /// What is fixed for a run and needed all the time, in plain numbers.
 #[derive(Clone)]
@@ -104,7 +104,8 @@ struct FlowState {
     /// When the last payload byte reached the receiver, in picoseconds.
     arrived_ps: Option<u64>,
     fct_ack_ps: Option<u64>,
-    retransmitted: u64,
+    /// What its sender had been through when it went.
+    tally: Tally,
     has_started: bool,
     over: bool,
 }

@@ -10,7 +10,7 @@ use super::Core;
 use crate::config::{FlowSpec, SimConfig, TcpConfig, Transport};
 use crate::fabric::tx_time_ps;
 use crate::output::Reordering;
-use crate::transport::{Connection, ControlOf, Reassembly, Segment, Sender, SenderControl, TcpSender};
+use crate::transport::{Connection, ControlOf, Reassembly, Segment, Sender, SenderControl, Tally, TcpSender};
 
 /// Connections of several subflows, by the number of the user's flow; all empty if every flow has a single path. A flow
 /// of one subflow is plain TCP, and has no connection.
@@ -146,7 +146,7 @@ impl Core {
             };
             let mut sender = Sender::new(id, 0, control);
             sender.offer(true);
-            let mut tcp = TcpSender::new(&subflow_tcp, self.constants.mtu);
+            let mut tcp = TcpSender::new(&subflow_tcp, self.constants.mtu, context.path_base_rtt);
             if let Some(rto) = self.constants.fixed_rto {
                 tcp.rely_on_timeouts(rto);
             }
@@ -292,24 +292,28 @@ impl Core {
 
     /// All data of a connection is acknowledged: its senders go.
     pub(super) fn finish_connection(&mut self, spec: u32) {
-        let mut retransmitted = self.connections.get(spec).map_or(0, |c| c.repeated);
+        let retransmitted = self.connections.get(spec).map_or(0, |c| c.repeated);
+        let mut tally = Tally { retransmitted, ..Tally::NEW };
         for id in self.subflow_ids(spec) {
             let slot = self.flows[id as usize].sender;
             self.poll_control(slot);
             self.retire(slot);
-            retransmitted += self.flows[id as usize].retransmitted;
+            tally.add(&self.flows[id as usize].tally);
         }
-        self.flows[spec as usize].retransmitted = retransmitted;
+        self.flows[spec as usize].tally = tally;
         self.connections.active[spec as usize] = None;
         self.conclude(spec);
     }
 
-    /// Payload bytes that an active connection has sent again so far.
-    pub(super) fn resent_by_subflows(&self, spec: u32) -> Option<u64> {
-        let repeated = self.connections.get(spec)?.repeated;
-        let senders =
-            self.subflow_ids(spec).filter_map(|id| self.senders[self.flows[id as usize].sender as usize].as_ref());
-        Some(repeated + senders.map(|s| s.retransmitted).sum::<u64>())
+    /// What the senders of an active connection have been through so far.
+    pub(super) fn tally_of_subflows(&self, spec: u32) -> Option<Tally> {
+        let mut tally = Tally { retransmitted: self.connections.get(spec)?.repeated, ..Tally::NEW };
+        for id in self.subflow_ids(spec) {
+            if let Some(sender) = &self.senders[self.flows[id as usize].sender as usize] {
+                tally.add(&sender.tally);
+            }
+        }
+        Some(tally)
     }
 
     /// Window and rate of an active connection: the sums of its subflows', the rate up to that of its NIC.

@@ -161,6 +161,7 @@ impl Core {
         let snd_nxt = sender.snd_nxt;
         let tcp = sender.tcp.as_mut().expect("senders of TCP flows speak TCP");
         let (acked, recovery) = tcp.on_ack(p.seq, &sacks, snd_nxt, self.now_ps);
+        sender.tally.recoveries += u32::from(recovery);
         let newly_acked = sender.acknowledge(p.seq);
         if 0 < acked.delivered && !is_control {
             self.last_progress_ps = self.now_ps;
@@ -174,7 +175,10 @@ impl Core {
             self.connections.controller(sender).on_loss(now, Loss::Gap);
         }
         let ack = Ack {
+            delivered: acked.delivered,
+            lost: acked.lost,
             delivery_rate: acked.rate.map_or(Rate::ZERO, |(bytes, ps)| rate_of(bytes, ps)),
+            prior_delivered: Some(acked.prior_delivered),
             app_limited: acked.app_limited,
             ..ack_of(&self.pool, packet, sender, newly_acked, now, words)
         };
@@ -188,7 +192,7 @@ impl Core {
             && allowance.cwnd.as_u64() < cwnd
             && let Some(tcp) = &mut sender.tcp
         {
-            tcp.tell_reduced = true;
+            tcp.on_reduced(&acked, snd_nxt);
         }
         let done = !is_control && self.connections.get(spec).map_or_else(|| sender.is_done(), Connection::is_done);
         self.pool.release(packet);
@@ -248,12 +252,14 @@ impl Core {
                 Expired::Nothing => {}
                 Expired::MaySend(false) => self.refresh_open(slot),
                 Expired::MaySend(true) => {
+                    sender.tally.recoveries += 1;
                     let allowance = self.connections.controller(sender).on_loss(now, Loss::Gap);
                     self.apply(slot, allowance);
                 }
                 Expired::Timeout => {
                     self.on_subflow_timeout(id);
                     let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+                    sender.tally.timeouts += 1;
                     let allowance = self.connections.controller(sender).on_loss(now, Loss::Timeout);
                     self.apply(slot, allowance);
                 }
@@ -285,7 +291,8 @@ impl Core {
         let slot = self.flows[id as usize].sender;
         let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let Some(tcp) = sender.tcp.as_mut().filter(|tcp| !tcp.connected) else { return };
-        tcp.on_connected();
+        tcp.on_connected(self.now_ps);
+        sender.tally.connected_ps = self.now_ps;
         self.refresh_open(slot);
         self.join_subflows(id);
         self.nic_send(self.flows[id as usize].src_host);

@@ -35,6 +35,24 @@ impl Ranges {
         None
     }
 
+    /// The first part of `[from, to)` that it does not hold: `[start, end)`.
+    pub fn missing_in(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        let mut next = self.0.partition_point(|r| r.1 <= from);
+        let mut start = from;
+        if let Some(r) = self.0.get(next).filter(|r| r.0 <= start) {
+            start = r.1;
+            next += 1;
+        }
+        let end = self.0.get(next).map_or(to, |r| r.0.min(to));
+        (start < end).then_some((start, end))
+    }
+
+    /// The range that holds byte `at`.
+    pub fn around(&self, at: u64) -> Option<(u64, u64)> {
+        let next = self.0.partition_point(|r| r.1 <= at);
+        self.0.get(next).copied().filter(|r| r.0 <= at)
+    }
+
     /// The ranges, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().copied()
@@ -71,6 +89,11 @@ mod tests {
             let gap = (from..80).find(|b| !bytes.contains(b)).filter(|g| bytes.iter().any(|b| g < b));
             let gap = gap.map(|g| (g, (g..80).find(|b| bytes.contains(b)).expect("something lies beyond")));
             prop_assert_eq!(ranges.gap_after(from), gap);
+            let to = from + 12;
+            let start = (from..to).find(|b| !bytes.contains(b));
+            let missing = start.map(|s| (s, (s..to).find(|b| bytes.contains(b)).unwrap_or(to)));
+            prop_assert_eq!(ranges.missing_in(from, to), missing);
+            prop_assert_eq!(ranges.around(from).is_some_and(|r| r.0 <= from && from < r.1), bytes.contains(&from));
             let edge = (cut..80).find(|b| !bytes.contains(b)).expect("the set is finite");
             prop_assert_eq!(ranges.advance(cut), edge);
             prop_assert_eq!(ranges.end(), bytes.iter().next_back().map_or(0, |b| if *b < edge { 0 } else { b + 1 }));

@@ -103,7 +103,7 @@ impl Receiver {
     pub fn sacks(&self, latest: u64) -> [(u64, u64); MAX_SACKS] {
         let mut sacks = [(0, 0); MAX_SACKS];
         let Some(more) = &self.more else { return sacks };
-        let first = more.beyond.iter().find(|r| r.0 <= latest && latest < r.1);
+        let first = more.beyond.around(latest);
         let others = more.beyond.iter().filter(|&r| Some(r) != first);
         for (sack, range) in sacks.iter_mut().zip(first.into_iter().chain(others)) {
             *sack = range;

@@ -9,6 +9,33 @@ use crate::fabric::tx_time_ps;
 /// A flow without a sender: not started, or done.
 pub const NO_SENDER: u32 = u32::MAX;
 
+/// What a flow has been through at its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Payload bytes sent again.
+    pub retransmitted: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// Losses that were found and repaired without one: recoveries of TCP, gaps reported to RDMA.
+    pub recoveries: u32,
+    /// When its handshake was over, in picoseconds; `u64::MAX`: there was none.
+    pub connected_ps: u64,
+}
+
+impl Tally {
+    /// A flow that has sent nothing.
+    pub const NEW: Self = Self { retransmitted: 0, timeouts: 0, recoveries: 0, connected_ps: u64::MAX };
+
+    /// Adds what another sender of the same connection has been through; the connection stands with the first of its
+    /// handshakes.
+    pub fn add(&mut self, other: &Self) {
+        self.retransmitted += other.retransmitted;
+        self.timeouts += other.timeouts;
+        self.recoveries += other.recoveries;
+        self.connected_ps = self.connected_ps.min(other.connected_ps);
+    }
+}
+
 /// The sending end of one active flow. What every packet and every acknowledgment touch comes first, in two cache lines.
 #[repr(C, align(64))]
 pub struct Sender {
@@ -45,8 +72,6 @@ pub struct Sender {
     snd_max: u64,
     /// How long the packet sent last lasts at a rate, in picoseconds, and that rate; zero: not computed yet.
     gap: (Rate, u64),
-    /// Payload bytes sent again.
-    pub retransmitted: u64,
     /// Reliability by TCP; otherwise by the RDMA transport's rules.
     pub tcp: Option<Box<TcpSender>>,
     /// When the application writes again, in picoseconds; `u64::MAX`: not before all it has written is sent. `None`: it
@@ -56,6 +81,8 @@ pub struct Sender {
     recovery: Option<Recovering>,
     /// Selective repeat: acknowledged beyond `snd_una`.
     sacked: Ranges,
+    /// What it has been through.
+    pub tally: Tally,
     /// The algorithm.
     pub control: SenderControl,
 }
@@ -179,7 +206,7 @@ impl Sender {
             last_start_ps: 0,
             timer_ps: u64::MAX,
             rto_ps: u64::MAX,
-            retransmitted: 0,
+            tally: Tally::NEW,
             paused: false,
             next_burst_ps: None,
             snd_max: 0,
@@ -274,7 +301,7 @@ impl Sender {
         if let Some(tcp) = &mut self.tcp
             && let Some((seq, len)) = tcp.resend(now_ps, self.snd_nxt < self.bytes)
         {
-            self.retransmitted += len;
+            self.tally.retransmitted += len;
             return Segment { seq, len };
         }
         if self.recovery.is_some()
@@ -284,7 +311,7 @@ impl Sender {
             if let Some(r) = &mut self.recovery {
                 r.next = start + len;
             }
-            self.retransmitted += len;
+            self.tally.retransmitted += len;
             return Segment { seq: start, len };
         }
         let (seq, len) = (self.snd_nxt, mtu.min(self.bytes - self.snd_nxt));
@@ -293,7 +320,7 @@ impl Sender {
             tcp.send_new(len, self.snd_nxt == self.bytes, now_ps);
         }
         if seq < self.snd_max {
-            self.retransmitted += len.min(self.snd_max - seq);
+            self.tally.retransmitted += len.min(self.snd_max - seq);
         }
         self.snd_max = self.snd_max.max(self.snd_nxt);
         Segment { seq, len }

@@ -32,6 +32,7 @@ pub fn algorithm_with(name: &str, params: &[(&str, RawValue<'_>)]) -> AlgorithmC
 pub const TCP: TcpConfig = TcpConfig {
     rto_min: Time::from_us(200),
     rto_max: Time::from_ms(10),
+    clock_granularity: Time::from_us(1),
     tail_loss_probe: true,
     delayed_ack: None,
     handshake: false,

@@ -10,7 +10,8 @@
 /// | ssthresh        | `window`          |
 /// | safeACK         | `safe`            |
 ///
-/// Reading: all is counted in bytes, and a segment may go while any of the budget is left, as with windows.
+/// Readings: all is counted in bytes, and a segment may go while any of the budget is left: parts of a segment add up.
+/// Where the window has room, only whole segments count, so that what is in flight stays within it.
 #[derive(Clone, Copy, Debug)]
 pub struct Prr {
     mss: u64,
@@ -43,7 +44,7 @@ impl Prr {
             (share.div_ceil(u128::from(self.flight)) as u64).saturating_sub(self.sent)
         } else {
             let count = self.delivered.saturating_sub(self.sent).max(news) + if safe { self.mss } else { 0 };
-            count.min(window - pipe)
+            count.min((window - pipe) / self.mss * self.mss)
         };
         // The first lost segment goes at once.
         self.budget = if self.sent == 0 { count.max(1) } else { count };
@@ -104,9 +105,9 @@ mod tests {
         // Two acknowledgments before the window is known count together, and never more than the window holds.
         prr.on_ack(3_000, true);
         prr.on_ack(3_000, true);
-        prr.settle(10_000, 8_500);
-        assert_eq!(prr.budget, 1_500);
+        prr.settle(10_000, 7_500);
+        assert_eq!(prr.budget, 2_000);
         prr.settle(10_000, 0);
-        assert_eq!(prr.budget, 1_500, "without news nothing changes");
+        assert_eq!(prr.budget, 2_000, "without news nothing changes");
     }
 }

@@ -114,6 +114,7 @@ mod tests {
         TcpConfig {
             rto_min: Time::from_us(100),
             rto_max: Time::from_ms(10),
+            clock_granularity: Time::from_us(1),
             tail_loss_probe: true,
             delayed_ack,
             handshake: false,

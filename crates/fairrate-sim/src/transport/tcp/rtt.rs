@@ -1,5 +1,7 @@
 use fairrate_units::Time;
 
+const A_SECOND_PS: u64 = 1_000_000_000_000;
+
 /// Smoothed round-trip time and retransmission timeout (RFC 6298), with bounds of one's own: datacenters need far less
 /// than a second.
 #[derive(Clone, Debug)]
@@ -8,15 +10,31 @@ pub struct RttEstimator {
     smoothed: Option<(u64, u64)>,
     rto_min_ps: u64,
     rto_max_ps: u64,
+    /// G: what four variances count as at least.
+    granularity_ps: u64,
+    /// The timeout before the first sample.
+    initial_ps: u64,
     /// Timeouts in a row: each doubles the timeout.
     backoff: u32,
 }
 
 impl RttEstimator {
-    /// No samples yet.
-    pub fn new(rto_min: Time, rto_max: Time) -> Self {
-        let (rto_min_ps, rto_max_ps) = (rto_min.as_ps(), rto_max.as_ps());
-        Self { smoothed: None, rto_min_ps, rto_max_ps, backoff: 0 }
+    /// No samples yet: the timeout is a second (RFC 6298 (2.1)).
+    pub fn new(rto_min: Time, rto_max: Time, granularity: Time) -> Self {
+        Self {
+            smoothed: None,
+            rto_min_ps: rto_min.as_ps(),
+            rto_max_ps: rto_max.as_ps(),
+            granularity_ps: granularity.as_ps(),
+            initial_ps: A_SECOND_PS,
+            backoff: 0,
+        }
+    }
+
+    /// The handshake took several attempts, so that its round-trip time is not known: RFC 6298 (5.7) begins anew with three
+    /// seconds.
+    pub fn start_over(&mut self) {
+        (self.initial_ps, self.backoff) = (3 * A_SECOND_PS, 0);
     }
 
     /// Takes a sample of a segment that was sent once. RFC 6298 (2.2), (2.3): α = 1/8, β = 1/4.
@@ -36,13 +54,12 @@ impl RttEstimator {
         self.smoothed.map(|(srtt, _)| srtt)
     }
 
-    /// The timeout in force, SRTT + 4 RTTVAR within its bounds and doubled for every timeout in a row. Before the first
-    /// sample it is the upper bound, at most a second (RFC 6298 (2.1)).
+    /// The timeout in force, within its bounds and doubled for every timeout in a row. RFC 6298 (2.2), (2.3):
+    /// SRTT + max(G, 4 RTTVAR).
     pub fn rto_ps(&self) -> u64 {
-        const A_SECOND: u64 = 1_000_000_000_000;
         let base = match self.smoothed {
-            None => self.rto_max_ps.min(A_SECOND),
-            Some((srtt, var)) => srtt.saturating_add(var.saturating_mul(4)),
+            None => self.initial_ps,
+            Some((srtt, var)) => srtt.saturating_add(var.saturating_mul(4).max(self.granularity_ps)),
         };
         let base = base.clamp(self.rto_min_ps, self.rto_max_ps);
         base.checked_shl(self.backoff.min(40)).unwrap_or(u64::MAX).clamp(base, self.rto_max_ps)
@@ -60,7 +77,7 @@ mod tests {
 
     #[test]
     fn samples_by_hand() {
-        let mut rtt = RttEstimator::new(Time::from_us(20), Time::from_ms(10));
+        let mut rtt = RttEstimator::new(Time::from_us(20), Time::from_ms(10), Time::from_us(1));
         assert_eq!((rtt.rto_ps(), rtt.srtt_ps()), (10_000_000_000, None));
         // 8 us: SRTT 8, RTTVAR 4, timeout 24 us. Then 16 us: RTTVAR 3 + 8/4 = 5, SRTT 7 + 2 = 9, timeout 29 us.
         rtt.sample(8_000_000);
@@ -76,5 +93,20 @@ mod tests {
         // Constant RTTs bring the variance to nothing and the timeout to its floor.
         (0..100).for_each(|_| rtt.sample(2_000_000));
         assert_eq!(rtt.rto_ps(), 20_000_000);
+        // Above the floor, a variance of nothing counts as the clock's granularity.
+        (0..100).for_each(|_| rtt.sample(40_000_000));
+        (0..60).for_each(|_| rtt.sample(40_000_000));
+        assert_eq!(rtt.rto_ps(), rtt.srtt_ps().expect("there are samples") + 1_000_000);
+    }
+
+    #[test]
+    fn a_handshake_without_a_sample_is_followed_by_three_seconds() {
+        let mut rtt = RttEstimator::new(Time::from_ms(1), Time::from_ms(60_000), Time::from_us(1));
+        assert_eq!(rtt.rto_ps(), A_SECOND_PS);
+        rtt.back_off();
+        rtt.start_over();
+        assert_eq!(rtt.rto_ps(), 3 * A_SECOND_PS);
+        rtt.sample(100_000_000);
+        assert_eq!(rtt.rto_ps(), A_SECOND_PS / 1_000);
     }
 }

@@ -11,6 +11,8 @@ pub struct TcpConfig {
     pub rto_min: Time,
     /// Largest, and that before the first round-trip time is known.
     pub rto_max: Time,
+    /// Granularity of the clock: what four deviations of the round-trip time count as at least (RFC 6298: G).
+    pub clock_granularity: Time,
     /// Probes for lost last segments (TLP, RFC 8985 section 7).
     pub tail_loss_probe: bool,
     /// Receivers acknowledge every n-th segment, or after a time; `None`: every segment.
@@ -59,6 +61,19 @@ pub enum Expired {
     Timeout,
 }
 
+/// Why a sender sends less than its window lets it, or nothing new but repairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// It does not.
+    Open,
+    /// The controller has reduced the window on a mark, and what is in flight comes down to it (Linux: CWR).
+    Reducing,
+    /// Losses are repaired.
+    Recovery,
+    /// What a timeout has taken for lost is repaired.
+    AfterTimeout,
+}
+
 /// The reliability of one TCP sender: what to send next, what is lost, when to look again. What may be sent is the
 /// congestion controller's.
 #[derive(Clone, Debug)]
@@ -71,18 +86,21 @@ pub struct TcpSender {
     idle_restart: bool,
     mss: u64,
     use_prr: bool,
-    /// While recovering, if it is used.
+    phase: Phase,
+    /// The phase ends when this byte is acknowledged; after a reduction, when one beyond it is.
+    phase_end: u64,
+    /// While what is in flight comes down to the window, if that is done bit by bit.
     prr: Option<Prr>,
     /// When the last segment was sent; `u64::MAX`: none was.
     last_sent_ps: u64,
-    /// Recovery ends when this byte is acknowledged.
-    recover: Option<u64>,
     rto_ps: u64,
     probe_ps: u64,
     /// A probe is to be sent, whatever the window.
     probe_due: bool,
     /// A probe is on its way, and nothing has been acknowledged since.
     probed: bool,
+    /// When the handshake began; `u64::MAX`: it has not, or has begun again.
+    connect_ps: u64,
     /// Whether the handshake is over.
     pub connected: bool,
     /// When the pending timer event comes; `u64::MAX`: none is pending.
@@ -92,40 +110,52 @@ pub struct TcpSender {
 }
 
 impl TcpSender {
-    /// A sender that has sent nothing.
-    pub fn new(config: &TcpConfig, mss: u64) -> Self {
-        Self {
+    /// A sender that has sent nothing. Without a handshake its connection stands, and a handshake has measured the round-trip
+    /// time of the idle path, `path_rtt`.
+    pub fn new(config: &TcpConfig, mss: u64, path_rtt: Time) -> Self {
+        let mut tcp = Self {
             board: Scoreboard::new(mss),
-            rtt: RttEstimator::new(config.rto_min, config.rto_max),
+            rtt: RttEstimator::new(config.rto_min, config.rto_max, config.clock_granularity),
             receive_window: config.receive_window.max(mss),
             tail_loss_probe: config.tail_loss_probe,
             ack_delay_ps: config.delayed_ack.map_or(0, |d| d.timeout.as_ps()),
             idle_restart: config.idle_restart,
             mss,
             use_prr: config.prr,
+            phase: Phase::Open,
+            phase_end: 0,
             prr: None,
             last_sent_ps: u64::MAX,
-            recover: None,
             rto_ps: u64::MAX,
             probe_ps: u64::MAX,
             probe_due: false,
             probed: false,
+            connect_ps: u64::MAX,
             connected: !config.handshake,
             scheduled_ps: u64::MAX,
             tell_reduced: false,
+        };
+        if tcp.connected {
+            tcp.note_rtt(path_rtt.as_ps());
         }
+        tcp
     }
 
     /// The same for a connection whose first byte has this number.
-    pub fn starting_at(config: &TcpConfig, mss: u64, seq: u64) -> Self {
-        Self { board: Scoreboard::starting_at(mss, seq), ..Self::new(config, mss) }
+    pub fn starting_at(config: &TcpConfig, mss: u64, path_rtt: Time, seq: u64) -> Self {
+        Self { board: Scoreboard::starting_at(mss, seq), ..Self::new(config, mss, path_rtt) }
     }
 
     /// Losses are found by the retransmission timer alone, which is always `rto`.
     pub fn rely_on_timeouts(&mut self, rto: Time) {
-        self.rtt = RttEstimator::new(rto, rto);
+        self.rtt = RttEstimator::new(rto, rto, Time::ZERO);
         self.tail_loss_probe = false;
         self.board.stop_detecting();
+    }
+
+    fn note_rtt(&mut self, rtt_ps: u64) {
+        self.rtt.sample(rtt_ps);
+        self.board.note_rtt(rtt_ps);
     }
 
     /// Bytes in flight.
@@ -149,15 +179,15 @@ impl TcpSender {
     }
 
     /// Whether a segment may go: `unacked` bytes are sent and not acknowledged, `has_new` says whether there is new data.
-    /// At least one segment always may be in flight.
+    /// The window must have room for a whole segment (RFC 6675), but one may always be in flight.
     pub fn is_open(&self, cwnd: u64, unacked: u64, has_new: bool) -> bool {
         if !self.connected {
             return false;
         }
         let pipe = self.board.pipe();
-        let room = self.prr.map_or(pipe < cwnd, |prr| prr.has_budget()) || pipe == 0;
+        let fits = self.prr.map_or(pipe.saturating_add(self.mss) <= cwnd, |prr| prr.has_budget());
         let may_send_new = has_new && unacked < self.receive_window;
-        self.probe_due || (room && (self.board.has_lost() || may_send_new))
+        self.probe_due || ((fits || pipe == 0) && (self.board.has_lost() || may_send_new))
     }
 
     /// The segment to send again now, if any: lost, or a probe that is not new data.
@@ -168,8 +198,12 @@ impl TcpSender {
             None if probe && !has_new => self.board.send_probe(now_ps),
             again => again,
         };
-        if let Some((_, len)) = again {
+        if let Some((seq, len)) = again {
             self.sent(len, now_ps);
+            if seq == self.board.una() {
+                // What the timer waits for is on its way again (RFC 6675 section 6).
+                self.restart_timer(now_ps);
+            }
         }
         again
     }
@@ -201,58 +235,93 @@ impl TcpSender {
             prr.on_sent(len);
         }
         if self.rto_ps == u64::MAX {
-            self.rto_ps = now_ps.saturating_add(self.rtt.rto_ps());
+            self.restart_timer(now_ps);
         }
         self.plan_probe(now_ps);
     }
 
-    /// RFC 8985 section 7.2: two round trips of silence, and as long as a lone segment's acknowledgment may wait.
+    fn restart_timer(&mut self, now_ps: u64) {
+        self.rto_ps = now_ps.saturating_add(self.rtt.rto_ps());
+    }
+
+    /// RFC 8985 section 7.2: two round trips of silence, and as long as a lone segment's acknowledgment may wait; but no
+    /// later than the timeout, whose place the probe then takes.
     fn plan_probe(&mut self, now_ps: u64) {
         self.probe_ps = u64::MAX;
-        let quiet = self.recover.is_none() && !self.board.has_lost() && !self.probed && !self.board.is_empty();
-        let Some(srtt) = self.rtt.srtt_ps().filter(|_| self.tail_loss_probe && quiet) else { return };
-        let at = now_ps.saturating_add(2 * srtt).saturating_add(self.ack_delay_ps);
-        if at < self.rto_ps {
-            self.probe_ps = at;
-        }
+        let quiet = matches!(self.phase, Phase::Open | Phase::Reducing)
+            && !self.board.has_lost()
+            && !self.board.has_sacked()
+            && !self.board.is_empty();
+        let Some(srtt) = self.rtt.srtt_ps().filter(|_| self.tail_loss_probe && !self.probed && quiet) else { return };
+        let ack_delay_ps = if self.board.is_single() { self.ack_delay_ps } else { 0 };
+        self.probe_ps = now_ps.saturating_add(2 * srtt).saturating_add(ack_delay_ps).min(self.rto_ps);
     }
 
     /// Takes an acknowledgment. True if a recovery begins with it.
     pub fn on_ack(&mut self, ack: u64, sacks: &[(u64, u64)], snd_nxt: u64, now_ps: u64) -> (Acked, bool) {
-        let acked = self.board.on_ack(ack, sacks, now_ps);
+        let acked = self.board.on_ack(ack, sacks, self.is_repairing(), now_ps);
         if let Some(rtt_ps) = acked.rtt_ps {
             self.rtt.sample(rtt_ps);
         }
-        if self.recover.is_some_and(|recover| recover <= ack) {
-            (self.recover, self.prr) = (None, None);
-        }
+        self.leave_phase(ack);
         if 0 < acked.delivered {
             self.probed = false;
         }
         let flight = self.board.pipe() + acked.delivered + acked.lost;
         let begins = self.note_loss(acked.lost, flight, snd_nxt);
         if let Some(prr) = &mut self.prr {
-            prr.on_ack(acked.delivered, 0 < acked.cumulative && acked.lost == 0);
+            prr.on_ack(acked.delivered, is_safe(&acked));
         }
         if self.board.is_empty() {
             // A probe that pacing has held back finds nothing to send again.
             (self.rto_ps, self.probe_due) = (u64::MAX, false);
-        } else if 0 < acked.cumulative || (0 < acked.delivered && self.board.detects()) {
-            // Where nothing else finds losses, what arrives behind one must not put its timeout off.
-            self.rto_ps = now_ps.saturating_add(self.rtt.rto_ps());
+        } else if 0 < acked.cumulative {
+            // RFC 6298 (5.3): what arrives behind a hole does not put its timeout off.
+            self.restart_timer(now_ps);
         }
         self.plan_probe(now_ps);
         (acked, begins)
     }
 
+    /// Losses are being repaired.
+    fn is_repairing(&self) -> bool {
+        matches!(self.phase, Phase::Recovery | Phase::AfterTimeout)
+    }
+
+    fn leave_phase(&mut self, ack: u64) {
+        let is_over = match self.phase {
+            Phase::Open => return,
+            // The first byte beyond tells the receiver of the reduction.
+            Phase::Reducing => self.phase_end < ack || (self.phase_end == ack && self.board.is_empty()),
+            Phase::Recovery | Phase::AfterTimeout => self.phase_end <= ack,
+        };
+        if is_over {
+            (self.phase, self.prr) = (Phase::Open, None);
+        }
+    }
+
     /// So many bytes of those that were in flight before are newly lost. True if a recovery begins.
     fn note_loss(&mut self, lost: u64, flight: u64, snd_nxt: u64) -> bool {
-        let begins = 0 < lost && self.recover.is_none();
+        let begins = 0 < lost && !self.is_repairing();
         if begins {
-            self.recover = Some(snd_nxt);
-            self.prr = self.use_prr.then(|| Prr::new(self.mss, flight));
+            // A reduction on a mark goes on as it has begun.
+            if self.phase == Phase::Open {
+                self.prr = self.use_prr.then(|| Prr::new(self.mss, flight));
+            }
+            (self.phase, self.phase_end) = (Phase::Recovery, snd_nxt);
         }
         begins
+    }
+
+    /// The controller has reduced the window on a mark that this acknowledgment echoes: what is in flight comes down to it
+    /// while acknowledgments arrive (Linux; RFC 9937 section 5 for marks as for losses).
+    pub fn on_reduced(&mut self, acked: &Acked, snd_nxt: u64) {
+        self.tell_reduced = true;
+        if self.use_prr && self.phase == Phase::Open {
+            let mut prr = Prr::new(self.mss, self.board.pipe() + acked.delivered);
+            prr.on_ack(acked.delivered, is_safe(acked));
+            (self.phase, self.phase_end, self.prr) = (Phase::Reducing, snd_nxt, Some(prr));
+        }
     }
 
     /// The controller has set the window: what a recovery may send until the next acknowledgment.
@@ -270,28 +339,29 @@ impl TcpSender {
 
     /// The handshake begins, or begins again: it is given up after a timeout.
     pub fn on_connect(&mut self, now_ps: u64) {
-        self.rto_ps = now_ps.saturating_add(self.rtt.rto_ps());
+        let is_first = self.rto_ps == u64::MAX;
+        self.connect_ps = if is_first { now_ps } else { u64::MAX };
+        self.restart_timer(now_ps);
         self.rtt.back_off();
     }
 
-    /// The handshake is over.
-    pub fn on_connected(&mut self) {
+    /// The handshake is over. Its round-trip time is the first sample, unless it took several attempts.
+    pub fn on_connected(&mut self, now_ps: u64) {
         (self.connected, self.rto_ps) = (true, u64::MAX);
+        if self.connect_ps == u64::MAX {
+            self.rtt.start_over();
+        } else {
+            self.note_rtt(now_ps - self.connect_ps);
+        }
     }
 
     /// Does what is due.
     pub fn on_timer(&mut self, snd_nxt: u64, now_ps: u64) -> Expired {
-        if self.rto_ps <= now_ps {
-            self.rtt.back_off();
-            self.board.on_timeout();
-            self.rto_ps = now_ps.saturating_add(self.rtt.rto_ps());
-            // What is sent now is a probe itself (RFC 8985 section 7.2: none during recovery).
-            (self.recover, self.prr) = (None, None);
-            (self.probe_ps, self.probe_due, self.probed) = (u64::MAX, false, true);
-            return Expired::Timeout;
+        if self.rto_ps <= now_ps && now_ps < self.probe_ps {
+            return self.time_out(snd_nxt, now_ps);
         }
         if self.board.reorder_ps() <= now_ps {
-            let lost = self.board.on_reorder_timer(now_ps);
+            let lost = self.board.on_reorder_timer(self.is_repairing(), now_ps);
             let begins = self.note_loss(lost, self.board.pipe() + lost, snd_nxt);
             if let Some(prr) = &mut self.prr {
                 prr.on_ack(0, false);
@@ -301,10 +371,28 @@ impl TcpSender {
         }
         if self.probe_ps <= now_ps {
             (self.probe_ps, self.probe_due) = (u64::MAX, true);
+            // RFC 8985 section 7.3: the timeout counts from the probe on.
+            self.restart_timer(now_ps);
             return Expired::MaySend(false);
         }
         Expired::Nothing
     }
+
+    fn time_out(&mut self, snd_nxt: u64, now_ps: u64) -> Expired {
+        self.rtt.back_off();
+        self.board.on_timeout();
+        self.restart_timer(now_ps);
+        // Losses among what is sent again are no news (RFC 6582 section 4).
+        (self.phase, self.phase_end, self.prr) = (Phase::AfterTimeout, snd_nxt, None);
+        // What is sent now is a probe itself (RFC 8985 section 7.2: none during recovery).
+        (self.probe_ps, self.probe_due, self.probed) = (u64::MAX, false, true);
+        Expired::Timeout
+    }
+}
+
+/// RFC 9937 section 6.2: an acknowledgment of new data in order that shows no further loss.
+fn is_safe(acked: &Acked) -> bool {
+    0 < acked.cumulative && acked.lost == 0
 }
 
 #[cfg(test)]
@@ -314,6 +402,7 @@ mod tests {
     const CONFIG: TcpConfig = TcpConfig {
         rto_min: Time::from_us(100),
         rto_max: Time::from_ms(10),
+        clock_granularity: Time::from_us(1),
         tail_loss_probe: true,
         delayed_ack: None,
         handshake: false,
@@ -325,10 +414,21 @@ mod tests {
     };
     const US: u64 = 1_000_000;
 
+    /// A sender of segments of 1,000 bytes on a path of 10 us.
+    fn sender(config: &TcpConfig) -> TcpSender {
+        TcpSender::new(config, 1_000, Time::from_us(10))
+    }
+
+    /// The same, with `n` segments sent, one a microsecond.
+    fn sending(config: &TcpConfig, n: u64) -> TcpSender {
+        let mut tcp = sender(config);
+        (0..n).for_each(|i| tcp.send_new(1_000, false, i * US));
+        tcp
+    }
+
     #[test]
     fn a_lost_tail_is_probed_and_then_recovered() {
-        let mut tcp = TcpSender::new(&CONFIG, 1_000);
-        (0..3).for_each(|i| tcp.send_new(1_000, false, i * US));
+        let mut tcp = sending(&CONFIG, 3);
         tcp.on_ack(1_000, &[], 3_000, 10 * US);
         // Two round trips of 10 us after the acknowledgment, before the timeout of 100 us.
         assert_eq!(tcp.deadline_ps(), 30 * US);
@@ -345,8 +445,7 @@ mod tests {
 
     #[test]
     fn a_probe_that_waits_for_its_turn_is_dropped_once_all_has_arrived() {
-        let mut tcp = TcpSender::new(&CONFIG, 1_000);
-        tcp.send_new(1_000, false, 0);
+        let mut tcp = sending(&CONFIG, 1);
         tcp.on_ack(1_000, &[], 1_000, 10 * US);
         tcp.send_new(1_000, false, 10 * US);
         assert_eq!(tcp.on_timer(2_000, 30 * US), Expired::MaySend(false));
@@ -357,39 +456,130 @@ mod tests {
     }
 
     #[test]
+    fn only_the_probe_for_a_lone_segment_waits_for_a_delayed_acknowledgment() {
+        let delayed_ack = Some(DelayedAck { every: 2, timeout: Time::from_us(40) });
+        let config = TcpConfig { delayed_ack, ..CONFIG };
+        assert_eq!(sending(&config, 1).deadline_ps(), 60 * US);
+        assert_eq!(sending(&config, 2).deadline_ps(), 21 * US);
+        // A probe that would come after the timeout takes its place; the timeout then counts from the probe.
+        let mut slow = TcpSender::new(&config, 1_000, Time::from_us(90));
+        slow.send_new(1_000, false, 0);
+        assert_eq!(slow.deadline_ps(), 220 * US);
+        let mut late = TcpSender::new(&TcpConfig { rto_max: Time::from_us(150), ..config }, 1_000, Time::from_us(90));
+        late.send_new(1_000, false, 0);
+        assert_eq!(late.deadline_ps(), 150 * US);
+        assert_eq!(late.on_timer(1_000, 150 * US), Expired::MaySend(false));
+        assert_eq!(late.deadline_ps(), 300 * US);
+    }
+
+    #[test]
     fn timeouts_double() {
-        let mut tcp = TcpSender::new(&CONFIG, 1_000);
-        tcp.send_new(1_000, false, 0);
-        // No round-trip time is known: the largest timeout.
-        assert_eq!(tcp.deadline_ps(), 10_000 * US);
-        tcp.on_ack(1_000, &[], 1_000, 10 * US);
-        tcp.send_new(1_000, false, 20 * US);
-        tcp.on_timer(2_000, 40 * US);
-        assert_eq!(tcp.resend(40 * US, false), Some((1_000, 1_000)));
-        assert_eq!(tcp.on_timer(2_000, 120 * US), Expired::Timeout);
-        assert_eq!(tcp.resend(120 * US, false), Some((1_000, 1_000)));
-        assert_eq!(tcp.on_timer(2_000, 200 * US), Expired::Nothing);
-        assert_eq!(tcp.on_timer(2_000, 320 * US), Expired::Timeout);
+        let mut tcp = sending(&TcpConfig { tail_loss_probe: false, ..CONFIG }, 1);
+        // 10 us and four deviations of 5 us are below the floor.
+        assert_eq!(tcp.deadline_ps(), 100 * US);
+        assert_eq!(tcp.on_timer(1_000, 100 * US), Expired::Timeout);
+        assert_eq!(tcp.resend(100 * US, false), Some((0, 1_000)));
+        assert_eq!(tcp.on_timer(1_000, 200 * US), Expired::Nothing);
+        assert_eq!(tcp.on_timer(1_000, 300 * US), Expired::Timeout);
+    }
+
+    #[test]
+    fn the_handshake_is_the_first_sample_unless_it_had_to_be_repeated() {
+        let config = TcpConfig { handshake: true, tail_loss_probe: false, rto_max: Time::from_ms(9_000), ..CONFIG };
+        let mut tcp = sender(&config);
+        tcp.on_connect(0);
+        assert_eq!(tcp.deadline_ps(), 1_000_000 * US, "a second, before anything is known");
+        tcp.on_connected(50 * US);
+        tcp.send_new(1_000, false, 50 * US);
+        // 50 us and four deviations of 25 us.
+        assert_eq!((tcp.srtt_ps(), tcp.deadline_ps()), (Some(50 * US), 200 * US));
+        let mut tcp = sender(&config);
+        tcp.on_connect(0);
+        tcp.on_connect(1_000_000 * US);
+        assert_eq!(tcp.deadline_ps(), 3_000_000 * US);
+        tcp.on_connected(1_000_050 * US);
+        tcp.send_new(1_000, false, 1_000_050 * US);
+        assert_eq!((tcp.srtt_ps(), tcp.deadline_ps()), (None, 4_000_050 * US));
+    }
+
+    #[test]
+    fn what_arrives_behind_a_hole_does_not_put_its_timeout_off() {
+        let mut tcp = sending(&TcpConfig { tail_loss_probe: false, ..CONFIG }, 9);
+        for i in 1..9 {
+            tcp.on_ack(0, &[(1_000, 1_000 * i + 1_000)], 9_000, (10 + i) * US);
+            assert_eq!(tcp.rto_ps, 100 * US);
+        }
+        // It counts from when the hole is sent again.
+        assert_eq!(tcp.resend(20 * US, false), Some((0, 1_000)));
+        assert_eq!(tcp.rto_ps, 120 * US);
+        // Losses among what a timeout sends again are no news.
+        assert_eq!(tcp.on_timer(9_000, 120 * US), Expired::Timeout);
+        assert_eq!(tcp.resend(120 * US, true), Some((0, 1_000)));
+        tcp.send_new(1_000, false, 121 * US);
+        let (acked, begins) = tcp.on_ack(0, &[(9_000, 10_000)], 10_000, 131 * US);
+        assert_eq!((acked.lost, begins), (1_000, false));
+    }
+
+    #[test]
+    fn one_segment_beyond_a_hole_is_no_loss_yet_three_are() {
+        let mut tcp = sending(&CONFIG, 5);
+        let (acked, begins) = tcp.on_ack(0, &[(1_000, 2_000)], 5_000, 11 * US);
+        // The hole is late by 1 us; a quarter of 10 us is allowed.
+        assert_eq!((acked.lost, begins, tcp.deadline_ps()), (0, false, 12 * US + US / 2));
+        assert!(!tcp.on_ack(0, &[(1_000, 3_000)], 5_000, 12 * US).1);
+        assert!(tcp.on_ack(0, &[(1_000, 4_000)], 5_000, 12 * US + 1).1);
+        let mut tcp = sending(&CONFIG, 2);
+        tcp.on_ack(0, &[(1_000, 2_000)], 2_000, 11 * US);
+        assert_eq!(tcp.on_timer(2_000, 12 * US + US / 2), Expired::MaySend(true));
+    }
+
+    #[test]
+    fn a_reduction_on_a_mark_lets_every_other_acknowledgment_send_a_segment() {
+        let mut tcp = sending(&CONFIG, 20);
+        let (acked, _) = tcp.on_ack(1_000, &[], 20_000, 30 * US);
+        tcp.on_reduced(&acked, 20_000);
+        let (mut sent, mut now) = (20, 30 * US);
+        for ack in 1..=20 {
+            if 1 < ack {
+                tcp.on_ack(1_000 * ack, &[], 1_000 * sent, now);
+            }
+            tcp.settle(10_000);
+            while tcp.is_open(10_000, 1_000 * (sent - ack), true) {
+                tcp.send_new(1_000, false, now);
+                sent += 1;
+            }
+            now += US;
+        }
+        // Ten of the twenty were replaced, one by one.
+        assert_eq!((sent, tcp.pipe()), (30, 10_000));
+        tcp.on_ack(21_000, &[], 1_000 * sent, now);
+        assert!(tcp.prr.is_none() && tcp.is_open(10_000, 9_000, true));
+    }
+
+    #[test]
+    fn a_segment_goes_if_the_window_has_room_for_all_of_it() {
+        let tcp = sending(&CONFIG, 2);
+        assert!(!tcp.is_open(2_999, 2_000, true) && tcp.is_open(3_000, 2_000, true));
+        assert!(sender(&CONFIG).is_open(1, 0, true), "one may always be in flight");
     }
 
     #[test]
     fn idle_time_is_counted_in_timeouts() {
-        let mut tcp = TcpSender::new(&CONFIG, 1_000);
+        let mut tcp = sender(&CONFIG);
         assert_eq!(tcp.idle_timeouts(50 * US), 0, "it has not sent yet");
         tcp.send_new(1_000, false, 50 * US);
         assert_eq!(tcp.idle_timeouts(9_000 * US), 0, "something is in flight");
         tcp.on_ack(1_000, &[], 1_000, 60 * US);
         // The timeout is its floor, 100 us, since the sending at 50 us.
         assert_eq!([150, 151, 250, 251].map(|us| tcp.idle_timeouts(us * US)), [0, 1, 1, 2]);
-        let mut off = TcpSender::new(&TcpConfig { idle_restart: false, ..CONFIG }, 1_000);
-        off.send_new(1_000, false, 0);
+        let mut off = sending(&TcpConfig { idle_restart: false, ..CONFIG }, 1);
         off.on_ack(1_000, &[], 1_000, 10 * US);
         assert_eq!(off.idle_timeouts(9_000 * US), 0);
     }
 
     #[test]
     fn the_receive_window_closes() {
-        let tcp = TcpSender::new(&TcpConfig { receive_window: 5_000, ..CONFIG }, 1_000);
+        let tcp = sender(&TcpConfig { receive_window: 5_000, ..CONFIG });
         assert!(tcp.is_open(u64::MAX, 4_000, true));
         assert!(!tcp.is_open(u64::MAX, 5_000, true));
     }

@@ -1,0 +1,118 @@
+//! `cargo xtask validate ns3-tcp`: TCP beside mainline ns-3's, over a dumbbell; `validation/ns3-tcp/README.md` says how the
+//! runs were made.
+//!
+//! The rule, written down before the first measurement: a number of ours is inside if it is within 5 % of ns-3's, or if
+//! ns-3's lies within the range of ours. ns-3 ran once, and most of these networks are chaotic: a start that is a packet's
+//! time later gives another run. So the range is that of 20 runs whose flows start up to one packet's time later, drawn, and
+//! whose losses are other draws; a single flow without losses runs once. What is outside needs a cause in `findings.toml`.
+
+mod simulate;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use clap::Args;
+use fairrate_report::stats::{mean, sorted};
+
+use crate::ns3::compare::{Findings, Row, Tolerance, Verdict};
+use crate::ns3::show;
+use tables::{Case, Metric};
+
+/// How far ours may be from ns-3's.
+const ALLOWED: Tolerance = Tolerance { relative: 0.05, absolute: 0.0 };
+/// Runs of a case that is not one flow alone.
+const DRAWS: u64 = 20;
+
+/// What to validate, and how to show it.
+#[derive(Args)]
+pub struct Options {
+    /// Only runs whose name starts with this, as `S5` or `S1_1G50us_bbr`
+    #[arg(long, value_name = "RUN")]
+    only: Option<String>,
+    /// Rows as JSON on stdout
+    #[arg(long)]
+    json: bool,
+    /// Simulations at the same time
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
+    jobs: u64,
+}
+
+/// Runs the validation; whether every row is inside or has a cause.
+pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+    let dir = root.join("validation/ns3-tcp");
+    let only = options.only.as_deref().unwrap_or("");
+    let cases: Vec<Case> = tables::load(&dir)?.into_iter().filter(|case| case.run.starts_with(only)).collect();
+    if cases.is_empty() {
+        return Err(format!("no run in validation/ns3-tcp/runs.csv begins with `{only}`"));
+    }
+    let findings = Findings::read(&dir.join("findings.toml"))?;
+    let measured = measure_all(&dir, &cases, options.jobs);
+    let mut rows = Vec::new();
+    for (case, runs) in cases.iter().zip(&measured) {
+        rows.extend(compare(case, runs, &findings)?);
+    }
+    if options.json {
+        show::json(&rows);
+    } else {
+        show::table(&rows);
+    }
+    Ok(rows.iter().all(|row| row.verdict != Verdict::Outside || row.cause.is_some()))
+}
+
+type Numbers = BTreeMap<Metric, f64>;
+
+/// Runs every case as often as it needs.
+fn measure_all(dir: &Path, cases: &[Case], n_jobs: u64) -> Vec<Vec<Result<Numbers, String>>> {
+    let draws = |case: &Case| if case.is_chaotic() { DRAWS } else { 1 };
+    let jobs: Vec<(usize, u64)> =
+        cases.iter().enumerate().flat_map(|(i, case)| (0..draws(case)).map(move |draw| (i, draw))).collect();
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..n_jobs {
+            scope.spawn(|| {
+                while let Some(&(i, draw)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = simulate::measure(dir, &cases[i], draw);
+                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert((i, draw), result);
+                }
+            });
+        }
+    });
+    let mut runs: Vec<Vec<_>> = cases.iter().map(|_| Vec::new()).collect();
+    for ((i, _), result) in done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        runs[i].push(result);
+    }
+    runs
+}
+
+/// The rows of a case.
+fn compare(case: &Case, runs: &[Result<Numbers, String>], findings: &Findings) -> Result<Vec<Row>, String> {
+    let mut ours = Vec::new();
+    for run in runs {
+        ours.push(run.as_ref().map_err(|e| format!("{}: {e}", case.run))?);
+    }
+    let row = |(&metric, &ns3): (&Metric, &f64)| {
+        let values = sorted(ours.iter().map(|numbers| numbers[&metric]));
+        let (low, high) = (values[0], values[values.len() - 1]);
+        let mean = mean(&values).unwrap_or(f64::NAN);
+        let inside = ALLOWED.allows(ns3, mean) || (low <= ns3 && ns3 <= high);
+        let verdict = if inside { Verdict::Inside } else { Verdict::Outside };
+        let cause = if inside { None } else { findings.cause(&case.run, &case.cc, metric.name()) };
+        Row {
+            scenario: case.run.clone(),
+            algorithm: case.cc.clone(),
+            metric: metric.name().to_owned(),
+            unit: metric.unit(),
+            ns3,
+            ours: Some(mean),
+            range: Some((low, high)).filter(|_| 1 < values.len()),
+            tolerance: Some(ALLOWED),
+            verdict,
+            cause,
+        }
+    };
+    Ok(case.measured.iter().map(row).collect())
+}

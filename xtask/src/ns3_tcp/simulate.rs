@@ -1,0 +1,173 @@
+//! Runs a case in our simulator and measures what ns-3 measured.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use fairrate_report::stats::{jain, mean, percentile, sorted};
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::{FlowOutcome, NodeId, PfcEvent, PortId, PortSample, RateSample, SimConfig, Simulation, Sink};
+use fairrate_units::Time;
+
+use super::tables::{Case, Metric};
+
+/// Payload of a segment, and its bytes on the wire.
+const SEGMENT: u64 = 1_448;
+const PACKET: u64 = 1_490;
+
+/// Runs a draw of a case; the first has ns-3's own starts.
+pub fn measure(dir: &Path, case: &Case, draw: u64) -> Result<BTreeMap<Metric, f64>, String> {
+    let text = scenario_text(case, draw);
+    let scenario = Scenario::from_toml(&text, "case.toml", dir, &Overrides::default()).map_err(|e| e.to_string())?;
+    let mut config = scenario.into_sim_config();
+    if 0 < draw {
+        shift_starts(&mut config, case, draw);
+    }
+    let mut meter = Meter::new(case, &config);
+    let mut simulation = Simulation::new(config);
+    simulation.run(&mut meter).map_err(|e| e.to_string())?;
+    let totals = simulation.totals();
+    meter.outcomes.extend(simulation.unfinished());
+    let mut numbers = meter.numbers(case, totals.end);
+    numbers.insert(Metric::Drops, (totals.drops.total() - totals.drops.faults) as f64);
+    numbers.insert(Metric::Marks, totals.ecn_marks as f64);
+    Ok(numbers)
+}
+
+/// The case as a scenario file.
+fn scenario_text(case: &Case, draw: u64) -> String {
+    let (n, stop) = (case.n, case.stop_s);
+    let (left, right) = match case.list.as_deref() {
+        Some("s3") => (8, 8),
+        Some(_) => (n, 1),
+        None => (n, n),
+    };
+    let mut text = format!("name = \"case\"\nduration = \"{stop}s\"\nseed = {}\n", 100 * draw + case.seed);
+    if case.list.is_some() {
+        text += "stop = \"all-flows-done\"\n";
+    }
+    let limit = case.queue_packets + u64::from(case.red_k.is_some());
+    let _ = write!(
+        text,
+        "[topology]\nkind = \"dumbbell\"\nleft = {left}\nright = {right}\nhost_rate = \"{}\"\nhost_delay = \"{}us\"\n\
+         bottleneck_rate = \"{}\"\nbottleneck_delay = \"{}us\"\n\
+         [switch]\npfc = false\nbuffer = \"1GB\"\ndt_alpha = \"unlimited\"\nqueue_packets = {limit}\n",
+        case.edge, case.edge_delay_us, case.bottleneck, case.bottleneck_delay_us,
+    );
+    if let Some(k) = case.red_k {
+        let bytes = (k + 1) * PACKET;
+        let _ = writeln!(text, "ecn = {{ kmin = \"{bytes}B\", kmax = \"{bytes}B\", pmax = 1.0, at = \"enqueue\", per = \"any-rate\" }}");
+    }
+    let _ = write!(
+        text,
+        "[transport]\nkind = \"tcp\"\ncc = \"{}\"\nmtu = \"{SEGMENT}B\"\nheader = \"42B\"\nack = \"42B\"\n\
+         data_overhead = \"0B\"\nack_overhead = \"0B\"\n\
+         [transport.tcp]\nrto_min = \"{}ms\"\nrto_max = \"60s\"\ntail_loss_probe = false\nhandshake = true\n\
+         delayed_ack = {}\ndelayed_ack_timeout = \"1ms\"\n[transport.cubic]\nform = \"linux\"\n",
+        case.cc, case.rto_min_ms, case.delayed_ack,
+    );
+    if 0.0 < case.loss {
+        let _ = write!(text, "[[fault]]\nlinks = [\"sw0->sw1\"]\nloss = {}\n", case.loss);
+    }
+    match &case.list {
+        Some(list) => {
+            let _ = write!(text, "[[traffic]]\nkind = \"list\"\npath = \"flows/{list}.csv\"\n");
+        }
+        None => (0..n).for_each(|i| {
+            let _ = write!(
+                text,
+                "[[traffic]]\nkind = \"incast\"\nsenders = [\"h{i}\"]\nreceiver = \"h{}\"\nbytes = \"endless\"\nstart = \"{i}ms\"\n",
+                n + i
+            );
+        }),
+    }
+    let flows = if case.list.is_some() { "" } else { "[[probe]]\nflows = \"all\"\nevery = \"10ms\"\n" };
+    let _ = write!(text, "[[probe]]\nqueue = \"sw0->sw1\"\nevery = \"10us\"\n{flows}");
+    text
+}
+
+/// Each flow starts up to one packet's time at the bottleneck later, drawn.
+fn shift_starts(config: &mut SimConfig, case: &Case, draw: u64) {
+    let rate: fairrate_units::Rate = case.bottleneck.parse().unwrap_or(fairrate_units::Rate::from_gbps(1));
+    let most_ps = rate.tx_time(fairrate_units::Bytes::new(PACKET)).as_ps();
+    let mut state = draw;
+    for flow in &mut config.flows {
+        // A linear congruential generator (Knuth's MMIX), of which the high bits are taken.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let shift_ps = (u128::from(state >> 32) * u128::from(most_ps) >> 32) as u64;
+        flow.start = flow.start + Time::from_ps(shift_ps);
+    }
+    config.flows.sort_by_key(|flow| flow.start);
+}
+
+/// Measures while the run goes.
+struct Meter {
+    bottleneck: PortId,
+    warm: Time,
+    /// Of endless flows: payload delivered when measuring begins, and last.
+    delivered: BTreeMap<u32, (u64, u64)>,
+    queue: Vec<f64>,
+    peak: f64,
+    outcomes: Vec<FlowOutcome>,
+}
+
+impl Meter {
+    fn new(case: &Case, config: &SimConfig) -> Self {
+        let name = |id: NodeId| config.topology.nodes[id.index()].name.as_str();
+        let is_bottleneck =
+            |&port: &PortId| (name(config.topology.from(port)), name(config.topology.to(port))) == ("sw0", "sw1");
+        let bottleneck = (0..config.topology.n_ports() as u32).map(PortId).find(is_bottleneck);
+        Self {
+            bottleneck: bottleneck.unwrap_or(PortId(0)),
+            warm: Time::from_ps((case.warm_s * 1e12) as u64),
+            delivered: BTreeMap::new(),
+            queue: Vec::new(),
+            peak: 0.0,
+            outcomes: Vec::new(),
+        }
+    }
+
+    fn numbers(&self, case: &Case, end: Time) -> BTreeMap<Metric, f64> {
+        let seconds = end.as_secs_f64() - case.warm_s;
+        let rates: Vec<f64> =
+            self.delivered.values().map(|(from, to)| (to - from) as f64 * 8.0 / seconds / 1e6).collect();
+        let fcts = sorted(self.outcomes.iter().filter_map(|o| o.fct_ack.map(|fct| fct.as_ps() as f64 / 1e6)));
+        let sum = |of: &dyn Fn(&FlowOutcome) -> u64| self.outcomes.iter().map(of).sum::<u64>() as f64;
+        BTreeMap::from([
+            (Metric::Goodput, rates.iter().sum()),
+            (Metric::Jain, jain(&rates).unwrap_or(f64::NAN)),
+            (Metric::MeanQueue, mean(&self.queue).unwrap_or(f64::NAN)),
+            (Metric::PeakQueue, self.peak),
+            (Metric::Retransmitted, sum(&|o| o.retransmitted_bytes) / SEGMENT as f64),
+            (Metric::Recoveries, sum(&|o| u64::from(o.recoveries))),
+            (Metric::MeanFct, mean(&fcts).unwrap_or(f64::NAN)),
+            (Metric::MedianFct, percentile(&fcts, 0.5).unwrap_or(f64::NAN)),
+            (Metric::TailFct, percentile(&fcts, 0.99).unwrap_or(f64::NAN)),
+            (Metric::Late, fcts.iter().filter(|&&fct| 1e5 < fct).count() as f64),
+        ])
+    }
+}
+
+impl Sink for Meter {
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        self.outcomes.push(*outcome);
+    }
+    fn port(&mut self, sample: &PortSample) {
+        if sample.port != self.bottleneck {
+            return;
+        }
+        let packets = sample.qlen_bytes as f64 / PACKET as f64;
+        if self.warm <= sample.t {
+            self.peak = self.peak.max(packets);
+            self.queue.push(packets);
+        }
+    }
+    fn rate(&mut self, sample: &RateSample) {
+        let entry = self.delivered.entry(sample.flow.0).or_insert((0, 0));
+        if sample.t <= self.warm {
+            entry.0 = sample.delivered_bytes;
+        }
+        entry.1 = sample.delivered_bytes;
+    }
+    fn pfc(&mut self, _: &PfcEvent) {}
+}
