@@ -412,13 +412,13 @@ mod tests {
         w.cwnd = 25_000.0;
         assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(12_500));
         assert_eq!(dctcp.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(12_500));
-        assert_eq!(dctcp.on_loss(Time::from_us(100), Loss::Timeout).cwnd, Bytes::new(2_000));
+        assert_eq!(dctcp.on_loss(Time::from_us(100), Loss::Timeout).cwnd, Bytes::new(1_000));
         // What was sent before the timeout, at 100 us, does not make it grow; then slow start up to 12,500 / 2,
         // although byte 25,000 is far away.
         let before = Ack { now: Time::from_us(107), ..ack(2_000, 25_000, false) };
-        assert_eq!(dctcp.on_ack(&before).cwnd, Bytes::new(2_000));
+        assert_eq!(dctcp.on_ack(&before).cwnd, Bytes::new(1_000));
         let cwnds = [3, 4, 5, 6, 7, 8].map(|i| dctcp.on_ack(&ack(i * 1_000, 25_000, false)).cwnd.as_u64());
-        assert_eq!(cwnds, [3_000, 4_000, 5_000, 6_000, 7_000, 7_142]);
+        assert_eq!(cwnds, [2_000, 3_000, 4_000, 5_000, 6_000, 7_000]);
     }
 
     #[test]

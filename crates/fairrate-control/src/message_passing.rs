@@ -55,6 +55,7 @@ impl Network {
             start: Time::ZERO,
             size: Bytes::MAX,
             demand: if self.demand_gbps[flow] == 0 { Rate::MAX } else { Rate::from_gbps(self.demand_gbps[flow]) },
+            seed: 1,
         }
     }
 }

@@ -58,6 +58,8 @@ pub(crate) struct Subflow {
     pub(crate) srtt: Srtt,
     /// Bytes in flight when last heard.
     pub(crate) flight: f64,
+    /// First byte that is not acknowledged, and the next new one.
+    una: u64,
     pub(crate) snd_nxt: u64,
     /// No second decrease and no growth before this byte is acknowledged.
     recover: u64,
@@ -78,6 +80,7 @@ impl Subflow {
             ssthresh: f64::INFINITY,
             srtt: Srtt::default(),
             flight: 0.0,
+            una: 0,
             snd_nxt: 0,
             recover: 0,
             window_use: WindowUse::default(),
@@ -88,7 +91,7 @@ impl Subflow {
     /// Remembers what an acknowledgment tells; whether the window limits the subflow (RFC 7661).
     pub(crate) fn note(&mut self, ack: &Ack<'_>) -> bool {
         self.srtt.sample(ack.rtt);
-        (self.flight, self.snd_nxt) = (ack.in_flight as f64, ack.snd_nxt);
+        (self.flight, self.una, self.snd_nxt) = (ack.in_flight as f64, ack.ack_seq, ack.snd_nxt);
         self.window_use.limits(ack, self.cwnd, self.mss)
     }
 
@@ -136,8 +139,12 @@ impl Subflow {
         self.recover = self.snd_nxt;
     }
 
-    /// What a loss asks for. A timeout leaves one segment (RFC 5681 section 3.1), and growth begins at once.
+    /// What a loss asks for: nothing more if a mark has cut this window already. A timeout leaves one segment (RFC 5681
+    /// section 3.1), and growth begins at once.
     pub(crate) fn lose(&mut self, loss: Loss, factor: f64) {
+        if loss == Loss::Gap && self.una < self.recover {
+            return;
+        }
         self.shrink(factor);
         if loss == Loss::Timeout {
             (self.cwnd, self.recover) = (self.mss, 0);

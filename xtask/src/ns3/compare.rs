@@ -104,9 +104,8 @@ impl Findings {
             Some(start) => name.starts_with(start),
             None => name == pattern,
         };
-        let mine = |f: &&Finding| {
-            fits(&f.scenario, scenario) && fits(&f.algorithm, algorithm) && fits(&f.metric, metric)
-        };
+        let mine =
+            |f: &&Finding| fits(&f.scenario, scenario) && fits(&f.algorithm, algorithm) && fits(&f.metric, metric);
         self.finding.iter().find(mine).map(|f| f.cause.clone())
     }
 }

@@ -56,7 +56,10 @@ fn scenario_text(case: &Case, draw: u64) -> String {
     );
     if let Some(k) = case.red_k {
         let bytes = (k + 1) * PACKET;
-        let _ = writeln!(text, "ecn = {{ kmin = \"{bytes}B\", kmax = \"{bytes}B\", pmax = 1.0, at = \"enqueue\", per = \"any-rate\" }}");
+        let _ = writeln!(
+            text,
+            "ecn = {{ kmin = \"{bytes}B\", kmax = \"{bytes}B\", pmax = 1.0, at = \"enqueue\", per = \"any-rate\" }}"
+        );
     }
     let _ = write!(
         text,

@@ -1,21 +1,35 @@
 use super::*;
 use crate::test_flow::{acked, flow_25g};
 
-/// 3,125 bytes per microsecond in 8 us: a bandwidth-delay product of 25,000 bytes.
-fn ack(bbr: &Model, now_us: u64, newly_acked: u64, in_flight: u64, gbps: u64) -> Ack<'static> {
-    let (now, ack_seq) = (Time::from_us(now_us), bbr.delivered + newly_acked);
-    let delivery_rate = Rate::from_gbps(gbps);
-    Ack { now, newly_acked, in_flight, delivery_rate, ..acked(ack_seq, 8_000, ack_seq + in_flight) }
+/// 3,125 bytes per microsecond in 8 us: a bandwidth-delay product of 25,000 bytes. What is delivered was sent when nothing
+/// had been, and so tells of the round that began first.
+fn ack(bbr: &Model, now_us: u64, delivered: u64, in_flight: u64, gbps: u64) -> Ack<'static> {
+    let (now, ack_seq) = (Time::from_us(now_us), bbr.delivered + delivered);
+    Ack {
+        now,
+        newly_acked: delivered,
+        delivered,
+        in_flight,
+        delivery_rate: Rate::from_gbps(gbps),
+        prior_delivered: Some(0),
+        ..acked(ack_seq, 8_000, ack_seq + in_flight)
+    }
 }
 
-fn feed(bbr: &mut Model, now_us: u64, newly_acked: u64, in_flight: u64, gbps: u64) -> Allowance {
-    let a = ack(bbr, now_us, newly_acked, in_flight, gbps);
+fn feed(bbr: &mut Model, now_us: u64, delivered: u64, in_flight: u64, gbps: u64) -> Allowance {
+    let a = ack(bbr, now_us, delivered, in_flight, gbps);
+    bbr.on_ack(&a)
+}
+
+/// The same, of what was sent after the round began, which is over with that.
+fn end_round(bbr: &mut Model, now_us: u64, delivered: u64, in_flight: u64, gbps: u64) -> Allowance {
+    let a = Ack { prior_delivered: Some(bbr.round.end), ..ack(bbr, now_us, delivered, in_flight, gbps) };
     bbr.on_ack(&a)
 }
 
 /// In PROBE_BW with 25 Gb/s of payload and 8 us, in phase `phase` since 1 ms.
 fn probing(phase: usize) -> Model {
-    let mut bbr = *BbrConfig::default().build(&flow_25g()).0;
+    let mut bbr = *BbrConfig { extra_acked_gain: 0.0, ..BbrConfig::default() }.build(&flow_25g()).0;
     bbr.on_start(Time::ZERO);
     feed(&mut bbr, 1_000, 1_000, 25_000, 25);
     (bbr.mode, bbr.pipe_is_full, bbr.phase) = (Mode::ProbeBw, true, phase);
@@ -29,16 +43,15 @@ fn startup_doubles_until_the_bandwidth_stops_growing_then_drains() {
     let a = bbr.on_start(Time::ZERO);
     // 2.885 x 10,000 bytes in 8 us, with 1,056/1,000 for headers: 30.5 Gb/s, above the line.
     assert_eq!((a.cwnd, a.rate), (Bytes::new(10_000), Rate::from_gbps(25)));
-    // A round each 8 us that delivers all that was in flight and one packet more; 5 Gb/s, 10, then 12: the first
-    // two are growth, the third is less than a quarter, and so are two more.
+    // A round each 8 us; 5 Gb/s, 10, then 12: the first two are growth, the third is less than a quarter, and so are two
+    // more.
     for (round, gbps) in [(1, 5), (2, 10), (3, 12), (4, 12)] {
-        let arrives = bbr.round.end - bbr.delivered + 1_000;
-        feed(&mut bbr, 8 * round, arrives, 10_000, gbps);
+        end_round(&mut bbr, 8 * round, 11_000, 10_000, gbps);
         assert_eq!((bbr.mode, bbr.round.number), (Mode::Startup, round), "round {round}");
     }
     assert_eq!((bbr.full_bandwidth, bbr.full_rounds), (1.25e9, 2));
     // 12 Gb/s in 8 us: 12,000 bytes and three packets. With 20,000 in flight, that is a queue of 5,000.
-    feed(&mut bbr, 40, 11_000, 20_000, 12);
+    end_round(&mut bbr, 40, 11_000, 20_000, 12);
     assert_eq!((bbr.mode, bbr.inflight(1.0)), (Mode::Drain, 15_000.0));
     // Pacing at 12 x 1.056 x 0.99/2.885 Gb/s.
     let rate = bbr.allowance().rate.as_gbps_f64();
@@ -102,9 +115,9 @@ fn a_probe_fills_the_pipe_its_drain_undoes_that_and_six_rounds_cruise() {
 #[test]
 fn the_cycle_starts_anywhere_but_in_the_drain() {
     let mut counts = [0; CYCLE.len()];
-    for us in 0..700 {
-        let mut bbr = *BbrConfig::default().build(&flow_25g()).0;
-        bbr.enter_probe_bw(Time::from_us(us));
+    for seed in 0..700 {
+        let mut bbr = *BbrConfig::default().build(&FlowContext { seed, ..flow_25g() }).0;
+        bbr.enter_probe_bw(Time::ZERO);
         counts[bbr.phase] += 1;
     }
     // 100 each; 40 is more than four standard deviations, sqrt(700 x 1/7 x 6/7) = 9.3.
@@ -125,7 +138,7 @@ fn an_old_rtt_is_measured_anew_with_four_packets() {
     assert_eq!((bbr.mode, bbr.min_rtt), (Mode::ProbeRtt, Some(Time::from_us(9))));
     // 200 ms from when four packets are in flight, and a round; low samples do not count meanwhile.
     feed(&mut bbr, 20_002_000, 36_000, 4_000, 1);
-    feed(&mut bbr, 20_102_000, 5_000, 4_000, 1);
+    end_round(&mut bbr, 20_102_000, 5_000, 4_000, 1);
     assert_eq!((bbr.mode, bbr.bandwidth.max()), (Mode::ProbeRtt, 3.125e9));
     assert_eq!(feed(&mut bbr, 20_202_000, 1_000, 4_000, 1).cwnd, Bytes::new(4_000));
     let a = feed(&mut bbr, 20_202_001, 1_000, 4_000, 1);
@@ -138,33 +151,75 @@ fn a_gap_conserves_packets_for_a_round_and_a_timeout_starts_from_one() {
     let mut bbr = probing(2);
     feed(&mut bbr, 1_001, 1_000, 40_000, 25);
     assert_eq!((bbr.cwnd, bbr.snd_nxt), (51_000.0, 42_000));
-    assert_eq!(bbr.on_loss(Time::from_us(1_001), Loss::Gap).cwnd, Bytes::new(40_000));
-    // A packet for a packet; a second gap changes nothing.
-    assert_eq!(feed(&mut bbr, 1_002, 1_000, 39_000, 25).cwnd, Bytes::new(40_000));
-    assert_eq!(bbr.on_loss(Time::from_us(1_002), Loss::Gap).cwnd, Bytes::new(40_000));
+    // The recovery begins with the next acknowledgment, which finds three packets lost: what is in flight and a packet for
+    // the one that arrived, in order or not.
+    assert_eq!(bbr.on_loss(Time::from_us(1_001), Loss::Gap).cwnd, Bytes::new(51_000));
+    let a = Ack { lost: 3_000, newly_acked: 0, ..ack(&bbr, 1_002, 1_000, 36_000, 25) };
+    assert_eq!(bbr.on_ack(&a).cwnd, Bytes::new(37_000));
+    // A packet for a packet, less what is lost; a second gap changes nothing.
+    let a = Ack { lost: 2_000, newly_acked: 0, ..ack(&bbr, 1_003, 1_000, 34_000, 25) };
+    assert_eq!(bbr.on_ack(&a).cwnd, Bytes::new(35_000));
+    assert_eq!(bbr.on_loss(Time::from_us(1_003), Loss::Gap).cwnd, Bytes::new(35_000));
     // A round later growth goes on, and with byte 42,000 the window is back: 51,000.
-    let a = ack(&bbr, 1_009, 40_000, 30_000, 25);
+    let a = Ack { prior_delivered: Some(bbr.round.end), ..ack(&bbr, 1_009, 40_000, 30_000, 25) };
     assert_eq!(bbr.on_ack(&Ack { ack_seq: 30_000, ..a }).cwnd, Bytes::new(53_000));
     bbr.cwnd = 45_000.0;
     let a = ack(&bbr, 1_010, 1_000, 30_000, 25);
     assert_eq!(bbr.on_ack(&Ack { ack_seq: 42_000, ..a }).cwnd, Bytes::new(52_000));
-    // The timeout, with bytes up to 74,000 sent: one packet, then at least four, and 52,000 at the end, plus what
+    // The timeout, with bytes up to 75,000 sent: one packet, then at least four, and 52,000 at the end, plus what
     // arrives, up to two bandwidth-delay products and three packets.
     assert_eq!(bbr.on_loss(Time::from_us(1_100), Loss::Timeout).cwnd, Bytes::new(1_000));
     let a = ack(&bbr, 1_108, 1_000, 0, 25);
     assert_eq!(bbr.on_ack(&Ack { ack_seq: 43_000, ..a }).cwnd, Bytes::new(4_000));
     let a = ack(&bbr, 1_116, 2_000, 0, 25);
-    assert_eq!(bbr.on_ack(&Ack { ack_seq: 74_000, ..a }).cwnd, Bytes::new(53_000));
+    assert_eq!(bbr.on_ack(&Ack { ack_seq: 75_000, ..a }).cwnd, Bytes::new(53_000));
 }
 
 #[test]
-fn without_a_delivery_rate_a_round_is_the_sample() {
+fn what_comes_in_bunches_has_room_in_the_window() {
+    let mut aggregation = Aggregation::new(Time::ZERO);
+    // 3,125 bytes are expected each microsecond. 10,000 in 8 us are fewer: a new epoch begins with them.
+    aggregation.take(Time::from_us(8), 10_000.0, 3.125e9, 1e9, 1e9);
+    assert_eq!(aggregation.max(), 10_000.0);
+    // 20,000 more a microsecond later: 30,000 for 3,125.
+    aggregation.take(Time::from_us(9), 20_000.0, 3.125e9, 1e9, 1e9);
+    assert_eq!(aggregation.max(), 26_875.0);
+    // The largest of five to ten rounds counts, and never more than a window.
+    (0..9).for_each(|_| aggregation.begin_round());
+    assert_eq!(aggregation.max(), 26_875.0);
+    aggregation.begin_round();
+    aggregation.take(Time::from_us(10), 50_000.0, 3.125e9, 12_000.0, 1e9);
+    assert_eq!(aggregation.max(), 12_000.0);
+    // In the window, once the pipe is full: two bandwidth-delay products, three packets and what was ahead.
+    let mut bbr = probing(2);
+    bbr.config.extra_acked_gain = 1.0;
+    bbr.aggregation = aggregation;
+    assert_eq!(bbr.inflight(2.0) + bbr.aggregation_room(), 65_000.0);
+    bbr.pipe_is_full = false;
+    assert_eq!(bbr.aggregation_room(), 0.0);
+}
+
+#[test]
+fn a_delivery_that_is_no_sample_ends_no_round() {
+    let mut bbr = probing(2);
+    let (round, bandwidth) = (bbr.round.number, bbr.bandwidth.max());
+    end_round(&mut bbr, 1_009, 1_000, 25_000, 0);
+    assert_eq!((bbr.round.number, bbr.bandwidth.max()), (round, bandwidth));
+    end_round(&mut bbr, 1_010, 1_000, 25_000, 20);
+    assert_eq!(bbr.round.number, round + 1);
+}
+
+#[test]
+fn where_the_transport_knows_no_rate_a_round_is_the_sample() {
     let mut bbr = *BbrConfig::default().build(&flow_25g()).0;
     bbr.on_start(Time::ZERO);
+    let mut feed = |now_us, delivered| {
+        let a = Ack { prior_delivered: None, ..ack(&bbr, now_us, delivered, 19_000, 0) };
+        bbr.on_ack(&a);
+        (bbr.bandwidth.max(), bbr.round.number)
+    };
     // 1,000 bytes in the first 8 us, then 20,000 in the next 8: 2.5 GB/s.
-    feed(&mut bbr, 8, 1_000, 19_000, 0);
-    assert_eq!(bbr.bandwidth.max(), 1.25e8);
-    feed(&mut bbr, 12, 10_000, 19_000, 0);
-    feed(&mut bbr, 16, 10_000, 19_000, 0);
-    assert_eq!((bbr.bandwidth.max(), bbr.round.number), (2.5e9, 2));
+    assert_eq!(feed(8, 1_000).0, 1.25e8);
+    feed(12, 10_000);
+    assert_eq!(feed(16, 10_000), (2.5e9, 2));
 }

@@ -291,8 +291,9 @@ fn flow_state(id: u32, spec: &crate::config::FlowSpec, host_of: &[u32], config: 
         successor_delay_ps: 0,
         sender: NO_SENDER,
         receiver: Receiver::default(),
-        arrived_ps: None,
-        fct_ack_ps: None,
+        arrived_ps: u64::MAX,
+        fct_ack_ps: u64::MAX,
+        connected_ps: u64::MAX,
         tally: Tally::NEW,
         has_started: false,
         over: false,
@@ -330,7 +331,7 @@ mod tests {
         // Of every port and host of a network, in every part.
         assert!(size_of::<Port>() <= 256 && size_of::<Option<Marker>>() <= 64 && size_of::<Nic>() <= 88);
         // Of every flow of a run, in every part.
-        assert!(size_of::<FlowState>() <= 136);
+        assert!(size_of::<FlowState>() <= 120);
         // Of an active flow.
         assert!(size_of::<Option<Sender>>() <= 448 && size_of::<NicFlow>() <= 16 && size_of::<TcpSender>() <= 448);
         assert!(size_of::<Packet>() <= 64);

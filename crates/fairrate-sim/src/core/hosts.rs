@@ -10,9 +10,9 @@ use crate::config::{Trigger, WindowRule};
 use crate::engine::{Event, EventKind};
 use crate::ideal::{self, Hop};
 use crate::ids::{FlowId, PortId};
-use crate::rng::{Purpose, Stream};
 use crate::output::{FlowOutcome, Reordering, RttSample};
 use crate::packet::{Packet, PacketKind, PacketPool};
+use crate::rng::{Purpose, Stream};
 use crate::transport::{Connection, ControlOf, NO_SENDER, NicFlow, Reply, Sender, SenderControl, TcpSender};
 
 /// What has arrived of a flow.
@@ -209,8 +209,8 @@ impl Core {
         let flow = &mut self.flows[p.flow as usize];
         let recovery = self.config.transport.recovery;
         let reply = flow.receiver.on_data(p.seq, u64::from(p.payload), recovery, self.now_ps, c.nack_interval_ps);
-        if flow.receiver.expected == flow.bytes && flow.arrived_ps.is_none() && !flow.endless {
-            flow.arrived_ps = Some(self.now_ps);
+        if flow.receiver.expected == flow.bytes && flow.arrived_ps == u64::MAX && !flow.endless {
+            flow.arrived_ps = self.now_ps;
         }
         let notify = match c.cnp_interval_ps {
             Some(interval) if p.is_marked() => flow.receiver.should_notify(self.now_ps, interval),
@@ -429,7 +429,7 @@ impl Core {
         let flow = &mut self.flows[id as usize];
         (flow.sender, flow.over) = (NO_SENDER, true);
         if !flow.endless {
-            flow.fct_ack_ps = Some(self.now_ps - flow.start_ps);
+            flow.fct_ack_ps = self.now_ps - flow.start_ps;
             self.finite_left -= 1;
             self.totals.flows_done += 1;
         }
@@ -457,18 +457,17 @@ impl Core {
         let flow = &self.flows[id as usize];
         let sender = self.senders.get(flow.sender as usize).and_then(Option::as_ref);
         let tally = self.tally_of_subflows(id).or(sender.map(|s| s.tally)).unwrap_or(flow.tally);
-        let connected = Some(tally.connected_ps).filter(|&at| at < u64::MAX);
         FlowOutcome {
             flow: FlowId(id),
             start: Time::from_ps(flow.start_ps),
             fct: received.last_ps.map(|at| Time::from_ps(at - flow.start_ps)),
-            fct_ack: flow.fct_ack_ps.map(Time::from_ps),
+            fct_ack: known(flow.fct_ack_ps).map(Time::from_ps),
             ideal_fct: if flow.endless || !flow.has_started { Time::ZERO } else { self.ideal_fct(id) },
             delivered_bytes: received.bytes,
             retransmitted_bytes: tally.retransmitted,
             timeouts: tally.timeouts,
             recoveries: tally.recoveries,
-            connected: connected.map(|at| Time::from_ps(at - flow.start_ps)),
+            connected: known(flow.connected_ps).map(|at| Time::from_ps(at - flow.start_ps)),
             reordering: received.reordering,
         }
     }
@@ -477,7 +476,7 @@ impl Core {
     pub(super) fn received(&self, id: u32) -> Received {
         let flow = &self.flows[id as usize];
         let reordering = self.connections.reordering(id);
-        Received { last_ps: flow.arrived_ps, bytes: flow.receiver.expected, reordering }
+        Received { last_ps: known(flow.arrived_ps), bytes: flow.receiver.expected, reordering }
     }
 
     fn ideal_fct(&self, id: u32) -> Time {
@@ -668,6 +667,11 @@ impl Core {
             self.connections.controller(sender).stamp(Time::from_ps(self.now_ps), header);
         }
     }
+}
+
+/// A time, if it has come.
+fn known(at_ps: u64) -> Option<u64> {
+    (at_ps < u64::MAX).then_some(at_ps)
 }
 
 /// What the acknowledgment in `packet` tells a controller; delivery rates are not known.

@@ -101,9 +101,13 @@ struct FlowState {
     successor_delay_ps: u64,
     sender: u32,
     receiver: Receiver,
-    /// When the last payload byte reached the receiver, in picoseconds.
-    arrived_ps: Option<u64>,
-    fct_ack_ps: Option<u64>,
+    /// When the last payload byte reached the receiver, in picoseconds, and how long after the start it was acknowledged;
+    /// `u64::MAX`: it has not been.
+    arrived_ps: u64,
+    fct_ack_ps: u64,
+    /// When its handshake was over, that of a connection's first subflow, in picoseconds; `u64::MAX`: it is not, or there is
+    /// none.
+    connected_ps: u64,
     /// What its sender had been through when it went.
     tally: Tally,
     has_started: bool,

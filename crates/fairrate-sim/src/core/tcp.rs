@@ -46,8 +46,8 @@ impl Core {
             let (mtu, len) = (self.constants.mtu, u64::from(p.payload));
             flow.receiver.expected = self.connections.reassemble(spec, mtu, p.data_seq, len, self.now_ps);
         }
-        if flow.receiver.expected == flow.bytes && flow.arrived_ps.is_none() && !flow.endless {
-            flow.arrived_ps = Some(self.now_ps);
+        if flow.receiver.expected == flow.bytes && flow.arrived_ps == u64::MAX && !flow.endless {
+            flow.arrived_ps = self.now_ps;
         }
         let flow = &mut self.flows[p.flow as usize];
         let segment = Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
@@ -292,7 +292,8 @@ impl Core {
         let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let Some(tcp) = sender.tcp.as_mut().filter(|tcp| !tcp.connected) else { return };
         tcp.on_connected(self.now_ps);
-        sender.tally.connected_ps = self.now_ps;
+        let spec = self.flows[id as usize].spec as usize;
+        self.flows[spec].connected_ps = self.flows[spec].connected_ps.min(self.now_ps);
         self.refresh_open(slot);
         self.join_subflows(id);
         self.nic_send(self.flows[id as usize].src_host);

@@ -207,7 +207,11 @@ impl Transfer {
             let mut sender = Sender::new(i as u32, plan.bytes, SenderControl::Own(control.build(&context())));
             (sender.cwnd, sender.rate) = (p.window * MSS, Rate::from_gbps(10));
             let receive_window = if is_single { plan.tcp.receive_window } else { u64::MAX };
-            sender.tcp = Some(Box::new(TcpSender::new(&TcpConfig { receive_window, ..plan.tcp }, MSS, Time::from_us(2 * p.delay_us))));
+            sender.tcp = Some(Box::new(TcpSender::new(
+                &TcpConfig { receive_window, ..plan.tcp },
+                MSS,
+                Time::from_us(2 * p.delay_us),
+            )));
             let wire = |faults, entity| Wire {
                 faults,
                 delay_ps: US * p.delay_us,

@@ -18,21 +18,17 @@ pub struct Tally {
     pub timeouts: u32,
     /// Losses that were found and repaired without one: recoveries of TCP, gaps reported to RDMA.
     pub recoveries: u32,
-    /// When its handshake was over, in picoseconds; `u64::MAX`: there was none.
-    pub connected_ps: u64,
 }
 
 impl Tally {
     /// A flow that has sent nothing.
-    pub const NEW: Self = Self { retransmitted: 0, timeouts: 0, recoveries: 0, connected_ps: u64::MAX };
+    pub const NEW: Self = Self { retransmitted: 0, timeouts: 0, recoveries: 0 };
 
-    /// Adds what another sender of the same connection has been through; the connection stands with the first of its
-    /// handshakes.
+    /// Adds what another sender of the same connection has been through.
     pub fn add(&mut self, other: &Self) {
         self.retransmitted += other.retransmitted;
         self.timeouts += other.timeouts;
         self.recoveries += other.recoveries;
-        self.connected_ps = self.connected_ps.min(other.connected_ps);
     }
 }
 
