@@ -11,6 +11,7 @@ const CHECKS: &[(&str, &[&str])] = &[
     ("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     ("tests", &["test", "--workspace", "--locked"]),
     ("ns-3", &["xtask", "validate", "ns3"]),
+    ("ns-3's TCP", &["xtask", "validate", "ns3-tcp"]),
     ("instructions", &["xtask", "instructions", "--if-possible"]),
 ];
 

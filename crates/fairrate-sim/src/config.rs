@@ -5,7 +5,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::ids::{FlowId, NodeId, PortId};
 use crate::topology::Topology;
-pub use crate::transport::{DelayedAck, EcnEcho, MptcpConfig, Scheduler, SubflowPaths, TcpConfig};
+pub use crate::transport::{DelayedAck, EcnEcho, LossDetection, MptcpConfig, Scheduler, SubflowPaths, TcpConfig};
 
 /// A complete, runnable simulation.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ mod common;
 use common::{algorithm, config, flow};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{
-    EcnEcho, FlowId, FlowOutcome, MptcpConfig, PfcEvent, PortSample, RateSample, RttSample, SimConfig, Simulation,
-    Sink, TcpConfig, Transport,
+    EcnEcho, FlowId, FlowOutcome, LossDetection, MptcpConfig, PfcEvent, PortSample, RateSample, RttSample, SimConfig,
+    Simulation, Sink, TcpConfig, Transport,
 };
 use fairrate_units::{Rate, Time};
 
@@ -44,6 +44,7 @@ fn a_lone_packet_takes_the_base_round_trip_time_with_rdma_and_tcp() {
         rto_min: Time::from_us(200),
         rto_max: Time::from_ms(10),
         clock_granularity: Time::from_us(1),
+        loss_detection: LossDetection::Rack,
         tail_loss_probe: true,
         delayed_ack: None,
         handshake: false,

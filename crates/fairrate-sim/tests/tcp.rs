@@ -313,3 +313,17 @@ fn flows_that_lose_their_first_window_wait_for_the_least_timeout() {
         assert!(outcome.fct.is_some_and(|fct| fct < Time::from_ms(25)), "{outcome:?}");
     }
 }
+
+/// A link that is dead for three seconds: the timeout doubles up to four, and the flow goes on. Nothing was stuck.
+#[test]
+fn a_flow_that_waits_for_a_long_timeout_is_not_stalled() {
+    let tcp = TcpConfig { rto_min: Time::from_ms(200), rto_max: Time::from_ms(60_000), ..TCP };
+    let mut c = lossy(2, "newreno", 1 << 20, tcp, vec![flow(0, 1, 100_000, Time::ZERO)]);
+    let port = c.topology.port(NodeId(0), NodeId(2)).expect("the switch is the neighbour");
+    let (start, stop) = (Time::from_us(20), Time::from_ms(3_000));
+    c.faults = vec![FaultConfig { ports: vec![port], start, stop, loss: 1.0, ..FaultConfig::NONE }];
+    probe(&mut c, 2, 1, Time::from_us(100));
+    let (recorder, _) = run(c);
+    let fct = recorder.flows[0].fct.expect("it finishes");
+    assert!(Time::from_ms(3_000) < fct && fct < Time::from_ms(6_500), "{fct}");
+}

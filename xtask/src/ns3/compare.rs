@@ -84,11 +84,15 @@ pub struct Findings {
 /// The cause of some rows; names may end in `*`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Finding {
+pub struct Finding {
     scenario: String,
     algorithm: String,
     metric: String,
-    cause: String,
+    /// Why rows are outside.
+    pub cause: String,
+    /// Keys of the scenario, as `--set` takes them, that make the cause ours too: so it is measured.
+    #[serde(default)]
+    pub set: Vec<String>,
 }
 
 impl Findings {
@@ -98,15 +102,15 @@ impl Findings {
         toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    /// The cause of a row that is outside, if it is known.
-    pub fn cause(&self, scenario: &str, algorithm: &str, metric: &str) -> Option<String> {
+    /// What explains a row that is outside, if it is known.
+    pub fn explain(&self, scenario: &str, algorithm: &str, metric: &str) -> Option<&Finding> {
         let fits = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
             Some(start) => name.starts_with(start),
             None => name == pattern,
         };
         let mine =
             |f: &&Finding| fits(&f.scenario, scenario) && fits(&f.algorithm, algorithm) && fits(&f.metric, metric);
-        self.finding.iter().find(mine).map(|f| f.cause.clone())
+        self.finding.iter().find(mine)
     }
 }
 
@@ -137,7 +141,7 @@ pub fn rows(case: &Case, runs: &[Result<Measured, String>], findings: &Findings)
     }
     let mut rows = worst_of_families(rows);
     for row in rows.iter_mut().filter(|row| row.verdict == Verdict::Outside) {
-        row.cause = findings.cause(&row.scenario, &row.algorithm, &row.metric);
+        row.cause = findings.explain(&row.scenario, &row.algorithm, &row.metric).map(|f| f.cause.clone());
     }
     rows
 }

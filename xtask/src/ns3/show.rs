@@ -18,6 +18,19 @@ pub fn json(rows: &[Row]) {
 
 /// Prints the rows as a table, and their number.
 pub fn table(rows: &[Row]) {
+    self::rows(rows);
+    let count = |v: Verdict| rows.iter().filter(|r| r.verdict == v).count();
+    let explained = rows.iter().filter(|r| r.verdict == Verdict::Outside && r.cause.is_some()).count();
+    let without = count(Verdict::NoTolerance);
+    let (inside, outside) = (count(Verdict::Inside), count(Verdict::Outside));
+    println!();
+    println!(
+        "rows: {inside} inside, {outside} outside, {without} without tolerance ({explained} of the outside explained)"
+    );
+}
+
+/// Prints the rows as a table.
+pub fn rows(rows: &[Row]) {
     let head = ["scenario", "algorithm", "metric", "ns-3", "ours", "difference", "tolerance", ""].map(str::to_owned);
     let lines: Vec<[String; 8]> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
     let width = |i: usize| lines.iter().map(|cells| cells[i].chars().count()).max().unwrap_or(0);
@@ -32,14 +45,6 @@ pub fn table(rows: &[Row]) {
         }
         println!("{}", text.trim_end());
     }
-    let count = |v: Verdict| rows.iter().filter(|r| r.verdict == v).count();
-    let explained = rows.iter().filter(|r| r.verdict == Verdict::Outside && r.cause.is_some()).count();
-    let without = count(Verdict::NoTolerance);
-    let (inside, outside) = (count(Verdict::Inside), count(Verdict::Outside));
-    println!();
-    println!(
-        "rows: {inside} inside, {outside} outside, {without} without tolerance ({explained} of the outside explained)"
-    );
 }
 
 fn cells(row: &Row) -> [String; 8] {

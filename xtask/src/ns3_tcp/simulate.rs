@@ -15,10 +15,12 @@ use super::tables::{Case, Metric};
 const SEGMENT: u64 = 1_448;
 const PACKET: u64 = 1_490;
 
-/// Runs a draw of a case; the first has ns-3's own starts.
-pub fn measure(dir: &Path, case: &Case, draw: u64) -> Result<BTreeMap<Metric, f64>, String> {
+/// Runs a draw of a case, with keys set as `--set` does; the first has ns-3's own starts.
+pub fn measure(dir: &Path, case: &Case, draw: u64, set: &[String]) -> Result<BTreeMap<Metric, f64>, String> {
     let text = scenario_text(case, draw);
-    let scenario = Scenario::from_toml(&text, "case.toml", dir, &Overrides::default()).map_err(|e| e.to_string())?;
+    let sets = set.iter().filter_map(|set| set.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+    let overrides = Overrides { sets, ..Overrides::default() };
+    let scenario = Scenario::from_toml(&text, "case.toml", dir, &overrides).map_err(|e| e.to_string())?;
     let mut config = scenario.into_sim_config();
     if 0 < draw {
         shift_starts(&mut config, case, draw);
@@ -142,6 +144,7 @@ impl Meter {
             (Metric::MeanQueue, mean(&self.queue).unwrap_or(f64::NAN)),
             (Metric::PeakQueue, self.peak),
             (Metric::Retransmitted, sum(&|o| o.retransmitted_bytes) / SEGMENT as f64),
+            (Metric::Timeouts, sum(&|o| u64::from(o.timeouts))),
             (Metric::Recoveries, sum(&|o| u64::from(o.recoveries))),
             (Metric::MeanFct, mean(&fcts).unwrap_or(f64::NAN)),
             (Metric::MedianFct, percentile(&fcts, 0.5).unwrap_or(f64::NAN)),

@@ -20,9 +20,15 @@ pub enum Metric {
     MedianFct,
     TailFct,
     Late,
+    Timeouts,
 }
 
 impl Metric {
+    /// Whether it is shown only to explain others: it follows from which flow loses what.
+    pub fn is_context(self) -> bool {
+        self == Self::Timeouts
+    }
+
     /// What it is called in the tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -38,6 +44,7 @@ impl Metric {
             Self::MedianFct => "median FCT",
             Self::TailFct => "p99 FCT",
             Self::Late => "flows beyond 100 ms",
+            Self::Timeouts => "timeouts",
         }
     }
 
@@ -65,6 +72,7 @@ impl Metric {
             Self::MedianFct => "fct_p50_us",
             Self::TailFct => "fct_p99_us",
             Self::Late => "late",
+            Self::Timeouts => "timeouts",
         }
     }
 }
@@ -147,5 +155,6 @@ fn metrics(case: &Case, timeouts: u64) -> Vec<Metric> {
     if case.red_k.is_some() {
         metrics.push(Marks);
     }
+    metrics.push(Metric::Timeouts);
     metrics
 }

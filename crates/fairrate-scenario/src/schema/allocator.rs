@@ -3,7 +3,7 @@
 use fairrate_control::{AlgorithmConfig, Profile};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    AllocatorConfig, EcnEcho, ExternalFlow, MptcpConfig, NodeId, TcpConfig, Transport, TransportConfig,
+    AllocatorConfig, EcnEcho, ExternalFlow, LossDetection, MptcpConfig, NodeId, TcpConfig, Transport, TransportConfig,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -71,6 +71,7 @@ fn read_config(s: &mut Section<'_>, data_class: u8, n_blocks: usize) -> Allocato
         rto_min: s.get("rto_min", Time::from_us(20)).value,
         rto_max: s.get("rto_max", Time::from_us(30)).value,
         clock_granularity: Time::from_us(1),
+        loss_detection: LossDetection::Rack,
         tail_loss_probe: false,
         delayed_ack: None,
         handshake: false,

@@ -2,8 +2,8 @@
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile, RawValue, SetParamError};
 use fairrate_sim::{
-    BaseRttRule, DelayedAck, EcnEcho, MptcpConfig, Recovery, Scheduler, SubflowPaths, TcpConfig, Transport,
-    TransportConfig, WindowRule,
+    BaseRttRule, DelayedAck, EcnEcho, LossDetection, MptcpConfig, Recovery, Scheduler, SubflowPaths, TcpConfig,
+    Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -98,6 +98,14 @@ fn read_kind(s: &mut Section<'_>) -> Transport {
         rto_max: t.get("rto_max", Time::from_ms(100)).value,
         // A timer of high resolution, far below any RTT here; Linux's jiffies are 1 to 10 ms.
         clock_granularity: t.get("clock_granularity", Time::from_us(1)).value,
+        // Linux since 4.18.
+        loss_detection: t
+            .choice(
+                "loss_detection",
+                &[("rack", LossDetection::Rack), ("sack", LossDetection::Sack)],
+                LossDetection::Rack,
+            )
+            .value,
         tail_loss_probe: t.get("tail_loss_probe", true).value,
         delayed_ack: read_delayed_ack(&mut t),
         handshake: t.get("handshake", false).value,

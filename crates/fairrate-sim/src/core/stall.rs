@@ -6,11 +6,14 @@ use fairrate_units::Time;
 
 use super::Core;
 use super::cluster::{lock, next_ps};
+use crate::config::{Transport, TransportConfig};
 use crate::ids::PortId;
 use crate::simulation::SimError;
 
-/// Simulated time without a newly acknowledged byte after which a run with active flows counts as stalled.
+/// Simulated time without a newly acknowledged byte after which a run with active flows counts as stalled, ...
 const PATIENCE: Time = Time::from_ms(500);
+/// ... unless that is less than so many of the longest retransmission timeouts, which a flow may be waiting for.
+const TIMEOUTS: u64 = 4;
 /// Stuck entities named in the message.
 const NAMED: usize = 3;
 
@@ -20,10 +23,19 @@ pub(super) fn check_progress(cores: &[Mutex<Core>]) -> Result<(), SimError> {
     let latest = |of: fn(&Core) -> u64| cores.iter().map(|core| of(&lock(core))).max().unwrap_or(0);
     let idle = Time::from_ps(latest(|core| core.now_ps).saturating_sub(latest(|core| core.last_progress_ps)));
     let nothing_pending = next_ps(cores) == u64::MAX;
-    if active == 0 || (idle < PATIENCE && !nothing_pending) {
+    let patience = cores.first().map_or(PATIENCE, |core| patience(&lock(core).config.transport));
+    if active == 0 || (idle < patience && !nothing_pending) {
         return Ok(());
     }
     Err(stalled(cores))
+}
+
+fn patience(transport: &TransportConfig) -> Time {
+    let longest = match transport.kind {
+        Transport::Tcp(tcp) => tcp.rto_max,
+        Transport::Rdma => transport.rto.unwrap_or(Time::ZERO),
+    };
+    PATIENCE.max(Time::from_ps(longest.as_ps().saturating_mul(TIMEOUTS)))
 }
 
 /// An error if a run without an end time has run out of events before its flows were done.

@@ -13,8 +13,8 @@ use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
 use super::{
-    Answered, Connection, DelayedAck, EcnEcho, Expired, MAX_SACKS, MptcpConfig, Reassembly, Receiver, Scheduler,
-    Segment, Sender, SenderControl, TcpConfig, TcpSender,
+    Answered, Connection, DelayedAck, EcnEcho, Expired, LossDetection, MAX_SACKS, MptcpConfig, Reassembly, Receiver,
+    Scheduler, Segment, Sender, SenderControl, TcpConfig, TcpSender,
 };
 use crate::rng::{Purpose, Stream};
 
@@ -444,6 +444,7 @@ const TCP: TcpConfig = TcpConfig {
     rto_min: Time::from_us(200),
     rto_max: Time::from_ms(10),
     clock_granularity: Time::from_us(1),
+    loss_detection: LossDetection::Rack,
     tail_loss_probe: true,
     delayed_ack: None,
     handshake: false,

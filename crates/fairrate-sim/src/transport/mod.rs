@@ -15,4 +15,4 @@ pub use mptcp::{Connection, MptcpConfig, Reassembly, Scheduler, SubflowPaths};
 pub use nic::{Nic, NicFlow};
 pub use receiver::{Receiver, Reply};
 pub use sender::{ControlOf, NO_SENDER, Segment, Sender, SenderControl, Tally};
-pub use tcp::{Answered, DelayedAck, EcnEcho, Expired, MAX_SACKS, TcpConfig, TcpSender};
+pub use tcp::{Answered, DelayedAck, EcnEcho, Expired, LossDetection, MAX_SACKS, TcpConfig, TcpSender};

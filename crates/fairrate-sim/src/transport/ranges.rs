@@ -47,6 +47,18 @@ impl Ranges {
         (start < end).then_some((start, end))
     }
 
+    /// Where the last `len` bytes that it holds begin; none if it holds fewer.
+    pub fn nth_last(&self, len: u64) -> Option<u64> {
+        let mut left = len;
+        for r in self.0.iter().rev() {
+            if left <= r.1 - r.0 {
+                return Some(r.1 - left);
+            }
+            left -= r.1 - r.0;
+        }
+        None
+    }
+
     /// The range that holds byte `at`.
     pub fn around(&self, at: u64) -> Option<(u64, u64)> {
         let next = self.0.partition_point(|r| r.1 <= at);
@@ -93,6 +105,8 @@ mod tests {
             let start = (from..to).find(|b| !bytes.contains(b));
             let missing = start.map(|s| (s, (s..to).find(|b| bytes.contains(b)).unwrap_or(to)));
             prop_assert_eq!(ranges.missing_in(from, to), missing);
+            let len = (to % 7) + 1;
+            prop_assert_eq!(ranges.nth_last(len), bytes.iter().rev().nth(len as usize - 1).copied());
             prop_assert_eq!(ranges.around(from).is_some_and(|r| r.0 <= from && from < r.1), bytes.contains(&from));
             let edge = (cut..80).find(|b| !bytes.contains(b)).expect("the set is finite");
             prop_assert_eq!(ranges.advance(cut), edge);

@@ -6,9 +6,9 @@ use fairrate_control::{AlgorithmConfig, Parameters, Profile, RawValue};
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    AllocatorConfig, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom, MarkAt,
-    MarkDraws, MptcpConfig, NodeId, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig, Simulation, StopRule,
-    TcpConfig, TieRule, Transport, TransportConfig, Trigger, WindowRule,
+    AllocatorConfig, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
+    LossDetection, MarkAt, MarkDraws, MptcpConfig, NodeId, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig,
+    Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, Trigger, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -33,6 +33,7 @@ pub const TCP: TcpConfig = TcpConfig {
     rto_min: Time::from_us(200),
     rto_max: Time::from_ms(10),
     clock_granularity: Time::from_us(1),
+    loss_detection: LossDetection::Rack,
     tail_loss_probe: true,
     delayed_ack: None,
     handshake: false,

@@ -9,5 +9,5 @@ mod sender;
 
 pub use receiver::{Answered, MAX_SACKS, TcpReceiver};
 pub use rtt::RttEstimator;
-pub use scoreboard::{Acked, Scoreboard};
+pub use scoreboard::{Acked, LossDetection, Scoreboard};
 pub use sender::{DelayedAck, EcnEcho, Expired, TcpConfig, TcpSender};

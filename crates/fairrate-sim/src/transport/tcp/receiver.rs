@@ -115,6 +115,7 @@ mod tests {
             rto_min: Time::from_us(100),
             rto_max: Time::from_ms(10),
             clock_granularity: Time::from_us(1),
+            loss_detection: crate::transport::LossDetection::Rack,
             tail_loss_probe: true,
             delayed_ack,
             handshake: false,

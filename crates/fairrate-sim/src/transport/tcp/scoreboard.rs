@@ -4,6 +4,8 @@
 //! Segments begin at multiples of the segment size, so that a byte's segment is a division away. A segment is lost when
 //! one sent later has been delivered and more than a reordering window has passed since (section 6.2); a probe at the
 //! tail (section 7) turns the loss of the last segments into one that is detected this way; a timeout is the last resort.
+//! Or, as TCP did before and ns-3 does, a segment is lost when three beyond it have been delivered (RFC 6675): then the loss
+//! of one that was sent again is left to the timeout.
 //!
 //! Segments that may still be declared lost are also linked in the order they were sent in, so that an acknowledgment
 //! looks at those it finds lost and at one more, whatever the window.
@@ -16,7 +18,18 @@ use crate::transport::ranges::Ranges;
 const NUMBERS: u32 = 1 << 31;
 /// No segment: the end of the list in order of sending.
 const NONE: u32 = u32::MAX;
-/// Segments delivered beyond a hole that show a loss before any reordering was seen (RFC 8985: DupThresh).
+/// How a sender finds losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossDetection {
+    /// By time (RACK, RFC 8985).
+    Rack,
+    /// By the number of segments delivered beyond (RFC 6675).
+    Sack,
+    /// Not before a timeout.
+    Timeout,
+}
+
+/// Segments delivered beyond a hole that show a loss, in RFC 8985 before any reordering was seen (DupThresh).
 const DUP_THRESH: usize = 3;
 
 /// One segment in flight.
@@ -99,13 +112,13 @@ pub struct Scoreboard {
     first_ps: u64,
     /// When a segment may be declared lost if nothing arrives; `u64::MAX`: none waits.
     reorder_ps: u64,
-    /// Whether losses are detected before a timeout.
-    detects: bool,
+    /// How losses are detected before a timeout.
+    detection: LossDetection,
 }
 
 impl Scoreboard {
     /// Nothing in flight.
-    pub fn new(mss: u64) -> Self {
+    pub fn new(mss: u64, detection: LossDetection) -> Self {
         Self {
             mss,
             una: 0,
@@ -127,18 +140,18 @@ impl Scoreboard {
             delivered_ps: 0,
             first_ps: 0,
             reorder_ps: u64::MAX,
-            detects: true,
+            detection,
         }
     }
 
     /// The same for a connection whose first byte has this number, a multiple of the segment size.
-    pub fn starting_at(mss: u64, seq: u64) -> Self {
-        Self { una: seq, nxt: seq, highest: seq, ..Self::new(mss) }
+    pub fn starting_at(mss: u64, detection: LossDetection, seq: u64) -> Self {
+        Self { una: seq, nxt: seq, highest: seq, ..Self::new(mss, detection) }
     }
 
     /// From now on only timeouts tell of losses.
     pub fn stop_detecting(&mut self) {
-        self.detects = false;
+        self.detection = LossDetection::Timeout;
     }
 
     /// A round-trip time known from elsewhere: the handshake's.
@@ -367,10 +380,19 @@ impl Scoreboard {
         }
     }
 
-    /// RFC 8985 section 6.2, step 5: what was sent before the newest delivered segment and has had its time is lost.
+    /// Bytes newly found lost.
     fn detect(&mut self, repairing: bool, now_ps: u64) -> u64 {
+        match self.detection {
+            LossDetection::Rack => self.detect_by_time(repairing, now_ps),
+            LossDetection::Sack => self.detect_by_number(),
+            LossDetection::Timeout => 0,
+        }
+    }
+
+    /// RFC 8985 section 6.2, step 5: what was sent before the newest delivered segment and has had its time is lost.
+    fn detect_by_time(&mut self, repairing: bool, now_ps: u64) -> u64 {
         self.reorder_ps = u64::MAX;
-        let Some(newest) = self.newest.filter(|_| self.detects) else { return 0 };
+        let Some(newest) = self.newest else { return 0 };
         let patience = self.rack_rtt_ps.saturating_add(self.reorder_window_ps(repairing));
         let mut lost = 0;
         while self.oldest != NONE {
@@ -382,6 +404,26 @@ impl Scoreboard {
             let due = s.sent_ps.saturating_add(patience);
             if now_ps < due {
                 self.reorder_ps = due;
+                break;
+            }
+            self.lose(at);
+            lost += u64::from(s.len);
+        }
+        lost
+    }
+
+    /// RFC 6675 section 4, IsLost: three segments beyond have been delivered. What was sent again is not looked at.
+    fn detect_by_number(&mut self) -> u64 {
+        let Some(edge) = self.beyond.nth_last(DUP_THRESH as u64 * self.mss) else { return 0 };
+        let (mut lost, mut number) = (0, self.oldest);
+        while number != NONE {
+            let at = self.place(number);
+            let s = self.segments[at];
+            number = s.after;
+            if s.again {
+                continue;
+            }
+            if edge <= self.first_byte(at) {
                 break;
             }
             self.lose(at);
@@ -498,7 +540,7 @@ mod tests {
     }
 
     fn sent(n: u64) -> Scoreboard {
-        let mut board = Scoreboard::new(MSS);
+        let mut board = Scoreboard::new(MSS, LossDetection::Rack);
         (0..n).for_each(|i| board.send_new(MSS, false, 100 * i));
         board
     }
@@ -532,6 +574,21 @@ mod tests {
         assert_eq!((acked.lost, board.reorder_ps()), (0, 200 + 1_000 + 250));
         assert_eq!(board.on_reorder_timer(false, 1_450), 1_000);
         assert_eq!(board.send_lost(1_460), Some((2_000, 1_000)));
+    }
+
+    #[test]
+    fn by_number_three_segments_beyond_are_a_loss_once() {
+        let mut board = Scoreboard::new(MSS, LossDetection::Sack);
+        (0..9).for_each(|i| board.send_new(MSS, false, 100 * i));
+        assert_eq!(board.on_ack(0, &[(1_000, 2_000), (4_000, 5_000)], false, 1_000).lost, 0);
+        // Two segments and a third: everything below the first of the three is lost, what lies between them is not.
+        assert_eq!(board.on_ack(0, &[(6_000, 7_000)], false, 1_100).lost, 1_000);
+        assert_eq!(board.send_lost(1_110), Some((0, 1_000)));
+        assert_eq!(board.on_ack(0, &[(7_000, 8_000)], false, 1_200).lost, 2_000);
+        assert_eq!(board.send_lost(1_210), Some((2_000, 1_000)));
+        // The first is lost again, which only a timeout tells.
+        assert_eq!(board.on_ack(0, &[(2_000, 3_000), (8_000, 9_000)], true, 2_300).lost, 1_000);
+        assert_eq!(board.reorder_ps(), u64::MAX);
     }
 
     #[test]
@@ -579,8 +636,11 @@ mod tests {
         /// Packets and acknowledgments are lost, duplicated and reordered at will; everything arrives in the end, and the
         /// bytes in flight are what a recount says.
         #[test]
-        fn every_byte_arrives(fates in prop::collection::vec((0u8..10, 0u64..400), 1..400), n in 1u64..60) {
-            let mut board = Scoreboard::new(MSS);
+        fn every_byte_arrives(
+            fates in prop::collection::vec((0u8..10, 0u64..400), 1..400), n in 1u64..60, by_time: bool,
+        ) {
+            let detection = if by_time { LossDetection::Rack } else { LossDetection::Sack };
+            let mut board = Scoreboard::new(MSS, detection);
             let total = n * MSS - 300;
             let (mut now, mut fates) = (0u64, fates.into_iter().cycle());
             let mut received = std::collections::BTreeSet::new();

@@ -1,7 +1,7 @@
 use fairrate_units::Time;
 
 use super::prr::Prr;
-use super::{Acked, RttEstimator, Scoreboard};
+use super::{Acked, LossDetection, RttEstimator, Scoreboard};
 use crate::transport::MptcpConfig;
 
 /// How TCP senders and receivers behave.
@@ -13,6 +13,8 @@ pub struct TcpConfig {
     pub rto_max: Time,
     /// Granularity of the clock: what four deviations of the round-trip time count as at least (RFC 6298: G).
     pub clock_granularity: Time,
+    /// How losses are found.
+    pub loss_detection: LossDetection,
     /// Probes for lost last segments (TLP, RFC 8985 section 7).
     pub tail_loss_probe: bool,
     /// Receivers acknowledge every n-th segment, or after a time; `None`: every segment.
@@ -114,7 +116,7 @@ impl TcpSender {
     /// time of the idle path, `path_rtt`.
     pub fn new(config: &TcpConfig, mss: u64, path_rtt: Time) -> Self {
         let mut tcp = Self {
-            board: Scoreboard::new(mss),
+            board: Scoreboard::new(mss, config.loss_detection),
             rtt: RttEstimator::new(config.rto_min, config.rto_max, config.clock_granularity),
             receive_window: config.receive_window.max(mss),
             tail_loss_probe: config.tail_loss_probe,
@@ -143,7 +145,7 @@ impl TcpSender {
 
     /// The same for a connection whose first byte has this number.
     pub fn starting_at(config: &TcpConfig, mss: u64, path_rtt: Time, seq: u64) -> Self {
-        Self { board: Scoreboard::starting_at(mss, seq), ..Self::new(config, mss, path_rtt) }
+        Self { board: Scoreboard::starting_at(mss, config.loss_detection, seq), ..Self::new(config, mss, path_rtt) }
     }
 
     /// Losses are found by the retransmission timer alone, which is always `rto`.
@@ -403,6 +405,7 @@ mod tests {
         rto_min: Time::from_us(100),
         rto_max: Time::from_ms(10),
         clock_granularity: Time::from_us(1),
+        loss_detection: LossDetection::Rack,
         tail_loss_probe: true,
         delayed_ack: None,
         handshake: false,
