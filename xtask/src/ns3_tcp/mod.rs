@@ -60,7 +60,7 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
         show::json(&rows);
     } else {
         show::rows(&rows);
-        let count = |verdict| rows.iter().filter(|row| row.verdict == verdict);
+        let count = |verdict| rows.iter().filter(move |row| row.verdict == verdict);
         let (explained, open): (Vec<&Row>, Vec<&Row>) = count(Verdict::Outside).partition(|row| row.cause.is_some());
         let inside = count(Verdict::Inside).count();
         println!(
