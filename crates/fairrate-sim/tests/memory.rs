@@ -141,6 +141,7 @@ fn packets_allocate_nothing() {
         ("line-rate", over_rdma("line-rate"), 4),
         ("dcqcn", over_rdma("dcqcn"), 3),
         ("rocc", over_rdma("rocc"), 3),
+        ("bfc", over_rdma("bfc"), 3),
         ("perc", over_rdma("perc"), 9),
         ("dctcp, drops", lossy(over_rdma("dctcp")), 13),
         ("dctcp over TCP", over_tcp(algorithm("dctcp"), TCP), 7),
