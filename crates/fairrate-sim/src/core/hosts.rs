@@ -307,7 +307,7 @@ impl Core {
             self.on_tcp_timer(id);
             return;
         }
-        if sender.inflight() == 0 {
+        if !sender.has_unacknowledged() {
             sender.rto_ps = u64::MAX;
             return;
         }

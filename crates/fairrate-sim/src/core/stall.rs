@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
 use super::Core;
 use super::cluster::{lock, next_ps};
@@ -65,6 +65,7 @@ impl Core {
         let why = match (s.paused, s.is_open()) {
             (true, _) => "is paused by its switch",
             (false, true) => "waits for its NIC",
+            (false, false) if s.rate == Rate::ZERO => "its rate is zero",
             (false, false) => "its window is closed",
         };
         let (src, dst) = (name(spec.src), name(spec.dst));

@@ -202,6 +202,12 @@ impl Sender {
         self.tcp.as_ref().map_or(self.snd_nxt - self.snd_una, |tcp| tcp.pipe())
     }
 
+    /// Whether something that was ever sent has not been acknowledged. After going back nothing of it may be in flight, and
+    /// yet its acknowledgment is still waited for.
+    pub fn has_unacknowledged(&self) -> bool {
+        self.snd_una < self.snd_max
+    }
+
     /// A packet of `wire` bytes begins to be sent.
     #[inline]
     pub fn on_sent(&mut self, wire: u16, now_ps: u64) {
