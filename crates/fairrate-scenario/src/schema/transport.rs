@@ -20,6 +20,7 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig
     let config = read_config(&mut s, profile, cc.info().name == "pfabric");
     check(&s, &config);
     let (cc, sections) = read_algorithms(&mut s, profile, config.kind, cc);
+    check_notifications(&s, config.kind, &cc);
     let mut out = s.finish();
     out.tables.extend(sections);
     root.out.tables.push(("transport".into(), out));
@@ -227,6 +228,22 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
     if let BaseRttRule::Fixed(rtt) = config.base_rtt {
         positive("base_rtt", Some(rtt));
     }
+}
+
+/// Reports an algorithm that goes by notification packets (CNPs) where no receiver sends any: it would never slow down.
+fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
+    if kind == Transport::Rdma || cc.needs().cnp_interval.is_none() {
+        return;
+    }
+    let name = cc.info().name;
+    let message = format!("`{name}` goes by congestion notification packets, which TCP receivers do not send");
+    let echo = cc.params().iter().any(|p| p.name == "notification");
+    let help = if echo {
+        format!("set `kind = \"rdma\"`, or `notification = \"ack\"` in `[transport.{name}]`, or take `cc = \"dctcp\"`")
+    } else {
+        "set `kind = \"rdma\"`, or take `cc = \"dctcp\"`".to_owned()
+    };
+    s.problem_at("scenario::conflict", "kind", message, help);
 }
 
 /// Reads the sections of all algorithms the file has, so that a slip in any of them is found and none is lost when
