@@ -61,7 +61,7 @@ algorithm_config! {
         hop_packets: f64 = 0.0, ns3 = 0.0, in 0.0..=100.0;
         /// What the threshold is compared with: what waits of the flow, or in its queue (our choice).
         occupancy: Occupancy = Occupancy::Flow, ns3 = Occupancy::Flow;
-        /// Most bytes in flight of a flow, in bandwidth-delay products of the network (BFC: 1).
+        /// Most bytes in flight of a flow, in bandwidth-delay products of the network and whole packets (BFC: 1).
         inflight: f64 = 1.0, ns3 = 1.0, in 0.01..=1000.0;
     }
 }
@@ -73,7 +73,9 @@ impl AlgorithmSpec for BfcConfig {
         Needs { ports: PortScope::Switches, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Bfc {
-        let cwnd = (self.inflight * bdp(flow.line_rate, flow.base_rtt)).max(flow.mtu.as_f64());
+        // Whole packets, so that the last one does not hold back a flow at line rate.
+        let packet = flow.mtu.as_f64().max(1.0);
+        let cwnd = (self.inflight * bdp(flow.line_rate, flow.base_rtt) / packet).ceil().max(1.0) * packet;
         Bfc { allowance: Allowance { cwnd: Bytes::new(cwnd as u64), rate: flow.line_rate, timer: Time::MAX } }
     }
     fn build_port(&self, port: &PortContext) -> Option<BfcPort> {

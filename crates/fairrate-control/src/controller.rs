@@ -70,7 +70,7 @@ pub enum Loss {
 /// What the sender may do until the next decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Unacknowledged payload bytes must stay below this for a packet to be sent; [`Bytes::MAX`]: no window.
+    /// Most unacknowledged payload bytes, a packet at least; [`Bytes::MAX`]: no window.
     pub cwnd: Bytes,
     /// Pacing rate, in bits on the wire per second; zero: nothing may be sent.
     pub rate: Rate,

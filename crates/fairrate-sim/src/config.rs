@@ -540,6 +540,9 @@ pub struct TransportConfig {
     pub nack_interval: Time,
     /// Window rule.
     pub window: WindowRule,
+    /// RDMA: whether a packet goes while less than the window is in flight, though with it more may be (ns-3's RDMA stack).
+    /// Otherwise it goes if it fits into the window. With nothing in flight a packet always goes.
+    pub window_overshoot: bool,
     /// τ.
     pub base_rtt: BaseRttRule,
 }

@@ -84,6 +84,8 @@ fn read_config(s: &mut Section<'_>, profile: Profile, is_pfabric: bool) -> Trans
                 WindowRule::Algorithm,
             )
             .value,
+        // ns-3's RDMA stack sends while less than a window is in flight.
+        window_overshoot: s.get("window_overshoot", profile == Profile::Ns3).value,
         base_rtt: read_base_rtt(s, profile),
     }
 }

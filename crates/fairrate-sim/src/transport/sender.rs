@@ -22,6 +22,8 @@ pub struct Sender {
     last_wire: u16,
     /// Whether the switch behind the NIC holds this flow back.
     pub paused: bool,
+    /// Bytes of its window that must be free for a full packet to go: those of the packet; 1, if it may exceed the window.
+    pub room: u32,
     /// The most its rate may be: that of its NIC, or what the application offers.
     pub fastest: Rate,
     /// Payload bytes to send; `u64::MAX` while endless. Of a subflow: `u64::MAX` while its connection has data for it, else
@@ -45,10 +47,10 @@ pub struct Sender {
     snd_max: u64,
     /// How long the packet sent last lasts at a rate, in picoseconds, and that rate; zero: not computed yet.
     gap: (Rate, u64),
-    /// Payload bytes sent again.
-    pub retransmitted: u64,
     /// Reliability by TCP; otherwise by the RDMA transport's rules.
     pub tcp: Option<Box<TcpSender>>,
+    /// Payload bytes sent again.
+    pub retransmitted: u64,
     /// When the application writes again, in picoseconds; `u64::MAX`: not before all it has written is sent. `None`: it
     /// has nothing more to write than there is.
     pub next_burst_ps: Option<u64>,
@@ -168,6 +170,7 @@ impl Sender {
             flow,
             host: 0,
             nic_slot: 0,
+            room: 1,
             fastest: Rate::MAX,
             bytes,
             snd_nxt: 0,
@@ -240,8 +243,8 @@ impl Sender {
         if self.tcp.is_some() || self.recovery.is_some() {
             return (self.is_open(), self.has_data());
         }
-        let (has_new, inflight) = (self.snd_nxt < self.bytes, self.snd_nxt - self.snd_una);
-        (self.may_send() && has_new && (inflight < self.cwnd || inflight == 0), has_new)
+        let has_new = self.snd_nxt < self.bytes;
+        (self.may_send() && has_new && self.has_room(), has_new)
     }
 
     /// Whether there is something to send, now or when the window opens.
@@ -258,8 +261,15 @@ impl Sender {
         if self.recovery.is_some() && self.lost_gap().is_some() {
             return self.may_send();
         }
-        let inflight = self.inflight();
-        self.may_send() && self.snd_nxt < self.bytes && (inflight < self.cwnd || inflight == 0)
+        self.may_send() && self.snd_nxt < self.bytes && self.has_room()
+    }
+
+    /// Whether the window lets the next new packet through.
+    #[inline]
+    fn has_room(&self) -> bool {
+        let inflight = self.snd_nxt - self.snd_una;
+        let room = u64::from(self.room).min(self.bytes.saturating_sub(self.snd_nxt));
+        inflight + room <= self.cwnd || inflight == 0
     }
 
     /// Whether it has a rate and is not paused.
