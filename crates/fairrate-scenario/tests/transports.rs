@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairrate_control::ALGORITHMS;
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Profile};
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 use fairrate_sim::{Recorder, Simulation};
 
@@ -78,4 +78,49 @@ fn dcqcn_without_notification_packets_works_over_tcp() {
     let text = text("dcqcn", "tcp") + "[transport.dcqcn]\nnotification = \"ack\"\n";
     let scenario = Scenario::from_toml(&text, "transports.toml", Path::new("."), &Overrides::default());
     assert!(controls(scenario.expect("it is sound")));
+}
+
+/// The longest packets that are accepted are as long as they say: a megabyte takes at least its time, and has as many bytes
+/// on the wire as payload and headers. A byte more is refused.
+#[test]
+fn the_longest_packets_take_their_time() {
+    for info in ALGORITHMS.iter().filter(|info| info.name != "ideal") {
+        let kind = if info.name == "flowtune" { "tcp" } else { "rdma" };
+        let limit = if info.name == "pfabric" { "queue_limit = \"1MB\"" } else { "" };
+        let read = |mtu: u64| {
+            let text = format!(
+                r#"
+duration = "1s"
+stop = "all-flows-done"
+[topology]
+kind = "star"
+hosts = 3
+[switch]
+buffer = "4MiB"
+{limit}
+[transport]
+cc = "{}"
+kind = "{kind}"
+mtu = "{mtu}B"
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = 1
+bytes = "1MB"
+"#,
+                info.name
+            );
+            Scenario::from_toml(&text, "mtu.toml", Path::new("."), &Overrides::default())
+        };
+        let needs = AlgorithmConfig::by_name(info.name, Profile::Paper).expect("it is registered").needs();
+        let mtu = 65_535 - 48 - needs.data_overhead.as_u64();
+        let error = read(mtu + 1).expect_err("a packet is too long").to_string();
+        assert!(error.contains("makes packets of 64KiB"), "{error}");
+        let mut recorder = Recorder::default();
+        let mut simulation = Simulation::new(read(mtu).expect("packets have 65,535 bytes").into_sim_config());
+        simulation.run(&mut recorder).expect("the run does not stall");
+        let [flow] = &recorder.flows[..] else { panic!("{}: {:?}", info.name, simulation.unfinished()) };
+        assert!(flow.fct.is_some_and(|fct| flow.ideal_fct <= fct), "{}", info.name);
+        assert!(1_000_000 <= simulation.totals().sent_bytes, "{}", info.name);
+    }
 }

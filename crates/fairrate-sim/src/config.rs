@@ -1,6 +1,6 @@
 //! Everything a run is made from, with no defaults in here: those live in the scenario schema.
 
-use fairrate_control::AlgorithmConfig;
+use fairrate_control::{AlgorithmConfig, Needs};
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::ids::{FlowId, NodeId, PortId};
@@ -545,6 +545,16 @@ pub struct TransportConfig {
     pub window_overshoot: bool,
     /// τ.
     pub base_rtt: BaseRttRule,
+}
+
+impl TransportConfig {
+    /// The most that any packet may have on the wire: its length has 16 bits.
+    pub const MAX_PACKET: Bytes = Bytes::new(u16::MAX as u64);
+
+    /// What data packets have on the wire besides payload.
+    pub fn data_header(&self, needs: &Needs) -> Bytes {
+        self.header + self.data_overhead.unwrap_or(needs.data_overhead)
+    }
 }
 
 /// What to sample while the run goes.

@@ -115,3 +115,12 @@ fn a_paced_window_fills_its_link() {
         }
     }
 }
+
+#[test]
+#[should_panic(expected = "is too long")]
+fn a_packet_that_no_length_fits_is_an_error() {
+    let topology = Star { hosts: 2, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
+    let mut c = config(topology, fixed(1_000), vec![flow(0, 1, 900_000, Time::ZERO)]);
+    c.transport.mtu = Bytes::new(65_500);
+    run(c);
+}

@@ -21,6 +21,7 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig
     check(&s, &config);
     let (cc, sections) = read_algorithms(&mut s, profile, config.kind, cc);
     check_notifications(&s, config.kind, &cc);
+    check_packets(&s, &config, &cc);
     let mut out = s.finish();
     out.tables.extend(sections);
     root.out.tables.push(("transport".into(), out));
@@ -210,7 +211,7 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
             s.problem_at("scenario::out_of_range", key, message, help);
         }
     };
-    out_of("mtu", config.mtu, 64, 65_536);
+    out_of("mtu", config.mtu, 64, TransportConfig::MAX_PACKET.as_u64());
     out_of("header", config.header, 0, 1_024);
     out_of("ack", config.ack, 1, 1_024);
     out_of("cnp", config.cnp, 1, 1_024);
@@ -246,6 +247,26 @@ fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
         "set `kind = \"rdma\"`, or take `cc = \"dctcp\"`".to_owned()
     };
     s.problem_at("scenario::conflict", "kind", message, help);
+}
+
+/// Reports packets that are longer than the length of a packet can be.
+fn check_packets(s: &Section<'_>, config: &TransportConfig, cc: &AlgorithmConfig) {
+    let (name, needs, most) = (cc.info().name, cc.needs(), TransportConfig::MAX_PACKET);
+    let header = config.data_header(&needs);
+    // An `mtu` beyond all bounds has been reported.
+    if config.mtu <= most && most < config.mtu + header {
+        let message =
+            format!("`mtu` of {} makes packets of {} with the headers of `{name}`", config.mtu, config.mtu + header);
+        let help = format!(
+            "packets have at most {most}: set `mtu` to at most {}",
+            Bytes::new(most.as_u64().saturating_sub(header.as_u64()))
+        );
+        s.problem_at("scenario::out_of_range", "mtu", message, help);
+    }
+    if needs.control.is_some_and(|control| most < control) {
+        let message = format!("control packets of `{name}` are longer than {most}");
+        s.problem_at("scenario::out_of_range", name, message, "reduce `control_packet`, as `control_packet = \"40B\"`");
+    }
 }
 
 /// Reads the sections of all algorithms the file has, so that a slip in any of them is found and none is lost when
