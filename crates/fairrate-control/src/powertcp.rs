@@ -131,7 +131,7 @@ impl PowerTcp {
     /// Alg. 1 lines 11-19 for one port. The order of the operations is the artifact's, to the last bit.
     fn hop_power(&self, hop: &IntHop, prev: &IntHop) -> Option<(f64, f64)> {
         let delta = hop.since(prev, self.config.int_format)?;
-        let bandwidth = hop.rate_bps();
+        let bandwidth = hop.rate.as_bps_f64();
         let mu = delta.tx_bytes * 8.0 / delta.dt_s;
         let lambda = match self.config.int_counter {
             IntCounter::Transmitted => {
@@ -190,12 +190,13 @@ impl Controller for PowerTcp {
 mod tests {
     use super::*;
     use crate::config::Profile;
+    use crate::int::PortRate;
     use crate::power_law::testing::ack;
     use crate::test_flow::flow_25g;
     use fairrate_units::Bytes;
 
     fn hop(ns: u64, tx_bytes: u64, qlen: u32) -> IntHop {
-        IntHop { ts: Time::from_ns(ns), tx_bytes, qlen, rate_mbps: 25_000 }
+        IntHop { ts: Time::from_ns(ns), tx_bytes, qlen, rate: PortRate::new(Rate::from_gbps(25)) }
     }
 
     fn paper() -> PowerTcp {

@@ -623,7 +623,7 @@ impl Core {
                 IntCounter::Enqueued => p.enqueued_bytes,
             },
             qlen: p.queued_bytes as u32,
-            rate_mbps: p.rate_mbps,
+            rate: p.int_rate,
         };
         self.pool.push_int(packet, hop.encoded(format));
     }
