@@ -18,7 +18,7 @@ pub struct FlowContext {
     pub wire_mtu: Bytes,
     /// Links between sender and receiver.
     pub n_hops: u32,
-    /// The flow's weight; 1 unless the workload says otherwise.
+    /// The flow's weight; 1 unless the workload says otherwise, which it may under algorithms with [`Needs::weights`].
     pub weight: f64,
     /// When the flow starts.
     pub start: Time,
@@ -173,6 +173,8 @@ pub struct Needs {
     pub allocator: bool,
     /// TCP finds losses by its retransmission timer alone, which is this many base round-trip times and never grows.
     pub rto_rtts: Option<f64>,
+    /// Flows share in proportion to [`FlowContext::weight`]. Otherwise the scenario may not give weights.
+    pub weights: bool,
     /// During a recovery TCP comes down to the window in proportion to what arrives (PRR, RFC 9937), if it is set to.
     pub prr: bool,
 }
@@ -196,6 +198,7 @@ impl Needs {
         oracle: false,
         allocator: false,
         rto_rtts: None,
+        weights: false,
         prr: false,
     };
 

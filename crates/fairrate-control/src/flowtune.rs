@@ -33,7 +33,7 @@ impl AlgorithmSpec for FlowtuneConfig {
     type Port = NoPort;
     fn needs(&self) -> Needs {
         // A window without end is none to reduce in proportion.
-        Needs { allocator: true, prr: false, ..self.tcp.needs() }
+        Needs { allocator: true, weights: true, prr: false, ..self.tcp.needs() }
     }
     fn build(&self, flow: &FlowContext) -> Flowtune {
         Flowtune {

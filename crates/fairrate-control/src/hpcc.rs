@@ -68,7 +68,7 @@ impl AlgorithmSpec for HpccConfig {
     type Controller = Hpcc;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { int_format: self.int_format, first_ack_only_stored: true, ..Needs::TELEMETRY }
+        Needs { int_format: self.int_format, first_ack_only_stored: true, weights: true, ..Needs::TELEMETRY }
     }
     fn build(&self, flow: &FlowContext) -> Hpcc {
         // The artifact's window is whole bytes; W/T must be the line rate exactly, or the first packets are late.

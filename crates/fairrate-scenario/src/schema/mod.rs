@@ -70,7 +70,7 @@ pub(crate) fn read(
 
     let mut topology = topology::build(report, shape, site)?;
     let names = names::Names::new(&topology);
-    let Workload { flows, changes } = traffic::build(report, &blocks, &topology, &names, run.seed)?;
+    let Workload { flows, changes } = traffic::build(report, &blocks, &topology, &names, run.seed, &cc)?;
     if changes.is_empty() {
         check_end(report, &run, &flows);
     }
