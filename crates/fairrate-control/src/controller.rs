@@ -123,8 +123,16 @@ pub trait Controller {
     }
 }
 
-/// Marking by RED that an algorithm is made for, at any port rate: thresholds are of the instantaneous queue that a
-/// packet leaves behind, itself not counted.
+/// Which queue a mark tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkedQueue {
+    /// The one that the packet joins, itself counted.
+    Joined,
+    /// The one that it leaves behind, itself not counted.
+    Left,
+}
+
+/// The marking that an algorithm is made for: RED on the instantaneous queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedDefault {
     /// No marks up to here.
@@ -133,6 +141,10 @@ pub struct RedDefault {
     pub kmax: Bytes,
     /// Probability as the queue reaches `kmax`.
     pub pmax: f64,
+    /// Port rate the thresholds are given for; they scale with a port's rate. `None`: the same at all rates.
+    pub per_rate: Option<Rate>,
+    /// Which queue is compared with them.
+    pub queue: MarkedQueue,
 }
 
 /// What an algorithm needs from network, receiver and transport.

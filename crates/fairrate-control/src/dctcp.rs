@@ -23,7 +23,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, RedDefault};
 use crate::limits::{WindowUse, after_idle, bdp, scaled_window};
 use crate::port::NoPort;
 
@@ -76,6 +76,16 @@ algorithm_config! {
     }
 }
 
+/// The step K: 30 KB at 10 Gb/s, in proportion elsewhere, as HPCC's public configuration has it (DCTCP's own paper has 65
+/// packets at 10 Gb/s, for hosts that send in bursts).
+const STEP: RedDefault = RedDefault {
+    kmin: Bytes::new(30_000),
+    kmax: Bytes::new(30_000),
+    pmax: 1.0,
+    per_rate: Some(Rate::from_gbps(10)),
+    queue: MarkedQueue::Joined,
+};
+
 impl AlgorithmSpec for DctcpConfig {
     type Controller = Dctcp;
     type Port = NoPort;
@@ -84,7 +94,7 @@ impl AlgorithmSpec for DctcpConfig {
     }
     fn needs(&self) -> Needs {
         let prr = self.form == DctcpForm::Window;
-        Needs { ecn: true, repace_on_change: self.repace_on_change, prr, ..Needs::NOTHING }
+        Needs { ecn: true, red: Some(STEP), repace_on_change: self.repace_on_change, prr, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Dctcp {
         match self.form {
