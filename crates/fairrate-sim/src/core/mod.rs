@@ -8,6 +8,7 @@ mod bursts;
 mod cluster;
 mod convergence;
 mod crew;
+mod deadlock;
 mod faults;
 mod hosts;
 mod mail;

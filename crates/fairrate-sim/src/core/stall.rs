@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use fairrate_units::{Rate, Time};
 
-use super::Core;
 use super::cluster::{lock, next_ps};
+use super::{Core, deadlock};
 use crate::ids::PortId;
 use crate::simulation::SimError;
 
@@ -49,7 +49,8 @@ fn stalled(cores: &[Mutex<Core>]) -> SimError {
     let mut ports: Vec<(u32, String)> = cores.iter().flat_map(|core| lock(core).paused_ports()).collect();
     ports.sort();
     let ports = ports.into_iter().take(NAMED).map(|(_, text)| text);
-    let stuck = flows.chain(ports).collect::<Vec<_>>().join("; ");
+    let circle = deadlock::describe(cores);
+    let stuck = circle.into_iter().chain(flows).chain(ports).collect::<Vec<_>>().join("; ");
     let since_ps = cores.iter().map(|core| lock(core).last_progress_ps).max().unwrap_or(0);
     let unfinished = cores.iter().map(|core| lock(core).active).sum();
     SimError::Stalled { since: Time::from_ps(since_ps), unfinished, stuck }
@@ -76,10 +77,14 @@ impl Core {
         format!("flow {id} ({src} to {dst}) has {} of {} bytes acknowledged and {why}", s.snd_una, s.bytes)
     }
 
+    /// Whether an egress port belongs to this part.
+    pub(super) fn has_port(&self, port: u32) -> bool {
+        self.parts.of_port(port) == usize::from(self.part)
+    }
+
     /// The ports of this part that may not send, some of them at least.
     fn paused_ports(&self) -> Vec<(u32, String)> {
-        let here = |port: u32| self.parts.of_port(port) == usize::from(self.part);
-        let ports = (0u32..).zip(&self.ports).filter(|&(id, p)| p.paused != 0 && here(id)).take(NAMED);
+        let ports = (0u32..).zip(&self.ports).filter(|&(id, p)| p.paused != 0 && self.has_port(id)).take(NAMED);
         let describe = |(id, p): (u32, &crate::fabric::Port)| {
             let (from, to) = (self.config.topology.from(PortId(id)), self.config.topology.to(PortId(id)));
             let name = |n: crate::ids::NodeId| &self.config.topology.nodes[n.index()].name;
