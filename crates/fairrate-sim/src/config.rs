@@ -125,6 +125,18 @@ pub struct FlowSpec {
     pub burst: Option<Burst>,
     /// The traffic block it came from: an index for grouping results.
     pub group: u32,
+    /// What its user calls it; [`FlowSpec::NO_ID`]: its position, as its [`FlowId`].
+    pub id: u32,
+}
+
+impl FlowSpec {
+    /// No id of its own.
+    pub const NO_ID: u32 = u32::MAX;
+
+    /// What people call the flow at a position.
+    pub fn name(&self, position: FlowId) -> u32 {
+        if self.id == Self::NO_ID { position.0 } else { self.id }
+    }
 }
 
 /// An application that writes now and then on one connection.

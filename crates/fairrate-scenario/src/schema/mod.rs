@@ -78,7 +78,7 @@ pub(crate) fn read(
     let allocator = allocator::attach(allocator, &mut topology, report);
     let names = names::Names::new(&topology);
     let faults = fault::build(report, faults, &names);
-    let probes = probe::build(report, &probes, &names, flows.len());
+    let probes = probe::build(report, &probes, &names, &flows);
     report.check()?;
     let Run { name, description, seed, end: stop, .. } = run;
     let config = SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, stop, seed };

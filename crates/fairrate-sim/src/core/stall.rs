@@ -6,7 +6,7 @@ use fairrate_units::{Rate, Time};
 
 use super::cluster::{lock, next_ps};
 use super::{Core, deadlock};
-use crate::ids::PortId;
+use crate::ids::{FlowId, PortId};
 use crate::simulation::SimError;
 
 /// Simulated time without a newly acknowledged byte after which a run with active flows counts as stalled.
@@ -70,11 +70,12 @@ impl Core {
             (false, false) => "its window is closed",
         };
         let (src, dst) = (name(spec.src), name(spec.dst));
+        let flow_name = spec.name(FlowId(flow.spec));
         if flow.spec != id {
-            let (id, subflow) = (flow.spec, flow.subflow);
-            return format!("subflow {subflow} of flow {id} ({src} to {dst}, {arrived} bytes arrived): {why}");
+            let subflow = flow.subflow;
+            return format!("subflow {subflow} of flow {flow_name} ({src} to {dst}, {arrived} bytes arrived): {why}");
         }
-        format!("flow {id} ({src} to {dst}) has {} of {} bytes acknowledged and {why}", s.snd_una, s.bytes)
+        format!("flow {flow_name} ({src} to {dst}) has {} of {} bytes acknowledged and {why}", s.snd_una, s.bytes)
     }
 
     /// Whether an egress port belongs to this part.

@@ -138,6 +138,7 @@ pub fn flow(src: u32, dst: u32, bytes: u64, start: Time) -> FlowSpec {
         subflows: None,
         burst: None,
         group: 0,
+        id: FlowSpec::NO_ID,
     }
 }
 

@@ -1,5 +1,7 @@
 //! From blocks that were read to flows.
 
+use std::collections::HashSet;
+
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Profile};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::{
@@ -38,6 +40,7 @@ pub(in crate::schema) fn build(
             break;
         }
     }
+    check_ids(report, blocks, &made);
     let workload = merge(made);
     report.check()?;
     if workload.flows.is_empty() {
@@ -47,6 +50,19 @@ pub(in crate::schema) fn build(
         report.check()?;
     }
     Ok(workload)
+}
+
+/// Reports ids that more than one list gives.
+fn check_ids(report: &Report, blocks: &[Block<'_>], made: &[Workload]) {
+    let mut taken = HashSet::new();
+    for (block, workload) in blocks.iter().zip(made) {
+        let mut ids = workload.flows.iter().map(|flow| flow.id).filter(|&id| id != FlowSpec::NO_ID);
+        if let Some(id) = ids.find(|&id| !taken.insert(id)) {
+            let message = format!("id {id} is of a flow of another list, too");
+            let help = "give each flow an id of its own, or write `ignore_columns = [\"id\"]`";
+            report.problem("scenario::conflict", block.anchor.site_of("path"), message, "`path`", help);
+        }
+    }
 }
 
 /// Reports weights that the algorithm would not heed.
