@@ -62,10 +62,10 @@ fn shortest_way_back(waits: &BTreeMap<Queue, BTreeSet<Queue>>, start: Queue) -> 
                 way.reverse();
                 return Some(way);
             }
-            if !before.contains_key(&next) {
-                before.insert(next, queue);
+            before.entry(next).or_insert_with(|| {
                 reached.push(next);
-            }
+                queue
+            });
         }
     }
     None

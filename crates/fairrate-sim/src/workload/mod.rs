@@ -108,7 +108,9 @@ pub fn merge(mut blocks: Vec<Workload>) -> Workload {
         blocks.remove(0)
     } else {
         let mut all = Workload::default();
-        blocks.into_iter().for_each(|block| all.append(block));
+        for block in blocks {
+            all.append(block);
+        }
         all.sort()
     };
     number(&mut all.flows);
