@@ -493,7 +493,8 @@ pub enum Recovery {
 pub enum WindowRule {
     /// The algorithm's own (rate-based algorithms have none).
     Algorithm,
-    /// One base-RTT worth of line rate, scaled by rate over line rate.
+    /// One base-RTT worth of line rate, scaled by rate over line rate. These are bytes on the wire, taken as payload, so the
+    /// window is larger than the rate needs by the share of headers, as in ns-3.
     RateScaled,
     /// None: pacing alone.
     None,
