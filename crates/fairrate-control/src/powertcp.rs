@@ -23,8 +23,8 @@
 //! - cwnd_old is the window when the acknowledged packet was sent, as in the analysis (w(t − θ)); the
 //!   "once per RTT" memory of the text is a coarse form of it.
 //! - N in β = HostBw·τ/N is not given. β is 150 Mb/s·τ, the artifact's constant.
-//! - Theorem 3 has shares proportional to β. On packets they are not, as the queue that tells of β is shorter than a
-//!   packet; so flows have no weights.
+//! - Theorem 3 has shares proportional to β. On packets that holds where β is many packets, and this β is a fraction of
+//!   one; so flows have no weights.
 //! - λ has a floor of half the port rate, as in the artifact: without one the printed law oscillates.
 //! - Γ_smooth has no first value in the paper: it starts with the first sample; Δt is at most τ.
 //! - The first acknowledgment, one over another number of hops and the first after an idle time of more than τ
