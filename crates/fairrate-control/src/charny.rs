@@ -165,7 +165,7 @@ mod tests {
     /// What becomes of a stamp in Gb/s, and of the u-bit.
     fn pass(link: &mut CharnyPort, flow: u32, stamp: f64) -> (f64, bool) {
         let header = &mut [1.0, 0.0, stamp * G, 0.0];
-        let mut packet = PortPacket { flow, kind: PortPacketKind::Control, wire: 40, header, mark: false };
+        let mut packet = PortPacket { flow, class: 3, kind: PortPacketKind::Control, wire: 40, header, mark: false };
         link.on_enqueue(&PortView { now: us(1), queue_bytes: 0 }, &mut packet, &mut Actions::default());
         ((header[STAMP] / G * 1e6).round() / 1e6, header[REDUCED] == 1.0)
     }

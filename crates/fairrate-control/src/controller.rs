@@ -18,7 +18,7 @@ pub struct FlowContext {
     pub wire_mtu: Bytes,
     /// Links between sender and receiver.
     pub n_hops: u32,
-    /// The flow's weight; 1 unless the workload says otherwise.
+    /// The flow's weight; 1 unless the workload says otherwise, which it may under algorithms with [`Needs::weights`].
     pub weight: f64,
     /// When the flow starts.
     pub start: Time,
@@ -78,7 +78,7 @@ pub enum Loss {
 /// What the sender may do until the next decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Unacknowledged payload bytes must stay below this for a packet to be sent; [`Bytes::MAX`]: no window.
+    /// Most unacknowledged payload bytes, a packet at least; [`Bytes::MAX`]: no window.
     pub cwnd: Bytes,
     /// Pacing rate, in bits on the wire per second; zero: nothing may be sent.
     pub rate: Rate,
@@ -131,8 +131,16 @@ pub trait Controller {
     }
 }
 
-/// Marking by RED that an algorithm is made for, at any port rate: thresholds are of the instantaneous queue that a
-/// packet leaves behind, itself not counted.
+/// Which queue a mark tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkedQueue {
+    /// The one that the packet joins, itself counted.
+    Joined,
+    /// The one that it leaves behind, itself not counted.
+    Left,
+}
+
+/// The marking that an algorithm is made for: RED on the instantaneous queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedDefault {
     /// No marks up to here.
@@ -141,6 +149,10 @@ pub struct RedDefault {
     pub kmax: Bytes,
     /// Probability as the queue reaches `kmax`.
     pub pmax: f64,
+    /// Port rate the thresholds are given for; they scale with a port's rate. `None`: the same at all rates.
+    pub per_rate: Option<Rate>,
+    /// Which queue is compared with them.
+    pub queue: MarkedQueue,
 }
 
 /// What an algorithm needs from network, receiver and transport.
@@ -181,6 +193,8 @@ pub struct Needs {
     pub allocator: bool,
     /// TCP finds losses by its retransmission timer alone, which is this many base round-trip times and never grows.
     pub rto_rtts: Option<f64>,
+    /// Flows share in proportion to [`FlowContext::weight`]. Otherwise the scenario may not give weights.
+    pub weights: bool,
     /// During a recovery TCP comes down to the window in proportion to what arrives (PRR, RFC 9937), if it is set to.
     pub prr: bool,
 }
@@ -204,6 +218,7 @@ impl Needs {
         oracle: false,
         allocator: false,
         rto_rtts: None,
+        weights: false,
         prr: false,
     };
 

@@ -23,7 +23,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, RedDefault};
 use crate::limits::{WindowUse, after_idle, bdp, scaled_window};
 use crate::port::NoPort;
 
@@ -64,7 +64,8 @@ algorithm_config! {
         min_window: u32 = 2, ns3 = 2, in 1..=1_000_000;
         /// Growth per RTT in packets, for `form = "window"` (RFC 5681: 1).
         ai_packets: f64 = 1.0, ns3 = 1.0, in 0.0..=1000.0;
-        /// Whether packets are spaced at window / base RTT; otherwise at line rate. For `form = "window"`.
+        /// Whether packets are spaced at window / base RTT of the path, headers counted; otherwise at line rate. For
+        /// `form = "window"`.
         pacing: bool = false, ns3 = false;
         /// Growth per RTT, for `form = "rate"` (artifact).
         ai: Rate = Rate::from_mbps(1_000), ns3 = Rate::from_mbps(1_000);
@@ -75,6 +76,16 @@ algorithm_config! {
     }
 }
 
+/// The step K: 30 KB at 10 Gb/s, in proportion elsewhere, as HPCC's public configuration has it (DCTCP's own paper has 65
+/// packets at 10 Gb/s, for hosts that send in bursts).
+const STEP: RedDefault = RedDefault {
+    kmin: Bytes::new(30_000),
+    kmax: Bytes::new(30_000),
+    pmax: 1.0,
+    per_rate: Some(Rate::from_gbps(10)),
+    queue: MarkedQueue::Joined,
+};
+
 impl AlgorithmSpec for DctcpConfig {
     type Controller = Dctcp;
     type Port = NoPort;
@@ -83,7 +94,7 @@ impl AlgorithmSpec for DctcpConfig {
     }
     fn needs(&self) -> Needs {
         let prr = self.form == DctcpForm::Window;
-        Needs { ecn: true, repace_on_change: self.repace_on_change, prr, ..Needs::NOTHING }
+        Needs { ecn: true, red: Some(STEP), repace_on_change: self.repace_on_change, prr, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Dctcp {
         match self.form {
@@ -140,8 +151,8 @@ struct DctcpWindow {
     first: f64,
     growth: f64,
     line_rate: Rate,
-    /// The time over which a window is spread, if it is paced.
-    paced_over: Option<Time>,
+    /// The time over which a window is spread, if it is paced, and the bits on the wire of a payload byte.
+    paced_over: Option<(Time, f64)>,
     cwnd: f64,
     ssthresh: f64,
     /// For slow start in which the NIC is slower than the window grows; unused if the flow starts without.
@@ -170,7 +181,7 @@ impl DctcpWindow {
             first: first.max(min),
             growth: config.ai_packets * mtu,
             line_rate: flow.line_rate,
-            paced_over: config.pacing.then_some(flow.base_rtt),
+            paced_over: config.pacing.then_some((flow.path_base_rtt, 8.0 * flow.wire_mtu.as_f64() / mtu)),
             cwnd: first.max(min),
             ssthresh: if config.slow_start { f64::MAX } else { 0.0 },
             window_use: config.slow_start.then(WindowUse::default),
@@ -251,8 +262,8 @@ impl DctcpWindow {
     }
 
     fn allowance(&self) -> Allowance {
-        let rate = self.paced_over.map_or(self.line_rate, |rtt| {
-            let paced = Rate::from_bps_f64(self.cwnd * 8.0 / rtt.as_secs_f64().max(1e-12));
+        let rate = self.paced_over.map_or(self.line_rate, |(rtt, wire_bits)| {
+            let paced = Rate::from_bps_f64(self.cwnd * wire_bits / rtt.as_secs_f64().max(1e-12));
             paced.clamp(Rate::from_bps(1), self.line_rate)
         });
         Allowance { cwnd: Bytes::new(self.cwnd as u64), rate, timer: Time::MAX }
@@ -491,10 +502,12 @@ mod tests {
     }
 
     #[test]
-    fn pacing_spreads_a_window_over_the_base_rtt() {
+    fn pacing_spreads_what_a_window_is_on_the_wire_over_the_base_rtt() {
         let config = DctcpConfig { pacing: true, initial_window: DctcpInitialWindow::TenMtu, ..DctcpConfig::default() };
-        // 10,000 bytes in 8 us.
-        assert_eq!(config.build(&flow_25g()).on_start(Time::ZERO).rate, Rate::from_gbps(10));
+        // 10,000 bytes in ten packets of 1,056 on the wire in 8 us: 84,480 bits; over half the path in half the time.
+        assert_eq!(config.build(&flow_25g()).on_start(Time::ZERO).rate, Rate::from_mbps(10_560));
+        let short = FlowContext { path_base_rtt: Time::from_us(4), ..flow_25g() };
+        assert_eq!(config.build(&short).on_start(Time::ZERO).rate, Rate::from_mbps(21_120));
     }
 
     #[test]

@@ -33,10 +33,16 @@ impl AlgorithmSpec for FlowtuneConfig {
     type Port = NoPort;
     fn needs(&self) -> Needs {
         // A window without end is none to reduce in proportion.
-        Needs { allocator: true, prr: false, ..self.tcp.needs() }
+        Needs { allocator: true, weights: true, prr: false, ..self.tcp.needs() }
     }
     fn build(&self, flow: &FlowContext) -> Flowtune {
-        Flowtune { tcp: self.tcp.build(flow), line: flow.line_rate, srtt: flow.path_base_rtt, rate: None }
+        Flowtune {
+            tcp: self.tcp.build(flow),
+            line: flow.line_rate,
+            payload_share: flow.mtu.as_f64() / flow.wire_mtu.as_f64().max(1.0),
+            srtt: flow.path_base_rtt,
+            rate: None,
+        }
     }
 }
 
@@ -45,6 +51,8 @@ impl AlgorithmSpec for FlowtuneConfig {
 pub struct Flowtune {
     tcp: NewReno,
     line: Rate,
+    /// Payload of a full packet over its bytes on the wire.
+    payload_share: f64,
     /// Round-trip time, smoothed as in RFC 6298; that of the idle path before the first sample.
     srtt: Time,
     /// What the allocator gave, while it holds.
@@ -84,7 +92,9 @@ impl Controller for Flowtune {
             // A rate of at least a bit a second: zero would stop the flow.
             self.rate = Some(Rate::from_bps((bps as u64).max(1)).min(self.line));
         } else if let Some(rate) = self.rate.take() {
-            self.tcp.resume(rate.bytes_in(self.srtt));
+            // The rate is one on the wire, the window of payload.
+            let payload = rate.bytes_in(self.srtt).as_f64() * self.payload_share;
+            self.tcp.resume(Bytes::new(payload as u64));
         }
         Some(self.on_timer(now))
     }
@@ -109,13 +119,14 @@ mod tests {
         // Losses change nothing while there is a rate.
         assert_eq!(flow.on_loss(Time::ZERO, Loss::Timeout), open);
         assert_eq!(flow.on_ack(&acked(1_000, 8_000, 9_000)), open);
-        // 5 Gb/s over the 8 us of the path are 5,000 bytes; then a segment a window.
+        // 5 Gb/s over the 8 us of the path are 5,000 bytes, 1,000 of each 1,056 payload; then a segment a window.
         let tcp = told(&mut flow, 0.0);
-        assert_eq!((tcp.cwnd, tcp.rate), (Bytes::new(5_000), flow_25g().line_rate));
+        assert_eq!((tcp.cwnd, tcp.rate), (Bytes::new(4_734), flow_25g().line_rate));
+        // 1,000 x 1,000/4,734 = 211.
         let ack = Ack { newly_acked: 1_000, in_flight: 4_000, ..acked(2_000, 8_000, 7_000) };
-        assert_eq!(flow.on_ack(&ack).cwnd, Bytes::new(5_200));
+        assert_eq!(flow.on_ack(&ack).cwnd, Bytes::new(4_945));
         // A silence of an allocator that had not spoken is none, and rates stay within the NIC's.
-        assert_eq!(told(&mut flow, 0.0).cwnd, Bytes::new(5_200));
+        assert_eq!(told(&mut flow, 0.0).cwnd, Bytes::new(4_945));
         assert_eq!(told(&mut flow, 1e12).rate, flow_25g().line_rate);
     }
 }

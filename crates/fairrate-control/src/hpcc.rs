@@ -68,7 +68,7 @@ impl AlgorithmSpec for HpccConfig {
     type Controller = Hpcc;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { int_format: self.int_format, first_ack_only_stored: true, ..Needs::TELEMETRY }
+        Needs { int_format: self.int_format, first_ack_only_stored: true, weights: true, ..Needs::TELEMETRY }
     }
     fn build(&self, flow: &FlowContext) -> Hpcc {
         // The artifact's window is whole bytes; W/T must be the line rate exactly, or the first packets are late.
@@ -142,7 +142,7 @@ impl Hpcc {
     /// u′ = min(qlen, previous qlen)/(B·T) + txRate/B. The queue is divided in the artifact's order.
     fn hop_utilization(&self, hop: &IntHop, prev: &IntHop) -> Option<(f64, f64)> {
         let delta = hop.since(prev, self.config.int_format)?;
-        let bandwidth = hop.rate().as_bps_f64();
+        let bandwidth = hop.rate.as_bps_f64();
         let tx_rate = delta.tx_bytes * 8.0 / delta.dt_s;
         let qlen = f64::from(hop.qlen.min(prev.qlen));
         let queued = qlen * self.line_rate.as_bps_f64() / bandwidth / self.w_init;
@@ -218,11 +218,12 @@ impl Controller for Hpcc {
 mod tests {
     use super::*;
     use crate::config::Profile;
+    use crate::int::PortRate;
     use crate::power_law::testing::ack;
     use crate::test_flow::flow_25g;
 
     fn hop(ns: u64, tx_bytes: u64, qlen: u32) -> [IntHop; 1] {
-        [IntHop { ts: Time::from_ns(ns), tx_bytes, qlen, rate_mbps: 25_000 }]
+        [IntHop { ts: Time::from_ns(ns), tx_bytes, qlen, rate: PortRate::new(Rate::from_gbps(25)) }]
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl AlgorithmSpec for IdealConfig {
     type Controller = Ideal;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { oracle: true, ..Needs::NOTHING }
+        Needs { oracle: true, weights: true, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Ideal {
         LineRateConfig::default().build(&FlowContext { line_rate: flow.line_rate.min(flow.demand), ..*flow })

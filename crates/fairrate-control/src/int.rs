@@ -29,6 +29,45 @@ const PACKED_BYTES_BITS: u32 = 20;
 const PACKED_QLEN_UNIT: u64 = 80;
 const PACKED_QLEN_BITS: u32 = 17;
 
+const RATE_BITS: u32 = 28;
+/// Powers of ten that [`PortRate`] scales by: enough for all rates.
+const POWERS: [u64; 16] = {
+    let mut powers = [1; 16];
+    let mut i = 1;
+    while i < powers.len() {
+        powers[i] = 10 * powers[i - 1];
+        i += 1;
+    }
+    powers
+};
+
+/// The rate of a port in 32 bits: a number below 2^28 times a power of ten. Exact for rates with up to eight digits before
+/// their zeros, such as 25.78125 Gb/s, and otherwise to within 2 in 10^8.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortRate(u32);
+
+impl PortRate {
+    /// The nearest to `rate`.
+    pub fn new(rate: Rate) -> Self {
+        let bps = rate.as_bps();
+        let rounded = |power: &u64| bps / power + u64::from(power.div_ceil(2) <= bps % power);
+        let scaled = (0_u32..).zip(POWERS.iter().map(rounded)).find(|&(_, n)| n < 1 << RATE_BITS);
+        let (exponent, number) = scaled.expect("10^15 is enough for 64 bits");
+        Self(exponent << RATE_BITS | number as u32)
+    }
+
+    fn parts(self) -> (u32, u64) {
+        (self.0 & ((1 << RATE_BITS) - 1), POWERS[(self.0 >> RATE_BITS) as usize])
+    }
+
+    /// In bit/s.
+    #[inline]
+    pub fn as_bps_f64(self) -> f64 {
+        let (number, power) = self.parts();
+        f64::from(number) * power.cast_signed() as f64
+    }
+}
+
 /// Telemetry of one egress port, stamped when a packet leaves its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IntHop {
@@ -38,8 +77,8 @@ pub struct IntHop {
     pub tx_bytes: u64,
     /// Bytes left in the port after the packet was removed.
     pub qlen: u32,
-    /// Port rate in Mb/s; see [`IntHop::rate`].
-    pub rate_mbps: u32,
+    /// Rate of the port.
+    pub rate: PortRate,
 }
 
 /// The change between two records of the same port.
@@ -56,17 +95,6 @@ pub struct IntDelta {
 }
 
 impl IntHop {
-    /// The rate of the port.
-    pub fn rate(&self) -> Rate {
-        Rate::from_mbps(u64::from(self.rate_mbps))
-    }
-
-    /// The rate of the port in bit/s: exact, as it is below 2^53.
-    #[inline]
-    pub fn rate_bps(&self) -> f64 {
-        f64::from(self.rate_mbps) * 1e6
-    }
-
     /// This record as `format` would carry it.
     #[must_use]
     pub fn encoded(self, format: IntFormat) -> Self {
@@ -76,7 +104,7 @@ impl IntHop {
                 ts: Time::from_ns(self.ts.as_ns() % (1 << PACKED_NS_BITS)),
                 tx_bytes: self.tx_bytes / PACKED_BYTES_UNIT % (1 << PACKED_BYTES_BITS) * PACKED_BYTES_UNIT,
                 qlen: (u64::from(self.qlen) / PACKED_QLEN_UNIT % (1 << PACKED_QLEN_BITS) * PACKED_QLEN_UNIT) as u32,
-                rate_mbps: self.rate_mbps,
+                rate: self.rate,
             },
         }
     }
@@ -111,7 +139,8 @@ mod tests {
 
     #[test]
     fn packed_records_wrap_and_their_difference_does_not() {
-        let at = |ns, tx_bytes| IntHop { ts: Time::from_ns(ns), tx_bytes, qlen: 161, rate_mbps: 25_000 };
+        let rate = PortRate::new(Rate::from_gbps(25));
+        let at = |ns, tx_bytes| IntHop { ts: Time::from_ns(ns), tx_bytes, qlen: 161, rate };
         let (a, b) = (at(16_777_000, 134_217_700), at(16_777_300, 134_218_900));
         let (a, b) = (a.encoded(IntFormat::Packed), b.encoded(IntFormat::Packed));
         assert_eq!(b.ts, Time::from_ns(84));
@@ -119,6 +148,19 @@ mod tests {
         let d = b.since(&a, IntFormat::Packed).expect("time advanced");
         // 134,217,700 rounds down to 134,217,600 and 134,218,900 to 134,218,880 in units of 128 bytes.
         assert_eq!((d.dt_ns, d.tx_bytes, d.qlen), (300.0, 1_280.0, 0.0));
+    }
+
+    #[test]
+    fn rates_of_up_to_eight_digits_are_exact() {
+        let exact = [0, 1, 500_000, 268_435_455, 999_999_990, 10_000_000_000, 25_781_250_000, 1_600_000_000_000];
+        for bps in exact {
+            assert_eq!(PortRate::new(Rate::from_bps(bps)).as_bps_f64(), bps as f64);
+        }
+        for bps in [268_435_456, 12_345_678_901, 99_999_999_999, u64::MAX] {
+            let near = PortRate::new(Rate::from_bps(bps)).as_bps_f64();
+            assert!((near / bps as f64 - 1.0).abs() < 2e-8, "{bps}: {near}");
+        }
+        assert_eq!(size_of::<IntHop>(), 24);
     }
 
     #[test]

@@ -57,9 +57,9 @@ pub mod xcp;
 pub mod xmp;
 
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError};
-pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, RedDefault};
+pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, RedDefault};
 pub use coupled::{Alone, CoupledController, CoupledSpec};
-pub use int::{IntCounter, IntDelta, IntFormat, IntHop};
+pub use int::{IntCounter, IntDelta, IntFormat, IntHop, PortRate};
 pub use port::{
     Actions, FlowPause, HeaderWords, NOTICE_VALUES, NoPort, Notice, PortAgent, PortContext, PortPacket, PortPacketKind,
     PortScope, PortStep, PortView,

@@ -136,7 +136,7 @@ impl<S: AlgorithmSpec> Run<'_, S> {
                 };
                 let header = &mut self.packets[packet];
                 let kind = PortPacketKind::Control;
-                let mut seen = PortPacket { flow: flow as u32, kind, wire: 40, header, mark: false };
+                let mut seen = PortPacket { flow: flow as u32, class: 3, kind, wire: 40, header, mark: false };
                 let view = PortView { now, queue_bytes: 0 };
                 self.ports[link].on_enqueue(&view, &mut seen, &mut Actions::default());
                 let next = now + self.delay(1);

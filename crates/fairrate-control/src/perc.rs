@@ -301,7 +301,7 @@ mod tests {
         let mut ask = |now, flow, exit| {
             let header = &mut [1.0, exit, 0.0, f64::INFINITY];
             let kind = PortPacketKind::Control;
-            let mut packet = PortPacket { flow, kind, wire: 40, header, mark: false };
+            let mut packet = PortPacket { flow, class: 3, kind, wire: 40, header, mark: false };
             link.on_enqueue(&PortView { now, queue_bytes: 0 }, &mut packet, &mut Actions::default());
             header[3] / G
         };

@@ -80,6 +80,8 @@ pub enum PortStep {
 pub struct PortPacket<'a> {
     /// The flow: a number that stands for its five-tuple.
     pub flow: u32,
+    /// Its priority class.
+    pub class: u8,
     /// What it is.
     pub kind: PortPacketKind,
     /// Bytes on the wire.
@@ -136,10 +138,10 @@ pub trait PortAgent {
     }
     /// A packet leaves the queue for the wire. Marks and headers written here count.
     fn on_dequeue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
-    /// The physical queue that a data packet of `flow` joins, asked right after [`PortAgent::on_enqueue`]; `None`: the
+    /// The physical queue of its class that a data packet of `flow` joins, asked right after [`PortAgent::on_enqueue`]; `None`: the
     /// queue of its class. The physical queues of a class take turns (deficit round robin) after its own queue, and one
     /// whose first packet is of a paused flow is passed over. Not asked at hosts.
-    fn assign(&self, _flow: u32) -> Option<u16> {
+    fn assign(&self, _class: u8, _flow: u32) -> Option<u16> {
         None
     }
     /// The next hop has asked this port to hold `flow` back, or to let it go.

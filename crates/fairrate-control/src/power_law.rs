@@ -106,7 +106,7 @@ impl PowerLaw {
         min_rate: Rate,
     ) -> Self {
         let line = flow.line_rate.as_bps_f64();
-        let beta_bps = beta.as_bps_f64() * flow.weight;
+        let beta_bps = beta.as_bps_f64();
         let tau_s = flow.base_rtt.as_secs_f64();
         let (beta, least, most) = match reference {
             Reference::WindowAtSend => (beta_bps * tau_s / 8.0, flow.mtu.as_f64(), line * tau_s / 8.0),

@@ -22,8 +22,9 @@
 //! - UPDATEWINDOW is called with the smoothed power and cwnd_old, whatever its signature says.
 //! - cwnd_old is the window when the acknowledged packet was sent, as in the analysis (w(t − θ)); the
 //!   "once per RTT" memory of the text is a coarse form of it.
-//! - N in β = HostBw·τ/N is not given. β is 150 Mb/s·τ, the artifact's constant, times the flow's weight
-//!   (Theorem 3).
+//! - N in β = HostBw·τ/N is not given. β is 150 Mb/s·τ, the artifact's constant.
+//! - Theorem 3 has shares proportional to β. On packets that holds where β is many packets, and this β is a fraction of
+//!   one; so flows have no weights.
 //! - λ has a floor of half the port rate, as in the artifact: without one the printed law oscillates.
 //! - Γ_smooth has no first value in the paper: it starts with the first sample; Δt is at most τ.
 //! - The first acknowledgment, one over another number of hops and the first after an idle time of more than τ
@@ -131,7 +132,7 @@ impl PowerTcp {
     /// Alg. 1 lines 11-19 for one port. The order of the operations is the artifact's, to the last bit.
     fn hop_power(&self, hop: &IntHop, prev: &IntHop) -> Option<(f64, f64)> {
         let delta = hop.since(prev, self.config.int_format)?;
-        let bandwidth = hop.rate_bps();
+        let bandwidth = hop.rate.as_bps_f64();
         let mu = delta.tx_bytes * 8.0 / delta.dt_s;
         let lambda = match self.config.int_counter {
             IntCounter::Transmitted => {
@@ -190,12 +191,13 @@ impl Controller for PowerTcp {
 mod tests {
     use super::*;
     use crate::config::Profile;
+    use crate::int::PortRate;
     use crate::power_law::testing::ack;
     use crate::test_flow::flow_25g;
     use fairrate_units::Bytes;
 
     fn hop(ns: u64, tx_bytes: u64, qlen: u32) -> IntHop {
-        IntHop { ts: Time::from_ns(ns), tx_bytes, qlen, rate_mbps: 25_000 }
+        IntHop { ts: Time::from_ns(ns), tx_bytes, qlen, rate: PortRate::new(Rate::from_gbps(25)) }
     }
 
     fn paper() -> PowerTcp {

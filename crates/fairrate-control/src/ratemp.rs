@@ -44,7 +44,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs, RedDefault};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, MarkedQueue, Needs, RedDefault};
 use crate::coupled::{Alone, CoupledController, CoupledSpec};
 use crate::port::NoPort;
 
@@ -146,7 +146,8 @@ impl AlgorithmSpec for RateMpConfig {
     type Port = NoPort;
     fn needs(&self) -> Needs {
         // Section V-B, and the paper's 150 KB of section V-A if `kmax` says so: delay and marks have one scale.
-        let red = RedDefault { kmin: Bytes::ZERO, kmax: self.kmax, pmax: 1.0 };
+        let red =
+            RedDefault { kmin: Bytes::ZERO, kmax: self.kmax, pmax: 1.0, per_rate: None, queue: MarkedQueue::Left };
         Needs { ecn: true, red: Some(red), ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> RateMp {

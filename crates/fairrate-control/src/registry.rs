@@ -210,8 +210,8 @@ macro_rules! registry {
             fn watches(&self, kind: PortPacketKind, step: PortStep) -> bool {
                 match self { $(Self::$type(c) => c.watches(kind, step),)+ Self::Custom(c) => c.watches(kind, step) }
             }
-            fn assign(&self, flow: u32) -> Option<u16> {
-                match self { $(Self::$type(c) => c.assign(flow),)+ Self::Custom(c) => c.assign(flow) }
+            fn assign(&self, class: u8, flow: u32) -> Option<u16> {
+                match self { $(Self::$type(c) => c.assign(class, flow),)+ Self::Custom(c) => c.assign(class, flow) }
             }
             fn on_flow_pause(&mut self, flow: u32, pause: bool) {
                 match self {

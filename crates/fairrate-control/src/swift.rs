@@ -147,9 +147,12 @@ impl Swift {
         }
     }
 
+    /// A window that is the smallest already does not fall, and a delay at the target takes nothing: no decrease.
     fn set_lower(&mut self, now: Time, cwnd: f64) {
-        self.cwnd = cwnd.max(self.min);
-        self.last_decrease = Some(now);
+        let lower = cwnd.max(self.min);
+        if lower < self.cwnd {
+            (self.cwnd, self.last_decrease) = (lower, Some(now));
+        }
     }
 
     /// The factor for a delay at or above target: 1 - β (D - T) / D, at least 1 - max_mdf.
@@ -271,6 +274,16 @@ mod tests {
         assert_eq!(a.rate.tx_time(Bytes::new(1_056)).as_ns() / 10, 12_272);
         // Below target a whole packet per packet.
         assert_eq!(swift.on_ack(&ack(200, 10_000)).cwnd, Bytes::new(1_407));
+    }
+
+    /// A delay at the target takes nothing, so that one above it takes its share at once.
+    #[test]
+    fn what_takes_nothing_is_no_decrease() {
+        let mut swift = swift_at(100.0);
+        let at_target = Ack { rtt: Time::from_ps(12_675_840), ..ack(100, 0) };
+        assert_eq!(swift.on_ack(&at_target).cwnd, Bytes::new(100_000));
+        // 1 - 0.8 x 7,324.16/20,000 = 0.7070336.
+        assert_eq!(swift.on_ack(&ack(101, 20_000)).cwnd, Bytes::new(70_703));
     }
 
     #[test]

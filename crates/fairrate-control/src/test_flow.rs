@@ -58,5 +58,5 @@ pub(crate) fn port_40g() -> PortContext {
 
 /// A data packet of `flow` with `wire` bytes on the wire.
 pub(crate) fn data_packet(flow: u32, wire: u32) -> PortPacket<'static> {
-    PortPacket { flow, kind: PortPacketKind::Data, wire, header: &mut [], mark: false }
+    PortPacket { flow, class: 3, kind: PortPacketKind::Data, wire, header: &mut [], mark: false }
 }

@@ -412,8 +412,9 @@ impl Xcp {
     /// Bytes on the wire of the packets that the window lets through now.
     fn admitted(&self) -> f64 {
         let in_flight = self.snd_nxt.saturating_sub(self.snd_una) as f64;
-        let room = (self.cwnd * self.mtu - in_flight).min(self.size - self.snd_nxt as f64);
-        (room.max(0.0) / self.mtu).ceil() * self.wire_mtu
+        let fit = ((self.cwnd * self.mtu - in_flight) / self.mtu).floor();
+        let left = ((self.size - self.snd_nxt as f64) / self.mtu).ceil();
+        fit.min(left).max(0.0) * self.wire_mtu
     }
 
     fn allowance(&self) -> Allowance {

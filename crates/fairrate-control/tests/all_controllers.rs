@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use fairrate_control::{
     ALGORITHMS, Ack, Algorithm, AlgorithmConfig, Allowance, Controller, FlowContext, IntHop, Loss, NOTICE_VALUES,
-    Needs, Notice, ParamKind, Parameters, Profile, RawValue,
+    Needs, Notice, ParamKind, Parameters, PortRate, Profile, RawValue,
 };
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -291,7 +291,7 @@ impl<'a> Driver<'a> {
                 for (hop, step) in self.hops.iter_mut().zip(hops) {
                     hop.ts += step.dt;
                     hop.tx_bytes = hop.tx_bytes.saturating_add(step.tx_bytes);
-                    (hop.qlen, hop.rate_mbps) = (step.qlen, step.rate_mbps);
+                    (hop.qlen, hop.rate) = (step.qlen, PortRate::new(Rate::from_mbps(step.rate_mbps.into())));
                 }
                 self.header.fill(0.0);
                 self.controller.stamp(at, &mut self.header);

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use fairrate_control::{
     ALGORITHMS, Ack, Algorithm, AlgorithmConfig, Allowance, Controller, FlowContext, IntCounter, IntHop, Loss, Needs,
-    PortScope, Profile,
+    PortRate, PortScope, Profile,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -164,7 +164,7 @@ impl Bottleneck {
             _ => self.transmitted,
         };
         self.transmitted += PACKET;
-        let hop = IntHop { ts: now, tx_bytes, qlen: left as u32, rate_mbps: capacity_mbps as u32 };
+        let hop = IntHop { ts: now, tx_bytes, qlen: left as u32, rate: PortRate::new(Rate::from_mbps(capacity_mbps)) };
         packet.int = hop.encoded(needs.int_format);
         packet.marked = needs.ecn && MARK_AT < left;
         packet.ack_at = now + STEP * STEPS_PER_RTT;

@@ -34,7 +34,7 @@ impl Side {
         // No flag of any algorithm is 2.
         let mut header = [2.0; 16];
         let words: &mut [f64] = if kind == PortPacketKind::Other { &mut [] } else { &mut header };
-        let mut packet = PortPacket { flow, kind, wire: 1_500, header: words, mark: false };
+        let mut packet = PortPacket { flow, class: 3, kind, wire: 1_500, header: words, mark: false };
         match step {
             PortStep::Enqueue => self.port.on_enqueue(view, &mut packet, &mut self.actions),
             PortStep::Dequeue => self.port.on_dequeue(view, &mut packet, &mut self.actions),

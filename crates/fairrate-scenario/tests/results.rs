@@ -302,3 +302,40 @@ fn files_of_the_scenario_go_with_the_results() {
     assert_eq!(again.hash(), scenario.hash());
     assert_eq!(again.sim_config().flows.len(), 2);
 }
+
+/// Flows keep the ids of their list in all tables, and probes mean these ids. Other flows get the numbers that are left.
+#[test]
+fn flows_of_a_list_keep_their_ids() {
+    let dir = fresh("ids");
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let list = "id,start_ns,src,dst,bytes\n900,2000,1,0,20000\n1,1000,2,0,20000\n17,3000,3,0,20000\n";
+    std::fs::write(dir.join("flows.csv"), list).expect("it can be written");
+    let text = |probe: &str| {
+        format!(
+            "duration = \"1ms\"\nstop = \"all-flows-done\"\n[topology]\nkind = \"star\"\nhosts = 5\n\
+             [[traffic]]\nkind = \"incast\"\nreceiver = \"h4\"\nsenders = [\"h0\", \"h1\"]\nbytes = \"20KB\"\n\
+             [[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\n[[probe]]\nflows = {probe}\nevery = \"1us\"\n"
+        )
+    };
+    let read = |probe: &str| Scenario::from_toml(&text(probe), "ids.toml", &dir, &Overrides::default());
+    let scenario = read("[900, 0]").expect("it is sound");
+    let mut writer = ResultsWriter::create(&dir.join("out"), &scenario).expect("it can be written");
+    let mut simulation = Simulation::new(scenario.into_sim_config());
+    simulation.run(&mut writer).expect("it ends");
+    let totals = simulation.totals();
+    writer.finish(&[], &totals, Duration::ZERO, &RunState::Complete).expect("it was written");
+    let results = Results::open(&dir.join("out")).expect("it opens");
+    let mut flows: Vec<_> = results.flows().expect("flows").iter().map(|f| (f.id, f.src, f.start_ns as u64)).collect();
+    flows.sort_unstable();
+    assert_eq!(flows, [(0, 0, 0), (1, 2, 1_000), (2, 1, 0), (17, 3, 3_000), (900, 1, 2_000)]);
+    let mut sampled: Vec<u32> = results.rates().expect("rates").iter().map(|r| r.flow).collect();
+    sampled.sort_unstable();
+    sampled.dedup();
+    assert_eq!(sampled, [0, 900]);
+
+    let error = read("[3]").expect_err("no flow is called so").to_string();
+    assert_eq!(error, "there is no flow 3");
+    let twice = format!("{}[[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\n", text("\"all\""));
+    let error = Scenario::from_toml(&twice, "ids.toml", &dir, &Overrides::default()).expect_err("ids come twice");
+    assert!(error.to_string().contains("of a flow of another list"), "{error}");
+}

@@ -47,7 +47,7 @@ fn all_kinds() -> Vec<String> {
     ];
     let traffics = [
         "kind = \"poisson\"\nsizes = \"websearch\"\nload = 0.6",
-        "kind = \"poisson\"\nsizes = \"fixed\"\nsize = \"10KB\"\nload = 0.3\nhosts = [0, 1]\nclass = 2\nweight = 2.5",
+        "kind = \"poisson\"\nsizes = \"fixed\"\nsize = \"10KB\"\nload = 0.3\nhosts = [0, 1]\nclass = 2\nweight = 2.5\n[transport]\ncc = \"hpcc\"",
         "kind = \"poisson\"\nsizes = \"fb-web\"\nload = 0.3\nreceivers = [2, \"0\"]\nsampling = \"step\"",
         "kind = \"poisson\"\nsizes = \"file\"\npath = \"sizes.txt\"\nload = 1\nmax_flows = 5",
         "kind = \"incast\"\nreceiver = 0\nsenders = [1, 2]\nbytes = \"endless\"\nstop = \"50us\"\njitter = \"1us\"",

@@ -1,6 +1,6 @@
 //! Everything a run is made from, with no defaults in here: those live in the scenario schema.
 
-use fairrate_control::AlgorithmConfig;
+use fairrate_control::{AlgorithmConfig, Needs};
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::ids::{FlowId, NodeId, PortId};
@@ -125,6 +125,18 @@ pub struct FlowSpec {
     pub burst: Option<Burst>,
     /// The traffic block it came from: an index for grouping results.
     pub group: u32,
+    /// What its user calls it; [`FlowSpec::NO_ID`]: its position, as its [`FlowId`].
+    pub id: u32,
+}
+
+impl FlowSpec {
+    /// No id of its own.
+    pub const NO_ID: u32 = u32::MAX;
+
+    /// What people call the flow at a position.
+    pub fn name(&self, position: FlowId) -> u32 {
+        if self.id == Self::NO_ID { position.0 } else { self.id }
+    }
 }
 
 /// An application that writes now and then on one connection.
@@ -481,7 +493,8 @@ pub enum Recovery {
 pub enum WindowRule {
     /// The algorithm's own (rate-based algorithms have none).
     Algorithm,
-    /// One base-RTT worth of line rate, scaled by rate over line rate.
+    /// One base-RTT worth of line rate, scaled by rate over line rate. These are bytes on the wire, taken as payload, so the
+    /// window is larger than the rate needs by the share of headers, as in ns-3.
     RateScaled,
     /// None: pacing alone.
     None,
@@ -540,8 +553,21 @@ pub struct TransportConfig {
     pub nack_interval: Time,
     /// Window rule.
     pub window: WindowRule,
+    /// RDMA: whether a packet goes while less than the window is in flight, though with it more may be (ns-3's RDMA stack).
+    /// Otherwise it goes if it fits into the window. With nothing in flight a packet always goes.
+    pub window_overshoot: bool,
     /// τ.
     pub base_rtt: BaseRttRule,
+}
+
+impl TransportConfig {
+    /// The most that any packet may have on the wire: its length has 16 bits.
+    pub const MAX_PACKET: Bytes = Bytes::new(u16::MAX as u64);
+
+    /// What data packets have on the wire besides payload.
+    pub fn data_header(&self, needs: &Needs) -> Bytes {
+        self.header + self.data_overhead.unwrap_or(needs.data_overhead)
+    }
 }
 
 /// What to sample while the run goes.

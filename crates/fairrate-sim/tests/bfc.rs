@@ -145,13 +145,16 @@ fn two_bottlenecks() {
     assert!(rates[1..5].iter().all(|rate| *rate < 0.85 * 8.75), "{rates:?}");
 }
 
-/// Anything small that may happen: topology, flows, too few queues and ids, little buffer, both orders of ties.
+/// Anything small that may happen: topology, flows of one class or of three, too few queues and ids, little buffer, both
+/// orders of ties.
 fn scenario() -> impl Strategy<Value = SimConfig> {
-    let flows = prop::collection::vec((0_u32..8, 1_u32..8, 1_u64..150_000, 0_u64..60), 1..24);
-    let choices = (0_usize..3, 1_i64..5, prop::sample::select(vec![1_i64, 3, 16_384]), any::<[bool; 3]>());
-    (flows, choices).prop_map(|(flows, (topology, queues, virtual_ids, [pfc, insertion, by_queue]))| {
-        let to_spec =
-            |&(src, by, bytes, start): &(u32, u32, u64, u64)| flow(src, (src + by) % 8, bytes, Time::from_us(start));
+    let flows = prop::collection::vec((0_u32..8, 1_u32..8, 1_u64..150_000, 0_u64..60, 2_u8..5), 1..24);
+    let choices = (0_usize..3, 1_i64..5, prop::sample::select(vec![1_i64, 3, 16_384]), any::<[bool; 4]>());
+    (flows, choices).prop_map(|(flows, (topology, queues, virtual_ids, [pfc, insertion, by_queue, one_class]))| {
+        let to_spec = |&(src, by, bytes, start, class): &(u32, u32, u64, u64, u8)| FlowSpec {
+            class: (!one_class).then_some(class),
+            ..flow(src, (src + by) % 8, bytes, Time::from_us(start))
+        };
         let mut flows: Vec<FlowSpec> = flows.iter().map(to_spec).collect();
         // After all others, so that the last of their resumes are in.
         flows.push(flow(0, 1, 1, Time::from_ms(80)));

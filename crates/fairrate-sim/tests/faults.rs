@@ -146,6 +146,13 @@ fn everything_arrives_although_acknowledgments_are_lost_or_repeated() {
     every_algorithm("repeated acknowledgments", &FaultConfig { duplicate: 0.3, ..on(FaultPackets::Acks) });
 }
 
+/// Eight timeouts in a row: longer than any algorithm keeps trying with data.
+#[test]
+fn everything_arrives_although_nothing_did_for_long() {
+    let fault = FaultConfig { loss: 1.0, stop: Time::from_us(4_200), ..FaultConfig::NONE };
+    every_algorithm("an outage", &fault);
+}
+
 #[test]
 fn everything_arrives_although_packets_are_damaged_or_repeated() {
     every_algorithm("damage", &FaultConfig { corrupt: 0.02, ..FaultConfig::NONE });

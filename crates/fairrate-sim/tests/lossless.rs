@@ -3,8 +3,8 @@
 mod common;
 
 use common::{algorithm, config, flow, run};
-use fairrate_sim::topology::{FatTree, Topology};
-use fairrate_sim::{FlowSpec, Recovery, SimConfig};
+use fairrate_sim::topology::{FatTree, Topology, parse_topology_file};
+use fairrate_sim::{FlowSpec, Recorder, Recovery, SimConfig, SimError, Simulation};
 use fairrate_units::{Bytes, Rate, Time};
 
 fn fat_tree() -> Topology {
@@ -81,4 +81,48 @@ fn selective_repeat_sends_again_only_what_was_lost() {
         assert!(lost > 0 && lost <= again, "{recovery:?}: {again} sent again for {lost} lost");
         assert_eq!(again == lost, exact, "{recovery:?}: {again} sent again for {lost} lost");
     }
+}
+
+/// Five switches in a ring, 5 to 9, with one host each, 0 to 4.
+fn ring() -> Topology {
+    let hosts = (0..5).map(|i| format!("{i} {} 25Gbps 1us 0", i + 5));
+    let switches = (0..5).map(|i| format!("{} {} 25Gbps 1us 0", i + 5, (i + 1) % 5 + 5));
+    let links: Vec<String> = hosts.chain(switches).collect();
+    let text = format!("10 5 10\n5 6 7 8 9\n{}\n", links.join("\n"));
+    parse_topology_file(&text).expect("the ring is sound")
+}
+
+/// Each flow passes two links of the ring in the same direction: full buffers wait for one another all the way round.
+#[test]
+fn a_deadlock_of_pauses_is_an_error_that_names_its_cycle() {
+    let stuck = |threads: usize| {
+        let ring_flow = |i| FlowSpec { id: 900 + i, ..flow(i, (i + 2) % 5, 5_000_000, Time::from_us(1)) };
+        let flows = (0..5).map(ring_flow).collect();
+        let mut c = config(ring(), algorithm("line-rate"), flows);
+        c.fabric.buffer = Bytes::new(60_000);
+        c.transport.rto = None;
+        let end = Simulation::with_threads(c, threads).run(&mut Recorder::default());
+        let Err(SimError::Stalled { unfinished, stuck, .. }) = end else { panic!("{end:?}") };
+        assert_eq!(unfinished, 5);
+        stuck
+    };
+    let said = stuck(1);
+    let cycle = "pauses wait for one another in a circle: 5->6, 6->7, 7->8, 8->9, 9->5, 5->6 (class 3)";
+    assert!(said.starts_with(cycle) && said.contains("; flow 900 (0 to 2) has"), "{said}");
+    assert_eq!(stuck(3), said, "whatever the parts");
+}
+
+/// A port that is down with packets behind it is no deadlock.
+#[test]
+fn a_stall_without_a_circle_names_none() {
+    let mut c = config(fat_tree(), algorithm("line-rate"), incast(31, 300_000));
+    c.transport.rto = None;
+    let down = Time::from_us(20);
+    let tor = c.topology.node("tor0").expect("a switch");
+    let ports = vec![c.topology.port(tor, fairrate_sim::NodeId(0)).expect("a link")];
+    let flap = Some(fairrate_sim::Flap { down_at: down, up_at: Time::MAX, period: None });
+    c.faults = vec![fairrate_sim::FaultConfig { ports, flap, ..fairrate_sim::FaultConfig::NONE }];
+    let end = Simulation::new(c).run(&mut Recorder::default());
+    let Err(SimError::Stalled { stuck, .. }) = end else { panic!("{end:?}") };
+    assert!(!stuck.contains("circle") && stuck.contains("port tor0->h0 is down"), "{stuck}");
 }

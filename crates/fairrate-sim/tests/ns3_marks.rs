@@ -25,6 +25,7 @@ fn star(n: u32, cc: &str) -> SimConfig {
     (ecn.at, ecn.draws) = (MarkAt::Dequeue, MarkDraws::LikeNs3);
     c.transport.base_rtt = BaseRttRule::PayloadOnly;
     c.transport.rto = None;
+    c.transport.window_overshoot = true;
     c
 }
 

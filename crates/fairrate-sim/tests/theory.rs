@@ -2,8 +2,13 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{Recorder, algorithm, algorithm_with, config, flow, probe, run};
-use fairrate_control::{AlgorithmConfig, RawValue};
+use fairrate_control::powertcp::PowerTcpConfig;
+use fairrate_control::{
+    AlgorithmConfig, AlgorithmInfo, AlgorithmSpec, Controller, CustomAlgorithm, FlowContext, Profile, RawValue,
+};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{EcnConfig, FlowId, FlowSpec, MarkAt, MarkDraws, ProbeSpec, SimConfig, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
@@ -42,8 +47,8 @@ fn beta(gbps_text: &str) -> AlgorithmConfig {
 }
 
 /// Theorem 1: in equilibrium the queue is the sum of the flows' β. β is counted in payload and the queue in
-/// bytes on the wire, so the factor is 1,090/1,000. Packets are whole: a window lets the packet through that
-/// overshoots it, so a flow has up to a packet more in flight than its window, half a packet in the mean.
+/// bytes on the wire, so the factor is 1,090/1,000. Packets are whole: what does not fit into its
+/// window waits, so a flow has up to a packet less in flight than its window.
 #[test]
 fn the_equilibrium_queue_of_powertcp_is_the_sum_of_beta() {
     for (text, gbps, n) in [("1Gbps", 1.0, 10), ("2Gbps", 2.0, 5), ("2Gbps", 2.0, 10), ("5Gbps", 5.0, 4)] {
@@ -96,14 +101,26 @@ fn a_perturbation_of_powertcp_decays_with_time_constant_dt_over_gamma() {
     }
 }
 
-/// Theorem 3: rates are proportional to β, which scales with the flow's weight.
+/// PowerTCP with β times the flow's weight, which the algorithm itself does not heed.
+fn weighted_beta(bps: u64) -> AlgorithmConfig {
+    let info = &AlgorithmInfo { name: "weighted", title: "weighted PowerTCP", paper: "Theorem 3", idea: "β by flow" };
+    let weighted = move |weight: f64| {
+        let beta = Rate::from_bps_f64(bps as f64 * weight);
+        PowerTcpConfig { beta, ..PowerTcpConfig::new(Profile::Paper) }
+    };
+    let build = move |flow: &FlowContext| -> Box<dyn Controller + Send> { Box::new(weighted(flow.weight).build(flow)) };
+    let needs = weighted(1.0).needs();
+    AlgorithmConfig::Custom(CustomAlgorithm { info, needs, build: Arc::new(build), build_port: None })
+}
+
+/// Theorem 3: rates are proportional to β, where it is many packets.
 #[test]
 fn weighted_beta_gives_weighted_shares() {
     let mut flows = long_flows(4);
     for (flow, weight) in flows.iter_mut().zip([1.0, 1.0, 2.0, 4.0]) {
         flow.weight = weight;
     }
-    let recorder = run(star_of(Time::from_us(20), beta("2Gbps"), flows, Time::from_ms(12))).0;
+    let recorder = run(star_of(Time::from_us(20), weighted_beta(2_000_000_000), flows, Time::from_ms(12))).0;
     let delivered = |flow: u32, t: Time| {
         let mine = recorder.rates.iter().find(|r| r.flow.0 == flow && r.t == t);
         mine.expect("sampled").delivered_bytes as f64

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use fairrate_control::{
-    ALGORITHMS, Ack, Algorithm, AlgorithmConfig, Allowance, Controller, FlowContext, IntHop, Needs, Profile,
+    ALGORITHMS, Ack, Algorithm, AlgorithmConfig, Allowance, Controller, FlowContext, IntHop, Needs, PortRate, Profile,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -70,7 +70,7 @@ impl Acks {
         let n_words = usize::from(needs.header.fixed) + usize::from(needs.header.per_hop) * (HOPS + 1);
         let mut controller = config.build(&FLOW);
         let allowance = controller.on_start(Time::ZERO);
-        let hop = IntHop { ts: BASE_RTT, tx_bytes: 0, qlen: 0, rate_mbps: 100_000 };
+        let hop = IntHop { ts: BASE_RTT, tx_bytes: 0, qlen: 0, rate: PortRate::new(Rate::from_gbps(100)) };
         Self { controller, needs, allowance, fed: 0, hops: vec![[hop; HOPS]; BATCH], header: vec![0.0; n_words] }
     }
 

@@ -23,14 +23,16 @@ fn close(a: f64, b: f64) -> bool {
 
 fn enqueue(port: &mut RcpPort, now: Time, wire: u32, queue_bytes: u64, rtt_s: f64) {
     let mut header = [f64::INFINITY, rtt_s, 0.0];
-    let mut packet = PortPacket { flow: 0, kind: PortPacketKind::Data, wire, header: &mut header, mark: false };
+    let mut packet =
+        PortPacket { flow: 0, class: 3, kind: PortPacketKind::Data, wire, header: &mut header, mark: false };
     port.on_enqueue(&PortView { now, queue_bytes }, &mut packet, &mut Actions::default());
 }
 
 /// The rate that a packet which asks for `asked` bit/s leaves with.
 fn dequeue(port: &mut RcpPort, now: Time, queue_bytes: u64, asked: f64, behind: f64) -> f64 {
     let mut header = [asked, 0.0, behind];
-    let mut packet = PortPacket { flow: 0, kind: PortPacketKind::Data, wire: 1_000, header: &mut header, mark: false };
+    let mut packet =
+        PortPacket { flow: 0, class: 3, kind: PortPacketKind::Data, wire: 1_000, header: &mut header, mark: false };
     port.on_dequeue(&PortView { now, queue_bytes }, &mut packet, &mut Actions::default());
     header[RATE]
 }
@@ -81,7 +83,8 @@ fn intervals_count_arrivals_and_see_the_queue_at_their_end() {
 #[test]
 fn acknowledgments_are_input_without_a_header() {
     let mut port = port();
-    let mut packet = PortPacket { flow: 0, kind: PortPacketKind::Other, wire: 500, header: &mut [], mark: false };
+    let mut packet =
+        PortPacket { flow: 0, class: 3, kind: PortPacketKind::Other, wire: 500, header: &mut [], mark: false };
     let view = PortView { now: Time::from_us(1), queue_bytes: 0 };
     port.on_enqueue(&view, &mut packet, &mut Actions::default());
     port.on_dequeue(&view, &mut packet, &mut Actions::default());

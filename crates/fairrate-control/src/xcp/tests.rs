@@ -25,7 +25,7 @@ fn pass(port: &mut XcpPort, now: Time, queue_bytes: u64, rtt_s: f64, cwnd: f64) 
 fn pass_asking(port: &mut XcpPort, now: Time, queue_bytes: u64, rtt_s: f64, cwnd: f64, asked: f64) -> f64 {
     let mut header = [rtt_s, cwnd, asked, 0.0];
     let kind = PortPacketKind::Data;
-    let mut packet = PortPacket { flow: 0, kind, wire: 1_000, header: &mut header, mark: false };
+    let mut packet = PortPacket { flow: 0, class: 3, kind, wire: 1_000, header: &mut header, mark: false };
     let view = PortView { now, queue_bytes };
     port.on_enqueue(&view, &mut packet, &mut Actions::default());
     port.on_dequeue(&view, &mut packet, &mut Actions::default());
@@ -195,7 +195,7 @@ fn a_host_counts_what_windows_would_have_queued() {
         };
         let mut header = [10e-6, 1e4, f64::INFINITY, grown];
         let kind = PortPacketKind::Data;
-        let mut packet = PortPacket { flow: 0, kind, wire: 1_000, header: &mut header, mark: false };
+        let mut packet = PortPacket { flow: 0, class: 3, kind, wire: 1_000, header: &mut header, mark: false };
         let view = PortView { now: Time::from_us(us), queue_bytes: 0 };
         port.on_dequeue(&view, &mut packet, &mut Actions::default());
         let waiting = if us < 10 { 9_000.0 - 1_000.0 * us as f64 } else { 0.0 };

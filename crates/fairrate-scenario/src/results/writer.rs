@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fairrate_sim::{
-    ConvergenceSample, FlowOutcome, FlowSpec, PfcEvent, PortId, PortSample, ProbeSpec, RateSample, RunTotals, Sink,
+    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, PfcEvent, PortId, PortSample, ProbeSpec, RateSample, RunTotals,
+    Sink,
 };
 use fairrate_units::{Bytes, Time};
 use parquet::data_type::ByteArray;
@@ -177,6 +178,11 @@ impl ResultsWriter {
         (Cell::Int(name.node), Cell::Text(name.name.clone()))
     }
 
+    /// What people call a flow.
+    fn flow_cell(&self, flow: FlowId) -> Cell {
+        Cell::Int(u64::from(self.specs[flow.index()].name(flow)))
+    }
+
     fn note(&mut self, result: Result<(), ResultsError>) {
         if let (Err(error), None) = (result, &self.error) {
             self.error = Some(error);
@@ -200,7 +206,7 @@ impl Sink for ResultsWriter {
         self.goodput_bytes += outcome.delivered_bytes;
         self.retransmitted_bytes += outcome.retransmitted_bytes;
         let row = [
-            Cell::Int(u64::from(outcome.flow.0)),
+            Cell::Int(u64::from(spec.name(outcome.flow))),
             Cell::Int(u64::from(spec.src.0)),
             Cell::Int(u64::from(spec.dst.0)),
             if endless { Cell::None } else { Cell::Int(spec.bytes.as_u64()) },
@@ -240,7 +246,7 @@ impl Sink for ResultsWriter {
     fn rate(&mut self, sample: &RateSample) {
         let row = [
             Cell::Float(sample.t.as_ns_f64()),
-            Cell::Int(u64::from(sample.flow.0)),
+            self.flow_cell(sample.flow),
             if sample.cwnd_bytes == u64::MAX { Cell::None } else { Cell::Int(sample.cwnd_bytes) },
             Cell::Int(sample.rate_bps),
             Cell::Int(sample.delivered_bytes),
@@ -261,7 +267,7 @@ impl Sink for ResultsWriter {
         self.settled.push(sample.rtts);
         let row = [
             Cell::Float(sample.t.as_ns_f64()),
-            Cell::Int(u64::from(sample.flow.0)),
+            self.flow_cell(sample.flow),
             Cell::Flag(sample.arrival),
             Cell::Int(u64::from(sample.n_flows)),
             sample.time.map_or(Cell::None, |time| Cell::Float(time.as_ns_f64())),

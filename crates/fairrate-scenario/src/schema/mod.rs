@@ -70,7 +70,7 @@ pub(crate) fn read(
 
     let mut topology = topology::build(report, shape, site)?;
     let names = names::Names::new(&topology);
-    let Workload { flows, changes } = traffic::build(report, &blocks, &topology, &names, run.seed)?;
+    let Workload { flows, changes } = traffic::build(report, &blocks, &topology, &names, run.seed, &cc)?;
     if changes.is_empty() {
         check_end(report, &run, &flows);
     }
@@ -78,7 +78,7 @@ pub(crate) fn read(
     let allocator = allocator::attach(allocator, &mut topology, report);
     let names = names::Names::new(&topology);
     let faults = fault::build(report, faults, &names);
-    let probes = probe::build(report, &probes, &names, flows.len());
+    let probes = probe::build(report, &probes, &names, &flows);
     report.check()?;
     let Run { name, description, seed, end: stop, .. } = run;
     let config = SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, stop, seed };

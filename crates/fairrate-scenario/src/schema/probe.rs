@@ -1,6 +1,8 @@
 //! `[[probe]]`: what is sampled while the run goes.
 
-use fairrate_sim::{FlowId, ProbeSpec};
+use std::collections::HashMap;
+
+use fairrate_sim::{FlowId, FlowSpec, ProbeSpec};
 use fairrate_units::Time;
 
 use super::names::{Names, PortNames};
@@ -163,11 +165,11 @@ fn read_convergence(s: &mut Section<'_>) -> Convergence {
 }
 
 /// Finds the ports and flows.
-pub(super) fn build(report: &Report, probes: &[Probe], names: &Names<'_>, n_flows: usize) -> Vec<ProbeSpec> {
-    probes.iter().map(|p| build_one(report, p, names, n_flows)).collect()
+pub(super) fn build(report: &Report, probes: &[Probe], names: &Names<'_>, flows: &[FlowSpec]) -> Vec<ProbeSpec> {
+    probes.iter().map(|p| build_one(report, p, names, flows)).collect()
 }
 
-fn build_one(report: &Report, probe: &Probe, names: &Names<'_>, n_flows: usize) -> ProbeSpec {
+fn build_one(report: &Report, probe: &Probe, names: &Names<'_>, flows: &[FlowSpec]) -> ProbeSpec {
     let every = probe.every;
     match &probe.what {
         What::Ports(ports) => ProbeSpec::Ports { ports: ports.find(names, report), every },
@@ -175,18 +177,32 @@ fn build_one(report: &Report, probe: &Probe, names: &Names<'_>, n_flows: usize) 
             ProbeSpec::Convergence { tolerance, hold_rtts, give_up_rtts }
         }
         What::AllFlows | What::Nothing => ProbeSpec::Flows { flows: None, every },
-        What::Flows(flows) => {
-            for (flow, site) in flows.iter().filter(|f| n_flows <= f.0 as usize) {
-                let help = format!("flows are numbered from 0 to {}", n_flows.saturating_sub(1));
-                report.problem(
-                    "scenario::unknown_flow",
-                    *site,
-                    format!("there is no flow {flow}"),
-                    "unknown flow",
-                    help,
-                );
-            }
-            ProbeSpec::Flows { flows: Some(flows.iter().map(|f| FlowId(f.0)).collect()), every }
-        }
+        What::Flows(wanted) => ProbeSpec::Flows { flows: Some(find_flows(report, wanted, flows)), every },
     }
+}
+
+/// The flows that are called so.
+fn find_flows(report: &Report, wanted: &[(u32, Site)], flows: &[FlowSpec]) -> Vec<FlowId> {
+    let has_ids = flows.iter().any(|flow| flow.id != FlowSpec::NO_ID);
+    let by_id: HashMap<u32, FlowId> = if has_ids {
+        (0..).map(FlowId).zip(flows).map(|(at, flow)| (flow.name(at), at)).collect()
+    } else {
+        HashMap::new()
+    };
+    let find =
+        |id: u32| if has_ids { by_id.get(&id).copied() } else { Some(FlowId(id)).filter(|f| f.index() < flows.len()) };
+    let unknown = |id: u32, site: Site| {
+        let help = match flows.first() {
+            Some(first) if has_ids => format!("flows have the ids of their list, such as {}", first.name(FlowId(0))),
+            _ => format!("flows are numbered from 0 to {}", flows.len().saturating_sub(1)),
+        };
+        report.problem("scenario::unknown_flow", site, format!("there is no flow {id}"), "unknown flow", help);
+    };
+    let found = wanted.iter().filter_map(|&(id, site)| {
+        find(id).or_else(|| {
+            unknown(id, site);
+            None
+        })
+    });
+    found.collect()
 }

@@ -1,6 +1,6 @@
 //! `[switch]`: buffer, flow control, marking, queues and path choice.
 
-use fairrate_control::{AlgorithmConfig, Profile, RedDefault};
+use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, Profile, RedDefault};
 use fairrate_sim::{EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, TransportConfig};
 use fairrate_units::{Bytes, Rate};
 
@@ -74,33 +74,26 @@ const RED: EcnConfig = EcnConfig {
     draws: MarkDraws::PerPort,
 };
 
-/// DCTCP's step: K = 30 KB at 10 Gb/s, in proportion elsewhere, as HPCC's public configuration has it (DCTCP's own
-/// paper has 65 packets at 10 Gb/s, for hosts that send in bursts).
-const STEP: EcnConfig = EcnConfig {
-    kmin: Bytes::new(30_000),
-    kmax: Bytes::new(30_000),
-    pmax: 1.0,
-    per_rate: Some(Rate::from_gbps(10)),
-    at: MarkAt::Enqueue,
-    draws: MarkDraws::PerPort,
-};
-
-/// The marking that an algorithm asks for itself: the same at every port.
+/// The marking that an algorithm asks for itself.
 fn own_red(red: RedDefault) -> EcnConfig {
-    EcnConfig { kmin: red.kmin, kmax: red.kmax, pmax: red.pmax, per_rate: None, at: MarkAt::Dequeue, ..RED }
+    let RedDefault { kmin, kmax, pmax, per_rate, queue } = red;
+    let at = match queue {
+        MarkedQueue::Joined => MarkAt::Enqueue,
+        MarkedQueue::Left => MarkAt::Dequeue,
+    };
+    EcnConfig { kmin, kmax, pmax, per_rate, at, ..RED }
 }
 
 /// Marking where the file says nothing: for the algorithms that read marks, and as in the artifact always.
-fn default_ecn(profile: Profile, cc: &AlgorithmConfig) -> Option<EcnConfig> {
+fn default_ecn(profile: Profile, needs: &Needs) -> Option<EcnConfig> {
     match profile {
         Profile::Ns3 => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),
-        Profile::Paper if cc.info().name == "dctcp" => Some(STEP),
-        Profile::Paper => cc.needs().ecn.then(|| cc.needs().red.map_or(RED, own_red)),
+        Profile::Paper => needs.ecn.then(|| needs.red.map_or(RED, own_red)),
     }
 }
 
 fn read_ecn(s: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfig) -> Option<EcnConfig> {
-    let default = default_ecn(profile, cc);
+    let default = default_ecn(profile, &cc.needs());
     let base = default.unwrap_or(RED);
     let (given, table) = match s.node("ecn") {
         None => (default, None),
@@ -188,5 +181,20 @@ pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transpor
             message,
             "enlarge `buffer` in `[switch]` or reduce `mtu` in `[transport]`",
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is built on DCTCP, and says so by its needs, is marked as DCTCP is.
+    #[test]
+    fn marks_go_by_needs_and_not_by_name() {
+        let dctcp = AlgorithmConfig::by_name("dctcp", Profile::Paper).expect("it is registered").needs();
+        let derived = Needs { pacing_credit: 1, ..dctcp };
+        let step = default_ecn(Profile::Paper, &derived).expect("it reads marks");
+        assert_eq!((step.kmin, step.kmax, step.pmax), (Bytes::new(30_000), Bytes::new(30_000), 1.0));
+        assert_eq!((step.per_rate, step.at), (Some(Rate::from_gbps(10)), MarkAt::Enqueue));
     }
 }

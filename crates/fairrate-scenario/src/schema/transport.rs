@@ -20,6 +20,8 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig
     let config = read_config(&mut s, profile, cc.info().name == "pfabric");
     check(&s, &config);
     let (cc, sections) = read_algorithms(&mut s, profile, config.kind, cc);
+    check_notifications(&s, config.kind, &cc);
+    check_packets(&s, &config, &cc);
     let mut out = s.finish();
     out.tables.extend(sections);
     root.out.tables.push(("transport".into(), out));
@@ -83,6 +85,8 @@ fn read_config(s: &mut Section<'_>, profile: Profile, is_pfabric: bool) -> Trans
                 WindowRule::Algorithm,
             )
             .value,
+        // ns-3's RDMA stack sends while less than a window is in flight.
+        window_overshoot: s.get("window_overshoot", profile == Profile::Ns3).value,
         base_rtt: read_base_rtt(s, profile),
     }
 }
@@ -217,7 +221,7 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
             s.problem_at("scenario::out_of_range", key, message, help);
         }
     };
-    out_of("mtu", config.mtu, 64, 65_536);
+    out_of("mtu", config.mtu, 64, TransportConfig::MAX_PACKET.as_u64());
     out_of("header", config.header, 0, 1_024);
     out_of("ack", config.ack, 1, 1_024);
     out_of("cnp", config.cnp, 1, 1_024);
@@ -236,6 +240,42 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
     }
     if let BaseRttRule::Fixed(rtt) = config.base_rtt {
         positive("base_rtt", Some(rtt));
+    }
+}
+
+/// Reports an algorithm that goes by notification packets (CNPs) where no receiver sends any: it would never slow down.
+fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
+    if kind == Transport::Rdma || cc.needs().cnp_interval.is_none() {
+        return;
+    }
+    let name = cc.info().name;
+    let message = format!("`{name}` goes by congestion notification packets, which TCP receivers do not send");
+    let echo = cc.params().iter().any(|p| p.name == "notification");
+    let help = if echo {
+        format!("set `kind = \"rdma\"`, or `notification = \"ack\"` in `[transport.{name}]`, or take `cc = \"dctcp\"`")
+    } else {
+        "set `kind = \"rdma\"`, or take `cc = \"dctcp\"`".to_owned()
+    };
+    s.problem_at("scenario::conflict", "kind", message, help);
+}
+
+/// Reports packets that are longer than the length of a packet can be.
+fn check_packets(s: &Section<'_>, config: &TransportConfig, cc: &AlgorithmConfig) {
+    let (name, needs, most) = (cc.info().name, cc.needs(), TransportConfig::MAX_PACKET);
+    let header = config.data_header(&needs);
+    // An `mtu` beyond all bounds has been reported.
+    if config.mtu <= most && most < config.mtu + header {
+        let message =
+            format!("`mtu` of {} makes packets of {} with the headers of `{name}`", config.mtu, config.mtu + header);
+        let help = format!(
+            "packets have at most {most}: set `mtu` to at most {}",
+            Bytes::new(most.as_u64().saturating_sub(header.as_u64()))
+        );
+        s.problem_at("scenario::out_of_range", "mtu", message, help);
+    }
+    if needs.control.is_some_and(|control| most < control) {
+        let message = format!("control packets of `{name}` are longer than {most}");
+        s.problem_at("scenario::out_of_range", name, message, "reduce `control_packet`, as `control_packet = \"40B\"`");
     }
 }
 

@@ -114,7 +114,7 @@ impl Core {
     fn tell_agent(&mut self, port: u32, packet: u32, step: Step) {
         let Some(agent) = self.agents.of_port[port as usize].as_mut() else { return };
         let p = self.pool.get(packet);
-        let (flow, wire) = (p.flow, u32::from(p.wire));
+        let (flow, class, wire) = (p.flow, p.class, u32::from(p.wire));
         let kind = match p.kind {
             PacketKind::Data => PortPacketKind::Data,
             PacketKind::Control if !p.is_handshake() => PortPacketKind::Control,
@@ -126,7 +126,7 @@ impl Core {
             &mut self.pool.header_mut(packet)[..self.constants.header_words]
         };
         let view = PortView { now: Time::from_ps(self.now_ps), queue_bytes: self.ports[port as usize].queued_bytes };
-        let mut seen = PortPacket { flow, kind, wire, header, mark: false };
+        let mut seen = PortPacket { flow, class, kind, wire, header, mark: false };
         match step {
             Step::Enqueue => agent.on_enqueue(&view, &mut seen, &mut self.agents.actions),
             Step::Dequeue => agent.on_dequeue(&view, &mut seen, &mut self.agents.actions),
@@ -147,7 +147,7 @@ impl Core {
         }
         let p = self.pool.get(packet);
         let agent = self.agents.of_port[port as usize].as_ref().filter(|_| p.kind == PacketKind::Data)?;
-        agent.assign(p.flow)
+        agent.assign(p.class, p.flow)
     }
 
     /// A frame tells `port` to hold a flow back, or to let it go.

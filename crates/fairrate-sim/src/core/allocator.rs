@@ -123,6 +123,7 @@ pub(super) fn control_flows(config: &SimConfig) -> Vec<FlowSpec> {
         subflows: Some(1),
         burst: None,
         group: u32::MAX,
+        id: FlowSpec::NO_ID,
     };
     pairs(config, allocator).into_iter().enumerate().map(flow).collect()
 }

@@ -15,7 +15,7 @@ use super::paths::PathTable;
 use super::tcp::SACK_WORDS;
 use super::told::Story;
 use super::{Connections, Constants, Convergence, Core, FlowState, NO_FLOW, Ranks};
-use crate::config::{ClockRule, MarkDraws, SimConfig, TieRule, Transport, Trigger};
+use crate::config::{ClockRule, MarkDraws, SimConfig, TieRule, Transport, TransportConfig, Trigger};
 use crate::engine::EventList;
 use crate::fabric::{Discipline, Faults, Marker, Mmu, NO_HOST, Place, Port, Verdicts};
 use crate::ideal::{self, Framing};
@@ -56,6 +56,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize) -> (Plan, Partition) {
     if let Transport::Tcp(tcp) = &mut config.transport.kind {
         tcp.prr &= needs.prr;
     }
+    check_packets(&config, &needs);
     let constants = constants(&config, &routes, &needs);
     let (host_of, switch_of) = number_nodes(&config);
     let mut flows: Vec<FlowState> =
@@ -184,10 +185,15 @@ impl Core {
 /// Sizes of packets on the wire.
 pub(crate) fn framing(config: &SimConfig) -> Framing {
     let (t, needs) = (&config.transport, config.cc.needs());
-    Framing {
-        mtu: t.mtu,
-        header: t.header + t.data_overhead.unwrap_or(needs.data_overhead),
-        ack: t.ack + t.ack_overhead.unwrap_or(needs.ack_overhead),
+    Framing { mtu: t.mtu, header: t.data_header(&needs), ack: t.ack + t.ack_overhead.unwrap_or(needs.ack_overhead) }
+}
+
+/// Checks that the longest packets have lengths of 16 bits.
+fn check_packets(config: &SimConfig, needs: &Needs) {
+    let (t, framing) = (&config.transport, framing(config));
+    let control = needs.control.unwrap_or_default();
+    for bytes in [framing.mtu + framing.header, framing.ack, t.cnp, config.fabric.pfc_frame, control] {
+        assert!(bytes <= TransportConfig::MAX_PACKET, "a packet of {bytes} is too long");
     }
 }
 

@@ -81,6 +81,8 @@ impl Core {
         let (host, class) = (flow.src_host, flow.class);
         let line_rate = self.ports[self.nics[host as usize].port as usize].rate;
         sender.host = host;
+        let transport = &self.config.transport;
+        sender.room = if transport.window_overshoot { 1 } else { transport.mtu.as_u64() as u32 };
         sender.fastest = line_rate.min(self.config.flows[flow.spec as usize].demand);
         sender.nic_slot = self.nics[host as usize].flows.len() as u32;
         let slot = self.free_senders.pop().unwrap_or_else(|| {
@@ -311,7 +313,7 @@ impl Core {
             self.on_tcp_timer(id);
             return;
         }
-        if sender.inflight() == 0 {
+        if !sender.has_unacknowledged() {
             sender.rto_ps = u64::MAX;
             return;
         }

@@ -8,6 +8,7 @@ mod bursts;
 mod cluster;
 mod convergence;
 mod crew;
+mod deadlock;
 mod faults;
 mod hosts;
 mod mail;
@@ -213,7 +214,14 @@ impl Core {
         totals.flows_unfinished = self.finite_left;
         totals.reordering = self.connections.all_reordering();
         totals.allocator = self.allocator.as_ref().map_or_else(Default::default, |allocator| allocator.totals);
+        assert!(self.payload_here() <= totals.delivered_bytes, "payload comes in packets");
         totals
+    }
+
+    /// Payload that receivers of this part have, each byte counted once.
+    fn payload_here(&self) -> u64 {
+        let flows = &self.flows[..self.n_user_flows as usize];
+        flows.iter().filter(|flow| self.has_host(flow.dst_host)).map(|flow| flow.receiver.expected).sum()
     }
 
     /// Packets serialised so far, and flows done.
@@ -621,7 +629,7 @@ impl Core {
                 IntCounter::Enqueued => p.enqueued_bytes,
             },
             qlen: p.queued_bytes as u32,
-            rate_mbps: p.rate_mbps,
+            rate: p.int_rate,
         };
         self.pool.push_int(packet, hop.encoded(format));
     }

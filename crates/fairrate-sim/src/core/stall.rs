@@ -2,12 +2,12 @@
 
 use std::sync::Mutex;
 
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
-use super::Core;
 use super::cluster::{lock, next_ps};
+use super::{Core, deadlock};
 use crate::config::{Transport, TransportConfig};
-use crate::ids::PortId;
+use crate::ids::{FlowId, PortId};
 use crate::simulation::SimError;
 
 /// Simulated time without a newly acknowledged byte after which a run with active flows counts as stalled, ...
@@ -61,7 +61,8 @@ fn stalled(cores: &[Mutex<Core>]) -> SimError {
     let mut ports: Vec<(u32, String)> = cores.iter().flat_map(|core| lock(core).paused_ports()).collect();
     ports.sort();
     let ports = ports.into_iter().take(NAMED).map(|(_, text)| text);
-    let stuck = flows.chain(ports).collect::<Vec<_>>().join("; ");
+    let circle = deadlock::describe(cores);
+    let stuck = circle.into_iter().chain(flows).chain(ports).collect::<Vec<_>>().join("; ");
     let since_ps = cores.iter().map(|core| lock(core).last_progress_ps).max().unwrap_or(0);
     let unfinished = cores.iter().map(|core| lock(core).active).sum();
     SimError::Stalled { since: Time::from_ps(since_ps), unfinished, stuck }
@@ -77,20 +78,26 @@ impl Core {
         let why = match (s.paused, s.is_open()) {
             (true, _) => "is paused by its switch",
             (false, true) => "waits for its NIC",
+            (false, false) if s.rate == Rate::ZERO => "its rate is zero",
             (false, false) => "its window is closed",
         };
         let (src, dst) = (name(spec.src), name(spec.dst));
+        let flow_name = spec.name(FlowId(flow.spec));
         if flow.spec != id {
-            let (id, subflow) = (flow.spec, flow.subflow);
-            return format!("subflow {subflow} of flow {id} ({src} to {dst}, {arrived} bytes arrived): {why}");
+            let subflow = flow.subflow;
+            return format!("subflow {subflow} of flow {flow_name} ({src} to {dst}, {arrived} bytes arrived): {why}");
         }
-        format!("flow {id} ({src} to {dst}) has {} of {} bytes acknowledged and {why}", s.snd_una, s.bytes)
+        format!("flow {flow_name} ({src} to {dst}) has {} of {} bytes acknowledged and {why}", s.snd_una, s.bytes)
+    }
+
+    /// Whether an egress port belongs to this part.
+    pub(super) fn has_port(&self, port: u32) -> bool {
+        self.parts.of_port(port) == usize::from(self.part)
     }
 
     /// The ports of this part that may not send, some of them at least.
     fn paused_ports(&self) -> Vec<(u32, String)> {
-        let here = |port: u32| self.parts.of_port(port) == usize::from(self.part);
-        let ports = (0u32..).zip(&self.ports).filter(|&(id, p)| p.paused != 0 && here(id)).take(NAMED);
+        let ports = (0u32..).zip(&self.ports).filter(|&(id, p)| p.paused != 0 && self.has_port(id)).take(NAMED);
         let describe = |(id, p): (u32, &crate::fabric::Port)| {
             let (from, to) = (self.config.topology.from(PortId(id)), self.config.topology.to(PortId(id)));
             let name = |n: crate::ids::NodeId| &self.config.topology.nodes[n.index()].name;

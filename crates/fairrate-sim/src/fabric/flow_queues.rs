@@ -10,7 +10,7 @@
 //! - The turn is deficit round robin with a quantum of one full packet. A queue that runs empty or is blocked loses its
 //!   deficit, and joins the round again at its end.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use super::port::PacketFifo;
 use crate::packet::PacketPool;
@@ -24,8 +24,8 @@ pub struct FlowQueues {
     round: VecDeque<u16>,
     /// Whether that one has had this turn's quantum.
     granted: bool,
-    /// Flows that the next hop has paused.
-    paused: BTreeSet<u32>,
+    /// Flows that the next hop has paused, in order.
+    paused: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ struct Queue {
 impl FlowQueues {
     /// No packets; `quantum`, the bytes of a turn, is at least those of a full packet.
     pub fn new(quantum: u32) -> Self {
-        Self { quantum, queues: Vec::new(), round: VecDeque::new(), granted: false, paused: BTreeSet::new() }
+        Self { quantum, queues: Vec::new(), round: VecDeque::new(), granted: false, paused: Vec::new() }
     }
 
     /// Whether some queue has a packet that may go.
@@ -84,10 +84,12 @@ impl FlowQueues {
 
     /// Pauses a flow, or lets it go.
     pub fn set_paused(&mut self, pool: &PacketPool, flow: u32, paused: bool) {
-        if paused {
-            self.paused.insert(flow);
-        } else {
-            self.paused.remove(&flow);
+        match (self.paused.binary_search(&flow), paused) {
+            (Err(at), true) => self.paused.insert(at, flow),
+            (Ok(at), false) => {
+                self.paused.remove(at);
+            }
+            _ => {}
         }
         for queue in 0..self.queues.len() as u16 {
             self.refresh(pool, queue);
@@ -102,7 +104,7 @@ impl FlowQueues {
     /// Takes a queue into the round or out of it, after its first packet or the paused flows have changed.
     fn refresh(&mut self, pool: &PacketPool, queue: u16) {
         let q = &mut self.queues[usize::from(queue)];
-        let may_send = !q.packets.is_empty() && !self.paused.contains(&pool.get(q.packets.head()).flow);
+        let may_send = !q.packets.is_empty() && self.paused.binary_search(&pool.get(q.packets.head()).flow).is_err();
         if may_send == q.in_round {
             return;
         }

@@ -1,3 +1,4 @@
+use fairrate_control::PortRate;
 use fairrate_units::{Bytes, Rate};
 
 use super::discipline::{Discipline, Verdicts};
@@ -79,8 +80,8 @@ pub struct Port {
     pub of_host: u32,
     /// Switch this port belongs to (an index among switches); unused at hosts.
     pub of_switch: u32,
-    /// Rate in Mb/s, as telemetry carries it.
-    pub rate_mbps: u32,
+    /// Its capacity as telemetry carries it.
+    pub int_rate: PortRate,
     /// The part of the network that the other end is in, if it is another one.
     pub away: Option<u16>,
     /// Bit c: class c has packets, other than of flows that the other end has paused.
@@ -132,7 +133,7 @@ impl Port {
             of_host: NO_HOST,
             of_switch: 0,
             away: None,
-            rate_mbps: (rate.as_bps() / 1_000_000) as u32,
+            int_rate: PortRate::new(rate),
             backlog: 0,
             paused: 0,
             pfc: 0,

@@ -45,6 +45,8 @@ pub struct Sender {
     last_wire: u16,
     /// Whether the switch behind the NIC holds this flow back.
     pub paused: bool,
+    /// Bytes of its window that must be free for a full packet to go: those of the packet; 1, if it may exceed the window.
+    pub room: u32,
     /// The most its rate may be: that of its NIC, or what the application offers.
     pub fastest: Rate,
     /// Payload bytes to send; `u64::MAX` while endless. Of a subflow: `u64::MAX` while its connection has data for it, else
@@ -191,6 +193,7 @@ impl Sender {
             flow,
             host: 0,
             nic_slot: 0,
+            room: 1,
             fastest: Rate::MAX,
             bytes,
             snd_nxt: 0,
@@ -225,6 +228,12 @@ impl Sender {
         self.tcp.as_ref().map_or(self.snd_nxt - self.snd_una, |tcp| tcp.pipe())
     }
 
+    /// Whether something that was ever sent has not been acknowledged. After going back nothing of it may be in flight, and
+    /// yet its acknowledgment is still waited for.
+    pub fn has_unacknowledged(&self) -> bool {
+        self.snd_una < self.snd_max
+    }
+
     /// A packet of `wire` bytes begins to be sent.
     #[inline]
     pub fn on_sent(&mut self, wire: u16, now_ps: u64) {
@@ -257,8 +266,8 @@ impl Sender {
         if self.tcp.is_some() || self.recovery.is_some() {
             return (self.is_open(), self.has_data());
         }
-        let (has_new, inflight) = (self.snd_nxt < self.bytes, self.snd_nxt - self.snd_una);
-        (self.may_send() && has_new && (inflight < self.cwnd || inflight == 0), has_new)
+        let has_new = self.snd_nxt < self.bytes;
+        (self.may_send() && has_new && self.has_room(), has_new)
     }
 
     /// Whether there is something to send, now or when the window opens.
@@ -275,8 +284,15 @@ impl Sender {
         if self.recovery.is_some() && self.lost_gap().is_some() {
             return self.may_send();
         }
-        let inflight = self.inflight();
-        self.may_send() && self.snd_nxt < self.bytes && (inflight < self.cwnd || inflight == 0)
+        self.may_send() && self.snd_nxt < self.bytes && self.has_room()
+    }
+
+    /// Whether the window lets the next new packet through.
+    #[inline]
+    fn has_room(&self) -> bool {
+        let inflight = self.snd_nxt - self.snd_una;
+        let room = u64::from(self.room).min(self.bytes.saturating_sub(self.snd_nxt));
+        inflight + room <= self.cwnd || inflight == 0
     }
 
     /// Whether it has a rate and is not paused.

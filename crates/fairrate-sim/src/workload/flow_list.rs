@@ -49,9 +49,9 @@ const REQUIRED: [(&str, Column); 4] =
 ///
 /// Hosts are called by name or by decimal id; `size_bytes` is another word for `bytes`; a terabyte (10^12) or more
 /// is an endless flow. An empty field is the same as no such column, where the column is optional. Flows come in
-/// the order of their start times, then of their ids, which must all differ, then of the lines: ids that count 0, 1,
-/// 2 ... in order of start are the flows' positions. Ports that are not given are numbered by pair as those of the
-/// generators. Blank lines and lines that begin with `#` are skipped.
+/// the order of their start times, then of their ids, which must all differ, then of the lines. They keep their ids.
+/// Ports that are not given are numbered by pair as those of the generators. Blank lines and lines that begin with `#`
+/// are skipped.
 ///
 /// # Errors
 /// Tells line and column of the first thing that is wrong.
@@ -63,9 +63,10 @@ pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String
     };
     let columns = parse_header(header_line, header, ignore_columns)?;
     let mut reader = Reader { topology, names: names(topology), columns, ids: HashSet::new(), pairs: HashMap::new() };
-    let mut rows = lines.map(|(at, line)| reader.row(at, line)).collect::<Result<Vec<Row>, _>>()?;
-    rows.sort_by_key(|row| (row.flow.start, row.id));
-    Ok(rows.into_iter().map(|row| row.flow).collect())
+    let mut rows = lines.map(|(at, line)| reader.row(at, line)).collect::<Result<Vec<FlowSpec>, _>>()?;
+    // Those without an id before those with one, as ever.
+    rows.sort_by_key(|flow| (flow.start, (flow.id != FlowSpec::NO_ID).then_some(flow.id)));
+    Ok(rows)
 }
 
 fn parse_header(at: usize, header: &str, ignore_columns: &[String]) -> Result<Vec<Column>, FileError> {
@@ -99,23 +100,17 @@ fn names(topology: &Topology) -> HashMap<&str, NodeId> {
     (0..).map(NodeId).zip(&topology.nodes).map(|(id, node)| (node.name.as_str(), id)).collect()
 }
 
-/// A line read.
-struct Row {
-    id: Option<u64>,
-    flow: FlowSpec,
-}
-
 /// What reading a line needs.
 struct Reader<'a> {
     topology: &'a Topology,
     names: HashMap<&'a str, NodeId>,
     columns: Vec<Column>,
-    ids: HashSet<u64>,
+    ids: HashSet<u32>,
     pairs: HashMap<(NodeId, NodeId), u32>,
 }
 
 impl Reader<'_> {
-    fn row(&mut self, at: usize, line: &str) -> Result<Row, FileError> {
+    fn row(&mut self, at: usize, line: &str) -> Result<FlowSpec, FileError> {
         let fields: Vec<Field<'_>> = fields(line)
             .map(|(text, range)| Field { text, error: FileError::new(at, String::new()).at(range) })
             .collect();
@@ -133,7 +128,7 @@ impl Reader<'_> {
         }
         let bytes = required(Column::Bytes)?.bytes()?;
         let start = required(Column::Start)?.start()?;
-        let id = field(Column::Id).map(|f| f.integer::<u64>("an id")).transpose()?;
+        let id = field(Column::Id).map(Field::id).transpose()?;
         let sport = field(Column::Sport).map(|f| f.integer("a port")).transpose()?;
         let dport = field(Column::Dport).map(|f| f.integer("a port")).transpose()?;
         let class = field(Column::Priority).map(Field::class).transpose()?;
@@ -148,7 +143,7 @@ impl Reader<'_> {
         let default = default_ports(*count, 0);
         *count = count.wrapping_add(1);
         let (sport, dport) = (sport.unwrap_or(default.0), dport.unwrap_or(default.1));
-        let flow = FlowSpec {
+        Ok(FlowSpec {
             src,
             dst,
             bytes,
@@ -163,8 +158,8 @@ impl Reader<'_> {
             subflows: None,
             burst: None,
             group,
-        };
-        Ok(Row { id, flow })
+            id: id.unwrap_or(FlowSpec::NO_ID),
+        })
     }
 
     fn host(&self, field: &Field<'_>) -> Result<NodeId, FileError> {
@@ -199,6 +194,15 @@ impl Field<'_> {
 
     fn integer<T: std::str::FromStr>(&self, what: &str) -> Result<T, FileError> {
         self.text.parse().map_err(|_| self.error(format!("`{}` is not {what}", self.text)))
+    }
+
+    fn id(&self) -> Result<u32, FileError> {
+        let id = self.integer::<u64>("an id")?;
+        u32::try_from(id).ok().filter(|&id| id != FlowSpec::NO_ID).ok_or_else(|| {
+            let most = FlowSpec::NO_ID - 1;
+            self.error(format!("id {id} is too large"))
+                .help(format!("ids go up to {most}; to leave them out, write `ignore_columns = [\"id\"]`"))
+        })
     }
 
     fn start(&self) -> Result<Time, FileError> {

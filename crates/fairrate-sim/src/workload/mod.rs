@@ -14,7 +14,7 @@ mod poisson;
 mod sizes;
 mod tables;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -100,16 +100,33 @@ fn change_with_ids(change: Change, moved: impl Fn(FlowId) -> FlowId) -> Change {
 }
 
 /// Puts the flows of several traffic blocks into one list by start time, sender and block, and their changes one
-/// block after the other. A single block is left as it is, so that the flows of a flow list keep their ids.
+/// block after the other. The flows of a single block stay in its order.
+///
+/// If a flow list gives ids, the flows without one get the smallest numbers that are left, in this order.
 pub fn merge(mut blocks: Vec<Workload>) -> Workload {
-    if blocks.len() == 1 {
-        return blocks.remove(0);
+    let mut all = if blocks.len() == 1 {
+        blocks.remove(0)
+    } else {
+        let mut all = Workload::default();
+        for block in blocks {
+            all.append(block);
+        }
+        all.sort()
+    };
+    number(&mut all.flows);
+    all
+}
+
+/// Gives the flows without an id one, if others have some.
+fn number(flows: &mut [FlowSpec]) {
+    let taken: HashSet<u32> = flows.iter().map(|flow| flow.id).filter(|&id| id != FlowSpec::NO_ID).collect();
+    if taken.is_empty() {
+        return;
     }
-    let mut all = Workload::default();
-    for block in blocks {
-        all.append(block);
+    let mut left = (0..FlowSpec::NO_ID).filter(|id| !taken.contains(id));
+    for flow in flows.iter_mut().filter(|flow| flow.id == FlowSpec::NO_ID) {
+        flow.id = left.next().unwrap_or(FlowSpec::NO_ID);
     }
-    all.sort()
 }
 
 /// Makes the flows of one generator and numbers their ports.
@@ -160,6 +177,7 @@ impl Block {
             subflows: None,
             burst: None,
             group,
+            id: FlowSpec::NO_ID,
         });
     }
 

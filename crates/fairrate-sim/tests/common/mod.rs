@@ -109,6 +109,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             rto: Some(Time::from_ms(4)),
             nack_interval: Time::from_us(500),
             window: WindowRule::Algorithm,
+            window_overshoot: false,
             base_rtt: BaseRttRule::Exact,
         },
         cc,
@@ -139,6 +140,7 @@ pub fn flow(src: u32, dst: u32, bytes: u64, start: Time) -> FlowSpec {
         subflows: None,
         burst: None,
         group: 0,
+        id: FlowSpec::NO_ID,
     }
 }
 

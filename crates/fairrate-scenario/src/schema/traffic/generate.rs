@@ -1,5 +1,8 @@
 //! From blocks that were read to flows.
 
+use std::collections::HashSet;
+
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Profile};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::{
     Churn, ClosedLoop, Incast, Poisson, Senders, Staggered, Workload, merge, parse_flow_list,
@@ -21,11 +24,13 @@ pub(in crate::schema) fn build(
     topology: &Topology,
     names: &Names<'_>,
     seed: u64,
+    cc: &AlgorithmConfig,
 ) -> Result<Workload, ScenarioError> {
     let mut made: Vec<Workload> = Vec::new();
     for (block, group) in blocks.iter().zip(0u32..) {
         let mut workload = generate(report, block, topology, names, seed, group);
         workload.flows.iter_mut().for_each(|flow| treat(flow, block));
+        check_weights(report, block, &workload, cc);
         made.push(workload);
         let n: usize = made.iter().map(|w| w.flows.len()).sum();
         if MAX_FLOWS < n {
@@ -35,6 +40,7 @@ pub(in crate::schema) fn build(
             break;
         }
     }
+    check_ids(report, blocks, &made);
     let workload = merge(made);
     report.check()?;
     if workload.flows.is_empty() {
@@ -44,6 +50,32 @@ pub(in crate::schema) fn build(
         report.check()?;
     }
     Ok(workload)
+}
+
+/// Reports ids that more than one list gives.
+fn check_ids(report: &Report, blocks: &[Block<'_>], made: &[Workload]) {
+    let mut taken = HashSet::new();
+    for (block, workload) in blocks.iter().zip(made) {
+        let mut ids = workload.flows.iter().map(|flow| flow.id).filter(|&id| id != FlowSpec::NO_ID);
+        if let Some(id) = ids.find(|&id| !taken.insert(id)) {
+            let message = format!("id {id} is of a flow of another list, too");
+            let help = "give each flow an id of its own, or write `ignore_columns = [\"id\"]`";
+            report.problem("scenario::conflict", block.anchor.site_of("path"), message, "`path`", help);
+        }
+    }
+}
+
+/// Reports weights that the algorithm would not heed.
+fn check_weights(report: &Report, block: &Block<'_>, workload: &Workload, cc: &AlgorithmConfig) {
+    if cc.needs().weights || workload.flows.iter().all(|flow| flow.weight == 1.0) {
+        return;
+    }
+    let key = if matches!(block.kind, Kind::List { .. }) { "path" } else { "weight" };
+    let known = ALGORITHMS.iter().filter_map(|info| AlgorithmConfig::by_name(info.name, Profile::Paper));
+    let known: Vec<&str> = known.filter(|cc| cc.needs().weights).map(|cc| cc.info().name).collect();
+    let message = format!("`{}` knows no weights", cc.info().name);
+    let help = format!("leave weights out, or set `cc` to {}", one_of(&known));
+    report.problem("scenario::conflict", block.anchor.site_of(key), message, format!("`{key}`"), help);
 }
 
 /// What a block says of its flows. Class and weight of those of a list are in the list.

@@ -1,0 +1,126 @@
+//! Every algorithm over both transports: it controls something, or the scenario is refused.
+
+use std::path::Path;
+
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Profile};
+use fairrate_scenario::{Overrides, Scenario, ScenarioError};
+use fairrate_sim::{Recorder, Simulation};
+
+const SENDERS: u32 = 8;
+
+/// Eight endless flows into one link of 25 Gb/s, in a fabric that pauses.
+fn text(cc: &str, kind: &str) -> String {
+    format!(
+        r#"
+duration = "5ms"
+[topology]
+kind = "star"
+hosts = {hosts}
+rate = "25Gbps"
+[switch]
+buffer = "400KB"
+[transport]
+cc = "{cc}"
+kind = "{kind}"
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = {SENDERS}
+bytes = "endless"
+[[probe]]
+flows = "all"
+every = "10us"
+"#,
+        hosts = SENDERS + 1
+    )
+}
+
+fn scenario(cc: &str, kind: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::from_toml(&text(cc, kind), "transports.toml", Path::new("."), &Overrides::default())
+}
+
+/// Whether any allowance ever changes or is below the line rate, or switches hold flows back.
+fn controls(scenario: Scenario) -> bool {
+    let mut recorder = Recorder::default();
+    let mut simulation = Simulation::new(scenario.into_sim_config());
+    simulation.run(&mut recorder).expect("the run does not stall");
+    let mut allowances = recorder.rates.iter().map(|s| (s.cwnd_bytes, s.rate_bps));
+    let first = allowances.clone().next();
+    let acts = allowances.any(|(cwnd, rate)| Some((cwnd, rate)) != first || rate < 25_000_000_000);
+    acts || 0 < simulation.totals().flow_pauses
+}
+
+/// Those that are refused over a transport, and what the message says.
+const REFUSED: [(&str, &str, &str); 3] = [
+    ("dcqcn", "tcp", "congestion notification packets"),
+    ("dcqcn-pi", "tcp", "congestion notification packets"),
+    ("flowtune", "rdma", "is built on TCP"),
+];
+
+#[test]
+fn an_algorithm_controls_or_is_refused() {
+    for info in ALGORITHMS.iter().filter(|info| !["line-rate", "ideal"].contains(&info.name)) {
+        for kind in ["rdma", "tcp"] {
+            let refused = REFUSED.iter().find(|(cc, transport, _)| (*cc, *transport) == (info.name, kind));
+            match (scenario(info.name, kind), refused) {
+                (Ok(scenario), None) => assert!(controls(scenario), "{} over {kind}", info.name),
+                (Err(error), Some((.., why))) => assert!(error.to_string().contains(why), "{error}"),
+                (Ok(_), Some(_)) => panic!("{} over {kind} is not refused", info.name),
+                (Err(error), None) => panic!("{} over {kind}: {error}", info.name),
+            }
+        }
+    }
+}
+
+/// Where marks come back on acknowledgments nothing is missing.
+#[test]
+fn dcqcn_without_notification_packets_works_over_tcp() {
+    let text = text("dcqcn", "tcp") + "[transport.dcqcn]\nnotification = \"ack\"\n";
+    let scenario = Scenario::from_toml(&text, "transports.toml", Path::new("."), &Overrides::default());
+    assert!(controls(scenario.expect("it is sound")));
+}
+
+/// The longest packets that are accepted are as long as they say: a megabyte takes at least its time, and has as many bytes
+/// on the wire as payload and headers. A byte more is refused.
+#[test]
+fn the_longest_packets_take_their_time() {
+    for info in ALGORITHMS.iter().filter(|info| info.name != "ideal") {
+        let kind = if info.name == "flowtune" { "tcp" } else { "rdma" };
+        let limit = if info.name == "pfabric" { "queue_limit = \"1MB\"" } else { "" };
+        let read = |mtu: u64| {
+            let text = format!(
+                r#"
+duration = "1s"
+stop = "all-flows-done"
+[topology]
+kind = "star"
+hosts = 3
+[switch]
+buffer = "4MiB"
+{limit}
+[transport]
+cc = "{}"
+kind = "{kind}"
+mtu = "{mtu}B"
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = 1
+bytes = "1MB"
+"#,
+                info.name
+            );
+            Scenario::from_toml(&text, "mtu.toml", Path::new("."), &Overrides::default())
+        };
+        let needs = AlgorithmConfig::by_name(info.name, Profile::Paper).expect("it is registered").needs();
+        let mtu = 65_535 - 48 - needs.data_overhead.as_u64();
+        let error = read(mtu + 1).expect_err("a packet is too long").to_string();
+        assert!(error.contains("makes packets of 64KiB"), "{error}");
+        let mut recorder = Recorder::default();
+        let mut simulation = Simulation::new(read(mtu).expect("packets have 65,535 bytes").into_sim_config());
+        simulation.run(&mut recorder).expect("the run does not stall");
+        let [flow] = &recorder.flows[..] else { panic!("{}: {:?}", info.name, simulation.unfinished()) };
+        assert!(flow.fct.is_some_and(|fct| flow.ideal_fct <= fct), "{}", info.name);
+        assert!(1_000_000 <= simulation.totals().sent_bytes, "{}", info.name);
+    }
+}

@@ -1,0 +1,96 @@
+//! A circle of pauses: ports of which each waits for the next, and none will ever send.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+use super::Core;
+use super::cluster::lock;
+use crate::fabric::NO_HOST;
+use crate::ids::PortId;
+
+/// A class of an egress port.
+type Queue = (u32, u8);
+
+/// Describes a circle of paused ports of which each waits until the next has sent what came from it; `None`: there is none.
+pub(super) fn describe(cores: &[Mutex<Core>]) -> Option<String> {
+    let mut waits: BTreeMap<Queue, BTreeSet<Queue>> = BTreeMap::new();
+    for core in cores {
+        lock(core).add_waits(&mut waits);
+    }
+    let circle = find_circle(&waits)?;
+    let core = lock(cores.first()?);
+    let topology = &core.config.topology;
+    let name = |n: crate::ids::NodeId| &topology.nodes[n.index()].name;
+    let port =
+        |&(port, _): &Queue| format!("{}->{}", name(topology.from(PortId(port))), name(topology.to(PortId(port))));
+    let ports: Vec<String> = circle.iter().chain(circle.first()).map(port).collect();
+    Some(format!("pauses wait for one another in a circle: {} (class {})", ports.join(", "), circle.first()?.1))
+}
+
+impl Core {
+    /// Adds for each queue upstream that waits for a paused queue of this part: that one. The packets of it there came by the
+    /// link that the other one sends to.
+    fn add_waits(&self, waits: &mut BTreeMap<Queue, BTreeSet<Queue>>) {
+        let of_switches = (0_u32..).zip(&self.ports).filter(|&(id, p)| p.of_host == NO_HOST && self.has_port(id));
+        for (id, port) in of_switches.filter(|(_, p)| p.paused != 0) {
+            for packet in port.contents(&self.pool).map(|packet| self.pool.get(packet)) {
+                if !packet.kind.is_link_control() && port.is_pfc_paused(packet.class) {
+                    let upstream = (packet.ingress ^ 1, packet.class);
+                    waits.entry(upstream).or_default().insert((id, packet.class));
+                }
+            }
+        }
+    }
+}
+
+/// A circle of queues in which each waits for the next: the first one on the way from the first queue that is on any.
+fn find_circle(waits: &BTreeMap<Queue, BTreeSet<Queue>>) -> Option<Vec<Queue>> {
+    waits.keys().find_map(|&start| shortest_way_back(waits, start))
+}
+
+/// The shortest circle through `start`, which it begins with.
+fn shortest_way_back(waits: &BTreeMap<Queue, BTreeSet<Queue>>, start: Queue) -> Option<Vec<Queue>> {
+    let mut before: BTreeMap<Queue, Queue> = BTreeMap::new();
+    let mut reached = vec![start];
+    let mut at = 0;
+    while let Some(&queue) = reached.get(at) {
+        at += 1;
+        for &next in waits.get(&queue).into_iter().flatten() {
+            if next == start {
+                let way = std::iter::successors(Some(queue), |queue| before.get(queue).copied());
+                let mut way: Vec<Queue> = way.collect();
+                way.reverse();
+                return Some(way);
+            }
+            before.entry(next).or_insert_with(|| {
+                reached.push(next);
+                queue
+            });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(edges: &[(u32, u32)]) -> BTreeMap<Queue, BTreeSet<Queue>> {
+        let mut waits: BTreeMap<Queue, BTreeSet<Queue>> = BTreeMap::new();
+        for &(from, to) in edges {
+            waits.entry((from, 3)).or_default().insert((to, 3));
+        }
+        waits
+    }
+
+    #[test]
+    fn a_circle_is_found_behind_what_only_leads_to_it() {
+        let ports = |edges: &[(u32, u32)]| {
+            let circle = find_circle(&waits(edges))?;
+            Some(circle.into_iter().map(|(port, _)| port).collect::<Vec<_>>())
+        };
+        assert_eq!(ports(&[(1, 2), (2, 3), (3, 4)]), None);
+        assert_eq!(ports(&[(1, 5), (5, 7), (7, 9), (9, 5), (9, 2)]), Some(vec![5, 7, 9]));
+        assert_eq!(ports(&[(4, 6), (6, 8), (8, 4), (6, 4)]), Some(vec![4, 6]), "the shortest");
+    }
+}
