@@ -71,9 +71,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
     };
     if args.json {
-        output::print_json(&print::json(&network, &rates));
+        output::print_json(&print::json(&network, &rates))?;
     } else {
-        output::print(&print::csv(&network, &rates));
+        output::print(&print::csv(&network, &rates))?;
     }
     failure.map_or(Ok(ExitCode::SUCCESS), Err)
 }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use fairrate_report::comparison::Comparison;
 use fairrate_report::model::Variant;
 use fairrate_report::{format, html, table};
+use fairrate_scenario::ResultsDir;
 
 use crate::drive;
 use crate::failure::{Failure, INTERRUPTED};
@@ -79,9 +80,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let taken_over = plans.iter().filter(|p| p.is_taken_over()).count();
     let board = Board::of_runs(args.quiet, plans.len(), taken_over);
     drive::listen_for_interrupts();
-    let index = Crew::new(&args.scenario, &dir, &plans, &board, threads)?.work(jobs)?;
+    // Held until the report is written.
+    let place = ResultsDir::claim(&dir)?;
+    let index = Crew::new(&args.scenario, place.path(), &plans, &board, threads)?.work(jobs)?;
     board.clear();
-    conclude(index, &dir, args.json)
+    conclude(index, place.path(), args.json)
 }
 
 /// Runs at the same time: as asked, or so many that their threads have a core each.
@@ -98,11 +101,11 @@ fn conclude(mut index: Index, dir: &Path, json: bool) -> Result<ExitCode, Failur
         index.statistics = Some(comparison.statistics());
         index.write(dir)?;
         if !json {
-            print_tables(dir, &index, &comparison);
+            print_tables(dir, &index, &comparison)?;
         }
     }
     if json {
-        output::print_json(&index);
+        output::print_json(&index)?;
     }
     let failed = runs::failed(&index);
     if !failed.is_empty() {
@@ -117,7 +120,7 @@ fn write_report(dir: &Path, variants: &[Variant], comparison: &Comparison) -> Re
     output::write(&dir.join("report.html"), &html::page(variants, comparison))
 }
 
-fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) {
+fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) -> Result<(), Failure> {
     let styled = output::styled();
     let notes = html::notes(comparison);
     let mut parts = vec![format!("{}: seed {}\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds))];
@@ -131,7 +134,7 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) {
     }
     let without = index.runs.iter().filter(|r| r.state != "complete").map(|r| format!("{} {}\n", r.dir, r.state));
     parts.push(format!("{}report {}\n", without.collect::<String>(), dir.join("report.html").display()));
-    output::print(&parts.join("\n"));
+    output::print_text(&parts.join("\n"))
 }
 
 /// Writes the page of a comparison that is already there, for `fairrate report`.

@@ -1,12 +1,15 @@
 //! What goes wrong, and the exit code it has.
 
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairrate_allocate::FileError;
-use fairrate_scenario::{ResultsError, ScenarioError};
+use fairrate_scenario::{ResultsError, ScenarioError, printable};
 use miette::{NamedSource, SourceSpan};
+
+use crate::terminal;
 
 /// The exit code of a run that was interrupted: 128 and the number of SIGINT, as shells have it.
 pub const INTERRUPTED: u8 = 130;
@@ -160,7 +163,7 @@ impl Failure {
         let start: usize = text.split_inclusive('\n').take(error.line.saturating_sub(1)).map(str::len).sum();
         let line = text[start..].lines().next().unwrap_or_default();
         let (from, to) = error.column.unwrap_or((0, line.len()));
-        let file = Arc::new(NamedSource::new(path.to_string_lossy(), text));
+        let file = Arc::new(NamedSource::new(path.to_string_lossy(), printable(&text).into_owned()));
         Self::InputFile { message: error.message, file, place: (start + from..start + to).into(), help: error.help }
     }
 
@@ -178,8 +181,10 @@ impl Failure {
 
     /// Prints the error and says which exit code it has.
     pub fn tell(self) -> ExitCode {
-        let bad_directory =
-            |e: &ResultsError| matches!(e, ResultsError::Occupied { .. } | ResultsError::NoResults { .. });
+        let bad_directory = |e: &ResultsError| {
+            use ResultsError::{InUse, NoResults, Occupied};
+            matches!(e, Occupied { .. } | NoResults { .. } | InUse { .. })
+        };
         let code = match &self {
             Self::Scenario(_)
             | Self::UnknownName { .. }
@@ -196,7 +201,10 @@ impl Failure {
             | Self::NotConverged { .. }
             | Self::NoOptimum { .. } => 1,
         };
-        eprintln!("{:?}", miette::Report::new(self));
+        let styled = std::io::stderr().is_terminal();
+        let text = format!("{:?}\n", miette::Report::new(self));
+        // Where nobody hears it, the exit code still says it.
+        let _ = std::io::stderr().write_all(terminal::harmless(&text, styled).as_bytes());
         ExitCode::from(code)
     }
 }

@@ -14,6 +14,7 @@ mod output;
 mod progress;
 mod report;
 mod run;
+mod terminal;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Allocate(args) => allocate::run(&args),
         Command::Bench(args) => bench::run(&args),
-        Command::List(args) => Ok(list::run(&args)),
+        Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
         Command::External(words) => external::run(&words),
     };

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use fairrate_scenario::{Overrides, Scenario};
+use fairrate_scenario::{Overrides, ResultsDir, Scenario};
 
 use crate::drive::{self, End};
 use crate::failure::{Failure, INTERRUPTED};
@@ -76,10 +77,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let overrides = Overrides { sets: args.sets.pairs().to_vec(), seed: args.seed, cc: None };
     let scenario = Scenario::load(&args.scenario, &overrides)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&scenario));
-    output::check_dir(&dir)?;
+    // Held until the report is written.
+    let place = Arc::new(ResultsDir::claim(&dir)?);
     drive::listen_for_interrupts();
     let label = scenario.sim_config().cc.info().name;
-    let end = drive::drive(&scenario, label, &dir, &Board::new(args.quiet), args.threads.get())?;
+    let run = drive::Run { label, tags: &[], board: &Board::new(args.quiet), threads: args.threads.get() };
+    let end = run.drive(&scenario, &place)?;
     let (data, metrics) = output::write_report(&dir, output::load(&dir, label)?)?;
     output::print_run(&dir, &data, metrics, args.json)?;
     finish(end, &dir)
@@ -88,7 +91,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// `runs/NAME-ALGORITHM-SEED`, below the present directory.
 fn default_dir(scenario: &Scenario) -> PathBuf {
     let config = scenario.sim_config();
-    Path::new("runs").join(format!("{}-{}-{}", scenario.name(), config.cc.info().name, config.seed))
+    let name = format!("{}-{}-{}", scenario.name(), config.cc.info().name, config.seed);
+    Path::new("runs").join(output::file_name(&name))
 }
 
 fn finish(end: End, dir: &Path) -> Result<ExitCode, Failure> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fairrate_scenario::{FlowRow, Overrides, PfcRow, PortRow, RateRow, Results, ResultsError, Scenario, Summary};
+use fairrate_scenario::{FlowRow, Overrides, PfcRow, Results, ResultsError, Scenario, Summary};
 
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
 
@@ -20,7 +20,7 @@ pub fn run(dir: &Path) -> Result<RunData, ResultsError> {
     let mut flow_rows = results.flows()?;
     flow_rows.sort_by_key(|f| f.id);
     let capacities = summary.ports.iter().map(|p| (p.port.as_str(), p.rate_bps as f64)).collect();
-    let rates = flow_series(&results.rates()?, &flow_rows, scenario.as_ref());
+    let rates = flow_series(&results, &flow_rows, scenario.as_ref())?;
     Ok(RunData {
         scenario: summary.scenario.clone(),
         description: scenario.map(|s| s.description().to_owned()).unwrap_or_default(),
@@ -31,7 +31,7 @@ pub fn run(dir: &Path) -> Result<RunData, ResultsError> {
         state: summary.state.clone(),
         totals: totals(summary),
         flows: flow_rows.iter().map(flow).collect(),
-        ports: port_series(&results.ports()?, &capacities),
+        ports: port_series(&results, &capacities)?,
         rates,
         pauses: results.pfc()?.iter().map(pause).collect(),
         settled_rtts: results.convergence()?.iter().map(|row| row.rtts.unwrap_or(f64::INFINITY)).collect(),
@@ -76,10 +76,10 @@ fn pause(row: &PfcRow) -> Pause {
 }
 
 /// The samples of each port, in the order the ports first appear.
-fn port_series(rows: &[PortRow], capacities: &HashMap<&str, f64>) -> Vec<PortSeries> {
+fn port_series(results: &Results, capacities: &HashMap<&str, f64>) -> Result<Vec<PortSeries>, ResultsError> {
     let mut at: HashMap<Arc<str>, usize> = HashMap::new();
     let mut all: Vec<PortSeries> = Vec::new();
-    for row in rows {
+    results.each_port(|row| {
         let i = *at.entry(Arc::clone(&row.port)).or_insert_with(|| {
             let (name, capacity_bps) = (row.port.to_string(), capacities.get(&*row.port).copied());
             all.push(PortSeries { name, capacity_bps, ..PortSeries::default() });
@@ -90,15 +90,19 @@ fn port_series(rows: &[PortRow], capacities: &HashMap<&str, f64>) -> Vec<PortSer
         port.qlen_bytes.push(row.qlen_bytes as f64);
         port.tx_bytes.push(row.tx_bytes as f64);
         (port.drops, port.ecn_marks, port.pfc_pause_ns) = (row.drops, row.ecn_marks, row.pfc_pause_ns);
-    }
-    all
+    })?;
+    Ok(all)
 }
 
 /// The samples of each flow, ascending by flow.
-fn flow_series(rows: &[RateRow], flows: &[FlowRow], scenario: Option<&Scenario>) -> Vec<FlowSeries> {
+fn flow_series(
+    results: &Results,
+    flows: &[FlowRow],
+    scenario: Option<&Scenario>,
+) -> Result<Vec<FlowSeries>, ResultsError> {
     let mut at: HashMap<u32, usize> = HashMap::new();
     let mut all: Vec<FlowSeries> = Vec::new();
-    for row in rows {
+    results.each_rate(|row| {
         let i = *at.entry(row.flow).or_insert_with(|| {
             all.push(FlowSeries {
                 flow: row.flow,
@@ -112,9 +116,9 @@ fn flow_series(rows: &[RateRow], flows: &[FlowRow], scenario: Option<&Scenario>)
         series.cwnd_bytes.push(row.cwnd_bytes.map_or(f64::NAN, |w| w as f64));
         series.rate_bps.push(row.rate_bps as f64);
         series.delivered_bytes.push(row.delivered_bytes as f64);
-    }
+    })?;
     all.sort_by_key(|s| s.flow);
-    all
+    Ok(all)
 }
 
 /// `0: h0->h16`.

@@ -1,5 +1,6 @@
 //! What is wrong with a scenario, where, and what to write instead.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
@@ -70,6 +71,7 @@ pub struct ScenarioError {
 impl ScenarioError {
     /// An error without a place in a text.
     pub(crate) fn without_place(code: &'static str, message: String, help: String) -> Self {
+        let [message, help] = [message, help].map(|text| printable(&text).into_owned());
         let first = Box::new(Problem { code, message, label: String::new(), help, place: None });
         Self { first, rest: Vec::new() }
     }
@@ -129,7 +131,7 @@ impl Report {
     /// Adds a text that sites can point into.
     pub fn add_source(&self, name: &str, text: String) -> u32 {
         let mut sources = self.sources.borrow_mut();
-        sources.push(Arc::new(NamedSource::new(name, text)));
+        sources.push(Arc::new(NamedSource::new(printable(name), printable(&text).into_owned())));
         sources.len() as u32 - 1
     }
 
@@ -147,7 +149,8 @@ impl Report {
             return;
         }
         let source = Arc::clone(&self.sources.borrow()[site.source as usize]);
-        let (message, label, help) = (message.into(), label.into(), help.into());
+        let [message, label, help] =
+            [message.into(), label.into(), help.into()].map(|text: String| printable(&text).into_owned());
         problems.push(Problem { code, message, label, help, place: Some((source, site)) });
     }
 
@@ -176,6 +179,26 @@ impl Report {
         let first = Box::new(problems.remove(0));
         Err(ScenarioError { first, rest: problems })
     }
+}
+
+/// A text in which nothing moves the cursor of a terminal or turns the direction of writing: such characters are replaced by
+/// others of the same length, so that places in the text stay where they are. Lines and tabs stay.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_unfit = |c: char| {
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        (c.is_control() && !matches!(c, '\n' | '\t')) || turns
+    };
+    if !text.contains(is_unfit) {
+        return Cow::Borrowed(text);
+    }
+    let stand_in = |c: char| match c.len_utf8() {
+        // A carriage return belongs to a line's end.
+        1 if c == '\r' => ' ',
+        1 => '?',
+        2 => '\u{bf}',
+        _ => char::REPLACEMENT_CHARACTER,
+    };
+    Cow::Owned(text.chars().map(|c| if is_unfit(c) { stand_in(c) } else { c }).collect())
 }
 
 /// Words of a list as prose: `a`, `b` or `c`.
@@ -208,5 +231,19 @@ pub(crate) fn did_you_mean(text: &str, words: &[&str]) -> String {
     match nearest(text, words) {
         Some(word) => format!("did you mean `{word}`?"),
         None => format!("write {}", one_of(words)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_moves_no_cursor_and_keeps_its_length() {
+        let nasty = "a\u{1b}[2J\r\n\tb\u{9b}c\u{202e}d\u{7f}\0é";
+        let shown = printable(nasty);
+        assert_eq!(shown, "a?[2J \n\tb\u{bf}c\u{fffd}d??é");
+        assert_eq!(shown.len(), nasty.len());
+        assert!(matches!(printable("name = \"é\"\n"), Cow::Borrowed(_)));
     }
 }

@@ -22,10 +22,10 @@ mod scenario;
 mod schema;
 mod tree;
 
-pub use error::ScenarioError;
+pub use error::{ScenarioError, printable};
 pub use overrides::Overrides;
 pub use results::{
     AllocatorSummary, Convergence, ConvergenceRow, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles, RateRow,
-    Results, ResultsError, ResultsWriter, RunState, Summary,
+    Results, ResultsDir, ResultsError, ResultsWriter, RunState, Summary, TableInfo, Tag, TagValue, write_whole,
 };
 pub use scenario::Scenario;

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile};
+use fairrate_scenario::{Tag, TagValue};
 
 use crate::failure::Failure;
+use crate::output::file_name;
 
 /// Columns at most: a slip in a grid is noticed before its runs are planned.
 const MOST: usize = 10_000;
-/// Characters of a directory's name at most; file systems allow some 255 bytes.
-const LONGEST_NAME: usize = 120;
 
 /// `--seeds`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +39,17 @@ pub struct Axis {
     key: String,
     /// As written, which is TOML or a bare word.
     values: Vec<String>,
+}
+
+impl Axis {
+    /// Whether all of its values are numbers.
+    fn is_of_numbers(&self) -> bool {
+        self.values.iter().all(|value| number(value).is_some())
+    }
+}
+
+fn number(value: &str) -> Option<f64> {
+    value.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// Reads `KEY=VALUE,VALUE`. Commas inside of quotes or brackets are part of a value.
@@ -120,10 +131,23 @@ pub struct Column {
     pub point: String,
     /// The same by key.
     pub grid: Vec<(String, String)>,
+    /// Keys of the grid that are numbers at all of its points.
+    numbers: Vec<String>,
     /// Its algorithm, if not the scenario's.
     pub cc: Option<String>,
     /// What it changes.
     pub sets: Vec<(String, String)>,
+}
+
+impl Column {
+    /// What the rows of its tables say of its point of the grid: numbers if the key has nothing else, or text.
+    pub fn tags(&self) -> impl Iterator<Item = Tag> {
+        self.grid.iter().map(|(key, value)| {
+            let text = || TagValue::Text(value.trim_matches(['"', '\'']).to_owned());
+            let as_number = number(value).filter(|_| self.numbers.contains(key));
+            Tag::new(key.as_str(), as_number.map_or_else(text, TagValue::Number))
+        })
+    }
 }
 
 /// Every algorithm at every point of the grid: the first axis goes slowest, algorithms fastest.
@@ -141,6 +165,7 @@ pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool) -> Result<Vec<Column
         let help = format!("at most {MOST} are run at once; take fewer values of a key");
         return Err(Failure::Usage { message: format!("these grids have {n} columns"), help });
     }
+    let numbers: Vec<String> = axes.iter().filter(|a| a.is_of_numbers()).map(|a| a.key.clone()).collect();
     let mut columns: Vec<Column> = Vec::new();
     for grid in points(axes) {
         let named =
@@ -151,7 +176,8 @@ pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool) -> Result<Vec<Column
             let label = words.collect::<Vec<_>>().join(" ");
             let sets = grid.iter().chain(variant.iter().flat_map(|v| &v.sets)).cloned().collect();
             let cc = variant.map(|v| v.cc.clone());
-            Column { name: file_name(&label), label, point: point.clone(), grid: grid.clone(), cc, sets }
+            let (point, grid, numbers) = (point.clone(), grid.clone(), numbers.clone());
+            Column { name: file_name(&label), label, point, grid, numbers, cc, sets }
         };
         let first = columns.len();
         columns.extend(variants.iter().map(|v| at_point(Some(v))));
@@ -200,12 +226,6 @@ fn short_key<'a>(key: &'a str, axes: &[Axis]) -> &'a str {
         !begins_with_number && axes.iter().filter(|a| ends_with(a, end)).count() == 1
     };
     starts.iter().rev().map(|start| &key[*start..]).find(is_fit).unwrap_or(key)
-}
-
-/// A label as the name of a directory.
-fn file_name(label: &str) -> String {
-    let name = label.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c)), "-");
-    name.chars().take(LONGEST_NAME).collect()
 }
 
 /// Numbers labels and names that occurred before, as `x (2)` and `x-2`. Names that differ in case alone are one directory on
@@ -297,6 +317,15 @@ mod tests {
         let long = format!("f={0}1,{0}2", "x".repeat(400));
         let got = columns(&[], &axes(&[&long]), false).unwrap();
         assert!(got[0].name != got[1].name && got.iter().all(|c| c.name.len() < 200));
+    }
+
+    #[test]
+    fn rows_have_numbers_where_an_axis_has_nothing_else() {
+        let got = columns(&[], &axes(&["traffic.0.load=0.4,0.6", "links.x=1,\"2us\"", "y='a'"]), false).unwrap();
+        let tags: Vec<Tag> = got[1].tags().collect();
+        let text = |name: &str, text: &str| Tag::new(name, TagValue::Text(text.into()));
+        assert_eq!(tags, [Tag::new("traffic.0.load", TagValue::Number(0.4)), text("links.x", "2us"), text("y", "a")]);
+        assert_eq!(got[0].tags().nth(1), Some(text("links.x", "1")));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `compare.json`: which runs there are, how far they are, and what they came to.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use fairrate_report::comparison::{Comparison, Statistics};
 use fairrate_report::metrics::Metrics;
@@ -84,7 +84,12 @@ impl Index {
         let path = dir.join(FILE);
         let reading = |e: String| Failure::io("reading", &path, e);
         let text = std::fs::read_to_string(&path).map_err(|e| reading(e.to_string()))?;
-        serde_json::from_str(&text).map_err(|e| reading(e.to_string()))
+        let index: Self = serde_json::from_str(&text).map_err(|e| reading(e.to_string()))?;
+        let elsewhere = |run: &&RunEntry| !is_plain_name(&run.dir);
+        match index.runs.iter().find(elsewhere) {
+            Some(run) => Err(reading(format!("`{}` is no directory of a run", run.dir))),
+            None => Ok(index),
+        }
     }
 
     /// Writes it in one piece.
@@ -144,5 +149,24 @@ impl Index {
             }
         }
         Ok((runs, without))
+    }
+}
+
+/// Whether a path is a name and leads nowhere else.
+fn is_plain_name(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_below_their_comparison() {
+        assert!(is_plain_name("hpcc-seed1") && is_plain_name("f=..-x"));
+        for path in ["", ".", "..", "/tmp", "a/b", "a/..", "./a", "a/"] {
+            assert!(!is_plain_name(path), "{path}");
+        }
     }
 }

@@ -33,6 +33,9 @@ pub(crate) struct Resolved {
     pub output: Output,
 }
 
+/// Characters of a name at most.
+const LONGEST_NAME: usize = 100;
+
 /// What a run is called and when it ends.
 struct Run {
     name: String,
@@ -86,7 +89,7 @@ pub(crate) fn read(
 }
 
 fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {
-    let name = root.get("name", default_name.to_owned()).value;
+    let name = read_name(root, default_name);
     let description = root.get("description", String::new()).value;
     let profile = root.choice("profile", &[("paper", Profile::Paper), ("ns3", Profile::Ns3)], Profile::Paper).value;
     let seed = root.get("seed", 1u64).value;
@@ -110,6 +113,22 @@ fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {
     }
     let end_site = if root.has("stop") { root.site_of("stop") } else { root.anchor.site };
     Run { name, description, profile, seed, end: StopRule { at, when_flows_done }, end_site }
+}
+
+/// The name, which is printed and is part of the names of directories.
+fn read_name(root: &mut Section<'_>, default: &str) -> String {
+    let default: String = default.chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect();
+    let name = root.get("name", default).value;
+    if name.chars().any(char::is_control) {
+        let help = "a name is one line of text without control characters";
+        root.problem_at("scenario::bad_name", "name", "the name has a control character", help);
+    }
+    if LONGEST_NAME < name.chars().count() {
+        let message = format!("the name has {} characters", name.chars().count());
+        let help = format!("take at most {LONGEST_NAME}; `description` may be longer");
+        root.problem_at("scenario::bad_name", "name", &message, &help);
+    }
+    name
 }
 
 /// The rules of time that links and switches share.
