@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairrate_scenario::{
-    Convergence, ConvergenceRow, FlowRow, Overrides, Results, ResultsDir, ResultsError, ResultsWriter, RunState, Scenario,
-    Summary, Tag, TagValue,
+    Convergence, ConvergenceRow, FlowRow, Overrides, Results, ResultsDir, ResultsError, ResultsWriter, RunState,
+    Scenario, Summary, Tag, TagValue,
 };
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Reordering, RunTotals,
@@ -230,7 +230,9 @@ fn results_of_another_schema_are_named() {
     run(&dir, &RunState::Complete);
     let path = dir.join("summary.json");
     let text = std::fs::read_to_string(&path).expect("the summary");
-    for (written, found) in [("", "fairrate.results/1"), ("\"schema\": \"fairrate.results/99\",", "fairrate.results/99")] {
+    for (written, found) in
+        [("", "fairrate.results/1"), ("\"schema\": \"fairrate.results/99\",", "fairrate.results/99")]
+    {
         std::fs::write(&path, text.replace("\"schema\": \"fairrate.results/2\",", written)).expect("a summary");
         let error = Results::open(&dir).expect_err("it is refused");
         assert!(matches!(&error, ResultsError::Schema { found: said, .. } if said == found), "{error}");
@@ -250,12 +252,11 @@ fn columns_of_another_type_are_an_error() {
         let mut group = table.next_row_group().expect("a group");
         while let Some(mut column) = group.next_column().expect("a column") {
             match column.untyped() {
-                ColumnWriter::Int32ColumnWriter(c) => drop(c.write_batch(&[7], None, None).expect("a value")),
-                ColumnWriter::Int64ColumnWriter(c) => {
-                    drop(c.write_batch(&[7], Some(&[1]), Some(&[0])).expect("a value"));
-                }
+                ColumnWriter::Int32ColumnWriter(c) => c.write_batch(&[7], None, None),
+                ColumnWriter::Int64ColumnWriter(c) => c.write_batch(&[7], Some(&[1]), Some(&[0])),
                 _ => unreachable!("no such column"),
             }
+            .expect("a value");
             column.close().expect("it ends");
         }
         group.close().expect("it ends");
@@ -310,7 +311,8 @@ fn links_in_a_results_directory_are_replaced_and_not_followed() {
             std::os::unix::fs::symlink(&target, &link).expect("a link");
         }
         run(&dir, &RunState::Complete);
-        let left: Vec<_> = std::fs::read_dir(&theirs).expect("the directory").map(|e| e.expect("an entry").path()).collect();
+        let left: Vec<_> =
+            std::fs::read_dir(&theirs).expect("the directory").map(|e| e.expect("an entry").path()).collect();
         assert_eq!(left.len(), 2, "{left:?}");
         assert!(left.iter().all(|path| std::fs::read(path).expect("a file") == b"theirs"));
     }

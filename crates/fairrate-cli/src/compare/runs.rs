@@ -1,8 +1,8 @@
 //! The runs of a comparison: all checked before the first one starts, several at a time, each alone in its failure.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use fairrate_scenario::{Overrides, Results, ResultsDir, Scenario, Tag, TagValue};
 

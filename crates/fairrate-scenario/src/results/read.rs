@@ -148,7 +148,7 @@ impl Results {
             return Err(ResultsError::Schema { path, found: found.to_owned() });
         }
         let summary: Summary = serde_json::from_value(value).map_err(damaged)?;
-        if !summary.is_text(&text) {
+        if summary.expected_checksum().map_err(damaged)? != summary.checksum {
             let problem = "it does not have the checksum it says it has".to_owned();
             return Err(ResultsError::Damaged { path, problem });
         }

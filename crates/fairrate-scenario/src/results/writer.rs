@@ -348,11 +348,7 @@ fn remove_earlier(dir: &Path) -> Result<(), ResultsError> {
 /// The columns that all rows of all tables have in common.
 fn all_tags(summary: &Summary, more: &[Tag]) -> Arc<[Tag]> {
     let cc = TagValue::Text(summary.cc.clone());
-    let first = [
-        Tag::new("cc", cc.clone()),
-        Tag::new("label", cc),
-        Tag::new("seed", TagValue::Whole(summary.seed)),
-    ];
+    let first = [Tag::new("cc", cc.clone()), Tag::new("label", cc), Tag::new("seed", TagValue::Whole(summary.seed))];
     let replaced = |tag: &Tag| more.iter().find(|other| other.name == tag.name).unwrap_or(tag).clone();
     let others = more.iter().filter(|tag| first.iter().all(|other| other.name != tag.name)).cloned();
     first.iter().map(replaced).chain(others).collect()
