@@ -38,7 +38,7 @@ pub struct Args {
     runs: Option<u16>,
     /// Print JSON in place of tables
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// What can be measured: the allocator, parts of a run, and scenarios.

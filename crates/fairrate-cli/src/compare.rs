@@ -17,7 +17,9 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 use crate::progress::Board;
 use crate::run::{Sets, Threads};
-use columns::{Axis, Seeds, parse_axis, parse_seeds};
+pub use columns::parse_variant;
+
+use columns::{Axis, MOST_RUNS, Seeds, parse_axis, parse_seeds};
 use index::Index;
 use runs::{Crew, Planner};
 
@@ -58,7 +60,7 @@ pub struct Args {
     jobs: Option<u16>,
     /// Print compare.json in place of the table
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     /// No progress on stderr
     #[arg(long, short)]
     quiet: bool,
@@ -67,6 +69,11 @@ pub struct Args {
 /// Runs it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let columns = columns::columns(&args.cc, &args.grid, args.seeds.is_some())?;
+    let n_runs = columns.len() * args.seeds.as_ref().map_or(1, |s| s.0.len());
+    if MOST_RUNS < n_runs {
+        let help = format!("at most {MOST_RUNS} are planned at once; take fewer seeds, or fewer values of a key");
+        return Err(Failure::Usage { message: format!("these are {n_runs} runs"), help });
+    }
     let planner = Planner {
         file: &args.scenario,
         out: args.out.as_deref(),

@@ -9,7 +9,7 @@ use fairrate_allocate::FileError;
 use fairrate_scenario::{ResultsError, ScenarioError, printable};
 use miette::{NamedSource, SourceSpan};
 
-use crate::terminal;
+use crate::{error_json, terminal};
 
 /// The exit code of a run that was interrupted: 128 and the number of SIGINT, as shells have it.
 pub const INTERRUPTED: u8 = 130;
@@ -80,6 +80,20 @@ pub enum Failure {
     Usage {
         /// What is wrong.
         message: String,
+        /// What to do.
+        #[help]
+        help: String,
+    },
+    /// There is too little memory for what was asked.
+    #[error("{what} needs {needed} of memory, and there are {available}")]
+    #[diagnostic(code(cli::memory))]
+    Memory {
+        /// What needs it.
+        what: String,
+        /// How much.
+        needed: String,
+        /// How much there is.
+        available: String,
         /// What to do.
         #[help]
         help: String,
@@ -179,18 +193,19 @@ impl Failure {
         Self::UnknownName { what, name: name.to_owned(), help }
     }
 
-    /// Prints the error and says which exit code it has.
-    pub fn tell(self) -> ExitCode {
+    /// The exit code it has.
+    fn code(&self) -> u8 {
         let bad_directory = |e: &ResultsError| {
             use ResultsError::{InUse, NoResults, Occupied};
             matches!(e, Occupied { .. } | NoResults { .. } | InUse { .. })
         };
-        let code = match &self {
+        match self {
             Self::Scenario(_)
             | Self::UnknownName { .. }
             | Self::Directory { .. }
             | Self::InputFile { .. }
             | Self::Usage { .. }
+            | Self::Memory { .. }
             | Self::Unreadable { .. } => 2,
             Self::Results(error) if bad_directory(error) => 2,
             Self::Results(_)
@@ -200,11 +215,33 @@ impl Failure {
             | Self::Bench { .. }
             | Self::NotConverged { .. }
             | Self::NoOptimum { .. } => 1,
+        }
+    }
+
+    /// Prints the error, as JSON or for people, and says which exit code it has.
+    pub fn tell(self, json: bool) -> ExitCode {
+        let code = self.code();
+        let text = if json {
+            error_json::line(&self, self.path(), code)
+        } else {
+            let styled = std::io::stderr().is_terminal();
+            let text = format!("{:?}\n", miette::Report::new(self));
+            terminal::harmless(&text, styled).into_owned()
         };
-        let styled = std::io::stderr().is_terminal();
-        let text = format!("{:?}\n", miette::Report::new(self));
         // Where nobody hears it, the exit code still says it.
-        let _ = std::io::stderr().write_all(terminal::harmless(&text, styled).as_bytes());
+        let _ = std::io::stderr().write_all(text.as_bytes());
         ExitCode::from(code)
+    }
+
+    /// The file or directory it is about, if that is not the text it shows.
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Results(error) => Some(error.path()),
+            Self::Directory { dir: path, .. }
+            | Self::Unreadable { path, .. }
+            | Self::Io { path, .. }
+            | Self::Run { dir: path, .. } => Some(path),
+            _ => None,
+        }
     }
 }

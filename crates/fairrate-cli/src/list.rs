@@ -20,7 +20,7 @@ pub struct Args {
     what: What,
     /// Print a JSON array in place of a table
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fairrate_scenario::{Overrides, ResultsDir, Scenario};
 
+use crate::compare::parse_variant;
 use crate::drive::{self, End};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
@@ -17,6 +18,9 @@ pub struct Args {
     /// Scenario file
     #[arg(value_name = "SCENARIO.toml")]
     scenario: PathBuf,
+    /// Algorithm in place of the scenario's; NAME:KEY=VALUE with other parameters, as in powertcp:gamma=0.5
+    #[arg(long, value_name = "NAME")]
+    cc: Option<String>,
     #[command(flatten)]
     sets: Sets,
     /// Seed of every random stream, in place of the scenario's
@@ -29,7 +33,7 @@ pub struct Args {
     out: Option<PathBuf>,
     /// Print one JSON object in place of tables
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     /// No progress on stderr
     #[arg(long, short)]
     quiet: bool,
@@ -74,7 +78,9 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 
 /// Runs it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let overrides = Overrides { sets: args.sets.pairs().to_vec(), seed: args.seed, cc: None };
+    let variant = args.cc.as_deref().map(parse_variant).transpose()?.unwrap_or_default();
+    let sets = args.sets.pairs().iter().cloned().chain(variant.sets).collect();
+    let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc) };
     let scenario = Scenario::load(&args.scenario, &overrides)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&scenario));
     // Held until the report is written.

@@ -383,3 +383,135 @@ fn endless_input_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
     }
 }
+
+/// Runs a command with so little address space that large workloads do not fit.
+fn within(kilobytes: u32, args: &[&str]) -> Output {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_fairrate")]);
+    command.args(args).env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_refused_before_it_is_made() {
+    let scenario = small_scenario("memory");
+    let out = scenario.with_file_name("out");
+    let head = "duration = \"100s\"\n[topology]\nkind = \"star\"\nhosts = 16\n[[traffic]]\nload = 1.0\n";
+    for traffic in [
+        "kind = \"poisson\"\nsizes = \"fb-web\"\nmax_flows = 20000000\n",
+        "kind = \"closed-loop\"\nsizes = \"fixed\"\nsize = \"1B\"\nstop = \"20ms\"\n",
+    ] {
+        fs::write(&scenario, format!("{head}{traffic}")).unwrap();
+        let output = within(2_000_000, &["run", text(&scenario), "--out", text(&out)]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        let told = words(&output);
+        assert!(told.contains("GB of memory, and there are") && told.contains("too_little_memory"), "{told}");
+        assert!(!out.exists());
+    }
+    let probe = "kind = \"permutation\"\nbytes = \"1KB\"\n[[probe]]\nqueues = \"host-links\"\nevery = \"10ns\"\n";
+    fs::write(&scenario, format!("{}{probe}", head.replace("load = 1.0\n", ""))).unwrap();
+    let output = within(2_000_000, &["run", text(&scenario), "--out", text(&out)]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(words(&output).contains("samples of ports take up to"), "{}", stderr(&output));
+    // Links that each have a flow of their own: the reference takes the square of their number.
+    let (links, flows) = (scenario.with_file_name("links.csv"), scenario.with_file_name("flows.csv"));
+    let lines =
+        |head: &str, line: &dyn Fn(u32) -> String| format!("{head}\n{}", (0..20_000).map(line).collect::<String>());
+    fs::write(&links, lines("link,capacity_gbps", &|i| format!("l{i},10\n"))).unwrap();
+    fs::write(&flows, lines("flow,links", &|i| format!("f{i},l{i}\n"))).unwrap();
+    let args = ["allocate", "--links", text(&links), "--flows", text(&flows), "--objective", "proportional"];
+    let output = within(2_000_000, &[&args[..], &["--method", "reference"]].concat());
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(
+        words(&output).contains("`--method reference` needs 3.2 GB of memory, and there are"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(within(2_000_000, &args).status.code(), Some(0));
+}
+
+#[test]
+fn plans_are_bounded_before_they_are_made() {
+    let scenario = small_scenario("plans");
+    let out = scenario.with_file_name("out");
+    let values = (1..=1_000).map(|i| format!("{i}KB")).collect::<Vec<_>>().join(",");
+    let grid = format!("traffic.0.bytes={values}");
+    for more in [
+        &["--grid", &grid, "--seeds", "1..10000"][..],
+        &["--seeds", "1..10000,10001..20000"],
+        &["--seeds", "1..100000"],
+    ] {
+        let output = within(1_000_000, &[&["compare", text(&scenario), "--out", text(&out)], more].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn flows_behind_the_end_of_a_run_are_not_made() {
+    let scenario = small_scenario("behind_the_end");
+    let out = scenario.with_file_name("out");
+    let body = "duration = \"100us\"\n[topology]\nkind = \"star\"\nhosts = 16\n[[traffic]]\nkind = \"poisson\"\n\
+                sizes = \"fb-web\"\nload = 1.0\nstop = \"100ms\"\n";
+    fs::write(&scenario, body).unwrap();
+    let output = run(&["run", text(&scenario), "--out", text(&out), "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let summary = json(&out.join("summary.json"));
+    assert!(summary["flows"].as_u64().unwrap() < 5_000, "{}", summary["flows"]);
+    // The resolved scenario says what the file said, and runs the same.
+    let again = run(&["run", text(&out.join("scenario.toml")), "--out", text(&out.with_file_name("again")), "--json"]);
+    let fingerprint = |o: &Output| serde_json::from_str::<Value>(&stdout(o)).unwrap()["fingerprint"].clone();
+    assert_eq!(fingerprint(&output), fingerprint(&again));
+}
+
+/// The error that a command with `--json` tells, which is the last line of stderr.
+fn error_of(output: &Output) -> Value {
+    let told = stderr(output);
+    let line = told.lines().last().unwrap_or_default();
+    serde_json::from_str::<Value>(line).unwrap_or_else(|e| panic!("{e}: {told}"))["error"].clone()
+}
+
+#[test]
+fn errors_are_json_where_results_are() {
+    let scenario = small_scenario("json_errors");
+    let out = scenario.with_file_name("out");
+    let (links, flows) = (scenario.with_file_name("links.csv"), scenario.with_file_name("flows.csv"));
+    fs::write(&links, "link,capacity_gbps\na,ten\n").unwrap();
+    fs::write(&flows, "flow,links\nx,a\n").unwrap();
+    let bad = scenario.with_file_name("bad.toml");
+    fs::write(&bad, "duration = \"1ms\"\nsede = 3\n[topology]\nkind = \"str\"\n").unwrap();
+    let taken = scenario.with_file_name("taken");
+    fs::create_dir(&taken).unwrap();
+    fs::write(taken.join("x"), "").unwrap();
+    let allocate = ["allocate", "--links", text(&links), "--flows", text(&flows), "--objective", "max-min"];
+    for (args, code, path, place) in [
+        (vec!["run", text(&bad)], "scenario::unknown_name", Some(text(&bad)), Some((4, 8))),
+        (vec!["compare", text(&bad), "--seeds", "1"], "scenario::unknown_name", Some(text(&bad)), Some((4, 8))),
+        (vec!["run", text(&scenario), "--out", text(&taken)], "results::occupied", Some(text(&taken)), None),
+        (vec!["run", text(&scenario), "--cc", "hpc"], "cli::unknown_name", None, None),
+        (allocate.to_vec(), "cli::input_file", Some(text(&links)), Some((2, 3))),
+        (vec!["list", "everything"], "cli::usage", None, None),
+        (vec!["run"], "cli::usage", None, None),
+        (vec!["bench", "--job", "nothing"], "cli::usage", None, None),
+    ] {
+        let output = run(&[&args[..], &["--json"]].concat());
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{args:?}: {}", stderr(&output));
+        let error = error_of(&output);
+        assert_eq!((error["code"].as_str(), &error["exit_code"]), (Some(code), &2.into()), "{args:?}: {error}");
+        assert!(!error["message"].as_str().unwrap().is_empty(), "{args:?}: {error}");
+        assert_eq!(error["path"].as_str(), path, "{args:?}: {error}");
+        let (line, column) = (error["line"].as_u64(), error["column"].as_u64());
+        assert_eq!(line.zip(column), place, "{args:?}: {error}");
+        assert!(error["help"].is_string(), "{args:?}: {error}");
+    }
+    let output = run(&["run", text(&bad), "--json"]);
+    assert_eq!(error_of(&output)["others"].as_array().map(Vec::len), Some(2), "{}", error_of(&output));
+    // Without `--json` errors are for people.
+    assert!(stderr(&run(&["run", text(&bad)])).contains("did you mean `seed`?"));
+    // A run that fails says so in both places.
+    let body = fs::read_to_string(&scenario).unwrap();
+    fs::write(&scenario, body + "[[fault]]\nlinks = [\"sw0->h0\"]\nloss = 1.0\n").unwrap();
+    let output = run(&["run", text(&scenario), "--out", text(&out), "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(serde_json::from_str::<Value>(&stdout(&output)).unwrap()["state"], "failed");
+    assert_eq!((error_of(&output)["code"].as_str(), &error_of(&output)["exit_code"]), (Some("run::failed"), &1.into()));
+}

@@ -75,6 +75,17 @@ fn pause(row: &PfcRow) -> Pause {
     Pause { t_ns: row.t_ns, port: row.port.to_string(), class: row.class, pause: row.pause }
 }
 
+/// Samples of a series that are always kept: by them its interval is known.
+const ALWAYS_KEPT: usize = 128;
+
+/// Whether a sample is the third or later of equal ones. The ones in between say nothing: figures and numbers take what is
+/// between two samples to be as it was, or to change evenly.
+fn repeats(values: &[f64], next: f64) -> bool {
+    // Bits, so that no window is the same as no window.
+    let is_same = |value: &f64| value.to_bits() == next.to_bits();
+    ALWAYS_KEPT <= values.len() && values[values.len() - 2..].iter().all(is_same)
+}
+
 /// The samples of each port, in the order the ports first appear.
 fn port_series(results: &Results, capacities: &HashMap<&str, f64>) -> Result<Vec<PortSeries>, ResultsError> {
     let mut at: HashMap<Arc<str>, usize> = HashMap::new();
@@ -86,10 +97,16 @@ fn port_series(results: &Results, capacities: &HashMap<&str, f64>) -> Result<Vec
             all.len() - 1
         });
         let port = &mut all[i];
-        port.t_ns.push(row.t_ns);
-        port.qlen_bytes.push(row.qlen_bytes as f64);
-        port.tx_bytes.push(row.tx_bytes as f64);
         (port.drops, port.ecn_marks, port.pfc_pause_ns) = (row.drops, row.ecn_marks, row.pfc_pause_ns);
+        let (qlen_bytes, tx_bytes) = (row.qlen_bytes as f64, row.tx_bytes as f64);
+        if repeats(&port.qlen_bytes, qlen_bytes) && repeats(&port.tx_bytes, tx_bytes) {
+            port.t_ns.pop();
+            port.t_ns.push(row.t_ns);
+            return;
+        }
+        port.t_ns.push(row.t_ns);
+        port.qlen_bytes.push(qlen_bytes);
+        port.tx_bytes.push(tx_bytes);
     })?;
     Ok(all)
 }
@@ -112,10 +129,18 @@ fn flow_series(
             all.len() - 1
         });
         let series = &mut all[i];
+        let cwnd_bytes = row.cwnd_bytes.map_or(f64::NAN, |w| w as f64);
+        let (rate_bps, delivered_bytes) = (row.rate_bps as f64, row.delivered_bytes as f64);
+        let is_steady = repeats(&series.cwnd_bytes, cwnd_bytes) && repeats(&series.rate_bps, rate_bps);
+        if is_steady && repeats(&series.delivered_bytes, delivered_bytes) {
+            series.t_ns.pop();
+            series.t_ns.push(row.t_ns);
+            return;
+        }
         series.t_ns.push(row.t_ns);
-        series.cwnd_bytes.push(row.cwnd_bytes.map_or(f64::NAN, |w| w as f64));
-        series.rate_bps.push(row.rate_bps as f64);
-        series.delivered_bytes.push(row.delivered_bytes as f64);
+        series.cwnd_bytes.push(cwnd_bytes);
+        series.rate_bps.push(rate_bps);
+        series.delivered_bytes.push(delivered_bytes);
     })?;
     all.sort_by_key(|s| s.flow);
     Ok(all)
@@ -129,4 +154,20 @@ fn flow_name(id: u32, flows: &[FlowRow], scenario: Option<&Scenario>) -> String 
         named.map_or_else(|| node.to_string(), |n| n.name.clone())
     };
     format!("{id}: {}->{}", node(row.src), node(row.dst))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_samples_and_the_ends_of_equal_ones_are_kept() {
+        let series = |n: usize, last: [f64; 2]| [vec![0.0; n], last.to_vec()].concat();
+        assert!(repeats(&series(200, [5.0, 5.0]), 5.0) && repeats(&series(200, [f64::NAN; 2]), f64::NAN));
+        for (values, next) in
+            [(series(200, [5.0, 5.0]), 6.0), (series(200, [4.0, 5.0]), 5.0), (series(9, [5.0; 2]), 5.0)]
+        {
+            assert!(!repeats(&values, next), "{next} after {values:?}");
+        }
+    }
 }

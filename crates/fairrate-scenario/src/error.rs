@@ -216,6 +216,11 @@ pub(crate) fn nearest<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
     let plain = |s: &str| s.to_lowercase().replace('_', "-");
     let wanted = plain(text);
     let distance = |w: &str| strsim::damerau_levenshtein(&wanted, &plain(w));
+    // A word that has the text as one of its parts means the same more likely than one that is spelled alike.
+    let has_part = |w: &&&str| 1 < wanted.len() && plain(w).split('-').any(|part| part == wanted);
+    if let Some(word) = words.iter().filter(has_part).min_by_key(|w| distance(w)) {
+        return Some(word);
+    }
     let best = words.iter().min_by_key(|w| distance(w))?;
     let close = distance(best) <= (wanted.chars().count() / 3).max(2) && distance(best) < wanted.chars().count();
     let contained = || {
@@ -237,6 +242,13 @@ pub(crate) fn did_you_mean(text: &str, words: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_with_the_text_as_a_part_come_first() {
+        assert_eq!(nearest("start", &["sport", "start_ns"]), Some("start_ns"));
+        assert_eq!(nearest("strat", &["sport", "start"]), Some("start"));
+        assert_eq!(nearest("zzz", &["sport", "start"]), None);
+    }
 
     #[test]
     fn what_is_shown_moves_no_cursor_and_keeps_its_length() {

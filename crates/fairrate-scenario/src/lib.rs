@@ -15,6 +15,7 @@
 //! - `scenario.toml`, the resolved scenario, and beside it the files it names, so that it runs as it is.
 
 mod error;
+mod memory;
 mod overrides;
 mod reader;
 mod results;
@@ -24,6 +25,7 @@ mod schema;
 mod tree;
 
 pub use error::{ScenarioError, printable};
+pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;
 pub use results::{
     AllocatorSummary, Convergence, ConvergenceRow, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles, RateRow,

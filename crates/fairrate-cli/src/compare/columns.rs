@@ -10,25 +10,32 @@ use crate::output::file_name;
 
 /// Columns at most: a slip in a grid is noticed before its runs are planned.
 const MOST: usize = 10_000;
+/// Runs at most, of all columns under all seeds.
+pub const MOST_RUNS: usize = 100_000;
 
 /// `--seeds`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<u64>);
 
+/// Seeds at most.
+const MOST_SEEDS: usize = 10_000;
+
 /// Reads `3`, `1..5` or `1,4,7`.
 pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
-    const MOST: u64 = 10_000;
     let number = |t: &str| t.trim().parse::<u64>().map_err(|_| format!("`{t}` is no seed; write 3, 1..5 or 1,4,7"));
-    let mut seeds = Vec::new();
+    let (mut seeds, mut seen) = (Vec::new(), HashSet::new());
     for part in text.split(',') {
         let (first, last) = match part.split_once("..") {
             Some((a, b)) => (number(a)?, number(b.trim_start_matches('='))?),
             None => (number(part)?, number(part)?),
         };
-        if last < first || MOST <= last - first {
-            return Err(format!("`{part}` is no range of at most {MOST} seeds, lowest first"));
+        if last < first || MOST_SEEDS as u64 <= last - first {
+            return Err(format!("`{part}` is no range of at most {MOST_SEEDS} seeds, lowest first"));
         }
-        seeds.extend((first..=last).filter(|s| !seeds.contains(s)).collect::<Vec<_>>());
+        seeds.extend((first..=last).filter(|seed| seen.insert(*seed)));
+        if MOST_SEEDS < seeds.len() {
+            return Err(format!("these are more than {MOST_SEEDS} seeds"));
+        }
     }
     Ok(Seeds(seeds))
 }
@@ -91,17 +98,18 @@ fn split_values(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// An algorithm, perhaps with other parameters than the scenario's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Variant {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Variant {
     /// As written.
     label: String,
-    cc: String,
+    /// Its name.
+    pub cc: String,
     /// Keys of the scenario and their values.
-    sets: Vec<(String, String)>,
+    pub sets: Vec<(String, String)>,
 }
 
 /// Reads `NAME` or `NAME:KEY=VALUE:...`.
-fn parse_variant(text: &str) -> Result<Variant, Failure> {
+pub fn parse_variant(text: &str) -> Result<Variant, Failure> {
     let mut parts = text.split(':').map(str::trim);
     let cc = parts.next().unwrap_or_default().to_owned();
     let Some(defaults) = AlgorithmConfig::by_name(&cc, Profile::Paper) else {
@@ -262,7 +270,7 @@ mod tests {
         let ok = |text| parse_seeds(text).unwrap().0;
         assert_eq!((ok("3"), ok("1..5"), ok("1,4,7")), (vec![3], vec![1, 2, 3, 4, 5], vec![1, 4, 7]));
         assert_eq!((ok("1..2,2..=3"), ok("0..0")), (vec![1, 2, 3], vec![0]));
-        for wrong in ["", "a", "5..1", "1..", "-1", "0..99999999999"] {
+        for wrong in ["", "a", "5..1", "1..", "-1", "0..99999999999", "1..10000,10001..20000"] {
             assert!(parse_seeds(wrong).is_err(), "{wrong}");
         }
     }

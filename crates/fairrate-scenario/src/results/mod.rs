@@ -92,6 +92,21 @@ pub enum ResultsError {
 }
 
 impl ResultsError {
+    /// The file or directory it is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Io { path, .. }
+            | Self::Parquet { path, .. }
+            | Self::Summary { path, .. }
+            | Self::Occupied { path }
+            | Self::InUse { path }
+            | Self::Damaged { path, .. }
+            | Self::Schema { path, .. }
+            | Self::NoResults { path }
+            | Self::NoColumn { path, .. } => path,
+        }
+    }
+
     fn io(path: &Path, source: std::io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
     }
