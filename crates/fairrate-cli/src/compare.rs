@@ -106,7 +106,7 @@ fn conclude(mut index: Index, dir: &Path, json: bool) -> Result<ExitCode, Failur
         write_report(dir, &variants, &comparison)?;
         index.metrics.clone_from(&comparison.metrics);
         index.statistics = Some(comparison.statistics());
-        index.write(dir)?;
+        index.write_durably(dir)?;
         if !json {
             print_tables(dir, &index, &comparison)?;
         }

@@ -173,11 +173,11 @@ impl Failure {
     }
 
     /// An input file's error, shown in its text.
-    pub fn input_file(path: &Path, text: String, error: FileError) -> Self {
+    pub fn input_file(path: &Path, text: &str, error: FileError) -> Self {
         let start: usize = text.split_inclusive('\n').take(error.line.saturating_sub(1)).map(str::len).sum();
         let line = text[start..].lines().next().unwrap_or_default();
         let (from, to) = error.column.unwrap_or((0, line.len()));
-        let file = Arc::new(NamedSource::new(path.to_string_lossy(), printable(&text).into_owned()));
+        let file = Arc::new(NamedSource::new(path.to_string_lossy(), printable(text).into_owned()));
         Self::InputFile { message: error.message, file, place: (start + from..start + to).into(), help: error.help }
     }
 

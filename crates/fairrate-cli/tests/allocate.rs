@@ -95,7 +95,8 @@ fn every_bad_file_is_exit_code_two_with_nothing_on_stdout() {
         assert_eq!(stdout(&output), "", "{links}{flows}");
         let error: serde_json::Value = serde_json::from_str(&stderr(&output)).unwrap();
         let error = &error["error"];
-        let has_place = error["path"].as_str().is_some_and(|path| path.ends_with(".csv")) && error["line"].is_u64();
+        let has_place = error["path"].as_str().is_some_and(|path| ["links.csv", "flows.csv"].contains(&path))
+            && error["line"].is_u64();
         assert!(has_place, "{error}");
     }
 }
@@ -170,8 +171,8 @@ fn the_reference_finds_what_ned_gives_up_on() {
     let dir = fresh_dir("allocate_redundant");
     std::fs::create_dir_all(&dir).unwrap();
     let links: Vec<String> = (0..8).map(|i| format!("l{i}")).collect();
-    let rows = links.iter().map(|l| format!("{l},10\n")).collect::<String>();
-    std::fs::write(dir.join("links.csv"), format!("link,capacity_gbps\n{rows}")).unwrap();
+    let rows = links.join(",10\n");
+    std::fs::write(dir.join("links.csv"), format!("link,capacity_gbps\n{rows},10\n")).unwrap();
     let path = links.join(" ");
     std::fs::write(dir.join("flows.csv"), format!("flow,links,weight\na,{path},1\nb,{path},3\n")).unwrap();
     let args = ["allocate", "--links", "links.csv", "--flows", "flows.csv", "--objective", "proportional"];

@@ -131,7 +131,11 @@ impl Report {
     /// Adds a text that sites can point into.
     pub fn add_source(&self, name: &str, text: String) -> u32 {
         let mut sources = self.sources.borrow_mut();
-        sources.push(Arc::new(NamedSource::new(printable(name), printable(&text).into_owned())));
+        let changed = match printable(&text) {
+            Cow::Owned(changed) => Some(changed),
+            Cow::Borrowed(_) => None,
+        };
+        sources.push(Arc::new(NamedSource::new(printable(name), changed.unwrap_or(text))));
         sources.len() as u32 - 1
     }
 
@@ -163,6 +167,15 @@ impl Report {
     /// How many problems there are so far.
     pub fn count(&self) -> usize {
         self.problems.borrow().len()
+    }
+
+    /// What `f` gives if it finds no problem. Those that it finds are left for who looks next.
+    pub fn quietly<T>(&self, f: impl FnOnce() -> T) -> Option<T> {
+        let before = self.count();
+        let value = f();
+        let is_clean = self.count() == before;
+        self.problems.borrow_mut().truncate(before);
+        is_clean.then_some(value)
     }
 
     /// Whether nothing is wrong so far.

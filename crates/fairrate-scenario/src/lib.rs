@@ -29,6 +29,7 @@ pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;
 pub use results::{
     AllocatorSummary, Convergence, ConvergenceRow, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles, RateRow,
-    Results, ResultsDir, ResultsError, ResultsWriter, RunState, Summary, TableInfo, Tag, TagValue, write_whole,
+    Results, ResultsDir, ResultsError, ResultsWriter, RunState, Summary, TableInfo, Tag, TagValue, write_durably,
+    write_whole,
 };
 pub use scenario::Scenario;

@@ -32,7 +32,7 @@ pub fn network(args: &Args) -> Result<Network, Failure> {
 /// Reads a file and parses it.
 fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, FileError>) -> Result<T, Failure> {
     let text = read_text(path).map_err(|cause| Failure::Unreadable { path: path.to_owned(), cause })?;
-    parse(&text).map_err(|error| Failure::input_file(path, text, error))
+    parse(&text).map_err(|error| Failure::input_file(path, &text, error))
 }
 
 /// Larger files are surely not meant, and some are endless.

@@ -6,6 +6,7 @@ use std::path::{Component, Path};
 use fairrate_report::comparison::{Comparison, Statistics};
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::{RunData, Variant};
+use fairrate_scenario::write_durably;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -94,8 +95,17 @@ impl Index {
 
     /// Writes it in one piece.
     pub fn write(&self, dir: &Path) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(self).map_err(|e| Failure::io("writing", dir, e))?;
-        output::write(&dir.join(FILE), &(text + "\n"))
+        output::write(&dir.join(FILE), &self.text(dir)?)
+    }
+
+    /// Writes it once all is done, to stay on the disk.
+    pub fn write_durably(&self, dir: &Path) -> Result<(), Failure> {
+        let path = dir.join(FILE);
+        write_durably(&path, &self.text(dir)?).map_err(|e| Failure::io("writing", &path, e))
+    }
+
+    fn text(&self, dir: &Path) -> Result<String, Failure> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n").map_err(|e| Failure::io("writing", dir, e))
     }
 
     /// Name of the scenario.

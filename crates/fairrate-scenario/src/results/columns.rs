@@ -284,7 +284,7 @@ impl TableWriter {
         }
     }
 
-    /// Writes everything, to stay on the disk.
+    /// Writes everything.
     pub fn finish(&mut self) -> Result<(), ResultsError> {
         if 0 < self.n_rows {
             self.end_group()?;
@@ -293,6 +293,11 @@ impl TableWriter {
             self.append_with_footer()?;
         }
         self.file.close().map_err(|e| ResultsError::io(&self.path, e))
+    }
+
+    /// Waits until what was written is on the disk to stay.
+    pub fn sync(&self) -> Result<(), ResultsError> {
+        self.file.sync().map_err(|e| ResultsError::io(&self.path, e))
     }
 
     /// Lets go of space on the disk that is not needed to read what was written.

@@ -90,19 +90,34 @@ fn is_ours(path: &Path) -> bool {
         || json(INDEX).is_some_and(|value| value["schema"].as_str().is_some_and(|s| s.starts_with("fairrate.compare/")))
 }
 
-/// Puts a file in place in one step: under its name is what was there before, or all of `text`, also after a loss of power.
-/// A link of that name is replaced, not followed.
+/// Puts a file in place in one step: under its name is what was there before, or all of `text`. A link of that name is
+/// replaced, not followed.
 ///
 /// # Errors
 /// What the operating system says; nothing new is left then.
 pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    put(path, text, false)
+}
+
+/// The same, also after a loss of power.
+///
+/// # Errors
+/// What the operating system says; nothing new is left then.
+pub fn write_durably(path: &Path, text: &str) -> io::Result<()> {
+    put(path, text, true)?;
+    sync_dir(path.parent().unwrap_or(Path::new(".")))
+}
+
+fn put(path: &Path, text: &str, durably: bool) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = path.with_file_name(format!("{name}.new"));
     remove_if_there(&part)?;
     let write = || {
         let mut file = OpenOptions::new().write(true).create_new(true).open(&part)?;
         file.write_all(text.as_bytes())?;
-        file.sync_all()?;
+        if durably {
+            file.sync_all()?;
+        }
         fs::rename(&part, path)
     };
     let done = write();
@@ -122,11 +137,15 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// Makes names of files in a directory outlast a loss of power.
-pub(super) fn sync_dir(path: &Path) -> Result<(), ResultsError> {
-    let sync = || File::open(path)?.sync_all();
+fn sync_dir(path: &Path) -> io::Result<()> {
     // Directories cannot be opened, or not synced, everywhere; where they cannot, there is nothing more to do.
-    match sync() {
-        Err(e) if cfg!(unix) && e.kind() != io::ErrorKind::InvalidInput => Err(ResultsError::io(path, e)),
+    match sync_file(path) {
+        Err(e) if cfg!(unix) && e.kind() != io::ErrorKind::InvalidInput => Err(e),
         _ => Ok(()),
     }
+}
+
+/// Waits until a file is on the disk to stay.
+pub(super) fn sync_file(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }

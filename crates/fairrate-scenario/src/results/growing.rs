@@ -98,11 +98,16 @@ impl GrowingFile {
         let _ = Self::remove_spares(&self.path);
     }
 
-    /// Ends the file: it is on the disk to stay.
+    /// Ends the file.
     pub fn close(&mut self) -> io::Result<()> {
-        if self.spare.take().is_some() {
-            Self::remove_spares(&self.path)?;
+        match self.spare.take() {
+            Some(_) => Self::remove_spares(&self.path),
+            None => Ok(()),
         }
+    }
+
+    /// Waits until the file is on the disk to stay.
+    pub fn sync(&self) -> io::Result<()> {
         self.shown.sync_all()
     }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
 
-pub use dir::{ResultsDir, write_whole};
+pub use dir::{ResultsDir, write_durably, write_whole};
 pub use read::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, Results};
 pub use summary::{AllocatorSummary, Convergence, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo};
 pub use writer::{ResultsWriter, Tag, TagValue};

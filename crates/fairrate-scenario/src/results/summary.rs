@@ -278,7 +278,7 @@ pub struct Summary {
 
 impl Summary {
     /// The text of `summary.json`; notes its checksum.
-    pub(super) fn to_json(&mut self) -> Result<String, serde_json::Error> {
+    pub(super) fn signed_json(&mut self) -> Result<String, serde_json::Error> {
         self.checksum = self.expected_checksum()?;
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

@@ -13,7 +13,7 @@ use parquet::data_type::ByteArray;
 
 use super::columns::{Cell, ColumnSpec, TableWriter};
 pub use super::columns::{Tag, TagValue};
-use super::dir::{ResultsDir, remove_if_there, sync_dir, write_whole};
+use super::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
 use super::growing::GrowingFile;
 use super::summary::{AllocatorSummary, Convergence, Finished, PortInfo, RunState, Summary, buckets};
 use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SCHEMA, SUMMARY, TABLES};
@@ -40,6 +40,8 @@ pub struct ResultsWriter {
     rates: TableWriter,
     pfc: TableWriter,
     convergence: TableWriter,
+    /// Names of the other files but the summary's.
+    files: Vec<String>,
     specs: Vec<FlowSpec>,
     port_names: Vec<PortName>,
     finished: Vec<Finished>,
@@ -95,6 +97,7 @@ impl ResultsWriter {
             rates: table("rates", RATES, SAMPLE_ROWS)?,
             pfc: table("pfc", PFC, SAMPLE_ROWS)?,
             convergence: table("convergence", CONVERGENCE, SAMPLE_ROWS)?,
+            files: scenario.files().map(|(name, _)| name).chain([SCENARIO]).map(str::to_owned).collect(),
             specs: scenario.sim_config().flows.clone(),
             port_names: port_names(scenario),
             finished: Vec::new(),
@@ -148,10 +151,24 @@ impl ResultsWriter {
         self.close()?;
         let infos = self.tables().map(|table| table.info());
         self.summary.tables = TABLES.map(str::to_owned).into_iter().zip(infos).collect();
-        let dir = self.dir.path();
-        sync_dir(dir)?;
-        write_summary(dir, &mut self.summary)?;
-        sync_dir(dir)
+        self.sync()?;
+        let path = self.dir.path().join(SUMMARY);
+        let text = summary_text(&path, &mut self.summary)?;
+        write_durably(&path, &text).map_err(|e| ResultsError::io(&path, e))
+    }
+
+    /// Waits until everything but the summary is on the disk to stay. The files wait together, which takes little longer than
+    /// one alone.
+    fn sync(&mut self) -> Result<(), ResultsError> {
+        let dir = self.dir.path().to_owned();
+        let files = self.files.iter().map(|name| dir.join(name)).collect::<Vec<_>>();
+        let file = |path: &Path| sync_file(path).map_err(|e| ResultsError::io(path, e));
+        let tables = self.tables();
+        std::thread::scope(|scope| {
+            let mut waits: Vec<_> = tables.iter().map(|table| scope.spawn(|| table.sync())).collect();
+            waits.extend(files.iter().map(|path| scope.spawn(|| file(path))));
+            waits.into_iter().try_for_each(|wait| wait.join().expect("waiting does not panic"))
+        })
     }
 
     fn close(&mut self) -> Result<(), ResultsError> {
@@ -428,8 +445,12 @@ fn first_summary(scenario: &Scenario) -> Summary {
 }
 
 fn write_summary(dir: &Path, summary: &mut Summary) -> Result<(), ResultsError> {
-    let text = summary.to_json().map_err(|source| ResultsError::Summary { path: dir.join(SUMMARY), source })?;
+    let text = summary_text(&dir.join(SUMMARY), summary)?;
     write_file(dir, SUMMARY, &text)
+}
+
+fn summary_text(path: &Path, summary: &mut Summary) -> Result<String, ResultsError> {
+    summary.signed_json().map_err(|source| ResultsError::Summary { path: path.to_owned(), source })
 }
 
 fn write_file(dir: &Path, name: &str, text: &str) -> Result<(), ResultsError> {

@@ -57,8 +57,9 @@ pub(in crate::schema) fn build(
 
 /// Whether there is memory for the flows of a block and the `earlier` ones; reports if there is not.
 fn fits(report: &Report, block: &Block<'_>, topology: &Topology, names: &Names<'_>, earlier: usize) -> bool {
-    // What is wrong with a block is found, and said, by its generator.
-    let flows = expected_flows(report, block, topology, names).unwrap_or(0.0) + earlier as f64;
+    // What is wrong with a block is said once, when its flows are made.
+    let expected = report.quietly(|| expected_flows(report, block, topology, names)).flatten();
+    let flows = expected.unwrap_or(0.0) + earlier as f64;
     let Some(available) = available_memory() else { return true };
     let needed = (flows * FLOW_BYTES) as u64;
     if needed <= available || !report.is_clean() {
