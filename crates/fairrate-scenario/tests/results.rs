@@ -344,6 +344,20 @@ fn a_dropped_writer_leaves_every_row() {
 }
 
 #[test]
+fn a_panic_leaves_a_failed_run() {
+    let dir = fresh("panic");
+    let mut writer = ResultsWriter::create(&dir, &scenario()).expect("it can be written");
+    let panics = std::panic::AssertUnwindSafe(|| {
+        writer.port(&sample(7));
+        let _writer = writer;
+        std::panic::resume_unwind(Box::new("a broken invariant"));
+    });
+    assert!(std::panic::catch_unwind(panics).is_err());
+    let results = Results::open(&dir).expect("it opens");
+    assert_eq!((results.summary.state.as_str(), results.ports().expect("ports").len()), ("failed", 1));
+}
+
+#[test]
 fn changes_of_flows_come_back_with_how_rates_settled() {
     let dir = fresh("convergence");
     let text = format!("{TEXT}[[probe]]\nconvergence = true\n");

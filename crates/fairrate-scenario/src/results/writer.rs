@@ -32,7 +32,7 @@ struct PortName {
 /// Writes the results directory of one run; see the crate's documentation for its files.
 ///
 /// The tables are valid Parquet at every moment. Rows not yet written are written by [`ResultsWriter::finish`], or
-/// when the writer is dropped, as by a panic. Until `finish`, `summary.json` says `running`.
+/// when the writer is dropped, as by a panic. Until then, `summary.json` says `running`; after an error or a panic, `failed`.
 pub struct ResultsWriter {
     dir: Arc<ResultsDir>,
     flows: TableWriter,
@@ -347,6 +347,11 @@ impl Drop for ResultsWriter {
         if !self.closed {
             // Whoever drops an open writer is past hearing of errors.
             let _ = self.close();
+            if std::thread::panicking() {
+                (self.summary.state, self.summary.error) =
+                    ("failed".to_owned(), Some("the program broke off".to_owned()));
+                let _ = write_summary(self.dir.path(), &mut self.summary);
+            }
         }
     }
 }
