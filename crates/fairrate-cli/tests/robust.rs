@@ -432,6 +432,28 @@ fn what_does_not_fit_into_memory_is_refused_before_it_is_made() {
 }
 
 #[test]
+fn the_limit_of_hosts_is_the_one_that_is_told() {
+    let scenario = small_scenario("limits");
+    for hosts in [99_000_000, 2_000_000, 200_000] {
+        let set = format!("topology.hosts={hosts}");
+        let output = run(&["run", text(&scenario), "--set", &set]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(words(&output).contains("100000"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_column_is_suggested_by_its_meaning() {
+    let scenario = small_scenario("suggestion");
+    let list = scenario.with_file_name("flows.csv");
+    fs::write(&list, "src,dst,size_bytes,start\nh1,h0,1000,0\n").unwrap();
+    let set = "traffic=[{kind = \"list\", path = \"flows.csv\"}]";
+    let output = run(&["run", text(&scenario), "--set", set]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(words(&output).contains("did you mean `start_ns`?"), "{}", stderr(&output));
+}
+
+#[test]
 fn plans_are_bounded_before_they_are_made() {
     let scenario = small_scenario("plans");
     let out = scenario.with_file_name("out");

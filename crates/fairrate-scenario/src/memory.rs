@@ -13,11 +13,14 @@ pub fn available_memory() -> Option<u64> {
     let of_process = limits
         .zip(status)
         .and_then(|(limits, status)| Some(address_space(&limits)?.saturating_sub(kilobytes(&status, "VmSize:")?)));
-    let groups = read(Path::new("/proc/self/cgroup")).map_or_else(Vec::new, |text| group_files(&text));
-    let of_groups = groups.iter().filter_map(|(most, used)| {
-        let number = |path: &Path| read(path)?.trim().parse::<u64>().ok();
+    let groups = read(Path::new("/proc/self/cgroup")).map_or_else(Vec::new, |text| groups(&text));
+    let of_groups = groups.iter().filter_map(|group| {
+        let number = |name: &str| read(&group.dir.join(name))?.trim().parse::<u64>().ok();
         // A group without a limit says `max`.
-        Some(number(most)?.saturating_sub(number(used)?))
+        let (most, used) = (number(group.most)?, number(group.used)?);
+        // The kernel gives up what it keeps of files when memory is wanted.
+        let files = read(&group.dir.join("memory.stat")).map_or(0, |text| file_cache(&text));
+        Some(most.saturating_sub(used.saturating_sub(files)))
     });
     of_machine.into_iter().chain(of_process).chain(of_groups).min()
 }
@@ -42,10 +45,18 @@ fn address_space(limits: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// For this process's group of memory and all above it, the files that have its limit and its use.
-fn group_files(groups: &str) -> Vec<(PathBuf, PathBuf)> {
-    let mut files = Vec::new();
-    for line in groups.lines() {
+/// A control group, and its files with the limit of memory and what is in use.
+#[derive(Debug, PartialEq)]
+struct Group {
+    dir: PathBuf,
+    most: &'static str,
+    used: &'static str,
+}
+
+/// This process's control groups of memory, and all above them.
+fn groups(text: &str) -> Vec<Group> {
+    let mut groups = Vec::new();
+    for line in text.lines() {
         let mut parts = line.splitn(3, ':');
         let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
         let (root, most, used) = match controllers {
@@ -56,12 +67,20 @@ fn group_files(groups: &str) -> Vec<(PathBuf, PathBuf)> {
             _ => continue,
         };
         let below = Path::new(path.trim_start_matches('/'));
-        files.extend(below.ancestors().map(|group| {
-            let dir = Path::new(root).join(group);
-            (dir.join(most), dir.join(used))
-        }));
+        groups.extend(below.ancestors().map(|group| Group { dir: Path::new(root).join(group), most, used }));
     }
-    files
+    groups
+}
+
+/// Bytes of files that the kernel keeps for a group, by its `memory.stat`. Of two generations of names, the older one counts
+/// what is below the group under `total_`.
+fn file_cache(stat: &str) -> u64 {
+    let value = |name: &str| {
+        let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        line.trim().parse::<u64>().ok()
+    };
+    let of = |old: &str, new: &str| value(old).or_else(|| value(new)).unwrap_or(0);
+    of("total_inactive_file", "inactive_file") + of("total_active_file", "active_file")
 }
 
 #[cfg(test)]
@@ -76,12 +95,13 @@ mod tests {
         let limits =
             |soft: &str| format!("Limit  Soft Limit  Hard Limit  Units\nMax address space         {soft} x bytes\n");
         assert_eq!((address_space(&limits("unlimited")), address_space(&limits("2048"))), (None, Some(2_048)));
-        let of =
-            |text: &str| group_files(text).into_iter().map(|(most, _)| most.display().to_string()).collect::<Vec<_>>();
+        let of = |text: &str| groups(text).iter().map(|g| g.dir.join(g.most).display().to_string()).collect::<Vec<_>>();
         let root = "/sys/fs/cgroup/";
         assert_eq!(of("0::/a/b\n"), ["a/b/memory.max", "a/memory.max", "memory.max"].map(|f| format!("{root}{f}")));
         let old = ["memory/x/memory.limit_in_bytes", "memory/memory.limit_in_bytes"].map(|f| format!("{root}{f}"));
         assert_eq!(of("4:memory:/x\n1:cpu:/x\nnonsense\n"), old);
+        assert_eq!(file_cache("inactive_file 5\nactive_file 6\nactive_files 9\n"), 11);
+        assert_eq!(file_cache("inactive_file 5\ntotal_inactive_file 7\ntotal_active_file 8\n"), 15);
     }
 
     #[test]
