@@ -34,6 +34,15 @@ impl GrowingFile {
     /// Makes the file, with a first piece.
     pub fn create(path: &Path, piece: Vec<u8>) -> io::Result<Self> {
         Self::remove_spares(path)?;
+        let made = Self::begin(path, piece);
+        if made.is_err() {
+            // The error is told; of the removal nobody needs to know.
+            let _ = Self::remove_spares(path);
+        }
+        made
+    }
+
+    fn begin(path: &Path, piece: Vec<u8>) -> io::Result<Self> {
         let [spare_path, _] = spare_paths(path);
         let mut shown = new_file(&spare_path)?;
         shown.write_all(&piece)?;

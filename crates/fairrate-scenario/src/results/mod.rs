@@ -5,6 +5,7 @@ mod dir;
 mod growing;
 mod read;
 mod summary;
+mod tags;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use miette::Diagnostic;
 pub use dir::{ResultsDir, write_durably, write_whole};
 pub use read::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, Results};
 pub use summary::{AllocatorSummary, Convergence, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo};
-pub use writer::{ResultsWriter, Tag, TagValue};
+pub use tags::{Tag, TagValue};
+pub use writer::ResultsWriter;
 
 use columns::{ColumnSpec, Type};
 

@@ -12,10 +12,10 @@ use fairrate_units::{Bytes, Time};
 use parquet::data_type::ByteArray;
 
 use super::columns::{Cell, ColumnSpec, TableWriter};
-pub use super::columns::{Tag, TagValue};
 use super::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
 use super::growing::GrowingFile;
 use super::summary::{AllocatorSummary, Convergence, Finished, PortInfo, RunState, Summary, buckets};
+use super::tags::{Tag, TagValue};
 use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SCHEMA, SUMMARY, TABLES};
 use crate::scenario::Scenario;
 
@@ -73,8 +73,13 @@ impl ResultsWriter {
     /// If something cannot be written.
     pub fn create_in(dir: &Arc<ResultsDir>, scenario: &Scenario, tags: &[Tag]) -> Result<Self, ResultsError> {
         let mut summary = first_summary(scenario);
+        write_summary(dir.path(), &mut summary)?;
+        let made = Self::begin(dir, scenario, tags, summary.clone());
+        made.inspect_err(|error| leave_failed(dir.path(), &mut summary, error))
+    }
+
+    fn begin(dir: &Arc<ResultsDir>, scenario: &Scenario, tags: &[Tag], summary: Summary) -> Result<Self, ResultsError> {
         let path = dir.path();
-        write_summary(path, &mut summary)?;
         remove_earlier(path)?;
         for (name, text) in scenario.files() {
             write_file(path, name, text)?;
@@ -181,17 +186,12 @@ impl ResultsWriter {
         [&mut self.flows, &mut self.ports, &mut self.rates, &mut self.pfc, &mut self.convergence]
     }
 
-    /// Says in the summary that the run failed. A full disk may have no room for it: the spare copies of tables make some, and
-    /// if that is too little, no summary is better than one that says the run goes on.
+    /// Says in the summary that the run failed.
     fn fail(&mut self, error: &ResultsError) {
         self.closed = true;
+        // A full disk may have no room for it; the spare copies of tables make some.
         self.tables().into_iter().for_each(TableWriter::give_up);
-        (self.summary.state, self.summary.error) = ("failed".to_owned(), Some(error.to_string()));
-        self.summary.tables = BTreeMap::new();
-        if write_summary(self.dir.path(), &mut self.summary).is_err() {
-            // Nothing can be done about it, and the first error is told.
-            let _ = remove_if_there(&self.dir.path().join(SUMMARY));
-        }
+        leave_failed(self.dir.path(), &mut self.summary, error);
     }
 
     fn complete_summary(&mut self, totals: &RunTotals, wall: Duration, state: &RunState) {
@@ -446,6 +446,17 @@ fn first_summary(scenario: &Scenario) -> Summary {
         ports: ports.into_iter().map(info).collect(),
         tables: BTreeMap::new(),
         checksum: String::new(),
+    }
+}
+
+/// Says in the summary that the run failed; if there is no room for that either, no summary is better than one that says the run
+/// goes on.
+fn leave_failed(dir: &Path, summary: &mut Summary, error: &ResultsError) {
+    (summary.state, summary.error) = ("failed".to_owned(), Some(error.to_string()));
+    summary.tables = BTreeMap::new();
+    if write_summary(dir, summary).is_err() {
+        // Nothing can be done about it, and the first error is told.
+        let _ = remove_if_there(&dir.join(SUMMARY));
     }
 }
 
