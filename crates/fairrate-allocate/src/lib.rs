@@ -37,7 +37,7 @@ pub use normalize::Normaliser;
 pub use num::{Convergence, Gradient, Method, Ned, Num, NumConfig};
 pub use read::{HostFlow, parse_flows, parse_host_flows, parse_links};
 pub use realtime::{Aggregation, Clos, Instructions, Partition, Place, RealTime, Side};
-pub use reference::{ReferenceError, reference};
+pub use reference::{ReferenceError, reference, reference_memory};
 pub use service::{AllocatorService, FlowNumber, Update};
 pub use sync_perc::{AtCapacity, Settled, SyncIteration, SyncPerc, overload};
 pub use utility::{Response, Utility, UtilityFunction};

@@ -47,6 +47,14 @@ pub enum ReferenceError {
     },
 }
 
+/// Bytes of memory that [`reference()`] needs for a network, about: a square of numbers for the links that flows use.
+pub fn reference_memory(network: &Network) -> u64 {
+    let mut is_used = vec![false; network.links.len()];
+    network.flows.iter().flat_map(|flow| &flow.links).for_each(|link| is_used[link.index()] = true);
+    let n = is_used.iter().filter(|used| **used).count() as u64;
+    n.saturating_mul(n).saturating_mul(size_of::<f64>() as u64)
+}
+
 /// The rates that maximise the sum of all flows' utilities, one for each flow, with prices that prove it: they miss no
 /// condition of the optimum by more than 10^-9. Rates in utilities are in units of `unit_bps`.
 ///

@@ -43,7 +43,7 @@ fn columns_come_in_any_order_and_weights_are_one_by_default() {
 fn bad_links_are_told() {
     let cases = [
         ("", ("line 1: the file is empty", "", "the first line is `link,capacity_gbps`")),
-        ("link,capacity\n", ("line 1: unknown column `capacity`", "capacity", "columns are link, capacity_gbps")),
+        ("link,capacity\n", ("line 1: unknown column `capacity`", "capacity", "did you mean `capacity_gbps`?")),
         (
             "link,capacity_gbs\n",
             ("line 1: unknown column `capacity_gbs`", "capacity_gbs", "did you mean `capacity_gbps`?"),

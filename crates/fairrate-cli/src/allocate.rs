@@ -4,6 +4,7 @@ mod input;
 mod optimum;
 mod print;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -44,7 +45,7 @@ pub struct Args {
     solver: Solver,
     /// Print JSON, with bottlenecks or prices and the load of links, in place of CSV
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// What rates are to be.
@@ -67,13 +68,17 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Objective::AlphaFair(alpha) => {
             let optimum = Optimum::find(&network, alpha, &args.solver)?;
             let failure = optimum.failure(&args.solver);
+            if let Some(note) = optimum.note() {
+                // Nobody may be reading stderr; the rates are right all the same.
+                let _ = writeln!(std::io::stderr(), "{note}");
+            }
             (Rates::Optimum(optimum), failure)
         }
     };
     if args.json {
-        output::print_json(&print::json(&network, &rates));
+        output::print_json(&print::json(&network, &rates))?;
     } else {
-        output::print(&print::csv(&network, &rates));
+        output::print(&print::csv(&network, &rates))?;
     }
     failure.map_or(Ok(ExitCode::SUCCESS), Err)
 }

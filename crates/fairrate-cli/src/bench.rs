@@ -38,7 +38,7 @@ pub struct Args {
     runs: Option<u16>,
     /// Print JSON in place of tables
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// What can be measured: the allocator, parts of a run, and scenarios.
@@ -134,7 +134,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         measured.add(task, args)?;
         eprintln!(" {:.1} s", start.elapsed().as_secs_f64());
     }
-    measured.print(args.json);
+    measured.print(args.json)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -197,12 +197,11 @@ impl Measured {
         Ok(())
     }
 
-    fn print(self, json: bool) {
+    fn print(self, json: bool) -> Result<(), Failure> {
         if json {
             let allocate = self.allocate.into_iter().map(AnyRow::Allocate);
             let rows = allocate.chain(self.scenarios.into_iter().map(AnyRow::Scenario)).collect();
-            output::print_json(&BenchJson { schema: SCHEMA, rows, kernels: self.kernels });
-            return;
+            return output::print_json(&BenchJson { schema: SCHEMA, rows, kernels: self.kernels });
         }
         let sections = [
             (self.allocate.is_empty(), table(&self.allocate), allocate::LEGEND),
@@ -211,7 +210,7 @@ impl Measured {
         ];
         let sections = sections.iter().filter(|(empty, ..)| !empty);
         let texts: Vec<String> = sections.map(|(_, table, legend)| format!("{table}\n{legend}")).collect();
-        output::print(&texts.join("\n"));
+        output::print(&texts.join("\n"))
     }
 }
 

@@ -10,13 +10,16 @@ use std::process::ExitCode;
 use fairrate_report::comparison::Comparison;
 use fairrate_report::model::Variant;
 use fairrate_report::{format, html, table};
+use fairrate_scenario::ResultsDir;
 
 use crate::drive;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 use crate::progress::Board;
 use crate::run::{Sets, Threads};
-use columns::{Axis, Seeds, parse_axis, parse_seeds};
+pub use columns::parse_variant;
+
+use columns::{Axis, MOST_RUNS, Seeds, parse_axis, parse_seeds};
 use index::Index;
 use runs::{Crew, Planner};
 
@@ -57,7 +60,7 @@ pub struct Args {
     jobs: Option<u16>,
     /// Print compare.json in place of the table
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     /// No progress on stderr
     #[arg(long, short)]
     quiet: bool,
@@ -66,6 +69,11 @@ pub struct Args {
 /// Runs it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let columns = columns::columns(&args.cc, &args.grid, args.seeds.is_some())?;
+    let n_runs = columns.len() * args.seeds.as_ref().map_or(1, |s| s.0.len());
+    if MOST_RUNS < n_runs {
+        let help = format!("at most {MOST_RUNS} are planned at once; take fewer seeds, or fewer values of a key");
+        return Err(Failure::Usage { message: format!("these are {n_runs} runs"), help });
+    }
     let planner = Planner {
         file: &args.scenario,
         out: args.out.as_deref(),
@@ -79,9 +87,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let taken_over = plans.iter().filter(|p| p.is_taken_over()).count();
     let board = Board::of_runs(args.quiet, plans.len(), taken_over);
     drive::listen_for_interrupts();
-    let index = Crew::new(&args.scenario, &dir, &plans, &board, threads)?.work(jobs)?;
+    // Held until the report is written.
+    let place = ResultsDir::claim(&dir)?;
+    let index = Crew::new(&args.scenario, place.path(), &plans, &board, threads)?.work(jobs)?;
     board.clear();
-    conclude(index, &dir, args.json)
+    conclude(index, place.path(), args.json)
 }
 
 /// Runs at the same time: as asked, or so many that their threads have a core each.
@@ -96,13 +106,13 @@ fn conclude(mut index: Index, dir: &Path, json: bool) -> Result<ExitCode, Failur
         write_report(dir, &variants, &comparison)?;
         index.metrics.clone_from(&comparison.metrics);
         index.statistics = Some(comparison.statistics());
-        index.write(dir)?;
+        index.write_durably(dir)?;
         if !json {
-            print_tables(dir, &index, &comparison);
+            print_tables(dir, &index, &comparison)?;
         }
     }
     if json {
-        output::print_json(&index);
+        output::print_json(&index)?;
     }
     let failed = runs::failed(&index);
     if !failed.is_empty() {
@@ -117,7 +127,7 @@ fn write_report(dir: &Path, variants: &[Variant], comparison: &Comparison) -> Re
     output::write(&dir.join("report.html"), &html::page(variants, comparison))
 }
 
-fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) {
+fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) -> Result<(), Failure> {
     let styled = output::styled();
     let notes = html::notes(comparison);
     let mut parts = vec![format!("{}: seed {}\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds))];
@@ -131,7 +141,7 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) {
     }
     let without = index.runs.iter().filter(|r| r.state != "complete").map(|r| format!("{} {}\n", r.dir, r.state));
     parts.push(format!("{}report {}\n", without.collect::<String>(), dir.join("report.html").display()));
-    output::print(&parts.join("\n"));
+    output::print_text(&parts.join("\n"))
 }
 
 /// Writes the page of a comparison that is already there, for `fairrate report`.

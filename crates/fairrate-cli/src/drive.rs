@@ -3,10 +3,11 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use fairrate_scenario::{ResultsWriter, RunState, Scenario};
+use fairrate_scenario::{ResultsDir, ResultsWriter, RunState, Scenario, Tag};
 use fairrate_sim::{RunTotals, Simulation};
 
 use crate::failure::{Failure, INTERRUPTED};
@@ -45,10 +46,60 @@ pub fn interrupted() -> bool {
     STOP.load(Ordering::SeqCst)
 }
 
-/// Runs `scenario` on up to `threads` threads, writing to `dir` as it goes. What is there at the end is valid, however the
-/// run ended.
-pub fn drive(scenario: &Scenario, label: &str, dir: &Path, board: &Board, threads: usize) -> Result<End, Failure> {
-    caught(dir, || run_to_end(scenario, label, dir, board, threads))
+/// How a scenario is run.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    /// What progress calls it.
+    pub label: &'a str,
+    /// What all rows of its tables say.
+    pub tags: &'a [Tag],
+    /// Where it shows how far it is.
+    pub board: &'a Board,
+    /// Threads at most.
+    pub threads: usize,
+}
+
+impl Run<'_> {
+    /// Runs `scenario`, writing to `dir` as it goes. What is there at the end is valid, however the run ended.
+    pub fn drive(&self, scenario: &Scenario, dir: &Arc<ResultsDir>) -> Result<End, Failure> {
+        caught(dir.path(), || self.run_to_end(scenario, dir))
+    }
+
+    fn run_to_end(&self, scenario: &Scenario, dir: &Arc<ResultsDir>) -> Result<End, Failure> {
+        let config = scenario.sim_config();
+        let mut job = self.board.job(self.label, Goal::of(config));
+        let mut writer = ResultsWriter::create_in(dir, scenario, self.tags)?;
+        let started = Instant::now();
+        let mut simulation = Simulation::with_threads(config.clone(), self.threads);
+        if simulation.threads() < self.threads {
+            self.board.note(&format!("{}: {}", self.label, fewer_threads(simulation.threads())));
+        }
+        let slice = SLICE * simulation.threads() as u64;
+        let mut end = loop {
+            match simulation.advance(slice, &mut writer) {
+                Ok(progress) if progress.finished => break End::Complete,
+                Ok(progress) => job.update(&progress),
+                Err(error) => break End::Failed(error.to_string()),
+            }
+            writer.check()?;
+            if interrupted() {
+                break End::Interrupted;
+            }
+        };
+        let wall = started.elapsed();
+        drop(job);
+        let totals = simulation.totals();
+        if let (End::Complete, Some(lost)) = (&end, unaccounted(&totals)) {
+            end = End::Failed(lost);
+        }
+        let state = match &end {
+            End::Complete => RunState::Complete,
+            End::Interrupted => RunState::Interrupted,
+            End::Failed(cause) => RunState::Failed(cause.clone()),
+        };
+        writer.finish(&simulation.unfinished(), &totals, wall, &state)?;
+        Ok(end)
+    }
 }
 
 /// What `f` gives, or a failure if it panics: a broken invariant fails this run, not the others of a comparison.
@@ -60,42 +111,6 @@ pub fn caught<T>(dir: &Path, f: impl FnOnce() -> Result<T, Failure>) -> Result<T
         Failure::Run { cause: format!("{what} ({text})"), dir: dir.to_owned() }
     };
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| Err(panicked(payload)))
-}
-
-fn run_to_end(scenario: &Scenario, label: &str, dir: &Path, board: &Board, threads: usize) -> Result<End, Failure> {
-    let config = scenario.sim_config();
-    let mut job = board.job(label, Goal::of(config));
-    let mut writer = ResultsWriter::create(dir, scenario)?;
-    let started = Instant::now();
-    let mut simulation = Simulation::with_threads(config.clone(), threads);
-    if simulation.threads() < threads {
-        board.note(&format!("{label}: {}", fewer_threads(simulation.threads())));
-    }
-    let slice = SLICE * simulation.threads() as u64;
-    let mut end = loop {
-        match simulation.advance(slice, &mut writer) {
-            Ok(progress) if progress.finished => break End::Complete,
-            Ok(progress) => job.update(&progress),
-            Err(error) => break End::Failed(error.to_string()),
-        }
-        writer.check()?;
-        if interrupted() {
-            break End::Interrupted;
-        }
-    };
-    let wall = started.elapsed();
-    drop(job);
-    let totals = simulation.totals();
-    if let (End::Complete, Some(lost)) = (&end, unaccounted(&totals)) {
-        end = End::Failed(lost);
-    }
-    let state = match &end {
-        End::Complete => RunState::Complete,
-        End::Interrupted => RunState::Interrupted,
-        End::Failed(cause) => RunState::Failed(cause.clone()),
-    };
-    writer.finish(&simulation.unfinished(), &totals, wall, &state)?;
-    Ok(end)
 }
 
 /// Why a run does not use as many threads as were asked for.

@@ -1,12 +1,15 @@
 //! What goes wrong, and the exit code it has.
 
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairrate_allocate::FileError;
-use fairrate_scenario::{ResultsError, ScenarioError};
+use fairrate_scenario::{ResultsError, ScenarioError, printable};
 use miette::{NamedSource, SourceSpan};
+
+use crate::{error_json, terminal};
 
 /// The exit code of a run that was interrupted: 128 and the number of SIGINT, as shells have it.
 pub const INTERRUPTED: u8 = 130;
@@ -77,6 +80,20 @@ pub enum Failure {
     Usage {
         /// What is wrong.
         message: String,
+        /// What to do.
+        #[help]
+        help: String,
+    },
+    /// There is too little memory for what was asked.
+    #[error("{what} needs {needed} of memory, and there are {available}")]
+    #[diagnostic(code(cli::memory))]
+    Memory {
+        /// What needs it.
+        what: String,
+        /// How much.
+        needed: String,
+        /// How much there is.
+        available: String,
         /// What to do.
         #[help]
         help: String,
@@ -156,11 +173,11 @@ impl Failure {
     }
 
     /// An input file's error, shown in its text.
-    pub fn input_file(path: &Path, text: String, error: FileError) -> Self {
+    pub fn input_file(path: &Path, text: &str, error: FileError) -> Self {
         let start: usize = text.split_inclusive('\n').take(error.line.saturating_sub(1)).map(str::len).sum();
         let line = text[start..].lines().next().unwrap_or_default();
         let (from, to) = error.column.unwrap_or((0, line.len()));
-        let file = Arc::new(NamedSource::new(path.to_string_lossy(), text));
+        let file = Arc::new(NamedSource::new(path.to_string_lossy(), printable(text).into_owned()));
         Self::InputFile { message: error.message, file, place: (start + from..start + to).into(), help: error.help }
     }
 
@@ -176,16 +193,19 @@ impl Failure {
         Self::UnknownName { what, name: name.to_owned(), help }
     }
 
-    /// Prints the error and says which exit code it has.
-    pub fn tell(self) -> ExitCode {
-        let bad_directory =
-            |e: &ResultsError| matches!(e, ResultsError::Occupied { .. } | ResultsError::NoResults { .. });
-        let code = match &self {
+    /// The exit code it has.
+    fn code(&self) -> u8 {
+        let bad_directory = |e: &ResultsError| {
+            use ResultsError::{InUse, NoResults, Occupied};
+            matches!(e, Occupied { .. } | NoResults { .. } | InUse { .. })
+        };
+        match self {
             Self::Scenario(_)
             | Self::UnknownName { .. }
             | Self::Directory { .. }
             | Self::InputFile { .. }
             | Self::Usage { .. }
+            | Self::Memory { .. }
             | Self::Unreadable { .. } => 2,
             Self::Results(error) if bad_directory(error) => 2,
             Self::Results(_)
@@ -195,8 +215,33 @@ impl Failure {
             | Self::Bench { .. }
             | Self::NotConverged { .. }
             | Self::NoOptimum { .. } => 1,
+        }
+    }
+
+    /// Prints the error, as JSON or for people, and says which exit code it has.
+    pub fn tell(self, json: bool) -> ExitCode {
+        let code = self.code();
+        let text = if json {
+            error_json::line(&self, self.path(), code)
+        } else {
+            let styled = std::io::stderr().is_terminal();
+            let text = format!("{:?}\n", miette::Report::new(self));
+            terminal::harmless(&text, styled).into_owned()
         };
-        eprintln!("{:?}", miette::Report::new(self));
+        // Where nobody hears it, the exit code still says it.
+        let _ = std::io::stderr().write_all(text.as_bytes());
         ExitCode::from(code)
+    }
+
+    /// The file or directory it is about, if that is not the text it shows.
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Results(error) => Some(error.path()),
+            Self::Directory { dir: path, .. }
+            | Self::Unreadable { path, .. }
+            | Self::Io { path, .. }
+            | Self::Run { dir: path, .. } => Some(path),
+            _ => None,
+        }
     }
 }

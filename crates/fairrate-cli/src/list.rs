@@ -9,6 +9,7 @@ use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::WORKLOADS;
 use serde::Serialize;
 
+use crate::failure::Failure;
 use crate::output;
 
 /// Arguments of `list`.
@@ -19,7 +20,7 @@ pub struct Args {
     what: What,
     /// Print a JSON array in place of a table
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -35,7 +36,7 @@ enum What {
 }
 
 /// Lists it.
-pub fn run(args: &Args) -> ExitCode {
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match (args.what, args.json) {
         (What::Cc, false) => print_table(&["name", "title", "paper", "idea"], &algorithm_rows()),
         (What::Cc, true) => output::print_json(&algorithms()),
@@ -46,7 +47,7 @@ pub fn run(args: &Args) -> ExitCode {
         (What::Queues, false) => print_table(&["name", "what", "source"], &queue_rows()),
         (What::Queues, true) => output::print_json(&queues()),
     }
-    ExitCode::SUCCESS
+    .map(|()| ExitCode::SUCCESS)
 }
 
 #[derive(Serialize)]
@@ -170,7 +171,7 @@ fn queue_rows() -> Vec<Vec<String>> {
 }
 
 /// Columns of text, all but the last as wide as their longest word.
-fn print_table(head: &[&str], rows: &[Vec<String>]) {
+fn print_table(head: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
     let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).chain([head[i].len()]).max().unwrap_or(0);
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
     let line = |cells: &[String]| {
@@ -178,5 +179,5 @@ fn print_table(head: &[&str], rows: &[Vec<String>]) {
         padded.join("  ").trim_end().to_owned() + "\n"
     };
     let head: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
-    output::print(&(line(&head) + &rows.iter().map(|r| line(r)).collect::<String>()));
+    output::print(&(line(&head) + &rows.iter().map(|r| line(r)).collect::<String>()))
 }

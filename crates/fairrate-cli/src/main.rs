@@ -7,6 +7,7 @@ mod allocate;
 mod bench;
 mod compare;
 mod drive;
+mod error_json;
 mod external;
 mod failure;
 mod list;
@@ -14,6 +15,7 @@ mod output;
 mod progress;
 mod report;
 mod run;
+mod terminal;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -63,18 +65,48 @@ enum Command {
     External(Vec<OsString>),
 }
 
+impl Command {
+    /// Whether errors are to be JSON too.
+    fn json(&self) -> bool {
+        match self {
+            Self::Run(args) => args.json,
+            Self::Compare(args) => args.json,
+            Self::Allocate(args) => args.json,
+            Self::Bench(args) => args.json,
+            Self::List(args) => args.json,
+            Self::Report(_) | Self::External(_) => false,
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return not_understood(&error),
+    };
+    let json = command.json();
+    let done = match command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Allocate(args) => allocate::run(&args),
         Command::Bench(args) => bench::run(&args),
-        Command::List(args) => Ok(list::run(&args)),
+        Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
         Command::External(words) => external::run(&words),
     };
     match done {
         Ok(code) => code,
-        Err(failure) => failure.tell(),
+        Err(failure) => failure.tell(json),
     }
+}
+
+/// Arguments that are not understood, or help that was asked for.
+fn not_understood(error: &clap::Error) -> ExitCode {
+    let asks_for_json = || std::env::args_os().any(|arg| arg == "--json");
+    if !error.use_stderr() || !asks_for_json() {
+        error.exit();
+    }
+    let code = u8::try_from(error.exit_code()).unwrap_or(2);
+    eprint!("{}", error_json::usage(&error.to_string(), code));
+    ExitCode::from(code)
 }

@@ -1,15 +1,17 @@
 //! Results directories on their way to the terminal, to JSON and to report.html.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
 use fairrate_report::comparison::Comparison;
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::{RunData, variants};
 use fairrate_report::{html, load, table};
+use fairrate_scenario::write_whole;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Name of the schema of `run --json`; a number that changes only when a field goes or changes its meaning.
 const RUN_SCHEMA: &str = "fairrate.run/1";
@@ -28,25 +30,6 @@ struct RunJson<'a> {
     summary: serde_json::Value,
 }
 
-/// A directory that results may go to: not there, empty, or with results that they replace. Looked at before the
-/// first run starts, so that bad input is found before anything is written.
-pub fn check_dir(dir: &Path) -> Result<(), Failure> {
-    let refuse = |problem: &str| {
-        let help = "choose another directory with --out".to_owned();
-        Err(Failure::Directory { dir: dir.to_owned(), problem: problem.to_owned(), help })
-    };
-    if !dir.exists() {
-        return Ok(());
-    }
-    let Ok(mut entries) = std::fs::read_dir(dir) else { return refuse("is no directory that can be read") };
-    let is_ours = ["scenario.toml", "summary.json", "compare.json"].iter().any(|name| dir.join(name).exists());
-    if entries.any(|e| e.is_ok_and(|e| e.file_name() != "summary.json.new")) && !is_ours {
-        refuse("holds something else than results")
-    } else {
-        Ok(())
-    }
-}
-
 /// Reads a results directory.
 pub fn load(dir: &Path, label: &str) -> Result<RunData, Failure> {
     Ok(RunData { label: label.to_owned(), ..load::run(dir)? })
@@ -62,21 +45,36 @@ pub fn write_report(dir: &Path, run: RunData) -> Result<(RunData, Metrics), Fail
 
 /// Writes a file in one piece: never half of it under its name.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let part = path.with_extension("part");
-    let done = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
-    done.map_err(|e| Failure::io("writing", path, e))
+    write_whole(path, text).map_err(|e| Failure::io("writing", path, e))
 }
 
-/// Prints to stdout. Nobody reading it (a closed pipe) is no failure.
-pub fn print(text: &str) {
+/// Characters of a file's name at most; file systems allow some 255 bytes.
+const LONGEST_NAME: usize = 120;
+
+/// A label as the name of a file or directory.
+pub fn file_name(label: &str) -> String {
+    let name = label.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c)), "-");
+    name.chars().take(LONGEST_NAME).collect()
+}
+
+/// Prints data to stdout. Nobody reading it (a closed pipe) is no failure; a full disk is.
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::io("writing", Path::new("stdout"), e)),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a text for people. Names from scenarios do nothing to the terminal; [`styled`] ones are bold.
+pub fn print_text(text: &str) -> Result<(), Failure> {
+    print(&terminal::harmless(text, styled()))
 }
 
 /// Prints a value as indented JSON.
-pub fn print_json(value: &impl Serialize) {
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     // Serialising to memory fails only for maps without text keys, and there are none.
-    print(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"));
+    print(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"))
 }
 
 /// Whether tables are set in bold here and there.
@@ -91,7 +89,7 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, json: bool) -> Re
         let path = dir.join("summary.json");
         let text = std::fs::read_to_string(&path).map_err(|e| Failure::io("reading", &path, e))?;
         let summary = serde_json::from_str(&text).map_err(|e| Failure::io("reading", &path, e))?;
-        print_json(&RunJson {
+        return print_json(&RunJson {
             schema: RUN_SCHEMA,
             dir,
             report: &report,
@@ -102,11 +100,10 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, json: bool) -> Re
             metrics,
             summary,
         });
-        return Ok(());
     }
     let tables: Vec<String> = table::single(&metrics).iter().map(|t| t.to_text(styled())).collect();
     let end = fairrate_report::format::time_ns(data.totals.end_ns);
-    print(&format!(
+    print_text(&format!(
         "{}: {}, seed {}, {end} simulated in {:.1} s ({})\n\n{}\nfingerprint {}\nreport      {}\n",
         data.scenario,
         data.label,
@@ -116,6 +113,5 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, json: bool) -> Re
         tables.join("\n"),
         data.provenance.fingerprint,
         report.display(),
-    ));
-    Ok(())
+    ))
 }

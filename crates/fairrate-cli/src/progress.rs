@@ -10,8 +10,8 @@ use fairrate_sim::{Progress, SimConfig};
 use fairrate_units::{Bytes, Time};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-/// Between two lines where there is no terminal.
-const LINE_EVERY: Duration = Duration::from_secs(5);
+/// Between two lines at least, where there is no terminal.
+const LINE_EVERY_S: f64 = 5.0;
 /// Steps of a bar.
 const STEPS: u64 = 1_000;
 
@@ -23,7 +23,7 @@ pub struct Board {
 
 enum Mode {
     Bars(MultiProgress),
-    Lines(Mutex<Instant>),
+    Lines(Mutex<Lines>),
     Silent,
 }
 
@@ -33,7 +33,7 @@ impl Board {
         let mode = match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Mode::Silent,
             (false, true) => Mode::Bars(MultiProgress::new()),
-            (false, false) => Mode::Lines(Mutex::new(Instant::now())),
+            (false, false) => Mode::Lines(Mutex::new(Lines::new())),
         };
         Self { mode, all: None }
     }
@@ -72,7 +72,15 @@ impl Board {
     /// A run begins.
     pub fn job(&self, label: &str, goal: Goal) -> Job<'_> {
         let id = self.all.as_ref().map_or(0, All::begin);
-        Job { board: self, id, bar: self.bar(label), label: label.to_owned(), goal, started: Instant::now() }
+        Job {
+            board: self,
+            id,
+            bar: self.bar(label),
+            label: label.to_owned(),
+            goal,
+            started: Instant::now(),
+            pace: Pace::default(),
+        }
     }
 
     /// A run has ended, or failed before it began.
@@ -90,14 +98,57 @@ impl Board {
         }
     }
 
-    /// A line where there is no terminal, unless there was one just now.
-    fn line(&self, text: impl FnOnce() -> String) {
-        let Mode::Lines(last) = &self.mode else { return };
-        let Ok(mut last) = last.lock() else { return };
-        if LINE_EVERY <= last.elapsed() {
-            *last = Instant::now();
+    /// A line where there is no terminal, if enough has happened since the last one.
+    fn line(&self, fraction: f64, text: impl FnOnce() -> String) {
+        let Mode::Lines(lines) = &self.mode else { return };
+        let Ok(mut lines) = lines.lock() else { return };
+        let elapsed_s = lines.started.elapsed().as_secs_f64();
+        if lines.is_due(elapsed_s, fraction) {
             let _ = writeln!(std::io::stderr(), "{}", text());
         }
+    }
+}
+
+/// When there are lines: at each tenth of the work, and each time that twice as much time has passed.
+struct Lines {
+    started: Instant,
+    last_s: f64,
+    next_s: f64,
+    next_fraction: f64,
+}
+
+impl Lines {
+    fn new() -> Self {
+        Self { started: Instant::now(), last_s: 0.0, next_s: LINE_EVERY_S, next_fraction: 0.1 }
+    }
+
+    fn is_due(&mut self, elapsed_s: f64, fraction: f64) -> bool {
+        let has_changed = self.next_s <= elapsed_s || self.next_fraction <= fraction;
+        if elapsed_s < self.last_s + LINE_EVERY_S || !has_changed {
+            return false;
+        }
+        (self.last_s, self.next_s) = (elapsed_s, 2.0 * elapsed_s);
+        self.next_fraction = ((10.0 * fraction).floor() + 1.0) / 10.0;
+        true
+    }
+}
+
+/// How fast work goes on. Work may become slower or faster, so the pace is that of the latter half of the time.
+#[derive(Debug, Default)]
+struct Pace {
+    /// Seconds from the start, and the part of the work that was done by then; ever further apart.
+    marks: Vec<(f64, f64)>,
+}
+
+impl Pace {
+    /// How long the work may take yet, in seconds, once enough of it is over to tell; `None` if it does not go on.
+    fn seconds_left(&mut self, elapsed_s: f64, fraction: f64) -> Option<f64> {
+        if self.marks.last().is_none_or(|(at_s, _)| 1.1 * at_s < elapsed_s) {
+            self.marks.push((elapsed_s, fraction));
+        }
+        let earlier = self.marks.iter().rev().find(|(at_s, _)| 2.0 * at_s <= elapsed_s);
+        let &(since_s, done) = earlier.unwrap_or(&(0.0, 0.0));
+        (0.01 < fraction && done < fraction).then(|| (1.0 - fraction) * (elapsed_s - since_s) / (fraction - done))
     }
 }
 
@@ -111,6 +162,7 @@ struct All {
 
 #[derive(Default)]
 struct Count {
+    pace: Pace,
     ended: usize,
     next_id: usize,
     running: HashMap<usize, Running>,
@@ -132,13 +184,12 @@ impl Count {
     }
 
     /// A line about them, for instance `12 of 40 runs done, 2 running, 35 s left`.
-    fn describe(&self, n: usize, elapsed: Duration) -> String {
-        let done = self.done();
+    fn describe(&mut self, n: usize, elapsed: Duration) -> String {
         // One that has just ended is not yet counted, one that was counted may not yet have left.
-        let at_this_pace = elapsed.as_secs_f64() * (n as f64 - done).max(0.0) / done;
+        let at_this_pace = self.pace.seconds_left(elapsed.as_secs_f64(), (self.done() / n as f64).min(1.0));
         // Runs of a grid differ in length, so a long one may take longer than all others would.
-        let left = self.running.values().map(|r| r.left_s).fold(at_this_pace, f64::max);
-        let left = if 0.01 < done { format!(", {} left", rough(left)) } else { String::new() };
+        let left = at_this_pace.map(|left| self.running.values().map(|r| r.left_s).fold(left, f64::max));
+        let left = left.map_or_else(String::new, |left| format!(", {} left", rough(left)));
         format!("{} of {n} runs done, {} running{left}", self.ended, self.running.len())
     }
 }
@@ -165,12 +216,17 @@ impl All {
         })
     }
 
+    /// The part of all runs that is over.
+    fn fraction(&self) -> f64 {
+        self.with(|count| count.done()) / self.n as f64
+    }
+
     fn describe(&self) -> String {
         self.with(|count| count.describe(self.n, self.started.elapsed()))
     }
 
     fn show(&self) {
-        self.bar.set_position((self.with(|count| count.done()) / self.n as f64 * STEPS as f64) as u64);
+        self.bar.set_position((self.fraction() * STEPS as f64) as u64);
         self.bar.set_message(self.describe());
     }
 }
@@ -178,11 +234,6 @@ impl All {
 fn style() -> ProgressStyle {
     let style = ProgressStyle::with_template("{prefix:>16} {bar:28} {msg}");
     style.map_or_else(|_| ProgressStyle::default_bar(), |s| s.progress_chars("━╸─"))
-}
-
-/// How long a run may take yet, once enough of it is over to tell.
-fn seconds_left(fraction: f64, elapsed: Duration) -> Option<f64> {
-    (0.01 < fraction).then(|| elapsed.as_secs_f64() * (1.0 - fraction) / fraction)
 }
 
 /// When a run is over.
@@ -212,13 +263,12 @@ impl Goal {
     }
 
     /// A line about it, for instance `1.20 ms of 4.00 ms, 5.31 M packet-hops/s, 12 of 40 flows, 3 s left`.
-    fn describe(&self, progress: &Progress, elapsed: Duration) -> String {
+    fn describe(&self, progress: &Progress, elapsed: Duration, left_s: Option<f64>) -> String {
         let now = format::time_ns(progress.now.as_ns_f64());
         let at = self.at.map_or_else(String::new, |at| format!(" of {}", format::time_ns(at.as_ns_f64())));
         let seconds = elapsed.as_secs_f64().max(1e-9);
         let speed = progress.packet_hops as f64 / seconds / 1e6;
-        let fraction = self.fraction(progress);
-        let left = seconds_left(fraction, elapsed).map_or_else(String::new, |s| format!(", {s:.0} s left"));
+        let left = left_s.map_or_else(String::new, |s| format!(", {} left", rough(s)));
         format!("{now}{at}, {speed:.2} M packet-hops/s, {} of {} flows{left}", progress.flows_done, self.n_flows)
     }
 }
@@ -231,16 +281,17 @@ pub struct Job<'a> {
     label: String,
     goal: Goal,
     started: Instant,
+    pace: Pace,
 }
 
 impl Job<'_> {
     /// Shows how far it is.
     pub fn update(&mut self, progress: &Progress) {
-        let describe = || self.goal.describe(progress, self.started.elapsed());
+        let (elapsed, fraction) = (self.started.elapsed(), self.goal.fraction(progress));
+        let left_s = self.pace.seconds_left(elapsed.as_secs_f64(), fraction);
+        let describe = || self.goal.describe(progress, elapsed, left_s);
         if let Some(all) = &self.board.all {
-            let fraction = self.goal.fraction(progress);
-            let left_s = seconds_left(fraction, self.started.elapsed()).unwrap_or(0.0);
-            all.with(|count| count.running.insert(self.id, Running { fraction, left_s }));
+            all.with(|count| count.running.insert(self.id, Running { fraction, left_s: left_s.unwrap_or(0.0) }));
         }
         match &self.board.mode {
             Mode::Silent => {}
@@ -249,10 +300,10 @@ impl Job<'_> {
                 self.bar.set_message(describe());
                 self.board.all.iter().for_each(All::show);
             }
-            Mode::Lines(_) => self.board.line(|| match &self.board.all {
-                Some(all) => all.describe(),
-                None => format!("{}: {}", self.label, describe()),
-            }),
+            Mode::Lines(_) => match &self.board.all {
+                Some(all) => self.board.line(all.fraction(), || all.describe()),
+                None => self.board.line(fraction, || format!("{}: {}", self.label, describe())),
+            },
         }
     }
 }
@@ -285,8 +336,46 @@ mod tests {
     #[test]
     fn a_line_says_how_long_it_will_take() {
         let goal = Goal { at: Some(Time::from_ms(4)), flows: None, n_flows: 40 };
-        let line = goal.describe(&at(1_000, 12), Duration::from_secs(2));
+        let line = goal.describe(&at(1_000, 12), Duration::from_secs(2), Some(6.0));
         assert_eq!(line, "1.00 ms of 4.00 ms, 3.00 M packet-hops/s, 12 of 40 flows, 6 s left");
+    }
+
+    #[test]
+    fn lines_are_few_however_long_a_run_takes() {
+        // Looked at ten times a second: steady, in fits, and without an end that could be seen.
+        let n_lines = |total_s: u32, fraction: &dyn Fn(f64) -> f64| {
+            let mut lines = Lines::new();
+            let times = (1..=10 * total_s).map(|i| f64::from(i) / 10.0);
+            times.filter(|&at| lines.is_due(at, fraction(at / f64::from(total_s)))).count()
+        };
+        for total_s in [60, 1_500, 36_000] {
+            for fraction in [&|x| x, &|x: f64| x.powi(8), &|x: f64| x.powf(0.1), &|_| 0.0] as [&dyn Fn(f64) -> f64; 4] {
+                let n = n_lines(total_s, fraction);
+                assert!((3..=24).contains(&n), "{n} lines in {total_s} s");
+            }
+        }
+        assert_eq!(n_lines(4, &|x| x), 0);
+    }
+
+    #[test]
+    fn what_is_left_follows_the_pace_of_late() {
+        let mut pace = Pace::default();
+        for s in 1..=100 {
+            pace.seconds_left(f64::from(s), f64::from(s) / 200.0);
+        }
+        assert_eq!(pace.seconds_left(100.0, 0.5).map(f64::round), Some(100.0));
+        // Ten times slower from then on: 0.5 per 1,000 s.
+        for s in 101..=400 {
+            pace.seconds_left(f64::from(s), 0.5 + f64::from(s - 100) / 2_000.0);
+        }
+        let left = pace.seconds_left(400.0, 0.65).expect("it goes on");
+        assert!((left - 700.0).abs() < 1.0, "{left}");
+        // It stops: nobody can tell.
+        for s in 401..=2_000 {
+            pace.seconds_left(f64::from(s), 0.65);
+        }
+        assert_eq!(pace.seconds_left(2_000.0, 0.65), None);
+        assert_eq!(Pace::default().seconds_left(10.0, 0.001), None);
     }
 
     #[test]

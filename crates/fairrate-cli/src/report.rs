@@ -22,6 +22,6 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     } else {
         output::write_report(dir, fairrate_report::load::run(dir)?)?;
     }
-    output::print(&format!("{}\n", dir.join("report.html").display()));
+    output::print_text(&format!("{}\n", dir.join("report.html").display()))?;
     Ok(ExitCode::SUCCESS)
 }

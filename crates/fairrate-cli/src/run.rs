@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use fairrate_scenario::{Overrides, Scenario};
+use fairrate_scenario::{Overrides, ResultsDir, Scenario};
 
+use crate::compare::parse_variant;
 use crate::drive::{self, End};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
@@ -16,6 +18,9 @@ pub struct Args {
     /// Scenario file
     #[arg(value_name = "SCENARIO.toml")]
     scenario: PathBuf,
+    /// Algorithm in place of the scenario's; NAME:KEY=VALUE with other parameters, as in powertcp:gamma=0.5
+    #[arg(long, value_name = "NAME")]
+    cc: Option<String>,
     #[command(flatten)]
     sets: Sets,
     /// Seed of every random stream, in place of the scenario's
@@ -28,7 +33,7 @@ pub struct Args {
     out: Option<PathBuf>,
     /// Print one JSON object in place of tables
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     /// No progress on stderr
     #[arg(long, short)]
     quiet: bool,
@@ -73,13 +78,17 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 
 /// Runs it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let overrides = Overrides { sets: args.sets.pairs().to_vec(), seed: args.seed, cc: None };
+    let variant = args.cc.as_deref().map(parse_variant).transpose()?.unwrap_or_default();
+    let sets = args.sets.pairs().iter().cloned().chain(variant.sets).collect();
+    let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc) };
     let scenario = Scenario::load(&args.scenario, &overrides)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&scenario));
-    output::check_dir(&dir)?;
+    // Held until the report is written.
+    let place = Arc::new(ResultsDir::claim(&dir)?);
     drive::listen_for_interrupts();
     let label = scenario.sim_config().cc.info().name;
-    let end = drive::drive(&scenario, label, &dir, &Board::new(args.quiet), args.threads.get())?;
+    let run = drive::Run { label, tags: &[], board: &Board::new(args.quiet), threads: args.threads.get() };
+    let end = run.drive(&scenario, &place)?;
     let (data, metrics) = output::write_report(&dir, output::load(&dir, label)?)?;
     output::print_run(&dir, &data, metrics, args.json)?;
     finish(end, &dir)
@@ -88,7 +97,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// `runs/NAME-ALGORITHM-SEED`, below the present directory.
 fn default_dir(scenario: &Scenario) -> PathBuf {
     let config = scenario.sim_config();
-    Path::new("runs").join(format!("{}-{}-{}", scenario.name(), config.cc.info().name, config.seed))
+    let name = format!("{}-{}-{}", scenario.name(), config.cc.info().name, config.seed);
+    Path::new("runs").join(output::file_name(&name))
 }
 
 fn finish(end: End, dir: &Path) -> Result<ExitCode, Failure> {

@@ -93,7 +93,11 @@ fn every_bad_file_is_exit_code_two_with_nothing_on_stdout() {
         let output = allocate(&format!("bad_{i}"), links, flows, &["--json"]);
         assert_eq!(output.status.code(), Some(2), "{links}{flows}{}", stderr(&output));
         assert_eq!(stdout(&output), "", "{links}{flows}");
-        assert!(stderr(&output).contains(".csv:"), "{}", stderr(&output));
+        let error: serde_json::Value = serde_json::from_str(&stderr(&output)).unwrap();
+        let error = &error["error"];
+        let has_place = error["path"].as_str().is_some_and(|path| ["links.csv", "flows.csv"].contains(&path))
+            && error["line"].is_u64();
+        assert!(has_place, "{error}");
     }
 }
 
@@ -158,6 +162,35 @@ fn what_does_not_converge_is_exit_code_one() {
     insta::assert_snapshot!("unconverged", stderr(&output));
     let rates = rates(&stdout(&output));
     assert!(rates[0] + rates[1] <= 60.0 && rates[1] + rates[2] <= 30.0 && rates[2] + rates[3] <= 10.0, "{rates:?}");
+}
+
+/// A flow over many equal links in a row: any split of one price among them is right, and the steps of Newton-Exact-Diagonal
+/// are too long by their number.
+#[test]
+fn the_reference_finds_what_ned_gives_up_on() {
+    let dir = fresh_dir("allocate_redundant");
+    std::fs::create_dir_all(&dir).unwrap();
+    let links: Vec<String> = (0..8).map(|i| format!("l{i}")).collect();
+    let rows = links.join(",10\n");
+    std::fs::write(dir.join("links.csv"), format!("link,capacity_gbps\n{rows},10\n")).unwrap();
+    let path = links.join(" ");
+    std::fs::write(dir.join("flows.csv"), format!("flow,links,weight\na,{path},1\nb,{path},3\n")).unwrap();
+    let args = ["allocate", "--links", "links.csv", "--flows", "flows.csv", "--objective", "proportional"];
+    let go = |more: &[&str]| fairrate().args(args).args(more).current_dir(&dir).output().unwrap();
+    let output = go(&["--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).starts_with("ned is ") && stderr(&output).contains("--method reference"));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!([&json["method"], &json["fallback_from"]], ["reference", "ned"]);
+    assert_eq!(json["converged"], true);
+    for (rate, want) in rates(&stdout(&go(&[]))).iter().zip([2.5, 7.5]) {
+        assert!((rate - want).abs() < 1e-6, "{rate}");
+    }
+    // Iterations that were counted out are a wish to see what they come to.
+    assert_eq!(go(&["--iterations", "1000"]).status.code(), Some(1));
+    let smaller = go(&["--gamma", "0.1", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&smaller)).unwrap();
+    assert_eq!((&json["method"], json.get("fallback_from")), (&"ned".into(), None));
 }
 
 #[test]

@@ -57,6 +57,23 @@ fn json_parses_and_the_same_seed_gives_the_same_run() {
 }
 
 #[test]
+fn an_algorithm_can_be_named_on_the_command_line() {
+    let scenario = small_scenario("run_cc");
+    let go = |out: &str, args: &[&str]| {
+        let out = scenario.with_file_name(out);
+        let head = ["run", scenario.to_str().unwrap(), "--json", "--out", out.to_str().unwrap()];
+        let output = run(&[&head[..], args].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        (json["summary"]["cc"].clone(), json["fingerprint"].clone(), json["summary"]["scenario_hash"].clone())
+    };
+    let named = go("named", &["--cc", "hpcc"]);
+    assert_eq!((&named.0, &named), (&"hpcc".into(), &go("set", &["--set", "transport.cc=hpcc"])));
+    let set = ["--cc", "powertcp", "--set", "transport.powertcp.gamma=0.5"];
+    assert_eq!(go("variant", &["--cc", "powertcp:gamma=0.5"]), go("variant_set", &set));
+}
+
+#[test]
 fn threads_change_nothing_that_is_written() {
     let scenario = small_scenario("run_threads");
     let text = "duration = \"200us\"\n[topology]\nkind = \"fat-tree-k\"\nk = 4\n[[traffic]]\nkind = \"poisson\"\n\

@@ -1,5 +1,6 @@
 //! What the documentation shows of the command line is what it prints: every command in a `console` block of the README, the
-//! tutorial and the page on `allocate` is run, in order, and the lines below it are its output. To write them anew:
+//! tutorial and the page on `allocate` is run, in order, and the lines below it are its output, but for wall-clock times. To
+//! write them anew:
 //! `FAIRRATE_BLESS=1 cargo test -p fairrate-cli --test docs`.
 
 mod common;
@@ -33,7 +34,7 @@ fn output_of(line: &str, dir: &Path) -> Vec<String> {
     let arguments = arguments.unwrap_or_else(|| panic!("`{line}` is no command of ours"));
     let output = fairrate().args(arguments.split_whitespace()).current_dir(dir).output().expect("the binary starts");
     let text = if output.status.success() { stdout(&output) } else { stderr(&output) };
-    text.trim_end().lines().filter(|l| !l.contains("ns per packet-hop")).map(untimed).collect()
+    text.trim_end().lines().map(untimed).collect()
 }
 
 /// A line without wall-clock time.
@@ -44,16 +45,32 @@ fn untimed(line: &str) -> String {
     }
 }
 
+const TIMES: &str = "  ns per packet-hop";
+
+/// A line of wall-clock times with those of the page, where it has such a line of the same form next.
+fn with_times_of<'a>(page: &mut impl Iterator<Item = &'a str>, line: String) -> String {
+    if !line.starts_with(TIMES) {
+        return line;
+    }
+    let same_form = |l: &&str| l.len() == line.len() && words(l) == words(&line);
+    page.next().filter(same_form).map(str::to_owned).unwrap_or(line)
+}
+
+fn words(line: &str) -> usize {
+    line.split_whitespace().count()
+}
+
 fn hold(page: &str) {
     let path = root().join(page);
     let text = std::fs::read_to_string(&path).expect("the page");
     let dir = workplace(&page.replace(['/', '.'], "_"), &text);
+    let mut times = text.lines().filter(|l| l.starts_with(TIMES));
     let (mut lines, mut block, mut n) = (Vec::new(), false, 0);
     for line in text.lines() {
         block = if block { line != "```" } else { line == "```console" };
         if let (true, Some(command)) = (block, line.strip_prefix("$ ")) {
             lines.push(line.to_owned());
-            lines.extend(output_of(command, &dir));
+            lines.extend(output_of(command, &dir).into_iter().map(|line| with_times_of(&mut times, line)));
             n += 1;
         } else if !block || line == "```console" {
             lines.push(line.to_owned());

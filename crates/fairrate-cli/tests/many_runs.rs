@@ -182,19 +182,21 @@ fn complete_runs_of_the_same_scenario_are_taken_over() {
 fn a_run_that_fails_does_not_stop_the_others() {
     let scenario = small_scenario("one_fails");
     let out = scenario.with_file_name("out");
-    // A directory that looks like results at first sight, and is not.
+    // Somebody else writes to the directory of the second one.
     std::fs::create_dir_all(out.join("dctcp")).unwrap();
-    std::fs::write(out.join("compare.json"), "{}").unwrap();
-    std::fs::write(out.join("dctcp/scenario.toml"), "").unwrap();
+    std::fs::write(out.join(".fairrate.lock"), "").unwrap();
+    let lock = std::fs::File::create(out.join("dctcp/.fairrate.lock")).unwrap();
+    lock.lock().unwrap();
     let output = compare(&scenario, &out, &["--cc", "hpcc,dctcp,swift", "--jobs", "1"]);
+    drop(lock);
     assert_eq!(output.status.code(), Some(1));
     let told = words(&output);
     assert!(
-        told.contains("1 of 3 runs failed") && told.contains("dctcp") && told.contains("holds no results"),
+        told.contains("1 of 3 runs failed") && told.contains("dctcp") && told.contains("another fairrate is writing"),
         "{told}"
     );
     assert_eq!(of_runs(&out, "state"), ["complete", "failed", "complete"]);
-    assert!(index(&out)["runs"][1]["error"].as_str().unwrap().contains("holds no results"));
+    assert!(index(&out)["runs"][1]["error"].as_str().unwrap().contains("another fairrate is writing"));
     assert!(stdout(&output).contains("dctcp failed") && out.join("swift/report.html").is_file());
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("Partial results: dctcp seed 1 failed, left out"));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fairrate_scenario::{FlowRow, Overrides, PfcRow, PortRow, RateRow, Results, ResultsError, Scenario, Summary};
+use fairrate_scenario::{FlowRow, Overrides, PfcRow, Results, ResultsError, Scenario, Summary};
 
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
 
@@ -20,7 +20,7 @@ pub fn run(dir: &Path) -> Result<RunData, ResultsError> {
     let mut flow_rows = results.flows()?;
     flow_rows.sort_by_key(|f| f.id);
     let capacities = summary.ports.iter().map(|p| (p.port.as_str(), p.rate_bps as f64)).collect();
-    let rates = flow_series(&results.rates()?, &flow_rows, scenario.as_ref());
+    let rates = flow_series(&results, &flow_rows, scenario.as_ref())?;
     Ok(RunData {
         scenario: summary.scenario.clone(),
         description: scenario.map(|s| s.description().to_owned()).unwrap_or_default(),
@@ -31,7 +31,7 @@ pub fn run(dir: &Path) -> Result<RunData, ResultsError> {
         state: summary.state.clone(),
         totals: totals(summary),
         flows: flow_rows.iter().map(flow).collect(),
-        ports: port_series(&results.ports()?, &capacities),
+        ports: port_series(&results, &capacities)?,
         rates,
         pauses: results.pfc()?.iter().map(pause).collect(),
         settled_rtts: results.convergence()?.iter().map(|row| row.rtts.unwrap_or(f64::INFINITY)).collect(),
@@ -75,30 +75,51 @@ fn pause(row: &PfcRow) -> Pause {
     Pause { t_ns: row.t_ns, port: row.port.to_string(), class: row.class, pause: row.pause }
 }
 
+/// Samples of a series that are always kept: by them its interval is known.
+const ALWAYS_KEPT: usize = 128;
+
+/// Whether a sample is the third or later of equal ones. The ones in between say nothing: figures and numbers take what is
+/// between two samples to be as it was, or to change evenly.
+fn repeats(values: &[f64], next: f64) -> bool {
+    // Bits, so that no window is the same as no window.
+    let is_same = |value: &f64| value.to_bits() == next.to_bits();
+    ALWAYS_KEPT <= values.len() && values[values.len() - 2..].iter().all(is_same)
+}
+
 /// The samples of each port, in the order the ports first appear.
-fn port_series(rows: &[PortRow], capacities: &HashMap<&str, f64>) -> Vec<PortSeries> {
+fn port_series(results: &Results, capacities: &HashMap<&str, f64>) -> Result<Vec<PortSeries>, ResultsError> {
     let mut at: HashMap<Arc<str>, usize> = HashMap::new();
     let mut all: Vec<PortSeries> = Vec::new();
-    for row in rows {
+    results.each_port(|row| {
         let i = *at.entry(Arc::clone(&row.port)).or_insert_with(|| {
             let (name, capacity_bps) = (row.port.to_string(), capacities.get(&*row.port).copied());
             all.push(PortSeries { name, capacity_bps, ..PortSeries::default() });
             all.len() - 1
         });
         let port = &mut all[i];
-        port.t_ns.push(row.t_ns);
-        port.qlen_bytes.push(row.qlen_bytes as f64);
-        port.tx_bytes.push(row.tx_bytes as f64);
         (port.drops, port.ecn_marks, port.pfc_pause_ns) = (row.drops, row.ecn_marks, row.pfc_pause_ns);
-    }
-    all
+        let (qlen_bytes, tx_bytes) = (row.qlen_bytes as f64, row.tx_bytes as f64);
+        if repeats(&port.qlen_bytes, qlen_bytes) && repeats(&port.tx_bytes, tx_bytes) {
+            port.t_ns.pop();
+            port.t_ns.push(row.t_ns);
+            return;
+        }
+        port.t_ns.push(row.t_ns);
+        port.qlen_bytes.push(qlen_bytes);
+        port.tx_bytes.push(tx_bytes);
+    })?;
+    Ok(all)
 }
 
 /// The samples of each flow, ascending by flow.
-fn flow_series(rows: &[RateRow], flows: &[FlowRow], scenario: Option<&Scenario>) -> Vec<FlowSeries> {
+fn flow_series(
+    results: &Results,
+    flows: &[FlowRow],
+    scenario: Option<&Scenario>,
+) -> Result<Vec<FlowSeries>, ResultsError> {
     let mut at: HashMap<u32, usize> = HashMap::new();
     let mut all: Vec<FlowSeries> = Vec::new();
-    for row in rows {
+    results.each_rate(|row| {
         let i = *at.entry(row.flow).or_insert_with(|| {
             all.push(FlowSeries {
                 flow: row.flow,
@@ -108,13 +129,21 @@ fn flow_series(rows: &[RateRow], flows: &[FlowRow], scenario: Option<&Scenario>)
             all.len() - 1
         });
         let series = &mut all[i];
+        let cwnd_bytes = row.cwnd_bytes.map_or(f64::NAN, |w| w as f64);
+        let (rate_bps, delivered_bytes) = (row.rate_bps as f64, row.delivered_bytes as f64);
+        let is_steady = repeats(&series.cwnd_bytes, cwnd_bytes) && repeats(&series.rate_bps, rate_bps);
+        if is_steady && repeats(&series.delivered_bytes, delivered_bytes) {
+            series.t_ns.pop();
+            series.t_ns.push(row.t_ns);
+            return;
+        }
         series.t_ns.push(row.t_ns);
-        series.cwnd_bytes.push(row.cwnd_bytes.map_or(f64::NAN, |w| w as f64));
-        series.rate_bps.push(row.rate_bps as f64);
-        series.delivered_bytes.push(row.delivered_bytes as f64);
-    }
+        series.cwnd_bytes.push(cwnd_bytes);
+        series.rate_bps.push(rate_bps);
+        series.delivered_bytes.push(delivered_bytes);
+    })?;
     all.sort_by_key(|s| s.flow);
-    all
+    Ok(all)
 }
 
 /// `0: h0->h16`.
@@ -125,4 +154,20 @@ fn flow_name(id: u32, flows: &[FlowRow], scenario: Option<&Scenario>) -> String 
         named.map_or_else(|| node.to_string(), |n| n.name.clone())
     };
     format!("{id}: {}->{}", node(row.src), node(row.dst))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_samples_and_the_ends_of_equal_ones_are_kept() {
+        let series = |n: usize, last: [f64; 2]| [vec![0.0; n], last.to_vec()].concat();
+        assert!(repeats(&series(200, [5.0, 5.0]), 5.0) && repeats(&series(200, [f64::NAN; 2]), f64::NAN));
+        for (values, next) in
+            [(series(200, [5.0, 5.0]), 6.0), (series(200, [4.0, 5.0]), 5.0), (series(9, [5.0; 2]), 5.0)]
+        {
+            assert!(!repeats(&values, next), "{next} after {values:?}");
+        }
+    }
 }

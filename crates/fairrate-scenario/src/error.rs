@@ -1,5 +1,6 @@
 //! What is wrong with a scenario, where, and what to write instead.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
@@ -70,6 +71,7 @@ pub struct ScenarioError {
 impl ScenarioError {
     /// An error without a place in a text.
     pub(crate) fn without_place(code: &'static str, message: String, help: String) -> Self {
+        let [message, help] = [message, help].map(|text| printable(&text).into_owned());
         let first = Box::new(Problem { code, message, label: String::new(), help, place: None });
         Self { first, rest: Vec::new() }
     }
@@ -129,7 +131,11 @@ impl Report {
     /// Adds a text that sites can point into.
     pub fn add_source(&self, name: &str, text: String) -> u32 {
         let mut sources = self.sources.borrow_mut();
-        sources.push(Arc::new(NamedSource::new(name, text)));
+        let changed = match printable(&text) {
+            Cow::Owned(changed) => Some(changed),
+            Cow::Borrowed(_) => None,
+        };
+        sources.push(Arc::new(NamedSource::new(printable(name), changed.unwrap_or(text))));
         sources.len() as u32 - 1
     }
 
@@ -147,7 +153,8 @@ impl Report {
             return;
         }
         let source = Arc::clone(&self.sources.borrow()[site.source as usize]);
-        let (message, label, help) = (message.into(), label.into(), help.into());
+        let [message, label, help] =
+            [message.into(), label.into(), help.into()].map(|text: String| printable(&text).into_owned());
         problems.push(Problem { code, message, label, help, place: Some((source, site)) });
     }
 
@@ -160,6 +167,15 @@ impl Report {
     /// How many problems there are so far.
     pub fn count(&self) -> usize {
         self.problems.borrow().len()
+    }
+
+    /// What `f` gives if it finds no problem. Those that it finds are left for who looks next.
+    pub fn quietly<T>(&self, f: impl FnOnce() -> T) -> Option<T> {
+        let before = self.count();
+        let value = f();
+        let is_clean = self.count() == before;
+        self.problems.borrow_mut().truncate(before);
+        is_clean.then_some(value)
     }
 
     /// Whether nothing is wrong so far.
@@ -178,6 +194,26 @@ impl Report {
     }
 }
 
+/// A text in which nothing moves the cursor of a terminal or turns the direction of writing: such characters are replaced by
+/// others of the same length, so that places in the text stay where they are. Lines and tabs stay.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_unfit = |c: char| {
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        (c.is_control() && !matches!(c, '\n' | '\t')) || turns
+    };
+    if !text.contains(is_unfit) {
+        return Cow::Borrowed(text);
+    }
+    let stand_in = |c: char| match c.len_utf8() {
+        // A carriage return belongs to a line's end.
+        1 if c == '\r' => ' ',
+        1 => '?',
+        2 => '\u{bf}',
+        _ => char::REPLACEMENT_CHARACTER,
+    };
+    Cow::Owned(text.chars().map(|c| if is_unfit(c) { stand_in(c) } else { c }).collect())
+}
+
 /// Words of a list as prose: `a`, `b` or `c`.
 pub(crate) fn one_of(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
@@ -193,6 +229,11 @@ pub(crate) fn nearest<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
     let plain = |s: &str| s.to_lowercase().replace('_', "-");
     let wanted = plain(text);
     let distance = |w: &str| strsim::damerau_levenshtein(&wanted, &plain(w));
+    // A word that has the text as one of its parts means the same more likely than one that is spelled alike.
+    let has_part = |w: &&&str| 1 < wanted.len() && plain(w).split('-').any(|part| part == wanted);
+    if let Some(word) = words.iter().filter(has_part).min_by_key(|w| distance(w)) {
+        return Some(word);
+    }
     let best = words.iter().min_by_key(|w| distance(w))?;
     let close = distance(best) <= (wanted.chars().count() / 3).max(2) && distance(best) < wanted.chars().count();
     let contained = || {
@@ -208,5 +249,26 @@ pub(crate) fn did_you_mean(text: &str, words: &[&str]) -> String {
     match nearest(text, words) {
         Some(word) => format!("did you mean `{word}`?"),
         None => format!("write {}", one_of(words)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_with_the_text_as_a_part_come_first() {
+        assert_eq!(nearest("start", &["sport", "start_ns"]), Some("start_ns"));
+        assert_eq!(nearest("strat", &["sport", "start"]), Some("start"));
+        assert_eq!(nearest("zzz", &["sport", "start"]), None);
+    }
+
+    #[test]
+    fn what_is_shown_moves_no_cursor_and_keeps_its_length() {
+        let nasty = "a\u{1b}[2J\r\n\tb\u{9b}c\u{202e}d\u{7f}\0é";
+        let shown = printable(nasty);
+        assert_eq!(shown, "a?[2J \n\tb\u{bf}c\u{fffd}d??é");
+        assert_eq!(shown.len(), nasty.len());
+        assert!(matches!(printable("name = \"é\"\n"), Cow::Borrowed(_)));
     }
 }

@@ -9,11 +9,13 @@
 //! - `flows.parquet`, `ports.parquet`, `rates.parquet`, `pfc.parquet`, `convergence.parquet`: see [`FlowRow`],
 //!   [`PortRow`], [`RateRow`], [`PfcRow`] and [`ConvergenceRow`]. Nodes are ids, ports are called `from->to` by the names of nodes, and the unit of every column is in
 //!   the file's metadata as `unit:COLUMN`. Values that do not exist (the FCT of an unfinished flow, the bytes of an
-//!   endless one, the window of an algorithm without) are null. The files are whole at every moment of the run.
+//!   endless one, the window of an algorithm without) are null. Every row
+//!   also has `cc`, `label`, `seed` and the [`Tag`]s of its run. The files are whole at every moment of the run.
 //! - `summary.json`: see [`Summary`]. Until the run has ended its `state` is `running`.
 //! - `scenario.toml`, the resolved scenario, and beside it the files it names, so that it runs as it is.
 
 mod error;
+mod memory;
 mod overrides;
 mod reader;
 mod results;
@@ -22,10 +24,12 @@ mod scenario;
 mod schema;
 mod tree;
 
-pub use error::ScenarioError;
+pub use error::{ScenarioError, printable};
+pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;
 pub use results::{
     AllocatorSummary, Convergence, ConvergenceRow, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles, RateRow,
-    Results, ResultsError, ResultsWriter, RunState, Summary,
+    Results, ResultsDir, ResultsError, ResultsWriter, RunState, Summary, TableInfo, Tag, TagValue, write_durably,
+    write_whole,
 };
 pub use scenario::Scenario;

@@ -119,7 +119,7 @@ impl RealTime {
     /// Rates are counted in `unit_bps`, which should be the capacity of a server's link; `gamma` is the step of equation 4.
     ///
     /// # Panics
-    /// If `unit_bps` is not a number above 0.
+    /// If `unit_bps` is not a number above 0, or there are more than 2^31 - 1 links.
     pub fn general(capacities_bps: &[f64], unit_bps: f64, gamma: f64) -> Self {
         let partition = Partition::whole(capacities_bps.len());
         Self::build(capacities_bps, unit_bps, gamma, &partition, 1, Aggregation::Slices, false)
@@ -128,7 +128,7 @@ impl RealTime {
     /// An engine for links in blocks. There are at most as many threads as FlowBlocks, the caller's among them.
     ///
     /// # Panics
-    /// If `unit_bps` is not a number above 0, if there are no threads, if there are not as many capacities as places, or if
+    /// If `unit_bps` is not a number above 0, if there are more than 2^31 - 1 links, if there are no threads, if there are not as many capacities as places, or if
     /// the number of blocks is not a power of 2 up to 64.
     pub fn partitioned(
         capacities_bps: &[f64],
@@ -152,6 +152,8 @@ impl RealTime {
     ) -> Self {
         assert!(0.0 < unit_bps && unit_bps.is_finite(), "the unit of rates is a number above 0");
         assert!(0 < n_threads, "an engine needs a thread");
+        // Gathers take signed 32-bit indices.
+        assert!(i32::try_from(capacities_bps.len()).is_ok(), "there are at most 2^31 - 1 links");
         assert!(capacities_bps.len() == partition.places.len(), "a capacity for each place");
         let layout = Layout::new(partition);
         let n = layout.n_blocks;

@@ -1,6 +1,7 @@
 //! The network of an allocation: from a file of links, or from a topology of the simulator.
 
 use std::collections::HashMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use fairrate_allocate::{FileError, Flow, HostFlow, Link, LinkId, Network, nearest};
@@ -30,15 +31,26 @@ pub fn network(args: &Args) -> Result<Network, Failure> {
 
 /// Reads a file and parses it.
 fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, FileError>) -> Result<T, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::Unreadable { path: path.to_owned(), cause: describe(&e) })?;
-    parse(&text).map_err(|error| Failure::input_file(path, text, error))
+    let text = read_text(path).map_err(|cause| Failure::Unreadable { path: path.to_owned(), cause })?;
+    parse(&text).map_err(|error| Failure::input_file(path, &text, error))
+}
+
+/// Larger files are surely not meant, and some are endless.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let file = std::fs::File::open(path).map_err(|e| describe(&e))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| describe(&e))?;
+    if MAX_FILE_BYTES < bytes.len() as u64 {
+        return Err(format!("it has more than {MAX_FILE_BYTES} bytes"));
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())
 }
 
 fn describe(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        std::io::ErrorKind::InvalidData => "it is not text".to_owned(),
         std::io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
         _ => error.to_string(),
     }

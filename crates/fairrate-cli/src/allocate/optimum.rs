@@ -2,8 +2,9 @@
 
 use fairrate_allocate::{
     Convergence, Gradient, KktResidual, Method, Ned, Network, Num, NumConfig, Solution, Utility, kkt_residual,
-    objective as utility_of, reference,
+    objective as utility_of, reference, reference_memory,
 };
+use fairrate_scenario::{available_memory, shown_bytes};
 
 use super::Objective;
 use crate::failure::Failure;
@@ -110,6 +111,8 @@ impl Solver {
 pub struct Optimum {
     /// The method's name.
     pub method: &'static str,
+    /// The method that was asked for, if it gave up, and how far it came.
+    pub gave_up: Option<(&'static str, Convergence)>,
     /// The utilities' alpha.
     pub alpha: f64,
     /// Rates and prices.
@@ -123,15 +126,30 @@ pub struct Optimum {
 }
 
 impl Optimum {
-    /// Finds them.
+    /// Finds them. Where Newton-Exact-Diagonal gives up although it was given all the iterations there are, as it may if links
+    /// are redundant, they are those of the reference.
     pub fn find(network: &Network, alpha: f64, args: &Solver) -> Result<Self, Failure> {
+        let choice = args.choice();
+        let found = Self::by(choice, network, alpha, args)?;
+        if choice != Choice::Ned || args.iterations.is_some() || found.failure(args).is_none() {
+            return Ok(found);
+        }
+        match Self::by(Choice::Reference, network, alpha, args) {
+            Ok(optimum) => Ok(Self { gave_up: found.convergence.map(|c| (found.method, c)), ..optimum }),
+            // What there is is better than nothing, and its failure is told.
+            Err(_) => Ok(found),
+        }
+    }
+
+    fn by(choice: Choice, network: &Network, alpha: f64, args: &Solver) -> Result<Self, Failure> {
         let utilities: Vec<Utility> =
             network.flows.iter().map(|flow| Utility::alpha_fair(flow.weight, alpha)).collect();
         let used =
             network.flows.iter().flat_map(|flow| &flow.links).map(|link| network.links[link.index()].capacity_bps);
         let unit_bps = used.fold(f64::INFINITY, f64::min);
         let unit_bps = if unit_bps.is_finite() { unit_bps } else { GBPS };
-        let (solution, convergence) = if args.choice() == Choice::Reference {
+        let (solution, convergence) = if choice == Choice::Reference {
+            check_memory(network)?;
             let found =
                 reference(network, &utilities, unit_bps).map_err(|e| Failure::NoOptimum { cause: e.to_string() })?;
             (found.0, None)
@@ -145,7 +163,14 @@ impl Optimum {
             kkt_residual(network, &utilities, &solution).expect("the readers take nothing that has no allocation");
         let in_gbps = Solution { unit_bps: GBPS, rates_bps: solution.rates_bps.clone(), prices: Vec::new() };
         let utility = utility_of(&utilities, &in_gbps);
-        Ok(Self { method: args.choice().name(), alpha, solution, utility, convergence, kkt })
+        Ok(Self { method: choice.name(), gave_up: None, alpha, solution, utility, convergence, kkt })
+    }
+
+    /// What is to be said if another method than the one asked for found the rates.
+    pub fn note(&self) -> Option<String> {
+        let (method, Convergence { iterations, residual, .. }) = self.gave_up?;
+        let gave_up = format!("{method} is {residual:.1e} from the optimum after {iterations} iterations");
+        Some(format!("{gave_up}; these rates are those of --method {}", self.method))
     }
 
     /// Prices in utility a Gb/s.
@@ -168,6 +193,20 @@ impl Optimum {
             _ => more,
         };
         Some(Failure::NotConverged { method: self.method, iterations, residual, help: help.to_owned() })
+    }
+}
+
+/// Refuses what the reference has no memory for.
+fn check_memory(network: &Network) -> Result<(), Failure> {
+    let needed = reference_memory(network);
+    match available_memory() {
+        Some(available) if available < needed => Err(Failure::Memory {
+            what: "`--method reference`".to_owned(),
+            needed: shown_bytes(needed),
+            available: shown_bytes(available),
+            help: "take `--method ned`, which needs little more than the files".to_owned(),
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -68,6 +68,9 @@ pub struct AllocationJson<'a> {
 #[derive(Serialize)]
 struct OptimumJson {
     method: &'static str,
+    /// The method that was asked for, if it gave up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fallback_from: Option<&'static str>,
     /// The sum of utilities, of rates in Gb/s.
     utility: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,6 +151,7 @@ fn optimum_json(optimum: &Optimum) -> OptimumJson {
     let kkt = optimum.kkt;
     OptimumJson {
         method: optimum.method,
+        fallback_from: optimum.gave_up.map(|(method, _)| method),
         utility: optimum.utility,
         iterations: optimum.convergence.map(|c| c.iterations),
         residual: optimum.convergence.map(|c| c.residual),

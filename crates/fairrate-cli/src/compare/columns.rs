@@ -3,32 +3,39 @@
 use std::collections::HashSet;
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile};
+use fairrate_scenario::{Tag, TagValue};
 
 use crate::failure::Failure;
+use crate::output::file_name;
 
 /// Columns at most: a slip in a grid is noticed before its runs are planned.
 const MOST: usize = 10_000;
-/// Characters of a directory's name at most; file systems allow some 255 bytes.
-const LONGEST_NAME: usize = 120;
+/// Runs at most, of all columns under all seeds.
+pub const MOST_RUNS: usize = 100_000;
 
 /// `--seeds`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<u64>);
 
+/// Seeds at most.
+const MOST_SEEDS: usize = 10_000;
+
 /// Reads `3`, `1..5` or `1,4,7`.
 pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
-    const MOST: u64 = 10_000;
     let number = |t: &str| t.trim().parse::<u64>().map_err(|_| format!("`{t}` is no seed; write 3, 1..5 or 1,4,7"));
-    let mut seeds = Vec::new();
+    let (mut seeds, mut seen) = (Vec::new(), HashSet::new());
     for part in text.split(',') {
         let (first, last) = match part.split_once("..") {
             Some((a, b)) => (number(a)?, number(b.trim_start_matches('='))?),
             None => (number(part)?, number(part)?),
         };
-        if last < first || MOST <= last - first {
-            return Err(format!("`{part}` is no range of at most {MOST} seeds, lowest first"));
+        if last < first || MOST_SEEDS as u64 <= last - first {
+            return Err(format!("`{part}` is no range of at most {MOST_SEEDS} seeds, lowest first"));
         }
-        seeds.extend((first..=last).filter(|s| !seeds.contains(s)).collect::<Vec<_>>());
+        seeds.extend((first..=last).filter(|seed| seen.insert(*seed)));
+        if MOST_SEEDS < seeds.len() {
+            return Err(format!("these are more than {MOST_SEEDS} seeds"));
+        }
     }
     Ok(Seeds(seeds))
 }
@@ -39,6 +46,17 @@ pub struct Axis {
     key: String,
     /// As written, which is TOML or a bare word.
     values: Vec<String>,
+}
+
+impl Axis {
+    /// Whether all of its values are numbers.
+    fn is_of_numbers(&self) -> bool {
+        self.values.iter().all(|value| number(value).is_some())
+    }
+}
+
+fn number(value: &str) -> Option<f64> {
+    value.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// Reads `KEY=VALUE,VALUE`. Commas inside of quotes or brackets are part of a value.
@@ -80,17 +98,18 @@ fn split_values(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// An algorithm, perhaps with other parameters than the scenario's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Variant {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Variant {
     /// As written.
     label: String,
-    cc: String,
+    /// Its name.
+    pub cc: String,
     /// Keys of the scenario and their values.
-    sets: Vec<(String, String)>,
+    pub sets: Vec<(String, String)>,
 }
 
 /// Reads `NAME` or `NAME:KEY=VALUE:...`.
-fn parse_variant(text: &str) -> Result<Variant, Failure> {
+pub fn parse_variant(text: &str) -> Result<Variant, Failure> {
     let mut parts = text.split(':').map(str::trim);
     let cc = parts.next().unwrap_or_default().to_owned();
     let Some(defaults) = AlgorithmConfig::by_name(&cc, Profile::Paper) else {
@@ -120,10 +139,23 @@ pub struct Column {
     pub point: String,
     /// The same by key.
     pub grid: Vec<(String, String)>,
+    /// Keys of the grid that are numbers at all of its points.
+    numbers: Vec<String>,
     /// Its algorithm, if not the scenario's.
     pub cc: Option<String>,
     /// What it changes.
     pub sets: Vec<(String, String)>,
+}
+
+impl Column {
+    /// What the rows of its tables say of its point of the grid: numbers if the key has nothing else, or text.
+    pub fn tags(&self) -> impl Iterator<Item = Tag> {
+        self.grid.iter().map(|(key, value)| {
+            let text = || TagValue::Text(value.trim_matches(['"', '\'']).to_owned());
+            let as_number = number(value).filter(|_| self.numbers.contains(key));
+            Tag::new(key.as_str(), as_number.map_or_else(text, TagValue::Number))
+        })
+    }
 }
 
 /// Every algorithm at every point of the grid: the first axis goes slowest, algorithms fastest.
@@ -141,6 +173,7 @@ pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool) -> Result<Vec<Column
         let help = format!("at most {MOST} are run at once; take fewer values of a key");
         return Err(Failure::Usage { message: format!("these grids have {n} columns"), help });
     }
+    let numbers: Vec<String> = axes.iter().filter(|a| a.is_of_numbers()).map(|a| a.key.clone()).collect();
     let mut columns: Vec<Column> = Vec::new();
     for grid in points(axes) {
         let named =
@@ -151,7 +184,8 @@ pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool) -> Result<Vec<Column
             let label = words.collect::<Vec<_>>().join(" ");
             let sets = grid.iter().chain(variant.iter().flat_map(|v| &v.sets)).cloned().collect();
             let cc = variant.map(|v| v.cc.clone());
-            Column { name: file_name(&label), label, point: point.clone(), grid: grid.clone(), cc, sets }
+            let (point, grid, numbers) = (point.clone(), grid.clone(), numbers.clone());
+            Column { name: file_name(&label), label, point, grid, numbers, cc, sets }
         };
         let first = columns.len();
         columns.extend(variants.iter().map(|v| at_point(Some(v))));
@@ -202,12 +236,6 @@ fn short_key<'a>(key: &'a str, axes: &[Axis]) -> &'a str {
     starts.iter().rev().map(|start| &key[*start..]).find(is_fit).unwrap_or(key)
 }
 
-/// A label as the name of a directory.
-fn file_name(label: &str) -> String {
-    let name = label.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c)), "-");
-    name.chars().take(LONGEST_NAME).collect()
-}
-
 /// Numbers labels and names that occurred before, as `x (2)` and `x-2`. Names that differ in case alone are one directory on
 /// some systems.
 fn tell_apart(columns: &mut [Column]) {
@@ -242,7 +270,7 @@ mod tests {
         let ok = |text| parse_seeds(text).unwrap().0;
         assert_eq!((ok("3"), ok("1..5"), ok("1,4,7")), (vec![3], vec![1, 2, 3, 4, 5], vec![1, 4, 7]));
         assert_eq!((ok("1..2,2..=3"), ok("0..0")), (vec![1, 2, 3], vec![0]));
-        for wrong in ["", "a", "5..1", "1..", "-1", "0..99999999999"] {
+        for wrong in ["", "a", "5..1", "1..", "-1", "0..99999999999", "1..10000,10001..20000"] {
             assert!(parse_seeds(wrong).is_err(), "{wrong}");
         }
     }
@@ -297,6 +325,15 @@ mod tests {
         let long = format!("f={0}1,{0}2", "x".repeat(400));
         let got = columns(&[], &axes(&[&long]), false).unwrap();
         assert!(got[0].name != got[1].name && got.iter().all(|c| c.name.len() < 200));
+    }
+
+    #[test]
+    fn rows_have_numbers_where_an_axis_has_nothing_else() {
+        let got = columns(&[], &axes(&["traffic.0.load=0.4,0.6", "links.x=1,\"2us\"", "y='a'"]), false).unwrap();
+        let tags: Vec<Tag> = got[1].tags().collect();
+        let text = |name: &str, text: &str| Tag::new(name, TagValue::Text(text.into()));
+        assert_eq!(tags, [Tag::new("traffic.0.load", TagValue::Number(0.4)), text("links.x", "2us"), text("y", "a")]);
+        assert_eq!(got[0].tags().nth(1), Some(text("links.x", "1")));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! `compare.json`: which runs there are, how far they are, and what they came to.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use fairrate_report::comparison::{Comparison, Statistics};
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::{RunData, Variant};
+use fairrate_scenario::write_durably;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -84,13 +85,27 @@ impl Index {
         let path = dir.join(FILE);
         let reading = |e: String| Failure::io("reading", &path, e);
         let text = std::fs::read_to_string(&path).map_err(|e| reading(e.to_string()))?;
-        serde_json::from_str(&text).map_err(|e| reading(e.to_string()))
+        let index: Self = serde_json::from_str(&text).map_err(|e| reading(e.to_string()))?;
+        let elsewhere = |run: &&RunEntry| !is_plain_name(&run.dir);
+        match index.runs.iter().find(elsewhere) {
+            Some(run) => Err(reading(format!("`{}` is no directory of a run", run.dir))),
+            None => Ok(index),
+        }
     }
 
     /// Writes it in one piece.
     pub fn write(&self, dir: &Path) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(self).map_err(|e| Failure::io("writing", dir, e))?;
-        output::write(&dir.join(FILE), &(text + "\n"))
+        output::write(&dir.join(FILE), &self.text(dir)?)
+    }
+
+    /// Writes it once all is done, to stay on the disk.
+    pub fn write_durably(&self, dir: &Path) -> Result<(), Failure> {
+        let path = dir.join(FILE);
+        write_durably(&path, &self.text(dir)?).map_err(|e| Failure::io("writing", &path, e))
+    }
+
+    fn text(&self, dir: &Path) -> Result<String, Failure> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n").map_err(|e| Failure::io("writing", dir, e))
     }
 
     /// Name of the scenario.
@@ -144,5 +159,24 @@ impl Index {
             }
         }
         Ok((runs, without))
+    }
+}
+
+/// Whether a path is a name and leads nowhere else.
+fn is_plain_name(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_below_their_comparison() {
+        assert!(is_plain_name("hpcc-seed1") && is_plain_name("f=..-x"));
+        for path in ["", ".", "..", "/tmp", "a/b", "a/..", "./a", "a/"] {
+            assert!(!is_plain_name(path), "{path}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! The runs of a comparison: all checked before the first one starts, several at a time, each alone in its failure.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-use fairrate_scenario::{Overrides, Results, Scenario};
+use fairrate_scenario::{Overrides, Results, ResultsDir, Scenario, Tag, TagValue};
 
 use super::columns::Column;
 use super::index::{Index, RunEntry};
@@ -21,6 +21,8 @@ pub struct Plan {
     pub scenario: String,
     /// Its line in compare.json.
     pub entry: RunEntry,
+    /// What its rows have in common.
+    tags: Vec<Tag>,
 }
 
 impl Plan {
@@ -48,11 +50,11 @@ impl Planner<'_> {
     /// The runs, and the directory they belong into. Nothing is written yet.
     pub fn plan(&self, columns: &[Column], jobs: usize) -> Result<(PathBuf, Vec<Plan>), Failure> {
         // The first scenario says what the directory is called.
-        let default_dir = |name: &str| Path::new("runs").join(format!("{name}-compare"));
+        let default_dir = |name: &str| Path::new("runs").join(output::file_name(&format!("{name}-compare")));
         let first = Scenario::load(self.file, &self.overrides(&columns[0], self.seeds.map(|s| s[0])))?;
         let dir = self.out.map_or_else(|| default_dir(first.name()), Path::to_owned);
         drop(first);
-        output::check_dir(&dir)?;
+        ResultsDir::check(&dir)?;
         let seeds: Vec<Option<u64>> = self.seeds.map_or_else(|| vec![None], |s| s.iter().copied().map(Some).collect());
         let runs: Vec<(&Column, Option<u64>)> =
             columns.iter().flat_map(|c| seeds.iter().map(move |s| (c, *s))).collect();
@@ -90,20 +92,21 @@ impl Planner<'_> {
             ..RunEntry::default()
         };
         let place = dir.join(&entry.dir);
-        output::check_dir(&place)?;
+        ResultsDir::check(&place)?;
         if let Some(fingerprint) = complete_run(&place, &scenario).filter(|_| !self.fresh) {
             entry.end("complete", None, fingerprint);
         }
-        Ok(Plan { overrides, scenario: scenario.name().to_owned(), entry })
+        let label = Tag::new("label", TagValue::Text(entry.label.clone()));
+        let tags = std::iter::once(label).chain(column.tags()).collect();
+        Ok(Plan { overrides, scenario: scenario.name().to_owned(), entry, tags })
     }
 }
 
 /// The fingerprint of the run in `dir`, if it is complete and would come out the same again.
 fn complete_run(dir: &Path, scenario: &Scenario) -> Option<String> {
-    let summary = Results::open(dir).ok()?.summary;
-    let tables = ["flows", "ports", "rates", "pfc", "convergence"];
-    let is_whole = tables.iter().all(|table| dir.join(format!("{table}.parquet")).is_file());
-    (is_whole && summary.is_complete_run_of(scenario)).then_some(summary.fingerprint)
+    let results = Results::open(dir).ok().filter(|results| results.summary.is_complete_run_of(scenario))?;
+    results.verify().ok()?;
+    Some(results.summary.fingerprint)
 }
 
 /// A run that failed, and why.
@@ -136,7 +139,6 @@ impl<'a> Crew<'a> {
         threads: usize,
     ) -> Result<Self, Failure> {
         let index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect());
-        std::fs::create_dir_all(dir).map_err(|e| Failure::io("making", dir, e))?;
         index.write(dir)?;
         Ok(Self { file, dir, plans, board, threads, index: Mutex::new((index, None)) })
     }
@@ -176,7 +178,10 @@ impl<'a> Crew<'a> {
             let cause = "the scenario or a file it names has changed since the comparison began".to_owned();
             return Err(Failure::Run { cause, dir: place.to_owned() });
         }
-        let end = drive::drive(&scenario, &plan.entry.dir, place, self.board, self.threads)?;
+        let place = Arc::new(ResultsDir::claim(place)?);
+        let run = drive::Run { label: &plan.entry.dir, tags: &plan.tags, board: self.board, threads: self.threads };
+        let end = run.drive(&scenario, &place)?;
+        let place = place.path();
         let data = output::load(place, &plan.entry.label)?;
         let fingerprint = data.provenance.fingerprint.clone();
         output::write_report(place, data)?;

@@ -1,22 +1,22 @@
-//! A Parquet file that is valid at every moment: rows are buffered, and each write appends whole row groups and a
-//! footer that covers everything so far. A later footer, further down, replaces it; the dead ones stay below a
-//! fifth of a large file. What a crash can cost is the rows not yet written, and only a write cut short by it leaves
-//! a tail that readers have to skip (ours does).
+//! A Parquet file that is valid at every moment: rows are buffered, and each piece of the [`GrowingFile`] is whole row groups
+//! and a footer that covers everything so far. A later footer, further down, replaces it; the dead ones stay below a
+//! fifth of a large file. What a crash can cost is the rows not yet written.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parquet::basic::Compression;
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::Type as SchemaType;
 
-use super::ResultsError;
+use super::growing::GrowingFile;
+use super::tags::Tag;
+use super::{ResultsError, TableInfo};
 
 /// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,10 +137,15 @@ impl Write for Pending {
 #[derive(Debug)]
 pub(super) struct TableWriter {
     path: PathBuf,
-    file: File,
+    file: GrowingFile,
     writer: SerializedFileWriter<Pending>,
     columns: Vec<Column>,
+    /// What all rows have in common, behind the columns.
+    tags: Arc<[Tag]>,
+    /// Rows that are in no row group yet.
     n_rows: usize,
+    /// Rows written.
+    n_written: u64,
     /// Rows of the next row group: few at first, so that a crash early on leaves something, then twice as many
     /// each time, up to `most_rows_per_group`.
     rows_per_group: usize,
@@ -161,11 +166,12 @@ impl TableWriter {
         table: &str,
         specs: &[ColumnSpec],
         most_rows_per_group: usize,
+        tags: &Arc<[Tag]>,
         facts: &[(&str, &str)],
     ) -> Result<Self, ResultsError> {
         let path = dir.join(format!("{table}.parquet"));
         let fail = |e: ParquetError| ResultsError::parquet(&path, e);
-        let schema = Arc::new(parse_message_type(&message_type(table, specs)).map_err(fail)?);
+        let schema = Arc::new(schema(table, specs, tags).map_err(fail)?);
         let units = specs.iter().map(|(name, _, unit)| KeyValue::new(format!("unit:{name}"), (*unit).to_owned()));
         let facts = facts.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
         let properties = WriterProperties::builder()
@@ -176,21 +182,21 @@ impl TableWriter {
             .set_offset_index_disabled(true)
             .set_key_value_metadata(Some(units.chain(facts).collect()))
             .build();
-        let writer = SerializedFileWriter::new(Pending::default(), schema, Arc::new(properties)).map_err(fail)?;
-        let file = File::create(&path).map_err(|e| ResultsError::io(&path, e))?;
-        let columns = specs.iter().map(|spec| Column::new(spec.1)).collect();
-        let mut table = Self {
+        let mut writer = SerializedFileWriter::new(Pending::default(), schema, Arc::new(properties)).map_err(fail)?;
+        let (piece, footer_len) = with_footer(&mut writer).map_err(fail)?;
+        let file = GrowingFile::create(&path, piece).map_err(|e| ResultsError::io(&path, e))?;
+        Ok(Self {
             path,
             file,
             writer,
-            columns,
+            columns: specs.iter().map(|spec| Column::new(spec.1)).collect(),
+            tags: Arc::clone(tags),
             n_rows: 0,
+            n_written: 0,
             rows_per_group: FIRST_ROWS,
             most_rows_per_group,
-            footer_len: 0,
-        };
-        table.append_with_footer()?;
-        Ok(table)
+            footer_len,
+        })
     }
 
     /// Adds a row: one cell a column.
@@ -206,69 +212,102 @@ impl TableWriter {
         self.end_group()?;
         self.rows_per_group = (2 * self.rows_per_group).min(self.most_rows_per_group);
         // Footers grow with the number of groups; waiting for four times as much data keeps them a small part.
-        if 4 * self.footer_len <= self.writer.inner().0.len() || self.writer.bytes_written() < SMALL_FILE {
+        let pending = self.writer.inner().0.len();
+        if self.file.is_worth(pending) && (4 * self.footer_len <= pending || self.writer.bytes_written() < SMALL_FILE) {
             self.append_with_footer()
         } else {
             Ok(())
         }
     }
 
-    /// Writes everything. The file is then as good as closed, and rows can still follow.
+    /// Writes everything.
     pub fn finish(&mut self) -> Result<(), ResultsError> {
         if 0 < self.n_rows {
             self.end_group()?;
         }
-        self.append_with_footer()
+        if !self.writer.inner().0.is_empty() {
+            self.append_with_footer()?;
+        }
+        self.file.close().map_err(|e| ResultsError::io(&self.path, e))
+    }
+
+    /// Waits until what was written is on the disk to stay.
+    pub fn sync(&self) -> Result<(), ResultsError> {
+        self.file.sync().map_err(|e| ResultsError::io(&self.path, e))
+    }
+
+    /// Lets go of space on the disk that is not needed to read what was written.
+    pub fn give_up(&mut self) {
+        self.file.give_up();
+    }
+
+    /// What there is once it is finished.
+    pub fn info(&self) -> TableInfo {
+        let (bytes, hash) = self.file.len_and_hash();
+        TableInfo { rows: self.n_written, bytes, xxh64: format!("{hash:016x}") }
     }
 
     fn end_group(&mut self) -> Result<(), ResultsError> {
         self.write_group().map_err(|e| ResultsError::parquet(&self.path, e))?;
-        self.n_rows = 0;
+        self.n_written += std::mem::take(&mut self.n_rows) as u64;
         self.writer.flush().map_err(|e| ResultsError::io(&self.path, e))
     }
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
+        let missing = || ParquetError::General("a column is missing".into());
         let mut group = self.writer.next_row_group()?;
         for column in &mut self.columns {
-            let out = group.next_column()?.ok_or_else(|| ParquetError::General("a column is missing".into()))?;
-            column.write(out)?;
+            column.write(group.next_column()?.ok_or_else(missing)?)?;
+        }
+        for tag in self.tags.iter() {
+            tag.write(self.n_rows, group.next_column()?.ok_or_else(missing)?)?;
         }
         group.close().map(|_| ())
     }
 
-    /// Appends what is pending and a footer for everything so far, in one write.
+    /// Appends what is pending and a footer for everything so far, in one step.
     fn append_with_footer(&mut self) -> Result<(), ResultsError> {
-        let footer = self.footer().map_err(|e| ResultsError::parquet(&self.path, e))?;
-        self.footer_len = footer.len();
-        let io = |e| ResultsError::io(&self.path, e);
-        self.writer.write_all(&footer).map_err(io)?;
-        self.writer.flush().map_err(io)?;
-        let bytes = std::mem::take(&mut self.writer.inner_mut().0);
-        self.file.write_all(&bytes).map_err(io)
-    }
-
-    fn footer(&self) -> Result<Vec<u8>, ParquetError> {
-        let groups = self.writer.flushed_row_groups().to_vec();
-        let n_rows = groups.iter().map(parquet::file::metadata::RowGroupMetaData::num_rows).sum();
-        let properties = self.writer.properties();
-        let schema = Arc::new(self.writer.schema_descr().clone());
-        let created_by = Some(properties.created_by().to_owned());
-        let facts = properties.key_value_metadata().cloned();
-        let file = FileMetaData::new(1, n_rows, created_by, facts, schema, None);
-        let mut footer = Vec::new();
-        ParquetMetaDataWriter::new(&mut footer, &ParquetMetaData::new(file, groups)).finish()?;
-        Ok(footer)
+        let (piece, footer_len) = with_footer(&mut self.writer).map_err(|e| ResultsError::parquet(&self.path, e))?;
+        self.footer_len = footer_len;
+        self.file.append(piece).map_err(|e| ResultsError::io(&self.path, e))
     }
 }
 
-fn message_type(table: &str, specs: &[ColumnSpec]) -> String {
-    let field = |(name, kind, _): &ColumnSpec| match kind {
-        Type::Int => format!("required int64 {name};"),
-        Type::IntOrNone => format!("optional int64 {name};"),
-        Type::Float => format!("required double {name};"),
-        Type::FloatOrNone => format!("optional double {name};"),
-        Type::Text => format!("required binary {name} (UTF8);"),
-        Type::Flag => format!("required boolean {name};"),
-    };
-    format!("message {table} {{ {} }}", specs.iter().map(field).collect::<Vec<_>>().join(" "))
+/// What is pending with a footer for everything so far behind it, and the footer's length.
+fn with_footer(writer: &mut SerializedFileWriter<Pending>) -> Result<(Vec<u8>, usize), ParquetError> {
+    let footer = footer(writer)?;
+    writer.write_all(&footer)?;
+    writer.flush()?;
+    Ok((std::mem::take(&mut writer.inner_mut().0), footer.len()))
+}
+
+fn footer(writer: &SerializedFileWriter<Pending>) -> Result<Vec<u8>, ParquetError> {
+    let groups = writer.flushed_row_groups().to_vec();
+    let n_rows = groups.iter().map(parquet::file::metadata::RowGroupMetaData::num_rows).sum();
+    let properties = writer.properties();
+    let schema = Arc::new(writer.schema_descr().clone());
+    let created_by = Some(properties.created_by().to_owned());
+    let facts = properties.key_value_metadata().cloned();
+    let file = FileMetaData::new(1, n_rows, created_by, facts, schema, None);
+    let mut footer = Vec::new();
+    ParquetMetaDataWriter::new(&mut footer, &ParquetMetaData::new(file, groups)).finish()?;
+    Ok(footer)
+}
+
+fn schema(table: &str, specs: &[ColumnSpec], tags: &[Tag]) -> Result<SchemaType, ParquetError> {
+    let specs = specs.iter().map(|(name, kind, _)| (*name, *kind));
+    let tags = tags.iter().map(|tag| (tag.name.as_str(), tag.kind()));
+    let fields = specs.chain(tags).map(|(name, kind)| {
+        let (physical, logical) = match kind {
+            Type::Int | Type::IntOrNone => (Physical::INT64, None),
+            Type::Float | Type::FloatOrNone => (Physical::DOUBLE, None),
+            Type::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Type::Flag => (Physical::BOOLEAN, None),
+        };
+        let is_optional = matches!(kind, Type::IntOrNone | Type::FloatOrNone);
+        let repetition = if is_optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let field = SchemaType::primitive_type_builder(name, physical).with_repetition(repetition);
+        field.with_logical_type(logical).build().map(Arc::new)
+    });
+    SchemaType::group_type_builder(table).with_fields(fields.collect::<Result<_, _>>()?).build()
 }

@@ -1,16 +1,21 @@
 //! The results directory of a run: Parquet tables that grow with it, a summary, the resolved scenario.
 
 mod columns;
+mod dir;
+mod growing;
 mod read;
 mod summary;
+mod tags;
 mod writer;
 
 use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
 
+pub use dir::{ResultsDir, write_durably, write_whole};
 pub use read::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, Results};
-pub use summary::{AllocatorSummary, Convergence, FctBucket, PortInfo, Quantiles, RunState, Summary};
+pub use summary::{AllocatorSummary, Convergence, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo};
+pub use tags::{Tag, TagValue};
 pub use writer::ResultsWriter;
 
 use columns::{ColumnSpec, Type};
@@ -43,10 +48,32 @@ pub enum ResultsError {
         source: serde_json::Error,
     },
     /// There is something else in the directory that results should go to.
-    #[error("`{}` is not empty and holds no results of an earlier run", path.display())]
+    #[error("`{}` holds something else than results", path.display())]
     Occupied {
         /// The directory.
         path: PathBuf,
+    },
+    /// Another process writes to the directory.
+    #[error("another fairrate is writing to `{}`", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file of a results directory is not what was written there.
+    #[error("`{}` is damaged: {problem}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// How it can be seen.
+        problem: String,
+    },
+    /// The results are of another form than this fairrate reads.
+    #[error("`{}` is of schema {found}, and this fairrate reads {SCHEMA}", path.display())]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// The schema it says it has.
+        found: String,
     },
     /// The directory holds no results.
     #[error("`{}` holds no results: there is no `summary.json`", path.display())]
@@ -54,17 +81,34 @@ pub enum ResultsError {
         /// The directory.
         path: PathBuf,
     },
-    /// A table lacks a column.
-    #[error("{}: there is no column `{column}`", path.display())]
+    /// A table lacks a column, or has another one of its name.
+    #[error("`{}` has no column `{column}` of type {wanted}", path.display())]
     NoColumn {
         /// The table.
         path: PathBuf,
         /// The column.
         column: String,
+        /// Its type.
+        wanted: &'static str,
     },
 }
 
 impl ResultsError {
+    /// The file or directory it is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Io { path, .. }
+            | Self::Parquet { path, .. }
+            | Self::Summary { path, .. }
+            | Self::Occupied { path }
+            | Self::InUse { path }
+            | Self::Damaged { path, .. }
+            | Self::Schema { path, .. }
+            | Self::NoResults { path }
+            | Self::NoColumn { path, .. } => path,
+        }
+    }
+
     fn io(path: &Path, source: std::io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
     }
@@ -77,16 +121,25 @@ impl Diagnostic for ResultsError {
     fn code<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
         Some(Box::new(match self {
             Self::Io { .. } => "results::io",
-            Self::Parquet { .. } | Self::Summary { .. } | Self::NoColumn { .. } => "results::damaged",
+            Self::Parquet { .. } | Self::Summary { .. } | Self::NoColumn { .. } | Self::Damaged { .. } => {
+                "results::damaged"
+            }
+            Self::InUse { .. } => "results::in_use",
+            Self::Schema { .. } => "results::schema",
             Self::Occupied { .. } => "results::occupied",
             Self::NoResults { .. } => "results::none",
         }))
     }
     fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
         let help = match self {
-            Self::Occupied { .. } => "give a new or empty directory with `--out`, or one that holds results",
+            Self::Occupied { .. } => "choose a new or empty directory with `--out`, or one that fairrate has made",
             Self::NoResults { .. } => "give the directory that a run wrote with `--out`",
-            Self::Parquet { .. } | Self::Summary { .. } | Self::NoColumn { .. } => "run the scenario again",
+            Self::InUse { .. } => "wait until it has ended, or choose another directory with `--out`",
+            Self::Parquet { .. }
+            | Self::Summary { .. }
+            | Self::NoColumn { .. }
+            | Self::Damaged { .. }
+            | Self::Schema { .. } => "run the scenario again",
             Self::Io { .. } => return None,
         };
         Some(Box::new(help))
@@ -97,39 +150,44 @@ impl Diagnostic for ResultsError {
 const SUMMARY: &str = "summary.json";
 /// Name of the resolved scenario's file.
 const SCENARIO: &str = "scenario.toml";
+/// The form of results: the number changes when a column, a field or a meaning goes. Version 1 did not say so; its times were
+/// real numbers, and its tables had no `cc`, `label` and `seed`.
+const SCHEMA: &str = "fairrate.results/2";
+/// The tables, in the order of [`Summary::tables`].
+const TABLES: [&str; 5] = ["flows", "ports", "rates", "pfc", "convergence"];
 
 const FLOWS: &[ColumnSpec] = &[
     ("id", Type::Int, "flow"),
     ("src", Type::Int, "node"),
     ("dst", Type::Int, "node"),
     ("bytes", Type::IntOrNone, "B"),
-    ("start_ns", Type::Float, "ns"),
-    ("fct_ns", Type::FloatOrNone, "ns"),
-    ("fct_ack_ns", Type::FloatOrNone, "ns"),
-    ("ideal_fct_ns", Type::FloatOrNone, "ns"),
+    ("start_ns", Type::Int, "ns"),
+    ("fct_ns", Type::IntOrNone, "ns"),
+    ("fct_ack_ns", Type::IntOrNone, "ns"),
+    ("ideal_fct_ns", Type::IntOrNone, "ns"),
     ("slowdown", Type::FloatOrNone, "1"),
     ("retransmitted_bytes", Type::Int, "B"),
     ("finished", Type::Flag, "bool"),
     ("delivered_bytes", Type::Int, "B"),
     ("group", Type::Int, "traffic block"),
     ("reordered_bytes", Type::Int, "B"),
-    ("reordering_mean_ns", Type::FloatOrNone, "ns"),
-    ("reordering_max_ns", Type::FloatOrNone, "ns"),
+    ("reordering_mean_ns", Type::IntOrNone, "ns"),
+    ("reordering_max_ns", Type::IntOrNone, "ns"),
 ];
 
 const PORTS: &[ColumnSpec] = &[
-    ("t_ns", Type::Float, "ns"),
+    ("t_ns", Type::Int, "ns"),
     ("node", Type::Int, "node"),
     ("port", Type::Text, "from->to"),
     ("qlen_bytes", Type::Int, "B"),
     ("tx_bytes", Type::Int, "B"),
     ("drops", Type::Int, "packets"),
     ("ecn_marks", Type::Int, "packets"),
-    ("pfc_pause_ns", Type::Float, "ns"),
+    ("pfc_pause_ns", Type::Int, "ns"),
 ];
 
 const RATES: &[ColumnSpec] = &[
-    ("t_ns", Type::Float, "ns"),
+    ("t_ns", Type::Int, "ns"),
     ("flow", Type::Int, "flow"),
     ("cwnd_bytes", Type::IntOrNone, "B"),
     ("rate_bps", Type::Int, "bit/s"),
@@ -137,7 +195,7 @@ const RATES: &[ColumnSpec] = &[
 ];
 
 const PFC: &[ColumnSpec] = &[
-    ("t_ns", Type::Float, "ns"),
+    ("t_ns", Type::Int, "ns"),
     ("node", Type::Int, "node"),
     ("port", Type::Text, "from->to"),
     ("pause", Type::Flag, "bool"),
@@ -145,11 +203,11 @@ const PFC: &[ColumnSpec] = &[
 ];
 
 const CONVERGENCE: &[ColumnSpec] = &[
-    ("t_ns", Type::Float, "ns"),
+    ("t_ns", Type::Int, "ns"),
     ("flow", Type::Int, "flow"),
     ("arrival", Type::Flag, "bool"),
     ("n_flows", Type::Int, "flows"),
-    ("time_ns", Type::FloatOrNone, "ns"),
+    ("time_ns", Type::IntOrNone, "ns"),
     ("rtts", Type::FloatOrNone, "base RTTs"),
     ("converged", Type::Flag, "bool"),
 ];

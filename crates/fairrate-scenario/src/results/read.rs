@@ -1,6 +1,9 @@
 //! Reads results back.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::hash::Hasher as _;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,8 +12,9 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleTyp
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
+use twox_hash::XxHash64;
 
-use super::{ResultsError, SCENARIO, SUMMARY, Summary};
+use super::{ResultsError, SCENARIO, SCHEMA, SUMMARY, Summary, TABLES};
 
 /// A row of `flows.parquet`.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,8 +45,7 @@ pub struct FlowRow {
     pub delivered_bytes: u64,
     /// The traffic block it came from.
     pub group: u32,
-    /// Payload bytes of a multipath connection that arrived and waited for bytes before them; none in results of before
-    /// they were counted.
+    /// Payload bytes of a multipath connection that arrived and waited for bytes before them.
     pub reordered_bytes: u64,
     /// How long such a byte waited, on average; `None`: none did.
     pub reordering_mean_ns: Option<f64>,
@@ -130,15 +133,58 @@ impl Results {
     /// Opens a directory that [`crate::ResultsWriter`] wrote.
     ///
     /// # Errors
-    /// If there are no results in it, or the summary is damaged.
+    /// If there are no results in it, they are of another schema, or the summary is damaged.
     pub fn open(dir: &Path) -> Result<Self, ResultsError> {
         let path = dir.join(SUMMARY);
         if !path.exists() {
             return Err(ResultsError::NoResults { path: dir.to_owned() });
         }
         let text = std::fs::read_to_string(&path).map_err(|e| ResultsError::io(&path, e))?;
-        let summary = serde_json::from_str(&text).map_err(|source| ResultsError::Summary { path, source })?;
+        let damaged = |source| ResultsError::Summary { path: path.clone(), source };
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
+        // Version 1 did not say what it was.
+        let found = value["schema"].as_str().unwrap_or("fairrate.results/1");
+        if found != SCHEMA {
+            return Err(ResultsError::Schema { path, found: found.to_owned() });
+        }
+        let summary: Summary = serde_json::from_value(value).map_err(damaged)?;
+        if summary.expected_checksum().map_err(damaged)? != summary.checksum {
+            let problem = "it does not have the checksum it says it has".to_owned();
+            return Err(ResultsError::Damaged { path, problem });
+        }
         Ok(Self { dir: dir.to_owned(), summary })
+    }
+
+    /// Whether every table is what was written, by its length and hash. Of a run that goes on or was killed nobody knows.
+    ///
+    /// # Errors
+    /// If one is missing or damaged.
+    pub fn verify(&self) -> Result<(), ResultsError> {
+        TABLES.iter().try_for_each(|table| self.verify_table(table))
+    }
+
+    fn verify_table(&self, table: &str) -> Result<(), ResultsError> {
+        let Some(info) = self.summary.tables.get(table) else { return Ok(()) };
+        let path = self.dir.join(format!("{table}.parquet"));
+        let io = |e| ResultsError::io(&path, e);
+        let damaged = |problem: String| ResultsError::Damaged { path: path.clone(), problem };
+        let mut file = File::open(&path).map_err(io)?;
+        let len = file.metadata().map_err(io)?.len();
+        if len != info.bytes {
+            return Err(damaged(format!("it has {len} bytes, and had {} when the run ended", info.bytes)));
+        }
+        let (mut hash, mut buffer) = (XxHash64::with_seed(0), vec![0; 1 << 16]);
+        loop {
+            match file.read(&mut buffer).map_err(io)? {
+                0 => break,
+                n => hash.write(&buffer[..n]),
+            }
+        }
+        if format!("{:016x}", hash.finish()) == info.xxh64 {
+            Ok(())
+        } else {
+            Err(damaged("its content has changed since the run ended".to_owned()))
+        }
     }
 
     /// Where it is.
@@ -158,209 +204,261 @@ impl Results {
     /// All flows, those that finished first, in the order in which they did.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// If the table is damaged or cannot be read.
     pub fn flows(&self) -> Result<Vec<FlowRow>, ResultsError> {
-        let mut t = Table::open(&self.dir, "flows")?;
-        let (id, src, dst) = (t.ints("id")?, t.ints("src")?, t.ints("dst")?);
-        let (bytes, start) = (t.maybe_ints("bytes")?, t.floats("start_ns")?);
-        let (fct, fct_ack) = (t.maybe_floats("fct_ns")?, t.maybe_floats("fct_ack_ns")?);
-        let (ideal, slowdown) = (t.maybe_floats("ideal_fct_ns")?, t.maybe_floats("slowdown")?);
-        let (again, finished) = (t.ints("retransmitted_bytes")?, t.flags("finished")?);
-        let (delivered, group) = (t.ints("delivered_bytes")?, t.ints("group")?);
-        let reordered = or_none(id.len(), t.maybe_ints("reordered_bytes"))?;
-        let waited_mean = or_none(id.len(), t.maybe_floats("reordering_mean_ns"))?;
-        let waited_max = or_none(id.len(), t.maybe_floats("reordering_max_ns"))?;
-        let row = |i: usize| FlowRow {
-            id: id[i] as u32,
-            src: src[i] as u32,
-            dst: dst[i] as u32,
-            bytes: bytes[i],
-            start_ns: start[i],
-            fct_ns: fct[i],
-            fct_ack_ns: fct_ack[i],
-            ideal_fct_ns: ideal[i],
-            slowdown: slowdown[i],
-            retransmitted_bytes: again[i],
-            finished: finished[i],
-            delivered_bytes: delivered[i],
-            group: group[i] as u32,
-            reordered_bytes: reordered[i].unwrap_or_default(),
-            reordering_mean_ns: waited_mean[i],
-            reordering_max_ns: waited_max[i],
-        };
-        Ok((0..id.len()).map(row).collect())
+        let mut rows = Vec::new();
+        self.each_flow(|row| rows.push(row))?;
+        Ok(rows)
     }
 
     /// All samples of ports, in order of time.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// If the table is damaged or cannot be read.
     pub fn ports(&self) -> Result<Vec<PortRow>, ResultsError> {
-        let mut t = Table::open(&self.dir, "ports")?;
-        let (time, node, port) = (t.floats("t_ns")?, t.ints("node")?, t.texts("port")?);
-        let (qlen, tx) = (t.ints("qlen_bytes")?, t.ints("tx_bytes")?);
-        let (drops, marks, pause) = (t.ints("drops")?, t.ints("ecn_marks")?, t.floats("pfc_pause_ns")?);
-        let row = |i: usize| PortRow {
-            t_ns: time[i],
-            node: node[i] as u32,
-            port: Arc::clone(&port[i]),
-            qlen_bytes: qlen[i],
-            tx_bytes: tx[i],
-            drops: drops[i],
-            ecn_marks: marks[i],
-            pfc_pause_ns: pause[i],
-        };
-        Ok((0..time.len()).map(row).collect())
+        let mut rows = Vec::new();
+        self.each_port(|row| rows.push(row))?;
+        Ok(rows)
     }
 
     /// All samples of flows, in order of time.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// If the table is damaged or cannot be read.
     pub fn rates(&self) -> Result<Vec<RateRow>, ResultsError> {
-        let mut t = Table::open(&self.dir, "rates")?;
-        let (time, flow, cwnd) = (t.floats("t_ns")?, t.ints("flow")?, t.maybe_ints("cwnd_bytes")?);
-        let (rate, delivered) = (t.ints("rate_bps")?, t.ints("delivered_bytes")?);
-        let row = |i: usize| RateRow {
-            t_ns: time[i],
-            flow: flow[i] as u32,
-            cwnd_bytes: cwnd[i],
-            rate_bps: rate[i],
-            delivered_bytes: delivered[i],
-        };
-        Ok((0..time.len()).map(row).collect())
+        let mut rows = Vec::new();
+        self.each_rate(|row| rows.push(row))?;
+        Ok(rows)
+    }
+
+    /// The rows of [`Results::flows`], one after the other: no more than a row group is in memory.
+    ///
+    /// # Errors
+    /// If the table is damaged or cannot be read.
+    pub fn each_flow(&self, mut f: impl FnMut(FlowRow)) -> Result<(), ResultsError> {
+        self.each_group("flows", |t| {
+            let (id, src, dst) = (t.ints("id")?, t.ints("src")?, t.ints("dst")?);
+            let (bytes, start) = (t.maybe_ints("bytes")?, t.times("start_ns")?);
+            let (fct, fct_ack) = (t.maybe_times("fct_ns")?, t.maybe_times("fct_ack_ns")?);
+            let (ideal, slowdown) = (t.maybe_times("ideal_fct_ns")?, t.maybe_floats("slowdown")?);
+            let (again, finished) = (t.ints("retransmitted_bytes")?, t.flags("finished")?);
+            let (delivered, group, reordered) =
+                (t.ints("delivered_bytes")?, t.ints("group")?, t.ints("reordered_bytes")?);
+            let (mean, max) = (t.maybe_times("reordering_mean_ns")?, t.maybe_times("reordering_max_ns")?);
+            let row = |i: usize| FlowRow {
+                id: id[i] as u32,
+                src: src[i] as u32,
+                dst: dst[i] as u32,
+                bytes: bytes[i],
+                start_ns: start[i],
+                fct_ns: fct[i],
+                fct_ack_ns: fct_ack[i],
+                ideal_fct_ns: ideal[i],
+                slowdown: slowdown[i],
+                retransmitted_bytes: again[i],
+                finished: finished[i],
+                delivered_bytes: delivered[i],
+                group: group[i] as u32,
+                reordered_bytes: reordered[i],
+                reordering_mean_ns: mean[i],
+                reordering_max_ns: max[i],
+            };
+            (0..t.n_rows).map(row).for_each(&mut f);
+            Ok(())
+        })
+    }
+
+    /// The rows of [`Results::ports`], one after the other: no more than a row group is in memory.
+    ///
+    /// # Errors
+    /// If the table is damaged or cannot be read.
+    pub fn each_port(&self, mut f: impl FnMut(PortRow)) -> Result<(), ResultsError> {
+        self.each_group("ports", |t| {
+            let (time, node, port) = (t.times("t_ns")?, t.ints("node")?, t.texts("port")?);
+            let (qlen, tx) = (t.ints("qlen_bytes")?, t.ints("tx_bytes")?);
+            let (drops, marks, pause) = (t.ints("drops")?, t.ints("ecn_marks")?, t.times("pfc_pause_ns")?);
+            let row = |i: usize| PortRow {
+                t_ns: time[i],
+                node: node[i] as u32,
+                port: Arc::clone(&port[i]),
+                qlen_bytes: qlen[i],
+                tx_bytes: tx[i],
+                drops: drops[i],
+                ecn_marks: marks[i],
+                pfc_pause_ns: pause[i],
+            };
+            (0..t.n_rows).map(row).for_each(&mut f);
+            Ok(())
+        })
+    }
+
+    /// The rows of [`Results::rates`], one after the other: no more than a row group is in memory.
+    ///
+    /// # Errors
+    /// If the table is damaged or cannot be read.
+    pub fn each_rate(&self, mut f: impl FnMut(RateRow)) -> Result<(), ResultsError> {
+        self.each_group("rates", |t| {
+            let (time, flow, cwnd) = (t.times("t_ns")?, t.ints("flow")?, t.maybe_ints("cwnd_bytes")?);
+            let (rate, delivered) = (t.ints("rate_bps")?, t.ints("delivered_bytes")?);
+            let row = |i: usize| RateRow {
+                t_ns: time[i],
+                flow: flow[i] as u32,
+                cwnd_bytes: cwnd[i],
+                rate_bps: rate[i],
+                delivered_bytes: delivered[i],
+            };
+            (0..t.n_rows).map(row).for_each(&mut f);
+            Ok(())
+        })
     }
 
     /// All pause and resume frames, in order of time.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// If the table is damaged or cannot be read.
     pub fn pfc(&self) -> Result<Vec<PfcRow>, ResultsError> {
-        let mut t = Table::open(&self.dir, "pfc")?;
-        let (time, node, port) = (t.floats("t_ns")?, t.ints("node")?, t.texts("port")?);
-        let (pause, class) = (t.flags("pause")?, t.ints("class")?);
-        let row = |i: usize| PfcRow {
-            t_ns: time[i],
-            node: node[i] as u32,
-            port: Arc::clone(&port[i]),
-            pause: pause[i],
-            class: class[i] as u8,
-        };
-        Ok((0..time.len()).map(row).collect())
+        let mut rows = Vec::new();
+        self.each_group("pfc", |t| {
+            let (time, node, port) = (t.times("t_ns")?, t.ints("node")?, t.texts("port")?);
+            let (pause, class) = (t.flags("pause")?, t.ints("class")?);
+            let row = |i: usize| PfcRow {
+                t_ns: time[i],
+                node: node[i] as u32,
+                port: Arc::clone(&port[i]),
+                pause: pause[i],
+                class: class[i] as u8,
+            };
+            rows.extend((0..t.n_rows).map(row));
+            Ok(())
+        })?;
+        Ok(rows)
     }
 
-    /// All arrivals and departures of flows with how long rates took to settle; empty without such a probe, and in
-    /// results of before there was one.
+    /// All arrivals and departures of flows with how long rates took to settle; empty without such a probe.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// If the table is damaged or cannot be read.
     pub fn convergence(&self) -> Result<Vec<ConvergenceRow>, ResultsError> {
-        if !self.dir.join("convergence.parquet").exists() {
-            return Ok(Vec::new());
+        let mut rows = Vec::new();
+        self.each_group("convergence", |t| {
+            let (time, flow, arrival) = (t.times("t_ns")?, t.ints("flow")?, t.flags("arrival")?);
+            let (n_flows, took, rtts) = (t.ints("n_flows")?, t.maybe_times("time_ns")?, t.maybe_floats("rtts")?);
+            let row = |i: usize| ConvergenceRow {
+                t_ns: time[i],
+                flow: flow[i] as u32,
+                arrival: arrival[i],
+                n_flows: n_flows[i] as u32,
+                time_ns: took[i],
+                rtts: rtts[i],
+            };
+            rows.extend((0..t.n_rows).map(row));
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Hands on the row groups of a table that is as it was written.
+    fn each_group(
+        &self,
+        table: &str,
+        mut f: impl FnMut(&mut Group<'_>) -> Result<(), ResultsError>,
+    ) -> Result<(), ResultsError> {
+        self.verify_table(table)?;
+        let path = self.dir.join(format!("{table}.parquet"));
+        let file = File::open(&path).map_err(|e| ResultsError::io(&path, e))?;
+        let fail = |e| ResultsError::parquet(&path, e);
+        let reader = SerializedFileReader::new(file).map_err(fail)?;
+        let mut words = HashMap::new();
+        for i in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(i).map_err(fail)?;
+            let n_rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+            f(&mut Group { path: &path, reader: group.as_ref(), n_rows, words: &mut words })?;
         }
-        let mut t = Table::open(&self.dir, "convergence")?;
-        let (time, flow, arrival) = (t.floats("t_ns")?, t.ints("flow")?, t.flags("arrival")?);
-        let (n_flows, took, rtts) = (t.ints("n_flows")?, t.maybe_floats("time_ns")?, t.maybe_floats("rtts")?);
-        let row = |i: usize| ConvergenceRow {
-            t_ns: time[i],
-            flow: flow[i] as u32,
-            arrival: arrival[i],
-            n_flows: n_flows[i] as u32,
-            time_ns: took[i],
-            rtts: rtts[i],
-        };
-        Ok((0..time.len()).map(row).collect())
+        Ok(())
     }
 }
 
-/// A column, or nothing in all rows of a table written before there was one.
-fn or_none<T: Clone>(
+/// Room that is made for the rows of a group before any was read; a damaged file may say it has more.
+const MOST_ROWS_AT_ONCE: usize = 1 << 16;
+
+/// A row group being read column by column.
+struct Group<'a> {
+    path: &'a Path,
+    reader: &'a dyn RowGroupReader,
     n_rows: usize,
-    column: Result<Vec<Option<T>>, ResultsError>,
-) -> Result<Vec<Option<T>>, ResultsError> {
-    match column {
-        Err(ResultsError::NoColumn { .. }) => Ok(vec![None; n_rows]),
-        column => column,
-    }
+    /// Texts seen before; the same few occur again and again.
+    words: &'a mut HashMap<Vec<u8>, Arc<str>>,
 }
 
-/// A table being read column by column.
-struct Table {
-    path: PathBuf,
-    reader: SerializedFileReader<bytes::Bytes>,
-}
-
-impl Table {
-    fn open(dir: &Path, name: &str) -> Result<Self, ResultsError> {
-        let path = dir.join(format!("{name}.parquet"));
-        let data = std::fs::read(&path).map_err(|e| ResultsError::io(&path, e))?;
-        let reader = open_last_whole(&data.into()).map_err(|e| ResultsError::parquet(&path, e))?;
-        Ok(Self { path, reader })
-    }
-
+impl Group<'_> {
     fn ints(&mut self, name: &str) -> Result<Vec<u64>, ResultsError> {
         Ok(self.maybe_ints(name)?.into_iter().map(Option::unwrap_or_default).collect())
     }
 
     fn maybe_ints(&mut self, name: &str) -> Result<Vec<Option<u64>>, ResultsError> {
-        self.column::<Int64Type, _>(name, i64::unsigned_abs)
+        self.column::<Int64Type, _>(name, "int64", i64::unsigned_abs)
     }
 
-    fn floats(&mut self, name: &str) -> Result<Vec<f64>, ResultsError> {
-        Ok(self.maybe_floats(name)?.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect())
+    /// Whole nanoseconds.
+    fn times(&mut self, name: &str) -> Result<Vec<f64>, ResultsError> {
+        Ok(self.maybe_times(name)?.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect())
+    }
+
+    fn maybe_times(&mut self, name: &str) -> Result<Vec<Option<f64>>, ResultsError> {
+        self.column::<Int64Type, _>(name, "int64", |ns| ns as f64)
     }
 
     fn maybe_floats(&mut self, name: &str) -> Result<Vec<Option<f64>>, ResultsError> {
-        self.column::<DoubleType, _>(name, |x| x)
+        self.column::<DoubleType, _>(name, "double", |x| x)
     }
 
     fn flags(&mut self, name: &str) -> Result<Vec<bool>, ResultsError> {
-        Ok(self.column::<BoolType, _>(name, |b| b)?.into_iter().map(Option::unwrap_or_default).collect())
+        let flags = self.column::<BoolType, _>(name, "boolean", |b| b)?;
+        Ok(flags.into_iter().map(Option::unwrap_or_default).collect())
     }
 
     fn texts(&mut self, name: &str) -> Result<Vec<Arc<str>>, ResultsError> {
-        let mut known: HashMap<Vec<u8>, Arc<str>> = HashMap::new();
+        let mut words = std::mem::take(self.words);
         let text = |bytes: ByteArray| {
-            if let Some(text) = known.get(bytes.data()) {
+            if let Some(text) = words.get(bytes.data()) {
                 return Arc::clone(text);
             }
             let text: Arc<str> = Arc::from(String::from_utf8_lossy(bytes.data()));
-            known.insert(bytes.data().to_vec(), Arc::clone(&text));
+            words.insert(bytes.data().to_vec(), Arc::clone(&text));
             text
         };
-        let texts = self.column::<ByteArrayType, _>(name, text)?;
-        Ok(texts.into_iter().map(|t| t.unwrap_or_else(|| Arc::from(""))).collect())
+        let texts = self.column::<ByteArrayType, _>(name, "text", text);
+        *self.words = words;
+        Ok(texts?.into_iter().map(|t| t.unwrap_or_else(|| Arc::from(""))).collect())
     }
 
     fn column<T: DataType, R>(
         &mut self,
         name: &str,
-        mut convert: impl FnMut(T::T) -> R,
+        wanted: &'static str,
+        convert: impl FnMut(T::T) -> R,
     ) -> Result<Vec<Option<R>>, ResultsError> {
-        let schema = self.reader.metadata().file_metadata().schema_descr_ptr();
-        let Some(i) = schema.columns().iter().position(|c| c.name() == name) else {
-            return Err(ResultsError::NoColumn { path: self.path.clone(), column: name.to_owned() });
+        let is_wanted = |i: &usize| {
+            let column = self.reader.metadata().column(*i).column_descr();
+            let is_flat = column.max_rep_level() == 0 && column.path().parts().len() == 1;
+            is_flat && column.name() == name && column.physical_type() == T::get_physical_type()
         };
-        let mut values = Vec::new();
-        for group in 0..self.reader.num_row_groups() {
-            let group = self.reader.get_row_group(group).map_err(|e| ResultsError::parquet(&self.path, e))?;
-            read_chunk::<T, R>(group.as_ref(), i, &mut convert, &mut values)
-                .map_err(|e| ResultsError::parquet(&self.path, e))?;
-        }
-        Ok(values)
+        let Some(i) = (0..self.reader.num_columns()).find(is_wanted) else {
+            return Err(ResultsError::NoColumn { path: self.path.to_owned(), column: name.to_owned(), wanted });
+        };
+        read_chunk::<T, R>(self.reader, i, self.n_rows, convert).map_err(|e| ResultsError::parquet(self.path, e))
     }
 }
 
 fn read_chunk<T: DataType, R>(
     group: &dyn RowGroupReader,
     column: usize,
-    convert: &mut impl FnMut(T::T) -> R,
-    out: &mut Vec<Option<R>>,
-) -> Result<(), ParquetError> {
-    let n_rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    n_rows: usize,
+    convert: impl FnMut(T::T) -> R,
+) -> Result<Vec<Option<R>>, ParquetError> {
     let optional = 0 < group.metadata().column(column).column_descr().max_def_level();
     let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
-    let (mut values, mut levels) = (Vec::with_capacity(n_rows), Vec::new());
+    let (mut values, mut levels) = (Vec::with_capacity(n_rows.min(MOST_ROWS_AT_ONCE)), Vec::new());
     let mut read = 0;
     while read < n_rows {
         let (rows, _, _) = reader.read_records(n_rows - read, optional.then_some(&mut levels), None, &mut values)?;
@@ -370,49 +468,14 @@ fn read_chunk<T: DataType, R>(
         read += rows;
     }
     let mut values = values.into_iter().map(convert);
-    if optional {
-        out.extend(levels.iter().map(|level| if *level == 0 { None } else { values.next() }));
+    let column: Vec<Option<R>> = if optional {
+        levels.iter().map(|level| if *level == 0 { None } else { values.next() }).collect()
     } else {
-        out.extend(values.map(Some));
-    }
-    Ok(())
-}
-
-/// Opens a file at its last whole footer: a write cut short by a crash leaves a tail behind it.
-fn open_last_whole(data: &bytes::Bytes) -> Result<SerializedFileReader<bytes::Bytes>, ParquetError> {
-    const MAGIC: &[u8] = b"PAR1";
-    let whole = SerializedFileReader::new(data.clone());
-    let Err(error) = whole else { return whole };
-    let mut end = data.len();
-    while let Some(at) = data[..end].windows(MAGIC.len()).rposition(|w| w == MAGIC) {
-        if at == 0 {
-            break;
-        }
-        if let Ok(reader) = SerializedFileReader::new(data.slice(..at + MAGIC.len())) {
-            return Ok(reader);
-        }
-        end = at + MAGIC.len() - 1;
-    }
-    Err(error)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::FLOWS;
-    use super::super::columns::{Cell, TableWriter};
-    use super::*;
-
-    #[test]
-    fn columns_are_empty_in_tables_older_than_they_are() {
-        let dir = std::env::temp_dir().join(format!("fairrate-older-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).expect("a directory");
-        let mut writer = TableWriter::create(&dir, "flows", &FLOWS[..2], 64, &[]).expect("it can be written");
-        writer.push([Cell::Int(1), Cell::Int(7)]).expect("a row");
-        writer.finish().expect("it was written");
-        let mut table = Table::open(&dir, "flows").expect("it opens");
-        assert_eq!(or_none(1, table.maybe_ints("src")).expect("a column"), [Some(7)]);
-        assert_eq!(or_none(1, table.maybe_ints("reordered_bytes")).expect("no column"), [None]);
-        assert!(matches!(table.ints("dst"), Err(ResultsError::NoColumn { .. })));
-        std::fs::remove_dir_all(&dir).expect("it goes");
+        values.map(Some).collect()
+    };
+    if column.len() == n_rows {
+        Ok(column)
+    } else {
+        Err(ParquetError::General(format!("a column has {} values in {n_rows} rows", column.len())))
     }
 }

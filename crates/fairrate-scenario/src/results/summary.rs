@@ -1,6 +1,10 @@
 //! `summary.json`: what a run came to, in one page.
 
+use std::collections::BTreeMap;
+use std::hash::Hasher as _;
+
 use serde::{Deserialize, Serialize};
+use twox_hash::XxHash64;
 
 use crate::scenario::Scenario;
 
@@ -136,9 +140,22 @@ pub struct PortInfo {
     pub rate_bps: u64,
 }
 
+/// A table as it was when its run had ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableInfo {
+    /// Its rows.
+    pub rows: u64,
+    /// Length of its file.
+    pub bytes: u64,
+    /// XXH64 hash of its file, with seed 0, in hexadecimal.
+    pub xxh64: String,
+}
+
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
+    /// `fairrate.results/` and a number, which changes when a field or a column of a table goes or changes its meaning.
+    pub schema: String,
     /// Name of the scenario.
     pub scenario: String,
     /// Hash of the resolved scenario and its files, in hexadecimal.
@@ -253,12 +270,31 @@ pub struct Summary {
     pub convergence: Option<Convergence>,
     /// The ports that probes sample.
     pub ports: Vec<PortInfo>,
+    /// The tables by name; none while the run goes on.
+    pub tables: BTreeMap<String, TableInfo>,
+    /// XXH64 hash of everything else in here but `wall_s`, so that damage is seen.
+    pub checksum: String,
 }
 
 impl Summary {
+    /// The text of `summary.json`; notes its checksum.
+    pub(super) fn signed_json(&mut self) -> Result<String, serde_json::Error> {
+        self.checksum = self.expected_checksum()?;
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// The checksum of what it says.
+    pub(super) fn expected_checksum(&self) -> Result<String, serde_json::Error> {
+        let counted = Self { wall_s: 0.0, checksum: String::new(), ..self.clone() };
+        let mut hash = XxHash64::with_seed(0);
+        hash.write(&serde_json::to_vec(&counted)?);
+        Ok(format!("{:016x}", hash.finish()))
+    }
+
     /// Whether it tells of a complete run of `scenario` by this very fairrate, which would do the same again.
     pub fn is_complete_run_of(&self, scenario: &Scenario) -> bool {
         self.state == "complete"
+            && self.schema == super::SCHEMA
             && self.scenario_hash == format!("{:016x}", scenario.hash())
             && self.version == env!("CARGO_PKG_VERSION")
             && self.commit == env!("FAIRRATE_COMMIT")

@@ -1,6 +1,8 @@
 //! Writes results as a run goes.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fairrate_sim::{
@@ -11,16 +13,16 @@ use fairrate_units::{Bytes, Time};
 use parquet::data_type::ByteArray;
 
 use super::columns::{Cell, ColumnSpec, TableWriter};
+use super::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
+use super::growing::GrowingFile;
 use super::summary::{AllocatorSummary, Convergence, Finished, PortInfo, RunState, Summary, buckets};
-use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SUMMARY};
+use super::tags::{Tag, TagValue};
+use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SCHEMA, SUMMARY, TABLES};
 use crate::scenario::Scenario;
 
 /// Rows of a row group. Flows are few and each matters; samples are many.
 const FLOW_ROWS: usize = 4_096;
 const SAMPLE_ROWS: usize = 32_768;
-
-/// Name of the summary's file until it is whole.
-const NEW_SUMMARY: &str = "summary.json.new";
 
 /// What a port is called in the tables.
 struct PortName {
@@ -31,14 +33,16 @@ struct PortName {
 /// Writes the results directory of one run; see the crate's documentation for its files.
 ///
 /// The tables are valid Parquet at every moment. Rows not yet written are written by [`ResultsWriter::finish`], or
-/// when the writer is dropped, as by a panic. Until `finish`, `summary.json` says `running`.
+/// when the writer is dropped, as by a panic. Until then, `summary.json` says `running`; after an error or a panic, `failed`.
 pub struct ResultsWriter {
-    dir: PathBuf,
+    dir: Arc<ResultsDir>,
     flows: TableWriter,
     ports: TableWriter,
     rates: TableWriter,
     pfc: TableWriter,
     convergence: TableWriter,
+    /// Names of the other files but the summary's.
+    files: Vec<String>,
     specs: Vec<FlowSpec>,
     port_names: Vec<PortName>,
     finished: Vec<Finished>,
@@ -55,33 +59,51 @@ pub struct ResultsWriter {
 }
 
 impl ResultsWriter {
-    /// Makes the directory, with the resolved scenario and empty tables. Results of an earlier run in it are
-    /// replaced.
+    /// Makes the directory and takes its lock until the run has ended; see [`ResultsWriter::create_in`].
     ///
     /// # Errors
-    /// [`ResultsError::Occupied`] if the directory holds anything else; otherwise if it cannot be written.
+    /// As [`ResultsDir::claim`]; otherwise if it cannot be written.
     pub fn create(dir: &Path, scenario: &Scenario) -> Result<Self, ResultsError> {
-        prepare(dir)?;
-        let summary = first_summary(scenario);
-        write_summary(dir, &summary)?;
+        Self::create_in(&Arc::new(ResultsDir::claim(dir)?), scenario, &[])
+    }
+
+    /// Writes the resolved scenario and empty tables. Results of an earlier run are replaced. All rows of all tables have
+    /// `tags`, and before them `cc`, `label` (the algorithm's name, unless it is a tag) and `seed`.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn create_in(dir: &Arc<ResultsDir>, scenario: &Scenario, tags: &[Tag]) -> Result<Self, ResultsError> {
+        let mut summary = first_summary(scenario);
+        write_summary(dir.path(), &mut summary)?;
+        let made = Self::begin(dir, scenario, tags, summary.clone());
+        made.inspect_err(|error| leave_failed(dir.path(), &mut summary, error))
+    }
+
+    fn begin(dir: &Arc<ResultsDir>, scenario: &Scenario, tags: &[Tag], summary: Summary) -> Result<Self, ResultsError> {
+        let path = dir.path();
+        remove_earlier(path)?;
         for (name, text) in scenario.files() {
-            write_file(dir, name, text)?;
+            write_file(path, name, text)?;
         }
-        write_file(dir, SCENARIO, &scenario.to_toml())?;
+        write_file(path, SCENARIO, &scenario.to_toml())?;
+        let tags = all_tags(&summary, tags);
         let facts = [
             ("fairrate:scenario", summary.scenario.as_str()),
             ("fairrate:scenario_hash", &summary.scenario_hash),
             ("fairrate:version", &summary.version),
             ("fairrate:commit", &summary.commit),
+            ("fairrate:schema", SCHEMA),
         ];
-        let table = |name: &str, specs: &[ColumnSpec], rows: usize| TableWriter::create(dir, name, specs, rows, &facts);
+        let table =
+            |name: &str, specs: &[ColumnSpec], rows: usize| TableWriter::create(path, name, specs, rows, &tags, &facts);
         Ok(Self {
-            dir: dir.to_owned(),
+            dir: Arc::clone(dir),
             flows: table("flows", FLOWS, FLOW_ROWS)?,
             ports: table("ports", PORTS, SAMPLE_ROWS)?,
             rates: table("rates", RATES, SAMPLE_ROWS)?,
             pfc: table("pfc", PFC, SAMPLE_ROWS)?,
             convergence: table("convergence", CONVERGENCE, SAMPLE_ROWS)?,
+            files: scenario.files().map(|(name, _)| name).chain([SCENARIO]).map(str::to_owned).collect(),
             specs: scenario.sim_config().flows.clone(),
             port_names: port_names(scenario),
             finished: Vec::new(),
@@ -96,18 +118,22 @@ impl ResultsWriter {
         })
     }
 
-    /// Whether everything so far was written; a run may want to look now and then.
+    /// Whether everything so far was written; a run may want to look now and then. After an error the summary says that the
+    /// run failed.
     ///
     /// # Errors
     /// The first thing that went wrong, once.
     pub fn check(&mut self) -> Result<(), ResultsError> {
-        self.error.take().map_or(Ok(()), Err)
+        let Some(error) = self.error.take() else { return Ok(()) };
+        self.fail(&error);
+        Err(error)
     }
 
-    /// Completes the directory: the flows that have not finished, the rows not yet written, the summary.
+    /// Completes the directory: the flows that have not finished, the rows not yet written, the summary. Everything is on
+    /// the disk before the summary says how the run ended.
     ///
     /// # Errors
-    /// If anything could not be written.
+    /// If anything could not be written; the summary then says that the run failed.
     pub fn finish(
         mut self,
         unfinished: &[FlowOutcome],
@@ -118,17 +144,55 @@ impl ResultsWriter {
         for outcome in unfinished {
             self.flow(outcome);
         }
-        self.close()?;
         self.check()?;
         self.complete_summary(totals, wall, state);
-        write_summary(&self.dir, &self.summary)?;
-        Ok(self.summary.clone())
+        let done = self.write_all();
+        if let Err(error) = &done {
+            self.fail(error);
+        }
+        done.map(|()| self.summary.clone())
+    }
+
+    fn write_all(&mut self) -> Result<(), ResultsError> {
+        self.close()?;
+        let infos = self.tables().map(|table| table.info());
+        self.summary.tables = TABLES.map(str::to_owned).into_iter().zip(infos).collect();
+        self.sync()?;
+        let path = self.dir.path().join(SUMMARY);
+        let text = summary_text(&path, &mut self.summary)?;
+        write_durably(&path, &text).map_err(|e| ResultsError::io(&path, e))
+    }
+
+    /// Waits until everything but the summary is on the disk to stay. The files wait together, which takes little longer than
+    /// one alone.
+    fn sync(&mut self) -> Result<(), ResultsError> {
+        let dir = self.dir.path().to_owned();
+        let files = self.files.iter().map(|name| dir.join(name)).collect::<Vec<_>>();
+        let file = |path: &Path| sync_file(path).map_err(|e| ResultsError::io(path, e));
+        let tables = self.tables();
+        std::thread::scope(|scope| {
+            let mut waits: Vec<_> = tables.iter().map(|table| scope.spawn(|| table.sync())).collect();
+            waits.extend(files.iter().map(|path| scope.spawn(|| file(path))));
+            waits.into_iter().try_for_each(|wait| wait.join().expect("waiting does not panic"))
+        })
     }
 
     fn close(&mut self) -> Result<(), ResultsError> {
         self.closed = true;
-        let tables = [&mut self.flows, &mut self.ports, &mut self.rates, &mut self.pfc, &mut self.convergence];
-        tables.into_iter().try_for_each(TableWriter::finish)
+        self.tables().into_iter().try_for_each(TableWriter::finish)
+    }
+
+    /// In the order of [`TABLES`].
+    fn tables(&mut self) -> [&mut TableWriter; 5] {
+        [&mut self.flows, &mut self.ports, &mut self.rates, &mut self.pfc, &mut self.convergence]
+    }
+
+    /// Says in the summary that the run failed.
+    fn fail(&mut self, error: &ResultsError) {
+        self.closed = true;
+        // A full disk may have no room for it; the spare copies of tables make some.
+        self.tables().into_iter().for_each(TableWriter::give_up);
+        leave_failed(self.dir.path(), &mut self.summary, error);
     }
 
     fn complete_summary(&mut self, totals: &RunTotals, wall: Duration, state: &RunState) {
@@ -194,7 +258,7 @@ impl Sink for ResultsWriter {
     fn flow(&mut self, outcome: &FlowOutcome) {
         let spec = &self.specs[outcome.flow.index()];
         let endless = spec.bytes == Bytes::MAX;
-        let ns = |t: Option<Time>| t.map_or(Cell::None, |t| Cell::Float(t.as_ns_f64()));
+        let ns_or_none = |t: Option<Time>| t.map_or(Cell::None, ns);
         let has_waited = 0 < outcome.reordering.bytes;
         let finite_fct = outcome.fct.filter(|_| !endless);
         let slowdown = finite_fct.map(|fct| fct.as_ps() as f64 / outcome.ideal_fct.as_ps().max(1) as f64);
@@ -210,18 +274,18 @@ impl Sink for ResultsWriter {
             Cell::Int(u64::from(spec.src.0)),
             Cell::Int(u64::from(spec.dst.0)),
             if endless { Cell::None } else { Cell::Int(spec.bytes.as_u64()) },
-            Cell::Float(outcome.start.as_ns_f64()),
-            ns(outcome.fct),
-            ns(outcome.fct_ack),
-            ns((!endless).then_some(outcome.ideal_fct)),
+            ns(outcome.start),
+            ns_or_none(outcome.fct),
+            ns_or_none(outcome.fct_ack),
+            ns_or_none((!endless).then_some(outcome.ideal_fct)),
             slowdown.map_or(Cell::None, Cell::Float),
             Cell::Int(outcome.retransmitted_bytes),
             Cell::Flag(outcome.fct_ack.is_some()),
             Cell::Int(outcome.delivered_bytes),
             Cell::Int(u64::from(spec.group)),
             Cell::Int(outcome.reordering.bytes),
-            ns(has_waited.then(|| outcome.reordering.mean())),
-            ns(has_waited.then_some(outcome.reordering.max)),
+            ns_or_none(has_waited.then(|| outcome.reordering.mean())),
+            ns_or_none(has_waited.then_some(outcome.reordering.max)),
         ];
         let result = self.flows.push(row);
         self.note(result);
@@ -230,14 +294,14 @@ impl Sink for ResultsWriter {
     fn port(&mut self, sample: &PortSample) {
         let (node, port) = self.port_cells(sample.port);
         let row = [
-            Cell::Float(sample.t.as_ns_f64()),
+            ns(sample.t),
             node,
             port,
             Cell::Int(sample.qlen_bytes),
             Cell::Int(sample.tx_bytes),
             Cell::Int(sample.drops),
             Cell::Int(sample.ecn_marks),
-            Cell::Float(sample.pfc_pause.as_ns_f64()),
+            ns(sample.pfc_pause),
         ];
         let result = self.ports.push(row);
         self.note(result);
@@ -245,7 +309,7 @@ impl Sink for ResultsWriter {
 
     fn rate(&mut self, sample: &RateSample) {
         let row = [
-            Cell::Float(sample.t.as_ns_f64()),
+            ns(sample.t),
             self.flow_cell(sample.flow),
             if sample.cwnd_bytes == u64::MAX { Cell::None } else { Cell::Int(sample.cwnd_bytes) },
             Cell::Int(sample.rate_bps),
@@ -258,7 +322,7 @@ impl Sink for ResultsWriter {
     fn pfc(&mut self, event: &PfcEvent) {
         let (node, port) = self.port_cells(event.port);
         let class = Cell::Int(u64::from(event.class));
-        let row = [Cell::Float(event.t.as_ns_f64()), node, port, Cell::Flag(event.pause), class];
+        let row = [ns(event.t), node, port, Cell::Flag(event.pause), class];
         let result = self.pfc.push(row);
         self.note(result);
     }
@@ -266,11 +330,11 @@ impl Sink for ResultsWriter {
     fn convergence(&mut self, sample: &ConvergenceSample) {
         self.settled.push(sample.rtts);
         let row = [
-            Cell::Float(sample.t.as_ns_f64()),
+            ns(sample.t),
             self.flow_cell(sample.flow),
             Cell::Flag(sample.arrival),
             Cell::Int(u64::from(sample.n_flows)),
-            sample.time.map_or(Cell::None, |time| Cell::Float(time.as_ns_f64())),
+            sample.time.map_or(Cell::None, ns),
             sample.rtts.map_or(Cell::None, Cell::Float),
             Cell::Flag(sample.time.is_some()),
         ];
@@ -279,36 +343,43 @@ impl Sink for ResultsWriter {
     }
 }
 
+/// To the nearest nanosecond.
+fn ns(t: Time) -> Cell {
+    Cell::Int((t.as_ps() + 500) / 1_000)
+}
+
 impl Drop for ResultsWriter {
     fn drop(&mut self) {
         if !self.closed {
             // Whoever drops an open writer is past hearing of errors.
             let _ = self.close();
+            if std::thread::panicking() {
+                (self.summary.state, self.summary.error) =
+                    ("failed".to_owned(), Some("the program broke off".to_owned()));
+                let _ = write_summary(self.dir.path(), &mut self.summary);
+            }
         }
     }
 }
 
-/// Makes the directory and empties it of earlier results.
-fn prepare(dir: &Path) -> Result<(), ResultsError> {
-    let io = |e| ResultsError::io(dir, e);
-    std::fs::create_dir_all(dir).map_err(io)?;
-    let entries: Vec<_> = std::fs::read_dir(dir).map_err(io)?.collect::<Result<_, _>>().map_err(io)?;
-    // A process that is killed may leave a summary on its way, and nothing else.
-    if entries.iter().all(|entry| entry.file_name() == NEW_SUMMARY) {
-        return Ok(());
+/// Removes what an earlier run has left.
+fn remove_earlier(dir: &Path) -> Result<(), ResultsError> {
+    let remove = |path: &Path| remove_if_there(path).map_err(|e| ResultsError::io(path, e));
+    for table in TABLES {
+        let path = dir.join(format!("{table}.parquet"));
+        GrowingFile::remove_spares(&path).map_err(|e| ResultsError::io(&path, e))?;
+        remove(&path)?;
     }
-    let summary = std::fs::read_to_string(dir.join(SUMMARY)).ok();
-    if summary.and_then(|text| serde_json::from_str::<Summary>(&text).ok()).is_none() {
-        return Err(ResultsError::Occupied { path: dir.to_owned() });
-    }
-    let tables = ["flows.parquet", "ports.parquet", "rates.parquet", "pfc.parquet", "convergence.parquet"];
-    for name in tables.into_iter().chain(["report.html"]) {
-        let path = dir.join(name);
-        if path.exists() {
-            std::fs::remove_file(&path).map_err(|e| ResultsError::io(&path, e))?;
-        }
-    }
-    Ok(())
+    remove(&dir.join("report.html"))
+}
+
+/// The columns that all rows of all tables have in common.
+fn all_tags(summary: &Summary, more: &[Tag]) -> Arc<[Tag]> {
+    let cc = TagValue::Text(summary.cc.clone());
+    let first = [Tag::new("cc", cc.clone()), Tag::new("label", cc), Tag::new("seed", TagValue::Whole(summary.seed))];
+    let replaced = |tag: &Tag| more.iter().find(|other| other.name == tag.name).unwrap_or(tag).clone();
+    let others = more.iter().filter(|tag| first.iter().all(|other| other.name != tag.name)).cloned();
+    first.iter().map(replaced).chain(others).collect()
 }
 
 fn first_summary(scenario: &Scenario) -> Summary {
@@ -328,6 +399,7 @@ fn first_summary(scenario: &Scenario) -> Summary {
         rate_bps: topology.link(port).rate.as_bps(),
     };
     Summary {
+        schema: SCHEMA.to_owned(),
         scenario: scenario.name().to_owned(),
         scenario_hash: format!("{:016x}", scenario.hash()),
         cc: config.cc.info().name.to_owned(),
@@ -378,22 +450,34 @@ fn first_summary(scenario: &Scenario) -> Summary {
         fct: buckets(&[]),
         convergence: converges.then(Convergence::default),
         ports: ports.into_iter().map(info).collect(),
+        tables: BTreeMap::new(),
+        checksum: String::new(),
     }
 }
 
-/// Puts the summary in place in one step, so that there is always a whole one.
-fn write_summary(dir: &Path, summary: &Summary) -> Result<(), ResultsError> {
-    let path = dir.join(SUMMARY);
-    let mut text =
-        serde_json::to_string_pretty(summary).map_err(|source| ResultsError::Summary { path: path.clone(), source })?;
-    text.push('\n');
-    write_file(dir, NEW_SUMMARY, &text)?;
-    std::fs::rename(dir.join(NEW_SUMMARY), &path).map_err(|e| ResultsError::io(&path, e))
+/// Says in the summary that the run failed; if there is no room for that either, no summary is better than one that says the run
+/// goes on.
+fn leave_failed(dir: &Path, summary: &mut Summary, error: &ResultsError) {
+    (summary.state, summary.error) = ("failed".to_owned(), Some(error.to_string()));
+    summary.tables = BTreeMap::new();
+    if write_summary(dir, summary).is_err() {
+        // Nothing can be done about it, and the first error is told.
+        let _ = remove_if_there(&dir.join(SUMMARY));
+    }
+}
+
+fn write_summary(dir: &Path, summary: &mut Summary) -> Result<(), ResultsError> {
+    let text = summary_text(&dir.join(SUMMARY), summary)?;
+    write_file(dir, SUMMARY, &text)
+}
+
+fn summary_text(path: &Path, summary: &mut Summary) -> Result<String, ResultsError> {
+    summary.signed_json().map_err(|source| ResultsError::Summary { path: path.to_owned(), source })
 }
 
 fn write_file(dir: &Path, name: &str, text: &str) -> Result<(), ResultsError> {
     let path = dir.join(name);
-    std::fs::write(&path, text).map_err(|e| ResultsError::io(&path, e))
+    write_whole(&path, text).map_err(|e| ResultsError::io(&path, e))
 }
 
 fn port_name(scenario: &Scenario, port: PortId) -> String {

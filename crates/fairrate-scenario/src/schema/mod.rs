@@ -16,10 +16,11 @@ mod transport;
 
 use fairrate_control::Profile;
 use fairrate_sim::workload::Workload;
-use fairrate_sim::{ClockRule, FlowSpec, SimConfig, StopRule, TieRule};
+use fairrate_sim::{ClockRule, FlowSpec, ProbeSpec, SimConfig, StopRule, TieRule};
 use fairrate_units::{Bytes, Time};
 
 use crate::error::{Report, ScenarioError, Site};
+use crate::memory::{available_memory, shown_bytes};
 use crate::reader::{OrWord, Output, Section};
 use crate::tree::Table;
 
@@ -32,6 +33,9 @@ pub(crate) struct Resolved {
     pub config: SimConfig,
     pub output: Output,
 }
+
+/// Characters of a name at most.
+const LONGEST_NAME: usize = 100;
 
 /// What a run is called and when it ends.
 struct Run {
@@ -79,6 +83,7 @@ pub(crate) fn read(
     let names = names::Names::new(&topology);
     let faults = fault::build(report, faults, &names);
     let probes = probe::build(report, &probes, &names, &flows);
+    check_samples(report, &run, &probes);
     report.check()?;
     let Run { name, description, seed, end: stop, .. } = run;
     let config = SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, stop, seed };
@@ -86,7 +91,7 @@ pub(crate) fn read(
 }
 
 fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {
-    let name = root.get("name", default_name.to_owned()).value;
+    let name = read_name(root, default_name);
     let description = root.get("description", String::new()).value;
     let profile = root.choice("profile", &[("paper", Profile::Paper), ("ns3", Profile::Ns3)], Profile::Paper).value;
     let seed = root.get("seed", 1u64).value;
@@ -112,6 +117,22 @@ fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {
     Run { name, description, profile, seed, end: StopRule { at, when_flows_done }, end_site }
 }
 
+/// The name, which is printed and is part of the names of directories.
+fn read_name(root: &mut Section<'_>, default: &str) -> String {
+    let default: String = default.chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect();
+    let name = root.get("name", default).value;
+    if name.chars().any(char::is_control) {
+        let help = "a name is one line of text without control characters";
+        root.problem_at("scenario::bad_name", "name", "the name has a control character", help);
+    }
+    if LONGEST_NAME < name.chars().count() {
+        let message = format!("the name has {} characters", name.chars().count());
+        let help = format!("take at most {LONGEST_NAME}; `description` may be longer");
+        root.problem_at("scenario::bad_name", "name", &message, &help);
+    }
+    name
+}
+
 /// The rules of time that links and switches share.
 struct Timing {
     clock: ClockRule,
@@ -131,6 +152,30 @@ fn read_links(root: &mut Section<'_>, profile: Profile) -> Timing {
     let ties = links.choice("ties", &[("entity", TieRule::Entity), ("insertion", TieRule::Insertion)], ties).value;
     root.out.tables.push(("links".into(), links.finish()));
     Timing { clock, ties }
+}
+
+/// Memory of a sample of a port, at most, when the results are looked at.
+const SAMPLE_BYTES: u64 = 24;
+
+/// Checks that there is memory for the samples of ports, which are all looked at when the run has ended.
+fn check_samples(report: &Report, run: &Run, probes: &[ProbeSpec]) {
+    let (Some(end), Some(available)) = (run.end.at, available_memory()) else { return };
+    let samples = probes.iter().map(|probe| match probe {
+        ProbeSpec::Ports { ports, every } => (end.as_ps() / every.as_ps().max(1)).saturating_mul(ports.len() as u64),
+        // Flows are sampled while they are active, which nobody knows yet.
+        ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => 0,
+    });
+    let samples = samples.fold(0u64, u64::saturating_add);
+    let needed = samples.saturating_mul(SAMPLE_BYTES);
+    if available < needed {
+        let message = format!(
+            "{samples} samples of ports take up to {} of memory, and there are {}",
+            shown_bytes(needed),
+            shown_bytes(available)
+        );
+        let help = "sample less often (`every`), or fewer ports";
+        report.problem("scenario::too_little_memory", report.start(), message, "too many samples", help);
+    }
 }
 
 /// Checks that the run has an end.

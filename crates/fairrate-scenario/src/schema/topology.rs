@@ -3,7 +3,8 @@
 use fairrate_sim::FieldError;
 use fairrate_sim::routing::Routes;
 use fairrate_sim::topology::{
-    Asymmetric, Dumbbell, FatTree, FatTreeK, LeafSpine, ParkingLot, Star, TOPOLOGIES, Topology, parse_topology_file,
+    Asymmetric, Dumbbell, FatTree, FatTreeK, LeafSpine, NODES_MAX, ParkingLot, Star, TOPOLOGIES, Topology,
+    parse_topology_file,
 };
 use fairrate_units::{Rate, Time};
 
@@ -13,8 +14,6 @@ use crate::reader::{OrWord, Section, list};
 use crate::scalar::Scalar;
 use crate::tree::{Node, Value};
 
-/// Networks beyond this many nodes are a slip.
-const MAX_NODES: u64 = 100_000;
 /// The engine counts the hops of a packet in a byte.
 const MAX_HOPS: u32 = 255;
 
@@ -207,9 +206,9 @@ fn check(shape: &Shape, s: &Section<'_>) {
             let help = help.unwrap_or_else(|| format!("change `{field}` in `[topology]`"));
             s.problem_at("scenario::bad_topology", field, message, help);
         }
-        Ok(()) if MAX_NODES < n_hosts(shape) => {
+        Ok(()) if NODES_MAX < n_hosts(shape) => {
             let message = format!("this network has {} hosts", n_hosts(shape));
-            let help = format!("fairrate takes networks up to {MAX_NODES} nodes");
+            let help = format!("fairrate takes networks up to {NODES_MAX} nodes");
             s.problem_at("scenario::bad_topology", "kind", message, help);
         }
         Ok(()) => {}

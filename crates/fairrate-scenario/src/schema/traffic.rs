@@ -253,7 +253,7 @@ fn read_poisson(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape
         s.missing("stop", "\"40ms\"");
     }
     check_order(s, start, stop);
-    let sizes = sizes?.sampled(sampling);
+    let (sizes, stop) = (sizes?.sampled(sampling), within_run(start, stop, end));
     let poisson = Poisson { sizes, load, link_set, hosts: None, destinations, receivers: None, start, stop, max_flows };
     Some(Kind::Poisson { poisson, hosts, receivers })
 }
@@ -285,8 +285,14 @@ fn read_closed_loop(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>) -
         s.missing("stop", "\"20ms\"");
     }
     check_order(s, start, stop);
+    let stop = within_run(start, stop, end);
     let loops = ClosedLoop { sizes: sizes?, sampling, load, sleep, senders: None, receivers: None, start, stop };
     Some(Kind::ClosedLoop { loops, senders, receivers })
+}
+
+/// When arrivals stop: flows that would start behind the end of the run are not made. A block that starts there has none.
+fn within_run(start: Time, stop: Time, end: Option<Time>) -> Time {
+    end.map_or(stop, |end| stop.min(end)).max(start.saturating_add(Time::from_ps(1)))
 }
 
 fn check_order(s: &Section<'_>, start: Time, stop: Time) {
@@ -452,7 +458,8 @@ fn read_queries(s: &mut Section<'_>, end: Option<Time>) -> Kind {
         s.missing("stop", "\"40ms\"");
     }
     check_order(s, queries.start, queries.stop);
-    Kind::IncastQueries(queries)
+    let stop = within_run(queries.start, queries.stop, end);
+    Kind::IncastQueries(IncastQueries { stop, ..queries })
 }
 
 fn read_churn(s: &mut Section<'_>) -> Kind {

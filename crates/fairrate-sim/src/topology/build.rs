@@ -96,8 +96,8 @@ fn link_sets(topology: &Topology) -> BTreeMap<String, Vec<PortId>> {
     sets
 }
 
-/// Largest number of hosts or switches: what dense ids and routing tables are meant for.
-pub(super) const NODES_MAX: u64 = 1 << 20;
+/// Largest number of hosts and switches: what dense ids and routing tables are meant for.
+pub const NODES_MAX: u64 = 100_000;
 /// Slowest link.
 pub(super) const RATE_MIN: Rate = Rate::from_bps(1_000);
 /// Fastest link: above it a byte is less than a picosecond.

@@ -21,6 +21,7 @@ use fairrate_units::{Rate, Time};
 use crate::ids::{NodeId, PortId};
 
 pub use asymmetric::Asymmetric;
+pub use build::NODES_MAX;
 pub use dumbbell::Dumbbell;
 pub use fat_tree::{FatTree, FatTreeK};
 pub use file::parse_topology_file;

@@ -59,6 +59,25 @@ impl ClosedLoop {
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
     pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
+        let (chains, sizes) = self.chains(topology)?;
+        few_enough("load", self.number(&chains, &sizes))?;
+        let mut block = Block::new(seed, group);
+        for chain in &chains {
+            self.add_chain(&mut block, chain, &sizes);
+        }
+        Ok(block.finish())
+    }
+
+    /// How many flows that will be, about.
+    ///
+    /// # Errors
+    /// As [`ClosedLoop::generate`].
+    pub fn expected_flows(&self, topology: &Topology) -> Result<f64, FieldError> {
+        let (chains, sizes) = self.chains(topology)?;
+        Ok(self.number(&chains, &sizes))
+    }
+
+    fn chains(&self, topology: &Topology) -> Result<(Vec<Chain>, SizeDistribution), FieldError> {
         let all = || Ok(topology.hosts().collect());
         let senders = self.senders.as_deref().map_or_else(all, |named| hosts("senders", named, topology))?;
         let receivers = self.receivers.as_deref().map_or_else(all, |named| hosts("receivers", named, topology))?;
@@ -79,12 +98,7 @@ impl ClosedLoop {
             let message = "there is no pair of different hosts";
             return Err(FieldError::new("receivers", message).help("name a receiver that is not the only sender"));
         }
-        self.check_number(&chains, &sizes)?;
-        let mut block = Block::new(seed, group);
-        for chain in &chains {
-            self.add_chain(&mut block, chain, &sizes);
-        }
-        Ok(block.finish())
+        Ok((chains, sizes))
     }
 
     /// Mean pause of a pair whose sender has `pairs` of them.
@@ -135,14 +149,14 @@ impl ClosedLoop {
         Ok(())
     }
 
-    /// Checks that the flows can be held.
-    fn check_number(&self, chains: &[Chain], sizes: &SizeDistribution) -> Result<(), FieldError> {
-        let span_ps = (self.stop - self.start).as_ps() as f64;
+    /// How many flows chains have, about.
+    fn number(&self, chains: &[Chain], sizes: &SizeDistribution) -> f64 {
+        let span_ps = self.stop.saturating_sub(self.start).as_ps() as f64;
         let flows = |chain: &Chain| {
             let sent_ps = sizes.mean().max(1.0) * 8e12 / chain.line_rate.as_bps() as f64;
             span_ps / (chain.mean_sleep_ps + sent_ps)
         };
-        few_enough("load", chains.iter().map(flows).sum())
+        chains.iter().map(flows).sum()
     }
 }
 

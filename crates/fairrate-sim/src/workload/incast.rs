@@ -155,6 +155,12 @@ impl IncastQueries {
         Ok(block.finish())
     }
 
+    /// How many flows that will be, about.
+    pub fn expected_flows(&self, topology: &Topology) -> f64 {
+        let (hosts, span) = (topology.hosts().count() as f64, self.stop.saturating_sub(self.start));
+        hosts * self.rate_per_host_per_s * span.as_secs_f64() * f64::from(self.responders)
+    }
+
     /// The hosts that answer one request.
     fn responders(&self, requester: NodeId, racks: &Racks, stream: &mut Stream) -> Vec<NodeId> {
         let n = self.responders as usize;
@@ -187,7 +193,7 @@ impl IncastQueries {
         if self.stop == Time::MAX {
             return Err(FieldError::new("stop", "requests never end").help("give `stop`"));
         }
-        let (n, hosts) = (self.responders as usize, topology.hosts().count());
+        let n = self.responders as usize;
         for requester in topology.hosts() {
             racks.peers(requester, Peers::OtherRack).at_least(n, "responders", topology, requester, "other-rack")?;
         }
@@ -198,7 +204,6 @@ impl IncastQueries {
             let message = format!("{n} responders are wanted from one rack, but a rack has {least} hosts");
             return Err(FieldError::new("responders", message).help("let them be from `other-racks`"));
         }
-        let requests = hosts as f64 * rate * (self.stop - self.start).as_secs_f64();
-        few_enough("rate_per_host_per_s", requests * n as f64)
+        few_enough("rate_per_host_per_s", self.expected_flows(topology))
     }
 }

@@ -84,6 +84,16 @@ impl Poisson {
         Ok(block.finish())
     }
 
+    /// How many flows that will be, about.
+    ///
+    /// # Errors
+    /// As [`Poisson::generate`].
+    pub fn expected_flows(&self, topology: &Topology) -> Result<f64, FieldError> {
+        let flows_per_s = self.flows_per_s(topology, &self.senders(topology)?)?;
+        let most = self.max_flows.map_or(f64::INFINITY, |n| n as f64);
+        Ok(most.min(flows_per_s * self.stop.saturating_sub(self.start).as_secs_f64()))
+    }
+
     /// The sending hosts, ascending.
     fn senders(&self, topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
         self.hosts.as_deref().map_or_else(|| Ok(topology.hosts().collect()), |named| hosts("hosts", named, topology))

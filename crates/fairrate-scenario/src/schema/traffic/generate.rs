@@ -13,9 +13,14 @@ use super::super::files::{Text, file_problem};
 use super::super::names::{Names, NodeName};
 use super::{Block, Kind, SenderNames};
 use crate::error::{Report, ScenarioError, one_of};
+use crate::memory::{available_memory, shown_bytes};
 
 /// Flows beyond this many are a slip, not a workload: they would not fit into memory.
 const MAX_FLOWS: usize = 50_000_000;
+
+/// Memory that a flow takes from here to the end of its run, about; measured as the growth of whole runs with the number of
+/// flows: 640 bytes for those that start at their time, 800 for those of closed loops.
+const FLOW_BYTES: f64 = 800.0;
 
 /// Makes the flows of all blocks, in order of start.
 pub(in crate::schema) fn build(
@@ -28,6 +33,10 @@ pub(in crate::schema) fn build(
 ) -> Result<Workload, ScenarioError> {
     let mut made: Vec<Workload> = Vec::new();
     for (block, group) in blocks.iter().zip(0u32..) {
+        let earlier: usize = made.iter().map(|w| w.flows.len()).sum();
+        if !fits(report, block, topology, names, earlier) {
+            break;
+        }
         let mut workload = generate(report, block, topology, names, seed, group);
         workload.flows.iter_mut().for_each(|flow| treat(flow, block));
         check_weights(report, block, &workload, cc);
@@ -76,6 +85,44 @@ fn check_weights(report: &Report, block: &Block<'_>, workload: &Workload, cc: &A
     let message = format!("`{}` knows no weights", cc.info().name);
     let help = format!("leave weights out, or set `cc` to {}", one_of(&known));
     report.problem("scenario::conflict", block.anchor.site_of(key), message, format!("`{key}`"), help);
+}
+
+/// Whether there is memory for the flows of a block and the `earlier` ones; reports if there is not.
+fn fits(report: &Report, block: &Block<'_>, topology: &Topology, names: &Names<'_>, earlier: usize) -> bool {
+    // What is wrong with a block is said once, when its flows are made.
+    let expected = report.quietly(|| expected_flows(report, block, topology, names)).flatten();
+    let flows = expected.unwrap_or(0.0) + earlier as f64;
+    let Some(available) = available_memory() else { return true };
+    let needed = (flows * FLOW_BYTES) as u64;
+    if needed <= available || !report.is_clean() {
+        return true;
+    }
+    let message = format!(
+        "about {flows:.0} flows take {} of memory, and there are {}",
+        shown_bytes(needed),
+        shown_bytes(available)
+    );
+    let help = "shorten the run, lower the load, or set `max_flows`";
+    report.problem("scenario::too_little_memory", block.anchor.site, message, "too many flows", help);
+    false
+}
+
+/// How many flows a block makes, about; those of the other kinds are as many as hosts or lines.
+fn expected_flows(report: &Report, block: &Block<'_>, topology: &Topology, names: &Names<'_>) -> Option<f64> {
+    let in_racks = |list: &[NodeName]| list.iter().flat_map(|h| names.hosts(h, report)).collect::<Vec<_>>();
+    match &block.kind {
+        Kind::Poisson { poisson, hosts, .. } => {
+            let hosts = hosts.as_deref().map(in_racks);
+            Poisson { hosts, ..poisson.clone() }.expected_flows(topology).ok()
+        }
+        Kind::ClosedLoop { loops, senders, receivers } => {
+            let (senders, receivers) = (senders.as_deref().map(in_racks), receivers.as_deref().map(in_racks));
+            ClosedLoop { senders, receivers, ..loops.clone() }.expected_flows(topology).ok()
+        }
+        Kind::IncastQueries(queries) => Some(queries.expected_flows(topology)),
+        Kind::AllToAll(_) => Some((topology.hosts().count() as f64).powi(2)),
+        _ => None,
+    }
 }
 
 /// What a block says of its flows. Class and weight of those of a list are in the list.
