@@ -1,14 +1,27 @@
 //! Which figures a report has, and what they show.
 
+use std::collections::HashSet;
+
+use crate::comparison::Comparison;
 use crate::figure::{Axis, Figure, Series, TimeUnit};
 use crate::format;
+use crate::metric::Metric;
+use crate::metrics::{Metrics, Share};
 use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
 use crate::pauses::{intervals, paused_ports};
 use crate::series::{bin_width, cdf, downsample, drop_repeats, growth};
 use crate::stats;
+use crate::style::{self, Style};
+use crate::sweep::Grid;
 
 /// Points of a line at most: about two a pixel on a wide screen.
 const POINTS: usize = 2_000;
+/// Points of a line of a page with many lines: the page is to be mailed.
+const FEW_POINTS: usize = 200;
+/// Points of the lines of a figure, or of the figures of all points of a grid, for as long as that leaves [`FEW_POINTS`].
+const POINTS_IN_ALL: usize = 32_000;
+/// Columns that get lines against time at most. Figures over a grid have all columns.
+pub const MAX_DRAWN: usize = style::DISTINCT;
 /// Ports that get figures of their own.
 const MAX_PORTS: usize = 4;
 /// Flows that get lines of their own.
@@ -24,40 +37,143 @@ const BINS: f64 = 400.0;
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Chapter {
     /// Heading.
-    pub title: &'static str,
+    pub title: String,
+    /// The point of a grid that it is about, as `load=0.6`; empty: the whole grid, or there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub point: String,
     /// Its figures.
     pub figures: Vec<Figure>,
 }
 
-/// All figures of a report, in order; chapters without any are left out. `colours` are those of the variants.
-pub fn all(variants: &[Variant], colours: &[usize]) -> Vec<Chapter> {
-    let page = Page { variants, colours, unit: TimeUnit::for_span(span_ns(variants)) };
+/// A line of the figures: an algorithm, or one with other parameters.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Line {
+    /// What series of it have for a key.
+    pub key: String,
+    /// Name in legends.
+    pub name: String,
+    /// Its look.
+    #[serde(flatten)]
+    pub style: Style,
+}
+
+/// The lines of a report, each with a look of its own: at every point of a grid an algorithm has the same.
+pub fn lines(variants: &[Variant]) -> Vec<Line> {
+    let mut seen = HashSet::new();
+    let first: Vec<&Variant> = variants.iter().filter(|v| seen.insert(v.line.as_str())).collect();
+    let ccs: Vec<&str> = first.iter().map(|v| v.first().cc.as_str()).collect();
+    let of = |(v, style): (&&Variant, Style)| Line { key: v.line.clone(), name: v.line.clone(), style };
+    first.iter().zip(style::styles(&ccs)).map(of).collect()
+}
+
+/// All figures of a report, in order; chapters without any are left out. Over a grid come `metrics` first, or the usual ones
+/// if these are none, and then what there is to see at each of its points.
+pub fn all(variants: &[Variant], comparison: &Comparison, metrics: &[Metric]) -> Vec<Chapter> {
+    let lines = lines(variants);
+    let drawn = &variants[..variants.len().min(MAX_DRAWN)];
+    let chapters = match Grid::of(variants, &comparison.metrics) {
+        Some(grid) => {
+            let usual = Metric::usual(&comparison.metrics);
+            let metrics = if metrics.is_empty() { &usual } else { metrics };
+            let looks: Vec<(&str, Style)> = lines.iter().map(|l| (l.key.as_str(), l.style)).collect();
+            let figures = metrics.iter().flat_map(|m| grid.figures(*m, &looks)).collect();
+            let over = Chapter { title: format!("Over {}", grid.parameter()), figures, ..Chapter::default() };
+            std::iter::once(over).chain(at_each_point(drawn, &lines)).collect()
+        }
+        None => chapters(&drawn.iter().collect::<Vec<_>>(), &lines, points(drawn.len())),
+    };
+    let mut chapters: Vec<Chapter> = chapters.into_iter().filter(|c| !c.figures.is_empty()).collect();
+    name_files(&mut chapters);
+    chapters
+}
+
+/// Points of a line where there are `n` columns.
+fn points(n: usize) -> usize {
+    (POINTS_IN_ALL / n.max(1)).clamp(FEW_POINTS, POINTS)
+}
+
+/// The chapters of each point of a grid.
+fn at_each_point(variants: &[Variant], lines: &[Line]) -> Vec<Chapter> {
+    let mut seen = HashSet::new();
+    let places = variants.iter().map(|v| v.first().point.as_str()).filter(|point| seen.insert(*point));
+    let mut all = Vec::new();
+    for point in places {
+        let here: Vec<&Variant> = variants.iter().filter(|v| v.first().point == point).collect();
+        for mut chapter in chapters(&here, lines, points(variants.len())) {
+            point.clone_into(&mut chapter.point);
+            for figure in &mut chapter.figures {
+                point.clone_into(&mut figure.point);
+            }
+            all.push(chapter);
+        }
+    }
+    all
+}
+
+/// Gives figures names that differ: chapter, title and point of the grid.
+fn name_files(chapters: &mut [Chapter]) {
+    let mut taken = HashSet::new();
+    for chapter in chapters {
+        for figure in &mut chapter.figures {
+            let words = format!("{} {} {}", chapter.title, figure.title, figure.point);
+            let name = file_name(&words);
+            let names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}-{n}")));
+            figure.file = names.into_iter().find(|name| taken.insert(name.clone())).unwrap_or_default();
+        }
+    }
+}
+
+/// Characters of the name of a figure's file at most.
+const LONGEST_NAME: usize = 100;
+
+/// Words as the name of a file: lower case, everything else than letters, digits and `.=` a dash.
+fn file_name(words: &str) -> String {
+    let mut name = String::new();
+    for c in words.chars().flat_map(char::to_lowercase) {
+        let kept = c.is_ascii_alphanumeric() || ".=".contains(c);
+        if kept {
+            name.push(c);
+        } else if !name.is_empty() && !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    name.truncate(LONGEST_NAME);
+    name.trim_matches(['-', '.']).to_owned()
+}
+
+/// The chapters of columns that are drawn together.
+fn chapters(variants: &[&Variant], lines: &[Line], points: usize) -> Vec<Chapter> {
+    let page = Page { variants, lines, points, unit: TimeUnit::for_span(span_ns(variants)) };
+    let chapter = |title: &str, figures| Chapter { title: title.to_owned(), figures, ..Chapter::default() };
     let mut chapters = [
-        Chapter { title: "At the switches", figures: page.ports() },
-        Chapter { title: "Flow completion", figures: page.slowdown_by_size() },
-        Chapter { title: "Flow by flow", figures: page.flows() },
-        Chapter { title: "Distributions", figures: page.distributions() },
-        Chapter { title: "Priority flow control", figures: page.pauses() },
+        chapter("At the switches", page.ports()),
+        chapter("Flow completion", page.slowdown_by_size()),
+        chapter("Flow by flow", page.flows()),
+        chapter("Distributions", page.distributions()),
+        chapter("Priority flow control", page.pauses()),
     ];
     if MANY_FLOWS <= page.completions() {
         chapters.swap(0, 1);
     }
-    chapters.into_iter().filter(|c| !c.figures.is_empty()).collect()
+    chapters.into()
 }
 
-fn span_ns(variants: &[Variant]) -> f64 {
+fn span_ns(variants: &[&Variant]) -> f64 {
     variants.iter().flat_map(|v| &v.runs).map(|r| r.totals.end_ns).fold(0.0, f64::max)
 }
 
 struct Page<'a> {
-    variants: &'a [Variant],
-    colours: &'a [usize],
+    variants: &'a [&'a Variant],
+    lines: &'a [Line],
+    /// Points of a line at most.
+    points: usize,
     unit: TimeUnit,
 }
 
 impl Page<'_> {
-    fn each(&self) -> impl Iterator<Item = (&Variant, usize)> {
-        self.variants.iter().zip(self.colours.iter().copied())
+    fn each(&self) -> impl Iterator<Item = (&Variant, Style)> {
+        let look = |v: &Variant| self.lines.iter().find(|l| l.key == v.line).map_or_else(Style::default, |l| l.style);
+        self.variants.iter().map(move |v| (*v, look(v)))
     }
 
     /// The time axis: the whole run.
@@ -113,7 +229,7 @@ impl Page<'_> {
         let line = |p: &PortSeries| {
             let kilobytes: Vec<f64> = p.qlen_bytes.iter().map(|q| q / 1e3).collect();
             let (t, q) = drop_repeats(&self.unit.of(&p.t_ns), &kilobytes);
-            downsample(&t, &q, POINTS)
+            downsample(&t, &q, self.points)
         };
         Figure {
             title: format!("Queue of {port}"),
@@ -134,35 +250,46 @@ impl Page<'_> {
 
     /// A line for each variant that probed the port.
     fn port_lines(&self, port: &str, step: bool, line: impl Fn(&PortSeries) -> (Vec<f64>, Vec<f64>)) -> Vec<Series> {
-        let of = |(variant, colour): (&Variant, usize)| {
+        let of = |(variant, style): (&Variant, Style)| {
             let found = variant.first().ports.iter().find(|p| p.name == port)?;
             let (x, y) = line(found);
-            Some(Series { step, x, y, ..variant_line(variant, colour) })
+            Some(Series { step, x, y, ..variant_line(variant, style) })
         };
         self.each().filter_map(of).collect()
     }
 
     /// How many flows of finite size have finished, under the algorithm where most did.
     fn completions(&self) -> usize {
-        let finished = |v: &Variant| v.runs.iter().flat_map(|r| &r.flows).filter(|f| f.slowdown.is_some()).count();
+        let finished = |v: &&Variant| v.runs.iter().flat_map(|r| &r.flows).filter(|f| f.slowdown.is_some()).count();
         self.variants.iter().map(finished).max().unwrap_or(0)
     }
 
     fn slowdown_by_size(&self) -> Vec<Figure> {
-        let series: Vec<Series> = self.each().flat_map(|(v, colour)| slowdown_by_size(v, colour)).collect();
+        let series: Vec<Series> = self.each().flat_map(|(v, style)| slowdown_by_size(v, style)).collect();
         // Flows of one size make a point, not a line.
         if series.iter().all(|s| s.x.len() < 2) {
             return Vec::new();
         }
         vec![Figure {
             title: "FCT slowdown by flow size".into(),
-            note: "Solid: 99th percentile. Dotted: median. A point per half decade of sizes, at its median size".into(),
+            note: format!(
+                "Filled: 99th percentile. Thin and hollow: median. A point per half decade of sizes, at its median size{}",
+                self.unfinished(". Of the flows that finished: "),
+            ),
             x: Axis::new("flow size (bytes)").logarithmic(),
             y: Axis::new("FCT / ideal FCT").logarithmic().showing(1.0, 2.0),
             series,
             wide: true,
             ..Figure::default()
         }]
+    }
+
+    /// Under which algorithms not all flows finished, with words before it; empty if all did.
+    fn unfinished(&self, before: &str) -> String {
+        let share = |v: &Variant| Metrics::finished(&v.runs);
+        let told = self.variants.iter().filter_map(|v| share(v).map(|share| format!("{share} under {}", v.line)));
+        let told: Vec<String> = told.collect();
+        if told.is_empty() { String::new() } else { format!("{before}{}", told.join(", ")) }
     }
 
     fn distributions(&self) -> Vec<Figure> {
@@ -178,12 +305,12 @@ impl Page<'_> {
 
     /// How long rates took to settle; a curve that ends below 1 has changes after which they did not.
     fn convergence_cdf(&self) -> Figure {
-        let line = |(variant, colour): (&Variant, usize)| {
+        let line = |(variant, style): (&Variant, Style)| {
             let values: Vec<f64> = variant.runs.iter().flat_map(|r| &r.settled_rtts).copied().collect();
-            let (mut x, mut y) = cdf(&values, |_| 1.0, POINTS / 4);
+            let (mut x, mut y) = cdf(&values, |_| 1.0, self.points / 4);
             x.retain(|rtts| rtts.is_finite());
             y.truncate(x.len());
-            Series { step: true, x, y, ..variant_line(variant, colour) }
+            Series { step: true, x, y, ..variant_line(variant, style) }
         };
         Figure {
             title: "Convergence of rates".into(),
@@ -198,15 +325,21 @@ impl Page<'_> {
     }
 
     fn slowdown_cdf(&self) -> Figure {
-        let line = |(variant, colour): (&Variant, usize)| {
+        let line = |(variant, style): (&Variant, Style)| {
             let flows = variant.runs.iter().flat_map(|r| &r.flows);
             let values: Vec<f64> = flows.filter_map(|f| f.slowdown).collect();
-            let (x, y) = cdf(&values, |_| 1.0, POINTS / 4);
-            Series { step: true, x, y, ..variant_line(variant, colour) }
+            let (x, mut y) = cdf(&values, |_| 1.0, self.points / 4);
+            if let Some(Share { finished, flows }) = Metrics::finished(&variant.runs) {
+                y.iter_mut().for_each(|y| *y *= finished as f64 / flows as f64);
+            }
+            Series { step: true, x, y, ..variant_line(variant, style) }
         };
         Figure {
             title: "FCT slowdown".into(),
-            note: "Fraction of the finished flows, all sizes and seeds, that were no slower than this".into(),
+            note: format!(
+                "Fraction of the flows, all sizes and seeds, that finished and were no slower than this{}",
+                self.unfinished(". Finished: "),
+            ),
             x: Axis::new("FCT / ideal FCT").logarithmic(),
             y: Axis::new("fraction of flows").showing(0.0, 1.0),
             series: self.each().map(line).collect(),
@@ -221,17 +354,17 @@ impl Page<'_> {
             note: "Fraction of the sampled time that the queue was no longer than this".into(),
             x: Axis::new("queue (KB)").showing(0.0, 0.0),
             y: Axis::new("fraction of time").showing(0.0, 1.0),
-            series: self.port_lines(port, true, |p| time_at_length(&[p])),
+            series: self.port_lines(port, true, |p| time_at_length(&[p], self.points / 4)),
             ..Figure::default()
         }
     }
 
     /// The same of all probed ports, of all seeds.
     fn pooled_queue_cdf(&self) -> Figure {
-        let line = |(variant, colour): (&Variant, usize)| {
+        let line = |(variant, style): (&Variant, Style)| {
             let ports: Vec<&PortSeries> = variant.runs.iter().flat_map(|r| &r.ports).collect();
-            let (x, y) = time_at_length(&ports);
-            Series { step: true, x, y, ..variant_line(variant, colour) }
+            let (x, y) = time_at_length(&ports, self.points / 4);
+            Series { step: true, x, y, ..variant_line(variant, style) }
         };
         let n = self.variants.iter().map(|v| v.first().ports.len()).max().unwrap_or(0);
         Figure {
@@ -247,7 +380,7 @@ impl Page<'_> {
     /// Goodput of each probed flow: one small chart per variant; with a single run, pacing rate and window too.
     fn flows(&self) -> Vec<Figure> {
         let probed: Vec<(&Variant, Vec<&FlowSeries>)> =
-            self.variants.iter().map(|v| (v, most_telling(v.first()))).filter(|(_, f)| !f.is_empty()).collect();
+            self.variants.iter().map(|v| (*v, most_telling(v.first()))).filter(|(_, f)| !f.is_empty()).collect();
         let single = self.variants.len() == 1;
         let mut figures: Vec<Figure> = probed.iter().map(|(v, flows)| self.goodput(v, flows, !single)).collect();
         let top = |f: &Figure| f.series.iter().flat_map(|s| &s.y).copied().fold(0.0, f64::max);
@@ -276,13 +409,14 @@ impl Page<'_> {
         let shown =
             if flows.len() < probed { format!("; {} of {probed} probed flows", flows.len()) } else { String::new() };
         Figure {
-            title: if small { variant.title.clone() } else { "Goodput of each flow".to_owned() },
+            title: if small { variant.line.clone() } else { "Goodput of each flow".to_owned() },
             note: format!("Goodput: payload received in order, in bins of {}{shown}", format::time_ns(width)),
             x: self.time(),
             y: Axis::new("goodput (Gb/s)"),
             series: flows.iter().enumerate().map(line).collect(),
             small,
             wide: !small,
+            ..Figure::default()
         }
     }
 
@@ -298,7 +432,7 @@ impl Page<'_> {
             let (values, unit) = pick(s);
             let scaled: Vec<f64> = values.iter().map(|v| v / unit).collect();
             let (t, y) = drop_repeats(&self.unit.of(&s.t_ns), &scaled);
-            let (x, y) = downsample(&t, &y, POINTS / 2);
+            let (x, y) = downsample(&t, &y, self.points / 2);
             Series { step: true, x, y, ..flow_line(i, s) }
         };
         Figure {
@@ -316,10 +450,10 @@ impl Page<'_> {
         if self.variants.iter().all(|v| v.first().pauses.is_empty()) {
             return Vec::new();
         }
-        let line = |(variant, colour): (&Variant, usize)| {
+        let line = |(variant, style): (&Variant, Style)| {
             let (t, n) = paused_ports(&variant.first().pauses, variant.first().totals.end_ns);
-            let (x, y) = downsample(&self.unit.of(&t), &n, POINTS);
-            Series { step: true, x, y, ..variant_line(variant, colour) }
+            let (x, y) = downsample(&self.unit.of(&t), &n, self.points);
+            Series { step: true, x, y, ..variant_line(variant, style) }
         };
         let mut figures = vec![Figure {
             title: "Paused ports".into(),
@@ -330,14 +464,14 @@ impl Page<'_> {
             wide: true,
             ..Figure::default()
         }];
-        if let ([variant], [colour]) = (self.variants, self.colours) {
-            figures.push(self.pause_bars(&variant.title, variant.first(), *colour));
+        if let ([variant], Some((_, style))) = (self.variants, self.each().next()) {
+            figures.push(self.pause_bars(&variant.line, variant.first(), style));
         }
         figures
     }
 
     /// One row a port, one bar a pause; a series holds the two ends of each bar of its row.
-    fn pause_bars(&self, key: &str, run: &RunData, colour: usize) -> Figure {
+    fn pause_bars(&self, key: &str, run: &RunData, style: Style) -> Figure {
         let mut bars: Vec<(String, Vec<f64>)> = Vec::new();
         for (port, from, to) in intervals(&run.pauses, run.totals.end_ns) {
             match bars.iter_mut().find(|(name, _)| *name == port) {
@@ -353,8 +487,8 @@ impl Page<'_> {
         let series = bars.iter().enumerate().map(|(row, (name, ends))| Series {
             key: key.to_owned(),
             name: name.clone(),
-            colour,
-            x: self.unit.of(&ends[..ends.len().min(2 * POINTS)]),
+            style,
+            x: self.unit.of(&ends[..ends.len().min(2 * self.points)]),
             y: vec![row as f64],
             hint: vec![format!("{} paused", format::time_ns(paused(ends)))],
             ..Series::default()
@@ -372,18 +506,18 @@ impl Page<'_> {
 }
 
 /// The distribution of queue lengths, in KB, over the time they were held.
-fn time_at_length(ports: &[&PortSeries]) -> (Vec<f64>, Vec<f64>) {
+fn time_at_length(ports: &[&PortSeries], points: usize) -> (Vec<f64>, Vec<f64>) {
     let held = |p: &PortSeries| -> Vec<f64> {
         let until_next = p.t_ns.windows(2).map(|t| t[1] - t[0]);
         until_next.chain([0.0]).take(p.t_ns.len()).collect()
     };
     let weights: Vec<f64> = ports.iter().flat_map(|p| held(p)).collect();
     let kilobytes: Vec<f64> = ports.iter().flat_map(|p| p.qlen_bytes.iter().map(|q| q / 1e3)).collect();
-    cdf(&kilobytes, |i| weights[i], POINTS / 4)
+    cdf(&kilobytes, |i| weights[i], points)
 }
 
-fn variant_line(variant: &Variant, colour: usize) -> Series {
-    Series { key: variant.title.clone(), name: variant.title.clone(), colour, dash: colour, ..Series::default() }
+fn variant_line(variant: &Variant, style: Style) -> Series {
+    Series { key: variant.line.clone(), name: variant.line.clone(), style, ..Series::default() }
 }
 
 /// Flows are many and their lines close together: they get dashes only once colours are used up.
@@ -391,8 +525,7 @@ fn flow_line(i: usize, series: &FlowSeries) -> Series {
     Series {
         key: format!("flow {}", series.flow),
         name: series.name.clone(),
-        colour: i,
-        dash: i / 10,
+        style: Style::nth(i),
         ..Series::default()
     }
 }
@@ -410,7 +543,7 @@ fn most_telling(run: &RunData) -> Vec<&FlowSeries> {
 }
 
 /// Two lines, 99th percentile and median, with a point for each half decade of flow sizes.
-fn slowdown_by_size(variant: &Variant, colour: usize) -> [Series; 2] {
+fn slowdown_by_size(variant: &Variant, style: Style) -> [Series; 2] {
     let half_decade = |bytes: u64| ((bytes.max(1) as f64).log10() * 2.0 + 1e-9).floor() as usize;
     let mut groups: Vec<Vec<(u64, f64)>> = vec![Vec::new(); 40];
     let sized = |f: &Flow| f.bytes.zip(f.slowdown);
@@ -422,12 +555,12 @@ fn slowdown_by_size(variant: &Variant, colour: usize) -> [Series; 2] {
     let at = |p: f64| move |g: &Vec<(u64, f64)>| stats::percentile(&stats::sorted(g.iter().map(|f| f.1)), p);
     let x: Vec<f64> = groups.iter().filter_map(size).collect();
     let hint: Vec<String> = groups.iter().map(|g| format!("{} flows", format::count(g.len() as f64))).collect();
-    let base = variant_line(variant, colour);
+    let base = variant_line(variant, style);
     let p99 = groups.iter().filter_map(at(0.99)).collect();
     let p50 = groups.iter().filter_map(at(0.5)).collect();
     [
-        Series { marks: true, dash: 0, x: x.clone(), y: p99, hint: hint.clone(), ..base.clone() },
-        Series { marks: true, dash: 2, name: String::new(), x, y: p50, hint, ..base },
+        Series { marks: true, x: x.clone(), y: p99, hint: hint.clone(), ..base.clone() },
+        Series { marks: true, thin: true, name: String::new(), x, y: p50, hint, ..base },
     ]
 }
 
@@ -436,11 +569,70 @@ mod tests {
     use super::*;
     use crate::synthetic;
 
+    fn all(variants: &[Variant]) -> Vec<Chapter> {
+        super::all(variants, &Comparison::of(variants.iter().map(Metrics::of).collect()), &[])
+    }
+
+    #[test]
+    fn lines_of_one_figure_are_pairwise_distinct() {
+        let readme = ["powertcp", "theta-powertcp", "hpcc", "timely", "dcqcn", "dctcp", "swift"];
+        let all_algorithms: Vec<&str> = fairrate_control::ALGORITHMS.iter().map(|a| a.name).collect();
+        for ccs in [&readme[..], &["rocc", "dcqcn"], &all_algorithms] {
+            let chapters = all(&synthetic::comparison(ccs, &[1]));
+            for figure in chapters.iter().flat_map(|c| &c.figures).filter(|f| f.y.rows.is_empty()) {
+                let looks: HashSet<_> = figure.series.iter().map(|s| (s.style.colour, s.style.dash, s.thin)).collect();
+                assert_eq!(looks.len(), figure.series.len(), "{}", figure.title);
+            }
+        }
+    }
+
+    #[test]
+    fn figures_have_files_of_their_own() {
+        let mut variants = synthetic::grid(&["powertcp", "hpcc"], &[("load", &["0.2", "0.4"])], &[1]);
+        for run in variants.iter_mut().flat_map(|v| &mut v.runs) {
+            let second = PortSeries { name: "tor0->H16".into(), ..run.ports[0].clone() };
+            run.ports.push(second);
+        }
+        let chapters = all(&variants);
+        let files: Vec<&str> = chapters.iter().flat_map(|c| &c.figures).map(|f| f.file.as_str()).collect();
+        assert_eq!(files.iter().collect::<HashSet<_>>().len(), files.len(), "{files:?}");
+        let fit =
+            |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || "-.=".contains(c)) && name.len() <= 110;
+        assert!(files.iter().all(fit), "{files:?}");
+        assert!(files.contains(&"at-the-switches-queue-of-tor0-h16-load=0.2"), "{files:?}");
+    }
+
+    #[test]
+    fn every_column_of_a_grid_is_drawn() {
+        let loads: Vec<String> = (1..=10).map(|i| format!("0.{i:02}")).collect();
+        let loads: Vec<&str> = loads.iter().map(String::as_str).collect();
+        let variants = synthetic::grid(&["powertcp", "hpcc"], &[("load", &loads)], &[1]);
+        let chapters = all(&variants);
+        let over = &chapters[0];
+        assert_eq!((over.title.as_str(), over.point.as_str()), ("Over load", ""));
+        assert!(over.figures[0].series.iter().all(|s| s.x.len() == 10));
+        let mut queues = chapters.iter().flat_map(|c| &c.figures).filter(|f| f.title == "Queue of tor0->h16");
+        assert!(queues.clone().count() == 20 && queues.all(|f| f.series.len() == 2 && !f.point.is_empty()));
+    }
+
+    #[test]
+    fn distributions_of_slowdowns_end_where_flows_do_not() {
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
+        for flow in variants[1].runs[0].flows.iter_mut().take(750) {
+            (flow.fct_ns, flow.slowdown) = (None, None);
+        }
+        let chapters = all(&variants);
+        let figure = chapters.iter().flat_map(|c| &c.figures).find(|f| f.title == "FCT slowdown").unwrap();
+        let ends: Vec<Option<&f64>> = figure.series.iter().map(|s| s.y.last()).collect();
+        assert_eq!(ends, [Some(&1.0), Some(&0.75)]);
+        assert!(figure.note.ends_with("Finished: 2,250 of 3,000 under HPCC"), "{}", figure.note);
+    }
+
     #[test]
     fn a_comparison_overlays_every_algorithm_in_every_chapter() {
         let variants = synthetic::comparison(&["powertcp", "hpcc"], &[1, 2]);
-        let chapters = all(&variants, &[0, 2]);
-        let titles: Vec<&str> = chapters.iter().map(|c| c.title).collect();
+        let chapters = all(&variants);
+        let titles: Vec<&str> = chapters.iter().map(|c| c.title.as_str()).collect();
         assert_eq!(titles.len(), 5, "{titles:?}");
         for figure in chapters.iter().flat_map(|c| &c.figures).filter(|f| !f.small) {
             let keys: std::collections::BTreeSet<&str> = figure.series.iter().map(|s| s.key.as_str()).collect();
@@ -453,7 +645,7 @@ mod tests {
     #[test]
     fn a_single_run_shows_windows_and_which_ports_were_paused() {
         let variants = synthetic::comparison(&["powertcp"], &[1]);
-        let chapters = all(&variants, &[0]);
+        let chapters = all(&variants);
         let titles: Vec<&str> = chapters.iter().flat_map(|c| &c.figures).map(|f| f.title.as_str()).collect();
         for want in ["Goodput of each flow", "Pacing rate", "Congestion window", "Pauses by port"] {
             assert!(titles.contains(&want), "{want} in {titles:?}");
@@ -468,7 +660,7 @@ mod tests {
                 run.settled_rtts = vec![slow, 2.0 * slow, 4.0 * slow, f64::INFINITY];
             }
         }
-        let chapters = all(&variants, &[0, 1]);
+        let chapters = all(&variants);
         let mut figures = chapters.iter().flat_map(|c| &c.figures);
         let figure = figures.find(|f| f.title == "Convergence of rates").unwrap();
         let points = |s: &Series| (s.key.clone(), s.x.clone(), s.y.clone());
@@ -481,6 +673,6 @@ mod tests {
     #[test]
     fn nothing_probed_and_nothing_finished_gives_no_figures() {
         let variants = crate::model::variants(vec![RunData::default()]);
-        assert_eq!(all(&variants, &[0]), Vec::new());
+        assert_eq!(all(&variants), Vec::new());
     }
 }

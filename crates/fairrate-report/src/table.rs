@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::bootstrap::Interval;
 use crate::comparison::{Better, Cell, Comparison, Group, Measure};
 use crate::format;
-use crate::metrics::{BucketSlowdown, Metrics, PortMetrics};
+use crate::metrics::{BucketSlowdown, Metrics, PortMetrics, Share};
 
 /// A table: a column of row names, then columns of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,8 @@ fn slowdown_by_size(buckets: &[BucketSlowdown]) -> Table {
     let row = |b: &BucketSlowdown| {
         let d = &b.slowdown;
         let values = [d.mean, d.p50, d.p95, d.p99, d.p999, d.max].map(format::optional);
-        let cells = std::iter::once(format::count(d.n as f64)).chain(values).collect();
+        let flows = b.share().map_or_else(|| format::count(b.flows as f64), |share| share.to_string());
+        let cells = std::iter::once(flows).chain(values).collect();
         Row { name: b.bucket.to_owned(), cells, best: Vec::new() }
     };
     let rows = buckets.iter().map(row).collect();
@@ -125,8 +126,17 @@ fn row(measure: &Measure) -> Row {
     if best.len() == shown.len() {
         best.clear();
     }
-    let text = |c: &Cell| c.estimate.map_or_else(|| "-".into(), |e| with_interval(show(e.mean), e.interval, show));
+    let number = |c: &Cell| c.estimate.map_or_else(|| "-".into(), |e| with_interval(show(e.mean), e.interval, show));
+    let text = |c: &Cell| with_share(number(c), c.share);
     Row { name: measure.name.to_owned(), cells: measure.cells.iter().map(text).collect(), best }
+}
+
+/// `1.10 (9 of 16)`: a number that knows only the flows that finished.
+fn with_share(number: String, share: Option<Share>) -> String {
+    match share {
+        Some(share) => format!("{number} ({share})"),
+        None => number,
+    }
 }
 
 fn difference_row(measure: &Measure) -> Row {
@@ -139,7 +149,8 @@ fn difference_row(measure: &Measure) -> Row {
             let sign = if 0.0 < d.mean { "+" } else { "" };
             with_interval(format!("{sign}{}", (measure.show)(d.mean)), d.interval, measure.show)
         };
-        if d.is_clear() { format!("{text} *") } else { text }
+        let text = if d.is_clear() { format!("{text} *") } else { text };
+        with_share(text, cell.share)
     };
     Row { name: measure.name.to_owned(), cells: measure.cells[1..].iter().map(cell).collect(), best: Vec::new() }
 }
@@ -282,6 +293,30 @@ mod tests {
         assert_eq!((&*row("reordering mean").cells[1], &*row("reordering max").cells[1]), ("1.50 µs", "9.00 µs"));
         assert_eq!(names(&table).len(), without.len() + 9);
         assert_eq!(single(&all[1]).last().unwrap().sections[0].title, "Convergence of rates (4 changes)");
+    }
+
+    #[test]
+    fn numbers_of_finished_flows_say_how_many_these_are() {
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
+        for flow in variants[1].runs[0].flows.iter_mut().take(1_000) {
+            (flow.fct_ns, flow.slowdown) = (None, None);
+        }
+        let all: Vec<Metrics> = variants.iter().map(Metrics::of).collect();
+        let comparison = Comparison::of(all.clone());
+        let table = super::comparison(&comparison);
+        for row in &table.sections[0].rows {
+            assert!(!row.cells[0].contains(" of ") && row.cells[1].ends_with(" (2,000 of 3,000)"), "{row:?}");
+        }
+        let text = single(&all[1])[0].to_text(false);
+        assert!(text.lines().nth(1).is_some_and(|l| l.contains(" 2,000 of 3,000 ")), "{text}");
+        let statistics = serde_json::to_value(comparison.statistics()).unwrap();
+        let of = |column: &str| {
+            let values = statistics["values"].as_array().unwrap();
+            let found = values.iter().find(|v| v["metric"] == "slowdown[all sizes].p99" && v["column"] == column);
+            found.map(|v| (v["finished"].clone(), v["flows"].clone()))
+        };
+        assert_eq!(of("hpcc"), Some((2_000.into(), 3_000.into())));
+        assert_eq!(of("powertcp"), Some((serde_json::Value::Null, serde_json::Value::Null)));
     }
 
     #[test]
