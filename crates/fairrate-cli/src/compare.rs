@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fairrate_report::comparison::Comparison;
-use fairrate_report::model::Variant;
+use fairrate_report::metric::Metric;
 use fairrate_report::{format, html, table};
 
 use crate::drive;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::output;
+use crate::output::{self, Pictures};
 use crate::progress::Board;
 use crate::run::{Sets, Threads};
 use columns::{Axis, Seeds, parse_axis, parse_seeds};
@@ -42,6 +42,9 @@ pub struct Args {
     /// Seeds, as 3 or 1..5 (both ends included) or 1,4,7 [default: the scenario's]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
+    /// Number to draw against a key of the grid; may be given several times [default: the usual ones]
+    #[arg(long = "metric", value_name = "NAME", requires = "grid", long_help = metric_help())]
+    metrics: Vec<String>,
     #[command(flatten)]
     sets: Sets,
     /// Results directory; complete runs of the same scenario in it are taken over [default: runs/NAME-compare]
@@ -63,9 +66,56 @@ pub struct Args {
     quiet: bool,
 }
 
+/// What `--help` says of metrics.
+fn metric_help() -> String {
+    format!(
+        "Number to draw against a key of the grid; may be given several times [default: the usual ones]\n\n\
+         The key is the first one with numbers for values. Each algorithm is a line, with 95 % intervals over the seeds; further \
+         keys make further panels. `fairrate report DIR --metric NAME` draws other ones without running anything.\n\n\
+         Names: {}. Without a size, a slowdown is that of all flows",
+        Metric::summary()
+    )
+}
+
+/// The metrics of names.
+pub fn metrics(names: &[String]) -> Result<Vec<Metric>, Failure> {
+    let known = Metric::names();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let find = |name: &String| {
+        Metric::by_name(name).ok_or_else(|| match Failure::unknown_name("metric", name, &known) {
+            Failure::UnknownName { what, name, help } => {
+                let near = if help.starts_with("did you mean") { format!("{help}\n") } else { String::new() };
+                Failure::UnknownName { what, name, help: format!("{near}metrics are {}", Metric::summary()) }
+            }
+            other => other,
+        })
+    };
+    let mut found: Vec<Metric> = Vec::new();
+    for metric in names.iter().map(find) {
+        let metric = metric?;
+        if !found.contains(&metric) {
+            found.push(metric);
+        }
+    }
+    Ok(found)
+}
+
+/// Metrics need something to be drawn against.
+fn no_sweep() -> Failure {
+    let help = "give a key several values, as in `--grid traffic.0.load=0.4,0.6`".to_owned();
+    Failure::Usage {
+        message: "no key of the grid takes several values, so `--metric` has nothing to draw".to_owned(),
+        help,
+    }
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let metrics = metrics(&args.metrics)?;
     let columns = columns::columns(&args.cc, &args.grid, args.seeds.is_some())?;
+    if !metrics.is_empty() && columns.iter().all(|c| c.place == columns[0].place) {
+        return Err(no_sweep());
+    }
     let planner = Planner {
         file: &args.scenario,
         out: args.out.as_deref(),
@@ -79,7 +129,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let taken_over = plans.iter().filter(|p| p.is_taken_over()).count();
     let board = Board::of_runs(args.quiet, plans.len(), taken_over);
     drive::listen_for_interrupts();
-    let index = Crew::new(&args.scenario, &dir, &plans, &board, threads)?.work(jobs)?;
+    let index = Crew::new(&args.scenario, &dir, &plans, &board, threads, &metrics)?.work(jobs)?;
     board.clear();
     conclude(index, &dir, args.json)
 }
@@ -93,7 +143,7 @@ fn jobs(asked: Option<u16>, threads: usize) -> usize {
 /// Writes and prints what the runs came to.
 fn conclude(mut index: Index, dir: &Path, json: bool) -> Result<ExitCode, Failure> {
     if let Some((variants, comparison)) = index.assemble(dir)? {
-        write_report(dir, &variants, &comparison)?;
+        output::write_page(dir, &variants, &comparison, &index.drawn(), Pictures::Yes)?;
         index.metrics.clone_from(&comparison.metrics);
         index.statistics = Some(comparison.statistics());
         index.write(dir)?;
@@ -113,10 +163,6 @@ fn conclude(mut index: Index, dir: &Path, json: bool) -> Result<ExitCode, Failur
     Ok(if drive::interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-fn write_report(dir: &Path, variants: &[Variant], comparison: &Comparison) -> Result<(), Failure> {
-    output::write(&dir.join("report.html"), &html::page(variants, comparison))
-}
-
 fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) {
     let styled = output::styled();
     let notes = html::notes(comparison);
@@ -134,10 +180,16 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) {
     output::print(&parts.join("\n"));
 }
 
-/// Writes the page of a comparison that is already there, for `fairrate report`.
-pub fn report(dir: &Path) -> Result<(), Failure> {
-    match Index::read(dir)?.assemble(dir)? {
-        Some((variants, comparison)) => write_report(dir, &variants, &comparison),
+/// Writes the page of a comparison that is already there, for `fairrate report`; with other metrics than it has if these are
+/// some.
+pub fn report(dir: &Path, metrics: &[Metric]) -> Result<(), Failure> {
+    let index = Index::read(dir)?;
+    if !metrics.is_empty() && !index.is_swept() {
+        return Err(no_sweep());
+    }
+    let metrics = if metrics.is_empty() { index.drawn() } else { metrics.to_vec() };
+    match index.assemble(dir)? {
+        Some((variants, comparison)) => output::write_page(dir, &variants, &comparison, &metrics, Pictures::Yes),
         None => Err(Failure::Directory {
             dir: dir.to_owned(),
             problem: "has no run that has ended".to_owned(),

@@ -7,7 +7,7 @@ use fairrate_scenario::{Overrides, Scenario};
 
 use crate::drive::{self, End};
 use crate::failure::{Failure, INTERRUPTED};
-use crate::output;
+use crate::output::{self, Pictures};
 use crate::progress::Board;
 
 /// Arguments of `run`.
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     drive::listen_for_interrupts();
     let label = scenario.sim_config().cc.info().name;
     let end = drive::drive(&scenario, label, &dir, &Board::new(args.quiet), args.threads.get())?;
-    let (data, metrics) = output::write_report(&dir, output::load(&dir, label)?)?;
+    let (data, metrics) = output::write_report(&dir, output::load(&dir, label)?, Pictures::Yes)?;
     output::print_run(&dir, &data, metrics, args.json)?;
     finish(end, &dir)
 }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use fairrate_report::metric::Metric;
 use fairrate_scenario::{Overrides, Results, Scenario};
 
 use super::columns::Column;
 use super::index::{Index, RunEntry};
 use crate::drive::{self, End};
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Pictures};
 use crate::progress::Board;
 
 /// A run that is to be done. Its scenario is read again when it starts: a grid of large workloads would not fit into memory.
@@ -82,6 +83,8 @@ impl Planner<'_> {
             label: if column.label.is_empty() { cc.to_owned() } else { column.label.clone() },
             point: column.point.clone(),
             grid: column.grid.iter().cloned().collect(),
+            line: if column.line.is_empty() { cc.to_owned() } else { column.line.clone() },
+            place: column.place.clone(),
             cc: cc.to_owned(),
             seed: config.seed,
             dir: seed.map_or_else(|| name.to_owned(), |seed| format!("{name}-seed{seed}")),
@@ -134,8 +137,9 @@ impl<'a> Crew<'a> {
         plans: &'a [Plan],
         board: &'a Board,
         threads: usize,
+        drawn: &[Metric],
     ) -> Result<Self, Failure> {
-        let index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect());
+        let index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect(), drawn);
         std::fs::create_dir_all(dir).map_err(|e| Failure::io("making", dir, e))?;
         index.write(dir)?;
         Ok(Self { file, dir, plans, board, threads, index: Mutex::new((index, None)) })
@@ -179,7 +183,7 @@ impl<'a> Crew<'a> {
         let end = drive::drive(&scenario, &plan.entry.dir, place, self.board, self.threads)?;
         let data = output::load(place, &plan.entry.label)?;
         let fingerprint = data.provenance.fingerprint.clone();
-        output::write_report(place, data)?;
+        output::write_report(place, data, Pictures::No)?;
         Ok((end, fingerprint))
     }
 }
