@@ -9,7 +9,8 @@ use std::process::ExitCode;
 
 use fairrate_report::comparison::Comparison;
 use fairrate_report::metric::Metric;
-use fairrate_report::{format, html, table};
+use fairrate_report::table::Table;
+use fairrate_report::{figures, format, html, table};
 
 use crate::drive;
 use crate::failure::{Failure, INTERRUPTED};
@@ -148,7 +149,9 @@ fn conclude(mut index: Index, dir: &Path, json: bool) -> Result<ExitCode, Failur
         index.statistics = Some(comparison.statistics());
         index.write(dir)?;
         if !json {
-            print_tables(dir, &index, &comparison);
+            let over_grid = figures::table_over_grid(&variants, &comparison, &index.drawn());
+            let over_grid = over_grid.filter(|_| !index.drawn().is_empty());
+            print_tables(dir, &index, &comparison, over_grid.as_ref());
         }
     }
     if json {
@@ -163,12 +166,13 @@ fn conclude(mut index: Index, dir: &Path, json: bool) -> Result<ExitCode, Failur
     Ok(if drive::interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) {
+/// Prints the metrics that were asked for, or everything.
+fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, over_grid: Option<&Table>) {
     let styled = output::styled();
     let notes = html::notes(comparison);
     let mut parts = vec![format!("{}: seed {}\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds))];
-    parts.push(table::comparison(comparison).to_blocks(styled, WIDEST));
-    if let Some(differences) = table::differences(comparison) {
+    parts.push(over_grid.unwrap_or(&table::comparison(comparison)).to_blocks(styled, WIDEST));
+    if let Some(differences) = table::differences(comparison).filter(|_| over_grid.is_none()) {
         parts.extend([format!("{}\n", notes[1]), differences.to_blocks(styled, WIDEST)]);
     }
     let about: Vec<&str> = notes.iter().take(1).chain(notes.iter().skip(2)).map(String::as_str).collect();

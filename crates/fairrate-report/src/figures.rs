@@ -13,6 +13,7 @@ use crate::series::{bin_width, cdf, downsample, drop_repeats, growth};
 use crate::stats;
 use crate::style::{self, Style};
 use crate::sweep::Grid;
+use crate::table::Table;
 
 /// Points of a line at most: about two a pixel on a wide screen.
 const POINTS: usize = 2_000;
@@ -75,7 +76,7 @@ pub fn all(variants: &[Variant], comparison: &Comparison, metrics: &[Metric]) ->
         Some(grid) => {
             let usual = Metric::usual(&comparison.metrics);
             let metrics = if metrics.is_empty() { &usual } else { metrics };
-            let looks: Vec<(&str, Style)> = lines.iter().map(|l| (l.key.as_str(), l.style)).collect();
+            let looks = looks(&lines);
             let figures = metrics.iter().flat_map(|m| grid.figures(*m, &looks)).collect();
             let over = Chapter { title: format!("Over {}", grid.parameter()), figures, ..Chapter::default() };
             std::iter::once(over).chain(at_each_point(drawn, &lines)).collect()
@@ -85,6 +86,15 @@ pub fn all(variants: &[Variant], comparison: &Comparison, metrics: &[Metric]) ->
     let mut chapters: Vec<Chapter> = chapters.into_iter().filter(|c| !c.figures.is_empty()).collect();
     name_files(&mut chapters);
     chapters
+}
+
+fn looks(lines: &[Line]) -> Vec<(&str, Style)> {
+    lines.iter().map(|l| (l.key.as_str(), l.style)).collect()
+}
+
+/// The numbers that `metrics` draw over a grid, as a table; `None` without a grid.
+pub fn table_over_grid(variants: &[Variant], comparison: &Comparison, metrics: &[Metric]) -> Option<Table> {
+    Some(Grid::of(variants, &comparison.metrics)?.table(metrics, &looks(&lines(variants))))
 }
 
 /// Points of a line where there are `n` columns.
@@ -129,7 +139,7 @@ const LONGEST_NAME: usize = 100;
 /// Words as the name of a file: lower case, everything else than letters, digits and `.=` a dash.
 fn file_name(words: &str) -> String {
     let mut name = String::new();
-    for c in words.chars().flat_map(char::to_lowercase) {
+    for c in words.replace('\u{3b8}', "theta").chars().flat_map(char::to_lowercase) {
         let kept = c.is_ascii_alphanumeric() || ".=".contains(c);
         if kept {
             name.push(c);

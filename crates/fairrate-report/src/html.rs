@@ -12,6 +12,7 @@ use crate::metrics::{Metrics, PortMetrics, Share};
 use crate::model::{RunData, Variant};
 use crate::stats;
 use crate::style::{DASHES, MARKERS};
+use crate::sweep::Grid;
 use crate::table::{self, Table};
 
 const STYLE: &str = include_str!("page/style.css");
@@ -28,12 +29,14 @@ const MAX_NAMED: usize = 8;
 pub fn page(variants: &[Variant], comparison: &Comparison, chapters: &[Chapter]) -> String {
     let metrics = &comparison.metrics;
     let lines = figures::lines(variants);
+    let grid = Grid::of(variants, metrics);
     let first = variants[0].first();
     let body = [
-        header(variants, &comparison.left_out),
+        header(variants, comparison, &lines),
         navigation(),
         "<main>\n".to_owned(),
-        cards(variants, metrics, &lines),
+        // Of a grid no column is the best: its figures come first.
+        if grid.is_none() { cards(variants, metrics, &lines) } else { String::new() },
         undrawn(variants),
         "<div id=\"figures\"></div>\n".to_owned(),
         numbers(comparison),
@@ -41,7 +44,7 @@ pub fn page(variants: &[Variant], comparison: &Comparison, chapters: &[Chapter])
         "</main>\n".to_owned(),
         footer(variants),
     ];
-    let title = format!("{}: {}", escape(&first.scenario), escape(&names(variants)));
+    let title = format!("{}: {}", escape(&first.scenario), escape(&names(&lines)));
     let data = data(first, &lines, chapters);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -54,8 +57,8 @@ pub fn page(variants: &[Variant], comparison: &Comparison, chapters: &[Chapter])
     )
 }
 
-fn names(variants: &[Variant]) -> String {
-    variants.iter().map(|v| v.title.as_str()).collect::<Vec<_>>().join(", ")
+fn names(lines: &[Line]) -> String {
+    lines.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn seeds(variants: &[Variant]) -> String {
@@ -63,7 +66,7 @@ fn seeds(variants: &[Variant]) -> String {
     format!("seed{} {}", if seeds.len() == 1 { "" } else { "s" }, format::seeds(&seeds))
 }
 
-fn header(variants: &[Variant], left_out: &[String]) -> String {
+fn header(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> String {
     let first = variants[0].first();
     let kind = match variants {
         [one] if one.runs.len() == 1 => "Simulated run",
@@ -71,19 +74,26 @@ fn header(variants: &[Variant], left_out: &[String]) -> String {
         _ if variants.iter().any(|v| !v.first().point.is_empty()) => "Comparison over a grid",
         _ => "Comparison on one workload",
     };
-    let flows = first.flows.len();
+    let scale = Grid::of(variants, &comparison.metrics).map_or_else(
+        || {
+            format!(
+                "{} flows &middot; {} simulated",
+                format::count(first.flows.len() as f64),
+                format::time_ns(first.totals.end_ns)
+            )
+        },
+        |grid| escape(&grid.summary()),
+    );
     let about = if first.description.is_empty() { &first.scenario } else { &first.description };
     let mut out = format!(
-        "<header>\n<p class=\"kind\">{kind}, {}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {} flows &middot; {} simulated &middot; {}</p>\n",
+        "<header>\n<p class=\"kind\">{kind}, {}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {scale} &middot; {}</p>\n",
         escape(&first.scenario),
         escape(&capitalised(about)),
-        escape(&names(variants)),
-        format::count(flows as f64),
-        format::time_ns(first.totals.end_ns),
+        escape(&names(lines)),
         seeds(variants),
     );
     let mut partial: Vec<String> = variants.iter().flat_map(|v| &v.runs).filter_map(incomplete).collect();
-    partial.extend(left_out.iter().map(|run| format!("{run}, left out")));
+    partial.extend(comparison.left_out.iter().map(|run| format!("{run}, left out")));
     if MAX_NAMED < partial.len() {
         let more = partial.len() - MAX_NAMED;
         partial.truncate(MAX_NAMED);

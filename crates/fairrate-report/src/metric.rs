@@ -224,6 +224,23 @@ impl Metric {
         }
     }
 
+    /// Flows that a seed must have for the number to be another one than the largest of all; `None` if it does not hang on that.
+    pub fn least_flows(self) -> Option<usize> {
+        let Kind::Slowdown(statistic, _) = self.0 else { return None };
+        match STATISTICS[statistic].0 {
+            "p95" => Some(20),
+            "p99" => Some(100),
+            "p99.9" => Some(1_000),
+            _ => None,
+        }
+    }
+
+    /// Flows that the number is made from.
+    pub fn flows(self, m: &Metrics) -> Option<usize> {
+        let Kind::Slowdown(_, size) = self.0 else { return None };
+        m.bucket(SIZES[size].1).map(|b| b.slowdown.n)
+    }
+
     /// Of how many flows it tells, where these are not all.
     pub fn share(self, m: &Metrics) -> Option<Share> {
         match self.0 {

@@ -2,13 +2,15 @@
 
 use fairrate_units::{Bytes, Rate, Time};
 
-use crate::bootstrap::FEW;
+use crate::bootstrap::{FEW, Interval};
 use crate::comparison::estimate;
 use crate::figure::{Axis, Figure, Series};
+use crate::format;
 use crate::metric::Metric;
 use crate::metrics::Metrics;
 use crate::model::Variant;
 use crate::style::Style;
+use crate::table::{self, Row, Section, Table};
 
 /// Values that an axis has labels for, one each.
 const MOST_LABELS: usize = 12;
@@ -28,8 +30,8 @@ pub struct Grid<'a> {
     columns: Vec<(&'a Variant, &'a Metrics)>,
     /// The one that figures are drawn against.
     x: Parameter,
-    /// Keys of the others.
-    others: Vec<String>,
+    /// The others.
+    others: Vec<Parameter>,
 }
 
 impl<'a> Grid<'a> {
@@ -38,13 +40,18 @@ impl<'a> Grid<'a> {
         let mut parameters = parameters(variants);
         let numeric = parameters.iter().position(|p| positions(&p.values).is_some());
         let x = (!parameters.is_empty()).then(|| parameters.remove(numeric.unwrap_or(0)))?;
-        let others = parameters.into_iter().map(|p| p.key).collect();
-        Some(Self { columns: variants.iter().zip(metrics).collect(), x, others })
+        Some(Self { columns: variants.iter().zip(metrics).collect(), x, others: parameters })
     }
 
     /// The key that figures are drawn against.
     pub fn parameter(&self) -> &str {
         &self.x.key
+    }
+
+    /// The keys that take several values, with these.
+    pub fn summary(&self) -> String {
+        let of = |p: &Parameter| format!("{} {}", p.key, p.values.join(", "));
+        std::iter::once(&self.x).chain(&self.others).map(of).collect::<Vec<_>>().join(" \u{b7} ")
     }
 
     /// The figures of a metric, all with the same axes.
@@ -64,7 +71,7 @@ impl<'a> Grid<'a> {
 
     /// Where a column lies on the other parameters.
     fn facet<'b>(&self, variant: &'b Variant) -> Vec<(&'b str, &'b str)> {
-        let grid = variant.first().grid.iter().filter(|(key, _)| self.others.contains(key));
+        let grid = variant.first().grid.iter().filter(|(key, _)| self.others.iter().any(|p| p.key == *key));
         grid.map(|(key, value)| (key.as_str(), value.as_str())).collect()
     }
 
@@ -72,11 +79,9 @@ impl<'a> Grid<'a> {
         let here: Vec<(&Variant, &Metrics)> =
             self.columns.iter().filter(|(v, _)| self.facet(v) == facet).copied().collect();
         let series: Vec<Series> = lines.iter().map(|(line, style)| self.line(metric, &here, line, *style)).collect();
-        let seeds = here.iter().map(|(_, m)| m.seeds.len());
-        let (least, most) = (seeds.clone().min().unwrap_or(0), seeds.max().unwrap_or(0));
         Figure {
             title: metric.title(),
-            note: note(least, most, series.iter().any(|s| !s.partial.is_empty())),
+            note: note(metric, &here, series.iter().any(|s| !s.partial.is_empty())),
             point: facet.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "),
             x: self.axis(),
             y: Axis::new(metric.label()),
@@ -87,7 +92,7 @@ impl<'a> Grid<'a> {
 
     /// The values of an algorithm, in the order of the parameter.
     fn line(&self, metric: Metric, columns: &[(&Variant, &Metrics)], line: &str, style: Style) -> Series {
-        let at = positions(&self.x.values).unwrap_or_else(|| (0..self.x.values.len()).map(|i| i as f64).collect());
+        let at = self.places();
         let value_of =
             |v: &Variant| v.first().grid.iter().find(|(key, _)| *key == self.x.key).map(|(_, value)| value.clone());
         let mut points: Vec<(f64, &Metrics)> = Vec::new();
@@ -118,6 +123,41 @@ impl<'a> Grid<'a> {
         out
     }
 
+    /// The numbers of the figures as a table: a column a value of the parameter, a section a figure, a row a line.
+    pub fn table(&self, metrics: &[Metric], lines: &[(&str, Style)]) -> Table {
+        let columns = self.x.values.iter().map(|value| format!("{}={value}", self.x.key)).collect();
+        let sections = metrics.iter().flat_map(|m| self.figures(*m, lines)).map(|f| self.section(&f)).collect();
+        Table { columns, sections }
+    }
+
+    fn section(&self, figure: &Figure) -> Section {
+        let at = self.places();
+        let cell = |s: &Series, x: f64| {
+            let Some(k) = s.x.iter().position(|have| *have == x) else { return "-".to_owned() };
+            let ends = s.low.get(k).zip(s.high.get(k)).filter(|(low, _)| low.is_finite());
+            let interval = ends.map(|(low, high)| Interval { low: *low, high: *high });
+            let share = s
+                .hint
+                .get(k)
+                .and_then(|hint| hint.strip_suffix(" flows"))
+                .map_or_else(String::new, |h| format!(" ({h})"));
+            table::with_interval(format::number(s.y[k]), interval, format::number) + &share
+        };
+        let row = |s: &Series| Row {
+            name: s.name.clone(),
+            cells: at.iter().map(|x| cell(s, *x)).collect(),
+            best: Vec::new(),
+        };
+        let unit = figure.y.label.split_once(" (").map_or_else(String::new, |(_, unit)| format!(" ({unit}"));
+        let point = if figure.point.is_empty() { String::new() } else { format!(", {}", figure.point) };
+        Section { title: format!("{}{unit}{point}", figure.title), rows: figure.series.iter().map(row).collect() }
+    }
+
+    /// Where the values of the parameter lie on its axis.
+    fn places(&self) -> Vec<f64> {
+        positions(&self.x.values).unwrap_or_else(|| (0..self.x.values.len()).map(|i| i as f64).collect())
+    }
+
     /// The axis of the parameter: values of it are labelled as they were written.
     fn axis(&self) -> Axis {
         let axis = Axis::new(self.x.key.clone());
@@ -136,12 +176,25 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// What bands and hollow markers mean.
-fn note(fewest: usize, most: usize, partial: bool) -> String {
+/// What bands and hollow markers mean, and what to think of a percentile of few flows.
+fn note(metric: Metric, columns: &[(&Variant, &Metrics)], partial: bool) -> String {
+    let seeds = columns.iter().map(|(_, m)| m.seeds.len());
+    let (fewest, most) = (seeds.clone().min().unwrap_or(0), seeds.max().unwrap_or(0));
     let mut note = Vec::new();
     if 1 < most {
         let few = if fewest < FEW { "; of so few seeds it is too narrow" } else { "" };
         note.push(format!("Mean over {most} seeds and its 95 % bootstrap interval{few}"));
+    }
+    let alone = |m: &Metrics| {
+        if m.per_seed.is_empty() { vec![metric.flows(m)] } else { m.per_seed.iter().map(|m| metric.flows(m)).collect() }
+    };
+    let flows = columns.iter().flat_map(|(_, m)| alone(m)).flatten().min();
+    if let (Some(flows), Some(least)) = (flows, metric.least_flows().filter(|least| flows.is_some_and(|n| n < *least)))
+    {
+        let (flows, least) = (format::count(flows as f64), format::count(least as f64));
+        note.push(format!(
+            "Of fewer than {least} flows this percentile is the largest value; a seed has {flows} or more"
+        ));
     }
     if partial {
         note.push("Hollow: not all flows finished, and the number knows only those that did".to_owned());
@@ -241,6 +294,26 @@ mod tests {
         assert_eq!(got.iter().map(|f| f.point.as_str()).collect::<Vec<_>>(), ["cc_on=true", "cc_on=false"]);
         assert!(got.iter().all(|f| f.x.label == "load" && f.y == got[0].y && f.note.is_empty()));
         assert!(got[0].series[0].low.is_empty(), "one seed has no interval");
+    }
+
+    #[test]
+    fn a_table_has_the_numbers_of_the_figures() {
+        let (variants, metrics) = columns(&[("load", &["0.2", "0.4"])], &[1]);
+        let grid = Grid::of(&variants, &metrics).unwrap();
+        let metric = |name| Metric::by_name(name).unwrap();
+        let lines = [("PowerTCP", Style::default()), ("HPCC", Style::default())];
+        let text = grid.table(&[metric("goodput"), metric("slowdown-p99:long")], &lines).to_text(false);
+        let words: Vec<Vec<&str>> = text.lines().map(|l| l.split_whitespace().collect()).collect();
+        assert_eq!(words[0], ["load=0.2", "load=0.4"]);
+        assert_eq!(
+            words[1..4],
+            [
+                vec!["Goodput", "of", "all", "flows", "(Gb/s)"],
+                vec!["PowerTCP", "24.0", "24.0"],
+                vec!["HPCC", "12.0", "12.0"]
+            ]
+        );
+        assert_eq!((words.len(), grid.summary().as_str()), (7, "load 0.2, 0.4"));
     }
 
     #[test]

@@ -156,7 +156,7 @@ fn difference_row(measure: &Measure) -> Row {
 }
 
 /// `12.3 KB [11.9, 12.8]`; the unit again at the ends if it is another one, and no interval if it is a point.
-fn with_interval(mean: String, interval: Option<Interval>, show: impl Fn(f64) -> String) -> String {
+pub fn with_interval(mean: String, interval: Option<Interval>, show: impl Fn(f64) -> String) -> String {
     let Some(Interval { low, high }) = interval.filter(|i| i.low != i.high) else { return mean };
     let unit = |text: &str| text.split_once(' ').map_or_else(String::new, |(_, unit)| unit.to_owned());
     let (low, high) = (show(low), show(high));
