@@ -77,17 +77,20 @@ impl Style {
 /// eight no two share a colour, a dash or a marker. An algorithm looks the same in every figure, as far as that leaves room.
 pub fn styles(ccs: &[&str]) -> Vec<Style> {
     let homes: Vec<Style> = ccs.iter().zip(0..).map(|(cc, i)| Style::of(cc, i)).collect();
+    let frequent: Vec<bool> = ccs.iter().map(|cc| OFTEN.contains(cc)).collect();
     let of = |part: fn(&Style) -> usize| homes.iter().map(part).collect::<Vec<_>>();
-    let colours = spread(&of(|s| s.colour), COLOURS, &|_, _| true);
-    let dashes = spread(&of(|s| s.dash), DASHES.len(), &|i, j| colours[i] == colours[j]);
-    let markers = spread(&of(|s| s.marker), MARKERS.len(), &|i, j| colours[i] == colours[j]);
+    let colours = spread(&of(|s| s.colour), COLOURS, &frequent, &|_, _| true);
+    let dashes = spread(&of(|s| s.dash), DASHES.len(), &frequent, &|i, j| colours[i] == colours[j]);
+    let markers = spread(&of(|s| s.marker), MARKERS.len(), &frequent, &|i, j| colours[i] == colours[j]);
     (0..ccs.len()).map(|i| Style { colour: colours[i], dash: dashes[i], marker: markers[i] }).collect()
 }
 
-/// Gives each line one of `n` values: its home where no line before it has the same home; then, to the others, the value that
-/// the fewest `alike` lines have, of those the one that the fewest lines have, of those the next after its home.
-fn spread(homes: &[usize], n: usize, alike: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
-    let first = |i: usize| !homes[..i].contains(&homes[i]);
+/// Gives each line one of `n` values: its home if no other line has a better claim to it, which frequent ones have before
+/// others and then earlier ones before later ones. To the others it gives the value that the fewest `alike` lines have, of those
+/// the one that the fewest lines have, of those the next after the home.
+fn spread(homes: &[usize], n: usize, frequent: &[bool], alike: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
+    let claim = |i: usize| (!frequent[i], i);
+    let first = |i: usize| (0..homes.len()).all(|j| homes[j] != homes[i] || claim(i) <= claim(j));
     let mut taken: Vec<Option<usize>> = (0..homes.len()).map(|i| first(i).then_some(homes[i])).collect();
     for i in 0..homes.len() {
         let uses = |value: usize, counts: &dyn Fn(usize) -> bool| {
@@ -139,7 +142,9 @@ mod tests {
         for (cc, style) in OFTEN.iter().zip(styles(&OFTEN)) {
             assert_eq!(style, home(*cc), "{cc}");
         }
-        assert_eq!(styles(&["rocc", "swift", "perc"])[1], home("swift"));
+        for rare in all().into_iter().filter(|cc| !OFTEN.contains(cc)) {
+            assert_eq!(styles(&[rare, "hpcc", "swift"])[1..], [home("hpcc"), home("swift")], "{rare}");
+        }
     }
 
     #[test]

@@ -193,7 +193,7 @@ fn note(metric: Metric, columns: &[(&Variant, &Metrics)], partial: bool) -> Stri
     {
         let (flows, least) = (format::count(flows as f64), format::count(least as f64));
         note.push(format!(
-            "Of fewer than {least} flows this percentile is the largest value; a seed has {flows} or more"
+            "With fewer than {least} flows this percentile is their largest value; a seed has as few as {flows}"
         ));
     }
     if partial {

@@ -39,7 +39,8 @@ pub struct Row {
 /// The table of a comparison: a column an algorithm, a row a number; with several seeds means and their intervals.
 pub fn comparison(all: &Comparison) -> Table {
     let columns = all.metrics.iter().map(|m| m.label.clone()).collect();
-    Table { columns, sections: all.groups.iter().map(section).collect() }
+    let rivals = rivals(all);
+    Table { columns, sections: all.groups.iter().map(|g| section(g, &rivals)).collect() }
 }
 
 /// How columns differ from the one they are held against, paired by seed: in percent, or as it is where that is zero. A star:
@@ -69,7 +70,7 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
     }
     let all = Comparison::of(vec![metrics.clone()]);
     let told = all.groups.iter().filter(|g| g.title.starts_with("Convergence") || g.title.starts_with("Whole run"));
-    tables.push(Table { columns: vec![metrics.label.clone()], sections: told.map(section).collect() });
+    tables.push(Table { columns: vec![metrics.label.clone()], sections: told.map(|g| section(g, &[])).collect() });
     tables
 }
 
@@ -107,28 +108,47 @@ fn probed_ports(metrics: &Metrics) -> Table {
     Table { columns: columns.map(str::to_owned).to_vec(), sections: vec![section] }
 }
 
-fn section(group: &Group) -> Section {
-    Section { title: group.title.clone(), rows: group.measures.iter().map(row).collect() }
+fn section(group: &Group, rivals: &[Vec<usize>]) -> Section {
+    Section { title: group.title.clone(), rows: group.measures.iter().map(|m| row(m, rivals)).collect() }
 }
 
-/// A row of one value per column. Where all texts are equal none is best.
-fn row(measure: &Measure) -> Row {
-    let show = measure.show;
-    let means: Vec<Option<f64>> = measure.cells.iter().map(|c| c.estimate.map(|e| e.mean)).collect();
-    let shown: Vec<Option<String>> = means.iter().map(|m| m.map(show)).collect();
-    let known = means.iter().flatten().copied();
+/// Which columns a value is the best of: those of the same grid point, or all where each has a point of its own.
+fn rivals(all: &Comparison) -> Vec<Vec<usize>> {
+    let mut points: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (i, column) in all.metrics.iter().enumerate() {
+        match points.iter_mut().find(|(point, _)| *point == column.point) {
+            Some((_, columns)) => columns.push(i),
+            None => points.push((&column.point, vec![i])),
+        }
+    }
+    if points.len() == all.metrics.len() {
+        return vec![(0..points.len()).collect()];
+    }
+    points.into_iter().map(|(_, columns)| columns).collect()
+}
+
+/// The columns among `rivals` that have the best value. Where all texts are equal none is best.
+fn best(measure: &Measure, rivals: &[usize]) -> Vec<usize> {
+    let mean = |i: usize| measure.cells[i].estimate.map(|e| e.mean);
+    let known = rivals.iter().filter_map(|i| mean(*i));
     let target = match measure.better {
-        Better::Lower => known.reduce(f64::min).map(show),
-        Better::Higher => known.reduce(f64::max).map(show),
+        Better::Lower => known.reduce(f64::min),
+        Better::Higher => known.reduce(f64::max),
         Better::Neither => None,
     };
-    let mut best: Vec<usize> = (0..shown.len()).filter(|i| target.is_some() && shown[*i] == target).collect();
-    if best.len() == shown.len() {
-        best.clear();
-    }
+    let Some(target) = target.map(measure.show) else { return Vec::new() };
+    let is_best = |i: &usize| mean(*i).map(measure.show).as_ref() == Some(&target);
+    let best: Vec<usize> = rivals.iter().copied().filter(is_best).collect();
+    if best.len() == rivals.len() { Vec::new() } else { best }
+}
+
+/// A row of one value per column.
+fn row(measure: &Measure, rivals: &[Vec<usize>]) -> Row {
+    let show = measure.show;
     let number = |c: &Cell| c.estimate.map_or_else(|| "-".into(), |e| with_interval(show(e.mean), e.interval, show));
     let text = |c: &Cell| with_share(number(c), c.share);
-    Row { name: measure.name.to_owned(), cells: measure.cells.iter().map(text).collect(), best }
+    let cells = measure.cells.iter().map(text).collect();
+    Row { name: measure.name.to_owned(), cells, best: rivals.iter().flat_map(|r| best(measure, r)).collect() }
 }
 
 /// `1.10 (9 of 16)`: a number that knows only the flows that finished.
@@ -334,6 +354,17 @@ mod tests {
         assert!(text.lines().all(|line| width(line) <= 60), "{text}");
         assert_eq!((text.matches("goodput").count(), text.matches("swift").count()), (2, 1));
         assert_eq!(table.to_blocks(false, 1).matches("goodput").count(), 5);
+    }
+
+    #[test]
+    fn the_best_of_a_grid_is_the_best_of_its_point() {
+        let of = |ccs: &[&str]| {
+            let variants = synthetic::grid(ccs, &[("load", &["0.2", "0.4"])], &[1]);
+            let table = comparison(&Comparison::of(variants.iter().map(Metrics::of).collect()));
+            let rows = table.sections.last().unwrap().rows.clone();
+            rows.into_iter().find(|r| r.name == "goodput").unwrap().best
+        };
+        assert_eq!((of(&["powertcp", "hpcc"]), of(&["powertcp"])), (vec![0, 2], vec![]));
     }
 
     #[test]
