@@ -49,6 +49,9 @@ pub struct Axis {
     /// Values with a label of their own, where the axis is not to choose its own ticks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ticks: Vec<(f64, String)>,
+    /// Values are counts: nothing between two whole numbers has a tick.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
     /// Values are words, numbered from 0: nothing lies between two of them, so points are not joined.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub words: bool,

@@ -15,6 +15,7 @@ pub mod load;
 pub mod metric;
 pub mod metrics;
 pub mod model;
+mod panels;
 mod pauses;
 pub mod series;
 pub mod stats;

@@ -329,7 +329,8 @@ fn y_ticks(figure: &Figure, y: Scale) -> Vec<Tick> {
         return figure.y.rows.iter().cloned().zip(0..).map(|(text, at)| (f64::from(at), text)).collect();
     }
     let of = if y.log { ticks::logarithmic } else { ticks::linear };
-    of(y.low, y.high, 5)
+    let about = if figure.y.whole { ((y.high - y.low) as usize).clamp(1, 5) } else { 5 };
+    of(y.low, y.high, about)
 }
 
 /// All data of all lines, and the figure's own least range.

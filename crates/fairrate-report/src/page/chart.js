@@ -105,7 +105,8 @@ class Chart {
     const rows = this.figure.y.rows;
     const height = rows ? rows.length * 18 + 40 : Math.round(Math.min(this.figure.small ? 210 : 300, Math.max(200, width * 0.55)));
     const [rx, ry] = [this.rangeX(), rows ? [-0.5, rows.length - 0.5] : this.rangeY(this.rangeX())];
-    const count = Math.max(2, Math.floor((height - 56) / 45));
+    const room = Math.max(2, Math.floor((height - 56) / 45));
+    const count = this.figure.y.whole ? Math.max(1, Math.min(room, Math.floor(ry[1] - ry[0]))) : room;
     const yTicks = rows ? rows.map((text, at) => ({ at, text })) : this.logY ? logTicks(...ry, count) : linearTicks(...ry, count);
     const left = 10 + Math.max(...yTicks.map((t) => t.text.length), 1) * 6.8;
     this.box = { left, right: width - 10, top: rows ? 4 : 22, bottom: height - 36, width, height };
