@@ -61,7 +61,9 @@ fn csv(figure: &Figure) -> String {
         let name = if s.name.is_empty() { format!("{}, median", s.key) } else { s.name.clone() };
         let name = field(&name);
         if !figure.y.rows.is_empty() {
-            s.x.chunks_exact(2).for_each(|ends| out += &format!("{name},{},{}\n", ends[0], ends[1]));
+            for ends in s.x.chunks_exact(2) {
+                let _ = writeln!(out, "{name},{},{}", ends[0], ends[1]);
+            }
             continue;
         }
         for k in 0..s.x.len() {

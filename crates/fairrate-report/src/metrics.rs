@@ -383,7 +383,7 @@ mod tests {
         let late = Flow { start_ns: 9e3, ..flow(2, Some(5_000), None) };
         let flows = vec![flow(0, Some(10_000), Some(2e3)), flow(1, Some(5_000), None), late, flow(3, None, None)];
         let totals = crate::model::Totals { end_ns: 8e3, ..Default::default() };
-        let got = slowdown_by_size(&[RunData { flows, totals, ..RunData::default() }]);
+        let got = slowdown_by_size(&[RunData { totals, flows, ..RunData::default() }]);
         // The late flow would have begun after the end, and the endless one never finishes.
         assert_eq!(got.iter().map(|b| (b.slowdown.n, b.flows)).collect::<Vec<_>>(), [(1, 2), (1, 2)]);
         assert_eq!(got[0].share().map(|s| s.to_string()).as_deref(), Some("1 of 2"));

@@ -211,14 +211,13 @@ fn title(cc: &str, label: &str) -> String {
 pub fn variants(runs: Vec<RunData>) -> Vec<Variant> {
     let mut all: Vec<Variant> = Vec::new();
     for run in runs {
-        match all.iter_mut().find(|v| v.label == run.label) {
-            Some(variant) => variant.runs.push(run),
-            None => {
-                let line = if run.line.is_empty() { &run.label } else { &run.line };
-                let (title, line) = (title(&run.cc, &run.label), title(&run.cc, line));
-                all.push(Variant { label: run.label.clone(), title, line, runs: vec![run] });
-            }
+        if let Some(variant) = all.iter_mut().find(|v| v.label == run.label) {
+            variant.runs.push(run);
+            continue;
         }
+        let line = if run.line.is_empty() { &run.label } else { &run.line };
+        let (title, line) = (title(&run.cc, &run.label), title(&run.cc, line));
+        all.push(Variant { label: run.label.clone(), title, line, runs: vec![run] });
     }
     for variant in &mut all {
         variant.runs.sort_by_key(|r| r.seed);

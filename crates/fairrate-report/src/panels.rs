@@ -197,7 +197,7 @@ impl Page<'_> {
             let values: Vec<f64> = flows.filter_map(|f| f.slowdown).collect();
             let (x, mut y) = cdf(&values, |_| 1.0, self.points / 4);
             if let Some(Share { finished, flows }) = Metrics::finished(&variant.runs) {
-                y.iter_mut().for_each(|y| *y *= finished as f64 / flows as f64);
+                y = y.iter().map(|y| y * finished as f64 / flows as f64).collect();
             }
             Series { step: true, x, y, ..variant_line(variant, style) }
         };

@@ -86,7 +86,7 @@ pub fn render(figure: &Figure) -> String {
     }
     for (i, row) in legend.iter().enumerate() {
         let y = MARGIN + 14.0 + 20.0 * (titles.len() + i) as f64;
-        row.iter().for_each(|(series, x)| out.push_str(&sample(series, MARGIN + x, y)));
+        out.extend(row.iter().map(|(series, x)| sample(series, MARGIN + x, y)));
     }
     let _ = writeln!(out, "<g transform=\"translate({MARGIN} {:.1})\">\n{}</g>\n</svg>", MARGIN + above, drawing.out);
     out
@@ -239,32 +239,36 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn line(&self, s: &Series, i: usize) -> String {
-        let n = self.figure.series.len();
-        let aside = if self.figure.x.words { (i as f64 - (n as f64 - 1.0) / 2.0) * 11.0 } else { 0.0 };
-        let mut out = if self.figure.x.words {
-            self.whiskers(s, aside)
-        } else {
-            format!("<path d=\"{}\" {}/>\n", self.path(s), stroke(s))
-        };
-        let known = |k: &usize| s.y[*k].is_finite();
+    fn line(&self, s: &Series, rank: usize) -> String {
+        let among = self.figure.series.len();
+        let words = self.figure.x.words;
+        let aside = if words { (rank as f64 - (among as f64 - 1.0) / 2.0) * 11.0 } else { 0.0 };
+        let mut out =
+            if words { self.whiskers(s, aside) } else { format!("<path d=\"{}\" {}/>\n", self.path(s), stroke(s)) };
         if s.marks {
-            for k in (0..s.x.len()).filter(known) {
+            for k in (0..s.x.len()).filter(|k| s.y[*k].is_finite()) {
                 let hollow = s.thin || s.partial.contains(&k);
                 out.push_str(&marker(s.style, self.x.px(s.x[k]) + aside, self.height(s.y[k]), 1.0, hollow));
             }
-        } else if 1 < n {
-            let mut px = self.x.from + (i as f64 + 0.5) / n as f64 * APART;
-            while px < self.x.to {
-                let k = s.x.partition_point(|x| self.x.px(*x) <= px).checked_sub(1);
-                if let Some(k) = k.filter(|k| known(k) && k + 1 < s.x.len()) {
-                    let x = if s.step { px } else { self.x.px(s.x[k]) };
-                    out.push_str(&marker(s.style, x, self.height(s.y[k]), 0.8, false));
-                }
-                px += APART;
-            }
+        } else if 1 < among {
+            out.push_str(&self.sparse_marks(s, (rank as f64 + 0.5) / among as f64));
         }
         out + "\n"
+    }
+
+    /// A few markers along a line of many points, each line's beside the others'.
+    fn sparse_marks(&self, s: &Series, first: f64) -> String {
+        let mut out = String::new();
+        let mut px = self.x.from + first * APART;
+        while px < self.x.to {
+            let before = s.x.partition_point(|x| self.x.px(*x) <= px).checked_sub(1);
+            if let Some(k) = before.filter(|k| s.y[*k].is_finite() && k + 1 < s.x.len()) {
+                let x = if s.step { px } else { self.x.px(s.x[k]) };
+                out.push_str(&marker(s.style, x, self.height(s.y[k]), 0.8, false));
+            }
+            px += APART;
+        }
+        out
     }
 
     /// Where a value is; zero on a logarithmic axis is at its foot.
@@ -305,11 +309,11 @@ impl<'a> Drawing<'a> {
     fn whiskers(&self, s: &Series, aside: f64) -> String {
         let ends =
             s.x.iter().zip(s.low.iter().zip(&s.high)).filter(|(_, (low, high))| low.is_finite() && high.is_finite());
-        let d: String = ends
-            .map(|(x, (low, high))| {
-                format!("M{:.1} {:.1}V{:.1}", self.x.px(*x) + aside, self.height(*low), self.height(*high))
-            })
-            .collect();
+        let mut d = String::new();
+        for (x, (low, high)) in ends {
+            let (px, from, to) = (self.x.px(*x) + aside, self.height(*low), self.height(*high));
+            let _ = write!(d, "M{px:.1} {from:.1}V{to:.1}");
+        }
         format!("<path d=\"{d}\" stroke=\"{}\" stroke-width=\"1.6\"/>\n", colour(s.style))
     }
 
