@@ -9,12 +9,13 @@ use crate::format;
 use crate::metric::Metric;
 use crate::metrics::Metrics;
 use crate::model::Variant;
+use crate::stats;
 use crate::style::Style;
 use crate::table::{self, Row, Section, Table};
 
 /// Values that an axis has labels for, one each.
 const MOST_LABELS: usize = 12;
-/// From this ratio of the largest value to the least on, an axis is logarithmic.
+/// From this ratio of the largest value to the least on, the axis of slowdowns is logarithmic.
 const WIDE: f64 = 10.0;
 
 /// A key of the grid that takes several values.
@@ -166,13 +167,13 @@ impl<'a> Grid<'a> {
             let range = Some((-0.5, ticks.len() as f64 - 0.5));
             return Axis { ticks, words: true, range, ..axis };
         };
-        let (low, high) = at.iter().fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(*x), h.max(*x)));
+        let log = is_geometric(&at);
         let is_plain = self.x.values.iter().all(|v| v.parse::<f64>().is_ok());
         let labelled = at.len() <= MOST_LABELS || !is_plain;
         let mut ticks: Vec<(f64, String)> = at.into_iter().zip(self.x.values.iter().cloned()).collect();
         ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
         ticks.truncate(if labelled { ticks.len() } else { 0 });
-        Axis { ticks, log: 0.0 < low && 2.0 * WIDE <= high / low, ..axis }
+        Axis { ticks, log, ..axis }
     }
 }
 
@@ -228,6 +229,17 @@ fn positions(values: &[String]) -> Option<Vec<f64>> {
     let at = kinds.iter().find_map(|read| values.iter().map(|v| read(v)).collect::<Option<Vec<f64>>>())?;
     let distinct = (0..at.len()).all(|i| at[i].is_finite() && !at[..i].contains(&at[i]));
     distinct.then_some(at)
+}
+
+/// Whether values lie more evenly on a logarithmic axis: those that double do, those that grow by the same amount do not.
+fn is_geometric(values: &[f64]) -> bool {
+    let sorted = stats::sorted(values.iter().copied());
+    let unevenness = |f: fn(f64) -> f64| {
+        let gaps: Vec<f64> = sorted.windows(2).map(|pair| f(pair[1]) - f(pair[0])).collect();
+        gaps.iter().copied().fold(0.0, f64::max) / gaps.iter().copied().fold(f64::MAX, f64::min)
+    };
+    // Rounding is no reason.
+    sorted.first().is_some_and(|least| 0.0 < *least) && unevenness(f64::ln) * 1.01 < unevenness(|x| x)
 }
 
 /// Gives figures the same vertical axis: logarithmic if values are far apart.
@@ -334,6 +346,8 @@ mod tests {
         let words = figures(&[("sizes", &["websearch", "hadoop"])], &[1, 2], "slowdown-mean");
         assert!(words[0].x.words && words[0].series[0].x == [0.0, 1.0]);
         let wide = figures(&[("buffer", &["100KB", "1MB", "10MB"])], &[1], "slowdown-mean");
+        assert!(is_geometric(&[1.0, 4.0, 16.0]) && is_geometric(&[1.0, 2.0, 10.0]));
+        assert!(!is_geometric(&[0.2, 0.4, 0.6, 0.8]) && !is_geometric(&[3.0, 7.0]) && !is_geometric(&[0.0, 1.0, 10.0]));
         assert!(wide[0].x.log && wide[0].x.ticks[1] == (1e6, "1MB".to_owned()));
     }
 
