@@ -58,7 +58,9 @@ impl Builder {
     /// The finished network. `bottleneck` lists the links, as positions, whose `a` to `b` direction is the
     /// bottleneck by design.
     pub(super) fn finish(self, bottleneck: &[usize]) -> Topology {
-        let Self { nodes, links } = self;
+        let Self { mut nodes, mut links } = self;
+        nodes.shrink_to_fit();
+        links.shrink_to_fit();
         let mut topology = Topology { nodes, links, link_sets: BTreeMap::new(), error_rates: Vec::new() };
         topology.link_sets = link_sets(&topology);
         if !bottleneck.is_empty() {
@@ -93,6 +95,7 @@ fn link_sets(topology: &Topology) -> BTreeMap<String, Vec<PortId>> {
             }
         }
     }
+    sets.values_mut().for_each(Vec::shrink_to_fit);
     sets
 }
 
