@@ -173,7 +173,7 @@ impl<'a> Grid<'a> {
         let mut ticks: Vec<(f64, String)> = at.into_iter().zip(self.x.values.iter().cloned()).collect();
         ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
         ticks.truncate(if labelled { ticks.len() } else { 0 });
-        Axis { ticks, log, ..axis }
+        Axis { log, ticks, ..axis }
     }
 }
 
