@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fairrate_report::comparison::Comparison;
-use fairrate_report::model::Variant;
-use fairrate_report::{format, html, table};
+use fairrate_report::metric::Metric;
+use fairrate_report::table::Table;
+use fairrate_report::{figures, format, html, table};
 use fairrate_scenario::ResultsDir;
 
 use crate::drive;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::output;
+use crate::output::{self, Pictures};
 use crate::progress::Board;
 use crate::run::{Sets, Threads};
 pub use columns::parse_variant;
@@ -45,6 +46,9 @@ pub struct Args {
     /// Seeds, as 3 or 1..5 (both ends included) or 1,4,7 [default: the scenario's]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
+    /// Number to draw against a key of the grid; may be given several times [default: the usual ones]
+    #[arg(long = "metric", value_name = "NAME", requires = "grid", long_help = metric_help())]
+    metrics: Vec<String>,
     #[command(flatten)]
     sets: Sets,
     /// Results directory; complete runs of the same scenario in it are taken over [default: runs/NAME-compare]
@@ -66,13 +70,60 @@ pub struct Args {
     quiet: bool,
 }
 
+/// What `--help` says of metrics.
+fn metric_help() -> String {
+    format!(
+        "Number to draw against a key of the grid; may be given several times [default: the usual ones]\n\n\
+         The key is the first one with numbers for values. Each algorithm is a line, with 95 % intervals over the seeds; further \
+         keys make further panels. `fairrate report DIR --metric NAME` draws other ones without running anything.\n\n\
+         Names: {}. Without a size, a slowdown is that of all flows",
+        Metric::summary()
+    )
+}
+
+/// The metrics of names.
+pub fn metrics(names: &[String]) -> Result<Vec<Metric>, Failure> {
+    let known = Metric::names();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let find = |name: &String| {
+        Metric::by_name(name).ok_or_else(|| match Failure::unknown_name("metric", name, &known) {
+            Failure::UnknownName { what, name, help } => {
+                let near = if help.starts_with("did you mean") { format!("{help}\n") } else { String::new() };
+                Failure::UnknownName { what, name, help: format!("{near}metrics are {}", Metric::summary()) }
+            }
+            other => other,
+        })
+    };
+    let mut found: Vec<Metric> = Vec::new();
+    for metric in names.iter().map(find) {
+        let metric = metric?;
+        if !found.contains(&metric) {
+            found.push(metric);
+        }
+    }
+    Ok(found)
+}
+
+/// Metrics need something to be drawn against.
+fn no_sweep() -> Failure {
+    let help = "give a key several values, as in `--grid traffic.0.load=0.4,0.6`".to_owned();
+    Failure::Usage {
+        message: "no key of the grid takes several values, so `--metric` has nothing to draw".to_owned(),
+        help,
+    }
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let metrics = metrics(&args.metrics)?;
     let columns = columns::columns(&args.cc, &args.grid, args.seeds.is_some())?;
     let n_runs = columns.len() * args.seeds.as_ref().map_or(1, |s| s.0.len());
     if MOST_RUNS < n_runs {
         let help = format!("at most {MOST_RUNS} are planned at once; take fewer seeds, or fewer values of a key");
         return Err(Failure::Usage { message: format!("these are {n_runs} runs"), help });
+    }
+    if !metrics.is_empty() && columns.iter().all(|c| c.place == columns[0].place) {
+        return Err(no_sweep());
     }
     let planner = Planner {
         file: &args.scenario,
@@ -89,7 +140,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     drive::listen_for_interrupts();
     // Held until the report is written.
     let place = ResultsDir::claim(&dir)?;
-    let index = Crew::new(&args.scenario, place.path(), &plans, &board, threads)?.work(jobs)?;
+    let index = Crew::new(&args.scenario, place.path(), &plans, &board, threads, &metrics)?.work(jobs)?;
     board.clear();
     conclude(index, place.path(), args.json)
 }
@@ -103,12 +154,14 @@ fn jobs(asked: Option<u16>, threads: usize) -> usize {
 /// Writes and prints what the runs came to.
 fn conclude(mut index: Index, dir: &Path, json: bool) -> Result<ExitCode, Failure> {
     if let Some((variants, comparison)) = index.assemble(dir)? {
-        write_report(dir, &variants, &comparison)?;
+        output::write_page(dir, &variants, &comparison, &index.drawn(), Pictures::Yes)?;
         index.metrics.clone_from(&comparison.metrics);
         index.statistics = Some(comparison.statistics());
         index.write_durably(dir)?;
         if !json {
-            print_tables(dir, &index, &comparison)?;
+            let over_grid = figures::table_over_grid(&variants, &comparison, &index.drawn());
+            let over_grid = over_grid.filter(|_| !index.drawn().is_empty());
+            print_tables(dir, &index, &comparison, over_grid.as_ref())?;
         }
     }
     if json {
@@ -123,16 +176,13 @@ fn conclude(mut index: Index, dir: &Path, json: bool) -> Result<ExitCode, Failur
     Ok(if drive::interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-fn write_report(dir: &Path, variants: &[Variant], comparison: &Comparison) -> Result<(), Failure> {
-    output::write(&dir.join("report.html"), &html::page(variants, comparison))
-}
-
-fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) -> Result<(), Failure> {
+/// Prints the metrics that were asked for, or everything.
+fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, over_grid: Option<&Table>) -> Result<(), Failure> {
     let styled = output::styled();
     let notes = html::notes(comparison);
     let mut parts = vec![format!("{}: seed {}\n", index.scenario(), format::seeds(&comparison.metrics[0].seeds))];
-    parts.push(table::comparison(comparison).to_blocks(styled, WIDEST));
-    if let Some(differences) = table::differences(comparison) {
+    parts.push(over_grid.unwrap_or(&table::comparison(comparison)).to_blocks(styled, WIDEST));
+    if let Some(differences) = table::differences(comparison).filter(|_| over_grid.is_none()) {
         parts.extend([format!("{}\n", notes[1]), differences.to_blocks(styled, WIDEST)]);
     }
     let about: Vec<&str> = notes.iter().take(1).chain(notes.iter().skip(2)).map(String::as_str).collect();
@@ -144,10 +194,16 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison) -> Result<()
     output::print_text(&parts.join("\n"))
 }
 
-/// Writes the page of a comparison that is already there, for `fairrate report`.
-pub fn report(dir: &Path) -> Result<(), Failure> {
-    match Index::read(dir)?.assemble(dir)? {
-        Some((variants, comparison)) => write_report(dir, &variants, &comparison),
+/// Writes the page of a comparison that is already there, for `fairrate report`; with other metrics than it has if these are
+/// some.
+pub fn report(dir: &Path, metrics: &[Metric]) -> Result<(), Failure> {
+    let index = Index::read(dir)?;
+    if !metrics.is_empty() && !index.is_swept() {
+        return Err(no_sweep());
+    }
+    let metrics = if metrics.is_empty() { index.drawn() } else { metrics.to_vec() };
+    match index.assemble(dir)? {
+        Some((variants, comparison)) => output::write_page(dir, &variants, &comparison, &metrics, Pictures::Yes),
         None => Err(Failure::Directory {
             dir: dir.to_owned(),
             problem: "has no run that has ended".to_owned(),

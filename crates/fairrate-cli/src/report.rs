@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::compare;
 use crate::failure::Failure;
-use crate::{compare, output};
+use crate::output::{self, Pictures};
 
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]
@@ -12,15 +13,26 @@ pub struct Args {
     /// Results directory of `run` or `compare`
     #[arg(value_name = "DIR")]
     dir: PathBuf,
+    /// Number to draw against a key of the grid of a comparison, as `compare --help` says; may be given several times
+    /// [default: those the comparison has]
+    #[arg(long = "metric", value_name = "NAME")]
+    metrics: Vec<String>,
 }
 
 /// Writes it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let dir = &args.dir;
+    let metrics = compare::metrics(&args.metrics)?;
     if dir.join("compare.json").exists() {
-        compare::report(dir)?;
+        compare::report(dir, &metrics)?;
+    } else if metrics.is_empty() {
+        output::write_report(dir, fairrate_report::load::run(dir)?, Pictures::Yes)?;
     } else {
-        output::write_report(dir, fairrate_report::load::run(dir)?)?;
+        return Err(Failure::Directory {
+            dir: dir.clone(),
+            problem: "has one run, and `--metric` needs a grid of them".to_owned(),
+            help: "give the directory of `fairrate compare --grid`".to_owned(),
+        });
     }
     output::print_text(&format!("{}\n", dir.join("report.html").display()))?;
     Ok(ExitCode::SUCCESS)

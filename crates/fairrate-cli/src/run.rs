@@ -9,7 +9,7 @@ use fairrate_scenario::{Overrides, ResultsDir, Scenario};
 use crate::compare::parse_variant;
 use crate::drive::{self, End};
 use crate::failure::{Failure, INTERRUPTED};
-use crate::output;
+use crate::output::{self, Pictures};
 use crate::progress::Board;
 
 /// Arguments of `run`.
@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let label = scenario.sim_config().cc.info().name;
     let run = drive::Run { label, tags: &[], board: &Board::new(args.quiet), threads: args.threads.get() };
     let end = run.drive(&scenario, &place)?;
-    let (data, metrics) = output::write_report(&dir, output::load(&dir, label)?)?;
+    let (data, metrics) = output::write_report(&dir, output::load(&dir, label)?, Pictures::Yes)?;
     output::print_run(&dir, &data, metrics, args.json)?;
     finish(end, &dir)
 }

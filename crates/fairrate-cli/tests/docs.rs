@@ -60,7 +60,8 @@ fn words(line: &str) -> usize {
     line.split_whitespace().count()
 }
 
-fn hold(page: &str) {
+/// Holds a page against what its commands print, and says where they ran.
+fn hold(page: &str) -> PathBuf {
     let path = root().join(page);
     let text = std::fs::read_to_string(&path).expect("the page");
     let dir = workplace(&page.replace(['/', '.'], "_"), &text);
@@ -83,11 +84,21 @@ fn hold(page: &str) {
     } else {
         assert!(text == written, "{page}: run this test with FAIRRATE_BLESS=1; it would be\n{written}");
     }
+    dir
 }
 
 #[test]
-fn the_readme_shows_what_is_printed() {
-    hold("README.md");
+fn the_readme_shows_what_is_printed_and_drawn() {
+    let dir = hold("README.md");
+    let drawn = dir.join("runs/incast10/figures/at-the-switches-queue-of-tor0-h16.svg");
+    let drawn = std::fs::read_to_string(drawn).expect("the figure");
+    let path = root().join("docs/images/incast10.svg");
+    if std::env::var_os("FAIRRATE_BLESS").is_some() {
+        std::fs::write(&path, drawn).expect("the picture can be written");
+    } else {
+        let shown = std::fs::read_to_string(&path).expect("the picture");
+        assert!(shown == drawn, "docs/images/incast10.svg: run this test with FAIRRATE_BLESS=1");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::bootstrap::{Difference, Estimate, LEVEL, RESAMPLES};
 use crate::format;
-use crate::metrics::{Convergence, Metrics, PortMetrics};
+use crate::metrics::{BucketSlowdown, Convergence, Metrics, PortMetrics, Share};
 use crate::stats::Distribution;
 
 /// All columns of a comparison and what is measured of them.
@@ -49,6 +49,8 @@ pub struct Cell {
     pub estimate: Option<Estimate>,
     /// The number of the column it is held against, and the difference, paired by seed.
     pub difference: Option<(usize, Difference)>,
+    /// Of how many flows it tells, where these are not all.
+    pub share: Option<Share>,
 }
 
 /// Which value of a measure is the best.
@@ -65,7 +67,8 @@ pub enum Better {
 /// Ports that a comparison shows one by one; of more it shows all together.
 pub const MAX_PORTS: usize = 4;
 
-type Value<'a> = &'a dyn Fn(&Metrics) -> Option<f64>;
+/// A number of a column, or of one of its seeds.
+pub type Value<'a> = &'a dyn Fn(&Metrics) -> Option<f64>;
 
 impl Comparison {
     /// Of columns; there is at least one.
@@ -111,6 +114,7 @@ impl Comparison {
                     metric: measure.key.clone(),
                     column: column.label.clone(),
                     estimate,
+                    share: cell.share,
                     difference: cell.difference.map(|(to, difference)| Versus {
                         to: self.metrics[to].label.clone(),
                         difference,
@@ -152,6 +156,9 @@ pub struct Statistic {
     /// Mean over its seeds.
     #[serde(flatten)]
     pub estimate: Estimate,
+    /// Flows that finished and flows that started, where it knows only the former and they are fewer.
+    #[serde(flatten)]
+    pub share: Option<Share>,
     /// How it differs from another column; `None` for the first one.
     pub difference: Option<Versus>,
 }
@@ -194,18 +201,22 @@ impl Columns<'_> {
             let of_seed = |seed: u64| series[base].iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
             let pairs: Vec<(f64, f64)> = series[i].iter().filter_map(|(s, x)| Some((*x, of_seed(*s)?))).collect();
             let difference = Difference::of(&pairs).filter(|_| i != base).map(|d| (base, d));
-            Cell { estimate: Estimate::of(&values), difference }
+            Cell { estimate: Estimate::of(&values), difference, share: None }
         };
         Measure { key, name, better, show, cells: (0..self.metrics.len()).map(cell).collect() }
     }
 
     fn slowdown(&self, bucket: &'static str) -> Group {
-        let of = |m: &Metrics| m.slowdown.iter().find(|b| b.bucket == bucket).map(|b| b.slowdown);
+        let of = |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown);
         let measure = |name, field, f: fn(&Distribution) -> Option<f64>| {
             let key = format!("slowdown[{bucket}].{field}");
-            self.measure(key, name, Better::Lower, &|m| of(m).as_ref().and_then(f), format::number)
+            let mut measure = self.measure(key, name, Better::Lower, &|m| of(m).as_ref().and_then(f), format::number);
+            for (cell, m) in measure.cells.iter_mut().zip(self.metrics) {
+                cell.share = m.bucket(bucket).and_then(BucketSlowdown::share);
+            }
+            measure
         };
-        let n = self.metrics.iter().filter_map(of).map(|d| d.n).max().unwrap_or(0);
+        let n = self.metrics.iter().filter_map(|m| m.bucket(bucket)).map(|b| b.flows).max().unwrap_or(0);
         let measures = vec![
             measure("mean", "mean", |d| d.mean),
             measure("p50", "p50", |d| d.p50),
@@ -299,6 +310,11 @@ impl Columns<'_> {
         ]);
         Group { title: "Whole run".into(), measures }
     }
+}
+
+/// The mean over the seeds of a column.
+pub fn estimate(m: &Metrics, value: Value<'_>) -> Option<Estimate> {
+    Estimate::of(&by_seed(m, value).into_iter().map(|(_, x)| x).collect::<Vec<_>>())
 }
 
 /// A measure of each seed of a column that has it.

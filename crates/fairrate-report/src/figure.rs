@@ -4,6 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::Number;
 
+use crate::style::Style;
+
 /// A chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Figure {
@@ -11,6 +13,11 @@ pub struct Figure {
     pub title: String,
     /// A line under the heading: what exactly is drawn.
     pub note: String,
+    /// The point of a grid that it is about, as `load=0.6`; empty: all of them, or there is no grid.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub point: String,
+    /// Name of its files without the ending, unlike those of all other figures of the page.
+    pub file: String,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis.
@@ -39,6 +46,15 @@ pub struct Axis {
     /// Names of rows, for a chart of bars over time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<String>,
+    /// Values with a label of their own, where the axis is not to choose its own ticks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ticks: Vec<(f64, String)>,
+    /// Values are counts: nothing between two whole numbers has a tick.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
+    /// Values are words, numbered from 0: nothing lies between two of them, so points are not joined.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub words: bool,
 }
 
 impl Axis {
@@ -67,10 +83,12 @@ pub struct Series {
     pub key: String,
     /// Name in the legend; empty: the line of that key that is in the legend already.
     pub name: String,
-    /// Number of its colour in the palette.
-    pub colour: usize,
-    /// Number of its dash pattern.
-    pub dash: usize,
+    /// Its look.
+    #[serde(flatten)]
+    pub style: Style,
+    /// A second line of its key, drawn thin and with hollow markers.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub thin: bool,
     /// Holds each value until the next.
     pub step: bool,
     /// Shows its points.
@@ -81,6 +99,15 @@ pub struct Series {
     /// Points.
     #[serde(serialize_with = "numbers")]
     pub y: Vec<f64>,
+    /// Lower end of a band around the line, one value a point; may be empty.
+    #[serde(serialize_with = "numbers", skip_serializing_if = "Vec::is_empty")]
+    pub low: Vec<f64>,
+    /// Upper end of the band.
+    #[serde(serialize_with = "numbers", skip_serializing_if = "Vec::is_empty")]
+    pub high: Vec<f64>,
+    /// Numbers of the points that stand for part of their flows only: their markers are hollow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub partial: Vec<usize>,
     /// What hovering adds to a point.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hint: Vec<String>,

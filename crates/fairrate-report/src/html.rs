@@ -6,11 +6,13 @@ use std::fmt::Write;
 
 use crate::bootstrap;
 use crate::comparison::{Comparison, MAX_PORTS};
-use crate::figures::{self, Chapter};
+use crate::figures::{self, Chapter, Line, MAX_DRAWN};
 use crate::format;
-use crate::metrics::{Metrics, PortMetrics};
+use crate::metrics::{Metrics, PortMetrics, Share};
 use crate::model::{RunData, Variant};
 use crate::stats;
+use crate::style::{DASHES, MARKERS};
+use crate::sweep::Grid;
 use crate::table::{self, Table};
 
 const STYLE: &str = include_str!("page/style.css");
@@ -20,24 +22,21 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// The row of the tables that depends on the machine.
 const WALL_CLOCK_ROW: &str = "ns per packet-hop";
 
-/// Columns that figures show at most: more lines than this nobody tells apart, and the page is to be mailed.
-const MAX_DRAWN: usize = 16;
-
 /// Runs that a warning names at most.
 const MAX_NAMED: usize = 8;
 
-/// The page of one run or of a comparison. `variants` are not empty, and `comparison` has their numbers.
-pub fn page(variants: &[Variant], comparison: &Comparison) -> String {
+/// The page of one run or of a comparison. `variants` are not empty, `comparison` has their numbers, and `chapters` their figures.
+pub fn page(variants: &[Variant], comparison: &Comparison, chapters: &[Chapter]) -> String {
     let metrics = &comparison.metrics;
-    let colours = colours(variants);
-    let drawn = &variants[..variants.len().min(MAX_DRAWN)];
-    let chapters = figures::all(drawn, &colours);
+    let lines = figures::lines(variants);
+    let grid = Grid::of(variants, metrics);
     let first = variants[0].first();
     let body = [
-        header(variants, &comparison.left_out),
+        header(variants, comparison, &lines),
         navigation(),
         "<main>\n".to_owned(),
-        cards(metrics, &colours),
+        // Of a grid no column is the best: its figures come first.
+        if grid.is_none() { cards(variants, metrics, &lines) } else { String::new() },
         undrawn(variants),
         "<div id=\"figures\"></div>\n".to_owned(),
         numbers(comparison),
@@ -45,8 +44,8 @@ pub fn page(variants: &[Variant], comparison: &Comparison) -> String {
         "</main>\n".to_owned(),
         footer(variants),
     ];
-    let title = format!("{}: {}", escape(&first.scenario), escape(&names(variants)));
-    let data = data(first, drawn, &colours, &chapters);
+    let title = format!("{}: {}", escape(&first.scenario), escape(&names(&lines)));
+    let data = data(first, &lines, chapters);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -58,24 +57,8 @@ pub fn page(variants: &[Variant], comparison: &Comparison) -> String {
     )
 }
 
-/// The grey of the palette, for the algorithm that is no control at all.
-const GREY: usize = 8;
-
-/// A colour for each variant: an algorithm has the same one in every report, as far as there are enough.
-fn colours(variants: &[Variant]) -> Vec<usize> {
-    let mut taken: Vec<usize> = Vec::new();
-    for (i, variant) in variants.iter().enumerate() {
-        let cc = variant.first().cc.as_str();
-        let mut controls = fairrate_control::ALGORITHMS.iter().filter(|a| a.name != "line-rate");
-        let wanted = if cc == "line-rate" { GREY } else { controls.position(|a| a.name == cc).unwrap_or(i) };
-        let free = (wanted..=wanted + taken.len()).find(|c| !taken.contains(c)).unwrap_or(wanted);
-        taken.push(free);
-    }
-    taken
-}
-
-fn names(variants: &[Variant]) -> String {
-    variants.iter().map(|v| v.title.as_str()).collect::<Vec<_>>().join(", ")
+fn names(lines: &[Line]) -> String {
+    lines.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn seeds(variants: &[Variant]) -> String {
@@ -83,7 +66,7 @@ fn seeds(variants: &[Variant]) -> String {
     format!("seed{} {}", if seeds.len() == 1 { "" } else { "s" }, format::seeds(&seeds))
 }
 
-fn header(variants: &[Variant], left_out: &[String]) -> String {
+fn header(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> String {
     let first = variants[0].first();
     let kind = match variants {
         [one] if one.runs.len() == 1 => "Simulated run",
@@ -91,19 +74,26 @@ fn header(variants: &[Variant], left_out: &[String]) -> String {
         _ if variants.iter().any(|v| !v.first().point.is_empty()) => "Comparison over a grid",
         _ => "Comparison on one workload",
     };
-    let flows = first.flows.len();
+    let scale = Grid::of(variants, &comparison.metrics).map_or_else(
+        || {
+            format!(
+                "{} flows &middot; {} simulated",
+                format::count(first.flows.len() as f64),
+                format::time_ns(first.totals.end_ns)
+            )
+        },
+        |grid| escape(&grid.summary()),
+    );
     let about = if first.description.is_empty() { &first.scenario } else { &first.description };
     let mut out = format!(
-        "<header>\n<p class=\"kind\">{kind}, {}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {} flows &middot; {} simulated &middot; {}</p>\n",
+        "<header>\n<p class=\"kind\">{kind}, {}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {scale} &middot; {}</p>\n",
         escape(&first.scenario),
         escape(&capitalised(about)),
-        escape(&names(variants)),
-        format::count(flows as f64),
-        format::time_ns(first.totals.end_ns),
+        escape(&names(lines)),
         seeds(variants),
     );
     let mut partial: Vec<String> = variants.iter().flat_map(|v| &v.runs).filter_map(incomplete).collect();
-    partial.extend(left_out.iter().map(|run| format!("{run}, left out")));
+    partial.extend(comparison.left_out.iter().map(|run| format!("{run}, left out")));
     if MAX_NAMED < partial.len() {
         let more = partial.len() - MAX_NAMED;
         partial.truncate(MAX_NAMED);
@@ -134,19 +124,23 @@ fn navigation() -> String {
 struct Headline {
     title: String,
     values: Vec<Option<f64>>,
+    /// Of how many flows each value tells, where these are not all.
+    shares: Vec<Option<Share>>,
     show: fn(f64) -> String,
     lower_is_better: bool,
 }
 
 /// The four numbers that say most: of a run as they are, of a comparison as bars.
-fn cards(metrics: &[Metrics], colours: &[usize]) -> String {
+fn cards(variants: &[Variant], metrics: &[Metrics], lines: &[Line]) -> String {
+    let colour = |v: &Variant| lines.iter().find(|l| l.key == v.line).map_or(0, |l| l.style.colour);
+    let colours: Vec<usize> = variants.iter().map(colour).collect();
     let headlines = headlines(metrics);
     let mut out = String::from("<div class=\"cards\">\n");
     for headline in headlines.iter().filter(|h| h.values.iter().any(Option::is_some)).take(6) {
         let _ = write!(out, "<section class=\"card\"><h3>{}</h3>", escape(&headline.title).replace("-&gt;", "&rarr;"));
         match headline.values.as_slice() {
-            [Some(value)] => out.push_str(&big_number(&(headline.show)(*value))),
-            _ => out.push_str(&bars(headline, metrics, colours)),
+            [Some(value)] => out.push_str(&big_number(&(headline.show)(*value), headline.shares[0])),
+            _ => out.push_str(&bars(headline, metrics, &colours)),
         }
         out.push_str("</section>\n");
     }
@@ -162,7 +156,8 @@ fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
     let each = |f: &dyn Fn(&Metrics) -> Option<f64>| metrics.iter().map(|m| over_seeds(m, f)).collect::<Vec<_>>();
     let mut all = Vec::new();
     let mut add = |title: &str, lower_is_better: bool, show: fn(f64) -> String, values: Vec<Option<f64>>| {
-        all.push(Headline { title: title.to_owned(), values, show, lower_is_better });
+        let shares = metrics.iter().map(|m| m.slowdown.first().filter(|_| title.starts_with("FCT"))?.share()).collect();
+        all.push(Headline { title: title.to_owned(), values, shares, show, lower_is_better });
     };
     add("FCT slowdown, 99th percentile", true, format::number, each(&|m| m.overall().and_then(|d| d.p99)));
     add("FCT slowdown, median", true, format::number, each(&|m| m.overall().and_then(|d| d.p50)));
@@ -195,8 +190,9 @@ fn headline_port(m: &Metrics) -> Option<&PortMetrics> {
 }
 
 /// A number with its unit set smaller.
-fn big_number(text: &str) -> String {
+fn big_number(text: &str, share: Option<Share>) -> String {
     let (value, unit) = text.split_once(' ').unwrap_or((text, ""));
+    let unit = share.map_or_else(|| unit.to_owned(), |share| format!("{unit} ({share} flows)"));
     format!("<p class=\"big\">{value} <small>{unit}</small></p>")
 }
 
@@ -208,9 +204,10 @@ fn bars(headline: &Headline, metrics: &[Metrics], colours: &[usize]) -> String {
     let best = best.map(headline.show);
     let tie = known().all(|v| Some((headline.show)(v)) == best);
     let mut out = String::from("<div class=\"bars\">");
-    for ((m, value), colour) in metrics.iter().zip(&headline.values).zip(colours) {
+    for (((m, value), share), colour) in metrics.iter().zip(&headline.values).zip(&headline.shares).zip(colours) {
         let text = value.map_or_else(|| "-".to_owned(), headline.show);
         let class = if !tie && Some(&text) == best.as_ref() { " class=\"best\"" } else { "" };
+        let text = share.map_or_else(|| text.clone(), |share| format!("{text} ({share})"));
         let percent = value.map_or(0.0, |v| if 0.0 < largest { 100.0 * v / largest } else { 0.0 });
         let width = if percent == 0.0 { "0".to_owned() } else { format!("max(2px,{percent:.1}%)") };
         let _ = write!(
@@ -218,7 +215,7 @@ fn bars(headline: &Headline, metrics: &[Metrics], colours: &[usize]) -> String {
             "<span{class}>{}</span><span class=\"bar\" style=\"width:{width};background:var(--s{})\"></span>\
              <span class=\"value\"><span{class}>{text}</span></span>",
             escape(&m.title),
-            colour % 10,
+            colour,
         );
     }
     out + "</div>"
@@ -230,7 +227,7 @@ fn undrawn(variants: &[Variant]) -> String {
         return String::new();
     }
     format!(
-        "<p class=\"note\">Figures show the first {MAX_DRAWN} of {} columns; tables have all.</p>\n",
+        "<p class=\"note\">Figures against time show the first {MAX_DRAWN} of {} columns; figures over the grid and tables have all.</p>\n",
         variants.len()
     )
 }
@@ -354,10 +351,10 @@ fn footer(variants: &[Variant]) -> String {
 }
 
 /// What the script reads.
-fn data(first: &RunData, variants: &[Variant], colours: &[usize], chapters: &[Chapter]) -> String {
-    let entry = |(v, colour): (&Variant, &usize)| serde_json::json!({ "key": v.title, "name": v.title, "colour": colour, "dash": colour });
-    let legend: Vec<serde_json::Value> = variants.iter().zip(colours).map(entry).collect();
-    let data = serde_json::json!({ "name": first.scenario, "legend": legend, "chapters": chapters });
+fn data(first: &RunData, lines: &[Line], chapters: &[Chapter]) -> String {
+    let data = serde_json::json!({
+        "name": first.scenario, "legend": lines, "chapters": chapters, "dashes": DASHES, "markers": MARKERS,
+    });
     // Inside a script element only `</` and `<!--` could end the data early.
     data.to_string().replace('<', "\\u003c").replace("->", "\u{2192}")
 }
@@ -373,7 +370,8 @@ mod tests {
     use crate::synthetic;
 
     fn page(variants: &[Variant]) -> String {
-        super::page(variants, &Comparison::of(variants.iter().map(Metrics::of).collect()))
+        let comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
+        super::page(variants, &comparison, &figures::all(variants, &comparison, &[]))
     }
 
     #[test]
@@ -414,13 +412,6 @@ mod tests {
         let mut variants = synthetic::comparison(&["powertcp"], &[1]);
         variants[0].runs[0].state = "interrupted".into();
         assert!(page(&variants).contains("Partial results: powertcp seed 1 interrupted"));
-    }
-
-    #[test]
-    fn an_algorithm_keeps_its_colour() {
-        let alone = colours(&synthetic::comparison(&["line-rate"], &[1]));
-        let among = colours(&synthetic::comparison(&["unheard-of", "line-rate"], &[1]));
-        assert!(alone[0] == among[1] || among[0] == alone[0]);
     }
 
     #[test]

@@ -6,17 +6,24 @@
 
 pub mod bootstrap;
 pub mod comparison;
+pub mod export;
 pub mod figure;
 pub mod figures;
 pub mod format;
 pub mod html;
 pub mod load;
+pub mod metric;
 pub mod metrics;
 pub mod model;
+mod panels;
 mod pauses;
 pub mod series;
 pub mod stats;
+pub mod style;
+mod svg;
+pub mod sweep;
 pub mod table;
+mod ticks;
 
 #[cfg(test)]
 mod synthetic;

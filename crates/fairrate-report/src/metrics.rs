@@ -39,7 +39,7 @@ pub struct Metrics {
     pub point: String,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
-    /// FCT slowdown of finished flows: first of all sizes, then by size bucket; buckets without flows are left out.
+    /// FCT slowdown of the flows that finished: first of all sizes, then by size bucket; buckets without flows are left out.
     pub slowdown: Vec<BucketSlowdown>,
     /// Every probed port.
     pub ports: Vec<PortMetrics>,
@@ -96,9 +96,34 @@ pub struct Metrics {
 pub struct BucketSlowdown {
     /// The range in words, `all sizes` for all.
     pub bucket: &'static str,
-    /// Its distribution.
+    /// Finite flows that started, those that did not finish included.
+    pub flows: usize,
+    /// The distribution of those that finished.
     #[serde(flatten)]
     pub slowdown: Distribution,
+}
+
+impl BucketSlowdown {
+    /// Of how many flows the numbers tell, where these are not all.
+    pub fn share(&self) -> Option<Share> {
+        (self.slowdown.n < self.flows).then_some(Share { finished: self.slowdown.n, flows: self.flows })
+    }
+}
+
+/// Some of the flows: numbers that are made from completion times know only those that finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// Flows that finished.
+    pub finished: usize,
+    /// Flows that started.
+    pub flows: usize,
+}
+
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let count = |n: usize| crate::format::count(n as f64);
+        write!(f, "{} of {}", count(self.finished), count(self.flows))
+    }
 }
 
 /// How rates settled after arrivals and departures of flows, those of all seeds pooled.
@@ -189,19 +214,35 @@ impl Metrics {
     pub fn overall(&self) -> Option<&Distribution> {
         self.slowdown.first().map(|b| &b.slowdown)
     }
+
+    /// How many flows finished, where these are not all.
+    pub fn finished(runs: &[RunData]) -> Option<Share> {
+        let finite = || runs.iter().flat_map(RunData::started).filter(|f| f.bytes.is_some());
+        let (finished, flows) = (finite().filter(|f| f.slowdown.is_some()).count(), finite().count());
+        (finished < flows).then_some(Share { finished, flows })
+    }
+
+    /// Slowdown of the flows of a bucket.
+    pub fn bucket(&self, name: &str) -> Option<&BucketSlowdown> {
+        self.slowdown.iter().find(|b| b.bucket == name)
+    }
 }
 
-/// Slowdown of all finished flows and by size bucket.
+/// Slowdown of all flows and by size bucket.
 fn slowdown_by_size(runs: &[RunData]) -> Vec<BucketSlowdown> {
     let all = SizeBucket { name: "all sizes", above: 0, up_to: u64::MAX };
     let of = |bucket: SizeBucket| {
         let inside = |f: &&Flow| f.bytes.is_some_and(|b| bucket.above < b && b <= bucket.up_to);
-        let flows = runs.iter().flat_map(|r| &r.flows).filter(inside);
-        let values = stats::sorted(flows.filter_map(|f| f.slowdown));
-        BucketSlowdown { bucket: bucket.name, slowdown: Distribution::of(&values) }
+        let started = runs.iter().flat_map(RunData::started).filter(inside);
+        let (mut flows, mut values) = (0, Vec::new());
+        for flow in started {
+            flows += 1;
+            values.extend(flow.slowdown);
+        }
+        BucketSlowdown { bucket: bucket.name, flows, slowdown: Distribution::of(&stats::sorted(values)) }
     };
     let buckets = std::iter::once(all).chain(SIZE_BUCKETS).map(of);
-    buckets.filter(|b| b.slowdown.n != 0).collect()
+    buckets.filter(|b| b.flows != 0).collect()
 }
 
 /// How the rates of all runs settled.
@@ -335,6 +376,19 @@ mod tests {
         let run = RunData { flows, ..RunData::default() };
         let got: Vec<_> = slowdown_by_size(&[run]).iter().map(|b| (b.bucket, b.slowdown.n, b.slowdown.mean)).collect();
         assert_eq!(got, [("all sizes", 2, Some(3.0)), ("<= 10 KB", 1, Some(2.0)), ("10-100 KB", 1, Some(4.0))]);
+    }
+
+    #[test]
+    fn slowdowns_say_how_many_flows_they_know() {
+        let late = Flow { start_ns: 9e3, ..flow(2, Some(5_000), None) };
+        let flows = vec![flow(0, Some(10_000), Some(2e3)), flow(1, Some(5_000), None), late, flow(3, None, None)];
+        let totals = crate::model::Totals { end_ns: 8e3, ..Default::default() };
+        let got = slowdown_by_size(&[RunData { totals, flows, ..RunData::default() }]);
+        // The late flow would have begun after the end, and the endless one never finishes.
+        assert_eq!(got.iter().map(|b| (b.slowdown.n, b.flows)).collect::<Vec<_>>(), [(1, 2), (1, 2)]);
+        assert_eq!(got[0].share().map(|s| s.to_string()).as_deref(), Some("1 of 2"));
+        let none = slowdown_by_size(&[RunData { flows: vec![flow(0, Some(1), None)], ..RunData::default() }]);
+        assert_eq!((none[0].slowdown.n, none[0].share().map(|s| s.to_string())), (0, Some("0 of 1".to_owned())));
     }
 
     #[test]

@@ -11,8 +11,12 @@ pub struct RunData {
     pub cc: String,
     /// What tables call the run: the algorithm's name on the command line, and what is changed in it.
     pub label: String,
+    /// The label without the point of a grid.
+    pub line: String,
     /// Its point of a grid, as `load=0.6`; empty without a grid.
     pub point: String,
+    /// The same by key, in the order of the axes; without what `line` says.
+    pub grid: Vec<(String, String)>,
     /// Seed of the run.
     pub seed: u64,
     /// `complete`, `interrupted` or `failed`; `running` if the run was killed.
@@ -34,6 +38,14 @@ pub struct RunData {
     pub scenario_toml: String,
     /// Where the numbers come from.
     pub provenance: Provenance,
+}
+
+impl RunData {
+    /// The flows that started before the end.
+    pub fn started(&self) -> impl Iterator<Item = &Flow> {
+        let end_ns = self.totals.end_ns;
+        self.flows.iter().filter(move |f| f.start_ns <= end_ns)
+    }
 }
 
 /// Totals of a run.
@@ -161,6 +173,8 @@ pub struct Variant {
     pub label: String,
     /// What figures call it: the name in prose.
     pub title: String,
+    /// The title without the point of a grid: all points of it make a line.
+    pub line: String,
     /// Its runs, ascending by seed; never empty.
     pub runs: Vec<RunData>,
 }
@@ -184,12 +198,12 @@ impl Variant {
     }
 }
 
-/// The label with the algorithm's name in prose; `powertcp:gamma=0.5` is `PowerTCP gamma=0.5`.
-fn title(run: &RunData) -> String {
-    let known = fairrate_control::ALGORITHMS.iter().find(|a| a.name == run.cc);
-    match (known, run.label.strip_prefix(&run.cc)) {
+/// A label with the algorithm's name in prose; `powertcp:gamma=0.5` is `PowerTCP gamma=0.5`.
+fn title(cc: &str, label: &str) -> String {
+    let known = fairrate_control::ALGORITHMS.iter().find(|a| a.name == cc);
+    match (known, label.strip_prefix(cc)) {
         (Some(info), Some(rest)) => format!("{}{}", info.title, rest.replace(':', " ")),
-        _ => run.label.clone(),
+        _ => label.to_owned(),
     }
 }
 
@@ -197,10 +211,13 @@ fn title(run: &RunData) -> String {
 pub fn variants(runs: Vec<RunData>) -> Vec<Variant> {
     let mut all: Vec<Variant> = Vec::new();
     for run in runs {
-        match all.iter_mut().find(|v| v.label == run.label) {
-            Some(variant) => variant.runs.push(run),
-            None => all.push(Variant { label: run.label.clone(), title: title(&run), runs: vec![run] }),
+        if let Some(variant) = all.iter_mut().find(|v| v.label == run.label) {
+            variant.runs.push(run);
+            continue;
         }
+        let line = if run.line.is_empty() { &run.label } else { &run.line };
+        let (title, line) = (title(&run.cc, &run.label), title(&run.cc, line));
+        all.push(Variant { label: run.label.clone(), title, line, runs: vec![run] });
     }
     for variant in &mut all {
         variant.runs.sort_by_key(|r| r.seed);

@@ -11,6 +11,29 @@ pub(crate) fn comparison(ccs: &[&str], seeds: &[u64]) -> Vec<Variant> {
     variants(runs.collect())
 }
 
+/// The same at every point of a grid, whose last key goes fastest.
+pub(crate) fn grid(ccs: &[&str], axes: &[(&str, &[&str])], seeds: &[u64]) -> Vec<Variant> {
+    let mut points: Vec<Vec<(String, String)>> = vec![Vec::new()];
+    for (key, values) in axes {
+        let with = |p: &Vec<(String, String)>, v: &str| [&p[..], &[((*key).to_owned(), v.to_owned())]].concat();
+        points = points.iter().flat_map(|p| values.iter().map(|v| with(p, v)).collect::<Vec<_>>()).collect();
+    }
+    let mut runs = Vec::new();
+    for (i, at) in points.iter().enumerate() {
+        let point = at.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ");
+        for (cc, rank) in ccs.iter().zip(1..) {
+            let of_seed = |seed: &u64| RunData {
+                label: format!("{cc} {point}"),
+                point: point.clone(),
+                grid: at.clone(),
+                ..run(cc, rank, seed + 1_000 * i as u64)
+            };
+            runs.extend(seeds.iter().map(of_seed));
+        }
+    }
+    variants(runs)
+}
+
 /// A queue that an incast fills at 1 ms and that drains the slower the higher `rank`.
 fn run(cc: &str, rank: u32, seed: u64) -> RunData {
     let mut random = Lcg(seed.wrapping_mul(977) + u64::from(rank));
@@ -40,7 +63,9 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
         description: "made up".into(),
         cc: cc.into(),
         label: cc.into(),
+        line: cc.into(),
         point: String::new(),
+        grid: Vec::new(),
         seed,
         state: "complete".into(),
         totals: Totals {

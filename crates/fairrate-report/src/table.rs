@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::bootstrap::Interval;
 use crate::comparison::{Better, Cell, Comparison, Group, Measure};
 use crate::format;
-use crate::metrics::{BucketSlowdown, Metrics, PortMetrics};
+use crate::metrics::{BucketSlowdown, Metrics, PortMetrics, Share};
 
 /// A table: a column of row names, then columns of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,8 @@ pub struct Row {
 /// The table of a comparison: a column an algorithm, a row a number; with several seeds means and their intervals.
 pub fn comparison(all: &Comparison) -> Table {
     let columns = all.metrics.iter().map(|m| m.label.clone()).collect();
-    Table { columns, sections: all.groups.iter().map(section).collect() }
+    let rivals = rivals(all);
+    Table { columns, sections: all.groups.iter().map(|g| section(g, &rivals)).collect() }
 }
 
 /// How columns differ from the one they are held against, paired by seed: in percent, or as it is where that is zero. A star:
@@ -69,7 +70,7 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
     }
     let all = Comparison::of(vec![metrics.clone()]);
     let told = all.groups.iter().filter(|g| g.title.starts_with("Convergence") || g.title.starts_with("Whole run"));
-    tables.push(Table { columns: vec![metrics.label.clone()], sections: told.map(section).collect() });
+    tables.push(Table { columns: vec![metrics.label.clone()], sections: told.map(|g| section(g, &[])).collect() });
     tables
 }
 
@@ -78,7 +79,8 @@ fn slowdown_by_size(buckets: &[BucketSlowdown]) -> Table {
     let row = |b: &BucketSlowdown| {
         let d = &b.slowdown;
         let values = [d.mean, d.p50, d.p95, d.p99, d.p999, d.max].map(format::optional);
-        let cells = std::iter::once(format::count(d.n as f64)).chain(values).collect();
+        let flows = b.share().map_or_else(|| format::count(b.flows as f64), |share| share.to_string());
+        let cells = std::iter::once(flows).chain(values).collect();
         Row { name: b.bucket.to_owned(), cells, best: Vec::new() }
     };
     let rows = buckets.iter().map(row).collect();
@@ -106,27 +108,55 @@ fn probed_ports(metrics: &Metrics) -> Table {
     Table { columns: columns.map(str::to_owned).to_vec(), sections: vec![section] }
 }
 
-fn section(group: &Group) -> Section {
-    Section { title: group.title.clone(), rows: group.measures.iter().map(row).collect() }
+fn section(group: &Group, rivals: &[Vec<usize>]) -> Section {
+    Section { title: group.title.clone(), rows: group.measures.iter().map(|m| row(m, rivals)).collect() }
 }
 
-/// A row of one value per column. Where all texts are equal none is best.
-fn row(measure: &Measure) -> Row {
-    let show = measure.show;
-    let means: Vec<Option<f64>> = measure.cells.iter().map(|c| c.estimate.map(|e| e.mean)).collect();
-    let shown: Vec<Option<String>> = means.iter().map(|m| m.map(show)).collect();
-    let known = means.iter().flatten().copied();
+/// Which columns a value is the best of: those of the same grid point, or all where each has a point of its own.
+fn rivals(all: &Comparison) -> Vec<Vec<usize>> {
+    let mut points: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (i, column) in all.metrics.iter().enumerate() {
+        match points.iter_mut().find(|(point, _)| *point == column.point) {
+            Some((_, columns)) => columns.push(i),
+            None => points.push((&column.point, vec![i])),
+        }
+    }
+    if points.len() == all.metrics.len() {
+        return vec![(0..points.len()).collect()];
+    }
+    points.into_iter().map(|(_, columns)| columns).collect()
+}
+
+/// The columns among `rivals` that have the best value. Where all texts are equal none is best.
+fn best(measure: &Measure, rivals: &[usize]) -> Vec<usize> {
+    let mean = |i: usize| measure.cells[i].estimate.map(|e| e.mean);
+    let known = rivals.iter().filter_map(|i| mean(*i));
     let target = match measure.better {
-        Better::Lower => known.reduce(f64::min).map(show),
-        Better::Higher => known.reduce(f64::max).map(show),
+        Better::Lower => known.reduce(f64::min),
+        Better::Higher => known.reduce(f64::max),
         Better::Neither => None,
     };
-    let mut best: Vec<usize> = (0..shown.len()).filter(|i| target.is_some() && shown[*i] == target).collect();
-    if best.len() == shown.len() {
-        best.clear();
+    let Some(target) = target.map(measure.show) else { return Vec::new() };
+    let is_best = |i: &usize| mean(*i).map(measure.show).as_ref() == Some(&target);
+    let best: Vec<usize> = rivals.iter().copied().filter(is_best).collect();
+    if best.len() == rivals.len() { Vec::new() } else { best }
+}
+
+/// A row of one value per column.
+fn row(measure: &Measure, rivals: &[Vec<usize>]) -> Row {
+    let show = measure.show;
+    let number = |c: &Cell| c.estimate.map_or_else(|| "-".into(), |e| with_interval(show(e.mean), e.interval, show));
+    let text = |c: &Cell| with_share(number(c), c.share);
+    let cells = measure.cells.iter().map(text).collect();
+    Row { name: measure.name.to_owned(), cells, best: rivals.iter().flat_map(|r| best(measure, r)).collect() }
+}
+
+/// `1.10 (9 of 16)`: a number that knows only the flows that finished.
+fn with_share(number: String, share: Option<Share>) -> String {
+    match share {
+        Some(share) => format!("{number} ({share})"),
+        None => number,
     }
-    let text = |c: &Cell| c.estimate.map_or_else(|| "-".into(), |e| with_interval(show(e.mean), e.interval, show));
-    Row { name: measure.name.to_owned(), cells: measure.cells.iter().map(text).collect(), best }
 }
 
 fn difference_row(measure: &Measure) -> Row {
@@ -139,13 +169,14 @@ fn difference_row(measure: &Measure) -> Row {
             let sign = if 0.0 < d.mean { "+" } else { "" };
             with_interval(format!("{sign}{}", (measure.show)(d.mean)), d.interval, measure.show)
         };
-        if d.is_clear() { format!("{text} *") } else { text }
+        let text = if d.is_clear() { format!("{text} *") } else { text };
+        with_share(text, cell.share)
     };
     Row { name: measure.name.to_owned(), cells: measure.cells[1..].iter().map(cell).collect(), best: Vec::new() }
 }
 
 /// `12.3 KB [11.9, 12.8]`; the unit again at the ends if it is another one, and no interval if it is a point.
-fn with_interval(mean: String, interval: Option<Interval>, show: impl Fn(f64) -> String) -> String {
+pub fn with_interval(mean: String, interval: Option<Interval>, show: impl Fn(f64) -> String) -> String {
     let Some(Interval { low, high }) = interval.filter(|i| i.low != i.high) else { return mean };
     let unit = |text: &str| text.split_once(' ').map_or_else(String::new, |(_, unit)| unit.to_owned());
     let (low, high) = (show(low), show(high));
@@ -285,6 +316,30 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_finished_flows_say_how_many_these_are() {
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
+        for flow in variants[1].runs[0].flows.iter_mut().take(1_000) {
+            (flow.fct_ns, flow.slowdown) = (None, None);
+        }
+        let all: Vec<Metrics> = variants.iter().map(Metrics::of).collect();
+        let comparison = Comparison::of(all.clone());
+        let table = super::comparison(&comparison);
+        for row in &table.sections[0].rows {
+            assert!(!row.cells[0].contains(" of ") && row.cells[1].ends_with(" (2,000 of 3,000)"), "{row:?}");
+        }
+        let text = single(&all[1])[0].to_text(false);
+        assert!(text.lines().nth(1).is_some_and(|l| l.contains(" 2,000 of 3,000 ")), "{text}");
+        let statistics = serde_json::to_value(comparison.statistics()).unwrap();
+        let of = |column: &str| {
+            let values = statistics["values"].as_array().unwrap();
+            let found = values.iter().find(|v| v["metric"] == "slowdown[all sizes].p99" && v["column"] == column);
+            found.map(|v| (v["finished"].clone(), v["flows"].clone()))
+        };
+        assert_eq!(of("hpcc"), Some((2_000.into(), 3_000.into())));
+        assert_eq!(of("powertcp"), Some((serde_json::Value::Null, serde_json::Value::Null)));
+    }
+
+    #[test]
     fn bold_changes_no_column() {
         let table = comparison(&Comparison::of(metrics(&["powertcp", "hpcc"])));
         let plain = table.to_text(true).replace("\x1b[1m", "").replace("\x1b[0m", "");
@@ -299,6 +354,17 @@ mod tests {
         assert!(text.lines().all(|line| width(line) <= 60), "{text}");
         assert_eq!((text.matches("goodput").count(), text.matches("swift").count()), (2, 1));
         assert_eq!(table.to_blocks(false, 1).matches("goodput").count(), 5);
+    }
+
+    #[test]
+    fn the_best_of_a_grid_is_the_best_of_its_point() {
+        let of = |ccs: &[&str]| {
+            let variants = synthetic::grid(ccs, &[("load", &["0.2", "0.4"])], &[1]);
+            let table = comparison(&Comparison::of(variants.iter().map(Metrics::of).collect()));
+            let rows = table.sections.last().unwrap().rows.clone();
+            rows.into_iter().find(|r| r.name == "goodput").unwrap().best
+        };
+        assert_eq!((of(&["powertcp", "hpcc"]), of(&["powertcp"])), (vec![0, 2], vec![]));
     }
 
     #[test]

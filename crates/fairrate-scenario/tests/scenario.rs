@@ -171,6 +171,45 @@ fn faults_are_of_directions_of_links() {
 }
 
 #[test]
+fn ports_are_named_by_patterns_and_link_sets_too() {
+    let probed = |probe: &str| {
+        let text = format!(
+            "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n{INCAST}[[probe]]\n{probe}\n"
+        );
+        let config = read(&text).into_sim_config();
+        let ProbeSpec::Ports { ports, .. } = &config.probes[0] else { panic!("ports are probed") };
+        let name = |node: fairrate_sim::NodeId| config.topology.nodes[node.index()].name.clone();
+        let ends =
+            ports.iter().map(|p| format!("{}->{}", name(config.topology.from(*p)), name(config.topology.to(*p))));
+        ends.collect::<Vec<_>>()
+    };
+    let down = ["tor0->h0", "tor0->h1", "tor1->h2", "tor1->h3"];
+    for probe in
+        ["queue = \"tor*->h*\"", "queues = \"tor*->h*\"", "queues = [\"tor*->h*\"]", "queues = \"tor-downlinks\""]
+    {
+        assert_eq!(probed(probe), down, "{probe}");
+    }
+    assert_eq!(probed("queue = \"tor1 -> *\"").len(), 4);
+    assert_eq!(probed("queues = [\"tor0->h1\", \"tor0->h*\"]"), ["tor0->h1", "tor0->h0"], "each port once");
+    assert_eq!(probed("queue = \"*1->h*\""), ["tor1->h2", "tor1->h3"]);
+    let text = format!("{STAR}{INCAST}[[fault]]\nlinks = \"sw0->*\"\nloss = 0.1\n[transport]\nrto = \"1ms\"\n");
+    assert_eq!(read(&text).into_sim_config().faults[0].ports.len(), 4);
+}
+
+#[test]
+fn error_rates_of_a_topology_file_are_losses_both_ways() {
+    let text = "[topology]\nkind = \"file\"\npath = \"lossy3.txt\"\n[transport]\nrto = \"1ms\"\n[[traffic]]\nkind = \"list\"\npath = \"flow.txt\"\n";
+    let config = read(text).into_sim_config();
+    let faults: Vec<(f64, Vec<u32>)> =
+        config.faults.iter().map(|f| (f.loss, f.ports.iter().map(|p| p.0).collect())).collect();
+    assert_eq!(faults, [(0.01, vec![0, 1, 4, 5]), (0.5, vec![2, 3])]);
+    let starts: Vec<u64> = config.flows.iter().map(|f| f.start.as_ns()).collect();
+    assert_eq!((starts, config.flows[0].bytes), (vec![0, 50_000], Bytes::new(20_000)));
+    let without = read_with(&text.replace("1ms", "none"), &Overrides::default()).unwrap_err();
+    assert!(format!("{without:?}").contains("loses packets"), "{without}");
+}
+
+#[test]
 fn dctcp_begins_as_its_transport_does_unless_the_file_says_otherwise() {
     let begins = |transport: &str| {
         let cc = read(&format!("{STAR}{INCAST}[transport]\ncc = \"dctcp\"\n{transport}")).into_sim_config().cc;

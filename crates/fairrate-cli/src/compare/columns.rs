@@ -13,6 +13,9 @@ const MOST: usize = 10_000;
 /// Runs at most, of all columns under all seeds.
 pub const MOST_RUNS: usize = 100_000;
 
+/// The key of a scenario's algorithm: its values are lines of figures, not places on them.
+const ALGORITHM: &str = "transport.cc";
+
 /// `--seeds`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<u64>);
@@ -141,6 +144,10 @@ pub struct Column {
     pub grid: Vec<(String, String)>,
     /// Keys of the grid that are numbers at all of its points.
     numbers: Vec<String>,
+    /// The line it is a point of in figures over the grid: its algorithm, as written; empty if that is the scenario's.
+    pub line: String,
+    /// Where on that line it is, by short key and plain value.
+    pub place: Vec<(String, String)>,
     /// Its algorithm, if not the scenario's.
     pub cc: Option<String>,
     /// What it changes.
@@ -176,16 +183,21 @@ pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool) -> Result<Vec<Column
     let numbers: Vec<String> = axes.iter().filter(|a| a.is_of_numbers()).map(|a| a.key.clone()).collect();
     let mut columns: Vec<Column> = Vec::new();
     for grid in points(axes) {
-        let named =
-            grid.iter().map(|(key, value)| format!("{}={}", short_key(key, axes), value.trim_matches(['"', '\''])));
+        let plain = |(key, value): &(String, String)| {
+            (short_key(key, axes).to_owned(), value.trim_matches(['"', '\'']).to_owned())
+        };
+        let named = grid.iter().map(plain).map(|(key, value)| format!("{key}={value}"));
         let point = named.collect::<Vec<_>>().join(" ");
+        let place: Vec<(String, String)> = grid.iter().filter(|(key, _)| key != ALGORITHM).map(plain).collect();
+        let algorithm = grid.iter().find(|(key, _)| key == ALGORITHM).map(|at| plain(at).1);
         let at_point = |variant: Option<&Variant>| {
             let words = variant.map(|v| v.label.as_str()).into_iter().chain([point.as_str()]).filter(|w| !w.is_empty());
             let label = words.collect::<Vec<_>>().join(" ");
             let sets = grid.iter().chain(variant.iter().flat_map(|v| &v.sets)).cloned().collect();
             let cc = variant.map(|v| v.cc.clone());
-            let (point, grid, numbers) = (point.clone(), grid.clone(), numbers.clone());
-            Column { name: file_name(&label), label, point, grid, numbers, cc, sets }
+            let line = variant.map(|v| v.label.clone()).or_else(|| algorithm.clone()).unwrap_or_default();
+            let (point, grid, place, numbers) = (point.clone(), grid.clone(), place.clone(), numbers.clone());
+            Column { name: file_name(&label), label, point, grid, line, place, numbers, cc, sets }
         };
         let first = columns.len();
         columns.extend(variants.iter().map(|v| at_point(Some(v))));
@@ -204,7 +216,7 @@ fn check_axes(axes: &[Axis], variants: &[Variant], seeded: bool) -> Result<(), F
         let twice = match key {
             _ if axes[..i].iter().any(|a| a.key == key) => "--grid twice",
             "seed" if seeded => "--grid and --seeds",
-            "transport.cc" if !variants.is_empty() => "--grid and --cc",
+            ALGORITHM if !variants.is_empty() => "--grid and --cc",
             _ if variants.iter().any(|v| v.sets.iter().any(|(k, _)| k == key)) => "--grid and --cc",
             _ => continue,
         };
@@ -306,6 +318,20 @@ mod tests {
         assert_eq!((&got[..3], got.len()), (&want.map(str::to_owned)[..], 4));
         assert_eq!(labels(&[], &["a=1,2", "b=3,4"]), ["a=1 b=3", "a=1 b=4", "a=2 b=3", "a=2 b=4"]);
         assert_eq!(labels(&[], &[]), [""]);
+    }
+
+    #[test]
+    fn a_column_is_a_place_on_a_line() {
+        let ccs = ["hpcc", "powertcp:gamma=0.5"].map(str::to_owned);
+        let of = |ccs: &[String], grid: &[&str]| {
+            let columns = columns(ccs, &axes(grid), false).unwrap();
+            columns.into_iter().map(|c| (c.line, c.place)).collect::<Vec<_>>()
+        };
+        let at = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
+        let got = of(&ccs, &["traffic.0.bytes='50KB'"]);
+        assert_eq!(got, [(ccs[0].clone(), at("bytes", "50KB")), (ccs[1].clone(), at("bytes", "50KB"))]);
+        assert_eq!(of(&[], &["transport.cc=swift", "a=1"]), [("swift".to_owned(), at("a", "1"))]);
+        assert_eq!(of(&[], &["a=1"]), [(String::new(), at("a", "1"))]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use fairrate_report::comparison::{Comparison, Statistics};
+use fairrate_report::metric::Metric;
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::{RunData, Variant};
 use fairrate_scenario::write_durably;
@@ -24,6 +25,9 @@ pub struct Index {
     scenario: String,
     /// Every run, in the order of columns and seeds.
     pub runs: Vec<RunEntry>,
+    /// Names of the metrics that are drawn over the grid; empty: the usual ones.
+    #[serde(default)]
+    drawn: Vec<String>,
     /// A column each; empty until all runs have ended.
     #[serde(default, skip_deserializing)]
     pub metrics: Vec<Metrics>,
@@ -43,6 +47,12 @@ pub struct RunEntry {
     /// The same by key; values as written.
     #[serde(default)]
     pub grid: BTreeMap<String, String>,
+    /// The line it is a point of in figures over the grid.
+    #[serde(default)]
+    pub line: String,
+    /// Where on that line it is, by short key and plain value, in the order of the grid.
+    #[serde(default)]
+    pub place: Vec<(String, String)>,
     /// Its algorithm.
     pub cc: String,
     /// Its seed.
@@ -74,10 +84,21 @@ impl RunEntry {
 }
 
 impl Index {
-    /// Of runs of a scenario.
-    pub fn new(scenario: &str, runs: Vec<RunEntry>) -> Self {
+    /// Of runs of a scenario, and the metrics that are drawn.
+    pub fn new(scenario: &str, runs: Vec<RunEntry>, drawn: &[Metric]) -> Self {
         let (schema, scenario) = (SCHEMA.to_owned(), scenario.to_owned());
-        Self { schema, scenario, runs, metrics: Vec::new(), statistics: None }
+        let drawn = drawn.iter().map(|m| m.name()).collect();
+        Self { schema, scenario, runs, drawn, metrics: Vec::new(), statistics: None }
+    }
+
+    /// The metrics that are drawn over the grid.
+    pub fn drawn(&self) -> Vec<Metric> {
+        self.drawn.iter().filter_map(|name| Metric::by_name(name)).collect()
+    }
+
+    /// Whether a key of the grid takes several values, so that there is something to draw over it.
+    pub fn is_swept(&self) -> bool {
+        self.runs.iter().any(|run| run.place != self.runs[0].place)
     }
 
     /// Reads it.
@@ -152,8 +173,8 @@ impl Index {
             };
             match data {
                 Some(data) => {
-                    let state = entry.state.clone();
-                    runs.push(RunData { point: entry.point.clone(), state, ..data });
+                    let (line, point, grid) = (entry.line.clone(), entry.point.clone(), entry.place.clone());
+                    runs.push(RunData { line, point, grid, state: entry.state.clone(), ..data });
                 }
                 None => without.push(entry.told()),
             }

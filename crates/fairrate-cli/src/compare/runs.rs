@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use fairrate_report::metric::Metric;
 use fairrate_scenario::{Overrides, Results, ResultsDir, Scenario, Tag, TagValue};
 
 use super::columns::Column;
 use super::index::{Index, RunEntry};
 use crate::drive::{self, End};
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Pictures};
 use crate::progress::Board;
 
 /// A run that is to be done. Its scenario is read again when it starts: a grid of large workloads would not fit into memory.
@@ -84,6 +85,8 @@ impl Planner<'_> {
             label: if column.label.is_empty() { cc.to_owned() } else { column.label.clone() },
             point: column.point.clone(),
             grid: column.grid.iter().cloned().collect(),
+            line: if column.line.is_empty() { cc.to_owned() } else { column.line.clone() },
+            place: column.place.clone(),
             cc: cc.to_owned(),
             seed: config.seed,
             dir: seed.map_or_else(|| name.to_owned(), |seed| format!("{name}-seed{seed}")),
@@ -137,8 +140,9 @@ impl<'a> Crew<'a> {
         plans: &'a [Plan],
         board: &'a Board,
         threads: usize,
+        drawn: &[Metric],
     ) -> Result<Self, Failure> {
-        let index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect());
+        let index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect(), drawn);
         index.write(dir)?;
         Ok(Self { file, dir, plans, board, threads, index: Mutex::new((index, None)) })
     }
@@ -184,7 +188,7 @@ impl<'a> Crew<'a> {
         let place = place.path();
         let data = output::load(place, &plan.entry.label)?;
         let fingerprint = data.provenance.fingerprint.clone();
-        output::write_report(place, data)?;
+        output::write_report(place, data, Pictures::No)?;
         Ok((end, fingerprint))
     }
 }

@@ -66,9 +66,10 @@ class Chart {
     }
     if (!isFinite(low)) return [0, 1];
     if (!(low < high)) return this.figure.x.log ? [low / 2, low * 2] : [low - 0.5, low + 0.5];
-    const marked = this.figure.x.log && this.figure.series.some((s) => s.marks);
-    const room = marked ? (high / low) ** 0.03 : 1; // so that no marker is cut in two
-    return [low / room, high * room];
+    if (!this.figure.series.some((s) => s.marks) || this.figure.x.words) return [low, high];
+    // Room at the ends, so that no marker is cut in two.
+    const room = this.figure.x.log ? (high / low) ** 0.03 : (high - low) * 0.03;
+    return this.figure.x.log ? [low / room, high * room] : [low - room, high + room];
   }
 
   // Range of the y axis: what the visible lines have inside the x range, and the figure's own least range.
@@ -77,10 +78,12 @@ class Chart {
     for (const s of this.visible()) {
       const from = s.step ? Math.max(0, lastUpTo(s.x, x0)) : 0;
       for (let i = from; i < s.x.length && s.x[i] <= x1; i++) {
-        const y = s.y[i];
-        if (y === null || (!s.step && s.x[i] < x0) || (this.logY && y <= 0)) continue;
-        if (y < low) low = y;
-        if (y > high) high = y;
+        if (!s.step && s.x[i] < x0) continue;
+        for (const y of [s.y[i], s.low && s.low[i], s.high && s.high[i]]) {
+          if (y === null || y === undefined || (this.logY && y <= 0)) continue;
+          if (y < low) low = y;
+          if (y > high) high = y;
+        }
       }
     }
     if (!isFinite(low)) [low, high] = this.figure.y.range || [0, 1];
@@ -102,7 +105,8 @@ class Chart {
     const rows = this.figure.y.rows;
     const height = rows ? rows.length * 18 + 40 : Math.round(Math.min(this.figure.small ? 210 : 300, Math.max(200, width * 0.55)));
     const [rx, ry] = [this.rangeX(), rows ? [-0.5, rows.length - 0.5] : this.rangeY(this.rangeX())];
-    const count = Math.max(2, Math.floor((height - 56) / 45));
+    const room = Math.max(2, Math.floor((height - 56) / 45));
+    const count = this.figure.y.whole ? Math.max(1, Math.min(room, Math.floor(ry[1] - ry[0]))) : room;
     const yTicks = rows ? rows.map((text, at) => ({ at, text })) : this.logY ? logTicks(...ry, count) : linearTicks(...ry, count);
     const left = 10 + Math.max(...yTicks.map((t) => t.text.length), 1) * 6.8;
     this.box = { left, right: width - 10, top: rows ? 4 : 22, bottom: height - 36, width, height };
@@ -122,17 +126,31 @@ class Chart {
       g.append(svg("line", { x1: left, x2: right, y1: y, y2: y, stroke: "var(--faint)" }));
       g.append(svg("text", { x: left - 7, y: y + 4, "text-anchor": "end" }, tick.text));
     }
-    const about = Math.max(2, Math.floor((right - left) / 75));
-    const xTicks = this.figure.x.log ? logTicks(this.x.low, this.x.high, about) : linearTicks(this.x.low, this.x.high, about);
-    for (const tick of xTicks) {
+    for (const tick of this.xTicks()) {
       const x = this.x.px(tick.at);
       g.append(svg("line", { x1: x, x2: x, y1: bottom, y2: bottom + 4, stroke: "var(--line)" }));
-      g.append(svg("text", { x, y: bottom + 17, "text-anchor": "middle" }, tick.text));
+      if (tick.text) g.append(svg("text", { x, y: bottom + 17, "text-anchor": "middle" }, tick.text));
     }
     g.append(svg("line", { x1: left, x2: right, y1: bottom, y2: bottom, stroke: "var(--line)" }));
     g.append(svg("text", { x: right, y: bottom + 33, "text-anchor": "end" }, this.figure.x.label));
     if (this.figure.y.label) g.append(svg("text", { x: 0, y: top - 10 }, this.figure.y.label));
     return g;
+  }
+
+  // The figure's own ticks, without labels that would lie on others; else round numbers.
+  xTicks() {
+    const { left, right } = this.box;
+    const { log, ticks } = this.figure.x;
+    const about = Math.max(2, Math.floor((right - left) / 75));
+    if (!ticks) return log ? logTicks(this.x.low, this.x.high, about) : linearTicks(this.x.low, this.x.high, about);
+    let end = -Infinity;
+    const label = ([at, text]) => {
+      const half = text.length * 3.4;
+      const fits = end + 6 <= this.x.px(at) - half;
+      if (fits) end = this.x.px(at) + half;
+      return { at, text: fits ? text : "" };
+    };
+    return ticks.filter(([at]) => this.x.low <= at && at <= this.x.high).map(label);
   }
 
   lines() {
@@ -143,29 +161,77 @@ class Chart {
     clip.append(svg("rect", { x: left, y: top - 3, width: right - left + 1, height: bottom - top + 4 }));
     const inside = svg("g", { "clip-path": `url(#${id})` });
     g.append(clip, inside);
+    const shown = this.visible();
+    for (const s of shown) if (s.low && !this.figure.x.words) inside.append(this.band(s));
     // The first line is the one a reader looks for: it is drawn last, on top.
-    for (const s of this.visible().reverse()) inside.append(this.figure.y.rows ? this.bars(s) : this.line(s));
+    for (let i = shown.length - 1; i >= 0; i--) inside.append(this.figure.y.rows ? this.bars(shown[i]) : this.line(shown[i], i, shown.length));
     return g;
   }
 
-  line(s) {
+  line(s, i, n) {
     const g = svg("g", {});
-    const style = { fill: "none", stroke: colourOf(s.colour), "stroke-width": s.step ? 1.6 : 2, "stroke-linejoin": "round" };
+    const style = { fill: "none", stroke: colourOf(s.colour), "stroke-width": s.thin ? 1 : s.step ? 1.6 : 2, "stroke-linejoin": "round" };
     if (dashOf(s.dash)) style["stroke-dasharray"] = dashOf(s.dash);
-    g.append(svg("path", { d: this.path(s), ...style }));
-    if (!s.marks) return g;
-    s.x.forEach((x, i) => {
-      if (s.y[i] === null) return;
-      const fill = s.dash === 0 ? colourOf(s.colour) : "var(--card)";
-      g.append(svg("path", { d: marker(s.colour, this.x.px(x), this.y.px(s.y[i])), fill, stroke: colourOf(s.colour), "stroke-width": 1.4 }));
-    });
+    const aside = this.figure.x.words ? (i - (n - 1) / 2) * 11 : 0;
+    if (this.figure.x.words && s.low) g.append(this.whiskers(s, aside));
+    if (!this.figure.x.words) g.append(svg("path", { d: this.path(s), ...style }));
+    if (s.marks) {
+      s.x.forEach((x, k) => {
+        if (s.y[k] === null) return;
+        const hollow = s.thin || (s.partial && s.partial.includes(k));
+        g.append(this.mark(s, this.x.px(x) + aside, this.height(s.y[k]), 1, hollow));
+      });
+    } else if (n > 1) {
+      for (const [x, y] of this.sparse(s, i, n)) g.append(this.mark(s, x, y, 0.8, false));
+    }
     return g;
+  }
+
+  mark(s, x, y, size, hollow) {
+    const fill = hollow ? "var(--card)" : colourOf(s.colour);
+    return svg("path", { d: marker(s.marker, x, y, size), fill, stroke: colourOf(s.colour), "stroke-width": 1.4, "stroke-linejoin": "round" });
+  }
+
+  height(y) {
+    return this.logY && y <= 0 ? this.box.bottom + 2 : this.y.px(y);
+  }
+
+  // A few places along a line of many points, each line's beside the others'.
+  sparse(s, i, n) {
+    const apart = 110;
+    const places = [];
+    for (let px = this.box.left + ((i + 0.5) / n) * apart; px < this.box.right; px += apart) {
+      const k = this.pick(s, px);
+      if (k !== null) places.push([s.step ? px : this.x.px(s.x[k]), this.height(s.y[k])]);
+    }
+    return places;
+  }
+
+  // What lies between the low and high ends of the points of a line.
+  band(s) {
+    const g = svg("g", {});
+    const known = (k) => s.low[k] !== null && s.high[k] !== null;
+    const at = (k, y) => `${this.x.px(s.x[k]).toFixed(1)} ${this.height(y).toFixed(1)}`;
+    for (let from = 0; from < s.x.length; from++) {
+      if (!known(from)) continue;
+      let to = from;
+      while (to + 1 < s.x.length && known(to + 1)) to++;
+      const all = [...Array(to - from + 1).keys()].map((k) => k + from);
+      const corners = [...all.map((k) => at(k, s.high[k])), ...all.reverse().map((k) => at(k, s.low[k]))];
+      g.append(svg("path", { d: `M${corners.join("L")}Z`, fill: colourOf(s.colour), opacity: 0.16 }));
+      from = to;
+    }
+    return g;
+  }
+
+  whiskers(s, aside) {
+    const d = s.x.map((x, k) => (s.low[k] === null ? "" : `M${this.x.px(x) + aside} ${this.height(s.low[k])}V${this.height(s.high[k])}`));
+    return svg("path", { d: d.join(""), stroke: colourOf(s.colour), "stroke-width": 1.6 });
   }
 
   path(s) {
-    const floor = this.box.bottom + 2;
     const px = (i) => this.x.px(s.x[i]).toFixed(1);
-    const py = (i) => (this.logY && s.y[i] <= 0 ? floor : this.y.px(s.y[i])).toFixed(1);
+    const py = (i) => this.height(s.y[i]).toFixed(1);
     const first = Math.max(0, lastUpTo(s.x, this.x.low));
     let [d, pen] = ["", false];
     for (let i = first; i < s.x.length; i++) {
@@ -203,7 +269,7 @@ class Chart {
       this.svg.setPointerCapture(event.pointerId);
     });
     this.svg.addEventListener("pointermove", (event) => {
-      if (from !== null) this.band(from, where(event)[0]);
+      if (from !== null) this.selection(from, where(event)[0]);
       else this.hover(...where(event));
     });
     this.svg.addEventListener("pointerup", (event) => {
@@ -224,7 +290,7 @@ class Chart {
     if (this.over) this.over.replaceChildren();
   }
 
-  band(a, b) {
+  selection(a, b) {
     const { top, bottom } = this.box;
     const size = { x: Math.min(a, b), y: top, width: Math.abs(a - b), height: bottom - top };
     this.over.replaceChildren(svg("rect", { ...size, fill: "var(--accent)", opacity: 0.15 }));
@@ -247,14 +313,12 @@ class Chart {
     if (!found.length) return this.leave();
     this.over.replaceChildren(svg("line", { x1: px, x2: px, y1: top, y2: bottom, stroke: "var(--soft)", "stroke-dasharray": "2 2" }));
     const table = html("table");
-    const head = html("div", "", `${this.figure.x.label.replace(/ \(.*/, "")} ${show(this.x.at(px))}${this.unitOf(this.figure.x)}`);
+    const head = html("div", "", `${this.figure.x.label.replace(/ \(.*/, "")} ${this.nearest(px)}${this.unitOf(this.figure.x)}`);
     for (const f of found.slice(0, 18)) {
       if (f.dot) this.over.append(svg("circle", { cx: f.dot[0], cy: f.dot[1], r: 4, fill: colourOf(f.colour), stroke: "var(--card)" }));
       const tr = html("tr");
       const name = html("td");
-      const swatch = html("i");
-      swatch.style.background = colourOf(f.colour);
-      name.append(swatch, f.name);
+      name.append(swatch(f), f.name);
       tr.append(name, html("td", "", f.value));
       table.append(tr);
     }
@@ -263,6 +327,13 @@ class Chart {
     const w = this.tip.offsetWidth;
     const x = px + 16 + w < width ? px + 16 : Math.max(0, px - 16 - w);
     this.tip.style.transform = `translate(${x}px, ${Math.max(0, Math.min(py - 20, bottom - this.tip.offsetHeight))}px)`;
+  }
+
+  // Where the pointer is, in words: the nearest of the figure's own ticks if it has any.
+  nearest(px) {
+    if (!this.figure.x.ticks) return show(this.x.at(px));
+    const far = ([at]) => Math.abs(this.x.px(at) - px);
+    return this.figure.x.ticks.reduce((a, b) => (far(b) < far(a) ? b : a))[1];
   }
 
   unitOf(axis) {
@@ -275,11 +346,12 @@ class Chart {
     for (const s of this.visible()) {
       const i = this.pick(s, px);
       if (i === null) continue;
-      const y = this.logY && s.y[i] <= 0 ? this.box.bottom : this.y.px(s.y[i]);
-      const extra = s.hint ? `, ${s.hint[i]}` : "";
+      const range = s.low && s.low[i] !== null ? ` [${show(s.low[i])}, ${show(s.high[i])}]` : "";
+      const extra = s.hint && s.hint[i] ? `, ${s.hint[i]}` : "";
       const name = s.name || `${s.key}, median`;
       const x = s.step ? px : this.x.px(s.x[i]);
-      found.push({ dot: [x, y], y: s.y[i], colour: s.colour, name, value: show(s.y[i]) + this.unitOf(this.figure.y) + extra });
+      const value = show(s.y[i]) + range + this.unitOf(this.figure.y) + extra;
+      found.push({ ...s, dot: [x, this.height(s.y[i])], y: s.y[i], name, value });
     }
     return found.sort((a, b) => b.y - a.y);
   }
@@ -287,6 +359,6 @@ class Chart {
   pickBar(px, py) {
     const row = Math.round(this.y.at(py));
     const s = this.visible().find((one) => one.y[0] === row);
-    return s ? [{ colour: s.colour, name: s.name, value: s.hint[0] }] : [];
+    return s ? [{ ...s, value: s.hint[0] }] : [];
   }
 }

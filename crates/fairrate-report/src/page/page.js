@@ -1,13 +1,13 @@
 // Builds the page out of the data in it: chapters of figures, legends, buttons.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-
-function swatch({ colour, dash, marks }) {
-  const s = svg("svg", { viewBox: "0 0 28 10", "aria-hidden": "true" });
-  const line = { x1: 1, x2: 27, y1: 5, y2: 5, stroke: colourOf(colour), "stroke-width": 2.4 };
+// A piece of a line: what legends and tips show of it.
+function swatch({ colour, dash, marker: shape, thin }) {
+  const s = svg("svg", { viewBox: "0 0 34 10", "aria-hidden": "true", class: "swatch" });
+  const line = { x1: 1, x2: 33, y1: 5, y2: 5, stroke: colourOf(colour), "stroke-width": thin ? 1 : 2 };
   if (dashOf(dash)) line["stroke-dasharray"] = dashOf(dash);
   s.append(svg("line", line));
-  if (marks) s.append(svg("path", { d: marker(colour, 14, 5), fill: colourOf(colour) }));
+  const fill = thin ? "var(--card)" : colourOf(colour);
+  s.append(svg("path", { d: marker(shape, 17, 5), fill, stroke: colourOf(colour) }));
   return s;
 }
 
@@ -63,12 +63,37 @@ function tools(figure, chart) {
     });
     box.append(log);
   }
-  const save = html("button", "", "SVG");
-  save.type = "button";
-  save.title = "save this figure for slides and papers";
-  save.addEventListener("click", () => saveSvg(figure, chart));
-  box.append(save);
+  const button = (text, title, act) => {
+    const made = html("button", "", text);
+    made.type = "button";
+    made.title = title;
+    made.addEventListener("click", act);
+    box.append(made);
+  };
+  button("SVG", "save this figure for slides and papers", () => saveSvg(figure, chart));
+  button("CSV", "save the points of this figure", () => save(csv(figure), `${data.name}-${figure.file}.csv`, "text/csv"));
   return box;
+}
+
+function heading(figure) {
+  return figure.point ? `${figure.title}, ${figure.point}` : figure.title;
+}
+
+// The points of a figure, a line each, with units in the first line.
+function csv(figure) {
+  const field = (text) => (/[",\n]/.test(text) ? `"${String(text).replace(/"/g, '""')}"` : text);
+  const rows = figure.y.rows;
+  const bands = figure.series.some((s) => s.low);
+  const [x, y] = [figure.x.label, figure.y.label];
+  const head = rows ? ["port", `from: ${x}`, `to: ${x}`] : ["series", x, y, ...(bands ? [`low: ${y}`, `high: ${y}`] : [])];
+  const lines = [head];
+  for (const s of figure.series) {
+    const name = s.name || `${s.key}, median`;
+    const word = (at) => (figure.x.words ? figure.x.ticks[at][1] : at);
+    if (rows) for (let i = 0; i + 1 < s.x.length; i += 2) lines.push([name, s.x[i], s.x[i + 1]]);
+    else s.x.forEach((at, i) => lines.push([name, word(at), s.y[i], ...(bands ? [s.low && s.low[i], s.high && s.high[i]] : [])]));
+  }
+  return lines.map((line) => line.map((v) => field(v ?? "")).join(",")).join("\n") + "\n";
 }
 
 // Legend entries in rows that are no wider than `width`: [entry, x] each.
@@ -76,7 +101,7 @@ function legendRows(entries, width) {
   const rows = [];
   let room = 0;
   for (const entry of entries) {
-    const size = 58 + entry.name.length * 7.2;
+    const size = 62 + entry.name.length * 7.2;
     if (!rows.length || room < size) {
       rows.push([]);
       room = width;
@@ -97,14 +122,13 @@ function saveSvg(figure, chart) {
   out.setAttribute("font-family", "Helvetica, Arial, sans-serif");
   const inner = svg("g", { transform: `translate(${margin} ${margin})` });
   out.append(svg("rect", { width, height, fill: "var(--card)" }), inner);
-  inner.append(svg("text", { x: 0, y: 15, "font-size": 15, "font-weight": "bold", fill: "var(--ink)" }, figure.title));
+  inner.append(svg("text", { x: 0, y: 15, "font-size": 15, "font-weight": "bold", fill: "var(--ink)" }, heading(figure)));
   rows.forEach((row, r) => {
     for (const [entry, x] of row) {
       const y = 34 + r * 20;
-      const line = { x1: x, x2: x + 26, y1: y, y2: y, stroke: colourOf(entry.colour), "stroke-width": 2.4 };
-      if (dashOf(entry.dash)) line["stroke-dasharray"] = dashOf(entry.dash);
-      inner.append(svg("line", line), svg("text", { x: x + 32, y: y + 4, fill: "var(--ink)" }, entry.name));
-      if (entry.marks) inner.append(svg("path", { d: marker(entry.colour, x + 13, y), fill: colourOf(entry.colour) }));
+      const sample = swatch(entry);
+      for (const [name, value] of Object.entries({ x, y: y - 5, width: 34, height: 10 })) sample.setAttribute(name, value);
+      inner.append(sample, svg("text", { x: x + 40, y: y + 4, fill: "var(--ink)" }, entry.name));
     }
   });
   const body = svg("g", { transform: `translate(0 ${top})` });
@@ -114,35 +138,34 @@ function saveSvg(figure, chart) {
     if (!text.hasAttribute("font-size")) text.setAttribute("font-size", "12");
     if (!text.hasAttribute("fill")) text.setAttribute("fill", "var(--soft)");
   }
-  download(out, `${data.name}-${figure.title}.svg`.toLowerCase().replace(/[^a-z0-9.]+/g, "-"));
+  const style = getComputedStyle(document.documentElement);
+  const markup = new XMLSerializer().serializeToString(out);
+  const coloured = markup.replace(/var\((--\w+)\)/g, (_, variable) => style.getPropertyValue(variable).trim());
+  save(coloured, `${data.name}-${figure.file}.svg`, "image/svg+xml");
 }
 
-function download(picture, name) {
-  const style = getComputedStyle(document.documentElement);
-  const markup = new XMLSerializer().serializeToString(picture);
-  const coloured = markup.replace(/var\((--\w+)\)/g, (_, variable) => style.getPropertyValue(variable).trim());
+function save(text, name, type) {
   const link = html("a");
-  link.href = URL.createObjectURL(new Blob([coloured], { type: "image/svg+xml" }));
+  link.href = URL.createObjectURL(new Blob([text], { type }));
   link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);
 }
 
-function card(figure) {
+function card(figure, folded) {
   const box = html("section", `fig${figure.wide ? " wide" : ""}${figure.small ? " small" : ""}`);
-  box.append(html("h3", "", figure.title));
+  box.append(html("h3", "", folded ? figure.title : heading(figure)));
   if (figure.note && !figure.small) box.append(html("p", "note", figure.note));
   const entries = distinct(figure.series);
   const everywhere = entries.every((e) => data.legend.some((l) => l.key === e.key));
   if (!figure.y.rows && !figure.small && !(everywhere && data.legend.length === 1)) box.append(legend(entries));
   const chart = new Chart(figure, box);
-  if (!figure.small) box.append(tools(figure, chart));
+  box.append(tools(figure, chart));
   return box;
 }
 
-const place = document.getElementById("figures");
-for (const chapter of data.chapters) {
-  place.append(html("h2", "", chapter.title));
+function chapterInto(place, chapter) {
+  place.append(html(chapter.point ? "h3" : "h2", "chapter", chapter.title));
   const small = chapter.figures.filter((f) => f.small);
   if (small.length) {
     place.append(html("p", "lead", small[0].note), legend(distinct(small.flatMap((f) => f.series))));
@@ -150,9 +173,26 @@ for (const chapter of data.chapters) {
   const grid = html("div", small.length === 4 || small.length > 6 ? "figs four" : "figs");
   for (const figure of chapter.figures) {
     if (chapter.figures.length === 1) figure.wide = true;
-    grid.append(card(figure));
+    grid.append(card(figure, chapter.point));
   }
   place.append(grid);
+}
+
+// The chapters of a point of a grid are folded away; their figures are drawn when it is opened.
+function fold(place, point) {
+  const box = html("details", "point");
+  box.append(html("summary", "", point));
+  place.append(box);
+  return box;
+}
+
+const place = document.getElementById("figures");
+let [point, folded] = ["", place];
+for (const chapter of data.chapters) {
+  if (chapter.point && !point) place.append(html("h2", "", "At each point of the grid"));
+  if (chapter.point && chapter.point !== point) folded = fold(place, chapter.point);
+  point = chapter.point || "";
+  chapterInto(point ? folded : place, chapter);
 }
 if (data.legend.length > 1) document.getElementById("all").append(legend(data.legend));
 document.getElementById("reset").addEventListener("click", () => {

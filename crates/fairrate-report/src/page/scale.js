@@ -1,27 +1,13 @@
 // Numbers, ticks and the mapping of data to pixels.
 "use strict";
 
-const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "10 4", "7 2 2 2 2 2", "3 2 1 2", "1 2", "12 3 3 3"];
-const colourOf = (i) => `var(--s${i % 10})`;
-const dashOf = (i) => DASHES[i % DASHES.length];
+const data = JSON.parse(document.getElementById("data").textContent);
+const colourOf = (i) => `var(--s${i})`;
+const dashOf = (i) => data.dashes[i];
 
 // The outline of a line's marker: shapes tell lines apart where colours do not.
-function marker(i, x, y) {
-  const at = (points) => "M" + points.map(([dx, dy]) => `${(x + dx).toFixed(1)} ${(y + dy).toFixed(1)}`).join("L") + "Z";
-  const round = [...Array(16).keys()].map((k) => [3.6 * Math.cos((k * Math.PI) / 8), 3.6 * Math.sin((k * Math.PI) / 8)]);
-  const shapes = [
-    round,
-    [[-3.2, -3.2], [3.2, -3.2], [3.2, 3.2], [-3.2, 3.2]],
-    [[0, -4.4], [4.2, 3.2], [-4.2, 3.2]],
-    [[0, -4.6], [4.6, 0], [0, 4.6], [-4.6, 0]],
-    [[0, 4.4], [4.2, -3.2], [-4.2, -3.2]],
-    [[-4.4, 0], [3.2, 4.2], [3.2, -4.2]],
-    [[4.4, 0], [-3.2, 4.2], [-3.2, -4.2]],
-    [[-1.4, -4], [1.4, -4], [1.4, 4], [-1.4, 4]],
-    [[-4, -1.4], [4, -1.4], [4, 1.4], [-4, 1.4]],
-    [[-4, -4], [0, -1], [4, -4], [4, 4], [0, 1], [-4, 4]],
-  ];
-  return at(shapes[i % shapes.length]);
+function marker(i, x, y, size = 1) {
+  return "M" + data.markers[i].map(([dx, dy]) => `${(x + dx * size).toFixed(1)} ${(y + dy * size).toFixed(1)}`).join("L") + "Z";
 }
 
 function group(text) {

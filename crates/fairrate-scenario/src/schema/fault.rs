@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use fairrate_sim::topology::Topology;
 use fairrate_sim::{BurstLoss, FaultConfig, FaultPackets, Flap, PortId, Transport, TransportConfig};
 use fairrate_units::Time;
 
 use super::names::{Names, PortNames};
-use crate::error::Report;
+use crate::error::{Report, Site};
 use crate::reader::{OrWord, Section};
 use crate::tree::{Node, Value};
 
@@ -153,10 +154,17 @@ fn check(s: &Section<'_>, c: &FaultConfig, transport: &TransportConfig) {
         s.report.problem("scenario::missing_key", s.anchor.site, message, "no fault here", help);
     }
     let loses = loses && c.packets != FaultPackets::Control || c.flap.is_some();
-    if loses && transport.kind == Transport::Rdma && transport.rto.is_none() {
+    if loses {
+        check_recovery(s.report, s.anchor.site, transport);
+    }
+}
+
+/// What is lost must be sent again.
+fn check_recovery(report: &Report, site: Site, transport: &TransportConfig) {
+    if transport.kind == Transport::Rdma && transport.rto.is_none() {
         let help = "set `rto = \"4ms\"` in `[transport]`";
         let message = "a link that loses packets, and without `rto` a lost last packet is never sent again";
-        s.report.problem("scenario::conflict", s.anchor.site, message, "loses packets", help);
+        report.problem("scenario::conflict", site, message, "loses packets", help);
     }
 }
 
@@ -169,4 +177,24 @@ pub(super) fn build(report: &Report, faults: Vec<Fault>, names: &Names<'_>) -> V
         FaultConfig { ports: ports.into_iter().collect(), ..fault.config }
     };
     faults.into_iter().map(build).collect()
+}
+
+/// The error rates of a topology file: both ways, for all packets, a fault for each rate.
+pub(super) fn of_topology(
+    report: &Report,
+    site: Site,
+    topology: &Topology,
+    transport: &TransportConfig,
+) -> Vec<FaultConfig> {
+    if !topology.error_rates.is_empty() {
+        check_recovery(report, site, transport);
+    }
+    let mut faults: Vec<FaultConfig> = Vec::new();
+    for &(port, loss) in &topology.error_rates {
+        match faults.iter_mut().find(|fault| fault.loss == loss) {
+            Some(fault) => fault.ports.extend([port, port.reverse()]),
+            None => faults.push(FaultConfig { ports: vec![port, port.reverse()], loss, ..FaultConfig::NONE }),
+        }
+    }
+    faults
 }

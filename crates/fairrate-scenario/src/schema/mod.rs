@@ -81,7 +81,8 @@ pub(crate) fn read(
     // The workload knows nothing of the allocator's hosts; faults and probes do.
     let allocator = allocator::attach(allocator, &mut topology, report);
     let names = names::Names::new(&topology);
-    let faults = fault::build(report, faults, &names);
+    let mut faults = fault::build(report, faults, &names);
+    faults.extend(fault::of_topology(report, site, &topology, &transport));
     let probes = probe::build(report, &probes, &names, &flows);
     check_samples(report, &run, &probes);
     report.check()?;

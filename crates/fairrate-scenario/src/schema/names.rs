@@ -1,6 +1,6 @@
 //! Nodes and ports by the names people write.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{NodeId, PortId};
@@ -47,17 +47,20 @@ impl NodeName {
 /// Ports as the file names them.
 #[derive(Clone, Debug)]
 pub(crate) enum PortNames {
-    /// One by one.
+    /// One by one, or by patterns.
     List(Vec<(String, Site)>),
     /// All ports of a link set, of which the key is kept for messages.
     Set { key: &'static str, name: String, site: Site },
 }
 
 impl PortNames {
-    /// Reads `key = ["a->b", ...]`, or the name of a link set; `what` is one word for them.
+    /// Reads `key = ["a->b", ...]`, a pattern alone, or the name of a link set; `what` is one word for them.
     pub fn read(s: &mut Section<'_>, key: &'static str, what: &str) -> Self {
         if let Some(Node { value: Value::Text(name), site }) = s.node(key) {
             s.out.push(key, quote(name));
+            if name.contains("->") {
+                return Self::List(vec![(name.clone(), *site)]);
+            }
             return Self::Set { key, name: name.clone(), site: *site };
         }
         let help = format!("write `{key} = [\"tor0->h0\", \"tor0->h1\"]`");
@@ -89,14 +92,17 @@ impl PortNames {
     pub fn find(&self, names: &Names<'_>, report: &Report) -> Vec<PortId> {
         let (key, name, site) = match self {
             Self::List(ports) => {
-                return ports.iter().filter_map(|(name, site)| names.port(name, *site, report)).collect();
+                let mut seen = HashSet::new();
+                let found = ports.iter().flat_map(|(name, site)| names.ports(name, *site, report));
+                return found.filter(|port| seen.insert(*port)).collect();
             }
             Self::Set { key, name, site } => (key, name, site),
         };
         names.topology.link_sets.get(name).cloned().unwrap_or_else(|| {
             let sets: Vec<&str> = names.topology.link_sets.keys().map(String::as_str).collect();
             let message = format!("this topology has no link set `{name}`");
-            let help = format!("write a list of ports, as `{key} = [\"tor0->h0\"]`, or {}", one_of(&sets));
+            let near = nearest(name, &sets).map_or_else(String::new, |set| format!("did you mean `{set}`? "));
+            let help = format!("{near}write ports, as `{key} = [\"tor0->h0\", \"tor*->h*\"]`, or {}", one_of(&sets));
             report.problem("scenario::unknown_name", *site, message, format!("`{key}`"), help);
             Vec::new()
         })
@@ -200,13 +206,37 @@ impl<'a> Names<'a> {
         hosts
     }
 
+    /// The egress ports that `from->to` means, in the order of the network: in names of nodes, `*` stands for any characters.
+    fn ports(&self, text: &str, site: Site, report: &Report) -> Vec<PortId> {
+        let Some((from, to)) = text.split_once("->").filter(|_| text.contains('*')) else {
+            return self.port(text, site, report).into_iter().collect();
+        };
+        let (from, to) = (from.trim(), to.trim());
+        let name = |node: NodeId| self.topology.nodes[node.index()].name.as_str();
+        let ports = || (0..self.topology.n_ports() as u32).map(PortId);
+        let leaves = |port: &PortId| matches(from, name(self.topology.from(*port)));
+        let found: Vec<PortId> = ports().filter(leaves).filter(|p| matches(to, name(self.topology.to(*p)))).collect();
+        if found.is_empty() {
+            let lost = [from, to].into_iter().find(|end| !self.topology.nodes.iter().any(|n| matches(end, &n.name)));
+            let message = lost.map_or_else(
+                || format!("no link goes from `{from}` to `{to}`"),
+                |end| format!("no node is called `{end}`"),
+            );
+            let near = lost.map_or_else(String::new, |end| self.near(&end.replace('*', "0")));
+            report.problem("scenario::unknown_port", site, message, "no such port", near + &self.summary());
+        }
+        found
+    }
+
     /// The egress port `from->to`; problems go to `report`.
-    pub fn port(&self, text: &str, site: Site, report: &Report) -> Option<PortId> {
+    fn port(&self, text: &str, site: Site, report: &Report) -> Option<PortId> {
         let problem = |message: String, label: &str, help: String| {
             report.problem("scenario::unknown_port", site, message, label, help);
         };
         let Some((from, to)) = text.split_once("->") else {
-            let help = "write an egress port as \"FROM->TO\", as \"tor0->h16\"".to_owned();
+            let is_set = self.topology.link_sets.contains_key(text);
+            let set = if is_set { format!("a link set is probed by `queues = \"{text}\"`; ") } else { String::new() };
+            let help = set + "write an egress port as \"FROM->TO\", as \"tor0->h16\"";
             problem(format!("`{text}` is no port"), "no `->` in here", help);
             return None;
         };
@@ -232,5 +262,32 @@ impl<'a> Names<'a> {
             problem(format!("there is no link from `{}` to `{}`", label(from), label(to)), "no such port", help);
         }
         found
+    }
+}
+
+/// Whether a name is what a pattern says, in which `*` stands for any characters, or none.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(head) else { return false };
+    let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
+    // What stands between two stars may as well be where it first occurs.
+    for part in middle.split('*') {
+        let Some(at) = name.find(part) else { return false };
+        name = &name[at + part.len()..];
+    }
+    name.ends_with(tail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        let yes =
+            [("h0", "h0"), ("h*", "h0"), ("h*", "h"), ("*", "tor1"), ("*1*", "tor10"), ("t*r*0", "tor10"), ("**", "x")];
+        assert!(yes.iter().all(|(pattern, name)| matches(pattern, name)));
+        let no = [("h", "h0"), ("h*", "tor0"), ("*0", "tor1"), ("t*r*2", "tor10"), ("", "h0")];
+        assert!(!no.iter().any(|(pattern, name)| matches(pattern, name)));
     }
 }

@@ -88,7 +88,7 @@ fn read_what(s: &mut Section<'_>) -> What {
         ["convergence"] => What::Convergence(read_convergence(s)),
         [_only] => read_flows(s),
         [] => {
-            let help = "add for instance `queue = \"tor0->h0\"`, `queues = \"tor-uplinks\"`, `flows = \"all\"` or `convergence = true`";
+            let help = "add for instance `queue = \"tor0->h0\"`, `queues = \"tor-downlinks\"`, `flows = \"all\"` or `convergence = true`";
             s.report.problem(
                 "scenario::missing_key",
                 s.anchor.site,

@@ -240,7 +240,7 @@ pub(super) fn build(report: &Report, shape: Shape, site: Site) -> Result<Topolog
         Shape::FatTreeK(t) => t.build(),
         Shape::Asymmetric(t) => t.build(),
         Shape::File(file) => parse_topology_file(&file.text).unwrap_or_else(|error| {
-            let fallback = "line 1 is `nodes switches links`, line 2 the ids of the switches, then a line a link: `a b rate delay 0`";
+            let fallback = "line 1 is `nodes switches links`, line 2 the ids of the switches, then a line a link: `a b rate delay error-rate`";
             file_problem(report, "scenario::topology_file", &file, &error, fallback);
             Star { hosts: 2, rate: gbps(25), delay: Time::ZERO }.build()
         }),

@@ -58,8 +58,10 @@ impl Builder {
     /// The finished network. `bottleneck` lists the links, as positions, whose `a` to `b` direction is the
     /// bottleneck by design.
     pub(super) fn finish(self, bottleneck: &[usize]) -> Topology {
-        let Self { nodes, links } = self;
-        let mut topology = Topology { nodes, links, link_sets: BTreeMap::new() };
+        let Self { mut nodes, mut links } = self;
+        nodes.shrink_to_fit();
+        links.shrink_to_fit();
+        let mut topology = Topology { nodes, links, link_sets: BTreeMap::new(), error_rates: Vec::new() };
         topology.link_sets = link_sets(&topology);
         if !bottleneck.is_empty() {
             let ports = bottleneck.iter().map(|&link| PortId(2 * link as u32)).collect();
@@ -82,7 +84,7 @@ fn link_sets(topology: &Topology) -> BTreeMap<String, Vec<PortId>> {
         let mut add = |set: &str| sets.entry(set.to_owned()).or_default().push(port);
         match (tier(topology.from(port)), tier(topology.to(port))) {
             (Tier::Host, _) => add("host-links"),
-            (_, Tier::Host) => {}
+            (_, Tier::Host) => add("tor-downlinks"),
             (from, to) => {
                 add("all-switch-links");
                 match (from, to) {
@@ -93,6 +95,7 @@ fn link_sets(topology: &Topology) -> BTreeMap<String, Vec<PortId>> {
             }
         }
     }
+    sets.values_mut().for_each(Vec::shrink_to_fit);
     sets
 }
 

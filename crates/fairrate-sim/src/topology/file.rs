@@ -13,13 +13,14 @@ use fairrate_units::{Rate, Time};
 
 use super::build::{self, Builder};
 use super::{Tier, Topology};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, PortId};
 use crate::input_error::FileError;
 
 /// Reads a topology file. Nodes are called by their decimal ids, and port ids follow the order of the links.
 ///
 /// Switches with hosts become ToRs, their switch neighbours aggregation switches, all others core switches.
-/// Rates are `25Gbps` or plain bits per second, delays `1us`; blank lines and lines that begin with `#` are skipped.
+/// An error rate is the probability that a packet is lost on the link, either way; [`Topology::error_rates`] has those that are
+/// not 0. Rates are `25Gbps` or plain bits per second, delays `1us`; blank lines and lines that begin with `#` are skipped.
 ///
 /// # Errors
 /// Tells line and column of the first thing that is wrong.
@@ -47,6 +48,7 @@ struct LinkLine {
     ends: [u32; 2],
     rate: Rate,
     delay: Time,
+    error_rate: f64,
     line: usize,
     columns: [Range<usize>; 2],
 }
@@ -127,13 +129,9 @@ fn parse_link(line: &Line<'_>, nodes: u32) -> Result<LinkLine, FileError> {
     }
     let rate = parse_rate(line)?;
     let delay = parse_delay(line)?;
-    if let Some(&(word, _)) = line.words.get(4)
-        && word.parse::<f64>() != Ok(0.0)
-    {
-        return Err(line.error(4, format!("link error rate `{word}` is not supported")).help("write 0"));
-    }
+    let error_rate = parse_error_rate(line)?;
     let column = |i: usize| line.words[i].1.clone();
-    Ok(LinkLine { ends: [a, b], rate, delay, line: line.line, columns: [column(0), column(1)] })
+    Ok(LinkLine { ends: [a, b], rate, delay, error_rate, line: line.line, columns: [column(0), column(1)] })
 }
 
 fn parse_rate(line: &Line<'_>) -> Result<Rate, FileError> {
@@ -157,6 +155,15 @@ fn parse_delay(line: &Line<'_>) -> Result<Time, FileError> {
     build::delay("delay", delay)
         .map_err(|e| FileError { help: e.help, ..line.error(3, format!("`{word}` is no link delay")) })?;
     Ok(delay)
+}
+
+fn parse_error_rate(line: &Line<'_>) -> Result<f64, FileError> {
+    let Some(&(word, _)) = line.words.get(4) else { return Ok(0.0) };
+    let rate = word.parse::<f64>().ok().filter(|rate| (0.0..=1.0).contains(rate));
+    rate.ok_or_else(|| {
+        let help = "write the probability that a packet is lost, from 0 to 1";
+        line.error(4, format!("`{word}` is no error rate")).help(help)
+    })
 }
 
 /// Finds tiers and racks, checks that hosts have one link each and that everything is connected.
@@ -198,7 +205,9 @@ fn assemble(is_switch: &[bool], links: &[LinkLine], header_line: usize) -> Resul
     for link in links {
         b.link(NodeId(link.ends[0]), NodeId(link.ends[1]), link.rate, link.delay);
     }
-    Ok(b.finish(&[]))
+    let error_rates = (0..).zip(links).filter(|(_, link)| link.error_rate != 0.0);
+    let error_rates = error_rates.map(|(i, link)| (PortId(2 * i), link.error_rate)).collect();
+    Ok(Topology { error_rates, ..b.finish(&[]) })
 }
 
 /// Checks that every node can be reached from node 0.

@@ -67,16 +67,19 @@ pub struct Link {
 }
 
 /// A network: connected, with exactly one link, to a switch, at every host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
     /// All nodes; a [`NodeId`] is a position in here.
     pub nodes: Vec<Node>,
     /// All links; see [`PortId`] for their ports.
     pub links: Vec<Link>,
-    /// Named sets of egress ports that a load may be defined on: `host-links` (host to ToR), `tor-uplinks` (ToR
+    /// Named sets of egress ports that a load may be defined on: `host-links` (host to ToR), `tor-downlinks` (ToR to
+    /// host), `tor-uplinks` (ToR
     /// to the tier above), `agg-uplinks` (aggregation to core), `all-switch-links` (both directions of every link
     /// between switches) and, where the shape has one by design, `bottleneck`. Empty sets are absent.
     pub link_sets: BTreeMap<String, Vec<PortId>>,
+    /// The first ports of links that a file says lose packets, and the probability that one is lost, either way.
+    pub error_rates: Vec<(PortId, f64)>,
 }
 
 impl Topology {
@@ -144,41 +147,41 @@ pub struct TopologyInfo {
 
 /// All shapes.
 pub const TOPOLOGIES: &[TopologyInfo] = &[
-    TopologyInfo { name: "star", title: "hosts around one switch", link_sets: &["host-links"] },
+    TopologyInfo { name: "star", title: "hosts around one switch", link_sets: &["host-links", "tor-downlinks"] },
     TopologyInfo {
         name: "dumbbell",
         title: "two switches with hosts and the bottleneck between them",
-        link_sets: &["host-links", "all-switch-links", "bottleneck"],
+        link_sets: &["host-links", "tor-downlinks", "all-switch-links", "bottleneck"],
     },
     TopologyInfo {
         name: "parking-lot",
         title: "a line of switches, each with hosts",
-        link_sets: &["host-links", "all-switch-links", "bottleneck"],
+        link_sets: &["host-links", "tor-downlinks", "all-switch-links", "bottleneck"],
     },
     TopologyInfo {
         name: "leaf-spine",
         title: "every leaf connected to every spine",
-        link_sets: &["host-links", "tor-uplinks", "all-switch-links"],
+        link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "all-switch-links"],
     },
     TopologyInfo {
         name: "fat-tree",
         title: "pods of ToR and aggregation switches under a core (PowerTCP section 4.1)",
-        link_sets: &["host-links", "tor-uplinks", "agg-uplinks", "all-switch-links"],
+        link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "agg-uplinks", "all-switch-links"],
     },
     TopologyInfo {
         name: "fat-tree-k",
         title: "the fat-tree of k-port switches",
-        link_sets: &["host-links", "tor-uplinks", "agg-uplinks", "all-switch-links"],
+        link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "agg-uplinks", "all-switch-links"],
     },
     TopologyInfo {
         name: "asymmetric",
         title: "slow and fast senders behind equal links to one receiver (RoCC Fig. 12b)",
-        link_sets: &["host-links", "all-switch-links", "bottleneck"],
+        link_sets: &["host-links", "tor-downlinks", "all-switch-links", "bottleneck"],
     },
     TopologyInfo {
         name: "file",
         title: "a topology.txt of the HPCC and PowerTCP ns-3 code",
-        link_sets: &["host-links", "tor-uplinks", "agg-uplinks", "all-switch-links"],
+        link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "agg-uplinks", "all-switch-links"],
     },
 ];
 

@@ -179,6 +179,22 @@ fn topology_files_may_be_written_in_several_ways() {
 }
 
 #[test]
+fn error_rates_of_topology_files_are_kept() {
+    let t = parse_topology_file("4 1 3\n3\n0 3 25Gbps 1us 0\n1 3 25Gbps 1us 1e-3\n2 3 25Gbps 1us 0.5\n").unwrap();
+    assert_eq!(t.error_rates, [(PortId(2), 1e-3), (PortId(4), 0.5)]);
+}
+
+#[test]
+fn links_to_hosts_are_a_set() {
+    let t = Star { hosts: 3, rate: gbps(25), delay: us(1) }.build();
+    let down: Vec<(&str, &str)> = t.link_sets["tor-downlinks"]
+        .iter()
+        .map(|p| (&*t.nodes[t.from(*p).index()].name, &*t.nodes[t.to(*p).index()].name))
+        .collect();
+    assert_eq!(down, [("sw0", "h0"), ("sw0", "h1"), ("sw0", "h2")]);
+}
+
+#[test]
 fn topology_files_with_errors_say_where() {
     let cases = [
         ("", "line 1: the file is empty"),
@@ -193,7 +209,7 @@ fn topology_files_with_errors_say_where() {
         ("3 1 2\n2\n0 2 25gbps 1us 0\n1 2 25Gbps 1us 0\n", "line 3: unknown unit `gbps` in rate `25gbps`"),
         ("3 1 2\n2\n0 2 0 1us 0\n1 2 25Gbps 1us 0\n", "line 3: `0` is no link rate"),
         ("3 1 2\n2\n0 2 25Gbps 1 0\n1 2 25Gbps 1us 0\n", "line 3: no unit in time `1`"),
-        ("3 1 2\n2\n0 2 25Gbps 1us 0.01\n1 2 25Gbps 1us 0\n", "line 3: link error rate `0.01` is not supported"),
+        ("3 1 2\n2\n0 2 25Gbps 1us 1.01\n1 2 25Gbps 1us 0\n", "line 3: `1.01` is no error rate"),
         (
             "3 1 2\n2\n0 1 25Gbps 1us 0\n1 2 25Gbps 1us 0\n",
             "line 3: hosts 0 and 1 are linked without a switch between them",

@@ -1,11 +1,11 @@
-//! Reader of flow lists: CSV with a header, columns in any order.
+//! Reader of flow lists: CSV with a header, columns in any order. What begins with a number of flows is read by `hpcc_list`.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use fairrate_units::{Bytes, Rate, Time};
 
-use super::{ENDLESS_FROM, default_ports};
+use super::{ENDLESS_FROM, default_ports, hpcc_list};
 use crate::config::{FlowSpec, Trigger};
 use crate::ids::NodeId;
 use crate::input_error::{FileError, nearest};
@@ -53,6 +53,9 @@ const REQUIRED: [(&str, Column); 4] =
 /// Ports that are not given are numbered by pair as those of the generators. Blank lines and lines that begin with `#`
 /// are skipped.
 ///
+/// A list whose first line is a number is one of the HPCC ns-3 code: so many lines `src dst priority dport bytes start` follow,
+/// the start in seconds.
+///
 /// # Errors
 /// Tells line and column of the first thing that is wrong.
 pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String]) -> Result<Vec<FlowSpec>, FileError> {
@@ -61,8 +64,11 @@ pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String
     let Some((header_line, header)) = lines.next() else {
         return Err(FileError::new(1, "the file is empty").help("the first line is `start_ns,src,dst,bytes`"));
     };
+    if let Some(n_flows) = hpcc_list::announced(header) {
+        return hpcc_list::parse(lines, header_line, n_flows, topology);
+    }
     let columns = parse_header(header_line, header, ignore_columns)?;
-    let mut reader = Reader { topology, names: names(topology), columns, ids: HashSet::new(), pairs: HashMap::new() };
+    let mut reader = Reader { hosts: Hosts::new(topology), columns, ids: HashSet::new(), pairs: HashMap::new() };
     let mut rows = lines.map(|(at, line)| reader.row(at, line)).collect::<Result<Vec<FlowSpec>, _>>()?;
     // Those without an id before those with one, as ever.
     rows.sort_by_key(|flow| (flow.start, (flow.id != FlowSpec::NO_ID).then_some(flow.id)));
@@ -95,15 +101,42 @@ fn parse_header(at: usize, header: &str, ignore_columns: &[String]) -> Result<Ve
     }
 }
 
-/// Node ids by name.
-fn names(topology: &Topology) -> HashMap<&str, NodeId> {
-    (0..).map(NodeId).zip(&topology.nodes).map(|(id, node)| (node.name.as_str(), id)).collect()
+/// The hosts of a network by name and by id.
+pub(super) struct Hosts<'a> {
+    topology: &'a Topology,
+    names: HashMap<&'a str, NodeId>,
+}
+
+impl<'a> Hosts<'a> {
+    /// Those of a network.
+    pub(super) fn new(topology: &'a Topology) -> Self {
+        let names = (0..).map(NodeId).zip(&topology.nodes).map(|(id, node)| (node.name.as_str(), id)).collect();
+        Self { topology, names }
+    }
+
+    /// The host that a field names.
+    pub(super) fn find(&self, field: &Field<'_>) -> Result<NodeId, FileError> {
+        let text = field.text;
+        let by_id = || text.parse().ok().map(NodeId).filter(|id| id.index() < self.topology.nodes.len());
+        let Some(node) = self.names.get(text).copied().or_else(by_id) else {
+            let error = field.error(format!("there is no host `{text}`"));
+            let hosts: Vec<NodeId> = self.topology.hosts().collect();
+            let name = |host: &NodeId| &*self.topology.nodes[host.index()].name;
+            return Err(match (hosts.first(), hosts.last()) {
+                (Some(first), Some(last)) => error.help(format!("hosts go from `{}` to `{}`", name(first), name(last))),
+                _ => error,
+            });
+        };
+        if self.topology.is_host(node) {
+            return Ok(node);
+        }
+        Err(field.error(format!("`{text}` is a switch, not a host")))
+    }
 }
 
 /// What reading a line needs.
 struct Reader<'a> {
-    topology: &'a Topology,
-    names: HashMap<&'a str, NodeId>,
+    hosts: Hosts<'a>,
     columns: Vec<Column>,
     ids: HashSet<u32>,
     pairs: HashMap<(NodeId, NodeId), u32>,
@@ -111,9 +144,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn row(&mut self, at: usize, line: &str) -> Result<FlowSpec, FileError> {
-        let fields: Vec<Field<'_>> = fields(line)
-            .map(|(text, range)| Field { text, error: FileError::new(at, String::new()).at(range) })
-            .collect();
+        let fields: Vec<Field<'_>> = fields(line).map(|(text, range)| Field::new(text, at, range)).collect();
         if fields.len() != self.columns.len() {
             let message = format!("{} fields under a header of {} columns", fields.len(), self.columns.len());
             return Err(FileError::new(at, message));
@@ -122,7 +153,7 @@ impl Reader<'_> {
         let required = |column| find(column).ok_or_else(|| FileError::new(at, "a column is missing"));
         let field = |column| find(column).filter(|field| !field.text.is_empty());
         let (from, to) = (required(Column::Src)?, required(Column::Dst)?);
-        let (src, dst) = (self.host(from)?, self.host(to)?);
+        let (src, dst) = (self.hosts.find(from)?, self.hosts.find(to)?);
         if src == dst {
             return Err(to.error(format!("a flow from host `{}` to itself", to.text)));
         }
@@ -161,38 +192,28 @@ impl Reader<'_> {
             id: id.unwrap_or(FlowSpec::NO_ID),
         })
     }
-
-    fn host(&self, field: &Field<'_>) -> Result<NodeId, FileError> {
-        let text = field.text;
-        let by_id = || text.parse().ok().map(NodeId).filter(|id| id.index() < self.topology.nodes.len());
-        let Some(node) = self.names.get(text).copied().or_else(by_id) else {
-            let error = field.error(format!("there is no host `{text}`"));
-            let hosts: Vec<NodeId> = self.topology.hosts().collect();
-            let name = |host: &NodeId| &*self.topology.nodes[host.index()].name;
-            return Err(match (hosts.first(), hosts.last()) {
-                (Some(first), Some(last)) => error.help(format!("hosts go from `{}` to `{}`", name(first), name(last))),
-                _ => error,
-            });
-        };
-        if self.topology.is_host(node) {
-            return Ok(node);
-        }
-        Err(field.error(format!("`{text}` is a switch, not a host")))
-    }
 }
 
 /// A field of a line, and the error that would point at it.
-struct Field<'a> {
-    text: &'a str,
+pub(super) struct Field<'a> {
+    /// As written.
+    pub(super) text: &'a str,
     error: FileError,
 }
 
+impl<'a> Field<'a> {
+    /// What line `at` has at `range`.
+    pub(super) fn new(text: &'a str, at: usize, range: Range<usize>) -> Self {
+        Self { text, error: FileError::new(at, String::new()).at(range) }
+    }
+}
+
 impl Field<'_> {
-    fn error(&self, message: String) -> FileError {
+    pub(super) fn error(&self, message: String) -> FileError {
         FileError { message, ..self.error.clone() }
     }
 
-    fn integer<T: std::str::FromStr>(&self, what: &str) -> Result<T, FileError> {
+    pub(super) fn integer<T: std::str::FromStr>(&self, what: &str) -> Result<T, FileError> {
         self.text.parse().map_err(|_| self.error(format!("`{}` is not {what}", self.text)))
     }
 
@@ -214,7 +235,7 @@ impl Field<'_> {
         })
     }
 
-    fn bytes(&self) -> Result<Bytes, FileError> {
+    pub(super) fn bytes(&self) -> Result<Bytes, FileError> {
         let help = "write a whole number of bytes, 1 or more; 1000000000000 is endless";
         let bytes = self.integer::<u64>("a number of bytes").map_err(|e| e.help(help))?;
         match Bytes::new(bytes) {
@@ -224,7 +245,7 @@ impl Field<'_> {
         }
     }
 
-    fn class(&self) -> Result<u8, FileError> {
+    pub(super) fn class(&self) -> Result<u8, FileError> {
         let class = self.integer::<u8>("a priority").ok().filter(|&class| class < 8);
         class.ok_or_else(|| {
             self.error(format!("`{}` is not a priority", self.text)).help("priorities go from 0, the highest, to 7")

@@ -7,6 +7,7 @@
 mod churn;
 mod closed_loop;
 mod flow_list;
+mod hpcc_list;
 mod incast;
 mod patterns;
 mod peers;

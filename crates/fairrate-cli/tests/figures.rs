@@ -1,0 +1,131 @@
+//! What is drawn, from the command line: numbers over a grid, and figures as files.
+
+mod common;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use common::{run, small_scenario, stderr, stdout};
+use serde_json::Value;
+
+/// Random flows at a load, in place of the scenario's burst.
+const RANDOM: [&str; 2] = ["--set", "traffic.0={kind=\"poisson\",load=0.5,sizes=\"websearch\",stop=\"5ms\"}"];
+const LOADS: [&str; 2] = ["--grid", "traffic.0.load=0.2,0.4,0.6,0.8"];
+
+fn compare(scenario: &Path, more: &[&[&str]]) -> (PathBuf, std::process::Output) {
+    let out = scenario.with_file_name("out");
+    let first = ["compare", scenario.to_str().unwrap(), "--quiet", "--out", out.to_str().unwrap()];
+    let output = run(&[&first, &more.concat()[..]].concat());
+    (out, output)
+}
+
+fn files(dir: &Path) -> HashSet<String> {
+    let entries = std::fs::read_dir(dir.join("figures")).unwrap();
+    entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+fn figure(dir: &Path, name: &str) -> String {
+    std::fs::read_to_string(dir.join("figures").join(name)).unwrap_or_else(|e| panic!("{name}: {e}: {:?}", files(dir)))
+}
+
+#[test]
+fn a_load_sweep_is_one_command() {
+    let scenario = small_scenario("load_sweep");
+    let sweep = ["--cc", "hpcc,dctcp", "--seeds", "1..2", "--metric", "slowdown-p99.9:short", "--metric", "goodput"];
+    let (out, output) = compare(&scenario, &[&RANDOM, &LOADS, &sweep]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let table = stdout(&output);
+    let head: Vec<&str> = table.lines().nth(2).unwrap_or_default().split_whitespace().collect();
+    assert_eq!(head, ["load=0.2", "load=0.4", "load=0.6", "load=0.8"], "{table}");
+    assert!(table.contains("short flows (up to 10 KB)") && !table.contains("queue peak"), "{table}");
+    let name = "over-load-fct-slowdown-99.9th-percentile-short-flows-up-to-10-kb";
+    let points = figure(&out, &format!("{name}.csv"));
+    let lines: Vec<&str> = points.lines().collect();
+    assert_eq!(lines[0], "series,load,FCT / ideal FCT,low: FCT / ideal FCT,high: FCT / ideal FCT");
+    let places: Vec<String> = lines[1..].iter().map(|l| l.split(',').take(2).collect::<Vec<_>>().join(" ")).collect();
+    let want = ["HPCC", "DCTCP"].iter().flat_map(|cc| ["0.2", "0.4", "0.6", "0.8"].map(|load| format!("{cc} {load}")));
+    assert_eq!(places, want.collect::<Vec<_>>());
+    let index: Value = serde_json::from_str(&std::fs::read_to_string(out.join("compare.json")).unwrap()).unwrap();
+    let values = index["statistics"]["values"].as_array().unwrap();
+    let is_it = |v: &&Value| v["metric"] == "slowdown[<= 10 KB].p999" && v["column"] == "dctcp load=0.8";
+    let told = values.iter().find(is_it).unwrap();
+    let drawn: Vec<f64> = lines[8].split(',').skip(2).map(|x| x.parse().unwrap()).collect();
+    let number = |v: &Value| v.as_f64().unwrap();
+    let interval = [&told["mean"], &told["interval"]["low"], &told["interval"]["high"]].map(number);
+    assert_eq!(drawn, interval);
+    let svg = figure(&out, &format!("{name}.svg"));
+    assert!(svg.starts_with("<svg") && svg.contains("opacity=\"0.16\"") && svg.contains(">0.8</text>"), "{svg}");
+
+    // Other metrics are drawn without running anything, and files of the old ones go.
+    let report = run(&["report", out.to_str().unwrap(), "--metric", "queue-p99"]);
+    assert_eq!(report.status.code(), Some(0), "{}", stderr(&report));
+    let now = files(&out);
+    assert!(now.contains("over-load-99th-percentile-of-the-queue-of-the-probed-ports.svg"), "{now:?}");
+    assert!(!now.contains(&format!("{name}.svg")), "{now:?}");
+    // Without any, those of the comparison are drawn.
+    assert_eq!(run(&["report", out.to_str().unwrap()]).status.code(), Some(0));
+    assert!(files(&out).contains(&format!("{name}.svg")));
+}
+
+#[test]
+fn every_figure_has_a_picture_and_points_with_a_name_of_their_own() {
+    let scenario = small_scenario("figure_files");
+    let (out, output) = compare(&scenario, &[&["--cc", "powertcp,theta-powertcp"]]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let list = figure(&out, "figures.csv");
+    let named: Vec<&str> = list.lines().skip(1).filter_map(|l| l.split(',').next()).collect();
+    assert_eq!(named.iter().collect::<HashSet<_>>().len(), named.len(), "{list}");
+    let want = named.iter().flat_map(|svg| [(*svg).to_owned(), svg.replace(".svg", ".csv")]);
+    assert_eq!(files(&out), want.chain(["figures.csv".to_owned()]).collect());
+    assert!(files(&out).contains("flow-by-flow-theta-powertcp.svg"), "{list}");
+    // Both a figure against time and a distribution are about this queue.
+    assert_eq!(named.iter().filter(|name| name.contains("queue-of-sw0-h0")).count(), 2, "{list}");
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(named.iter().all(|svg| page.contains(svg.trim_end_matches(".svg"))));
+}
+
+#[test]
+fn a_wrong_metric_is_bad_input_and_nothing_is_written() {
+    let scenario = small_scenario("metric_wrong");
+    let grid = [&RANDOM[..], &LOADS].concat();
+    let (out, output) = compare(&scenario, &[&grid, &["--metric", "slowdown-p98:short"]]);
+    assert_eq!((output.status.code(), out.exists()), (Some(2), false));
+    insta::assert_snapshot!("unknown_metric", stderr(&output));
+    for wrong in [
+        &["--cc", "hpcc", "--metric", "goodput"][..],
+        &["--grid", "traffic.0.bytes=50KB", "--metric", "goodput"],
+        &["--grid", "traffic.0.bytes=50KB,60KB", "--metric", ""],
+    ] {
+        let (out, output) = compare(&scenario, &[wrong]);
+        assert_eq!((output.status.code(), out.exists()), (Some(2), false), "{wrong:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "");
+    }
+}
+
+#[test]
+fn slowdowns_say_how_many_flows_finished() {
+    let scenario = small_scenario("unfinished");
+    let text = std::fs::read_to_string(&scenario).unwrap();
+    let cut_short = "duration = \"2ms\"\n[topology]".to_owned();
+    let more = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h1\"\nsenders = [\"h2\", \"h3\"]\nbytes = \"50MB\"\n[[probe]]\nqueue";
+    // Two large flows that the end of the run cuts off.
+    let text =
+        text.replacen("stop = \"all-flows-done\"\n[topology]", &cut_short, 1).replacen("[[probe]]\nqueue", more, 1);
+    std::fs::write(&scenario, text).unwrap();
+    let (out, output) = compare(&scenario, &[&["--cc", "hpcc,dctcp"]]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let table = stdout(&output);
+    let rows: Vec<&str> = table.lines().skip_while(|l| !l.starts_with("FCT slowdown, all")).skip(1).take(5).collect();
+    assert!(rows.iter().all(|row| row.matches("(3 of 5)").count() == 2), "{table}");
+    let index: Value = serde_json::from_str(&std::fs::read_to_string(out.join("compare.json")).unwrap()).unwrap();
+    let all = &index["metrics"][0]["slowdown"][0];
+    assert_eq!((&all["n"], &all["flows"]), (&3.into(), &5.into()));
+    let mut told = index["statistics"]["values"].as_array().unwrap().iter();
+    let p99 = told.find(|v| v["metric"] == "slowdown[all sizes].p99").unwrap();
+    assert_eq!((&p99["finished"], &p99["flows"]), (&3.into(), &5.into()));
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    // In the cards, the table, and below the figure of the distribution.
+    assert!(page.matches("(3 of 5)").count() >= 14 && page.contains("Finished: 3 of 5 under HPCC"));
+    let one = run(&["run", scenario.to_str().unwrap(), "-q", "--out", out.with_file_name("one").to_str().unwrap()]);
+    assert!(stdout(&one).contains("all sizes   3 of 5"), "{}", stdout(&one));
+}

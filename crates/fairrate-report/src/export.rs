@@ -1,0 +1,134 @@
+//! The figures of a report as files: each as SVG, and its points as CSV.
+
+use std::fmt::Write;
+
+use crate::figure::{Figure, Series};
+use crate::figures::Chapter;
+use crate::svg;
+
+/// A file to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// Name of the file that lists the others.
+pub const LIST: &str = "figures.csv";
+
+/// Two files for each figure of a report, and the list of them.
+pub fn files(chapters: &[Chapter]) -> Vec<File> {
+    let mut list = "file,chapter,figure,point,note\n".to_owned();
+    let mut files = Vec::new();
+    for chapter in chapters {
+        for figure in &chapter.figures {
+            let name = |ending: &str| format!("{}.{ending}", figure.file);
+            let about =
+                [name("svg"), chapter.title.clone(), figure.title.clone(), figure.point.clone(), figure.note.clone()];
+            let _ = writeln!(list, "{}", about.map(|text| field(&text)).join(","));
+            files.push(File { name: name("svg"), text: svg::render(figure) });
+            files.push(File { name: name("csv"), text: csv(figure) });
+        }
+    }
+    files.push(File { name: LIST.to_owned(), text: list });
+    files
+}
+
+/// The names of the files that a list tells of.
+pub fn listed(list: &str) -> Vec<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.=".contains(c);
+    let stems = list.lines().skip(1).filter_map(|line| line.split(',').next()?.strip_suffix(".svg"));
+    let fit = stems.filter(|stem| !stem.is_empty() && stem.chars().all(is_plain));
+    fit.flat_map(|stem| [format!("{stem}.svg"), format!("{stem}.csv")]).collect()
+}
+
+/// The points of a figure, a line each, with units in the first line.
+fn csv(figure: &Figure) -> String {
+    let (x, y) = (&figure.x.label, &figure.y.label);
+    let has_bands = figure.series.iter().any(|s| !s.low.is_empty());
+    let mut head = if figure.y.rows.is_empty() {
+        vec!["series".to_owned(), x.clone(), y.clone()]
+    } else {
+        vec!["port".to_owned(), format!("from: {x}"), format!("to: {x}")]
+    };
+    if has_bands {
+        head.extend([format!("low: {y}"), format!("high: {y}")]);
+    }
+    let mut out = head.iter().map(|text| field(text)).collect::<Vec<_>>().join(",") + "\n";
+    for s in &figure.series {
+        let name = if s.name.is_empty() { format!("{}, median", s.key) } else { s.name.clone() };
+        let name = field(&name);
+        if !figure.y.rows.is_empty() {
+            for ends in s.x.chunks_exact(2) {
+                let _ = writeln!(out, "{name},{},{}", ends[0], ends[1]);
+            }
+            continue;
+        }
+        for k in 0..s.x.len() {
+            let _ = write!(out, "{name},{},{}", abscissa(figure, s, k), number(s.y.get(k)));
+            if has_bands {
+                let _ = write!(out, ",{},{}", number(s.low.get(k)), number(s.high.get(k)));
+            }
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// A value of the horizontal axis; a word where it has words.
+fn abscissa(figure: &Figure, s: &Series, k: usize) -> String {
+    let word = figure.x.ticks.iter().filter(|_| figure.x.words).find(|(at, _)| *at == s.x[k]);
+    word.map_or_else(|| number(s.x.get(k)), |(_, word)| field(word))
+}
+
+/// A number, or nothing if there is none.
+fn number(x: Option<&f64>) -> String {
+    x.filter(|x| x.is_finite()).map_or_else(String::new, f64::to_string)
+}
+
+/// A field of a line, in quotes where it must be.
+fn field(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::Comparison;
+    use crate::metrics::Metrics;
+    use crate::{figures, synthetic};
+
+    #[test]
+    fn points_have_units_and_bands() {
+        let variants = synthetic::grid(&["powertcp"], &[("load", &["0.2", "0.4"])], &[1, 2]);
+        let comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
+        let chapters = figures::all(&variants, &comparison, &[]);
+        let files = files(&chapters);
+        let text = |name: &str| files.iter().find(|f| f.name == name).map(|f| f.text.clone()).unwrap();
+        let over = text("over-load-goodput-of-all-flows.csv");
+        assert_eq!(over.lines().next(), Some("series,load,goodput (Gb/s),low: goodput (Gb/s),high: goodput (Gb/s)"));
+        assert_eq!(over.lines().nth(1), Some("PowerTCP,0.2,24,24,24"));
+        let queue = text("at-the-switches-queue-of-tor0-h16-load=0.2.csv");
+        assert_eq!(queue.lines().next(), Some("series,time (ms),queue (KB)"));
+        let names: std::collections::HashSet<&str> = files.iter().map(|f| f.name.as_str()).collect();
+        assert_eq!(names.len(), files.len());
+        let mut listed = listed(&text(LIST));
+        let mut written: Vec<String> = files.iter().map(|f| f.name.clone()).filter(|name| name != LIST).collect();
+        listed.sort();
+        written.sort();
+        assert_eq!(listed, written);
+    }
+
+    #[test]
+    fn a_list_names_plain_files_alone() {
+        let list = "file,chapter\n../../x.svg,a\na/b.svg,a\n,b\nfigures.csv,c\ngood.svg,d\n";
+        assert_eq!(listed(list), ["good.svg", "good.csv"]);
+    }
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        assert_eq!((field("a"), field("a,b"), field("a\"b")), ("a".into(), "\"a,b\"".into(), "\"a\"\"b\"".into()));
+    }
+}

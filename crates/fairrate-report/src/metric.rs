@@ -1,0 +1,276 @@
+//! The numbers that can be drawn against a parameter, by the names that `--metric` takes.
+
+use crate::metrics::{Metrics, PortMetrics, Share};
+use crate::stats::Distribution;
+
+/// A number of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metric(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// A statistic of the FCT slowdown of flows of a size; indices into [`STATISTICS`] and [`SIZES`].
+    Slowdown(usize, usize),
+    /// Anything else; an index into [`OTHERS`].
+    Other(usize),
+}
+
+type Of<T> = fn(&T) -> Option<f64>;
+
+/// Statistics of a distribution: name, words, value.
+const STATISTICS: [(&str, &str, Of<Distribution>); 6] = [
+    ("mean", "mean", |d| d.mean),
+    ("p50", "median", |d| d.p50),
+    ("p95", "95th percentile", |d| d.p95),
+    ("p99", "99th percentile", |d| d.p99),
+    ("p99.9", "99.9th percentile", |d| d.p999),
+    ("max", "largest", |d| d.max),
+];
+
+/// Flow sizes: name, bucket of the tables, words. Short, medium and long are those of the PowerTCP paper.
+const SIZES: [(&str, &str, &str); 5] = [
+    ("all", "all sizes", "all flows"),
+    ("short", "<= 10 KB", "short flows (up to 10 KB)"),
+    ("10-100KB", "10-100 KB", "flows of 10 to 100 KB"),
+    ("medium", "100 KB-1 MB", "medium flows (100 KB to 1 MB)"),
+    ("long", "> 1 MB", "long flows (above 1 MB)"),
+];
+
+struct Other {
+    name: &'static str,
+    title: &'static str,
+    /// Label of an axis, with the unit.
+    label: &'static str,
+    /// How much of what `value` gives makes one of the unit.
+    unit: f64,
+    value: Of<Metrics>,
+}
+
+/// The probed port, or all of them together.
+fn port(m: &Metrics) -> Option<&PortMetrics> {
+    m.all_ports.as_ref().or_else(|| m.ports.first())
+}
+
+const OTHERS: [Other; 15] = [
+    Other {
+        name: "goodput",
+        title: "Goodput of all flows",
+        label: "goodput (Gb/s)",
+        unit: 1e9,
+        value: |m| Some(m.goodput_bps),
+    },
+    Other {
+        name: "utilisation",
+        title: "Utilisation of the probed ports",
+        label: "utilisation (%)",
+        unit: 0.01,
+        value: |m| port(m)?.utilisation,
+    },
+    Other {
+        name: "queue-mean",
+        title: "Mean queue of the probed ports",
+        label: "queue (KB)",
+        unit: 1e3,
+        value: |m| Some(port(m)?.qlen_mean_bytes),
+    },
+    Other {
+        name: "queue-p99",
+        title: "99th percentile of the queue of the probed ports",
+        label: "queue (KB)",
+        unit: 1e3,
+        value: |m| Some(port(m)?.qlen_p99_bytes),
+    },
+    Other {
+        name: "queue-peak",
+        title: "Peak queue of the probed ports",
+        label: "queue (KB)",
+        unit: 1e3,
+        value: |m| Some(port(m)?.qlen_peak_bytes),
+    },
+    Other { name: "jain", title: "Fairness of long flows", label: "Jain index", unit: 1.0, value: |m| m.jain },
+    Other {
+        name: "convergence-p50",
+        title: "Convergence of rates, median",
+        label: "time (base RTTs)",
+        unit: 1.0,
+        value: |m| m.convergence?.p50_rtts,
+    },
+    Other {
+        name: "convergence-p99",
+        title: "Convergence of rates, 99th percentile",
+        label: "time (base RTTs)",
+        unit: 1.0,
+        value: |m| m.convergence?.p99_rtts,
+    },
+    Other { name: "pfc-pauses", title: "PFC pauses", label: "pause frames", unit: 1.0, value: |m| Some(m.pfc_pauses) },
+    Other { name: "drops", title: "Drops", label: "packets", unit: 1.0, value: |m| Some(m.drops) },
+    Other { name: "ecn-marks", title: "ECN marks", label: "packets", unit: 1.0, value: |m| Some(m.ecn_marks) },
+    Other {
+        name: "sent-again",
+        title: "Payload sent again",
+        label: "payload (KB)",
+        unit: 1e3,
+        value: |m| Some(m.retransmitted_bytes),
+    },
+    Other {
+        name: "control-traffic",
+        title: "Control traffic over data",
+        label: "share of data (%)",
+        unit: 0.01,
+        value: |m| Some(m.control_share.unwrap_or(0.0)),
+    },
+    Other {
+        name: "flows-done",
+        title: "Flows that finished",
+        label: "flows",
+        unit: 1.0,
+        value: |m| Some(m.flows_done),
+    },
+    Other {
+        name: "unfinished",
+        title: "Flows that did not finish",
+        label: "flows",
+        unit: 1.0,
+        value: |m| Some(m.flows_unfinished),
+    },
+];
+
+/// What is drawn if nothing is asked for, where there is anything but zeros.
+const USUAL: [&str; 12] = [
+    "slowdown-p50:all",
+    "slowdown-p99:all",
+    "slowdown-p99.9:short",
+    "slowdown-p99:long",
+    "queue-p99",
+    "utilisation",
+    "goodput",
+    "jain",
+    "convergence-p99",
+    "pfc-pauses",
+    "drops",
+    "unfinished",
+];
+
+impl Metric {
+    /// The metric of a name. A slowdown without a size is that of all flows.
+    pub fn by_name(name: &str) -> Option<Self> {
+        if let Some(other) = OTHERS.iter().position(|o| o.name == name) {
+            return Some(Self(Kind::Other(other)));
+        }
+        let (statistic, size) = name.strip_prefix("slowdown-")?.split_once(':').unwrap_or((&name[9..], "all"));
+        let statistic = STATISTICS.iter().position(|s| s.0 == statistic)?;
+        let size = SIZES.iter().position(|s| s.0 == size)?;
+        Some(Self(Kind::Slowdown(statistic, size)))
+    }
+
+    /// All names.
+    pub fn names() -> Vec<String> {
+        let sizes = |statistic: &str| SIZES.map(|size| format!("slowdown-{statistic}:{}", size.0));
+        let slowdowns = STATISTICS.iter().flat_map(|s| sizes(s.0));
+        slowdowns.chain(OTHERS.iter().map(|o| o.name.to_owned())).collect()
+    }
+
+    /// The names in a few words, for help and errors.
+    pub fn summary() -> String {
+        let join = |names: Vec<&str>| names.join("|");
+        format!(
+            "slowdown-{}[:{}]; {}",
+            join(STATISTICS.iter().map(|s| s.0).collect()),
+            join(SIZES.iter().map(|s| s.0).collect()),
+            OTHERS.iter().map(|o| o.name).collect::<Vec<_>>().join(", "),
+        )
+    }
+
+    /// What is drawn if nothing is asked for: what some column has, and has anything but zeros of.
+    pub fn usual(columns: &[Metrics]) -> Vec<Self> {
+        let told = |metric: &Self| columns.iter().any(|m| metric.value(m).is_some_and(|x| x != 0.0));
+        USUAL.iter().filter_map(|name| Self::by_name(name)).filter(told).collect()
+    }
+
+    /// Its name.
+    pub fn name(self) -> String {
+        match self.0 {
+            Kind::Slowdown(statistic, size) => format!("slowdown-{}:{}", STATISTICS[statistic].0, SIZES[size].0),
+            Kind::Other(i) => OTHERS[i].name.to_owned(),
+        }
+    }
+
+    /// Heading of its figures.
+    pub fn title(self) -> String {
+        match self.0 {
+            Kind::Slowdown(statistic, size) => format!("FCT slowdown, {}, {}", STATISTICS[statistic].1, SIZES[size].2),
+            Kind::Other(i) => OTHERS[i].title.to_owned(),
+        }
+    }
+
+    /// Label of its axis, with the unit.
+    pub fn label(self) -> &'static str {
+        match self.0 {
+            Kind::Slowdown(..) => "FCT / ideal FCT",
+            Kind::Other(i) => OTHERS[i].label,
+        }
+    }
+
+    /// The least value there can be.
+    pub fn least(self) -> f64 {
+        if matches!(self.0, Kind::Slowdown(..)) { 1.0 } else { 0.0 }
+    }
+
+    /// Its value, in the unit of its label.
+    pub fn value(self, m: &Metrics) -> Option<f64> {
+        match self.0 {
+            Kind::Slowdown(statistic, size) => STATISTICS[statistic].2(&m.bucket(SIZES[size].1)?.slowdown),
+            Kind::Other(i) => (OTHERS[i].value)(m).map(|x| x / OTHERS[i].unit),
+        }
+    }
+
+    /// Flows that a seed must have for the number to be another one than the largest of all; `None` if it does not hang on that.
+    pub fn least_flows(self) -> Option<usize> {
+        let Kind::Slowdown(statistic, _) = self.0 else { return None };
+        match STATISTICS[statistic].0 {
+            "p95" => Some(20),
+            "p99" => Some(100),
+            "p99.9" => Some(1_000),
+            _ => None,
+        }
+    }
+
+    /// Flows that the number is made from.
+    pub fn flows(self, m: &Metrics) -> Option<usize> {
+        let Kind::Slowdown(_, size) = self.0 else { return None };
+        m.bucket(SIZES[size].1).map(|b| b.slowdown.n)
+    }
+
+    /// Of how many flows it tells, where these are not all.
+    pub fn share(self, m: &Metrics) -> Option<Share> {
+        match self.0 {
+            Kind::Slowdown(_, size) => m.bucket(SIZES[size].1)?.share(),
+            Kind::Other(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_metric_and_names_are_unique() {
+        let names = Metric::names();
+        for name in &names {
+            assert_eq!(Metric::by_name(name).map(Metric::name).as_ref(), Some(name));
+        }
+        assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), names.len());
+        assert!(USUAL.iter().all(|name| names.iter().any(|n| n == name)));
+        assert_eq!(Metric::by_name("slowdown-p99").map(Metric::name).as_deref(), Some("slowdown-p99:all"));
+        for wrong in ["", "slowdown", "slowdown-", "slowdown-p98", "slowdown-p99:", "slowdown-p99:tiny", "queue"] {
+            assert_eq!(Metric::by_name(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_buckets_of_the_tables() {
+        let known = |bucket: &str| crate::metrics::SIZE_BUCKETS.iter().any(|b| b.name == bucket);
+        assert!(SIZES[1..].iter().all(|(_, bucket, _)| known(bucket)));
+    }
+}

@@ -1,0 +1,436 @@
+//! The figures of columns that are drawn together: what they show against time, against flow size, and as distributions.
+
+use crate::figure::{Axis, Figure, Series, TimeUnit};
+use crate::figures::Line;
+use crate::format;
+use crate::metrics::{Metrics, Share};
+use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
+use crate::pauses::{intervals, paused_ports};
+use crate::series::{bin_width, cdf, downsample, drop_repeats, growth};
+use crate::stats;
+use crate::style::Style;
+
+/// Ports that get figures of their own.
+const MAX_PORTS: usize = 4;
+/// Flows that get lines of their own.
+const MAX_FLOWS: usize = 16;
+/// Rows of the pause chart.
+const MAX_PAUSED: usize = 24;
+/// Bins of throughput over a whole run.
+const BINS: f64 = 400.0;
+
+/// Columns that are drawn together.
+pub(crate) struct Page<'a> {
+    variants: &'a [&'a Variant],
+    lines: &'a [Line],
+    /// Points of a line at most.
+    points: usize,
+    unit: TimeUnit,
+}
+
+impl<'a> Page<'a> {
+    /// Of columns, with the looks of their lines, at most so many points each.
+    pub(crate) fn new(variants: &'a [&'a Variant], lines: &'a [Line], points: usize) -> Self {
+        Self { variants, lines, points, unit: TimeUnit::for_span(span_ns(variants)) }
+    }
+}
+
+impl Page<'_> {
+    fn each(&self) -> impl Iterator<Item = (&Variant, Style)> {
+        let look = |v: &Variant| self.lines.iter().find(|l| l.key == v.line).map_or_else(Style::default, |l| l.style);
+        self.variants.iter().map(move |v| (*v, look(v)))
+    }
+
+    /// The time axis: the whole run.
+    fn time(&self) -> Axis {
+        self.unit.axis().showing(0.0, span_ns(self.variants) / self.unit.ns)
+    }
+
+    /// Throughput and queue of each probed port.
+    pub(crate) fn ports(&self) -> Vec<Figure> {
+        self.port_names().iter().flat_map(|name| [self.throughput(name), self.queue(name)]).collect()
+    }
+
+    /// The probed ports with the longest queues, in the order they were probed.
+    fn port_names(&self) -> Vec<String> {
+        let ports = || self.variants.iter().flat_map(|v| &v.first().ports);
+        let mut names: Vec<String> = Vec::new();
+        for port in ports() {
+            if !names.contains(&port.name) {
+                names.push(port.name.clone());
+            }
+        }
+        let peak = |name: &String| {
+            let queues = ports().filter(|p| p.name == *name).flat_map(|p| &p.qlen_bytes);
+            queues.copied().fold(0.0, f64::max)
+        };
+        let mut by_peak: Vec<(f64, usize)> = names.iter().map(peak).zip(0..).collect();
+        by_peak.sort_by(|a, b| b.0.total_cmp(&a.0));
+        by_peak.truncate(MAX_PORTS);
+        let mut kept: Vec<usize> = by_peak.into_iter().map(|(_, i)| i).collect();
+        kept.sort_unstable();
+        kept.into_iter().map(|i| names[i].clone()).collect()
+    }
+
+    fn throughput(&self, port: &str) -> Figure {
+        let width = bin_width(span_ns(self.variants), BINS, self.sample_interval(port));
+        let line = |p: &PortSeries| {
+            let (t, rate) = growth(&p.t_ns, &p.tx_bytes, width);
+            (self.unit.of(&t), rate.iter().map(|r| r * 8.0).collect())
+        };
+        let capacity = self.variants.iter().flat_map(|v| &v.first().ports).find(|p| p.name == port);
+        let gbps = capacity.and_then(|p| p.capacity_bps).map_or(0.0, |c| c / 1e9);
+        Figure {
+            title: format!("Throughput of {port}"),
+            note: format!("Bits on the wire, headers included, in bins of {}", format::time_ns(width)),
+            x: self.time(),
+            y: Axis::new("throughput (Gb/s)").showing(0.0, gbps),
+            series: self.port_lines(port, false, line),
+            ..Figure::default()
+        }
+    }
+
+    fn queue(&self, port: &str) -> Figure {
+        let line = |p: &PortSeries| {
+            let kilobytes: Vec<f64> = p.qlen_bytes.iter().map(|q| q / 1e3).collect();
+            let (t, q) = drop_repeats(&self.unit.of(&p.t_ns), &kilobytes);
+            downsample(&t, &q, self.points)
+        };
+        Figure {
+            title: format!("Queue of {port}"),
+            note: format!("Sampled every {}; no peak is lost to drawing", format::time_ns(self.sample_interval(port))),
+            x: self.time(),
+            y: Axis::new("queue (KB)").showing(0.0, 0.0),
+            series: self.port_lines(port, true, line),
+            ..Figure::default()
+        }
+    }
+
+    /// The shortest time between two samples of a port, in ns.
+    fn sample_interval(&self, port: &str) -> f64 {
+        let ports = self.variants.iter().flat_map(|v| &v.first().ports).filter(|p| p.name == port);
+        let steps = ports.flat_map(|p| p.t_ns.windows(2).take(100).map(|t| t[1] - t[0]));
+        steps.filter(|s| 0.0 < *s).reduce(f64::min).unwrap_or(1.0)
+    }
+
+    /// A line for each variant that probed the port.
+    fn port_lines(&self, port: &str, step: bool, line: impl Fn(&PortSeries) -> (Vec<f64>, Vec<f64>)) -> Vec<Series> {
+        let of = |(variant, style): (&Variant, Style)| {
+            let found = variant.first().ports.iter().find(|p| p.name == port)?;
+            let (x, y) = line(found);
+            Some(Series { step, x, y, ..variant_line(variant, style) })
+        };
+        self.each().filter_map(of).collect()
+    }
+
+    /// How many flows of finite size have finished, under the algorithm where most did.
+    pub(crate) fn completions(&self) -> usize {
+        let finished = |v: &&Variant| v.runs.iter().flat_map(|r| &r.flows).filter(|f| f.slowdown.is_some()).count();
+        self.variants.iter().map(finished).max().unwrap_or(0)
+    }
+
+    /// Slowdown against flow size.
+    pub(crate) fn slowdown_by_size(&self) -> Vec<Figure> {
+        let series: Vec<Series> = self.each().flat_map(|(v, style)| slowdown_by_size(v, style)).collect();
+        // Flows of one size make a point, not a line.
+        if series.iter().all(|s| s.x.len() < 2) {
+            return Vec::new();
+        }
+        vec![Figure {
+            title: "FCT slowdown by flow size".into(),
+            note: format!(
+                "Filled: 99th percentile. Thin and hollow: median. A point per half decade of sizes, at its median size{}",
+                self.unfinished(". Of the flows that finished: "),
+            ),
+            x: Axis::new("flow size (bytes)").logarithmic(),
+            y: Axis::new("FCT / ideal FCT").logarithmic().showing(1.0, 2.0),
+            series,
+            wide: true,
+            ..Figure::default()
+        }]
+    }
+
+    /// Under which algorithms not all flows finished, with words before it; empty if all did.
+    fn unfinished(&self, before: &str) -> String {
+        let share = |v: &Variant| Metrics::finished(&v.runs);
+        let told = self.variants.iter().filter_map(|v| share(v).map(|share| format!("{share} under {}", v.line)));
+        let told: Vec<String> = told.collect();
+        if told.is_empty() { String::new() } else { format!("{before}{}", told.join(", ")) }
+    }
+
+    /// How slowdowns, times to converge and queues are distributed.
+    pub(crate) fn distributions(&self) -> Vec<Figure> {
+        let slowdown = (2 <= self.completions()).then(|| self.slowdown_cdf());
+        let probed = self.variants.iter().flat_map(|v| &v.runs).any(|r| !r.settled_rtts.is_empty());
+        let convergence = probed.then(|| self.convergence_cdf());
+        let several = self.variants.iter().any(|v| 1 < v.first().ports.len());
+        let pooled = several.then(|| self.pooled_queue_cdf());
+        let names = self.port_names();
+        let each = names.iter().filter(|_| names.len() < MAX_PORTS).map(|name| self.queue_cdf(name));
+        slowdown.into_iter().chain(convergence).chain(pooled).chain(each).collect()
+    }
+
+    /// How long rates took to settle; a curve that ends below 1 has changes after which they did not.
+    fn convergence_cdf(&self) -> Figure {
+        let line = |(variant, style): (&Variant, Style)| {
+            let values: Vec<f64> = variant.runs.iter().flat_map(|r| &r.settled_rtts).copied().collect();
+            let (mut x, mut y) = cdf(&values, |_| 1.0, self.points / 4);
+            x.retain(|rtts| rtts.is_finite());
+            y.truncate(x.len());
+            Series { step: true, x, y, ..variant_line(variant, style) }
+        };
+        Figure {
+            title: "Convergence of rates".into(),
+            note:
+                "Fraction of the arrivals and departures of flows, of all seeds, after which rates had settled by then"
+                    .into(),
+            x: Axis::new("time (base RTTs)").showing(0.0, 0.0),
+            y: Axis::new("fraction of changes").showing(0.0, 1.0),
+            series: self.each().map(line).filter(|s| !s.x.is_empty()).collect(),
+            ..Figure::default()
+        }
+    }
+
+    fn slowdown_cdf(&self) -> Figure {
+        let line = |(variant, style): (&Variant, Style)| {
+            let flows = variant.runs.iter().flat_map(|r| &r.flows);
+            let values: Vec<f64> = flows.filter_map(|f| f.slowdown).collect();
+            let (x, mut y) = cdf(&values, |_| 1.0, self.points / 4);
+            if let Some(Share { finished, flows }) = Metrics::finished(&variant.runs) {
+                y = y.iter().map(|y| y * finished as f64 / flows as f64).collect();
+            }
+            Series { step: true, x, y, ..variant_line(variant, style) }
+        };
+        Figure {
+            title: "FCT slowdown".into(),
+            note: format!(
+                "Fraction of the flows, all sizes and seeds, that finished and were no slower than this{}",
+                self.unfinished(". Finished: "),
+            ),
+            x: Axis::new("FCT / ideal FCT").logarithmic(),
+            y: Axis::new("fraction of flows").showing(0.0, 1.0),
+            series: self.each().map(line).collect(),
+            ..Figure::default()
+        }
+    }
+
+    /// How much of the time the queue of a port was how long.
+    fn queue_cdf(&self, port: &str) -> Figure {
+        Figure {
+            title: format!("Queue of {port}"),
+            note: "Fraction of the sampled time that the queue was no longer than this".into(),
+            x: Axis::new("queue (KB)").showing(0.0, 0.0),
+            y: Axis::new("fraction of time").showing(0.0, 1.0),
+            series: self.port_lines(port, true, |p| time_at_length(&[p], self.points / 4)),
+            ..Figure::default()
+        }
+    }
+
+    /// The same of all probed ports, of all seeds.
+    fn pooled_queue_cdf(&self) -> Figure {
+        let line = |(variant, style): (&Variant, Style)| {
+            let ports: Vec<&PortSeries> = variant.runs.iter().flat_map(|r| &r.ports).collect();
+            let (x, y) = time_at_length(&ports, self.points / 4);
+            Series { step: true, x, y, ..variant_line(variant, style) }
+        };
+        let n = self.variants.iter().map(|v| v.first().ports.len()).max().unwrap_or(0);
+        Figure {
+            title: format!("Queues of all {n} probed ports"),
+            note: "Fraction of the sampled time, over all ports and seeds, that a queue was no longer than this".into(),
+            x: Axis::new("queue (KB)").showing(0.0, 0.0),
+            y: Axis::new("fraction of time").showing(0.0, 1.0),
+            series: self.each().map(line).collect(),
+            ..Figure::default()
+        }
+    }
+
+    /// Goodput of each probed flow: one small chart per variant; with a single run, pacing rate and window too.
+    pub(crate) fn flows(&self) -> Vec<Figure> {
+        let probed: Vec<(&Variant, Vec<&FlowSeries>)> =
+            self.variants.iter().map(|v| (*v, most_telling(v.first()))).filter(|(_, f)| !f.is_empty()).collect();
+        let single = self.variants.len() == 1;
+        let mut figures: Vec<Figure> = probed.iter().map(|(v, flows)| self.goodput(v, flows, !single)).collect();
+        let top = |f: &Figure| f.series.iter().flat_map(|s| &s.y).copied().fold(0.0, f64::max);
+        let highest = figures.iter().map(top).fold(0.0, f64::max);
+        for figure in &mut figures {
+            figure.y.range = Some((0.0, highest));
+        }
+        if let (true, Some((variant, flows))) = (single, probed.first()) {
+            figures.push(self.sender_state(variant, flows, "Pacing rate", "rate (Gb/s)", |s| (&s.rate_bps, 1e9)));
+            figures.push(self.sender_state(variant, flows, "Congestion window", "cwnd (KB)", |s| (&s.cwnd_bytes, 1e3)));
+        }
+        figures.retain(|f| f.series.iter().any(|s| s.y.iter().any(|y| y.is_finite())));
+        figures
+    }
+
+    fn goodput(&self, variant: &Variant, flows: &[&FlowSeries], small: bool) -> Figure {
+        let steps = flows.iter().flat_map(|s| s.t_ns.windows(2).take(100)).map(|t| t[1] - t[0]);
+        let finest = steps.filter(|s| 0.0 < *s).reduce(f64::min).unwrap_or(1.0);
+        let width = bin_width(span_ns(self.variants), BINS / 2.0, 2.0 * finest);
+        let line = |(i, s): (usize, &&FlowSeries)| {
+            let (t, rate) = growth(&s.t_ns, &s.delivered_bytes, width);
+            let gbps = rate.iter().map(|r| r * 8.0).collect();
+            Series { x: self.unit.of(&t), y: gbps, ..flow_line(i, s) }
+        };
+        let probed = variant.first().rates.len();
+        let shown =
+            if flows.len() < probed { format!("; {} of {probed} probed flows", flows.len()) } else { String::new() };
+        Figure {
+            title: if small { variant.line.clone() } else { "Goodput of each flow".to_owned() },
+            note: format!("Goodput: payload received in order, in bins of {}{shown}", format::time_ns(width)),
+            x: self.time(),
+            y: Axis::new("goodput (Gb/s)"),
+            series: flows.iter().enumerate().map(line).collect(),
+            small,
+            wide: !small,
+            ..Figure::default()
+        }
+    }
+
+    fn sender_state(
+        &self,
+        variant: &Variant,
+        flows: &[&FlowSeries],
+        title: &str,
+        label: &str,
+        pick: fn(&FlowSeries) -> (&Vec<f64>, f64),
+    ) -> Figure {
+        let line = |(i, s): (usize, &&FlowSeries)| {
+            let (values, unit) = pick(s);
+            let scaled: Vec<f64> = values.iter().map(|v| v / unit).collect();
+            let (t, y) = drop_repeats(&self.unit.of(&s.t_ns), &scaled);
+            let (x, y) = downsample(&t, &y, self.points / 2);
+            Series { step: true, x, y, ..flow_line(i, s) }
+        };
+        Figure {
+            title: title.to_owned(),
+            note: format!("As the sender's {} controller allows", variant.title),
+            x: self.time(),
+            y: Axis::new(label).showing(0.0, 0.0),
+            series: flows.iter().enumerate().map(line).collect(),
+            ..Figure::default()
+        }
+    }
+
+    /// Ports paused at the same time; with a single run, which ones.
+    pub(crate) fn pauses(&self) -> Vec<Figure> {
+        if self.variants.iter().all(|v| v.first().pauses.is_empty()) {
+            return Vec::new();
+        }
+        let line = |(variant, style): (&Variant, Style)| {
+            let (t, n) = paused_ports(&variant.first().pauses, variant.first().totals.end_ns);
+            let (x, y) = downsample(&self.unit.of(&t), &n, self.points);
+            Series { step: true, x, y, ..variant_line(variant, style) }
+        };
+        let mut figures = vec![Figure {
+            title: "Paused ports".into(),
+            note: "Ports that a pause frame holds back, all classes".into(),
+            x: self.time(),
+            y: Axis { whole: true, ..Axis::new("ports").showing(0.0, 1.0) },
+            series: self.each().map(line).collect(),
+            wide: true,
+            ..Figure::default()
+        }];
+        if let ([variant], Some((_, style))) = (self.variants, self.each().next()) {
+            figures.push(self.pause_bars(&variant.line, variant.first(), style));
+        }
+        figures
+    }
+
+    /// One row a port, one bar a pause; a series holds the two ends of each bar of its row.
+    fn pause_bars(&self, key: &str, run: &RunData, style: Style) -> Figure {
+        let mut bars: Vec<(String, Vec<f64>)> = Vec::new();
+        for (port, from, to) in intervals(&run.pauses, run.totals.end_ns) {
+            match bars.iter_mut().find(|(name, _)| *name == port) {
+                Some((_, ends)) => ends.extend([from, to]),
+                None => bars.push((port, vec![from, to])),
+            }
+        }
+        let paused = |ends: &[f64]| ends.chunks(2).map(|e| e[1] - e[0]).sum::<f64>();
+        bars.sort_by(|a, b| paused(&b.1).total_cmp(&paused(&a.1)).then_with(|| a.0.cmp(&b.0)));
+        let n = bars.len();
+        bars.truncate(MAX_PAUSED);
+        let rows = bars.iter().map(|(name, _)| name.clone()).collect();
+        let series = bars.iter().enumerate().map(|(row, (name, ends))| Series {
+            key: key.to_owned(),
+            name: name.clone(),
+            style,
+            x: self.unit.of(&ends[..ends.len().min(2 * self.points)]),
+            y: vec![row as f64],
+            hint: vec![format!("{} paused", format::time_ns(paused(ends)))],
+            ..Series::default()
+        });
+        Figure {
+            title: "Pauses by port".into(),
+            note: if MAX_PAUSED < n { format!("The {MAX_PAUSED} longest paused of {n} ports") } else { String::new() },
+            x: self.time(),
+            y: Axis { rows, ..Axis::default() },
+            series: series.collect(),
+            wide: true,
+            ..Figure::default()
+        }
+    }
+}
+
+/// The distribution of queue lengths, in KB, over the time they were held.
+fn time_at_length(ports: &[&PortSeries], points: usize) -> (Vec<f64>, Vec<f64>) {
+    let held = |p: &PortSeries| -> Vec<f64> {
+        let until_next = p.t_ns.windows(2).map(|t| t[1] - t[0]);
+        until_next.chain([0.0]).take(p.t_ns.len()).collect()
+    };
+    let weights: Vec<f64> = ports.iter().flat_map(|p| held(p)).collect();
+    let kilobytes: Vec<f64> = ports.iter().flat_map(|p| p.qlen_bytes.iter().map(|q| q / 1e3)).collect();
+    cdf(&kilobytes, |i| weights[i], points)
+}
+
+fn variant_line(variant: &Variant, style: Style) -> Series {
+    Series { key: variant.line.clone(), name: variant.line.clone(), style, ..Series::default() }
+}
+
+/// Flows are many and their lines close together: they get dashes only once colours are used up.
+fn flow_line(i: usize, series: &FlowSeries) -> Series {
+    Series {
+        key: format!("flow {}", series.flow),
+        name: series.name.clone(),
+        style: Style::nth(i),
+        ..Series::default()
+    }
+}
+
+/// The probed flows that are drawn: endless ones first, then the largest.
+fn most_telling(run: &RunData) -> Vec<&FlowSeries> {
+    let size = |s: &FlowSeries| run.flows.iter().find(|f| f.id == s.flow).and_then(|f| f.bytes).unwrap_or(u64::MAX);
+    let mut flows: Vec<(u64, &FlowSeries)> =
+        run.rates.iter().filter(|s| 2 <= s.t_ns.len()).map(|s| (size(s), s)).collect();
+    flows.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.flow.cmp(&b.1.flow)));
+    flows.truncate(MAX_FLOWS);
+    let mut flows: Vec<&FlowSeries> = flows.into_iter().map(|(_, s)| s).collect();
+    flows.sort_by_key(|s| s.flow);
+    flows
+}
+
+/// Two lines, 99th percentile and median, with a point for each half decade of flow sizes.
+fn slowdown_by_size(variant: &Variant, style: Style) -> [Series; 2] {
+    let half_decade = |bytes: u64| ((bytes.max(1) as f64).log10() * 2.0 + 1e-9).floor() as usize;
+    let mut groups: Vec<Vec<(u64, f64)>> = vec![Vec::new(); 40];
+    let sized = |f: &Flow| f.bytes.zip(f.slowdown);
+    for (bytes, slowdown) in variant.runs.iter().flat_map(|r| &r.flows).filter_map(sized) {
+        groups[half_decade(bytes)].push((bytes, slowdown));
+    }
+    groups.retain(|g| !g.is_empty());
+    let size = |g: &Vec<(u64, f64)>| stats::percentile(&stats::sorted(g.iter().map(|f| f.0 as f64)), 0.5);
+    let at = |p: f64| move |g: &Vec<(u64, f64)>| stats::percentile(&stats::sorted(g.iter().map(|f| f.1)), p);
+    let x: Vec<f64> = groups.iter().filter_map(size).collect();
+    let hint: Vec<String> = groups.iter().map(|g| format!("{} flows", format::count(g.len() as f64))).collect();
+    let base = variant_line(variant, style);
+    let p99 = groups.iter().filter_map(at(0.99)).collect();
+    let p50 = groups.iter().filter_map(at(0.5)).collect();
+    [
+        Series { marks: true, x: x.clone(), y: p99, hint: hint.clone(), ..base.clone() },
+        Series { marks: true, thin: true, name: String::new(), x, y: p50, hint, ..base },
+    ]
+}
+
+fn span_ns(variants: &[&Variant]) -> f64 {
+    variants.iter().flat_map(|v| &v.runs).map(|r| r.totals.end_ns).fold(0.0, f64::max)
+}
