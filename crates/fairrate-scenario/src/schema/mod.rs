@@ -65,6 +65,7 @@ pub(crate) fn read(
     let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
     traffic::check_churn(report, &blocks, has_convergence_probe);
     traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().oracle);
+    traffic::check_subflows(report, &blocks, &cc);
     let output = root.finish();
     report.check()?;
 

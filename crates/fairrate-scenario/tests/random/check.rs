@@ -56,7 +56,7 @@ fn check_case(case: &Case, dir: &Path) -> Result<Verdict, String> {
     let mut scenario = match read(&overrides) {
         Ok(scenario) => scenario,
         Err(error) if error.to_string().is_empty() => return Err("it is refused without a word".to_owned()),
-        Err(_) => return Ok(Verdict::Refused),
+        Err(error) => { if std::env::var("WHY").is_ok() { eprintln!("REFUSED {error}"); } return Ok(Verdict::Refused) }
     };
     if let Some(cut) = length_in_events(scenario.sim_config())? {
         overrides.sets.push(("duration".to_owned(), format!("\"{cut}\"")));
@@ -115,10 +115,11 @@ fn same(first: &Run, other: &Run, how: &str) -> Result<(), String> {
     if first == other {
         return Ok(());
     }
-    let (a, b) = (first.totals, other.totals);
-    let prints = format!("{:016x} and {:016x}, {} and {} events", a.fingerprint, b.fingerprint, a.events, b.events);
-    let errors = format!("{:?} and {:?}", first.error, other.error);
-    Err(format!("the run is another one {how}: fingerprints {prints}, errors {errors}"))
+    // The lines of the two in which they differ.
+    let (a, b) = (format!("{first:#?}"), format!("{other:#?}"));
+    let lines = a.lines().zip(b.lines()).filter(|(a, b)| a != b).take(5);
+    let lines: Vec<String> = lines.map(|(a, b)| format!("{} and {}", a.trim(), b.trim())).collect();
+    Err(format!("the run is another one {how}: {}", lines.join("; ")))
 }
 
 /// What must hold of one run. That bytes are conserved is asserted where totals are made.

@@ -80,6 +80,8 @@ fn work(worker: usize, tally: &Tally) {
             break;
         }
         let case = case(seed, &dir);
+        let t0 = std::time::Instant::now();
+        let _guard = Slow(seed, t0);
         match check(&case, &dir) {
             Ok(verdict) => tally.verdicts.lock().expect("no worker panics").push(verdict),
             Err(why) => {
@@ -114,4 +116,13 @@ fn the_build_is_checked() {
     assert!(cfg!(debug_assertions));
     let result = std::panic::catch_unwind(|| std::hint::black_box(u8::MAX) + std::hint::black_box(1));
     assert!(result.is_err());
+}
+
+struct Slow(u64, std::time::Instant);
+impl Drop for Slow {
+    fn drop(&mut self) {
+        if 300 < self.1.elapsed().as_millis() {
+            eprintln!("SLOW {} {:?}", self.0, self.1.elapsed());
+        }
+    }
 }

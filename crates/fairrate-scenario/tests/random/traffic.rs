@@ -22,7 +22,7 @@ pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, m
     let mut file = None;
     for _ in 0..draw.between(1, 3) {
         let kind = *draw.pick(KINDS);
-        if kind == "list" && file.is_some() {
+        if kind == "list" && file.is_some() || kind == "incast-queries" && !network.has_racks {
             continue;
         }
         toml.section("[[traffic]]");
@@ -93,7 +93,7 @@ fn block(draw: &mut Draw, toml: &mut Toml, network: &Network, kind: &str) -> boo
 fn sizes(draw: &mut Draw, toml: &mut Toml) {
     if draw.one_in(3) {
         toml.text("sizes", "fixed");
-        toml.any(draw, ("size", &["\"1B\"", "\"2KB\"", "\"100KB\""]));
+        toml.any(draw, ("size", &["\"1999B\"", "\"100KB\""]));
     } else {
         toml.text("sizes", draw.pick(WORKLOADS).name);
     }

@@ -205,7 +205,9 @@ impl Core {
         let mut totals = self.totals;
         totals.in_flight_bytes = self.data_bytes_in_network();
         totals.peak_buffer_bytes = self.mmu.peak();
-        totals.flows_unfinished = self.finite_left;
+        // One that waits for another to end, or for rates to converge, and has not started is none.
+        let is_finite = |&id: &u32| !self.flows[id as usize].endless;
+        totals.flows_unfinished = self.unfinished().iter().filter(|id| is_finite(id)).count() as u64;
         totals.reordering = self.connections.all_reordering();
         totals.allocator = self.allocator.as_ref().map_or_else(Default::default, |allocator| allocator.totals);
         totals
