@@ -48,8 +48,8 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     let tcp = if KNOWN.transports.contains(&(cc, tcp)) { !tcp } else { tcp };
     let mut toml = Toml::default();
     toml.key("seed", draw.below(1_000));
-    toml.any(draw, ("duration", &["\"50us\"", "\"300us\"", "\"2ms\"", "\"20ms\""]));
-    toml.maybe(draw, 2, &[("stop", &["\"all-flows-done\"", "\"duration\""])]);
+    toml.any(draw, ("duration", &["\"50us\"", "\"300us\"", "\"2ms\"", "\"20ms\"", "\"none\""]));
+    toml.maybe(draw, 2, &[("stop", &["\"all-flows-done\""])]);
     toml.maybe(draw, 10, &[("profile", &["\"ns3\""])]);
     toml.0.push_str(&network.toml);
     if draw.one_in(6) {

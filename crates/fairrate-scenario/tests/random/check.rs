@@ -14,7 +14,7 @@ use fairrate_units::{Bytes, Time};
 use super::case::Case;
 
 /// Events after which a run is cut: what it did until then is the run that is checked.
-const MAX_EVENTS: u64 = 15_000;
+const MAX_EVENTS: u64 = 40_000;
 
 /// What became of a scenario that holds.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
@@ -56,7 +56,7 @@ fn check_case(case: &Case, dir: &Path) -> Result<Verdict, String> {
     let mut scenario = match read(&overrides) {
         Ok(scenario) => scenario,
         Err(error) if error.to_string().is_empty() => return Err("it is refused without a word".to_owned()),
-        Err(error) => { if std::env::var("WHY").is_ok() { eprintln!("REFUSED {error}"); } return Ok(Verdict::Refused) }
+        Err(_) => return Ok(Verdict::Refused),
     };
     if let Some(cut) = length_in_events(scenario.sim_config())? {
         overrides.sets.push(("duration".to_owned(), format!("\"{cut}\"")));
@@ -208,9 +208,9 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
         return Err(format!("a buffer of {} has held {} bytes", fabric.buffer, totals.peak_buffer_bytes));
     }
     let is_switch = |port| config.topology.nodes[config.topology.from(port).index()].tier != Tier::Host;
-    let too_long = run.recorder.ports.iter().find(|s| is_switch(s.port) && totals.peak_buffer_bytes < s.qlen_bytes);
-    if let Some(s) = too_long {
-        let peak = totals.peak_buffer_bytes;
+    // Frames about pauses wait outside the buffer, of each class a pause and its end.
+    let peak = totals.peak_buffer_bytes + 16 * fabric.pfc_frame.as_u64();
+    if let Some(s) = run.recorder.ports.iter().find(|s| is_switch(s.port) && peak < s.qlen_bytes) {
         return Err(format!("{} bytes wait at port {}, and no buffer has held more than {peak}", s.qlen_bytes, s.port.0));
     }
     let is_lossless = fabric.pfc
@@ -224,11 +224,10 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Without faults nothing may get stuck, unless pauses can go round in a circle.
+/// Without faults nothing gets stuck.
 fn check_stall(config: &SimConfig, run: &Run) -> Result<(), String> {
-    let has_circles = config.topology.link_sets.get("bottleneck").is_none();
     match &run.error {
-        Some(error) if config.faults.is_empty() && !has_circles => Err(format!("it stalls: {error}")),
+        Some(error) if config.faults.is_empty() => Err(format!("it stalls: {error}")),
         _ => Ok(()),
     }
 }

@@ -89,7 +89,12 @@ pub fn faults(draw: &mut Draw, toml: &mut Toml, network: &Network) {
             toml.key("links", list(&draw.some(&network.ports, n)));
         }
         let flaps = draw.one_in(3);
-        toml.maybe(draw, if flaps { 6 } else { 3 }, FAULT);
+        let loses = !flaps && draw.one_in(2);
+        toml.maybe(draw, 3, &FAULT[..4]);
+        toml.maybe(draw, if flaps { 6 } else { 3 }, &FAULT[if loses { 5 } else { 4 }..]);
+        if loses {
+            toml.any(draw, FAULT[4]);
+        }
         if draw.one_in(3) {
             toml.all(draw, &[("reorder", PROBABILITIES), ("reorder_delay", &["\"100ns\"", "\"5us\""])]);
         }

@@ -212,7 +212,9 @@ impl Mmu {
         }
         let free = self.buffer.saturating_sub(pool.used - pool.headroom_used);
         let threshold = self.ingress_alpha.map_or(u64::MAX, |a| (a * free as f64) as u64);
-        let resume = slot.bytes < self.xon_floor || u64::from(slot.bytes) + self.xon_offset <= threshold;
+        // Nothing more leaves an empty one, so it resumes whatever the offsets are.
+        let is_low = slot.bytes == 0 || slot.bytes < self.xon_floor;
+        let resume = is_low || u64::from(slot.bytes) + self.xon_offset <= threshold;
         slot.paused = !resume;
         resume
     }
@@ -266,8 +268,12 @@ mod tests {
     }
 
     fn mmu(pfc: bool) -> Mmu {
+        mmu_of(&config(pfc))
+    }
+
+    fn mmu_of(config: &FabricConfig) -> Mmu {
         let link = Link { a: NodeId(0), b: NodeId(1), rate: Rate::from_gbps(25), delay: Time::from_us(1) };
-        Mmu::new(&config(pfc), &[link], &[None, Some(0)], 1, Bytes::new(1_090))
+        Mmu::new(config, &[link], &[None, Some(0)], 1, Bytes::new(1_090))
     }
 
     #[test]
@@ -301,5 +307,18 @@ mod tests {
         // but 10,000 > 8,875 for n = 9.
         assert_eq!(admitted, 9);
         assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Drop(DropCause::IngressThreshold));
+    }
+
+    #[test]
+    fn an_empty_ingress_resumes_whatever_the_offsets() {
+        let config = FabricConfig { xon_offset: Bytes::new(20_000), xon_floor: Bytes::ZERO, ..config(true) };
+        let mut mmu = mmu_of(&config);
+        let mut n = 1;
+        while mmu.admit(0, 1, 3, 1_000, 0) == Admission::Accept {
+            n += 1;
+        }
+        let resumes: Vec<bool> = (0..n).map(|_| mmu.release(0, 1, 3, 1_000)).collect();
+        assert_eq!(resumes.iter().filter(|&&resumes| resumes).count(), 1);
+        assert!(resumes[n - 1]);
     }
 }
