@@ -156,32 +156,6 @@ fn pauses_cross_the_borders_of_parts() {
     check("pauses", &config);
 }
 
-/// Two flows end at the same nanosecond, one of them by an acknowledgment that took no time on its last link.
-const NO_TIME: &str = r#"
-seed = 460
-duration = "100us"
-[topology]
-kind = "fat-tree-k"
-k = 4
-hosts_per_edge = 1
-host_rate = "400Gbps"
-delay = "0s"
-[links]
-clock = "whole-nanoseconds"
-[transport]
-cc = "line-rate"
-ack = "1B"
-[[traffic]]
-kind = "list"
-path = "ties.csv"
-"#;
-
-#[test]
-fn flows_that_end_at_the_same_time_are_told_in_one_order() {
-    let scenario = Scenario::from_toml(NO_TIME, "case.toml", Path::new("tests/files"), &Overrides::default());
-    check("no time", scenario.expect("it reads").sim_config());
-}
-
 #[test]
 fn what_knows_of_the_whole_network_stays_on_one_thread() {
     let convergence = format!("{MIXED}[[probe]]\nconvergence = true\n");

@@ -17,7 +17,7 @@ mod transport;
 use fairrate_control::Profile;
 use fairrate_sim::workload::Workload;
 use fairrate_sim::{ClockRule, FlowSpec, SimConfig, StopRule, TieRule};
-use fairrate_units::{Bytes, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
 use crate::error::{Report, ScenarioError, Site};
 use crate::reader::{OrWord, Output, Section};
@@ -66,6 +66,7 @@ pub(crate) fn read(
     traffic::check_churn(report, &blocks, has_convergence_probe);
     traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().oracle);
     traffic::check_subflows(report, &blocks, &cc);
+    let network_site = root.site_of("topology");
     let output = root.finish();
     report.check()?;
 
@@ -80,9 +81,10 @@ pub(crate) fn read(
     let names = names::Names::new(&topology);
     let faults = fault::build(report, faults, &names);
     let probes = probe::build(report, &probes, &names, flows.len());
-    report.check()?;
     let Run { name, description, seed, end: stop, .. } = run;
     let config = SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, stop, seed };
+    check_times(report, &config, network_site);
+    report.check()?;
     Ok(Resolved { name, description, config, output })
 }
 
@@ -132,6 +134,24 @@ fn read_links(root: &mut Section<'_>, profile: Profile) -> Timing {
     let ties = links.choice("ties", &[("entity", TieRule::Entity), ("insertion", TieRule::Insertion)], ties).value;
     root.out.tables.push(("links".into(), links.finish()));
     Timing { clock, ties }
+}
+
+/// Checks that every packet takes time on every link: where links have no delay and times are cut to whole nanoseconds,
+/// something could happen again and again at one time.
+fn check_times(report: &Report, config: &SimConfig, site: Site) {
+    if config.fabric.clock == ClockRule::Picoseconds {
+        return;
+    }
+    let t = &config.transport;
+    let sizes = [t.header + Bytes::new(1), t.ack, t.cnp, config.fabric.pfc_frame];
+    let control = config.cc.needs().control.into_iter().chain(config.allocator.iter().map(|a| a.min_packet));
+    let least = sizes.into_iter().chain(control).min().unwrap_or_default();
+    let in_no_time = |rate: Rate| least.as_u64() * 8_000_000_000 < rate.as_bps();
+    if let Some(link) = config.topology.links.iter().find(|l| l.delay == Time::ZERO && in_no_time(l.rate)) {
+        let message = format!("{least} at {} take less than a nanosecond, and a link has no delay", link.rate);
+        let help = "give links a delay, or set `clock = \"picoseconds\"` in `[links]`";
+        report.problem("scenario::conflict", site, message, "links on which packets take no time", help);
+    }
 }
 
 /// Checks that the run has an end.

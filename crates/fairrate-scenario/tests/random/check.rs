@@ -144,7 +144,8 @@ fn check_flows(config: &SimConfig, run: &Run) -> Result<(), String> {
             return Err(format!("flow {id} is neither finished nor unfinished"));
         }
     }
-    let counts = (flows.iter().filter(|o| is_finite(o)).count(), run.unfinished.iter().filter(|o| is_finite(o)).count());
+    let counts =
+        (flows.iter().filter(|o| is_finite(o)).count(), run.unfinished.iter().filter(|o| is_finite(o)).count());
     if (counts.0 as u64, counts.1 as u64) != (totals.flows_done, totals.flows_unfinished) {
         let (done, unfinished) = (totals.flows_done, totals.flows_unfinished);
         return Err(format!("{counts:?} flows are told of, and counted {done} and {unfinished}"));
@@ -211,7 +212,10 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
     // Frames about pauses wait outside the buffer, of each class a pause and its end.
     let peak = totals.peak_buffer_bytes + 16 * fabric.pfc_frame.as_u64();
     if let Some(s) = run.recorder.ports.iter().find(|s| is_switch(s.port) && peak < s.qlen_bytes) {
-        return Err(format!("{} bytes wait at port {}, and no buffer has held more than {peak}", s.qlen_bytes, s.port.0));
+        return Err(format!(
+            "{} bytes wait at port {}, and no buffer has held more than {peak}",
+            s.qlen_bytes, s.port.0
+        ));
     }
     let is_lossless = fabric.pfc
         && fabric.headroom == Headroom::Auto

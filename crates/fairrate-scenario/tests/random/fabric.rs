@@ -26,7 +26,8 @@ const ECN: &[&str] = &[
     "{ kmin = \"5KB\", kmax = \"20KB\", pmax = 0.5, draws = \"ns3\" }",
 ];
 
-const CODEL: &[Key] = &[("target", &["\"1us\"", "\"20us\""]), ("interval", &["\"20us\"", "\"200us\""]), ("ecn", YES_NO)];
+const CODEL: &[Key] =
+    &[("target", &["\"1us\"", "\"20us\""]), ("interval", &["\"20us\"", "\"200us\""]), ("ecn", YES_NO)];
 
 const YES_NO: &[&str] = &["true", "false"];
 
@@ -57,7 +58,11 @@ pub fn switch(draw: &mut Draw, toml: &mut Toml, cc: &str) {
             toml.maybe(draw, 2, CODEL);
             if queue == "sfq-codel" {
                 let quantum: Key = ("quantum", &["\"64B\"", "\"full-packet\"", "\"10KB\""]);
-                toml.maybe(draw, 2, &[("queues", &["1", "4", "1024"]), quantum, ("overflow", &["\"head\"", "\"tail\""])]);
+                toml.maybe(
+                    draw,
+                    2,
+                    &[("queues", &["1", "4", "1024"]), quantum, ("overflow", &["\"head\"", "\"tail\""])],
+                );
             }
         }
         _ => {}

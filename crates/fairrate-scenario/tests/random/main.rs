@@ -8,6 +8,7 @@ mod case;
 mod check;
 mod draw;
 mod fabric;
+mod found;
 mod hosts;
 mod network;
 mod shrink;
@@ -106,6 +107,17 @@ fn describe(seed: u64, why: &str, case: &Case, dir: &Path) -> String {
         write!(text, "\n{name}\n{file}").expect("text");
     }
     text
+}
+
+#[test]
+fn what_was_found_once_holds() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("found-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("it can be made");
+    let verdict = |toml: &str| check(&Case { toml: toml.to_owned(), files: Vec::new() }, &dir);
+    let fails = found::FOUND.iter().map(|(what, toml)| (what, verdict(toml))).filter(|(_, v)| *v != Ok(Verdict::Ran));
+    let fails: Vec<_> = fails.collect();
+    std::fs::remove_dir_all(&dir).expect("it can be removed");
+    assert!(fails.is_empty(), "{fails:#?}");
 }
 
 /// Arithmetic that overflows and assertions that matter panic here.

@@ -114,7 +114,8 @@ fn ends(draw: &mut Draw, toml: &mut Toml, network: &Network) {
 
 /// A flow list with some of its columns.
 fn flow_list(draw: &mut Draw, network: &Network, may_mix: bool) -> String {
-    let columns: [(&str, &[&str]); 3] = [("priority", &["1", "3", "6"]), ("weight", &["1", "2.5"]), ("group", &["0", "4"])];
+    let columns: [(&str, &[&str]); 3] =
+        [("priority", &["1", "3", "6"]), ("weight", &["1", "2.5"]), ("group", &["0", "4"])];
     let mut columns: Vec<_> = columns.into_iter().filter(|_| draw.one_in(3)).collect();
     columns.retain(|(name, _)| may_mix || *name != "priority");
     let mut text = "start_ns,src,dst,bytes".to_owned();

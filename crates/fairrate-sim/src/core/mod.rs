@@ -512,12 +512,15 @@ impl Core {
         self.totals.ecn_marks += 1;
     }
 
-    /// Sends a pause or resume frame out of `port`, past everything that waits there.
+    /// Sends a pause or resume frame out of `port`, past everything that waits there. A port that is down sends none.
     fn send_pfc(&mut self, port: u32, class: u8, pause: bool) {
         let kind = if pause { PacketKind::Pause } else { PacketKind::Resume };
         if let Some(draws) = &mut self.shared_draws {
             // For the IP identification of the frame.
             draws.skip();
+        }
+        if self.ports[port as usize].is_down() {
+            return;
         }
         if pause {
             self.totals.pfc_pauses += 1;

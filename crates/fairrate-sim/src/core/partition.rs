@@ -5,9 +5,7 @@
 //! uppermost tier) stay together if their loads can be spread evenly, because most links are within them. The heaviest
 //! piece goes first, to the part with the least load.
 
-use fairrate_units::Time;
-
-use crate::config::{ClockRule, ProbeSpec, SimConfig, TieRule, Trigger};
+use crate::config::{ProbeSpec, SimConfig, TieRule, Trigger};
 use crate::ids::PortId;
 use crate::topology::{Tier, Topology};
 
@@ -61,17 +59,10 @@ impl Partition {
 /// that rates are compared with, and an allocator whose death breaks all its connections.
 fn needs_one_part(config: &SimConfig) -> bool {
     config.fabric.ties == TieRule::Insertion
-        || takes_no_time(config)
         || config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == crate::config::MarkDraws::LikeNs3)
         || config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }))
         || !config.changes.is_empty()
         || config.allocator.as_ref().is_some_and(|allocator| !allocator.outages.is_empty())
-}
-
-/// Whether a packet may cross a link in no time. Then a part's events of one time are not in their order, by which what
-/// parts tell is put together.
-fn takes_no_time(config: &SimConfig) -> bool {
-    config.fabric.clock == ClockRule::WholeNanoseconds && config.topology.links.iter().any(|l| l.delay == Time::ZERO)
 }
 
 /// Joins what cannot be cut.

@@ -152,7 +152,7 @@ impl Mmu {
         }
         pool.charge(bytes);
         slot.bytes += u32::from(wire);
-        let threshold = self.ingress_alpha.map_or(u64::MAX, |a| (a * shared_free(pool) as f64) as u64);
+        let threshold = ingress_threshold(self.ingress_alpha, shared_free(pool));
         if slot.headroom == 0 && u64::from(slot.bytes) <= threshold {
             return Admission::Accept;
         }
@@ -182,7 +182,10 @@ impl Mmu {
             && !slot.paused
             && pool.used + u64::from(wire) <= limit
             && self.egress_alpha.is_none_or(|alpha| bytes as f64 <= alpha * free as f64)
-            && self.ingress_alpha.is_none_or(|alpha| held as f64 <= alpha * free_at_ingress as f64);
+            && match self.ingress_alpha {
+                Some(alpha) => held as f64 <= alpha * free_at_ingress as f64,
+                None => !self.pfc || 0 < free_at_ingress,
+            };
         if passes {
             pool.peak = pool.peak.max(pool.used + u64::from(wire));
         }
@@ -211,7 +214,7 @@ impl Mmu {
             return false;
         }
         let free = self.buffer.saturating_sub(pool.used - pool.headroom_used);
-        let threshold = self.ingress_alpha.map_or(u64::MAX, |a| (a * free as f64) as u64);
+        let threshold = ingress_threshold(self.ingress_alpha, free);
         // Nothing more leaves an empty one, so it resumes whatever the offsets are.
         let is_low = slot.bytes == 0 || slot.bytes < self.xon_floor;
         let resume = is_low || u64::from(slot.bytes) + self.xon_offset <= threshold;
@@ -224,6 +227,15 @@ impl Pool {
     fn charge(&mut self, bytes: u64) {
         self.used += bytes;
         self.peak = self.peak.max(self.used);
+    }
+}
+
+/// What an ingress may hold with so much of the shared buffer free before it pauses: without a limit, as much as there is.
+fn ingress_threshold(alpha: Option<f64>, free: u64) -> u64 {
+    match alpha {
+        Some(alpha) => (alpha * free as f64) as u64,
+        None if free == 0 => 0,
+        None => u64::MAX,
     }
 }
 
@@ -320,5 +332,16 @@ mod tests {
         let resumes: Vec<bool> = (0..n).map(|_| mmu.release(0, 1, 3, 1_000)).collect();
         assert_eq!(resumes.iter().filter(|&&resumes| resumes).count(), 1);
         assert!(resumes[n - 1]);
+    }
+
+    #[test]
+    fn without_a_limit_an_ingress_pauses_when_the_buffer_is_full() {
+        let mut mmu = mmu_of(&FabricConfig { ingress_alpha: None, ..config(true) });
+        // 79 packets leave 1,000 bytes free, and the 80th none.
+        for _ in 0..79 {
+            assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Accept);
+        }
+        assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::AcceptAndPause);
+        assert!(!mmu.lets_pass(0, 1, 3, 1_000));
     }
 }
