@@ -38,9 +38,10 @@ bytes = "50001B"
     (
         "a fabric without thresholds dropped before it paused",
         r#"
-duration = "300us"
 [topology]
 kind = "dumbbell"
+[transport]
+cc = "pacc"
 [switch]
 buffer = "100KB"
 dt_alpha = "unlimited"
@@ -54,14 +55,14 @@ bytes = "400KB"
     (
         "pause frames piled up at a port that was down",
         r#"
-duration = "400us"
+duration = "1ms"
 [topology]
 kind = "dumbbell"
 left = 2
 right = 2
 bottleneck_rate = "100Gbps"
 [switch]
-buffer = "100KB"
+buffer = "12KB"
 headroom = "0B"
 xon_offset = "0B"
 [transport]
