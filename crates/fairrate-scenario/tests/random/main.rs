@@ -23,7 +23,7 @@ use case::{Case, case};
 use check::{Verdict, check};
 
 /// Cases of the checks; each takes about ten milliseconds.
-const CASES: u64 = 4_000;
+const CASES: u64 = 3_000;
 /// Failures after which no more cases are begun.
 const ENOUGH: usize = 5;
 
