@@ -52,15 +52,8 @@ fn check(dir: &Path, file: &Path) {
 fn a_damaged_comparison_is_drawn_or_refused() {
     let scenario = small_scenario("damaged_comparison");
     let out = scenario.with_file_name("out");
-    let output = run(&[
-        "compare",
-        scenario.to_str().unwrap(),
-        "--out",
-        out.to_str().unwrap(),
-        "--cc",
-        "hpcc,dctcp",
-        "--quiet",
-    ]);
+    let output =
+        run(&["compare", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "--cc", "hpcc,dctcp", "--quiet"]);
     assert!(output.status.success(), "{}", stderr(&output));
     for file in ["compare.json", "hpcc/summary.json", "hpcc/flows.parquet"] {
         check(&out, &out.join(file));
