@@ -110,9 +110,9 @@ fn run(inputs: &[(String, Vec<u8>)], mutations: usize, target: impl Fn(&str, &[u
         for n in 0..mutations {
             let other = &inputs[(i + 1 + n % inputs.len()) % inputs.len()].1;
             let data = mutated(draw, data, other);
-            if catch_unwind(AssertUnwindSafe(|| target(name, &data))).is_err() {
-                panic!("mutation {n} of `{name}` fails:\n{}", String::from_utf8_lossy(&data).escape_debug());
-            }
+            let result = catch_unwind(AssertUnwindSafe(|| target(name, &data)));
+            let shown = || String::from_utf8_lossy(&data).escape_debug().to_string();
+            assert!(result.is_ok(), "mutation {n} of `{name}` fails:\n{}", shown());
         }
     }
 }
