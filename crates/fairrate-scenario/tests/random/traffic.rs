@@ -119,7 +119,9 @@ fn flow_list(draw: &mut Draw, network: &Network, may_mix: bool) -> String {
     let mut columns: Vec<_> = columns.into_iter().filter(|_| draw.one_in(3)).collect();
     columns.retain(|(name, _)| may_mix || *name != "priority");
     let mut text = "start_ns,src,dst,bytes".to_owned();
-    columns.iter().for_each(|(name, _)| write!(text, ",{name}").expect("text"));
+    for (name, _) in &columns {
+        write!(text, ",{name}").expect("text");
+    }
     text.push('\n');
     for _ in 0..draw.between(1, 8) {
         let (start, ends) = (draw.below(40) * 1_000, draw.some(&network.hosts, 2));
