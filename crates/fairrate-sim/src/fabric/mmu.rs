@@ -69,7 +69,9 @@ struct Pool {
 /// The buffers of all switches.
 pub struct Mmu {
     buffer: u64,
-    ingress_alpha: Option<f64>,
+    /// Infinite without a limit. Times a buffer with no room it is no number, and as a threshold 0: so a lossless ingress
+    /// pauses when the buffer is full, and a lossy one never drops at a threshold.
+    ingress_alpha: f64,
     egress_alpha: Option<f64>,
     pfc: bool,
     xon_offset: u64,
@@ -100,7 +102,7 @@ impl Mmu {
         }
         Self {
             buffer: config.buffer.as_u64(),
-            ingress_alpha: config.ingress_alpha,
+            ingress_alpha: config.ingress_alpha.unwrap_or(f64::INFINITY),
             egress_alpha: config.egress_alpha,
             pfc: config.pfc,
             xon_offset: config.xon_offset.as_u64(),
@@ -134,9 +136,7 @@ impl Mmu {
             if self.buffer < pool.used + bytes {
                 return Admission::Drop(DropCause::BufferFull);
             }
-            if let Some(alpha) = self.ingress_alpha
-                && alpha * (shared_free(pool) as f64) < (u64::from(slot.bytes) + bytes) as f64
-            {
+            if self.ingress_alpha * (shared_free(pool) as f64) < (u64::from(slot.bytes) + bytes) as f64 {
                 return Admission::Drop(DropCause::IngressThreshold);
             }
             pool.charge(bytes);
@@ -152,7 +152,7 @@ impl Mmu {
         }
         pool.charge(bytes);
         slot.bytes += u32::from(wire);
-        let threshold = ingress_threshold(self.ingress_alpha, shared_free(pool));
+        let threshold = (self.ingress_alpha * shared_free(pool) as f64) as u64;
         if slot.headroom == 0 && u64::from(slot.bytes) <= threshold {
             return Admission::Accept;
         }
@@ -182,10 +182,7 @@ impl Mmu {
             && !slot.paused
             && pool.used + u64::from(wire) <= limit
             && self.egress_alpha.is_none_or(|alpha| bytes as f64 <= alpha * free as f64)
-            && match self.ingress_alpha {
-                Some(alpha) => held as f64 <= alpha * free_at_ingress as f64,
-                None => !self.pfc || 0 < free_at_ingress,
-            };
+            && held as f64 <= self.ingress_alpha * free_at_ingress as f64;
         if passes {
             pool.peak = pool.peak.max(pool.used + u64::from(wire));
         }
@@ -214,7 +211,7 @@ impl Mmu {
             return false;
         }
         let free = self.buffer.saturating_sub(pool.used - pool.headroom_used);
-        let threshold = ingress_threshold(self.ingress_alpha, free);
+        let threshold = (self.ingress_alpha * free as f64) as u64;
         // Nothing more leaves an empty one, so it resumes whatever the offsets are.
         let is_low = slot.bytes == 0 || slot.bytes < self.xon_floor;
         let resume = is_low || u64::from(slot.bytes) + self.xon_offset <= threshold;
@@ -227,15 +224,6 @@ impl Pool {
     fn charge(&mut self, bytes: u64) {
         self.used += bytes;
         self.peak = self.peak.max(self.used);
-    }
-}
-
-/// What an ingress may hold with so much of the shared buffer free before it pauses: without a limit, as much as there is.
-fn ingress_threshold(alpha: Option<f64>, free: u64) -> u64 {
-    match alpha {
-        Some(alpha) => (alpha * free as f64) as u64,
-        None if free == 0 => 0,
-        None => u64::MAX,
     }
 }
 
