@@ -9,6 +9,7 @@ use std::time::Instant;
 const CHECKS: &[(&str, &[&str])] = &[
     ("format", &["fmt", "--all", "--check"]),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
+    ("dependencies", &["xtask", "dependencies"]),
     ("tests", &["test", "--workspace", "--locked"]),
     ("ns-3", &["xtask", "validate", "ns3"]),
     ("ns-3's TCP", &["xtask", "validate", "ns3-tcp"]),

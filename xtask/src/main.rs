@@ -2,6 +2,7 @@
 //! simulator against ns-3, `cargo xtask instructions` counts what a packet-hop takes.
 
 mod checks;
+mod dependencies;
 mod flowtune;
 mod instructions;
 mod lab;
@@ -29,6 +30,8 @@ struct Cli {
 enum Task {
     /// Every check a change must pass, in order; stops at the first that fails.
     Test,
+    /// Licences and sources of all dependencies, held against `deny.toml`.
+    Dependencies,
     /// Instructions of a packet-hop, as callgrind counts them, beside the committed ones.
     Instructions(instructions::Options),
     /// Holds the simulator against another one.
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
     let root = root();
     let outcome = match Cli::parse().task {
         Task::Test => checks::run(&root),
+        Task::Dependencies => dependencies::run(&root),
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),

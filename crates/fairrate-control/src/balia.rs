@@ -127,6 +127,8 @@ mod tests {
         balia.put(1, 10_000.0, 10);
         balia.on_path(1, Time::ZERO, false);
         assert!((balia.growth(0) - 250.0).abs() < 1e-9);
+        // What was in flight at the first loss is acknowledged, or a second one would not count.
+        balia.on_ack(0, &segment(20_000, 10, 19_000));
         balia.on_loss(0, Time::ZERO, Loss::Gap);
         assert_eq!(balia.cwnd(0), 9_500.0);
     }

@@ -124,15 +124,15 @@ pub struct Actions {
     pub pauses: Vec<FlowPause>,
 }
 
-/// What one egress port computes: the switch's half of an algorithm.
+/// What one egress port computes: the switch's part of an algorithm.
 ///
-/// It is told what the port sees and answers by changing the packet at hand and by [`Actions`]. Calls come in
-/// non-decreasing time.
+/// The engine calls it with what the port sees. It answers by changing the packet and by [`Actions`]. The time never decreases
+/// from one call to the next.
 pub trait PortAgent {
     /// A packet joins the port's queue. Marks and headers written here count.
     fn on_enqueue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
-    /// Whether it matters to it that a packet of some kind does this, asked when the port is made. What does not need not be
-    /// told: being told would change nothing.
+    /// Whether packets of this kind matter to the algorithm at this step. Asked once, when the port is made. The engine may
+    /// skip the callbacks for other packets, so skipping them must change no result.
     fn watches(&self, _kind: PortPacketKind, _step: PortStep) -> bool {
         true
     }
@@ -144,18 +144,18 @@ pub trait PortAgent {
     fn assign(&self, _class: u8, _flow: u32) -> Option<u16> {
         None
     }
-    /// The next hop has asked this port to hold `flow` back, or to let it go.
+    /// The next hop has asked this port to pause `flow`, or to resume it.
     fn on_flow_pause(&mut self, _flow: u32, _pause: bool) {}
     /// The time of [`PortAgent::timer`] has come.
     fn on_timer(&mut self, _view: &PortView, _actions: &mut Actions) {}
-    /// When [`PortAgent::on_timer`] wants to be called next; [`Time::MAX`]: not before another call. Asked when the
-    /// port is made and after every call; never in the past. At the time of the call: after all packets of that time.
+    /// When to call [`PortAgent::on_timer`] next, never in the past; [`Time::MAX`]: not before another call. Asked when the
+    /// port is made and after every call. The current time means after all packets of that time.
     fn timer(&self) -> Time {
         Time::MAX
     }
 }
 
-/// The port of algorithms that leave switches as they are: there is none.
+/// The port of algorithms that do not change switches. It cannot exist.
 #[derive(Clone, Copy, Debug)]
 pub enum NoPort {}
 

@@ -10,7 +10,7 @@ pub use crate::transport::{DelayedAck, EcnEcho, LossDetection, MptcpConfig, Sche
 /// A complete, runnable simulation.
 #[derive(Clone, Debug)]
 pub struct SimConfig {
-    /// The network.
+    /// The network. Every packet takes time on every link: with whole nanoseconds, a fast link needs a delay.
     pub topology: Topology,
     /// How its links and switches behave.
     pub fabric: FabricConfig,

@@ -193,7 +193,7 @@ impl Fluid {
     pub(crate) fn totals(&self) -> RunTotals {
         let mut totals = self.totals;
         totals.end = self.now();
-        totals.flows_unfinished = self.finite_left;
+        totals.flows_unfinished = self.unfinished_ids().filter(|&id| !self.flows[id as usize].endless).count() as u64;
         let served: u64 = self.served.iter().map(|served| served.sent_bytes_at(self.now_ps)).sum();
         totals.sent_bytes += served;
         totals.in_flight_bytes = self.flows.iter().map(|flow| self.in_flight(flow).wire).sum();
@@ -560,11 +560,15 @@ impl Fluid {
 
     /// Outcomes of all flows that have started or would at their time, and are not over.
     pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
+        self.unfinished_ids().map(|id| self.outcome(id)).collect()
+    }
+
+    fn unfinished_ids(&self) -> impl Iterator<Item = u32> + '_ {
         let is_due = |id: u32, flow: &FlowState| {
             !flow.path.is_empty() || self.config.flows[id as usize].trigger == Trigger::Time
         };
-        let flows = (0_u32..).zip(&self.flows).filter(|(id, flow)| !flow.over && is_due(*id, flow));
-        flows.map(|(id, _)| self.outcome(id)).collect()
+        let flows = (0_u32..).zip(&self.flows).filter(move |(id, flow)| !flow.over && is_due(*id, flow));
+        flows.map(|(id, _)| id)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `cargo xtask validate ns3`: every scenario and algorithm that ns-3 was run with, ours beside ns-3's.
 
 pub mod compare;
+mod exact;
 pub mod show;
 mod simulate;
 pub mod tables;
@@ -16,6 +17,7 @@ use std::time::Instant;
 use clap::Args;
 
 use compare::{Findings, Row};
+use exact::Exactness;
 use tables::{Case, Measured};
 
 /// What to validate, and how to show it.
@@ -42,7 +44,7 @@ pub struct Options {
     jobs: u64,
 }
 
-/// Runs the validation; whether every counted row is inside its tolerance.
+/// Runs the validation; whether every counted row is inside its tolerance and every flow ends when ns-3's does.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let dir = root.join("validation/ns3");
     let cases: Vec<Case> =
@@ -58,17 +60,19 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     }
     let findings = Findings::read(&dir.join("findings.toml"))?;
     let measured = measure_all(&dir, &cases, options);
+    let exactness = Exactness::of(&cases, &measured);
     let mut rows: Vec<Row> = Vec::new();
     for (case, runs) in cases.iter().zip(measured) {
         rows.extend(compare::rows(case, &runs, &findings));
     }
     rows.retain(|row| options.all || row.verdict != compare::Verdict::NoTolerance);
     if options.json {
-        show::json(&rows);
+        show::json(&rows, &exactness);
     } else {
+        exactness.show();
         show::table(&rows);
     }
-    Ok(rows.iter().all(|row| row.verdict != compare::Verdict::Outside))
+    Ok(exactness.differ.is_empty() && rows.iter().all(|row| row.verdict != compare::Verdict::Outside))
 }
 
 fn is_selected(case: &Case, only: Option<&str>) -> bool {

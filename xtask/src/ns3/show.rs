@@ -3,15 +3,18 @@
 use serde_json::json;
 
 use super::compare::{Row, Tolerance, Verdict};
+use super::exact::Exactness;
 
 /// Prints the rows as JSON.
-pub fn json(rows: &[Row]) {
+pub fn json(rows: &[Row], exactness: &Exactness) {
     let count = |v: Verdict| rows.iter().filter(|r| r.verdict == v).count();
     let out = json!({
         "rows": rows,
         "inside": count(Verdict::Inside),
         "outside": count(Verdict::Outside),
         "without_tolerance": count(Verdict::NoTolerance),
+        "flows": exactness.n_flows,
+        "flows_that_differ": exactness.differ,
     });
     println!("{out:#}");
 }

@@ -57,7 +57,7 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     explain(&dir, &cases, &mut rows, &findings, options.jobs)?;
     let rows: Vec<Row> = rows.into_iter().flatten().collect();
     if options.json {
-        show::json(&rows);
+        println!("{:#}", serde_json::json!({ "rows": rows }));
     } else {
         show::rows(&rows);
         let count = |verdict| rows.iter().filter(move |row| row.verdict == verdict);

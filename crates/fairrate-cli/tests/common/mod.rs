@@ -55,6 +55,7 @@ every = "5us"
 "#;
 
 /// What a command printed on stdout.
+#[allow(dead_code)]
 pub fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("stdout is UTF-8")
 }

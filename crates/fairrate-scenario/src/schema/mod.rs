@@ -17,7 +17,7 @@ mod transport;
 use fairrate_control::Profile;
 use fairrate_sim::workload::Workload;
 use fairrate_sim::{ClockRule, FlowSpec, ProbeSpec, SimConfig, StopRule, TieRule};
-use fairrate_units::{Bytes, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
 use crate::error::{Report, ScenarioError, Site};
 use crate::memory::{available_memory, shown_bytes};
@@ -69,6 +69,8 @@ pub(crate) fn read(
     let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
     traffic::check_churn(report, &blocks, has_convergence_probe);
     traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().oracle);
+    traffic::check_subflows(report, &blocks, &cc);
+    let network_site = root.site_of("topology");
     let output = root.finish();
     report.check()?;
 
@@ -85,9 +87,10 @@ pub(crate) fn read(
     faults.extend(fault::of_topology(report, site, &topology, &transport));
     let probes = probe::build(report, &probes, &names, &flows);
     check_samples(report, &run, &probes);
-    report.check()?;
     let Run { name, description, seed, end: stop, .. } = run;
     let config = SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, stop, seed };
+    check_times(report, &config, network_site);
+    report.check()?;
     Ok(Resolved { name, description, config, output })
 }
 
@@ -176,6 +179,24 @@ fn check_samples(report: &Report, run: &Run, probes: &[ProbeSpec]) {
         );
         let help = "sample less often (`every`), or fewer ports";
         report.problem("scenario::too_little_memory", report.start(), message, "too many samples", help);
+    }
+}
+
+/// Checks that every packet takes time on every link: where links have no delay and times are cut to whole nanoseconds,
+/// something could happen again and again at one time.
+fn check_times(report: &Report, config: &SimConfig, site: Site) {
+    if config.fabric.clock == ClockRule::Picoseconds {
+        return;
+    }
+    let t = &config.transport;
+    let sizes = [t.header + Bytes::new(1), t.ack, t.cnp, config.fabric.pfc_frame];
+    let control = config.cc.needs().control.into_iter().chain(config.allocator.iter().map(|a| a.min_packet));
+    let least = sizes.into_iter().chain(control).min().unwrap_or_default();
+    let in_no_time = |rate: Rate| least.as_u64() * 8_000_000_000 < rate.as_bps();
+    if let Some(link) = config.topology.links.iter().find(|l| l.delay == Time::ZERO && in_no_time(l.rate)) {
+        let message = format!("{least} at {} take less than a nanosecond, and a link has no delay", link.rate);
+        let help = "give links a delay, or set `clock = \"picoseconds\"` in `[links]`";
+        report.problem("scenario::conflict", site, message, "links on which packets take no time", help);
     }
 }
 

@@ -172,6 +172,11 @@ pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transpor
         let help = "set `rto = \"4ms\"` in `[transport]`, or `pfc = true` in `[switch]`";
         root.problem_at("scenario::conflict", if root.has("switch") { "switch" } else { "transport" }, message, help);
     }
+    if fabric.egress_alpha.is_some() && transport.rto.is_none() {
+        let message = "an `egress_alpha` drops packets, and without `rto` a lost last packet is never sent again";
+        let help = "set `rto = \"4ms\"` in `[transport]`, or remove `egress_alpha`";
+        root.problem_at("scenario::conflict", "switch", message, help);
+    }
     queue::check_transport(root, &fabric.queue, transport);
     if fabric.buffer.as_u64() < 4 * transport.mtu.as_u64() {
         let message = format!("a buffer of {} does not hold four packets of {}", fabric.buffer, transport.mtu);

@@ -2,6 +2,7 @@
 
 mod generate;
 
+use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::{
     AllToAll, Churn, ClosedLoop, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Sampling, Senders,
@@ -484,6 +485,16 @@ pub(super) fn check_bursts(report: &Report, blocks: &[Block<'_>], has_convergenc
             let help = "remove `burst`, or the probe of `convergence`";
             problem("what rates flows converge to is defined for flows that always have data", help);
         }
+    }
+}
+
+/// An allocator rules flows of one path. What the transport says for all flows is checked with the allocator.
+pub(super) fn check_subflows(report: &Report, blocks: &[Block<'_>], cc: &AlgorithmConfig) {
+    let split = |block: &&Block<'_>| block.subflows.is_some_and(|subflows| 1 < subflows);
+    for block in blocks.iter().filter(split).filter(|_| cc.needs().allocator) {
+        let message = format!("`{}` has one path a flow", cc.info().name);
+        let help = "remove `subflows`, or choose another `cc`";
+        report.problem("scenario::conflict", block.anchor.site_of("subflows"), message, "`subflows`", help);
     }
 }
 

@@ -272,6 +272,9 @@ impl Core {
 
     /// Sends a frame out of `port` that pauses a flow or lets it go.
     pub(super) fn send_flow_frame(&mut self, port: u32, flow: u32, pause: bool) {
+        if self.ports[port as usize].is_down() {
+            return;
+        }
         let (class, wire) = (self.flows[flow as usize].class, self.constants.cnp_wire);
         let (kind, count) = if pause {
             (PacketKind::FlowPause, &mut self.totals.flow_pauses)

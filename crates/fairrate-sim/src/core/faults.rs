@@ -119,6 +119,10 @@ impl Core {
         while let Some(packet) = self.ports[port as usize].lose(&self.pool) {
             self.lose(packet);
         }
+        // What frames say is old by the time the link is up, and what still holds is said again.
+        while let Some(frame) = self.ports[port as usize].take_control(&self.pool) {
+            self.lose(frame);
+        }
         true
     }
 

@@ -211,7 +211,9 @@ impl Core {
         let mut totals = self.totals;
         totals.in_flight_bytes = self.data_bytes_in_network();
         totals.peak_buffer_bytes = self.mmu.peak();
-        totals.flows_unfinished = self.finite_left;
+        // One that waits for another to end, or for rates to converge, and has not started is none.
+        let is_finite = |&id: &u32| !self.flows[id as usize].endless;
+        totals.flows_unfinished = self.unfinished().iter().filter(|id| is_finite(id)).count() as u64;
         totals.reordering = self.connections.all_reordering();
         totals.allocator = self.allocator.as_ref().map_or_else(Default::default, |allocator| allocator.totals);
         assert!(self.payload_here() <= totals.delivered_bytes, "payload comes in packets");
@@ -523,12 +525,15 @@ impl Core {
         self.totals.ecn_marks += 1;
     }
 
-    /// Sends a pause or resume frame out of `port`, past everything that waits there.
+    /// Sends a pause or resume frame out of `port`, past everything that waits there. A port that is down sends none.
     fn send_pfc(&mut self, port: u32, class: u8, pause: bool) {
         let kind = if pause { PacketKind::Pause } else { PacketKind::Resume };
         if let Some(draws) = &mut self.shared_draws {
             // For the IP identification of the frame.
             draws.skip();
+        }
+        if self.ports[port as usize].is_down() {
+            return;
         }
         if pause {
             self.totals.pfc_pauses += 1;

@@ -67,8 +67,9 @@ impl Story {
 
 /// Tells `sink` what all parts have told since the last time.
 ///
-/// Of the parts' next events the first one is next: a part's events come in order, and what one part causes in another
-/// is later by a delay. So this is the order in which one part alone would have processed them.
+/// Of the parts' next events the first one is next: a part's events come in order, as no packet crosses a link in no time,
+/// and what one part causes in another is later by a delay. So this is the order in which one part alone would have
+/// processed them.
 pub(super) fn tell(cores: &[Mutex<Core>], sink: &mut dyn Sink) {
     let mut flows = Vec::new();
     loop {

@@ -69,7 +69,9 @@ struct Pool {
 /// The buffers of all switches.
 pub struct Mmu {
     buffer: u64,
-    ingress_alpha: Option<f64>,
+    /// Infinite without a limit. Times a buffer with no room it is no number, and as a threshold 0: so a lossless ingress
+    /// pauses when the buffer is full, and a lossy one never drops at a threshold.
+    ingress_alpha: f64,
     egress_alpha: Option<f64>,
     pfc: bool,
     xon_offset: u64,
@@ -100,7 +102,7 @@ impl Mmu {
         }
         Self {
             buffer: config.buffer.as_u64(),
-            ingress_alpha: config.ingress_alpha,
+            ingress_alpha: config.ingress_alpha.unwrap_or(f64::INFINITY),
             egress_alpha: config.egress_alpha,
             pfc: config.pfc,
             xon_offset: config.xon_offset.as_u64(),
@@ -134,9 +136,7 @@ impl Mmu {
             if self.buffer < pool.used + bytes {
                 return Admission::Drop(DropCause::BufferFull);
             }
-            if let Some(alpha) = self.ingress_alpha
-                && alpha * (shared_free(pool) as f64) < (u64::from(slot.bytes) + bytes) as f64
-            {
+            if self.ingress_alpha * (shared_free(pool) as f64) < (u64::from(slot.bytes) + bytes) as f64 {
                 return Admission::Drop(DropCause::IngressThreshold);
             }
             pool.charge(bytes);
@@ -152,7 +152,7 @@ impl Mmu {
         }
         pool.charge(bytes);
         slot.bytes += u32::from(wire);
-        let threshold = self.ingress_alpha.map_or(u64::MAX, |a| (a * shared_free(pool) as f64) as u64);
+        let threshold = (self.ingress_alpha * shared_free(pool) as f64) as u64;
         if slot.headroom == 0 && u64::from(slot.bytes) <= threshold {
             return Admission::Accept;
         }
@@ -182,7 +182,7 @@ impl Mmu {
             && !slot.paused
             && pool.used + u64::from(wire) <= limit
             && self.egress_alpha.is_none_or(|alpha| bytes as f64 <= alpha * free as f64)
-            && self.ingress_alpha.is_none_or(|alpha| held as f64 <= alpha * free_at_ingress as f64);
+            && held as f64 <= self.ingress_alpha * free_at_ingress as f64;
         if passes {
             pool.peak = pool.peak.max(pool.used + u64::from(wire));
         }
@@ -211,8 +211,10 @@ impl Mmu {
             return false;
         }
         let free = self.buffer.saturating_sub(pool.used - pool.headroom_used);
-        let threshold = self.ingress_alpha.map_or(u64::MAX, |a| (a * free as f64) as u64);
-        let resume = slot.bytes < self.xon_floor || u64::from(slot.bytes) + self.xon_offset <= threshold;
+        let threshold = (self.ingress_alpha * free as f64) as u64;
+        // Nothing more leaves an empty one, so it resumes whatever the offsets are.
+        let is_low = slot.bytes == 0 || slot.bytes < self.xon_floor;
+        let resume = is_low || u64::from(slot.bytes) + self.xon_offset <= threshold;
         slot.paused = !resume;
         resume
     }
@@ -266,8 +268,12 @@ mod tests {
     }
 
     fn mmu(pfc: bool) -> Mmu {
+        mmu_of(&config(pfc))
+    }
+
+    fn mmu_of(config: &FabricConfig) -> Mmu {
         let link = Link { a: NodeId(0), b: NodeId(1), rate: Rate::from_gbps(25), delay: Time::from_us(1) };
-        Mmu::new(&config(pfc), &[link], &[None, Some(0)], 1, Bytes::new(1_090))
+        Mmu::new(config, &[link], &[None, Some(0)], 1, Bytes::new(1_090))
     }
 
     #[test]
@@ -301,5 +307,29 @@ mod tests {
         // but 10,000 > 8,875 for n = 9.
         assert_eq!(admitted, 9);
         assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Drop(DropCause::IngressThreshold));
+    }
+
+    #[test]
+    fn an_empty_ingress_resumes_whatever_the_offsets() {
+        let config = FabricConfig { xon_offset: Bytes::new(20_000), xon_floor: Bytes::ZERO, ..config(true) };
+        let mut mmu = mmu_of(&config);
+        let mut n = 1;
+        while mmu.admit(0, 1, 3, 1_000, 0) == Admission::Accept {
+            n += 1;
+        }
+        let resumes: Vec<bool> = (0..n).map(|_| mmu.release(0, 1, 3, 1_000)).collect();
+        assert_eq!(resumes.iter().filter(|&&resumes| resumes).count(), 1);
+        assert!(resumes[n - 1]);
+    }
+
+    #[test]
+    fn without_a_limit_an_ingress_pauses_when_the_buffer_is_full() {
+        let mut mmu = mmu_of(&FabricConfig { ingress_alpha: None, ..config(true) });
+        // 79 packets leave 1,000 bytes free, and the 80th none.
+        for _ in 0..79 {
+            assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Accept);
+        }
+        assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::AcceptAndPause);
+        assert!(!mmu.lets_pass(0, 1, 3, 1_000));
     }
 }

@@ -301,6 +301,16 @@ impl Port {
         self.queues[0].list.push(pool, packet);
     }
 
+    /// Takes a frame out of the queue that [`Port::enqueue_control`] puts them into, if there is one.
+    pub fn take_control(&mut self, pool: &PacketPool) -> Option<u32> {
+        if self.queues[0].list.is_empty() {
+            return None;
+        }
+        let frame = self.queues[0].list.pop(pool);
+        self.refresh_backlog(0);
+        Some(self.count_out(pool, 0, frame))
+    }
+
     /// Whether a class that may send has packets.
     #[inline]
     pub fn can_send(&self) -> bool {

@@ -1,0 +1,61 @@
+//! Damaged results: `report` draws what there is or says what is wrong, and never panics.
+
+mod common;
+
+use std::path::Path;
+
+use common::{run, small_scenario, stderr};
+
+/// Mutations of each file.
+const MUTATIONS: usize = 12;
+
+/// A generator of random numbers (SplitMix64, G. Steele et al., OOPSLA 2014).
+fn next(state: &mut u64) -> usize {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) as usize
+}
+
+/// `data` with a byte changed, a piece gone, a piece repeated, or its end cut off.
+fn mutated(state: &mut u64, data: &[u8]) -> Vec<u8> {
+    let (mut data, at, length) = (data.to_vec(), next(state) % data.len(), 1 + next(state) % 30);
+    let piece = at..(at + length).min(data.len());
+    match next(state) % 4 {
+        0 => data[at] = next(state) as u8,
+        1 => drop(data.drain(piece)),
+        2 => {
+            let again = data[piece].to_vec();
+            drop(data.splice(at..at, again));
+        }
+        _ => data.truncate(at),
+    }
+    data
+}
+
+/// Reports on `dir` with every mutation of one of its files.
+fn check(dir: &Path, file: &Path) {
+    let whole = std::fs::read(file).unwrap();
+    let mut state = 1;
+    for n in 0..MUTATIONS {
+        let data = mutated(&mut state, &whole);
+        std::fs::write(file, &data).unwrap();
+        let output = run(&["report", dir.to_str().unwrap()]);
+        let (code, text) = (output.status.code(), stderr(&output));
+        assert!(matches!(code, Some(0..=2)), "{} mutation {n}: {code:?}\n{text}", file.display());
+        assert!(code == Some(0) || !text.is_empty(), "{} mutation {n} fails without a word", file.display());
+    }
+    std::fs::write(file, whole).unwrap();
+}
+
+#[test]
+fn a_damaged_comparison_is_drawn_or_refused() {
+    let scenario = small_scenario("damaged_comparison");
+    let out = scenario.with_file_name("out");
+    let output =
+        run(&["compare", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "--cc", "hpcc,dctcp", "--quiet"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    for file in ["compare.json", "hpcc/summary.json", "hpcc/flows.parquet"] {
+        check(&out, &out.join(file));
+    }
+}

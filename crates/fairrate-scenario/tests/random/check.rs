@@ -1,0 +1,240 @@
+//! What must hold of every run.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::topology::Tier;
+use fairrate_sim::{
+    FlowOutcome, Headroom, QueueConfig, Recorder, RunTotals, SimConfig, SimError, Simulation, Transport, Trigger,
+};
+use fairrate_units::{Bytes, Time};
+
+use super::case::Case;
+
+/// Events after which a run is cut: what it did until then is the run that is checked.
+const MAX_EVENTS: u64 = 40_000;
+
+/// What became of a scenario that holds.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub enum Verdict {
+    /// It cannot be run, and says why.
+    Refused,
+    /// It ran.
+    Ran,
+    /// Nothing moved any more, and the run said so.
+    Stalled,
+}
+
+/// A run from outside.
+#[derive(Clone, PartialEq, Debug)]
+struct Run {
+    recorder: Recorder,
+    totals: RunTotals,
+    unfinished: Vec<FlowOutcome>,
+    error: Option<SimError>,
+}
+
+/// Checks a scenario, whose files are in `dir`.
+///
+/// # Errors
+/// What does not hold.
+pub fn check(case: &Case, dir: &Path) -> Result<Verdict, String> {
+    let result = catch_unwind(AssertUnwindSafe(|| check_case(case, dir)));
+    result.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("of unknown type");
+        Err(format!("panic: {text}"))
+    })
+}
+
+fn check_case(case: &Case, dir: &Path) -> Result<Verdict, String> {
+    case.write_files(dir);
+    let read = |overrides: &Overrides| Scenario::from_toml(&case.toml, "case.toml", dir, overrides);
+    let mut overrides = Overrides::default();
+    let mut scenario = match read(&overrides) {
+        Ok(scenario) => scenario,
+        Err(error) if error.to_string().is_empty() => return Err("it is refused without a word".to_owned()),
+        Err(_) => return Ok(Verdict::Refused),
+    };
+    if let Some(cut) = length_in_events(scenario.sim_config())? {
+        overrides.sets.push(("duration".to_owned(), format!("\"{cut}\"")));
+        scenario = read(&overrides).map_err(|error| format!("with a duration of {cut} it is refused: {error}"))?;
+    }
+    let config = scenario.sim_config();
+    let run = run(config, 1, u64::MAX);
+    holds(config, &run)?;
+    check_repetitions(&scenario, &run, dir)?;
+    Ok(if run.error.is_some() { Verdict::Stalled } else { Verdict::Ran })
+}
+
+/// The time that a run of too many events reaches with as many as are allowed.
+fn length_in_events(config: &SimConfig) -> Result<Option<Time>, String> {
+    let mut simulation = Simulation::new(config.clone());
+    match simulation.advance(MAX_EVENTS, &mut Recorder::default()) {
+        Ok(progress) if !progress.finished && progress.now == Time::ZERO => Err("time stands still".to_owned()),
+        Ok(progress) => Ok((!progress.finished).then_some(progress.now)),
+        Err(_) => Ok(None),
+    }
+}
+
+fn run(config: &SimConfig, threads: usize, piece: u64) -> Run {
+    let mut simulation = Simulation::with_threads(config.clone(), threads);
+    let mut recorder = Recorder::default();
+    let error = loop {
+        match simulation.advance(piece, &mut recorder) {
+            Ok(progress) if progress.finished => break None,
+            Ok(_) => {}
+            Err(error) => break Some(error),
+        }
+    };
+    Run { recorder, totals: simulation.totals(), unfinished: simulation.unfinished(), error }
+}
+
+/// The same scenario gives the same run: in pieces, on several threads, and read again from its resolved text.
+fn check_repetitions(scenario: &Scenario, first: &Run, dir: &Path) -> Result<(), String> {
+    let config = scenario.sim_config();
+    same(first, &run(config, 1, 997), "in pieces")?;
+    same(first, &run(config, 2, u64::MAX), "on 2 threads")?;
+    same(first, &run(config, 3, 4_001), "on 3 threads in pieces")?;
+    let dir = dir.join("resolved");
+    std::fs::create_dir_all(&dir).expect("it can be made");
+    for (name, text) in scenario.files() {
+        std::fs::write(dir.join(name), text).expect("it can be written");
+    }
+    let again = Scenario::from_toml(&scenario.to_toml(), "case.toml", &dir, &Overrides::default());
+    let again = again.map_err(|error| format!("the resolved text is refused: {error}"))?;
+    if again.to_toml() != scenario.to_toml() || again.hash() != scenario.hash() {
+        return Err("the resolved text resolves to another one".to_owned());
+    }
+    same(first, &run(again.sim_config(), 1, u64::MAX), "from the resolved text")
+}
+
+fn same(first: &Run, other: &Run, how: &str) -> Result<(), String> {
+    if first == other {
+        return Ok(());
+    }
+    // The lines of the two in which they differ.
+    let (a, b) = (format!("{first:#?}"), format!("{other:#?}"));
+    let lines = a.lines().zip(b.lines()).filter(|(a, b)| a != b).take(5);
+    let lines: Vec<String> = lines.map(|(a, b)| format!("{} and {}", a.trim(), b.trim())).collect();
+    Err(format!("the run is another one {how}: {}", lines.join("; ")))
+}
+
+/// What must hold of one run. That bytes are conserved is asserted where totals are made.
+fn holds(config: &SimConfig, run: &Run) -> Result<(), String> {
+    check_flows(config, run)?;
+    check_ports(config, run)?;
+    check_buffers(config, run)?;
+    check_stall(config, run)
+}
+
+/// Every flow that is due is told of once, finished or not.
+fn check_flows(config: &SimConfig, run: &Run) -> Result<(), String> {
+    let (flows, totals) = (&run.recorder.flows, &run.totals);
+    let is_finite = |o: &FlowOutcome| config.flows[o.flow.0 as usize].bytes < Bytes::MAX;
+    let mut told = BTreeSet::new();
+    if let Some(twice) = flows.iter().chain(&run.unfinished).find(|o| !told.insert(o.flow)) {
+        return Err(format!("flow {} is told of twice", twice.flow.0));
+    }
+    for (id, flow) in (0u32..).zip(&config.flows) {
+        let is_due = flow.trigger == Trigger::Time && flow.bytes < Bytes::MAX;
+        if is_due && !told.contains(&fairrate_sim::FlowId(id)) {
+            return Err(format!("flow {id} is neither finished nor unfinished"));
+        }
+    }
+    let counts =
+        (flows.iter().filter(|o| is_finite(o)).count(), run.unfinished.iter().filter(|o| is_finite(o)).count());
+    if (counts.0 as u64, counts.1 as u64) != (totals.flows_done, totals.flows_unfinished) {
+        let (done, unfinished) = (totals.flows_done, totals.flows_unfinished);
+        return Err(format!("{counts:?} flows are told of, and counted {done} and {unfinished}"));
+    }
+    flows.iter().filter(|o| is_finite(o)).try_for_each(|outcome| check_finished(config, outcome))
+}
+
+fn check_finished(config: &SimConfig, o: &FlowOutcome) -> Result<(), String> {
+    let (id, spec) = (o.flow.0, &config.flows[o.flow.0 as usize]);
+    let (Some(fct), Some(fct_ack)) = (o.fct, o.fct_ack) else {
+        return Err(format!("flow {id} is finished without a time"));
+    };
+    if o.delivered_bytes != spec.bytes.as_u64() {
+        return Err(format!("flow {id} is finished with {} of {} delivered", o.delivered_bytes, spec.bytes));
+    }
+    if fct_ack < fct {
+        return Err(format!("flow {id} is acknowledged after {fct_ack} and delivered after {fct}"));
+    }
+    let subflows = match config.transport.kind {
+        Transport::Rdma => 1,
+        Transport::Tcp(tcp) => spec.subflows.unwrap_or(tcp.multipath.subflows),
+    };
+    // The ideal is that of one path.
+    if subflows == 1 && fct < o.ideal_fct {
+        return Err(format!("flow {id} takes {fct}, which is less than {} alone", o.ideal_fct));
+    }
+    Ok(())
+}
+
+/// Samples go forward in time, counters do not go back, and no port sends faster than its link.
+fn check_ports(config: &SimConfig, run: &Run) -> Result<(), String> {
+    let ports = &run.recorder.ports;
+    let times: Vec<Time> = ports.iter().map(|s| s.t).collect();
+    if !times.is_sorted() || times.last().is_some_and(|&t| run.totals.end < t) {
+        return Err("samples are not in the order of time, or beyond the end".to_owned());
+    }
+    let mut before = vec![(0, 0, 0, Time::ZERO); config.topology.n_ports()];
+    for s in ports {
+        let now = (s.tx_bytes, s.drops, s.ecn_marks, s.pfc_pause);
+        let was = std::mem::replace(&mut before[s.port.index()], now);
+        if now.0 < was.0 || now.1 < was.1 || now.2 < was.2 || now.3 < was.3 {
+            return Err(format!("counters of port {} go back: {was:?}, then {now:?}", s.port.0));
+        }
+        if s.t < s.pfc_pause {
+            return Err(format!("port {} has been paused for {} at {}", s.port.0, s.pfc_pause, s.t));
+        }
+        let rate = config.topology.link(s.port).rate;
+        // Whole nanoseconds make links faster by up to a nanosecond a packet; a packet counts once it is handed over.
+        let can = rate.bytes_in(s.t).as_u64() + 11_000;
+        if config.fabric.clock == fairrate_sim::ClockRule::Picoseconds && can < s.tx_bytes {
+            return Err(format!("port {} of {rate} has sent {} bytes by {}", s.port.0, s.tx_bytes, s.t));
+        }
+    }
+    Ok(())
+}
+
+/// Queues are within their buffers, and a lossless fabric drops nothing.
+fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
+    let (fabric, totals) = (&config.fabric, &run.totals);
+    if !fabric.pfc && fabric.buffer.as_u64() < totals.peak_buffer_bytes {
+        return Err(format!("a buffer of {} has held {} bytes", fabric.buffer, totals.peak_buffer_bytes));
+    }
+    let is_switch = |port| config.topology.nodes[config.topology.from(port).index()].tier != Tier::Host;
+    // Frames about pauses wait outside the buffer, of each class a pause and its end.
+    let peak = totals.peak_buffer_bytes + 16 * fabric.pfc_frame.as_u64();
+    if let Some(s) = run.recorder.ports.iter().find(|s| is_switch(s.port) && peak < s.qlen_bytes) {
+        return Err(format!(
+            "{} bytes wait at port {}, and no buffer has held more than {peak}",
+            s.qlen_bytes, s.port.0
+        ));
+    }
+    let is_lossless = fabric.pfc
+        && fabric.headroom == Headroom::Auto
+        && fabric.egress_alpha.is_none()
+        && fabric.queue == QueueConfig::FIFO
+        && config.faults.is_empty();
+    if is_lossless && (0 < totals.drops.total() || 0 < totals.dropped_bytes) {
+        return Err(format!("a lossless fabric drops: {:?}", totals.drops));
+    }
+    Ok(())
+}
+
+/// Nothing gets stuck, unless links are faulty or packets are lost that no timeout sends again.
+fn check_stall(config: &SimConfig, run: &Run) -> Result<(), String> {
+    let transport = &config.transport;
+    let no_timeout = transport.kind == Transport::Rdma && transport.rto.is_none();
+    let may_stall = !config.faults.is_empty() || no_timeout && 0 < run.totals.drops.total();
+    match &run.error {
+        Some(error) if !may_stall => Err(format!("it stalls: {error}")),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,114 @@
+//! Random switches and faults.
+
+use super::draw::{Draw, Key, Toml, list};
+use super::network::Network;
+
+const SWITCH: &[Key] = &[
+    ("buffer", &["\"40KB\"", "\"100KB\"", "\"400KB\"", "\"4MiB\""]),
+    ("dt_alpha", &["0.0625", "1.0", "8.0", "\"unlimited\""]),
+    ("egress_alpha", &["0.125", "1.0", "\"unlimited\""]),
+    ("pfc", &["true", "false"]),
+    ("headroom", &["\"auto\"", "\"triple-delay\"", "\"0B\"", "\"20KB\""]),
+    ("xon_offset", &["\"0B\"", "\"2496B\"", "\"20KB\""]),
+    ("xon_floor", &["\"0B\"", "\"1248B\"", "\"10KB\""]),
+    ("pfc_frame", &["\"43B\"", "\"64B\"", "\"1KB\""]),
+    ("ecmp", &["\"mix\"", "\"murmur3\""]),
+    ("queue_limit", &["\"20KB\"", "\"100KB\""]),
+    ("queue_packets", &["1", "10", "100"]),
+];
+
+const ECN: &[&str] = &[
+    "false",
+    "true",
+    "{ kmin = \"0B\", kmax = \"0B\", pmax = 1.0 }",
+    "{ kmin = \"5KB\", kmax = \"50KB\", pmax = 0.1, per = \"25Gbps\", at = \"enqueue\" }",
+    "{ kmin = \"20KB\", kmax = \"20KB\", per = \"any-rate\", at = \"dequeue\" }",
+    "{ kmin = \"5KB\", kmax = \"20KB\", pmax = 0.5, draws = \"ns3\" }",
+];
+
+const CODEL: &[Key] =
+    &[("target", &["\"1us\"", "\"20us\""]), ("interval", &["\"20us\"", "\"200us\""]), ("ecn", YES_NO)];
+
+const YES_NO: &[&str] = &["true", "false"];
+
+/// `[switch]` with its sections.
+pub fn switch(draw: &mut Draw, toml: &mut Toml, cc: &str) {
+    toml.section("[switch]");
+    // A queue of its own makes pFabric what it is; a limit goes with any.
+    let queue = *draw.pick(&["fifo", "fifo", "fifo", "red", "codel", "sfq-codel"]);
+    if cc != "pfabric" && cc != "bfc" && queue != "fifo" {
+        toml.text("queue", queue);
+    }
+    // Limits are for every other fabric, so that the rest can be lossless.
+    let limited = cc != "bfc" && draw.one_in(2);
+    let keys = if limited { SWITCH } else { &SWITCH[..SWITCH.len() - 2] };
+    toml.maybe(draw, 3, keys);
+    if draw.one_in(3) {
+        toml.key("ecn", draw.pick(ECN));
+    }
+    match queue {
+        "red" => {
+            toml.section("[switch.red]");
+            let pmax: Key = ("pmax", &["0.1", "1.0"]);
+            let weight: Key = ("weight", &["0.002", "0.5", "1.0"]);
+            toml.maybe(draw, 2, &[pmax, weight, ("even", YES_NO), ("ecn", YES_NO), ("per", &["\"25Gbps\""])]);
+        }
+        "codel" | "sfq-codel" => {
+            toml.section(&format!("[switch.{queue}]"));
+            toml.maybe(draw, 2, CODEL);
+            if queue == "sfq-codel" {
+                let quantum: Key = ("quantum", &["\"64B\"", "\"full-packet\"", "\"10KB\""]);
+                toml.maybe(
+                    draw,
+                    2,
+                    &[("queues", &["1", "4", "1024"]), quantum, ("overflow", &["\"head\"", "\"tail\""])],
+                );
+            }
+        }
+        _ => {}
+    }
+}
+
+const PROBABILITIES: &[&str] = &["0.001", "0.02", "0.3"];
+
+const FAULT: &[Key] = &[
+    ("both_ways", YES_NO),
+    ("packets", &["\"all\"", "\"data\"", "\"acks\"", "\"control\""]),
+    ("start", &["\"0s\"", "\"10us\""]),
+    ("stop", &["\"60us\"", "\"300us\""]),
+    ("loss", &["0.001", "0.02", "0.3", "1.0"]),
+    ("burst", &["{ good = 100, bad = 5 }", "{ good = 20, bad = 2, bad_loss = 0.5 }"]),
+    ("corrupt", PROBABILITIES),
+    ("duplicate", PROBABILITIES),
+    ("jitter", &["\"1ns\"", "\"3us\""]),
+];
+
+/// Some `[[fault]]` blocks.
+pub fn faults(draw: &mut Draw, toml: &mut Toml, network: &Network) {
+    for _ in 0..*draw.pick(&[0, 0, 1, 2]) {
+        toml.section("[[fault]]");
+        if draw.one_in(2) {
+            toml.text("links", draw.pick(&network.link_sets));
+        } else {
+            let n = draw.between(1, 3);
+            toml.key("links", list(&draw.some(&network.ports, n)));
+        }
+        let flaps = draw.one_in(3);
+        let loses = !flaps && draw.one_in(2);
+        toml.maybe(draw, 3, &FAULT[..4]);
+        toml.maybe(draw, if flaps { 6 } else { 3 }, &FAULT[if loses { 5 } else { 4 }..]);
+        if loses {
+            toml.any(draw, FAULT[4]);
+        }
+        if draw.one_in(3) {
+            toml.all(draw, &[("reorder", PROBABILITIES), ("reorder_delay", &["\"100ns\"", "\"5us\""])]);
+        }
+        if flaps {
+            toml.any(draw, ("down_at", &["\"0s\"", "\"5us\"", "\"40us\""]));
+            if !draw.one_in(6) {
+                toml.any(draw, ("up_at", &["\"41us\"", "\"60us\"", "\"100us\""]));
+                toml.maybe(draw, 2, &[("period", &["\"101us\"", "\"257us\""])]);
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Random traffic and probes.
+
+use std::fmt::Write;
+
+use fairrate_sim::workload::WORKLOADS;
+
+use super::draw::{Draw, Key, Toml, list};
+use super::network::Network;
+
+const KINDS: &[&str] =
+    &["poisson", "closed-loop", "incast", "incast-queries", "staggered", "permutation", "all-to-all", "list"];
+const BYTES: &[&str] = &["\"1B\"", "\"999B\"", "\"1KB\"", "\"30KB\"", "\"400KB\"", "\"endless\""];
+const STARTS: &[&str] = &["\"0s\"", "\"1ns\"", "\"25us\""];
+const STOPS: &[&str] = &["\"30us\"", "\"100us\"", "\"200us\""];
+
+const TREATMENT: &[Key] =
+    &[("weight", &["0.5", "3.0"]), ("demand", &["\"100Mbps\"", "\"9Gbps\""]), ("subflows", &["1", "2", "4"])];
+
+/// Some `[[traffic]]` blocks, one flow list among them at most, whose text is given back. With `may_mix`, blocks may be of
+/// different classes.
+pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, may_mix: bool) -> Option<String> {
+    let mut file = None;
+    for _ in 0..draw.between(1, 3) {
+        let kind = *draw.pick(KINDS);
+        if kind == "list" && file.is_some() || kind == "incast-queries" && !network.has_racks {
+            continue;
+        }
+        toml.section("[[traffic]]");
+        toml.text("kind", kind);
+        let is_endless = block(draw, toml, network, kind);
+        if kind == "list" {
+            toml.text("path", "flows.csv");
+            file = Some(flow_list(draw, network, may_mix));
+        } else if may_mix {
+            toml.maybe(draw, 4, &[("class", &["1", "2", "5"])]);
+        }
+        let keys = if kind == "list" { &TREATMENT[1..] } else { TREATMENT };
+        toml.maybe(draw, 5, &keys[..keys.len() - usize::from(!tcp)]);
+        if is_endless && !tcp && draw.one_in(3) {
+            toml.all(draw, &[("burst", &["\"1B\"", "\"20KB\""]), ("pause", &["\"0s\"", "\"7us\""])]);
+        }
+    }
+    file
+}
+
+/// The keys of one kind. Whether its flows are endless.
+fn block(draw: &mut Draw, toml: &mut Toml, network: &Network, kind: &str) -> bool {
+    let bytes = *draw.pick(BYTES);
+    match kind {
+        "poisson" => {
+            sizes(draw, toml);
+            toml.text("link_set", draw.pick(&network.link_sets));
+            if !network.has_racks {
+                toml.text("destinations", "other-host");
+            } else if draw.one_in(3) {
+                toml.any(draw, ("destinations", &["\"other-host\"", "\"other-rack\"", "\"from-own-rack-on\""]));
+            }
+            toml.all(draw, &[("max_flows", &["1", "10", "60"]), ("stop", STOPS)]);
+        }
+        "closed-loop" => {
+            sizes(draw, toml);
+            toml.maybe(draw, 2, &[("sleep", &["\"whole-gap\"", "\"rest-of-gap\""])]);
+            toml.key("senders", list(&draw.some(&network.hosts, 3)));
+            toml.any(draw, ("stop", STOPS));
+        }
+        "incast" => {
+            ends(draw, toml, network);
+            toml.key("bytes", bytes);
+            toml.maybe(draw, 3, &[("start", STARTS), ("stop", STOPS), ("jitter", &["\"1ns\"", "\"10us\""])]);
+        }
+        "incast-queries" => {
+            toml.any(draw, ("request_size", &["\"1B\"", "\"50KB\""]));
+            toml.any(draw, ("responders", &["1", "2"]));
+            toml.any(draw, ("rate_per_host_per_s", &["3000.0", "30000.0"]));
+            toml.any(draw, ("stop", STOPS));
+        }
+        "staggered" => {
+            ends(draw, toml, network);
+            toml.key("bytes", bytes);
+            toml.any(draw, ("interval", &["\"0s\"", "\"5us\"", "\"30us\""]));
+            toml.maybe(draw, 2, &[("hold", &["\"1us\"", "\"50us\""])]);
+        }
+        "permutation" | "all-to-all" => {
+            toml.key("bytes", bytes);
+            toml.maybe(draw, 3, &[("start", STARTS)]);
+        }
+        _ => return false,
+    }
+    bytes == "\"endless\"" && ["incast", "staggered", "permutation", "all-to-all"].contains(&kind)
+}
+
+/// A size distribution at a load.
+fn sizes(draw: &mut Draw, toml: &mut Toml) {
+    if draw.one_in(3) {
+        toml.text("sizes", "fixed");
+        toml.any(draw, ("size", &["\"1999B\"", "\"100KB\""]));
+    } else {
+        toml.text("sizes", draw.pick(WORKLOADS).name);
+    }
+    toml.any(draw, ("load", &["0.1", "0.7", "1.5"]));
+}
+
+/// A receiver, and its senders by name or number.
+fn ends(draw: &mut Draw, toml: &mut Toml, network: &Network) {
+    let n_senders = draw.between(1, network.hosts.len() - 1);
+    let hosts = draw.some(&network.hosts, 1 + n_senders);
+    toml.text("receiver", hosts[0]);
+    if draw.one_in(2) {
+        toml.key("senders", list(&hosts[1..]));
+    } else {
+        toml.key("senders", n_senders);
+    }
+}
+
+/// A flow list with some of its columns.
+fn flow_list(draw: &mut Draw, network: &Network, may_mix: bool) -> String {
+    let columns: [(&str, &[&str]); 3] =
+        [("priority", &["1", "3", "6"]), ("weight", &["1", "2.5"]), ("group", &["0", "4"])];
+    let mut columns: Vec<_> = columns.into_iter().filter(|_| draw.one_in(3)).collect();
+    columns.retain(|(name, _)| may_mix || *name != "priority");
+    let mut text = "start_ns,src,dst,bytes".to_owned();
+    for (name, _) in &columns {
+        write!(text, ",{name}").expect("text");
+    }
+    text.push('\n');
+    for _ in 0..draw.between(1, 8) {
+        let (start, ends) = (draw.below(40) * 1_000, draw.some(&network.hosts, 2));
+        let bytes = draw.pick(&["1", "1000", "50001", "1000000000000"]);
+        write!(text, "{start},{},{},{bytes}", ends[0], ends[1]).expect("text");
+        for (_, values) in &columns {
+            write!(text, ",{}", draw.pick(values)).expect("text");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Probes: of queues and flows mostly, so that there are samples to check, and of convergence at times.
+pub fn probes(draw: &mut Draw, toml: &mut Toml, network: &Network, convergence: bool) {
+    if draw.one_in(2) {
+        toml.section("[[probe]]");
+        toml.key("queues", list(&network.ports));
+        toml.any(draw, ("every", &["\"1us\"", "\"7us\""]));
+    }
+    if draw.one_in(3) {
+        toml.section("[[probe]]");
+        toml.text("flows", "all");
+        toml.any(draw, ("every", &["\"3us\"", "\"10us\""]));
+    }
+    if convergence {
+        toml.section("[[probe]]");
+        toml.key("convergence", true);
+        toml.maybe(draw, 2, &[("hold_rtts", &["1", "10"]), ("give_up_rtts", &["11", "100"])]);
+    }
+}

@@ -1,0 +1,94 @@
+//! Results directories of which one file is something else.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use fairrate_scenario::{Overrides, Results, ResultsWriter, RunState, Scenario};
+use fairrate_sim::Simulation;
+
+/// A run that has rows in every table.
+const RUN: &str = r#"
+duration = "60us"
+[topology]
+kind = "star"
+hosts = 3
+[switch]
+buffer = "40KB"
+[transport]
+cc = "line-rate"
+[[traffic]]
+kind = "incast"
+receiver = "h0"
+senders = 2
+bytes = "50KB"
+[[probe]]
+queue = "sw0->h0"
+every = "10us"
+[[probe]]
+flows = "all"
+[[probe]]
+convergence = true
+"#;
+
+/// Files of a results directory; a number below their count chooses one.
+pub const FILES: [&str; 7] = [
+    "summary.json",
+    "scenario.toml",
+    "flows.parquet",
+    "ports.parquet",
+    "rates.parquet",
+    "pfc.parquet",
+    "convergence.parquet",
+];
+
+/// The files of a whole run, in the order of [`FILES`].
+///
+/// # Panics
+/// If the run cannot be written.
+pub fn whole() -> &'static [Vec<u8>] {
+    static WHOLE: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    WHOLE.get_or_init(|| {
+        let dir = directory("whole");
+        let scenario = Scenario::from_toml(RUN, "run.toml", Path::new("."), &Overrides::default());
+        let scenario = scenario.expect("it reads");
+        let mut writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+        let mut simulation = Simulation::new(scenario.into_sim_config());
+        simulation.run(&mut writer).expect("it ends");
+        let (unfinished, totals) = (simulation.unfinished(), simulation.totals());
+        let wall = Duration::from_millis(1);
+        writer.finish(&unfinished, &totals, wall, &RunState::Complete).expect("it was written");
+        let files = FILES.iter().map(|name| std::fs::read(dir.join(name)).expect("it was written")).collect();
+        std::fs::remove_dir_all(&dir).expect("it goes");
+        files
+    })
+}
+
+/// A results directory in which file number `which` is `data` is read, or an error says what is wrong with it. What is
+/// read can be drawn.
+///
+/// # Panics
+/// If that does not hold.
+pub fn results(which: u8, data: &[u8]) {
+    let which = usize::from(which) % FILES.len();
+    let dir = directory("one");
+    std::fs::create_dir_all(&dir).expect("it can be made");
+    for (i, (name, file)) in FILES.iter().zip(whole()).enumerate() {
+        let file = if i == which { data } else { file };
+        std::fs::write(dir.join(name), file).expect("it can be written");
+    }
+    if let Ok(results) = Results::open(&dir) {
+        let _ = (results.flows(), results.ports(), results.rates(), results.pfc(), results.convergence());
+    }
+    match fairrate_report::load::run(&dir) {
+        Ok(run) => assert_eq!(run.label, run.cc),
+        Err(error) => assert!(!error.to_string().is_empty(), "an error says what is wrong"),
+    }
+    std::fs::remove_dir_all(&dir).expect("it goes");
+}
+
+/// A directory of this thread's own.
+fn directory(name: &str) -> PathBuf {
+    let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
+    std::env::temp_dir().join(format!("fairrate-fuzz-{name}-{}-{thread}", std::process::id()))
+}

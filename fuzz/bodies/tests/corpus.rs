@@ -1,0 +1,157 @@
+//! Every fuzz target on its corpus and on mutations of it: no toolchain but the usual one is needed, and every run does the
+//! same. A mutation that fails is printed; put it into `corpus` once the fault is mended.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use fairrate_fuzz_bodies as bodies;
+
+/// Mutations of each input.
+const MUTATIONS: usize = 400;
+/// Mutations of each file of results, which is written and read.
+const OF_RESULTS: usize = 250;
+
+/// Random numbers (SplitMix64, G. Steele et al., OOPSLA 2014).
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+
+    /// A range of up to `most` bytes of `data`.
+    fn range(&mut self, data: &[u8], most: usize) -> std::ops::Range<usize> {
+        let start = self.below(data.len() + 1);
+        start..(start + 1 + self.below(most)).min(data.len())
+    }
+}
+
+/// What parsers stumble over.
+const WORDS: &[&[u8]] = &[
+    b"-1",
+    b"0",
+    b"1e308",
+    b"NaN",
+    b"inf",
+    b"18446744073709551616",
+    b"9223372036854775807",
+    b"\0",
+    b"\xff\xfe",
+    b"\xc3\xa9",
+    b"\r\n",
+    b"\"",
+    b"[",
+    b"]]",
+    b"{",
+    b"#",
+    b",,",
+    b" = ",
+    b"\n\n",
+    b"0.5us",
+    b"1KB",
+    b"-",
+];
+
+/// `data` with one to three changes.
+fn mutated(draw: &mut Draw, data: &[u8], other: &[u8]) -> Vec<u8> {
+    let mut data = data.to_vec();
+    for _ in 0..=draw.below(3) {
+        let at = draw.below(data.len() + 1);
+        let range = draw.range(&data, 20);
+        match draw.below(8) {
+            0 if at < data.len() => data[at] ^= 1 << draw.below(8),
+            1 if at < data.len() => data[at] = draw.below(256) as u8,
+            2 => drop(data.drain(range)),
+            3 => {
+                let again = data[range].to_vec();
+                drop(data.splice(at..at, again));
+            }
+            4 => {
+                let word = WORDS[draw.below(WORDS.len())].iter().copied();
+                drop(data.splice(at..at, word));
+            }
+            5 => {
+                let word = WORDS[draw.below(WORDS.len())].iter().copied();
+                drop(data.splice(range, word));
+            }
+            6 => data.truncate(at),
+            _ => {
+                let piece = draw.range(other, 40);
+                drop(data.splice(range, other[piece].iter().copied()));
+            }
+        }
+    }
+    data
+}
+
+/// The corpus of a target, by name.
+fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
+    let entries = std::fs::read_dir(dir).expect("the directory is there");
+    let read = |entry: std::io::Result<std::fs::DirEntry>| {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        (name, std::fs::read(path).expect("it can be read"))
+    };
+    let mut files: Vec<_> = entries.map(read).collect();
+    files.sort();
+    assert!(!files.is_empty(), "{target} has a corpus");
+    files
+}
+
+/// Runs a target on every input, and on `mutations` of each.
+fn run(inputs: &[(String, Vec<u8>)], mutations: usize, target: impl Fn(&str, &[u8])) {
+    let draw = &mut Draw(1);
+    for (i, (name, data)) in inputs.iter().enumerate() {
+        target(name, data);
+        for n in 0..mutations {
+            let other = &inputs[(i + 1 + n % inputs.len()) % inputs.len()].1;
+            let data = mutated(draw, data, other);
+            let result = catch_unwind(AssertUnwindSafe(|| target(name, &data)));
+            let shown = || String::from_utf8_lossy(&data).escape_debug().to_string();
+            assert!(result.is_ok(), "mutation {n} of `{name}` fails:\n{}", shown());
+        }
+    }
+}
+
+/// A target that reads text.
+fn run_text(target: &str, body: impl Fn(&str)) {
+    run(&corpus(target), MUTATIONS, |_, data| body(&String::from_utf8_lossy(data)));
+}
+
+#[test]
+fn scenarios() {
+    run_text("scenario", bodies::scenario);
+}
+
+#[test]
+fn flow_lists() {
+    run_text("flow_list", bodies::flow_list);
+}
+
+#[test]
+fn topology_files() {
+    run_text("topology_file", bodies::topology_file);
+}
+
+/// An input has the links, a line of dashes, and the flows.
+#[test]
+fn files_of_allocate() {
+    run_text("allocate_files", |text| {
+        let (links, flows) = text.split_once("---\n").unwrap_or((text, text));
+        bodies::allocate_files(links, flows);
+    });
+}
+
+#[test]
+fn results() {
+    let number = |name: &str| bodies::FILES.iter().position(|file| *file == name).expect("a file of results") as u8;
+    let whole = bodies::FILES.iter().zip(bodies::whole());
+    let mut inputs: Vec<_> = whole.map(|(name, data)| ((*name).to_owned(), data.clone())).collect();
+    // Inputs of the corpus are called `FILE-what`.
+    inputs.extend(corpus("results"));
+    run(&inputs, OF_RESULTS, |name, data| bodies::results(number(name.split('-').next().unwrap_or(name)), data));
+}

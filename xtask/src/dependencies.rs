@@ -1,0 +1,118 @@
+//! `cargo xtask dependencies`: licences and sources of everything that `Cargo.lock` names, held against `deny.toml`. It asks
+//! cargo alone; advisories need `cargo deny check` and its database.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+use spdx::{Expression, Licensee, ParseMode};
+
+/// What is read of `deny.toml`.
+#[derive(Deserialize)]
+struct Deny {
+    licenses: Licenses,
+}
+
+#[derive(Deserialize)]
+struct Licenses {
+    allow: Vec<String>,
+}
+
+/// What is read of `cargo metadata`.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    license: Option<String>,
+    source: Option<String>,
+}
+
+/// Prints what is wrong; whether nothing is.
+pub fn run(root: &Path) -> Result<bool, String> {
+    let path = root.join("deny.toml");
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read `{}`: {e}", path.display()))?;
+    let allowed = allowed(&text)?;
+    let packages = packages(root)?;
+    let mut n_wrong = 0;
+    for package in &packages {
+        for what in problems(package, &allowed) {
+            println!("{} {}: {what}", package.name, package.version);
+            n_wrong += 1;
+        }
+    }
+    println!("rows: {} inside, {n_wrong} outside", packages.len() - n_wrong.min(packages.len()));
+    Ok(n_wrong == 0)
+}
+
+/// The licences of `deny.toml`.
+fn allowed(text: &str) -> Result<Vec<Licensee>, String> {
+    let deny: Deny = toml::from_str(text).map_err(|e| format!("`deny.toml`: {e}"))?;
+    let parse = |name: &String| Licensee::parse(name).map_err(|e| format!("`deny.toml`: `{name}` is no licence: {e}"));
+    deny.licenses.allow.iter().map(parse).collect()
+}
+
+/// All packages, for any platform.
+fn packages(root: &Path) -> Result<Vec<Package>, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let args = ["metadata", "--format-version", "1", "--locked", "--quiet"];
+    let output = Command::new(cargo).args(args).current_dir(root).output();
+    let output = output.map_err(|e| format!("cannot run `cargo metadata`: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("`cargo metadata` fails: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let metadata: Metadata = serde_json::from_slice(&output.stdout).map_err(|e| format!("`cargo metadata`: {e}"))?;
+    Ok(metadata.packages)
+}
+
+/// What is wrong with a package.
+fn problems(package: &Package, allowed: &[Licensee]) -> Vec<String> {
+    let mut problems = Vec::new();
+    match package.license.as_deref() {
+        None => problems.push("it names no licence".to_owned()),
+        // Older crates write `MIT/Apache-2.0`.
+        Some(text) => match Expression::parse_mode(text, ParseMode::LAX) {
+            Err(_) => problems.push(format!("its licence `{text}` cannot be read")),
+            Ok(licence) if !licence.evaluate(|needed| allowed.iter().any(|have| have.satisfies(needed))) => {
+                problems.push(format!("its licence `{text}` is not allowed by `deny.toml`"));
+            }
+            Ok(_) => {}
+        },
+    }
+    if package.source.as_deref().is_some_and(|source| !source.starts_with("registry+")) {
+        problems.push("it does not come from a registry".to_owned());
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(license: Option<&str>, source: Option<&str>) -> Package {
+        let (name, version) = ("a".to_owned(), "1.0.0".to_owned());
+        Package { name, version, license: license.map(str::to_owned), source: source.map(str::to_owned) }
+    }
+
+    #[test]
+    fn licences_are_alternatives_and_demands() {
+        let allowed = allowed("[licenses]\nallow = [\"MIT\", \"Apache-2.0\"]").expect("it reads");
+        let n_problems = |license| problems(&package(license, None), &allowed).len();
+        let fine = ["MIT", "MIT/Apache-2.0", "GPL-3.0-only OR MIT", "MIT AND Apache-2.0"];
+        assert_eq!(fine.map(|license| n_problems(Some(license))), [0; 4]);
+        let wrong = ["GPL-3.0-only", "MIT AND ISC", "Apache-2.0 WITH LLVM-exception AND ISC", "my own"];
+        assert_eq!(wrong.map(|license| n_problems(Some(license))), [1; 4]);
+        assert_eq!(n_problems(None), 1);
+    }
+
+    #[test]
+    fn what_is_not_of_a_registry_is_wrong() {
+        let allowed = allowed("[licenses]\nallow = [\"MIT\"]").expect("it reads");
+        let n_problems = |source| problems(&package(Some("MIT"), source), &allowed).len();
+        assert_eq!([None, Some("registry+index"), Some("git+repository")].map(n_problems), [0, 0, 1]);
+    }
+}
