@@ -173,6 +173,9 @@ const FLOWS: &[ColumnSpec] = &[
     ("reordered_bytes", Type::Int, "B"),
     ("reordering_mean_ns", Type::IntOrNone, "ns"),
     ("reordering_max_ns", Type::IntOrNone, "ns"),
+    ("timeouts", Type::Int, "1"),
+    ("recoveries", Type::Int, "1"),
+    ("connected_ns", Type::IntOrNone, "ns"),
 ];
 
 const PORTS: &[ColumnSpec] = &[

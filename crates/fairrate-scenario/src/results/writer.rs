@@ -286,6 +286,9 @@ impl Sink for ResultsWriter {
             Cell::Int(outcome.reordering.bytes),
             ns_or_none(has_waited.then(|| outcome.reordering.mean())),
             ns_or_none(has_waited.then_some(outcome.reordering.max)),
+            Cell::Int(u64::from(outcome.timeouts)),
+            Cell::Int(u64::from(outcome.recoveries)),
+            ns_or_none(outcome.connected),
         ];
         let result = self.flows.push(row);
         self.note(result);

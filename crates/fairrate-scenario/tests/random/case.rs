@@ -25,27 +25,12 @@ impl Case {
     }
 }
 
-/// What is known to be wrong and left out until it is mended.
-struct KnownFaults {
-    /// BFC with flows of two classes.
-    bfc_classes: bool,
-    /// Algorithms that need what the transport does not have: pFabric over RDMA, DCQCN and DCQCN+PI over TCP.
-    transports: &'static [(&'static str, bool)],
-}
-
-// -------------------------------------------------------------------------------------------------------------------
-// KNOWN FAULTS. Make the first `false` and the second empty once they are mended.
-const KNOWN: KnownFaults =
-    KnownFaults { bfc_classes: true, transports: &[("pfabric", false), ("dcqcn", true), ("dcqcn-pi", true)] };
-// -------------------------------------------------------------------------------------------------------------------
-
 /// The scenario of a seed, whose files go into `dir`.
 pub fn case(seed: u64, dir: &Path) -> Case {
     let draw = &mut Draw::new(seed);
     let network = network::network(draw, dir);
     let cc = draw.pick(ALGORITHMS).name;
     let tcp = draw.one_in(2);
-    let tcp = if KNOWN.transports.contains(&(cc, tcp)) { !tcp } else { tcp };
     let mut toml = Toml::default();
     toml.key("seed", draw.below(1_000));
     toml.any(draw, ("duration", &["\"50us\"", "\"300us\"", "\"2ms\"", "\"20ms\"", "\"none\""]));
@@ -64,8 +49,7 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     if cc == "flowtune" && draw.one_in(2) {
         hosts::allocator(draw, &mut toml, &network);
     }
-    let may_mix = cc != "bfc" || !KNOWN.bfc_classes;
-    let flows = traffic::traffic(draw, &mut toml, &network, tcp, may_mix);
+    let flows = traffic::traffic(draw, &mut toml, &network, tcp);
     let convergence = draw.one_in(10);
     traffic::probes(draw, &mut toml, &network, convergence);
     if convergence && draw.one_in(2) {

@@ -27,6 +27,8 @@ const TRANSPORT: &[Key] = &[
 ];
 
 const TCP: &[Key] = &[
+    ("clock_granularity", &["\"1ns\"", "\"1ms\""]),
+    ("loss_detection", &["\"rack\"", "\"sack\""]),
     ("rto_min", &["\"20us\"", "\"200us\""]),
     ("rto_max", &["\"1ms\"", "\"100ms\""]),
     ("tail_loss_probe", YES_NO),

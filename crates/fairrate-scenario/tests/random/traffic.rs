@@ -16,9 +16,8 @@ const STOPS: &[&str] = &["\"30us\"", "\"100us\"", "\"200us\""];
 const TREATMENT: &[Key] =
     &[("weight", &["0.5", "3.0"]), ("demand", &["\"100Mbps\"", "\"9Gbps\""]), ("subflows", &["1", "2", "4"])];
 
-/// Some `[[traffic]]` blocks, one flow list among them at most, whose text is given back. With `may_mix`, blocks may be of
-/// different classes.
-pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, may_mix: bool) -> Option<String> {
+/// Some `[[traffic]]` blocks, one flow list among them at most, whose text is given back.
+pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool) -> Option<String> {
     let mut file = None;
     for _ in 0..draw.between(1, 3) {
         let kind = *draw.pick(KINDS);
@@ -30,8 +29,8 @@ pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, m
         let is_endless = block(draw, toml, network, kind);
         if kind == "list" {
             toml.text("path", "flows.csv");
-            file = Some(flow_list(draw, network, may_mix));
-        } else if may_mix {
+            file = Some(flow_list(draw, network));
+        } else {
             toml.maybe(draw, 4, &[("class", &["1", "2", "5"])]);
         }
         let keys = if kind == "list" { &TREATMENT[1..] } else { TREATMENT };
@@ -113,11 +112,10 @@ fn ends(draw: &mut Draw, toml: &mut Toml, network: &Network) {
 }
 
 /// A flow list with some of its columns.
-fn flow_list(draw: &mut Draw, network: &Network, may_mix: bool) -> String {
+fn flow_list(draw: &mut Draw, network: &Network) -> String {
     let columns: [(&str, &[&str]); 3] =
         [("priority", &["1", "3", "6"]), ("weight", &["1", "2.5"]), ("group", &["0", "4"])];
-    let mut columns: Vec<_> = columns.into_iter().filter(|_| draw.one_in(3)).collect();
-    columns.retain(|(name, _)| may_mix || *name != "priority");
+    let columns: Vec<_> = columns.into_iter().filter(|_| draw.one_in(3)).collect();
     let mut text = "start_ns,src,dst,bytes".to_owned();
     for (name, _) in &columns {
         write!(text, ",{name}").expect("text");

@@ -3,6 +3,7 @@
 use super::Core;
 use crate::config::Burst;
 use crate::engine::EventKind;
+use crate::transport::Writing;
 
 impl Core {
     /// What a burst has: with TCP, whose scoreboard counts in segments, whole ones.
@@ -15,10 +16,9 @@ impl Core {
     pub(super) fn plan_burst(&mut self, slot: u32) {
         let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
         let (id, now_ps) = (sender.flow, self.now_ps);
-        if let (Some(at @ u64::MAX), Some(burst)) = (&mut sender.next_burst_ps, self.config.flows[id as usize].burst) {
-            *at = now_ps + burst.pause.as_ps();
-            let at = *at;
-            self.schedule(at, EventKind::Burst, id);
+        if let (Writing::Burst, Some(burst)) = (sender.writing, self.config.flows[id as usize].burst) {
+            sender.writing = Writing::Pause;
+            self.schedule(now_ps + burst.pause.as_ps(), EventKind::Burst, id);
         }
     }
 
@@ -28,8 +28,10 @@ impl Core {
         let Some(burst) = self.config.flows[id as usize].burst else { return };
         let bytes = self.burst_bytes(&burst);
         let Some(sender) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
-        let Some(at) = &mut sender.next_burst_ps else { return };
-        *at = u64::MAX;
+        if sender.writing == Writing::Done {
+            return;
+        }
+        sender.writing = Writing::Burst;
         sender.bytes += bytes;
         self.refresh_open(slot);
         self.begin_flowlet(id);

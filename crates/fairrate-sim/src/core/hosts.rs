@@ -13,7 +13,7 @@ use crate::ids::{FlowId, PortId};
 use crate::output::{FlowOutcome, Reordering, RttSample};
 use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::rng::{Purpose, Stream};
-use crate::transport::{Connection, ControlOf, NO_SENDER, NicFlow, Reply, Sender, SenderControl, TcpSender};
+use crate::transport::{Connection, ControlOf, NO_SENDER, NicFlow, Reply, Sender, SenderControl, TcpSender, Writing};
 
 /// What has arrived of a flow.
 pub(super) struct Received {
@@ -57,7 +57,7 @@ impl Core {
         let burst = self.config.flows[id as usize].burst.filter(|_| self.flows[id as usize].endless);
         let bytes = burst.map_or(self.flows[id as usize].bytes, |burst| self.burst_bytes(&burst));
         let mut sender = Sender::new(id, bytes, SenderControl::Own(control));
-        sender.next_burst_ps = burst.map(|_| u64::MAX);
+        sender.writing = if burst.is_some() { Writing::Burst } else { Writing::Done };
         let (mtu, path_rtt) = (self.constants.mtu, context.path_base_rtt);
         sender.tcp = self.tcp_config().map(|config| Box::new(TcpSender::new(&config, mtu, path_rtt)));
         if let (Some(tcp), Some(rto)) = (&mut sender.tcp, self.constants.fixed_rto) {
@@ -165,7 +165,7 @@ impl Core {
         }
         let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");
         sender.bytes = sender.snd_nxt.max(sender.snd_una);
-        sender.next_burst_ps = None;
+        sender.writing = Writing::Done;
         flow.bytes = sender.bytes;
         let is_done = sender.is_done();
         self.depart(id);

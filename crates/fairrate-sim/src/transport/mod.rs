@@ -14,5 +14,5 @@ pub use channel::{Incoming, Note, Outgoing};
 pub use mptcp::{Connection, MptcpConfig, Reassembly, Scheduler, SubflowPaths};
 pub use nic::{Nic, NicFlow};
 pub use receiver::{Receiver, Reply};
-pub use sender::{ControlOf, NO_SENDER, Segment, Sender, SenderControl, Tally};
+pub use sender::{ControlOf, NO_SENDER, Segment, Sender, SenderControl, Tally, Writing};
 pub use tcp::{Answered, DelayedAck, EcnEcho, Expired, LossDetection, MAX_SACKS, TcpConfig, TcpSender};

@@ -32,6 +32,17 @@ impl Tally {
     }
 }
 
+/// Whether an application writes more than it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    /// It does not.
+    Done,
+    /// It will, some time after all it has written is sent.
+    Burst,
+    /// It will, when its pause is over.
+    Pause,
+}
+
 /// The sending end of one active flow. What every packet and every acknowledgment touch comes first, in two cache lines.
 #[repr(C, align(64))]
 pub struct Sender {
@@ -72,9 +83,8 @@ pub struct Sender {
     gap: (Rate, u64),
     /// Reliability by TCP; otherwise by the RDMA transport's rules.
     pub tcp: Option<Box<TcpSender>>,
-    /// When the application writes again, in picoseconds; `u64::MAX`: not before all it has written is sent. `None`: it
-    /// has nothing more to write than there is.
-    pub next_burst_ps: Option<u64>,
+    /// What its application still writes.
+    pub writing: Writing,
     /// Selective repeat: next byte to look for gaps at; `None`: not recovering.
     recovery: Option<Recovering>,
     /// Selective repeat: acknowledged beyond `snd_una`.
@@ -207,7 +217,7 @@ impl Sender {
             rto_ps: u64::MAX,
             tally: Tally::NEW,
             paused: false,
-            next_burst_ps: None,
+            writing: Writing::Done,
             snd_max: 0,
             sacked: Ranges::default(),
             recovery: None,
@@ -304,7 +314,7 @@ impl Sender {
     /// Whether everything has been acknowledged.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.bytes <= self.snd_una && self.next_burst_ps.is_none()
+        self.bytes <= self.snd_una && self.writing == Writing::Done
     }
 
     /// Takes the next segment of up to `mtu` bytes; [`Sender::is_open`] must hold.
