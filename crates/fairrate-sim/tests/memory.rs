@@ -120,43 +120,44 @@ fn lossy(mut c: SimConfig) -> SimConfig {
     c
 }
 
-/// Allocations while packets pass 200,000 links, after so many million events.
-fn allocations(mut c: SimConfig, warm_up: u64) -> u64 {
+/// Most spans of 400,000 events that lists and pools may take to grow.
+const SPANS: usize = 60;
+
+/// Allocations in the calmest of the spans of a run, in each of which packets pass 200,000 links. Lists and pools grow until
+/// they have been as long as they get, which takes a while where windows vary; what allocates for packets never ends.
+fn fewest_allocations(mut c: SimConfig) -> u64 {
     c.stop = StopRule { at: Some(Time::from_ms(10_000)), when_flows_done: false };
     let mut simulation = Simulation::new(c);
-    let before = simulation.advance(1_000_000 * warm_up, &mut Deaf).expect("the run does not stall").packet_hops;
-    let counted = N_ALLOCATIONS.load(Ordering::Relaxed);
-    let after = simulation.advance(400_000, &mut Deaf).expect("the run does not stall").packet_hops;
-    assert!(200_000 <= after - before, "{}", after - before);
-    N_ALLOCATIONS.load(Ordering::Relaxed) - counted
+    let mut hops = simulation.advance(2_000_000, &mut Deaf).expect("the run does not stall").packet_hops;
+    let mut fewest = u64::MAX;
+    for _ in 0..SPANS {
+        let counted = N_ALLOCATIONS.load(Ordering::Relaxed);
+        let after = simulation.advance(400_000, &mut Deaf).expect("the run does not stall").packet_hops;
+        assert!(200_000 <= after - hops, "{}", after - hops);
+        fewest = fewest.min(N_ALLOCATIONS.load(Ordering::Relaxed) - counted);
+        hops = after;
+        if fewest == 0 {
+            break;
+        }
+    }
+    fewest
 }
 
-/// Lists and pools grow until they have been as long as they get, which takes a while where windows vary.
 fn packets_allocate_nothing() {
-    let rdma = [
-        ("powertcp", 3),
-        ("hpcc", 3),
-        ("swift", 3),
-        ("dctcp", 3),
-        ("line-rate", 4),
-        ("dcqcn", 3),
-        ("rocc", 3),
-        ("bfc", 3),
-        ("perc", 9),
-    ];
-    for (cc, warm_up) in rdma {
-        assert_eq!(allocations(over_rdma(cc), warm_up), 0, "{cc}");
+    for cc in ["powertcp", "hpcc", "swift", "dctcp", "line-rate", "dcqcn", "rocc", "bfc", "perc"] {
+        assert_eq!(fewest_allocations(over_rdma(cc)), 0, "{cc}");
     }
     let cases = [
-        ("dctcp, drops", lossy(over_rdma("dctcp")), 13),
-        ("dctcp over TCP", over_tcp(algorithm("dctcp"), TCP), 7),
-        ("newreno over TCP, drops", lossy(over_tcp(algorithm("newreno"), TCP)), 6),
-        ("ratemp", two_paths("ratemp"), 11),
-        ("ratemp, drops", lossy(two_paths("ratemp")), 6),
-        ("flowtune", with_allocator(), 8),
+        ("dctcp, drops", lossy(over_rdma("dctcp"))),
+        ("dctcp over TCP", over_tcp(algorithm("dctcp"), TCP)),
+        ("newreno over TCP, drops", lossy(over_tcp(algorithm("newreno"), TCP))),
+        ("bbr over TCP, drops", lossy(over_tcp(algorithm("bbr"), TCP))),
+        ("ratemp", two_paths("ratemp")),
+        ("ratemp, drops", lossy(two_paths("ratemp"))),
+        ("flowtune", with_allocator()),
     ];
-    for (name, c, warm_up) in cases {
-        assert_eq!(allocations(c, warm_up), 0, "{name}");
+    for (name, c) in cases {
+        assert_eq!(fewest_allocations(c), 0, "{name}");
     }
 }
 

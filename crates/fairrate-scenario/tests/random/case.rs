@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairrate_control::ALGORITHMS;
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Profile};
 
 use super::draw::{Draw, Toml};
 use super::{fabric, hosts, network, traffic};
@@ -31,6 +31,7 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     let network = network::network(draw, dir);
     let cc = draw.pick(ALGORITHMS).name;
     let tcp = draw.one_in(2);
+    let weights = AlgorithmConfig::by_name(cc, Profile::Paper).is_some_and(|cc| cc.needs().weights);
     let mut toml = Toml::default();
     toml.key("seed", draw.below(1_000));
     toml.any(draw, ("duration", &["\"50us\"", "\"300us\"", "\"2ms\"", "\"20ms\"", "\"none\""]));
@@ -49,7 +50,7 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     if cc == "flowtune" && draw.one_in(2) {
         hosts::allocator(draw, &mut toml, &network);
     }
-    let flows = traffic::traffic(draw, &mut toml, &network, tcp);
+    let flows = traffic::traffic(draw, &mut toml, &network, tcp, weights);
     let convergence = draw.one_in(10);
     traffic::probes(draw, &mut toml, &network, convergence);
     if convergence && draw.one_in(2) {

@@ -16,9 +16,11 @@ const STOPS: &[&str] = &["\"30us\"", "\"100us\"", "\"200us\""];
 const TREATMENT: &[Key] =
     &[("weight", &["0.5", "3.0"]), ("demand", &["\"100Mbps\"", "\"9Gbps\""]), ("subflows", &["1", "2", "4"])];
 
-/// Some `[[traffic]]` blocks, one flow list among them at most, whose text is given back.
-pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool) -> Option<String> {
+/// Some `[[traffic]]` blocks, one flow list among them at most, whose text is given back. Few have weights if the algorithm
+/// knows none, since those are refused.
+pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, weights: bool) -> Option<String> {
     let mut file = None;
+    let weights = weights || draw.one_in(20);
     for _ in 0..draw.between(1, 3) {
         let kind = *draw.pick(KINDS);
         if kind == "list" && file.is_some() || kind == "incast-queries" && !network.has_racks {
@@ -29,11 +31,11 @@ pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool) -
         let is_endless = block(draw, toml, network, kind);
         if kind == "list" {
             toml.text("path", "flows.csv");
-            file = Some(flow_list(draw, network));
+            file = Some(flow_list(draw, network, weights));
         } else {
             toml.maybe(draw, 4, &[("class", &["1", "2", "5"])]);
         }
-        let keys = if kind == "list" { &TREATMENT[1..] } else { TREATMENT };
+        let keys = if kind == "list" || !weights { &TREATMENT[1..] } else { TREATMENT };
         toml.maybe(draw, 5, &keys[..keys.len() - usize::from(!tcp)]);
         if is_endless && !tcp && draw.one_in(3) {
             toml.all(draw, &[("burst", &["\"1B\"", "\"20KB\""]), ("pause", &["\"0s\"", "\"7us\""])]);
@@ -112,10 +114,11 @@ fn ends(draw: &mut Draw, toml: &mut Toml, network: &Network) {
 }
 
 /// A flow list with some of its columns.
-fn flow_list(draw: &mut Draw, network: &Network) -> String {
+fn flow_list(draw: &mut Draw, network: &Network, weights: bool) -> String {
     let columns: [(&str, &[&str]); 3] =
         [("priority", &["1", "3", "6"]), ("weight", &["1", "2.5"]), ("group", &["0", "4"])];
-    let columns: Vec<_> = columns.into_iter().filter(|_| draw.one_in(3)).collect();
+    let mut columns: Vec<_> = columns.into_iter().filter(|_| draw.one_in(3)).collect();
+    columns.retain(|(name, _)| weights || *name != "weight");
     let mut text = "start_ns,src,dst,bytes".to_owned();
     for (name, _) in &columns {
         write!(text, ",{name}").expect("text");
