@@ -99,8 +99,8 @@ fn shift_starts(config: &mut SimConfig, case: &Case, draw: u64) {
     for flow in &mut config.flows {
         // A linear congruential generator (Knuth's MMIX), of which the high bits are taken.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let shift_ps = (u128::from(state >> 32) * u128::from(most_ps) >> 32) as u64;
-        flow.start = flow.start + Time::from_ps(shift_ps);
+        let shift_ps = ((u128::from(state >> 32) * u128::from(most_ps)) >> 32) as u64;
+        flow.start += Time::from_ps(shift_ps);
     }
     config.flows.sort_by_key(|flow| flow.start);
 }
