@@ -80,4 +80,56 @@ bytes = "4MB"
 queues = ["sw1->sw0", "sw0->sw1"]
 "#,
     ),
+    (
+        "a buffer without thresholds that ran full paused and resumed with every packet",
+        r#"
+duration = "2ms"
+[topology]
+kind = "star"
+hosts = 5
+rate = "1Gbps"
+[transport]
+cc = "olia"
+[switch]
+buffer = "40KB"
+dt_alpha = "unlimited"
+[[traffic]]
+kind = "permutation"
+bytes = "endless"
+burst = "1B"
+pause = "0s"
+[[traffic]]
+kind = "incast"
+receiver = "h1"
+senders = ["h2"]
+bytes = "endless"
+[[probe]]
+queues = ["h0->sw0", "sw0->h0", "h1->sw0", "sw0->h1", "h2->sw0", "sw0->h2", "h3->sw0", "sw0->h3", "h4->sw0", "sw0->h4"]
+"#,
+    ),
+    (
+        "an acknowledgment sent as marks changed had what was left in its place in memory for a header",
+        r#"
+duration = "300us"
+[topology]
+kind = "asymmetric"
+slow_hosts = 1
+fast_hosts = 1
+[transport]
+cc = "rcp"
+kind = "tcp"
+data_overhead = "0B"
+[transport.tcp]
+delayed_ack = 2
+[switch]
+ecn = { kmin = "5KB", kmax = "50KB", pmax = 0.1, per = "25Gbps", at = "enqueue" }
+[[fault]]
+links = "tor-downlinks"
+packets = "acks"
+loss = 0.1
+[[traffic]]
+kind = "all-to-all"
+bytes = "400KB"
+"#,
+    ),
 ];

@@ -62,7 +62,7 @@ impl Core {
         let due_ps = flow.receiver.due_ps();
         let expected = flow.receiver.expected;
         if let Some(latest) = replies.before {
-            let ack = self.pool.take(Packet { flow: p.flow, ..Packet::new(PacketKind::Ack) });
+            let ack = self.new_ack(p.flow);
             self.write_ack(ack, &latest, before, !replies.echo);
             let port = self.nics[host as usize].port;
             self.ports[port as usize].enqueue(&mut self.pool, ack);
@@ -101,10 +101,16 @@ impl Core {
         let expected = flow.receiver.expected;
         let Some((segment, echo)) = flow.receiver.tcp().take() else { return };
         let host = self.receiver_of(id);
-        let ack = self.pool.take(Packet { flow: id, ..Packet::new(PacketKind::Ack) });
-        self.pool.header_mut(ack).fill(0.0);
+        let ack = self.new_ack(id);
         self.write_ack(ack, &segment, expected, echo);
         self.reply(host, ack);
+    }
+
+    /// A packet for an acknowledgment that no segment turns into: its header says nothing.
+    fn new_ack(&mut self, id: u32) -> u32 {
+        let ack = self.pool.take(Packet { flow: id, ..Packet::new(PacketKind::Ack) });
+        self.pool.header_mut(ack).fill(0.0);
+        ack
     }
 
     /// The host a flow goes to: the end of its path.

@@ -211,7 +211,13 @@ impl Mmu {
             return false;
         }
         let free = self.buffer.saturating_sub(pool.used - pool.headroom_used);
-        let threshold = (self.ingress_alpha * free as f64) as u64;
+        // Without a limit an ingress pauses when the buffer is full, and it is the free buffer that has to be so large.
+        let has_limit = self.ingress_alpha.is_finite();
+        let threshold = if has_limit {
+            (self.ingress_alpha * free as f64) as u64
+        } else {
+            u64::from(slot.bytes).saturating_add(free)
+        };
         // Nothing more leaves an empty one, so it resumes whatever the offsets are.
         let is_low = slot.bytes == 0 || slot.bytes < self.xon_floor;
         let resume = is_low || u64::from(slot.bytes) + self.xon_offset <= threshold;
