@@ -214,13 +214,8 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
         return Err(format!("a buffer of {} has held {} bytes", fabric.buffer, totals.peak_buffer_bytes));
     }
     let is_switch = |port| config.topology.nodes[config.topology.from(port).index()].tier != Tier::Host;
-    // Frames about pauses wait outside the buffer, of each class a pause and its end. They wait for the packet that is being
-    // sent. An ingress below its floor may pause and resume with each of the packets that come by meanwhile.
-    let t = &config.transport;
-    let longest = t.mtu + t.header + t.data_overhead.unwrap_or(config.cc.needs().data_overhead);
-    let shortest = (t.header.as_u64() + 1).min(t.ack.as_u64());
-    let frames = 16 + 2 * longest.as_u64() / shortest;
-    let peak = totals.peak_buffer_bytes + frames * fabric.pfc_frame.as_u64();
+    // Frames about pauses wait outside the buffer, of each class a pause and its end.
+    let peak = totals.peak_buffer_bytes + 16 * fabric.pfc_frame.as_u64();
     if let Some(s) = run.recorder.ports.iter().find(|s| is_switch(s.port) && peak < s.qlen_bytes) {
         return Err(format!(
             "{} bytes wait at port {}, and no buffer has held more than {peak}",

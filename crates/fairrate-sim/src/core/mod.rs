@@ -38,7 +38,7 @@ use self::mptcp::Connections;
 use self::told::{Story, Told};
 use crate::config::{MarkAt, SimConfig};
 use crate::engine::{Event, EventKind, EventList};
-use crate::fabric::{Admission, DropCause, Faults, Marker, Mmu, NO_HOST, Port, Verdicts};
+use crate::fabric::{Admission, DropCause, Faults, Marker, Mmu, N_CLASSES, NO_HOST, Port, Verdicts};
 use crate::ideal::Framing;
 use crate::ids::PortId;
 use crate::mrg32k3a::AutomaticStreams;
@@ -535,14 +535,26 @@ impl Core {
         if self.ports[port as usize].is_down() {
             return;
         }
-        if pause {
-            self.totals.pfc_pauses += 1;
-        } else {
-            self.totals.pfc_resumes += 1;
+        let frames = if pause { &mut self.totals.pfc_pauses } else { &mut self.totals.pfc_resumes };
+        *frames += 1;
+        if self.port_is_full_of_frames(port)
+            && let Some(opposite) = self.ports[port as usize].cancel_pause(&mut self.pool, class)
+        {
+            // Neither is sent: the other end stays what it is.
+            let (pauses, resumes) = (&mut self.totals.pfc_pauses, &mut self.totals.pfc_resumes);
+            (*pauses, *resumes) = (*pauses - 1, *resumes - 1);
+            self.pool.release(opposite);
+            return;
         }
         let frame = self.pool.take(Packet { class, wire: self.constants.pfc_wire, ..Packet::new(kind) });
         self.ports[port as usize].enqueue_control(&mut self.pool, frame);
         self.kick(port);
+    }
+
+    /// Whether as many frames wait at a port as can say something of all classes: a pause and its end of each. More come
+    /// where packets arrive faster than frames about them can be sent.
+    fn port_is_full_of_frames(&self, port: u32) -> bool {
+        2 * N_CLASSES as u32 * u32::from(self.constants.pfc_wire) <= self.ports[port as usize].class_bytes(0)
     }
 
     /// Something was put into a switch port's queues, or may be sent again.

@@ -5,7 +5,7 @@ use super::discipline::{Discipline, Verdicts};
 use super::flow_queues::FlowQueues;
 use super::mmu::DropCause;
 use crate::config::ClockRule;
-use crate::packet::{NO_PACKET, PacketPool};
+use crate::packet::{NO_PACKET, Packet, PacketKind, PacketPool};
 
 /// Strict-priority classes, 0 first.
 pub const N_CLASSES: usize = 8;
@@ -48,6 +48,30 @@ impl PacketFifo {
         let packet = self.head;
         self.head = pool.get(packet).next;
         packet
+    }
+}
+
+impl PacketFifo {
+    /// Takes the last packet of those that `is_wanted`, if there is one.
+    fn take_last(&mut self, pool: &mut PacketPool, is_wanted: impl Fn(&Packet) -> bool) -> Option<u32> {
+        let (mut found, mut before, mut at) = (None, NO_PACKET, self.head);
+        while at != NO_PACKET {
+            if is_wanted(pool.get(at)) {
+                found = Some((before, at));
+            }
+            (before, at) = (at, pool.get(at).next);
+        }
+        let (before, packet) = found?;
+        let next = pool.get(packet).next;
+        if before == NO_PACKET {
+            self.head = next;
+        } else {
+            pool.get_mut(before).next = next;
+        }
+        if self.tail == packet {
+            self.tail = before;
+        }
+        Some(packet)
     }
 }
 
@@ -307,6 +331,14 @@ impl Port {
             return None;
         }
         let frame = self.queues[0].list.pop(pool);
+        self.refresh_backlog(0);
+        Some(self.count_out(pool, 0, frame))
+    }
+
+    /// Takes the last frame that waits to pause or resume `class`.
+    pub fn cancel_pause(&mut self, pool: &mut PacketPool, class: u8) -> Option<u32> {
+        let is_wanted = |p: &Packet| p.class == class && matches!(p.kind, PacketKind::Pause | PacketKind::Resume);
+        let frame = self.queues[0].list.take_last(pool, is_wanted)?;
         self.refresh_backlog(0);
         Some(self.count_out(pool, 0, frame))
     }
