@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use clap::Args;
 use fairrate_report::stats::{mean, sorted};
 
-use crate::ns3::compare::{Finding, Findings, Row, Tolerance, Verdict};
+use crate::ns3::compare::{Findings, Row, Tolerance, Verdict};
 use crate::ns3::show;
 use tables::{Case, Metric};
 
@@ -25,6 +25,9 @@ use tables::{Case, Metric};
 const ALLOWED: Tolerance = Tolerance { relative: 0.05, absolute: 0.0 };
 /// Runs of a case that is not one flow alone.
 const DRAWS: u64 = 20;
+
+/// How the text of a cause ends that makes a row inside.
+const COMES_BACK: &str = "it comes back";
 
 /// What to validate, and how to show it.
 #[derive(Args)]
@@ -49,9 +52,8 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
         return Err(format!("no run in validation/ns3-tcp/runs.csv begins with `{only}`"));
     }
     let findings = Findings::read(&dir.join("findings.toml"))?;
-    let no_change = |_: &Case| Vec::new();
     let mut rows: Vec<Vec<Row>> = Vec::new();
-    for (case, runs) in cases.iter().zip(measure_all(&dir, &cases, &no_change, options.jobs)) {
+    for (case, runs) in cases.iter().zip(measure_all(&dir, &cases, &[], options.jobs)) {
         rows.push(compare(case, &runs?));
     }
     explain(&dir, &cases, &mut rows, &findings, options.jobs)?;
@@ -63,10 +65,10 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
         let count = |verdict| rows.iter().filter(move |row| row.verdict == verdict);
         let (explained, open): (Vec<&Row>, Vec<&Row>) = count(Verdict::Outside).partition(|row| row.cause.is_some());
         let inside = count(Verdict::Inside).count();
+        let back = explained.iter().filter(|row| row.cause.as_ref().is_some_and(|c| c.ends_with(COMES_BACK))).count();
+        let (open, explained) = (open.len(), explained.len());
         println!(
-            "\nrows: {inside} inside, {} outside without a cause, {} outside explained",
-            open.len(),
-            explained.len()
+            "\nrows: {inside} inside, {open} outside without a cause, {explained} outside with one ({back} are inside with it)"
         );
     }
     Ok(rows.iter().all(|row| row.verdict != Verdict::Outside || row.cause.is_some()))
@@ -75,21 +77,26 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
 /// Gives rows that are outside their causes. Where a cause can be given to our run too, it is, and what comes out is said.
 fn explain(dir: &Path, cases: &[Case], rows: &mut [Vec<Row>], findings: &Findings, n_jobs: u64) -> Result<(), String> {
     let find = |row: &Row| findings.explain(&row.scenario, &row.algorithm, &row.metric);
-    let outside = |rows: &[Row]| rows.iter().filter(|row| row.verdict == Verdict::Outside).find_map(find).cloned();
-    let causes: Vec<Option<Finding>> = rows.iter().map(|rows| outside(rows)).collect();
-    let set_of = |case: &Case| {
-        let at = cases.iter().position(|other| std::ptr::eq(other, case));
-        at.and_then(|at| causes[at].as_ref()).map_or_else(Vec::new, |cause| cause.set.clone())
-    };
-    let changed = measure_all(dir, cases, &set_of, n_jobs);
-    for ((case, rows), runs) in cases.iter().zip(rows).zip(changed) {
-        let again = compare(case, &runs?);
-        for (row, again) in rows.iter_mut().zip(&again).filter(|(row, _)| row.verdict == Verdict::Outside) {
+    for (case, rows) in cases.iter().zip(rows) {
+        let outside = || rows.iter().filter(|row| row.verdict == Verdict::Outside).filter_map(find);
+        let mut sets: Vec<Vec<String>> = outside().map(|f| f.set.clone()).filter(|set| !set.is_empty()).collect();
+        sets.sort();
+        sets.dedup();
+        let mut changed: BTreeMap<Vec<String>, Vec<Row>> = BTreeMap::new();
+        for set in sets {
+            let runs = measure_all(dir, std::slice::from_ref(case), &set, n_jobs).remove(0)?;
+            changed.insert(set, compare(case, &runs));
+        }
+        for (i, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.verdict == Verdict::Outside) {
             let Some(finding) = find(row) else { continue };
-            let ours = again.ours.unwrap_or(f64::NAN);
-            row.cause = Some(match finding.set.as_slice() {
-                [] => finding.cause.clone(),
-                set => format!("{}; with {} ours is {ours:.1}", finding.cause, set.join(", ")),
+            let again = changed.get(&finding.set).map(|rows| &rows[i]);
+            row.cause = Some(match again.and_then(|row| row.ours.zip(Some(row.verdict))) {
+                Some((ours, verdict)) => {
+                    let back =
+                        if verdict == Verdict::Inside { COMES_BACK } else { "that alone does not bring it back" };
+                    format!("{}; with {} ours is {ours:.1}: {back}", finding.cause, finding.set.join(", "))
+                }
+                None => finding.cause.clone(),
             });
         }
     }
@@ -99,12 +106,7 @@ fn explain(dir: &Path, cases: &[Case], rows: &mut [Vec<Row>], findings: &Finding
 type Numbers = BTreeMap<Metric, f64>;
 
 /// Runs every case as often as it needs, with these keys changed: all its runs, or the first error.
-fn measure_all(
-    dir: &Path,
-    cases: &[Case],
-    set_of: &(dyn Fn(&Case) -> Vec<String> + Sync),
-    n_jobs: u64,
-) -> Vec<Result<Vec<Numbers>, String>> {
+fn measure_all(dir: &Path, cases: &[Case], set: &[String], n_jobs: u64) -> Vec<Result<Vec<Numbers>, String>> {
     let draws = |case: &Case| if case.is_chaotic() { DRAWS } else { 1 };
     let jobs: Vec<(usize, u64)> =
         cases.iter().enumerate().flat_map(|(i, case)| (0..draws(case)).map(move |draw| (i, draw))).collect();
@@ -114,7 +116,7 @@ fn measure_all(
         for _ in 0..n_jobs {
             scope.spawn(|| {
                 while let Some(&(i, draw)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = simulate::measure(dir, &cases[i], draw, &set_of(&cases[i]));
+                    let result = simulate::measure(dir, &cases[i], draw, set);
                     done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert((i, draw), result);
                 }
             });
