@@ -593,10 +593,10 @@ impl Core {
     /// Replaces a connection by a new one. Its sequence numbers go on, so that what is left of the old one on the way
     /// counts as already received.
     fn renew_line(&mut self, line: u32, life: u32) {
-        let Some(first) = self.allocator.as_ref().map(|a| a.first_flow) else { return };
-        let path_rtt = self.flow_context(first + line).path_base_rtt;
-        let Some(allocator) = &mut self.allocator else { return };
+        let Some(allocator) = &self.allocator else { return };
         let (slot, tcp) = (allocator.lines[line as usize].slot, allocator.config.tcp);
+        let path_rtt = self.flow_context(allocator.first_flow + line).path_base_rtt;
+        let Some(allocator) = &mut self.allocator else { return };
         let sender = self.senders[slot as usize].as_mut().expect("control connections stay");
         let seq = sender.snd_nxt;
         (sender.snd_una, sender.bytes) = (seq, seq);

@@ -339,7 +339,7 @@ mod tests {
         // Of every flow of a run, in every part.
         assert!(size_of::<FlowState>() <= 120);
         // Of an active flow.
-        assert!(size_of::<Option<Sender>>() <= 448 && size_of::<NicFlow>() <= 16 && size_of::<TcpSender>() <= 448);
+        assert!(size_of::<Option<Sender>>() <= 448 && size_of::<NicFlow>() <= 16 && size_of::<TcpSender>() <= 424);
         assert!(size_of::<Packet>() <= 64);
     }
 }

@@ -338,4 +338,12 @@ mod tests {
         assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::AcceptAndPause);
         assert!(!mmu.lets_pass(0, 1, 3, 1_000));
     }
+
+    #[test]
+    fn without_a_limit_an_ingress_resumes_when_as_much_is_free_as_the_offset() {
+        let mut mmu = mmu_of(&FabricConfig { ingress_alpha: None, xon_offset: Bytes::new(2_500), ..config(true) });
+        let admitted = (0..80).map(|_| mmu.admit(0, 1, 3, 1_000, 0)).last();
+        assert_eq!(admitted, Some(Admission::AcceptAndPause));
+        assert_eq!([(); 3].map(|()| mmu.release(0, 1, 3, 1_000)), [false, false, true]);
+    }
 }

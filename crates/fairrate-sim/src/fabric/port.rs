@@ -49,9 +49,7 @@ impl PacketFifo {
         self.head = pool.get(packet).next;
         packet
     }
-}
 
-impl PacketFifo {
     /// Takes the last packet of those that `is_wanted`, if there is one.
     fn take_last(&mut self, pool: &mut PacketPool, is_wanted: impl Fn(&Packet) -> bool) -> Option<u32> {
         let (mut found, mut before, mut at) = (None, NO_PACKET, self.head);
