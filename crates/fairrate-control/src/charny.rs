@@ -17,10 +17,11 @@
 
 use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FlowContext, Needs};
-use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, RateTable, times};
+use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, times};
 use crate::port::{
     Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
 };
+use crate::rate_table::RateTable;
 
 algorithm_config! {
     /// Parameters of Charny's algorithm.

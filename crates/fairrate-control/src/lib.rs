@@ -19,6 +19,7 @@ mod message_passing;
 mod pi_marker;
 mod port;
 mod power_law;
+mod rate_table;
 mod registry;
 mod subflow;
 #[cfg(test)]

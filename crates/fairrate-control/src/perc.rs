@@ -20,10 +20,11 @@ use fairrate_units::Time;
 
 use crate::config::{algorithm_config, choice};
 use crate::controller::{AlgorithmSpec, FlowContext, Needs};
-use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, RateTable, times};
+use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, times};
 use crate::port::{
     Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
 };
+use crate::rate_table::RateTable;
 
 choice! {
     /// What a control packet carries.
