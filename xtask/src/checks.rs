@@ -9,12 +9,19 @@ use std::time::Instant;
 const CHECKS: &[(&str, &[&str])] = &[
     ("format", &["fmt", "--all", "--check"]),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
+    (
+        "links of rustdoc",
+        &["doc", "--workspace", "--no-deps", "--document-private-items", "--locked", "--config", STRICT],
+    ),
     ("dependencies", &["xtask", "dependencies"]),
     ("tests", &["test", "--workspace", "--locked"]),
     ("ns-3", &["xtask", "validate", "ns3"]),
     ("ns-3's TCP", &["xtask", "validate", "ns3-tcp"]),
     ("instructions", &["xtask", "instructions", "--if-possible"]),
 ];
+
+/// Turns what rustdoc warns of, such as a link that leads nowhere, into errors.
+const STRICT: &str = r#"build.rustdocflags=["-D","warnings"]"#;
 
 /// Tests counted so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

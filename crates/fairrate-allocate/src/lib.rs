@@ -1,7 +1,7 @@
 //! How capacity is shared: what an objective says the rates of a set of flows are, exactly and by methods that approach it,
 //! and allocators that do so as fast as flows or packets come. Without packets on links and without time.
 //!
-//! - [`max_min`]: weighted max-min fairness, by water-filling; [`MaxMin`]: the same for flows that come and go.
+//! - [`max_min()`]: weighted max-min fairness, by water-filling; [`MaxMin`]: the same for flows that come and go.
 //! - [`Num`]: network utility maximisation by prices, as flows come and go; [`reference()`]: the same to the last digits;
 //!   [`kkt_residual`]: the proof.
 //! - [`SyncPerc`]: the iterations of synchronous PERC, which lead to the same rates.

@@ -88,6 +88,17 @@ fn repeats(values: &[f64], next: f64) -> bool {
     ALWAYS_KEPT <= values.len() && values[values.len() - 2..].iter().all(is_same)
 }
 
+/// Takes note of a sample's time, with the values it has of each series: whether it only moves the end of the last one, since
+/// all of them repeat; otherwise they are to be added.
+fn prolongs(t_ns: &mut Vec<f64>, at_ns: f64, values: &[(&Vec<f64>, f64)]) -> bool {
+    let repeats = values.iter().all(|&(series, next)| repeats(series, next));
+    if repeats {
+        t_ns.pop();
+    }
+    t_ns.push(at_ns);
+    repeats
+}
+
 /// The samples of each port, in the order the ports first appear.
 fn port_series(results: &Results, capacities: &HashMap<&str, f64>) -> Result<Vec<PortSeries>, ResultsError> {
     let mut at: HashMap<Arc<str>, usize> = HashMap::new();
@@ -101,12 +112,9 @@ fn port_series(results: &Results, capacities: &HashMap<&str, f64>) -> Result<Vec
         let port = &mut all[i];
         (port.drops, port.ecn_marks, port.pfc_pause_ns) = (row.drops, row.ecn_marks, row.pfc_pause_ns);
         let (qlen_bytes, tx_bytes) = (row.qlen_bytes as f64, row.tx_bytes as f64);
-        if repeats(&port.qlen_bytes, qlen_bytes) && repeats(&port.tx_bytes, tx_bytes) {
-            port.t_ns.pop();
-            port.t_ns.push(row.t_ns);
+        if prolongs(&mut port.t_ns, row.t_ns, &[(&port.qlen_bytes, qlen_bytes), (&port.tx_bytes, tx_bytes)]) {
             return;
         }
-        port.t_ns.push(row.t_ns);
         port.qlen_bytes.push(qlen_bytes);
         port.tx_bytes.push(tx_bytes);
     })?;
@@ -133,13 +141,14 @@ fn flow_series(
         let series = &mut all[i];
         let cwnd_bytes = row.cwnd_bytes.map_or(f64::NAN, |w| w as f64);
         let (rate_bps, delivered_bytes) = (row.rate_bps as f64, row.delivered_bytes as f64);
-        let is_steady = repeats(&series.cwnd_bytes, cwnd_bytes) && repeats(&series.rate_bps, rate_bps);
-        if is_steady && repeats(&series.delivered_bytes, delivered_bytes) {
-            series.t_ns.pop();
-            series.t_ns.push(row.t_ns);
+        let values = [
+            (&series.cwnd_bytes, cwnd_bytes),
+            (&series.rate_bps, rate_bps),
+            (&series.delivered_bytes, delivered_bytes),
+        ];
+        if prolongs(&mut series.t_ns, row.t_ns, &values) {
             return;
         }
-        series.t_ns.push(row.t_ns);
         series.cwnd_bytes.push(cwnd_bytes);
         series.rate_bps.push(rate_bps);
         series.delivered_bytes.push(delivered_bytes);

@@ -133,6 +133,27 @@ impl FlowSpec {
     /// No id of its own.
     pub const NO_ID: u32 = u32::MAX;
 
+    /// A flow that starts at its time and has nothing special: ports 0, weight 1, the transport's class and subflows.
+    pub const fn new(src: NodeId, dst: NodeId, bytes: Bytes, start: Time) -> Self {
+        Self {
+            src,
+            dst,
+            bytes,
+            start,
+            trigger: Trigger::Time,
+            stop: Time::MAX,
+            sport: 0,
+            dport: 0,
+            class: None,
+            weight: 1.0,
+            demand: Rate::MAX,
+            subflows: None,
+            burst: None,
+            group: 0,
+            id: Self::NO_ID,
+        }
+    }
+
     /// What people call the flow at a position.
     pub fn name(&self, position: FlowId) -> u32 {
         if self.id == Self::NO_ID { position.0 } else { self.id }

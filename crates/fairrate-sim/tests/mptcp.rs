@@ -2,12 +2,8 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{Recorder, TCP, algorithm, config, flow, probe, run};
-use fairrate_control::{
-    Ack, AlgorithmConfig, AlgorithmInfo, Allowance, Controller, CustomAlgorithm, FlowContext, Loss, Needs,
-};
+use common::{Recorder, TCP, algorithm, config, flow, probe, run, steady};
+use fairrate_control::{AlgorithmConfig, Allowance};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
     DelayedAck, EcnConfig, FaultConfig, Flap, FlowId, FlowOutcome, FlowSpec, MarkAt, MarkDraws, MptcpConfig, PortId,
@@ -192,7 +188,7 @@ fn the_paths_of_a_flow_do_not_depend_on_the_subflows_of_others() {
             };
             let tcp = multipath(MptcpConfig { subflows: 2, scheduler: Scheduler::RoundRobin, paths });
             let flows = chosen.iter().map(|&i| flow(i)).collect();
-            let mut c = over_tcp(leaf_spine(4, 5), steady(false), tcp, flows);
+            let mut c = over_tcp(leaf_spine(4, 5), windows(false), tcp, flows);
             (12..16).for_each(|spine| probe(&mut c, 10, spine, US));
             let (recorder, _) = record(c);
             recorder.ports[recorder.ports.len() - 4..].iter().map(|s| s.tx_bytes).collect::<Vec<_>>()
@@ -216,7 +212,7 @@ fn uplinks_bind_a_flow_of_one_path_and_no_connection_of_two() {
         stop: Time::from_ms(stop),
         ..flow(0, 1, u64::MAX, Time::from_ms(start))
     };
-    let mut c = over_tcp(leaf_spine(2, 1), steady(false), multipath(TWO_PATHS), vec![of(2, 0, 1), of(1, 2, 3)]);
+    let mut c = over_tcp(leaf_spine(2, 1), windows(false), multipath(TWO_PATHS), vec![of(2, 0, 1), of(1, 2, 3)]);
     c.probes.push(ProbeSpec::Convergence { tolerance: 0.1, hold_rtts: 5, give_up_rtts: 100 });
     c.stop.when_flows_done = false;
     c.stop.at = Some(Time::from_ms(4));
@@ -299,32 +295,12 @@ fn data_leaves_a_path_that_dies_and_comes_back_to_it() {
 
 /// Allows the same all the time: a window of 30 packets at line rate; on long paths, if those are to be slow, a packet at a
 /// time at 50 Mb/s.
-fn steady(long_paths_are_slow: bool) -> AlgorithmConfig {
-    struct Steady(Allowance);
-    impl Controller for Steady {
-        fn on_start(&mut self, _: Time) -> Allowance {
-            self.0
-        }
-        fn on_ack(&mut self, _: &Ack<'_>) -> Allowance {
-            self.0
-        }
-        fn on_loss(&mut self, _: Time, _: Loss) -> Allowance {
-            self.0
-        }
-        fn on_cnp(&mut self, _: Time) -> Allowance {
-            self.0
-        }
-        fn on_timer(&mut self, _: Time) -> Allowance {
-            self.0
-        }
-    }
-    let build = move |flow: &FlowContext| -> Box<dyn Controller + Send> {
+fn windows(long_paths_are_slow: bool) -> AlgorithmConfig {
+    steady(move |flow| {
         let is_slow = long_paths_are_slow && Time::from_us(50) < flow.path_base_rtt;
         let (cwnd, rate) = if is_slow { (1_000, Rate::from_mbps(50)) } else { (30_000, flow.line_rate) };
-        Box::new(Steady(Allowance { cwnd: Bytes::new(cwnd), rate, timer: Time::MAX }))
-    };
-    let info = &AlgorithmInfo { name: "steady", title: "steady", paper: "none", idea: "none" };
-    AlgorithmConfig::Custom(CustomAlgorithm { info, needs: Needs::NOTHING, build: Arc::new(build), build_port: None })
+        Allowance { cwnd: Bytes::new(cwnd), rate, timer: Time::MAX }
+    })
 }
 
 /// A short path over `spine0` and a long one over `spine1`.
@@ -339,7 +315,7 @@ fn nobody_waits_for_a_slow_subflow_that_repeats() {
     let bytes = 2_000_000;
     let outcome = |multipath_config| {
         let flows = vec![flow(0, 1, bytes, Time::ZERO)];
-        run_all(over_tcp(short_and_long(), steady(true), multipath(multipath_config), flows)).0[0]
+        run_all(over_tcp(short_and_long(), windows(true), multipath(multipath_config), flows)).0[0]
     };
     let redundant = outcome(MptcpConfig { scheduler: Scheduler::Redundant, ..TWO_PATHS });
     let unique = outcome(MptcpConfig { scheduler: Scheduler::RoundRobin, ..TWO_PATHS });
@@ -361,7 +337,7 @@ fn short_round_trips_come_first_or_all_take_turns() {
     let sent = |scheduler| {
         let spec = FlowSpec { demand: Rate::from_gbps(2), ..flow(0, 1, bytes, Time::ZERO) };
         let tcp = multipath(MptcpConfig { scheduler, ..TWO_PATHS });
-        let mut c = over_tcp(short_and_long(), steady(false), tcp, vec![spec]);
+        let mut c = over_tcp(short_and_long(), windows(false), tcp, vec![spec]);
         // Hosts 0 and 1, racks 2 and 3, spines 4 and 5.
         probe(&mut c, 2, 4, US);
         probe(&mut c, 2, 5, US);
@@ -397,7 +373,7 @@ fn endless_connections_stop_and_others_follow() {
     let first = FlowSpec { stop: Time::from_ms(2), ..flow(0, 1, u64::MAX, Time::ZERO) };
     let trigger = Trigger::After(FlowId(0), Time::from_us(10));
     let second = FlowSpec { trigger, ..flow(0, 1, 100_500, Time::ZERO) };
-    let mut c = over_tcp(leaf_spine(2, 1), steady(false), multipath(TWO_PATHS), vec![first, second]);
+    let mut c = over_tcp(leaf_spine(2, 1), windows(false), multipath(TWO_PATHS), vec![first, second]);
     c.probes.push(ProbeSpec::Flows { flows: None, every: Time::from_us(100) });
     c.probes.push(ProbeSpec::Convergence { tolerance: 0.1, hold_rtts: 5, give_up_rtts: 100 });
     c.stop.when_flows_done = false;
@@ -420,7 +396,7 @@ fn ports_are_chosen_for_paths_that_share_little() {
         let spec = FlowSpec { sport: 1_000 * n, ..flow(0, 1, 40_000, Time::ZERO) };
         let mut c = over_tcp(
             leaf_spine(4, 1),
-            steady(false),
+            windows(false),
             multipath(MptcpConfig { subflows: 4, scheduler: Scheduler::RoundRobin, paths: SubflowPaths::Disjoint }),
             vec![spec],
         );

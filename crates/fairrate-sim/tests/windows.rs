@@ -2,48 +2,15 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{algorithm_with, config, flow, run};
-use fairrate_control::{
-    Ack, AlgorithmConfig, AlgorithmInfo, Allowance, Controller, CustomAlgorithm, Loss, Needs, RawValue,
-};
+use common::{algorithm_with, config, flow, run, steady};
+use fairrate_control::{AlgorithmConfig, Allowance, RawValue};
 use fairrate_sim::topology::{Dumbbell, LeafSpine, Star};
 use fairrate_sim::{Recovery, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 /// A window that never changes.
-struct Fixed(Allowance);
-
-impl Controller for Fixed {
-    fn on_start(&mut self, _: Time) -> Allowance {
-        self.0
-    }
-    fn on_ack(&mut self, _: &Ack<'_>) -> Allowance {
-        self.0
-    }
-    fn on_loss(&mut self, _: Time, _: Loss) -> Allowance {
-        self.0
-    }
-    fn on_cnp(&mut self, _: Time) -> Allowance {
-        self.0
-    }
-    fn on_timer(&mut self, _: Time) -> Allowance {
-        self.0
-    }
-}
-
 fn fixed(cwnd: u64) -> AlgorithmConfig {
-    let info = &AlgorithmInfo { name: "fixed", title: "fixed window", paper: "none", idea: "none" };
-    AlgorithmConfig::Custom(CustomAlgorithm {
-        info,
-        needs: Needs::NOTHING,
-        build: Arc::new(move |flow| {
-            let (cwnd, rate, timer) = (Bytes::new(cwnd), flow.line_rate, Time::MAX);
-            Box::new(Fixed(Allowance { cwnd, rate, timer }))
-        }),
-        build_port: None,
-    })
+    steady(move |flow| Allowance { cwnd: Bytes::new(cwnd), rate: flow.line_rate, timer: Time::MAX })
 }
 
 /// Packets of 1,000 bytes that a flow sends in a round trip of a little more than 200 us.

@@ -9,7 +9,7 @@ mod conversation;
 
 use fairrate_allocate::{AllocatorService, LinkId, RateEngine, RealTime, Update};
 use fairrate_control::flowtune::{Endpoint, Grant, Message};
-use fairrate_units::{Bytes, Rate, Time};
+use fairrate_units::{Bytes, Time};
 
 use super::cluster::Parts;
 use crate::config::{AllocatorConfig, FlowSpec, SimConfig, TcpConfig, Trigger};
@@ -102,21 +102,13 @@ fn pairs(config: &SimConfig, allocator: &AllocatorConfig) -> Vec<(NodeId, NodeId
 pub(super) fn control_flows(config: &SimConfig) -> Vec<FlowSpec> {
     let Some(allocator) = &config.allocator else { return Vec::new() };
     let flow = |(i, (src, dst)): (usize, (NodeId, NodeId))| FlowSpec {
-        src,
-        dst,
-        bytes: Bytes::MAX,
-        start: Time::ZERO,
         trigger: Trigger::Change,
-        stop: Time::MAX,
         sport: CONTROL_PORT.wrapping_add(1).wrapping_add(i as u16),
         dport: CONTROL_PORT,
         class: Some(allocator.class),
-        weight: 1.0,
-        demand: Rate::MAX,
         subflows: Some(1),
-        burst: None,
         group: u32::MAX,
-        id: FlowSpec::NO_ID,
+        ..FlowSpec::new(src, dst, Bytes::MAX, Time::ZERO)
     };
     pairs(config, allocator).into_iter().enumerate().map(flow).collect()
 }

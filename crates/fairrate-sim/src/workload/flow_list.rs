@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use fairrate_units::{Bytes, Rate, Time};
+use fairrate_units::{Bytes, Time};
 
 use super::{ENDLESS_FROM, default_ports, hpcc_list};
-use crate::config::{FlowSpec, Trigger};
+use crate::config::FlowSpec;
 use crate::ids::NodeId;
 use crate::input_error::{FileError, nearest};
 use crate::topology::Topology;
@@ -174,23 +174,8 @@ impl Reader<'_> {
         let default = default_ports(*count, 0);
         *count = count.wrapping_add(1);
         let (sport, dport) = (sport.unwrap_or(default.0), dport.unwrap_or(default.1));
-        Ok(FlowSpec {
-            src,
-            dst,
-            bytes,
-            start,
-            trigger: Trigger::Time,
-            stop: Time::MAX,
-            sport,
-            dport,
-            class,
-            weight,
-            demand: Rate::MAX,
-            subflows: None,
-            burst: None,
-            group,
-            id: id.unwrap_or(FlowSpec::NO_ID),
-        })
+        let id = id.unwrap_or(FlowSpec::NO_ID);
+        Ok(FlowSpec { sport, dport, class, weight, group, id, ..FlowSpec::new(src, dst, bytes, start) })
     }
 }
 

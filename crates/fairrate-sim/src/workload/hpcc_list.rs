@@ -8,11 +8,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use fairrate_units::{Rate, Time};
+use fairrate_units::Time;
 
 use super::default_ports;
 use super::flow_list::{Field, Hosts};
-use crate::config::{FlowSpec, Trigger};
+use crate::config::FlowSpec;
 use crate::input_error::FileError;
 use crate::topology::Topology;
 
@@ -62,23 +62,8 @@ fn flow(at: usize, line: &str, hosts: &Hosts<'_>) -> Result<FlowSpec, FileError>
     if from == to {
         return Err(dst.error(format!("a flow from host `{}` to itself", dst.text)));
     }
-    Ok(FlowSpec {
-        src: from,
-        dst: to,
-        bytes: bytes.bytes()?,
-        start: seconds(start)?,
-        trigger: Trigger::Time,
-        stop: Time::MAX,
-        sport: 0,
-        dport: dport.integer("a port")?,
-        class: Some(priority.class()?),
-        weight: 1.0,
-        demand: Rate::MAX,
-        subflows: None,
-        burst: None,
-        group: 0,
-        id: FlowSpec::NO_ID,
-    })
+    let flow = FlowSpec::new(from, to, bytes.bytes()?, seconds(start)?);
+    Ok(FlowSpec { dport: dport.integer("a port")?, class: Some(priority.class()?), ..flow })
 }
 
 /// A start in seconds, exact where it is a plain decimal.

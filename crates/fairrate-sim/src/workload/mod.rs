@@ -17,7 +17,7 @@ mod tables;
 
 use std::collections::{HashMap, HashSet};
 
-use fairrate_units::{Bytes, Rate, Time};
+use fairrate_units::{Bytes, Time};
 
 use crate::config::{Change, FlowSpec, Trigger};
 use crate::ids::{FlowId, NodeId};
@@ -163,23 +163,7 @@ impl Block {
         *count = count.wrapping_add(1);
         let bytes = if bytes < ENDLESS_FROM { bytes } else { Bytes::MAX };
         let group = self.group;
-        self.flows.push(FlowSpec {
-            src,
-            dst,
-            bytes,
-            start,
-            trigger: Trigger::Time,
-            stop,
-            sport,
-            dport,
-            class: None,
-            weight: 1.0,
-            demand: Rate::MAX,
-            subflows: None,
-            burst: None,
-            group,
-            id: FlowSpec::NO_ID,
-        });
+        self.flows.push(FlowSpec { stop, sport, dport, group, ..FlowSpec::new(src, dst, bytes, start) });
     }
 
     /// The flows, sorted by start time and sender; those of a sender stay in order.

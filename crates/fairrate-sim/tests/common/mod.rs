@@ -1,14 +1,19 @@
 //! Configurations for tests: the paper profile's fabric and transport, without the scenario schema.
 #![allow(dead_code)]
 
+use std::sync::Arc;
+
 use fairrate_allocate::{Flow, Link, LinkId, Network, max_min};
-use fairrate_control::{AlgorithmConfig, Parameters, Profile, RawValue};
+use fairrate_control::{
+    Ack, AlgorithmConfig, AlgorithmInfo, Allowance, Controller, CustomAlgorithm, FlowContext, Loss, Needs, Parameters,
+    Profile, RawValue,
+};
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
     AllocatorConfig, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
     LossDetection, MarkAt, MarkDraws, MptcpConfig, NodeId, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig,
-    Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, Trigger, WindowRule,
+    Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -26,6 +31,31 @@ pub fn algorithm_with(name: &str, params: &[(&str, RawValue<'_>)]) -> AlgorithmC
         config.set(key, *value).expect("the parameter exists");
     }
     config
+}
+
+/// An algorithm that allows a flow the same all the time.
+pub fn steady(allowance: impl Fn(&FlowContext) -> Allowance + Send + Sync + 'static) -> AlgorithmConfig {
+    struct Steady(Allowance);
+    impl Controller for Steady {
+        fn on_start(&mut self, _: Time) -> Allowance {
+            self.0
+        }
+        fn on_ack(&mut self, _: &Ack<'_>) -> Allowance {
+            self.0
+        }
+        fn on_loss(&mut self, _: Time, _: Loss) -> Allowance {
+            self.0
+        }
+        fn on_cnp(&mut self, _: Time) -> Allowance {
+            self.0
+        }
+        fn on_timer(&mut self, _: Time) -> Allowance {
+            self.0
+        }
+    }
+    let info = &AlgorithmInfo { name: "steady", title: "steady", paper: "none", idea: "none" };
+    let build = move |flow: &FlowContext| -> Box<dyn Controller + Send> { Box::new(Steady(allowance(flow))) };
+    AlgorithmConfig::Custom(CustomAlgorithm { info, needs: Needs::NOTHING, build: Arc::new(build), build_port: None })
 }
 
 /// TCP with timeouts from 200 us to 10 ms and everything else as it is by default.
@@ -125,23 +155,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
 
 /// A flow.
 pub fn flow(src: u32, dst: u32, bytes: u64, start: Time) -> FlowSpec {
-    FlowSpec {
-        src: NodeId(src),
-        dst: NodeId(dst),
-        bytes: Bytes::new(bytes),
-        start,
-        trigger: Trigger::Time,
-        stop: Time::MAX,
-        sport: 10_000,
-        dport: 100,
-        class: None,
-        weight: 1.0,
-        demand: Rate::MAX,
-        subflows: None,
-        burst: None,
-        group: 0,
-        id: FlowSpec::NO_ID,
-    }
+    FlowSpec { sport: 10_000, dport: 100, ..FlowSpec::new(NodeId(src), NodeId(dst), Bytes::new(bytes), start) }
 }
 
 /// Samples a port.
