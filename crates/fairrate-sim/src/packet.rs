@@ -37,7 +37,7 @@ pub enum PacketKind {
 impl PacketKind {
     /// Whether it is a frame between the two ends of a link, which no switch buffers or forwards.
     #[inline]
-    pub fn is_link_control(self) -> bool {
+    pub fn is_frame(self) -> bool {
         matches!(self, Self::Pause | Self::Resume | Self::FlowPause | Self::FlowResume)
     }
 }

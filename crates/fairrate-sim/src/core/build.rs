@@ -6,51 +6,48 @@ use std::sync::Arc;
 use fairrate_control::{Needs, PortScope};
 use fairrate_units::{Bytes, Time};
 
+use super::Part;
 use super::agents::{Agents, NOTICE_WORDS};
-use super::allocator::{Allocator, control_flows};
-use super::cluster::Parts;
-use super::mail::Mail;
-use super::partition::{self, Partition};
+use super::clock::Clock;
+use super::flow::{Flow, NO_FLOW};
+use super::host::Hosts;
+use super::network::Network;
+use super::parallel::{Mail, Partition, loads};
 use super::paths::PathTable;
-use super::tcp::SACK_WORDS;
-use super::told::Story;
-use super::{Connections, Constants, Convergence, Core, FlowState, NO_FLOW, Ranks};
-use crate::config::{ClockRule, MarkDraws, SimConfig, TieRule, Transport, TransportConfig, Trigger};
-use crate::engine::EventList;
-use crate::fabric::{Discipline, Faults, Marker, Mmu, NO_HOST, Place, Port, Verdicts};
+use super::run::{Constants, PartOf, Run};
+use super::switch::Switches;
+use super::told::Told;
+use super::world::World;
+use crate::config::{ClockRule, FlowSpec, MarkDraws, SimConfig, TieRule, Transport, TransportConfig, Trigger};
+use crate::fabric::{Discipline, Faults, Marker, Mmu, NO_HOST, Place, Port};
 use crate::ideal::{self, Framing};
 use crate::ids::{NodeId, PortId};
 use crate::mrg32k3a::AutomaticStreams;
-use crate::output::RunTotals;
 use crate::packet::PacketPool;
 use crate::routing::Routes;
 use crate::topology::Tier;
-use crate::transport::{NO_SENDER, Nic, Receiver, Tally};
+use crate::transport::{Allocator, Connections, Kind, Nic, SACK_WORDS, line_flows, start_allocator};
 
-/// Width of the event list's buckets: 2^11 ps, so that its wheel spans 8.4 us, more than a link's delay.
-const BUCKET_SHIFT: u32 = 11;
 const NO_HOST_NUMBER: u32 = u32::MAX;
 
 /// What all parts of a run are built from.
 pub(super) struct Plan {
-    config: Arc<SimConfig>,
-    constants: Constants,
-    routes: Arc<Routes>,
+    pub(super) run: Arc<Run>,
     /// Number among hosts and number among switches of each node.
     host_of: Vec<u32>,
     switch_of: Vec<u32>,
-    flows: Vec<FlowState>,
-    paths: Arc<[u32]>,
-    n_user_flows: u32,
-    parts: Arc<Parts>,
+    pub(super) n_parts: usize,
+    /// Least delay of a link between parts, in picoseconds.
+    pub(super) lookahead_ps: u64,
 }
 
 /// Plans a run in up to `threads` parts.
-pub(super) fn plan(mut config: SimConfig, threads: usize) -> (Plan, Partition) {
+pub(super) fn plan(mut config: SimConfig, threads: usize) -> Plan {
     debug_assert!(config.flows.is_sorted_by_key(|f| f.start), "flows are in order of start");
     let n_user_flows = config.flows.len() as u32;
-    let control_flows = control_flows(&config);
-    config.flows.extend(control_flows);
+    let lines = line_flows(&config);
+    config.flows.extend(lines);
+    fill_bursts(&mut config);
     let routes = Routes::new(&config.topology);
     let needs = config.cc.needs();
     if let Transport::Tcp(tcp) = &mut config.transport.kind {
@@ -59,127 +56,123 @@ pub(super) fn plan(mut config: SimConfig, threads: usize) -> (Plan, Partition) {
     check_packets(&config, &needs);
     let constants = constants(&config, &routes, &needs);
     let (host_of, switch_of) = number_nodes(&config);
-    let mut flows: Vec<FlowState> =
-        (0..).zip(&config.flows).map(|(id, f)| flow_state(id, f, &host_of, &config)).collect();
-    link_successors(&config, &mut flows);
     let connections = Connections::new(&config);
+    let mut flows: Vec<Flow> = (0..).zip(&config.flows).map(|(id, f)| flow(id, f, &host_of, &config)).collect();
+    for (id, flow) in (0..).zip(&mut flows) {
+        flow.transport = transport_of(&config, id, n_user_flows, !connections.subflow_ids(id).is_empty());
+    }
+    link_successors(&config, &mut flows);
     add_subflows(&config, &connections, &host_of, &mut flows);
     let paths = PathTable::new(&config, &routes, needs.ports != PortScope::None).of_all(&mut flows, &connections);
-    let loads = partition::loads(&config.topology, flows.iter().map(|flow| expected(flow, &constants, &paths)));
+    let loads =
+        loads(&config.topology, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
     let partition = Partition::new(&config, &loads, threads);
     let topology = &config.topology;
     let part_of = |node: NodeId| partition.of_node[node.index()];
-    let of_port = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
-    let parts = Arc::new(Parts { of_port, of_host: topology.hosts().map(part_of).collect() });
-    let (routes, paths, config) = (Arc::new(routes), paths.into(), Arc::new(config));
-    (Plan { config, constants, routes, host_of, switch_of, flows, paths, n_user_flows, parts }, partition)
+    let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
+    let parts = PartOf { ports, hosts: topology.hosts().map(part_of).collect() };
+    let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths: paths.into(), parts });
+    Plan { run, host_of, switch_of, n_parts: partition.n_parts, lookahead_ps: partition.lookahead_ps }
 }
 
-/// About how many packets a flow puts onto each link of its path, and that path.
-fn expected<'a>(flow: &FlowState, constants: &Constants, paths: &'a [u32]) -> (u64, &'a [u32]) {
+/// With TCP, whose scoreboard counts in segments, bursts have whole ones.
+fn fill_bursts(config: &mut SimConfig) {
+    if config.transport.kind == Transport::Rdma {
+        return;
+    }
+    let mtu = config.transport.mtu.as_u64();
+    for burst in config.flows.iter_mut().filter_map(|flow| flow.burst.as_mut()) {
+        burst.bytes = Bytes::new(burst.bytes.as_u64().div_ceil(mtu).saturating_mul(mtu));
+    }
+}
+
+/// About how many packets a flow puts onto each link of its path.
+fn expected_packets(flow: &Flow, constants: &Constants) -> u64 {
     /// Of a flow without end.
     const ENDLESS: u64 = 10_000;
-    let packets = if flow.endless { ENDLESS } else { flow.bytes.div_ceil(constants.mtu) };
-    let start = flow.data_route as usize - 1;
-    (packets, &paths[start..start + flow.n_hops as usize])
+    if flow.is_endless() { ENDLESS } else { flow.bytes.div_ceil(constants.mtu) }
 }
 
-impl Plan {
-    /// The run's configuration.
-    pub(super) fn config(&self) -> Arc<SimConfig> {
-        Arc::clone(&self.config)
-    }
-
-    /// Which part everything is in.
-    pub(super) fn parts(&self) -> Arc<Parts> {
-        Arc::clone(&self.parts)
-    }
-}
-
-impl Core {
-    /// Builds part number `part` of `n_parts`, and schedules what happens there first.
-    pub(super) fn new(plan: &Plan, part: u16, n_parts: usize) -> Self {
-        let (config, constants, parts) = (&plan.config, &plan.constants, &plan.parts);
+impl Part {
+    /// Builds part number `number`, and schedules what happens there first.
+    pub(super) fn new(plan: &Plan, number: u16) -> Self {
+        let run = &plan.run;
+        let (config, constants, parts) = (&run.config, &run.constants, &run.parts);
         let needs = config.cc.needs();
         let mut ports = build_ports(config, &plan.host_of, &plan.switch_of);
-        for (port, p) in (0u32..).zip(&mut ports).filter(|(port, _)| parts.of_port(*port) == usize::from(part)) {
-            p.away = Some(parts.of_port(port ^ 1) as u16).filter(|&to| to != part);
+        for (port, p) in (0u32..).zip(&mut ports).filter(|(port, _)| parts.port(*port) == number) {
+            p.away = Some(parts.port(port ^ 1)).filter(|&to| to != number);
         }
-        let topology = &config.topology;
-        let of_switch: Vec<Option<u32>> = (0..ports.len() as u32)
-            .map(|p| Some(plan.switch_of[topology.from(PortId(p)).index()]).filter(|&s| s != NO_HOST_NUMBER))
-            .collect();
-        let n_switches = of_switch.iter().flatten().max().map_or(0, |&s| s as usize + 1);
         let wire_mtu = Bytes::new(constants.mtu + constants.data_header);
-        let mmu = Mmu::new(&config.fabric, &topology.links, &of_switch, n_switches, wire_mtu);
-        let marker = |port: u32| {
-            let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port as usize].is_some())?;
-            Some(Marker::new(ecn, ports[port as usize].rate, config.seed, port))
-        };
-        let n_markers = if config.fabric.ecn.is_some() { ports.len() as u32 } else { 0 };
-        let markers = (0..n_markers).map(marker).collect();
-        let like_ns3 = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3);
-        let shared_draws = like_ns3.then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
-        let is_here = |id: u32| parts.of_host(plan.flows[id as usize].src_host) == usize::from(part);
-        let starts_here = |id: &u32| config.flows[*id as usize].trigger == Trigger::Time && is_here(*id);
-        let starts: Vec<u32> = (0..plan.n_user_flows).filter(starts_here).collect();
-        let finite_left = starts.iter().filter(|&&id| !plan.flows[id as usize].endless).count() as u64;
-        let agents = Agents::new(config, &ports, constants.base_rtt, wire_mtu.as_u64());
-        let longest = plan.routes.longest_path() as usize;
-        // Switches stamp, and a path has a switch less than links.
-        let stride = if constants.int.is_some() { longest.saturating_sub(1) } else { 0 };
-        let notice_words = if needs.ports == PortScope::None { 0 } else { NOTICE_WORDS };
-        let header_words = constants.header_words;
-        let sack_words = if config.transport.kind == Transport::Rdma { 0 } else { SACK_WORDS };
-        let header_stride = (header_words + sack_words).max(notice_words);
         attach_disciplines(config, &mut ports, wire_mtu.as_u64() as u32, needs.ecn);
-        let special_ports = !agents.is_empty() || ports.iter().any(Port::has_disciplines);
-        let mut core = Self {
-            constants: constants.clone(),
-            part,
-            parts: Arc::clone(parts),
-            outbox: (0..n_parts).map(|_| Mail::default()).collect(),
-            inbox: (0..n_parts).map(|_| Mail::default()).collect(),
-            routes: Arc::clone(&plan.routes),
-            now_ps: 0,
-            events: EventList::new(BUCKET_SHIFT),
-            ranks: Ranks { by_insertion: config.fabric.ties == TieRule::Insertion, next: 0, current: 0 },
-            pool: PacketPool::new(stride, header_stride),
-            header_scratch: vec![0.0; header_words],
+        let agents = Agents::new(config, &ports, constants.base_rtt, wire_mtu.as_u64());
+        let switches = build_switches(plan, &ports, wire_mtu, !agents.is_empty());
+        let is_here = |id: u32| parts.host(run.flow(id).src_host) == number;
+        let starts_here = |id: &u32| config.flows[*id as usize].trigger == Trigger::Time && is_here(*id);
+        let starts: Vec<u32> = (0..run.n_user_flows).filter(starts_here).collect();
+        let part_of_host = |host| parts.host(host);
+        let allocator = Allocator::new(config, &plan.host_of, part_of_host, run.n_user_flows, constants.mtu);
+        let hosts = Hosts::new(run, number, build_nics(config, &run.routes), starts, allocator);
+        let net = Network {
             ports,
-            markers,
-            shared_draws,
-            mmu,
-            special_ports,
-            verdicts: Verdicts::default(),
-            faults: Faults::new(&config.faults, config.seed, topology.n_ports()),
-            agents,
-            nics: build_nics(config, &plan.routes),
-            flows: plan.flows.clone(),
-            connections: Connections::new(config),
-            n_user_flows: plan.n_user_flows,
-            allocator: Allocator::new(config, &plan.host_of, parts, plan.n_user_flows, constants.mtu),
-            starts,
-            next_start: 0,
-            senders: Vec::new(),
-            free_senders: Vec::new(),
-            active: 0,
-            finite_left,
-            paths: Arc::clone(&plan.paths),
-            last_progress_ps: 0,
-            convergence: Convergence::new(config, constants.base_rtt),
-            story: Story::default(),
-            tells_rtts: false,
-            totals: RunTotals::default(),
-            config: Arc::clone(config),
+            pool: build_pool(run, &needs),
+            paths: Arc::clone(&run.paths),
+            telemetry: constants.int,
+            faults: Faults::new(&config.faults, config.seed, config.topology.n_ports()),
+            outbox: (0..plan.n_parts).map(|_| Mail::default()).collect(),
         };
-        core.schedule_next_start();
-        core.schedule_flaps();
-        core.start_agents();
-        core.start_convergence();
-        core.start_allocator();
-        core
+        let clock = Clock::new(config.fabric.ties == TieRule::Insertion);
+        let world = World { run: Arc::clone(run), clock, net, agents, told: Told::default() };
+        let inbox = (0..plan.n_parts).map(|_| Mail::default()).collect();
+        let mut part = Self { number, world, switches, hosts, inbox };
+        part.begin();
+        part
     }
+
+    /// Schedules what happens first.
+    fn begin(&mut self) {
+        self.hosts.schedule_next_start(&mut self.world);
+        self.schedule_flaps();
+        for port in self.world.agents.ports() {
+            if self.has_port(port) {
+                self.world.agents.plan(&mut self.world.clock, port);
+            }
+        }
+        self.hosts.start_convergence(&mut self.world);
+        let run = Arc::clone(&self.world.run);
+        for line in run.n_user_flows..run.config.flows.len() as u32 {
+            self.hosts.open_line(&mut self.world, line);
+        }
+        start_allocator(&mut self.hosts, &mut self.world);
+    }
+}
+
+fn build_switches(plan: &Plan, ports: &[Port], wire_mtu: Bytes, has_agents: bool) -> Switches {
+    let config = &plan.run.config;
+    let topology = &config.topology;
+    let of_switch: Vec<Option<u32>> = (0..ports.len() as u32)
+        .map(|p| Some(plan.switch_of[topology.from(PortId(p)).index()]).filter(|&s| s != NO_HOST_NUMBER))
+        .collect();
+    let n_switches = of_switch.iter().flatten().max().map_or(0, |&s| s as usize + 1);
+    let buffers = Mmu::new(&config.fabric, &topology.links, &of_switch, n_switches, wire_mtu);
+    let marker = |port: u32| {
+        let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port as usize].is_some())?;
+        Some(Marker::new(ecn, ports[port as usize].rate, config.seed, port))
+    };
+    let n_markers = if config.fabric.ecn.is_some() { ports.len() as u32 } else { 0 };
+    let like_ns3 = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3);
+    let shared_draws = like_ns3.then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
+    Switches::new(buffers, (0..n_markers).map(marker).collect(), shared_draws, has_agents, ports)
+}
+
+/// The packets, with room for what they carry besides.
+fn build_pool(run: &Run, needs: &Needs) -> PacketPool {
+    // Switches stamp, and a path has a switch less than links.
+    let longest = run.routes.longest_path() as usize;
+    let stride = if run.constants.int.is_some() { longest.saturating_sub(1) } else { 0 };
+    let notice_words = if needs.ports == PortScope::None { 0 } else { NOTICE_WORDS };
+    let sack_words = if run.config.transport.kind == Transport::Rdma { 0 } else { SACK_WORDS };
+    PacketPool::new(stride, (run.constants.header_words + sack_words).max(notice_words))
 }
 
 /// Sizes of packets on the wire.
@@ -278,44 +271,47 @@ fn build_nics(config: &SimConfig, routes: &Routes) -> Vec<Nic> {
     config.topology.hosts().map(|host| Nic::new(port(host))).collect()
 }
 
-fn flow_state(id: u32, spec: &crate::config::FlowSpec, host_of: &[u32], config: &SimConfig) -> FlowState {
-    let bytes = spec.bytes.as_u64();
-    FlowState {
+/// What is fixed of a flow, but for its paths.
+fn flow(id: u32, spec: &FlowSpec, host_of: &[u32], config: &SimConfig) -> Flow {
+    Flow {
         spec: id,
-        subflow: 0,
         src_host: host_of[spec.src.index()],
         dst_host: host_of[spec.dst.index()],
-        bytes,
-        endless: bytes == u64::MAX,
-        start_ps: spec.start.as_ps(),
-        class: spec.class.unwrap_or(config.transport.data_class),
-        n_hops: 0,
         data_route: 0,
         ack_route: 0,
         notice_route: 0,
+        bytes: spec.bytes.as_u64(),
+        subflow: 0,
+        class: spec.class.unwrap_or(config.transport.data_class),
+        n_hops: 0,
+        transport: Kind::Rdma,
         successor: NO_FLOW,
         successor_delay_ps: 0,
-        sender: NO_SENDER,
-        receiver: Receiver::default(),
-        arrived_ps: u64::MAX,
-        fct_ack_ps: u64::MAX,
-        connected_ps: u64::MAX,
-        tally: Tally::NEW,
-        has_started: false,
-        over: false,
+    }
+}
+
+/// The transport of a flow, which has subflows or not.
+fn transport_of(config: &SimConfig, id: u32, n_user_flows: u32, has_subflows: bool) -> Kind {
+    match config.transport.kind {
+        _ if n_user_flows <= id => Kind::Line,
+        Transport::Rdma => Kind::Rdma,
+        Transport::Tcp(_) if has_subflows => Kind::Mptcp,
+        Transport::Tcp(_) if config.allocator.is_some() => Kind::Ruled,
+        Transport::Tcp(_) => Kind::Tcp,
     }
 }
 
 /// Adds the subflows of all flows behind them.
-fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &[u32], flows: &mut Vec<FlowState>) {
+fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &[u32], flows: &mut Vec<Flow>) {
     for (id, spec) in (0..).zip(&config.flows) {
-        let subflow = |(subflow, _)| FlowState { subflow, ..flow_state(id, spec, host_of, config) };
+        let transport = Kind::Mptcp;
+        let subflow = |(subflow, _)| Flow { subflow, transport, ..flow(id, spec, host_of, config) };
         flows.extend((0..).zip(connections.subflow_ids(id)).map(subflow));
     }
 }
 
 /// Tells every flow that another waits for which one that is.
-fn link_successors(config: &SimConfig, flows: &mut [FlowState]) {
+fn link_successors(config: &SimConfig, flows: &mut [Flow]) {
     for (id, spec) in (0..).zip(&config.flows) {
         if let Trigger::After(before, delay) = spec.trigger {
             let before = &mut flows[before.index()];
@@ -328,6 +324,7 @@ fn link_successors(config: &SimConfig, flows: &mut [FlowState]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::host::{ReceivingEnd, SendingEnd};
     use crate::packet::Packet;
     use crate::transport::{NicFlow, Sender, TcpSender};
 
@@ -336,8 +333,8 @@ mod tests {
     fn what_there_is_much_of_is_small() {
         // Of every port and host of a network, in every part.
         assert!(size_of::<Port>() <= 256 && size_of::<Option<Marker>>() <= 64 && size_of::<Nic>() <= 88);
-        // Of every flow of a run, in every part.
-        assert!(size_of::<FlowState>() <= 120);
+        // Of every flow of a run, and of it in every part.
+        assert!(size_of::<Flow>() <= 56 && size_of::<SendingEnd>() + size_of::<ReceivingEnd>() <= 80);
         // Of an active flow.
         assert!(size_of::<Option<Sender>>() <= 448 && size_of::<NicFlow>() <= 16 && size_of::<TcpSender>() <= 424);
         assert!(size_of::<Packet>() <= 64);

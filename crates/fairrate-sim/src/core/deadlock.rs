@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use super::Core;
-use super::cluster::lock;
+use super::Part;
+use super::parallel::lock;
 use crate::fabric::NO_HOST;
 use crate::ids::PortId;
 
@@ -12,14 +12,14 @@ use crate::ids::PortId;
 type Queue = (u32, u8);
 
 /// Describes a circle of paused ports of which each waits until the next has sent what came from it; `None`: there is none.
-pub(super) fn describe(cores: &[Mutex<Core>]) -> Option<String> {
+pub(super) fn describe(parts: &[Mutex<Part>]) -> Option<String> {
     let mut waits: BTreeMap<Queue, BTreeSet<Queue>> = BTreeMap::new();
-    for core in cores {
-        lock(core).add_waits(&mut waits);
+    for part in parts {
+        lock(part).add_waits(&mut waits);
     }
     let circle = find_circle(&waits)?;
-    let core = lock(cores.first()?);
-    let topology = &core.config.topology;
+    let part = lock(parts.first()?);
+    let topology = &part.world.run.config.topology;
     let name = |n: crate::ids::NodeId| &topology.nodes[n.index()].name;
     let port =
         |&(port, _): &Queue| format!("{}->{}", name(topology.from(PortId(port))), name(topology.to(PortId(port))));
@@ -27,14 +27,15 @@ pub(super) fn describe(cores: &[Mutex<Core>]) -> Option<String> {
     Some(format!("pauses wait for one another in a circle: {} (class {})", ports.join(", "), circle.first()?.1))
 }
 
-impl Core {
+impl Part {
     /// Adds for each queue upstream that waits for a paused queue of this part: that one. The packets of it there came by the
     /// link that the other one sends to.
     fn add_waits(&self, waits: &mut BTreeMap<Queue, BTreeSet<Queue>>) {
-        let of_switches = (0_u32..).zip(&self.ports).filter(|&(id, p)| p.of_host == NO_HOST && self.has_port(id));
+        let net = &self.world.net;
+        let of_switches = (0_u32..).zip(&net.ports).filter(|&(id, p)| p.of_host == NO_HOST && self.has_port(id));
         for (id, port) in of_switches.filter(|(_, p)| p.paused != 0) {
-            for packet in port.contents(&self.pool).map(|packet| self.pool.get(packet)) {
-                if !packet.kind.is_link_control() && port.is_pfc_paused(packet.class) {
+            for packet in port.contents(&net.pool).map(|packet| net.pool.get(packet)) {
+                if !packet.kind.is_frame() && port.is_pfc_paused(packet.class) {
                     let upstream = (packet.ingress ^ 1, packet.class);
                     waits.entry(upstream).or_default().insert((id, packet.class));
                 }

@@ -1,10 +1,10 @@
 //! The paths of all flows, picked before a run begins: every part of the network knows every path.
 
-use super::FlowState;
-use super::mptcp::Connections;
+use super::flow::Flow;
 use crate::config::{FlowSpec, SimConfig, SubflowPaths, Transport};
 use crate::ids::PortId;
 use crate::routing::{FlowKey, Routes};
+use crate::transport::Connections;
 
 /// Source ports tried for a subflow that is to have a path of its own.
 const PORTS_TRIED: u16 = 64;
@@ -31,7 +31,7 @@ impl<'a> PathTable<'a> {
     }
 
     /// The paths of all flows, which are told where theirs stand.
-    pub(super) fn of_all(mut self, flows: &mut [FlowState], connections: &Connections) -> Vec<u32> {
+    pub(super) fn of_all(mut self, flows: &mut [Flow], connections: &Connections) -> Vec<u32> {
         for (id, spec) in (0..).zip(&self.config.flows) {
             let subflows = connections.subflow_ids(id);
             match self.config.transport.kind {
@@ -51,7 +51,7 @@ impl<'a> PathTable<'a> {
     }
 
     /// Picks a flow's paths and writes them into the table.
-    fn lay(&mut self, flow: &mut FlowState, key: FlowKey) {
+    fn lay(&mut self, flow: &mut Flow, key: FlowKey) {
         (flow.data_route, flow.n_hops) = self.write(key);
         (flow.ack_route, _) = self.write(key.reversed());
         flow.notice_route = self.ports.len() as u32;
@@ -75,7 +75,7 @@ impl<'a> PathTable<'a> {
     }
 
     /// Picks the paths of all subflows of a connection.
-    fn lay_subflow_paths(&mut self, spec: &FlowSpec, paths: SubflowPaths, subflows: &mut [FlowState]) {
+    fn lay_subflow_paths(&mut self, spec: &FlowSpec, paths: SubflowPaths, subflows: &mut [Flow]) {
         let n_subflows = subflows.len() as u16;
         let mut used: Vec<u32> = Vec::new();
         for (subflow, flow) in (0..).zip(subflows) {

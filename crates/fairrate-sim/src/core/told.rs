@@ -1,15 +1,15 @@
-//! What parts of a network have to tell, in the order of events, which does not depend on how many parts there are.
+//! What a part tells: totals, and what there is to tell of single events.
 
-use std::sync::Mutex;
+use fairrate_units::Time;
 
-use super::Core;
-use super::cluster::lock;
 use crate::engine::Event;
+use crate::fabric::DropCause;
 use crate::ids::FlowId;
-use crate::output::{ConvergenceSample, PfcEvent, RttSample, Sink};
+use crate::output::{ConvergenceSample, PfcEvent, RttSample, RunTotals};
+use crate::packet::{Packet, PacketKind};
 
 /// Something to tell.
-pub(super) enum Told {
+pub(crate) enum News {
     /// A flow is over.
     Flow(FlowId),
     /// A port was paused or resumed.
@@ -20,10 +20,14 @@ pub(super) enum Told {
     Convergence(ConvergenceSample),
 }
 
-/// What a part has to tell that has not been passed on, and up to which of it each event.
+/// What a part has to tell.
 #[derive(Default)]
-pub(super) struct Story {
-    told: Vec<Told>,
+pub(crate) struct Told {
+    pub(crate) totals: RunTotals,
+    /// Whether round-trip times are told.
+    pub(crate) tells_rtts: bool,
+    /// What has not been passed on, and up to which of it each event.
+    news: Vec<News>,
     marks: Vec<(Event, usize)>,
     /// The last of the marks.
     marked: usize,
@@ -31,61 +35,64 @@ pub(super) struct Story {
     done: usize,
 }
 
-impl Story {
+impl Told {
     /// Adds something.
     #[inline]
-    pub(super) fn push(&mut self, told: Told) {
-        self.told.push(told);
+    pub(crate) fn push(&mut self, news: News) {
+        self.news.push(news);
+    }
+
+    /// A sender of a user's flow has measured a round-trip time.
+    #[inline]
+    pub(crate) fn push_rtt(&mut self, t: Time, flow: u32, rtt: Time) {
+        if self.tells_rtts {
+            self.push(News::Rtt(RttSample { t, flow: FlowId(flow), rtt }));
+        }
     }
 
     /// What was added since the last event is of this one.
     #[inline]
-    pub(super) fn mark(&mut self, event: Event) {
-        if self.told.len() != self.marked {
-            self.marked = self.told.len();
+    pub(crate) fn mark(&mut self, event: Event) {
+        if self.news.len() != self.marked {
+            self.marked = self.news.len();
             self.marks.push((event, self.marked));
         }
     }
 
-    fn next(&self) -> Option<Event> {
+    /// The first event whose news have not been passed on.
+    pub(super) fn next(&self) -> Option<Event> {
         self.marks.get(self.done).map(|mark| mark.0)
     }
 
     /// Takes what the next event has told.
-    fn pass_on(&mut self, mut to: impl FnMut(&Told)) {
+    pub(super) fn pass_on(&mut self, mut to: impl FnMut(&News)) {
         let start = self.done.checked_sub(1).map_or(0, |before| self.marks[before].1);
-        self.told[start..self.marks[self.done].1].iter().for_each(&mut to);
+        self.news[start..self.marks[self.done].1].iter().for_each(&mut to);
         self.done += 1;
     }
 
-    fn clear(&mut self) {
-        self.told.clear();
+    /// Forgets what has been passed on, which is all.
+    pub(super) fn clear(&mut self) {
+        self.news.clear();
         self.marks.clear();
         (self.marked, self.done) = (0, 0);
     }
-}
 
-/// Tells `sink` what all parts have told since the last time.
-///
-/// Of the parts' next events the first one is next: a part's events come in order, as no packet crosses a link in no time,
-/// and what one part causes in another is later by a delay. So this is the order in which one part alone would have
-/// processed them.
-pub(super) fn tell(cores: &[Mutex<Core>], sink: &mut dyn Sink) {
-    let mut flows = Vec::new();
-    loop {
-        let next = cores.iter().filter_map(|core| lock(core).story.next().map(|event| (event, core)));
-        let Some((_, core)) = next.min_by_key(|&(event, _)| event) else { break };
-        lock(core).story.pass_on(|told| match told {
-            Told::Flow(flow) => flows.push(*flow),
-            Told::Pfc(event) => sink.pfc(event),
-            Told::Rtt(sample) => sink.rtt(sample),
-            Told::Convergence(sample) => sink.convergence(sample),
-        });
-        for flow in flows.drain(..) {
-            sink.flow(&super::cluster::outcome(cores, flow.0));
+    /// Counts a packet that is dropped, by its cause.
+    pub(crate) fn count_drop(&mut self, packet: &Packet, cause: DropCause) {
+        let drops = &mut self.totals.drops;
+        match cause {
+            DropCause::EgressThreshold => drops.egress_threshold += 1,
+            DropCause::IngressThreshold => drops.ingress_threshold += 1,
+            DropCause::BufferFull => drops.buffer_full += 1,
+            DropCause::Headroom => drops.headroom += 1,
+            DropCause::QueueLimit => drops.queue_limit += 1,
+            DropCause::Early => drops.early += 1,
+            DropCause::Sojourn => drops.sojourn += 1,
+            DropCause::Priority => drops.priority += 1,
         }
-    }
-    for core in cores {
-        lock(core).story.clear();
+        if packet.kind == PacketKind::Data {
+            self.totals.dropped_bytes += u64::from(packet.wire);
+        }
     }
 }

@@ -126,7 +126,8 @@ impl EventList {
 
     /// Removes and returns the earliest event, if it is before `limit_ps`. If none is, later pushes may be as early as
     /// that.
-    #[inline]
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
     pub fn pop_before(&mut self, limit_ps: u64) -> Option<Event> {
         match &mut self.0 {
             Pending::Plain(wheel) => wheel.pop_before(limit_ps),
@@ -247,7 +248,8 @@ impl<E: Entry> Wheel<E> {
         self.n_near += 1;
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
     fn pop_before(&mut self, limit_ps: u64) -> Option<Event> {
         if self.current.is_empty() {
             self.advance(limit_ps);
@@ -307,6 +309,7 @@ impl<E: Entry> Wheel<E> {
     }
 
     /// Moves the clock to the next bucket that holds something, unless that begins at the limit or behind it.
+    #[inline(never)]
     fn advance(&mut self, limit_ps: u64) {
         if self.until_look == 0 {
             self.look();

@@ -168,7 +168,8 @@ impl Mmu {
 
     /// Whether a packet of `wire` bytes that leaves as soon as it comes, by a port where nothing of its class waits, is
     /// as good as not buffered: [`Mmu::admit`] would accept it and [`Mmu::release`] give back all that it was charged.
-    #[inline]
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
     pub fn lets_pass(&mut self, switch: u32, ingress: u32, class: u8, wire: u16) -> bool {
         let pool = &mut self.pools[switch as usize];
         let slot = &self.ingress[ingress as usize * N_CLASSES + class as usize];

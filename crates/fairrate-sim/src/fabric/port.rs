@@ -316,15 +316,15 @@ impl Port {
 
     /// Puts a frame into the queue of `class` without regard to the class field of the packet, which names
     /// what a pause frame is about.
-    pub fn enqueue_control(&mut self, pool: &mut PacketPool, packet: u32) {
+    pub fn enqueue_frame(&mut self, pool: &mut PacketPool, packet: u32) {
         self.queued_bytes += u64::from(pool.get(packet).wire);
         self.queues[0].bytes += u32::from(pool.get(packet).wire);
         self.backlog |= 1;
         self.queues[0].list.push(pool, packet);
     }
 
-    /// Takes a frame out of the queue that [`Port::enqueue_control`] puts them into, if there is one.
-    pub fn take_control(&mut self, pool: &PacketPool) -> Option<u32> {
+    /// Takes a frame out of the queue that [`Port::enqueue_frame`] puts them into, if there is one.
+    pub fn take_frame(&mut self, pool: &PacketPool) -> Option<u32> {
         if self.queues[0].list.is_empty() {
             return None;
         }
@@ -387,7 +387,8 @@ impl Port {
     /// Puts a packet onto the wire at `now`, its arrival ranked `rank`. Returns its arrival time if it is the
     /// only one there, so that the arrival must be scheduled: packets on a link arrive in order, so one pending
     /// event a link is enough.
-    #[inline]
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
     pub fn transmit(&mut self, pool: &mut PacketPool, packet: u32, now_ps: u64, rank: u32) -> Option<u64> {
         let arrival = self.serialise(pool.get(packet).wire, now_ps);
         self.launch(pool, packet, arrival, rank)
@@ -403,7 +404,8 @@ impl Port {
 
     /// Puts a packet onto the wire, behind the last one and not to arrive before it. Returns its arrival time if it is
     /// the only one there.
-    #[inline]
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
     pub fn launch(&mut self, pool: &mut PacketPool, packet: u32, arrival: u64, rank: u32) -> Option<u64> {
         let p = pool.get_mut(packet);
         (p.arrival_ps, p.rank) = (arrival, rank);

@@ -12,10 +12,10 @@ use fairrate_control::{AlgorithmConfig, FlowContext, Profile};
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
-use super::{
-    Answered, Connection, DelayedAck, EcnEcho, Expired, LossDetection, MAX_SACKS, MptcpConfig, Reassembly, Receiver,
-    Scheduler, Segment, Sender, SenderControl, TcpConfig, TcpSender,
-};
+use super::mptcp::{Connection, MptcpConfig, Reassembly, Scheduler};
+use super::receiver::Receiver;
+use super::sender::{Controlled, Segment, Sender};
+use super::tcp::{Answered, DelayedAck, EcnEcho, Expired, LossDetection, MAX_SACKS, TcpConfig, TcpSender};
 use crate::rng::{Purpose, Stream};
 
 const MSS: u64 = 1_000;
@@ -204,7 +204,7 @@ impl Transfer {
         });
         let path = |(i, p): (usize, &PathPlan)| {
             let control = AlgorithmConfig::by_name("line-rate", Profile::Paper).expect("it is in the table");
-            let mut sender = Sender::new(i as u32, plan.bytes, SenderControl::Own(control.build(&context())));
+            let mut sender = Sender::new(i as u32, plan.bytes, Controlled::Own(control.build(&context())));
             (sender.cwnd, sender.rate) = (p.window * MSS, Rate::from_gbps(10));
             let receive_window = if is_single { plan.tcp.receive_window } else { u64::MAX };
             sender.tcp = Some(Box::new(TcpSender::new(

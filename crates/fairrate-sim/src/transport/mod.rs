@@ -1,18 +1,31 @@
-//! The transports of the hosts, RDMA and TCP: senders, receivers and the NIC that picks among a host's flows.
+//! The transports of the hosts. Each is a folder that implements [`Transport`](interface::Transport), and a line of
+//! `list.rs`; what several of them use stands beside them.
 
+mod allocator;
 #[cfg(test)]
 mod byte_streams;
-mod channel;
+mod dispatch;
+mod interface;
+mod list;
 mod mptcp;
 mod nic;
 mod ranges;
+mod rdma;
 mod receiver;
 mod sender;
 mod tcp;
 
-pub use channel::{Incoming, Note, Outgoing};
-pub use mptcp::{Connection, MptcpConfig, Reassembly, Scheduler, SubflowPaths};
-pub use nic::{Nic, NicFlow};
-pub use receiver::{Receiver, Reply};
-pub use sender::{ControlOf, NO_SENDER, Segment, Sender, SenderControl, Tally, Writing};
-pub use tcp::{Answered, DelayedAck, EcnEcho, Expired, LossDetection, MAX_SACKS, TcpConfig, TcpSender};
+pub(crate) use allocator::{
+    Allocator, LineNote, follow_up, line_flows, on_event as on_allocator_event, start as start_allocator,
+};
+pub(crate) use interface::{Answer, Timed};
+pub(crate) use list::Kind;
+pub(crate) use mptcp::Connections;
+pub use mptcp::{MptcpConfig, Scheduler, SubflowPaths};
+pub(crate) use nic::{Nic, NicFlow};
+pub(crate) use receiver::Receiver;
+pub(crate) use sender::{ControllerRef, NO_SENDER, Sender, Tally, Writing};
+pub(crate) use tcp::SACK_WORDS;
+#[cfg(test)]
+pub(crate) use tcp::TcpSender;
+pub use tcp::{DelayedAck, EcnEcho, LossDetection, TcpConfig};

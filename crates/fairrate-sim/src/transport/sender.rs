@@ -1,10 +1,12 @@
 use fairrate_control::{Ack, Algorithm, Allowance, Controller, CoupledAlgorithm, CoupledController, Loss, Notice};
 use fairrate_units::{Bytes, Rate, Time};
 
+use super::list::Kind;
 use super::ranges::Ranges;
 use super::tcp::TcpSender;
-use crate::config::Recovery;
+use crate::config::{FlowSpec, Recovery};
 use crate::fabric::tx_time_ps;
+use crate::packet::PacketPool;
 
 /// A flow without a sender: not started, or done.
 pub const NO_SENDER: u32 = u32::MAX;
@@ -50,6 +52,8 @@ pub struct Sender {
     pub flow: u32,
     /// The host it is at.
     pub host: u32,
+    /// The transport it goes by.
+    pub transport: Kind,
     /// Position among its NIC's flows.
     pub nic_slot: u32,
     /// Wire bytes of the packet sent last; 0: none has been.
@@ -92,12 +96,12 @@ pub struct Sender {
     /// What it has been through.
     pub tally: Tally,
     /// The algorithm.
-    pub control: SenderControl,
+    pub controlled: Controlled,
 }
 
 /// Who controls a sender.
 #[allow(clippy::large_enum_variant)]
-pub enum SenderControl {
+pub enum Controlled {
     /// A controller of its own.
     Own(Algorithm),
     /// That of its connection.
@@ -110,7 +114,7 @@ pub enum SenderControl {
 }
 
 /// The controller of a sender, for one call.
-pub enum ControlOf<'a> {
+pub enum ControllerRef<'a> {
     /// Its own.
     Own(&'a mut Algorithm),
     /// That of its connection, where it is this subflow.
@@ -118,7 +122,7 @@ pub enum ControlOf<'a> {
 }
 
 /// What a coupled controller does not know of does nothing.
-impl Controller for ControlOf<'_> {
+impl Controller for ControllerRef<'_> {
     fn on_start(&mut self, now: Time) -> Allowance {
         match self {
             Self::Own(c) => c.on_start(now),
@@ -198,10 +202,11 @@ pub struct Segment {
 
 impl Sender {
     /// A sender that has sent nothing.
-    pub fn new(flow: u32, bytes: u64, control: SenderControl) -> Self {
+    pub fn new(flow: u32, bytes: u64, controlled: Controlled) -> Self {
         Self {
             flow,
             host: 0,
+            transport: Kind::Rdma,
             nic_slot: 0,
             room: 1,
             fastest: Rate::MAX,
@@ -222,7 +227,36 @@ impl Sender {
             sacked: Ranges::default(),
             recovery: None,
             tcp: None,
-            control,
+            controlled,
+        }
+    }
+
+    /// The sender of an application's flow, which may write now and then.
+    pub fn of_application(spec: &FlowSpec, flow: u32, controlled: Controlled) -> Self {
+        let burst = spec.burst.filter(|_| spec.bytes == Bytes::MAX);
+        let bytes = burst.map_or(spec.bytes, |burst| burst.bytes).as_u64();
+        let writing = if burst.is_some() { Writing::Burst } else { Writing::Done };
+        Self { writing, ..Self::new(flow, bytes, controlled) }
+    }
+
+    /// What has been sent so far is all that will be. Whether that has all been acknowledged.
+    pub fn stop(&mut self) -> bool {
+        self.bytes = self.snd_nxt.max(self.snd_una);
+        self.writing = Writing::Done;
+        self.is_done()
+    }
+
+    /// Whether its receiver is to learn that it has reduced its window, once.
+    #[inline]
+    pub fn take_reduced(&mut self) -> bool {
+        self.tcp.as_mut().is_some_and(|tcp| std::mem::take(&mut tcp.tell_reduced))
+    }
+
+    /// The controller's decision is in force: what a recovery may send until the next acknowledgment.
+    #[inline]
+    pub fn settle(&mut self) {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.settle(self.cwnd);
         }
     }
 
@@ -401,5 +435,35 @@ impl Sender {
         }
         let from = from.max(self.sacked.end());
         (from < r.lost_below).then_some((from, r.lost_below))
+    }
+}
+
+/// What the acknowledgment in `packet` tells a controller; delivery rates are not known.
+#[inline]
+pub fn ack_of<'a>(
+    pool: &'a PacketPool,
+    packet: u32,
+    sender: &Sender,
+    newly_acked: u64,
+    now: Time,
+    header_words: usize,
+) -> Ack<'a> {
+    let p = pool.get(packet);
+    Ack {
+        now,
+        ack_seq: p.seq,
+        snd_nxt: sender.snd_nxt,
+        newly_acked,
+        delivered: newly_acked,
+        lost: 0,
+        rtt: Time::from_ps(now.as_ps() - p.sent_ps),
+        cwnd_at_send: if p.cwnd_at_send == u32::MAX { u64::MAX } else { u64::from(p.cwnd_at_send) },
+        in_flight: sender.inflight(),
+        delivery_rate: Rate::ZERO,
+        prior_delivered: None,
+        app_limited: false,
+        ecn_marked: p.is_marked(),
+        int: pool.int(packet),
+        header: &pool.header(packet)[..header_words],
     }
 }

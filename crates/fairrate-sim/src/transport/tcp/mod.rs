@@ -1,12 +1,16 @@
-//! TCP's parts that know neither packets nor clocks: what is in flight and what is lost, when to send again, and how a
-//! receiver acknowledges.
+//! TCP. What knows neither packets nor clocks: what is in flight and what is lost, when to send again, how a receiver
+//! acknowledges. And what hosts do with that (`endpoint.rs`), whatever rides on the segments (`cargo.rs`).
 
+mod cargo;
+mod endpoint;
 mod prr;
 mod receiver;
 mod rtt;
 mod scoreboard;
 mod sender;
 
+pub(crate) use cargo::{Cargo, OwnData, config_of_hosts};
+pub(crate) use endpoint::{SACK_WORDS, Tcp, connect};
 pub use receiver::{Answered, MAX_SACKS, TcpReceiver};
 pub use rtt::RttEstimator;
 pub use scoreboard::{Acked, LossDetection, Scoreboard};

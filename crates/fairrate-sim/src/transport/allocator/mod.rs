@@ -2,37 +2,30 @@
 //! a host that endpoints tell of their flowlets and that tells them rates, over TCP connections that share the network
 //! with data. What is decided is decided by [`AllocatorService`] and by [`Endpoint`]; here are the messages on the wire.
 //!
-//! A control connection is a flow of its own, whose number comes behind the user's flows. Of its sequence numbers a
-//! segment takes a full one's, whatever it carries (see [`Outgoing`]).
+//! A connection that carries messages is a line: a flow of its own for each direction, whose number comes behind the user's
+//! flows. Of its sequence numbers a segment takes a full one's, whatever it carries (see [`Outgoing`]).
 
+mod cargo;
+mod channel;
 mod conversation;
 
 use fairrate_allocate::{AllocatorService, LinkId, RateEngine, RealTime, Update};
 use fairrate_control::flowtune::{Endpoint, Grant, Message};
 use fairrate_units::{Bytes, Time};
 
-use super::cluster::Parts;
-use crate::config::{AllocatorConfig, FlowSpec, SimConfig, TcpConfig, Trigger};
+pub(crate) use self::cargo::{Messages, RuledData};
+pub(crate) use self::channel::LineNote;
+use self::channel::{Addressed, Incoming, Outgoing};
+pub(crate) use self::conversation::{follow_up, on_event, start};
+use super::sender::{Segment, Sender};
+use crate::config::{AllocatorConfig, FlowSpec, SimConfig, Trigger};
 use crate::ids::{NodeId, PortId};
 use crate::output::AllocatorTotals;
-use crate::transport::{Incoming, NO_SENDER, Note, Outgoing, Segment, Sender};
 
-/// Destination port of control connections; source ports count from the next one.
-const CONTROL_PORT: u16 = 40_000;
+/// Destination port of lines; source ports count from the next one.
+const LINE_PORT: u16 = 40_000;
 
-/// A message on its way between a server and the allocator.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Addressed {
-    /// The server that it comes from or goes to.
-    server: u32,
-    message: Message,
-}
-
-/// What one part of the network tells another one of a control connection.
-pub(super) type LineNote = Note<Addressed>;
-
-/// A control connection in one direction. In the part of its sender what goes out counts, in that of its receiver what
-/// comes in.
+/// A line in one direction. In the part of its sender what goes out counts, in that of its receiver what comes in.
 struct Line {
     outgoing: Outgoing,
     incoming: Incoming<Addressed>,
@@ -40,16 +33,14 @@ struct Line {
     away: Option<u16>,
     from: u32,
     to: u32,
-    /// Its sender, or [`NO_SENDER`] before the run starts.
-    slot: u32,
     /// The allocator's life that it belongs to.
     life: u32,
-    /// Whether it has been written to, and its NIC has not looked yet.
+    /// Whether it has been written to, and its sender does not know it yet.
     is_written: bool,
 }
 
 /// The allocator, the endpoints and what is between them.
-pub(super) struct Allocator {
+pub(crate) struct Allocator {
     config: AllocatorConfig,
     service: AllocatorService,
     host: u32,
@@ -70,12 +61,14 @@ pub(super) struct Allocator {
     /// Flowlets that the allocator knows of, and when it spoke last, by host.
     known: Vec<u32>,
     spoke_ps: Vec<u64>,
-    pub(super) totals: AllocatorTotals,
+    pub(crate) totals: AllocatorTotals,
     path: Vec<LinkId>,
     updates: Vec<Update>,
     grants: Vec<Grant>,
     answers: Vec<Message>,
-    /// Lines whose NICs have not looked yet since they were written to.
+    /// Hosts whose rates have changed, of which the next look at them is not planned.
+    to_look_at: Vec<u32>,
+    /// Lines that were written to, whose senders do not know it yet.
     written: Vec<u32>,
     /// What other parts have to be told: part, line, note.
     notes: Vec<(u16, u32, LineNote)>,
@@ -99,12 +92,12 @@ fn pairs(config: &SimConfig, allocator: &AllocatorConfig) -> Vec<(NodeId, NodeId
 }
 
 /// The flows that carry the conversation, to be added behind the user's.
-pub(super) fn control_flows(config: &SimConfig) -> Vec<FlowSpec> {
+pub(crate) fn line_flows(config: &SimConfig) -> Vec<FlowSpec> {
     let Some(allocator) = &config.allocator else { return Vec::new() };
     let flow = |(i, (src, dst)): (usize, (NodeId, NodeId))| FlowSpec {
         trigger: Trigger::Change,
-        sport: CONTROL_PORT.wrapping_add(1).wrapping_add(i as u16),
-        dport: CONTROL_PORT,
+        sport: LINE_PORT.wrapping_add(1).wrapping_add(i as u16),
+        dport: LINE_PORT,
         class: Some(allocator.class),
         subflows: Some(1),
         group: u32::MAX,
@@ -126,10 +119,10 @@ fn engine(config: &SimConfig, allocator: &AllocatorConfig) -> Box<dyn RateEngine
 
 impl Allocator {
     /// The allocator of a run, if it has one; `first_flow` is the first of its flows.
-    pub(super) fn new(
+    pub(crate) fn new(
         config: &SimConfig,
         host_of: &[u32],
-        parts: &Parts,
+        part_of_host: impl Fn(u32) -> u16,
         first_flow: u32,
         mss: u64,
     ) -> Option<Box<Self>> {
@@ -144,10 +137,9 @@ impl Allocator {
             let line = |from, to| Line {
                 outgoing: Outgoing::new(mss),
                 incoming: Incoming::new(mss),
-                away: Some(parts.of_host(to) as u16).filter(|to| usize::from(*to) != parts.of_host(from)),
+                away: Some(part_of_host(to)).filter(|&to| to != part_of_host(from)),
                 from,
                 to,
-                slot: NO_SENDER,
                 life: 0,
                 is_written: false,
             };
@@ -173,18 +165,14 @@ impl Allocator {
             updates: Vec::new(),
             grants: Vec::new(),
             answers: Vec::new(),
+            to_look_at: Vec::new(),
             written: Vec::new(),
             notes: Vec::new(),
         }))
     }
 
-    /// How control connections behave.
-    pub(super) fn tcp(&self) -> &TcpConfig {
-        &self.config.tcp
-    }
-
-    /// Least bytes on the wire of a packet of a control connection.
-    pub(super) fn min_wire(&self) -> u16 {
+    /// Least bytes on the wire of a packet of a line.
+    fn min_wire(&self) -> u16 {
         self.config.min_packet.as_u64() as u16
     }
 
@@ -192,8 +180,8 @@ impl Allocator {
         &mut self.lines[(flow - self.first_flow) as usize]
     }
 
-    /// What a segment of a control connection carries: always some bytes of messages.
-    pub(super) fn carry(&mut self, flow: u32, sender: &mut Sender, segment: Segment) -> u64 {
+    /// What a segment of a line carries: always some bytes of messages.
+    fn carry(&mut self, flow: u32, sender: &mut Sender, segment: Segment) -> u64 {
         let number = flow - self.first_flow;
         let outgoing = &mut self.line_of(flow).outgoing;
         let (len, note) = outgoing.carry(segment.seq);
@@ -208,8 +196,8 @@ impl Allocator {
         len
     }
 
-    /// Counts a packet of a control connection: its data, or an acknowledgment, which goes the other way.
-    pub(super) fn count(&mut self, flow: u32, wire: u16, is_ack: bool) {
+    /// Counts a packet of a line: its data, or an acknowledgment, which goes the other way.
+    fn count(&mut self, flow: u32, wire: u16, is_ack: bool) {
         let host = self.host;
         let line = self.line_of(flow);
         let (from, to) = if is_ack { (line.to, line.from) } else { (line.from, line.to) };
@@ -223,13 +211,13 @@ impl Allocator {
         *count += u64::from(wire);
     }
 
-    /// Whether a packet of a control connection comes to an allocator that is not there.
-    pub(super) fn is_lost(&self, host: u32) -> bool {
+    /// Whether a packet of a line comes to an allocator that is not there.
+    fn is_lost(&self, host: u32) -> bool {
         self.is_down && host == self.host
     }
 
-    /// An acknowledgment of a control connection.
-    pub(super) fn on_ack(&mut self, flow: u32, ack: u64) {
+    /// An acknowledgment of a line.
+    fn on_ack(&mut self, flow: u32, ack: u64) {
         self.line_of(flow).outgoing.on_ack(ack);
     }
 
@@ -251,12 +239,12 @@ impl Allocator {
     }
 
     /// Takes note of what is sent to a host of this part.
-    pub(super) fn take_note(&mut self, line: u32, note: LineNote) {
+    pub(crate) fn take_note(&mut self, line: u32, note: LineNote) {
         self.lines[line as usize].incoming.take_note(note);
     }
 
     /// What there is to tell another part since the last time.
-    pub(super) fn notes_for(&mut self, part: u16) -> impl Iterator<Item = (u32, LineNote)> + '_ {
+    pub(crate) fn notes_for(&mut self, part: u16) -> impl Iterator<Item = (u32, LineNote)> + '_ {
         self.notes.extract_if(.., move |(to, ..)| *to == part).map(|(_, line, note)| (line, note))
     }
 

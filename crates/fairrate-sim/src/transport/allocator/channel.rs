@@ -6,6 +6,20 @@
 
 use std::collections::VecDeque;
 
+use fairrate_control::flowtune::Message;
+
+/// A message on its way between a server and the allocator.
+#[derive(Clone, Copy, Debug)]
+pub struct Addressed {
+    /// The server that it comes from or goes to.
+    pub server: u32,
+    /// What it says.
+    pub message: Message,
+}
+
+/// What one part of the network tells another one of a line.
+pub type LineNote = Note<Addressed>;
+
 /// The sending end of one direction of a conversation.
 #[derive(Clone, Debug)]
 pub struct Outgoing {

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread::Thread;
 
-use super::Core;
 use super::cluster::lock;
+use crate::core::Part;
 
 /// Looks at a condition before a waiting thread goes to sleep, if there is a processor for each thread. A look takes some
 /// tens of nanoseconds, so this is as long as waking up takes.
@@ -19,7 +19,7 @@ const FEW: u64 = 160;
 
 /// The threads of a run, the calling one included, which leads.
 pub(super) struct Crew<'a> {
-    cores: &'a [Mutex<Core>],
+    parts: &'a [Mutex<Part>],
     /// Number of the window, or piece of one, that is being worked on.
     round: AtomicU64,
     window_end_ps: AtomicU64,
@@ -41,10 +41,10 @@ pub(super) struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    /// Does `work` with a crew for `cores`.
-    pub(super) fn with<T>(cores: &'a [Mutex<Core>], work: impl FnOnce(&Self) -> T) -> T {
+    /// Does `work` with a crew for `parts`.
+    pub(super) fn with<T>(parts: &'a [Mutex<Part>], work: impl FnOnce(&Self) -> T) -> T {
         let crew = Self {
-            cores,
+            parts,
             round: AtomicU64::new(0),
             window_end_ps: AtomicU64::new(0),
             max_events: AtomicU64::new(0),
@@ -56,14 +56,14 @@ impl<'a> Crew<'a> {
             leader: std::thread::current(),
             workers: OnceLock::new(),
             // How many processors there are is written in files, which one thread need not read.
-            spins: if 1 < cores.len() && cores.len() <= processors() { SPINS } else { 0 },
+            spins: if 1 < parts.len() && parts.len() <= processors() { SPINS } else { 0 },
             panic: Mutex::new(None),
         };
-        if cores.len() == 1 {
+        if parts.len() == 1 {
             return work(&crew);
         }
         std::thread::scope(|scope| {
-            let workers = cores[1..].iter().map(|core| scope.spawn(|| crew.work(core)).thread().clone());
+            let workers = parts[1..].iter().map(|part| scope.spawn(|| crew.work(part)).thread().clone());
             // Nobody else sets it.
             let _ = crew.workers.set(workers.collect());
             // However this ends, the workers must not wait for ever.
@@ -77,9 +77,9 @@ impl<'a> Crew<'a> {
     /// All parts process their events before `window_end_ps`, each up to `max_events` of them. Whether all have reached
     /// the end of the window, and how many events that were.
     pub(super) fn run(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
-        let (all_done, n_events) = if self.n_before.load(Ordering::Relaxed) < FEW || self.cores.len() == 1 {
-            let each = self.cores.iter().map(|core| lock(core).run(window_end_ps, max_events));
-            each.fold((true, 0), |all, part| (all.0 && part.0, all.1 + part.1))
+        let (all_done, n_events) = if self.n_before.load(Ordering::Relaxed) < FEW || self.parts.len() == 1 {
+            let each = self.parts.iter().map(|part| lock(part).run(window_end_ps, max_events));
+            each.fold((true, 0), |all, one| (all.0 && one.0, all.1 + one.1))
         } else {
             self.run_together(window_end_ps, max_events)
         };
@@ -89,16 +89,16 @@ impl<'a> Crew<'a> {
 
     /// The same with all threads at a time.
     fn run_together(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
-        let mut core = lock(&self.cores[0]);
+        let mut part = lock(&self.parts[0]);
         self.window_end_ps.store(window_end_ps, Ordering::Relaxed);
         self.max_events.store(max_events, Ordering::Relaxed);
         self.through.store(0, Ordering::Relaxed);
         self.n_events.store(0, Ordering::Relaxed);
         self.is_short.store(false, Ordering::Relaxed);
         self.call();
-        let (mut all_done, mut n_events) = core.run(window_end_ps, max_events);
-        drop(core);
-        self.wait_until(|| self.through.load(Ordering::Acquire) == self.cores.len() - 1);
+        let (mut all_done, mut n_events) = part.run(window_end_ps, max_events);
+        drop(part);
+        self.wait_until(|| self.through.load(Ordering::Acquire) == self.parts.len() - 1);
         if let Some(panic) = self.panic.lock().expect("nothing panics with this lock held").take() {
             resume_unwind(panic);
         }
@@ -107,7 +107,7 @@ impl<'a> Crew<'a> {
         (all_done, n_events)
     }
 
-    fn work(&self, core: &Mutex<Core>) {
+    fn work(&self, part: &Mutex<Part>) {
         let mut seen = 0;
         loop {
             self.wait_until(|| self.round.load(Ordering::Acquire) != seen);
@@ -116,14 +116,14 @@ impl<'a> Crew<'a> {
                 return;
             }
             let (until, most) = (self.window_end_ps.load(Ordering::Relaxed), self.max_events.load(Ordering::Relaxed));
-            match catch_unwind(AssertUnwindSafe(|| lock(core).run(until, most))) {
+            match catch_unwind(AssertUnwindSafe(|| lock(part).run(until, most))) {
                 Ok((is_done, n_events)) => {
                     self.is_short.fetch_or(!is_done, Ordering::Relaxed);
                     self.n_events.fetch_add(n_events, Ordering::Relaxed);
                 }
                 Err(panic) => *self.panic.lock().expect("nothing panics with this lock held") = Some(panic),
             }
-            if self.through.fetch_add(1, Ordering::Release) + 2 == self.cores.len() {
+            if self.through.fetch_add(1, Ordering::Release) + 2 == self.parts.len() {
                 self.leader.unpark();
             }
         }

@@ -14,12 +14,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use fairrate_units::Time;
 
-use super::Core;
 use super::crew::Crew;
-use super::probes::Probes;
 use super::told;
 use crate::config::SimConfig;
-use crate::engine::Event;
+use crate::core::Part;
+use crate::core::build::plan;
+use crate::core::probes::Probes;
+use crate::core::run::Run;
+use crate::core::stall;
 use crate::output::{FlowOutcome, RunTotals, Sink};
 use crate::simulation::SimError;
 
@@ -29,29 +31,9 @@ const CHECK_EVERY: u64 = 1 << 16;
 /// Least length of an epoch in picoseconds.
 const LEAST_EPOCH_PS: u64 = 1_000_000;
 
-/// Which part every port is in: that of the node it belongs to.
-pub(super) struct Parts {
-    pub(super) of_port: Vec<u16>,
-    pub(super) of_host: Vec<u16>,
-}
-
-impl Parts {
-    /// The part of the node that `port` belongs to.
-    #[inline]
-    pub(super) fn of_port(&self, port: u32) -> usize {
-        self.of_port[port as usize] as usize
-    }
-
-    /// The part of a host, by its number among hosts.
-    #[inline]
-    pub(super) fn of_host(&self, host: u32) -> usize {
-        self.of_host[host as usize] as usize
-    }
-}
-
-/// A core, which nobody else uses at this time.
-pub(super) fn lock(core: &Mutex<Core>) -> MutexGuard<'_, Core> {
-    core.lock().expect("a part that panicked ends the run")
+/// A part, which nobody else uses at this time.
+pub(in crate::core) fn lock(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
+    part.lock().expect("a part that panicked ends the run")
 }
 
 /// What comes after an epoch.
@@ -66,9 +48,8 @@ enum Next {
 
 /// A run.
 pub(crate) struct Cluster {
-    config: Arc<SimConfig>,
-    parts: Arc<Parts>,
-    cores: Vec<Mutex<Core>>,
+    run: Arc<Run>,
+    parts: Vec<Mutex<Part>>,
     probes: Probes,
     /// Least time in picoseconds from what one part does to what another one notices of it.
     lookahead_ps: u64,
@@ -87,55 +68,54 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Builds the network in up to `threads` parts.
     pub(crate) fn new(config: SimConfig, threads: usize) -> Self {
-        let (plan, partition) = super::build::plan(config, threads);
-        let build = |part: usize| Mutex::new(Core::new(&plan, part as u16, partition.n_parts));
-        let cores = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..partition.n_parts).map(|part| scope.spawn(move || build(part))).collect();
-            let built = others.into_iter().map(|core| core.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let plan = plan(config, threads);
+        let build = |number: usize| Mutex::new(Part::new(&plan, number as u16));
+        let parts = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..plan.n_parts).map(|number| scope.spawn(move || build(number))).collect();
+            let built = others.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)));
             std::iter::once(build(0)).chain(built).collect()
         });
-        let config = plan.config();
+        let run = plan.run;
         Self {
-            cores,
-            parts: plan.parts(),
-            probes: Probes::new(&config),
-            lookahead_ps: partition.lookahead_ps,
-            end_ps: config.stop.at.map_or(u64::MAX, Time::as_ps),
+            parts,
+            probes: Probes::new(&run.config),
+            lookahead_ps: plan.lookahead_ps,
+            end_ps: run.config.stop.at.map_or(u64::MAX, Time::as_ps),
             epoch_end_ps: 0,
             is_open: false,
             now_ps: 0,
             n_probed: 0,
             checked_events: 0,
-            config,
+            run,
         }
     }
 
     /// Simulated time.
     pub(crate) fn now(&self) -> Time {
-        let reached = self.cores.iter().map(|core| lock(core).now_ps).max().unwrap_or(0);
+        let reached = self.parts.iter().map(|part| lock(part).world.clock.now_ps).max().unwrap_or(0);
         Time::from_ps(reached.max(self.now_ps))
     }
 
     /// The run's configuration.
     pub(crate) fn config(&self) -> &SimConfig {
-        &self.config
+        &self.run.config
     }
 
     /// Parts, each of which has a thread.
     pub(crate) fn n_parts(&self) -> usize {
-        self.cores.len()
+        self.parts.len()
     }
 
     /// Packets serialised so far, and flows done.
     pub(crate) fn progress(&self) -> (u64, u64) {
-        let each = self.cores.iter().map(|core| lock(core).progress());
+        let each = self.parts.iter().map(|part| lock(part).progress());
         each.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
     }
 
     /// Totals so far; checks that bytes are conserved.
     pub(crate) fn totals(&self) -> RunTotals {
         let mut totals = RunTotals::default();
-        self.cores.iter().for_each(|core| totals.add(&lock(core).totals()));
+        self.parts.iter().for_each(|part| totals.add(&lock(part).totals()));
         totals.end = self.now();
         totals.events += self.n_probed;
         let accounted = totals.delivered_bytes + totals.dropped_bytes + totals.in_flight_bytes;
@@ -149,26 +129,26 @@ impl Cluster {
 
     /// Outcomes of all flows that are not over.
     pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
-        let mut ids: Vec<u32> = self.cores.iter().flat_map(|core| lock(core).unfinished()).collect();
+        let mut ids: Vec<u32> = self.parts.iter().flat_map(|part| lock(part).unfinished()).collect();
         ids.sort_unstable();
-        ids.into_iter().map(|id| outcome(&self.cores, id)).collect()
+        ids.into_iter().map(|id| outcome(&self.parts, id)).collect()
     }
 
     /// Processes about `max_events` events: at least as many, unless the run is over before. Whether it is.
     pub(crate) fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> Result<bool, SimError> {
         let wants_rtts = sink.wants_rtts();
-        self.cores.iter().for_each(|core| lock(core).tells_rtts = wants_rtts);
-        // The cores are lent to the threads, and all else stays with this one.
-        let cores = std::mem::take(&mut self.cores);
-        let over = Crew::with(&cores, |crew| self.lead(crew, &cores, max_events, sink));
-        self.cores = cores;
+        self.parts.iter().for_each(|part| lock(part).world.told.tells_rtts = wants_rtts);
+        // The parts are lent to the threads, and all else stays with this one.
+        let parts = std::mem::take(&mut self.parts);
+        let over = Crew::with(&parts, |crew| self.lead(crew, &parts, max_events, sink));
+        self.parts = parts;
         over
     }
 
     fn lead(
         &mut self,
         crew: &Crew<'_>,
-        cores: &[Mutex<Core>],
+        parts: &[Mutex<Part>],
         max_events: u64,
         sink: &mut dyn Sink,
     ) -> Result<bool, SimError> {
@@ -178,57 +158,57 @@ impl Cluster {
                 return Ok(false);
             }
             if !self.is_open {
-                match self.open_epoch(cores, sink) {
+                match self.open_epoch(parts, sink) {
                     Next::Events => {}
                     Next::Probes(n) => {
                         left = left.saturating_sub(n);
                         continue;
                     }
-                    Next::Nothing => return close(cores, sink).map(|()| true),
+                    Next::Nothing => return close(parts, sink).map(|()| true),
                 }
             }
-            let n_events = self.work(crew, cores, left);
+            let n_events = self.work(crew, parts, left);
             left = left.saturating_sub(n_events);
-            told::tell(cores, sink);
-            self.is_open = next_ps(cores) < self.epoch_end_ps;
-            if !self.is_open && self.is_over(cores) {
-                return close(cores, sink).map(|()| true);
+            told::tell(parts, sink);
+            self.is_open = next_ps(parts) < self.epoch_end_ps;
+            if !self.is_open && self.is_over(parts) {
+                return close(parts, sink).map(|()| true);
             }
             self.checked_events += n_events;
             if CHECK_EVERY <= self.checked_events {
                 self.checked_events = 0;
-                super::stall::check_progress(cores)?;
+                stall::check_progress(parts)?;
             }
         }
     }
 
     /// Works through the next window of the epoch; where there is one part, through the epoch or `max_events` of it. How
     /// many events that were.
-    fn work(&self, crew: &Crew<'_>, cores: &[Mutex<Core>], max_events: u64) -> u64 {
-        if cores.len() == 1 {
+    fn work(&self, crew: &Crew<'_>, parts: &[Mutex<Part>], max_events: u64) -> u64 {
+        if parts.len() == 1 {
             return crew.run(self.epoch_end_ps, max_events.min(CHECK_EVERY)).1;
         }
-        let window_end_ps = next_ps(cores).saturating_add(self.lookahead_ps).min(self.epoch_end_ps);
+        let window_end_ps = next_ps(parts).saturating_add(self.lookahead_ps).min(self.epoch_end_ps);
         let mut n_events = 0;
         loop {
             let (all_done, n) = crew.run(window_end_ps, CHECK_EVERY);
             n_events += n;
             if all_done {
-                exchange(cores);
+                exchange(parts);
                 return n_events;
             }
         }
     }
 
     /// Opens the next epoch, unless probes are due before, which then sample, or nothing is left to happen.
-    fn open_epoch(&mut self, cores: &[Mutex<Core>], sink: &mut dyn Sink) -> Next {
-        let next_ps = next_ps(cores);
+    fn open_epoch(&mut self, parts: &[Mutex<Part>], sink: &mut dyn Sink) -> Next {
+        let next_ps = next_ps(parts);
         let probe_ps = self.probes.next_ps();
         // Where nothing else is to come, probes go on until the end, if there is one.
         let may_probe = if next_ps < u64::MAX { probe_ps <= next_ps } else { self.end_ps < u64::MAX };
         if may_probe && probe_ps <= self.end_ps && probe_ps < u64::MAX {
             self.now_ps = probe_ps;
-            let n = self.probes.sample(probe_ps, &self.config, &self.parts, cores, sink);
+            let n = self.probes.sample(probe_ps, &self.run, parts, sink);
             self.n_probed += n;
             return Next::Probes(n);
         }
@@ -246,31 +226,29 @@ impl Cluster {
     }
 
     /// Whether the work of the run is done.
-    fn is_over(&self, cores: &[Mutex<Core>]) -> bool {
-        self.config.stop.when_flows_done && cores.iter().all(|core| lock(core).is_done())
+    fn is_over(&self, parts: &[Mutex<Part>]) -> bool {
+        self.run.config.stop.when_flows_done && parts.iter().all(|part| lock(part).is_done())
     }
 }
 
 /// The run is over: tells what there is left to tell.
-fn close(cores: &[Mutex<Core>], sink: &mut dyn Sink) -> Result<(), SimError> {
-    for core in cores {
-        let mut core = lock(core);
-        core.close_convergence();
-        core.story.mark(Event::LAST);
+fn close(parts: &[Mutex<Part>], sink: &mut dyn Sink) -> Result<(), SimError> {
+    for part in parts {
+        lock(part).close();
     }
-    told::tell(cores, sink);
-    super::stall::check_end(cores)
+    told::tell(parts, sink);
+    stall::check_end(parts)
 }
 
 /// When something happens next in any part, in picoseconds; `u64::MAX`: nothing will.
-pub(super) fn next_ps(cores: &[Mutex<Core>]) -> u64 {
-    cores.iter().map(|core| lock(core).next_ps()).min().unwrap_or(u64::MAX)
+pub(in crate::core) fn next_ps(parts: &[Mutex<Part>]) -> u64 {
+    parts.iter().map(|part| lock(part).next_ps()).min().unwrap_or(u64::MAX)
 }
 
 /// Hands over the mail between parts.
-fn exchange(cores: &[Mutex<Core>]) {
-    for (a, from) in cores.iter().enumerate() {
-        for (b, to) in cores.iter().enumerate().filter(|&(b, _)| a != b) {
+fn exchange(parts: &[Mutex<Part>]) {
+    for (a, from) in parts.iter().enumerate() {
+        for (b, to) in parts.iter().enumerate().filter(|&(b, _)| a != b) {
             let (mut from, mut to) = (lock(from), lock(to));
             from.mail_for(b).hand_over(to.mail_from(a));
         }
@@ -278,8 +256,8 @@ fn exchange(cores: &[Mutex<Core>]) {
 }
 
 /// How a flow has fared so far.
-pub(super) fn outcome(cores: &[Mutex<Core>], id: u32) -> FlowOutcome {
-    let (sends, receives) = lock(&cores[0]).parts_of_flow(id);
-    let received = lock(&cores[receives]).received(id);
-    lock(&cores[sends]).outcome(id, &received)
+pub(in crate::core) fn outcome(parts: &[Mutex<Part>], id: u32) -> FlowOutcome {
+    let (sends, receives) = lock(&parts[0]).world.run.parts_of_flow(id);
+    let received = lock(&parts[receives]).received(id);
+    lock(&parts[sends]).outcome(id, &received)
 }

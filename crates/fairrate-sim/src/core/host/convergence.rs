@@ -16,14 +16,15 @@
 use fairrate_allocate::{LinkId, MaxMin};
 use fairrate_units::{Rate, Time};
 
-use super::Core;
-use super::told::Told;
-use crate::config::{Change, ProbeSpec, SimConfig};
+use super::Hosts;
+use super::subflows::allowed_bps;
+use crate::config::{ProbeSpec, SimConfig};
+use crate::core::told::{News, Told};
+use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, PortId};
 use crate::output::ConvergenceSample;
 use crate::topology::Topology;
-use crate::transport::{NO_SENDER, Sender};
 
 const NO_PLACE: u32 = u32::MAX;
 /// No time.
@@ -40,14 +41,14 @@ pub(crate) fn demand_bps(demand: Rate) -> f64 {
 }
 
 /// The state of the measurement.
-pub(super) struct Convergence {
+pub(in crate::core) struct Convergence {
     tolerance: f64,
     hold_ps: u64,
     give_up_ps: u64,
     base_rtt: Time,
     solver: MaxMin,
     /// Flows that compete, in no order that matters.
-    active: Vec<Competitor>,
+    pub(super) active: Vec<Competitor>,
     /// For each flow its position among them.
     places: Vec<u32>,
     /// Flows whose rates are out of tolerance.
@@ -55,17 +56,17 @@ pub(super) struct Convergence {
     /// Since when none is; [`NEVER`]: some are.
     since_ps: u64,
     /// The change that rates have not settled after.
-    open: Option<ConvergenceSample>,
+    pub(super) open: Option<ConvergenceSample>,
     /// Samples of changes that were overtaken by the next.
-    overtaken: Vec<ConvergenceSample>,
+    pub(super) overtaken: Vec<ConvergenceSample>,
     /// Changes of the configuration that are done.
-    n_changes: usize,
+    pub(super) n_changes: usize,
     /// Whether the last of them is a flow that has not started yet.
-    is_starting: bool,
+    pub(super) is_starting: bool,
 }
 
 #[derive(Clone, Copy)]
-struct Competitor {
+pub(super) struct Competitor {
     flow: u32,
     path_base_rtt: Time,
     allowed_bps: f64,
@@ -105,7 +106,7 @@ impl Convergence {
     }
 
     /// Whether rates have settled after the last of `n` changes.
-    fn is_done(&self, n: usize) -> bool {
+    pub(super) fn is_done(&self, n: usize) -> bool {
         n == 0 || (n <= self.n_changes && !self.is_starting && self.open.is_none())
     }
 
@@ -140,7 +141,7 @@ impl Convergence {
     }
 
     /// Closes the open sample if rates have settled, or will not any more.
-    fn close(&mut self, now_ps: u64) -> Option<ConvergenceSample> {
+    pub(super) fn close(&mut self, now_ps: u64) -> Option<ConvergenceSample> {
         let open = self.open?;
         let last_ps = open.t.as_ps().saturating_add(self.give_up_ps);
         let in_time = self.since_ps <= last_ps && self.since_ps != NEVER;
@@ -154,32 +155,29 @@ impl Convergence {
     }
 }
 
-impl Core {
-    /// Whether all changes are done and rates have settled after the last.
-    pub(super) fn changes_are_done(&self) -> bool {
-        self.convergence.as_ref().is_none_or(|c| c.is_done(self.config.changes.len()))
-    }
-
-    /// Plans the first change, if no flow starts by itself.
-    pub(super) fn start_convergence(&mut self) {
-        debug_assert!(self.config.changes.is_empty() || self.convergence.is_some(), "changes wait for convergence");
-        if self.convergence.is_some() && self.starts.is_empty() && !self.config.changes.is_empty() {
-            self.schedule(0, EventKind::Settled, 0);
-        }
-    }
-
+impl Hosts {
     /// A flow starts to compete. Its rate is told next.
-    pub(super) fn arrive(&mut self, id: u32, path_base_rtt: Time) {
+    pub(super) fn arrive(&mut self, w: &mut World, id: u32) {
         let Some(c) = &mut self.convergence else { return };
+        let first =
+            if self.connections.subflow_ids(id).is_empty() { id } else { self.connections.subflow_ids(id).start };
+        let path_base_rtt = w.run.flow_context(first, w.clock.now()).path_base_rtt;
         c.places[id as usize] = c.active.len() as u32;
         c.active.push(Competitor { flow: id, path_base_rtt, allowed_bps: 0.0, optimum_bps: 0.0 });
         c.is_starting = false;
-        c.open(self.now_ps, id, true);
-        self.solve();
+        c.open(w.clock.now_ps, id, true);
+        self.solve(w);
     }
 
     /// A flow has nothing left to send. May be told more than once.
-    pub(super) fn depart(&mut self, id: u32) {
+    #[inline]
+    pub(super) fn depart(&mut self, w: &mut World, id: u32) {
+        if self.convergence.is_some() {
+            self.stop_competing(w, id);
+        }
+    }
+
+    fn stop_competing(&mut self, w: &mut World, id: u32) {
         let Some(c) = &mut self.convergence else { return };
         let at = std::mem::replace(&mut c.places[id as usize], NO_PLACE);
         if at == NO_PLACE {
@@ -189,111 +187,64 @@ impl Core {
         if let Some(moved) = c.active.get(at as usize) {
             c.places[moved.flow as usize] = at;
         }
-        c.open(self.now_ps, id, false);
-        self.solve();
+        c.open(w.clock.now_ps, id, false);
+        self.solve(w);
     }
 
     /// Computes the optimum anew and compares all rates with it.
-    fn solve(&mut self) {
+    fn solve(&mut self, w: &mut World) {
         let Some(mut c) = self.convergence.take() else { return };
         c.solver.clear();
         for competitor in &c.active {
-            let (flow, spec) = (&self.flows[competitor.flow as usize], &self.config.flows[competitor.flow as usize]);
-            let start = flow.data_route as usize - 1;
-            let ports = self.paths[start..start + flow.n_hops as usize].iter();
+            let spec = &w.run.config.flows[competitor.flow as usize];
             // Where a connection can go around a link, the link does not bind it.
-            let binding = ports.filter(|&&port| self.all_subflows_use(competitor.flow, port));
+            let path = w.run.path_of(competitor.flow).iter();
+            let binding = path.filter(|&&port| self.all_subflows_use(&w.run, competitor.flow, port));
             c.solver.add(binding.map(|&port| LinkId(port)), spec.weight, demand_bps(spec.demand));
         }
         for (competitor, &optimum_bps) in c.active.iter_mut().zip(c.solver.solve()) {
             competitor.optimum_bps = optimum_bps;
         }
+        let now_ps = w.clock.now_ps;
         c.n_off = c.active.iter().filter(|competitor| competitor.is_off(c.tolerance)).count();
         c.since_ps = NEVER;
-        c.restart_stretch(self.now_ps);
-        let (hold_ps, give_up_ps, settled) = (c.hold_ps, c.give_up_ps, c.since_ps != NEVER);
-        let has_overtaken = !c.overtaken.is_empty();
+        c.restart_stretch(now_ps);
+        if !c.overtaken.is_empty() {
+            w.clock.schedule(now_ps, EventKind::Settled, 0);
+        }
+        if c.since_ps != NEVER {
+            w.clock.schedule(now_ps.saturating_add(c.hold_ps), EventKind::Settled, 0);
+        }
+        w.clock.schedule(now_ps.saturating_add(c.give_up_ps), EventKind::Settled, 0);
         self.convergence = Some(c);
-        if has_overtaken {
-            self.schedule(self.now_ps, EventKind::Settled, 0);
-        }
-        if settled {
-            self.schedule(self.now_ps.saturating_add(hold_ps), EventKind::Settled, 0);
-        }
-        self.schedule(self.now_ps.saturating_add(give_up_ps), EventKind::Settled, 0);
     }
 
     /// Follows the decision of a flow's controller that is in force now.
-    pub(super) fn follow(&mut self, slot: u32) {
+    #[inline]
+    pub(super) fn follow(&mut self, w: &mut World, slot: u32) {
+        if self.convergence.is_some() {
+            self.compare(w, slot);
+        }
+    }
+
+    fn compare(&mut self, w: &mut World, slot: u32) {
         let Some(c) = &self.convergence else { return };
-        let sender = self.senders[slot as usize].as_ref().expect("the slot is in use");
-        let spec = self.flows[sender.flow as usize].spec;
+        let sender = self.sender(slot);
+        let spec = w.run.flow(sender.flow).spec;
         let at = c.places[spec as usize] as usize;
         let Some(competitor) = c.active.get(at) else { return };
-        let allowed_bps =
-            self.allowed_by_subflows(spec).unwrap_or_else(|| self.allowed_bps(sender, competitor.path_base_rtt));
+        let alone = || allowed_bps(&w.run, sender, competitor.path_base_rtt);
+        let allowed_bps = self.allowed_by_subflows(w, spec).unwrap_or_else(alone);
         let Some(c) = &mut self.convergence else { return };
-        if c.allow(at, allowed_bps, self.now_ps) {
-            let at = self.now_ps.saturating_add(c.hold_ps);
-            self.schedule(at, EventKind::Settled, 0);
-        }
-    }
-
-    /// What a sender may send by its rate, and by its window every base round-trip time.
-    pub(super) fn allowed_bps(&self, sender: &Sender, path_base_rtt: Time) -> f64 {
-        let (mtu, header) = (self.constants.mtu as f64, self.constants.data_header as f64);
-        let allowed_bps = sender.rate.as_bps_f64();
-        if sender.cwnd == u64::MAX {
-            return allowed_bps;
-        }
-        let wire_bits = sender.cwnd as f64 * (mtu + header) / mtu * 8.0;
-        allowed_bps.min(wire_bits * 1e12 / path_base_rtt.as_ps() as f64)
-    }
-
-    /// Rates may have settled, or may have had all the time they get.
-    pub(super) fn on_settled(&mut self) {
-        let Some(c) = &mut self.convergence else { return };
-        c.overtaken.drain(..).for_each(|sample| self.story.push(Told::Convergence(sample)));
-        let closed = c.close(self.now_ps);
-        if let Some(sample) = closed {
-            self.story.push(Told::Convergence(sample));
-        }
-        let nobody_left = c.active.is_empty() && c.open.is_none() && !c.is_starting;
-        if closed.is_some() || nobody_left {
-            self.change_next();
-        }
-    }
-
-    /// Does the next of the changes that has an effect.
-    fn change_next(&mut self) {
-        while let Some(c) = &mut self.convergence
-            && let Some(&change) = self.config.changes.get(c.n_changes)
-        {
-            c.n_changes += 1;
-            match change {
-                Change::Start(FlowId(id)) => {
-                    c.is_starting = true;
-                    let flow = &self.flows[id as usize];
-                    self.finite_left += u64::from(!flow.endless);
-                    let at = self.now_ps.max(flow.start_ps);
-                    self.schedule(at, EventKind::FlowStart, id);
-                    return;
-                }
-                Change::Stop(FlowId(id)) if self.flows[id as usize].sender == NO_SENDER => {}
-                Change::Stop(FlowId(id)) => {
-                    self.on_flow_stop(id);
-                    if self.convergence.as_ref().is_some_and(|c| c.open.is_some()) {
-                        return;
-                    }
-                }
-            }
+        if c.allow(at, allowed_bps, w.clock.now_ps) {
+            w.clock.schedule(w.clock.now_ps.saturating_add(c.hold_ps), EventKind::Settled, 0);
         }
     }
 
     /// The run is over: rates will not settle any more.
-    pub(super) fn close_convergence(&mut self) {
+    pub(in crate::core) fn close_convergence(&mut self, told: &mut Told) {
         let Some(c) = &mut self.convergence else { return };
         let open = c.open.take();
-        c.overtaken.drain(..).chain(open).for_each(|sample| self.story.push(Told::Convergence(sample)));
+        c.overtaken.drain(..).chain(open).for_each(|sample| told.push(News::Convergence(sample)));
     }
 }

@@ -15,18 +15,18 @@ const ONE_PIECE_PS: u64 = 1_000_000;
 const UNEVEN: f64 = 1.1;
 
 /// The parts of a network.
-pub(super) struct Partition {
+pub(in crate::core) struct Partition {
     /// How many there are.
-    pub(super) n_parts: usize,
+    pub(in crate::core) n_parts: usize,
     /// By node.
-    pub(super) of_node: Vec<u16>,
+    pub(in crate::core) of_node: Vec<u16>,
     /// Least delay of a link that could be cut, whether or not it is, in picoseconds.
-    pub(super) lookahead_ps: u64,
+    pub(in crate::core) lookahead_ps: u64,
 }
 
 impl Partition {
     /// Up to `most` parts for nodes with these loads.
-    pub(super) fn new(config: &SimConfig, loads: &[u64], most: usize) -> Self {
+    pub(in crate::core) fn new(config: &SimConfig, loads: &[u64], most: usize) -> Self {
         let topology = &config.topology;
         let mut racks = Sets::new(topology.nodes.len());
         join_inseparable(config, &mut racks);
@@ -153,7 +153,7 @@ impl Sets {
 }
 
 /// What each node has to do for the flows of a run: packets that it puts onto links.
-pub(super) fn loads<'a>(topology: &Topology, flows: impl Iterator<Item = (u64, &'a [u32])>) -> Vec<u64> {
+pub(in crate::core) fn loads<'a>(topology: &Topology, flows: impl Iterator<Item = (u64, &'a [u32])>) -> Vec<u64> {
     let mut loads = vec![0_u64; topology.nodes.len()];
     for (packets, path) in flows {
         for &port in path {

@@ -1,27 +1,27 @@
-//! What crosses the border between two parts: packets, and what a control connection carries.
+//! What crosses the border between two parts: packets, and what a line of the allocator carries.
 
 use fairrate_control::IntHop;
 
-use super::allocator::LineNote;
 use crate::packet::{Packet, PacketPool};
+use crate::transport::LineNote;
 
 /// Mail from one part to another, in the order of sending.
 #[derive(Default)]
-pub(super) struct Mail {
+pub(crate) struct Mail {
     /// Packets, and the ports they have left; [`Packet::arrival_ps`] says when they arrive.
     packets: Vec<(u32, Packet)>,
     /// Their telemetry records and header words, one packet's behind the other's.
     int: Vec<IntHop>,
     headers: Vec<f64>,
-    /// What is told of control connections, by their numbers.
-    pub(super) notes: Vec<(u32, LineNote)>,
+    /// What is told of lines, by their numbers.
+    pub(crate) notes: Vec<(u32, LineNote)>,
     /// The first arrival of a packet, in picoseconds.
     earliest_ps: Option<u64>,
 }
 
 impl Mail {
     /// Puts a packet in, with all it carries. It stays in `pool`.
-    pub(super) fn post(&mut self, pool: &PacketPool, port: u32, packet: u32, arrival_ps: u64, rank: u32) {
+    pub(crate) fn post(&mut self, pool: &PacketPool, port: u32, packet: u32, arrival_ps: u64, rank: u32) {
         let copy = Packet { arrival_ps, rank, ..*pool.get(packet) };
         self.packets.push((port, copy));
         self.int.extend_from_slice(pool.int(packet));
@@ -30,23 +30,23 @@ impl Mail {
     }
 
     /// Gives all of it to the receiver, who has read all before.
-    pub(super) fn hand_over(&mut self, to: &mut Self) {
+    pub(crate) fn hand_over(&mut self, to: &mut Self) {
         debug_assert!(to.packets.is_empty() && to.notes.is_empty(), "mail is read before more comes");
         std::mem::swap(self, to);
     }
 
     /// When the first packet arrives, in picoseconds; `u64::MAX`: there is none.
-    pub(super) fn earliest_ps(&self) -> u64 {
+    pub(crate) fn earliest_ps(&self) -> u64 {
         self.earliest_ps.unwrap_or(u64::MAX)
     }
 
     /// The packets.
-    pub(super) fn packets(&self) -> impl Iterator<Item = &Packet> {
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.packets.iter().map(|(_, packet)| packet)
     }
 
     /// Takes all packets out into `pool`; `each` is told the port that each has left, and its place there.
-    pub(super) fn unpack(&mut self, pool: &mut PacketPool, mut each: impl FnMut(&mut PacketPool, u32, u32)) {
+    pub(crate) fn unpack(&mut self, pool: &mut PacketPool, mut each: impl FnMut(&mut PacketPool, u32, u32)) {
         let (mut int, mut headers) = (&self.int[..], &self.headers[..]);
         for (port, packet) in self.packets.drain(..) {
             let id = pool.take(packet);

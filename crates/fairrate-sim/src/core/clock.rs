@@ -1,0 +1,94 @@
+//! The clock of a part: simulated time, the events to come, and the order of those of the same time.
+
+use fairrate_units::Time;
+
+use crate::engine::{Event, EventKind, EventList};
+
+/// Width of the event list's buckets at first: 2^11 ps, so that its wheel spans 8.4 us, more than a link's delay.
+const BUCKET_SHIFT: u32 = 11;
+
+/// Simulated time and what will happen.
+pub(crate) struct Clock {
+    pub(crate) now_ps: u64,
+    events: EventList,
+    /// Ranks of simultaneous events: all zero, or (for ns-3's order of ties) the order of scheduling.
+    by_insertion: bool,
+    last_rank: u32,
+    /// Rank of the event being processed.
+    current_rank: u32,
+}
+
+impl Clock {
+    /// At time zero. Ties go by entity, or by the order of insertion.
+    pub(crate) fn new(by_insertion: bool) -> Self {
+        Self { now_ps: 0, events: EventList::new(BUCKET_SHIFT), by_insertion, last_rank: 0, current_rank: 0 }
+    }
+
+    /// Simulated time.
+    #[inline]
+    pub(crate) fn now(&self) -> Time {
+        Time::from_ps(self.now_ps)
+    }
+
+    /// Whether ties go by the order of insertion.
+    #[inline]
+    pub(crate) fn is_by_insertion(&self) -> bool {
+        self.by_insertion
+    }
+
+    /// A rank for what is scheduled now.
+    #[inline]
+    pub(crate) fn take_rank(&mut self) -> u32 {
+        self.last_rank = self.last_rank.wrapping_add(u32::from(self.by_insertion));
+        if self.by_insertion { self.last_rank } else { 0 }
+    }
+
+    /// The rank of flow starts. The drivers of ns-3's RDMA stack start a flow by a chain of events without
+    /// delay, so that it comes after all that was scheduled for its time.
+    pub(crate) fn rank_of_flow_start(&self) -> u32 {
+        if self.by_insertion { u32::MAX } else { 0 }
+    }
+
+    /// Whether something that ends at `end_ps`, with this rank, has ended before the event being processed. Only where
+    /// ties go by insertion; otherwise what ends now has not.
+    #[inline]
+    pub(crate) fn has_passed(&self, end_ps: u64, rank: u32) -> bool {
+        end_ps < self.now_ps || (self.by_insertion && end_ps == self.now_ps && rank <= self.current_rank)
+    }
+
+    /// Schedules an event, in the order of scheduling.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(crate) fn schedule(&mut self, time_ps: u64, kind: EventKind, entity: u32) {
+        let rank = self.take_rank();
+        self.push(time_ps, kind, entity, rank);
+    }
+
+    /// Schedules an event with a rank that was taken before.
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, time_ps: u64, kind: EventKind, entity: u32, rank: u32) {
+        self.events.push(Event::new(time_ps, kind, entity).ranked(rank));
+    }
+
+    /// Goes on to the next event, if it is before `limit_ps`.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(crate) fn next_before(&mut self, limit_ps: u64) -> Option<Event> {
+        let event = self.events.pop_before(limit_ps)?;
+        debug_assert!(self.now_ps <= event.time_ps, "time never runs backward");
+        (self.now_ps, self.current_rank) = (event.time_ps, event.rank);
+        Some(event)
+    }
+
+    /// When the next event happens, in picoseconds; `u64::MAX`: there is none.
+    pub(crate) fn next_ps(&self) -> u64 {
+        self.events.next_ps().unwrap_or(u64::MAX)
+    }
+
+    /// As [`EventList::look_ahead`].
+    #[inline]
+    pub(crate) fn look_ahead(&mut self, soon: impl FnMut(u32), then: impl FnMut(u32), later: impl FnMut(u32)) {
+        self.events.look_ahead(soon, then, later);
+    }
+}

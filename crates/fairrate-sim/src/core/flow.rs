@@ -1,0 +1,56 @@
+//! What is fixed of a flow for the whole run.
+
+use crate::transport::Kind;
+
+/// No flow.
+pub(crate) const NO_FLOW: u32 = u32::MAX;
+
+/// A flow of the user, or a subflow of one, or one that carries messages: where it goes and how. All parts share these.
+#[derive(Clone)]
+pub(crate) struct Flow {
+    /// The user's flow it is: itself, or the connection of a subflow.
+    pub(crate) spec: u32,
+    pub(crate) src_host: u32,
+    pub(crate) dst_host: u32,
+    /// Where the data path's second port stands in the table of paths (the first is the NIC's own).
+    pub(crate) data_route: u32,
+    /// The same for acknowledgments.
+    pub(crate) ack_route: u32,
+    /// Where the way back of notices begins: the data path in reverse. Only if ports have agents.
+    pub(crate) notice_route: u32,
+    /// Payload bytes; `u64::MAX` if it is endless.
+    pub(crate) bytes: u64,
+    /// Which of the connection's subflows it is.
+    pub(crate) subflow: u8,
+    pub(crate) class: u8,
+    /// Links between sender and receiver.
+    pub(crate) n_hops: u8,
+    /// The transport it goes by.
+    pub(crate) transport: Kind,
+    /// The flow that starts some time after this one, or [`NO_FLOW`], and that time.
+    pub(crate) successor: u32,
+    pub(crate) successor_delay_ps: u64,
+}
+
+impl Flow {
+    /// Whether it never ends by itself.
+    #[inline]
+    pub(crate) fn is_endless(&self) -> bool {
+        self.bytes == u64::MAX
+    }
+
+    /// The egress ports from the sender to the receiver.
+    pub(crate) fn data_path<'a>(&self, paths: &'a [u32]) -> &'a [u32] {
+        path(paths, self.data_route, self.n_hops)
+    }
+
+    /// The egress ports from the receiver to the sender.
+    pub(crate) fn ack_path<'a>(&self, paths: &'a [u32]) -> &'a [u32] {
+        path(paths, self.ack_route, self.n_hops)
+    }
+}
+
+fn path(paths: &[u32], route: u32, n_hops: u8) -> &[u32] {
+    let start = route as usize - 1;
+    &paths[start..start + usize::from(n_hops)]
+}

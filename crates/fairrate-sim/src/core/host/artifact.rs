@@ -1,0 +1,77 @@
+//! The NIC of ns-3's RDMA stack, for runs whose ties go by insertion: the same decisions at the same points of
+//! the event order, its peculiarities included. One matters beyond ties: the wake-up for pacing looks at the
+//! earliest pacing time of any flow with data, even one whose window is closed. If that time has passed, no
+//! wake-up is planned, and paced flows of that host wait for the next acknowledgment instead.
+
+use fairrate_control::Controller;
+
+use super::Hosts;
+use crate::core::world::World;
+use crate::engine::EventKind;
+
+impl Hosts {
+    /// Sends the host's next packet if its port is free, or plans the next look.
+    pub(super) fn nic_send_like_ns3(&mut self, w: &mut World, host: u32) {
+        let egress = self.nics[host as usize].port;
+        let port = &w.net.ports[egress as usize];
+        if !w.clock.has_passed(port.busy_until_ps, port.tx_rank) {
+            // The end of the transmission comes here again.
+            return;
+        }
+        if port.can_send() {
+            self.send_waiting(w, host);
+            w.net.schedule_tx_done(&mut w.clock, egress);
+            return;
+        }
+        let (picked, moved) = self.nics[host as usize].pick_like_ns3(w.clock.now_ps, port.paused);
+        if moved {
+            self.renumber(host, 0);
+        }
+        if let Some(at) = picked {
+            self.send_data(w, host, at);
+            w.net.schedule_tx_done(&mut w.clock, egress);
+            return;
+        }
+        let nic = &self.nics[host as usize];
+        let at = nic.next_send_like_ns3();
+        if nic.wake_ps == u64::MAX && at < u64::MAX && w.clock.now_ps < at {
+            self.set_wake(w, host, at);
+        }
+    }
+
+    /// A sender has decided about its rate: if its next packet may now go before the planned wake-up of its
+    /// NIC, that comes earlier. All decisions come here, whether or not the rate has changed and the flow
+    /// has anything left to send; a first acknowledgment that is only stored is none.
+    pub(super) fn pull_wake_like_ns3(&mut self, w: &mut World, slot: u32) {
+        let sender = self.sender(slot);
+        let (host, nic) = (sender.host, &self.nics[sender.host as usize]);
+        let at = nic.flows[sender.nic_slot as usize].next_send_ps;
+        if nic.wake_ps < u64::MAX && at < nic.wake_ps {
+            self.set_wake(w, host, at.max(w.clock.now_ps));
+        }
+    }
+
+    /// Whether the timer of a flow, which is due, must wait for the wake-up of its NIC at this very moment because
+    /// ns-3 planned that one earlier: a packet sent first is still spaced at the old rate. If so, comes again.
+    pub(super) fn timer_waits_like_ns3(&mut self, w: &mut World, id: u32) -> bool {
+        let nic = &self.nics[w.run.flow(id).src_host as usize];
+        if nic.wake_ps != w.clock.now_ps {
+            return false;
+        }
+        let (wake_rank, wake_planned_ps) = (nic.wake_rank, nic.wake_planned_ps);
+        let slot = self.sending[id as usize].sender;
+        let planned = w.clock.now().saturating_sub(self.controller(slot).timer_lead());
+        if planned.as_ps() <= wake_planned_ps {
+            return false;
+        }
+        w.clock.push(w.clock.now_ps, EventKind::FlowTimer, id, wake_rank);
+        true
+    }
+
+    fn set_wake(&mut self, w: &mut World, host: u32, at_ps: u64) {
+        let rank = w.clock.take_rank();
+        let nic = &mut self.nics[host as usize];
+        (nic.wake_ps, nic.wake_rank, nic.wake_planned_ps) = (at_ps, rank, w.clock.now_ps);
+        w.clock.push(at_ps, EventKind::HostWake, host, rank);
+    }
+}

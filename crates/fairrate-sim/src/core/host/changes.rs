@@ -1,0 +1,65 @@
+//! Flows that start and stop one after the other, each once rates have converged after the one before.
+
+use super::Hosts;
+use crate::config::Change;
+use crate::core::run::Run;
+use crate::core::told::News;
+use crate::core::world::World;
+use crate::engine::EventKind;
+use crate::ids::FlowId;
+use crate::transport::NO_SENDER;
+
+impl Hosts {
+    /// Whether all changes are done and rates have settled after the last.
+    pub(super) fn changes_are_done(&self, run: &Run) -> bool {
+        self.convergence.as_ref().is_none_or(|c| c.is_done(run.config.changes.len()))
+    }
+
+    /// Plans the first change, if no flow starts by itself.
+    pub(in crate::core) fn start_convergence(&mut self, w: &mut World) {
+        let changes = &w.run.config.changes;
+        debug_assert!(changes.is_empty() || self.convergence.is_some(), "changes wait for convergence");
+        if self.convergence.is_some() && self.starts.is_empty() && !changes.is_empty() {
+            w.clock.schedule(0, EventKind::Settled, 0);
+        }
+    }
+
+    /// Rates may have settled, or may have had all the time they get.
+    pub(in crate::core) fn on_settled(&mut self, w: &mut World) {
+        let Some(c) = &mut self.convergence else { return };
+        c.overtaken.drain(..).for_each(|sample| w.told.push(News::Convergence(sample)));
+        let closed = c.close(w.clock.now_ps);
+        if let Some(sample) = closed {
+            w.told.push(News::Convergence(sample));
+        }
+        let nobody_left = c.active.is_empty() && c.open.is_none() && !c.is_starting;
+        if closed.is_some() || nobody_left {
+            self.change_next(w);
+        }
+    }
+
+    /// Does the next of the changes that has an effect.
+    fn change_next(&mut self, w: &mut World) {
+        while let Some(c) = &mut self.convergence
+            && let Some(&change) = w.run.config.changes.get(c.n_changes)
+        {
+            c.n_changes += 1;
+            match change {
+                Change::Start(FlowId(id)) => {
+                    c.is_starting = true;
+                    self.finite_left += u64::from(!w.run.flow(id).is_endless());
+                    let at = w.clock.now_ps.max(w.run.config.flows[id as usize].start.as_ps());
+                    w.clock.schedule(at, EventKind::FlowStart, id);
+                    return;
+                }
+                Change::Stop(FlowId(id)) if self.sending[id as usize].sender == NO_SENDER => {}
+                Change::Stop(FlowId(id)) => {
+                    self.on_flow_stop(w, id);
+                    if self.convergence.as_ref().is_some_and(|c| c.open.is_some()) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Controllers decide, and their decisions come into force.
+
+use fairrate_control::{Allowance, Controller};
+use fairrate_units::Rate;
+
+use super::Hosts;
+use crate::config::WindowRule;
+use crate::core::world::World;
+use crate::engine::EventKind;
+use crate::packet::{Packet, PacketKind};
+use crate::transport::{ControllerRef, follow_up};
+
+impl Hosts {
+    /// Lets a flow's controller decide, if the flow is active, and applies the decision.
+    pub(super) fn decide(
+        &mut self,
+        w: &mut World,
+        id: u32,
+        decide: impl FnOnce(&mut ControllerRef<'_>) -> Option<Allowance>,
+    ) {
+        let Some((slot, _)) = self.sender_of(id) else { return };
+        match decide(&mut self.controller(slot)) {
+            Some(allowance) => self.apply(w, slot, allowance),
+            None => self.ask_for_control(w, slot),
+        }
+        self.nic_send(w, w.run.flow(id).src_host);
+    }
+
+    /// Puts a controller's decision into force.
+    pub(super) fn apply(&mut self, w: &mut World, slot: u32, allowance: Allowance) {
+        let (c, now_ps) = (&w.run.constants, w.clock.now_ps);
+        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        let nic = &mut self.nics[sender.host as usize];
+        sender.cwnd = match w.run.config.transport.window {
+            WindowRule::Algorithm => allowance.cwnd.as_u64(),
+            WindowRule::None => u64::MAX,
+            WindowRule::RateScaled => {
+                let line_rate = w.net.ports[nic.port as usize].rate;
+                let full = line_rate.bytes_in(c.base_rtt).as_u64();
+                (u128::from(full) * u128::from(allowance.rate.as_bps()) / u128::from(line_rate.as_bps())) as u64
+            }
+        };
+        let (rate, transport) = (allowance.rate.min(sender.fastest), sender.transport);
+        let entry = &mut nic.flows[sender.nic_slot as usize];
+        let mut respaced = false;
+        if rate != sender.rate {
+            let before = std::mem::replace(&mut sender.rate, rate);
+            if 0 < c.pacing_credit {
+                entry.next_send_ps = repaced(entry.next_send_ps, now_ps, before, rate);
+            } else if c.repace && sender.has_sent() && Rate::ZERO < rate {
+                entry.next_send_ps = sender.last_start_ps + sender.gap_ps(c.whole_ns);
+                respaced = true;
+            }
+        }
+        sender.settle();
+        (entry.open, entry.has_data) = sender.outlook();
+        let timer_ps = allowance.timer.as_ps();
+        if timer_ps != sender.timer_ps {
+            sender.timer_ps = timer_ps;
+            if timer_ps < u64::MAX {
+                let (at, id) = (timer_ps.max(now_ps), sender.flow);
+                sender.timer_ps = at;
+                // Rank 0: before all else of its time; `timer_waits_like_ns3` knows the exception.
+                w.clock.push(at, EventKind::FlowTimer, id, 0);
+            }
+        }
+        if respaced {
+            let earliest_ps = transport.earliest_ps(self, w, slot);
+            let (host, at) = (self.sender(slot).host as usize, self.sender(slot).nic_slot as usize);
+            let entry = &mut self.nics[host].flows[at];
+            entry.next_send_ps = entry.next_send_ps.max(earliest_ps);
+        }
+        transport.decided(self, w, slot);
+        self.follow(w, slot);
+        self.ask_for_control(w, slot);
+    }
+
+    /// Sends a flow's control packet if its controller has one.
+    #[inline]
+    pub(super) fn ask_for_control(&mut self, w: &mut World, slot: u32) {
+        if let Some(wire) = w.run.constants.control_wire {
+            self.send_control(w, slot, wire);
+        }
+    }
+
+    fn send_control(&mut self, w: &mut World, slot: u32, wire: u16) {
+        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        // What may have to be sent again counts as something.
+        let unsent = if sender.bytes == u64::MAX { u64::MAX } else { sender.bytes.saturating_sub(sender.snd_nxt) };
+        let unsent = unsent.max(u64::from(sender.has_data()));
+        self.header_scratch.fill(0.0);
+        let mut controller = self.connections.controller(sender);
+        if !controller.control_packet(w.clock.now(), unsent, &mut self.header_scratch) {
+            return;
+        }
+        let id = self.sender(slot).flow;
+        let flow = w.run.flow(id);
+        let (host, route, class) = (flow.src_host, flow.data_route, w.run.constants.control_class);
+        let packet = w.net.pool.take(Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Control) });
+        w.net.pool.header_mut(packet)[..self.header_scratch.len()].copy_from_slice(&self.header_scratch);
+        w.told.totals.control_packets += 1;
+        self.enqueue_control(w, host, packet);
+    }
+
+    /// Does what transports have asked for.
+    #[cold]
+    pub(super) fn grant_each_wish(&mut self, w: &mut World) {
+        loop {
+            if !self.wishes.notices.is_empty() {
+                let notices = std::mem::take(&mut self.wishes.notices);
+                for notice in &notices {
+                    let now = w.clock.now();
+                    self.decide(w, notice.flow, |controller| controller.on_notice(now, notice));
+                }
+            } else if std::mem::take(&mut self.wishes.is_to_follow_up) {
+                follow_up(self, w);
+            } else if !self.wishes.hosts.is_empty() {
+                let hosts = std::mem::take(&mut self.wishes.hosts);
+                for host in hosts {
+                    self.nic_send(w, host);
+                }
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+/// When a packet may go that had to wait until `at_ps` at the rate before: what is left of the wait lasts longer or
+/// shorter. A credit stays what it is.
+fn repaced(at_ps: u64, now_ps: u64, before: Rate, rate: Rate) -> u64 {
+    if at_ps <= now_ps || rate == Rate::ZERO {
+        return at_ps;
+    }
+    let wait = u128::from(at_ps - now_ps) * u128::from(before.as_bps()) / u128::from(rate.as_bps());
+    now_ps.saturating_add(u64::try_from(wait).unwrap_or(u64::MAX))
+}

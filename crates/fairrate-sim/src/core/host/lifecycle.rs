@@ -1,0 +1,119 @@
+//! The life of a flow: it starts, it stops, its last byte is acknowledged.
+
+use fairrate_control::Controller;
+use fairrate_units::Time;
+
+use super::Hosts;
+use crate::config::Trigger;
+use crate::core::flow::NO_FLOW;
+use crate::core::told::News;
+use crate::core::world::World;
+use crate::engine::EventKind;
+use crate::ids::FlowId;
+use crate::transport::NO_SENDER;
+
+impl Hosts {
+    /// Schedules the next of the flows that start at their time.
+    pub(in crate::core) fn schedule_next_start(&mut self, w: &mut World) {
+        if let Some(&next) = self.starts.get(self.next_start) {
+            let rank = w.clock.rank_of_flow_start();
+            let at = w.run.config.flows[next as usize].start.as_ps();
+            w.clock.push(at, EventKind::FlowStart, next, rank);
+        }
+    }
+
+    /// A flow starts.
+    pub(in crate::core) fn on_flow_start(&mut self, w: &mut World, id: u32) {
+        if w.run.config.flows[id as usize].trigger == Trigger::Time {
+            self.next_start += 1;
+            self.schedule_next_start(w);
+        }
+        let end = &mut self.sending[id as usize];
+        (end.start_ps, end.has_started) = (w.clock.now_ps, true);
+        w.run.flow(id).transport.open(self, w, id);
+        self.note_start(w, id);
+        self.begin(w, id);
+        self.may_send(w, w.run.flow(id).src_host);
+    }
+
+    /// Opens the line `id` of the allocator, if it begins here.
+    pub(in crate::core) fn open_line(&mut self, w: &mut World, id: u32) {
+        let flow = w.run.flow(id);
+        if self.is_here(&w.run, flow.src_host) {
+            flow.transport.open(self, w, id);
+            self.begin(w, id);
+        }
+    }
+
+    /// The controllers of a flow that has just been opened decide for the first time.
+    fn begin(&mut self, w: &mut World, id: u32) {
+        for sending in self.sending_flows(id) {
+            let slot = self.sending[sending as usize].sender;
+            let allowance = self.controller(slot).on_start(w.clock.now());
+            self.apply(w, slot, allowance);
+        }
+        let transport = w.run.flow(id).transport;
+        transport.written(self, w, id);
+        transport.begin(self, w, id);
+    }
+
+    /// A user's flow is active from now on.
+    fn note_start(&mut self, w: &mut World, id: u32) {
+        self.active += 1;
+        self.last_progress_ps = w.clock.now_ps;
+        let stop = w.run.config.flows[id as usize].stop;
+        if stop < Time::MAX && w.run.flow(id).is_endless() {
+            w.clock.schedule(stop.as_ps().max(w.clock.now_ps), EventKind::FlowStop, id);
+        }
+        self.arrive(w, id);
+    }
+
+    /// An endless flow stops: what it has sent so far is all it will send.
+    pub(in crate::core) fn on_flow_stop(&mut self, w: &mut World, id: u32) {
+        let slot = self.sending[id as usize].sender;
+        if slot == NO_SENDER {
+            return;
+        }
+        let transport = w.run.flow(id).transport;
+        let is_done = transport.stop(self, w, id);
+        self.depart(w, id);
+        transport.stopped(self, w, id, is_done);
+        if is_done {
+            self.finish(w, id);
+        } else {
+            if self.sender(slot).flow == id {
+                self.ask_for_control(w, slot);
+            }
+            self.nic_send(w, w.run.flow(id).src_host);
+        }
+        self.grant_wishes(w);
+    }
+
+    /// All data of a user's flow is acknowledged: its senders go, and it is over.
+    pub(super) fn finish(&mut self, w: &mut World, id: u32) {
+        for sending in self.sending_flows(id) {
+            let slot = self.sending[sending as usize].sender;
+            self.ask_for_control(w, slot);
+            self.retire(w, slot);
+        }
+        let flow = w.run.flow(id);
+        flow.transport.close(self, id);
+        let (host, successor) = (flow.src_host, flow.successor);
+        let at = w.clock.now_ps + flow.successor_delay_ps;
+        let end = &mut self.sending[id as usize];
+        (end.sender, end.is_over) = (NO_SENDER, true);
+        if !flow.is_endless() {
+            end.fct_ack_ps = w.clock.now_ps - end.start_ps;
+            self.finite_left -= 1;
+            w.told.totals.flows_done += 1;
+        }
+        self.active -= 1;
+        if successor != NO_FLOW && at < w.run.config.flows[successor as usize].stop.as_ps() {
+            self.finite_left += u64::from(!w.run.flow(successor).is_endless());
+            w.clock.schedule(at, EventKind::FlowStart, successor);
+        }
+        self.depart(w, id);
+        w.told.push(News::Flow(FlowId(id)));
+        self.nic_send(w, host);
+    }
+}

@@ -1,0 +1,287 @@
+//! Hosts: flows that start and end, NICs that send, senders and receivers.
+//!
+//! What a flow's transport does with a packet or a timer is the transport's matter (`crate::transport`). Here is what all
+//! of them have in common.
+
+mod artifact;
+mod bursts;
+mod changes;
+pub(super) mod convergence;
+mod deciding;
+mod lifecycle;
+mod notices;
+mod outcome;
+mod receiving;
+mod sending;
+mod subflows;
+
+use fairrate_control::Notice;
+use fairrate_units::Rate;
+
+use self::convergence::Convergence;
+pub(super) use self::outcome::Received;
+use super::agents::Step;
+use super::network::Network;
+use super::run::Run;
+use super::world::World;
+use crate::transport::{Allocator, Connections, ControllerRef, NO_SENDER, Nic, NicFlow, Receiver, Sender, Tally};
+
+/// The hosts of a part. Of the vectors that have an entry for every host and flow of the network, it uses those of its own.
+pub(crate) struct Hosts {
+    pub(crate) nics: Vec<Nic>,
+    /// By flow: its sending end and its receiving end.
+    pub(crate) sending: Vec<SendingEnd>,
+    pub(crate) receiving: Vec<ReceivingEnd>,
+    /// The senders of active flows, and the slots that are free.
+    pub(crate) senders: Vec<Option<Sender>>,
+    free_senders: Vec<u32>,
+    /// Connections of several subflows.
+    pub(crate) connections: Connections,
+    /// The central allocator and the conversation with it.
+    pub(crate) allocator: Option<Box<Allocator>>,
+    /// What transports want to be done once they have returned.
+    pub(crate) wishes: Wishes,
+    /// When data was acknowledged last, in picoseconds.
+    pub(crate) last_progress_ps: u64,
+    number: u16,
+    /// Flows that start here at their time, in order, and which is next.
+    starts: Vec<u32>,
+    next_start: usize,
+    active: u64,
+    finite_left: u64,
+    header_scratch: Vec<f64>,
+    /// How rates settle, if somebody wants to know.
+    convergence: Option<Box<Convergence>>,
+}
+
+/// A flow at its sender.
+#[derive(Clone)]
+pub(crate) struct SendingEnd {
+    /// Its sender, while it is active.
+    pub(crate) sender: u32,
+    has_started: bool,
+    is_over: bool,
+    pub(crate) start_ps: u64,
+    /// How long after the start its last byte was acknowledged, in picoseconds; `u64::MAX`: it has not been.
+    fct_ack_ps: u64,
+    /// When its handshake was over, that of a connection's first subflow, in picoseconds; `u64::MAX`: it is not, or there is
+    /// none.
+    pub(crate) connected_ps: u64,
+    /// What its sender had been through when it went.
+    pub(crate) tally: Tally,
+}
+
+/// A flow at its receiver.
+#[derive(Clone)]
+pub(crate) struct ReceivingEnd {
+    pub(crate) receiver: Receiver,
+    /// When its last payload byte arrived, in picoseconds; `u64::MAX`: it has not.
+    arrived_ps: u64,
+}
+
+impl SendingEnd {
+    /// Of a flow that has not started.
+    pub(super) const IDLE: Self = Self {
+        sender: NO_SENDER,
+        has_started: false,
+        is_over: false,
+        start_ps: 0,
+        fct_ack_ps: u64::MAX,
+        connected_ps: u64::MAX,
+        tally: Tally::NEW,
+    };
+}
+
+impl ReceivingEnd {
+    /// Of a flow of which nothing has arrived.
+    pub(super) fn new() -> Self {
+        Self { receiver: Receiver::default(), arrived_ps: u64::MAX }
+    }
+
+    /// Data has arrived of a flow of so many bytes (`u64::MAX`: endless): notes if it was the last.
+    #[inline]
+    pub(crate) fn note_arrival(&mut self, bytes: u64, now_ps: u64) {
+        if self.receiver.expected == bytes && self.arrived_ps == u64::MAX && bytes < u64::MAX {
+            self.arrived_ps = now_ps;
+        }
+    }
+}
+
+/// What transports want to be done once they have returned, in this order.
+#[derive(Default)]
+pub(crate) struct Wishes {
+    /// Controllers are to be told of these.
+    notices: Vec<Notice>,
+    /// The allocator's conversation goes on once controllers know.
+    pub(crate) is_to_follow_up: bool,
+    /// The NICs of these hosts are to look for something to send.
+    hosts: Vec<u32>,
+}
+
+impl Wishes {
+    /// A flow's controller is to be told of a notice.
+    pub(crate) fn notify(&mut self, notice: Notice) {
+        self.notices.push(notice);
+    }
+
+    /// The NIC of a host is to look for something to send.
+    pub(crate) fn look(&mut self, host: u32) {
+        self.hosts.push(host);
+    }
+
+    #[inline]
+    fn are_none(&self) -> bool {
+        self.notices.is_empty() && self.hosts.is_empty() && !self.is_to_follow_up
+    }
+}
+
+impl Hosts {
+    /// The hosts of part `number`, where nothing has happened yet.
+    pub(super) fn new(
+        run: &Run,
+        number: u16,
+        nics: Vec<Nic>,
+        starts: Vec<u32>,
+        allocator: Option<Box<Allocator>>,
+    ) -> Self {
+        let finite_left = starts.iter().filter(|&&id| !run.flow(id).is_endless()).count() as u64;
+        Self {
+            nics,
+            sending: vec![SendingEnd::IDLE; run.flows.len()],
+            receiving: vec![ReceivingEnd::new(); run.flows.len()],
+            senders: Vec::new(),
+            free_senders: Vec::new(),
+            connections: Connections::new(&run.config),
+            allocator,
+            wishes: Wishes::default(),
+            last_progress_ps: 0,
+            number,
+            starts,
+            next_start: 0,
+            active: 0,
+            finite_left,
+            header_scratch: vec![0.0; run.constants.header_words],
+            convergence: Convergence::new(&run.config, run.constants.base_rtt),
+        }
+    }
+
+    /// Whether a host belongs to this part.
+    #[inline]
+    pub(crate) fn is_here(&self, run: &Run, host: u32) -> bool {
+        run.parts.host(host) == self.number
+    }
+
+    /// The sender in a slot that is in use.
+    #[inline]
+    pub(crate) fn sender(&self, slot: u32) -> &Sender {
+        self.senders[slot as usize].as_ref().expect("the slot is in use")
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub(crate) fn sender_mut(&mut self, slot: u32) -> &mut Sender {
+        self.senders[slot as usize].as_mut().expect("the slot is in use")
+    }
+
+    /// The sender of a flow and its slot, if the flow is active.
+    #[inline]
+    pub(crate) fn sender_of(&mut self, flow: u32) -> Option<(u32, &mut Sender)> {
+        let slot = self.sending[flow as usize].sender;
+        Some((slot, self.senders.get_mut(slot as usize)?.as_mut()?))
+    }
+
+    /// The controller of a sender.
+    #[inline]
+    pub(crate) fn controller(&mut self, slot: u32) -> ControllerRef<'_> {
+        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        self.connections.controller(sender)
+    }
+
+    /// The rate of a host's NIC.
+    fn line_rate(&self, net: &Network, host: u32) -> Rate {
+        net.ports[self.nics[host as usize].port as usize].rate
+    }
+
+    /// Tells the NIC whether a sender has something to send.
+    #[inline]
+    pub(crate) fn refresh(&mut self, slot: u32) {
+        let sender = self.senders[slot as usize].as_ref().expect("the slot is in use");
+        let entry = &mut self.nics[sender.host as usize].flows[sender.nic_slot as usize];
+        (entry.open, entry.has_data) = sender.outlook();
+    }
+
+    /// Gives a sender a slot and a place at its NIC.
+    pub(crate) fn add_sender(&mut self, w: &World, mut sender: Sender) {
+        let (id, config) = (sender.flow, &w.run.config);
+        let flow = w.run.flow(id);
+        let (host, class) = (flow.src_host, flow.class);
+        sender.host = host;
+        sender.transport = flow.transport;
+        sender.room = if config.transport.window_overshoot { 1 } else { config.transport.mtu.as_u64() as u32 };
+        sender.fastest = self.line_rate(&w.net, host).min(config.flows[flow.spec as usize].demand);
+        sender.nic_slot = self.nics[host as usize].flows.len() as u32;
+        let slot = self.free_senders.pop().unwrap_or_else(|| {
+            self.senders.push(None);
+            (self.senders.len() - 1) as u32
+        });
+        self.senders[slot as usize] = Some(sender);
+        self.sending[id as usize].sender = slot;
+        let entry =
+            NicFlow { next_send_ps: w.clock.now_ps, sender: slot, class, open: true, has_data: true, finished: false };
+        self.nics[host as usize].flows.push(entry);
+    }
+
+    /// A sender goes, and leaves its NIC.
+    fn retire(&mut self, w: &World, slot: u32) {
+        let sender = self.senders[slot as usize].take().expect("the slot is in use");
+        self.free_senders.push(slot);
+        let end = &mut self.sending[sender.flow as usize];
+        (end.sender, end.tally) = (NO_SENDER, sender.tally);
+        let nic = &mut self.nics[sender.host as usize];
+        if w.clock.is_by_insertion() {
+            let entry = &mut nic.flows[sender.nic_slot as usize];
+            (entry.open, entry.has_data, entry.finished) = (false, false, true);
+        } else {
+            nic.remove(sender.nic_slot as usize);
+            self.renumber(sender.host, sender.nic_slot as usize);
+        }
+    }
+
+    /// Tells the senders of a NIC's flows from position `from` on where they now stand.
+    fn renumber(&mut self, host: u32, from: usize) {
+        for (at, entry) in self.nics[host as usize].flows.iter().enumerate().skip(from).filter(|(_, f)| !f.finished) {
+            self.senders[entry.sender as usize].as_mut().expect("an active flow has a sender").nic_slot = at as u32;
+        }
+    }
+
+    /// Puts a packet into the queue of its class at a host's NIC.
+    #[inline]
+    pub(crate) fn enqueue(&self, net: &mut Network, host: u32, packet: u32) {
+        net.ports[self.nics[host as usize].port as usize].enqueue(&mut net.pool, packet);
+    }
+
+    /// Puts a control packet into the queue of its class at a host's NIC.
+    pub(crate) fn enqueue_control(&mut self, w: &mut World, host: u32, packet: u32) {
+        let port = self.nics[host as usize].port;
+        w.told.totals.control_bytes += u64::from(w.net.pool.get(packet).wire);
+        self.show_agent(w, host, packet, Step::Enqueue);
+        w.net.ports[port as usize].enqueue(&mut w.net.pool, packet);
+    }
+
+    /// Shows a packet to the agent of a host's port, if it has one.
+    #[inline]
+    fn show_agent(&mut self, w: &mut World, host: u32, packet: u32, step: Step) {
+        let port = self.nics[host as usize].port;
+        if w.agent_sees(port, packet, step) {
+            self.do_as_agent_asks(w, host, port);
+        }
+    }
+
+    /// Does what transports have asked for.
+    #[inline]
+    pub(super) fn grant_wishes(&mut self, w: &mut World) {
+        if !self.wishes.are_none() {
+            self.grant_each_wish(w);
+        }
+    }
+}

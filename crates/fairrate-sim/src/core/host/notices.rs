@@ -1,0 +1,132 @@
+//! What algorithms' ports and receivers tell senders: notices, congestion notifications, control packets that are back.
+
+use fairrate_control::{Controller, NOTICE_VALUES, Notice};
+
+use super::Hosts;
+use crate::core::agents::NOTICE_WORDS;
+use crate::core::world::World;
+use crate::engine::EventKind;
+use crate::packet::{Packet, PacketKind};
+
+impl Hosts {
+    /// A CNP or notice has reached its host, whose NIC acts on it at once or after its delay.
+    pub(super) fn on_notification(&mut self, w: &mut World, host: u32, packet: u32) {
+        if w.run.constants.reaction_ps == 0 {
+            self.react(w, packet);
+        } else {
+            self.hold_notification(w, host, packet);
+        }
+    }
+
+    fn hold_notification(&mut self, w: &mut World, host: u32, packet: u32) {
+        let due = w.clock.now_ps + w.run.constants.reaction_ps;
+        self.nics[host as usize].held.push_back((due, packet));
+        w.clock.schedule(due, EventKind::Reaction, host);
+    }
+
+    /// The NIC of a host acts on the notification it has held for longest.
+    pub(in crate::core) fn on_reaction(&mut self, w: &mut World, host: u32) {
+        let held = &mut self.nics[host as usize].held;
+        debug_assert!(held.front().is_some_and(|&(due, _)| due == w.clock.now_ps), "one event for each notification");
+        if let Some((_, packet)) = held.pop_front() {
+            self.react(w, packet);
+        }
+        self.grant_wishes(w);
+    }
+
+    fn react(&mut self, w: &mut World, packet: u32) {
+        let Packet { flow, kind, .. } = *w.net.pool.get(packet);
+        let words = w.net.pool.header(packet);
+        let notice = (kind == PacketKind::Notice).then(|| {
+            let mut values = [0.0; NOTICE_VALUES];
+            values.copy_from_slice(&words[1..NOTICE_WORDS]);
+            Notice { flow, port: words[0] as u32, values }
+        });
+        w.net.pool.release(packet);
+        let now = w.clock.now();
+        self.decide(w, flow, |controller| match &notice {
+            Some(notice) => controller.on_notice(now, notice),
+            None => Some(controller.on_cnp(now)),
+        });
+    }
+
+    /// The agent of a host's own port asked to be called now; or did, before it changed its mind.
+    pub(in crate::core) fn on_port_timer(&mut self, w: &mut World, host: u32, port: u32) {
+        if w.agents.on_timer(&w.net, &w.clock, port) {
+            self.do_as_agent_asks(w, host, port);
+        }
+        self.grant_wishes(w);
+    }
+
+    /// Does what the agent of a host's own port has asked for. Its notices are for senders of this host. There is no
+    /// previous hop that could pause a flow.
+    pub(super) fn do_as_agent_asks(&mut self, w: &mut World, host: u32, port: u32) {
+        if w.agents.ask_for_something() {
+            let (notices, pauses) = (w.agents.take_notices(), w.agents.take_pauses());
+            debug_assert!(pauses.is_empty(), "a host's own port has no previous hop");
+            for notice in &notices {
+                self.take_own_notice(w, host, notice);
+            }
+            w.agents.give_back(notices, pauses);
+        }
+        w.agents.plan(&mut w.clock, port);
+    }
+
+    fn take_own_notice(&mut self, w: &mut World, host: u32, notice: &Notice) {
+        let (class, wire) = (w.run.constants.control_class, w.run.constants.cnp_wire);
+        w.told.totals.notices += 1;
+        w.told.totals.control_bytes += u64::from(wire);
+        if w.run.constants.reaction_ps == 0 {
+            self.wishes.notify(*notice);
+            return;
+        }
+        let packet = w.net.pool.take(Packet { flow: notice.flow, class, wire, ..Packet::new(PacketKind::Notice) });
+        let words = w.net.pool.header_mut(packet);
+        words[0] = f64::from(notice.port);
+        words[1..NOTICE_WORDS].copy_from_slice(&notice.values);
+        self.hold_notification(w, host, packet);
+    }
+
+    /// A flow's first switch holds it back at its NIC, or lets it go.
+    pub(in crate::core) fn hold_flow(&mut self, w: &mut World, host: u32, flow: u32, pause: bool) {
+        let Some((slot, sender)) = self.sender_of(flow) else { return };
+        sender.paused = pause;
+        self.refresh(slot);
+        if !pause {
+            self.may_send(w, host);
+        }
+    }
+
+    /// A control packet has reached its receiver, which sends it back.
+    pub(super) fn turn_control(&mut self, w: &mut World, host: u32, packet: u32) {
+        let p = w.net.pool.get_mut(packet);
+        p.kind = PacketKind::ControlBack;
+        p.route = w.run.flow(p.flow).ack_route;
+        self.enqueue_control(w, host, packet);
+        self.nic_send(w, host);
+    }
+
+    /// A control packet is back at its source.
+    pub(super) fn on_control_back(&mut self, w: &mut World, packet: u32) {
+        let p = w.net.pool.get(packet);
+        let (id, is_handshake) = (p.flow, p.is_handshake());
+        let flow = w.run.flow(id);
+        let (host, transport) = (flow.src_host, flow.transport);
+        if is_handshake {
+            w.net.pool.release(packet);
+            if transport.on_connected(self, w, id) {
+                self.nic_send(w, host);
+            }
+            return;
+        }
+        let now = w.clock.now();
+        let slot = self.sending[id as usize].sender;
+        let sender = self.senders.get_mut(slot as usize).and_then(Option::as_mut);
+        let decision = sender.and_then(|sender| {
+            let header = &w.net.pool.header(packet)[..w.run.constants.header_words];
+            self.connections.controller(sender).on_control(now, header)
+        });
+        w.net.pool.release(packet);
+        self.decide(w, id, |_| decision);
+    }
+}

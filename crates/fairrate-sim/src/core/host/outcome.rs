@@ -1,0 +1,118 @@
+//! How flows have fared so far.
+
+use fairrate_units::{Bytes, Time};
+
+use super::Hosts;
+use crate::config::Trigger;
+use crate::core::run::Run;
+use crate::ideal;
+use crate::ids::FlowId;
+use crate::output::{FlowOutcome, Reordering, RunTotals};
+use crate::transport::LineNote;
+
+/// What has arrived of a flow.
+pub(in crate::core) struct Received {
+    /// When its last payload byte did, in picoseconds.
+    last_ps: Option<u64>,
+    /// Payload bytes in order.
+    pub(in crate::core) bytes: u64,
+    reordering: Reordering,
+}
+
+impl Hosts {
+    /// How a flow that is sent from here has fared so far.
+    pub(in crate::core) fn outcome(&self, run: &Run, id: u32, received: &Received) -> FlowOutcome {
+        let end = &self.sending[id as usize];
+        let sender = self.senders.get(end.sender as usize).and_then(Option::as_ref);
+        let tally = self.tally_of_subflows(id).or(sender.map(|s| s.tally)).unwrap_or(end.tally);
+        let is_timed = end.has_started && !run.flow(id).is_endless();
+        FlowOutcome {
+            flow: FlowId(id),
+            start: Time::from_ps(if end.has_started {
+                end.start_ps
+            } else {
+                run.config.flows[id as usize].start.as_ps()
+            }),
+            fct: received.last_ps.map(|at| Time::from_ps(at - end.start_ps)),
+            fct_ack: known(end.fct_ack_ps).map(Time::from_ps),
+            ideal_fct: if is_timed { ideal_fct(run, id) } else { Time::ZERO },
+            delivered_bytes: received.bytes,
+            retransmitted_bytes: tally.retransmitted,
+            timeouts: tally.timeouts,
+            recoveries: tally.recoveries,
+            connected: known(end.connected_ps).map(|at| Time::from_ps(at - end.start_ps)),
+            reordering: received.reordering,
+        }
+    }
+
+    /// What has arrived here of a flow.
+    pub(in crate::core) fn received(&self, id: u32) -> Received {
+        let end = &self.receiving[id as usize];
+        let reordering = self.connections.reordering(id);
+        Received { last_ps: known(end.arrived_ps), bytes: end.receiver.expected, reordering }
+    }
+
+    /// The user's flows that are sent from here, have started or will at their time, and are not over.
+    pub(in crate::core) fn unfinished(&self, run: &Run) -> Vec<u32> {
+        let is_unfinished = |&id: &u32| {
+            let end = &self.sending[id as usize];
+            let is_due = end.has_started || run.config.flows[id as usize].trigger == Trigger::Time;
+            !end.is_over && is_due && self.is_here(run, run.flow(id).src_host)
+        };
+        (0..run.n_user_flows).filter(is_unfinished).collect()
+    }
+
+    /// The user's flows that send here, in no order.
+    pub(in crate::core) fn active_flows(&self, run: &Run) -> Vec<u32> {
+        let flows = self.senders.iter().flatten().map(|s| run.flow(s.flow));
+        flows.filter(|f| f.subflow == 0).map(|f| f.spec).filter(|&f| f < run.n_user_flows).collect()
+    }
+
+    /// How many flows are active, and how many finite ones that have started or will are not done.
+    pub(in crate::core) fn counts(&self) -> (u64, u64) {
+        (self.active, self.finite_left)
+    }
+
+    /// Whether all that these hosts have to do is done.
+    pub(in crate::core) fn are_done(&self, run: &Run) -> bool {
+        self.finite_left == 0 && self.next_start == self.starts.len() && self.changes_are_done(run)
+    }
+
+    /// Adds what hosts know of the totals.
+    pub(in crate::core) fn add_totals(&self, run: &Run, totals: &mut RunTotals) {
+        // One that waits for another to end, or for rates to converge, and has not started is none.
+        let is_finite = |&id: &u32| !run.flow(id).is_endless();
+        totals.flows_unfinished = self.unfinished(run).iter().filter(|id| is_finite(id)).count() as u64;
+        totals.reordering = self.connections.all_reordering();
+        totals.allocator = self.allocator.as_ref().map_or_else(Default::default, |allocator| allocator.totals);
+        assert!(self.payload_here(run) <= totals.delivered_bytes, "payload comes in packets");
+    }
+
+    /// Payload that receivers of this part have, each byte counted once.
+    fn payload_here(&self, run: &Run) -> u64 {
+        let flows = run.flows.iter().zip(&self.receiving).take(run.n_user_flows as usize);
+        flows.filter(|(flow, _)| self.is_here(run, flow.dst_host)).map(|(_, end)| end.receiver.expected).sum()
+    }
+
+    /// What there is to tell another part of lines.
+    pub(in crate::core) fn notes_for(&mut self, part: u16) -> impl Iterator<Item = (u32, LineNote)> + '_ {
+        self.allocator.iter_mut().flat_map(move |allocator| allocator.notes_for(part))
+    }
+
+    /// Another part has told something of a line.
+    pub(in crate::core) fn take_note(&mut self, line: u32, note: LineNote) {
+        if let Some(allocator) = &mut self.allocator {
+            allocator.take_note(line, note);
+        }
+    }
+}
+
+fn ideal_fct(run: &Run, id: u32) -> Time {
+    let bytes = Bytes::new(run.flow(id).bytes);
+    ideal::ideal_fct(run.config.fabric.clock, &run.hops_of(id), run.constants.framing, bytes)
+}
+
+/// A time, if it has come.
+fn known(at_ps: u64) -> Option<u64> {
+    (at_ps < u64::MAX).then_some(at_ps)
+}

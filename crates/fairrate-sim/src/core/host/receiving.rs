@@ -1,0 +1,107 @@
+//! Packets and timers reach hosts: which transport they are for, and what the host does next.
+
+use fairrate_control::Controller;
+
+use super::Hosts;
+use crate::core::world::World;
+use crate::packet::PacketKind;
+use crate::transport::{Answer, Timed, on_allocator_event};
+
+impl Hosts {
+    /// A packet reaches its host.
+    // Apart from what switches do for every packet, which needs fewer registers saved.
+    #[inline(never)]
+    pub(in crate::core) fn on_packet(&mut self, w: &mut World, host: u32, packet: u32, kind: PacketKind) {
+        match kind {
+            PacketKind::Data => self.on_data(w, host, packet),
+            PacketKind::Ack | PacketKind::Nack => self.on_ack(w, host, packet),
+            PacketKind::Cnp | PacketKind::Notice => self.on_notification(w, host, packet),
+            PacketKind::Control => self.turn_control(w, host, packet),
+            PacketKind::ControlBack => self.on_control_back(w, packet),
+            PacketKind::Pause | PacketKind::Resume | PacketKind::FlowPause | PacketKind::FlowResume => {
+                unreachable!("handled at the link")
+            }
+        }
+        self.grant_wishes(w);
+    }
+
+    /// A data packet reaches its receiver, which answers.
+    fn on_data(&mut self, w: &mut World, host: u32, packet: u32) {
+        let id = w.net.pool.get(packet).flow;
+        let transport = w.run.flow(id).transport;
+        match transport.on_data(self, w, host, packet) {
+            Answer::Packet(packet) => self.reply(w, host, packet),
+            Answer::Waiting => self.nic_send(w, host),
+            Answer::Nothing => return,
+        }
+        transport.read(self, w, id);
+    }
+
+    /// An acknowledgment reaches its sender.
+    fn on_ack(&mut self, w: &mut World, host: u32, packet: u32) {
+        let id = w.net.pool.get(packet).flow;
+        let transport = w.run.flow(id).transport;
+        let acked = transport.on_ack(self, w, host, packet);
+        w.net.pool.release(packet);
+        let Some(acked) = acked else { return };
+        self.apply(w, acked.slot, acked.allowance);
+        if w.clock.is_by_insertion() && w.run.constants.repace && !acked.is_only_stored {
+            self.pull_wake_like_ns3(w, acked.slot);
+        }
+        if acked.is_done {
+            self.finish(w, w.run.flow(id).spec);
+        } else {
+            transport.plan_timer(self, w, acked.slot);
+            self.nic_send(w, host);
+        }
+    }
+
+    /// Acknowledgments of a flow may have waited for long enough.
+    pub(in crate::core) fn on_ack_timer(&mut self, w: &mut World, id: u32) {
+        let flow = w.run.flow(id);
+        let (host, transport) = (flow.dst_host, flow.transport);
+        if let Some(ack) = transport.on_ack_timer(self, w, id) {
+            self.reply(w, host, ack);
+        }
+        self.grant_wishes(w);
+    }
+
+    /// The retransmission timer of a flow may have expired.
+    pub(in crate::core) fn on_transport_timer(&mut self, w: &mut World, id: u32) {
+        let transport = w.run.flow(id).transport;
+        let slot = match transport.on_timer(self, w, id) {
+            Timed::Nothing => return,
+            Timed::MaySend(slot) => slot,
+            Timed::Decided(slot, allowance) => {
+                self.apply(w, slot, allowance);
+                slot
+            }
+        };
+        transport.plan_timer(self, w, slot);
+        self.nic_send(w, w.run.flow(id).src_host);
+        self.grant_wishes(w);
+    }
+
+    /// The controller of a flow asked to be called now; or did, before it changed its mind.
+    pub(in crate::core) fn on_flow_timer(&mut self, w: &mut World, id: u32) {
+        let now_ps = w.clock.now_ps;
+        let Some((slot, sender)) = self.sender_of(id) else { return };
+        if sender.timer_ps != now_ps || (w.clock.is_by_insertion() && self.timer_waits_like_ns3(w, id)) {
+            return;
+        }
+        self.sender_mut(slot).timer_ps = u64::MAX;
+        let allowance = self.controller(slot).on_timer(w.clock.now());
+        self.apply(w, slot, allowance);
+        // ns-3's rate timers leave the NIC alone: a window they open is noticed at the next acknowledgment.
+        if !w.clock.is_by_insertion() || w.run.constants.repace {
+            self.nic_send(w, w.run.flow(id).src_host);
+        }
+        self.grant_wishes(w);
+    }
+
+    /// Something of the allocator, or of those it rules, is due.
+    pub(in crate::core) fn on_allocate(&mut self, w: &mut World, entity: u32) {
+        on_allocator_event(self, w, entity);
+        self.grant_wishes(w);
+    }
+}

@@ -1,0 +1,187 @@
+//! What a host's NIC sends, and when.
+
+use fairrate_control::Controller;
+use fairrate_units::Bytes;
+
+use super::Hosts;
+use crate::core::agents::Step;
+use crate::core::world::World;
+use crate::engine::EventKind;
+use crate::packet::{Packet, PacketKind};
+
+impl Hosts {
+    /// The wake-up of a host's NIC, unless a later decision has overtaken it.
+    pub(in crate::core) fn on_wake(&mut self, w: &mut World, host: u32, rank: u32) {
+        let nic = &mut self.nics[host as usize];
+        if nic.wake_ps == w.clock.now_ps && nic.wake_rank == rank {
+            nic.wake_ps = u64::MAX;
+            self.nic_send(w, host);
+            self.grant_wishes(w);
+        }
+    }
+
+    /// Something that kept a host's port from sending is over.
+    pub(in crate::core) fn may_send(&mut self, w: &mut World, host: u32) {
+        self.nic_send(w, host);
+        self.grant_wishes(w);
+    }
+
+    /// Sends the host's next packet if its port is free and something may go, and plans the next look.
+    pub(super) fn nic_send(&mut self, w: &mut World, host: u32) {
+        if w.clock.is_by_insertion() {
+            self.nic_send_like_ns3(w, host);
+            return;
+        }
+        let nic = &self.nics[host as usize];
+        let port = &w.net.ports[nic.port as usize];
+        if port.busy_until_ps <= w.clock.now_ps {
+            if port.can_send() {
+                self.send_waiting(w, host);
+            } else if let Some(at) = nic.pick(w.clock.now_ps, port.paused) {
+                self.send_data(w, host, at);
+            }
+        }
+        self.plan_wake(w, host);
+    }
+
+    /// Sends the first packet that waits at a NIC, which may go.
+    pub(super) fn send_waiting(&mut self, w: &mut World, host: u32) {
+        let egress = self.nics[host as usize].port;
+        let packet = w.net.ports[egress as usize].dequeue(&w.net.pool);
+        self.show_agent(w, host, packet, Step::Dequeue);
+        w.transmit(egress, packet);
+    }
+
+    /// A host sends an acknowledgment, at once if nothing is in its way.
+    #[inline]
+    pub(super) fn reply(&mut self, w: &mut World, host: u32, packet: u32) {
+        let p = w.net.pool.get(packet);
+        let egress = self.nics[host as usize].port;
+        let port = &mut w.net.ports[egress as usize];
+        let is_free = port.busy_until_ps <= w.clock.now_ps && port.is_clear(p.class) && !w.clock.is_by_insertion();
+        if is_free && w.agents.is_empty() {
+            port.enqueued_bytes += u64::from(p.wire);
+            w.transmit(egress, packet);
+            self.plan_wake(w, host);
+        } else {
+            port.enqueue(&mut w.net.pool, packet);
+            self.nic_send(w, host);
+        }
+    }
+
+    #[inline]
+    fn plan_wake(&mut self, w: &mut World, host: u32) {
+        let nic = &self.nics[host as usize];
+        let port = &w.net.ports[nic.port as usize];
+        if nic.wake_ps <= port.busy_until_ps {
+            // Nothing goes before the port is free.
+            return;
+        }
+        let at = if port.can_send() {
+            port.busy_until_ps
+        } else {
+            let at = nic.next_send_ps(port.paused);
+            if at == u64::MAX {
+                return;
+            }
+            at.max(port.busy_until_ps)
+        };
+        if at < nic.wake_ps {
+            self.nics[host as usize].wake_ps = at;
+            w.clock.schedule(at, EventKind::HostWake, host);
+        }
+    }
+
+    /// The flow at position `turn` of a NIC sends its next packet, or lets another one of its connection do so.
+    pub(super) fn send_data(&mut self, w: &mut World, host: u32, turn: usize) {
+        let slot = self.nics[host as usize].flows[turn].sender;
+        let transport = self.sender(slot).transport;
+        let at = transport.whose_turn(self, w, host, turn);
+        let slot = self.nics[host as usize].flows[at].sender;
+        if let Some(allowance) = transport.after_idle(self, w, slot) {
+            self.apply(w, slot, allowance);
+            if !self.sender(slot).is_open() {
+                return;
+            }
+        }
+        let segment = self.sender_mut(slot).next_segment(w.run.constants.mtu, w.clock.now_ps);
+        let load = transport.load(self, w, slot, segment);
+        let (now_ps, c) = (w.clock.now_ps, &w.run.constants);
+        let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");
+        let nic = &mut self.nics[host as usize];
+        let entry = &mut nic.flows[at];
+        let (id, egress) = (sender.flow, nic.port);
+        let wire = ((load.payload + c.data_header) as u16).max(load.min_wire);
+        let packet = w.net.pool.take(Packet {
+            flow: id,
+            seq: segment.seq,
+            data_seq: load.data_seq,
+            sent_ps: now_ps,
+            cwnd_at_send: u32::try_from(sender.cwnd).unwrap_or(u32::MAX),
+            route: w.run.flow(id).data_route,
+            payload: load.payload as u16,
+            wire,
+            class: entry.class,
+            ..Packet::new(PacketKind::Data)
+        });
+        sender.on_sent(wire, now_ps);
+        let gap_ps = sender.gap_ps(c.whole_ns);
+        let earliest = now_ps.saturating_sub(c.pacing_credit.saturating_mul(gap_ps));
+        let from_ps = if c.pacing_credit == 0 { now_ps } else { entry.next_send_ps.max(earliest) };
+        let arm_rto = c.rto_ps < u64::MAX && sender.rto_ps == u64::MAX;
+        if arm_rto {
+            sender.rto_ps = now_ps + c.rto_ps;
+        }
+        let rto_ps = sender.rto_ps;
+        let decision = self.connections.controller(sender).on_sent(w.clock.now(), Bytes::new(u64::from(wire)));
+        entry.next_send_ps = from_ps + gap_ps;
+        (entry.open, entry.has_data) = sender.outlook();
+        let has_data = entry.has_data;
+        if w.clock.is_by_insertion() {
+            nic.sent_like_ns3(turn);
+        } else {
+            nic.sent(turn);
+        }
+        let all_sent = transport.has_sent_all(self, w, slot, has_data);
+        w.told.totals.sent_bytes += u64::from(wire);
+        self.write_header(w, slot, packet);
+        // A host's data waits in no queue: it joins and leaves at once.
+        self.show_agent(w, host, packet, Step::Enqueue);
+        self.show_agent(w, host, packet, Step::Dequeue);
+        w.transmit(egress, packet);
+        transport.sent(self, w, slot, wire);
+        if arm_rto {
+            w.clock.schedule(rto_ps, EventKind::Rto, id);
+        }
+        if all_sent {
+            self.on_all_sent(w, slot);
+        }
+        if let Some(allowance) = decision {
+            self.apply(w, slot, allowance);
+        } else if all_sent {
+            self.ask_for_control(w, slot);
+        }
+    }
+
+    /// What a sender tells ports and its receiver in a data packet that is about to leave.
+    fn write_header(&mut self, w: &mut World, slot: u32, packet: u32) {
+        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        if sender.take_reduced() {
+            w.net.pool.get_mut(packet).set_reduced();
+        }
+        let words = w.run.constants.header_words;
+        if 0 < words {
+            let header = &mut w.net.pool.header_mut(packet)[..words];
+            header.fill(0.0);
+            self.connections.controller(sender).stamp(w.clock.now(), header);
+        }
+    }
+
+    /// All that the user's flow of a sender has to send has been sent once.
+    fn on_all_sent(&mut self, w: &mut World, slot: u32) {
+        let (id, transport) = (self.sender(slot).flow, self.sender(slot).transport);
+        self.depart(w, w.run.flow(id).spec);
+        transport.on_all_sent(self, w, id);
+        self.plan_burst(w, slot);
+    }
+}

@@ -1,0 +1,199 @@
+//! What happens at both ends of a link: packets arrive, frames tell the other end to pause, links go down and come up.
+
+use super::Part;
+use super::told::News;
+use crate::engine::EventKind;
+use crate::fabric::NO_HOST;
+use crate::ids::PortId;
+use crate::output::PfcEvent;
+use crate::packet::{Packet, PacketKind};
+
+impl Part {
+    /// The packet at the head of `port`'s wire has reached the other end.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(super) fn on_arrive(&mut self, port: u32) {
+        let w = &mut self.world;
+        w.net.look_ahead(&mut w.clock);
+        if let Some(packet) = w.net.take_arrival(&mut w.clock, port) {
+            self.take_in(port, packet);
+        }
+    }
+
+    /// A packet that was held up on `port`'s wire has reached the other end, unless it was lost meanwhile.
+    pub(super) fn on_arrive_late(&mut self, port: u32) {
+        let now_ps = self.world.clock.now_ps;
+        if let Some(packet) = self.world.net.faulty_link(port).and_then(|link| link.release(now_ps)) {
+            self.take_in(port, packet);
+        }
+    }
+
+    /// The node behind `port` takes a packet in.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn take_in(&mut self, port: u32, packet: u32) {
+        let w = &mut self.world;
+        let kind = w.net.pool.get(packet).kind;
+        if kind.is_frame() {
+            self.on_frame(port, packet, kind);
+            return;
+        }
+        let host = w.net.ports[port as usize].to_host;
+        if host == NO_HOST {
+            self.switches.forward(w, port ^ 1, packet);
+        } else if w.net.faults.is_some() && w.net.pool.get(packet).is_corrupt() {
+            w.net.lose(&mut w.told.totals, packet);
+        } else {
+            self.hosts.on_packet(w, host, packet, kind);
+        }
+    }
+
+    /// A frame that left `port` tells the port at the other end what to do.
+    fn on_frame(&mut self, port: u32, frame: u32, kind: PacketKind) {
+        let peer = port ^ 1;
+        let Packet { flow, class, .. } = *self.world.net.pool.get(frame);
+        match kind {
+            PacketKind::Pause | PacketKind::Resume => {
+                self.world.net.pool.release(frame);
+                self.pause_class(peer, class, kind == PacketKind::Pause);
+                if kind == PacketKind::Resume {
+                    self.may_send(peer);
+                }
+            }
+            _ => {
+                let pause = kind == PacketKind::FlowPause;
+                self.world.net.note_told_flow(port, frame, pause);
+                self.world.net.pool.release(frame);
+                self.hold_flow(peer, flow, class, pause);
+            }
+        }
+    }
+
+    /// A class of `port` is paused, or resumes.
+    fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
+        let w = &mut self.world;
+        w.net.ports[port as usize].set_paused(class, pause, w.clock.now_ps);
+        w.told.push(News::Pfc(PfcEvent { t: w.clock.now(), port: PortId(port), class, pause }));
+    }
+
+    /// Lets `port` hold a flow back, or let it go.
+    fn hold_flow(&mut self, port: u32, flow: u32, class: u8, pause: bool) {
+        match self.world.net.ports[port as usize].of_host {
+            NO_HOST => self.switches.hold_flow(&mut self.world, port, flow, class, pause),
+            host => self.hosts.hold_flow(&mut self.world, host, flow, pause),
+        }
+    }
+
+    /// Something that kept a port from sending is over.
+    fn may_send(&mut self, port: u32) {
+        match self.world.net.ports[port as usize].of_host {
+            NO_HOST => self.switches.kick(&mut self.world, port),
+            host => self.hosts.may_send(&mut self.world, host),
+        }
+    }
+
+    /// A port has sent a packet, and something waits.
+    pub(super) fn on_tx_done(&mut self, port: u32) {
+        let w = &mut self.world;
+        w.net.look_ahead(&mut w.clock);
+        let p = &mut w.net.ports[port as usize];
+        p.tx_done_pending = false;
+        match p.of_host {
+            NO_HOST => self.switches.send_next(w, port),
+            host => self.hosts.may_send(w, host),
+        }
+    }
+
+    /// The agent of a port asked to be called.
+    pub(super) fn on_port_timer(&mut self, port: u32) {
+        match self.world.net.ports[port as usize].of_host {
+            NO_HOST => self.switches.on_port_timer(&mut self.world, port),
+            host => self.hosts.on_port_timer(&mut self.world, host, port),
+        }
+    }
+
+    /// Plans the first change of every link that goes down and up.
+    pub(super) fn schedule_flaps(&mut self) {
+        let w = &mut self.world;
+        let first: Vec<(u32, u64)> = w.net.faults.iter().flat_map(|faults| faults.first_flaps()).collect();
+        for (index, (port, at)) in (0..).zip(first) {
+            if w.run.parts.port(port) == self.number {
+                w.clock.schedule(at, EventKind::Flap, index);
+            }
+        }
+    }
+
+    /// Links go down or come up.
+    pub(super) fn on_flap(&mut self, index: u32) {
+        let Some(faults) = &mut self.world.net.faults else { return };
+        let (ports, down, next) = faults.flap(index);
+        if let Some(at) = next {
+            self.world.clock.schedule(at, EventKind::Flap, index);
+        }
+        // First all of them change, and then they send.
+        let changed: Vec<u32> = ports.into_iter().filter(|&port| self.change_link(port, down)).collect();
+        for port in changed {
+            if down {
+                self.end_pauses(port);
+            } else {
+                self.repeat_pauses(port);
+                self.may_send(port);
+            }
+        }
+    }
+
+    /// One direction of a link goes down or comes up. Whether it does: several flaps may hold it down.
+    fn change_link(&mut self, port: u32, down: bool) -> bool {
+        let (net, totals) = (&mut self.world.net, &mut self.world.told.totals);
+        let Some(link) = net.faulty_link(port) else { return false };
+        if !down {
+            let is_up = link.come_up();
+            if is_up {
+                net.ports[port as usize].set_down(false);
+            }
+            return is_up;
+        }
+        let Some(late) = link.go_down() else { return false };
+        for packet in late {
+            net.lose(totals, packet);
+        }
+        net.ports[port as usize].set_down(true);
+        while let Some(packet) = net.ports[port as usize].lose(&net.pool) {
+            net.lose(totals, packet);
+        }
+        // What frames say is old by the time the link is up, and what still holds is said again.
+        while let Some(frame) = net.ports[port as usize].take_frame(&net.pool) {
+            net.lose(totals, frame);
+        }
+        true
+    }
+
+    /// The wire of `port` is dead, and so are the pauses that frames on it have asked the other end for.
+    fn end_pauses(&mut self, port: u32) {
+        let peer = port ^ 1;
+        for class in 0..8 {
+            if self.world.net.ports[peer as usize].is_pfc_paused(class) {
+                self.pause_class(peer, class, false);
+            }
+        }
+        let told = self.world.net.faulty_link(port).map(|link| std::mem::take(&mut link.told_flows));
+        for flow in told.into_iter().flatten() {
+            let class = self.world.run.flow(flow).class;
+            self.hold_flow(peer, flow, class, false);
+        }
+        self.may_send(peer);
+    }
+
+    /// The wire of `port` is back: the other end learns again whom it should pause.
+    fn repeat_pauses(&mut self, port: u32) {
+        let classes: Vec<u8> = self.switches.buffers.paused_classes(port).collect();
+        for class in classes {
+            self.switches.send_pfc(&mut self.world, port, class, true);
+        }
+        let link = self.world.net.faulty_link(port);
+        let held: Vec<u32> = link.iter().flat_map(|link| link.held_flows.iter().copied()).collect();
+        for flow in held {
+            self.switches.send_flow_frame(&mut self.world, port, flow, true);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The network between switches and hosts: ports with their queues and wires, and the packets in them.
+
+use std::sync::Arc;
+
+use fairrate_control::{IntCounter, IntFormat, IntHop};
+
+use super::clock::Clock;
+use super::parallel::Mail;
+use crate::engine::EventKind;
+use crate::fabric::{Faults, FaultyLink, Port};
+use crate::output::RunTotals;
+use crate::packet::{PacketKind, PacketPool};
+use crate::prefetch::prefetch;
+
+/// A network with so many ports does not fit the nearer caches, so that looking ahead pays: as measured, a fat-tree of
+/// 432 hosts and 2,592 ports loses by it, one of 1,024 hosts and 6,144 ports gains.
+const MANY_PORTS: usize = 4_096;
+
+/// The ports, wires and packets of a part. Of the vectors that have an entry for every port of the network, a part uses
+/// those of its own nodes.
+pub(crate) struct Network {
+    pub(crate) ports: Vec<Port>,
+    pub(crate) pool: PacketPool,
+    /// The egress ports of all paths.
+    pub(crate) paths: Arc<[u32]>,
+    /// What switches stamp data with, if anybody reads that.
+    pub(crate) telemetry: Option<(IntCounter, IntFormat)>,
+    /// What is wrong with links, if anything is.
+    pub(crate) faults: Option<Box<Faults>>,
+    /// Mail for the other parts.
+    pub(crate) outbox: Vec<Mail>,
+}
+
+impl Network {
+    /// Serialises a packet onto `port`'s wire; the transmitter must be free.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(crate) fn transmit(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: u32, packet: u32) {
+        totals.packet_hops += 1;
+        let (end_rank, arrival_rank) = (clock.take_rank(), clock.take_rank());
+        let p = &mut self.ports[port as usize];
+        p.tx_rank = end_rank;
+        if self.faults.is_some() && self.transmit_faulty(clock, totals, port, packet, arrival_rank) {
+            return;
+        }
+        let p = &mut self.ports[port as usize];
+        if let Some(part) = p.away {
+            let arrival = p.serialise(self.pool.get(packet).wire, clock.now_ps);
+            self.outbox[usize::from(part)].post(&self.pool, port, packet, arrival, arrival_rank);
+            self.pool.release(packet);
+            return;
+        }
+        if let Some(arrival) = p.transmit(&mut self.pool, packet, clock.now_ps, arrival_rank) {
+            clock.push(arrival, EventKind::Arrive, port, arrival_rank);
+        }
+    }
+
+    /// Serialises a packet onto a wire with faults. False if `port` has none, and nothing is done.
+    #[cold]
+    fn transmit_faulty(
+        &mut self,
+        clock: &mut Clock,
+        totals: &mut RunTotals,
+        port: u32,
+        packet: u32,
+        rank: u32,
+    ) -> bool {
+        let (now_ps, kind, wire) = (clock.now_ps, self.pool.get(packet).kind, self.pool.get(packet).wire);
+        let Some(link) = self.faulty_link(port) else { return false };
+        let verdict = link.judge(kind, now_ps);
+        let arrival = self.ports[port as usize].serialise(wire, now_ps);
+        if verdict.lost {
+            self.lose(totals, packet);
+            return true;
+        }
+        if verdict.corrupt {
+            self.pool.get_mut(packet).set_corrupt();
+        }
+        let arrival = arrival + verdict.jitter_ps;
+        self.put_on_wire(clock, port, packet, arrival, verdict.late_ps, rank);
+        for _ in 0..verdict.copies {
+            let copy = self.pool.copy(packet);
+            totals.duplicates += 1;
+            if kind == PacketKind::Data {
+                totals.duplicated_bytes += u64::from(wire);
+            }
+            self.put_on_wire(clock, port, copy, arrival, verdict.late_ps, rank);
+        }
+        true
+    }
+
+    /// Lets a packet arrive in its place, or out of it if it is late.
+    fn put_on_wire(&mut self, clock: &mut Clock, port: u32, packet: u32, arrival_ps: u64, late_ps: u64, rank: u32) {
+        let link = self.faulty_link(port).expect("the link has faults");
+        if late_ps > 0 {
+            link.hold(packet, arrival_ps + late_ps);
+            clock.push(arrival_ps + late_ps, EventKind::ArriveLate, port, rank);
+            return;
+        }
+        let arrival_ps = link.in_order(arrival_ps);
+        self.launch(clock, port, packet, arrival_ps, rank);
+    }
+
+    /// Puts a packet that has been serialised onto the wire of `port`.
+    pub(crate) fn launch(&mut self, clock: &mut Clock, port: u32, packet: u32, arrival_ps: u64, rank: u32) {
+        if let Some(arrival) = self.ports[port as usize].launch(&mut self.pool, packet, arrival_ps, rank) {
+            clock.push(arrival, EventKind::Arrive, port, rank);
+        }
+    }
+
+    /// Takes the packet at the head of `port`'s wire, which has reached the other end; `None` if what the event was meant
+    /// for has been lost.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(crate) fn take_arrival(&mut self, clock: &mut Clock, port: u32) -> Option<u32> {
+        let p = &mut self.ports[port as usize];
+        if self.faults.is_some() && !p.is_due(&self.pool, clock.now_ps) {
+            return None;
+        }
+        let (packet, next) = p.arrive(&self.pool);
+        if let Some((time_ps, rank)) = next {
+            clock.push(time_ps, EventKind::Arrive, port, rank);
+        }
+        Some(packet)
+    }
+
+    /// The faults of a port's wire, if it has any.
+    pub(crate) fn faulty_link(&mut self, port: u32) -> Option<&mut FaultyLink> {
+        self.faults.as_mut().and_then(|faults| faults.link(port))
+    }
+
+    /// A fault takes a packet away.
+    pub(crate) fn lose(&mut self, totals: &mut RunTotals, packet: u32) {
+        totals.drops.faults += 1;
+        let p = self.pool.get(packet);
+        if p.kind == PacketKind::Data {
+            totals.dropped_bytes += u64::from(p.wire);
+        }
+        self.pool.release(packet);
+    }
+
+    /// Remembers whether the node of `port` wants a flow paused at the other end.
+    pub(crate) fn note_held_flow(&mut self, port: u32, flow: u32, pause: bool) {
+        let Some(link) = self.faulty_link(port) else { return };
+        if pause {
+            link.held_flows.insert(flow);
+        } else {
+            link.held_flows.remove(&flow);
+        }
+    }
+
+    /// Remembers whether the other end of `port`'s wire pauses the flow that a frame is about.
+    pub(crate) fn note_told_flow(&mut self, port: u32, frame: u32, pause: bool) {
+        let flow = self.pool.get(frame).flow;
+        let Some(link) = self.faulty_link(port) else { return };
+        if pause {
+            link.told_flows.insert(flow);
+        } else {
+            link.told_flows.remove(&flow);
+        }
+    }
+
+    /// Schedules the end of the transmission that keeps `port` busy.
+    #[inline]
+    pub(crate) fn schedule_tx_done(&mut self, clock: &mut Clock, port: u32) {
+        let p = &mut self.ports[port as usize];
+        p.tx_done_pending = true;
+        clock.push(p.busy_until_ps, EventKind::TxDone, port, p.tx_rank);
+    }
+
+    /// Stamps data that leaves a switch by `port` with telemetry, if anybody reads that.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(crate) fn stamp(&mut self, clock: &Clock, port: u32, packet: u32) {
+        let Some((counter, format)) = self.telemetry else { return };
+        let p = &self.ports[port as usize];
+        let hop = IntHop {
+            ts: clock.now(),
+            tx_bytes: match counter {
+                IntCounter::Transmitted => p.tx_bytes,
+                IntCounter::Enqueued => p.enqueued_bytes,
+            },
+            qlen: p.queued_bytes as u32,
+            rate: p.int_rate,
+        };
+        self.pool.push_int(packet, hop.encoded(format));
+    }
+
+    /// Data bytes in queues and on wires.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        let queued = self.ports.iter().flat_map(|port| port.contents(&self.pool));
+        let late = self.faults.iter().flat_map(|faults| faults.late_packets());
+        let packets = queued.chain(late).map(|packet| self.pool.get(packet));
+        packets.filter(|p| p.kind == PacketKind::Data).map(|p| u64::from(p.wire)).sum()
+    }
+
+    /// Fetches what coming events will read: packets that arrive soon, and the ports of those that arrive later. Entities
+    /// that are no ports do no harm.
+    #[inline]
+    pub(crate) fn look_ahead(&self, clock: &mut Clock) {
+        if MANY_PORTS <= self.ports.len() {
+            self.fetch_ahead(clock);
+        }
+    }
+
+    #[inline(never)]
+    fn fetch_ahead(&self, clock: &mut Clock) {
+        let (ports, pool, paths) = (&self.ports, &self.pool, &self.paths);
+        let last = ports.len() - 1;
+        let port_of = |port: u32| &ports[(port as usize).min(last)];
+        clock.look_ahead(
+            |port| pool.prefetch(port_of(port).next_to_arrive()),
+            |port| {
+                let route = pool.route(port_of(port).next_to_arrive());
+                if let Some(&egress) = paths.get(route as usize) {
+                    prefetch(port_of(egress));
+                    prefetch(&port_of(egress).queued_bytes);
+                }
+            },
+            |port| prefetch(port_of(port)),
+        );
+    }
+}

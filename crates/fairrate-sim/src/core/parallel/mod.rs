@@ -1,0 +1,12 @@
+//! A run on several threads: the parts of a network, the windows of time they work through, and what they exchange.
+
+mod cluster;
+mod crew;
+mod mail;
+mod partition;
+mod told;
+
+pub(crate) use cluster::Cluster;
+pub(super) use cluster::{lock, next_ps};
+pub(crate) use mail::Mail;
+pub(super) use partition::{Partition, loads};

@@ -1,0 +1,128 @@
+//! What is fixed for a run. All parts share it.
+
+use std::sync::Arc;
+
+use fairrate_control::{FlowContext, IntCounter, IntFormat};
+use fairrate_units::Time;
+
+use super::flow::Flow;
+use crate::config::SimConfig;
+use crate::ideal::{self, Framing, Hop};
+use crate::ids::PortId;
+use crate::rng::{Purpose, Stream};
+use crate::routing::Routes;
+
+/// The run: its configuration and what follows from that before anything happens.
+pub(crate) struct Run {
+    /// Its flows are the user's, and behind them those that carry messages.
+    pub(crate) config: SimConfig,
+    pub(crate) constants: Constants,
+    pub(crate) routes: Routes,
+    /// The user's flows, then those that carry messages, then the subflows of each.
+    pub(crate) flows: Vec<Flow>,
+    /// How many of the flows are the user's: the first ones.
+    pub(crate) n_user_flows: u32,
+    /// The egress ports of all paths.
+    pub(crate) paths: Arc<[u32]>,
+    pub(crate) parts: PartOf,
+}
+
+/// What is needed all the time, in plain numbers.
+#[derive(Clone)]
+pub(crate) struct Constants {
+    pub(crate) framing: Framing,
+    pub(crate) mtu: u64,
+    pub(crate) data_header: u64,
+    pub(crate) ack_wire: u16,
+    pub(crate) cnp_wire: u16,
+    /// Bytes on the wire of the control packets that controllers send, if they do.
+    pub(crate) control_wire: Option<u16>,
+    /// Class of notices and of control packets.
+    pub(crate) control_class: u8,
+    pub(crate) reaction_ps: u64,
+    pub(crate) header_words: usize,
+    pub(crate) pfc_wire: u16,
+    pub(crate) ack_class: u8,
+    pub(crate) nack_interval_ps: u64,
+    pub(crate) cnp_interval_ps: Option<u64>,
+    pub(crate) rto_ps: u64,
+    /// Retransmission timeout of TCP if the algorithm wants losses to be found by nothing else.
+    pub(crate) fixed_rto: Option<Time>,
+    pub(crate) whole_ns: bool,
+    pub(crate) repace: bool,
+    pub(crate) pacing_credit: u64,
+    pub(crate) first_ack_only_stored: bool,
+    pub(crate) int: Option<(IntCounter, IntFormat)>,
+    pub(crate) base_rtt: Time,
+}
+
+/// Which part every port and host is in: a port is where the node is that it belongs to.
+pub(crate) struct PartOf {
+    pub(crate) ports: Vec<u16>,
+    pub(crate) hosts: Vec<u16>,
+}
+
+impl PartOf {
+    /// The part of the node that `port` belongs to.
+    #[inline]
+    pub(crate) fn port(&self, port: u32) -> u16 {
+        self.ports[port as usize]
+    }
+
+    /// The part of a host, by its number among hosts.
+    #[inline]
+    pub(crate) fn host(&self, host: u32) -> u16 {
+        self.hosts[host as usize]
+    }
+}
+
+impl Run {
+    /// A flow.
+    #[inline]
+    pub(crate) fn flow(&self, id: u32) -> &Flow {
+        &self.flows[id as usize]
+    }
+
+    /// The egress ports from a flow's sender to its receiver.
+    pub(crate) fn path_of(&self, id: u32) -> &[u32] {
+        self.flow(id).data_path(&self.paths)
+    }
+
+    /// The parts of a flow's sender and receiver.
+    pub(crate) fn parts_of_flow(&self, id: u32) -> (usize, usize) {
+        let flow = self.flow(id);
+        (usize::from(self.parts.host(flow.src_host)), usize::from(self.parts.host(flow.dst_host)))
+    }
+
+    /// The links of a flow's path.
+    pub(crate) fn hops_of(&self, id: u32) -> Vec<Hop> {
+        self.hops(self.path_of(id))
+    }
+
+    fn hops(&self, path: &[u32]) -> Vec<Hop> {
+        let links = path.iter().map(|&port| self.config.topology.link(PortId(port)));
+        links.map(|link| Hop { rate: link.rate, delay: link.delay }).collect()
+    }
+
+    /// What the controller of a flow that starts at `start` is told.
+    pub(crate) fn flow_context(&self, id: u32, start: Time) -> FlowContext {
+        let flow = self.flow(id);
+        let spec = &self.config.flows[flow.spec as usize];
+        let c = &self.constants;
+        let path = self.hops_of(id);
+        let back = self.hops(flow.ack_path(&self.paths));
+        FlowContext {
+            line_rate: path[0].rate,
+            base_rtt: c.base_rtt,
+            path_base_rtt: ideal::path_base_rtt(self.config.fabric.clock, &path, &back, c.framing),
+            mtu: c.framing.mtu,
+            wire_mtu: c.framing.mtu + c.framing.header,
+            n_hops: path.len() as u32,
+            weight: spec.weight,
+            start,
+            size: spec.bytes,
+            demand: spec.demand,
+            seed: Stream::new(self.config.seed, u64::from(id), Purpose::Controller).below(u64::MAX),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Switches: what they do with a packet from its arrival until it is on the next wire.
+
+mod egress;
+mod ingress;
+
+use super::world::World;
+use crate::config::MarkAt;
+use crate::fabric::{DropCause, Marker, Mmu, Port, Verdicts};
+use crate::mrg32k3a::AutomaticStreams;
+use crate::packet::PacketKind;
+
+/// The switches of a part: their buffers and their markers. Their ports belong to the network.
+pub(crate) struct Switches {
+    pub(super) buffers: Mmu,
+    /// By port; empty without marking.
+    markers: Vec<Option<Marker>>,
+    /// What all markers draw from, if not each from its own stream.
+    shared_draws: Option<Box<AutomaticStreams>>,
+    /// Whether any port has an agent or a queueing discipline.
+    has_special_ports: bool,
+    /// What a queueing discipline has just decided.
+    verdicts: Verdicts,
+}
+
+impl Switches {
+    /// Switches whose buffers are empty.
+    pub(super) fn new(
+        buffers: Mmu,
+        markers: Vec<Option<Marker>>,
+        shared_draws: Option<Box<AutomaticStreams>>,
+        has_agents: bool,
+        ports: &[Port],
+    ) -> Self {
+        let has_special_ports = has_agents || ports.iter().any(Port::has_disciplines);
+        Self { buffers, markers, shared_draws, has_special_ports, verdicts: Verdicts::default() }
+    }
+
+    /// A packet that would have joined the queue of `egress` is dropped.
+    fn drop_packet(w: &mut World, egress: u32, packet: u32, cause: DropCause) {
+        w.told.count_drop(w.net.pool.get(packet), cause);
+        w.net.ports[egress as usize].drops += 1;
+        w.net.pool.release(packet);
+    }
+
+    /// Lets the marker of `port` decide about a packet of whose class so many bytes wait.
+    #[inline]
+    fn mark(&mut self, w: &mut World, port: u32, packet: u32, at: MarkAt, qlen: u32) {
+        if !self.markers.is_empty() {
+            self.mark_by(w, port, packet, at, qlen);
+        }
+    }
+
+    fn mark_by(&mut self, w: &mut World, port: u32, packet: u32, at: MarkAt, qlen: u32) {
+        let Some(marker) = &mut self.markers[port as usize] else { return };
+        let p = w.net.pool.get_mut(packet);
+        let is_data = p.kind == PacketKind::Data;
+        // ns-3 marks acknowledgments too, but nobody looks: the mark of the data they echo has a field of its own.
+        if !(is_data || self.shared_draws.is_some()) || !marker.marks_at(at) {
+            return;
+        }
+        if !marker.draw(qlen, self.shared_draws.as_deref_mut()) {
+            return;
+        }
+        p.set_marked(p.is_marked() || is_data);
+        w.net.ports[port as usize].ecn_marks += 1;
+        w.told.totals.ecn_marks += 1;
+    }
+}

@@ -1,0 +1,90 @@
+//! What rides on TCP under an allocator: data at the rates it tells, and the messages that tell them.
+
+use super::conversation;
+use crate::config::TcpConfig;
+use crate::core::{Hosts, Run, World};
+use crate::packet::Packet;
+use crate::transport::interface::Load;
+use crate::transport::sender::Controlled;
+use crate::transport::sender::{Segment, Sender};
+use crate::transport::tcp::{Cargo, TcpSender};
+
+/// The bytes of a flow that an allocator rules: it is told when the flow has something to send and when no more.
+pub(crate) struct RuledData;
+
+impl Cargo for RuledData {
+    fn written(hosts: &mut Hosts, w: &mut World, flow: u32) {
+        conversation::begin_flowlet(hosts, w, flow);
+    }
+
+    fn on_all_sent(hosts: &mut Hosts, w: &mut World, flow: u32) {
+        conversation::note_idle(hosts, w, flow);
+    }
+
+    fn stopped(hosts: &mut Hosts, w: &mut World, flow: u32, is_done: bool) {
+        conversation::end_flowlet(hosts, w, flow);
+        if !is_done {
+            hosts.refresh(hosts.sending[flow as usize].sender);
+        }
+    }
+}
+
+/// The messages of a line.
+pub(crate) struct Messages;
+
+impl Cargo for Messages {
+    const IS_DATA: bool = false;
+
+    fn config(run: &Run) -> &TcpConfig {
+        &run.config.allocator.as_ref().expect("lines belong to an allocator").tcp
+    }
+
+    fn open(hosts: &mut Hosts, w: &mut World, line: u32) {
+        let Some(allocator) = &w.run.config.allocator else { return };
+        let context = w.run.flow_context(line, w.clock.now());
+        let mut sender = Sender::new(line, 0, Controlled::Own(allocator.cc.build(&context)));
+        let (mtu, path_rtt) = (w.run.constants.mtu, context.path_base_rtt);
+        sender.tcp = Some(Box::new(TcpSender::new(&allocator.tcp, mtu, path_rtt)));
+        hosts.add_sender(w, sender);
+    }
+
+    fn load(hosts: &mut Hosts, w: &mut World, slot: u32, segment: Segment) -> Load {
+        let sender = hosts.senders[slot as usize].as_mut().expect("lines stay");
+        let allocator = hosts.allocator.as_mut().expect("lines belong to an allocator");
+        let (payload, min_wire) = (allocator.carry(sender.flow, sender, segment), allocator.min_wire());
+        let wire = (payload + w.run.constants.data_header) as u16;
+        allocator.count(sender.flow, wire.max(min_wire), false);
+        Load { data_seq: 0, payload, min_wire }
+    }
+
+    fn is_deaf(hosts: &Hosts, host: u32) -> bool {
+        hosts.allocator.as_ref().is_some_and(|allocator| allocator.is_lost(host))
+    }
+
+    /// A segment of a line takes a full one's numbers.
+    fn numbers(run: &Run, _: &Packet) -> u64 {
+        run.constants.mtu
+    }
+
+    fn deliver(_: &mut Hosts, _: &World, _: &Packet) {}
+
+    fn read(hosts: &mut Hosts, w: &mut World, line: u32) {
+        conversation::read_messages(hosts, w, line);
+    }
+
+    fn write_ack(hosts: &mut Hosts, _: &Run, ack: &mut Packet) {
+        let Some(allocator) = &mut hosts.allocator else { return };
+        ack.wire = ack.wire.max(allocator.min_wire());
+        allocator.count(ack.flow, ack.wire, true);
+    }
+
+    fn acked(hosts: &mut Hosts, _: &World, ack: &Packet, _: bool) {
+        if let Some(allocator) = &mut hosts.allocator {
+            allocator.on_ack(ack.flow, ack.seq);
+        }
+    }
+
+    fn is_done(_: &Hosts, _: &World, _: &Sender) -> bool {
+        false
+    }
+}

@@ -1,0 +1,333 @@
+//! The conversation between servers and the allocator, event by event: flowlets begin and end, the optimiser iterates,
+//! rates come into force and expire, the allocator dies and comes back.
+
+use fairrate_allocate::LinkId;
+use fairrate_control::flowtune::{Grant, Message};
+use fairrate_control::{NOTICE_VALUES, Notice};
+use fairrate_units::{Rate, Time};
+
+use super::channel::Addressed;
+use super::{Line, NO_LINE};
+use crate::core::{Hosts, World};
+use crate::engine::EventKind;
+use crate::routing::FlowKey;
+use crate::transport::receiver::Receiver;
+use crate::transport::sender::Sender;
+use crate::transport::tcp::TcpSender;
+
+/// What an [`EventKind::Allocate`] is about, by its number: these, then every host's rates, then every flow's idleness.
+const ITERATE: u32 = 0;
+const OUTAGE: u32 = 1;
+const FIRST_HOST: u32 = 2;
+
+/// Plans what happens to the allocator, if it is in this part.
+pub(crate) fn start(hosts: &mut Hosts, w: &mut World) {
+    let Some(allocator) = &hosts.allocator else { return };
+    if !hosts.is_here(&w.run, allocator.host) {
+        return;
+    }
+    for &(down, up) in &allocator.config.outages {
+        w.clock.schedule(down.as_ps(), EventKind::Allocate, OUTAGE);
+        if up < Time::MAX {
+            w.clock.schedule(up.as_ps(), EventKind::Allocate, OUTAGE);
+        }
+    }
+    add_external_flows(hosts, w);
+}
+
+/// Tells the allocator of the flows that stand for traffic it does not rule.
+fn add_external_flows(hosts: &mut Hosts, w: &mut World) {
+    let Some(allocator) = &mut hosts.allocator else { return };
+    for (number, external) in (w.run.flows.len() as u32..).zip(&allocator.config.external) {
+        let key = FlowKey { src: external.src, dst: external.dst, sport: 0, dport: 0 };
+        let mut path = Vec::new();
+        w.run.routes.path(w.run.config.fabric.ecmp, w.run.config.seed, key, &mut path);
+        allocator.path.clear();
+        allocator.path.extend(path.iter().map(|port| LinkId(port.0)));
+        allocator.service.start(number, &allocator.path, external.weight, external.rate.as_bps_f64());
+    }
+}
+
+/// A flow that the allocator rules has something to send.
+pub(super) fn begin_flowlet(hosts: &mut Hosts, w: &mut World, id: u32) {
+    let Some(allocator) = &mut hosts.allocator else { return };
+    if allocator.config.external_groups.contains(&w.run.config.flows[id as usize].group) {
+        return;
+    }
+    let server = w.run.flow(id).src_host;
+    if let Some(message) = allocator.endpoints[server as usize].begin(id) {
+        allocator.notify(server, message);
+        send_written(hosts);
+    }
+    look_at_rates_of(hosts, server);
+}
+
+/// The last byte of a flow has been sent for the first time: the flowlet is over, unless there is more in time.
+pub(super) fn note_idle(hosts: &mut Hosts, w: &mut World, id: u32) {
+    let Some(allocator) = &hosts.allocator else { return };
+    let gap = allocator.config.flowlet_gap;
+    if gap == Time::ZERO {
+        end_flowlet(hosts, w, id);
+    } else {
+        let first_flow = FIRST_HOST + allocator.endpoints.len() as u32;
+        w.clock.schedule(w.clock.now_ps + gap.as_ps(), EventKind::Allocate, first_flow + id);
+    }
+}
+
+/// A flowlet is over.
+pub(super) fn end_flowlet(hosts: &mut Hosts, w: &mut World, id: u32) {
+    let Some(allocator) = &mut hosts.allocator else { return };
+    let server = w.run.flow(id).src_host;
+    if let Some(message) = allocator.endpoints[server as usize].end(id) {
+        allocator.notify(server, message);
+        send_written(hosts);
+    }
+}
+
+/// The time of an event of the allocator or of an endpoint has come.
+pub(crate) fn on_event(hosts: &mut Hosts, w: &mut World, entity: u32) {
+    let n_hosts = hosts.nics.len() as u32;
+    match entity {
+        ITERATE => iterate(hosts, w),
+        OUTAGE => on_outage(hosts, w),
+        host if host < FIRST_HOST + n_hosts => on_expiry(hosts, w, host - FIRST_HOST),
+        flow => {
+            let id = flow - FIRST_HOST - n_hosts;
+            let gap_ps = hosts.allocator.as_ref().map_or(0, |allocator| allocator.config.flowlet_gap.as_ps());
+            // What has been sent since has an event of its own.
+            let is_idle = |s: &Sender| s.bytes <= s.snd_nxt && s.last_start_ps + gap_ps <= w.clock.now_ps;
+            if hosts.sender_of(id).is_none_or(|(_, sender)| is_idle(sender)) {
+                end_flowlet(hosts, w, id);
+            }
+        }
+    }
+}
+
+/// One iteration of the optimiser; rates that have changed by enough go out.
+fn iterate(hosts: &mut Hosts, w: &mut World) {
+    let Some(allocator) = &mut hosts.allocator else { return };
+    allocator.next_ps = u64::MAX;
+    if allocator.is_down {
+        return;
+    }
+    allocator.totals.iterations += 1;
+    let mut updates = std::mem::take(&mut allocator.updates);
+    allocator.service.iterate(&mut updates);
+    for update in updates.drain(..).filter(|update| update.flow < w.run.n_user_flows) {
+        let server = w.run.flow(update.flow).src_host;
+        let message = Message::Update { flow: update.flow, rate_bps: update.rate_bps };
+        allocator.tell(server, message, w.clock.now_ps);
+    }
+    allocator.updates = updates;
+    let quiet_ps = allocator.config.sign_of_life.as_ps();
+    for server in 0..allocator.known.len() {
+        if 0 < allocator.known[server] && allocator.spoke_ps[server] + quiet_ps <= w.clock.now_ps {
+            allocator.tell(server as u32, Message::Alive, w.clock.now_ps);
+        }
+    }
+    plan_iteration(hosts, w);
+    send_written(hosts);
+}
+
+/// Plans the next iteration, at a multiple of the interval, if there is anything to allocate.
+fn plan_iteration(hosts: &mut Hosts, w: &mut World) {
+    let Some(allocator) = &mut hosts.allocator else { return };
+    if allocator.next_ps < u64::MAX || allocator.service.n_flows() <= allocator.config.external.len() {
+        return;
+    }
+    let interval = allocator.config.interval.as_ps();
+    let at = (w.clock.now_ps / interval + 1) * interval;
+    allocator.next_ps = at;
+    w.clock.schedule(at, EventKind::Allocate, ITERATE);
+}
+
+/// Segments of a line have arrived in order: its messages are read. What was written meanwhile is sent once rates are in
+/// force.
+pub(super) fn read_messages(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    let expected = hosts.receiving[flow as usize].receiver.expected;
+    let Some(allocator) = &mut hosts.allocator else { return };
+    let (to, host) = (allocator.line_of(flow).to, allocator.host);
+    while let Some(Addressed { server, message }) =
+        hosts.allocator.as_mut().and_then(|allocator| allocator.line_of(flow).incoming.read(expected))
+    {
+        if to == host {
+            on_notification_of(hosts, w, server, message);
+        } else {
+            if message == Message::Hello {
+                renew_line_up(hosts, w, to);
+            }
+            if to == server {
+                on_word_of_allocator(hosts, w, server, message);
+            } else {
+                relay(hosts, to, server, message);
+            }
+        }
+    }
+    hosts.wishes.is_to_follow_up = true;
+}
+
+/// An intermediary passes a message on.
+fn relay(hosts: &mut Hosts, host: u32, server: u32, message: Message) {
+    let Some(allocator) = &mut hosts.allocator else { return };
+    let is_up = matches!(message, Message::Start { .. } | Message::End { .. });
+    let line = if is_up { allocator.up[host as usize] } else { allocator.line_down(host, server) };
+    allocator.write(line, Addressed { server, message });
+}
+
+/// The allocator hears of a flowlet.
+fn on_notification_of(hosts: &mut Hosts, w: &mut World, server: u32, message: Message) {
+    let Some(allocator) = &mut hosts.allocator else { return };
+    let known = &mut allocator.known[server as usize];
+    match message {
+        Message::Start { flow } => {
+            let spec = &w.run.config.flows[flow as usize];
+            allocator.path.clear();
+            allocator.path.extend(w.run.path_of(flow).iter().map(|&port| LinkId(port)));
+            let demand = if spec.demand == Rate::MAX { f64::INFINITY } else { spec.demand.as_bps_f64() };
+            *known += u32::from(allocator.service.start(flow, &allocator.path, spec.weight, demand));
+        }
+        Message::End { flow } => *known -= u32::from(allocator.service.end(flow)),
+        Message::Update { .. } | Message::Alive | Message::Hello => {}
+    }
+    plan_iteration(hosts, w);
+}
+
+/// An endpoint hears from the allocator.
+fn on_word_of_allocator(hosts: &mut Hosts, w: &World, server: u32, message: Message) {
+    let now = w.clock.now();
+    let Some(allocator) = &mut hosts.allocator else { return };
+    let (mut grants, mut answers) = (std::mem::take(&mut allocator.grants), std::mem::take(&mut allocator.answers));
+    allocator.endpoints[server as usize].on_message(now, message, &mut grants, &mut answers);
+    answers.drain(..).for_each(|message| allocator.notify(server, message));
+    allocator.answers = answers;
+    grant(hosts, server, grants);
+}
+
+/// Lets rates of a server's flows come into force.
+fn grant(hosts: &mut Hosts, server: u32, mut grants: Vec<Grant>) {
+    for Grant { flow, rate_bps } in grants.drain(..) {
+        let mut values = [0.0; NOTICE_VALUES];
+        values[0] = rate_bps;
+        let notice = Notice { flow, port: u32::MAX, values };
+        hosts.wishes.notify(notice);
+    }
+    if let Some(allocator) = &mut hosts.allocator {
+        allocator.grants = grants;
+    }
+    look_at_rates_of(hosts, server);
+}
+
+/// Once rates are in force and NICs have sent, a look at a host's rates has to be planned.
+fn look_at_rates_of(hosts: &mut Hosts, server: u32) {
+    if let Some(allocator) = &mut hosts.allocator {
+        allocator.to_look_at.push(server);
+        hosts.wishes.is_to_follow_up = true;
+    }
+}
+
+/// Plans a look at a host's rates when they may have expired, unless one is planned, which will look again.
+fn plan_expiry(hosts: &mut Hosts, w: &mut World, server: u32) {
+    let Some(allocator) = &mut hosts.allocator else { return };
+    let at = allocator.endpoints[server as usize].deadline().as_ps();
+    let planned = &mut allocator.expiry_ps[server as usize];
+    if at < *planned {
+        *planned = at;
+        let at = at.max(w.clock.now_ps);
+        w.clock.schedule(at, EventKind::Allocate, FIRST_HOST + server);
+    }
+}
+
+/// The rates of a host may have expired.
+fn on_expiry(hosts: &mut Hosts, w: &mut World, server: u32) {
+    let now = w.clock.now();
+    let Some(allocator) = &mut hosts.allocator else { return };
+    allocator.expiry_ps[server as usize] = u64::MAX;
+    let mut grants = std::mem::take(&mut allocator.grants);
+    allocator.endpoints[server as usize].on_timer(now, &mut grants);
+    allocator.totals.expired += grants.len() as u64;
+    grant(hosts, server, grants);
+}
+
+/// The allocator dies, or comes back knowing nothing.
+fn on_outage(hosts: &mut Hosts, w: &mut World) {
+    let Some(allocator) = &mut hosts.allocator else { return };
+    allocator.is_down = !allocator.is_down;
+    if allocator.is_down {
+        allocator.service.forget_flows();
+        allocator.known.fill(0);
+        return;
+    }
+    allocator.life += 1;
+    let (host, life, now_ps) = (allocator.host, allocator.life, w.clock.now_ps);
+    let of_allocator = (0..).zip(&allocator.lines).filter(|(_, line)| line.from == host).map(|(line, _)| line);
+    for line in of_allocator.collect::<Vec<u32>>() {
+        renew_line(hosts, w, line, life);
+    }
+    add_external_flows(hosts, w);
+    let Some(allocator) = &mut hosts.allocator else { return };
+    for server in 0..allocator.down.len() as u32 {
+        if allocator.down[server as usize] != NO_LINE {
+            allocator.tell(server, Message::Hello, now_ps);
+        }
+    }
+    send_written(hosts);
+}
+
+/// A host that talks to the allocator itself has heard that it is a new one: so is the line to it.
+fn renew_line_up(hosts: &mut Hosts, w: &mut World, host: u32) {
+    let Some(allocator) = &hosts.allocator else { return };
+    let (line, life) = (allocator.up[host as usize], allocator.life);
+    let Line { to, life: of, .. } = allocator.lines[line as usize];
+    if to == allocator.host && of < life {
+        renew_line(hosts, w, line, life);
+    }
+}
+
+/// Replaces a line by a new one. Its sequence numbers go on, so that what is left of the old one on the way
+/// counts as already received.
+fn renew_line(hosts: &mut Hosts, w: &mut World, line: u32, life: u32) {
+    let Some(allocator) = &hosts.allocator else { return };
+    let (id, tcp) = (allocator.first_flow + line, allocator.config.tcp);
+    let slot = hosts.sending[id as usize].sender;
+    let path_rtt = w.run.flow_context(id, w.clock.now()).path_base_rtt;
+    let sender = hosts.sender_mut(slot);
+    let seq = sender.snd_nxt;
+    (sender.snd_una, sender.bytes) = (seq, seq);
+    sender.tcp = Some(Box::new(TcpSender::starting_at(&tcp, w.run.constants.mtu, path_rtt, seq)));
+    hosts.receiving[id as usize].receiver = Receiver::starting_at(seq);
+    hosts.refresh(slot);
+    let Some(allocator) = &mut hosts.allocator else { return };
+    let line = &mut allocator.lines[line as usize];
+    line.life = life;
+    line.outgoing.reset(seq);
+    line.incoming.reset(seq);
+}
+
+/// Rates are in force that were granted: what follows from that, and from the messages that have been read.
+pub(crate) fn follow_up(hosts: &mut Hosts, w: &mut World) {
+    while let Some(server) = hosts.allocator.as_mut().and_then(|allocator| allocator.to_look_at.pop()) {
+        plan_expiry(hosts, w, server);
+    }
+    send_written(hosts);
+}
+
+/// Lets the senders of lines know that they were written to, and their NICs look at them.
+fn send_written(hosts: &mut Hosts) {
+    let Some(allocator) = &mut hosts.allocator else { return };
+    let first = allocator.first_flow;
+    let mut written = std::mem::take(&mut allocator.written);
+    for &line in &written {
+        allocator.lines[line as usize].is_written = false;
+    }
+    for line in written.drain(..) {
+        let slot = hosts.sending[(first + line) as usize].sender;
+        let sender = hosts.sender_mut(slot);
+        sender.offer(true);
+        let host = sender.host;
+        hosts.refresh(slot);
+        hosts.wishes.look(host);
+    }
+    if let Some(allocator) = &mut hosts.allocator {
+        allocator.written = written;
+    }
+}

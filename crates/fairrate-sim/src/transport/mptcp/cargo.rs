@@ -1,0 +1,227 @@
+//! What subflows carry: pieces of their connection's data. And which of them sends next.
+
+use fairrate_control::{CoupledController, FlowContext};
+
+use super::connection::Connection;
+use crate::config::TcpConfig;
+use crate::core::{Hosts, Run, World};
+use crate::fabric::tx_time_ps;
+use crate::packet::Packet;
+use crate::transport::interface::Load;
+use crate::transport::sender::{Controlled, Segment, Sender, Tally};
+use crate::transport::tcp::{Cargo, TcpSender, config_of_hosts, connect};
+
+/// Pieces of a connection's data.
+pub(crate) struct Pieces;
+
+impl Cargo for Pieces {
+    /// A user's flow that is spread over several paths starts.
+    fn open(hosts: &mut Hosts, w: &mut World, spec: u32) {
+        let (tcp, c) = (*config_of_hosts(&w.run), &w.run.constants);
+        let subflows = hosts.connections.subflow_ids(spec);
+        let contexts: Vec<FlowContext> = subflows.clone().map(|id| w.run.flow_context(id, w.clock.now())).collect();
+        let rtts = contexts.iter().map(|context| context.path_base_rtt.as_ps());
+        let bytes = w.run.flow(spec).bytes;
+        let mut connection = Connection::new(tcp.multipath.scheduler, c.mtu, bytes, tcp.receive_window, rtts);
+        connection.controller = w.run.config.cc.build_connection(&contexts);
+        let is_coupled = connection.controller.is_some();
+        hosts.connections.open(spec, connection);
+        // The receive window is the connection's.
+        let subflow_tcp = TcpConfig { receive_window: u64::MAX, ..tcp };
+        for ((subflow, id), context) in (0..).zip(subflows.clone()).zip(&contexts) {
+            let controlled = if is_coupled {
+                Controlled::Coupled { connection: spec, subflow }
+            } else {
+                Controlled::Own(w.run.config.cc.build(context))
+            };
+            let mut sender = Sender::new(id, 0, controlled);
+            sender.offer(true);
+            let mut tcp = TcpSender::new(&subflow_tcp, w.run.constants.mtu, context.path_base_rtt);
+            if let Some(rto) = w.run.constants.fixed_rto {
+                tcp.rely_on_timeouts(rto);
+            }
+            sender.tcp = Some(Box::new(tcp));
+            hosts.sending[id as usize].start_ps = w.clock.now_ps;
+            hosts.add_sender(w, sender);
+        }
+        // An active connection is known by the sender of its first subflow.
+        hosts.sending[spec as usize].sender = hosts.sending[subflows.start as usize].sender;
+    }
+
+    /// The subflow of the same connection that the scheduler prefers, or the one whose turn it is.
+    fn whose_turn(hosts: &Hosts, w: &World, host: u32, at: usize) -> usize {
+        let nic = &hosts.nics[host as usize];
+        let has_lost = |sender: &Sender| sender.tcp.as_ref().is_some_and(|tcp| tcp.has_lost());
+        let sender = hosts.sender(nic.flows[at].sender);
+        let flow = w.run.flow(sender.flow);
+        let Some(connection) = hosts.connections.get(flow.spec) else { return at };
+        if !connection.prefers_short_rtts() || has_lost(sender) || connection.repeats(usize::from(flow.subflow)) {
+            return at;
+        }
+        let mut best = (u64::MAX, at);
+        for (subflow, id) in (0..).zip(hosts.connections.subflow_ids(flow.spec)) {
+            let sender = hosts.sender(hosts.sending[id as usize].sender);
+            let entry = &nic.flows[sender.nic_slot as usize];
+            let may_send = entry.open && entry.next_send_ps <= w.clock.now_ps;
+            if !may_send || has_lost(sender) || connection.repeats(subflow) {
+                continue;
+            }
+            let srtt_ps = sender.tcp.as_ref().and_then(|tcp| tcp.srtt_ps());
+            let srtt_ps = srtt_ps.unwrap_or_else(|| connection.path_rtt_ps(subflow));
+            if srtt_ps < best.0 {
+                best = (srtt_ps, sender.nic_slot as usize);
+            }
+        }
+        best.1
+    }
+
+    fn load(hosts: &mut Hosts, w: &mut World, slot: u32, segment: Segment) -> Load {
+        let sender = hosts.senders[slot as usize].as_mut().expect("the slot is in use");
+        let flow = w.run.flow(sender.flow);
+        let (data_seq, payload) = hosts.connections.carry(flow.spec, usize::from(flow.subflow), sender, segment);
+        Load { data_seq, payload, min_wire: 0 }
+    }
+
+    /// The application offers the connection's next segment when its rate allows, and others may have data now.
+    fn sent(hosts: &mut Hosts, w: &mut World, slot: u32, wire: u16) {
+        let spec = w.run.flow(hosts.sender(slot).flow).spec;
+        pace(hosts, w, spec, u64::from(wire));
+        share_out(hosts, spec);
+    }
+
+    fn has_sent_all(hosts: &Hosts, w: &World, slot: u32, _: bool) -> bool {
+        let spec = w.run.flow(hosts.sender(slot).flow).spec;
+        hosts.connections.get(spec).is_some_and(Connection::all_sent)
+    }
+
+    /// A segment of a subflow takes a full one's numbers.
+    fn numbers(run: &Run, _: &Packet) -> u64 {
+        run.constants.mtu
+    }
+
+    fn deliver(hosts: &mut Hosts, w: &World, segment: &Packet) {
+        let (spec, now_ps) = (w.run.flow(segment.flow).spec, w.clock.now_ps);
+        let (mtu, len) = (w.run.constants.mtu, u64::from(segment.payload));
+        let end = &mut hosts.receiving[spec as usize];
+        end.receiver.expected = hosts.connections.reassemble(spec, mtu, segment.data_seq, len, now_ps);
+        end.note_arrival(w.run.flow(spec).bytes, now_ps);
+    }
+
+    fn write_ack(hosts: &mut Hosts, run: &Run, ack: &mut Packet) {
+        ack.data_seq = hosts.receiving[run.flow(ack.flow).spec as usize].receiver.expected;
+    }
+
+    fn acked(hosts: &mut Hosts, w: &World, ack: &Packet, delivered: bool) {
+        let flow = w.run.flow(ack.flow);
+        let subflow = usize::from(flow.subflow);
+        let Some(connection) = hosts.connections.get_mut(flow.spec) else { return };
+        connection.on_ack(subflow, ack.seq);
+        connection.on_data_ack(ack.data_seq);
+        if delivered
+            && connection.on_delivery(subflow)
+            && let Some(controller) = &mut connection.controller
+        {
+            controller.on_path(subflow, w.clock.now(), true);
+        }
+    }
+
+    fn is_done(hosts: &Hosts, w: &World, sender: &Sender) -> bool {
+        hosts.connections.get(w.run.flow(sender.flow).spec).is_some_and(Connection::is_done)
+    }
+
+    /// After the first subflow's handshake, the others begin theirs.
+    fn connected(hosts: &mut Hosts, w: &mut World, id: u32) {
+        let flow = w.run.flow(id);
+        if flow.subflow != 0 {
+            return;
+        }
+        for id in hosts.connections.subflow_ids(flow.spec).skip(1) {
+            connect(hosts, w, hosts.sending[id as usize].sender);
+        }
+    }
+
+    fn timed_out(hosts: &mut Hosts, w: &World, id: u32) {
+        let flow = w.run.flow(id);
+        let (slot, subflow) = (hosts.sending[id as usize].sender, usize::from(flow.subflow));
+        let Some(connection) = hosts.connections.get_mut(flow.spec) else { return };
+        let sender = hosts.senders[slot as usize].as_ref().expect("an active subflow has a sender");
+        let undelivered = sender.tcp.iter().flat_map(|tcp| tcp.undelivered());
+        if connection.on_timeout(subflow, undelivered)
+            && let Some(controller) = &mut connection.controller
+        {
+            controller.on_path(subflow, w.clock.now(), false);
+        }
+    }
+
+    fn earliest_ps(hosts: &Hosts, w: &World, slot: u32) -> u64 {
+        let spec = w.run.flow(hosts.sender(slot).flow).spec;
+        hosts.connections.get(spec).map_or(0, |connection| connection.next_send_ps)
+    }
+
+    fn decided(hosts: &mut Hosts, w: &World, slot: u32) {
+        let sender = hosts.senders[slot as usize].as_ref().expect("the slot is in use");
+        let flow = w.run.flow(sender.flow);
+        let subflow = usize::from(flow.subflow);
+        let Some(connection) = hosts.connections.get_mut(flow.spec) else { return };
+        let line_rate = w.net.ports[hosts.nics[flow.src_host as usize].port as usize].rate;
+        connection.set_slow(subflow, sender.rate < line_rate && sender.cwnd <= w.run.constants.mtu);
+        if let Some(tcp) = sender.tcp.as_ref().filter(|tcp| tcp.has_lost()) {
+            connection.on_loss(subflow, tcp.undelivered());
+        }
+        share_out(hosts, flow.spec);
+    }
+
+    fn stop(hosts: &mut Hosts, spec: u32) -> bool {
+        let Some(connection) = hosts.connections.get_mut(spec) else { return true };
+        connection.stop();
+        connection.is_done()
+    }
+
+    fn stopped(hosts: &mut Hosts, _: &mut World, spec: u32, is_done: bool) {
+        if !is_done {
+            share_out(hosts, spec);
+        }
+    }
+
+    fn close(hosts: &mut Hosts, spec: u32) {
+        let retransmitted = hosts.connections.get(spec).map_or(0, |connection| connection.repeated);
+        let mut tally = Tally { retransmitted, ..Tally::NEW };
+        for id in hosts.connections.subflow_ids(spec) {
+            tally.add(&hosts.sending[id as usize].tally);
+        }
+        hosts.sending[spec as usize].tally = tally;
+        hosts.connections.close(spec);
+    }
+}
+
+/// A subflow has sent a segment: the application offers the connection's next one when its rate allows.
+fn pace(hosts: &mut Hosts, w: &World, spec: u32, wire: u64) {
+    let (demand, host) = (w.run.config.flows[spec as usize].demand, w.run.flow(spec).src_host);
+    let line_rate = w.net.ports[hosts.nics[host as usize].port as usize].rate;
+    if line_rate <= demand {
+        return;
+    }
+    let at = w.clock.now_ps + tx_time_ps(demand, wire, w.run.constants.whole_ns);
+    if let Some(connection) = hosts.connections.get_mut(spec) {
+        connection.next_send_ps = at;
+    }
+    for id in hosts.connections.subflow_ids(spec) {
+        let nic_slot = hosts.sender(hosts.sending[id as usize].sender).nic_slot;
+        let entry = &mut hosts.nics[host as usize].flows[nic_slot as usize];
+        entry.next_send_ps = entry.next_send_ps.max(at);
+    }
+}
+
+/// Tells the subflows of a connection whether there is data for them, if that may have changed.
+fn share_out(hosts: &mut Hosts, spec: u32) {
+    let Some(connection) = hosts.connections.get_mut(spec) else { return };
+    if !connection.take_changed() {
+        return;
+    }
+    for (subflow, id) in (0..).zip(hosts.connections.subflow_ids(spec)) {
+        let slot = hosts.sending[id as usize].sender;
+        let offers = hosts.connections.get(spec).is_some_and(|connection| connection.offers(subflow));
+        hosts.sender_mut(slot).offer(offers);
+        hosts.refresh(slot);
+    }
+}

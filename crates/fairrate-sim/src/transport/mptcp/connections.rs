@@ -1,0 +1,122 @@
+//! The connections of a part's hosts. A subflow is a flow of its own, with a sender, a receiver and paths, whose number
+//! comes behind those of the user's flows; the user's flow is the connection, which holds the data.
+
+use std::ops::Range;
+
+use super::connection::Connection;
+use super::reassembly::Reassembly;
+use crate::config::{FlowSpec, SimConfig, Transport};
+use crate::output::Reordering;
+use crate::transport::sender::{Controlled, ControllerRef, Segment, Sender};
+
+/// Connections of several subflows, by the number of the user's flow; all empty if every flow has a single path. A flow
+/// of one subflow is plain TCP, and has no connection.
+#[derive(Default)]
+pub(crate) struct Connections {
+    /// Those that are active.
+    active: Vec<Option<Box<Connection>>>,
+    reassembly: Vec<Reassembly>,
+    /// The first subflow of each; those of the next begin where they end, and so there is one more at the end.
+    first: Vec<u32>,
+}
+
+impl Connections {
+    /// For the flows of a run.
+    pub(crate) fn new(config: &SimConfig) -> Self {
+        let Transport::Tcp(tcp) = config.transport.kind else { return Self::default() };
+        let n_subflows = |flow: &FlowSpec| match flow.subflows.unwrap_or(tcp.multipath.subflows) {
+            0 | 1 => 0,
+            n => u32::from(n),
+        };
+        let n_flows = config.flows.len();
+        if config.flows.iter().all(|flow| n_subflows(flow) == 0) {
+            return Self::default();
+        }
+        let mut end = n_flows as u32;
+        let ends = config.flows.iter().map(|flow| {
+            end += n_subflows(flow);
+            end
+        });
+        Self {
+            active: (0..n_flows).map(|_| None).collect(),
+            reassembly: vec![Reassembly::default(); n_flows],
+            first: std::iter::once(n_flows as u32).chain(ends).collect(),
+        }
+    }
+
+    /// The flows that are the subflows of a user's flow; none if that has a single path.
+    #[inline]
+    pub(crate) fn subflow_ids(&self, spec: u32) -> Range<u32> {
+        match self.first.get(spec as usize..spec as usize + 2) {
+            Some(&[first, end]) => first..end,
+            _ => 0..0,
+        }
+    }
+
+    /// The active connection of a user's flow.
+    #[inline]
+    pub(crate) fn get(&self, spec: u32) -> Option<&Connection> {
+        self.active.get(spec as usize)?.as_deref()
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, spec: u32) -> Option<&mut Connection> {
+        self.active.get_mut(spec as usize)?.as_deref_mut()
+    }
+
+    /// Takes a piece of data that has arrived. The byte of the connection expected next.
+    pub(crate) fn reassemble(&mut self, spec: u32, mss: u64, seq: u64, len: u64, now_ps: u64) -> u64 {
+        self.reassembly[spec as usize].take(mss, seq, len, now_ps)
+    }
+
+    /// How long data of a flow has waited for data before it.
+    pub(crate) fn reordering(&self, spec: u32) -> Reordering {
+        self.reassembly.get(spec as usize).map_or_else(Reordering::default, |r| r.reordering)
+    }
+
+    /// The same for all.
+    pub(crate) fn all_reordering(&self) -> Reordering {
+        let mut all = Reordering::default();
+        self.reassembly.iter().for_each(|r| all.merge(&r.reordering));
+        all
+    }
+
+    /// The controller of a sender.
+    #[inline]
+    pub(crate) fn controller<'a>(&'a mut self, sender: &'a mut Sender) -> ControllerRef<'a> {
+        match &mut sender.controlled {
+            Controlled::Own(own) => ControllerRef::Own(own),
+            Controlled::Coupled { connection, subflow } => {
+                let connection = self.active[*connection as usize].as_deref_mut();
+                let control = connection.and_then(|c| c.controller.as_mut());
+                ControllerRef::Coupled(control.expect("a coupled subflow has a connection"), *subflow as usize)
+            }
+        }
+    }
+
+    /// A user's flow has a connection from now on.
+    pub(super) fn open(&mut self, spec: u32, connection: Connection) {
+        self.active[spec as usize] = Some(Box::new(connection));
+    }
+
+    /// The connection of a user's flow is over.
+    pub(super) fn close(&mut self, spec: u32) {
+        self.active[spec as usize] = None;
+    }
+
+    /// What the next segment of a subflow carries: first byte and length of the data.
+    pub(crate) fn carry(&mut self, spec: u32, subflow: usize, sender: &mut Sender, segment: Segment) -> (u64, u64) {
+        let connection = self.get_mut(spec).expect("an active subflow has a connection");
+        let piece = connection.piece_at(subflow, segment.seq).unwrap_or_else(|| {
+            let piece = connection.take(subflow).expect("a subflow sends what it is offered");
+            let is_more = connection.offers(subflow);
+            sender.offer(is_more);
+            if let Some(tcp) = sender.tcp.as_mut().filter(|_| !is_more) {
+                tcp.note_last();
+            }
+            piece
+        });
+        (connection.data_at(piece), connection.piece_len(piece))
+    }
+}

@@ -1,0 +1,117 @@
+//! RDMA: every packet is acknowledged, a gap is reported, and what is lost is sent again from there on (go-back-N) or alone
+//! (selective repeat). Marked packets are answered with congestion notifications, if the algorithm wants them.
+
+use fairrate_control::{Controller, Loss};
+
+use crate::core::{Hosts, World};
+use crate::engine::EventKind;
+use crate::packet::{Packet, PacketKind};
+use crate::transport::interface::{Acked, Answer, Timed, Transport};
+use crate::transport::receiver::Reply;
+use crate::transport::sender::{Controlled, NO_SENDER, Sender, ack_of};
+
+/// The transport of RDMA.
+pub(crate) struct Rdma;
+
+impl Transport for Rdma {
+    fn open(hosts: &mut Hosts, w: &mut World, flow: u32) {
+        let control = w.run.config.cc.build(&w.run.flow_context(flow, w.clock.now()));
+        let spec = &w.run.config.flows[flow as usize];
+        hosts.add_sender(w, Sender::of_application(spec, flow, Controlled::Own(control)));
+    }
+
+    #[inline]
+    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Answer {
+        let c = &w.run.constants;
+        let p = w.net.pool.get_mut(packet);
+        w.told.totals.delivered_bytes += u64::from(p.wire);
+        let flow = &w.run.flows[p.flow as usize];
+        let end = &mut hosts.receiving[p.flow as usize];
+        let (now_ps, recovery) = (w.clock.now_ps, w.run.config.transport.recovery);
+        let reply = end.receiver.on_data(p.seq, u64::from(p.payload), recovery, now_ps, c.nack_interval_ps);
+        end.note_arrival(flow.bytes, now_ps);
+        let notify = match c.cnp_interval_ps {
+            Some(interval) if p.is_marked() => end.receiver.should_notify(now_ps, interval),
+            _ => false,
+        };
+        let (id, ack_route) = (p.flow, flow.ack_route);
+        if reply == Reply::Nothing {
+            w.net.pool.release(packet);
+        } else {
+            p.kind = if reply == Reply::Ack { PacketKind::Ack } else { PacketKind::Nack };
+            p.data_seq = p.seq;
+            p.seq = end.receiver.expected;
+            p.class = c.ack_class;
+            p.wire = c.ack_wire;
+            p.route = ack_route;
+            if !notify {
+                return Answer::Packet(packet);
+            }
+            hosts.enqueue(&mut w.net, host, packet);
+        }
+        if notify {
+            let (class, wire) = (w.run.constants.ack_class, w.run.constants.cnp_wire);
+            let cnp = Packet { flow: id, route: ack_route, class, wire, ..Packet::new(PacketKind::Cnp) };
+            let cnp = w.net.pool.take(cnp);
+            hosts.enqueue(&mut w.net, host, cnp);
+        }
+        Answer::Waiting
+    }
+
+    #[inline]
+    fn on_ack(hosts: &mut Hosts, w: &mut World, _: u32, packet: u32) -> Option<Acked> {
+        let p = *w.net.pool.get(packet);
+        let slot = hosts.sending[p.flow as usize].sender;
+        if slot == NO_SENDER {
+            return None;
+        }
+        let (c, now) = (&w.run.constants, w.clock.now());
+        let sender = hosts.senders[slot as usize].as_mut().expect("an active flow has a sender");
+        let newly_acked = sender.acknowledge(p.seq);
+        if newly_acked > 0 {
+            hosts.last_progress_ps = w.clock.now_ps;
+        }
+        // Only progress moves the timer (RFC 6298, 5.3), and only one that runs.
+        if newly_acked > 0 && sender.rto_ps < u64::MAX {
+            sender.rto_ps = w.clock.now_ps + c.rto_ps;
+        }
+        if p.kind == PacketKind::Nack {
+            sender.on_gap(w.run.config.transport.recovery, p.data_seq, u64::from(p.payload));
+            sender.tally.recoveries += 1;
+            hosts.connections.controller(sender).on_loss(now, Loss::Gap);
+        }
+        let ack = ack_of(&w.net.pool, packet, sender, newly_acked, now, c.header_words);
+        w.told.push_rtt(now, p.flow, ack.rtt);
+        let allowance = hosts.connections.controller(sender).on_ack(&ack);
+        let is_only_stored = c.first_ack_only_stored && sender.snd_una == newly_acked;
+        Some(Acked { slot, allowance, is_done: sender.is_done(), is_only_stored })
+    }
+
+    /// The timer moves ahead with every acknowledgment, and its event follows only now.
+    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: u32) -> Timed {
+        let Some((slot, sender)) = hosts.sender_of(flow) else { return Timed::Nothing };
+        if !sender.has_unacknowledged() {
+            sender.rto_ps = u64::MAX;
+            return Timed::Nothing;
+        }
+        if w.clock.now_ps < sender.rto_ps {
+            w.clock.schedule(sender.rto_ps, EventKind::Rto, flow);
+            return Timed::Nothing;
+        }
+        sender.on_timeout(w.run.config.transport.recovery);
+        sender.tally.timeouts += 1;
+        sender.rto_ps = w.clock.now_ps + w.run.constants.rto_ps;
+        w.clock.schedule(sender.rto_ps, EventKind::Rto, flow);
+        Timed::Decided(slot, hosts.controller(slot).on_loss(w.clock.now(), Loss::Timeout))
+    }
+
+    fn stop(hosts: &mut Hosts, _: &mut World, flow: u32) -> bool {
+        hosts.sender_of(flow).is_none_or(|(_, sender)| sender.stop())
+    }
+
+    fn stopped(hosts: &mut Hosts, _: &mut World, flow: u32, is_done: bool) {
+        if !is_done {
+            hosts.refresh(hosts.sending[flow as usize].sender);
+        }
+    }
+}
