@@ -35,4 +35,6 @@ pub use output::{
     AllocatorTotals, ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, Recorder, Reordering,
     RttSample, RunTotals, Sink,
 };
+#[doc(hidden)]
+pub use simulation::Switching;
 pub use simulation::{Progress, SimError, Simulation};

@@ -22,6 +22,18 @@ pub enum SimError {
     },
 }
 
+/// How switches go on.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switching {
+    /// As is faster for the traffic there will be.
+    Fitting,
+    /// Through windows of time, where that is possible at all.
+    Windows,
+    /// Event by event.
+    Events,
+}
+
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
@@ -65,10 +77,17 @@ impl Simulation {
 
     /// The same on up to `threads` threads. What comes out does not depend on their number, to the last bit.
     pub fn with_threads(config: SimConfig, threads: usize) -> Self {
+        Self::with_switching(config, threads, Switching::Fitting)
+    }
+
+    /// The same with switches that go on in a given way. What comes out is the same to the last bit. For tests, to hold one
+    /// against the other.
+    #[doc(hidden)]
+    pub fn with_switching(config: SimConfig, threads: usize, switching: Switching) -> Self {
         let run = if config.cc.needs().oracle {
             Run::Fluids(Box::new(Fluid::new(config)))
         } else {
-            Run::Packets(Box::new(Cluster::new(config, threads.max(1))))
+            Run::Packets(Box::new(Cluster::new(config, threads.max(1), switching)))
         };
         Self { run, finished: false }
     }

@@ -7,7 +7,8 @@ use std::path::Path;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
-    FlowOutcome, Headroom, QueueConfig, Recorder, RunTotals, SimConfig, SimError, Simulation, Transport, Trigger,
+    FlowOutcome, Headroom, QueueConfig, Recorder, RunTotals, SimConfig, SimError, Simulation, Switching, Transport,
+    Trigger,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -68,7 +69,7 @@ fn check_case(case: &Case, dir: &Path) -> Result<Verdict, String> {
         };
     }
     let config = scenario.sim_config();
-    let run = run(config, 1, u64::MAX);
+    let run = run(config, 1, u64::MAX, Switching::Events);
     holds(config, &run)?;
     check_repetitions(&scenario, &run, dir)?;
     Ok(if run.error.is_some() { Verdict::Stalled } else { Verdict::Ran })
@@ -84,8 +85,8 @@ fn length_in_events(config: &SimConfig) -> Result<Option<Time>, String> {
     }
 }
 
-fn run(config: &SimConfig, threads: usize, piece: u64) -> Run {
-    let mut simulation = Simulation::with_threads(config.clone(), threads);
+fn run(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> Run {
+    let mut simulation = Simulation::with_switching(config.clone(), threads, switching);
     let mut recorder = Recorder::default();
     let error = loop {
         match simulation.advance(piece, &mut recorder) {
@@ -97,12 +98,14 @@ fn run(config: &SimConfig, threads: usize, piece: u64) -> Run {
     Run { recorder, totals: simulation.totals(), unfinished: simulation.unfinished(), error }
 }
 
-/// The same scenario gives the same run: in pieces, on several threads, and read again from its resolved text.
+/// The same scenario gives the same run: with switches that work through windows, in pieces, on several threads, and read
+/// again from its resolved text.
 fn check_repetitions(scenario: &Scenario, first: &Run, dir: &Path) -> Result<(), String> {
     let config = scenario.sim_config();
-    same(first, &run(config, 1, 997), "in pieces")?;
-    same(first, &run(config, 2, u64::MAX), "on 2 threads")?;
-    same(first, &run(config, 3, 4_001), "on 3 threads in pieces")?;
+    same(first, &run(config, 1, u64::MAX, Switching::Windows), "through windows")?;
+    same(first, &run(config, 1, 997, Switching::Windows), "through windows in pieces")?;
+    same(first, &run(config, 2, u64::MAX, Switching::Windows), "through windows on 2 threads")?;
+    same(first, &run(config, 3, 4_001, Switching::Events), "on 3 threads in pieces")?;
     let dir = dir.join("resolved");
     std::fs::create_dir_all(&dir).expect("it can be made");
     for (name, text) in scenario.files() {
@@ -113,7 +116,7 @@ fn check_repetitions(scenario: &Scenario, first: &Run, dir: &Path) -> Result<(),
     if again.to_toml() != scenario.to_toml() || again.hash() != scenario.hash() {
         return Err("the resolved text resolves to another one".to_owned());
     }
-    same(first, &run(again.sim_config(), 1, u64::MAX), "from the resolved text")
+    same(first, &run(again.sim_config(), 1, u64::MAX, Switching::Fitting), "from the resolved text")
 }
 
 fn same(first: &Run, other: &Run, how: &str) -> Result<(), String> {

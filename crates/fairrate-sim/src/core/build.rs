@@ -7,8 +7,10 @@ use fairrate_control::{Needs, PortScope};
 use fairrate_units::{Bytes, Time};
 
 use super::Part;
+use super::agenda::Agenda;
 use super::agents::{Agents, NOTICE_WORDS};
 use super::clock::Clock;
+use super::density::{self, expected_packets};
 use super::flow::{Flow, NO_FLOW};
 use super::host::Hosts;
 use super::network::Network;
@@ -25,6 +27,7 @@ use crate::ids::{NodeId, PortId};
 use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::PacketPool;
 use crate::routing::Routes;
+use crate::simulation::Switching;
 use crate::topology::Tier;
 use crate::transport::{Allocator, Connections, Kind, Nic, SACK_WORDS, line_flows, start_allocator};
 
@@ -39,10 +42,12 @@ pub(super) struct Plan {
     pub(super) n_parts: usize,
     /// Least delay of a link between parts, in picoseconds.
     pub(super) lookahead_ps: u64,
+    /// Whether switches work through windows, if they can.
+    windows: bool,
 }
 
-/// Plans a run in up to `threads` parts.
-pub(super) fn plan(mut config: SimConfig, threads: usize) -> Plan {
+/// Plans a run in up to `threads` parts, in which switches go on in a given way.
+pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) -> Plan {
     debug_assert!(config.flows.is_sorted_by_key(|f| f.start), "flows are in order of start");
     let n_user_flows = config.flows.len() as u32;
     let lines = line_flows(&config);
@@ -66,13 +71,18 @@ pub(super) fn plan(mut config: SimConfig, threads: usize) -> Plan {
     let paths = PathTable::new(&config, &routes, needs.ports != PortScope::None).of_all(&mut flows, &connections);
     let loads =
         loads(&config.topology, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
+    let windows = match switching {
+        Switching::Fitting => density::is_dense(&config, &loads, &flows, &constants, &paths),
+        Switching::Windows => true,
+        Switching::Events => false,
+    };
     let partition = Partition::new(&config, &loads, threads);
     let topology = &config.topology;
     let part_of = |node: NodeId| partition.of_node[node.index()];
     let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
     let parts = PartOf { ports, hosts: topology.hosts().map(part_of).collect() };
     let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths: paths.into(), parts });
-    Plan { run, host_of, switch_of, n_parts: partition.n_parts, lookahead_ps: partition.lookahead_ps }
+    Plan { run, host_of, switch_of, n_parts: partition.n_parts, lookahead_ps: partition.lookahead_ps, windows }
 }
 
 /// With TCP, whose scoreboard counts in segments, bursts have whole ones.
@@ -84,13 +94,6 @@ fn fill_bursts(config: &mut SimConfig) {
     for burst in config.flows.iter_mut().filter_map(|flow| flow.burst.as_mut()) {
         burst.bytes = Bytes::new(burst.bytes.as_u64().div_ceil(mtu).saturating_mul(mtu));
     }
-}
-
-/// About how many packets a flow puts onto each link of its path.
-fn expected_packets(flow: &Flow, constants: &Constants) -> u64 {
-    /// Of a flow without end.
-    const ENDLESS: u64 = 10_000;
-    if flow.is_endless() { ENDLESS } else { flow.bytes.div_ceil(constants.mtu) }
 }
 
 impl Part {
@@ -106,7 +109,13 @@ impl Part {
         let wire_mtu = Bytes::new(constants.mtu + constants.data_header);
         attach_disciplines(config, &mut ports, wire_mtu.as_u64() as u32, needs.ecn);
         let agents = Agents::new(config, &ports, constants.base_rtt, wire_mtu.as_u64());
-        let switches = build_switches(plan, &ports, wire_mtu, !agents.is_empty());
+        let (of_switch, n_switches) = switches_of_ports(plan);
+        let agenda = if plan.windows && may_keep_agenda(run, &ports, &agents) {
+            Agenda::new(&config.topology, &plan.switch_of, n_switches, &mut ports)
+        } else {
+            None
+        };
+        let switches = build_switches(config, &of_switch, n_switches, &ports, wire_mtu, !agents.is_empty());
         let is_here = |id: u32| parts.host(run.flow(id).src_host) == number;
         let starts_here = |id: &u32| config.flows[*id as usize].trigger == Trigger::Time && is_here(*id);
         let starts: Vec<u32> = (0..run.n_user_flows).filter(starts_here).collect();
@@ -116,6 +125,7 @@ impl Part {
         let net = Network {
             ports,
             pool: build_pool(run, &needs),
+            agenda: agenda.unwrap_or_default(),
             paths: Arc::clone(&run.paths),
             telemetry: constants.int,
             faults: Faults::new(&config.faults, config.seed, config.topology.n_ports()),
@@ -147,21 +157,47 @@ impl Part {
     }
 }
 
-fn build_switches(plan: &Plan, ports: &[Port], wire_mtu: Bytes, has_agents: bool) -> Switches {
-    let config = &plan.run.config;
-    let topology = &config.topology;
-    let of_switch: Vec<Option<u32>> = (0..ports.len() as u32)
-        .map(|p| Some(plan.switch_of[topology.from(PortId(p)).index()]).filter(|&s| s != NO_HOST_NUMBER))
-        .collect();
+/// Of each port the switch it belongs to, if it does, and how many switches there are.
+fn switches_of_ports(plan: &Plan) -> (Vec<Option<u32>>, usize) {
+    let topology = &plan.run.config.topology;
+    let of_port = |p| Some(plan.switch_of[topology.from(PortId(p)).index()]).filter(|&s| s != NO_HOST_NUMBER);
+    let of_switch: Vec<Option<u32>> = (0..topology.n_ports() as u32).map(of_port).collect();
     let n_switches = of_switch.iter().flatten().max().map_or(0, |&s| s as usize + 1);
-    let buffers = Mmu::new(&config.fabric, &topology.links, &of_switch, n_switches, wire_mtu);
+    (of_switch, n_switches)
+}
+
+/// Whether switches may work through windows: nobody but they have to do with their ports, ties do not go by the order of
+/// scheduling, no sequence of random numbers is drawn from by several of them, and every packet arrives in its turn and after
+/// the one before.
+fn may_keep_agenda(run: &Run, ports: &[Port], agents: &Agents) -> bool {
+    let (config, c) = (&run.config, &run.constants);
+    let are_plain = agents.is_empty() && !ports.iter().any(Port::has_disciplines);
+    let shortest = [c.ack_wire, c.cnp_wire, c.pfc_wire, c.data_header as u16 + 1].into_iter().min().unwrap_or(0);
+    let take_time = || ports.iter().all(|port| 0 < port.tx_ps(shortest));
+    let draw_alone = !draws_like_ns3(config);
+    are_plain && draw_alone && config.fabric.ties == TieRule::Entity && config.faults.is_empty() && take_time()
+}
+
+fn draws_like_ns3(config: &SimConfig) -> bool {
+    config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3)
+}
+
+fn build_switches(
+    config: &SimConfig,
+    of_switch: &[Option<u32>],
+    n_switches: usize,
+    ports: &[Port],
+    wire_mtu: Bytes,
+    has_agents: bool,
+) -> Switches {
+    let buffers = Mmu::new(&config.fabric, &config.topology.links, of_switch, n_switches, wire_mtu);
     let marker = |port: u32| {
         let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port as usize].is_some())?;
         Some(Marker::new(ecn, ports[port as usize].rate, config.seed, port))
     };
     let n_markers = if config.fabric.ecn.is_some() { ports.len() as u32 } else { 0 };
-    let like_ns3 = config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3);
-    let shared_draws = like_ns3.then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
+    let shared_draws =
+        draws_like_ns3(config).then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
     Switches::new(buffers, (0..n_markers).map(marker).collect(), shared_draws, has_agents, ports)
 }
 
@@ -246,7 +282,8 @@ fn build_ports(config: &SimConfig, host_of: &[u32], switch_of: &[u32]) -> Vec<Po
         let link = topology.link(PortId(id));
         let (from, to) = (topology.from(PortId(id)).index(), topology.to(PortId(id)).index());
         let mut port = Port::new(link.rate, link.delay.as_ps(), config.fabric.clock);
-        (port.to_host, port.of_host, port.of_switch) = (host_of[to], host_of[from], switch_of[from]);
+        port.set_to_host(host_of[to]);
+        (port.of_host, port.of_switch) = (host_of[from], switch_of[from]);
         port
     };
     (0..topology.n_ports() as u32).map(port).collect()

@@ -10,6 +10,8 @@ const BUCKET_SHIFT: u32 = 11;
 /// Simulated time and what will happen.
 pub(crate) struct Clock {
     pub(crate) now_ps: u64,
+    /// The latest time at which something has happened in a window of a switch.
+    pub(super) latest_ps: u64,
     events: EventList,
     /// Ranks of simultaneous events: all zero, or (for ns-3's order of ties) the order of scheduling.
     by_insertion: bool,
@@ -21,7 +23,14 @@ pub(crate) struct Clock {
 impl Clock {
     /// At time zero. Ties go by entity, or by the order of insertion.
     pub(crate) fn new(by_insertion: bool) -> Self {
-        Self { now_ps: 0, events: EventList::new(BUCKET_SHIFT), by_insertion, last_rank: 0, current_rank: 0 }
+        Self {
+            now_ps: 0,
+            latest_ps: 0,
+            events: EventList::new(BUCKET_SHIFT),
+            by_insertion,
+            last_rank: 0,
+            current_rank: 0,
+        }
     }
 
     /// Simulated time.
@@ -81,9 +90,14 @@ impl Clock {
         Some(event)
     }
 
-    /// When the next event happens, in picoseconds; `u64::MAX`: there is none.
-    pub(crate) fn next_ps(&self) -> u64 {
-        self.events.next_ps().unwrap_or(u64::MAX)
+    /// The latest time at which something has happened.
+    pub(super) fn reached_ps(&self) -> u64 {
+        self.now_ps.max(self.latest_ps)
+    }
+
+    /// The next event; [`Event::LAST`]: there is none.
+    pub(super) fn peek(&self) -> Event {
+        self.events.peek().unwrap_or(Event::LAST)
     }
 
     /// As [`EventList::look_ahead`].

@@ -1,11 +1,8 @@
 //! What happens at both ends of a link: packets arrive, frames tell the other end to pause, links go down and come up.
 
 use super::Part;
-use super::told::News;
 use crate::engine::EventKind;
 use crate::fabric::NO_HOST;
-use crate::ids::PortId;
-use crate::output::PfcEvent;
 use crate::packet::{Packet, PacketKind};
 
 impl Part {
@@ -38,7 +35,7 @@ impl Part {
             self.on_frame(port, packet, kind);
             return;
         }
-        let host = w.net.ports[port as usize].to_host;
+        let host = w.net.ports[port as usize].to_host();
         if host == NO_HOST {
             self.switches.forward(w, port ^ 1, packet);
         } else if w.net.faults.is_some() && w.net.pool.get(packet).is_corrupt() {
@@ -55,7 +52,7 @@ impl Part {
         match kind {
             PacketKind::Pause | PacketKind::Resume => {
                 self.world.net.pool.release(frame);
-                self.pause_class(peer, class, kind == PacketKind::Pause);
+                self.world.pause_class(peer, class, kind == PacketKind::Pause);
                 if kind == PacketKind::Resume {
                     self.may_send(peer);
                 }
@@ -67,13 +64,6 @@ impl Part {
                 self.hold_flow(peer, flow, class, pause);
             }
         }
-    }
-
-    /// A class of `port` is paused, or resumes.
-    fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
-        let w = &mut self.world;
-        w.net.ports[port as usize].set_paused(class, pause, w.clock.now_ps);
-        w.told.push(News::Pfc(PfcEvent { t: w.clock.now(), port: PortId(port), class, pause }));
     }
 
     /// Lets `port` hold a flow back, or let it go.
@@ -173,7 +163,7 @@ impl Part {
         let peer = port ^ 1;
         for class in 0..8 {
             if self.world.net.ports[peer as usize].is_pfc_paused(class) {
-                self.pause_class(peer, class, false);
+                self.world.pause_class(peer, class, false);
             }
         }
         let told = self.world.net.faulty_link(port).map(|link| std::mem::take(&mut link.told_flows));

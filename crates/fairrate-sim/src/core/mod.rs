@@ -4,10 +4,12 @@
 //! and what is told. [`Switches`] and [`Hosts`] are handed the world and know nothing of each other; `links` stands between
 //! them, where packets arrive.
 
+mod agenda;
 mod agents;
 mod build;
 mod clock;
 mod deadlock;
+mod density;
 mod flow;
 mod host;
 mod links;
@@ -15,6 +17,7 @@ mod network;
 mod parallel;
 mod paths;
 mod probes;
+mod queue;
 mod run;
 mod stall;
 mod switch;
@@ -31,7 +34,7 @@ use self::switch::Switches;
 pub(crate) use self::world::World;
 use crate::engine::{Event, EventKind};
 use crate::output::{FlowOutcome, RunTotals};
-use crate::packet::PacketKind;
+use crate::packet::{Packet, PacketKind};
 
 /// A part of a network: the whole of it, or some of its nodes, whose events this has. Of the vectors that have an entry
 /// for everything in the network, it uses those of its own nodes.
@@ -51,18 +54,25 @@ impl Part {
     /// What happens to most packets is one function: calls alone were a tenth of its instructions.
     fn run(&mut self, until_ps: u64, max_events: u64) -> (bool, u64) {
         self.read_mail();
-        for n in 0..max_events {
-            let Some(event) = self.world.clock.next_before(until_ps) else {
+        let mut n = 0;
+        while n < max_events {
+            let window_ps = self.world.net.agenda.queue.next_ps();
+            let Some(event) = self.world.clock.next_before(until_ps.min(window_ps)) else {
+                if window_ps < until_ps {
+                    n += self.switches.on_window(&mut self.world, until_ps);
+                    continue;
+                }
                 self.world.told.totals.events += n;
                 return (true, n);
             };
+            n += 1;
             let totals = &mut self.world.told.totals;
             totals.fingerprint = totals.fingerprint.wrapping_add(event.print());
             self.handle(event);
             self.world.told.mark(event);
         }
-        self.world.told.totals.events += max_events;
-        (false, max_events)
+        self.world.told.totals.events += n;
+        (false, n)
     }
 
     #[allow(clippy::inline_always)] // See `Part::run`.
@@ -89,10 +99,12 @@ impl Part {
         }
     }
 
-    /// When something happens next, in picoseconds; `u64::MAX`: nothing will.
-    fn next_ps(&self) -> u64 {
-        let coming = self.inbox.iter().map(Mail::earliest_ps).min().unwrap_or(u64::MAX);
-        self.world.clock.next_ps().min(coming)
+    /// What happens next, or when that is at the earliest; [`Event::LAST`]: nothing will.
+    fn next(&self) -> Event {
+        let mail_ps = self.inbox.iter().map(Mail::earliest_ps).min().unwrap_or(u64::MAX);
+        let earliest_ps = mail_ps.min(self.world.net.agenda.queue.next_ps());
+        let earliest = if earliest_ps < u64::MAX { Event::earliest(earliest_ps) } else { Event::LAST };
+        self.world.clock.peek().min(earliest)
     }
 
     /// Whether all that this part has to do is done.
@@ -122,11 +134,9 @@ impl Part {
     fn read_mail(&mut self) {
         let World { net, clock, .. } = &mut self.world;
         for mail in &mut self.inbox {
-            mail.unpack(&mut net.pool, |pool, port, packet| {
-                let (arrival_ps, rank) = (pool.get(packet).arrival_ps, pool.get(packet).rank);
-                if net.ports[port as usize].launch(pool, packet, arrival_ps, rank).is_some() {
-                    clock.push(arrival_ps, EventKind::Arrive, port, rank);
-                }
+            mail.unpack(net, |net, port, packet| {
+                let Packet { arrival_ps, rank, .. } = *net.pool.get(packet);
+                net.launch(clock, port, packet, arrival_ps, rank);
             });
             mail.notes.drain(..).for_each(|(line, note)| self.hosts.take_note(line, note));
         }

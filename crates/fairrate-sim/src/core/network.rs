@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use fairrate_control::{IntCounter, IntFormat, IntHop};
+use fairrate_units::Time;
 
+use super::agenda::Agenda;
 use super::clock::Clock;
 use super::parallel::Mail;
 use crate::engine::EventKind;
-use crate::fabric::{Faults, FaultyLink, Port};
+use crate::fabric::{Faults, FaultyLink, NO_HOST, Port};
 use crate::output::RunTotals;
 use crate::packet::{PacketKind, PacketPool};
 use crate::prefetch::prefetch;
@@ -21,6 +23,8 @@ const MANY_PORTS: usize = 4_096;
 pub(crate) struct Network {
     pub(crate) ports: Vec<Port>,
     pub(crate) pool: PacketPool,
+    /// What is on its way to switches, where those work through windows.
+    pub(super) agenda: Agenda,
     /// The egress ports of all paths.
     pub(crate) paths: Arc<[u32]>,
     /// What switches stamp data with, if anybody reads that.
@@ -50,9 +54,22 @@ impl Network {
             self.pool.release(packet);
             return;
         }
-        if let Some(arrival) = p.transmit(&mut self.pool, packet, clock.now_ps, arrival_rank) {
-            clock.push(arrival, EventKind::Arrive, port, arrival_rank);
+        let arrival = p.serialise(self.pool.get(packet).wire, clock.now_ps);
+        self.launch(clock, port, packet, arrival, arrival_rank);
+    }
+
+    /// Serialises a packet at a given time, where ties go by entity and no link has faults.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(super) fn transmit_at(&mut self, clock: &mut Clock, port: u32, packet: u32, wire: u16, at_ps: u64) {
+        let p = &mut self.ports[port as usize];
+        let arrival = p.serialise(wire, at_ps);
+        if let Some(part) = p.away {
+            self.outbox[usize::from(part)].post(&self.pool, port, packet, arrival, 0);
+            self.pool.release(packet);
+            return;
         }
+        self.launch(clock, port, packet, arrival, 0);
     }
 
     /// Serialises a packet onto a wire with faults. False if `port` has none, and nothing is done.
@@ -102,9 +119,14 @@ impl Network {
     }
 
     /// Puts a packet that has been serialised onto the wire of `port`.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
     pub(crate) fn launch(&mut self, clock: &mut Clock, port: u32, packet: u32, arrival_ps: u64, rank: u32) {
-        if let Some(arrival) = self.ports[port as usize].launch(&mut self.pool, packet, arrival_ps, rank) {
-            clock.push(arrival, EventKind::Arrive, port, rank);
+        let p = &mut self.ports[port as usize];
+        if let Some(door) = p.door() {
+            self.agenda.launch(&mut self.pool, p, door, packet, arrival_ps);
+        } else if p.launch(&mut self.pool, packet, arrival_ps, rank).is_some() {
+            clock.push(arrival_ps, EventKind::Arrive, port, rank);
         }
     }
 
@@ -165,17 +187,21 @@ impl Network {
     pub(crate) fn schedule_tx_done(&mut self, clock: &mut Clock, port: u32) {
         let p = &mut self.ports[port as usize];
         p.tx_done_pending = true;
+        if self.agenda.is_kept() && p.of_host == NO_HOST {
+            self.agenda.set_due(p.door_in);
+            return;
+        }
         clock.push(p.busy_until_ps, EventKind::TxDone, port, p.tx_rank);
     }
 
-    /// Stamps data that leaves a switch by `port` with telemetry, if anybody reads that.
+    /// Stamps data that leaves a switch by `port` at a given time with telemetry, if anybody reads that.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn stamp(&mut self, clock: &Clock, port: u32, packet: u32) {
+    pub(crate) fn stamp(&mut self, at_ps: u64, port: u32, packet: u32) {
         let Some((counter, format)) = self.telemetry else { return };
         let p = &self.ports[port as usize];
         let hop = IntHop {
-            ts: clock.now(),
+            ts: Time::from_ps(at_ps),
             tx_bytes: match counter {
                 IntCounter::Transmitted => p.tx_bytes,
                 IntCounter::Enqueued => p.enqueued_bytes,
@@ -190,7 +216,8 @@ impl Network {
     pub(crate) fn data_bytes(&self) -> u64 {
         let queued = self.ports.iter().flat_map(|port| port.contents(&self.pool));
         let late = self.faults.iter().flat_map(|faults| faults.late_packets());
-        let packets = queued.chain(late).map(|packet| self.pool.get(packet));
+        let coming = self.agenda.packets(&self.pool);
+        let packets = queued.chain(late).chain(coming).map(|packet| self.pool.get(packet));
         packets.filter(|p| p.kind == PacketKind::Data).map(|p| u64::from(p.wire)).sum()
     }
 

@@ -22,7 +22,7 @@ pub(super) fn check_progress(parts: &[Mutex<Part>]) -> Result<(), SimError> {
     let active: u64 = parts.iter().map(|part| lock(part).hosts.counts().0).sum();
     let latest = |of: fn(&Part) -> u64| parts.iter().map(|part| of(&lock(part))).max().unwrap_or(0);
     let idle = Time::from_ps(
-        latest(|part| part.world.clock.now_ps).saturating_sub(latest(|part| part.hosts.last_progress_ps)),
+        latest(|part| part.world.clock.reached_ps()).saturating_sub(latest(|part| part.hosts.last_progress_ps)),
     );
     let nothing_pending = next_ps(parts) == u64::MAX;
     let patience = parts.first().map_or(PATIENCE, |part| patience(&lock(part).world.run.config.transport));

@@ -26,20 +26,18 @@ pub(crate) struct Told {
     pub(crate) totals: RunTotals,
     /// Whether round-trip times are told.
     pub(crate) tells_rtts: bool,
-    /// What has not been passed on, and up to which of it each event.
-    news: Vec<News>,
-    marks: Vec<(Event, usize)>,
-    /// The last of the marks.
+    /// What has not been passed on, each with the event it is of; from `marked` on, that of the event being processed.
+    news: Vec<(Event, News)>,
     marked: usize,
-    /// How many of the marks have been passed on.
-    done: usize,
+    /// Whether they are not in the order of events: switches work ahead of others.
+    is_mixed: bool,
 }
 
 impl Told {
     /// Adds something.
     #[inline]
     pub(crate) fn push(&mut self, news: News) {
-        self.news.push(news);
+        self.news.push((Event::LAST, news));
     }
 
     /// A sender of a user's flow has measured a round-trip time.
@@ -54,28 +52,26 @@ impl Told {
     #[inline]
     pub(crate) fn mark(&mut self, event: Event) {
         if self.news.len() != self.marked {
-            self.marked = self.news.len();
-            self.marks.push((event, self.marked));
+            self.mark_all(event);
         }
     }
 
-    /// The first event whose news have not been passed on.
-    pub(super) fn next(&self) -> Option<Event> {
-        self.marks.get(self.done).map(|mark| mark.0)
+    fn mark_all(&mut self, event: Event) {
+        self.is_mixed |= self.marked.checked_sub(1).is_some_and(|last| event < self.news[last].0);
+        self.news[self.marked..].iter_mut().for_each(|news| news.0 = event);
+        self.marked = self.news.len();
     }
 
-    /// Takes what the next event has told.
-    pub(super) fn pass_on(&mut self, mut to: impl FnMut(&News)) {
-        let start = self.done.checked_sub(1).map_or(0, |before| self.marks[before].1);
-        self.news[start..self.marks[self.done].1].iter().for_each(&mut to);
-        self.done += 1;
-    }
-
-    /// Forgets what has been passed on, which is all.
-    pub(super) fn clear(&mut self) {
-        self.news.clear();
-        self.marks.clear();
-        (self.marked, self.done) = (0, 0);
+    /// Takes what there is to tell of events before `next`, in their order; all, if there is no next one.
+    pub(super) fn take_before(&mut self, next: Option<Event>) -> Vec<(Event, News)> {
+        if std::mem::take(&mut self.is_mixed) {
+            // The news of an event stay in their order.
+            self.news.sort_by_key(|news| news.0);
+        }
+        let n = next.map_or(self.news.len(), |next| self.news.partition_point(|news| news.0 < next));
+        let rest = self.news.split_off(n);
+        self.marked = rest.len();
+        std::mem::replace(&mut self.news, rest)
     }
 
     /// Counts a packet that is dropped, by its cause.

@@ -59,6 +59,10 @@ impl Event {
         debug_assert!(entity < 1 << ENTITY_BITS, "entity {entity} does not fit an event");
         Self { time_ps, rank: 0, key: (kind as u32) << ENTITY_BITS | entity }
     }
+    /// Before all others of its time.
+    pub(crate) fn earliest(time_ps: u64) -> Self {
+        Self { time_ps, rank: 0, key: 0 }
+    }
     /// An event without a rank, by its [`Event::key`].
     #[inline]
     pub(super) fn from_key(time_ps: u64, key: u32) -> Self {

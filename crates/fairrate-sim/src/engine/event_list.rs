@@ -135,11 +135,11 @@ impl EventList {
         }
     }
 
-    /// Time of the earliest event.
-    pub fn next_ps(&self) -> Option<u64> {
+    /// The earliest event, which stays.
+    pub fn peek(&self) -> Option<Event> {
         match &self.0 {
-            Pending::Plain(wheel) => wheel.next_ps(),
-            Pending::Ranked(wheel) => wheel.next_ps(),
+            Pending::Plain(wheel) => wheel.peek(),
+            Pending::Ranked(wheel) => wheel.peek(),
         }
     }
 
@@ -269,17 +269,17 @@ impl<E: Entry> Wheel<E> {
         (self.now << self.shift).saturating_sub(1 << WIDEST_SHIFT)
     }
 
-    fn next_ps(&self) -> Option<u64> {
+    fn peek(&self) -> Option<Event> {
         let base_ps = self.base_ps();
         if let Some(entry) = self.current.last() {
-            return Some(entry.unpack(base_ps).time_ps);
+            return Some(entry.unpack(base_ps));
         }
-        let far = self.far.peek().map(|event| event.0.time_ps);
+        let far = self.far.peek().map(|event| event.0);
         let near = (0 < self.n_near).then(|| {
             let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
-            let mut first = u64::MAX;
+            let mut first = Event::LAST;
             while let Some(&Node { entry, next }) = self.nodes.get(at as usize) {
-                first = first.min(entry.unpack(base_ps).time_ps);
+                first = first.min(entry.unpack(base_ps));
                 at = next;
             }
             first
@@ -500,9 +500,9 @@ mod tests {
                 list.push(event);
                 model.push(Reverse(event));
                 prop_assert_eq!(list.len(), model.len());
-                prop_assert_eq!(list.next_ps(), model.peek().map(|e| e.0.time_ps));
+                prop_assert_eq!(list.peek(), model.peek().map(|e| e.0));
                 // A window that ends before the next event; what is pushed then may come at its end.
-                if entity == 0 && let Some(next) = list.next_ps() {
+                if entity == 0 && let Some(next) = list.peek().map(|event| event.time_ps) {
                     let limit = (now + delta).min(next);
                     prop_assert_eq!(list.pop_before(limit), None);
                     now = limit;

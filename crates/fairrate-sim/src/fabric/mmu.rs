@@ -53,6 +53,14 @@ struct Ingress {
     paused: bool,
 }
 
+impl Ingress {
+    /// Whether it uses headroom or has been told to pause.
+    #[inline]
+    fn is_uneasy(self) -> bool {
+        0 < self.headroom || self.paused
+    }
+}
+
 /// Shared buffer of one switch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pool {
@@ -62,8 +70,10 @@ struct Pool {
     headroom_used: u64,
     /// Headroom of all its ports together.
     headroom_total: u64,
-    /// Largest `used` so far.
-    peak: u64,
+    /// How many of its (ingress port, class) use headroom or have been told to pause.
+    n_uneasy: u32,
+    /// Whether only `used` is right, and the charges of its ingress ports are not.
+    is_stale: bool,
 }
 
 /// The buffers of all switches.
@@ -80,6 +90,10 @@ pub struct Mmu {
     ingress: Vec<Ingress>,
     /// Headroom of a class, per ingress port.
     headroom: Vec<u32>,
+    /// More bytes than frames ever wait at a port.
+    most_frames: u64,
+    /// Largest number of bytes that any switch has held.
+    peak: u64,
 }
 
 impl Mmu {
@@ -110,12 +124,15 @@ impl Mmu {
             pools,
             ingress: vec![Ingress::default(); switch_of.len() * N_CLASSES],
             headroom,
+            most_frames: 4 * N_CLASSES as u64 * config.pfc_frame.as_u64(),
+            peak: 0,
         }
     }
 
     /// Largest number of bytes any switch has held.
+    #[inline]
     pub fn peak(&self) -> u64 {
-        self.pools.iter().map(|p| p.peak).max().unwrap_or(0)
+        self.peak
     }
 
     /// Decides about a packet of `wire` bytes that came by `ingress` and would join an egress queue of
@@ -139,7 +156,8 @@ impl Mmu {
             if self.ingress_alpha * (shared_free(pool) as f64) < (u64::from(slot.bytes) + bytes) as f64 {
                 return Admission::Drop(DropCause::IngressThreshold);
             }
-            pool.charge(bytes);
+            pool.used += bytes;
+            self.peak = self.peak.max(pool.used);
             slot.bytes += u32::from(wire);
             return Admission::Accept;
         }
@@ -150,13 +168,15 @@ impl Mmu {
         if self.buffer + pool.headroom_total < pool.used + bytes {
             return Admission::Drop(DropCause::BufferFull);
         }
-        pool.charge(bytes);
+        pool.used += bytes;
+        self.peak = self.peak.max(pool.used);
         slot.bytes += u32::from(wire);
         let threshold = (self.ingress_alpha * shared_free(pool) as f64) as u64;
         if slot.headroom == 0 && u64::from(slot.bytes) <= threshold {
             return Admission::Accept;
         }
         // Over the threshold, and from then on until the headroom is empty again, arrivals are headroom.
+        pool.n_uneasy += u32::from(!slot.is_uneasy());
         slot.headroom += u32::from(wire);
         pool.headroom_used += bytes;
         if slot.paused {
@@ -185,7 +205,7 @@ impl Mmu {
             && self.egress_alpha.is_none_or(|alpha| bytes as f64 <= alpha * free as f64)
             && held as f64 <= self.ingress_alpha * free_at_ingress as f64;
         if passes {
-            pool.peak = pool.peak.max(pool.used + u64::from(wire));
+            self.peak = self.peak.max(pool.used + u64::from(wire));
         }
         passes
     }
@@ -203,12 +223,15 @@ impl Mmu {
     pub fn release(&mut self, switch: u32, ingress: u32, class: u8, wire: u16) -> bool {
         let pool = &mut self.pools[switch as usize];
         let slot = &mut self.ingress[ingress as usize * N_CLASSES + class as usize];
+        debug_assert!(!pool.is_stale, "charges are right where they are looked at");
+        let was_uneasy = slot.is_uneasy();
         pool.used -= u64::from(wire);
         slot.bytes -= u32::from(wire);
         let from_headroom = slot.headroom.min(u32::from(wire));
         slot.headroom -= from_headroom;
         pool.headroom_used -= u64::from(from_headroom);
         if !slot.paused || slot.headroom > 0 {
+            pool.n_uneasy -= u32::from(was_uneasy && !slot.is_uneasy());
             return false;
         }
         let free = self.buffer.saturating_sub(pool.used - pool.headroom_used);
@@ -223,14 +246,58 @@ impl Mmu {
         let is_low = slot.bytes == 0 || slot.bytes < self.xon_floor;
         let resume = is_low || u64::from(slot.bytes) + self.xon_offset <= threshold;
         slot.paused = !resume;
+        pool.n_uneasy -= u32::from(resume);
         resume
     }
-}
 
-impl Pool {
-    fn charge(&mut self, bytes: u64) {
-        self.used += bytes;
-        self.peak = self.peak.max(self.used);
+    /// Bytes that a switch holds.
+    #[inline]
+    pub fn used(&self, switch: u32) -> u64 {
+        self.pools[switch as usize].used
+    }
+
+    /// Whether a switch that held up to `most` bytes would admit each of them, whatever they came by, and tell nobody to pause
+    /// or to resume. If so, only the bytes it holds need to be known of the outcome: see [`Mmu::set_used`].
+    #[inline]
+    pub fn surely_admits(&self, switch: u32, most: u64) -> bool {
+        let free = self.buffer.saturating_sub(most) as f64;
+        self.pools[switch as usize].n_uneasy == 0
+            && most < self.buffer
+            && most as f64 <= self.ingress_alpha * free
+            // An egress queue holds frames besides.
+            && self.egress_alpha.is_none_or(|alpha| (most + self.most_frames) as f64 <= alpha * free)
+    }
+
+    /// A switch holds so many bytes now, after a time for which [`Mmu::surely_admits`] held. Whose they are is not noted.
+    #[inline]
+    pub fn set_used(&mut self, switch: u32, used: u64) {
+        let pool = &mut self.pools[switch as usize];
+        (pool.used, pool.is_stale) = (used, true);
+    }
+
+    /// Notes how many bytes some switch holds at a time.
+    #[inline]
+    pub fn note_peak(&mut self, used: u64) {
+        self.peak = self.peak.max(used);
+    }
+
+    /// Whether it is not known whose the bytes are that a switch holds.
+    #[inline]
+    pub fn is_stale(&self, switch: u32) -> bool {
+        self.pools[switch as usize].is_stale
+    }
+
+    /// Begins to note anew whose the bytes are that a switch holds, which has these ports.
+    pub fn begin_accounts(&mut self, switch: u32, ports: impl Iterator<Item = u32>) {
+        self.pools[switch as usize].is_stale = false;
+        for port in ports {
+            self.ingress[port as usize * N_CLASSES..][..N_CLASSES].fill(Ingress::default());
+        }
+    }
+
+    /// Notes a packet that a switch holds.
+    pub fn account(&mut self, ingress: u32, class: u8, wire: u16) {
+        self.ingress[ingress as usize * N_CLASSES + class as usize].bytes += u32::from(wire);
     }
 }
 

@@ -11,6 +11,8 @@ use crate::packet::{NO_PACKET, Packet, PacketKind, PacketPool};
 pub const N_CLASSES: usize = 8;
 /// A port whose other end is a switch.
 pub const NO_HOST: u32 = u32::MAX;
+/// What a port leads to is a door of a switch that works through windows.
+const DOOR: u32 = 1 << 31;
 
 /// A first-in first-out list of packets, linked through the packets themselves.
 #[derive(Clone, Copy, Debug)]
@@ -96,8 +98,8 @@ pub struct Port {
     /// Rank of the end of the transmission that ends at `busy_until_ps`.
     pub tx_rank: u32,
     wire: PacketFifo,
-    /// Host at the other end, or [`NO_HOST`].
-    pub to_host: u32,
+    /// Host at the other end; with [`DOOR`], the door of the switch there; or [`NO_HOST`].
+    far_end: u32,
     /// Host this port belongs to, or [`NO_HOST`].
     pub of_host: u32,
     /// Switch this port belongs to (an index among switches); unused at hosts.
@@ -122,6 +124,8 @@ pub struct Port {
     pub queued_bytes: u64,
     /// Bytes ever put into the queues.
     pub enqueued_bytes: u64,
+    /// Where switches work through windows: the door by which packets come in here.
+    pub door_in: u32,
     queues: [ClassQueue; N_CLASSES],
     /// Capacity.
     pub rate: Rate,
@@ -151,7 +155,8 @@ impl Port {
             queued_bytes: 0,
             tx_bytes: 0,
             enqueued_bytes: 0,
-            to_host: NO_HOST,
+            door_in: 0,
+            far_end: NO_HOST,
             of_host: NO_HOST,
             of_switch: 0,
             away: None,
@@ -172,6 +177,40 @@ impl Port {
             pause_since_ps: 0,
             pause_total_ps: 0,
         }
+    }
+
+    /// Leads to a host.
+    pub fn set_to_host(&mut self, host: u32) {
+        self.far_end = host;
+    }
+
+    /// Leads to a door of a switch.
+    pub fn set_door(&mut self, door: u32) {
+        self.far_end = DOOR | door;
+    }
+
+    /// The host at the other end, or [`NO_HOST`].
+    #[inline]
+    pub fn to_host(&self) -> u32 {
+        if self.far_end < DOOR { self.far_end } else { NO_HOST }
+    }
+
+    /// The door at the other end, if there is one.
+    #[inline]
+    pub fn door(&self) -> Option<u32> {
+        (DOOR <= self.far_end && self.far_end != NO_HOST).then_some(self.far_end & !DOOR)
+    }
+
+    /// The packet that was put onto the wire last, if that leads to a door.
+    #[inline]
+    pub fn last_on_wire(&self) -> u32 {
+        self.wire.tail
+    }
+
+    /// Notes the packet that was put onto a wire that leads to a door.
+    #[inline]
+    pub fn set_last_on_wire(&mut self, packet: u32) {
+        self.wire.tail = packet;
     }
 
     /// How long `wire` bytes occupy this port, in picoseconds.
@@ -384,16 +423,6 @@ impl Port {
         self.count_out(pool, class, packet)
     }
 
-    /// Puts a packet onto the wire at `now`, its arrival ranked `rank`. Returns its arrival time if it is the
-    /// only one there, so that the arrival must be scheduled: packets on a link arrive in order, so one pending
-    /// event a link is enough.
-    #[allow(clippy::inline_always)] // See `Part::run`.
-    #[inline(always)]
-    pub fn transmit(&mut self, pool: &mut PacketPool, packet: u32, now_ps: u64, rank: u32) -> Option<u64> {
-        let arrival = self.serialise(pool.get(packet).wire, now_ps);
-        self.launch(pool, packet, arrival, rank)
-    }
-
     /// Is busy for as long as `wire` bytes take. Returns when they reach the other end.
     #[inline]
     pub fn serialise(&mut self, wire: u16, now_ps: u64) -> u64 {
@@ -476,10 +505,19 @@ impl Port {
         self.pause_total_ps + open
     }
 
-    /// The packets in this port's queues and on its wire, for the final count.
+    /// The packets in the queues of this port, which has neither physical queues nor disciplines.
+    pub fn waiting<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
+        self.queues.iter().flat_map(|queue| {
+            let first = (!queue.list.is_empty()).then_some(queue.list.head());
+            std::iter::successors(first, |&p| Some(pool.get(p).next).filter(|&next| next != NO_PACKET))
+        })
+    }
+
+    /// The packets in this port's queues and on its wire, for the final count. Not those that are on their way to a door.
     pub fn contents<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
         let of_flows = self.flow_queues.iter().flat_map(|queues| queues.iter().flat_map(FlowQueues::lists));
-        let lists = self.queues.iter().map(|queue| &queue.list).chain(std::iter::once(&self.wire)).chain(of_flows);
+        let wire = self.door().is_none().then_some(&self.wire);
+        let lists = self.queues.iter().map(|queue| &queue.list).chain(wire).chain(of_flows);
         let of_disciplines = self.disciplines.iter().flat_map(|d| d.iter().flatten().flat_map(|d| d.packets(pool)));
         let of_lists = lists.flat_map(|list| {
             let from = (!list.is_empty()).then_some(list.head());

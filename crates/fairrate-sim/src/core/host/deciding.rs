@@ -107,18 +107,20 @@ impl Hosts {
     pub(super) fn grant_each_wish(&mut self, w: &mut World) {
         loop {
             if !self.wishes.notices.is_empty() {
-                let notices = std::mem::take(&mut self.wishes.notices);
-                for notice in &notices {
+                let mut notices = self.wishes.take_notices();
+                for notice in notices.drain(..) {
                     let now = w.clock.now();
-                    self.decide(w, notice.flow, |controller| controller.on_notice(now, notice));
+                    self.decide(w, notice.flow, |controller| controller.on_notice(now, &notice));
                 }
+                self.wishes.spare_notices = notices;
             } else if std::mem::take(&mut self.wishes.is_to_follow_up) {
                 follow_up(self, w);
             } else if !self.wishes.hosts.is_empty() {
-                let hosts = std::mem::take(&mut self.wishes.hosts);
-                for host in hosts {
+                let mut hosts = self.wishes.take_hosts();
+                for host in hosts.drain(..) {
                     self.nic_send(w, host);
                 }
+                self.wishes.spare_hosts = hosts;
             } else {
                 return;
             }

@@ -116,6 +116,9 @@ pub(crate) struct Wishes {
     pub(crate) is_to_follow_up: bool,
     /// The NICs of these hosts are to look for something to send.
     hosts: Vec<u32>,
+    /// Empty lists, to be used again.
+    spare_notices: Vec<Notice>,
+    spare_hosts: Vec<u32>,
 }
 
 impl Wishes {
@@ -127,6 +130,14 @@ impl Wishes {
     /// The NIC of a host is to look for something to send.
     pub(crate) fn look(&mut self, host: u32) {
         self.hosts.push(host);
+    }
+
+    fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::replace(&mut self.notices, std::mem::take(&mut self.spare_notices))
+    }
+
+    fn take_hosts(&mut self) -> Vec<u32> {
+        std::mem::replace(&mut self.hosts, std::mem::take(&mut self.spare_hosts))
     }
 
     #[inline]

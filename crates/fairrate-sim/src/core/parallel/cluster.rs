@@ -22,8 +22,9 @@ use crate::core::build::plan;
 use crate::core::probes::Probes;
 use crate::core::run::Run;
 use crate::core::stall;
+use crate::engine::Event;
 use crate::output::{FlowOutcome, RunTotals, Sink};
-use crate::simulation::SimError;
+use crate::simulation::{SimError, Switching};
 
 /// Events after which stalls are looked for.
 const CHECK_EVERY: u64 = 1 << 16;
@@ -66,9 +67,9 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Builds the network in up to `threads` parts.
-    pub(crate) fn new(config: SimConfig, threads: usize) -> Self {
-        let plan = plan(config, threads);
+    /// Builds the network in up to `threads` parts, in which switches go on in a given way.
+    pub(crate) fn new(config: SimConfig, threads: usize, switching: Switching) -> Self {
+        let plan = plan(config, threads, switching);
         let build = |number: usize| Mutex::new(Part::new(&plan, number as u16));
         let parts = std::thread::scope(|scope| {
             let others: Vec<_> = (1..plan.n_parts).map(|number| scope.spawn(move || build(number))).collect();
@@ -92,7 +93,7 @@ impl Cluster {
 
     /// Simulated time.
     pub(crate) fn now(&self) -> Time {
-        let reached = self.parts.iter().map(|part| lock(part).world.clock.now_ps).max().unwrap_or(0);
+        let reached = self.parts.iter().map(|part| lock(part).world.clock.reached_ps()).max().unwrap_or(0);
         Time::from_ps(reached.max(self.now_ps))
     }
 
@@ -169,8 +170,9 @@ impl Cluster {
             }
             let n_events = self.work(crew, parts, left);
             left = left.saturating_sub(n_events);
-            told::tell(parts, sink);
-            self.is_open = next_ps(parts) < self.epoch_end_ps;
+            let next = next(parts);
+            told::tell(parts, Some(next), sink);
+            self.is_open = next.time_ps < self.epoch_end_ps;
             if !self.is_open && self.is_over(parts) {
                 return close(parts, sink).map(|()| true);
             }
@@ -236,13 +238,18 @@ fn close(parts: &[Mutex<Part>], sink: &mut dyn Sink) -> Result<(), SimError> {
     for part in parts {
         lock(part).close();
     }
-    told::tell(parts, sink);
+    told::tell(parts, None, sink);
     stall::check_end(parts)
 }
 
-/// When something happens next in any part, in picoseconds; `u64::MAX`: nothing will.
+/// What happens next in any part; [`Event::LAST`]: nothing will.
+fn next(parts: &[Mutex<Part>]) -> Event {
+    parts.iter().map(|part| lock(part).next()).min().unwrap_or(Event::LAST)
+}
+
+/// When that is, in picoseconds; `u64::MAX`: never.
 pub(in crate::core) fn next_ps(parts: &[Mutex<Part>]) -> u64 {
-    parts.iter().map(|part| lock(part).next_ps()).min().unwrap_or(u64::MAX)
+    next(parts).time_ps
 }
 
 /// Hands over the mail between parts.

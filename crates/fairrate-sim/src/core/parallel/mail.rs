@@ -2,6 +2,7 @@
 
 use fairrate_control::IntHop;
 
+use crate::core::network::Network;
 use crate::packet::{Packet, PacketPool};
 use crate::transport::LineNote;
 
@@ -45,10 +46,11 @@ impl Mail {
         self.packets.iter().map(|(_, packet)| packet)
     }
 
-    /// Takes all packets out into `pool`; `each` is told the port that each has left, and its place there.
-    pub(crate) fn unpack(&mut self, pool: &mut PacketPool, mut each: impl FnMut(&mut PacketPool, u32, u32)) {
+    /// Takes all packets out into a network; `each` is told the port that each has left, and its place there.
+    pub(crate) fn unpack(&mut self, net: &mut Network, mut each: impl FnMut(&mut Network, u32, u32)) {
         let (mut int, mut headers) = (&self.int[..], &self.headers[..]);
         for (port, packet) in self.packets.drain(..) {
+            let pool = &mut net.pool;
             let id = pool.take(packet);
             let (records, others) = int.split_at(usize::from(packet.n_int));
             pool.set_int(id, records);
@@ -56,7 +58,7 @@ impl Mail {
             let (own, behind) = headers.split_at(words.len());
             words.copy_from_slice(own);
             (int, headers) = (others, behind);
-            each(pool, port, id);
+            each(net, port, id);
         }
         self.int.clear();
         self.headers.clear();

@@ -58,7 +58,7 @@ impl Switches {
             self.send_pfc(w, ingress, class, false);
         }
         if is_data {
-            w.net.stamp(&w.clock, port, packet);
+            w.net.stamp(w.clock.now_ps, port, packet);
         }
     }
 

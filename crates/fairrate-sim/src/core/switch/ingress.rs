@@ -60,7 +60,7 @@ impl Switches {
         self.mark(w, egress, packet, MarkAt::Enqueue, u32::from(wire));
         w.net.ports[egress as usize].enqueued_bytes += u64::from(wire);
         if is_data {
-            w.net.stamp(&w.clock, egress, packet);
+            w.net.stamp(w.clock.now_ps, egress, packet);
         }
         w.transmit(egress, packet);
     }

@@ -2,7 +2,9 @@
 
 mod egress;
 mod ingress;
+mod window;
 
+use super::agenda::Keys;
 use super::world::World;
 use crate::config::MarkAt;
 use crate::fabric::{DropCause, Marker, Mmu, Port, Verdicts};
@@ -20,6 +22,8 @@ pub(crate) struct Switches {
     has_special_ports: bool,
     /// What a queueing discipline has just decided.
     verdicts: Verdicts,
+    /// What arrives in the window being worked through.
+    keys: Keys,
 }
 
 impl Switches {
@@ -32,7 +36,7 @@ impl Switches {
         ports: &[Port],
     ) -> Self {
         let has_special_ports = has_agents || ports.iter().any(Port::has_disciplines);
-        Self { buffers, markers, shared_draws, has_special_ports, verdicts: Verdicts::default() }
+        Self { buffers, markers, shared_draws, has_special_ports, verdicts: Verdicts::default(), keys: Keys::default() }
     }
 
     /// A packet that would have joined the queue of `egress` is dropped.

@@ -1,0 +1,252 @@
+//! What the switches of a part have to do next, where they work through windows of time.
+//!
+//! A packet that arrives at a switch within the least delay of the links that lead there is on its wire when the first of
+//! them arrives. So the switch takes all of it at once: its window. The packets on a link are listed at the switch's door
+//! for it, and [`Packet::arrival_ps`](crate::packet::Packet::arrival_ps) is the time of the one behind it.
+
+pub(super) use super::queue::{DueQueue, NEVER};
+use crate::fabric::Port;
+use crate::ids::PortId;
+use crate::packet::{NO_PACKET, PacketPool};
+use crate::topology::Topology;
+
+/// Bits of a key for the time in a window and the door: see [`Keys`].
+const TIME_AND_DOOR_BITS: u32 = 29;
+/// No port: what fills up a switch's doors.
+pub(super) const NO_PORT: u32 = u32::MAX;
+/// The longest window, 2^23 ps = 8.4 us: longer ones say less of what is certain to be admitted.
+const TIME_BITS: u32 = 23;
+
+/// What is on its way to switches, and which of their ports are to send.
+#[derive(Default)]
+pub(crate) struct Agenda {
+    /// The doors. Those of one switch stand behind those of another, each switch's in the order of the ports they come from and
+    /// filled up to a multiple of 64.
+    pub(super) doors: Vec<Door>,
+    /// Of each door, the port at the other end of its link, and the switch.
+    pub(super) ports: Vec<u32>,
+    switch_of: Vec<u32>,
+    /// A bit for each door: whether a packet is on its way there.
+    pub(super) open: Vec<u64>,
+    pub(super) switches: Vec<Plan>,
+    /// When each switch is looked at next.
+    pub(super) queue: DueQueue,
+    /// A bit for each door: whether a `TxDone` of the port there is due when its transmitter is free.
+    pub(super) due: Vec<u64>,
+}
+
+/// The packets on a link to a switch, if there are any.
+#[derive(Clone, Copy)]
+pub(super) struct Door {
+    /// When the first of them arrives, in picoseconds.
+    pub(super) head_ps: u64,
+    pub(super) head: u32,
+}
+
+/// How a switch works.
+#[derive(Clone, Copy)]
+pub(super) struct Plan {
+    /// The least delay of the links that lead to it, in picoseconds, or less.
+    pub(super) window_ps: u64,
+    /// Its doors: the first of 64, and how often 64 there are.
+    pub(super) first: u32,
+    pub(super) n_words: u32,
+    /// Bits of a key that say by which door a packet comes.
+    pub(super) door_bits: u32,
+}
+
+impl Agenda {
+    /// The switches of a network, `ports` of which are told their doors; `None` if they cannot work through windows, because
+    /// a link that leads to one has no delay or a switch has too many ports. `switch_of` numbers nodes among switches.
+    pub(super) fn new(topology: &Topology, switch_of: &[u32], n_switches: usize, ports: &mut [Port]) -> Option<Self> {
+        let to_switches = (0..ports.len() as u32).filter_map(|port| {
+            let to = topology.to(PortId(port));
+            (!topology.is_host(to)).then(|| (switch_of[to.index()], port))
+        });
+        let mut order: Vec<(u32, u32)> = to_switches.collect();
+        order.sort_unstable();
+        let idle = Plan { window_ps: 0, first: 0, n_words: 0, door_bits: 0 };
+        let mut switches = vec![idle; n_switches];
+        let (mut ports_of_doors, mut switch_of) = (Vec::new(), Vec::new());
+        for of_switch in order.chunk_by(|a, b| a.0 == b.0) {
+            let (switch, n) = (of_switch[0].0, of_switch.len() as u32);
+            let plan = &mut switches[switch as usize];
+            plan.first = ports_of_doors.len() as u32;
+            (plan.n_words, plan.door_bits) = (n.div_ceil(64), n.next_power_of_two().ilog2());
+            let delays_ps = of_switch.iter().map(|&(_, port)| ports[port as usize].delay_ps);
+            let most_ps = 1 << TIME_AND_DOOR_BITS.checked_sub(plan.door_bits)?.min(TIME_BITS);
+            plan.window_ps = delays_ps.fold(most_ps, u64::min);
+            if plan.window_ps == 0 {
+                return None;
+            }
+            ports_of_doors.extend(of_switch.iter().map(|&(_, port)| port));
+            ports_of_doors.resize((plan.first + plan.n_words * 64) as usize, NO_PORT);
+            switch_of.resize(ports_of_doors.len(), switch);
+        }
+        for (door, &port) in (0..).zip(&ports_of_doors).filter(|&(_, &port)| port != NO_PORT) {
+            ports[port as usize].set_door(door);
+            ports[port as usize ^ 1].door_in = door;
+        }
+        let n_doors = ports_of_doors.len();
+        Some(Self {
+            doors: vec![Door { head_ps: NEVER, head: NO_PACKET }; n_doors],
+            ports: ports_of_doors,
+            switch_of,
+            open: vec![0; n_doors / 64],
+            switches,
+            queue: DueQueue::new(n_switches),
+            due: vec![0; n_doors / 64],
+        })
+    }
+
+    /// Whether switches work through windows.
+    #[inline]
+    pub(super) fn is_kept(&self) -> bool {
+        !self.doors.is_empty()
+    }
+
+    /// Puts a packet that has left `port` onto its way to a door.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(super) fn launch(&mut self, pool: &mut PacketPool, port: &mut Port, door: u32, packet: u32, arrival_ps: u64) {
+        let door = door as usize;
+        let p = pool.get_mut(packet);
+        (p.next, p.arrival_ps) = (NO_PACKET, NEVER);
+        let bit = 1 << (door % 64);
+        if self.open[door / 64] & bit == 0 {
+            self.open[door / 64] |= bit;
+            self.doors[door] = Door { head_ps: arrival_ps, head: packet };
+            let switch = self.switch_of[door];
+            if arrival_ps < self.queue.due_ps(switch) {
+                self.queue.advance(switch, arrival_ps);
+            }
+        } else {
+            let last = pool.get_mut(port.last_on_wire());
+            (last.next, last.arrival_ps) = (packet, arrival_ps);
+        }
+        port.set_last_on_wire(packet);
+    }
+
+    /// The port at a door is to look for something to send when its transmitter is free.
+    #[inline]
+    pub(super) fn set_due(&mut self, door: u32) {
+        self.due[door as usize / 64] |= 1 << (door % 64);
+    }
+
+    /// The port at a door has nothing to look for.
+    #[inline]
+    pub(super) fn clear_due(&mut self, door: u32) {
+        self.due[door as usize / 64] &= !(1 << (door % 64));
+    }
+
+    /// Whether a port of a switch is to look for something to send.
+    #[inline]
+    pub(super) fn has_due(&self, plan: Plan) -> bool {
+        let first = plan.first as usize / 64;
+        self.due[first] != 0
+            || (1 < plan.n_words && self.due[first..][..plan.n_words as usize].iter().any(|&word| word != 0))
+    }
+
+    /// The doors of a switch whose bits are set in words such as [`Agenda::due`].
+    #[inline]
+    pub(super) fn doors_in(words: &[u64], plan: Plan) -> impl Iterator<Item = u32> + '_ {
+        let words = &words[plan.first as usize / 64..][..plan.n_words as usize];
+        (plan.first..).step_by(64).zip(words).flat_map(|(first, &word)| Bits(word).map(move |bit| first + bit))
+    }
+
+    /// The packets on their way to switches.
+    pub(super) fn packets<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
+        let next = |packet: &u32| Some(pool.get(*packet).next).filter(|&next| next != NO_PACKET);
+        let heads = (0..).step_by(64).zip(&self.open).flat_map(|(first, &word)| Bits(word).map(move |bit| first + bit));
+        heads.flat_map(move |door: u32| std::iter::successors(Some(self.doors[door as usize].head), next))
+    }
+}
+
+/// The places of the bits that are set in a word.
+pub(super) struct Bits(pub(super) u64);
+
+impl Iterator for Bits {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        let bit = self.0.trailing_zeros();
+        // Of no bits, it is past the last.
+        self.0 &= self.0.wrapping_sub(1);
+        (bit < 64).then_some(bit)
+    }
+}
+
+/// What arrives in a window, in order: by time and, at the same time, by door.
+///
+/// A packet is one number, which also sorts as a floating-point number: from the top a bit that makes it normal and finite,
+/// the time since the window began, the door, the packet.
+#[derive(Default)]
+pub(super) struct Keys {
+    pub(super) keys: Vec<u64>,
+}
+
+impl Keys {
+    const NORMAL: u64 = 1 << (32 + TIME_AND_DOOR_BITS);
+
+    #[inline]
+    pub(super) fn push(&mut self, since_ps: u64, door: u32, door_bits: u32, packet: u32) {
+        self.keys.push(Self::NORMAL | (since_ps << door_bits | u64::from(door)) << 32 | u64::from(packet));
+    }
+
+    /// Time since the window began, door and packet.
+    #[inline]
+    pub(super) fn unpack(key: u64, door_bits: u32) -> (u64, u32, u32) {
+        let high = (key & (Self::NORMAL - 1)) >> 32;
+        (high >> door_bits, (high & ((1 << door_bits) - 1)) as u32, key as u32)
+    }
+
+    /// Sorts, a few of them without branches.
+    #[inline]
+    pub(super) fn sort(&mut self) {
+        match self.keys.len() {
+            0 | 1 => {}
+            2..=4 => by_rank::<4>(&mut self.keys),
+            5..=8 => by_rank::<8>(&mut self.keys),
+            _ => self.keys.sort_unstable(),
+        }
+    }
+}
+
+/// Puts up to `N` different keys into order by counting, for each, those before it.
+#[inline]
+fn by_rank<const N: usize>(keys: &mut [u64]) {
+    // Compared as numbers that SSE2 can compare. What fills up is not a number, which is less than nothing.
+    let mut from = [f64::NAN; N];
+    for (from, key) in from.iter_mut().zip(&*keys) {
+        *from = f64::from_bits(*key);
+    }
+    for i in 0..keys.len() {
+        let rank: usize = from.iter().map(|&other| usize::from(other < from[i])).sum();
+        keys[rank] = from[i].to_bits();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn keys_come_in_order_and_say_what_they_were(
+            packets in prop::collection::btree_map((0_u64..1 << 20, 0_u32..512), any::<u32>(), 0..20),
+        ) {
+            let mut keys = Keys::default();
+            // Latest first.
+            for (&(since_ps, door), &packet) in packets.iter().rev() {
+                keys.push(since_ps, door, 9, packet);
+            }
+            keys.sort();
+            let got: Vec<_> = keys.keys.iter().map(|&key| Keys::unpack(key, 9)).collect();
+            let expected: Vec<_> = packets.into_iter().map(|((since_ps, door), packet)| (since_ps, door, packet)).collect();
+            prop_assert_eq!(got, expected);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! How much traffic there will be at once, as far as that can be told before a run: whether windows pay.
+
+use super::flow::Flow;
+use super::run::Constants;
+use crate::config::SimConfig;
+use crate::fabric::tx_time_ps;
+use crate::ids::PortId;
+use crate::topology::Tier;
+
+/// Windows for each packet of a switch above which windows do not pay. In the jobs of `fairrate bench`, permutations and web
+/// search are expected to have up to 0.4 and gain; incasts are expected to have 0.7 and lose.
+const MOST_WINDOWS: f64 = 0.5;
+
+/// About how many packets a flow puts onto each link of its path.
+pub(super) fn expected_packets(flow: &Flow, constants: &Constants) -> u64 {
+    /// Of a flow without end.
+    const ENDLESS: u64 = 10_000;
+    if flow.is_endless() { ENDLESS } else { flow.bytes.div_ceil(constants.mtu) }
+}
+
+/// Whether switches will have several packets in most windows. `loads`: packets that each node puts onto links.
+///
+/// A window begins with a packet, and has as many more as arrive in its length at the mean rate of the run. The mean is that
+/// of the shortest time the run can take: until the last flow has started, and until the busiest link has sent all it has to.
+pub(super) fn is_dense(
+    config: &SimConfig,
+    loads: &[u64],
+    flows: &[Flow],
+    constants: &Constants,
+    paths: &[u32],
+) -> bool {
+    let topology = &config.topology;
+    let mut delays_ps = vec![u64::MAX; topology.nodes.len()];
+    for link in &topology.links {
+        for node in [link.a, link.b] {
+            let delay_ps = &mut delays_ps[node.index()];
+            *delay_ps = link.delay.as_ps().min(*delay_ps);
+        }
+    }
+    let time_ps = shortest_time_ps(config, flows, constants, paths) as f64;
+    let (mut windows, mut packets) = (0.0, 0.0);
+    for ((node, &load), &delay_ps) in topology.nodes.iter().zip(loads).zip(&delays_ps) {
+        if node.tier != Tier::Host {
+            // Every packet has an acknowledgment.
+            let more = 2.0 * load as f64 * delay_ps as f64 / time_ps;
+            windows += load as f64 / (1.0 + more);
+            packets += load as f64;
+        }
+    }
+    windows < MOST_WINDOWS * packets
+}
+
+fn shortest_time_ps(config: &SimConfig, flows: &[Flow], constants: &Constants, paths: &[u32]) -> u64 {
+    let mut packets = vec![0_u64; config.topology.n_ports()];
+    for flow in flows {
+        for &port in flow.data_path(paths) {
+            let packets = &mut packets[port as usize];
+            *packets = packets.saturating_add(expected_packets(flow, constants));
+        }
+    }
+    let wire_mtu = constants.mtu + constants.data_header;
+    let rate = |port: u32| config.topology.link(PortId(port)).rate;
+    let busiest = (0..).zip(&packets).map(|(port, &n)| tx_time_ps(rate(port), wire_mtu, false).saturating_mul(n));
+    let last_start = config.flows.iter().map(|flow| flow.start.as_ps()).filter(|&start| start < u64::MAX).max();
+    let end_ps = config.stop.at.map_or(u64::MAX, fairrate_units::Time::as_ps);
+    busiest.max().max(last_start).unwrap_or(0).min(end_ps).max(1)
+}

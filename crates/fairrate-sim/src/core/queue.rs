@@ -1,0 +1,137 @@
+//! Which of the switches of a part is next.
+
+/// No time.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// Things by the time at which each is due, the earliest first.
+///
+/// The times of the things stand in groups of four; so do the earliest times of the groups, and so on, up to a single group. A
+/// time changes along one way to the top, without branches to predict.
+pub(super) struct DueQueue {
+    /// The groups of all levels, the single one first.
+    groups: Vec<Four>,
+    /// Where each level begins, the last one first: that of the things.
+    levels: Vec<usize>,
+    first_ps: u64,
+}
+
+/// Four times, in picoseconds.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Four([u64; 4]);
+
+impl Four {
+    #[inline]
+    fn least(self) -> u64 {
+        let [a, b, c, d] = self.0;
+        a.min(b).min(c.min(d))
+    }
+
+    /// Which of them is `time_ps`, which one is.
+    #[inline]
+    fn position(self, time_ps: u64) -> usize {
+        // Without branches: which one it is is as good as random.
+        let [a, b, c, d] = self.0.map(|other| u32::from(other == time_ps));
+        (a | b << 1 | c << 2 | d << 3).trailing_zeros() as usize
+    }
+}
+
+impl Default for DueQueue {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl DueQueue {
+    /// `n` things that are never due.
+    pub(super) fn new(n: usize) -> Self {
+        let mut sizes = vec![n.div_ceil(4).max(1)];
+        while let Some(&size) = sizes.last().filter(|size| 1 < **size) {
+            sizes.push(size.div_ceil(4));
+        }
+        let total: usize = sizes.iter().sum();
+        let mut end = total;
+        let levels = sizes.iter().map(|size| {
+            end -= size;
+            end
+        });
+        Self { levels: levels.collect(), groups: vec![Four([NEVER; 4]); total], first_ps: NEVER }
+    }
+
+    /// The first time at which something is due; [`NEVER`]: nothing is.
+    #[inline]
+    pub(super) fn next_ps(&self) -> u64 {
+        self.first_ps
+    }
+
+    /// What is due then.
+    #[inline]
+    pub(super) fn next(&self) -> u32 {
+        let mut at = 0;
+        for &level in self.levels.iter().rev() {
+            at = 4 * at + self.groups[level + at].position(self.first_ps);
+        }
+        at as u32
+    }
+
+    /// When a thing is due.
+    #[inline]
+    pub(super) fn due_ps(&self, number: u32) -> u64 {
+        self.groups[self.levels[0] + number as usize / 4].0[number as usize % 4]
+    }
+
+    /// A thing is due earlier than it was.
+    #[inline]
+    pub(super) fn advance(&mut self, number: u32, at_ps: u64) {
+        let mut at = number as usize;
+        for &level in &self.levels {
+            let time_ps = &mut self.groups[level + at / 4].0[at % 4];
+            if *time_ps <= at_ps {
+                return;
+            }
+            *time_ps = at_ps;
+            at /= 4;
+        }
+        self.first_ps = self.first_ps.min(at_ps);
+    }
+
+    /// A thing is due later than it was.
+    #[inline]
+    pub(super) fn postpone(&mut self, number: u32, at_ps: u64) {
+        let (mut at, mut time_ps) = (number as usize, at_ps);
+        for &level in &self.levels {
+            let group = &mut self.groups[level + at / 4];
+            group.0[at % 4] = time_ps;
+            time_ps = group.least();
+            at /= 4;
+        }
+        self.first_ps = time_ps;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_the_least(n in 1_usize..40, steps in prop::collection::vec((0_usize..40, 0_u64..1_000), 0..200)) {
+            let mut queue = DueQueue::new(n);
+            let mut model = vec![NEVER; n];
+            for (number, due_ps) in steps {
+                let number = number % n;
+                if due_ps < model[number] {
+                    queue.advance(number as u32, due_ps);
+                } else {
+                    queue.postpone(number as u32, due_ps);
+                }
+                model[number] = due_ps;
+                prop_assert_eq!(queue.next_ps(), *model.iter().min().unwrap());
+                prop_assert_eq!(model[queue.next() as usize], queue.next_ps());
+                prop_assert!((0..n).all(|number| queue.due_ps(number as u32) == model[number]));
+            }
+        }
+    }
+}
