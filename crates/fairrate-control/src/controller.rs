@@ -30,6 +30,27 @@ pub struct FlowContext {
     pub seed: u64,
 }
 
+impl FlowContext {
+    /// An endless flow of weight 1 on a path with this NIC and base round-trip time, the longest of its network: two links,
+    /// and full packets of 1,000 bytes of payload, 1,048 on the wire. What is different about a flow is set on top:
+    /// `FlowContext { n_hops: 6, ..FlowContext::on(line_rate, base_rtt) }`.
+    pub const fn on(line_rate: Rate, base_rtt: Time) -> Self {
+        Self {
+            line_rate,
+            base_rtt,
+            path_base_rtt: base_rtt,
+            mtu: Bytes::new(1_000),
+            wire_mtu: Bytes::new(1_048),
+            n_hops: 2,
+            weight: 1.0,
+            start: Time::ZERO,
+            size: Bytes::MAX,
+            demand: Rate::MAX,
+            seed: 1,
+        }
+    }
+}
+
 /// One acknowledgment, as the sender sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack<'a> {

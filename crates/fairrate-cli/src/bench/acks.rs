@@ -32,17 +32,10 @@ const MARKED: u64 = 16;
 const PATTERN: u64 = 512;
 
 const FLOW: FlowContext = FlowContext {
-    line_rate: Rate::from_gbps(100),
-    base_rtt: BASE_RTT,
-    path_base_rtt: BASE_RTT,
     mtu: Bytes::new(MTU),
     wire_mtu: Bytes::new(WIRE_MTU),
     n_hops: HOPS as u32 + 1,
-    weight: 1.0,
-    start: Time::ZERO,
-    size: Bytes::MAX,
-    demand: Rate::MAX,
-    seed: 1,
+    ..FlowContext::on(Rate::from_gbps(100), BASE_RTT)
 };
 
 /// All algorithms with a controller that learns from acknowledgments or may be asked to.
