@@ -26,6 +26,8 @@ pub struct FlowContext {
     pub size: Bytes,
     /// What the application offers at most; [`Rate::MAX`]: no limit. The transport enforces it.
     pub demand: Rate,
+    /// When its last byte should have arrived, from its start; `None`: it has no deadline.
+    pub deadline: Option<Time>,
     /// Seed of the flow's own random draws: a function of the run's seed and the flow, and of nothing else.
     pub seed: u64,
 }
@@ -46,6 +48,7 @@ impl FlowContext {
             start: Time::ZERO,
             size: Bytes::MAX,
             demand: Rate::MAX,
+            deadline: None,
             seed: 1,
         }
     }

@@ -119,6 +119,8 @@ pub struct FlowSpec {
     pub weight: f64,
     /// What the application offers at most, in bits on the wire per second; [`Rate::MAX`]: no limit.
     pub demand: Rate,
+    /// When the last byte of a finite flow should have arrived, from its start; `None`: it has no deadline.
+    pub deadline: Option<Time>,
     /// Over how many subflows TCP spreads it, at least 1; `None`: as many as the transport says.
     pub subflows: Option<u8>,
     /// An endless flow offers its data in bursts; `None`: all at once.
@@ -147,6 +149,7 @@ impl FlowSpec {
             class: None,
             weight: 1.0,
             demand: Rate::MAX,
+            deadline: None,
             subflows: None,
             burst: None,
             group: 0,

@@ -138,6 +138,7 @@ impl Core {
             start: self.now(),
             size: spec.bytes,
             demand: spec.demand,
+            deadline: spec.deadline,
             seed: Stream::new(self.config.seed, u64::from(id), Purpose::Controller).below(u64::MAX),
         }
     }
