@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairrate_scenario::{
-    Convergence, ConvergenceRow, Deadlines, FlowRow, Overrides, Results, ResultsDir, ResultsError, ResultsWriter, RunState,
-    Scenario, Summary, Tag, TagValue,
+    Convergence, ConvergenceRow, Deadlines, FlowRow, Overrides, Results, ResultsDir, ResultsError, ResultsWriter,
+    RunState, Scenario, Summary, Tag, TagValue,
 };
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Reordering, RunTotals,

@@ -14,7 +14,9 @@ use miette::Diagnostic;
 
 pub use dir::{ResultsDir, write_durably, write_whole};
 pub use read::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, Results};
-pub use summary::{AllocatorSummary, Convergence, Deadlines, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo};
+pub use summary::{
+    AllocatorSummary, Convergence, Deadlines, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo,
+};
 pub use tags::{Tag, TagValue};
 pub use writer::ResultsWriter;
 

@@ -5,8 +5,8 @@ mod generate;
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::{
-    AllToAll, Churn, ClosedLoop, Deadlines, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Sampling, Senders,
-    SizeDistribution, Sleep, Spread, Staggered, WORKLOADS,
+    AllToAll, Churn, ClosedLoop, Deadlines, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Sampling,
+    Senders, SizeDistribution, Sleep, Spread, Staggered, WORKLOADS,
 };
 use fairrate_sim::{Burst, Transport};
 use fairrate_units::{Bytes, Rate, Time};

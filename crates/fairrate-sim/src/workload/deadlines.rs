@@ -35,7 +35,8 @@ pub enum Spread {
 
 impl Spread {
     /// All of them with their names in scenarios.
-    pub const NAMES: &'static [(&'static str, Self)] = &[("exponential", Self::Exponential), ("uniform", Self::Uniform)];
+    pub const NAMES: &'static [(&'static str, Self)] =
+        &[("exponential", Self::Exponential), ("uniform", Self::Uniform)];
 }
 
 impl Deadlines {

@@ -324,7 +324,10 @@ mod tests {
         assert_eq!((flows[0].deadline, flows[1].deadline), (Some(Time::from_ps(2_500_000)), None));
         let error = |row: &str| read(&format!("deadline_ns,start_ns,src,dst,bytes\n{row}\n")).unwrap_err();
         let (endless, column) = (error("5,0,0,1,1000000000000"), Some((0, 1)));
-        assert_eq!((endless.to_string().as_str(), endless.column), ("line 2: an endless flow meets no deadline", column));
+        assert_eq!(
+            (endless.to_string().as_str(), endless.column),
+            ("line 2: an endless flow meets no deadline", column)
+        );
         assert_eq!(error("0,0,0,1,9").to_string(), "line 2: a deadline at the start");
         assert_eq!(error("soon,0,0,1,9").to_string(), "line 2: `soon` is no deadline");
     }
