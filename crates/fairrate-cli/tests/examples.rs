@@ -37,6 +37,7 @@ fn every_example_has_a_test_here() {
         .collect();
     names.sort();
     let expected = [
+        "d2tcp",
         "fairness",
         "faults",
         "flowtune-fairness",
@@ -62,6 +63,19 @@ fn every_example_has_a_test_here() {
         "websearch20",
     ];
     assert_eq!(names, expected);
+}
+
+#[test]
+fn d2tcp_misses_fewer_deadlines_than_dctcp() {
+    let missed = |cc: &str| {
+        let json = run_example("d2tcp", &["duration=100ms", "traffic.0.stop=80ms", &format!("transport.cc={cc}")]);
+        assert_eq!(number(&json, "/summary/deadlines/flows"), 124.0, "{json}");
+        assert_eq!(number(&json, "/summary/deadlines/open"), 0.0, "{json}");
+        number(&json, "/metrics/deadlines/missed_share")
+    };
+    // Of files that are read alone at 10 Gb/s, in 6.4 ms, all would be in time: deadlines are 10 ms at least.
+    let (dctcp, d2tcp) = (missed("dctcp"), missed("d2tcp"));
+    assert!(0.1 < dctcp && d2tcp < 0.8 * dctcp, "{dctcp} and {d2tcp}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub mod bbr;
 pub mod bfc;
 pub mod charny;
 pub mod cubic;
+pub mod d2tcp;
 pub mod dcqcn;
 pub mod dcqcn_pi;
 pub mod dctcp;

@@ -135,11 +135,16 @@ fn inputs() -> impl Strategy<Value = Vec<Input>> {
 fn flow() -> impl Strategy<Value = FlowContext> {
     let line = prop::sample::select(vec![10_u64, 25, 100]);
     let tau = prop_oneof![6 => 4_000_u64..60_000, 1 => 50_u64..1_000].prop_map(Time::from_ns);
-    (line, tau, 1_u64..=4, 1_u32..=8, 0_u64..1_000).prop_map(|(gbps, base_rtt, share, n_hops, start_us)| FlowContext {
+    let size = prop_oneof![Just(Bytes::MAX), (1_u64..10_000_000).prop_map(Bytes::new)];
+    let deadline = prop::option::of((1_u64..5_000).prop_map(Time::from_us));
+    let flow = (line, tau, 1_u64..=4, 1_u32..=8, 0_u64..1_000, size, deadline);
+    flow.prop_map(|(gbps, base_rtt, share, n_hops, start_us, size, deadline)| FlowContext {
         path_base_rtt: Time::from_ps(base_rtt.as_ps() / share),
         wire_mtu: Bytes::new(1_090),
         n_hops,
         start: Time::from_us(start_us),
+        size,
+        deadline,
         ..FlowContext::on(Rate::from_gbps(gbps), base_rtt)
     })
 }
