@@ -43,6 +43,7 @@ fn every_example_has_a_test_here() {
         "flowtune-fairness",
         "flowtune-outage",
         "flowtune-web",
+        "hull",
         "incast10",
         "incast255",
         "perc-chain",
@@ -110,6 +111,18 @@ fn flowtune_outlives_its_allocator() {
     assert!(0.0 < number(&json, "/summary/allocator/expired"), "{json}");
     let (starts, flows) = (number(&json, "/summary/allocator/starts"), number(&json, "/summary/flows"));
     assert!(0.0 < number(&json, "/summary/finished_flows") && starts < 2.0 * flows, "{json}");
+}
+
+#[test]
+fn hull_gives_a_little_of_the_link_for_short_queues() {
+    let of = |phantom: &str| {
+        let json = run_example("hull", &["duration=15ms", &format!("switch.ecn.phantom={phantom}")]);
+        ["goodput_bps", "ports/0/qlen_mean_bytes", "slowdown/0/mean"]
+            .map(|key| number(&json, &format!("/metrics/{key}")))
+    };
+    let ([dctcp, queue, slowdown], [hull, short, fast]) = (of("none"), of("0.95"));
+    assert!((0.88..0.96).contains(&(hull / dctcp)), "{hull} of {dctcp}");
+    assert!(5.0 * short < queue && 1.5 * fast < slowdown, "{short} of {queue}, {fast} of {slowdown}");
 }
 
 #[test]

@@ -184,6 +184,7 @@ fn the_reference_has_every_key_with_its_default() {
             check(&format!("{head}[topology]\nkind = \"star\"\n{queue}\n{incast}"));
         }
         check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n[transport]\nkind = \"tcp\""));
+        check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n[switch]\necn = {{ phantom = 0.9 }}"));
         let outage = "[[allocator.outage]]\ndown_at = \"1us\"\n[[allocator.external]]\nsrc = 0\ndst = 1";
         let flowtune = "[transport]\nkind = \"tcp\"\ncc = \"flowtune\"";
         check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n{flowtune}\n{outage}"));

@@ -230,9 +230,12 @@ pub enum MarkAt {
     Dequeue,
 }
 
-/// ECN marking (RED on the instantaneous queue of the packet's class).
+/// ECN marking (RED on the instantaneous queue of the packet's class, or on a phantom queue).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EcnConfig {
+    /// The thresholds are for a phantom queue of the port: one that all packets of flows join, and that drains at this share
+    /// of the port's rate (HULL). It is looked at as packets join. `None`: they are for the queue itself.
+    pub phantom: Option<f64>,
     /// No marks at or below this queue.
     pub kmin: Bytes,
     /// Every packet is marked above this queue. `kmin == kmax` is DCTCP's step.

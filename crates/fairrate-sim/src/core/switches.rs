@@ -158,8 +158,12 @@ impl Core {
         let Some(marker) = &mut self.markers[port as usize] else { return };
         let p = self.pool.get_mut(packet);
         let is_data = p.kind == PacketKind::Data;
+        if !marker.marks_at(at) {
+            return;
+        }
+        let qlen = marker.queue(self.now_ps, p.wire, qlen);
         // ns-3 marks acknowledgments too, but nobody looks: the mark of the data they echo has a field of its own.
-        if !(is_data || self.shared_draws.is_some()) || !marker.marks_at(at) {
+        if !(is_data || self.shared_draws.is_some()) {
             return;
         }
         if !marker.draw(qlen, self.shared_draws.as_deref_mut()) {
