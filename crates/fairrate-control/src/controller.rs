@@ -179,6 +179,17 @@ pub struct RedDefault {
     pub queue: MarkedQueue,
 }
 
+/// How data waits at switches under an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    /// As the scenario says; packets carry no priorities.
+    Any,
+    /// By the priorities that packets carry in their first header word, unless the scenario says otherwise.
+    Priorities,
+    /// In queues that the algorithm's [`PortAgent`] chooses: no discipline and no limit goes with them.
+    Own,
+}
+
 /// What an algorithm needs from network, receiver and transport.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Needs {
@@ -211,6 +222,10 @@ pub struct Needs {
     pub header: HeaderWords,
     /// Flows exchange control packets of this size on the wire, which ports may write to.
     pub control: Option<Bytes>,
+    /// Control packets wait where data waits, unless the scenario says otherwise; if not, they go ahead of it.
+    pub control_with_data: bool,
+    /// How data waits at switches.
+    pub queueing: Queueing,
     /// Rates come from an oracle that always knows the exact max-min optimum.
     pub oracle: bool,
     /// A central allocator tells flows their rates by notices.
@@ -239,6 +254,8 @@ impl Needs {
         ports: PortScope::None,
         header: HeaderWords::NONE,
         control: None,
+        control_with_data: false,
+        queueing: Queueing::Any,
         oracle: false,
         allocator: false,
         rto_rtts: None,

@@ -59,7 +59,9 @@ pub mod xcp;
 pub mod xmp;
 
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError};
-pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, RedDefault};
+pub use controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, Queueing, RedDefault,
+};
 pub use coupled::{Alone, CoupledController, CoupledSpec};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop, PortRate};
 pub use port::{

@@ -18,7 +18,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, Queueing};
 use crate::port::{HeaderWords, NoPort};
 
 /// Wire bytes of a probe: those of an acknowledgment.
@@ -45,6 +45,9 @@ impl AlgorithmSpec for PFabricConfig {
         Needs {
             header: HeaderWords { fixed: 1, per_hop: 0 },
             control: Some(PROBE),
+            // Probes have the priority of their flow.
+            control_with_data: true,
+            queueing: Queueing::Priorities,
             rto_rtts: Some(self.timeout_rtts),
             ..Needs::NOTHING
         }

@@ -40,7 +40,8 @@ const FLOW: FlowContext = FlowContext {
 
 /// All algorithms with a controller that learns from acknowledgments or may be asked to.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    ALGORITHMS.iter().map(|a| a.name).filter(|name| *name != "ideal")
+    let has_senders = |name: &&str| AlgorithmConfig::by_name(name, Profile::Paper).is_some_and(|cc| !cc.needs().oracle);
+    ALGORITHMS.iter().map(|a| a.name).filter(has_senders)
 }
 
 /// A sender's view of a path whose last hop has a queue that rises and falls.

@@ -400,7 +400,9 @@ mod tests {
     #[test]
     fn a_deadline_that_passes_before_the_end_is_missed() {
         let mut done = Deadlines::default();
-        [true, false, false].into_iter().for_each(|is_missed| done.add(is_missed));
+        for is_missed in [true, false, false] {
+            done.add(is_missed);
+        }
         let us = |times: &[u64]| times.iter().map(|&t| Time::from_us(t)).collect::<Vec<_>>();
         // At 5 us, those due at 3 and 4 us are missed; the one due at that very moment still has it.
         let all = done.with_unfinished(&us(&[3, 4, 5, 9]), Time::from_us(5));

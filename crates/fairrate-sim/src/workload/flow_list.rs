@@ -178,7 +178,7 @@ impl Reader<'_> {
         *count = count.wrapping_add(1);
         let (sport, dport) = (sport.unwrap_or(default.0), dport.unwrap_or(default.1));
         let id = id.unwrap_or(FlowSpec::NO_ID);
-        Ok(FlowSpec { sport, dport, class, weight, group, deadline, id, ..FlowSpec::new(src, dst, bytes, start) })
+        Ok(FlowSpec { sport, dport, class, weight, deadline, group, id, ..FlowSpec::new(src, dst, bytes, start) })
     }
 }
 

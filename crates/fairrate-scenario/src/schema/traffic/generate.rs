@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, Profile};
+use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::{
     Churn, ClosedLoop, Incast, Poisson, Senders, Staggered, Workload, merge, parse_flow_list,
@@ -10,6 +10,7 @@ use fairrate_sim::workload::{
 use fairrate_sim::{FieldError, FlowSpec};
 use fairrate_units::Bytes;
 
+use super::super::algorithms_that;
 use super::super::files::{Text, file_problem};
 use super::super::names::{Names, NodeName};
 use super::{Block, Kind, SenderNames};
@@ -85,8 +86,7 @@ fn check_weights(report: &Report, block: &Block<'_>, workload: &Workload, cc: &A
         return;
     }
     let key = if matches!(block.kind, Kind::List { .. }) { "path" } else { "weight" };
-    let known = ALGORITHMS.iter().filter_map(|info| AlgorithmConfig::by_name(info.name, Profile::Paper));
-    let known: Vec<&str> = known.filter(|cc| cc.needs().weights).map(|cc| cc.info().name).collect();
+    let known = algorithms_that(|needs| needs.weights);
     let message = format!("`{}` knows no weights", cc.info().name);
     let help = format!("leave weights out, or set `cc` to {}", one_of(&known));
     report.problem("scenario::conflict", block.anchor.site_of(key), message, format!("`{key}`"), help);
