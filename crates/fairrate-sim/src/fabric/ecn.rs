@@ -3,9 +3,17 @@ use crate::mrg32k3a::AutomaticStreams;
 use crate::rng::{Purpose, Stream};
 use fairrate_units::Rate;
 
-/// ECN marking at one egress port: RED on the instantaneous queue of a class, or on the port's phantom queue.
-pub struct Marker {
-    phantom: Option<PhantomQueue>,
+/// ECN marking at one egress port: RED on the instantaneous queue of a class, or on the port's phantom queue. There is one for
+/// every port, so that what few have is in a box.
+pub enum Marker {
+    /// On the queue itself.
+    Real(Red),
+    /// On a phantom queue.
+    Phantom(Box<(PhantomQueue, Red)>),
+}
+
+/// Which packets are marked, given a queue.
+pub struct Red {
     kmin: f64,
     kmax: f64,
     pmax: f64,
@@ -17,33 +25,52 @@ impl Marker {
     /// The marker of `port`, whose thresholds scale with its rate if the configuration says so.
     pub fn new(config: &EcnConfig, rate: Rate, seed: u64, port: u32) -> Self {
         let scale = config.per_rate.map_or(1.0, |per| rate.as_bps_f64() / per.as_bps_f64());
-        Self {
-            phantom: config.phantom.map(|share| PhantomQueue::new(rate, share)),
+        let red = Red {
             kmin: config.kmin.as_f64() * scale,
             kmax: config.kmax.as_f64() * scale,
             pmax: config.pmax,
             at: config.at,
             stream: Stream::new(seed, u64::from(port), Purpose::EcnMark),
+        };
+        match config.phantom {
+            None => Self::Real(red),
+            Some(share) => Self::Phantom(Box::new((PhantomQueue::new(rate, share), red))),
         }
     }
 
     /// Whether marking happens at this moment of a packet's stay.
     #[inline]
     pub fn marks_at(&self, at: MarkAt) -> bool {
-        self.at == at
+        match self {
+            Self::Real(red) => red.at == at,
+            Self::Phantom(both) => both.1.at == at,
+        }
     }
 
     /// The queue that a packet of `wire` bytes is judged by, which finds a queue of `qlen` with itself. To be asked for every
     /// packet of a flow, as all of them make the phantom queue.
     #[inline]
     pub fn queue(&mut self, now_ps: u64, wire: u16, qlen: u32) -> u32 {
-        self.phantom.as_mut().map_or(qlen, |phantom| phantom.join(now_ps, wire))
+        match self {
+            Self::Real(_) => qlen,
+            Self::Phantom(both) => both.0.join(now_ps, wire),
+        }
     }
 
-    /// Whether a packet that sees `qlen` bytes of its class is marked. The random number comes from `shared`, or
-    /// else from the marker's own stream.
+    /// Whether a packet that sees `qlen` bytes is marked. The random number comes from `shared`, or else from the marker's own
+    /// stream.
     #[inline]
     pub fn draw(&mut self, qlen: u32, shared: Option<&mut AutomaticStreams>) -> bool {
+        match self {
+            Self::Real(red) => red.draw(qlen, shared),
+            Self::Phantom(both) => both.1.draw(qlen, shared),
+        }
+    }
+}
+
+impl Red {
+    #[inline]
+    fn draw(&mut self, qlen: u32, shared: Option<&mut AutomaticStreams>) -> bool {
         let qlen = f64::from(qlen);
         if qlen <= self.kmin {
             return false;
@@ -58,7 +85,7 @@ impl Marker {
 
 /// What would wait at a slower link with the same arrivals. M. Alizadeh et al., "Less is More: Trading a little Bandwidth for
 /// Ultra-Low Latency in the Data Center" (HULL), NSDI 2012, section 3.1.
-struct PhantomQueue {
+pub struct PhantomQueue {
     rate_bps: u64,
     /// In bits times 10^12: a rate of 1 bit/s drains one of these in a picosecond.
     backlog: u128,
