@@ -11,7 +11,6 @@ use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use fairrate_control::ALGORITHMS;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -49,8 +48,7 @@ fn jobs() -> impl Iterator<Item = &'static str> {
 /// A registered algorithm that moves packets, perhaps with `/tcp` behind it.
 fn algorithm(text: &str) -> Result<String, String> {
     let name = text.strip_suffix("/tcp").unwrap_or(text);
-    let mut names = ALGORITHMS.iter().map(|a| a.name).filter(|name| *name != "ideal");
-    if names.any(|known| known == name) {
+    if acks::names().any(|known| known == name) {
         Ok(text.to_owned())
     } else {
         Err("`fairrate list cc` has the names".to_owned())

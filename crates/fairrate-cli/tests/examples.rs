@@ -37,11 +37,13 @@ fn every_example_has_a_test_here() {
         .collect();
     names.sort();
     let expected = [
+        "d2tcp",
         "fairness",
         "faults",
         "flowtune-fairness",
         "flowtune-outage",
         "flowtune-web",
+        "hull",
         "incast10",
         "incast255",
         "perc-chain",
@@ -62,6 +64,19 @@ fn every_example_has_a_test_here() {
         "websearch20",
     ];
     assert_eq!(names, expected);
+}
+
+#[test]
+fn d2tcp_misses_fewer_deadlines_than_dctcp() {
+    let missed = |cc: &str| {
+        let json = run_example("d2tcp", &["duration=100ms", "traffic.0.stop=80ms", &format!("transport.cc={cc}")]);
+        assert_eq!(number(&json, "/summary/deadlines/flows"), 124.0, "{json}");
+        assert_eq!(number(&json, "/summary/deadlines/open"), 0.0, "{json}");
+        number(&json, "/metrics/deadlines/missed_share")
+    };
+    // Of files that are read alone at 10 Gb/s, in 6.4 ms, all would be in time: deadlines are 10 ms at least.
+    let (dctcp, d2tcp) = (missed("dctcp"), missed("d2tcp"));
+    assert!(0.1 < dctcp && d2tcp < 0.8 * dctcp, "{dctcp} and {d2tcp}");
 }
 
 #[test]
@@ -96,6 +111,18 @@ fn flowtune_outlives_its_allocator() {
     assert!(0.0 < number(&json, "/summary/allocator/expired"), "{json}");
     let (starts, flows) = (number(&json, "/summary/allocator/starts"), number(&json, "/summary/flows"));
     assert!(0.0 < number(&json, "/summary/finished_flows") && starts < 2.0 * flows, "{json}");
+}
+
+#[test]
+fn hull_gives_a_little_of_the_link_for_short_queues() {
+    let of = |phantom: &str| {
+        let json = run_example("hull", &["duration=15ms", &format!("switch.ecn.phantom={phantom}")]);
+        ["goodput_bps", "ports/0/qlen_mean_bytes", "slowdown/0/mean"]
+            .map(|key| number(&json, &format!("/metrics/{key}")))
+    };
+    let ([dctcp, queue, slowdown], [hull, short, fast]) = (of("none"), of("0.95"));
+    assert!((0.88..0.96).contains(&(hull / dctcp)), "{hull} of {dctcp}");
+    assert!(5.0 * short < queue && 1.5 * fast < slowdown, "{short} of {queue}, {fast} of {slowdown}");
 }
 
 #[test]

@@ -30,17 +30,17 @@ algorithm_config! {
     /// Parameters of AMP.
     pub struct AmpConfig {
         /// First window of a subflow in segments (RFC 6928).
-        initial_window: u32 = 10, ns3 = 10, in 1.0..=1_000_000.0;
+        initial_window: u32 = 10, in 1.0..=1_000_000.0;
         /// Smallest window in segments after a mark or a repaired loss (code).
-        min_window: u32 = 1, ns3 = 1, in 1.0..=1_000_000.0;
+        min_window: u32 = 1, in 1.0..=1_000_000.0;
         /// A mark takes gamma parts in so many of the window (code: 4, as XMP).
-        beta: f64 = 4.0, ns3 = 4.0, in 1.0..=1000.0;
+        beta: f64 = 4.0, in 1.0..=1000.0;
         /// How many of those parts a mark takes (code: 1).
-        gamma: f64 = 1.0, ns3 = 1.0, in 0.0..=1.0;
+        gamma: f64 = 1.0, in 0.0..=1.0;
         /// Rounds with all windows at their smallest after which one subflow is kept (code: 10).
-        enter_rounds: u32 = 10, ns3 = 10, in 1.0..=1_000_000.0;
+        enter_rounds: u32 = 10, in 1.0..=1_000_000.0;
         /// Rounds with a larger window and without marks after which all subflows send again (code: 8).
-        leave_rounds: u32 = 8, ns3 = 8, in 1.0..=1_000_000.0;
+        leave_rounds: u32 = 8, in 1.0..=1_000_000.0;
     }
 }
 

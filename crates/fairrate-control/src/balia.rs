@@ -22,11 +22,11 @@ algorithm_config! {
     /// Parameters of BALIA.
     pub struct BaliaConfig {
         /// First window of a subflow in segments (RFC 6928).
-        initial_window: u32 = 10, ns3 = 10, in 1.0..=1_000_000.0;
+        initial_window: u32 = 10, in 1.0..=1_000_000.0;
         /// Smallest window in segments after a loss that recovery repairs (kernel module).
-        min_window: u32 = 1, ns3 = 1, in 1.0..=1_000_000.0;
+        min_window: u32 = 1, in 1.0..=1_000_000.0;
         /// Whether switches mark and the window falls on a mark as on a loss (RFC 3168).
-        ecn: bool = false, ns3 = false;
+        ecn: bool = false;
     }
 }
 

@@ -48,25 +48,25 @@ algorithm_config! {
     /// Parameters of BBR.
     pub struct BbrConfig {
         /// Gain of rate and window in STARTUP, whose inverse drains (Linux: 2.885, 2/ln 2).
-        high_gain: f64 = 2.885, ns3 = 2.885, in 1.0..=100.0;
+        high_gain: f64 = 2.885, in 1.0..=100.0;
         /// Gain of the window in PROBE_BW (Linux: 2).
-        cwnd_gain: f64 = 2.0, ns3 = 2.0, in 1.0..=100.0;
+        cwnd_gain: f64 = 2.0, in 1.0..=100.0;
         /// Share of the bandwidth that pacing leaves unused (Linux: 1 %).
-        pacing_margin: f64 = 0.01, ns3 = 0.01, in 0.0..=0.5;
+        pacing_margin: f64 = 0.01, in 0.0..=0.5;
         /// Growth of the bandwidth that shows that the pipe is not full (Linux: 1.25).
-        full_growth: f64 = 1.25, ns3 = 1.25, in 1.0..=100.0;
+        full_growth: f64 = 1.25, in 1.0..=100.0;
         /// Rounds without that growth that show that it is (Linux: 3).
-        full_rounds: u32 = 3, ns3 = 3, in 1.0..=1000.0;
+        full_rounds: u32 = 3, in 1.0..=1000.0;
         /// How long the smallest RTT is believed (Linux: 10 s).
-        min_rtt_window: Time = Time::from_ms(10_000), ns3 = Time::from_ms(10_000);
+        min_rtt_window: Time = Time::from_ms(10_000);
         /// How long PROBE_RTT lasts at least (Linux: 200 ms).
-        probe_rtt_time: Time = Time::from_ms(200), ns3 = Time::from_ms(200);
+        probe_rtt_time: Time = Time::from_ms(200);
         /// Packets sent at once, three times which the window has to spare (Linux: bursts of up to 64 KB).
-        burst: u32 = 1, ns3 = 1, in 0.0..=1000.0;
+        burst: u32 = 1, in 0.0..=1000.0;
         /// How much of what arrives ahead of the bandwidth the window has room for (Linux: 1).
-        extra_acked_gain: f64 = 1.0, ns3 = 1.0, in 0.0..=100.0;
+        extra_acked_gain: f64 = 1.0, in 0.0..=100.0;
         /// First window in packets (RFC 6928).
-        initial_window: u32 = 10, ns3 = 10, in 1.0..=1_000_000.0;
+        initial_window: u32 = 10, in 1.0..=1_000_000.0;
     }
 }
 

@@ -32,7 +32,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use self::flows::{PhysicalQueue, VirtualFlow, VirtualFlows};
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, Queueing};
 use crate::limits::bdp;
 use crate::port::{
     Actions, FlowPause, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
@@ -52,17 +52,17 @@ algorithm_config! {
     /// Parameters of BFC.
     pub struct BfcConfig {
         /// Physical queues of a port and class (BFC: 32).
-        queues: u32 = 32, ns3 = 32, in 1..=65_535;
+        queues: u32 = 32, in 1..=65_535;
         /// Virtual flow ids that flows are hashed into (BFC: 16 K).
-        virtual_ids: u32 = 16_384, ns3 = 16_384, in 1..=1_000_000;
+        virtual_ids: u32 = 16_384, in 1..=1_000_000;
         /// From one decision about pauses to the next, τ, in round trips of a hop (BFC: 1/2).
-        period: f64 = 0.5, ns3 = 0.5, in 0.01..=100.0;
+        period: f64 = 0.5, in 0.01..=100.0;
         /// Full packets that the round trip of a hop counts beside propagation (BFC: none).
-        hop_packets: f64 = 0.0, ns3 = 0.0, in 0.0..=100.0;
+        hop_packets: f64 = 0.0, in 0.0..=100.0;
         /// What the threshold is compared with: what waits of the flow, or in its queue (our choice).
-        occupancy: Occupancy = Occupancy::Flow, ns3 = Occupancy::Flow;
+        occupancy: Occupancy = Occupancy::Flow;
         /// Most bytes in flight of a flow, in bandwidth-delay products of the network and whole packets (BFC: 1).
-        inflight: f64 = 1.0, ns3 = 1.0, in 0.01..=1000.0;
+        inflight: f64 = 1.0, in 0.01..=1000.0;
     }
 }
 
@@ -70,7 +70,7 @@ impl AlgorithmSpec for BfcConfig {
     type Controller = Bfc;
     type Port = BfcPort;
     fn needs(&self) -> Needs {
-        Needs { ports: PortScope::Switches, ..Needs::NOTHING }
+        Needs { ports: PortScope::Switches, queueing: Queueing::Own, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Bfc {
         // Whole packets, so that the last one does not hold back a flow at line rate.

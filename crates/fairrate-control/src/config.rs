@@ -216,14 +216,14 @@ macro_rules! choice {
     };
 }
 
-/// Declares an algorithm's configuration: every parameter with its meaning, its default in the paper's form
-/// and in the ns-3 artifact's, and its range. The comment above a parameter is its documentation everywhere.
+/// Declares an algorithm's configuration: every parameter with its meaning, its default in the paper's form, that in the ns-3
+/// artifact's if it differs (`ns3 =`), and its range. The comment above a parameter is its documentation everywhere.
 ///
 /// A last line `include field: OtherConfig;` adds the parameters of another algorithm, for one that is built on it.
 #[macro_export]
 macro_rules! algorithm_config {
     ($(#[$meta:meta])* pub struct $name:ident {
-        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $paper:expr, ns3 = $ns3:expr
+        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $paper:expr $(, ns3 = $ns3:expr)?
             $(, in $lo:literal..=$hi:literal)?;)*
         $(include $(#[doc = $inner_doc:literal])+ $inner:ident: $inner_type:ty;)?
     }) => {
@@ -237,16 +237,15 @@ macro_rules! algorithm_config {
         impl $name {
             /// The defaults of a profile.
             pub fn new(profile: $crate::Profile) -> Self {
-                match profile {
-                    $crate::Profile::Paper => Self {
-                        $($field: $paper,)*
-                        $($inner: <$inner_type>::new(profile),)?
-                    },
-                    $crate::Profile::Ns3 => Self {
-                        $($field: $ns3,)*
-                        $($inner: <$inner_type>::new(profile),)?
-                    },
+                #[allow(unused_mut)]
+                let mut config = Self {
+                    $($field: $paper,)*
+                    $($inner: <$inner_type>::new(profile),)?
+                };
+                if profile == $crate::Profile::Ns3 {
+                    $($(config.$field = $ns3;)?)*
                 }
+                config
             }
         }
 

@@ -26,8 +26,32 @@ pub struct FlowContext {
     pub size: Bytes,
     /// What the application offers at most; [`Rate::MAX`]: no limit. The transport enforces it.
     pub demand: Rate,
+    /// When its last byte should have arrived, from its start; `None`: it has no deadline.
+    pub deadline: Option<Time>,
     /// Seed of the flow's own random draws: a function of the run's seed and the flow, and of nothing else.
     pub seed: u64,
+}
+
+impl FlowContext {
+    /// An endless flow of weight 1 on a path with this NIC and base round-trip time, the longest of its network: two links,
+    /// and full packets of 1,000 bytes of payload, 1,048 on the wire. What is different about a flow is set on top:
+    /// `FlowContext { n_hops: 6, ..FlowContext::on(line_rate, base_rtt) }`.
+    pub const fn on(line_rate: Rate, base_rtt: Time) -> Self {
+        Self {
+            line_rate,
+            base_rtt,
+            path_base_rtt: base_rtt,
+            mtu: Bytes::new(1_000),
+            wire_mtu: Bytes::new(1_048),
+            n_hops: 2,
+            weight: 1.0,
+            start: Time::ZERO,
+            size: Bytes::MAX,
+            demand: Rate::MAX,
+            deadline: None,
+            seed: 1,
+        }
+    }
 }
 
 /// One acknowledgment, as the sender sees it.
@@ -155,6 +179,17 @@ pub struct RedDefault {
     pub queue: MarkedQueue,
 }
 
+/// How data waits at switches under an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    /// As the scenario says; packets carry no priorities.
+    Any,
+    /// By the priorities that packets carry in their first header word, unless the scenario says otherwise.
+    Priorities,
+    /// In queues that the algorithm's [`PortAgent`] chooses: no discipline and no limit goes with them.
+    Own,
+}
+
 /// What an algorithm needs from network, receiver and transport.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Needs {
@@ -187,6 +222,10 @@ pub struct Needs {
     pub header: HeaderWords,
     /// Flows exchange control packets of this size on the wire, which ports may write to.
     pub control: Option<Bytes>,
+    /// Control packets wait where data waits, unless the scenario says otherwise; if not, they go ahead of it.
+    pub control_with_data: bool,
+    /// How data waits at switches.
+    pub queueing: Queueing,
     /// Rates come from an oracle that always knows the exact max-min optimum.
     pub oracle: bool,
     /// A central allocator tells flows their rates by notices.
@@ -215,6 +254,8 @@ impl Needs {
         ports: PortScope::None,
         header: HeaderWords::NONE,
         control: None,
+        control_with_data: false,
+        queueing: Queueing::Any,
         oracle: false,
         allocator: false,
         rto_rtts: None,

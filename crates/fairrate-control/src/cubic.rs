@@ -52,23 +52,23 @@ algorithm_config! {
         /// How the window grows in congestion avoidance.
         form: CubicForm = CubicForm::Rfc9438, ns3 = CubicForm::Linux;
         /// Scale of the cubic curve, C, in segments per cubed second (RFC 9438 §5.1: 0.4).
-        c: f64 = 0.4, ns3 = 0.4, in 0.000_001..=1_000_000.0;
+        c: f64 = 0.4, in 0.000_001..=1_000_000.0;
         /// What a loss leaves of the window, beta_cubic (RFC 9438 §4.6: 0.7; ns-2's and the first Linux code: 0.8).
-        beta: f64 = 0.7, ns3 = 0.7, in 0.1..=0.99;
+        beta: f64 = 0.7, in 0.1..=0.99;
         /// Whether a flow that loses ground aims lower still, to make room (RFC 9438 §4.7).
-        fast_convergence: bool = true, ns3 = true;
+        fast_convergence: bool = true;
         /// Whether the window is at least what Reno's would be (RFC 9438 §4.3).
-        reno_friendly: bool = true, ns3 = true;
+        reno_friendly: bool = true;
         /// First window in segments (RFC 6928).
-        initial_window: u32 = 10, ns3 = 10, in 1.0..=1_000_000.0;
+        initial_window: u32 = 10, in 1.0..=1_000_000.0;
         /// Smallest window in segments after a loss that recovery repairs (RFC 9438 §4.6).
-        min_window: u32 = 2, ns3 = 2, in 1.0..=1_000_000.0;
+        min_window: u32 = 2, in 1.0..=1_000_000.0;
         /// Whether switches mark and the window is cut on a mark (RFC 3168; RFC 9438 §4.6).
-        ecn: bool = false, ns3 = false;
+        ecn: bool = false;
         /// Whether rising delay ends slow start (Linux: on; off here, since its thresholds are milliseconds).
-        hystart: bool = false, ns3 = false;
+        hystart: bool = false;
         /// Smallest rise of the delay that ends slow start, for `hystart = true` (Linux: 4 ms).
-        hystart_rise: Time = Time::from_ms(4), ns3 = Time::from_ms(4);
+        hystart_rise: Time = Time::from_ms(4);
     }
 }
 

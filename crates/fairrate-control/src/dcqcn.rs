@@ -54,7 +54,7 @@ algorithm_config! {
         /// What a congestion notification is (DCQCN §3.1: CNPs; artifact: marked acknowledgments).
         notification: Notification = Notification::Cnp, ns3 = Notification::Ack;
         /// Least time between two CNPs of a flow (DCQCN §3.1).
-        cnp_interval: Time = Time::from_us(50), ns3 = Time::from_us(50);
+        cnp_interval: Time = Time::from_us(50);
         /// Whether to react at each notification or on a clock (artifact: clock).
         reaction: Reaction = Reaction::Immediate, ns3 = Reaction::Sampled;
         /// Clock of the rate decrease, for `reaction = "sampled"` (artifact 4 us; its DCQCN-paper set 50 us).
@@ -62,9 +62,9 @@ algorithm_config! {
         /// Time without notification after which alpha decays (DCQCN §5; artifact 1 us).
         alpha_interval: Time = Time::from_us(55), ns3 = Time::from_us(1);
         /// Gain of alpha's average (DCQCN §5).
-        g: f64 = 1.0 / 256.0, ns3 = 1.0 / 256.0, in 0.0001..=1.0;
+        g: f64 = 1.0 / 256.0, in 0.0001..=1.0;
         /// Alpha at the first notification (DCQCN §3.1, artifact).
-        initial_alpha: f64 = 1.0, ns3 = 1.0, in 0.0..=1.0;
+        initial_alpha: f64 = 1.0, in 0.0..=1.0;
         /// Whether a decrease always makes the present rate the target; otherwise only if the rate was raised
         /// since the decrease before (artifact).
         always_clamp_target: bool = true, ns3 = false;
@@ -73,7 +73,7 @@ algorithm_config! {
         /// Whether sent bytes trigger increases too (artifact: no).
         count_bytes: bool = true, ns3 = false;
         /// Bytes sent from one increase to the next (DCQCN §5: 10 MB).
-        byte_counter: Bytes = Bytes::new(10_000_000), ns3 = Bytes::new(10_000_000);
+        byte_counter: Bytes = Bytes::new(10_000_000);
         /// Fast recovery steps F (DCQCN §3.1; artifact 1).
         fast_recovery: u32 = 5, ns3 = 1;
         /// Additive step R_AI (DCQCN §5: 40 Mb/s; artifact 50 Mb/s).
@@ -83,9 +83,9 @@ algorithm_config! {
         /// Whether the i-th hyper step is i times R_HAI (DCQCN figure 7; artifact: no).
         hyper_growth: bool = true, ns3 = false;
         /// Slowest rate (artifact; the paper gives none).
-        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100);
         /// Whether bytes in flight stay below a window in step with the rate (artifact's burst script only).
-        windowed: bool = false, ns3 = false;
+        windowed: bool = false;
         /// Whether a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
     }

@@ -55,22 +55,22 @@ algorithm_config! {
         /// Gain of alpha's average (RFC 8257 §4.2: 1/16; artifact 1/256).
         g: f64 = 1.0 / 16.0, ns3 = 1.0 / 256.0, in 0.0..=1.0;
         /// Alpha before the first window (RFC 8257 §3.3; the paper's ns-2 code has 0).
-        initial_alpha: f64 = 1.0, ns3 = 1.0, in 0.0..=1.0;
+        initial_alpha: f64 = 1.0, in 0.0..=1.0;
         /// First window, for `form = "window"`; over TCP the default is `"10mtu"` (RFC 6928).
-        initial_window: DctcpInitialWindow = DctcpInitialWindow::Bdp, ns3 = DctcpInitialWindow::Bdp;
+        initial_window: DctcpInitialWindow = DctcpInitialWindow::Bdp;
         /// Whether the flow starts in slow start, for `form = "window"`; over TCP the default is true.
-        slow_start: bool = false, ns3 = false;
+        slow_start: bool = false;
         /// Smallest window in packets, for `form = "window"` (Linux: 2).
-        min_window: u32 = 2, ns3 = 2, in 1..=1_000_000;
+        min_window: u32 = 2, in 1..=1_000_000;
         /// Growth per RTT in packets, for `form = "window"` (RFC 5681: 1).
-        ai_packets: f64 = 1.0, ns3 = 1.0, in 0.0..=1000.0;
+        ai_packets: f64 = 1.0, in 0.0..=1000.0;
         /// Whether packets are spaced at window / base RTT of the path, headers counted; otherwise at line rate. For
         /// `form = "window"`.
-        pacing: bool = false, ns3 = false;
+        pacing: bool = false;
         /// Growth per RTT, for `form = "rate"` (artifact).
-        ai: Rate = Rate::from_mbps(1_000), ns3 = Rate::from_mbps(1_000);
+        ai: Rate = Rate::from_mbps(1_000);
         /// Slowest rate, for `form = "rate"` (artifact).
-        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100);
         /// Whether a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
     }
@@ -194,7 +194,7 @@ impl DctcpWindow {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack<'_>) {
+    fn on_ack(&mut self, ack: &Ack<'_>, penalty: impl FnOnce(f64) -> f64) {
         (self.una, self.snd_nxt) = (ack.ack_seq, ack.snd_nxt);
         self.acked = self.acked.saturating_add(ack.delivered);
         if ack.ecn_marked {
@@ -209,7 +209,7 @@ impl DctcpWindow {
             return;
         }
         if ack.ecn_marked {
-            self.cut(1.0 - self.alpha / 2.0);
+            self.cut(1.0 - penalty(self.alpha) / 2.0);
         } else {
             self.grow(ack);
         }
@@ -306,7 +306,7 @@ impl DctcpRate {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack<'_>) {
+    fn on_ack(&mut self, ack: &Ack<'_>, penalty: impl FnOnce(f64) -> f64) {
         self.n_marks += u64::from(ack.ecn_marked);
         let window_ends = self.window_end < ack.ack_seq;
         if window_ends {
@@ -314,7 +314,7 @@ impl DctcpRate {
         }
         self.recovery.leave_if_acked(ack);
         if ack.ecn_marked && !self.recovery.is_active() {
-            self.rate = (self.rate * (1.0 - self.alpha / 2.0)).trunc().max(self.min);
+            self.rate = (self.rate * (1.0 - penalty(self.alpha) / 2.0)).trunc().max(self.min);
             self.recovery.enter(ack.snd_nxt);
         }
         if window_ends && !self.recovery.is_active() {
@@ -342,11 +342,21 @@ impl DctcpRate {
 }
 
 impl Dctcp {
-    fn allowance(&self) -> Allowance {
+    /// What the flow may do now.
+    pub(crate) fn allowance(&self) -> Allowance {
         match &self.form {
             Form::Window(w) => w.allowance(),
             Form::Rate(r) => r.allowance(),
         }
+    }
+
+    /// An acknowledgment, and what of the window a mark takes twice, given alpha: alpha itself in DCTCP.
+    pub(crate) fn on_ack_with(&mut self, ack: &Ack<'_>, penalty: impl FnOnce(f64) -> f64) -> Allowance {
+        match &mut self.form {
+            Form::Window(w) => w.on_ack(ack, penalty),
+            Form::Rate(r) => r.on_ack(ack, penalty),
+        }
+        self.allowance()
     }
 }
 
@@ -355,11 +365,7 @@ impl Controller for Dctcp {
         self.allowance()
     }
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
-        match &mut self.form {
-            Form::Window(w) => w.on_ack(ack),
-            Form::Rate(r) => r.on_ack(ack),
-        }
-        self.allowance()
+        self.on_ack_with(ack, |alpha| alpha)
     }
     fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
         if let Form::Window(w) = &mut self.form {

@@ -27,24 +27,24 @@ algorithm_config! {
     /// Parameters that PERC and Charny's algorithm share.
     pub struct ExplicitRateConfig {
         /// How long a raise of the rate waits, in base RTTs of the flow's path; 0: not at all (PERC footnote 3: 2).
-        increase_wait: f64 = 2.0, ns3 = 2.0, in 0.0..=1000.0;
+        increase_wait: f64 = 2.0, in 0.0..=1000.0;
         /// Whether a flow's first rate waits as raises do (PERC is silent; in its Fig. 8 a flow has its final rate after
         /// two RTTs).
-        first_rate_waits: bool = false, ns3 = false;
+        first_rate_waits: bool = false;
         /// What a flow tells links and does when what it has left needs less than its share for one
         /// RTT (PERC section 3.2: demand is size / RTT).
-        short_flows: ShortFlows = ShortFlows::Pace, ns3 = ShortFlows::Pace;
+        short_flows: ShortFlows = ShortFlows::Pace;
         /// Rate before the first reply, as a share of the line rate (PERC is silent: 0).
-        initial_rate: f64 = 0.0, ns3 = 0.0, in 0.0..=1.0;
+        initial_rate: f64 = 0.0, in 0.0..=1.0;
         /// Share of every link's capacity that is left free (PERC has none: 0).
-        headroom: f64 = 0.0, ns3 = 0.0, in 0.0..=0.99;
+        headroom: f64 = 0.0, in 0.0..=0.99;
         /// Size of a control packet on the wire (PERC section 5: 40 bytes).
-        control_packet: Bytes = Bytes::new(40), ns3 = Bytes::new(40);
+        control_packet: Bytes = Bytes::new(40);
         /// Time without a reply after which a control packet is sent again, in base RTTs of the network; it
         /// doubles with every one in a row (our choice).
-        resend: f64 = 3.0, ns3 = 3.0, in 1.0..=1_000_000.0;
+        resend: f64 = 3.0, in 1.0..=1_000_000.0;
         /// Time without a control packet after which a link forgets a flow, in base RTTs of the network (our choice).
-        state_timeout: f64 = 10.0, ns3 = 10.0, in 1.0..=1_000_000.0;
+        state_timeout: f64 = 10.0, in 1.0..=1_000_000.0;
     }
 }
 

@@ -48,19 +48,19 @@ algorithm_config! {
     /// Parameters of HPCC.
     pub struct HpccConfig {
         /// η: utilization to aim for (HPCC §3.3; ns-3 artifact).
-        eta: f64 = 0.95, ns3 = 0.95, in 0.01..=1.0;
+        eta: f64 = 0.95, in 0.01..=1.0;
         /// maxStage: round trips of additive increase before a multiplicative one (HPCC §3.3; ns-3 artifact).
-        max_stage: u32 = 5, ns3 = 5, in 0..=1_000;
+        max_stage: u32 = 5, in 0..=1_000;
         /// W_AI/T: additive increase a round trip, as a rate (HPCC's public code; ns-3 artifact).
-        additive_increase: Rate = Rate::from_mbps(50), ns3 = Rate::from_mbps(50);
+        additive_increase: Rate = Rate::from_mbps(50);
         /// Whether acknowledgments between the once-a-round-trip updates act too (HPCC Alg. 1; ns-3 artifact).
-        fast_react: bool = true, ns3 = true;
+        fast_react: bool = true;
         /// What the law computes: a window (HPCC Alg. 1) or a rate (ns-3 artifact).
         state: HpccState = HpccState::Window, ns3 = HpccState::Rate;
         /// Precision of the telemetry (ns-3 artifact: packed into 64 bits a hop).
         int_format: IntFormat = IntFormat::Exact, ns3 = IntFormat::Packed;
         /// Least rate with state `rate` (ns-3 artifact); the window form has one packet instead.
-        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100);
     }
 }
 

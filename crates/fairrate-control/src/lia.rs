@@ -24,11 +24,11 @@ algorithm_config! {
     /// Parameters of LIA.
     pub struct LiaConfig {
         /// First window of a subflow in segments (RFC 6928).
-        initial_window: u32 = 10, ns3 = 10, in 1.0..=1_000_000.0;
+        initial_window: u32 = 10, in 1.0..=1_000_000.0;
         /// Smallest window in segments after a loss that recovery repairs (RFC 5681 eq. 4).
-        min_window: u32 = 2, ns3 = 2, in 1.0..=1_000_000.0;
+        min_window: u32 = 2, in 1.0..=1_000_000.0;
         /// Whether switches mark and the window halves on a mark (RFC 3168).
-        ecn: bool = false, ns3 = false;
+        ecn: bool = false;
     }
 }
 

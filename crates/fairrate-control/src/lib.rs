@@ -31,6 +31,7 @@ pub mod bbr;
 pub mod bfc;
 pub mod charny;
 pub mod cubic;
+pub mod d2tcp;
 pub mod dcqcn;
 pub mod dcqcn_pi;
 pub mod dctcp;
@@ -58,7 +59,9 @@ pub mod xcp;
 pub mod xmp;
 
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError};
-pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, RedDefault};
+pub use controller::{
+    Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, Queueing, RedDefault,
+};
 pub use coupled::{Alone, CoupledController, CoupledSpec};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop, PortRate};
 pub use port::{

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use fairrate_allocate::{Flow, Link, LinkId, max_min};
-use fairrate_units::{Bytes, Rate, Time};
+use fairrate_units::{Rate, Time};
 
 use crate::controller::{AlgorithmSpec, Allowance, Controller, FlowContext};
 use crate::draws::Draws;
@@ -45,17 +45,10 @@ impl Network {
     fn context(&self, flow: usize) -> FlowContext {
         let n_hops = self.paths[flow].len() as u32;
         FlowContext {
-            line_rate: Rate::from_gbps(1_000),
-            base_rtt: BASE_RTT,
             path_base_rtt: HOP * (2 * u64::from(n_hops)),
-            mtu: Bytes::new(1_000),
-            wire_mtu: Bytes::new(1_048),
             n_hops,
-            weight: 1.0,
-            start: Time::ZERO,
-            size: Bytes::MAX,
             demand: if self.demand_gbps[flow] == 0 { Rate::MAX } else { Rate::from_gbps(self.demand_gbps[flow]) },
-            seed: 1,
+            ..FlowContext::on(Rate::from_gbps(1_000), BASE_RTT)
         }
     }
 }

@@ -35,26 +35,26 @@ algorithm_config! {
     /// Parameters of MPCC.
     pub struct MpccConfig {
         /// First rate of a subflow (module: 500,000 bytes per second).
-        initial_rate: Rate = Rate::from_mbps(4), ns3 = Rate::from_mbps(4);
+        initial_rate: Rate = Rate::from_mbps(4);
         /// Slowest rate of a subflow (module: 25,000 bytes per second).
-        min_rate: Rate = Rate::from_bps(200_000), ns3 = Rate::from_bps(200_000);
+        min_rate: Rate = Rate::from_bps(200_000);
         /// Smallest change of a rate (module: 62,500 bytes per second).
-        min_step: Rate = Rate::from_bps(500_000), ns3 = Rate::from_bps(500_000);
+        min_step: Rate = Rate::from_bps(500_000);
         /// Bytes per second that a rate moves for each unit of utility per byte per second (module: 250 x 1000 / 2).
-        gain: f64 = 125_000.0, ns3 = 125_000.0, in 0.0..=1e15;
+        gain: f64 = 125_000.0, in 0.0..=1e15;
         /// Power of the connection's rate in the utility (module, Vivace: 0.9).
-        exponent: f64 = 0.9, ns3 = 0.9, in 0.01..=1.0;
+        exponent: f64 = 0.9, in 0.01..=1.0;
         /// What loss costs (module: 11; Vivace: 11.35).
-        loss_cost: f64 = 11.0, ns3 = 11.0, in 0.0..=100_000.0;
+        loss_cost: f64 = 11.0, in 0.0..=100_000.0;
         /// What growing round-trip times cost (module: 1; Vivace: 900).
-        latency_cost: f64 = 1.0, ns3 = 1.0, in 0.0..=100_000.0;
+        latency_cost: f64 = 1.0, in 0.0..=100_000.0;
         /// Slope of round-trip times that is taken for noise (module: 0.03).
-        latency_noise: f64 = 0.03, ns3 = 0.03, in 0.0..=1.0;
+        latency_noise: f64 = 0.03, in 0.0..=1.0;
         /// How far probes are from the rate, and by how much a change may grow, as a part of the connection's rate
         /// (module: 0.05).
-        probe: f64 = 0.05, ns3 = 0.05, in 0.001..=0.5;
+        probe: f64 = 0.05, in 0.001..=0.5;
         /// Length of a monitor interval in smoothed round-trip times (module: 1.5).
-        interval: f64 = 1.5, ns3 = 1.5, in 0.1..=100.0;
+        interval: f64 = 1.5, in 0.1..=100.0;
     }
 }
 

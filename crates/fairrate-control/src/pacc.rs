@@ -35,14 +35,14 @@ algorithm_config! {
     pub struct PaccConfig {
         /// Queue that a port holds, without the part that grows with its rate (RoCC holds 75 KB at 10 Gb/s, 150 KB at
         /// 40 and 300 KB at 100: a line).
-        q_ref_base: Bytes = Bytes::new(50_000), ns3 = Bytes::new(50_000);
+        q_ref_base: Bytes = Bytes::new(50_000);
         /// What each Gb/s of a port's rate adds to that queue, in bytes (the same line).
-        q_ref_bytes_per_gbps: f64 = 2_500.0, ns3 = 2_500.0, in 0.0..=1_000_000.0;
+        q_ref_bytes_per_gbps: f64 = 2_500.0, in 0.0..=1_000_000.0;
         /// Gain on the queue, per packet and 1,000 bytes of queue; above `b` (chosen here: 1.0001 b, as in `dcqcn-pi`).
-        a: f64 = 1.000_1 * 1e-4, ns3 = 1.000_1 * 1e-4, in 0.0..=1.0;
+        a: f64 = 1.000_1 * 1e-4, in 0.0..=1.0;
         /// Gain on the queue at the packet before (chosen here: with that of `dcqcn-pi` the queue of ten flows swings
         /// between 0 and three times the reference).
-        b: f64 = 1e-4, ns3 = 1e-4, in 0.0..=1.0;
+        b: f64 = 1e-4, in 0.0..=1.0;
         include /** DCQCN's, whose sender this is; `cnp_interval` spaces notices and `notification` has no effect. */
             dcqcn: DcqcnConfig;
     }

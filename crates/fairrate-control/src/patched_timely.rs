@@ -27,31 +27,31 @@ algorithm_config! {
     /// Parameters of patched TIMELY.
     pub struct PatchedTimelyConfig {
         /// Additive step δ (ECN or Delay §4).
-        ai: Rate = Rate::from_mbps(10), ns3 = Rate::from_mbps(10);
+        ai: Rate = Rate::from_mbps(10);
         /// Weight of the new RTT difference in its average (authors' code).
-        alpha: f64 = 0.875, ns3 = 0.875, in 0.0..=1.0;
+        alpha: f64 = 0.875, in 0.0..=1.0;
         /// Decrease factor β inside the band (ECN or Delay §4.3).
-        beta: f64 = 0.008, ns3 = 0.008, in 0.0..=1.0;
+        beta: f64 = 0.008, in 0.0..=1.0;
         /// Decrease factor above `t_high` (TIMELY §5).
-        beta_high: f64 = 0.8, ns3 = 0.8, in 0.0..=1.0;
+        beta_high: f64 = 0.8, in 0.0..=1.0;
         /// RTT the flows settle near (ECN or Delay §4.3: queue C T_low).
-        rtt_ref: Time = Time::from_us(50), ns3 = Time::from_us(50);
+        rtt_ref: Time = Time::from_us(50);
         /// Below this RTT the rate only grows (TIMELY §5).
-        t_low: Time = Time::from_us(50), ns3 = Time::from_us(50);
+        t_low: Time = Time::from_us(50);
         /// Above this RTT the rate only falls (TIMELY §5).
-        t_high: Time = Time::from_us(500), ns3 = Time::from_us(500);
+        t_high: Time = Time::from_us(500);
         /// Time that turns an RTT difference into a gradient (TIMELY §5).
-        min_rtt: Time = Time::from_us(20), ns3 = Time::from_us(20);
+        min_rtt: Time = Time::from_us(20);
         /// When an RTT is sampled.
-        sampling: RttSampling = RttSampling::Segment, ns3 = RttSampling::Segment;
+        sampling: RttSampling = RttSampling::Segment;
         /// Segment size, for `sampling = "segment"` (ECN or Delay §4.3: 16 KB).
-        segment: Bytes = Bytes::new(16_000), ns3 = Bytes::new(16_000);
+        segment: Bytes = Bytes::new(16_000);
         /// Whether a packet's serialisation is taken off its RTT (TIMELY §3).
-        subtract_serialisation: bool = true, ns3 = true;
+        subtract_serialisation: bool = true;
         /// Slowest rate (no source; as for TIMELY).
-        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100);
         /// Whether bytes in flight stay below a window in step with the rate.
-        windowed: bool = false, ns3 = false;
+        windowed: bool = false;
         /// Whether a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
     }

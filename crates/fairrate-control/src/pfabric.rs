@@ -18,7 +18,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, Queueing};
 use crate::port::{HeaderWords, NoPort};
 
 /// Wire bytes of a probe: those of an acknowledgment.
@@ -28,13 +28,13 @@ algorithm_config! {
     /// Parameters of pFabric.
     pub struct PFabricConfig {
         /// First window in bandwidth-delay products of the network (section 4.2), in whole packets.
-        initial_window: f64 = 1.0, ns3 = 1.0, in 0.001..=1_000.0;
+        initial_window: f64 = 1.0, in 0.001..=1_000.0;
         /// Largest window, likewise (public simulator: 15 packets where the first window is 12).
-        max_window: f64 = 1.25, ns3 = 1.25, in 0.001..=1_000.0;
+        max_window: f64 = 1.25, in 0.001..=1_000.0;
         /// Retransmission timeout in base round-trip times, which never grows (section 4.2: about 3).
-        timeout_rtts: f64 = 3.0, ns3 = 3.0, in 0.1..=10_000.0;
+        timeout_rtts: f64 = 3.0, in 0.1..=10_000.0;
         /// Timeouts in a row after which only probes are sent until one is answered (section 4.2: 5).
-        probe_after: u32 = 5, ns3 = 5, in 1.0..=1_000_000.0;
+        probe_after: u32 = 5, in 1.0..=1_000_000.0;
     }
 }
 
@@ -45,6 +45,9 @@ impl AlgorithmSpec for PFabricConfig {
         Needs {
             header: HeaderWords { fixed: 1, per_hop: 0 },
             control: Some(PROBE),
+            // Probes have the priority of their flow.
+            control_with_data: true,
+            queueing: Queueing::Priorities,
             rto_rtts: Some(self.timeout_rtts),
             ..Needs::NOTHING
         }

@@ -48,19 +48,19 @@ algorithm_config! {
     /// Parameters of PowerTCP.
     pub struct PowerTcpConfig {
         /// γ: weight of the new window against the present one (PowerTCP §3.3; ns-3 artifact).
-        gamma: f64 = 0.9, ns3 = 0.9, in 0.0..=1.0;
+        gamma: f64 = 0.9, in 0.0..=1.0;
         /// β/τ: additive increase a round trip, as a rate (constant of the ns-3 artifact; the paper's
         /// HostBw/N leaves N open).
-        beta: Rate = Rate::from_mbps(150), ns3 = Rate::from_mbps(150);
+        beta: Rate = Rate::from_mbps(150);
         /// Least current λ as a part of the port rate (ns-3 artifact; the paper has no floor, and oscillates).
-        lambda_floor: f64 = 0.5, ns3 = 0.5, in 0.0..=1.0;
+        lambda_floor: f64 = 0.5, in 0.0..=1.0;
         /// The utilization to aim for: power is divided by it (ns-3 artifact: 0.95; the paper: 1).
         target_utilization: f64 = 1.0, ns3 = 0.95, in 0.01..=1.0;
         /// What the law divides by power: the window at send time (PowerTCP Alg. 1) or a rate set once a round
         /// trip (ns-3 artifact).
         reference: Reference = Reference::WindowAtSend, ns3 = Reference::RatePerRtt;
         /// How often the law acts (PowerTCP Alg. 1: every acknowledgment).
-        update: UpdateInterval = UpdateInterval::PerAck, ns3 = UpdateInterval::PerAck;
+        update: UpdateInterval = UpdateInterval::PerAck;
         /// Byte counter in the telemetry: bytes sent, so that λ = q̇ + μ (PowerTCP Alg. 1), or bytes put into
         /// the queue, so that λ is its slope (ns-3 artifact).
         int_counter: IntCounter = IntCounter::Transmitted, ns3 = IntCounter::Enqueued;
@@ -69,12 +69,12 @@ algorithm_config! {
         /// Where the smoothed power starts (not in the paper; ns-3 artifact: at 1).
         initial_power: InitialPower = InitialPower::FirstSample, ns3 = InitialPower::One;
         /// Least rate with reference `rate-per-rtt` (ns-3 artifact); the window form has one packet instead.
-        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100);
         /// Whether an idle time of more than τ discards the stored telemetry (not in the paper).
         idle_restart: bool = true, ns3 = false;
         /// What the first acknowledgment is measured against (not in the paper; ns-3 artifact as published:
         /// zeros, a slip that both profiles leave out).
-        first_ack: FirstAck = FirstAck::Store, ns3 = FirstAck::Store;
+        first_ack: FirstAck = FirstAck::Store;
     }
 }
 

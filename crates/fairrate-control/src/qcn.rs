@@ -30,33 +30,33 @@ algorithm_config! {
     /// Parameters of QCN.
     pub struct QcnConfig {
         /// Queue that a port aims at (IEEE8021-CN-MIB: 26,000 bytes; 150 KB to compare with RoCC at 40 Gb/s).
-        q_eq: Bytes = Bytes::new(26_000), ns3 = Bytes::new(26_000);
+        q_eq: Bytes = Bytes::new(26_000);
         /// Weight of the queue's growth between two samples against its distance from `q_eq` (802.1Qau: 2).
-        w: f64 = 2.0, ns3 = 2.0, in 0.0..=100.0;
+        w: f64 = 2.0, in 0.0..=100.0;
         /// Bytes from one sampled frame to the next without congestion; an eighth as many with the most (802.1Qau).
-        sample_base: Bytes = Bytes::new(150_000), ns3 = Bytes::new(150_000);
+        sample_base: Bytes = Bytes::new(150_000);
         /// Largest deviation of a sampling interval from its table, as a share of it (802.1Qau: 0.15).
-        sample_jitter: f64 = 0.15, ns3 = 0.15, in 0.0..=0.99;
+        sample_jitter: f64 = 0.15, in 0.0..=0.99;
         /// Decrease for each of the 63 steps of feedback (IEEE8021-CN-MIB: 2^-7).
-        gd: f64 = 1.0 / 128.0, ns3 = 1.0 / 128.0, in 0.0..=1.0;
+        gd: f64 = 1.0 / 128.0, in 0.0..=1.0;
         /// Least factor by which one message changes the rate (IEEE8021-CN-MIB: 50 %).
-        least_factor: f64 = 0.5, ns3 = 0.5, in 0.01..=1.0;
+        least_factor: f64 = 0.5, in 0.01..=1.0;
         /// Bytes sent in a cycle of the byte counter, half as many after fast recovery (IEEE8021-CN-MIB).
-        byte_reset: Bytes = Bytes::new(150_000), ns3 = Bytes::new(150_000);
+        byte_reset: Bytes = Bytes::new(150_000);
         /// Length of a cycle of the timer, half as long after fast recovery (IEEE8021-CN-MIB).
-        time_reset: Time = Time::from_ms(15), ns3 = Time::from_ms(15);
+        time_reset: Time = Time::from_ms(15);
         /// Cycles of fast recovery (IEEE8021-CN-MIB).
-        threshold: u32 = 5, ns3 = 5;
+        threshold: u32 = 5;
         /// Additive step R_AI (IEEE8021-CN-MIB).
-        ai: Rate = Rate::from_mbps(5), ns3 = Rate::from_mbps(5);
+        ai: Rate = Rate::from_mbps(5);
         /// Hyper step R_HAI (IEEE8021-CN-MIB).
-        hai: Rate = Rate::from_mbps(50), ns3 = Rate::from_mbps(50);
+        hai: Rate = Rate::from_mbps(50);
         /// Whether the steps are these times the line rate over 10 Gb/s, for which they were made (not in 802.1Qau).
-        scaled: bool = false, ns3 = false;
+        scaled: bool = false;
         /// Whether the first cycle after a message divides a target above ten times the rate by 8 (an option of QCN).
-        target_reduction: bool = true, ns3 = true;
+        target_reduction: bool = true;
         /// Slowest rate (IEEE8021-CN-MIB).
-        min_rate: Rate = Rate::from_mbps(5), ns3 = Rate::from_mbps(5);
+        min_rate: Rate = Rate::from_mbps(5);
     }
 }
 

@@ -117,27 +117,27 @@ algorithm_config! {
     /// Parameters of RateMP.
     pub struct RateMpConfig {
         /// Bottleneck capacity c, a rate or `"line-rate"`; the same for all subflows (RateMP §V: c is the link bandwidth).
-        capacity: RateMpCapacity = RateMpCapacity::LineRate, ns3 = RateMpCapacity::LineRate;
+        capacity: RateMpCapacity = RateMpCapacity::LineRate;
         /// α_total as a share of c: what a flow adds per RTT (RateMP §V: 1/100).
-        alpha: f64 = 0.01, ns3 = 0.01, in 0.0..=1.0;
+        alpha: f64 = 0.01, in 0.0..=1.0;
         /// Gain of the average of marks (RateMP §III-B: 1/16).
-        g: f64 = 1.0 / 16.0, ns3 = 1.0 / 16.0, in 0.0..=1.0;
+        g: f64 = 1.0 / 16.0, in 0.0..=1.0;
         /// Queue at which every packet is marked, as the switches have it; for delay detection (RateMP §V-B: 40 KB, §V-A: 150 KB).
-        kmax: Bytes = Bytes::new(40_000), ns3 = Bytes::new(40_000);
+        kmax: Bytes = Bytes::new(40_000);
         /// Smallest rate in packets per base RTT (RateMP §III-D: 0.01).
-        min_rate: f64 = 0.01, ns3 = 0.01, in 0.000_001..=1.0;
+        min_rate: f64 = 0.01, in 0.000_001..=1.0;
         /// The RTT a rate is multiplied with for a window (Algorithm 1 line 21 has `"rtt"`, which cycles).
-        window: RateMpWindow = RateMpWindow::BaseRtt, ns3 = RateMpWindow::BaseRtt;
+        window: RateMpWindow = RateMpWindow::BaseRtt;
         /// The largest step of an acknowledgment below a packet per RTT (Algorithm 1 lines 13 and 14 have `"printed"`, which cycles).
-        low_rate_step: RateMpLowRateStep = RateMpLowRateStep::RoundTrip, ns3 = RateMpLowRateStep::RoundTrip;
+        low_rate_step: RateMpLowRateStep = RateMpLowRateStep::RoundTrip;
         /// Which round trips move β (RateMP §III-D: those with acknowledgments; §III-B, "once per RTT", may mean `"elapsed"`).
-        beta_rounds: RateMpBetaRounds = RateMpBetaRounds::Acknowledged, ns3 = RateMpBetaRounds::Acknowledged;
+        beta_rounds: RateMpBetaRounds = RateMpBetaRounds::Acknowledged;
         /// Which RTTs the base is the smallest of (RateMP §III-B: those measured; our choice: a handshake's too).
-        base_rtt: RateMpBaseRtt = RateMpBaseRtt::Handshake, ns3 = RateMpBaseRtt::Handshake;
+        base_rtt: RateMpBaseRtt = RateMpBaseRtt::Handshake;
         /// How long a measured base RTT is kept at least, twice that at most (our choice; BBR has 10 s).
-        base_rtt_window: Time = Time::from_ms(10_000), ns3 = Time::from_ms(10_000);
+        base_rtt_window: Time = Time::from_ms(10_000);
         /// First window in packets (RFC 6928; the paper has none).
-        initial_window: u32 = 10, ns3 = 10, in 1..=1_000_000;
+        initial_window: u32 = 10, in 1..=1_000_000;
     }
 }
 

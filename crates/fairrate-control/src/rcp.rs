@@ -47,24 +47,24 @@ algorithm_config! {
     pub struct RcpConfig {
         /// Round trip d and interval T: one base RTT for all, or measured and cut to `timeslot` (ns-2, which also has
         /// `alpha` and `beta` 0.4 and `initial_rate` 0.05).
-        form: RcpForm = RcpForm::PercPaper, ns3 = RcpForm::PercPaper;
+        form: RcpForm = RcpForm::PercPaper;
         /// Part of the spare capacity given out in an RTT (PERC section 4: 0.5; ns-2: 0.4).
-        alpha: f64 = 0.5, ns3 = 0.5, in 0.0..=10.0;
+        alpha: f64 = 0.5, in 0.0..=10.0;
         /// Part of the queue drained in an RTT (PERC section 4: 0.5; ns-2: 0.4).
-        beta: f64 = 0.5, ns3 = 0.5, in 0.0..=10.0;
+        beta: f64 = 0.5, in 0.0..=10.0;
         /// Part of the capacity that is given out at all (PERC, ns-2: 1).
-        gamma: f64 = 1.0, ns3 = 1.0, in 0.01..=1.0;
+        gamma: f64 = 1.0, in 0.01..=1.0;
         /// First R of a port, as a part of its capacity (PERC section 4: 0.5; ns-2: 0.05).
-        initial_rate: f64 = 0.5, ns3 = 0.5, in 0.000_001..=1.0;
+        initial_rate: f64 = 0.5, in 0.000_001..=1.0;
         /// Least R, in packets an RTT (ns-2: 0.01 of 1,000 bytes).
-        min_packets: f64 = 0.01, ns3 = 0.01, in 0.000_001..=1000.0;
+        min_packets: f64 = 0.01, in 0.000_001..=1000.0;
         /// Packets that a flow which had to wait for its NIC may send in a row (ours: flows have to send at their rate on
         /// average even on a full NIC, or the rest of it goes to one of them).
-        pacing_credit: u32 = 1, ns3 = 1, in 0.0..=1000.0;
+        pacing_credit: u32 = 1, in 0.0..=1000.0;
         /// Longest interval between updates, in the form of ns-2 (ns-2: 10 ms).
-        timeslot: Time = Time::from_ms(10), ns3 = Time::from_ms(10);
+        timeslot: Time = Time::from_ms(10);
         /// When a SYN that is not back is sent again, in base RTTs, at least 20 us (our choice).
-        syn_timeout: f64 = 5.0, ns3 = 5.0, in 1.0..=1_000_000.0;
+        syn_timeout: f64 = 5.0, in 1.0..=1_000_000.0;
     }
 }
 

@@ -319,6 +319,8 @@ registry! {
         "Zhu et al., SIGCOMM 2015", "cut a rate on ECN notifications, recover it by timer and byte counter";
     "dctcp" => dctcp::{Dctcp, DctcpConfig}, "DCTCP",
         "Alizadeh et al., SIGCOMM 2010", "cut the window in proportion to the share of ECN-marked bytes";
+    "d2tcp" => d2tcp::{D2tcp, D2tcpConfig}, "D2TCP",
+        "Vamanan et al., SIGCOMM 2012", "DCTCP whose cut grows where a deadline is far and shrinks where it is near";
     "flowtune" => flowtune::{Flowtune, FlowtuneConfig}, "Flowtune",
         "Perry et al., MIT-CSAIL-TR-2016-011", "a central allocator solves for all rates and tells every flow its own";
     "newreno" => newreno::{NewReno, NewRenoConfig}, "NewReno",

@@ -78,49 +78,49 @@ algorithm_config! {
     /// Parameters of RoCC.
     pub struct RoccConfig {
         /// Time between two computations of a port, T (§VI).
-        period: Time = Time::from_us(40), ns3 = Time::from_us(40);
+        period: Time = Time::from_us(40);
         /// Unit of rates, ΔF (§VI).
-        rate_unit: Rate = Rate::from_mbps(10), ns3 = Rate::from_mbps(10);
+        rate_unit: Rate = Rate::from_mbps(10);
         /// Unit of queue lengths, ΔQ (§VI).
-        queue_unit: Bytes = Bytes::new(600), ns3 = Bytes::new(600);
+        queue_unit: Bytes = Bytes::new(600);
         /// Slowest fair rate, Fmin (§VI: 10 units).
-        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100);
         /// Whether a port's five constants follow its rate or are those given. By rate: §VI has them for 40 and 100
         /// Gb/s; any port takes the nearer set by ratio, and its queue lengths in proportion to its rate.
-        thresholds: Thresholds = Thresholds::ByRate, ns3 = Thresholds::ByRate;
+        thresholds: Thresholds = Thresholds::ByRate;
         /// Reference queue Qref, for `thresholds = "given"` (§VI: 150 KB at 40, 300 KB at 100 Gb/s).
-        q_ref: Bytes = Bytes::new(150_000), ns3 = Bytes::new(150_000);
+        q_ref: Bytes = Bytes::new(150_000);
         /// Growth in a period that halves F, Qmid, for `thresholds = "given"` (§VI: 300 KB; 600 KB at 100 Gb/s).
-        q_mid: Bytes = Bytes::new(300_000), ns3 = Bytes::new(300_000);
+        q_mid: Bytes = Bytes::new(300_000);
         /// Queue that sets F to Fmin, Qmax, for `thresholds = "given"` (§VI: 360 KB; 660 KB at 100 Gb/s).
-        q_max: Bytes = Bytes::new(360_000), ns3 = Bytes::new(360_000);
+        q_max: Bytes = Bytes::new(360_000);
         /// Gain of the distance to Qref, in rate units a queue unit, for `thresholds = "given"` (§VI: 0.3; 0.45 at 100
         /// Gb/s).
-        alpha: f64 = 0.3, ns3 = 0.3, in 0.0..=1000.0;
+        alpha: f64 = 0.3, in 0.0..=1000.0;
         /// Gain of the growth, in rate units a queue unit, for `thresholds = "given"` (§VI: 1.5; 2.25 at 100 Gb/s).
-        beta: f64 = 1.5, ns3 = 1.5, in 0.0..=1000.0;
+        beta: f64 = 1.5, in 0.0..=1000.0;
         /// A port's first fair rate (the paper gives none; authors' code: zero).
-        initial: InitialRate = InitialRate::Max, ns3 = InitialRate::Max;
+        initial: InitialRate = InitialRate::Max;
         /// Whether ports compute in fixed or in floating point (§VI: fixed).
-        arithmetic: Arithmetic = Arithmetic::Fixed, ns3 = Arithmetic::Fixed;
+        arithmetic: Arithmetic = Arithmetic::Fixed;
         /// Bits behind the point of F in fixed point (ours; authors' code: 0, with which an error of the queue below
         /// 1/alpha units goes unseen; notices tell whole units).
-        fraction_bits: u32 = 8, ns3 = 8, in 0.0..=16.0;
+        fraction_bits: u32 = 8, in 0.0..=16.0;
         /// Who computes the rate: the switch (§III-B) or, from what it sends, the host (§III-F).
-        rate_at: RateAt = RateAt::Switch, ns3 = RateAt::Switch;
+        rate_at: RateAt = RateAt::Switch;
         /// Time without an accepted notice after which a rate doubles (authors' code; the paper gives none).
-        rise_interval: Time = Time::from_us(55), ns3 = Time::from_us(55);
+        rise_interval: Time = Time::from_us(55);
         /// Which flows a port tells its rate (§III-D; default: those in its queue).
-        table: Recipients = Recipients::InQueue, ns3 = Recipients::InQueue;
+        table: Recipients = Recipients::InQueue;
         /// Entries of a bounded table, or samples of the shadow buffer; 0: Fmax/Fmin, the most flows that a rate of
         /// Fmin leaves room for (§III-D).
-        table_size: u32 = 0, ns3 = 0, in 0.0..=1_000_000.0;
+        table_size: u32 = 0, in 0.0..=1_000_000.0;
         /// Time without a packet after which `aged` drops a flow (ours: five periods; at Fmin packets are two apart).
-        table_age: Time = Time::from_us(200), ns3 = Time::from_us(200);
+        table_age: Time = Time::from_us(200);
         /// Probability that `afd-ft`, `elephant-trap` and `bubble-cache` look at a packet (ours; the paper gives none).
-        table_sampling: f64 = 0.1, ns3 = 0.1, in 0.0001..=1.0;
+        table_sampling: f64 = 0.1, in 0.0001..=1.0;
         /// Count from which `elephant-trap` tells a flow (ours; the paper gives none).
-        table_threshold: u32 = 2, ns3 = 2, in 1.0..=1_000_000.0;
+        table_threshold: u32 = 2, in 1.0..=1_000_000.0;
     }
 }
 

@@ -7,19 +7,7 @@ use crate::port::{PortContext, PortPacket, PortPacketKind};
 
 /// A flow on the validation star: 25 Gb/s, base RTT 8 us, so a bandwidth-delay product of 25,000 bytes.
 pub(crate) fn flow_25g() -> FlowContext {
-    FlowContext {
-        line_rate: Rate::from_gbps(25),
-        base_rtt: Time::from_us(8),
-        path_base_rtt: Time::from_us(8),
-        mtu: Bytes::new(1_000),
-        wire_mtu: Bytes::new(1_056),
-        n_hops: 2,
-        weight: 1.0,
-        start: Time::ZERO,
-        size: Bytes::MAX,
-        demand: Rate::MAX,
-        seed: 1,
-    }
+    FlowContext { wire_mtu: Bytes::new(1_056), ..FlowContext::on(Rate::from_gbps(25), Time::from_us(8)) }
 }
 
 /// An unmarked acknowledgment of all before `ack_seq`, 16,000 of its bytes new.

@@ -66,9 +66,9 @@ algorithm_config! {
         gamma: f64 = 0.9, ns3 = 0.7, in 0.0..=1.0;
         /// β/τ: additive increase a round trip, as a rate (constant of the ns-3 artifact; the paper's
         /// HostBw/N leaves N open).
-        beta: Rate = Rate::from_mbps(150), ns3 = Rate::from_mbps(150);
+        beta: Rate = Rate::from_mbps(150);
         /// Least current θ̇ + 1 (ns-3 artifact; the paper has no floor, and would divide by zero).
-        current_floor: f64 = 0.5, ns3 = 0.5, in 0.01..=1.0;
+        current_floor: f64 = 0.5, in 0.01..=1.0;
         /// Which round-trip time counts as free of queueing (PowerTCP: τ; ns-3 artifact: the smallest seen).
         base_rtt: BaseRtt = BaseRtt::Configured, ns3 = BaseRtt::MinSeen;
         /// The base round-trip time is multiplied by this in power (ns-3 artifact: 1.05; the paper: 1).
@@ -81,12 +81,12 @@ algorithm_config! {
         /// Where the smoothed power starts (not in the paper; ns-3 artifact: at 1).
         initial_power: InitialPower = InitialPower::FirstSample, ns3 = InitialPower::One;
         /// Least rate with reference `rate-per-rtt` (ns-3 artifact); the window form has one packet instead.
-        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100);
         /// Whether an idle time of more than τ discards the stored round-trip time (not in the paper).
         idle_restart: bool = true, ns3 = false;
         /// What the first acknowledgment is measured against (not in the paper; ns-3 artifact as published:
         /// zeros, a slip that both profiles leave out).
-        first_ack: FirstAck = FirstAck::Store, ns3 = FirstAck::Store;
+        first_ack: FirstAck = FirstAck::Store;
         /// What is added to packets (PowerTCP §3.6: timestamps; ns-3 artifact: the telemetry header).
         header: Header = Header::Timestamp, ns3 = Header::Telemetry;
     }

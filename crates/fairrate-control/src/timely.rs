@@ -44,29 +44,29 @@ algorithm_config! {
         /// Hyperactive additive step, N δ with N = 5 (TIMELY §4.4; artifact 100 Mb/s).
         hai: Rate = Rate::from_mbps(50), ns3 = Rate::from_mbps(100);
         /// Consecutive increases before the hyperactive step (TIMELY §4.4).
-        hai_after: u32 = 5, ns3 = 5;
+        hai_after: u32 = 5;
         /// Whether samples below `t_low` count as increases for the hyperactive step (artifact only).
         hai_below_t_low: bool = false, ns3 = true;
         /// Weight of the new RTT difference in its average (authors' code and artifact).
-        alpha: f64 = 0.875, ns3 = 0.875, in 0.0..=1.0;
+        alpha: f64 = 0.875, in 0.0..=1.0;
         /// Multiplicative decrease factor β (TIMELY §5).
-        beta: f64 = 0.8, ns3 = 0.8, in 0.0..=1.0;
+        beta: f64 = 0.8, in 0.0..=1.0;
         /// Below this RTT the rate only grows (TIMELY §5).
-        t_low: Time = Time::from_us(50), ns3 = Time::from_us(50);
+        t_low: Time = Time::from_us(50);
         /// Above this RTT the rate only falls (TIMELY §5).
-        t_high: Time = Time::from_us(500), ns3 = Time::from_us(500);
+        t_high: Time = Time::from_us(500);
         /// Time that turns an RTT difference into a gradient (TIMELY §5: minimum RTT).
-        min_rtt: Time = Time::from_us(20), ns3 = Time::from_us(20);
+        min_rtt: Time = Time::from_us(20);
         /// When an RTT is sampled (TIMELY: per segment; artifact: per round trip).
         sampling: RttSampling = RttSampling::Segment, ns3 = RttSampling::RoundTrip;
         /// Segment size, for `sampling = "segment"` (TIMELY §5: 16 to 64 KB).
-        segment: Bytes = Bytes::new(16_000), ns3 = Bytes::new(16_000);
+        segment: Bytes = Bytes::new(16_000);
         /// Whether a packet's serialisation is taken off its RTT (TIMELY §3; artifact: no).
         subtract_serialisation: bool = true, ns3 = false;
         /// Slowest rate (artifact; the paper gives none).
-        min_rate: Rate = Rate::from_mbps(100), ns3 = Rate::from_mbps(100);
+        min_rate: Rate = Rate::from_mbps(100);
         /// Whether bytes in flight stay below a window in step with the rate (artifact's burst script only).
-        windowed: bool = false, ns3 = false;
+        windowed: bool = false;
         /// Whether a new rate moves a pending send time (artifact: no).
         repace_on_change: bool = true, ns3 = false;
     }

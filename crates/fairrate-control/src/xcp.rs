@@ -61,17 +61,17 @@ algorithm_config! {
     /// Parameters of XCP.
     pub struct XcpConfig {
         /// Feedback in bytes of window (the paper), or in rates that are used up as they are given (ns-2).
-        form: XcpForm = XcpForm::Paper, ns3 = XcpForm::Paper;
+        form: XcpForm = XcpForm::Paper;
         /// Control intervals of a mean RTT (the paper), or with ns-2's floors of 1 and 2 ms, 50 ms at first.
-        timers: XcpTimers = XcpTimers::Ideal, ns3 = XcpTimers::Ideal;
+        timers: XcpTimers = XcpTimers::Ideal;
         /// Part of the spare capacity given out in an interval (XCP section 3.5, ns-2: 0.4).
-        alpha: f64 = 0.4, ns3 = 0.4, in 0.0..=10.0;
+        alpha: f64 = 0.4, in 0.0..=10.0;
         /// Part of the persistent queue drained in an interval (XCP section 3.5, ns-2: 0.226).
-        beta: f64 = 0.226, ns3 = 0.226, in 0.0..=10.0;
+        beta: f64 = 0.226, in 0.0..=10.0;
         /// Part of the traffic that is shuffled between flows in an interval (XCP section 3.5, ns-2: 0.1).
-        gamma: f64 = 0.1, ns3 = 0.1, in 0.0..=1.0;
+        gamma: f64 = 0.1, in 0.0..=1.0;
         /// First window, in packets (ns-2: 2).
-        initial_window: f64 = 2.0, ns3 = 2.0, in 1.0..=1_000_000.0;
+        initial_window: f64 = 2.0, in 1.0..=1_000_000.0;
     }
 }
 

@@ -32,13 +32,13 @@ algorithm_config! {
     /// Parameters of XMP.
     pub struct XmpConfig {
         /// First window of a subflow in segments (RFC 6928).
-        initial_window: u32 = 10, ns3 = 10, in 1.0..=1_000_000.0;
+        initial_window: u32 = 10, in 1.0..=1_000_000.0;
         /// Smallest window in segments after a mark or a repaired loss (paper).
-        min_window: u32 = 2, ns3 = 2, in 1.0..=1_000_000.0;
+        min_window: u32 = 2, in 1.0..=1_000_000.0;
         /// A mark takes one part in so many of the window (paper: 4).
-        beta: f64 = 4.0, ns3 = 4.0, in 1.0..=1000.0;
+        beta: f64 = 4.0, in 1.0..=1000.0;
         /// Growth of the whole connection in segments a round trip (paper: 1).
-        gamma: f64 = 1.0, ns3 = 1.0, in 0.0..=1000.0;
+        gamma: f64 = 1.0, in 0.0..=1000.0;
     }
 }
 

@@ -135,18 +135,17 @@ fn inputs() -> impl Strategy<Value = Vec<Input>> {
 fn flow() -> impl Strategy<Value = FlowContext> {
     let line = prop::sample::select(vec![10_u64, 25, 100]);
     let tau = prop_oneof![6 => 4_000_u64..60_000, 1 => 50_u64..1_000].prop_map(Time::from_ns);
-    (line, tau, 1_u64..=4, 1_u32..=8, 0_u64..1_000).prop_map(|(gbps, base_rtt, share, n_hops, start_us)| FlowContext {
-        line_rate: Rate::from_gbps(gbps),
-        base_rtt,
+    let size = prop_oneof![Just(Bytes::MAX), (1_u64..10_000_000).prop_map(Bytes::new)];
+    let deadline = prop::option::of((1_u64..5_000).prop_map(Time::from_us));
+    let flow = (line, tau, 1_u64..=4, 1_u32..=8, 0_u64..1_000, size, deadline);
+    flow.prop_map(|(gbps, base_rtt, share, n_hops, start_us, size, deadline)| FlowContext {
         path_base_rtt: Time::from_ps(base_rtt.as_ps() / share),
-        mtu: Bytes::new(1_000),
         wire_mtu: Bytes::new(1_090),
         n_hops,
-        weight: 1.0,
         start: Time::from_us(start_us),
-        size: Bytes::MAX,
-        demand: Rate::MAX,
-        seed: 1,
+        size,
+        deadline,
+        ..FlowContext::on(Rate::from_gbps(gbps), base_rtt)
     })
 }
 
@@ -390,19 +389,7 @@ proptest! {
 
 #[test]
 fn a_day_of_silence_is_survived() {
-    let flow = FlowContext {
-        line_rate: Rate::from_gbps(25),
-        base_rtt: Time::from_us(8),
-        path_base_rtt: Time::from_us(8),
-        mtu: Bytes::new(1_000),
-        wire_mtu: Bytes::new(1_048),
-        n_hops: 2,
-        weight: 1.0,
-        start: Time::ZERO,
-        size: Bytes::MAX,
-        demand: Rate::MAX,
-        seed: 1,
-    };
+    let flow = FlowContext::on(Rate::from_gbps(25), Time::from_us(8));
     let hop = HopStep { dt: Time::from_us(1), tx_bytes: 1_000, qlen: 0, rate_mbps: 25_000 };
     let ack = Kind::Ack {
         newly_acked: 1_000,

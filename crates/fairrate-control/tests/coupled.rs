@@ -14,17 +14,10 @@ const MSS: u64 = 1_000;
 
 fn flow(path_base_rtt: Time) -> FlowContext {
     FlowContext {
-        line_rate: Rate::from_gbps(100),
-        base_rtt: path_base_rtt,
-        path_base_rtt,
         mtu: Bytes::new(MSS),
         wire_mtu: Bytes::new(1_090),
         n_hops: 4,
-        weight: 1.0,
-        start: Time::ZERO,
-        size: Bytes::MAX,
-        demand: Rate::MAX,
-        seed: 1,
+        ..FlowContext::on(Rate::from_gbps(100), path_base_rtt)
     }
 }
 

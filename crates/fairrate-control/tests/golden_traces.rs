@@ -175,17 +175,9 @@ impl Bottleneck {
 /// One row an RTT: window in KB, rate in Gb/s, queue in KB.
 fn trace(config: &AlgorithmConfig, scenario: &Scenario) -> Vec<String> {
     let context = FlowContext {
-        line_rate: Rate::from_mbps(LINE_MBPS),
-        base_rtt: STEP * STEPS_PER_RTT,
-        path_base_rtt: STEP * STEPS_PER_RTT,
         mtu: Bytes::new(PACKET),
         wire_mtu: Bytes::new(PACKET),
-        n_hops: 2,
-        weight: 1.0,
-        start: Time::ZERO,
-        size: Bytes::MAX,
-        demand: Rate::MAX,
-        seed: 1,
+        ..FlowContext::on(Rate::from_mbps(LINE_MBPS), STEP * STEPS_PER_RTT)
     };
     let needs = config.needs();
     let new_flow = || {

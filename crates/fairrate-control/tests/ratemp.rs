@@ -102,19 +102,8 @@ struct World {
 
 /// Base round trips without the transmission at the bottleneck are what `base` says.
 fn context(line_rate: Rate, link: Rate, base: Time) -> FlowContext {
-    FlowContext {
-        line_rate,
-        base_rtt: base + link.tx_time(Bytes::new(MTU)),
-        path_base_rtt: base + link.tx_time(Bytes::new(MTU)),
-        mtu: Bytes::new(MTU),
-        wire_mtu: Bytes::new(MTU),
-        n_hops: 2,
-        weight: 1.0,
-        start: Time::ZERO,
-        size: Bytes::MAX,
-        demand: Rate::MAX,
-        seed: 1,
-    }
+    let base_rtt = base + link.tx_time(Bytes::new(MTU));
+    FlowContext { mtu: Bytes::new(MTU), wire_mtu: Bytes::new(MTU), ..FlowContext::on(line_rate, base_rtt) }
 }
 
 impl World {

@@ -67,19 +67,8 @@ struct Flow {
 
 impl Flow {
     fn new(config: &AlgorithmConfig, path: Path) -> Self {
-        let context = FlowContext {
-            line_rate: LINE,
-            base_rtt: path.rtt,
-            path_base_rtt: path.rtt,
-            mtu: Bytes::new(MSS),
-            wire_mtu: Bytes::new(MSS),
-            n_hops: 2,
-            weight: 1.0,
-            start: Time::ZERO,
-            size: Bytes::MAX,
-            demand: Rate::MAX,
-            seed: 1,
-        };
+        let context =
+            FlowContext { mtu: Bytes::new(MSS), wire_mtu: Bytes::new(MSS), ..FlowContext::on(LINE, path.rtt) };
         let mut controller = config.build(&context);
         let allowance = controller.on_start(Time::ZERO);
         Self {

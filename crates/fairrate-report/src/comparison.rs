@@ -301,6 +301,10 @@ impl Columns<'_> {
             measures.push(measure("reordering mean", "reordering_mean_ns", Lower, &mean, format::time_ns));
             measures.push(measure("reordering max", "reordering_max_ns", Lower, &max, format::time_ns));
         }
+        if self.metrics.iter().any(|m| m.deadlines.is_some()) {
+            let (missed, key) = (|m: &Metrics| m.deadlines?.missed_share, "deadlines.missed_share");
+            measures.push(measure("deadlines missed", key, Lower, &missed, format::percent));
+        }
         let ns = |m: &Metrics| m.ns_per_packet_hop;
         measures.extend([
             measure("flows done", "flows_done", Neither, &|m| Some(m.flows_done), format::count),

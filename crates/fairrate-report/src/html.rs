@@ -159,6 +159,7 @@ fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
         let shares = metrics.iter().map(|m| m.slowdown.first().filter(|_| title.starts_with("FCT"))?.share()).collect();
         all.push(Headline { title: title.to_owned(), values, shares, show, lower_is_better });
     };
+    add("Deadlines missed", true, format::percent, each(&|m| m.deadlines?.missed_share));
     add("FCT slowdown, 99th percentile", true, format::number, each(&|m| m.overall().and_then(|d| d.p99)));
     add("FCT slowdown, median", true, format::number, each(&|m| m.overall().and_then(|d| d.p50)));
     let rtts = |x| format!("{} RTTs", format::number(x));

@@ -66,6 +66,7 @@ fn totals(s: &Summary) -> Totals {
         reordering_max_ns: s.reordering_max_ns,
         flows_done: s.finished_flows,
         flows_unfinished: s.unfinished_flows,
+        deadlines: s.deadlines,
     }
 }
 

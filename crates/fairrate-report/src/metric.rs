@@ -51,7 +51,7 @@ fn port(m: &Metrics) -> Option<&PortMetrics> {
     m.all_ports.as_ref().or_else(|| m.ports.first())
 }
 
-const OTHERS: [Other; 15] = [
+const OTHERS: [Other; 16] = [
     Other {
         name: "goodput",
         title: "Goodput of all flows",
@@ -133,10 +133,17 @@ const OTHERS: [Other; 15] = [
         unit: 1.0,
         value: |m| Some(m.flows_unfinished),
     },
+    Other {
+        name: "deadlines-missed",
+        title: "Deadlines missed",
+        label: "flows with a deadline (%)",
+        unit: 0.01,
+        value: |m| m.deadlines?.missed_share,
+    },
 ];
 
 /// What is drawn if nothing is asked for, where there is anything but zeros.
-const USUAL: [&str; 12] = [
+const USUAL: [&str; 13] = [
     "slowdown-p50:all",
     "slowdown-p99:all",
     "slowdown-p99.9:short",
@@ -149,6 +156,7 @@ const USUAL: [&str; 12] = [
     "pfc-pauses",
     "drops",
     "unfinished",
+    "deadlines-missed",
 ];
 
 impl Metric {

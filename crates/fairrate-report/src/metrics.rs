@@ -78,6 +78,8 @@ pub struct Metrics {
     pub flows_done: f64,
     /// Finite flows that did not.
     pub flows_unfinished: f64,
+    /// What became of the deadlines of flows, if some have one.
+    pub deadlines: Option<DeadlineMetrics>,
     /// Simulated time, in s.
     pub sim_s: f64,
     /// Packets of any kind serialised onto a link.
@@ -137,6 +139,19 @@ pub struct Convergence {
     pub p50_rtts: Option<f64>,
     /// 99th percentile.
     pub p99_rtts: Option<f64>,
+}
+
+/// What became of the deadlines of flows, those of all seeds pooled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DeadlineMetrics {
+    /// Flows with a deadline that started.
+    pub flows: u64,
+    /// Those that missed it.
+    pub missed: u64,
+    /// Those that were not done when the run ended, with time left.
+    pub open: u64,
+    /// `missed` over all but `open`; `None` if nothing is decided.
+    pub missed_share: Option<f64>,
 }
 
 /// What a probed port did, from its first to its last sample.
@@ -202,6 +217,7 @@ impl Metrics {
             reordering_max_ns: mean(&|r| r.totals.reordering_max_ns),
             flows_done: mean(&|r| r.totals.flows_done as f64),
             flows_unfinished: mean(&|r| r.totals.flows_unfinished as f64),
+            deadlines: deadlines(runs),
             sim_s: mean(&|r| r.totals.end_ns / 1e9),
             packet_hops: hops,
             wall_s,
@@ -252,6 +268,16 @@ fn convergence(runs: &[RunData]) -> Option<Convergence> {
     let converged = rtts.partition_point(|x| x.is_finite());
     let (changes, p50_rtts, p99_rtts) = (rtts.len(), at(0.5), at(0.99));
     (0 < changes).then_some(Convergence { changes, converged, p50_rtts, p99_rtts })
+}
+
+/// What became of the deadlines of all runs.
+fn deadlines(runs: &[RunData]) -> Option<DeadlineMetrics> {
+    let all = || runs.iter().filter_map(|r| r.totals.deadlines);
+    all().next()?;
+    let (flows, missed) = (all().map(|d| d.flows).sum::<u64>(), all().map(|d| d.missed).sum::<u64>());
+    let open = all().map(|d| d.open).sum::<u64>();
+    let missed_share = (open < flows).then(|| missed as f64 / (flows - open) as f64);
+    Some(DeadlineMetrics { flows, missed, open, missed_share })
 }
 
 /// Every port of the first run, averaged over the runs.
@@ -399,6 +425,19 @@ mod tests {
         let want = Convergence { changes: 3, converged: 2, p50_rtts: Some(4.0), p99_rtts: None };
         assert_eq!(got, Some(want));
         assert_eq!(convergence(&[run(Vec::new())]), None);
+    }
+
+    #[test]
+    fn deadlines_are_judged_once_they_are_decided() {
+        let run = |flows, missed, open| {
+            let deadlines = Some(fairrate_scenario::Deadlines { flows, missed, open });
+            RunData { totals: crate::model::Totals { deadlines, ..Default::default() }, ..RunData::default() }
+        };
+        // Of 8 + 4 flows 2 are open, and 3 of the other 10 missed.
+        let want = DeadlineMetrics { flows: 12, missed: 3, open: 2, missed_share: Some(0.3) };
+        assert_eq!(deadlines(&[run(8, 1, 2), run(4, 2, 0)]), Some(want));
+        assert_eq!(deadlines(&[run(2, 0, 2)]).map(|d| d.missed_share), Some(None));
+        assert_eq!(deadlines(&[RunData::default()]), None);
     }
 
     #[test]

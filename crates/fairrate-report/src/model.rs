@@ -85,6 +85,8 @@ pub struct Totals {
     pub flows_done: u64,
     /// Finite flows that did not.
     pub flows_unfinished: u64,
+    /// What became of the deadlines of flows, if some have one.
+    pub deadlines: Option<fairrate_scenario::Deadlines>,
 }
 
 /// What makes a run repeatable.

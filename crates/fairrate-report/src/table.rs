@@ -269,7 +269,7 @@ fn pad_right(text: &str, to: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Convergence;
+    use crate::metrics::{Convergence, DeadlineMetrics};
     use crate::synthetic;
 
     fn metrics(ccs: &[&str]) -> Vec<Metrics> {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn convergence_control_traffic_and_reordering_have_rows_where_there_is_any() {
+    fn convergence_control_traffic_reordering_and_deadlines_have_rows_where_there_is_any() {
         let mut all = metrics(&["powertcp", "hpcc"]);
         let names = |table: &Table| -> Vec<String> {
             table.sections.iter().flat_map(|s| &s.rows).map(|r| r.name.clone()).collect()
@@ -312,6 +312,10 @@ mod tests {
         assert_eq!(row("reordered").cells[1], "50.0 KB");
         assert_eq!((&*row("reordering mean").cells[1], &*row("reordering max").cells[1]), ("1.50 µs", "9.00 µs"));
         assert_eq!(names(&table).len(), without.len() + 9);
+        all[0].deadlines = Some(DeadlineMetrics { flows: 8, missed: 1, open: 0, missed_share: Some(0.125) });
+        let table = comparison(&Comparison::of(all.clone()));
+        let row = table.sections.iter().flat_map(|s| &s.rows).find(|r| r.name == "deadlines missed").unwrap();
+        assert_eq!(row.cells, ["12.5 %", "-"]);
         assert_eq!(single(&all[1]).last().unwrap().sections[0].title, "Convergence of rates (4 changes)");
     }
 

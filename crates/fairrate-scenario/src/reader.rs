@@ -343,7 +343,9 @@ fn home_of(key: &str) -> Option<&'static str> {
         "cc" | "mtu" | "header" | "rto" | "window" | "recovery" | "base_rtt" | "control_class" | "reaction_delay" => {
             Some("[transport]")
         }
-        "load" | "sizes" | "sampling" | "demand" | "link_set" | "senders" | "receiver" => Some("[[traffic]]"),
+        "load" | "sizes" | "sampling" | "demand" | "deadline" | "link_set" | "senders" | "receiver" => {
+            Some("[[traffic]]")
+        }
         "queue" | "queues" | "convergence" | "every" => Some("[[probe]]"),
         "loss" | "burst" | "corrupt" | "duplicate" | "reorder" | "down_at" | "up_at" => Some("[[fault]]"),
         "hosts" | "hosts_per_tor" | "delay" | "host_rate" => Some("[topology]"),

@@ -156,6 +156,7 @@ fn the_reference_has_every_key_with_its_default() {
         "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"",
         "kind = \"incast-queries\"\nrequest_size = \"1KB\"\nresponders = 1\nrate_per_host_per_s = 1e6\nstop = \"90us\"",
         "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"endless\"\nburst = \"1KB\"\npause = \"1us\"",
+        "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"\ndeadline = { mean = \"1us\" }",
         "kind = \"staggered\"\nreceiver = 0\nsenders = 1\ninterval = \"1us\"",
         "kind = \"permutation\"\nbytes = \"1KB\"",
         "kind = \"all-to-all\"\nbytes = \"1KB\"",
@@ -183,6 +184,7 @@ fn the_reference_has_every_key_with_its_default() {
             check(&format!("{head}[topology]\nkind = \"star\"\n{queue}\n{incast}"));
         }
         check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n[transport]\nkind = \"tcp\""));
+        check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n[switch]\necn = {{ phantom = 0.9 }}"));
         let outage = "[[allocator.outage]]\ndown_at = \"1us\"\n[[allocator.external]]\nsrc = 0\ndst = 1";
         let flowtune = "[transport]\nkind = \"tcp\"\ncc = \"flowtune\"";
         check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n{flowtune}\n{outage}"));

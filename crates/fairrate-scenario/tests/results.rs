@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairrate_scenario::{
-    Convergence, ConvergenceRow, FlowRow, Overrides, Results, ResultsDir, ResultsError, ResultsWriter, RunState,
-    Scenario, Summary, Tag, TagValue,
+    Convergence, ConvergenceRow, Deadlines, FlowRow, Overrides, Results, ResultsDir, ResultsError, ResultsWriter,
+    RunState, Scenario, Summary, Tag, TagValue,
 };
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Reordering, RunTotals,
@@ -387,6 +387,39 @@ fn changes_of_flows_come_back_with_how_rates_settled() {
     let row = |t_ns, flow, arrival, time_ns, rtts| ConvergenceRow { t_ns, flow, arrival, n_flows: 7, time_ns, rtts };
     assert_eq!(rows, [row(1_000.0, 1, true, Some(2.0), Some(4.5)), row(2_000.0, 2, false, None, None)]);
     assert_eq!(run(&fresh("no-convergence"), &RunState::Complete).convergence, None);
+}
+
+/// 100 KB take 32 us and 100 MB 32 ms at 25 Gb/s, and the run ends after 2 ms.
+#[test]
+fn deadlines_are_met_missed_or_open() {
+    let block = |receiver: u32, bytes: &str, deadline: &str| {
+        let ends = format!("receiver = {receiver}\nsenders = [{}]", receiver + 4);
+        format!("[[traffic]]\nkind = \"incast\"\n{ends}\nbytes = \"{bytes}\"\ndeadline = \"{deadline}\"\n")
+    };
+    let flows = [("100KB", "20us"), ("100KB", "1ms"), ("100MB", "1ms"), ("100MB", "3ms")];
+    let blocks: String = (0..).zip(flows).map(|(i, (bytes, deadline))| block(i, bytes, deadline)).collect();
+    let text = format!("duration = \"2ms\"\n[topology]\nkind = \"star\"\n{blocks}");
+    let scenario = Scenario::from_toml(&text, "x.toml", Path::new("."), &Overrides::default()).expect("it reads");
+    let dir = fresh("deadlines");
+    let mut writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+    let mut simulation = Simulation::new(scenario.into_sim_config());
+    simulation.run(&mut writer).expect("it ends");
+    let (unfinished, totals) = (simulation.unfinished(), simulation.totals());
+    let summary = writer.finish(&unfinished, &totals, Duration::ZERO, &RunState::Complete).expect("it was written");
+    assert_eq!(summary.deadlines, Some(Deadlines { flows: 4, missed: 2, open: 1 }));
+    assert_eq!(Results::open(&dir).expect("it opens").summary, summary);
+    assert_eq!(run(&fresh("no-deadlines"), &RunState::Complete).deadlines, None);
+    let table = SerializedFileReader::new(std::fs::File::open(dir.join("flows.parquet")).expect("a file"));
+    let rows = table.expect("a table").into_iter().map(|row| row.expect("a row"));
+    let mut deadlines_ns: Vec<String> = rows.map(|row| column(&row, "deadline_ns")).collect();
+    deadlines_ns.sort();
+    assert_eq!(deadlines_ns, ["1000000", "1000000", "20000", "3000000"]);
+}
+
+/// A field of a row as text.
+fn column(row: &parquet::record::Row, name: &str) -> String {
+    let field = row.get_column_iter().find(|(column, _)| *column == name);
+    field.expect("the column").1.to_string()
 }
 
 /// A connection of two paths, one of which it shares with a flow.

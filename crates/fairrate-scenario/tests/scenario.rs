@@ -53,7 +53,8 @@ fn all_kinds() -> Vec<String> {
         "kind = \"incast\"\nreceiver = 0\nsenders = [1, 2]\nbytes = \"endless\"\nstop = \"50us\"\njitter = \"1us\"",
         "kind = \"incast-queries\"\nrequest_size = \"10KB\"\nresponders = 2\nrate_per_host_per_s = 5e3",
         "kind = \"staggered\"\nreceiver = 0\nsenders = 2\ninterval = \"1us\"",
-        "kind = \"permutation\"\nbytes = \"1MB\"",
+        "kind = \"permutation\"\nbytes = \"1MB\"\ndeadline = \"5ms\"",
+        "kind = \"permutation\"\nbytes = \"1MB\"\ndeadline = { mean = \"5ms\", least = \"1ms\" }",
         "kind = \"all-to-all\"\nbytes = \"1KB\"\nstart = \"3us\"",
         "kind = \"closed-loop\"\nsizes = \"websearch\"\nload = 0.7\ndemand = \"9Gbps\"\nstop = \"90ms\"",
         "kind = \"closed-loop\"\nsizes = \"fb-rocc\"\nsampling = \"linear\"\nload = 0.7\nsleep = \"rest-of-gap\"\nsenders = [0, 1]\nreceivers = [\"3\"]",
@@ -76,6 +77,8 @@ fn all_kinds() -> Vec<String> {
         all.push(format!("{}\n[topology]\n{topology}\n[[traffic]]\n{}\n", head(i), traffics[6]));
     }
     all.push(format!("{STAR}{INCAST}[[probe]]\nqueue = \"sw0->h0\"\n[[probe]]\nqueues = [\"sw0->h1\", \"4->2\"]\nevery = \"2us\"\n[[probe]]\nqueues = \"host-links\"\n[[probe]]\nflows = [2, 0]\n[[probe]]\nflows = \"all\"\nevery = \"1ms\"\n[[probe]]\nconvergence = true\nhold_rtts = 5\n"));
+    all.push(format!("{STAR}{INCAST}[switch]\necn = {{ phantom = 0.95, kmin = \"6KB\", kmax = \"6KB\" }}\n"));
+    all.push(format!("{STAR}{INCAST}[switch]\necn = {{ phantom = 0.9 }}\n"));
     all.push(format!("{STAR}{INCAST}[transport]\ncc = \"swift\"\n[transport.hpcc]\neta = 0.9\n"));
     all.push(format!("{STAR}{INCAST}[[fault]]\nlinks = \"host-links\"\nloss = 0.1\npackets = \"data\"\nstop = \"1ms\"\n[[fault]]\nlinks = [\"sw0->h1\", \"2->4\"]\nboth_ways = true\nburst = {{ good = 100, bad = 5, bad_loss = 0.5 }}\nreorder = 0.1\nreorder_delay = \"3us\"\njitter = \"1us\"\n[[fault]]\nlinks = \"host-links\"\ndown_at = \"1us\"\nup_at = \"5us\"\nperiod = \"9us\"\n[[fault]]\nlinks = [\"h2->sw0\"]\ndown_at = \"2us\"\n"));
     all.push(format!("{STAR}{INCAST}subflows = 3\n{INCAST}start = \"1us\"\n[transport]\nkind = \"tcp\"\n"));

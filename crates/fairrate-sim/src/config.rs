@@ -119,6 +119,8 @@ pub struct FlowSpec {
     pub weight: f64,
     /// What the application offers at most, in bits on the wire per second; [`Rate::MAX`]: no limit.
     pub demand: Rate,
+    /// When the last byte of a finite flow should have arrived, from its start; `None`: it has no deadline.
+    pub deadline: Option<Time>,
     /// Over how many subflows TCP spreads it, at least 1; `None`: as many as the transport says.
     pub subflows: Option<u8>,
     /// An endless flow offers its data in bursts; `None`: all at once.
@@ -147,6 +149,7 @@ impl FlowSpec {
             class: None,
             weight: 1.0,
             demand: Rate::MAX,
+            deadline: None,
             subflows: None,
             burst: None,
             group: 0,
@@ -227,9 +230,12 @@ pub enum MarkAt {
     Dequeue,
 }
 
-/// ECN marking (RED on the instantaneous queue of the packet's class).
+/// ECN marking (RED on the instantaneous queue of the packet's class, or on a phantom queue).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EcnConfig {
+    /// The thresholds are for a phantom queue of the port: one that all packets of flows join, and that drains at this share
+    /// of the port's rate (HULL). It is looked at as packets join. `None`: they are for the queue itself.
+    pub phantom: Option<f64>,
     /// No marks at or below this queue.
     pub kmin: Bytes,
     /// Every packet is marked above this queue. `kmin == kmax` is DCTCP's step.

@@ -33,6 +33,8 @@ pub enum Purpose {
     EarlyDrop = 10,
     /// What a flow's controller draws.
     Controller = 11,
+    /// Deadlines of a sender's flows.
+    Deadline = 12,
 }
 
 /// A stream of random numbers (xoshiro256++).

@@ -56,7 +56,15 @@ fn over_tcp(topology: Topology, cc: AlgorithmConfig, tcp: TcpConfig, flows: Vec<
     let is_ratemp = c.cc.info().name == "ratemp";
     let (kmin, at) = if is_ratemp { (Bytes::ZERO, MarkAt::Dequeue) } else { (Bytes::new(40_000), MarkAt::Enqueue) };
     if let Some(ecn) = &mut c.fabric.ecn {
-        *ecn = EcnConfig { kmin, kmax: Bytes::new(40_000), pmax: 1.0, per_rate: None, at, draws: MarkDraws::PerPort };
+        *ecn = EcnConfig {
+            phantom: None,
+            kmin,
+            kmax: Bytes::new(40_000),
+            pmax: 1.0,
+            per_rate: None,
+            at,
+            draws: MarkDraws::PerPort,
+        };
     }
     c
 }

@@ -140,6 +140,7 @@ fn dctcp_keeps_its_queue_near_k() {
         let mut c = star(algorithm("dctcp"), long_flows(n), Time::from_ms(20));
         let kmin = Bytes::new(k);
         c.fabric.ecn = Some(EcnConfig {
+            phantom: None,
             kmin,
             kmax: kmin,
             pmax: 1.0,

@@ -32,22 +32,16 @@ const MARKED: u64 = 16;
 const PATTERN: u64 = 512;
 
 const FLOW: FlowContext = FlowContext {
-    line_rate: Rate::from_gbps(100),
-    base_rtt: BASE_RTT,
-    path_base_rtt: BASE_RTT,
     mtu: Bytes::new(MTU),
     wire_mtu: Bytes::new(WIRE_MTU),
     n_hops: HOPS as u32 + 1,
-    weight: 1.0,
-    start: Time::ZERO,
-    size: Bytes::MAX,
-    demand: Rate::MAX,
-    seed: 1,
+    ..FlowContext::on(Rate::from_gbps(100), BASE_RTT)
 };
 
 /// All algorithms with a controller that learns from acknowledgments or may be asked to.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    ALGORITHMS.iter().map(|a| a.name).filter(|name| *name != "ideal")
+    let has_senders = |name: &&str| AlgorithmConfig::by_name(name, Profile::Paper).is_some_and(|cc| !cc.needs().oracle);
+    ALGORITHMS.iter().map(|a| a.name).filter(has_senders)
 }
 
 /// A sender's view of a path whose last hop has a queue that rises and falls.

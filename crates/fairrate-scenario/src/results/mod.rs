@@ -14,7 +14,9 @@ use miette::Diagnostic;
 
 pub use dir::{ResultsDir, write_durably, write_whole};
 pub use read::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, Results};
-pub use summary::{AllocatorSummary, Convergence, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo};
+pub use summary::{
+    AllocatorSummary, Convergence, Deadlines, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo,
+};
 pub use tags::{Tag, TagValue};
 pub use writer::ResultsWriter;
 
@@ -176,6 +178,7 @@ const FLOWS: &[ColumnSpec] = &[
     ("timeouts", Type::Int, "1"),
     ("recoveries", Type::Int, "1"),
     ("connected_ns", Type::IntOrNone, "ns"),
+    ("deadline_ns", Type::IntOrNone, "ns"),
 ];
 
 const PORTS: &[ColumnSpec] = &[

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
+use fairrate_units::Time;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
@@ -126,6 +127,32 @@ impl Convergence {
         let rank = |percent: usize| (rtts.len() * percent).div_ceil(100).max(1);
         let at = |percent| known.get(rank(percent) - 1).copied();
         Self { changes: rtts.len() as u64, converged: known.len() as u64, p50_rtts: at(50), p99_rtts: at(99) }
+    }
+}
+
+/// What became of the deadlines of flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadlines {
+    /// Flows with a deadline that have started, or had a time to.
+    pub flows: u64,
+    /// Those whose last byte arrived after it, or had not arrived when it passed.
+    pub missed: u64,
+    /// Those that were not done when the run ended, with time left.
+    pub open: u64,
+}
+
+impl Deadlines {
+    /// One more that was missed or met.
+    pub(super) fn add(&mut self, is_missed: bool) {
+        self.flows += 1;
+        self.missed += u64::from(is_missed);
+    }
+
+    /// With those of unfinished flows, which pass at the times `due`, when the run ended at `end`.
+    pub(super) fn with_unfinished(self, due: &[Time], end: Time) -> Self {
+        let missed = due.iter().filter(|&&at| at < end).count() as u64;
+        let unfinished = due.len() as u64;
+        Self { flows: self.flows + unfinished, missed: self.missed + missed, open: self.open + unfinished - missed }
     }
 }
 
@@ -266,6 +293,9 @@ pub struct Summary {
     pub peak_buffer_bytes: u64,
     /// Completion times by size of flow.
     pub fct: Vec<FctBucket>,
+    /// Deadlines, if some flow has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadlines: Option<Deadlines>,
     /// How rates settled, if a probe looked.
     pub convergence: Option<Convergence>,
     /// The ports that probes sample.
@@ -365,6 +395,18 @@ mod tests {
         let got = Convergence::of(&[Some(3.0)]);
         assert_eq!((got.p50_rtts, got.p99_rtts), (Some(3.0), Some(3.0)));
         assert_eq!(Convergence::of(&[]), Convergence::default());
+    }
+
+    #[test]
+    fn a_deadline_that_passes_before_the_end_is_missed() {
+        let mut done = Deadlines::default();
+        for is_missed in [true, false, false] {
+            done.add(is_missed);
+        }
+        let us = |times: &[u64]| times.iter().map(|&t| Time::from_us(t)).collect::<Vec<_>>();
+        // At 5 us, those due at 3 and 4 us are missed; the one due at that very moment still has it.
+        let all = done.with_unfinished(&us(&[3, 4, 5, 9]), Time::from_us(5));
+        assert_eq!(all, Deadlines { flows: 7, missed: 3, open: 2 });
     }
 
     #[test]

@@ -15,7 +15,7 @@ use parquet::data_type::ByteArray;
 use super::columns::{Cell, ColumnSpec, TableWriter};
 use super::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
 use super::growing::GrowingFile;
-use super::summary::{AllocatorSummary, Convergence, Finished, PortInfo, RunState, Summary, buckets};
+use super::summary::{AllocatorSummary, Convergence, Deadlines, Finished, PortInfo, RunState, Summary, buckets};
 use super::tags::{Tag, TagValue};
 use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SCHEMA, SUMMARY, TABLES};
 use crate::scenario::Scenario;
@@ -48,6 +48,9 @@ pub struct ResultsWriter {
     finished: Vec<Finished>,
     /// Of every change of flows, how many base RTTs rates took to settle, if they did.
     settled: Vec<Option<f64>>,
+    /// The deadlines of flows that have finished, and when those of the others pass.
+    deadlines: Deadlines,
+    due: Vec<Time>,
     n_flows: u64,
     n_endless: u64,
     goodput_bytes: u64,
@@ -108,6 +111,8 @@ impl ResultsWriter {
             port_names: port_names(scenario),
             finished: Vec::new(),
             settled: Vec::new(),
+            deadlines: Deadlines::default(),
+            due: Vec::new(),
             n_flows: 0,
             n_endless: 0,
             goodput_bytes: 0,
@@ -232,6 +237,9 @@ impl ResultsWriter {
         s.reordering_mean_ns = totals.reordering.mean().as_ns_f64();
         s.reordering_max_ns = totals.reordering.max.as_ns_f64();
         s.fct = buckets(&self.finished);
+        if let Some(deadlines) = &mut s.deadlines {
+            *deadlines = self.deadlines.with_unfinished(&self.due, totals.end);
+        }
         if let Some(convergence) = &mut s.convergence {
             *convergence = Convergence::of(&self.settled);
         }
@@ -265,6 +273,11 @@ impl Sink for ResultsWriter {
         if let (Some(fct), Some(slowdown)) = (finite_fct, slowdown) {
             self.finished.push(Finished { bytes: spec.bytes.as_u64(), fct_ns: fct.as_ns_f64(), slowdown });
         }
+        match (spec.deadline, outcome.fct) {
+            (Some(deadline), Some(fct)) => self.deadlines.add(deadline < fct),
+            (Some(deadline), None) => self.due.push(outcome.start.saturating_add(deadline)),
+            (None, _) => {}
+        }
         self.n_flows += 1;
         self.n_endless += u64::from(endless);
         self.goodput_bytes += outcome.delivered_bytes;
@@ -289,6 +302,7 @@ impl Sink for ResultsWriter {
             Cell::Int(u64::from(outcome.timeouts)),
             Cell::Int(u64::from(outcome.recoveries)),
             ns_or_none(outcome.connected),
+            ns_or_none(spec.deadline),
         ];
         let result = self.flows.push(row);
         self.note(result);
@@ -451,6 +465,7 @@ fn first_summary(scenario: &Scenario) -> Summary {
         allocator: config.allocator.as_ref().map(|_| AllocatorSummary::default()),
         peak_buffer_bytes: 0,
         fct: buckets(&[]),
+        deadlines: config.flows.iter().any(|f| f.deadline.is_some()).then(Deadlines::default),
         convergence: converges.then(Convergence::default),
         ports: ports.into_iter().map(info).collect(),
         tables: BTreeMap::new(),

@@ -14,7 +14,7 @@ mod topology;
 mod traffic;
 mod transport;
 
-use fairrate_control::Profile;
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Profile};
 use fairrate_sim::workload::Workload;
 use fairrate_sim::{ClockRule, FlowSpec, ProbeSpec, SimConfig, StopRule, TieRule};
 use fairrate_units::{Bytes, Rate, Time};
@@ -135,6 +135,12 @@ fn read_name(root: &mut Section<'_>, default: &str) -> String {
         root.problem_at("scenario::bad_name", "name", &message, &help);
     }
     name
+}
+
+/// The names of the algorithms with such needs.
+fn algorithms_that(have: impl Fn(&Needs) -> bool) -> Vec<&'static str> {
+    let all = ALGORITHMS.iter().filter_map(|info| AlgorithmConfig::by_name(info.name, Profile::Paper));
+    all.filter(|cc| have(&cc.needs())).map(|cc| cc.info().name).collect()
 }
 
 /// The rules of time that links and switches share.

@@ -1,9 +1,11 @@
 //! `[switch] queue` and the sections of its disciplines: how data waits at egress ports.
 
-use fairrate_control::{AlgorithmConfig, PortScope};
+use fairrate_control::{AlgorithmConfig, Needs, PortScope, Queueing};
 use fairrate_sim::{CoDelConfig, Overflow, QUEUES, QueueConfig, QueueRule, RedConfig, SfqCoDelConfig, TransportConfig};
 use fairrate_units::{Bytes, Rate, Time};
 
+use super::algorithms_that;
+use crate::error::one_of;
 use crate::reader::{OrWord, Section};
 
 /// Limit of RFC 8290 in packets.
@@ -13,10 +15,9 @@ const PFABRIC_BYTES: Bytes = Bytes::new(36_864);
 
 /// Reads the keys, and the sections of all disciplines the file has.
 pub(super) fn read(s: &mut Section<'_>, cc: &AlgorithmConfig) -> QueueConfig {
-    let algorithm = cc.info().name;
     let names: Vec<(&'static str, &'static str)> = QUEUES.iter().map(|q| (q.name, q.name)).collect();
-    // pFabric's hosts mean its queues.
-    let name = s.choice("queue", &names, if algorithm == "pfabric" { "pfabric" } else { "fifo" }).value;
+    let default = if cc.needs().queueing == Queueing::Priorities { "pfabric" } else { "fifo" };
+    let name = s.choice("queue", &names, default).value;
     let (red, codel, sfq) = (read_red(s, name), read_codel(s, name), read_sfq_codel(s, name));
     let (rule, limit_bytes, limit_packets) = match name {
         "red" => (QueueRule::Red(red), None, None),
@@ -49,12 +50,15 @@ fn limit<T: crate::scalar::Scalar>(s: &mut Section<'_>, key: &str, default: Opti
 fn check_algorithm(s: &Section<'_>, name: &str, config: &QueueConfig, cc: &AlgorithmConfig) {
     let algorithm = cc.info().name;
     let problem = |message: String, help: &str| s.problem_at("scenario::conflict", "queue", message, help);
-    let counts = cc.needs().ports != PortScope::None;
-    if name == "pfabric" && algorithm != "pfabric" {
-        let message = format!("`queue = \"pfabric\"` goes by priorities, and packets of `{algorithm}` carry none");
-        problem(message, "set `cc = \"pfabric\"` in `[transport]`, or another `queue`");
-    } else if algorithm == "bfc" && *config != QueueConfig::FIFO {
-        problem("`bfc` has queues of its own".to_owned(), "remove `queue` and its limits, or choose another `cc`");
+    let Needs { queueing, ports, .. } = cc.needs();
+    let counts = ports != PortScope::None;
+    if config.rule == QueueRule::PFabric && queueing != Queueing::Priorities {
+        let message = format!("`queue = \"{name}\"` goes by priorities, and packets of `{algorithm}` carry none");
+        let known = one_of(&algorithms_that(|needs| needs.queueing == Queueing::Priorities));
+        problem(message, &format!("set `cc` to {known} in `[transport]`, or take another `queue`"));
+    } else if queueing == Queueing::Own && *config != QueueConfig::FIFO {
+        let help = "remove `queue` and its limits, or choose another `cc`";
+        problem(format!("`{algorithm}` has queues of its own"), help);
     } else if counts && matches!(config.rule, QueueRule::CoDel(_) | QueueRule::SfqCoDel(_)) {
         let message = format!("`{algorithm}` counts what waits at each port, and `{name}` drops from it");
         problem(

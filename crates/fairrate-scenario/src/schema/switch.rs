@@ -66,11 +66,23 @@ fn read_headroom(s: &mut Section<'_>, ns3: bool) -> Headroom {
 
 /// RED as the artifact configures it for every algorithm: 100 and 400 KB at 25 Gb/s, in proportion elsewhere.
 const RED: EcnConfig = EcnConfig {
+    phantom: None,
     kmin: Bytes::new(100_000),
     kmax: Bytes::new(400_000),
     pmax: 0.2,
     per_rate: Some(Rate::from_gbps(25)),
     at: MarkAt::Dequeue,
+    draws: MarkDraws::PerPort,
+};
+
+/// HULL's phantom queue, NSDI 2012: its testbed of 1 Gb/s marks above 1 KB, in proportion elsewhere.
+const PHANTOM: EcnConfig = EcnConfig {
+    phantom: None,
+    kmin: Bytes::new(1_000),
+    kmax: Bytes::new(1_000),
+    pmax: 1.0,
+    per_rate: Some(Rate::from_gbps(1)),
+    at: MarkAt::Enqueue,
     draws: MarkDraws::PerPort,
 };
 
@@ -119,6 +131,8 @@ fn read_ecn(s: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfig) -> Opti
 }
 
 fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
+    let phantom = read_phantom(e);
+    let base = if phantom.is_some() { EcnConfig { draws: base.draws, ..PHANTOM } } else { base };
     // Thresholds from the file hold as they stand; the default ones are for a rate.
     let own = e.has("kmin") || e.has("kmax");
     let per = base.per_rate.filter(|_| !own).map_or(OrWord::Word(0), OrWord::Value);
@@ -151,7 +165,22 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
             "write for instance `per = \"25Gbps\"`",
         );
     }
-    EcnConfig { kmin: kmin.value, kmax: kmax.value, pmax: pmax.value, per_rate, at, draws }
+    if phantom.is_some() && at == MarkAt::Dequeue {
+        let help = "remove `at`, or `phantom`";
+        e.problem_at("scenario::conflict", "at", "packets join a phantom queue, and nothing leaves it", help);
+    }
+    EcnConfig { phantom, kmin: kmin.value, kmax: kmax.value, pmax: pmax.value, per_rate, at, draws }
+}
+
+/// The share of a port's rate at which its phantom queue drains, if marking goes by one.
+fn read_phantom(e: &mut Section<'_>) -> Option<f64> {
+    e.node("phantom")?;
+    let OrWord::Value(share) = e.value_or::<f64>("phantom", &["none"], OrWord::Word(0)).value else { return None };
+    if !(0.0 < share && share <= 1.0) {
+        let help = "write the share of the line rate at which it drains, as `phantom = 0.95`";
+        e.problem_at("scenario::out_of_range", "phantom", format!("`phantom = {share}` is out of range"), help);
+    }
+    Some(share)
 }
 
 fn check(s: &Section<'_>, fabric: &FabricConfig) {
@@ -201,5 +230,22 @@ mod tests {
         let step = default_ecn(Profile::Paper, &derived).expect("it reads marks");
         assert_eq!((step.kmin, step.kmax, step.pmax), (Bytes::new(30_000), Bytes::new(30_000), 1.0));
         assert_eq!((step.per_rate, step.at), (Some(Rate::from_gbps(10)), MarkAt::Enqueue));
+    }
+
+    #[test]
+    fn phantom_queues_have_hulls_thresholds_unless_the_file_has_others() {
+        let head =
+            "[topology]\nkind = \"star\"\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"\n[switch]\necn = ";
+        let ecn = |text: &str| {
+            let text = format!("{head}{{ phantom = {text} }}");
+            let scenario =
+                crate::Scenario::from_toml(&text, "x", std::path::Path::new("."), &crate::Overrides::default());
+            scenario.expect("it reads").sim_config().fabric.ecn.expect("it marks")
+        };
+        let kb = |kb: u64| Bytes::new(1_000 * kb);
+        assert_eq!(ecn("0.95"), EcnConfig { phantom: Some(0.95), ..PHANTOM });
+        let own = EcnConfig { phantom: Some(0.9), kmin: kb(6), kmax: kb(9), per_rate: None, ..PHANTOM };
+        assert_eq!(ecn("0.9, kmin = \"6KB\", kmax = \"9KB\""), own);
+        assert_eq!(ecn("\"none\"").phantom, None);
     }
 }

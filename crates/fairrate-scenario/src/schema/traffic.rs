@@ -5,8 +5,8 @@ mod generate;
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::{
-    AllToAll, Churn, ClosedLoop, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Sampling, Senders,
-    SizeDistribution, Sleep, Staggered, WORKLOADS,
+    AllToAll, Churn, ClosedLoop, Deadlines, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Sampling,
+    Senders, SizeDistribution, Sleep, Spread, Staggered, WORKLOADS,
 };
 use fairrate_sim::{Burst, Transport};
 use fairrate_units::{Bytes, Rate, Time};
@@ -28,6 +28,7 @@ pub(super) struct Block<'a> {
     class: Option<u8>,
     weight: f64,
     demand: Rate,
+    deadlines: Option<Deadlines>,
     subflows: Option<u8>,
     burst: Option<Burst>,
 }
@@ -84,10 +85,12 @@ pub(super) fn read<'a>(
     let (mut blocks, mut out) = (Vec::new(), Vec::new());
     for mut s in sections {
         let Some(kind) = read_kind(&mut s, files, end, shape) else { continue };
-        let (class, weight) = if matches!(kind, Kind::List { .. }) { (None, 1.0) } else { read_treatment(&mut s) };
+        let is_list = matches!(kind, Kind::List { .. });
+        let (class, weight) = if is_list { (None, 1.0) } else { read_treatment(&mut s) };
         let (demand, subflows) = (read_demand(&mut s), read_subflows(&mut s, transport));
+        let deadlines = if is_list { None } else { read_deadline(&mut s) };
         let burst = read_burst(&mut s, subflows, transport);
-        blocks.push(Block { anchor: s.anchor, kind, class, weight, demand, subflows, burst });
+        blocks.push(Block { anchor: s.anchor, kind, class, weight, demand, deadlines, subflows, burst });
         out.push(s.finish());
     }
     root.out.arrays.push(("traffic".into(), out));
@@ -122,6 +125,30 @@ fn read_demand(s: &mut Section<'_>) -> Rate {
         }
         OrWord::Value(demand) => demand,
     }
+}
+
+/// When each flow should be done, from its start: one time for all, or a distribution to draw from. Those of a list are a
+/// column.
+fn read_deadline(s: &mut Section<'_>) -> Option<Deadlines> {
+    let node = s.node("deadline")?;
+    let (deadlines, shortest) = if let Value::Table(table) = &node.value {
+        let mut d = Section::new(s.report, node.site, "`deadline`", Some(table));
+        let mean = d.require::<Time>("mean", "\"20ms\"").value;
+        let spread = d.choice("distribution", Spread::NAMES, Spread::Exponential).value;
+        let least = d.get("least", Time::ZERO).value;
+        s.out.push("deadline", d.finish().render_inline());
+        (Deadlines::Drawn { spread, mean, least }, mean)
+    } else {
+        match s.value_or::<Time>("deadline", &["none"], OrWord::Word(0)).value {
+            OrWord::Word(_) => return None,
+            OrWord::Value(deadline) => (Deadlines::Fixed(deadline), deadline),
+        }
+    };
+    if shortest == Time::ZERO {
+        let help = "write a time above zero, as `deadline = \"5ms\"` or `deadline = { mean = \"20ms\" }`";
+        s.problem_at("scenario::out_of_range", "deadline", "a deadline at the start of its flow", help);
+    }
+    Some(deadlines)
 }
 
 /// Subflows of each flow, if there are not as many as the transport says.

@@ -1,6 +1,6 @@
 //! `[transport]`: how hosts move bytes and which algorithm controls them.
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile, RawValue, SetParamError};
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Parameters, Profile, RawValue, SetParamError};
 use fairrate_sim::{
     BaseRttRule, DelayedAck, EcnEcho, LossDetection, MptcpConfig, Recovery, Scheduler, SubflowPaths, TcpConfig,
     Transport, TransportConfig, WindowRule,
@@ -10,6 +10,9 @@ use fairrate_units::{Bytes, Time};
 use crate::reader::{OrWord, Output, Section};
 use crate::tree::{Node, Value};
 
+/// The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
+const DATA_CLASS: u8 = 3;
+
 /// Most subflows of a connection: twice what MPTCP papers use in datacenters.
 const MAX_SUBFLOWS: u8 = 16;
 
@@ -17,7 +20,7 @@ const MAX_SUBFLOWS: u8 = 16;
 pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig, AlgorithmConfig) {
     let mut s = root.child("transport", "`[transport]`");
     let cc = read_cc(&mut s, profile);
-    let config = read_config(&mut s, profile, cc.info().name == "pfabric");
+    let config = read_config(&mut s, profile, &cc.needs());
     check(&s, &config);
     let (cc, sections) = read_algorithms(&mut s, profile, config.kind, cc);
     check_notifications(&s, config.kind, &cc);
@@ -40,7 +43,7 @@ fn read_cc(s: &mut Section<'_>, profile: Profile) -> AlgorithmConfig {
     })
 }
 
-fn read_config(s: &mut Section<'_>, profile: Profile, is_pfabric: bool) -> TransportConfig {
+fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> TransportConfig {
     let overhead = |word: OrWord<Bytes>| match word {
         OrWord::Word(_) => None,
         OrWord::Value(bytes) => Some(bytes),
@@ -56,12 +59,10 @@ fn read_config(s: &mut Section<'_>, profile: Profile, is_pfabric: bool) -> Trans
         ack_overhead: overhead(s.value_or("ack_overhead", &["algorithm"], OrWord::Word(0)).value),
         // A RoCE congestion notification is a smallest frame.
         cnp: s.get("cnp", Bytes::new(64)).value,
-        // The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
-        data_class: class(s, "data_class", 3),
-        ack_class: class(s, "ack_class", 3),
-        // Notices of switches and control packets of flows go ahead of everything but PFC frames. Probes of pFabric have
-        // the priority of their flow and wait where its data waits.
-        control_class: class(s, "control_class", if is_pfabric { 3 } else { 1 }),
+        data_class: class(s, "data_class", DATA_CLASS),
+        ack_class: class(s, "ack_class", DATA_CLASS),
+        // Notices of switches and control packets of flows go ahead of everything but PFC frames.
+        control_class: class(s, "control_class", if needs.control_with_data { DATA_CLASS } else { 1 }),
         // RoCC section VI has 15 us; most papers have none.
         reaction_delay: s.get("reaction_delay", Time::ZERO).value,
         recovery: s

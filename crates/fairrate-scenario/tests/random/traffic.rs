@@ -13,6 +13,8 @@ const BYTES: &[&str] = &["\"1B\"", "\"999B\"", "\"1KB\"", "\"30KB\"", "\"400KB\"
 const STARTS: &[&str] = &["\"0s\"", "\"1ns\"", "\"25us\""];
 const STOPS: &[&str] = &["\"30us\"", "\"100us\"", "\"200us\""];
 
+const DEADLINES: &[&str] = &["\"1us\"", "\"90us\"", "{ mean = \"40us\", least = \"9us\" }"];
+
 const TREATMENT: &[Key] =
     &[("weight", &["0.5", "3.0"]), ("demand", &["\"100Mbps\"", "\"9Gbps\""]), ("subflows", &["1", "2", "4"])];
 
@@ -37,6 +39,9 @@ pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, w
         }
         let keys = if kind == "list" || !weights { &TREATMENT[1..] } else { TREATMENT };
         toml.maybe(draw, 5, &keys[..keys.len() - usize::from(!tcp)]);
+        if !is_endless && kind != "list" {
+            toml.maybe(draw, 5, &[("deadline", DEADLINES)]);
+        }
         if is_endless && !tcp && draw.one_in(3) {
             toml.all(draw, &[("burst", &["\"1B\"", "\"20KB\""]), ("pause", &["\"0s\"", "\"7us\""])]);
         }
@@ -119,17 +124,22 @@ fn flow_list(draw: &mut Draw, network: &Network, weights: bool) -> String {
         [("priority", &["1", "3", "6"]), ("weight", &["1", "2.5"]), ("group", &["0", "4"])];
     let mut columns: Vec<_> = columns.into_iter().filter(|_| draw.one_in(3)).collect();
     columns.retain(|(name, _)| weights || *name != "weight");
+    let deadlines = draw.one_in(3);
     let mut text = "start_ns,src,dst,bytes".to_owned();
     for (name, _) in &columns {
         write!(text, ",{name}").expect("text");
     }
-    text.push('\n');
+    text.push_str(if deadlines { ",deadline_ns\n" } else { "\n" });
     for _ in 0..draw.between(1, 8) {
         let (start, ends) = (draw.below(40) * 1_000, draw.some(&network.hosts, 2));
         let bytes = draw.pick(&["1", "1000", "50001", "1000000000000"]);
         write!(text, "{start},{},{},{bytes}", ends[0], ends[1]).expect("text");
         for (_, values) in &columns {
             write!(text, ",{}", draw.pick(values)).expect("text");
+        }
+        if deadlines {
+            let is_endless = *bytes == "1000000000000";
+            write!(text, ",{}", if is_endless { "" } else { draw.pick(&["", "900", "70000.5"]) }).expect("text");
         }
         text.push('\n');
     }

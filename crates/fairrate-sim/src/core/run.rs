@@ -122,6 +122,7 @@ impl Run {
             start,
             size: spec.bytes,
             demand: spec.demand,
+            deadline: spec.deadline,
             seed: Stream::new(self.config.seed, u64::from(id), Purpose::Controller).below(u64::MAX),
         }
     }

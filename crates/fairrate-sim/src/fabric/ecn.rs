@@ -3,8 +3,17 @@ use crate::mrg32k3a::AutomaticStreams;
 use crate::rng::{Purpose, Stream};
 use fairrate_units::Rate;
 
-/// ECN marking at one egress port: RED on the instantaneous queue of a class.
-pub struct Marker {
+/// ECN marking at one egress port: RED on the instantaneous queue of a class, or on the port's phantom queue. There is one for
+/// every port, so that what few have is in a box.
+pub enum Marker {
+    /// On the queue itself.
+    Real(Red),
+    /// On a phantom queue.
+    Phantom(Box<(PhantomQueue, Red)>),
+}
+
+/// Which packets are marked, given a queue.
+pub struct Red {
     kmin: f64,
     kmax: f64,
     pmax: f64,
@@ -16,25 +25,52 @@ impl Marker {
     /// The marker of `port`, whose thresholds scale with its rate if the configuration says so.
     pub fn new(config: &EcnConfig, rate: Rate, seed: u64, port: u32) -> Self {
         let scale = config.per_rate.map_or(1.0, |per| rate.as_bps_f64() / per.as_bps_f64());
-        Self {
+        let red = Red {
             kmin: config.kmin.as_f64() * scale,
             kmax: config.kmax.as_f64() * scale,
             pmax: config.pmax,
             at: config.at,
             stream: Stream::new(seed, u64::from(port), Purpose::EcnMark),
+        };
+        match config.phantom {
+            None => Self::Real(red),
+            Some(share) => Self::Phantom(Box::new((PhantomQueue::new(rate, share), red))),
         }
     }
 
     /// Whether marking happens at this moment of a packet's stay.
     #[inline]
     pub fn marks_at(&self, at: MarkAt) -> bool {
-        self.at == at
+        match self {
+            Self::Real(red) => red.at == at,
+            Self::Phantom(both) => both.1.at == at,
+        }
     }
 
-    /// Whether a packet that sees `qlen` bytes of its class is marked. The random number comes from `shared`, or
-    /// else from the marker's own stream.
+    /// The queue that a packet of `wire` bytes is judged by, which finds a queue of `qlen` with itself. To be asked for every
+    /// packet of a flow, as all of them make the phantom queue.
+    #[inline]
+    pub fn queue(&mut self, now_ps: u64, wire: u16, qlen: u32) -> u32 {
+        match self {
+            Self::Real(_) => qlen,
+            Self::Phantom(both) => both.0.join(now_ps, wire),
+        }
+    }
+
+    /// Whether a packet that sees `qlen` bytes is marked. The random number comes from `shared`, or else from the marker's own
+    /// stream.
     #[inline]
     pub fn draw(&mut self, qlen: u32, shared: Option<&mut AutomaticStreams>) -> bool {
+        match self {
+            Self::Real(red) => red.draw(qlen, shared),
+            Self::Phantom(both) => both.1.draw(qlen, shared),
+        }
+    }
+}
+
+impl Red {
+    #[inline]
+    fn draw(&mut self, qlen: u32, shared: Option<&mut AutomaticStreams>) -> bool {
         let qlen = f64::from(qlen);
         if qlen <= self.kmin {
             return false;
@@ -47,6 +83,34 @@ impl Marker {
     }
 }
 
+/// What would wait at a slower link with the same arrivals. M. Alizadeh et al., "Less is More: Trading a little Bandwidth for
+/// Ultra-Low Latency in the Data Center" (HULL), NSDI 2012, section 3.1.
+pub struct PhantomQueue {
+    rate_bps: u64,
+    /// In bits times 10^12: a rate of 1 bit/s drains one of these in a picosecond.
+    backlog: u128,
+    /// When that was.
+    at_ps: u64,
+}
+
+/// A byte of backlog.
+const BYTE: u128 = 8_000_000_000_000;
+
+impl PhantomQueue {
+    /// An empty one that drains at a share of `rate`.
+    fn new(rate: Rate, share: f64) -> Self {
+        Self { rate_bps: Rate::from_bps_f64(rate.as_bps_f64() * share).as_bps(), backlog: 0, at_ps: 0 }
+    }
+
+    /// A packet joins. The bytes that are there then, what is left of one counted as one.
+    fn join(&mut self, now_ps: u64, wire: u16) -> u32 {
+        let drained = u128::from(self.rate_bps) * u128::from(now_ps - self.at_ps);
+        self.at_ps = now_ps;
+        self.backlog = self.backlog.saturating_sub(drained) + u128::from(wire) * BYTE;
+        u32::try_from(self.backlog.div_ceil(BYTE)).unwrap_or(u32::MAX)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +120,7 @@ mod tests {
     fn config(kmin: u64, kmax: u64) -> EcnConfig {
         let per_rate = Some(Rate::from_gbps(25));
         EcnConfig {
+            phantom: None,
             kmin: Bytes::new(kmin),
             kmax: Bytes::new(kmax),
             pmax: 0.2,
@@ -79,5 +144,41 @@ mod tests {
     fn a_step_marks_everything_above_k() {
         let mut marker = Marker::new(&config(30_000, 30_000), Rate::from_gbps(25), 1, 0);
         assert!(!marker.draw(30_000, None) && marker.draw(30_001, None));
+    }
+
+    /// The phantom queue of a port of 10 Gb/s after each packet of 1,000 bytes, which come every `gap_ps`.
+    fn phantom_lengths(share: f64, gap_ps: u64, n: u64) -> Vec<u32> {
+        let config = EcnConfig { phantom: Some(share), ..config(0, 0) };
+        let mut marker = Marker::new(&config, Rate::from_gbps(10), 1, 0);
+        (0..n).map(|i| marker.queue(i * gap_ps, 1_000, 1_000)).collect()
+    }
+
+    #[test]
+    fn a_phantom_queue_grows_by_what_comes_beyond_its_share() {
+        // Line rate: 800 ns a packet, in which 0.95 x 1,000 bytes drain. 50 bytes more with each packet.
+        assert_eq!(phantom_lengths(0.95, 800_000, 4), [1_000, 1_050, 1_100, 1_150]);
+        // After 10,000 packets: 1,000 + 9,999 x 50, exactly.
+        assert_eq!(phantom_lengths(0.95, 800_000, 10_000).last(), Some(&500_950));
+        // 0.96 of the line rate: 833.333 ns a packet, in which 989.583 bytes drain; 1,000 + 999 x 10.417.
+        assert_eq!(phantom_lengths(0.95, 833_333, 1_000).last(), Some(&11_407));
+    }
+
+    #[test]
+    fn below_its_share_a_phantom_queue_holds_a_packet() {
+        // 0.95 of the line rate is 842.105 ns a packet.
+        assert!(phantom_lengths(0.95, 842_106, 10_000).iter().all(|&qlen| qlen == 1_000));
+        // Two at once after a long silence: the first finds nothing, the second the first.
+        let config = EcnConfig { phantom: Some(0.5), ..config(1_500, 1_500) };
+        let mut marker = Marker::new(&config, Rate::from_gbps(25), 1, 0);
+        let first = marker.queue(3_600_000_000_000_000, 1_000, 1_000);
+        let second = marker.queue(3_600_000_000_000_000, 1_000, 2_000);
+        assert_eq!((first, second), (1_000, 2_000));
+        assert!(!marker.draw(first, None) && marker.draw(second, None));
+    }
+
+    #[test]
+    fn without_a_phantom_queue_the_real_one_counts() {
+        let mut marker = Marker::new(&config(0, 0), Rate::from_gbps(25), 1, 0);
+        assert_eq!([marker.queue(5, 1_000, 7), marker.queue(5, 1_000, 9)], [7, 9]);
     }
 }

@@ -426,17 +426,9 @@ impl Transfer {
 
 fn context() -> FlowContext {
     FlowContext {
-        line_rate: Rate::from_gbps(10),
-        base_rtt: Time::from_us(20),
-        path_base_rtt: Time::from_us(20),
         mtu: Bytes::new(MSS),
         wire_mtu: Bytes::new(MSS + 48),
-        n_hops: 2,
-        weight: 1.0,
-        start: Time::ZERO,
-        size: Bytes::MAX,
-        demand: Rate::MAX,
-        seed: 1,
+        ..FlowContext::on(Rate::from_gbps(10), Time::from_us(20))
     }
 }
 

@@ -24,6 +24,7 @@ enum Column {
     Priority,
     Weight,
     Group,
+    Deadline,
     Ignored,
 }
 
@@ -39,13 +40,14 @@ const COLUMNS: &[(&str, Column)] = &[
     ("priority", Column::Priority),
     ("weight", Column::Weight),
     ("group", Column::Group),
+    ("deadline_ns", Column::Deadline),
 ];
 
 /// Columns without which there is no flow.
 const REQUIRED: [(&str, Column); 4] =
     [("start_ns", Column::Start), ("src", Column::Src), ("dst", Column::Dst), ("bytes", Column::Bytes)];
 
-/// Reads a flow list: `start_ns,src,dst,bytes` and, if wanted, `id,sport,dport,priority,weight,group`.
+/// Reads a flow list: `start_ns,src,dst,bytes` and, if wanted, `id,sport,dport,priority,weight,group,deadline_ns`.
 ///
 /// Hosts are called by name or by decimal id; `size_bytes` is another word for `bytes`; a terabyte (10^12) or more
 /// is an endless flow. An empty field is the same as no such column, where the column is optional. Flows come in
@@ -165,6 +167,7 @@ impl Reader<'_> {
         let class = field(Column::Priority).map(Field::class).transpose()?;
         let weight = field(Column::Weight).map_or(Ok(1.0), Field::weight)?;
         let group = field(Column::Group).map_or(Ok(0), |f| f.integer("a group"))?;
+        let deadline = field(Column::Deadline).map(|f| f.deadline(bytes)).transpose()?;
         if let (Some(id), Some(field)) = (id, field(Column::Id))
             && !self.ids.insert(id)
         {
@@ -175,7 +178,7 @@ impl Reader<'_> {
         *count = count.wrapping_add(1);
         let (sport, dport) = (sport.unwrap_or(default.0), dport.unwrap_or(default.1));
         let id = id.unwrap_or(FlowSpec::NO_ID);
-        Ok(FlowSpec { sport, dport, class, weight, group, id, ..FlowSpec::new(src, dst, bytes, start) })
+        Ok(FlowSpec { sport, dport, class, weight, deadline, group, id, ..FlowSpec::new(src, dst, bytes, start) })
     }
 }
 
@@ -212,11 +215,26 @@ impl Field<'_> {
     }
 
     fn start(&self) -> Result<Time, FileError> {
+        self.nanoseconds("no start time")
+    }
+
+    /// The deadline of a flow of so many bytes.
+    fn deadline(&self, bytes: Bytes) -> Result<Time, FileError> {
+        let deadline = self.nanoseconds("no deadline")?;
+        if deadline == Time::ZERO {
+            return Err(self.error("a deadline at the start".to_owned()).help("leave the field empty for none"));
+        }
+        if bytes == Bytes::MAX {
+            return Err(self.error("an endless flow meets no deadline".to_owned()).help("leave the field empty"));
+        }
+        Ok(deadline)
+    }
+
+    fn nanoseconds(&self, what: &str) -> Result<Time, FileError> {
         let number = self.text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
         let time = number.then(|| format!("{}ns", self.text).parse().ok()).flatten();
         time.ok_or_else(|| {
-            self.error(format!("`{}` is no start time", self.text))
-                .help("write nanoseconds without a unit, such as 1000000")
+            self.error(format!("`{}` is {what}", self.text)).help("write nanoseconds without a unit, such as 1000000")
         })
     }
 
@@ -298,6 +316,20 @@ mod tests {
         let flows = read("start_ns,src,dst,bytes,priority,weight,group\n0,0,1,9,0,2.5,4\n0,0,1,9,,,\n").unwrap();
         assert_eq!((flows[0].class, flows[0].weight, flows[0].group), (Some(0), 2.5, 4));
         assert_eq!((flows[1].class, flows[1].weight, flows[1].group, flows[1].sport), (None, 1.0, 0, 10_001));
+    }
+
+    #[test]
+    fn deadlines_count_from_the_start() {
+        let flows = read("start_ns,src,dst,bytes,deadline_ns\n0,0,1,9,2500\n7,0,1,9,\n").unwrap();
+        assert_eq!((flows[0].deadline, flows[1].deadline), (Some(Time::from_ps(2_500_000)), None));
+        let error = |row: &str| read(&format!("deadline_ns,start_ns,src,dst,bytes\n{row}\n")).unwrap_err();
+        let (endless, column) = (error("5,0,0,1,1000000000000"), Some((0, 1)));
+        assert_eq!(
+            (endless.to_string().as_str(), endless.column),
+            ("line 2: an endless flow meets no deadline", column)
+        );
+        assert_eq!(error("0,0,0,1,9").to_string(), "line 2: a deadline at the start");
+        assert_eq!(error("soon,0,0,1,9").to_string(), "line 2: `soon` is no deadline");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod churn;
 mod closed_loop;
+mod deadlines;
 mod flow_list;
 mod hpcc_list;
 mod incast;
@@ -27,6 +28,7 @@ use crate::topology::Topology;
 
 pub use churn::Churn;
 pub use closed_loop::{ClosedLoop, Sleep};
+pub use deadlines::{Deadlines, Spread};
 pub use flow_list::parse_flow_list;
 pub use incast::{Incast, IncastQueries, Responders, Senders};
 pub use patterns::{AllToAll, Permutation, Staggered};

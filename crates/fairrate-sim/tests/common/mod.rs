@@ -99,6 +99,7 @@ pub fn allocator(host: NodeId) -> AllocatorConfig {
 /// A lossless fabric of 4 MiB switches with per-packet acknowledgments in the data class.
 pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> SimConfig {
     let ecn = cc.needs().ecn.then_some(EcnConfig {
+        phantom: None,
         kmin: Bytes::new(100_000),
         kmax: Bytes::new(400_000),
         pmax: 0.2,

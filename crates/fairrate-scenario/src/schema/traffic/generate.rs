@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, Profile};
+use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::{
     Churn, ClosedLoop, Incast, Poisson, Senders, Staggered, Workload, merge, parse_flow_list,
 };
 use fairrate_sim::{FieldError, FlowSpec};
+use fairrate_units::Bytes;
 
+use super::super::algorithms_that;
 use super::super::files::{Text, file_problem};
 use super::super::names::{Names, NodeName};
 use super::{Block, Kind, SenderNames};
@@ -39,7 +41,11 @@ pub(in crate::schema) fn build(
         }
         let mut workload = generate(report, block, topology, names, seed, group);
         workload.flows.iter_mut().for_each(|flow| treat(flow, block));
+        if let Some(deadlines) = &block.deadlines {
+            deadlines.assign(&mut workload.flows, seed, group);
+        }
         check_weights(report, block, &workload, cc);
+        check_deadlines(report, block, &workload);
         made.push(workload);
         let n: usize = made.iter().map(|w| w.flows.len()).sum();
         if MAX_FLOWS < n {
@@ -80,11 +86,19 @@ fn check_weights(report: &Report, block: &Block<'_>, workload: &Workload, cc: &A
         return;
     }
     let key = if matches!(block.kind, Kind::List { .. }) { "path" } else { "weight" };
-    let known = ALGORITHMS.iter().filter_map(|info| AlgorithmConfig::by_name(info.name, Profile::Paper));
-    let known: Vec<&str> = known.filter(|cc| cc.needs().weights).map(|cc| cc.info().name).collect();
+    let known = algorithms_that(|needs| needs.weights);
     let message = format!("`{}` knows no weights", cc.info().name);
     let help = format!("leave weights out, or set `cc` to {}", one_of(&known));
     report.problem("scenario::conflict", block.anchor.site_of(key), message, format!("`{key}`"), help);
+}
+
+/// Reports deadlines of flows without a last byte. Those of a list have been reported with their lines.
+fn check_deadlines(report: &Report, block: &Block<'_>, workload: &Workload) {
+    if workload.flows.iter().any(|flow| flow.bytes == Bytes::MAX && flow.deadline.is_some()) {
+        let help = "remove `deadline`, or say how much each flow sends";
+        let site = block.anchor.site_of("deadline");
+        report.problem("scenario::conflict", site, "an endless flow meets no deadline", "`deadline`", help);
+    }
 }
 
 /// Whether there is memory for the flows of a block and the `earlier` ones; reports if there is not.

@@ -49,7 +49,7 @@ impl Switches {
         let p = &w.net.ports[port as usize];
         let (switch, waiting) = (p.of_switch, p.class_bytes(class));
         if is_data || self.shared_draws.is_some() {
-            self.mark(w, port, packet, MarkAt::Dequeue, waiting);
+            self.mark(w, port, packet, MarkAt::Dequeue, w.clock.now_ps, waiting);
         }
         if w.agent_sees(port, packet, Step::Dequeue) {
             self.do_as_agent_asks(w, port);

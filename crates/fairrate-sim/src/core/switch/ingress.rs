@@ -41,7 +41,7 @@ impl Switches {
                 return;
             }
         }
-        self.mark(w, egress, packet, MarkAt::Enqueue, waiting + u32::from(wire));
+        self.mark(w, egress, packet, MarkAt::Enqueue, w.clock.now_ps, waiting + u32::from(wire));
         if self.has_special_ports {
             self.enqueue_specially(w, egress, packet);
         } else {
@@ -57,7 +57,7 @@ impl Switches {
         let p = w.net.pool.get(packet);
         let (is_data, wire) = (p.kind == PacketKind::Data, p.wire);
         // On leaving, nothing waits behind it, for which no marker marks nor draws.
-        self.mark(w, egress, packet, MarkAt::Enqueue, u32::from(wire));
+        self.mark(w, egress, packet, MarkAt::Enqueue, w.clock.now_ps, u32::from(wire));
         w.net.ports[egress as usize].enqueued_bytes += u64::from(wire);
         if is_data {
             w.net.stamp(w.clock.now_ps, egress, packet);

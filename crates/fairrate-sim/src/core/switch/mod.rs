@@ -46,20 +46,24 @@ impl Switches {
         w.net.pool.release(packet);
     }
 
-    /// Lets the marker of `port` decide about a packet of whose class so many bytes wait.
+    /// Lets the marker of `port` decide at a given time about a packet of whose class so many bytes wait.
     #[inline]
-    fn mark(&mut self, w: &mut World, port: u32, packet: u32, at: MarkAt, qlen: u32) {
+    fn mark(&mut self, w: &mut World, port: u32, packet: u32, at: MarkAt, at_ps: u64, qlen: u32) {
         if !self.markers.is_empty() {
-            self.mark_by(w, port, packet, at, qlen);
+            self.mark_by(w, port, packet, at, at_ps, qlen);
         }
     }
 
-    fn mark_by(&mut self, w: &mut World, port: u32, packet: u32, at: MarkAt, qlen: u32) {
+    fn mark_by(&mut self, w: &mut World, port: u32, packet: u32, at: MarkAt, at_ps: u64, qlen: u32) {
         let Some(marker) = &mut self.markers[port as usize] else { return };
         let p = w.net.pool.get_mut(packet);
         let is_data = p.kind == PacketKind::Data;
+        if !marker.marks_at(at) {
+            return;
+        }
+        let qlen = marker.queue(at_ps, p.wire, qlen);
         // ns-3 marks acknowledgments too, but nobody looks: the mark of the data they echo has a field of its own.
-        if !(is_data || self.shared_draws.is_some()) || !marker.marks_at(at) {
+        if !(is_data || self.shared_draws.is_some()) {
             return;
         }
         if !marker.draw(qlen, self.shared_draws.as_deref_mut()) {

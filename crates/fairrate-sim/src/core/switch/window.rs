@@ -124,7 +124,7 @@ impl Switches {
             let port = &mut w.net.ports[egress as usize];
             if port.is_clear(class) && port.busy_until_ps < at_ps {
                 port.enqueued_bytes += u64::from(wire);
-                self.mark(w, egress, packet, MarkAt::Enqueue, u32::from(wire));
+                self.mark(w, egress, packet, MarkAt::Enqueue, at_ps, u32::from(wire));
                 if sees_peak {
                     self.buffers.note_peak(sums.used + u64::from(wire));
                 }
@@ -134,7 +134,7 @@ impl Switches {
             let joined = port.class_bytes(class) + u32::from(wire);
             port.enqueue(&mut w.net.pool, packet);
             let (is_free, is_due) = (port.busy_until_ps < at_ps, port.tx_done_pending);
-            self.mark(w, egress, packet, MarkAt::Enqueue, joined);
+            self.mark(w, egress, packet, MarkAt::Enqueue, at_ps, joined);
             sums.used += u64::from(wire);
             if sees_peak {
                 self.buffers.note_peak(sums.used);
@@ -198,7 +198,7 @@ impl Switches {
         let (wire, class, kind) = (p.wire, p.class, p.kind);
         if kind == PacketKind::Data {
             let waiting = port.class_bytes(class);
-            self.mark(w, egress, packet, MarkAt::Dequeue, waiting);
+            self.mark(w, egress, packet, MarkAt::Dequeue, at_ps, waiting);
         }
         if !kind.is_frame() {
             sums.used -= u64::from(wire);
