@@ -9,7 +9,7 @@ use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::{FatTreeK, LeafSpine, Topology};
 use fairrate_sim::{
     FlowOutcome, FlowSpec, MarkAt, MptcpConfig, PfcEvent, PortSample, RateSample, Recovery, Scheduler, SimConfig,
-    Simulation, Sink, StopRule, SubflowPaths, TcpConfig, Transport,
+    Simulation, Sink, StopRule, SubflowPaths, Switching, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -161,10 +161,11 @@ fn packets_allocate_nothing() {
     }
 }
 
-/// A run that is ready to start, and how much memory it takes with its configuration.
+/// A run that is ready to start, with switches that work through windows, and how much memory it takes with its
+/// configuration.
 fn built(config: impl FnOnce() -> SimConfig, threads: usize) -> (Simulation, i64) {
     let before = live_bytes();
-    let simulation = Simulation::with_threads(config(), threads);
+    let simulation = Simulation::with_switching(config(), threads, Switching::Windows);
     (simulation, live_bytes() - before)
 }
 
@@ -191,7 +192,7 @@ fn what_is_idle_takes_little() {
         };
         (run(16 + more.0, 8 + more.1, more.2) - run(16, 8, 0)) / n
     };
-    for (cc, port_max) in [("powertcp", 400), ("dctcp", 470)] {
+    for (cc, port_max) in [("powertcp", 425), ("dctcp", 495)] {
         for (threads, n) in [(1, 1), (2, 2)] {
             let (ports, hosts) = (2_i64 * 32 * 32, 32 * 32);
             let port = per(cc, threads, (32, 0, 0), ports);

@@ -12,21 +12,18 @@ use crate::topology::Topology;
 
 /// Bits of a key for the time in a window and the door: see [`Keys`].
 const TIME_AND_DOOR_BITS: u32 = 29;
-/// No port: what fills up a switch's doors.
-pub(super) const NO_PORT: u32 = u32::MAX;
 /// The longest window, 2^23 ps = 8.4 us: longer ones say less of what is certain to be admitted.
 const TIME_BITS: u32 = 23;
 
 /// What is on its way to switches, and which of their ports are to send.
 #[derive(Default)]
 pub(crate) struct Agenda {
-    /// The doors. Those of one switch stand behind those of another, each switch's in the order of the ports they come from and
-    /// filled up to a multiple of 64.
+    /// The doors. Those of one switch stand behind those of another, each switch's in the order of the ports they come from.
     pub(super) doors: Vec<Door>,
     /// Of each door, the port at the other end of its link, and the switch.
     pub(super) ports: Vec<u32>,
     switch_of: Vec<u32>,
-    /// A bit for each door: whether a packet is on its way there.
+    /// A bit for each door, in words of each switch's own: whether a packet is on its way there.
     pub(super) open: Vec<u64>,
     pub(super) switches: Vec<Plan>,
     /// When each switch is looked at next.
@@ -35,10 +32,10 @@ pub(crate) struct Agenda {
     pub(super) due: Vec<u64>,
 }
 
-/// The packets on a link to a switch, if there are any.
+/// The packets on a link to a switch.
 #[derive(Clone, Copy)]
 pub(super) struct Door {
-    /// When the first of them arrives, in picoseconds.
+    /// When the first of them arrives, in picoseconds; [`NEVER`]: there is none.
     pub(super) head_ps: u64,
     pub(super) head: u32,
 }
@@ -48,9 +45,11 @@ pub(super) struct Door {
 pub(super) struct Plan {
     /// The least delay of the links that lead to it, in picoseconds, or less.
     pub(super) window_ps: u64,
-    /// Its doors: the first of 64, and how often 64 there are.
+    /// Its doors.
     pub(super) first: u32,
-    pub(super) n_words: u32,
+    pub(super) n: u32,
+    /// The first of the words that have its bits.
+    pub(super) first_word: u32,
     /// Bits of a key that say by which door a packet comes.
     pub(super) door_bits: u32,
 }
@@ -65,14 +64,17 @@ impl Agenda {
         });
         let mut order: Vec<(u32, u32)> = to_switches.collect();
         order.sort_unstable();
-        let idle = Plan { window_ps: 0, first: 0, n_words: 0, door_bits: 0 };
+        let idle = Plan { window_ps: 0, first: 0, n: 0, first_word: 0, door_bits: 0 };
         let mut switches = vec![idle; n_switches];
-        let (mut ports_of_doors, mut switch_of) = (Vec::new(), Vec::new());
+        let n_doors = order.len();
+        let (mut ports_of_doors, mut switch_of) = (Vec::with_capacity(n_doors), Vec::with_capacity(n_doors));
+        let mut n_words = 0;
         for of_switch in order.chunk_by(|a, b| a.0 == b.0) {
             let (switch, n) = (of_switch[0].0, of_switch.len() as u32);
             let plan = &mut switches[switch as usize];
             plan.first = ports_of_doors.len() as u32;
-            (plan.n_words, plan.door_bits) = (n.div_ceil(64), n.next_power_of_two().ilog2());
+            (plan.n, plan.first_word, plan.door_bits) = (n, n_words, n.next_power_of_two().ilog2());
+            n_words += n.div_ceil(64);
             let delays_ps = of_switch.iter().map(|&(_, port)| ports[port as usize].delay_ps);
             let most_ps = 1 << TIME_AND_DOOR_BITS.checked_sub(plan.door_bits)?.min(TIME_BITS);
             plan.window_ps = delays_ps.fold(most_ps, u64::min);
@@ -80,22 +82,21 @@ impl Agenda {
                 return None;
             }
             ports_of_doors.extend(of_switch.iter().map(|&(_, port)| port));
-            ports_of_doors.resize((plan.first + plan.n_words * 64) as usize, NO_PORT);
             switch_of.resize(ports_of_doors.len(), switch);
         }
-        for (door, &port) in (0..).zip(&ports_of_doors).filter(|&(_, &port)| port != NO_PORT) {
+        for (door, (&port, &switch)) in (0..).zip(ports_of_doors.iter().zip(&switch_of)) {
+            let plan: &Plan = &switches[switch as usize];
             ports[port as usize].set_door(door);
-            ports[port as usize ^ 1].door_in = door;
+            ports[port as usize ^ 1].due_bit = plan.first_word * 64 + door - plan.first;
         }
-        let n_doors = ports_of_doors.len();
         Some(Self {
             doors: vec![Door { head_ps: NEVER, head: NO_PACKET }; n_doors],
             ports: ports_of_doors,
             switch_of,
-            open: vec![0; n_doors / 64],
+            open: vec![0; n_words as usize],
             switches,
             queue: DueQueue::new(n_switches),
-            due: vec![0; n_doors / 64],
+            due: vec![0; n_words as usize],
         })
     }
 
@@ -112,9 +113,10 @@ impl Agenda {
         let door = door as usize;
         let p = pool.get_mut(packet);
         (p.next, p.arrival_ps) = (NO_PACKET, NEVER);
-        let bit = 1 << (door % 64);
-        if self.open[door / 64] & bit == 0 {
-            self.open[door / 64] |= bit;
+        if self.doors[door].head_ps == NEVER {
+            let plan = &self.switches[self.switch_of[door] as usize];
+            let at = door - plan.first as usize;
+            self.open[plan.first_word as usize + at / 64] |= 1 << (at % 64);
             self.doors[door] = Door { head_ps: arrival_ps, head: packet };
             let switch = self.switch_of[door];
             if arrival_ps < self.queue.due_ps(switch) {
@@ -127,38 +129,38 @@ impl Agenda {
         port.set_last_on_wire(packet);
     }
 
-    /// The port at a door is to look for something to send when its transmitter is free.
+    /// The port with this bit is to look for something to send when its transmitter is free.
     #[inline]
-    pub(super) fn set_due(&mut self, door: u32) {
-        self.due[door as usize / 64] |= 1 << (door % 64);
+    pub(super) fn set_due(&mut self, bit: u32) {
+        self.due[bit as usize / 64] |= 1 << (bit % 64);
     }
 
-    /// The port at a door has nothing to look for.
+    /// The port with this bit has nothing to look for.
     #[inline]
-    pub(super) fn clear_due(&mut self, door: u32) {
-        self.due[door as usize / 64] &= !(1 << (door % 64));
+    pub(super) fn clear_due(&mut self, bit: u32) {
+        self.due[bit as usize / 64] &= !(1 << (bit % 64));
     }
 
     /// Whether a port of a switch is to look for something to send.
     #[inline]
     pub(super) fn has_due(&self, plan: Plan) -> bool {
-        let first = plan.first as usize / 64;
+        let first = plan.first_word as usize;
         self.due[first] != 0
-            || (1 < plan.n_words && self.due[first..][..plan.n_words as usize].iter().any(|&word| word != 0))
+            || (64 < plan.n && self.due[first..][..plan.n.div_ceil(64) as usize].iter().any(|&word| word != 0))
     }
 
     /// The doors of a switch whose bits are set in words such as [`Agenda::due`].
     #[inline]
     pub(super) fn doors_in(words: &[u64], plan: Plan) -> impl Iterator<Item = u32> + '_ {
-        let words = &words[plan.first as usize / 64..][..plan.n_words as usize];
+        let words = &words[plan.first_word as usize..][..plan.n.div_ceil(64) as usize];
         (plan.first..).step_by(64).zip(words).flat_map(|(first, &word)| Bits(word).map(move |bit| first + bit))
     }
 
     /// The packets on their way to switches.
     pub(super) fn packets<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
         let next = |packet: &u32| Some(pool.get(*packet).next).filter(|&next| next != NO_PACKET);
-        let heads = (0..).step_by(64).zip(&self.open).flat_map(|(first, &word)| Bits(word).map(move |bit| first + bit));
-        heads.flat_map(move |door: u32| std::iter::successors(Some(self.doors[door as usize].head), next))
+        let heads = self.doors.iter().filter(|door| door.head_ps != NEVER).map(|door| door.head);
+        heads.flat_map(move |head| std::iter::successors(Some(head), next))
     }
 }
 

@@ -188,7 +188,7 @@ impl Network {
         let p = &mut self.ports[port as usize];
         p.tx_done_pending = true;
         if self.agenda.is_kept() && p.of_host == NO_HOST {
-            self.agenda.set_due(p.door_in);
+            self.agenda.set_due(p.due_bit);
             return;
         }
         clock.push(p.busy_until_ps, EventKind::TxDone, port, p.tx_rank);

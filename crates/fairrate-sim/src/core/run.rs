@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairrate_control::{FlowContext, IntCounter, IntFormat};
+use fairrate_control::{AlgorithmConfig, FlowContext, IntCounter, IntFormat};
 use fairrate_units::Time;
 
 use super::flow::Flow;
@@ -11,6 +11,7 @@ use crate::ideal::{self, Framing, Hop};
 use crate::ids::PortId;
 use crate::rng::{Purpose, Stream};
 use crate::routing::Routes;
+use crate::transport::Kind;
 
 /// The run: its configuration and what follows from that before anything happens.
 pub(crate) struct Run {
@@ -102,6 +103,14 @@ impl Run {
     fn hops(&self, path: &[u32]) -> Vec<Hop> {
         let links = path.iter().map(|&port| self.config.topology.link(PortId(port)));
         links.map(|link| Hop { rate: link.rate, delay: link.delay }).collect()
+    }
+
+    /// The algorithm that controls a flow: for each flow that of the run, but for those that carry messages.
+    pub(crate) fn algorithm_of(&self, id: u32) -> &AlgorithmConfig {
+        match &self.config.allocator {
+            Some(allocator) if self.flow(id).transport == Kind::Line => &allocator.cc,
+            _ => &self.config.cc,
+        }
     }
 
     /// What the controller of a flow that starts at `start` is told.

@@ -9,6 +9,7 @@ use crate::output::{ConvergenceSample, PfcEvent, RttSample, RunTotals};
 use crate::packet::{Packet, PacketKind};
 
 /// Something to tell.
+#[derive(Clone, Copy)]
 pub(crate) enum News {
     /// A flow is over.
     Flow(FlowId),
@@ -29,6 +30,8 @@ pub(crate) struct Told {
     /// What has not been passed on, each with the event it is of; from `marked` on, that of the event being processed.
     news: Vec<(Event, News)>,
     marked: usize,
+    /// How many of them have been passed on since they were put into order.
+    n_done: usize,
     /// Whether they are not in the order of events: switches work ahead of others.
     is_mixed: bool,
 }
@@ -62,16 +65,30 @@ impl Told {
         self.marked = self.news.len();
     }
 
-    /// Takes what there is to tell of events before `next`, in their order; all, if there is no next one.
-    pub(super) fn take_before(&mut self, next: Option<Event>) -> Vec<(Event, News)> {
+    /// Puts what there is to tell into the order of events.
+    pub(super) fn sort(&mut self) {
         if std::mem::take(&mut self.is_mixed) {
             // The news of an event stay in their order.
             self.news.sort_by_key(|news| news.0);
         }
-        let n = next.map_or(self.news.len(), |next| self.news.partition_point(|news| news.0 < next));
-        let rest = self.news.split_off(n);
-        self.marked = rest.len();
-        std::mem::replace(&mut self.news, rest)
+    }
+
+    /// The first of the events whose news have not been passed on.
+    pub(super) fn first(&self) -> Option<Event> {
+        self.news.get(self.n_done).map(|news| news.0)
+    }
+
+    /// Takes the first of the news that have not been passed on.
+    pub(super) fn take_first(&mut self) -> Option<News> {
+        let news = self.news.get(self.n_done)?.1;
+        self.n_done += 1;
+        Some(news)
+    }
+
+    /// Forgets what has been passed on.
+    pub(super) fn forget_done(&mut self) {
+        self.news.drain(..std::mem::take(&mut self.n_done));
+        self.marked = self.news.len();
     }
 
     /// Counts a packet that is dropped, by its cause.

@@ -124,8 +124,8 @@ pub struct Port {
     pub queued_bytes: u64,
     /// Bytes ever put into the queues.
     pub enqueued_bytes: u64,
-    /// Where switches work through windows: the door by which packets come in here.
-    pub door_in: u32,
+    /// Where switches work through windows: the bit that says that a `TxDone` is due.
+    pub due_bit: u32,
     queues: [ClassQueue; N_CLASSES],
     /// Capacity.
     pub rate: Rate,
@@ -155,7 +155,7 @@ impl Port {
             queued_bytes: 0,
             tx_bytes: 0,
             enqueued_bytes: 0,
-            door_in: 0,
+            due_bit: 0,
             far_end: NO_HOST,
             of_host: NO_HOST,
             of_switch: 0,

@@ -1,10 +1,15 @@
 //! One thread a part. They meet twice in a window: when it begins and when all have reached its end.
+//!
+//! Somebody else may need a processor. So a thread that waits sleeps after a short while; a part whose thread has not come when
+//! the leader is through is done by the leader; and if a thread keeps the others waiting, which is one that has lost its
+//! processor, the leader goes on alone for some time.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use super::cluster::lock;
 use crate::core::Part;
@@ -17,6 +22,11 @@ const SPINS: u32 = 1_024;
 /// wait for them takes longer.
 const FEW: u64 = 160;
 
+/// A wait longer than any part takes for a round: a thread has lost its processor.
+const LONG: Duration = Duration::from_micros(200);
+/// For how many times as long as it has waited the leader goes on alone after that.
+const ALONE: u32 = 20;
+
 /// The threads of a run, the calling one included, which leads.
 pub(super) struct Crew<'a> {
     parts: &'a [Mutex<Part>],
@@ -24,13 +34,17 @@ pub(super) struct Crew<'a> {
     round: AtomicU64,
     window_end_ps: AtomicU64,
     max_events: AtomicU64,
-    /// Workers that are through with the round.
+    /// The last round that somebody has taken each part for.
+    taken: Vec<AtomicU64>,
+    /// Workers that are through with the part they took.
     through: AtomicUsize,
     /// Events of the round, and whether a part has not reached the end of the window.
     n_events: AtomicU64,
     is_short: AtomicBool,
     /// Events of the round before.
     n_before: AtomicU64,
+    /// Until when the leader goes on alone.
+    alone_until: Mutex<Option<Instant>>,
     is_dismissed: AtomicBool,
     /// The threads themselves, and how often each looks before it sleeps.
     leader: Thread,
@@ -48,10 +62,12 @@ impl<'a> Crew<'a> {
             round: AtomicU64::new(0),
             window_end_ps: AtomicU64::new(0),
             max_events: AtomicU64::new(0),
+            taken: if parts.len() == 1 { Vec::new() } else { parts.iter().map(|_| AtomicU64::new(0)).collect() },
             through: AtomicUsize::new(0),
             n_events: AtomicU64::new(0),
             is_short: AtomicBool::new(false),
             n_before: AtomicU64::new(0),
+            alone_until: Mutex::new(None),
             is_dismissed: AtomicBool::new(false),
             leader: std::thread::current(),
             workers: OnceLock::new(),
@@ -63,7 +79,10 @@ impl<'a> Crew<'a> {
             return work(&crew);
         }
         std::thread::scope(|scope| {
-            let workers = parts[1..].iter().map(|part| scope.spawn(|| crew.work(part)).thread().clone());
+            let workers = (1..parts.len()).map(|number| {
+                let crew = &crew;
+                scope.spawn(move || crew.work(number)).thread().clone()
+            });
             // Nobody else sets it.
             let _ = crew.workers.set(workers.collect());
             // However this ends, the workers must not wait for ever.
@@ -77,7 +96,8 @@ impl<'a> Crew<'a> {
     /// All parts process their events before `window_end_ps`, each up to `max_events` of them. Whether all have reached
     /// the end of the window, and how many events that were.
     pub(super) fn run(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
-        let (all_done, n_events) = if self.n_before.load(Ordering::Relaxed) < FEW || self.parts.len() == 1 {
+        let is_small = self.n_before.load(Ordering::Relaxed) < FEW;
+        let (all_done, n_events) = if is_small || self.parts.len() == 1 || self.goes_alone() {
             let each = self.parts.iter().map(|part| lock(part).run(window_end_ps, max_events));
             each.fold((true, 0), |all, one| (all.0 && one.0, all.1 + one.1))
         } else {
@@ -87,18 +107,36 @@ impl<'a> Crew<'a> {
         (all_done, n_events)
     }
 
+    /// Whether the leader goes on alone at present.
+    fn goes_alone(&self) -> bool {
+        let mut until = self.alone_until.lock().expect("nothing panics with this lock held");
+        let is_alone = until.is_some_and(|until| Instant::now() < until);
+        if !is_alone {
+            *until = None;
+        }
+        is_alone
+    }
+
     /// The same with all threads at a time.
     fn run_together(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
-        let mut part = lock(&self.parts[0]);
         self.window_end_ps.store(window_end_ps, Ordering::Relaxed);
         self.max_events.store(max_events, Ordering::Relaxed);
         self.through.store(0, Ordering::Relaxed);
         self.n_events.store(0, Ordering::Relaxed);
         self.is_short.store(false, Ordering::Relaxed);
+        let round = self.round.load(Ordering::Relaxed) + 1;
         self.call();
-        let (mut all_done, mut n_events) = part.run(window_end_ps, max_events);
-        drop(part);
-        self.wait_until(|| self.through.load(Ordering::Acquire) == self.parts.len() - 1);
+        let (mut all_done, mut n_events, mut n_others) = (true, 0, 0);
+        for (number, part) in self.parts.iter().enumerate() {
+            if self.take(number, round) {
+                let (is_done, n) = lock(part).run(window_end_ps, max_events);
+                all_done &= is_done;
+                n_events += n;
+            } else {
+                n_others += 1;
+            }
+        }
+        self.wait_for(n_others);
         if let Some(panic) = self.panic.lock().expect("nothing panics with this lock held").take() {
             resume_unwind(panic);
         }
@@ -107,25 +145,54 @@ impl<'a> Crew<'a> {
         (all_done, n_events)
     }
 
-    fn work(&self, part: &Mutex<Part>) {
+    /// Takes a part for a round, unless somebody else has.
+    fn take(&self, number: usize, round: u64) -> bool {
+        self.taken[number].fetch_max(round, Ordering::AcqRel) < round
+    }
+
+    /// Waits until so many workers are through, and remembers if that takes long.
+    fn wait_for(&self, n_others: usize) {
+        let are_through = || self.through.load(Ordering::Acquire) == n_others;
+        if self.look(are_through) {
+            return;
+        }
+        let start = Instant::now();
+        while !are_through() {
+            std::thread::park_timeout(LONG);
+        }
+        let waited = start.elapsed();
+        if LONG <= waited {
+            let until = Instant::now() + waited * ALONE;
+            *self.alone_until.lock().expect("nothing panics with this lock held") = Some(until);
+        }
+    }
+
+    fn work(&self, number: usize) {
         let mut seen = 0;
         loop {
-            self.wait_until(|| self.round.load(Ordering::Acquire) != seen);
+            let is_called = || self.round.load(Ordering::Acquire) != seen;
+            if !self.look(is_called) {
+                while !is_called() {
+                    std::thread::park();
+                }
+            }
             seen = self.round.load(Ordering::Acquire);
             if self.is_dismissed.load(Ordering::Relaxed) {
                 return;
             }
+            if !self.take(number, seen) {
+                continue;
+            }
             let (until, most) = (self.window_end_ps.load(Ordering::Relaxed), self.max_events.load(Ordering::Relaxed));
-            match catch_unwind(AssertUnwindSafe(|| lock(part).run(until, most))) {
+            match catch_unwind(AssertUnwindSafe(|| lock(&self.parts[number]).run(until, most))) {
                 Ok((is_done, n_events)) => {
                     self.is_short.fetch_or(!is_done, Ordering::Relaxed);
                     self.n_events.fetch_add(n_events, Ordering::Relaxed);
                 }
                 Err(panic) => *self.panic.lock().expect("nothing panics with this lock held") = Some(panic),
             }
-            if self.through.fetch_add(1, Ordering::Release) + 2 == self.parts.len() {
-                self.leader.unpark();
-            }
+            self.through.fetch_add(1, Ordering::Release);
+            self.leader.unpark();
         }
     }
 
@@ -135,16 +202,15 @@ impl<'a> Crew<'a> {
         self.workers.get().into_iter().flatten().for_each(Thread::unpark);
     }
 
-    fn wait_until(&self, is_so: impl Fn() -> bool) {
+    /// Looks for a short while whether something is so.
+    fn look(&self, is_so: impl Fn() -> bool) -> bool {
         for _ in 0..self.spins {
             if is_so() {
-                return;
+                return true;
             }
             std::hint::spin_loop();
         }
-        while !is_so() {
-            std::thread::park();
-        }
+        is_so()
     }
 }
 

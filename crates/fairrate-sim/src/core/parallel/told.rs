@@ -13,19 +13,24 @@ use crate::output::Sink;
 /// What one part causes in another is later by a delay, as no packet crosses a link in no time. So the order of events is the
 /// one in which a single part would have processed them.
 pub(super) fn tell(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn Sink) {
-    let mut all: Vec<(Event, News)> = Vec::new();
     for part in parts {
-        all.append(&mut lock(part).world.told.take_before(next));
+        lock(part).world.told.sort();
     }
-    if 1 < parts.len() {
-        all.sort_by_key(|news| news.0);
-    }
-    for (_, news) in all {
+    loop {
+        let firsts = parts.iter().filter_map(|part| lock(part).world.told.first().map(|event| (event, part)));
+        let Some((event, part)) = firsts.min_by_key(|&(event, _)| event) else { break };
+        if next.is_some_and(|next| next <= event) {
+            break;
+        }
+        let Some(news) = lock(part).world.told.take_first() else { break };
         match news {
             News::Flow(flow) => sink.flow(&outcome(parts, flow.0)),
             News::Pfc(event) => sink.pfc(&event),
             News::Rtt(sample) => sink.rtt(&sample),
             News::Convergence(sample) => sink.convergence(&sample),
         }
+    }
+    for part in parts {
+        lock(part).world.told.forget_done();
     }
 }

@@ -8,7 +8,7 @@
 
 use super::Switches;
 use crate::config::MarkAt;
-use crate::core::agenda::{Agenda, Bits, Keys, NEVER, NO_PORT, Plan};
+use crate::core::agenda::{Agenda, Bits, Keys, NEVER, Plan};
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
 use crate::packet::PacketKind;
@@ -70,9 +70,9 @@ impl Switches {
         let Window { plan, from_ps, end_ps, .. } = *window;
         self.keys.keys.clear();
         let (pool, ports, paths, agenda) = (&w.net.pool, &w.net.ports, &w.net.paths, &mut w.net.agenda);
-        for word in 0..plan.n_words {
+        for word in 0..plan.n.div_ceil(64) {
             let first = plan.first + word * 64;
-            let mut open = agenda.open[first as usize / 64];
+            let mut open = agenda.open[(plan.first_word + word) as usize];
             for bit in Bits(open) {
                 let door = &mut agenda.doors[(first + bit) as usize];
                 while door.head_ps < end_ps {
@@ -89,7 +89,7 @@ impl Switches {
                 open ^= u64::from(door.head_ps == NEVER) << bit;
                 window.next_ps = window.next_ps.min(door.head_ps);
             }
-            agenda.open[first as usize / 64] = open;
+            agenda.open[(plan.first_word + word) as usize] = open;
         }
     }
 
@@ -145,7 +145,7 @@ impl Switches {
             if !is_due && (has_more || !is_free) {
                 let port = &mut w.net.ports[egress as usize];
                 port.tx_done_pending = true;
-                w.net.agenda.set_due(port.door_in);
+                w.net.agenda.set_due(port.due_bit);
             }
         }
         if w.net.agenda.has_due(plan) {
@@ -158,9 +158,9 @@ impl Switches {
     /// Lets all ports of a switch send what goes before a time.
     #[inline(never)]
     fn drain_all(&mut self, w: &mut World, plan: &Plan, before_ps: u64, sums: &mut Sums) {
-        for first in (plan.first..).step_by(64).take(plan.n_words as usize) {
-            for bit in Bits(w.net.agenda.due[first as usize / 64]) {
-                let egress = w.net.agenda.ports[(first + bit) as usize] ^ 1;
+        for word in 0..plan.n.div_ceil(64) {
+            for bit in Bits(w.net.agenda.due[(plan.first_word + word) as usize]) {
+                let egress = w.net.agenda.ports[(plan.first + word * 64 + bit) as usize] ^ 1;
                 self.drain(w, egress, before_ps, sums);
             }
         }
@@ -181,7 +181,7 @@ impl Switches {
             if !port.can_send() || !self.send_waiting(w, egress, at_ps, sums) {
                 let port = &mut w.net.ports[egress as usize];
                 port.tx_done_pending = false;
-                w.net.agenda.clear_due(port.door_in);
+                w.net.agenda.clear_due(port.due_bit);
                 return;
             }
         }
@@ -229,7 +229,7 @@ impl Switches {
             } else {
                 let port = &mut w.net.ports[due_port as usize];
                 port.tx_done_pending = false;
-                w.net.agenda.clear_due(port.door_in);
+                w.net.agenda.clear_due(port.due_bit);
                 self.send_next(w, due_port);
                 Event::new(at_ps, EventKind::TxDone, due_port)
             };
@@ -263,8 +263,8 @@ impl Switches {
         if !self.buffers.is_stale(id) {
             return;
         }
-        let doors = plan.first as usize..(plan.first + plan.n_words * 64) as usize;
-        let ports = || w.net.agenda.ports[doors.clone()].iter().filter(|&&from| from != NO_PORT).map(|&from| from ^ 1);
+        let doors = plan.first as usize..(plan.first + plan.n) as usize;
+        let ports = || w.net.agenda.ports[doors.clone()].iter().map(|&from| from ^ 1);
         self.buffers.begin_accounts(id, ports());
         for port in ports() {
             for packet in w.net.ports[port as usize].waiting(&w.net.pool).map(|packet| w.net.pool.get(packet)) {

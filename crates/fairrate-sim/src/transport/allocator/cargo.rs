@@ -42,7 +42,7 @@ impl Cargo for Messages {
     fn open(hosts: &mut Hosts, w: &mut World, line: u32) {
         let Some(allocator) = &w.run.config.allocator else { return };
         let context = w.run.flow_context(line, w.clock.now());
-        let mut sender = Sender::new(line, 0, Controlled::Own(allocator.cc.build(&context)));
+        let mut sender = Sender::new(line, 0, Controlled::Own(w.run.algorithm_of(line).build(&context)));
         let (mtu, path_rtt) = (w.run.constants.mtu, context.path_base_rtt);
         sender.tcp = Some(Box::new(TcpSender::new(&allocator.tcp, mtu, path_rtt)));
         hosts.add_sender(w, sender);

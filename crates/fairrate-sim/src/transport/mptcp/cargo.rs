@@ -23,7 +23,7 @@ impl Cargo for Pieces {
         let rtts = contexts.iter().map(|context| context.path_base_rtt.as_ps());
         let bytes = w.run.flow(spec).bytes;
         let mut connection = Connection::new(tcp.multipath.scheduler, c.mtu, bytes, tcp.receive_window, rtts);
-        connection.controller = w.run.config.cc.build_connection(&contexts);
+        connection.controller = w.run.algorithm_of(spec).build_connection(&contexts);
         let is_coupled = connection.controller.is_some();
         hosts.connections.open(spec, connection);
         // The receive window is the connection's.
@@ -32,7 +32,7 @@ impl Cargo for Pieces {
             let controlled = if is_coupled {
                 Controlled::Coupled { connection: spec, subflow }
             } else {
-                Controlled::Own(w.run.config.cc.build(context))
+                Controlled::Own(w.run.algorithm_of(spec).build(context))
             };
             let mut sender = Sender::new(id, 0, controlled);
             sender.offer(true);

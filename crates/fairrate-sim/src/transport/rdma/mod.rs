@@ -15,7 +15,7 @@ pub(crate) struct Rdma;
 
 impl Transport for Rdma {
     fn open(hosts: &mut Hosts, w: &mut World, flow: u32) {
-        let control = w.run.config.cc.build(&w.run.flow_context(flow, w.clock.now()));
+        let control = w.run.algorithm_of(flow).build(&w.run.flow_context(flow, w.clock.now()));
         let spec = &w.run.config.flows[flow as usize];
         hosts.add_sender(w, Sender::of_application(spec, flow, Controlled::Own(control)));
     }

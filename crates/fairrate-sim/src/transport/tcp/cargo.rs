@@ -136,7 +136,7 @@ pub(crate) fn config_of_hosts(run: &Run) -> &TcpConfig {
 /// Makes the sender of a flow with a single path.
 pub(crate) fn open_alone(hosts: &mut Hosts, w: &mut World, flow: u32) {
     let context = w.run.flow_context(flow, w.clock.now());
-    let control = w.run.config.cc.build(&context);
+    let control = w.run.algorithm_of(flow).build(&context);
     let mut sender = Sender::of_application(&w.run.config.flows[flow as usize], flow, Controlled::Own(control));
     let mut tcp = TcpSender::new(config_of_hosts(&w.run), w.run.constants.mtu, context.path_base_rtt);
     if let Some(rto) = w.run.constants.fixed_rto {
