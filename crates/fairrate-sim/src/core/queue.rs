@@ -15,24 +15,23 @@ pub(super) struct DueQueue {
     first_ps: u64,
 }
 
-/// Four times, in picoseconds.
+/// Four times, in picoseconds, and which of them is the least.
 #[derive(Clone, Copy)]
-#[repr(align(32))]
-struct Four([u64; 4]);
+struct Four {
+    times_ps: [u64; 4],
+    first: usize,
+}
 
 impl Four {
+    /// Finds the least of them, which it returns.
     #[inline]
-    fn least(self) -> u64 {
-        let [a, b, c, d] = self.0;
-        a.min(b).min(c.min(d))
-    }
-
-    /// Which of them is `time_ps`, which one is.
-    #[inline]
-    fn position(self, time_ps: u64) -> usize {
+    fn find_first(&mut self) -> u64 {
+        let [a, b, c, d] = self.times_ps;
+        let (low_ps, high_ps) = (a.min(b), c.min(d));
         // Without branches: which one it is is as good as random.
-        let [a, b, c, d] = self.0.map(|other| u32::from(other == time_ps));
-        (a | b << 1 | c << 2 | d << 3).trailing_zeros() as usize
+        let (in_low, in_high) = (usize::from(b < a), 2 + usize::from(d < c));
+        self.first = if high_ps < low_ps { in_high } else { in_low };
+        low_ps.min(high_ps)
     }
 }
 
@@ -55,7 +54,7 @@ impl DueQueue {
             end -= size;
             end
         });
-        Self { levels: levels.collect(), groups: vec![Four([NEVER; 4]); total], first_ps: NEVER }
+        Self { levels: levels.collect(), groups: vec![Four { times_ps: [NEVER; 4], first: 0 }; total], first_ps: NEVER }
     }
 
     /// The first time at which something is due; [`NEVER`]: nothing is.
@@ -69,7 +68,7 @@ impl DueQueue {
     pub(super) fn next(&self) -> u32 {
         let mut at = 0;
         for &level in self.levels.iter().rev() {
-            at = 4 * at + self.groups[level + at].position(self.first_ps);
+            at = 4 * at + self.groups[level + at].first;
         }
         at as u32
     }
@@ -77,7 +76,7 @@ impl DueQueue {
     /// When a thing is due.
     #[inline]
     pub(super) fn due_ps(&self, number: u32) -> u64 {
-        self.groups[self.levels[0] + number as usize / 4].0[number as usize % 4]
+        self.groups[self.levels[0] + number as usize / 4].times_ps[number as usize % 4]
     }
 
     /// A thing is due earlier than it was.
@@ -85,14 +84,15 @@ impl DueQueue {
     pub(super) fn advance(&mut self, number: u32, at_ps: u64) {
         let mut at = number as usize;
         for &level in &self.levels {
-            let time_ps = &mut self.groups[level + at / 4].0[at % 4];
-            if *time_ps <= at_ps {
+            let group = &mut self.groups[level + at / 4];
+            group.times_ps[at % 4] = at_ps;
+            if group.times_ps[group.first] <= at_ps && group.first != at % 4 {
                 return;
             }
-            *time_ps = at_ps;
+            group.first = at % 4;
             at /= 4;
         }
-        self.first_ps = self.first_ps.min(at_ps);
+        self.first_ps = at_ps;
     }
 
     /// A thing is due later than it was.
@@ -101,8 +101,8 @@ impl DueQueue {
         let (mut at, mut time_ps) = (number as usize, at_ps);
         for &level in &self.levels {
             let group = &mut self.groups[level + at / 4];
-            group.0[at % 4] = time_ps;
-            time_ps = group.least();
+            group.times_ps[at % 4] = time_ps;
+            time_ps = group.find_first();
             at /= 4;
         }
         self.first_ps = time_ps;

@@ -34,6 +34,8 @@ struct Sums {
     /// Bytes that the switch holds.
     used: u64,
     latest_ps: u64,
+    /// When something is due at a port after the window.
+    due_ps: u64,
 }
 
 impl Switches {
@@ -55,8 +57,7 @@ impl Switches {
             self.go_one_by_one(w, id, &window, &keys)
         };
         self.keys = keys;
-        let due_ps = if w.net.agenda.has_due(plan) { first_due(w, &plan).0 } else { NEVER };
-        w.net.agenda.queue.postpone(id, window.next_ps.min(due_ps));
+        w.net.agenda.queue.postpone(id, window.next_ps.min(sums.due_ps));
         let totals = &mut w.told.totals;
         totals.fingerprint = totals.fingerprint.wrapping_add(sums.fingerprint);
         totals.packet_hops += sums.n_hops;
@@ -105,6 +106,7 @@ impl Switches {
             n_hops: 0,
             used: self.buffers.used(id),
             latest_ps: 0,
+            due_ps: NEVER,
         };
         for &key in &keys.keys {
             let (since_ps, door, packet) = Keys::unpack(key, plan.door_bits);
@@ -149,21 +151,25 @@ impl Switches {
             }
         }
         if w.net.agenda.has_due(plan) {
-            self.drain_all(w, &plan, end_ps, &mut sums);
+            sums.due_ps = self.drain_all(w, &plan, end_ps, &mut sums);
         }
         self.buffers.set_used(id, sums.used);
         sums
     }
 
-    /// Lets all ports of a switch send what goes before a time.
+    /// Lets all ports of a switch send what goes before a time. When something is due after that.
     #[inline(never)]
-    fn drain_all(&mut self, w: &mut World, plan: &Plan, before_ps: u64, sums: &mut Sums) {
+    fn drain_all(&mut self, w: &mut World, plan: &Plan, before_ps: u64, sums: &mut Sums) -> u64 {
+        let mut due_ps = NEVER;
         for word in 0..plan.n.div_ceil(64) {
             for bit in Bits(w.net.agenda.due[(plan.first_word + word) as usize]) {
                 let egress = w.net.agenda.ports[(plan.first + word * 64 + bit) as usize] ^ 1;
                 self.drain(w, egress, before_ps, sums);
+                let port = &w.net.ports[egress as usize];
+                due_ps = due_ps.min(if port.tx_done_pending { port.busy_until_ps } else { NEVER });
             }
         }
+        due_ps
     }
 
     /// Lets a port, for which something is due, send what goes before a time.
@@ -212,13 +218,14 @@ impl Switches {
     fn go_one_by_one(&mut self, w: &mut World, id: u32, window: &Window, keys: &Keys) -> Sums {
         let Window { plan, from_ps, end_ps, .. } = *window;
         self.account(w, id, &plan);
-        let mut sums = Sums { fingerprint: 0, n_events: 0, n_hops: 0, used: 0, latest_ps: from_ps };
+        let mut sums = Sums { fingerprint: 0, n_events: 0, n_hops: 0, used: 0, latest_ps: from_ps, due_ps: NEVER };
         let mut arrivals = keys.keys.iter().map(|&key| Keys::unpack(key, plan.door_bits)).peekable();
         loop {
             let (due_ps, due_port) = first_due(w, &plan);
             let arrival_ps = arrivals.peek().map_or(NEVER, |&(since_ps, ..)| from_ps + since_ps);
             let at_ps = due_ps.min(arrival_ps);
             if end_ps <= at_ps {
+                sums.due_ps = due_ps;
                 break;
             }
             w.clock.now_ps = at_ps;

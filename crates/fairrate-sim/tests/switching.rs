@@ -1,0 +1,96 @@
+//! Switches that work through windows of time do what switches do that go event by event, to the last bit: with pauses,
+//! drops, marks, classes, telemetry and on several threads.
+
+mod common;
+
+use common::{Recorder, TCP, algorithm, config, flow};
+use fairrate_sim::topology::{LeafSpine, Topology};
+use fairrate_sim::workload::Permutation;
+use fairrate_sim::{MarkAt, ProbeSpec, RunTotals, SimConfig, Simulation, Switching, Transport};
+use fairrate_units::{Bytes, Rate, Time};
+
+fn leaf_spine() -> Topology {
+    LeafSpine {
+        leaves: 4,
+        spines: 2,
+        hosts_per_leaf: 8,
+        host_rate: Rate::from_gbps(25),
+        host_delay: Time::from_ns(600),
+        uplink_rate: Rate::from_gbps(50),
+        uplink_delay: Time::from_us(1),
+    }
+    .build()
+}
+
+/// A permutation, and an incast of 24 hosts in another class, half way through it.
+fn scenario(cc: &str) -> SimConfig {
+    let topology = leaf_spine();
+    let permutation = Permutation { bytes: Bytes::new(100_000), start: Time::from_us(1) };
+    let mut flows = permutation.generate(&topology, 1, 0).expect("enough hosts");
+    let incast = (8..32).map(|src| {
+        let mut flow = flow(src, 0, 60_000, Time::from_us(20));
+        flow.class = Some(4);
+        flow
+    });
+    flows.extend(incast);
+    let mut c = config(topology, algorithm(cc), flows);
+    let ports = (0..c.topology.n_ports() as u32).map(fairrate_sim::PortId).collect();
+    c.probes = vec![ProbeSpec::Ports { ports, every: Time::from_us(7) }];
+    c
+}
+
+fn told(c: &SimConfig, threads: usize, switching: Switching, piece: u64) -> (Recorder, RunTotals) {
+    let mut simulation = Simulation::with_switching(c.clone(), threads, switching);
+    let mut recorder = Recorder::default();
+    while !simulation.advance(piece, &mut recorder).expect("the run does not stall").finished {}
+    (recorder, simulation.totals())
+}
+
+/// The totals of the run, which is the same whichever way switches go on.
+fn same(c: &SimConfig) -> RunTotals {
+    let (events, totals) = told(c, 1, Switching::Events, u64::MAX);
+    for (threads, piece) in [(1, u64::MAX), (1, 1_000), (2, u64::MAX), (3, 5_000)] {
+        let (windows, other) = told(c, threads, Switching::Windows, piece);
+        assert!(events == windows, "{threads} threads");
+        assert_eq!(totals, other, "{threads} threads");
+    }
+    totals
+}
+
+#[test]
+fn with_room_for_everything() {
+    for cc in ["powertcp", "hpcc", "swift", "dcqcn", "line-rate"] {
+        let totals = same(&scenario(cc));
+        assert_eq!(totals.drops.total(), 0, "{cc}");
+    }
+}
+
+#[test]
+fn with_pauses() {
+    for cc in ["line-rate", "powertcp", "dcqcn"] {
+        let mut c = scenario(cc);
+        c.fabric.buffer = Bytes::new(200_000);
+        let totals = same(&c);
+        assert!(10 < totals.pfc_pauses && totals.drops.total() == 0, "{cc}: {} pauses", totals.pfc_pauses);
+    }
+}
+
+#[test]
+fn with_drops() {
+    for cc in ["line-rate", "hpcc"] {
+        let mut c = scenario(cc);
+        (c.fabric.pfc, c.fabric.egress_alpha, c.fabric.buffer) = (false, Some(0.5), Bytes::new(200_000));
+        assert!(10 < same(&c).drops.total(), "{cc}");
+    }
+}
+
+#[test]
+fn with_marks_where_packets_join_and_where_they_leave() {
+    for at in [MarkAt::Enqueue, MarkAt::Dequeue] {
+        let mut c = scenario("dctcp");
+        c.transport.kind = Transport::Tcp(TCP);
+        let ecn = c.fabric.ecn.as_mut().expect("DCTCP reads marks");
+        (ecn.at, ecn.kmin, ecn.kmax) = (at, Bytes::new(10_000), Bytes::new(60_000));
+        assert!(100 < same(&c).ecn_marks);
+    }
+}
