@@ -40,7 +40,8 @@ pub(super) struct Plan {
     host_of: Vec<u32>,
     switch_of: Vec<u32>,
     pub(super) n_parts: usize,
-    /// Least delay of a link between parts, in picoseconds.
+    /// Least delay of a link between parts, and of one that could be between parts, in picoseconds.
+    pub(super) cut_ps: u64,
     pub(super) lookahead_ps: u64,
     /// Whether switches work through windows, if they can.
     windows: bool,
@@ -82,7 +83,15 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
     let parts = PartOf { ports, hosts: topology.hosts().map(part_of).collect() };
     let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths: paths.into(), parts });
-    Plan { run, host_of, switch_of, n_parts: partition.n_parts, lookahead_ps: partition.lookahead_ps, windows }
+    Plan {
+        run,
+        host_of,
+        switch_of,
+        n_parts: partition.n_parts,
+        cut_ps: partition.cut_ps,
+        lookahead_ps: partition.lookahead_ps,
+        windows,
+    }
 }
 
 /// With TCP, whose scoreboard counts in segments, bursts have whole ones.

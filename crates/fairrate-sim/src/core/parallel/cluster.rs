@@ -2,11 +2,11 @@
 //! what another one does (conservative synchronisation: K. M. Chandy and J. Misra, IEEE TSE 1979; windows as in
 //! B. D. Lubachevsky, CACM 1989).
 //!
-//! A window begins with the next event of all parts and is as long as the least delay of a link between racks, whether
-//! or not such a link is cut. Parts talk through mail, which is handed over between two windows.
+//! A window begins with the next event of all parts and is as long as the least delay of a link between two of them. Parts
+//! talk through mail, which is handed over between two windows.
 //!
-//! Probes sample between two epochs, and a run whose work is done ends with an epoch: a window, or a microsecond if that
-//! is longer. Epochs begin with the next event too. So nothing depends on the number of parts, and results are the same
+//! Probes sample between two epochs, and a run whose work is done ends with an epoch: the least delay of a link between
+//! racks, whether or not such a link is cut, or a microsecond if that is longer. Epochs begin with the next event too. So nothing depends on the number of parts, and results are the same
 //! bits for one and for many. One part alone goes through an epoch at once.
 
 use std::panic::resume_unwind;
@@ -53,6 +53,8 @@ pub(crate) struct Cluster {
     parts: Vec<Mutex<Part>>,
     probes: Probes,
     /// Least time in picoseconds from what one part does to what another one notices of it.
+    cut_ps: u64,
+    /// The same, if all links between racks were cut: the least length of an epoch.
     lookahead_ps: u64,
     end_ps: u64,
     /// The epoch ends before this time.
@@ -80,6 +82,7 @@ impl Cluster {
         Self {
             parts,
             probes: Probes::new(&run.config),
+            cut_ps: plan.cut_ps,
             lookahead_ps: plan.lookahead_ps,
             end_ps: run.config.stop.at.map_or(u64::MAX, Time::as_ps),
             epoch_end_ps: 0,
@@ -190,7 +193,7 @@ impl Cluster {
         if parts.len() == 1 {
             return crew.run(self.epoch_end_ps, max_events.min(CHECK_EVERY)).1;
         }
-        let window_end_ps = next_ps(parts).saturating_add(self.lookahead_ps).min(self.epoch_end_ps);
+        let window_end_ps = next_ps(parts).saturating_add(self.cut_ps).min(self.epoch_end_ps);
         let mut n_events = 0;
         loop {
             let (all_done, n) = crew.run(window_end_ps, CHECK_EVERY);

@@ -22,10 +22,11 @@ const SPINS: u32 = 1_024;
 /// wait for them takes longer.
 const FEW: u64 = 160;
 
-/// A wait longer than any part takes for a round: a thread has lost its processor.
+/// A thread that takes so many times as long as the leader for a round, and at least as long as this, has lost its processor.
+const SLOW: u32 = 4;
 const LONG: Duration = Duration::from_micros(200);
 /// For how many times as long as it has waited the leader goes on alone after that.
-const ALONE: u32 = 20;
+const ALONE: u32 = 50;
 
 /// The threads of a run, the calling one included, which leads.
 pub(super) struct Crew<'a> {
@@ -125,6 +126,7 @@ impl<'a> Crew<'a> {
         self.n_events.store(0, Ordering::Relaxed);
         self.is_short.store(false, Ordering::Relaxed);
         let round = self.round.load(Ordering::Relaxed) + 1;
+        let start = Instant::now();
         self.call();
         let (mut all_done, mut n_events, mut n_others) = (true, 0, 0);
         for (number, part) in self.parts.iter().enumerate() {
@@ -136,7 +138,7 @@ impl<'a> Crew<'a> {
                 n_others += 1;
             }
         }
-        self.wait_for(n_others);
+        self.wait_for(n_others, start);
         if let Some(panic) = self.panic.lock().expect("nothing panics with this lock held").take() {
             resume_unwind(panic);
         }
@@ -150,18 +152,18 @@ impl<'a> Crew<'a> {
         self.taken[number].fetch_max(round, Ordering::AcqRel) < round
     }
 
-    /// Waits until so many workers are through, and remembers if that takes long.
-    fn wait_for(&self, n_others: usize) {
+    /// Waits until so many workers are through with a round that began at `start`, and remembers if that takes long.
+    fn wait_for(&self, n_others: usize, start: Instant) {
         let are_through = || self.through.load(Ordering::Acquire) == n_others;
         if self.look(are_through) {
             return;
         }
-        let start = Instant::now();
+        let own = start.elapsed();
         while !are_through() {
             std::thread::park_timeout(LONG);
         }
-        let waited = start.elapsed();
-        if LONG <= waited {
+        let waited = start.elapsed() - own;
+        if (SLOW * own).max(LONG) <= waited {
             let until = Instant::now() + waited * ALONE;
             *self.alone_until.lock().expect("nothing panics with this lock held") = Some(until);
         }

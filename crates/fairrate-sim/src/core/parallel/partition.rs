@@ -20,6 +20,8 @@ pub(in crate::core) struct Partition {
     pub(in crate::core) n_parts: usize,
     /// By node.
     pub(in crate::core) of_node: Vec<u16>,
+    /// Least delay of a link that is cut, in picoseconds: that long no part can notice what another one does.
+    pub(in crate::core) cut_ps: u64,
     /// Least delay of a link that could be cut, whether or not it is, in picoseconds.
     pub(in crate::core) lookahead_ps: u64,
 }
@@ -51,7 +53,9 @@ impl Partition {
             }
         }
         let n_parts = of_node.iter().max().map_or(1, |&last| usize::from(last) + 1);
-        Self { n_parts, of_node, lookahead_ps }
+        let is_cut = |link: &&crate::topology::Link| of_node[link.a.index()] != of_node[link.b.index()];
+        let cut_ps = topology.links.iter().filter(is_cut).map(|link| link.delay.as_ps()).min().unwrap_or(u64::MAX);
+        Self { n_parts, of_node, cut_ps, lookahead_ps }
     }
 }
 
