@@ -55,7 +55,7 @@ pub struct AllocatorConfig {
     pub sign_of_life: Time,
     /// How long a flow has nothing to send before its flowlet is over.
     pub flowlet_gap: Time,
-    /// The control connections.
+    /// The lines: connections that carry messages.
     pub tcp: TcpConfig,
     /// Their congestion control.
     pub cc: AlgorithmConfig,

@@ -225,7 +225,7 @@ impl Drops {
     }
 }
 
-/// The conversation between a central allocator and endpoints. Bytes are those of control connections on the wire, their
+/// The conversation between a central allocator and endpoints. Bytes are those of its lines (connections that carry messages) on the wire, their
 /// acknowledgments too, counted once where they are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorTotals {

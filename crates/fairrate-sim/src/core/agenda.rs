@@ -25,7 +25,7 @@ pub(crate) struct Agenda {
     switch_of: Vec<u32>,
     /// A bit for each door, in words of each switch's own: whether a packet is on its way there.
     pub(super) open: Vec<u64>,
-    pub(super) switches: Vec<Plan>,
+    pub(super) switches: Vec<Doors>,
     /// When each switch is looked at next.
     pub(super) queue: DueQueue,
     /// A bit for each door: whether a `TxDone` of the port there is due when its transmitter is free.
@@ -40,12 +40,12 @@ pub(super) struct Door {
     pub(super) head: u32,
 }
 
-/// How a switch works.
+/// The doors of a switch, and how long its windows are.
 #[derive(Clone, Copy)]
-pub(super) struct Plan {
+pub(super) struct Doors {
     /// The least delay of the links that lead to it, in picoseconds, or less.
     pub(super) window_ps: u64,
-    /// Its doors.
+    /// The first of its doors, and how many it has.
     pub(super) first: u32,
     pub(super) n: u32,
     /// The first of the words that have its bits.
@@ -64,30 +64,30 @@ impl Agenda {
         });
         let mut order: Vec<(u32, u32)> = to_switches.collect();
         order.sort_unstable();
-        let idle = Plan { window_ps: 0, first: 0, n: 0, first_word: 0, door_bits: 0 };
+        let idle = Doors { window_ps: 0, first: 0, n: 0, first_word: 0, door_bits: 0 };
         let mut switches = vec![idle; n_switches];
         let n_doors = order.len();
         let (mut ports_of_doors, mut switch_of) = (Vec::with_capacity(n_doors), Vec::with_capacity(n_doors));
         let mut n_words = 0;
         for of_switch in order.chunk_by(|a, b| a.0 == b.0) {
             let (switch, n) = (of_switch[0].0, of_switch.len() as u32);
-            let plan = &mut switches[switch as usize];
-            plan.first = ports_of_doors.len() as u32;
-            (plan.n, plan.first_word, plan.door_bits) = (n, n_words, n.next_power_of_two().ilog2());
+            let doors = &mut switches[switch as usize];
+            doors.first = ports_of_doors.len() as u32;
+            (doors.n, doors.first_word, doors.door_bits) = (n, n_words, n.next_power_of_two().ilog2());
             n_words += n.div_ceil(64);
             let delays_ps = of_switch.iter().map(|&(_, port)| ports[port as usize].delay_ps);
-            let most_ps = 1 << TIME_AND_DOOR_BITS.checked_sub(plan.door_bits)?.min(TIME_BITS);
-            plan.window_ps = delays_ps.fold(most_ps, u64::min);
-            if plan.window_ps == 0 {
+            let most_ps = 1 << TIME_AND_DOOR_BITS.checked_sub(doors.door_bits)?.min(TIME_BITS);
+            doors.window_ps = delays_ps.fold(most_ps, u64::min);
+            if doors.window_ps == 0 {
                 return None;
             }
             ports_of_doors.extend(of_switch.iter().map(|&(_, port)| port));
             switch_of.resize(ports_of_doors.len(), switch);
         }
         for (door, (&port, &switch)) in (0..).zip(ports_of_doors.iter().zip(&switch_of)) {
-            let plan: &Plan = &switches[switch as usize];
+            let doors: &Doors = &switches[switch as usize];
             ports[port as usize].set_door(door);
-            ports[port as usize ^ 1].due_bit = plan.first_word * 64 + door - plan.first;
+            ports[port as usize ^ 1].due_bit = doors.first_word * 64 + door - doors.first;
         }
         Some(Self {
             doors: vec![Door { head_ps: NEVER, head: NO_PACKET }; n_doors],
@@ -114,9 +114,9 @@ impl Agenda {
         let p = pool.get_mut(packet);
         (p.next, p.arrival_ps) = (NO_PACKET, NEVER);
         if self.doors[door].head_ps == NEVER {
-            let plan = &self.switches[self.switch_of[door] as usize];
-            let at = door - plan.first as usize;
-            self.open[plan.first_word as usize + at / 64] |= 1 << (at % 64);
+            let doors = &self.switches[self.switch_of[door] as usize];
+            let at = door - doors.first as usize;
+            self.open[doors.first_word as usize + at / 64] |= 1 << (at % 64);
             self.doors[door] = Door { head_ps: arrival_ps, head: packet };
             let switch = self.switch_of[door];
             if arrival_ps < self.queue.due_ps(switch) {
@@ -143,17 +143,17 @@ impl Agenda {
 
     /// Whether a port of a switch is to look for something to send.
     #[inline]
-    pub(super) fn has_due(&self, plan: Plan) -> bool {
-        let first = plan.first_word as usize;
+    pub(super) fn has_due(&self, doors: Doors) -> bool {
+        let first = doors.first_word as usize;
         self.due[first] != 0
-            || (64 < plan.n && self.due[first..][..plan.n.div_ceil(64) as usize].iter().any(|&word| word != 0))
+            || (64 < doors.n && self.due[first..][..doors.n.div_ceil(64) as usize].iter().any(|&word| word != 0))
     }
 
     /// The doors of a switch whose bits are set in words such as [`Agenda::due`].
     #[inline]
-    pub(super) fn doors_in(words: &[u64], plan: Plan) -> impl Iterator<Item = u32> + '_ {
-        let words = &words[plan.first_word as usize..][..plan.n.div_ceil(64) as usize];
-        (plan.first..).step_by(64).zip(words).flat_map(|(first, &word)| Bits(word).map(move |bit| first + bit))
+    pub(super) fn doors_in(words: &[u64], doors: Doors) -> impl Iterator<Item = u32> + '_ {
+        let words = &words[doors.first_word as usize..][..doors.n.div_ceil(64) as usize];
+        (doors.first..).step_by(64).zip(words).flat_map(|(first, &word)| Bits(word).map(move |bit| first + bit))
     }
 
     /// The packets on their way to switches.

@@ -376,7 +376,8 @@ impl<E: Entry> Wheel<E> {
     }
 
     /// Absolute number of the first bucket after `now` that is in use; the wheel is not empty.
-    #[inline]
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
     fn next_occupied(&self) -> u64 {
         let start = (self.now + 1) & self.mask;
         let first = self.occupied[(start / 64) as usize] >> (start % 64);
@@ -387,6 +388,7 @@ impl<E: Entry> Wheel<E> {
     }
 
     /// The same where the first word has nothing from bucket `start` on.
+    #[inline(never)]
     fn next_occupied_word(&self, start: u64) -> u64 {
         let words = self.occupied.len();
         // The first word comes last again, for the buckets before `start`.

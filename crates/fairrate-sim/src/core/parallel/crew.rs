@@ -162,7 +162,7 @@ impl<'a> Crew<'a> {
         while !are_through() {
             std::thread::park_timeout(LONG);
         }
-        let waited = start.elapsed() - own;
+        let waited = start.elapsed().saturating_sub(own);
         if (SLOW * own).max(LONG) <= waited {
             let until = Instant::now() + waited * ALONE;
             *self.alone_until.lock().expect("nothing panics with this lock held") = Some(until);

@@ -8,7 +8,7 @@
 
 use super::Switches;
 use crate::config::MarkAt;
-use crate::core::agenda::{Agenda, Bits, Keys, NEVER, Plan};
+use crate::core::agenda::{Agenda, Bits, Doors, Keys, NEVER};
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
 use crate::packet::PacketKind;
@@ -18,7 +18,7 @@ use crate::prefetch::prefetch;
 struct Window {
     from_ps: u64,
     end_ps: u64,
-    plan: Plan,
+    doors: Doors,
     /// The bytes of all that arrives.
     bytes: u64,
     has_frames: bool,
@@ -44,9 +44,9 @@ impl Switches {
     pub(in crate::core) fn on_window(&mut self, w: &mut World, until_ps: u64) -> u64 {
         let (id, from_ps) = (w.net.agenda.queue.next(), w.net.agenda.queue.next_ps());
         w.clock.now_ps = from_ps;
-        let plan = w.net.agenda.switches[id as usize];
-        let end_ps = (from_ps + plan.window_ps).min(until_ps);
-        let mut window = Window { from_ps, end_ps, plan, bytes: 0, has_frames: false, next_ps: NEVER };
+        let doors = w.net.agenda.switches[id as usize];
+        let end_ps = (from_ps + doors.window_ps).min(until_ps);
+        let mut window = Window { from_ps, end_ps, doors, bytes: 0, has_frames: false, next_ps: NEVER };
         self.gather(w, &mut window);
         self.keys.sort();
         let keys = std::mem::take(&mut self.keys);
@@ -68,17 +68,17 @@ impl Switches {
     /// Takes all that arrives in a window off the wires.
     #[inline]
     fn gather(&mut self, w: &mut World, window: &mut Window) {
-        let Window { plan, from_ps, end_ps, .. } = *window;
+        let Window { doors, from_ps, end_ps, .. } = *window;
         self.keys.keys.clear();
         let (pool, ports, paths, agenda) = (&w.net.pool, &w.net.ports, &w.net.paths, &mut w.net.agenda);
-        for word in 0..plan.n.div_ceil(64) {
-            let first = plan.first + word * 64;
-            let mut open = agenda.open[(plan.first_word + word) as usize];
+        for word in 0..doors.n.div_ceil(64) {
+            let first = doors.first + word * 64;
+            let mut open = agenda.open[(doors.first_word + word) as usize];
             for bit in Bits(open) {
                 let door = &mut agenda.doors[(first + bit) as usize];
                 while door.head_ps < end_ps {
                     let p = pool.get(door.head);
-                    self.keys.push(door.head_ps - from_ps, word * 64 + bit, plan.door_bits, door.head);
+                    self.keys.push(door.head_ps - from_ps, word * 64 + bit, doors.door_bits, door.head);
                     window.bytes += u64::from(p.wire);
                     window.has_frames |= p.kind.is_frame();
                     if let Some(&egress) = paths.get(p.route as usize) {
@@ -90,14 +90,14 @@ impl Switches {
                 open ^= u64::from(door.head_ps == NEVER) << bit;
                 window.next_ps = window.next_ps.min(door.head_ps);
             }
-            agenda.open[(plan.first_word + word) as usize] = open;
+            agenda.open[(doors.first_word + word) as usize] = open;
         }
     }
 
     /// Admits all packets of a window, which together need `most` bytes of the buffer, and nobody has to pause.
     #[inline]
     fn take_short_cut(&mut self, w: &mut World, id: u32, window: &Window, keys: &Keys, most: u64) -> Sums {
-        let Window { plan, from_ps, end_ps, .. } = *window;
+        let Window { doors, from_ps, end_ps, .. } = *window;
         // Only a new peak has to be found exactly, for which ports take turns.
         let sees_peak = self.buffers.peak() < most;
         let mut sums = Sums {
@@ -109,9 +109,9 @@ impl Switches {
             due_ps: NEVER,
         };
         for &key in &keys.keys {
-            let (since_ps, door, packet) = Keys::unpack(key, plan.door_bits);
+            let (since_ps, door, packet) = Keys::unpack(key, doors.door_bits);
             let at_ps = from_ps + since_ps;
-            let from = w.net.agenda.ports[(plan.first + door) as usize];
+            let from = w.net.agenda.ports[(doors.first + door) as usize];
             sums.count(at_ps, EventKind::Arrive, from);
             let p = w.net.pool.get_mut(packet);
             p.ingress = from ^ 1;
@@ -119,7 +119,7 @@ impl Switches {
             p.route += 1;
             let (wire, is_data, class) = (p.wire, p.kind == PacketKind::Data, p.class);
             if sees_peak {
-                self.drain_all(w, &plan, at_ps, &mut sums);
+                self.drain_all(w, &doors, at_ps, &mut sums);
             } else if w.net.ports[egress as usize].tx_done_pending {
                 self.drain(w, egress, at_ps, &mut sums);
             }
@@ -150,8 +150,8 @@ impl Switches {
                 w.net.agenda.set_due(port.due_bit);
             }
         }
-        if w.net.agenda.has_due(plan) {
-            sums.due_ps = self.drain_all(w, &plan, end_ps, &mut sums);
+        if w.net.agenda.has_due(doors) {
+            sums.due_ps = self.drain_all(w, &doors, end_ps, &mut sums);
         }
         self.buffers.set_used(id, sums.used);
         sums
@@ -159,11 +159,11 @@ impl Switches {
 
     /// Lets all ports of a switch send what goes before a time. When something is due after that.
     #[inline(never)]
-    fn drain_all(&mut self, w: &mut World, plan: &Plan, before_ps: u64, sums: &mut Sums) -> u64 {
+    fn drain_all(&mut self, w: &mut World, doors: &Doors, before_ps: u64, sums: &mut Sums) -> u64 {
         let mut due_ps = NEVER;
-        for word in 0..plan.n.div_ceil(64) {
-            for bit in Bits(w.net.agenda.due[(plan.first_word + word) as usize]) {
-                let egress = w.net.agenda.ports[(plan.first + word * 64 + bit) as usize] ^ 1;
+        for word in 0..doors.n.div_ceil(64) {
+            for bit in Bits(w.net.agenda.due[(doors.first_word + word) as usize]) {
+                let egress = w.net.agenda.ports[(doors.first + word * 64 + bit) as usize] ^ 1;
                 self.drain(w, egress, before_ps, sums);
                 let port = &w.net.ports[egress as usize];
                 due_ps = due_ps.min(if port.tx_done_pending { port.busy_until_ps } else { NEVER });
@@ -216,12 +216,12 @@ impl Switches {
     /// Goes through the events of a window in their order, as if there were no windows.
     #[inline(never)]
     fn go_one_by_one(&mut self, w: &mut World, id: u32, window: &Window, keys: &Keys) -> Sums {
-        let Window { plan, from_ps, end_ps, .. } = *window;
-        self.account(w, id, &plan);
+        let Window { doors, from_ps, end_ps, .. } = *window;
+        self.account(w, id, &doors);
         let mut sums = Sums { fingerprint: 0, n_events: 0, n_hops: 0, used: 0, latest_ps: from_ps, due_ps: NEVER };
-        let mut arrivals = keys.keys.iter().map(|&key| Keys::unpack(key, plan.door_bits)).peekable();
+        let mut arrivals = keys.keys.iter().map(|&key| Keys::unpack(key, doors.door_bits)).peekable();
         loop {
-            let (due_ps, due_port) = first_due(w, &plan);
+            let (due_ps, due_port) = first_due(w, &doors);
             let arrival_ps = arrivals.peek().map_or(NEVER, |&(since_ps, ..)| from_ps + since_ps);
             let at_ps = due_ps.min(arrival_ps);
             if end_ps <= at_ps {
@@ -230,7 +230,7 @@ impl Switches {
             }
             w.clock.now_ps = at_ps;
             let event = if let Some((_, door, packet)) = arrivals.next_if(|_| arrival_ps <= due_ps) {
-                let from = w.net.agenda.ports[(plan.first + door) as usize];
+                let from = w.net.agenda.ports[(doors.first + door) as usize];
                 self.on_arrival(w, from ^ 1, packet);
                 Event::new(at_ps, EventKind::Arrive, from)
             } else {
@@ -266,11 +266,11 @@ impl Switches {
     }
 
     /// Brings the accounts of a switch's buffer up to date, which short cuts leave alone.
-    fn account(&mut self, w: &World, id: u32, plan: &Plan) {
+    fn account(&mut self, w: &World, id: u32, doors: &Doors) {
         if !self.buffers.is_stale(id) {
             return;
         }
-        let doors = plan.first as usize..(plan.first + plan.n) as usize;
+        let doors = doors.first as usize..(doors.first + doors.n) as usize;
         let ports = || w.net.agenda.ports[doors.clone()].iter().map(|&from| from ^ 1);
         self.buffers.begin_accounts(id, ports());
         for port in ports() {
@@ -304,9 +304,9 @@ fn leave(w: &mut World, egress: u32, packet: u32, (wire, is_data): (u16, bool), 
 
 /// The first port of a switch that is to look for something to send, and when: by time, then by number.
 #[inline(never)]
-fn first_due(w: &World, plan: &Plan) -> (u64, u32) {
+fn first_due(w: &World, doors: &Doors) -> (u64, u32) {
     let mut first = (NEVER, u32::MAX);
-    for door in Agenda::doors_in(&w.net.agenda.due, *plan) {
+    for door in Agenda::doors_in(&w.net.agenda.due, *doors) {
         let port = w.net.agenda.ports[door as usize] ^ 1;
         first = first.min((w.net.ports[port as usize].busy_until_ps, port));
     }
