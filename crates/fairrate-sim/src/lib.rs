@@ -8,6 +8,7 @@ mod core;
 pub mod engine;
 mod fabric;
 mod fluid;
+mod huge_pages;
 pub mod ideal;
 mod ids;
 mod input_error;

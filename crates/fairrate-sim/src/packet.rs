@@ -2,6 +2,7 @@
 
 use fairrate_control::IntHop;
 
+use crate::huge_pages;
 use crate::prefetch::prefetch;
 
 /// No packet: the end of a list.
@@ -116,7 +117,14 @@ impl PacketPool {
     /// Makes room for a packet more than ever before.
     #[cold]
     fn grow(&mut self, packet: Packet) -> u32 {
+        let before = self.packets.capacity();
         self.packets.push(packet);
+        let capacity = self.packets.capacity();
+        if capacity != before {
+            huge_pages::ask_for(&self.packets, capacity);
+            self.int.reserve_exact(capacity * self.int_stride - self.int.len());
+            huge_pages::ask_for(&self.int, self.int.capacity());
+        }
         self.int.resize(self.packets.len() * self.int_stride, IntHop::default());
         self.headers.resize(self.packets.len() * self.header_stride, 0.0);
         (self.packets.len() - 1) as u32

@@ -22,6 +22,7 @@ use super::told::Told;
 use super::world::World;
 use crate::config::{ClockRule, FlowSpec, MarkDraws, SimConfig, TieRule, Transport, TransportConfig, Trigger};
 use crate::fabric::{Discipline, Faults, Marker, Mmu, NO_HOST, Place, Port};
+use crate::huge_pages;
 use crate::ideal::{self, Framing};
 use crate::ids::{NodeId, PortId};
 use crate::mrg32k3a::AutomaticStreams;
@@ -295,7 +296,9 @@ fn build_ports(config: &SimConfig, host_of: &[u32], switch_of: &[u32]) -> Vec<Po
         (port.of_host, port.of_switch) = (host_of[from], switch_of[from]);
         port
     };
-    (0..topology.n_ports() as u32).map(port).collect()
+    let ports: Vec<Port> = (0..topology.n_ports() as u32).map(port).collect();
+    huge_pages::ask_for(&ports, ports.capacity());
+    ports
 }
 
 /// Puts the classes that flows send in under the configured discipline, at the egress ports of switches.

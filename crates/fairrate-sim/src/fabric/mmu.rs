@@ -8,6 +8,7 @@ use fairrate_units::Bytes;
 
 use super::port::N_CLASSES;
 use crate::config::{FabricConfig, Headroom};
+use crate::huge_pages;
 use crate::topology::Link;
 
 /// Why a packet is dropped.
@@ -114,6 +115,8 @@ impl Mmu {
                 pools[*switch as usize].headroom_total += u64::from(headroom[port]);
             }
         }
+        let ingress = vec![Ingress::default(); switch_of.len() * N_CLASSES];
+        huge_pages::ask_for(&ingress, ingress.capacity());
         Self {
             buffer: config.buffer.as_u64(),
             ingress_alpha: config.ingress_alpha.unwrap_or(f64::INFINITY),
@@ -122,7 +125,7 @@ impl Mmu {
             xon_offset: config.xon_offset.as_u64(),
             xon_floor: config.xon_floor.as_u64() as u32,
             pools,
-            ingress: vec![Ingress::default(); switch_of.len() * N_CLASSES],
+            ingress,
             headroom,
             most_frames: 4 * N_CLASSES as u64 * config.pfc_frame.as_u64(),
             peak: 0,
