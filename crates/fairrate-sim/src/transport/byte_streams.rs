@@ -12,9 +12,10 @@ use fairrate_control::{AlgorithmConfig, FlowContext, Profile};
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
+use super::controlled::Controlled;
 use super::mptcp::{Connection, MptcpConfig, Reassembly, Scheduler};
 use super::receiver::Receiver;
-use super::sender::{Controlled, Segment, Sender};
+use super::sender::{Segment, Sender};
 use super::tcp::{Answered, DelayedAck, EcnEcho, Expired, LossDetection, MAX_SACKS, TcpConfig, TcpSender};
 use crate::rng::{Purpose, Stream};
 

@@ -4,6 +4,7 @@
 mod allocator;
 #[cfg(test)]
 mod byte_streams;
+mod controlled;
 mod dispatch;
 mod interface;
 mod list;
@@ -18,13 +19,14 @@ mod tcp;
 pub(crate) use allocator::{
     Allocator, LineNote, follow_up, line_flows, on_event as on_allocator_event, start as start_allocator,
 };
+pub(crate) use controlled::ControllerRef;
 pub(crate) use interface::{Answer, Timed};
 pub(crate) use list::Kind;
 pub(crate) use mptcp::Connections;
 pub use mptcp::{MptcpConfig, Scheduler, SubflowPaths};
 pub(crate) use nic::{Nic, NicFlow};
 pub(crate) use receiver::Receiver;
-pub(crate) use sender::{ControllerRef, NO_SENDER, Sender, Tally, Writing};
+pub(crate) use sender::{NO_SENDER, Sender, Tally, Writing};
 pub(crate) use tcp::SACK_WORDS;
 #[cfg(test)]
 pub(crate) use tcp::TcpSender;

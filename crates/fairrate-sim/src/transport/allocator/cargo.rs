@@ -4,8 +4,8 @@ use super::conversation;
 use crate::config::TcpConfig;
 use crate::core::{Hosts, Run, World};
 use crate::packet::Packet;
+use crate::transport::controlled::Controlled;
 use crate::transport::interface::Load;
-use crate::transport::sender::Controlled;
 use crate::transport::sender::{Segment, Sender};
 use crate::transport::tcp::{Cargo, TcpSender};
 

@@ -7,8 +7,9 @@ use crate::config::TcpConfig;
 use crate::core::{Hosts, Run, World};
 use crate::fabric::tx_time_ps;
 use crate::packet::Packet;
+use crate::transport::controlled::Controlled;
 use crate::transport::interface::Load;
-use crate::transport::sender::{Controlled, Segment, Sender, Tally};
+use crate::transport::sender::{Segment, Sender, Tally};
 use crate::transport::tcp::{Cargo, TcpSender, config_of_hosts, connect};
 
 /// Pieces of a connection's data.

@@ -7,7 +7,8 @@ use super::connection::Connection;
 use super::reassembly::Reassembly;
 use crate::config::{FlowSpec, SimConfig, Transport};
 use crate::output::Reordering;
-use crate::transport::sender::{Controlled, ControllerRef, Segment, Sender};
+use crate::transport::controlled::{Controlled, ControllerRef};
+use crate::transport::sender::{Segment, Sender};
 
 /// Connections of several subflows, by the number of the user's flow; all empty if every flow has a single path. A flow
 /// of one subflow is plain TCP, and has no connection.

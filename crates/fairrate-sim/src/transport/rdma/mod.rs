@@ -6,9 +6,10 @@ use fairrate_control::{Controller, Loss};
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
 use crate::packet::{Packet, PacketKind};
+use crate::transport::controlled::Controlled;
 use crate::transport::interface::{Acked, Answer, Timed, Transport};
 use crate::transport::receiver::Reply;
-use crate::transport::sender::{Controlled, NO_SENDER, Sender, ack_of};
+use crate::transport::sender::{NO_SENDER, Sender, ack_of};
 
 /// The transport of RDMA.
 pub(crate) struct Rdma;

@@ -3,8 +3,9 @@
 use crate::config::{TcpConfig, Transport};
 use crate::core::{Hosts, Run, World};
 use crate::packet::Packet;
+use crate::transport::controlled::Controlled;
 use crate::transport::interface::Load;
-use crate::transport::sender::{Controlled, Segment, Sender};
+use crate::transport::sender::{Segment, Sender};
 use crate::transport::tcp::TcpSender;
 
 /// What rides on TCP's segments, and what that changes of TCP.
