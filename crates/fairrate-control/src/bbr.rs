@@ -24,21 +24,20 @@
 //! once, in STARTUP a new measure of growth, and the window from before when all is repaired. Absent: the detector of
 //! policers, the restart after idle time.
 
+mod filters;
+
 use fairrate_units::{Bytes, Rate, Time};
 
+use self::filters::{Aggregation, MaxFilter};
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::draws::Draws;
 use crate::port::NoPort;
 
-/// Rounds that the maximum of the bandwidth looks back on.
-const BANDWIDTH_ROUNDS: usize = 10;
 /// Pacing gains of one cycle: probe, drain what the probe queued, cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// The smallest window, in packets, which is also that of PROBE_RTT.
 const MIN_WINDOW: f64 = 4.0;
-/// Rounds that each of two maxima of the aggregation looks back on (Linux: `bbr_extra_acked_win_rtts`).
-const AGGREGATION_ROUNDS: u32 = 5;
 /// The most that the compensation for aggregation adds, in seconds of the bandwidth (Linux: 100 ms).
 const AGGREGATION_MOST_S: f64 = 0.1;
 /// Packets after which an epoch of aggregation begins anew (Linux: `bbr_ack_epoch_acked_reset_thresh`).
@@ -175,69 +174,6 @@ enum Mode {
     Drain,
     ProbeBw,
     ProbeRtt,
-}
-
-/// The largest of the samples of [`BANDWIDTH_ROUNDS`] rounds, up to that of the last sample: while none is taken, none
-/// is forgotten.
-#[derive(Clone, Copy, Debug, Default)]
-struct MaxFilter {
-    rounds: [f64; BANDWIDTH_ROUNDS],
-    last: u64,
-}
-
-impl MaxFilter {
-    fn take(&mut self, round: u64, x: f64) {
-        for past in (self.last..round).take(BANDWIDTH_ROUNDS) {
-            self.rounds[(past + 1) as usize % BANDWIDTH_ROUNDS] = 0.0;
-        }
-        self.last = round;
-        let slot = &mut self.rounds[round as usize % BANDWIDTH_ROUNDS];
-        *slot = slot.max(x);
-    }
-    fn max(&self) -> f64 {
-        self.rounds.iter().fold(0.0, |a, &b| b.max(a))
-    }
-}
-
-/// How far acknowledgments run ahead of the bandwidth: they may come in bunches, and the window must not stop the flow in
-/// between (Linux: extra_acked).
-#[derive(Clone, Copy, Debug)]
-struct Aggregation {
-    /// The epoch over which deliveries are held against the bandwidth.
-    began: Time,
-    acked: f64,
-    /// The largest excess of the present rounds and of those before them, in bytes.
-    excess: [f64; 2],
-    rounds: u32,
-}
-
-impl Aggregation {
-    fn new(now: Time) -> Self {
-        Self { began: now, acked: 0.0, excess: [0.0; 2], rounds: 0 }
-    }
-
-    /// So many bytes have arrived, at a bandwidth of so many a second; no excess is above `most`.
-    fn take(&mut self, now: Time, acked: f64, bandwidth: f64, most: f64, reset: f64) {
-        let expected = bandwidth * now.saturating_sub(self.began).as_secs_f64();
-        let mut ahead = self.acked - expected;
-        if ahead <= 0.0 || reset <= self.acked + acked {
-            (self.began, self.acked, ahead) = (now, 0.0, 0.0);
-        }
-        self.acked += acked;
-        self.excess[0] = self.excess[0].max((ahead + acked).min(most));
-    }
-
-    fn begin_round(&mut self) {
-        self.rounds += 1;
-        if AGGREGATION_ROUNDS <= self.rounds {
-            self.rounds = 0;
-            self.excess = [0.0, self.excess[0]];
-        }
-    }
-
-    fn max(&self) -> f64 {
-        self.excess[0].max(self.excess[1])
-    }
 }
 
 /// A packet-timed round trip.

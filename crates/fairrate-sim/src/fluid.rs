@@ -6,6 +6,10 @@
 //! after the last bit at the slowest link if it were alone: alone, it takes its ideal completion time to the picosecond.
 //! Meanwhile its last packet counts as in flight.
 
+mod changes;
+mod outcome;
+mod probes;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -13,12 +17,13 @@ use std::ops::Range;
 use fairrate_allocate::{LinkId, MaxMin};
 use fairrate_units::{Bytes, Rate, Time};
 
-use crate::config::{Change, ProbeSpec, SimConfig, Trigger};
+use self::changes::Changes;
+use crate::config::{ProbeSpec, SimConfig, Trigger};
 use crate::core::{demand_bps, framing, solver_of};
 use crate::engine::{Event, EventKind};
 use crate::ideal::{self, Framing, Hop};
 use crate::ids::{FlowId, PortId};
-use crate::output::{ConvergenceSample, FlowOutcome, PortSample, RateSample, Reordering, RunTotals, Sink};
+use crate::output::{ConvergenceSample, RunTotals, Sink};
 use crate::routing::{FlowKey, Routes};
 
 const NEVER: u64 = u64::MAX;
@@ -109,20 +114,6 @@ impl Served {
 
 fn duration_ps(bits: f64, rate_bps: f64) -> u64 {
     (bits * PS_PER_S / rate_bps + 0.5) as u64
-}
-
-/// Flows that start and stop one after the other.
-#[derive(Debug, Default)]
-struct Changes {
-    /// Whether somebody wants to know of arrivals and departures.
-    observed: bool,
-    hold_ps: u64,
-    /// The last arrival or departure of this moment.
-    last: Option<(u32, bool)>,
-    /// When rates will have held for long enough; [`NEVER`]: they have.
-    settled_ps: u64,
-    n_done: usize,
-    is_starting: bool,
 }
 
 impl Fluid {
@@ -420,162 +411,6 @@ impl Fluid {
             }
         }
     }
-
-    fn settle_at(&mut self, time_ps: u64) {
-        self.changes.settled_ps = time_ps;
-        self.schedule(time_ps, EventKind::Settled, 0);
-    }
-
-    fn is_settling(&self) -> bool {
-        self.changes.settled_ps < NEVER
-    }
-
-    /// Rates have held for long enough, unless something has changed since.
-    fn on_settled(&mut self) {
-        if self.changes.settled_ps != self.now_ps || self.changes.is_starting {
-            return;
-        }
-        self.changes.settled_ps = NEVER;
-        while let Some(&change) = self.config.changes.get(self.changes.n_done) {
-            self.changes.n_done += 1;
-            match change {
-                Change::Start(FlowId(id)) => {
-                    self.changes.is_starting = true;
-                    let flow = &self.flows[id as usize];
-                    self.finite_left += u64::from(!flow.endless);
-                    let at = self.now_ps.max(flow.start_ps);
-                    self.schedule(at, EventKind::FlowStart, id);
-                    return;
-                }
-                Change::Stop(FlowId(id)) => {
-                    if self.flows[id as usize].place.is_some() {
-                        self.on_flow_stop(id);
-                        // Until rates are computed, which sets the time.
-                        self.settle_at(self.now_ps.saturating_add(self.changes.hold_ps));
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
-    fn on_probe(&mut self, index: u32, sink: &mut dyn Sink) {
-        let every = match &self.config.probes[index as usize] {
-            ProbeSpec::Ports { ports, every } => {
-                self.sample_ports(ports, sink);
-                *every
-            }
-            ProbeSpec::Flows { flows: Some(flows), every } => {
-                flows.iter().filter_map(|flow| self.sample_flow(flow.0)).for_each(|sample| sink.rate(&sample));
-                *every
-            }
-            ProbeSpec::Flows { flows: None, every } => {
-                let samples = self.served.iter().filter_map(|served| self.sample_flow(served.flow));
-                samples.for_each(|sample| sink.rate(&sample));
-                *every
-            }
-            ProbeSpec::Convergence { .. } => return,
-        };
-        self.schedule(self.now_ps.saturating_add(every.as_ps()), EventKind::Probe, index);
-    }
-
-    fn sample_ports(&self, ports: &[PortId], sink: &mut dyn Sink) {
-        let mut bytes = self.port_bytes.clone();
-        for served in &self.served {
-            let sent = served.sent_bytes_at(self.now_ps);
-            for port in &self.paths[self.flows[served.flow as usize].path.clone()] {
-                bytes[port.index()] += sent;
-            }
-        }
-        for &port in ports {
-            sink.port(&PortSample {
-                t: self.now(),
-                port,
-                qlen_bytes: 0,
-                tx_bytes: bytes[port.index()],
-                drops: 0,
-                ecn_marks: 0,
-                pfc_pause: Time::ZERO,
-            });
-        }
-    }
-
-    fn sample_flow(&self, id: u32) -> Option<RateSample> {
-        let served = &self.served[self.flows[id as usize].place?];
-        let rate_bps = (served.rate_bps + 0.5) as u64;
-        let delivered_bytes = self.delivered_bytes(id);
-        Some(RateSample { t: self.now(), flow: FlowId(id), cwnd_bytes: u64::MAX, rate_bps, delivered_bytes })
-    }
-
-    /// Payload bytes at the receiver.
-    fn delivered_bytes(&self, id: u32) -> u64 {
-        let flow = &self.flows[id as usize];
-        match flow.place {
-            Some(place) => self.payload_bytes(self.served[place].sent_bytes_at(self.now_ps)),
-            None if flow.path.is_empty() => 0,
-            None => flow.bytes - self.in_flight(flow).payload,
-        }
-    }
-
-    /// What has left its sender and is on its way.
-    fn in_flight(&self, flow: &FlowState) -> Packet {
-        match flow.fct_ps {
-            Some(fct_ps) if self.now_ps < flow.start_ps + fct_ps => {
-                let mtu = self.framing.mtu.as_u64().max(1);
-                let payload = flow.bytes - flow.bytes.saturating_sub(1) / mtu * mtu;
-                Packet { payload, wire: payload + self.framing.header.as_u64() }
-            }
-            _ => Packet { payload: 0, wire: 0 },
-        }
-    }
-
-    /// Wire bytes at the receivers, of flows that are not served any more.
-    fn delivered_wire_bytes(&self) -> u64 {
-        self.totals.sent_bytes - self.flows.iter().map(|flow| self.in_flight(flow).wire).sum::<u64>()
-    }
-
-    /// How a flow has fared so far.
-    fn outcome(&self, id: u32) -> FlowOutcome {
-        let flow = &self.flows[id as usize];
-        let started = !flow.path.is_empty();
-        let arrived = flow.fct_ps.filter(|fct_ps| flow.start_ps + fct_ps <= self.now_ps);
-        let ideal = || {
-            let hops = self.hops(&self.paths[flow.path.clone()]);
-            ideal::ideal_fct(self.config.fabric.clock, &hops, self.framing, Bytes::new(flow.bytes))
-        };
-        FlowOutcome {
-            flow: FlowId(id),
-            start: Time::from_ps(flow.start_ps),
-            fct: arrived.map(Time::from_ps),
-            fct_ack: flow.fct_ps.filter(|_| flow.over).map(|fct_ps| Time::from_ps(fct_ps + flow.back_ps)),
-            ideal_fct: if flow.endless || !started { Time::ZERO } else { ideal() },
-            delivered_bytes: self.delivered_bytes(id),
-            retransmitted_bytes: 0,
-            timeouts: 0,
-            recoveries: 0,
-            connected: None,
-            reordering: Reordering::default(),
-        }
-    }
-
-    /// Outcomes of all flows that have started or would at their time, and are not over.
-    pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
-        self.unfinished_ids().map(|id| self.outcome(id)).collect()
-    }
-
-    fn unfinished_ids(&self) -> impl Iterator<Item = u32> + '_ {
-        let is_due = |id: u32, flow: &FlowState| {
-            !flow.path.is_empty() || self.config.flows[id as usize].trigger == Trigger::Time
-        };
-        let flows = (0_u32..).zip(&self.flows).filter(move |(id, flow)| !flow.over && is_due(*id, flow));
-        flows.map(|(id, _)| id)
-    }
-}
-
-/// A packet's bytes.
-struct Packet {
-    payload: u64,
-    wire: u64,
 }
 
 /// The flows before anything has happened.

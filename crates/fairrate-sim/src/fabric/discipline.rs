@@ -5,8 +5,9 @@ use fairrate_units::{Bytes, Rate};
 
 use super::codel::{CoDel, CoDelRule};
 use super::mmu::DropCause;
+use super::packet_fifo::PacketFifo;
 use super::pfabric::PFabricQueue;
-use super::port::{PacketFifo, tx_time_ps};
+use super::port::tx_time_ps;
 use super::red::Red;
 use super::sfq_codel::SfqCoDel;
 use crate::config::{QueueConfig, QueueRule};

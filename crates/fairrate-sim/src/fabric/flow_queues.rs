@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use super::port::PacketFifo;
+use super::packet_fifo::PacketFifo;
 use crate::packet::PacketPool;
 
 /// The physical queues of one class.

@@ -7,6 +7,7 @@ mod ecn;
 mod faults;
 mod flow_queues;
 mod mmu;
+mod packet_fifo;
 mod pfabric;
 mod port;
 mod red;

@@ -1,9 +1,11 @@
+mod special;
+
 use fairrate_control::PortRate;
 use fairrate_units::{Bytes, Rate};
 
-use super::discipline::{Discipline, Verdicts};
+use super::discipline::Discipline;
 use super::flow_queues::FlowQueues;
-use super::mmu::DropCause;
+use super::packet_fifo::PacketFifo;
 use crate::config::ClockRule;
 use crate::packet::{NO_PACKET, Packet, PacketKind, PacketPool};
 
@@ -13,67 +15,6 @@ pub const N_CLASSES: usize = 8;
 pub const NO_HOST: u32 = u32::MAX;
 /// What a port leads to is a door of a switch that works through windows.
 const DOOR: u32 = 1 << 31;
-
-/// A first-in first-out list of packets, linked through the packets themselves.
-#[derive(Clone, Copy, Debug)]
-pub struct PacketFifo {
-    head: u32,
-    tail: u32,
-}
-
-impl PacketFifo {
-    /// An empty list.
-    pub const EMPTY: Self = Self { head: NO_PACKET, tail: NO_PACKET };
-
-    /// Whether it holds nothing.
-    pub fn is_empty(self) -> bool {
-        self.head == NO_PACKET
-    }
-    /// The first packet, or [`NO_PACKET`].
-    pub fn head(self) -> u32 {
-        self.head
-    }
-    /// Appends a packet.
-    #[inline]
-    pub fn push(&mut self, pool: &mut PacketPool, packet: u32) {
-        pool.get_mut(packet).next = NO_PACKET;
-        if self.head == NO_PACKET {
-            self.head = packet;
-        } else {
-            pool.get_mut(self.tail).next = packet;
-        }
-        self.tail = packet;
-    }
-    /// Takes the first packet; the list must not be empty.
-    #[inline]
-    pub fn pop(&mut self, pool: &PacketPool) -> u32 {
-        let packet = self.head;
-        self.head = pool.get(packet).next;
-        packet
-    }
-
-    /// Takes the last packet of those that `is_wanted`, if there is one.
-    fn take_last(&mut self, pool: &mut PacketPool, is_wanted: impl Fn(&Packet) -> bool) -> Option<u32> {
-        let (mut found, mut before, mut at) = (None, NO_PACKET, self.head);
-        while at != NO_PACKET {
-            if is_wanted(pool.get(at)) {
-                found = Some((before, at));
-            }
-            (before, at) = (at, pool.get(at).next);
-        }
-        let (before, packet) = found?;
-        let next = pool.get(packet).next;
-        if before == NO_PACKET {
-            self.head = next;
-        } else {
-            pool.get_mut(before).next = next;
-        }
-        if self.tail == packet {
-            self.tail = before;
-        }
-        Some(packet)
-    }
-}
 
 /// Packets of one class that wait, and their bytes.
 #[derive(Clone, Copy, Debug)]
@@ -204,13 +145,13 @@ impl Port {
     /// The packet that was put onto the wire last, if that leads to a door.
     #[inline]
     pub fn last_on_wire(&self) -> u32 {
-        self.wire.tail
+        self.wire.tail()
     }
 
     /// Notes the packet that was put onto a wire that leads to a door.
     #[inline]
     pub fn set_last_on_wire(&mut self, packet: u32) {
-        self.wire.tail = packet;
+        self.wire.set_tail(packet);
     }
 
     /// How long `wire` bytes occupy this port, in picoseconds.
@@ -242,13 +183,6 @@ impl Port {
         self.backlog | u8::from(self.is_special | self.tx_done_pending) | self.paused >> class & 1 == 0
     }
 
-    /// Puts a packet into physical queue number `queue` of its class; `quantum`: wire bytes of a full packet.
-    pub fn enqueue_flow(&mut self, pool: &mut PacketPool, packet: u32, queue: u16, quantum: u32) {
-        let class = self.count_in(pool, packet);
-        self.flow_queues(quantum)[class].push(pool, packet, queue);
-        self.refresh_backlog(class);
-    }
-
     /// Counts a packet that joins a queue of its class, which it returns.
     #[inline]
     fn count_in(&mut self, pool: &PacketPool, packet: u32) -> usize {
@@ -258,99 +192,6 @@ impl Port {
         self.enqueued_bytes += u64::from(wire);
         self.queues[class].bytes += u32::from(wire);
         class
-    }
-
-    /// The other end pauses a flow of `class`, or lets it go.
-    pub fn set_flow_paused(&mut self, pool: &PacketPool, class: u8, flow: u32, paused: bool, quantum: u32) {
-        self.flow_queues(quantum)[class as usize].set_paused(pool, flow, paused);
-        self.refresh_backlog(class as usize);
-    }
-
-    fn flow_queues(&mut self, quantum: u32) -> &mut [FlowQueues; N_CLASSES] {
-        self.is_special = true;
-        self.flow_queues.get_or_insert_with(|| Box::new(std::array::from_fn(|_| FlowQueues::new(quantum))))
-    }
-
-    /// Puts a class under a discipline.
-    pub fn set_discipline(&mut self, class: u8, discipline: Discipline) {
-        self.is_special = true;
-        let disciplines = self.disciplines.get_or_insert_with(Box::default);
-        disciplines[class as usize] = Some(discipline);
-    }
-
-    /// Whether any class is under a discipline.
-    #[inline]
-    pub fn has_disciplines(&self) -> bool {
-        self.disciplines.is_some()
-    }
-
-    fn discipline(&mut self, class: usize) -> Option<&mut Discipline> {
-        self.disciplines.as_mut()?[class].as_mut()
-    }
-
-    /// Whether the discipline of its class, if it has one, admits a packet; it may mark it.
-    pub fn admit(
-        &mut self,
-        pool: &mut PacketPool,
-        packet: u32,
-        now_ps: u64,
-        verdicts: &mut Verdicts,
-    ) -> Result<(), DropCause> {
-        let class = pool.get(packet).class as usize;
-        self.discipline(class).map_or(Ok(()), |discipline| discipline.admit(pool, packet, now_ps, verdicts))
-    }
-
-    /// Puts a packet that was admitted into the queue of its class by the discipline of that. Less `priority` goes first.
-    pub fn enqueue_managed(
-        &mut self,
-        pool: &mut PacketPool,
-        packet: u32,
-        priority: f64,
-        now_ps: u64,
-        verdicts: &mut Verdicts,
-    ) {
-        let class = pool.get(packet).class as usize;
-        let Some(discipline) = self.discipline(class) else {
-            self.enqueue(pool, packet);
-            return;
-        };
-        let before = verdicts.dropped.len();
-        discipline.push(pool, packet, priority, now_ps, verdicts);
-        self.count_in(pool, packet);
-        for &(victim, _) in &verdicts.dropped[before..] {
-            if victim == packet {
-                self.enqueued_bytes -= u64::from(pool.get(packet).wire);
-            }
-            self.count_out(pool, class, victim);
-        }
-        self.refresh_backlog(class);
-    }
-
-    /// Takes the next packet as [`Port::dequeue`] does, by the discipline of its class.
-    pub fn dequeue_managed(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> u32 {
-        let class = (self.backlog & !self.paused).trailing_zeros() as usize;
-        let discipline = self.disciplines.as_mut().and_then(|d| d[class].as_mut()).filter(|d| !d.is_empty());
-        let Some(discipline) = discipline.filter(|_| self.queues[class].list.is_empty()) else {
-            return self.dequeue_among_flows(pool, class);
-        };
-        let before = verdicts.dropped.len();
-        let packet = discipline.pop(pool, now_ps, verdicts);
-        for &(victim, _) in &verdicts.dropped[before..] {
-            self.count_out(pool, class, victim);
-        }
-        self.refresh_backlog(class);
-        self.count_out(pool, class, packet)
-    }
-
-    /// Notes whether a class has a packet that may go.
-    fn refresh_backlog(&mut self, class: usize) {
-        let may_send = self.flow_queues.as_ref().is_some_and(|queues| queues[class].can_send())
-            || self.discipline(class).is_some_and(|discipline| !discipline.is_empty());
-        if may_send || !self.queues[class].list.is_empty() {
-            self.backlog |= 1 << class;
-        } else {
-            self.backlog &= !(1 << class);
-        }
     }
 
     /// Puts a frame into the queue of `class` without regard to the class field of the packet, which names
@@ -410,17 +251,6 @@ impl Port {
         self.queued_bytes -= u64::from(wire);
         self.queues[class].bytes -= u32::from(wire);
         packet
-    }
-
-    /// Takes the next packet of a class, its own queue before the physical ones.
-    #[cold]
-    fn dequeue_among_flows(&mut self, pool: &PacketPool, class: usize) -> u32 {
-        let packet = match &mut self.flow_queues {
-            Some(queues) if self.queues[class].list.is_empty() => queues[class].pop(pool),
-            _ => self.queues[class].list.pop(pool),
-        };
-        self.refresh_backlog(class);
-        self.count_out(pool, class, packet)
     }
 
     /// Is busy for as long as `wire` bytes take. Returns when they reach the other end.

@@ -1,0 +1,120 @@
+//! Ports that do not simply queue: flows spread over physical queues, and classes under a discipline.
+
+use super::{N_CLASSES, Port};
+use crate::fabric::discipline::{Discipline, Verdicts};
+use crate::fabric::flow_queues::FlowQueues;
+use crate::fabric::mmu::DropCause;
+use crate::packet::PacketPool;
+
+impl Port {
+    /// Puts a packet into physical queue number `queue` of its class; `quantum`: wire bytes of a full packet.
+    pub fn enqueue_flow(&mut self, pool: &mut PacketPool, packet: u32, queue: u16, quantum: u32) {
+        let class = self.count_in(pool, packet);
+        self.flow_queues(quantum)[class].push(pool, packet, queue);
+        self.refresh_backlog(class);
+    }
+
+    /// The other end pauses a flow of `class`, or lets it go.
+    pub fn set_flow_paused(&mut self, pool: &PacketPool, class: u8, flow: u32, paused: bool, quantum: u32) {
+        self.flow_queues(quantum)[class as usize].set_paused(pool, flow, paused);
+        self.refresh_backlog(class as usize);
+    }
+
+    fn flow_queues(&mut self, quantum: u32) -> &mut [FlowQueues; N_CLASSES] {
+        self.is_special = true;
+        self.flow_queues.get_or_insert_with(|| Box::new(std::array::from_fn(|_| FlowQueues::new(quantum))))
+    }
+
+    /// Puts a class under a discipline.
+    pub fn set_discipline(&mut self, class: u8, discipline: Discipline) {
+        self.is_special = true;
+        let disciplines = self.disciplines.get_or_insert_with(Box::default);
+        disciplines[class as usize] = Some(discipline);
+    }
+
+    /// Whether any class is under a discipline.
+    #[inline]
+    pub fn has_disciplines(&self) -> bool {
+        self.disciplines.is_some()
+    }
+
+    fn discipline(&mut self, class: usize) -> Option<&mut Discipline> {
+        self.disciplines.as_mut()?[class].as_mut()
+    }
+
+    /// Whether the discipline of its class, if it has one, admits a packet; it may mark it.
+    pub fn admit(
+        &mut self,
+        pool: &mut PacketPool,
+        packet: u32,
+        now_ps: u64,
+        verdicts: &mut Verdicts,
+    ) -> Result<(), DropCause> {
+        let class = pool.get(packet).class as usize;
+        self.discipline(class).map_or(Ok(()), |discipline| discipline.admit(pool, packet, now_ps, verdicts))
+    }
+
+    /// Puts a packet that was admitted into the queue of its class by the discipline of that. Less `priority` goes first.
+    pub fn enqueue_managed(
+        &mut self,
+        pool: &mut PacketPool,
+        packet: u32,
+        priority: f64,
+        now_ps: u64,
+        verdicts: &mut Verdicts,
+    ) {
+        let class = pool.get(packet).class as usize;
+        let Some(discipline) = self.discipline(class) else {
+            self.enqueue(pool, packet);
+            return;
+        };
+        let before = verdicts.dropped.len();
+        discipline.push(pool, packet, priority, now_ps, verdicts);
+        self.count_in(pool, packet);
+        for &(victim, _) in &verdicts.dropped[before..] {
+            if victim == packet {
+                self.enqueued_bytes -= u64::from(pool.get(packet).wire);
+            }
+            self.count_out(pool, class, victim);
+        }
+        self.refresh_backlog(class);
+    }
+
+    /// Takes the next packet as [`Port::dequeue`] does, by the discipline of its class.
+    pub fn dequeue_managed(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> u32 {
+        let class = (self.backlog & !self.paused).trailing_zeros() as usize;
+        let discipline = self.disciplines.as_mut().and_then(|d| d[class].as_mut()).filter(|d| !d.is_empty());
+        let Some(discipline) = discipline.filter(|_| self.queues[class].list.is_empty()) else {
+            return self.dequeue_among_flows(pool, class);
+        };
+        let before = verdicts.dropped.len();
+        let packet = discipline.pop(pool, now_ps, verdicts);
+        for &(victim, _) in &verdicts.dropped[before..] {
+            self.count_out(pool, class, victim);
+        }
+        self.refresh_backlog(class);
+        self.count_out(pool, class, packet)
+    }
+
+    /// Notes whether a class has a packet that may go.
+    pub(super) fn refresh_backlog(&mut self, class: usize) {
+        let may_send = self.flow_queues.as_ref().is_some_and(|queues| queues[class].can_send())
+            || self.discipline(class).is_some_and(|discipline| !discipline.is_empty());
+        if may_send || !self.queues[class].list.is_empty() {
+            self.backlog |= 1 << class;
+        } else {
+            self.backlog &= !(1 << class);
+        }
+    }
+
+    /// Takes the next packet of a class, its own queue before the physical ones.
+    #[cold]
+    pub(super) fn dequeue_among_flows(&mut self, pool: &PacketPool, class: usize) -> u32 {
+        let packet = match &mut self.flow_queues {
+            Some(queues) if self.queues[class].list.is_empty() => queues[class].pop(pool),
+            _ => self.queues[class].list.pop(pool),
+        };
+        self.refresh_backlog(class);
+        self.count_out(pool, class, packet)
+    }
+}

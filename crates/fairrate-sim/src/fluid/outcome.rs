@@ -1,0 +1,81 @@
+//! How flows have fared so far, and what is on its way.
+
+use fairrate_units::{Bytes, Time};
+
+use super::{FlowState, Fluid};
+use crate::config::Trigger;
+use crate::ideal;
+use crate::ids::FlowId;
+use crate::output::{FlowOutcome, Reordering};
+
+/// A packet's bytes.
+pub(super) struct Packet {
+    payload: u64,
+    pub(super) wire: u64,
+}
+
+impl Fluid {
+    /// Payload bytes at the receiver.
+    pub(super) fn delivered_bytes(&self, id: u32) -> u64 {
+        let flow = &self.flows[id as usize];
+        match flow.place {
+            Some(place) => self.payload_bytes(self.served[place].sent_bytes_at(self.now_ps)),
+            None if flow.path.is_empty() => 0,
+            None => flow.bytes - self.in_flight(flow).payload,
+        }
+    }
+
+    /// What has left its sender and is on its way.
+    pub(super) fn in_flight(&self, flow: &FlowState) -> Packet {
+        match flow.fct_ps {
+            Some(fct_ps) if self.now_ps < flow.start_ps + fct_ps => {
+                let mtu = self.framing.mtu.as_u64().max(1);
+                let payload = flow.bytes - flow.bytes.saturating_sub(1) / mtu * mtu;
+                Packet { payload, wire: payload + self.framing.header.as_u64() }
+            }
+            _ => Packet { payload: 0, wire: 0 },
+        }
+    }
+
+    /// Wire bytes at the receivers, of flows that are not served any more.
+    pub(super) fn delivered_wire_bytes(&self) -> u64 {
+        self.totals.sent_bytes - self.flows.iter().map(|flow| self.in_flight(flow).wire).sum::<u64>()
+    }
+
+    /// How a flow has fared so far.
+    pub(super) fn outcome(&self, id: u32) -> FlowOutcome {
+        let flow = &self.flows[id as usize];
+        let started = !flow.path.is_empty();
+        let arrived = flow.fct_ps.filter(|fct_ps| flow.start_ps + fct_ps <= self.now_ps);
+        let ideal = || {
+            let hops = self.hops(&self.paths[flow.path.clone()]);
+            ideal::ideal_fct(self.config.fabric.clock, &hops, self.framing, Bytes::new(flow.bytes))
+        };
+        FlowOutcome {
+            flow: FlowId(id),
+            start: Time::from_ps(flow.start_ps),
+            fct: arrived.map(Time::from_ps),
+            fct_ack: flow.fct_ps.filter(|_| flow.over).map(|fct_ps| Time::from_ps(fct_ps + flow.back_ps)),
+            ideal_fct: if flow.endless || !started { Time::ZERO } else { ideal() },
+            delivered_bytes: self.delivered_bytes(id),
+            retransmitted_bytes: 0,
+            timeouts: 0,
+            recoveries: 0,
+            connected: None,
+            reordering: Reordering::default(),
+        }
+    }
+
+    /// Outcomes of all flows that have started or would at their time, and are not over.
+    pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
+        self.unfinished_ids().map(|id| self.outcome(id)).collect()
+    }
+
+    pub(super) fn unfinished_ids(&self) -> impl Iterator<Item = u32> + '_ {
+        let is_due = |id: u32, flow: &FlowState| {
+            !flow.path.is_empty() || self.config.flows[id as usize].trigger == Trigger::Time
+        };
+        let flows = (0_u32..).zip(&self.flows).filter(move |(id, flow)| !flow.over && is_due(*id, flow));
+        flows.map(|(id, _)| id)
+    }
+}

@@ -1,0 +1,60 @@
+//! Samples of ports and flows.
+
+use fairrate_units::Time;
+
+use super::Fluid;
+use crate::config::ProbeSpec;
+use crate::engine::EventKind;
+use crate::ids::{FlowId, PortId};
+use crate::output::{PortSample, RateSample, Sink};
+
+impl Fluid {
+    /// A probe samples.
+    pub(super) fn on_probe(&mut self, index: u32, sink: &mut dyn Sink) {
+        let every = match &self.config.probes[index as usize] {
+            ProbeSpec::Ports { ports, every } => {
+                self.sample_ports(ports, sink);
+                *every
+            }
+            ProbeSpec::Flows { flows: Some(flows), every } => {
+                flows.iter().filter_map(|flow| self.sample_flow(flow.0)).for_each(|sample| sink.rate(&sample));
+                *every
+            }
+            ProbeSpec::Flows { flows: None, every } => {
+                let samples = self.served.iter().filter_map(|served| self.sample_flow(served.flow));
+                samples.for_each(|sample| sink.rate(&sample));
+                *every
+            }
+            ProbeSpec::Convergence { .. } => return,
+        };
+        self.schedule(self.now_ps.saturating_add(every.as_ps()), EventKind::Probe, index);
+    }
+
+    fn sample_ports(&self, ports: &[PortId], sink: &mut dyn Sink) {
+        let mut bytes = self.port_bytes.clone();
+        for served in &self.served {
+            let sent = served.sent_bytes_at(self.now_ps);
+            for port in &self.paths[self.flows[served.flow as usize].path.clone()] {
+                bytes[port.index()] += sent;
+            }
+        }
+        for &port in ports {
+            sink.port(&PortSample {
+                t: self.now(),
+                port,
+                qlen_bytes: 0,
+                tx_bytes: bytes[port.index()],
+                drops: 0,
+                ecn_marks: 0,
+                pfc_pause: Time::ZERO,
+            });
+        }
+    }
+
+    fn sample_flow(&self, id: u32) -> Option<RateSample> {
+        let served = &self.served[self.flows[id as usize].place?];
+        let rate_bps = (served.rate_bps + 0.5) as u64;
+        let delivered_bytes = self.delivered_bytes(id);
+        Some(RateSample { t: self.now(), flow: FlowId(id), cwnd_bytes: u64::MAX, rate_bps, delivered_bytes })
+    }
+}
