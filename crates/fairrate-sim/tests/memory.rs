@@ -199,7 +199,7 @@ fn what_is_idle_takes_little() {
             let host = per(cc, threads, (0, 32, 0), hosts) - 2 * port;
             let flow = per(cc, threads, (0, 0, 10_000), 10_000);
             assert!(
-                port <= n * port_max && host <= n * 180 && flow <= 160 + n * 125,
+                port <= n * port_max && host <= n * 145 && flow <= 206 + n * 75,
                 "{cc}, {threads}: {port} bytes a port, {host} a host, {flow} a flow"
             );
         }

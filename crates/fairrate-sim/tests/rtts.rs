@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{algorithm, config, flow};
+use common::{TCP, algorithm, config, flow};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{
-    EcnEcho, FlowId, FlowOutcome, LossDetection, MptcpConfig, PfcEvent, PortSample, RateSample, RttSample, SimConfig,
-    Simulation, Sink, TcpConfig, Transport,
+    FlowId, FlowOutcome, MptcpConfig, PfcEvent, PortSample, RateSample, RttSample, SimConfig, Simulation, Sink,
+    TcpConfig, Transport,
 };
 use fairrate_units::{Rate, Time};
 
@@ -40,20 +40,7 @@ const ALONE: Time = Time::from_ps(4_709_120);
 
 #[test]
 fn a_lone_packet_takes_the_base_round_trip_time_with_rdma_and_tcp() {
-    let tcp = TcpConfig {
-        rto_min: Time::from_us(200),
-        rto_max: Time::from_ms(10),
-        clock_granularity: Time::from_us(1),
-        loss_detection: LossDetection::Rack,
-        tail_loss_probe: true,
-        delayed_ack: None,
-        handshake: false,
-        receive_window: u64::MAX,
-        ecn_echo: EcnEcho::Accurate,
-        prr: false,
-        idle_restart: false,
-        multipath: MptcpConfig::SINGLE,
-    };
+    let tcp = TcpConfig { prr: false, idle_restart: false, ..TCP };
     let subflows = TcpConfig { multipath: MptcpConfig { subflows: 2, ..MptcpConfig::SINGLE }, ..tcp };
     for kind in [Transport::Rdma, Transport::Tcp(tcp), Transport::Tcp(subflows)] {
         let topology = Star { hosts: 2, rate: Rate::from_gbps(25), delay: US }.build();

@@ -64,10 +64,11 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let constants = constants(&config, &routes, &needs);
     let (host_of, switch_of) = number_nodes(&config);
     let connections = Connections::new(&config);
-    let mut flows: Vec<Flow> = (0..).zip(&config.flows).map(|(id, f)| flow(id, f, &host_of, &config)).collect();
-    for (id, flow) in (0..).zip(&mut flows) {
-        flow.transport = transport_of(&config, id, n_user_flows, !connections.subflow_ids(id).is_empty());
-    }
+    let of_spec = |(id, spec)| {
+        let transport = transport_of(&config, id, n_user_flows, !connections.subflow_ids(id).is_empty());
+        flow(id, spec, transport, &host_of, &config)
+    };
+    let mut flows: Vec<Flow> = (0..).zip(&config.flows).map(of_spec).collect();
     link_successors(&config, &mut flows);
     add_subflows(&config, &connections, &host_of, &mut flows);
     let paths = PathTable::new(&config, &routes, needs.ports != PortScope::None).of_all(&mut flows, &connections);
@@ -321,7 +322,7 @@ fn build_nics(config: &SimConfig, routes: &Routes) -> Vec<Nic> {
 }
 
 /// What is fixed of a flow, but for its paths.
-fn flow(id: u32, spec: &FlowSpec, host_of: &[u32], config: &SimConfig) -> Flow {
+fn flow(id: u32, spec: &FlowSpec, transport: Kind, host_of: &[u32], config: &SimConfig) -> Flow {
     Flow {
         spec: id,
         src_host: host_of[spec.src.index()],
@@ -333,7 +334,7 @@ fn flow(id: u32, spec: &FlowSpec, host_of: &[u32], config: &SimConfig) -> Flow {
         subflow: 0,
         class: spec.class.unwrap_or(config.transport.data_class),
         n_hops: 0,
-        transport: Kind::Rdma,
+        transport,
         successor: NO_FLOW,
         successor_delay_ps: 0,
     }
@@ -353,8 +354,7 @@ fn transport_of(config: &SimConfig, id: u32, n_user_flows: u32, has_subflows: bo
 /// Adds the subflows of all flows behind them.
 fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &[u32], flows: &mut Vec<Flow>) {
     for (id, spec) in (0..).zip(&config.flows) {
-        let transport = Kind::Mptcp;
-        let subflow = |(subflow, _)| Flow { subflow, transport, ..flow(id, spec, host_of, config) };
+        let subflow = |(subflow, _)| Flow { subflow, ..flow(id, spec, Kind::Mptcp, host_of, config) };
         flows.extend((0..).zip(connections.subflow_ids(id)).map(subflow));
     }
 }

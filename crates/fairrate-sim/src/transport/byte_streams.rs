@@ -16,7 +16,7 @@ use super::controlled::Controlled;
 use super::mptcp::{Connection, MptcpConfig, Reassembly, Scheduler};
 use super::receiver::Receiver;
 use super::sender::{Segment, Sender};
-use super::tcp::{Answered, DelayedAck, EcnEcho, Expired, LossDetection, MAX_SACKS, TcpConfig, TcpSender};
+use super::tcp::{Answered, DelayedAck, EcnEcho, Expired, MAX_SACKS, TEST_CONFIG, TcpConfig, TcpSender};
 use crate::rng::{Purpose, Stream};
 
 const MSS: u64 = 1_000;
@@ -433,20 +433,7 @@ fn context() -> FlowContext {
     }
 }
 
-const TCP: TcpConfig = TcpConfig {
-    rto_min: Time::from_us(200),
-    rto_max: Time::from_ms(10),
-    clock_granularity: Time::from_us(1),
-    loss_detection: LossDetection::Rack,
-    tail_loss_probe: true,
-    delayed_ack: None,
-    handshake: false,
-    idle_restart: true,
-    prr: false,
-    receive_window: u64::MAX,
-    ecn_echo: EcnEcho::Accurate,
-    multipath: MptcpConfig::SINGLE,
-};
+const TCP: TcpConfig = TcpConfig { rto_min: Time::from_us(200), prr: false, ..TEST_CONFIG };
 
 fn faults() -> impl Strategy<Value = Faults> {
     let rare = |most: f64| prop_oneof![1 => Just(0.0), 2 => 0.0..most];

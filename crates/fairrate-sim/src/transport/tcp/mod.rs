@@ -14,4 +14,6 @@ pub(crate) use endpoint::{SACK_WORDS, Tcp, connect};
 pub use receiver::{Answered, MAX_SACKS, TcpReceiver};
 pub use rtt::RttEstimator;
 pub use scoreboard::{Acked, LossDetection, Scoreboard};
+#[cfg(test)]
+pub use sender::tests::CONFIG as TEST_CONFIG;
 pub use sender::{DelayedAck, EcnEcho, Expired, TcpConfig, TcpSender};

@@ -398,4 +398,4 @@ fn is_safe(acked: &Acked) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -1,6 +1,7 @@
 use super::*;
 
-const CONFIG: TcpConfig = TcpConfig {
+/// TCP as it is by default, with timeouts from 100 us to 10 ms.
+pub const CONFIG: TcpConfig = TcpConfig {
     rto_min: Time::from_us(100),
     rto_max: Time::from_ms(10),
     clock_granularity: Time::from_us(1),
