@@ -92,7 +92,7 @@ pub enum Trigger {
     /// Another flow's last byte was acknowledged, and then this time has passed: closed-loop sources. A flow has one
     /// such successor at most.
     After(FlowId, Time),
-    /// Its turn in [`SimConfig::changes`].
+    /// Its turn in [`SimConfig::changes`](crate::SimConfig::changes).
     Change,
 }
 
