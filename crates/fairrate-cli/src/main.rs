@@ -10,6 +10,7 @@ mod drive;
 mod error_json;
 mod external;
 mod failure;
+mod large_blocks;
 mod list;
 mod output;
 mod progress;
@@ -80,6 +81,7 @@ impl Command {
 }
 
 fn main() -> ExitCode {
+    large_blocks::are_mapped();
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(error) => return not_understood(&error),

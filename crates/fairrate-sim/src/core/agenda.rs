@@ -6,9 +6,7 @@
 
 pub(super) use super::queue::{DueQueue, NEVER};
 use crate::fabric::Port;
-use crate::ids::PortId;
 use crate::packet::{NO_PACKET, PacketPool};
-use crate::topology::Topology;
 
 /// Bits of a key for the time in a window and the door: see [`Keys`].
 const TIME_AND_DOOR_BITS: u32 = 29;
@@ -55,14 +53,13 @@ pub(super) struct Doors {
 }
 
 impl Agenda {
-    /// The switches of a network, `ports` of which are told their doors; `None` if they cannot work through windows, because
-    /// a link that leads to one has no delay or a switch has too many ports. `switch_of` numbers nodes among switches.
-    pub(super) fn new(topology: &Topology, switch_of: &[u32], n_switches: usize, ports: &mut [Port]) -> Option<Self> {
-        let to_switches = (0..ports.len() as u32).filter_map(|port| {
-            let to = topology.to(PortId(port));
-            (!topology.is_host(to)).then(|| (switch_of[to.index()], port))
-        });
+    /// The switches of a part, `ports` of which are told their doors; `None` if they cannot work through windows, because
+    /// a link that leads to one has no delay or a switch has too many ports. `of_switch`: the switch that each port belongs to,
+    /// if it does.
+    pub(super) fn new(of_switch: &[Option<u32>], ports: &mut [Port]) -> Option<Self> {
+        let to_switches = (0..ports.len() as u32).filter_map(|port| Some((of_switch[port as usize ^ 1]?, port)));
         let mut order: Vec<(u32, u32)> = to_switches.collect();
+        let n_switches = order.iter().max().map_or(0, |&(last, _)| last as usize + 1);
         order.sort_unstable();
         let idle = Doors { window_ps: 0, first: 0, n: 0, first_word: 0, door_bits: 0 };
         let mut switches = vec![idle; n_switches];

@@ -33,23 +33,29 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// The agents that the algorithm wants.
-    pub(super) fn new(config: &SimConfig, ports: &[Port], base_rtt: Time, wire_mtu: u64) -> Self {
+    /// The agents that the algorithm wants at `ports`, with `None` for those of other parts.
+    pub(super) fn new<'a>(
+        config: &SimConfig,
+        ports: impl Iterator<Item = Option<(PortId, &'a Port)>>,
+        base_rtt: Time,
+        wire_mtu: u64,
+    ) -> Self {
         let scope = config.cc.needs().ports;
         if scope == PortScope::None {
             return Self { of_port: Vec::new(), timers: Vec::new(), watched: 0, actions: Actions::default() };
         }
         let delays = delays_into_nodes(&config.topology);
-        let build = |(id, port): (u32, &Port)| {
+        let build = |port: Option<(PortId, &Port)>| {
+            let (id, port) = port?;
             let of_host = port.of_host != NO_HOST;
             if of_host && scope == PortScope::Switches {
                 return None;
             }
-            let upstream_delay = delays[config.topology.from(PortId(id)).index()];
+            let upstream_delay = delays[config.topology.from(id).index()];
             let (rate, wire_mtu, seed) = (port.rate, wire_mtu as u32, config.seed);
-            config.cc.build_port(&PortContext { port: id, rate, base_rtt, wire_mtu, upstream_delay, of_host, seed })
+            config.cc.build_port(&PortContext { port: id.0, rate, base_rtt, wire_mtu, upstream_delay, of_host, seed })
         };
-        let of_port: Vec<_> = (0..).zip(ports).map(build).collect();
+        let of_port: Vec<_> = ports.map(build).collect();
         let watched = of_port.iter().flatten().fold(0, |watched, agent| watched | watched_by(agent));
         Self { timers: vec![u64::MAX; of_port.len()], of_port, watched, actions: Actions::default() }
     }
@@ -94,14 +100,14 @@ impl Agents {
         self.of_port.is_empty()
     }
 
-    /// The ports that have one, some of them of other parts.
-    pub(super) fn ports(&self) -> impl Iterator<Item = u32> + use<> {
-        0..self.of_port.len() as u32
-    }
-
     /// The agent of a port.
     pub(crate) fn of(&mut self, port: u32) -> Option<&mut PortAlgorithm> {
         self.of_port.get_mut(port as usize)?.as_mut()
+    }
+
+    /// Plans the first call of every agent.
+    pub(super) fn plan_all(&mut self, clock: &mut Clock) {
+        (0..self.of_port.len() as u32).for_each(|port| self.plan(clock, port));
     }
 
     /// Plans the call that the agent of a port asks for, unless it is planned.

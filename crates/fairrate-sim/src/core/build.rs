@@ -12,11 +12,12 @@ use super::agents::{Agents, NOTICE_WORDS};
 use super::clock::Clock;
 use super::density::{self, expected_packets};
 use super::flow::{Flow, NO_FLOW};
-use super::host::Hosts;
+use super::host::{Hosts, ReceivingEnd, SendingEnd};
 use super::network::Network;
 use super::parallel::{Mail, Partition, loads};
 use super::paths::PathTable;
 use super::run::{Constants, PartOf, Run};
+use super::share::{Links, Own};
 use super::switch::Switches;
 use super::told::Told;
 use super::world::World;
@@ -29,18 +30,24 @@ use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::PacketPool;
 use crate::routing::Routes;
 use crate::simulation::Switching;
-use crate::topology::Tier;
+use crate::topology::{Node, Tier, Topology};
 use crate::transport::{Allocator, Connections, Kind, Nic, SACK_WORDS, line_flows, start_allocator};
 
-const NO_HOST_NUMBER: u32 = u32::MAX;
+/// A node that is no switch, or one of another part.
+const NO_SWITCH: u32 = u32::MAX;
 
 /// What all parts of a run are built from.
 pub(super) struct Plan {
     pub(super) run: Arc<Run>,
-    /// Number among hosts and number among switches of each node.
+    /// Number among hosts of each node, and number among the switches of its part.
     host_of: Vec<u32>,
     switch_of: Vec<u32>,
-    pub(super) n_parts: usize,
+    /// The part of each node.
+    part_of: Vec<u16>,
+    /// Of each part the links that touch it.
+    links: Vec<Links>,
+    /// The ports of all paths, each by its place in its part.
+    hops: Arc<[u32]>,
     /// Least delay of a link between parts, and of one that could be between parts, in picoseconds.
     pub(super) cut_ps: u64,
     pub(super) lookahead_ps: u64,
@@ -62,7 +69,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     }
     check_packets(&config, &needs);
     let constants = constants(&config, &routes, &needs);
-    let (host_of, switch_of) = number_nodes(&config);
+    let host_of = number_hosts(&config);
     let connections = Connections::new(&config);
     let of_spec = |(id, spec)| {
         let transport = transport_of(&config, id, n_user_flows, !connections.subflow_ids(id).is_empty());
@@ -84,16 +91,59 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let part_of = |node: NodeId| partition.of_node[node.index()];
     let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
     let parts = PartOf { ports, hosts: topology.hosts().map(part_of).collect() };
-    let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths: paths.into(), parts });
+    let links = links_of_parts(topology, &partition);
+    let paths: Arc<[u32]> = paths.into();
+    let hops = if partition.n_parts == 1 { Arc::clone(&paths) } else { places_of(&paths, &links, &parts) };
+    let switch_of = number_switches(&config, &partition);
+    let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, parts });
     Plan {
         run,
         host_of,
         switch_of,
-        n_parts: partition.n_parts,
+        part_of: partition.of_node,
+        links,
+        hops,
         cut_ps: partition.cut_ps,
         lookahead_ps: partition.lookahead_ps,
         windows,
     }
+}
+
+impl Plan {
+    /// How many parts there are.
+    pub(super) fn n_parts(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Whether the node that a port belongs to is in a part.
+    fn is_in(&self, part: u16, port: PortId) -> bool {
+        self.run.parts.port(port) == part
+    }
+
+    /// What a part keeps of each of its own of `n` flows or hosts, where `part_of` says which part one is in.
+    fn own<T>(&self, part: u16, n: usize, part_of: impl Fn(u32) -> u16, value: impl FnMut(u32) -> T) -> Own<T> {
+        if self.n_parts() == 1 { Own::all(n, value) } else { Own::some(n, |number| part_of(number) == part, value) }
+    }
+}
+
+fn links_of_parts(topology: &Topology, partition: &Partition) -> Vec<Links> {
+    match partition.n_parts {
+        1 => vec![Links::default()],
+        n => (0..n as u16).map(|number| Links::of_part(topology, &partition.of_node, number)).collect(),
+    }
+}
+
+/// The ports of all paths, each by its place in the part that it belongs to.
+fn places_of(paths: &[u32], links: &[Links], parts: &PartOf) -> Arc<[u32]> {
+    let mut places = vec![0; parts.ports.len()];
+    for (number, links) in (0..).zip(links) {
+        for (place, id) in (0..).zip(links.port_ids(parts.ports.len())) {
+            if parts.port(id) == number {
+                places[id.index()] = place;
+            }
+        }
+    }
+    paths.iter().map(|&port| places[port as usize]).collect()
 }
 
 /// With TCP, whose scoreboard counts in segments, bursts have whole ones.
@@ -113,39 +163,47 @@ impl Part {
         let run = &plan.run;
         let (config, constants, parts) = (&run.config, &run.constants, &run.parts);
         let needs = config.cc.needs();
-        let mut ports = build_ports(config, &plan.host_of, &plan.switch_of);
-        for (port, p) in (0u32..).zip(&mut ports).filter(|(port, _)| parts.port(*port) == number) {
-            p.away = Some(parts.port(port ^ 1)).filter(|&to| to != number);
-        }
+        let links = plan.links[usize::from(number)].clone();
+        let ids: Vec<PortId> = links.port_ids(config.topology.n_ports()).collect();
+        let mut ports = build_ports(plan, number, &ids);
+        let crossings = build_crossings(plan, number, &ids, &mut ports);
         let wire_mtu = Bytes::new(constants.mtu + constants.data_header);
-        attach_disciplines(config, &mut ports, wire_mtu.as_u64() as u32, needs.ecn);
-        let agents = Agents::new(config, &ports, constants.base_rtt, wire_mtu.as_u64());
-        let (of_switch, n_switches) = switches_of_ports(plan);
+        attach_disciplines(config, &ids, &mut ports, wire_mtu.as_u64() as u32, needs.ecn);
+        let own_ports = || ids.iter().zip(&ports).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
+        let agents = Agents::new(config, own_ports(), constants.base_rtt, wire_mtu.as_u64());
+        let of_switch = switches_of_ports(plan, number, &ids);
+        let switches = build_switches(config, &of_switch, &ids, &ports, wire_mtu, !agents.is_empty());
         let agenda = if plan.windows && may_keep_agenda(run, &ports, &agents) {
-            Agenda::new(&config.topology, &plan.switch_of, n_switches, &mut ports)
+            Agenda::new(&of_switch, &mut ports)
         } else {
             None
         };
-        let switches = build_switches(config, &of_switch, n_switches, &ports, wire_mtu, !agents.is_empty());
-        let is_here = |id: u32| parts.host(run.flow(id).src_host) == number;
-        let starts_here = |id: &u32| config.flows[*id as usize].trigger == Trigger::Time && is_here(*id);
+        let starts_here = |id: &u32| {
+            config.flows[*id as usize].trigger == Trigger::Time && parts.host(run.flow(*id).src_host) == number
+        };
         let starts: Vec<u32> = (0..run.n_user_flows).filter(starts_here).collect();
         let part_of_host = |host| parts.host(host);
         let allocator = Allocator::new(config, &plan.host_of, part_of_host, run.n_user_flows, constants.mtu);
-        let hosts = Hosts::new(run, number, build_nics(config, &run.routes), starts, allocator);
+        let ends = (
+            build_nics(plan, number),
+            plan.own(number, run.flows.len(), |id| parts.host(run.flow(id).src_host), |_| SendingEnd::IDLE),
+            plan.own(number, run.flows.len(), |id| parts.host(run.flow(id).dst_host), |_| ReceivingEnd::new()),
+        );
+        let hosts = Hosts::new(run, ends, starts, allocator);
         let net = Network {
-            ports,
             pool: build_pool(run, &needs),
             agenda: agenda.unwrap_or_default(),
-            paths: Arc::clone(&run.paths),
+            paths: Arc::clone(&plan.hops),
             telemetry: constants.int,
-            faults: Faults::new(&config.faults, config.seed, config.topology.n_ports()),
-            outbox: (0..plan.n_parts).map(|_| Mail::default()).collect(),
+            faults: Faults::new(&config.faults, config.seed, ports.len(), |port| links.place_of(port)),
+            crossings,
+            mail: (0..plan.n_parts()).map(|_| Mail::default()).collect(),
+            ports,
+            links,
         };
         let clock = Clock::new(config.fabric.ties == TieRule::Insertion);
         let world = World { run: Arc::clone(run), clock, net, agents, told: Told::default() };
-        let inbox = (0..plan.n_parts).map(|_| Mail::default()).collect();
-        let mut part = Self { number, world, switches, hosts, inbox };
+        let mut part = Self { number, world, switches, hosts };
         part.begin();
         part
     }
@@ -154,11 +212,7 @@ impl Part {
     fn begin(&mut self) {
         self.hosts.schedule_next_start(&mut self.world);
         self.schedule_flaps();
-        for port in self.world.agents.ports() {
-            if self.has_port(port) {
-                self.world.agents.plan(&mut self.world.clock, port);
-            }
-        }
+        self.world.agents.plan_all(&mut self.world.clock);
         self.hosts.start_convergence(&mut self.world);
         let run = Arc::clone(&self.world.run);
         for line in run.n_user_flows..run.config.flows.len() as u32 {
@@ -168,13 +222,12 @@ impl Part {
     }
 }
 
-/// Of each port the switch it belongs to, if it does, and how many switches there are.
-fn switches_of_ports(plan: &Plan) -> (Vec<Option<u32>>, usize) {
+/// Of each of a part's ports the switch it belongs to, if it does and that is in the part.
+fn switches_of_ports(plan: &Plan, number: u16, ids: &[PortId]) -> Vec<Option<u32>> {
     let topology = &plan.run.config.topology;
-    let of_port = |p| Some(plan.switch_of[topology.from(PortId(p)).index()]).filter(|&s| s != NO_HOST_NUMBER);
-    let of_switch: Vec<Option<u32>> = (0..topology.n_ports() as u32).map(of_port).collect();
-    let n_switches = of_switch.iter().flatten().max().map_or(0, |&s| s as usize + 1);
-    (of_switch, n_switches)
+    let switch = |&id: &PortId| plan.switch_of[topology.from(id).index()];
+    let of_port = |id| Some(switch(id)).filter(|&switch| switch != NO_SWITCH && plan.is_in(number, *id));
+    ids.iter().map(of_port).collect()
 }
 
 /// Whether switches may work through windows: nobody but they have to do with their ports, ties do not go by the order of
@@ -196,15 +249,16 @@ fn draws_like_ns3(config: &SimConfig) -> bool {
 fn build_switches(
     config: &SimConfig,
     of_switch: &[Option<u32>],
-    n_switches: usize,
+    ids: &[PortId],
     ports: &[Port],
     wire_mtu: Bytes,
     has_agents: bool,
 ) -> Switches {
-    let buffers = Mmu::new(&config.fabric, &config.topology.links, of_switch, n_switches, wire_mtu);
+    let links = ids.iter().map(|&id| config.topology.link(id));
+    let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu);
     let marker = |port: u32| {
         let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port as usize].is_some())?;
-        Some(Marker::new(ecn, ports[port as usize].rate, config.seed, port))
+        Some(Marker::new(ecn, ports[port as usize].rate, config.seed, ids[port as usize].0))
     };
     let n_markers = if config.fabric.ecn.is_some() { ports.len() as u32 } else { 0 };
     let shared_draws =
@@ -269,16 +323,25 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
     }
 }
 
-/// Numbers hosts and switches apart: for each node its host number and its switch number.
-fn number_nodes(config: &SimConfig) -> (Vec<u32>, Vec<u32>) {
-    let (mut hosts, mut switches) = (0, 0);
-    let mut number = |is_host: bool| {
-        let count = if is_host { &mut hosts } else { &mut switches };
+/// Numbers hosts: for each node its number among them, or [`NO_HOST`].
+fn number_hosts(config: &SimConfig) -> Vec<u32> {
+    let mut numbers = 0..;
+    let nodes = config.topology.nodes.iter();
+    nodes.map(|node| if node.tier == Tier::Host { numbers.next().unwrap_or(NO_HOST) } else { NO_HOST }).collect()
+}
+
+/// Numbers the switches of each part: for each node its number among them, or [`NO_SWITCH`].
+fn number_switches(config: &SimConfig, partition: &Partition) -> Vec<u32> {
+    let mut counts = vec![0; partition.n_parts];
+    let number = |(node, &part): (&Node, &u16)| {
+        if node.tier == Tier::Host {
+            return NO_SWITCH;
+        }
+        let count: &mut u32 = &mut counts[usize::from(part)];
         *count += 1;
         *count - 1
     };
-    let nodes = config.topology.nodes.iter().map(|n| n.tier == Tier::Host);
-    nodes.map(|is_host| if is_host { (number(true), NO_HOST_NUMBER) } else { (NO_HOST_NUMBER, number(false)) }).unzip()
+    config.topology.nodes.iter().zip(&partition.of_node).map(number).collect()
 }
 
 /// How many of ns-3's random streams the artifact takes before anything happens: nine a node for the protocols of its
@@ -287,28 +350,45 @@ fn streams_taken(config: &SimConfig) -> u64 {
     9 * config.topology.nodes.len() as u64 + 2
 }
 
-fn build_ports(config: &SimConfig, host_of: &[u32], switch_of: &[u32]) -> Vec<Port> {
+fn build_ports(plan: &Plan, number: u16, ids: &[PortId]) -> Vec<Port> {
+    let config = &plan.run.config;
     let topology = &config.topology;
-    let port = |id: u32| {
-        let link = topology.link(PortId(id));
-        let (from, to) = (topology.from(PortId(id)).index(), topology.to(PortId(id)).index());
+    let port = |&id: &PortId| {
+        let link = topology.link(id);
+        let (from, to) = (topology.from(id).index(), topology.to(id).index());
         let mut port = Port::new(link.rate, link.delay.as_ps(), config.fabric.clock);
-        port.set_to_host(host_of[to]);
-        (port.of_host, port.of_switch) = (host_of[from], switch_of[from]);
+        port.set_to_host(plan.host_of[to]);
+        port.of_host = plan.host_of[from];
+        port.of_switch = if plan.is_in(number, id) { plan.switch_of[from] } else { NO_SWITCH };
         port
     };
-    let ports: Vec<Port> = (0..topology.n_ports() as u32).map(port).collect();
+    let ports: Vec<Port> = ids.iter().map(port).collect();
     huge_pages::ask_for(&ports, ports.capacity());
     ports
 }
 
+/// Of the ports whose wires lead to other parts: which part, and the port's place there. The ports are told.
+fn build_crossings(plan: &Plan, number: u16, ids: &[PortId], ports: &mut [Port]) -> Vec<(u16, u32)> {
+    let topology = &plan.run.config.topology;
+    let mut crossings = Vec::new();
+    for (&id, port) in ids.iter().zip(ports) {
+        let to = plan.part_of[topology.to(id).index()];
+        if let Some(place) = plan.links[usize::from(to)].place_of(id).filter(|_| to != number) {
+            port.set_crossing(crossings.len() as u32);
+            crossings.push((to, place));
+        }
+    }
+    crossings.shrink_to_fit();
+    crossings
+}
+
 /// Puts the classes that flows send in under the configured discipline, at the egress ports of switches.
-fn attach_disciplines(config: &SimConfig, ports: &mut [Port], wire_mtu: u32, ecn_capable: bool) {
+fn attach_disciplines(config: &SimConfig, ids: &[PortId], ports: &mut [Port], wire_mtu: u32, ecn_capable: bool) {
     let classes = config.flows.iter().map(|f| f.class.unwrap_or(config.transport.data_class));
     let classes: BTreeSet<u8> = classes.collect();
-    for (port, p) in (0..).zip(ports).filter(|(_, p)| p.of_host == NO_HOST) {
+    for (id, p) in ids.iter().zip(ports).filter(|(_, p)| p.of_host == NO_HOST && p.of_switch != NO_SWITCH) {
         for &class in &classes {
-            let place = Place { port, class, rate: p.rate, wire_mtu, ecn_capable, seed: config.seed };
+            let place = Place { port: id.0, class, rate: p.rate, wire_mtu, ecn_capable, seed: config.seed };
             if let Some(discipline) = Discipline::new(&config.fabric.queue, &place) {
                 p.set_discipline(class, discipline);
             }
@@ -316,9 +396,14 @@ fn attach_disciplines(config: &SimConfig, ports: &mut [Port], wire_mtu: u32, ecn
     }
 }
 
-fn build_nics(config: &SimConfig, routes: &Routes) -> Vec<Nic> {
-    let port = |host| routes.host_port(host).expect("every host of a topology has a link").0;
-    config.topology.hosts().map(|host| Nic::new(port(host))).collect()
+fn build_nics(plan: &Plan, number: u16) -> Own<Nic> {
+    let (run, links) = (&plan.run, &plan.links[usize::from(number)]);
+    let hosts: Vec<NodeId> = run.config.topology.hosts().collect();
+    let nic = |host: u32| {
+        let port = run.routes.host_port(hosts[host as usize]).and_then(|port| links.place_of(port));
+        Nic::new(port.expect("every host of a topology has a link"))
+    };
+    plan.own(number, hosts.len(), |host| run.parts.host(host), nic)
 }
 
 /// What is fixed of a flow, but for its paths.
@@ -373,7 +458,6 @@ fn link_successors(config: &SimConfig, flows: &mut [Flow]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::host::{ReceivingEnd, SendingEnd};
     use crate::packet::Packet;
     use crate::transport::{NicFlow, Sender, TcpSender};
 

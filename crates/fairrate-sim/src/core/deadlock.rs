@@ -32,12 +32,12 @@ impl Part {
     /// link that the other one sends to.
     fn add_waits(&self, waits: &mut BTreeMap<Queue, BTreeSet<Queue>>) {
         let net = &self.world.net;
-        let of_switches = (0_u32..).zip(&net.ports).filter(|&(id, p)| p.of_host == NO_HOST && self.has_port(id));
+        let of_switches = self.own_ports().filter(|(_, port)| port.of_host == NO_HOST);
         for (id, port) in of_switches.filter(|(_, p)| p.paused != 0) {
             for packet in port.contents(&net.pool).map(|packet| net.pool.get(packet)) {
                 if !packet.kind.is_frame() && port.is_pfc_paused(packet.class) {
-                    let upstream = (packet.ingress ^ 1, packet.class);
-                    waits.entry(upstream).or_default().insert((id, packet.class));
+                    let upstream = (net.links.id_of(packet.ingress ^ 1).0, packet.class);
+                    waits.entry(upstream).or_default().insert((id.0, packet.class));
                 }
             }
         }

@@ -106,10 +106,8 @@ impl Part {
     pub(super) fn schedule_flaps(&mut self) {
         let w = &mut self.world;
         let first: Vec<(u32, u64)> = w.net.faults.iter().flat_map(|faults| faults.first_flaps()).collect();
-        for (index, (port, at)) in (0..).zip(first) {
-            if w.run.parts.port(port) == self.number {
-                w.clock.schedule(at, EventKind::Flap, index);
-            }
+        for (index, at) in first {
+            w.clock.schedule(at, EventKind::Flap, index);
         }
     }
 

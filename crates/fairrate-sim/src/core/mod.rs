@@ -19,6 +19,7 @@ mod paths;
 mod probes;
 mod queue;
 mod run;
+mod share;
 mod stall;
 mod switch;
 mod told;
@@ -33,19 +34,18 @@ pub(crate) use self::run::Run;
 use self::switch::Switches;
 pub(crate) use self::world::World;
 use crate::engine::{Event, EventKind};
+use crate::fabric::Port;
+use crate::ids::PortId;
 use crate::output::{FlowOutcome, RunTotals};
 use crate::packet::{Packet, PacketKind};
 
-/// A part of a network: the whole of it, or some of its nodes, whose events this has. Of the vectors that have an entry
-/// for everything in the network, it uses those of its own nodes.
+/// A part of a network: the whole of it, or some of its nodes, whose events this has.
 pub(crate) struct Part {
     /// Which part this is.
     number: u16,
     world: World,
     switches: Switches,
     hosts: Hosts,
-    /// Mail from the other parts.
-    inbox: Vec<Mail>,
 }
 
 impl Part {
@@ -67,9 +67,11 @@ impl Part {
             };
             n += 1;
             let totals = &mut self.world.told.totals;
-            totals.fingerprint = totals.fingerprint.wrapping_add(event.print());
+            totals.fingerprint = totals.fingerprint.wrapping_add(self.world.net.named(event).print());
             self.handle(event);
-            self.world.told.mark(event);
+            if self.world.told.has_news() {
+                self.world.told.mark(self.world.net.named(event));
+            }
         }
         self.world.told.totals.events += n;
         (false, n)
@@ -101,10 +103,10 @@ impl Part {
 
     /// What happens next, or when that is at the earliest; [`Event::LAST`]: nothing will.
     fn next(&self) -> Event {
-        let mail_ps = self.inbox.iter().map(Mail::earliest_ps).min().unwrap_or(u64::MAX);
+        let mail_ps = self.world.net.mail.iter().map(Mail::earliest_ps).min().unwrap_or(u64::MAX);
         let earliest_ps = mail_ps.min(self.world.net.agenda.queue.next_ps());
         let earliest = if earliest_ps < u64::MAX { Event::earliest(earliest_ps) } else { Event::LAST };
-        self.world.clock.peek().min(earliest)
+        self.world.net.named(self.world.clock.peek()).min(earliest)
     }
 
     /// Whether all that this part has to do is done.
@@ -118,34 +120,34 @@ impl Part {
         self.world.told.mark(Event::LAST);
     }
 
-    /// Mail for another part.
+    /// The mail for another part.
     fn mail_for(&mut self, part: usize) -> &mut Mail {
-        let mail = &mut self.world.net.outbox[part];
+        let mail = &mut self.world.net.mail[part];
         mail.notes.extend(self.hosts.notes_for(part as u16));
         mail
-    }
-
-    /// Mail from another part.
-    fn mail_from(&mut self, part: usize) -> &mut Mail {
-        &mut self.inbox[part]
     }
 
     /// Puts packets from other parts onto the wires they come by, and takes note of the rest.
     fn read_mail(&mut self) {
         let World { net, clock, .. } = &mut self.world;
-        for mail in &mut self.inbox {
+        for part in 0..net.mail.len() {
+            if !net.mail[part].has_come() {
+                continue;
+            }
+            let mut mail = std::mem::take(&mut net.mail[part]);
             mail.unpack(net, |net, port, packet| {
                 let Packet { arrival_ps, rank, .. } = *net.pool.get(packet);
                 net.launch(clock, port, packet, arrival_ps, rank);
             });
             mail.notes.drain(..).for_each(|(line, note)| self.hosts.take_note(line, note));
+            net.mail[part] = mail;
         }
     }
 
     /// Totals so far.
     fn totals(&self) -> RunTotals {
         let mut totals = self.world.told.totals;
-        let coming = self.inbox.iter().flat_map(Mail::packets).filter(|p| p.kind == PacketKind::Data);
+        let coming = self.world.net.mail.iter().flat_map(Mail::packets).filter(|p| p.kind == PacketKind::Data);
         totals.in_flight_bytes = self.world.net.data_bytes() + coming.map(|p| u64::from(p.wire)).sum::<u64>();
         totals.peak_buffer_bytes = self.switches.buffers.peak();
         self.hosts.add_totals(&self.world.run, &mut totals);
@@ -172,8 +174,10 @@ impl Part {
         self.hosts.outcome(&self.world.run, id, received)
     }
 
-    /// Whether an egress port belongs to this part.
-    fn has_port(&self, port: u32) -> bool {
-        self.world.run.parts.port(port) == self.number
+    /// The ports of this part's nodes, and their numbers in the network.
+    fn own_ports(&self) -> impl Iterator<Item = (PortId, &Port)> {
+        let (net, run) = (&self.world.net, &self.world.run);
+        let ports = (0..).zip(&net.ports).map(|(port, p)| (net.links.id_of(port), p));
+        ports.filter(|&(id, _)| run.parts.port(id) == self.number)
     }
 }

@@ -8,8 +8,10 @@ use fairrate_units::Time;
 use super::agenda::Agenda;
 use super::clock::Clock;
 use super::parallel::Mail;
-use crate::engine::EventKind;
+use super::share::Links;
+use crate::engine::{Event, EventKind};
 use crate::fabric::{Faults, FaultyLink, NO_HOST, Port};
+use crate::ids::PortId;
 use crate::output::RunTotals;
 use crate::packet::{PacketKind, PacketPool};
 use crate::prefetch::prefetch;
@@ -18,21 +20,24 @@ use crate::prefetch::prefetch;
 /// 432 hosts and 2,592 ports loses by it, one of 1,024 hosts and 6,144 ports gains.
 const MANY_PORTS: usize = 4_096;
 
-/// The ports, wires and packets of a part. Of the vectors that have an entry for every port of the network, a part uses
-/// those of its own nodes.
+/// The ports, wires and packets of a part.
 pub(crate) struct Network {
+    /// Which of the network's links and ports these are.
+    pub(super) links: Links,
     pub(crate) ports: Vec<Port>,
     pub(crate) pool: PacketPool,
     /// What is on its way to switches, where those work through windows.
     pub(super) agenda: Agenda,
-    /// The egress ports of all paths.
-    pub(crate) paths: Arc<[u32]>,
+    /// The egress ports of all paths, each by its place in the part that it belongs to.
+    pub(super) paths: Arc<[u32]>,
     /// What switches stamp data with, if anybody reads that.
     pub(crate) telemetry: Option<(IntCounter, IntFormat)>,
     /// What is wrong with links, if anything is.
     pub(crate) faults: Option<Box<Faults>>,
-    /// Mail for the other parts.
-    pub(crate) outbox: Vec<Mail>,
+    /// Ports whose wires lead to other parts: which part, and its place there.
+    pub(super) crossings: Vec<(u16, u32)>,
+    /// Mail from each of the other parts, until it is read; then mail for it.
+    pub(super) mail: Vec<Mail>,
 }
 
 impl Network {
@@ -48,13 +53,11 @@ impl Network {
             return;
         }
         let p = &mut self.ports[port as usize];
-        if let Some(part) = p.away {
-            let arrival = p.serialise(self.pool.get(packet).wire, clock.now_ps);
-            self.outbox[usize::from(part)].post(&self.pool, port, packet, arrival, arrival_rank);
-            self.pool.release(packet);
+        let arrival = p.serialise(self.pool.get(packet).wire, clock.now_ps);
+        if let Some(crossing) = p.crossing() {
+            self.send_away(crossing, packet, arrival, arrival_rank);
             return;
         }
-        let arrival = p.serialise(self.pool.get(packet).wire, clock.now_ps);
         self.launch(clock, port, packet, arrival, arrival_rank);
     }
 
@@ -64,12 +67,29 @@ impl Network {
     pub(super) fn transmit_at(&mut self, clock: &mut Clock, port: u32, packet: u32, wire: u16, at_ps: u64) {
         let p = &mut self.ports[port as usize];
         let arrival = p.serialise(wire, at_ps);
-        if let Some(part) = p.away {
-            self.outbox[usize::from(part)].post(&self.pool, port, packet, arrival, 0);
-            self.pool.release(packet);
+        if let Some(crossing) = p.crossing() {
+            self.send_away(crossing, packet, arrival, 0);
             return;
         }
         self.launch(clock, port, packet, arrival, 0);
+    }
+
+    /// A packet is on a wire that leads to another part.
+    fn send_away(&mut self, crossing: u32, packet: u32, arrival_ps: u64, rank: u32) {
+        let (part, port) = self.crossings[crossing as usize];
+        self.mail[usize::from(part)].post(&self.pool, port, packet, arrival_ps, rank);
+        self.pool.release(packet);
+    }
+
+    /// An event as the whole network knows it: a port has its number there.
+    #[inline]
+    pub(super) fn named(&self, event: Event) -> Event {
+        if event.is_of_port() { event.of(self.links.id_of(event.entity()).0) } else { event }
+    }
+
+    /// A port of the network, if this part has it.
+    pub(super) fn port_of(&self, id: PortId) -> Option<&Port> {
+        self.links.place_of(id).map(|port| &self.ports[port as usize])
     }
 
     /// Serialises a packet onto a wire with faults. False if `port` has none, and nothing is done.

@@ -56,7 +56,7 @@ fn sample(probe: &ProbeSpec, now_ps: u64, run: &Run, parts: &[Mutex<Part>], sink
     match probe {
         ProbeSpec::Ports { ports, .. } => {
             for &port in ports {
-                sink.port(&lock(&parts[usize::from(run.parts.port(port.0))]).sample_port(port, now_ps));
+                sink.port(&lock(&parts[usize::from(run.parts.port(port))]).sample_port(port, now_ps));
             }
         }
         ProbeSpec::Flows { flows: Some(flows), .. } => {
@@ -81,7 +81,7 @@ fn sample_flow(run: &Run, parts: &[Mutex<Part>], id: u32, now_ps: u64) -> Option
 
 impl Part {
     fn sample_port(&self, port: PortId, now_ps: u64) -> PortSample {
-        let p = &self.world.net.ports[port.index()];
+        let p = self.world.net.port_of(port).expect("a port is sampled where it is");
         PortSample {
             t: Time::from_ps(now_ps),
             port,

@@ -66,8 +66,8 @@ pub(crate) struct PartOf {
 impl PartOf {
     /// The part of the node that `port` belongs to.
     #[inline]
-    pub(crate) fn port(&self, port: u32) -> u16 {
-        self.ports[port as usize]
+    pub(crate) fn port(&self, port: PortId) -> u16 {
+        self.ports[port.index()]
     }
 
     /// The part of a host, by its number among hosts.

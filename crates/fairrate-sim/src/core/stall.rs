@@ -75,7 +75,7 @@ impl Part {
         let run = &self.world.run;
         let name = |n: crate::ids::NodeId| &run.config.topology.nodes[n.index()].name;
         let flow = run.flow(id);
-        let s = self.hosts.sender(self.hosts.sending[id as usize].sender);
+        let s = self.hosts.sender(self.hosts.sending[id].sender);
         let spec = &run.config.flows[flow.spec as usize];
         let why = match (s.paused, s.is_open()) {
             (true, _) => "is paused by its switch",
@@ -95,13 +95,12 @@ impl Part {
     /// The ports of this part that may not send, some of them at least.
     fn paused_ports(&self) -> Vec<(u32, String)> {
         let topology = &self.world.run.config.topology;
-        let ports =
-            (0u32..).zip(&self.world.net.ports).filter(|&(id, p)| p.paused != 0 && self.has_port(id)).take(NAMED);
-        let describe = |(id, p): (u32, &crate::fabric::Port)| {
-            let (from, to) = (topology.from(PortId(id)), topology.to(PortId(id)));
+        let ports = self.own_ports().filter(|(_, p)| p.paused != 0).take(NAMED);
+        let describe = |(id, p): (PortId, &crate::fabric::Port)| {
+            let (from, to) = (topology.from(id), topology.to(id));
             let name = |n: crate::ids::NodeId| &topology.nodes[n.index()].name;
             let why = if p.is_down() { "down" } else { "paused" };
-            (id, format!("port {}->{} is {why} with {} bytes waiting", name(from), name(to), p.queued_bytes))
+            (id.0, format!("port {}->{} is {why} with {} bytes waiting", name(from), name(to), p.queued_bytes))
         };
         ports.map(describe).collect()
     }

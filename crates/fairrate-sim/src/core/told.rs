@@ -51,15 +51,14 @@ impl Told {
         }
     }
 
-    /// What was added since the last event is of this one.
+    /// Whether anything was added since the last event.
     #[inline]
-    pub(crate) fn mark(&mut self, event: Event) {
-        if self.news.len() != self.marked {
-            self.mark_all(event);
-        }
+    pub(crate) fn has_news(&self) -> bool {
+        self.news.len() != self.marked
     }
 
-    fn mark_all(&mut self, event: Event) {
+    /// What was added since the last event is of this one.
+    pub(crate) fn mark(&mut self, event: Event) {
         self.is_mixed |= self.marked.checked_sub(1).is_some_and(|last| event < self.news[last].0);
         self.news[self.marked..].iter_mut().for_each(|news| news.0 = event);
         self.marked = self.news.len();

@@ -7,7 +7,6 @@ use super::clock::Clock;
 use super::network::Network;
 use super::run::Run;
 use super::told::{News, Told};
-use crate::ids::PortId;
 use crate::output::PfcEvent;
 
 /// The surroundings of switches and hosts. A switch knows no host, and a host no switch: what they do to each other goes by
@@ -32,6 +31,6 @@ impl World {
     /// A class of `port` is paused, or resumes.
     pub(super) fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
         self.net.ports[port as usize].set_paused(class, pause, self.clock.now_ps);
-        self.told.push(News::Pfc(PfcEvent { t: self.clock.now(), port: PortId(port), class, pause }));
+        self.told.push(News::Pfc(PfcEvent { t: self.clock.now(), port: self.net.links.id_of(port), class, pause }));
     }
 }

@@ -102,6 +102,17 @@ impl Event {
     pub fn entity(self) -> u32 {
         self.key & ((1 << ENTITY_BITS) - 1)
     }
+    /// Whether that is a port.
+    #[inline]
+    pub fn is_of_port(self) -> bool {
+        matches!(self.kind(), EventKind::Arrive | EventKind::TxDone | EventKind::PortTimer | EventKind::ArriveLate)
+    }
+    /// The same event of another entity.
+    #[must_use]
+    #[inline]
+    pub fn of(self, entity: u32) -> Self {
+        Self { key: self.key & !((1 << ENTITY_BITS) - 1) | entity, ..self }
+    }
     /// The order of events as one number, which compares without branches.
     #[inline]
     pub fn order(self) -> u128 {

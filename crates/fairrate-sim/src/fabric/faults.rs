@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::config::{FaultConfig, FaultPackets, Flap};
+use crate::ids::PortId;
 use crate::packet::PacketKind;
 use crate::rng::{Purpose, Stream};
 
@@ -90,20 +91,28 @@ struct FlapState {
 }
 
 impl Faults {
-    /// The state of `configs` in a network of `n_ports` ports; `None`: there are none.
-    pub fn new(configs: &[FaultConfig], seed: u64, n_ports: usize) -> Option<Box<Self>> {
+    /// The state of `configs` at `n_ports` ports, where `place_of` says which of them a port is, if it is one; `None`: there
+    /// are none.
+    pub fn new(
+        configs: &[FaultConfig],
+        seed: u64,
+        n_ports: usize,
+        place_of: impl Fn(PortId) -> Option<u32>,
+    ) -> Option<Box<Self>> {
         if configs.is_empty() {
             return None;
         }
         let mut faults = Self { links: (0..n_ports).map(|_| None).collect(), flaps: Vec::new() };
         for (index, config) in (0u64..).zip(configs) {
-            for port in &config.ports {
-                let link = faults.links[port.index()].get_or_insert_with(Box::default);
+            let here = |port: &PortId| place_of(*port).map(|place| (*port, place));
+            for (port, place) in config.ports.iter().filter_map(here) {
+                let link = faults.links[place as usize].get_or_insert_with(Box::default);
                 // Ports are far fewer than 2^32.
                 link.rules.push(Rule::new(config, Stream::new(seed, index << 32 | u64::from(port.0), Purpose::Fault)));
             }
             if let Some(flap) = &config.flap {
-                faults.flaps.push(FlapState::new(config, flap));
+                let ports = config.ports.iter().filter_map(|&port| place_of(port)).collect();
+                faults.flaps.push(FlapState::new(ports, config, flap));
             }
         }
         Some(Box::new(faults))
@@ -115,9 +124,10 @@ impl Faults {
         self.links[port as usize].as_deref_mut()
     }
 
-    /// One of the ports of each flap, and when it happens first, in picoseconds.
+    /// The flaps of these ports, by their numbers, and when each happens first, in picoseconds.
     pub fn first_flaps(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.flaps.iter().filter_map(|flap| Some((*flap.ports.first()?, flap.down_ps)))
+        let here = (0..).zip(&self.flaps).filter(|(_, flap)| !flap.ports.is_empty());
+        here.map(|(index, flap)| (index, flap.down_ps))
     }
 
     /// Flap number `index` happens: which ports, whether they go down, and when it happens next.
@@ -134,10 +144,9 @@ impl Faults {
 }
 
 impl FlapState {
-    fn new(config: &FaultConfig, flap: &Flap) -> Self {
+    fn new(ports: Vec<u32>, config: &FaultConfig, flap: &Flap) -> Self {
         let (down_ps, up_ps) = (flap.down_at.as_ps(), flap.up_at.as_ps());
         let period_ps = flap.period.map_or(0, fairrate_units::Time::as_ps);
-        let ports = config.ports.iter().map(|p| p.0).collect();
         Self { ports, stop_ps: config.stop.as_ps(), down_ps, up_ps, period_ps, is_down: false }
     }
 
@@ -261,14 +270,17 @@ impl Burst {
 mod tests {
     use super::*;
     use crate::config::BurstLoss;
-    use crate::ids::PortId;
     use fairrate_units::Time;
 
     const N: u32 = 200_000;
 
+    fn all(configs: &[FaultConfig], seed: u64, n_ports: usize) -> Option<Box<Faults>> {
+        Faults::new(configs, seed, n_ports, |port| Some(port.0))
+    }
+
     fn verdicts(mut config: FaultConfig, seed: u64) -> Vec<Verdict> {
         config.ports = vec![PortId(3)];
-        let mut faults = Faults::new(&[config], seed, 4).expect("a fault");
+        let mut faults = all(&[config], seed, 4).expect("a fault");
         let link = faults.link(3).expect("it is there");
         (0..N).map(|i| link.judge(PacketKind::Data, u64::from(i))).collect()
     }
@@ -345,7 +357,7 @@ mod tests {
             FaultConfig { ports: vec![PortId(1)], start: Time::from_ns(10), ..config(Time::from_ns(20)) },
         ];
         let lost = |configs: &[FaultConfig], port| {
-            let mut faults = Faults::new(configs, 7, 2).expect("faults");
+            let mut faults = all(configs, 7, 2).expect("faults");
             let link = faults.link(port).expect("it is there");
             (0..40u64).map(|ns| link.judge(PacketKind::Data, ns * 1_000).lost).collect::<Vec<_>>()
         };
@@ -354,7 +366,7 @@ mod tests {
         let (with, without) = (lost(&both, 1), lost(&both[..1], 1));
         assert_eq!((&with[..10], &with[20..]), (&without[..10], &without[20..]));
         assert_ne!(with, without);
-        let mut faults = Faults::new(&both, 7, 2).expect("faults");
+        let mut faults = all(&both, 7, 2).expect("faults");
         let link = faults.link(0).expect("it is there");
         for kind in [PacketKind::Ack, PacketKind::Notice, PacketKind::Pause, PacketKind::FlowResume] {
             assert!((0..100).all(|_| link.judge(kind, 0) == Verdict::default()));
@@ -366,7 +378,7 @@ mod tests {
         let us = Time::from_us;
         let flap = Some(Flap { down_at: us(10), up_at: us(12), period: Some(us(5)) });
         let config = FaultConfig { ports: vec![PortId(1)], stop: us(20), flap, ..FaultConfig::NONE };
-        let mut faults = Faults::new(&[config], 1, 2).expect("a fault");
+        let mut faults = all(&[config], 1, 2).expect("a fault");
         let mut at = faults.first_flaps().next().map(|first| first.1);
         let mut seen = Vec::new();
         while let Some(ps) = at {

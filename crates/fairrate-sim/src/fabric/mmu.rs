@@ -98,17 +98,15 @@ pub struct Mmu {
 }
 
 impl Mmu {
-    /// Empty buffers for `n_switches`; `links[i]` has ports `2i` and `2i + 1`, and `switch_of[port]` says
-    /// which switch a port belongs to, if it belongs to one.
-    pub fn new(
+    /// Empty buffers. `links` has the link of each port, and `switch_of` the switch it belongs to, if it belongs to one.
+    pub fn new<'a>(
         config: &FabricConfig,
-        links: &[Link],
+        links: impl Iterator<Item = &'a Link>,
         switch_of: &[Option<u32>],
-        n_switches: usize,
         wire_mtu: Bytes,
     ) -> Self {
-        let headroom = |port: usize| headroom_bytes(config, &links[port / 2], wire_mtu);
-        let headroom: Vec<u32> = (0..switch_of.len()).map(headroom).collect();
+        let headroom: Vec<u32> = links.map(|link| headroom_bytes(config, link, wire_mtu)).collect();
+        let n_switches = switch_of.iter().flatten().max().map_or(0, |&last| last as usize + 1);
         let mut pools = vec![Pool::default(); n_switches];
         for (port, switch) in switch_of.iter().enumerate() {
             if let Some(switch) = switch {
@@ -350,7 +348,7 @@ mod tests {
 
     fn mmu_of(config: &FabricConfig) -> Mmu {
         let link = Link { a: NodeId(0), b: NodeId(1), rate: Rate::from_gbps(25), delay: Time::from_us(1) };
-        Mmu::new(config, &[link], &[None, Some(0)], 1, Bytes::new(1_090))
+        Mmu::new(config, [&link, &link].into_iter(), &[None, Some(0)], Bytes::new(1_090))
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub const N_CLASSES: usize = 8;
 pub const NO_HOST: u32 = u32::MAX;
 /// What a port leads to is a door of a switch that works through windows.
 const DOOR: u32 = 1 << 31;
+/// A wire within a part.
+const NO_CROSSING: u32 = u32::MAX;
 
 /// Packets of one class that wait, and their bytes.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +49,8 @@ pub struct Port {
     pub of_switch: u32,
     /// Its capacity as telemetry carries it.
     pub int_rate: PortRate,
-    /// The part of the network that the other end is in, if it is another one.
-    pub away: Option<u16>,
+    /// Which of the wires to other parts this is, or [`NO_CROSSING`].
+    crossing: u32,
     /// Bit c: class c has packets, other than of flows that the other end has paused.
     backlog: u8,
     /// Bit c: class c may not send. All, while the link is down; otherwise those that the other end has paused.
@@ -100,7 +102,7 @@ impl Port {
             far_end: NO_HOST,
             of_host: NO_HOST,
             of_switch: 0,
-            away: None,
+            crossing: NO_CROSSING,
             int_rate: PortRate::new(rate),
             backlog: 0,
             paused: 0,
@@ -128,6 +130,17 @@ impl Port {
     /// Leads to a door of a switch.
     pub fn set_door(&mut self, door: u32) {
         self.far_end = DOOR | door;
+    }
+
+    /// Leads to another part, as a wire of this number among those that do.
+    pub fn set_crossing(&mut self, crossing: u32) {
+        self.crossing = crossing;
+    }
+
+    /// The number of this wire among those that lead to other parts, if it does.
+    #[inline]
+    pub fn crossing(&self) -> Option<u32> {
+        (self.crossing != NO_CROSSING).then_some(self.crossing)
     }
 
     /// The host at the other end, or [`NO_HOST`].

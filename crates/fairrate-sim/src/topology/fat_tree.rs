@@ -115,7 +115,8 @@ impl FatTreeK {
             let message = format!("`k` must be even and at least 2, not {}", self.k);
             return Err(FieldError::new("k", message).help("write the ports of a switch, such as `k = 8`"));
         }
-        build::size("k", &[self.k, self.k, self.k])?;
+        // As many hosts, and fewer switches.
+        build::size("k", &[self.k, self.k / 2, self.k / 2])?;
         let rename = |e: FieldError| match e.field {
             "hosts_per_tor" => FieldError { field: "hosts_per_edge", message: e.message.replace("tor", "edge"), ..e },
             "host_delay" | "tor_delay" => {

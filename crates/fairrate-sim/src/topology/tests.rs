@@ -81,6 +81,9 @@ fn a_k_ary_fat_tree_has_k_cubed_over_4_hosts() {
     let ports_of = |node| (0..t.n_ports() as u32).map(PortId).filter(|&p| t.from(p) == node).count();
     assert!((16..36).map(NodeId).all(|switch| ports_of(switch) == 4));
     assert_eq!(FatTreeK { k: 5, ..shape.clone() }.check().unwrap_err().field, "k");
+    // 65,536 and 101,306 hosts.
+    assert_eq!(FatTreeK { k: 64, hosts_per_edge: None, ..shape.clone() }.check(), Ok(()));
+    assert_eq!(FatTreeK { k: 74, hosts_per_edge: None, ..shape.clone() }.check().unwrap_err().field, "k");
     assert_eq!(FatTreeK { delay: Time::MAX, ..shape.clone() }.check().unwrap_err().field, "delay");
     assert_eq!(
         FatTreeK { hosts_per_edge: Some(0), ..shape }.check().unwrap_err().message,

@@ -12,7 +12,7 @@ use crate::engine::EventKind;
 impl Hosts {
     /// Sends the host's next packet if its port is free, or plans the next look.
     pub(super) fn nic_send_like_ns3(&mut self, w: &mut World, host: u32) {
-        let egress = self.nics[host as usize].port;
+        let egress = self.nics[host].port;
         let port = &w.net.ports[egress as usize];
         if !w.clock.has_passed(port.busy_until_ps, port.tx_rank) {
             // The end of the transmission comes here again.
@@ -23,7 +23,7 @@ impl Hosts {
             w.net.schedule_tx_done(&mut w.clock, egress);
             return;
         }
-        let (picked, moved) = self.nics[host as usize].pick_like_ns3(w.clock.now_ps, port.paused);
+        let (picked, moved) = self.nics[host].pick_like_ns3(w.clock.now_ps, port.paused);
         if moved {
             self.renumber(host, 0);
         }
@@ -32,7 +32,7 @@ impl Hosts {
             w.net.schedule_tx_done(&mut w.clock, egress);
             return;
         }
-        let nic = &self.nics[host as usize];
+        let nic = &self.nics[host];
         let at = nic.next_send_like_ns3();
         if nic.wake_ps == u64::MAX && at < u64::MAX && w.clock.now_ps < at {
             self.set_wake(w, host, at);
@@ -44,7 +44,7 @@ impl Hosts {
     /// has anything left to send; a first acknowledgment that is only stored is none.
     pub(super) fn pull_wake_like_ns3(&mut self, w: &mut World, slot: u32) {
         let sender = self.sender(slot);
-        let (host, nic) = (sender.host, &self.nics[sender.host as usize]);
+        let (host, nic) = (sender.host, &self.nics[sender.host]);
         let at = nic.flows[sender.nic_slot as usize].next_send_ps;
         if nic.wake_ps < u64::MAX && at < nic.wake_ps {
             self.set_wake(w, host, at.max(w.clock.now_ps));
@@ -54,12 +54,12 @@ impl Hosts {
     /// Whether the timer of a flow, which is due, must wait for the wake-up of its NIC at this very moment because
     /// ns-3 planned that one earlier: a packet sent first is still spaced at the old rate. If so, comes again.
     pub(super) fn timer_waits_like_ns3(&mut self, w: &mut World, id: u32) -> bool {
-        let nic = &self.nics[w.run.flow(id).src_host as usize];
+        let nic = &self.nics[w.run.flow(id).src_host];
         if nic.wake_ps != w.clock.now_ps {
             return false;
         }
         let (wake_rank, wake_planned_ps) = (nic.wake_rank, nic.wake_planned_ps);
-        let slot = self.sending[id as usize].sender;
+        let slot = self.sending[id].sender;
         let planned = w.clock.now().saturating_sub(self.controller(slot).timer_lead());
         if planned.as_ps() <= wake_planned_ps {
             return false;
@@ -70,7 +70,7 @@ impl Hosts {
 
     fn set_wake(&mut self, w: &mut World, host: u32, at_ps: u64) {
         let rank = w.clock.take_rank();
-        let nic = &mut self.nics[host as usize];
+        let nic = &mut self.nics[host];
         (nic.wake_ps, nic.wake_rank, nic.wake_planned_ps) = (at_ps, rank, w.clock.now_ps);
         w.clock.push(at_ps, EventKind::HostWake, host, rank);
     }

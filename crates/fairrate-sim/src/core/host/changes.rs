@@ -52,7 +52,7 @@ impl Hosts {
                     w.clock.schedule(at, EventKind::FlowStart, id);
                     return;
                 }
-                Change::Stop(FlowId(id)) if self.sending[id as usize].sender == NO_SENDER => {}
+                Change::Stop(FlowId(id)) if self.sending[id].sender == NO_SENDER => {}
                 Change::Stop(FlowId(id)) => {
                     self.on_flow_stop(w, id);
                     if self.convergence.as_ref().is_some_and(|c| c.open.is_some()) {

@@ -30,7 +30,7 @@ impl Hosts {
     pub(super) fn apply(&mut self, w: &mut World, slot: u32, allowance: Allowance) {
         let (c, now_ps) = (&w.run.constants, w.clock.now_ps);
         let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
-        let nic = &mut self.nics[sender.host as usize];
+        let nic = &mut self.nics[sender.host];
         sender.cwnd = match w.run.config.transport.window {
             WindowRule::Algorithm => allowance.cwnd.as_u64(),
             WindowRule::None => u64::MAX,
@@ -66,7 +66,7 @@ impl Hosts {
         }
         if respaced {
             let earliest_ps = transport.earliest_ps(self, w, slot);
-            let (host, at) = (self.sender(slot).host as usize, self.sender(slot).nic_slot as usize);
+            let (host, at) = (self.sender(slot).host, self.sender(slot).nic_slot as usize);
             let entry = &mut self.nics[host].flows[at];
             entry.next_send_ps = entry.next_send_ps.max(earliest_ps);
         }

@@ -28,7 +28,7 @@ impl Hosts {
             self.next_start += 1;
             self.schedule_next_start(w);
         }
-        let end = &mut self.sending[id as usize];
+        let end = &mut self.sending[id];
         (end.start_ps, end.has_started) = (w.clock.now_ps, true);
         w.run.flow(id).transport.open(self, w, id);
         self.note_start(w, id);
@@ -39,7 +39,7 @@ impl Hosts {
     /// Opens the line `id` of the allocator, if it begins here.
     pub(in crate::core) fn open_line(&mut self, w: &mut World, id: u32) {
         let flow = w.run.flow(id);
-        if self.is_here(&w.run, flow.src_host) {
+        if self.has(flow.src_host) {
             flow.transport.open(self, w, id);
             self.begin(w, id);
         }
@@ -48,7 +48,7 @@ impl Hosts {
     /// The controllers of a flow that has just been opened decide for the first time.
     fn begin(&mut self, w: &mut World, id: u32) {
         for sending in self.sending_flows(id) {
-            let slot = self.sending[sending as usize].sender;
+            let slot = self.sending[sending].sender;
             let allowance = self.controller(slot).on_start(w.clock.now());
             self.apply(w, slot, allowance);
         }
@@ -70,7 +70,7 @@ impl Hosts {
 
     /// An endless flow stops: what it has sent so far is all it will send.
     pub(in crate::core) fn on_flow_stop(&mut self, w: &mut World, id: u32) {
-        let slot = self.sending[id as usize].sender;
+        let slot = self.sending[id].sender;
         if slot == NO_SENDER {
             return;
         }
@@ -92,7 +92,7 @@ impl Hosts {
     /// All data of a user's flow is acknowledged: its senders go, and it is over.
     pub(super) fn finish(&mut self, w: &mut World, id: u32) {
         for sending in self.sending_flows(id) {
-            let slot = self.sending[sending as usize].sender;
+            let slot = self.sending[sending].sender;
             self.ask_for_control(w, slot);
             self.retire(w, slot);
         }
@@ -100,7 +100,7 @@ impl Hosts {
         flow.transport.close(self, id);
         let (host, successor) = (flow.src_host, flow.successor);
         let at = w.clock.now_ps + flow.successor_delay_ps;
-        let end = &mut self.sending[id as usize];
+        let end = &mut self.sending[id];
         (end.sender, end.is_over) = (NO_SENDER, true);
         if !flow.is_endless() {
             end.fct_ack_ps = w.clock.now_ps - end.start_ps;

@@ -23,15 +23,16 @@ pub(super) use self::outcome::Received;
 use super::agents::Step;
 use super::network::Network;
 use super::run::Run;
+use super::share::Own;
 use super::world::World;
 use crate::transport::{Allocator, Connections, ControllerRef, NO_SENDER, Nic, NicFlow, Receiver, Sender, Tally};
 
-/// The hosts of a part. Of the vectors that have an entry for every host and flow of the network, it uses those of its own.
+/// The hosts of a part.
 pub(crate) struct Hosts {
-    pub(crate) nics: Vec<Nic>,
+    pub(crate) nics: Own<Nic>,
     /// By flow: its sending end and its receiving end.
-    pub(crate) sending: Vec<SendingEnd>,
-    pub(crate) receiving: Vec<ReceivingEnd>,
+    pub(crate) sending: Own<SendingEnd>,
+    pub(crate) receiving: Own<ReceivingEnd>,
     /// The senders of active flows, and the slots that are free.
     pub(crate) senders: Vec<Option<Sender>>,
     free_senders: Vec<u32>,
@@ -43,7 +44,6 @@ pub(crate) struct Hosts {
     pub(crate) wishes: Wishes,
     /// When data was acknowledged last, in picoseconds.
     pub(crate) last_progress_ps: u64,
-    number: u16,
     /// Flows that start here at their time, in order, and which is next.
     starts: Vec<u32>,
     next_start: usize,
@@ -147,26 +147,24 @@ impl Wishes {
 }
 
 impl Hosts {
-    /// The hosts of part `number`, where nothing has happened yet.
+    /// Hosts where nothing has happened yet.
     pub(super) fn new(
         run: &Run,
-        number: u16,
-        nics: Vec<Nic>,
+        (nics, sending, receiving): (Own<Nic>, Own<SendingEnd>, Own<ReceivingEnd>),
         starts: Vec<u32>,
         allocator: Option<Box<Allocator>>,
     ) -> Self {
         let finite_left = starts.iter().filter(|&&id| !run.flow(id).is_endless()).count() as u64;
         Self {
             nics,
-            sending: vec![SendingEnd::IDLE; run.flows.len()],
-            receiving: vec![ReceivingEnd::new(); run.flows.len()],
+            sending,
+            receiving,
             senders: Vec::new(),
             free_senders: Vec::new(),
             connections: Connections::new(&run.config),
             allocator,
             wishes: Wishes::default(),
             last_progress_ps: 0,
-            number,
             starts,
             next_start: 0,
             active: 0,
@@ -178,8 +176,8 @@ impl Hosts {
 
     /// Whether a host belongs to this part.
     #[inline]
-    pub(crate) fn is_here(&self, run: &Run, host: u32) -> bool {
-        run.parts.host(host) == self.number
+    pub(crate) fn has(&self, host: u32) -> bool {
+        self.nics.has(host)
     }
 
     /// The sender in a slot that is in use.
@@ -197,7 +195,7 @@ impl Hosts {
     /// The sender of a flow and its slot, if the flow is active.
     #[inline]
     pub(crate) fn sender_of(&mut self, flow: u32) -> Option<(u32, &mut Sender)> {
-        let slot = self.sending[flow as usize].sender;
+        let slot = self.sending[flow].sender;
         Some((slot, self.senders.get_mut(slot as usize)?.as_mut()?))
     }
 
@@ -210,14 +208,14 @@ impl Hosts {
 
     /// The rate of a host's NIC.
     fn line_rate(&self, net: &Network, host: u32) -> Rate {
-        net.ports[self.nics[host as usize].port as usize].rate
+        net.ports[self.nics[host].port as usize].rate
     }
 
     /// Tells the NIC whether a sender has something to send.
     #[inline]
     pub(crate) fn refresh(&mut self, slot: u32) {
         let sender = self.senders[slot as usize].as_ref().expect("the slot is in use");
-        let entry = &mut self.nics[sender.host as usize].flows[sender.nic_slot as usize];
+        let entry = &mut self.nics[sender.host].flows[sender.nic_slot as usize];
         (entry.open, entry.has_data) = sender.outlook();
     }
 
@@ -230,25 +228,25 @@ impl Hosts {
         sender.transport = flow.transport;
         sender.room = if config.transport.window_overshoot { 1 } else { config.transport.mtu.as_u64() as u32 };
         sender.fastest = self.line_rate(&w.net, host).min(config.flows[flow.spec as usize].demand);
-        sender.nic_slot = self.nics[host as usize].flows.len() as u32;
+        sender.nic_slot = self.nics[host].flows.len() as u32;
         let slot = self.free_senders.pop().unwrap_or_else(|| {
             self.senders.push(None);
             (self.senders.len() - 1) as u32
         });
         self.senders[slot as usize] = Some(sender);
-        self.sending[id as usize].sender = slot;
+        self.sending[id].sender = slot;
         let entry =
             NicFlow { next_send_ps: w.clock.now_ps, sender: slot, class, open: true, has_data: true, finished: false };
-        self.nics[host as usize].flows.push(entry);
+        self.nics[host].flows.push(entry);
     }
 
     /// A sender goes, and leaves its NIC.
     fn retire(&mut self, w: &World, slot: u32) {
         let sender = self.senders[slot as usize].take().expect("the slot is in use");
         self.free_senders.push(slot);
-        let end = &mut self.sending[sender.flow as usize];
+        let end = &mut self.sending[sender.flow];
         (end.sender, end.tally) = (NO_SENDER, sender.tally);
-        let nic = &mut self.nics[sender.host as usize];
+        let nic = &mut self.nics[sender.host];
         if w.clock.is_by_insertion() {
             let entry = &mut nic.flows[sender.nic_slot as usize];
             (entry.open, entry.has_data, entry.finished) = (false, false, true);
@@ -260,7 +258,7 @@ impl Hosts {
 
     /// Tells the senders of a NIC's flows from position `from` on where they now stand.
     fn renumber(&mut self, host: u32, from: usize) {
-        for (at, entry) in self.nics[host as usize].flows.iter().enumerate().skip(from).filter(|(_, f)| !f.finished) {
+        for (at, entry) in self.nics[host].flows.iter().enumerate().skip(from).filter(|(_, f)| !f.finished) {
             self.senders[entry.sender as usize].as_mut().expect("an active flow has a sender").nic_slot = at as u32;
         }
     }
@@ -268,12 +266,12 @@ impl Hosts {
     /// Puts a packet into the queue of its class at a host's NIC.
     #[inline]
     pub(crate) fn enqueue(&self, net: &mut Network, host: u32, packet: u32) {
-        net.ports[self.nics[host as usize].port as usize].enqueue(&mut net.pool, packet);
+        net.ports[self.nics[host].port as usize].enqueue(&mut net.pool, packet);
     }
 
     /// Puts a control packet into the queue of its class at a host's NIC.
     pub(crate) fn enqueue_control(&mut self, w: &mut World, host: u32, packet: u32) {
-        let port = self.nics[host as usize].port;
+        let port = self.nics[host].port;
         w.told.totals.control_bytes += u64::from(w.net.pool.get(packet).wire);
         self.show_agent(w, host, packet, Step::Enqueue);
         w.net.ports[port as usize].enqueue(&mut w.net.pool, packet);
@@ -282,7 +280,7 @@ impl Hosts {
     /// Shows a packet to the agent of a host's port, if it has one.
     #[inline]
     fn show_agent(&mut self, w: &mut World, host: u32, packet: u32, step: Step) {
-        let port = self.nics[host as usize].port;
+        let port = self.nics[host].port;
         if w.agent_sees(port, packet, step) {
             self.do_as_agent_asks(w, host, port);
         }

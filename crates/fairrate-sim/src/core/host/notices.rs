@@ -20,13 +20,13 @@ impl Hosts {
 
     fn hold_notification(&mut self, w: &mut World, host: u32, packet: u32) {
         let due = w.clock.now_ps + w.run.constants.reaction_ps;
-        self.nics[host as usize].held.push_back((due, packet));
+        self.nics[host].held.push_back((due, packet));
         w.clock.schedule(due, EventKind::Reaction, host);
     }
 
     /// The NIC of a host acts on the notification it has held for longest.
     pub(in crate::core) fn on_reaction(&mut self, w: &mut World, host: u32) {
-        let held = &mut self.nics[host as usize].held;
+        let held = &mut self.nics[host].held;
         debug_assert!(held.front().is_some_and(|&(due, _)| due == w.clock.now_ps), "one event for each notification");
         if let Some((_, packet)) = held.pop_front() {
             self.react(w, packet);
@@ -120,7 +120,7 @@ impl Hosts {
             return;
         }
         let now = w.clock.now();
-        let slot = self.sending[id as usize].sender;
+        let slot = self.sending[id].sender;
         let sender = self.senders.get_mut(slot as usize).and_then(Option::as_mut);
         let decision = sender.and_then(|sender| {
             let header = &w.net.pool.header(packet)[..w.run.constants.header_words];

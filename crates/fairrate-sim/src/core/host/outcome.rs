@@ -2,7 +2,7 @@
 
 use fairrate_units::{Bytes, Time};
 
-use super::Hosts;
+use super::{Hosts, SendingEnd};
 use crate::config::Trigger;
 use crate::core::run::Run;
 use crate::ideal;
@@ -22,7 +22,7 @@ pub(in crate::core) struct Received {
 impl Hosts {
     /// How a flow that is sent from here has fared so far.
     pub(in crate::core) fn outcome(&self, run: &Run, id: u32, received: &Received) -> FlowOutcome {
-        let end = &self.sending[id as usize];
+        let end = &self.sending[id];
         let sender = self.senders.get(end.sender as usize).and_then(Option::as_ref);
         let tally = self.tally_of_subflows(id).or(sender.map(|s| s.tally)).unwrap_or(end.tally);
         let is_timed = end.has_started && !run.flow(id).is_endless();
@@ -47,19 +47,19 @@ impl Hosts {
 
     /// What has arrived here of a flow.
     pub(in crate::core) fn received(&self, id: u32) -> Received {
-        let end = &self.receiving[id as usize];
+        let end = &self.receiving[id];
         let reordering = self.connections.reordering(id);
         Received { last_ps: known(end.arrived_ps), bytes: end.receiver.expected, reordering }
     }
 
     /// The user's flows that are sent from here, have started or will at their time, and are not over.
     pub(in crate::core) fn unfinished(&self, run: &Run) -> Vec<u32> {
-        let is_unfinished = |&id: &u32| {
-            let end = &self.sending[id as usize];
+        let is_unfinished = |&(id, end): &(u32, &SendingEnd)| {
             let is_due = end.has_started || run.config.flows[id as usize].trigger == Trigger::Time;
-            !end.is_over && is_due && self.is_here(run, run.flow(id).src_host)
+            !end.is_over && is_due
         };
-        (0..run.n_user_flows).filter(is_unfinished).collect()
+        let of_users = self.sending.iter().take_while(|&(id, _)| id < run.n_user_flows);
+        of_users.filter(is_unfinished).map(|(id, _)| id).collect()
     }
 
     /// The user's flows that send here, in no order.
@@ -90,8 +90,8 @@ impl Hosts {
 
     /// Payload that receivers of this part have, each byte counted once.
     fn payload_here(&self, run: &Run) -> u64 {
-        let flows = run.flows.iter().zip(&self.receiving).take(run.n_user_flows as usize);
-        flows.filter(|(flow, _)| self.is_here(run, flow.dst_host)).map(|(_, end)| end.receiver.expected).sum()
+        let of_users = self.receiving.iter().take_while(|&(id, _)| id < run.n_user_flows);
+        of_users.map(|(_, end)| end.receiver.expected).sum()
     }
 
     /// What there is to tell another part of lines.

@@ -12,7 +12,7 @@ use crate::packet::{Packet, PacketKind};
 impl Hosts {
     /// The wake-up of a host's NIC, unless a later decision has overtaken it.
     pub(in crate::core) fn on_wake(&mut self, w: &mut World, host: u32, rank: u32) {
-        let nic = &mut self.nics[host as usize];
+        let nic = &mut self.nics[host];
         if nic.wake_ps == w.clock.now_ps && nic.wake_rank == rank {
             nic.wake_ps = u64::MAX;
             self.nic_send(w, host);
@@ -32,7 +32,7 @@ impl Hosts {
             self.nic_send_like_ns3(w, host);
             return;
         }
-        let nic = &self.nics[host as usize];
+        let nic = &self.nics[host];
         let port = &w.net.ports[nic.port as usize];
         if port.busy_until_ps <= w.clock.now_ps {
             if port.can_send() {
@@ -46,7 +46,7 @@ impl Hosts {
 
     /// Sends the first packet that waits at a NIC, which may go.
     pub(super) fn send_waiting(&mut self, w: &mut World, host: u32) {
-        let egress = self.nics[host as usize].port;
+        let egress = self.nics[host].port;
         let packet = w.net.ports[egress as usize].dequeue(&w.net.pool);
         self.show_agent(w, host, packet, Step::Dequeue);
         w.transmit(egress, packet);
@@ -56,7 +56,7 @@ impl Hosts {
     #[inline]
     pub(super) fn reply(&mut self, w: &mut World, host: u32, packet: u32) {
         let p = w.net.pool.get(packet);
-        let egress = self.nics[host as usize].port;
+        let egress = self.nics[host].port;
         let port = &mut w.net.ports[egress as usize];
         let is_free = port.busy_until_ps <= w.clock.now_ps && port.is_clear(p.class) && !w.clock.is_by_insertion();
         if is_free && w.agents.is_empty() {
@@ -71,7 +71,7 @@ impl Hosts {
 
     #[inline]
     fn plan_wake(&mut self, w: &mut World, host: u32) {
-        let nic = &self.nics[host as usize];
+        let nic = &self.nics[host];
         let port = &w.net.ports[nic.port as usize];
         if nic.wake_ps <= port.busy_until_ps {
             // Nothing goes before the port is free.
@@ -87,17 +87,17 @@ impl Hosts {
             at.max(port.busy_until_ps)
         };
         if at < nic.wake_ps {
-            self.nics[host as usize].wake_ps = at;
+            self.nics[host].wake_ps = at;
             w.clock.schedule(at, EventKind::HostWake, host);
         }
     }
 
     /// The flow at position `turn` of a NIC sends its next packet, or lets another one of its connection do so.
     pub(super) fn send_data(&mut self, w: &mut World, host: u32, turn: usize) {
-        let slot = self.nics[host as usize].flows[turn].sender;
+        let slot = self.nics[host].flows[turn].sender;
         let transport = self.sender(slot).transport;
         let at = transport.whose_turn(self, w, host, turn);
-        let slot = self.nics[host as usize].flows[at].sender;
+        let slot = self.nics[host].flows[at].sender;
         if let Some(allowance) = transport.after_idle(self, w, slot) {
             self.apply(w, slot, allowance);
             if !self.sender(slot).is_open() {
@@ -108,7 +108,7 @@ impl Hosts {
         let load = transport.load(self, w, slot, segment);
         let (now_ps, c) = (w.clock.now_ps, &w.run.constants);
         let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");
-        let nic = &mut self.nics[host as usize];
+        let nic = &mut self.nics[host];
         let entry = &mut nic.flows[at];
         let (id, egress) = (sender.flow, nic.port);
         let wire = ((load.payload + c.data_header) as u16).max(load.min_wire);

@@ -74,7 +74,7 @@ impl Cluster {
         let plan = plan(config, threads, switching);
         let build = |number: usize| Mutex::new(Part::new(&plan, number as u16));
         let parts = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..plan.n_parts).map(|number| scope.spawn(move || build(number))).collect();
+            let others: Vec<_> = (1..plan.n_parts()).map(|number| scope.spawn(move || build(number))).collect();
             let built = others.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)));
             std::iter::once(build(0)).chain(built).collect()
         });
@@ -258,9 +258,9 @@ pub(in crate::core) fn next_ps(parts: &[Mutex<Part>]) -> u64 {
 /// Hands over the mail between parts.
 fn exchange(parts: &[Mutex<Part>]) {
     for (a, from) in parts.iter().enumerate() {
-        for (b, to) in parts.iter().enumerate().filter(|&(b, _)| a != b) {
+        for (b, to) in parts.iter().enumerate().skip(a + 1) {
             let (mut from, mut to) = (lock(from), lock(to));
-            from.mail_for(b).hand_over(to.mail_from(a));
+            from.mail_for(b).exchange(to.mail_for(a));
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::config::MarkAt;
 use crate::core::agents::{NOTICE_WORDS, Step};
 use crate::core::world::World;
 use crate::fabric::Admission;
+use crate::ids::PortId;
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
@@ -149,7 +150,8 @@ impl Switches {
     fn send_flow_pause(&mut self, w: &mut World, port: u32, FlowPause { flow, pause }: FlowPause) {
         let Some(at) = position_on_path(w, flow, port) else { return };
         debug_assert!(0 < at, "a switch has a previous hop");
-        let back = w.run.path_of(flow)[at - 1] ^ 1;
+        let before = PortId(w.run.path_of(flow)[at - 1]);
+        let Some(back) = w.net.links.place_of(before.reverse()) else { return };
         w.net.note_held_flow(back, flow, pause);
         self.send_flow_frame(w, back, flow, pause);
     }
@@ -164,7 +166,8 @@ impl Switches {
 
 /// Which of the ports of a flow's data path `port` is.
 fn position_on_path(w: &World, flow: u32, port: u32) -> Option<usize> {
-    let at = w.run.path_of(flow).iter().position(|&p| p == port);
+    let id = w.net.links.id_of(port).0;
+    let at = w.run.path_of(flow).iter().position(|&p| p == id);
     debug_assert!(at.is_some(), "an agent speaks of flows that pass its port");
     at
 }

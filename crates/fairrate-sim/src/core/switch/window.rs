@@ -11,6 +11,7 @@ use crate::config::MarkAt;
 use crate::core::agenda::{Agenda, Bits, Doors, Keys, NEVER};
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
+use crate::ids::PortId;
 use crate::packet::PacketKind;
 use crate::prefetch::prefetch;
 
@@ -112,7 +113,7 @@ impl Switches {
             let (since_ps, door, packet) = Keys::unpack(key, doors.door_bits);
             let at_ps = from_ps + since_ps;
             let from = w.net.agenda.ports[(doors.first + door) as usize];
-            sums.count(at_ps, EventKind::Arrive, from);
+            sums.count(at_ps, EventKind::Arrive, w.net.links.id_of(from));
             let p = w.net.pool.get_mut(packet);
             p.ingress = from ^ 1;
             let egress = w.net.paths[p.route as usize];
@@ -182,7 +183,7 @@ impl Switches {
             if before_ps <= at_ps {
                 return;
             }
-            sums.count(at_ps, EventKind::TxDone, egress);
+            sums.count(at_ps, EventKind::TxDone, w.net.links.id_of(egress));
             sums.n_events += 1;
             if !port.can_send() || !self.send_waiting(w, egress, at_ps, sums) {
                 let port = &mut w.net.ports[egress as usize];
@@ -240,10 +241,13 @@ impl Switches {
                 self.send_next(w, due_port);
                 Event::new(at_ps, EventKind::TxDone, due_port)
             };
+            let event = w.net.named(event);
             sums.fingerprint = sums.fingerprint.wrapping_add(event.print());
             sums.n_events += 1;
             sums.latest_ps = at_ps;
-            w.told.mark(event);
+            if w.told.has_news() {
+                w.told.mark(event);
+            }
         }
         w.clock.now_ps = from_ps;
         sums
@@ -285,8 +289,8 @@ impl Switches {
 
 impl Sums {
     #[inline]
-    fn count(&mut self, at_ps: u64, kind: EventKind, entity: u32) {
-        self.fingerprint = self.fingerprint.wrapping_add(Event::new(at_ps, kind, entity).print());
+    fn count(&mut self, at_ps: u64, kind: EventKind, port: PortId) {
+        self.fingerprint = self.fingerprint.wrapping_add(Event::new(at_ps, kind, port.0).print());
         self.latest_ps = self.latest_ps.max(at_ps);
     }
 }

@@ -24,7 +24,7 @@ impl Cargo for RuledData {
     fn stopped(hosts: &mut Hosts, w: &mut World, flow: u32, is_done: bool) {
         conversation::end_flowlet(hosts, w, flow);
         if !is_done {
-            hosts.refresh(hosts.sending[flow as usize].sender);
+            hosts.refresh(hosts.sending[flow].sender);
         }
     }
 }

@@ -23,7 +23,7 @@ const FIRST_HOST: u32 = 2;
 /// Plans what happens to the allocator, if it is in this part.
 pub(crate) fn start(hosts: &mut Hosts, w: &mut World) {
     let Some(allocator) = &hosts.allocator else { return };
-    if !hosts.is_here(&w.run, allocator.host) {
+    if !hosts.has(allocator.host) {
         return;
     }
     for &(down, up) in &allocator.config.outages {
@@ -86,7 +86,7 @@ pub(super) fn end_flowlet(hosts: &mut Hosts, w: &mut World, id: u32) {
 
 /// The time of an event of the allocator or of an endpoint has come.
 pub(crate) fn on_event(hosts: &mut Hosts, w: &mut World, entity: u32) {
-    let n_hosts = hosts.nics.len() as u32;
+    let n_hosts = hosts.allocator.as_ref().map_or(0, |allocator| allocator.endpoints.len() as u32);
     match entity {
         ITERATE => iterate(hosts, w),
         OUTAGE => on_outage(hosts, w),
@@ -144,7 +144,7 @@ fn plan_iteration(hosts: &mut Hosts, w: &mut World) {
 /// Segments of a line have arrived in order: its messages are read. What was written meanwhile is sent once rates are in
 /// force.
 pub(super) fn read_messages(hosts: &mut Hosts, w: &mut World, flow: u32) {
-    let expected = hosts.receiving[flow as usize].receiver.expected;
+    let expected = hosts.receiving[flow].receiver.expected;
     let Some(allocator) = &mut hosts.allocator else { return };
     let (to, host) = (allocator.line_of(flow).to, allocator.host);
     while let Some(Addressed { server, message }) =
@@ -288,13 +288,13 @@ fn renew_line_up(hosts: &mut Hosts, w: &mut World, host: u32) {
 fn renew_line(hosts: &mut Hosts, w: &mut World, line: u32, life: u32) {
     let Some(allocator) = &hosts.allocator else { return };
     let (id, tcp) = (allocator.first_flow + line, allocator.config.tcp);
-    let slot = hosts.sending[id as usize].sender;
+    let slot = hosts.sending[id].sender;
     let path_rtt = w.run.flow_context(id, w.clock.now()).path_base_rtt;
     let sender = hosts.sender_mut(slot);
     let seq = sender.snd_nxt;
     (sender.snd_una, sender.bytes) = (seq, seq);
     sender.tcp = Some(Box::new(TcpSender::starting_at(&tcp, w.run.constants.mtu, path_rtt, seq)));
-    hosts.receiving[id as usize].receiver = Receiver::starting_at(seq);
+    hosts.receiving[id].receiver = Receiver::starting_at(seq);
     hosts.refresh(slot);
     let Some(allocator) = &mut hosts.allocator else { return };
     let line = &mut allocator.lines[line as usize];
@@ -320,7 +320,7 @@ fn send_written(hosts: &mut Hosts) {
         allocator.lines[line as usize].is_written = false;
     }
     for line in written.drain(..) {
-        let slot = hosts.sending[(first + line) as usize].sender;
+        let slot = hosts.sending[first + line].sender;
         let sender = hosts.sender_mut(slot);
         sender.offer(true);
         let host = sender.host;

@@ -42,16 +42,16 @@ impl Cargo for Pieces {
                 tcp.rely_on_timeouts(rto);
             }
             sender.tcp = Some(Box::new(tcp));
-            hosts.sending[id as usize].start_ps = w.clock.now_ps;
+            hosts.sending[id].start_ps = w.clock.now_ps;
             hosts.add_sender(w, sender);
         }
         // An active connection is known by the sender of its first subflow.
-        hosts.sending[spec as usize].sender = hosts.sending[subflows.start as usize].sender;
+        hosts.sending[spec].sender = hosts.sending[subflows.start].sender;
     }
 
     /// The subflow of the same connection that the scheduler prefers, or the one whose turn it is.
     fn whose_turn(hosts: &Hosts, w: &World, host: u32, at: usize) -> usize {
-        let nic = &hosts.nics[host as usize];
+        let nic = &hosts.nics[host];
         let has_lost = |sender: &Sender| sender.tcp.as_ref().is_some_and(|tcp| tcp.has_lost());
         let sender = hosts.sender(nic.flows[at].sender);
         let flow = w.run.flow(sender.flow);
@@ -61,7 +61,7 @@ impl Cargo for Pieces {
         }
         let mut best = (u64::MAX, at);
         for (subflow, id) in (0..).zip(hosts.connections.subflow_ids(flow.spec)) {
-            let sender = hosts.sender(hosts.sending[id as usize].sender);
+            let sender = hosts.sender(hosts.sending[id].sender);
             let entry = &nic.flows[sender.nic_slot as usize];
             let may_send = entry.open && entry.next_send_ps <= w.clock.now_ps;
             if !may_send || has_lost(sender) || connection.repeats(subflow) {
@@ -103,13 +103,13 @@ impl Cargo for Pieces {
     fn deliver(hosts: &mut Hosts, w: &World, segment: &Packet) {
         let (spec, now_ps) = (w.run.flow(segment.flow).spec, w.clock.now_ps);
         let (mtu, len) = (w.run.constants.mtu, u64::from(segment.payload));
-        let end = &mut hosts.receiving[spec as usize];
+        let end = &mut hosts.receiving[spec];
         end.receiver.expected = hosts.connections.reassemble(spec, mtu, segment.data_seq, len, now_ps);
         end.note_arrival(w.run.flow(spec).bytes, now_ps);
     }
 
     fn write_ack(hosts: &mut Hosts, run: &Run, ack: &mut Packet) {
-        ack.data_seq = hosts.receiving[run.flow(ack.flow).spec as usize].receiver.expected;
+        ack.data_seq = hosts.receiving[run.flow(ack.flow).spec].receiver.expected;
     }
 
     fn acked(hosts: &mut Hosts, w: &World, ack: &Packet, delivered: bool) {
@@ -137,13 +137,13 @@ impl Cargo for Pieces {
             return;
         }
         for id in hosts.connections.subflow_ids(flow.spec).skip(1) {
-            connect(hosts, w, hosts.sending[id as usize].sender);
+            connect(hosts, w, hosts.sending[id].sender);
         }
     }
 
     fn timed_out(hosts: &mut Hosts, w: &World, id: u32) {
         let flow = w.run.flow(id);
-        let (slot, subflow) = (hosts.sending[id as usize].sender, usize::from(flow.subflow));
+        let (slot, subflow) = (hosts.sending[id].sender, usize::from(flow.subflow));
         let Some(connection) = hosts.connections.get_mut(flow.spec) else { return };
         let sender = hosts.senders[slot as usize].as_ref().expect("an active subflow has a sender");
         let undelivered = sender.tcp.iter().flat_map(|tcp| tcp.undelivered());
@@ -164,7 +164,7 @@ impl Cargo for Pieces {
         let flow = w.run.flow(sender.flow);
         let subflow = usize::from(flow.subflow);
         let Some(connection) = hosts.connections.get_mut(flow.spec) else { return };
-        let line_rate = w.net.ports[hosts.nics[flow.src_host as usize].port as usize].rate;
+        let line_rate = w.net.ports[hosts.nics[flow.src_host].port as usize].rate;
         connection.set_slow(subflow, sender.rate < line_rate && sender.cwnd <= w.run.constants.mtu);
         if let Some(tcp) = sender.tcp.as_ref().filter(|tcp| tcp.has_lost()) {
             connection.on_loss(subflow, tcp.undelivered());
@@ -188,9 +188,9 @@ impl Cargo for Pieces {
         let retransmitted = hosts.connections.get(spec).map_or(0, |connection| connection.repeated);
         let mut tally = Tally { retransmitted, ..Tally::NEW };
         for id in hosts.connections.subflow_ids(spec) {
-            tally.add(&hosts.sending[id as usize].tally);
+            tally.add(&hosts.sending[id].tally);
         }
-        hosts.sending[spec as usize].tally = tally;
+        hosts.sending[spec].tally = tally;
         hosts.connections.close(spec);
     }
 }
@@ -198,7 +198,7 @@ impl Cargo for Pieces {
 /// A subflow has sent a segment: the application offers the connection's next one when its rate allows.
 fn pace(hosts: &mut Hosts, w: &World, spec: u32, wire: u64) {
     let (demand, host) = (w.run.config.flows[spec as usize].demand, w.run.flow(spec).src_host);
-    let line_rate = w.net.ports[hosts.nics[host as usize].port as usize].rate;
+    let line_rate = w.net.ports[hosts.nics[host].port as usize].rate;
     if line_rate <= demand {
         return;
     }
@@ -207,8 +207,8 @@ fn pace(hosts: &mut Hosts, w: &World, spec: u32, wire: u64) {
         connection.next_send_ps = at;
     }
     for id in hosts.connections.subflow_ids(spec) {
-        let nic_slot = hosts.sender(hosts.sending[id as usize].sender).nic_slot;
-        let entry = &mut hosts.nics[host as usize].flows[nic_slot as usize];
+        let nic_slot = hosts.sender(hosts.sending[id].sender).nic_slot;
+        let entry = &mut hosts.nics[host].flows[nic_slot as usize];
         entry.next_send_ps = entry.next_send_ps.max(at);
     }
 }
@@ -220,7 +220,7 @@ fn share_out(hosts: &mut Hosts, spec: u32) {
         return;
     }
     for (subflow, id) in (0..).zip(hosts.connections.subflow_ids(spec)) {
-        let slot = hosts.sending[id as usize].sender;
+        let slot = hosts.sending[id].sender;
         let offers = hosts.connections.get(spec).is_some_and(|connection| connection.offers(subflow));
         hosts.sender_mut(slot).offer(offers);
         hosts.refresh(slot);

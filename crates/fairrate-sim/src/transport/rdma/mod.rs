@@ -27,7 +27,7 @@ impl Transport for Rdma {
         let p = w.net.pool.get_mut(packet);
         w.told.totals.delivered_bytes += u64::from(p.wire);
         let flow = &w.run.flows[p.flow as usize];
-        let end = &mut hosts.receiving[p.flow as usize];
+        let end = &mut hosts.receiving[p.flow];
         let (now_ps, recovery) = (w.clock.now_ps, w.run.config.transport.recovery);
         let reply = end.receiver.on_data(p.seq, u64::from(p.payload), recovery, now_ps, c.nack_interval_ps);
         end.note_arrival(flow.bytes, now_ps);
@@ -62,7 +62,7 @@ impl Transport for Rdma {
     #[inline]
     fn on_ack(hosts: &mut Hosts, w: &mut World, _: u32, packet: u32) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
-        let slot = hosts.sending[p.flow as usize].sender;
+        let slot = hosts.sending[p.flow].sender;
         if slot == NO_SENDER {
             return None;
         }
@@ -112,7 +112,7 @@ impl Transport for Rdma {
 
     fn stopped(hosts: &mut Hosts, _: &mut World, flow: u32, is_done: bool) {
         if !is_done {
-            hosts.refresh(hosts.sending[flow as usize].sender);
+            hosts.refresh(hosts.sending[flow].sender);
         }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) trait Cargo {
     #[inline]
     fn deliver(hosts: &mut Hosts, w: &World, segment: &Packet) {
         let bytes = w.run.flow(segment.flow).bytes;
-        hosts.receiving[segment.flow as usize].note_arrival(bytes, w.clock.now_ps);
+        hosts.receiving[segment.flow].note_arrival(bytes, w.clock.now_ps);
     }
 
     /// The receiver has answered.
@@ -113,7 +113,7 @@ pub(crate) trait Cargo {
     /// A flow was stopped, and all of it has been acknowledged, or not.
     fn stopped(hosts: &mut Hosts, _w: &mut World, flow: u32, is_done: bool) {
         if !is_done {
-            hosts.refresh(hosts.sending[flow as usize].sender);
+            hosts.refresh(hosts.sending[flow].sender);
         }
     }
 

@@ -74,11 +74,11 @@ impl<C: Cargo> Transport for Tcp<C> {
             w.net.pool.release(packet);
             return Answer::Nothing;
         }
-        let receiver = &mut hosts.receiving[p.flow as usize].receiver;
+        let receiver = &mut hosts.receiving[p.flow].receiver;
         let before = receiver.expected;
         let in_order = receiver.take(p.seq, C::numbers(&w.run, &p));
         C::deliver(hosts, w, &p);
-        let receiver = &mut hosts.receiving[p.flow as usize].receiver;
+        let receiver = &mut hosts.receiving[p.flow].receiver;
         let segment = Answered { sent_ps: p.sent_ps, seq: p.seq, payload: p.payload, cwnd_at_send: p.cwnd_at_send };
         let before_due = receiver.due_ps();
         let config = C::config(&w.run);
@@ -105,7 +105,7 @@ impl<C: Cargo> Transport for Tcp<C> {
     }
 
     fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: u32) -> Option<u32> {
-        let receiver = &mut hosts.receiving[flow as usize].receiver;
+        let receiver = &mut hosts.receiving[flow].receiver;
         if !receiver.tcp().is_due(w.clock.now_ps) {
             return None;
         }
@@ -118,7 +118,7 @@ impl<C: Cargo> Transport for Tcp<C> {
 
     fn on_ack(hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
-        let slot = hosts.sending[p.flow as usize].sender;
+        let slot = hosts.sending[p.flow].sender;
         if slot == NO_SENDER || C::is_deaf(hosts, host) {
             return None;
         }
@@ -173,7 +173,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         let Some((slot, sender)) = hosts.sender_of(flow) else { return false };
         let Some(tcp) = sender.tcp.as_mut().filter(|tcp| !tcp.connected) else { return false };
         tcp.on_connected(w.clock.now_ps);
-        let end = &mut hosts.sending[w.run.flow(flow).spec as usize];
+        let end = &mut hosts.sending[w.run.flow(flow).spec];
         end.connected_ps = end.connected_ps.min(w.clock.now_ps);
         hosts.refresh(slot);
         C::connected(hosts, w, flow);
@@ -285,7 +285,7 @@ fn write_ack<C: Cargo>(hosts: &mut Hosts, w: &mut World, packet: u32, segment: &
     (p.class, p.wire, p.route) = (c.ack_class, c.ack_wire, w.run.flow(flow).ack_route);
     p.set_marked(echo);
     C::write_ack(hosts, &w.run, p);
-    let sacks = hosts.receiving[flow as usize].receiver.sacks(segment.seq);
+    let sacks = hosts.receiving[flow].receiver.sacks(segment.seq);
     let words = &mut w.net.pool.header_mut(packet)[c.header_words..c.header_words + SACK_WORDS];
     for (pair, &(from, to)) in words.chunks_exact_mut(2).zip(&sacks) {
         // Byte numbers stay far below 2^53.
