@@ -159,10 +159,30 @@ impl PacketPool {
         }
     }
 
-    /// Where a packet goes next, as a guess: `id` may be none or outdated.
+    /// Fetches the place of a packet's next telemetry record, which will be written soon.
     #[inline]
-    pub fn route(&self, id: u32) -> u32 {
-        self.packets.get((id as usize).min(self.packets.len().saturating_sub(1))).map_or(0, |packet| packet.route)
+    pub fn prefetch_record(&self, id: u32, n_int: u8) {
+        if let Some(record) = self.int.get(id as usize * self.int_stride + usize::from(n_int)) {
+            prefetch(record);
+        }
+    }
+
+    /// Fetches the telemetry of a packet that will be read soon. `id` may be none or outdated.
+    #[inline]
+    pub fn prefetch_records(&self, id: u32) {
+        let start = id as usize * self.int_stride;
+        if let Some(records) = self.int.get(start..start + self.int_stride)
+            && let (Some(first), Some(last)) = (records.first(), records.last())
+        {
+            prefetch(first);
+            prefetch(last);
+        }
+    }
+
+    /// A packet, unless `id` is none. It may be outdated.
+    #[inline]
+    pub fn peek(&self, id: u32) -> Option<&Packet> {
+        self.packets.get(id as usize)
     }
 
     /// A packet, to change it.

@@ -1,15 +1,28 @@
 //! Telling the processor what will be read soon: large fabrics do not fit its caches.
 
+/// Fetches all cache lines of `value`, if the processor can be asked to.
+#[inline]
+pub(crate) fn prefetch_all<T>(value: &T) {
+    for offset in (0..size_of::<T>()).step_by(64) {
+        fetch(std::ptr::from_ref(value).cast::<i8>().wrapping_add(offset));
+    }
+}
+
 /// Fetches the cache line where `value` begins, if the processor can be asked to.
-#[allow(unsafe_code)] // There is no safe way to ask, and asking for memory that a reference guarantees does no harm.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
+    fetch(std::ptr::from_ref(value).cast());
+}
+
+#[allow(unsafe_code)] // There is no safe way to ask, and a prefetch of any address does no harm.
+#[inline]
+fn fetch(line: *const i8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of valid memory changes nothing that a program sees.
+    // SAFETY: a prefetch changes nothing that a program sees, and never faults.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+        _mm_prefetch::<_MM_HINT_T0>(line);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = line;
 }

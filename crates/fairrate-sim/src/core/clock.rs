@@ -100,9 +100,19 @@ impl Clock {
         self.events.peek().unwrap_or(Event::LAST)
     }
 
-    /// As [`EventList::look_ahead`].
+    /// As [`EventList::reaches_bucket`].
     #[inline]
-    pub(crate) fn look_ahead(&mut self, soon: impl FnMut(u32), then: impl FnMut(u32), later: impl FnMut(u32)) {
-        self.events.look_ahead(soon, then, later);
+    pub(super) fn reaches_bucket(&mut self) -> bool {
+        self.events.reaches_bucket()
+    }
+
+    /// As [`EventList::each_soon`].
+    pub(super) fn each_soon(&self, look: impl FnMut(Event)) {
+        self.events.each_soon(look);
+    }
+
+    /// As [`EventList::each_later`].
+    pub(super) fn each_later(&self, look: impl FnMut(Event)) {
+        self.events.each_later(look);
     }
 }

@@ -10,8 +10,8 @@ impl Part {
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(super) fn on_arrive(&mut self, port: u32) {
+        self.look_ahead();
         let w = &mut self.world;
-        w.net.look_ahead(&mut w.clock);
         if let Some(packet) = w.net.take_arrival(&mut w.clock, port) {
             self.take_in(port, packet);
         }
@@ -84,8 +84,8 @@ impl Part {
 
     /// A port has sent a packet, and something waits.
     pub(super) fn on_tx_done(&mut self, port: u32) {
+        self.look_ahead();
         let w = &mut self.world;
-        w.net.look_ahead(&mut w.clock);
         let p = &mut w.net.ports[port as usize];
         p.tx_done_pending = false;
         match p.of_host {

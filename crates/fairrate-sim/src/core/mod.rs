@@ -13,6 +13,7 @@ mod density;
 mod flow;
 mod host;
 mod links;
+mod look_ahead;
 mod network;
 mod parallel;
 mod paths;

@@ -14,11 +14,6 @@ use crate::fabric::{Faults, FaultyLink, NO_HOST, Port};
 use crate::ids::PortId;
 use crate::output::RunTotals;
 use crate::packet::{PacketKind, PacketPool};
-use crate::prefetch::prefetch;
-
-/// A network with so many ports does not fit the nearer caches, so that looking ahead pays: as measured, a fat-tree of
-/// 432 hosts and 2,592 ports loses by it, one of 1,024 hosts and 6,144 ports gains.
-const MANY_PORTS: usize = 4_096;
 
 /// The ports, wires and packets of a part.
 pub(crate) struct Network {
@@ -239,32 +234,5 @@ impl Network {
         let coming = self.agenda.packets(&self.pool);
         let packets = queued.chain(late).chain(coming).map(|packet| self.pool.get(packet));
         packets.filter(|p| p.kind == PacketKind::Data).map(|p| u64::from(p.wire)).sum()
-    }
-
-    /// Fetches what coming events will read: packets that arrive soon, and the ports of those that arrive later. Entities
-    /// that are no ports do no harm.
-    #[inline]
-    pub(crate) fn look_ahead(&self, clock: &mut Clock) {
-        if MANY_PORTS <= self.ports.len() {
-            self.fetch_ahead(clock);
-        }
-    }
-
-    #[inline(never)]
-    fn fetch_ahead(&self, clock: &mut Clock) {
-        let (ports, pool, paths) = (&self.ports, &self.pool, &self.paths);
-        let last = ports.len() - 1;
-        let port_of = |port: u32| &ports[(port as usize).min(last)];
-        clock.look_ahead(
-            |port| pool.prefetch(port_of(port).next_to_arrive()),
-            |port| {
-                let route = pool.route(port_of(port).next_to_arrive());
-                if let Some(&egress) = paths.get(route as usize) {
-                    prefetch(port_of(egress));
-                    prefetch(&port_of(egress).queued_bytes);
-                }
-            },
-            |port| prefetch(port_of(port)),
-        );
     }
 }

@@ -143,13 +143,30 @@ impl EventList {
         }
     }
 
-    /// Once for every bucket that the clock has reached: calls `soon` with the entity of every event in it that is
-    /// pending, and `later` with those of the next bucket. For guesses only: more events may be added.
+    /// Whether the clock has come to another bucket since this was asked last.
     #[inline]
-    pub fn look_ahead(&mut self, soon: impl FnMut(u32), then: impl FnMut(u32), later: impl FnMut(u32)) {
+    pub fn reaches_bucket(&mut self) -> bool {
         match &mut self.0 {
-            Pending::Plain(wheel) => wheel.look_ahead(soon, then, later),
-            Pending::Ranked(wheel) => wheel.look_ahead(soon, then, later),
+            Pending::Plain(wheel) => std::mem::take(&mut wheel.is_fresh),
+            Pending::Ranked(wheel) => std::mem::take(&mut wheel.is_fresh),
+        }
+    }
+
+    /// Shows the pending events of the bucket that the clock has reached, without their times. More may be added.
+    #[inline]
+    pub fn each_soon(&self, look: impl FnMut(Event)) {
+        match &self.0 {
+            Pending::Plain(wheel) => wheel.each_soon(look),
+            Pending::Ranked(wheel) => wheel.each_soon(look),
+        }
+    }
+
+    /// The same of the next bucket.
+    #[inline]
+    pub fn each_later(&self, look: impl FnMut(Event)) {
+        match &self.0 {
+            Pending::Plain(wheel) => wheel.each_later(look),
+            Pending::Ranked(wheel) => wheel.each_later(look),
         }
     }
 }
@@ -288,22 +305,18 @@ impl<E: Entry> Wheel<E> {
     }
 
     #[inline]
-    fn look_ahead(&mut self, mut soon: impl FnMut(u32), mut then: impl FnMut(u32), mut later: impl FnMut(u32)) {
-        if !std::mem::take(&mut self.is_fresh) {
-            return;
-        }
-        for entry in self.current.iter().rev() {
-            soon(Event::from_key(0, entry.key()).entity());
-        }
-        for entry in self.current.iter().rev() {
-            then(Event::from_key(0, entry.key()).entity());
-        }
+    fn each_soon(&self, mut look: impl FnMut(Event)) {
+        self.current.iter().rev().for_each(|entry| look(Event::from_key(0, entry.key())));
+    }
+
+    #[inline]
+    fn each_later(&self, mut look: impl FnMut(Event)) {
         if self.n_near == 0 {
             return;
         }
         let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
         while let Some(node) = self.nodes.get(at as usize) {
-            later(Event::from_key(0, { node.entry }.key()).entity());
+            look(Event::from_key(0, { node.entry }.key()));
             at = node.next;
         }
     }

@@ -8,6 +8,7 @@ use super::flow_queues::FlowQueues;
 use super::packet_fifo::PacketFifo;
 use crate::config::ClockRule;
 use crate::packet::{NO_PACKET, Packet, PacketKind, PacketPool};
+use crate::prefetch::prefetch;
 
 /// Strict-priority classes, 0 first.
 pub const N_CLASSES: usize = 8;
@@ -190,6 +191,18 @@ impl Port {
         self.queues[usize::from(class) % N_CLASSES].bytes
     }
 
+    /// Fetches the queue of a class.
+    #[inline]
+    pub fn prefetch_queue(&self, class: u8) {
+        prefetch(&self.queues[usize::from(class) % N_CLASSES]);
+    }
+
+    /// The packet of a class that joined its queue last, or none, or one that has left.
+    #[inline]
+    pub fn last_waiting(&self, class: u8) -> u32 {
+        self.queues[usize::from(class) % N_CLASSES].list.tail()
+    }
+
     /// Whether a packet of `class` that joined now would be the only one here, and the first that may go.
     #[inline]
     pub fn is_clear(&self, class: u8) -> bool {
@@ -238,6 +251,12 @@ impl Port {
     #[inline]
     pub fn can_send(&self) -> bool {
         self.backlog & !self.paused != 0
+    }
+
+    /// The packet that [`Port::dequeue`] would take, where no class is special; [`Port::can_send`] must hold.
+    #[inline]
+    pub fn first_waiting(&self) -> u32 {
+        self.queues[(self.backlog & !self.paused).trailing_zeros() as usize].list.head()
     }
 
     /// Takes the next packet by strict priority, within a class before the physical queues; [`Port::can_send`] must hold.

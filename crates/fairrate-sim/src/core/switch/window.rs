@@ -76,20 +76,30 @@ impl Switches {
             let first = doors.first + word * 64;
             let mut open = agenda.open[(doors.first_word + word) as usize];
             for bit in Bits(open) {
-                let door = &mut agenda.doors[(first + bit) as usize];
-                while door.head_ps < end_ps {
-                    let p = pool.get(door.head);
-                    self.keys.push(door.head_ps - from_ps, word * 64 + bit, doors.door_bits, door.head);
-                    window.bytes += u64::from(p.wire);
-                    window.has_frames |= p.kind.is_frame();
-                    if let Some(&egress) = paths.get(p.route as usize) {
-                        prefetch(&ports[egress as usize]);
+                pool.prefetch(agenda.doors[(first + bit) as usize].head);
+            }
+            // One packet of each door in turn, so that those behind them are fetched meanwhile.
+            let mut left = open;
+            while left != 0 {
+                for bit in Bits(left) {
+                    let door = &mut agenda.doors[(first + bit) as usize];
+                    if door.head_ps < end_ps {
+                        let p = pool.get(door.head);
+                        self.keys.push(door.head_ps - from_ps, word * 64 + bit, doors.door_bits, door.head);
+                        window.bytes += u64::from(p.wire);
+                        window.has_frames |= p.kind.is_frame();
+                        pool.prefetch_record(door.head, p.n_int);
+                        if let Some(&egress) = paths.get(p.route as usize) {
+                            prefetch(&ports[egress as usize]);
+                        }
+                        (door.head, door.head_ps) = (p.next, p.arrival_ps);
+                        pool.prefetch(door.head);
+                    } else {
+                        left ^= 1 << bit;
+                        open ^= u64::from(door.head_ps == NEVER) << bit;
+                        window.next_ps = window.next_ps.min(door.head_ps);
                     }
-                    (door.head, door.head_ps) = (p.next, p.arrival_ps);
-                    pool.prefetch(door.head);
                 }
-                open ^= u64::from(door.head_ps == NEVER) << bit;
-                window.next_ps = window.next_ps.min(door.head_ps);
             }
             agenda.open[(doors.first_word + word) as usize] = open;
         }
@@ -109,7 +119,29 @@ impl Switches {
             latest_ps: 0,
             due_ps: NEVER,
         };
-        for &key in &keys.keys {
+        let is_large = crate::core::look_ahead::MANY_PORTS <= w.net.ports.len();
+        for (i, &key) in keys.keys.iter().enumerate() {
+            if is_large {
+                if let Some(&ahead) = keys.keys.get(i + 2) {
+                    let p = w.net.pool.get(ahead as u32);
+                    if let Some(&egress) = w.net.paths.get(p.route as usize) {
+                        let port = &w.net.ports[egress as usize];
+                        prefetch(&port.queued_bytes);
+                        port.prefetch_queue(p.class);
+                        w.net.pool.prefetch(port.last_on_wire());
+                        if let Some(door) = port.door() {
+                            prefetch(&w.net.agenda.doors[door as usize]);
+                        }
+                    }
+                }
+                if let Some(&ahead) = keys.keys.get(i + 1) {
+                    let p = w.net.pool.get(ahead as u32);
+                    if let Some(&egress) = w.net.paths.get(p.route as usize) {
+                        let port = &w.net.ports[egress as usize];
+                        w.net.pool.prefetch(port.last_waiting(p.class));
+                    }
+                }
+            }
             let (since_ps, door, packet) = Keys::unpack(key, doors.door_bits);
             let at_ps = from_ps + since_ps;
             let from = w.net.agenda.ports[(doors.first + door) as usize];
@@ -162,6 +194,20 @@ impl Switches {
     #[inline(never)]
     fn drain_all(&mut self, w: &mut World, doors: &Doors, before_ps: u64, sums: &mut Sums) -> u64 {
         let mut due_ps = NEVER;
+        if crate::core::look_ahead::MANY_PORTS <= w.net.ports.len() {
+            for door in Agenda::doors_in(&w.net.agenda.due, *doors) {
+                let port = &w.net.ports[(w.net.agenda.ports[door as usize] ^ 1) as usize];
+                prefetch(port);
+                prefetch(&port.queued_bytes);
+            }
+            for door in Agenda::doors_in(&w.net.agenda.due, *doors) {
+                let port = &w.net.ports[(w.net.agenda.ports[door as usize] ^ 1) as usize];
+                if port.can_send() {
+                    w.net.pool.prefetch(port.first_waiting());
+                    w.net.pool.prefetch(port.last_on_wire());
+                }
+            }
+        }
         for word in 0..doors.n.div_ceil(64) {
             for bit in Bits(w.net.agenda.due[(doors.first_word + word) as usize]) {
                 let egress = w.net.agenda.ports[(doors.first + word * 64 + bit) as usize] ^ 1;
