@@ -1,32 +1,85 @@
-//! Dense indices: every entity is a position in a vector.
+//! Numbers of things, each kind of a type of its own.
+//!
+//! An `...Id` is a number in the whole network, the same in every part of a run. An `...Idx` is a place in a table of one
+//! part, and means nothing in another one. `Links` in `core/share.rs` converts between [`PortId`] and [`PortIdx`].
 
-macro_rules! id {
-    ($(#[$meta:meta])* $name:ident) => {
+/// What a [`Table`](crate::table::Table) is indexed by.
+pub trait Number: Copy {
+    /// The position in a table of such things.
+    fn index(self) -> usize;
+    /// The number at a position.
+    fn from_index(at: usize) -> Self;
+}
+
+macro_rules! numbers {
+    ($($(#[$meta:meta])* $name:ident)+) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position in the vector of such entities.
+            /// The position in a table of such things.
+            #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
         }
-    };
+
+        impl Number for $name {
+            #[inline]
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+            #[inline]
+            fn from_index(at: usize) -> Self {
+                Self(at as u32)
+            }
+        }
+
+        /// Events name what they happen to by plain numbers.
+        impl From<$name> for u32 {
+            #[inline]
+            fn from(number: $name) -> Self {
+                number.0
+            }
+        }
+    )+};
 }
 
-id! {
+/// Numbers with a value that says that there is none.
+macro_rules! with_none {
+    ($($name:ident)+) => {$(
+        impl $name {
+            /// There is none.
+            pub(crate) const NONE: Self = Self(u32::MAX);
+
+            /// Whether there is none.
+            #[inline]
+            pub(crate) const fn is_none(self) -> bool {
+                self.0 == u32::MAX
+            }
+
+            /// The number, if there is one.
+            #[inline]
+            pub(crate) fn some(self) -> Option<Self> {
+                (!self.is_none()).then_some(self)
+            }
+        }
+    )+};
+}
+
+numbers! {
     /// A host or a switch.
     NodeId
-}
-id! {
     /// An egress port: one direction of a link. Link `i` has ports `2i` (from `a` to `b`) and `2i + 1`.
     PortId
-}
-id! {
-    /// A flow, in the order of the flow list.
+    /// A flow, in the order of the flow list; behind those of the list come flows that carry messages, and subflows.
     FlowId
+    /// A packet: its place in the [`PacketPool`](crate::packet::PacketPool).
+    PacketIdx
 }
+
+with_none! { PacketIdx }
 
 impl PortId {
     /// The port of the same link in the other direction.

@@ -6,7 +6,8 @@
 
 pub(super) use super::queue::{DueQueue, NEVER};
 use crate::fabric::Port;
-use crate::packet::{NO_PACKET, PacketPool};
+use crate::ids::PacketIdx;
+use crate::packet::PacketPool;
 
 /// Bits of a key for the time in a window and the door: see [`Keys`].
 const TIME_AND_DOOR_BITS: u32 = 29;
@@ -35,7 +36,7 @@ pub(crate) struct Agenda {
 pub(super) struct Door {
     /// When the first of them arrives, in picoseconds; [`NEVER`]: there is none.
     pub(super) head_ps: u64,
-    pub(super) head: u32,
+    pub(super) head: PacketIdx,
 }
 
 /// The doors of a switch, and how long its windows are.
@@ -87,7 +88,7 @@ impl Agenda {
             ports[port as usize ^ 1].due_bit = doors.first_word * 64 + door - doors.first;
         }
         Some(Self {
-            doors: vec![Door { head_ps: NEVER, head: NO_PACKET }; n_doors],
+            doors: vec![Door { head_ps: NEVER, head: PacketIdx::NONE }; n_doors],
             ports: ports_of_doors,
             switch_of,
             open: vec![0; n_words as usize],
@@ -106,10 +107,17 @@ impl Agenda {
     /// Puts a packet that has left `port` onto its way to a door.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(super) fn launch(&mut self, pool: &mut PacketPool, port: &mut Port, door: u32, packet: u32, arrival_ps: u64) {
+    pub(super) fn launch(
+        &mut self,
+        pool: &mut PacketPool,
+        port: &mut Port,
+        door: u32,
+        packet: PacketIdx,
+        arrival_ps: u64,
+    ) {
         let door = door as usize;
         let p = pool.get_mut(packet);
-        (p.next, p.arrival_ps) = (NO_PACKET, NEVER);
+        (p.next, p.arrival_ps) = (PacketIdx::NONE, NEVER);
         if self.doors[door].head_ps == NEVER {
             let doors = &self.switches[self.switch_of[door] as usize];
             let at = door - doors.first as usize;
@@ -154,10 +162,9 @@ impl Agenda {
     }
 
     /// The packets on their way to switches.
-    pub(super) fn packets<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
-        let next = |packet: &u32| Some(pool.get(*packet).next).filter(|&next| next != NO_PACKET);
+    pub(super) fn packets<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = PacketIdx> + 'a {
         let heads = self.doors.iter().filter(|door| door.head_ps != NEVER).map(|door| door.head);
-        heads.flat_map(move |head| std::iter::successors(Some(head), next))
+        heads.flat_map(|head| pool.list(head))
     }
 }
 
@@ -189,15 +196,15 @@ impl Keys {
     const NORMAL: u64 = 1 << (32 + TIME_AND_DOOR_BITS);
 
     #[inline]
-    pub(super) fn push(&mut self, since_ps: u64, door: u32, door_bits: u32, packet: u32) {
-        self.keys.push(Self::NORMAL | (since_ps << door_bits | u64::from(door)) << 32 | u64::from(packet));
+    pub(super) fn push(&mut self, since_ps: u64, door: u32, door_bits: u32, packet: PacketIdx) {
+        self.keys.push(Self::NORMAL | (since_ps << door_bits | u64::from(door)) << 32 | u64::from(packet.0));
     }
 
     /// Time since the window began, door and packet.
     #[inline]
-    pub(super) fn unpack(key: u64, door_bits: u32) -> (u64, u32, u32) {
+    pub(super) fn unpack(key: u64, door_bits: u32) -> (u64, u32, PacketIdx) {
         let high = (key & (Self::NORMAL - 1)) >> 32;
-        (high >> door_bits, (high & ((1 << door_bits) - 1)) as u32, key as u32)
+        (high >> door_bits, (high & ((1 << door_bits) - 1)) as u32, PacketIdx(key as u32))
     }
 
     /// Sorts, a few of them without branches.
@@ -235,7 +242,7 @@ mod tests {
     proptest! {
         #[test]
         fn keys_come_in_order_and_say_what_they_were(
-            packets in prop::collection::btree_map((0_u64..1 << 20, 0_u32..512), any::<u32>(), 0..20),
+            packets in prop::collection::btree_map((0_u64..1 << 20, 0_u32..512), any::<u32>().prop_map(PacketIdx), 0..20),
         ) {
             let mut keys = Keys::default();
             // Latest first.

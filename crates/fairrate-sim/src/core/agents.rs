@@ -14,7 +14,7 @@ use super::world::World;
 use crate::config::SimConfig;
 use crate::engine::EventKind;
 use crate::fabric::{NO_HOST, Port};
-use crate::ids::PortId;
+use crate::ids::{PacketIdx, PortId};
 use crate::packet::PacketKind;
 use crate::topology::Topology;
 
@@ -127,7 +127,7 @@ impl Agents {
 
     /// The physical queue that data joins, just after the agent of the port was told of it; `None`: that of its class.
     #[inline]
-    pub(crate) fn assigned_queue(&self, net: &Network, port: u32, packet: u32) -> Option<u16> {
+    pub(crate) fn assigned_queue(&self, net: &Network, port: u32, packet: PacketIdx) -> Option<u16> {
         let p = net.pool.get(packet);
         let agent = self.of_port.get(port as usize)?.as_ref().filter(|_| p.kind == PacketKind::Data)?;
         agent.assign(p.class, p.flow)
@@ -173,12 +173,12 @@ impl World {
     /// Tells the agent of a port of a packet, if it has one that may want to know. Whether it was told, so that what it asks
     /// for has to be done.
     #[inline]
-    pub(crate) fn agent_sees(&mut self, port: u32, packet: u32, step: Step) -> bool {
+    pub(crate) fn agent_sees(&mut self, port: u32, packet: PacketIdx, step: Step) -> bool {
         let watched = self.agents.watched >> shift(step);
         watched != 0 && watched >> self.net.pool.get(packet).kind as u8 & 1 != 0 && self.tell_agent(port, packet, step)
     }
 
-    fn tell_agent(&mut self, port: u32, packet: u32, step: Step) -> bool {
+    fn tell_agent(&mut self, port: u32, packet: PacketIdx, step: Step) -> bool {
         let Some(agent) = self.agents.of_port[port as usize].as_mut() else { return false };
         let p = self.net.pool.get(packet);
         let (flow, class, wire) = (p.flow, p.class, u32::from(p.wire));

@@ -3,6 +3,7 @@
 use super::Part;
 use crate::engine::EventKind;
 use crate::fabric::NO_HOST;
+use crate::ids::PacketIdx;
 use crate::packet::{Packet, PacketKind};
 
 impl Part {
@@ -28,7 +29,7 @@ impl Part {
     /// The node behind `port` takes a packet in.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn take_in(&mut self, port: u32, packet: u32) {
+    fn take_in(&mut self, port: u32, packet: PacketIdx) {
         let w = &mut self.world;
         let kind = w.net.pool.get(packet).kind;
         if kind.is_frame() {
@@ -46,7 +47,7 @@ impl Part {
     }
 
     /// A frame that left `port` tells the port at the other end what to do.
-    fn on_frame(&mut self, port: u32, frame: u32, kind: PacketKind) {
+    fn on_frame(&mut self, port: u32, frame: PacketIdx, kind: PacketKind) {
         let peer = port ^ 1;
         let Packet { flow, class, .. } = *self.world.net.pool.get(frame);
         match kind {

@@ -11,7 +11,7 @@ use super::parallel::Mail;
 use super::share::Links;
 use crate::engine::{Event, EventKind};
 use crate::fabric::{Faults, FaultyLink, NO_HOST, Port};
-use crate::ids::PortId;
+use crate::ids::{PacketIdx, PortId};
 use crate::output::RunTotals;
 use crate::packet::{PacketKind, PacketPool};
 use crate::prefetch::prefetch;
@@ -44,7 +44,7 @@ impl Network {
     /// Serialises a packet onto `port`'s wire; the transmitter must be free.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: u32, packet: u32) {
+    pub(crate) fn transmit(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: u32, packet: PacketIdx) {
         totals.packet_hops += 1;
         let (end_rank, arrival_rank) = (clock.take_rank(), clock.take_rank());
         let p = &mut self.ports[port as usize];
@@ -64,7 +64,7 @@ impl Network {
     /// Serialises a packet at a given time, where ties go by entity and no link has faults.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(super) fn transmit_at(&mut self, clock: &mut Clock, port: u32, packet: u32, wire: u16, at_ps: u64) {
+    pub(super) fn transmit_at(&mut self, clock: &mut Clock, port: u32, packet: PacketIdx, wire: u16, at_ps: u64) {
         let p = &mut self.ports[port as usize];
         let arrival = p.serialise(wire, at_ps);
         if let Some(crossing) = p.crossing() {
@@ -75,7 +75,7 @@ impl Network {
     }
 
     /// A packet is on a wire that leads to another part.
-    fn send_away(&mut self, crossing: u32, packet: u32, arrival_ps: u64, rank: u32) {
+    fn send_away(&mut self, crossing: u32, packet: PacketIdx, arrival_ps: u64, rank: u32) {
         let (part, port) = self.crossings[crossing as usize];
         self.mail[usize::from(part)].post(&self.pool, port, packet, arrival_ps, rank);
         self.pool.release(packet);
@@ -99,7 +99,7 @@ impl Network {
         clock: &mut Clock,
         totals: &mut RunTotals,
         port: u32,
-        packet: u32,
+        packet: PacketIdx,
         rank: u32,
     ) -> bool {
         let (now_ps, kind, wire) = (clock.now_ps, self.pool.get(packet).kind, self.pool.get(packet).wire);
@@ -127,7 +127,15 @@ impl Network {
     }
 
     /// Lets a packet arrive in its place, or out of it if it is late.
-    fn put_on_wire(&mut self, clock: &mut Clock, port: u32, packet: u32, arrival_ps: u64, late_ps: u64, rank: u32) {
+    fn put_on_wire(
+        &mut self,
+        clock: &mut Clock,
+        port: u32,
+        packet: PacketIdx,
+        arrival_ps: u64,
+        late_ps: u64,
+        rank: u32,
+    ) {
         let link = self.faulty_link(port).expect("the link has faults");
         if late_ps > 0 {
             link.hold(packet, arrival_ps + late_ps);
@@ -141,7 +149,7 @@ impl Network {
     /// Puts a packet that has been serialised onto the wire of `port`.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn launch(&mut self, clock: &mut Clock, port: u32, packet: u32, arrival_ps: u64, rank: u32) {
+    pub(crate) fn launch(&mut self, clock: &mut Clock, port: u32, packet: PacketIdx, arrival_ps: u64, rank: u32) {
         let p = &mut self.ports[port as usize];
         if let Some(door) = p.door() {
             self.agenda.launch(&mut self.pool, p, door, packet, arrival_ps);
@@ -154,7 +162,7 @@ impl Network {
     /// for has been lost.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn take_arrival(&mut self, clock: &mut Clock, port: u32) -> Option<u32> {
+    pub(crate) fn take_arrival(&mut self, clock: &mut Clock, port: u32) -> Option<PacketIdx> {
         let p = &mut self.ports[port as usize];
         if self.faults.is_some() && !p.is_due(&self.pool, clock.now_ps) {
             return None;
@@ -172,7 +180,7 @@ impl Network {
     }
 
     /// A fault takes a packet away.
-    pub(crate) fn lose(&mut self, totals: &mut RunTotals, packet: u32) {
+    pub(crate) fn lose(&mut self, totals: &mut RunTotals, packet: PacketIdx) {
         totals.drops.faults += 1;
         let p = self.pool.get(packet);
         if p.kind == PacketKind::Data {
@@ -192,7 +200,7 @@ impl Network {
     }
 
     /// Remembers whether the other end of `port`'s wire pauses the flow that a frame is about.
-    pub(crate) fn note_told_flow(&mut self, port: u32, frame: u32, pause: bool) {
+    pub(crate) fn note_told_flow(&mut self, port: u32, frame: PacketIdx, pause: bool) {
         let flow = self.pool.get(frame).flow;
         let Some(link) = self.faulty_link(port) else { return };
         if pause {
@@ -217,7 +225,7 @@ impl Network {
     /// Stamps data that leaves a switch by `port` at a given time with telemetry, if anybody reads that.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn stamp(&mut self, at_ps: u64, port: u32, packet: u32) {
+    pub(crate) fn stamp(&mut self, at_ps: u64, port: u32, packet: PacketIdx) {
         let Some((counter, format)) = self.telemetry else { return };
         let p = &self.ports[port as usize];
         let hop = IntHop {

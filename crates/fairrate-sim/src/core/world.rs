@@ -7,6 +7,7 @@ use super::clock::Clock;
 use super::network::Network;
 use super::run::Run;
 use super::told::{News, Told};
+use crate::ids::PacketIdx;
 use crate::output::PfcEvent;
 
 /// The surroundings of switches and hosts. A switch knows no host, and a host no switch: what they do to each other goes by
@@ -24,7 +25,7 @@ impl World {
     /// Serialises a packet onto the wire of `port`, whose transmitter is free.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, port: u32, packet: u32) {
+    pub(crate) fn transmit(&mut self, port: u32, packet: PacketIdx) {
         self.net.transmit(&mut self.clock, &mut self.told.totals, port, packet);
     }
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::config::{FaultConfig, FaultPackets, Flap};
-use crate::ids::PortId;
+use crate::ids::{PacketIdx, PortId};
 use crate::packet::PacketKind;
 use crate::rng::{Purpose, Stream};
 
@@ -24,7 +24,7 @@ pub struct Faults {
 pub struct FaultyLink {
     rules: Vec<Rule>,
     /// Packets that later ones may overtake: arrival, number, packet.
-    late: BTreeSet<(u64, u64, u32)>,
+    late: BTreeSet<(u64, u64, PacketIdx)>,
     n_late: u64,
     /// Arrival of the last packet on the wire, in picoseconds: those that keep their order come no earlier.
     last_arrival_ps: u64,
@@ -138,7 +138,7 @@ impl Faults {
     }
 
     /// Packets that are held up.
-    pub fn late_packets(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn late_packets(&self) -> impl Iterator<Item = PacketIdx> + '_ {
         self.links.iter().flatten().flat_map(|link| link.late.iter().map(|&(_, _, packet)| packet))
     }
 }
@@ -178,19 +178,19 @@ impl FaultyLink {
     }
 
     /// Holds a packet up until `arrival_ps`.
-    pub fn hold(&mut self, packet: u32, arrival_ps: u64) {
+    pub fn hold(&mut self, packet: PacketIdx, arrival_ps: u64) {
         self.late.insert((arrival_ps, self.n_late, packet));
         self.n_late += 1;
     }
 
     /// Takes the packet that has been held up until now, if there still is one.
-    pub fn release(&mut self, now_ps: u64) -> Option<u32> {
+    pub fn release(&mut self, now_ps: u64) -> Option<PacketIdx> {
         let due = self.late.first().is_some_and(|&(arrival_ps, ..)| arrival_ps == now_ps);
         due.then(|| self.late.pop_first()).flatten().map(|(.., packet)| packet)
     }
 
     /// Goes down. If it was up, gives the packets that were held up, which are lost.
-    pub fn go_down(&mut self) -> Option<Vec<u32>> {
+    pub fn go_down(&mut self) -> Option<Vec<PacketIdx>> {
         self.downs += 1;
         (self.downs == 1).then(|| std::mem::take(&mut self.late).into_iter().map(|(.., packet)| packet).collect())
     }

@@ -13,6 +13,7 @@
 use std::collections::VecDeque;
 
 use super::packet_fifo::PacketFifo;
+use crate::ids::PacketIdx;
 use crate::packet::PacketPool;
 
 /// The physical queues of one class.
@@ -48,7 +49,7 @@ impl FlowQueues {
     }
 
     /// Appends a packet to a queue.
-    pub fn push(&mut self, pool: &mut PacketPool, packet: u32, queue: u16) {
+    pub fn push(&mut self, pool: &mut PacketPool, packet: PacketIdx, queue: u16) {
         let at = usize::from(queue);
         if self.queues.len() <= at {
             let empty = Queue { packets: PacketFifo::EMPTY, deficit: 0, in_round: false };
@@ -62,7 +63,7 @@ impl FlowQueues {
     }
 
     /// Takes the next packet; [`FlowQueues::can_send`] must hold.
-    pub fn pop(&mut self, pool: &PacketPool) -> u32 {
+    pub fn pop(&mut self, pool: &PacketPool) -> PacketIdx {
         loop {
             let turn = self.round[0];
             let queue = &mut self.queues[usize::from(turn)];
@@ -128,14 +129,14 @@ mod tests {
 
     const QUANTUM: u32 = 1_048;
 
-    fn packet(pool: &mut PacketPool, flow: u32, wire: u16) -> u32 {
+    fn packet(pool: &mut PacketPool, flow: u32, wire: u16) -> PacketIdx {
         pool.take(Packet { flow, wire, ..Packet::new(PacketKind::Data) })
     }
 
     fn pop(queues: &mut FlowQueues, pool: &mut PacketPool) -> (u32, u32) {
-        let id = queues.pop(pool);
-        let p = *pool.get(id);
-        pool.release(id);
+        let packet = queues.pop(pool);
+        let p = *pool.get(packet);
+        pool.release(packet);
         (p.flow, u32::from(p.wire))
     }
 

@@ -8,6 +8,7 @@
 
 use super::discipline::{Limit, Verdicts, flow_key};
 use super::mmu::DropCause;
+use crate::ids::PacketIdx;
 use crate::packet::PacketPool;
 
 /// The queue of one class.
@@ -23,7 +24,7 @@ struct Entry {
     /// Less goes first.
     priority: f64,
     flow: u64,
-    packet: u32,
+    packet: PacketIdx,
     wire: u16,
 }
 
@@ -39,12 +40,12 @@ impl PFabricQueue {
     }
 
     /// The packets.
-    pub fn packets(&self) -> impl Iterator<Item = u32> {
+    pub fn packets(&self) -> impl Iterator<Item = PacketIdx> {
         self.entries.iter().map(|e| e.packet)
     }
 
     /// Takes a packet in, and drops what there is no room for, perhaps itself.
-    pub fn push(&mut self, pool: &PacketPool, packet: u32, priority: f64, verdicts: &mut Verdicts) {
+    pub fn push(&mut self, pool: &PacketPool, packet: PacketIdx, priority: f64, verdicts: &mut Verdicts) {
         let p = pool.get(packet);
         self.entries.push(Entry { priority, flow: flow_key(p), packet, wire: p.wire });
         self.bytes += u64::from(p.wire);
@@ -57,14 +58,14 @@ impl PFabricQueue {
     }
 
     /// Takes the next packet; there must be one.
-    pub fn pop(&mut self) -> u32 {
+    pub fn pop(&mut self) -> PacketIdx {
         let first = self.entries.iter().min_by(|a, b| a.priority.total_cmp(&b.priority));
         let flow = first.expect("there is a packet").flow;
         let at = self.entries.iter().position(|e| e.flow == flow).expect("the flow has a packet");
         self.take(at)
     }
 
-    fn take(&mut self, at: usize) -> u32 {
+    fn take(&mut self, at: usize) -> PacketIdx {
         let entry = self.entries.remove(at);
         self.bytes -= u64::from(entry.wire);
         entry.packet
@@ -86,7 +87,7 @@ mod tests {
         let packet = pool.take(Packet { flow, seq, wire: 1_000, ..Packet::new(PacketKind::Data) });
         let mut verdicts = Verdicts::default();
         queue.push(pool, packet, priority, &mut verdicts);
-        let name = |&(packet, cause): &(u32, DropCause)| {
+        let name = |&(packet, cause): &(PacketIdx, DropCause)| {
             assert_eq!(cause, DropCause::Priority);
             (pool.get(packet).flow, pool.get(packet).seq)
         };

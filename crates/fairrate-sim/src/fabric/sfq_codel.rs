@@ -11,6 +11,7 @@ use super::codel::{CoDel, CoDelRule};
 use super::discipline::{Limit, Verdicts, Waiting, flow_key};
 use super::mmu::DropCause;
 use crate::config::{Overflow, SfqCoDelConfig};
+use crate::ids::PacketIdx;
 use crate::packet::{Packet, PacketPool};
 use crate::rng::mix64;
 
@@ -71,7 +72,7 @@ impl SfqCoDel {
     }
 
     /// Takes a packet in, and drops what there is no room for.
-    pub fn push(&mut self, pool: &mut PacketPool, packet: u32, verdicts: &mut Verdicts) {
+    pub fn push(&mut self, pool: &mut PacketPool, packet: PacketIdx, verdicts: &mut Verdicts) {
         let p = pool.get(packet);
         let wire = u64::from(p.wire);
         let at = self.queue_of(p);
@@ -90,7 +91,7 @@ impl SfqCoDel {
     }
 
     /// Takes the next packet; there must be one. RFC 8290 section 4.2.
-    pub fn pop(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> u32 {
+    pub fn pop(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> PacketIdx {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -127,7 +128,7 @@ impl SfqCoDel {
     }
 
     /// Takes a packet of the queue with most bytes, of several the one whose turn is next.
-    fn evict(&mut self, pool: &mut PacketPool) -> u32 {
+    fn evict(&mut self, pool: &mut PacketPool) -> PacketIdx {
         let (mut longest, mut most) = (0, 0);
         for &at in self.new.iter().chain(&self.old) {
             let bytes = self.queues[at as usize].waiting.bytes;
@@ -178,7 +179,7 @@ mod tests {
         SfqCoDel::new(&config(queues, overflow, codel), rule, QUANTUM, limit, 7)
     }
 
-    fn push(sfq: &mut SfqCoDel, pool: &mut PacketPool, flow: u32, wire: u16) -> Vec<u32> {
+    fn push(sfq: &mut SfqCoDel, pool: &mut PacketPool, flow: u32, wire: u16) -> Vec<PacketIdx> {
         let packet = pool.take(Packet { flow, wire, ..Packet::new(PacketKind::Data) });
         let mut verdicts = Verdicts::default();
         sfq.push(pool, packet, &mut verdicts);

@@ -7,6 +7,7 @@ use super::list::{Kind, for_each_transport};
 use super::sender::Segment;
 use super::{allocator, mptcp, rdma, tcp};
 use crate::core::{Hosts, World};
+use crate::ids::PacketIdx;
 
 macro_rules! call {
     ([$kind:expr, $function:ident, $arguments:tt] $($(#[$doc:meta])* $name:ident => $type:ty,)+) => {
@@ -51,18 +52,18 @@ impl Kind {
         for_each_transport!(call [self, on_all_sent, (hosts, w, flow)]);
     }
     #[inline]
-    pub(crate) fn on_data(self, hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Answer {
+    pub(crate) fn on_data(self, hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Answer {
         for_each_transport!(call [self, on_data, (hosts, w, host, packet)])
     }
     #[inline]
     pub(crate) fn read(self, hosts: &mut Hosts, w: &mut World, flow: u32) {
         for_each_transport!(call [self, read, (hosts, w, flow)]);
     }
-    pub(crate) fn on_ack_timer(self, hosts: &mut Hosts, w: &mut World, flow: u32) -> Option<u32> {
+    pub(crate) fn on_ack_timer(self, hosts: &mut Hosts, w: &mut World, flow: u32) -> Option<PacketIdx> {
         for_each_transport!(call [self, on_ack_timer, (hosts, w, flow)])
     }
     #[inline]
-    pub(crate) fn on_ack(self, hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Option<Acked> {
+    pub(crate) fn on_ack(self, hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Option<Acked> {
         for_each_transport!(call [self, on_ack, (hosts, w, host, packet)])
     }
     pub(crate) fn on_connected(self, hosts: &mut Hosts, w: &mut World, flow: u32) -> bool {

@@ -7,12 +7,13 @@ use fairrate_control::Allowance;
 
 use super::sender::Segment;
 use crate::core::{Hosts, World};
+use crate::ids::PacketIdx;
 
 /// How a receiver answers data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// By this packet, at once.
-    Packet(u32),
+    Packet(PacketIdx),
     /// By what waits at its NIC, if anything does.
     Waiting,
     /// Nobody is there.
@@ -103,19 +104,19 @@ pub(crate) trait Transport {
     fn on_all_sent(_hosts: &mut Hosts, _w: &mut World, _flow: u32) {}
 
     /// A data packet reaches its receiver.
-    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Answer;
+    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Answer;
 
     /// The receiver's answer is on its way: the receiver reads what it has.
     #[inline]
     fn read(_hosts: &mut Hosts, _w: &mut World, _flow: u32) {}
 
     /// Acknowledgments of a flow may have waited for long enough. The one to send.
-    fn on_ack_timer(_hosts: &mut Hosts, _w: &mut World, _flow: u32) -> Option<u32> {
+    fn on_ack_timer(_hosts: &mut Hosts, _w: &mut World, _flow: u32) -> Option<PacketIdx> {
         None
     }
 
     /// An acknowledgment, which may report a gap, reaches its sender; `None` if that is gone.
-    fn on_ack(hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Option<Acked>;
+    fn on_ack(hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Option<Acked>;
 
     /// The answer to a handshake has reached its sender. Whether it was waited for.
     fn on_connected(_hosts: &mut Hosts, _w: &mut World, _flow: u32) -> bool {

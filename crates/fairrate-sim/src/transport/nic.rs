@@ -1,3 +1,4 @@
+use crate::ids::PacketIdx;
 use std::collections::VecDeque;
 
 /// What the NIC needs to know of a flow to decide whether it may send: kept together, apart from the sender,
@@ -34,7 +35,7 @@ pub struct Nic {
     /// When it was planned, where ties go by insertion.
     pub wake_planned_ps: u64,
     /// Notifications that have arrived and are acted on later, in picoseconds, in order.
-    pub held: VecDeque<(u64, u32)>,
+    pub held: VecDeque<(u64, PacketIdx)>,
 }
 
 impl Nic {

@@ -7,6 +7,7 @@ use super::ranges::Ranges;
 use super::tcp::TcpSender;
 use crate::config::{FlowSpec, Recovery};
 use crate::fabric::tx_time_ps;
+use crate::ids::PacketIdx;
 use crate::packet::PacketPool;
 
 /// A flow without a sender: not started, or done.
@@ -359,7 +360,7 @@ impl Sender {
 #[inline]
 pub fn ack_of<'a>(
     pool: &'a PacketPool,
-    packet: u32,
+    packet: PacketIdx,
     sender: &Sender,
     newly_acked: u64,
     now: Time,

@@ -25,6 +25,7 @@ use super::network::Network;
 use super::run::Run;
 use super::share::Own;
 use super::world::World;
+use crate::ids::PacketIdx;
 use crate::transport::{Allocator, Connections, ControllerRef, NO_SENDER, Nic, NicFlow, Receiver, Sender, Tally};
 
 /// The hosts of a part.
@@ -265,12 +266,12 @@ impl Hosts {
 
     /// Puts a packet into the queue of its class at a host's NIC.
     #[inline]
-    pub(crate) fn enqueue(&self, net: &mut Network, host: u32, packet: u32) {
+    pub(crate) fn enqueue(&self, net: &mut Network, host: u32, packet: PacketIdx) {
         net.ports[self.nics[host].port as usize].enqueue(&mut net.pool, packet);
     }
 
     /// Puts a control packet into the queue of its class at a host's NIC.
-    pub(crate) fn enqueue_control(&mut self, w: &mut World, host: u32, packet: u32) {
+    pub(crate) fn enqueue_control(&mut self, w: &mut World, host: u32, packet: PacketIdx) {
         let port = self.nics[host].port;
         w.told.totals.control_bytes += u64::from(w.net.pool.get(packet).wire);
         self.show_agent(w, host, packet, Step::Enqueue);
@@ -279,7 +280,7 @@ impl Hosts {
 
     /// Shows a packet to the agent of a host's port, if it has one.
     #[inline]
-    fn show_agent(&mut self, w: &mut World, host: u32, packet: u32, step: Step) {
+    fn show_agent(&mut self, w: &mut World, host: u32, packet: PacketIdx, step: Step) {
         let port = self.nics[host].port;
         if w.agent_sees(port, packet, step) {
             self.do_as_agent_asks(w, host, port);

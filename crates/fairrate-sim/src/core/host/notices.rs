@@ -6,11 +6,12 @@ use super::Hosts;
 use crate::core::agents::NOTICE_WORDS;
 use crate::core::world::World;
 use crate::engine::EventKind;
+use crate::ids::PacketIdx;
 use crate::packet::{Packet, PacketKind};
 
 impl Hosts {
     /// A CNP or notice has reached its host, whose NIC acts on it at once or after its delay.
-    pub(super) fn on_notification(&mut self, w: &mut World, host: u32, packet: u32) {
+    pub(super) fn on_notification(&mut self, w: &mut World, host: u32, packet: PacketIdx) {
         if w.run.constants.reaction_ps == 0 {
             self.react(w, packet);
         } else {
@@ -18,7 +19,7 @@ impl Hosts {
         }
     }
 
-    fn hold_notification(&mut self, w: &mut World, host: u32, packet: u32) {
+    fn hold_notification(&mut self, w: &mut World, host: u32, packet: PacketIdx) {
         let due = w.clock.now_ps + w.run.constants.reaction_ps;
         self.nics[host].held.push_back((due, packet));
         w.clock.schedule(due, EventKind::Reaction, host);
@@ -34,7 +35,7 @@ impl Hosts {
         self.grant_wishes(w);
     }
 
-    fn react(&mut self, w: &mut World, packet: u32) {
+    fn react(&mut self, w: &mut World, packet: PacketIdx) {
         let Packet { flow, kind, .. } = *w.net.pool.get(packet);
         let words = w.net.pool.header(packet);
         let notice = (kind == PacketKind::Notice).then(|| {
@@ -98,7 +99,7 @@ impl Hosts {
     }
 
     /// A control packet has reached its receiver, which sends it back.
-    pub(super) fn turn_control(&mut self, w: &mut World, host: u32, packet: u32) {
+    pub(super) fn turn_control(&mut self, w: &mut World, host: u32, packet: PacketIdx) {
         let p = w.net.pool.get_mut(packet);
         p.kind = PacketKind::ControlBack;
         p.route = w.run.flow(p.flow).ack_route;
@@ -107,7 +108,7 @@ impl Hosts {
     }
 
     /// A control packet is back at its source.
-    pub(super) fn on_control_back(&mut self, w: &mut World, packet: u32) {
+    pub(super) fn on_control_back(&mut self, w: &mut World, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let (id, is_handshake) = (p.flow, p.is_handshake());
         let flow = w.run.flow(id);

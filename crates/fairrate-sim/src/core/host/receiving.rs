@@ -4,6 +4,7 @@ use fairrate_control::Controller;
 
 use super::Hosts;
 use crate::core::world::World;
+use crate::ids::PacketIdx;
 use crate::packet::PacketKind;
 use crate::transport::{Answer, Timed, on_allocator_event};
 
@@ -11,7 +12,7 @@ impl Hosts {
     /// A packet reaches its host.
     // Apart from what switches do for every packet, which needs fewer registers saved.
     #[inline(never)]
-    pub(in crate::core) fn on_packet(&mut self, w: &mut World, host: u32, packet: u32, kind: PacketKind) {
+    pub(in crate::core) fn on_packet(&mut self, w: &mut World, host: u32, packet: PacketIdx, kind: PacketKind) {
         match kind {
             PacketKind::Data => self.on_data(w, host, packet),
             PacketKind::Ack | PacketKind::Nack => self.on_ack(w, host, packet),
@@ -26,7 +27,7 @@ impl Hosts {
     }
 
     /// A data packet reaches its receiver, which answers.
-    fn on_data(&mut self, w: &mut World, host: u32, packet: u32) {
+    fn on_data(&mut self, w: &mut World, host: u32, packet: PacketIdx) {
         let id = w.net.pool.get(packet).flow;
         let transport = w.run.flow(id).transport;
         match transport.on_data(self, w, host, packet) {
@@ -38,7 +39,7 @@ impl Hosts {
     }
 
     /// An acknowledgment reaches its sender.
-    fn on_ack(&mut self, w: &mut World, host: u32, packet: u32) {
+    fn on_ack(&mut self, w: &mut World, host: u32, packet: PacketIdx) {
         let id = w.net.pool.get(packet).flow;
         let transport = w.run.flow(id).transport;
         let acked = transport.on_ack(self, w, host, packet);

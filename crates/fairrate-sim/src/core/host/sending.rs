@@ -7,6 +7,7 @@ use super::Hosts;
 use crate::core::agents::Step;
 use crate::core::world::World;
 use crate::engine::EventKind;
+use crate::ids::PacketIdx;
 use crate::packet::{Packet, PacketKind};
 
 impl Hosts {
@@ -54,7 +55,7 @@ impl Hosts {
 
     /// A host sends an acknowledgment, at once if nothing is in its way.
     #[inline]
-    pub(super) fn reply(&mut self, w: &mut World, host: u32, packet: u32) {
+    pub(super) fn reply(&mut self, w: &mut World, host: u32, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let egress = self.nics[host].port;
         let port = &mut w.net.ports[egress as usize];
@@ -164,7 +165,7 @@ impl Hosts {
     }
 
     /// What a sender tells ports and its receiver in a data packet that is about to leave.
-    fn write_header(&mut self, w: &mut World, slot: u32, packet: u32) {
+    fn write_header(&mut self, w: &mut World, slot: u32, packet: PacketIdx) {
         let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
         if sender.take_reduced() {
             w.net.pool.get_mut(packet).set_reduced();

@@ -5,6 +5,7 @@ use crate::config::MarkAt;
 use crate::core::agents::Step;
 use crate::core::world::World;
 use crate::fabric::N_CLASSES;
+use crate::ids::PacketIdx;
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
@@ -43,7 +44,7 @@ impl Switches {
     }
 
     /// A packet leaves the buffer for the wire: uncharge it, mark it, stamp it.
-    fn leave_buffer(&mut self, w: &mut World, port: u32, packet: u32) {
+    fn leave_buffer(&mut self, w: &mut World, port: u32, packet: PacketIdx) {
         let head = w.net.pool.get(packet);
         let (ingress, class, wire, is_data) = (head.ingress, head.class, head.wire, head.kind == PacketKind::Data);
         let p = &w.net.ports[port as usize];
@@ -64,7 +65,7 @@ impl Switches {
 
     /// The next packet of a port with disciplines, which has one that may go.
     #[cold]
-    fn dequeue_managed(&mut self, w: &mut World, port: u32) -> u32 {
+    fn dequeue_managed(&mut self, w: &mut World, port: u32) -> PacketIdx {
         let p = &mut w.net.ports[port as usize];
         let packet = p.dequeue_managed(&mut w.net.pool, w.clock.now_ps, &mut self.verdicts);
         self.carry_out_verdicts(w, port);

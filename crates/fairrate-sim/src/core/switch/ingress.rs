@@ -7,14 +7,14 @@ use crate::config::MarkAt;
 use crate::core::agents::{NOTICE_WORDS, Step};
 use crate::core::world::World;
 use crate::fabric::Admission;
-use crate::ids::PortId;
+use crate::ids::{PacketIdx, PortId};
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
     /// Takes a packet that came by the port `ingress` and puts it into its egress queue.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(in crate::core) fn forward(&mut self, w: &mut World, ingress: u32, packet: u32) {
+    pub(in crate::core) fn forward(&mut self, w: &mut World, ingress: u32, packet: PacketIdx) {
         let p = w.net.pool.get_mut(packet);
         p.ingress = ingress;
         let egress = w.net.paths[p.route as usize];
@@ -54,7 +54,7 @@ impl Switches {
     /// A packet joins the queue of a port where nothing is in its way, and leaves it at once.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn pass(&mut self, w: &mut World, egress: u32, packet: u32) {
+    fn pass(&mut self, w: &mut World, egress: u32, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let (is_data, wire) = (p.kind == PacketKind::Data, p.wire);
         // On leaving, nothing waits behind it, for which no marker marks nor draws.
@@ -68,7 +68,7 @@ impl Switches {
 
     /// Whether the discipline of `egress`, if it has one, admits a packet; if not, the packet is gone.
     #[cold]
-    fn is_admitted(&mut self, w: &mut World, egress: u32, packet: u32) -> bool {
+    fn is_admitted(&mut self, w: &mut World, egress: u32, packet: PacketIdx) -> bool {
         let port = &mut w.net.ports[egress as usize];
         if !port.has_disciplines() {
             return true;
@@ -83,7 +83,7 @@ impl Switches {
 
     /// Puts a packet, which the buffer is charged with, into a queue of a port that may have an agent or a discipline.
     #[cold]
-    fn enqueue_specially(&mut self, w: &mut World, egress: u32, packet: u32) {
+    fn enqueue_specially(&mut self, w: &mut World, egress: u32, packet: PacketIdx) {
         if w.agent_sees(egress, packet, Step::Enqueue) {
             self.do_as_agent_asks(w, egress);
         }
@@ -98,7 +98,7 @@ impl Switches {
     }
 
     /// Puts a packet under the discipline of its class.
-    fn enqueue_managed(&mut self, w: &mut World, egress: u32, packet: u32) {
+    fn enqueue_managed(&mut self, w: &mut World, egress: u32, packet: PacketIdx) {
         let carries = matches!(w.net.pool.get(packet).kind, PacketKind::Data | PacketKind::Control);
         // What no sender has given a priority, acknowledgments above all, goes first.
         let has_priority = carries && 0 < w.run.constants.header_words;

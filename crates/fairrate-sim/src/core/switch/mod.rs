@@ -8,6 +8,7 @@ use super::agenda::Keys;
 use super::world::World;
 use crate::config::MarkAt;
 use crate::fabric::{DropCause, Marker, Mmu, Port, Verdicts};
+use crate::ids::PacketIdx;
 use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::PacketKind;
 
@@ -40,7 +41,7 @@ impl Switches {
     }
 
     /// A packet that would have joined the queue of `egress` is dropped.
-    fn drop_packet(w: &mut World, egress: u32, packet: u32, cause: DropCause) {
+    fn drop_packet(w: &mut World, egress: u32, packet: PacketIdx, cause: DropCause) {
         w.told.count_drop(w.net.pool.get(packet), cause);
         w.net.ports[egress as usize].drops += 1;
         w.net.pool.release(packet);
@@ -48,13 +49,13 @@ impl Switches {
 
     /// Lets the marker of `port` decide at a given time about a packet of whose class so many bytes wait.
     #[inline]
-    fn mark(&mut self, w: &mut World, port: u32, packet: u32, at: MarkAt, at_ps: u64, qlen: u32) {
+    fn mark(&mut self, w: &mut World, port: u32, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
         if !self.markers.is_empty() {
             self.mark_by(w, port, packet, at, at_ps, qlen);
         }
     }
 
-    fn mark_by(&mut self, w: &mut World, port: u32, packet: u32, at: MarkAt, at_ps: u64, qlen: u32) {
+    fn mark_by(&mut self, w: &mut World, port: u32, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
         let Some(marker) = &mut self.markers[port as usize] else { return };
         let p = w.net.pool.get_mut(packet);
         let is_data = p.kind == PacketKind::Data;

@@ -11,7 +11,7 @@ use crate::config::MarkAt;
 use crate::core::agenda::{Agenda, Bits, Doors, Keys, NEVER};
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
-use crate::ids::PortId;
+use crate::ids::{PacketIdx, PortId};
 use crate::packet::PacketKind;
 use crate::prefetch::prefetch;
 
@@ -254,7 +254,7 @@ impl Switches {
     }
 
     /// A packet or a frame comes in by the port `ingress`.
-    fn on_arrival(&mut self, w: &mut World, ingress: u32, packet: u32) {
+    fn on_arrival(&mut self, w: &mut World, ingress: u32, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let (kind, class) = (p.kind, p.class);
         if !kind.is_frame() {
@@ -298,7 +298,7 @@ impl Sums {
 /// A packet leaves a switch by a free port at a given time.
 #[allow(clippy::inline_always)] // See `Part::run`.
 #[inline(always)]
-fn leave(w: &mut World, egress: u32, packet: u32, (wire, is_data): (u16, bool), at_ps: u64, sums: &mut Sums) {
+fn leave(w: &mut World, egress: u32, packet: PacketIdx, (wire, is_data): (u16, bool), at_ps: u64, sums: &mut Sums) {
     if is_data {
         w.net.stamp(at_ps, egress, packet);
     }

@@ -5,6 +5,7 @@ use fairrate_control::{Controller, Loss};
 
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
+use crate::ids::PacketIdx;
 use crate::packet::{Packet, PacketKind};
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::{Acked, Answer, Timed, Transport};
@@ -22,7 +23,7 @@ impl Transport for Rdma {
     }
 
     #[inline]
-    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Answer {
+    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Answer {
         let c = &w.run.constants;
         let p = w.net.pool.get_mut(packet);
         w.told.totals.delivered_bytes += u64::from(p.wire);
@@ -60,7 +61,7 @@ impl Transport for Rdma {
     }
 
     #[inline]
-    fn on_ack(hosts: &mut Hosts, w: &mut World, _: u32, packet: u32) -> Option<Acked> {
+    fn on_ack(hosts: &mut Hosts, w: &mut World, _: u32, packet: PacketIdx) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
         let slot = hosts.sending[p.flow].sender;
         if slot == NO_SENDER {

@@ -9,6 +9,7 @@ use super::cargo::Cargo;
 use super::{Answered, Expired, MAX_SACKS};
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
+use crate::ids::PacketIdx;
 use crate::packet::{Packet, PacketKind};
 use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
 use crate::transport::sender::{NO_SENDER, Segment, ack_of};
@@ -67,7 +68,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         C::on_all_sent(hosts, w, flow);
     }
 
-    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Answer {
+    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Answer {
         let p = *w.net.pool.get(packet);
         w.told.totals.delivered_bytes += u64::from(p.wire);
         if C::is_deaf(hosts, host) {
@@ -104,7 +105,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         C::read(hosts, w, flow);
     }
 
-    fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: u32) -> Option<u32> {
+    fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: u32) -> Option<PacketIdx> {
         let receiver = &mut hosts.receiving[flow].receiver;
         if !receiver.tcp().is_due(w.clock.now_ps) {
             return None;
@@ -116,7 +117,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         Some(ack)
     }
 
-    fn on_ack(hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Option<Acked> {
+    fn on_ack(hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
         let slot = hosts.sending[p.flow].sender;
         if slot == NO_SENDER || C::is_deaf(hosts, host) {
@@ -268,14 +269,14 @@ fn say_hello(hosts: &mut Hosts, w: &mut World, slot: u32) {
 }
 
 /// A packet for an acknowledgment that no segment turns into: its header says nothing.
-fn new_ack(w: &mut World, flow: u32) -> u32 {
+fn new_ack(w: &mut World, flow: u32) -> PacketIdx {
     let ack = w.net.pool.take(Packet { flow, ..Packet::new(PacketKind::Ack) });
     w.net.pool.header_mut(ack).fill(0.0);
     ack
 }
 
 /// Turns `packet` into an acknowledgment of all before byte `seq`.
-fn write_ack<C: Cargo>(hosts: &mut Hosts, w: &mut World, packet: u32, segment: &Answered, seq: u64, echo: bool) {
+fn write_ack<C: Cargo>(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, segment: &Answered, seq: u64, echo: bool) {
     let c = &w.run.constants;
     let p = w.net.pool.get_mut(packet);
     let flow = p.flow;

@@ -1,0 +1,69 @@
+//! Vectors whose places are numbers of a type of their own.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Index, IndexMut};
+
+use crate::ids::Number;
+
+/// What there is of each thing, by its number `I`. As a slice it can be walked through, but not indexed by other numbers.
+pub struct Table<I, T> {
+    values: Vec<T>,
+    by: PhantomData<I>,
+}
+
+impl<I: Number, T> Table<I, T> {
+    /// Appends a value. Its number.
+    pub fn push(&mut self, value: T) -> I {
+        self.values.push(value);
+        I::from_index(self.values.len() - 1)
+    }
+
+    /// A value to change, if there is one of this number.
+    #[inline]
+    pub fn get_mut(&mut self, number: I) -> Option<&mut T> {
+        self.values.get_mut(number.index())
+    }
+
+    /// How many values there is room for.
+    pub fn capacity(&self) -> usize {
+        self.values.capacity()
+    }
+}
+
+impl<I, T> From<Vec<T>> for Table<I, T> {
+    fn from(values: Vec<T>) -> Self {
+        Self { values, by: PhantomData }
+    }
+}
+
+impl<I: Number, T> Index<I> for Table<I, T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, number: I) -> &T {
+        &self.values[number.index()]
+    }
+}
+
+impl<I: Number, T> IndexMut<I> for Table<I, T> {
+    #[inline]
+    fn index_mut(&mut self, number: I) -> &mut T {
+        &mut self.values[number.index()]
+    }
+}
+
+impl<I, T> Deref for Table<I, T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.values
+    }
+}
+
+impl<I, T> DerefMut for Table<I, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+}
