@@ -49,6 +49,7 @@ macro_rules! numbers {
 /// Numbers with a value that says that there is none.
 macro_rules! with_none {
     ($($name:ident)+) => {$(
+        #[allow(dead_code)] // Not every kind needs all of it.
         impl $name {
             /// There is none.
             pub(crate) const NONE: Self = Self(u32::MAX);
@@ -75,15 +76,35 @@ numbers! {
     PortId
     /// A flow, in the order of the flow list; behind those of the list come flows that carry messages, and subflows.
     FlowId
+    /// A hop of a flow's path: its number among the hops of all paths, one path's behind another's.
+    HopId
+    /// An egress port: its place among those of a part. The ports of a link stand side by side, as their numbers do.
+    PortIdx
     /// A packet: its place in the [`PacketPool`](crate::packet::PacketPool).
     PacketIdx
 }
 
-with_none! { PacketIdx }
+with_none! { PacketIdx PortIdx }
 
 impl PortId {
     /// The port of the same link in the other direction.
     #[must_use]
+    pub const fn reverse(self) -> Self {
+        Self(self.0 ^ 1)
+    }
+}
+
+impl HopId {
+    /// The hop so many further on.
+    #[inline]
+    pub const fn plus(self, n: u32) -> Self {
+        Self(self.0 + n)
+    }
+}
+
+impl PortIdx {
+    /// The port of the same link in the other direction.
+    #[inline]
     pub const fn reverse(self) -> Self {
         Self(self.0 ^ 1)
     }

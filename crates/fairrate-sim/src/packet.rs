@@ -3,7 +3,7 @@
 use fairrate_control::IntHop;
 
 use crate::huge_pages;
-use crate::ids::PacketIdx;
+use crate::ids::{HopId, PacketIdx, PortIdx};
 use crate::prefetch::prefetch;
 use crate::table::Table;
 
@@ -63,9 +63,9 @@ pub struct Packet {
     /// While on a wire: rank of its arrival among the events of that time.
     pub rank: u32,
     /// Where in the table of paths the next egress port stands.
-    pub route: u32,
+    pub route: HopId,
     /// The switch port it came in by, in the switch it is queued in.
-    pub ingress: u32,
+    pub ingress: PortIdx,
     /// Payload bytes of the data packet; acknowledgments keep those of the packet they answer.
     pub payload: u16,
     /// Bytes on the wire.
@@ -160,8 +160,8 @@ impl PacketPool {
 
     /// Where a packet goes next, as a guess: it may be none or outdated.
     #[inline]
-    pub fn route(&self, packet: PacketIdx) -> u32 {
-        self.guess(packet).map_or(0, |packet| packet.route)
+    pub fn route(&self, packet: PacketIdx) -> HopId {
+        self.guess(packet).map_or(HopId(0), |packet| packet.route)
     }
 
     /// A packet, or another one if there is none of this number.
@@ -273,8 +273,8 @@ impl Packet {
             arrival_ps: 0,
             cwnd_at_send: 0,
             rank: 0,
-            route: 0,
-            ingress: 0,
+            route: HopId(0),
+            ingress: PortIdx(0),
             payload: 0,
             wire: 0,
             kind,

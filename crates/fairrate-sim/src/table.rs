@@ -6,19 +6,31 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 use crate::ids::Number;
 
 /// What there is of each thing, by its number `I`. As a slice it can be walked through, but not indexed by other numbers.
+#[derive(Clone, Debug)]
 pub struct Table<I, T> {
     values: Vec<T>,
     by: PhantomData<I>,
 }
 
 impl<I: Number, T> Table<I, T> {
+    /// An empty table.
+    pub const fn new() -> Self {
+        Self { values: Vec::new(), by: PhantomData }
+    }
+
     /// Appends a value. Its number.
     pub fn push(&mut self, value: T) -> I {
         self.values.push(value);
         I::from_index(self.values.len() - 1)
     }
 
-    /// A value to change, if there is one of this number.
+    /// A value, if there is one of this number.
+    #[inline]
+    pub fn get(&self, number: I) -> Option<&T> {
+        self.values.get(number.index())
+    }
+
+    /// The same, to change it.
     #[inline]
     pub fn get_mut(&mut self, number: I) -> Option<&mut T> {
         self.values.get_mut(number.index())
@@ -28,11 +40,27 @@ impl<I: Number, T> Table<I, T> {
     pub fn capacity(&self) -> usize {
         self.values.capacity()
     }
+
+    /// The numbers of all values.
+    pub fn numbers(&self) -> impl ExactSizeIterator<Item = I> + use<I, T> {
+        (0..self.values.len()).map(I::from_index)
+    }
+
+    /// All values with their numbers.
+    pub fn numbered(&self) -> impl Iterator<Item = (I, &T)> {
+        self.numbers().zip(&self.values)
+    }
 }
 
 impl<I, T> From<Vec<T>> for Table<I, T> {
     fn from(values: Vec<T>) -> Self {
         Self { values, by: PhantomData }
+    }
+}
+
+impl<I, T> FromIterator<T> for Table<I, T> {
+    fn from_iter<V: IntoIterator<Item = T>>(values: V) -> Self {
+        Vec::from_iter(values).into()
     }
 }
 

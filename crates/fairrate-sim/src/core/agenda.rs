@@ -6,8 +6,9 @@
 
 pub(super) use super::queue::{DueQueue, NEVER};
 use crate::fabric::Port;
-use crate::ids::PacketIdx;
+use crate::ids::{PacketIdx, PortIdx};
 use crate::packet::PacketPool;
+use crate::table::Table;
 
 /// Bits of a key for the time in a window and the door: see [`Keys`].
 const TIME_AND_DOOR_BITS: u32 = 29;
@@ -20,7 +21,7 @@ pub(crate) struct Agenda {
     /// The doors. Those of one switch stand behind those of another, each switch's in the order of the ports they come from.
     pub(super) doors: Vec<Door>,
     /// Of each door, the port at the other end of its link, and the switch.
-    pub(super) ports: Vec<u32>,
+    pub(super) ports: Vec<PortIdx>,
     switch_of: Vec<u32>,
     /// A bit for each door, in words of each switch's own: whether a packet is on its way there.
     pub(super) open: Vec<u64>,
@@ -57,9 +58,9 @@ impl Agenda {
     /// The switches of a part, `ports` of which are told their doors; `None` if they cannot work through windows, because
     /// a link that leads to one has no delay or a switch has too many ports. `of_switch`: the switch that each port belongs to,
     /// if it does.
-    pub(super) fn new(of_switch: &[Option<u32>], ports: &mut [Port]) -> Option<Self> {
-        let to_switches = (0..ports.len() as u32).filter_map(|port| Some((of_switch[port as usize ^ 1]?, port)));
-        let mut order: Vec<(u32, u32)> = to_switches.collect();
+    pub(super) fn new(of_switch: &Table<PortIdx, Option<u32>>, ports: &mut Table<PortIdx, Port>) -> Option<Self> {
+        let to_switches = ports.numbers().filter_map(|port| Some((of_switch[port.reverse()]?, port)));
+        let mut order: Vec<(u32, PortIdx)> = to_switches.collect();
         let n_switches = order.iter().max().map_or(0, |&(last, _)| last as usize + 1);
         order.sort_unstable();
         let idle = Doors { window_ps: 0, first: 0, n: 0, first_word: 0, door_bits: 0 };
@@ -73,7 +74,7 @@ impl Agenda {
             doors.first = ports_of_doors.len() as u32;
             (doors.n, doors.first_word, doors.door_bits) = (n, n_words, n.next_power_of_two().ilog2());
             n_words += n.div_ceil(64);
-            let delays_ps = of_switch.iter().map(|&(_, port)| ports[port as usize].delay_ps);
+            let delays_ps = of_switch.iter().map(|&(_, port)| ports[port].delay_ps);
             let most_ps = 1 << TIME_AND_DOOR_BITS.checked_sub(doors.door_bits)?.min(TIME_BITS);
             doors.window_ps = delays_ps.fold(most_ps, u64::min);
             if doors.window_ps == 0 {
@@ -84,8 +85,8 @@ impl Agenda {
         }
         for (door, (&port, &switch)) in (0..).zip(ports_of_doors.iter().zip(&switch_of)) {
             let doors: &Doors = &switches[switch as usize];
-            ports[port as usize].set_door(door);
-            ports[port as usize ^ 1].due_bit = doors.first_word * 64 + door - doors.first;
+            ports[port].set_door(door);
+            ports[port.reverse()].due_bit = doors.first_word * 64 + door - doors.first;
         }
         Some(Self {
             doors: vec![Door { head_ps: NEVER, head: PacketIdx::NONE }; n_doors],

@@ -15,7 +15,7 @@ use super::flow::{Flow, NO_FLOW};
 use super::host::{Hosts, ReceivingEnd, SendingEnd};
 use super::network::Network;
 use super::parallel::{Mail, Partition, loads};
-use super::paths::PathTable;
+use super::paths::{PathTable, Paths};
 use super::run::{Constants, PartOf, Run};
 use super::share::{Links, Own};
 use super::switch::Switches;
@@ -25,11 +25,12 @@ use crate::config::{ClockRule, FlowSpec, MarkDraws, SimConfig, TieRule, Transpor
 use crate::fabric::{Discipline, Faults, Marker, Mmu, NO_HOST, Place, Port};
 use crate::huge_pages;
 use crate::ideal::{self, Framing};
-use crate::ids::{NodeId, PortId};
+use crate::ids::{HopId, NodeId, PortId, PortIdx};
 use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::PacketPool;
 use crate::routing::Routes;
 use crate::simulation::Switching;
+use crate::table::Table;
 use crate::topology::{Node, Tier, Topology};
 use crate::transport::{Allocator, Connections, Kind, Nic, SACK_WORDS, line_flows, start_allocator};
 
@@ -47,7 +48,7 @@ pub(super) struct Plan {
     /// Of each part the links that touch it.
     links: Vec<Links>,
     /// The ports of all paths, each by its place in its part.
-    hops: Arc<[u32]>,
+    hops: Paths<PortIdx>,
     /// Least delay of a link between parts, and of one that could be between parts, in picoseconds.
     pub(super) cut_ps: u64,
     pub(super) lookahead_ps: u64,
@@ -92,8 +93,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
     let parts = PartOf { ports, hosts: topology.hosts().map(part_of).collect() };
     let links = links_of_parts(topology, &partition);
-    let paths: Arc<[u32]> = paths.into();
-    let hops = if partition.n_parts == 1 { Arc::clone(&paths) } else { places_of(&paths, &links, &parts) };
+    let hops = if partition.n_parts == 1 { paths.of_one_part() } else { paths.by_place(&places(&links, &parts)) };
     let switch_of = number_switches(&config, &partition);
     let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, parts });
     Plan {
@@ -133,17 +133,17 @@ fn links_of_parts(topology: &Topology, partition: &Partition) -> Vec<Links> {
     }
 }
 
-/// The ports of all paths, each by its place in the part that it belongs to.
-fn places_of(paths: &[u32], links: &[Links], parts: &PartOf) -> Arc<[u32]> {
-    let mut places = vec![0; parts.ports.len()];
+/// The place of every port in the part that it belongs to.
+fn places(links: &[Links], parts: &PartOf) -> Table<PortId, PortIdx> {
+    let mut places: Table<PortId, PortIdx> = vec![PortIdx(0); parts.ports.len()].into();
     for (number, links) in (0..).zip(links) {
         for (place, id) in (0..).zip(links.port_ids(parts.ports.len())) {
             if parts.port(id) == number {
-                places[id.index()] = place;
+                places[id] = PortIdx(place);
             }
         }
     }
-    paths.iter().map(|&port| places[port as usize]).collect()
+    places
 }
 
 /// With TCP, whose scoreboard counts in segments, bursts have whole ones.
@@ -164,12 +164,12 @@ impl Part {
         let (config, constants, parts) = (&run.config, &run.constants, &run.parts);
         let needs = config.cc.needs();
         let links = plan.links[usize::from(number)].clone();
-        let ids: Vec<PortId> = links.port_ids(config.topology.n_ports()).collect();
+        let ids: Table<PortIdx, PortId> = links.port_ids(config.topology.n_ports()).collect();
         let mut ports = build_ports(plan, number, &ids);
         let crossings = build_crossings(plan, number, &ids, &mut ports);
         let wire_mtu = Bytes::new(constants.mtu + constants.data_header);
         attach_disciplines(config, &ids, &mut ports, wire_mtu.as_u64() as u32, needs.ecn);
-        let own_ports = || ids.iter().zip(&ports).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
+        let own_ports = || ids.iter().zip(ports.iter()).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
         let agents = Agents::new(config, own_ports(), constants.base_rtt, wire_mtu.as_u64());
         let of_switch = switches_of_ports(plan, number, &ids);
         let switches = build_switches(config, &of_switch, &ids, &ports, wire_mtu, !agents.is_empty());
@@ -193,7 +193,7 @@ impl Part {
         let net = Network {
             pool: build_pool(run, &needs),
             agenda: agenda.unwrap_or_default(),
-            paths: Arc::clone(&plan.hops),
+            paths: plan.hops.clone(),
             telemetry: constants.int,
             faults: Faults::new(&config.faults, config.seed, ports.len(), |port| links.place_of(port)),
             crossings,
@@ -223,7 +223,7 @@ impl Part {
 }
 
 /// Of each of a part's ports the switch it belongs to, if it does and that is in the part.
-fn switches_of_ports(plan: &Plan, number: u16, ids: &[PortId]) -> Vec<Option<u32>> {
+fn switches_of_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<PortIdx, Option<u32>> {
     let topology = &plan.run.config.topology;
     let switch = |&id: &PortId| plan.switch_of[topology.from(id).index()];
     let of_port = |id| Some(switch(id)).filter(|&switch| switch != NO_SWITCH && plan.is_in(number, *id));
@@ -248,22 +248,22 @@ fn draws_like_ns3(config: &SimConfig) -> bool {
 
 fn build_switches(
     config: &SimConfig,
-    of_switch: &[Option<u32>],
-    ids: &[PortId],
-    ports: &[Port],
+    of_switch: &Table<PortIdx, Option<u32>>,
+    ids: &Table<PortIdx, PortId>,
+    ports: &Table<PortIdx, Port>,
     wire_mtu: Bytes,
     has_agents: bool,
 ) -> Switches {
     let links = ids.iter().map(|&id| config.topology.link(id));
     let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu);
-    let marker = |port: u32| {
-        let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port as usize].is_some())?;
-        Some(Marker::new(ecn, ports[port as usize].rate, config.seed, ids[port as usize].0))
+    let marker = |port: PortIdx| {
+        let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port].is_some())?;
+        Some(Marker::new(ecn, ports[port].rate, config.seed, ids[port]))
     };
-    let n_markers = if config.fabric.ecn.is_some() { ports.len() as u32 } else { 0 };
+    let n_markers = if config.fabric.ecn.is_some() { ports.len() } else { 0 };
     let shared_draws =
         draws_like_ns3(config).then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
-    Switches::new(buffers, (0..n_markers).map(marker).collect(), shared_draws, has_agents, ports)
+    Switches::new(buffers, ports.numbers().take(n_markers).map(marker).collect(), shared_draws, has_agents, ports)
 }
 
 /// The packets, with room for what they carry besides.
@@ -350,7 +350,7 @@ fn streams_taken(config: &SimConfig) -> u64 {
     9 * config.topology.nodes.len() as u64 + 2
 }
 
-fn build_ports(plan: &Plan, number: u16, ids: &[PortId]) -> Vec<Port> {
+fn build_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<PortIdx, Port> {
     let config = &plan.run.config;
     let topology = &config.topology;
     let port = |&id: &PortId| {
@@ -364,11 +364,11 @@ fn build_ports(plan: &Plan, number: u16, ids: &[PortId]) -> Vec<Port> {
     };
     let ports: Vec<Port> = ids.iter().map(port).collect();
     huge_pages::ask_for(&ports, ports.capacity());
-    ports
+    ports.into()
 }
 
 /// Of the ports whose wires lead to other parts: which part, and the port's place there. The ports are told.
-fn build_crossings(plan: &Plan, number: u16, ids: &[PortId], ports: &mut [Port]) -> Vec<(u16, u32)> {
+fn build_crossings(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>, ports: &mut [Port]) -> Vec<(u16, PortIdx)> {
     let topology = &plan.run.config.topology;
     let mut crossings = Vec::new();
     for (&id, port) in ids.iter().zip(ports) {
@@ -383,12 +383,18 @@ fn build_crossings(plan: &Plan, number: u16, ids: &[PortId], ports: &mut [Port])
 }
 
 /// Puts the classes that flows send in under the configured discipline, at the egress ports of switches.
-fn attach_disciplines(config: &SimConfig, ids: &[PortId], ports: &mut [Port], wire_mtu: u32, ecn_capable: bool) {
+fn attach_disciplines(
+    config: &SimConfig,
+    ids: &Table<PortIdx, PortId>,
+    ports: &mut [Port],
+    wire_mtu: u32,
+    ecn_capable: bool,
+) {
     let classes = config.flows.iter().map(|f| f.class.unwrap_or(config.transport.data_class));
     let classes: BTreeSet<u8> = classes.collect();
     for (id, p) in ids.iter().zip(ports).filter(|(_, p)| p.of_host == NO_HOST && p.of_switch != NO_SWITCH) {
         for &class in &classes {
-            let place = Place { port: id.0, class, rate: p.rate, wire_mtu, ecn_capable, seed: config.seed };
+            let place = Place { port: *id, class, rate: p.rate, wire_mtu, ecn_capable, seed: config.seed };
             if let Some(discipline) = Discipline::new(&config.fabric.queue, &place) {
                 p.set_discipline(class, discipline);
             }
@@ -412,9 +418,9 @@ fn flow(id: u32, spec: &FlowSpec, transport: Kind, host_of: &[u32], config: &Sim
         spec: id,
         src_host: host_of[spec.src.index()],
         dst_host: host_of[spec.dst.index()],
-        data_route: 0,
-        ack_route: 0,
-        notice_route: 0,
+        data_route: HopId(0),
+        ack_route: HopId(0),
+        notice_route: HopId(0),
         bytes: spec.bytes.as_u64(),
         subflow: 0,
         class: spec.class.unwrap_or(config.transport.data_class),

@@ -1,20 +1,20 @@
 //! The network between switches and hosts: ports with their queues and wires, and the packets in them.
 
-use std::sync::Arc;
-
 use fairrate_control::{IntCounter, IntFormat, IntHop};
 use fairrate_units::Time;
 
 use super::agenda::Agenda;
 use super::clock::Clock;
 use super::parallel::Mail;
+use super::paths::Paths;
 use super::share::Links;
 use crate::engine::{Event, EventKind};
 use crate::fabric::{Faults, FaultyLink, NO_HOST, Port};
-use crate::ids::{PacketIdx, PortId};
+use crate::ids::{PacketIdx, PortId, PortIdx};
 use crate::output::RunTotals;
 use crate::packet::{PacketKind, PacketPool};
 use crate::prefetch::prefetch;
+use crate::table::Table;
 
 /// A network with so many ports does not fit the nearer caches, so that looking ahead pays: as measured, a fat-tree of
 /// 432 hosts and 2,592 ports loses by it, one of 1,024 hosts and 6,144 ports gains.
@@ -24,18 +24,18 @@ const MANY_PORTS: usize = 4_096;
 pub(crate) struct Network {
     /// Which of the network's links and ports these are.
     pub(super) links: Links,
-    pub(crate) ports: Vec<Port>,
+    pub(crate) ports: Table<PortIdx, Port>,
     pub(crate) pool: PacketPool,
     /// What is on its way to switches, where those work through windows.
     pub(super) agenda: Agenda,
     /// The egress ports of all paths, each by its place in the part that it belongs to.
-    pub(super) paths: Arc<[u32]>,
+    pub(super) paths: Paths<PortIdx>,
     /// What switches stamp data with, if anybody reads that.
     pub(crate) telemetry: Option<(IntCounter, IntFormat)>,
     /// What is wrong with links, if anything is.
     pub(crate) faults: Option<Box<Faults>>,
     /// Ports whose wires lead to other parts: which part, and its place there.
-    pub(super) crossings: Vec<(u16, u32)>,
+    pub(super) crossings: Vec<(u16, PortIdx)>,
     /// Mail from each of the other parts, until it is read; then mail for it.
     pub(super) mail: Vec<Mail>,
 }
@@ -44,15 +44,15 @@ impl Network {
     /// Serialises a packet onto `port`'s wire; the transmitter must be free.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: u32, packet: PacketIdx) {
+    pub(crate) fn transmit(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: PortIdx, packet: PacketIdx) {
         totals.packet_hops += 1;
         let (end_rank, arrival_rank) = (clock.take_rank(), clock.take_rank());
-        let p = &mut self.ports[port as usize];
+        let p = &mut self.ports[port];
         p.tx_rank = end_rank;
         if self.faults.is_some() && self.transmit_faulty(clock, totals, port, packet, arrival_rank) {
             return;
         }
-        let p = &mut self.ports[port as usize];
+        let p = &mut self.ports[port];
         let arrival = p.serialise(self.pool.get(packet).wire, clock.now_ps);
         if let Some(crossing) = p.crossing() {
             self.send_away(crossing, packet, arrival, arrival_rank);
@@ -64,8 +64,8 @@ impl Network {
     /// Serialises a packet at a given time, where ties go by entity and no link has faults.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(super) fn transmit_at(&mut self, clock: &mut Clock, port: u32, packet: PacketIdx, wire: u16, at_ps: u64) {
-        let p = &mut self.ports[port as usize];
+    pub(super) fn transmit_at(&mut self, clock: &mut Clock, port: PortIdx, packet: PacketIdx, wire: u16, at_ps: u64) {
+        let p = &mut self.ports[port];
         let arrival = p.serialise(wire, at_ps);
         if let Some(crossing) = p.crossing() {
             self.send_away(crossing, packet, arrival, 0);
@@ -84,12 +84,12 @@ impl Network {
     /// An event as the whole network knows it: a port has its number there.
     #[inline]
     pub(super) fn named(&self, event: Event) -> Event {
-        if event.is_of_port() { event.of(self.links.id_of(event.entity()).0) } else { event }
+        if event.is_of_port() { event.of(self.links.id_of(PortIdx(event.entity())).0) } else { event }
     }
 
     /// A port of the network, if this part has it.
     pub(super) fn port_of(&self, id: PortId) -> Option<&Port> {
-        self.links.place_of(id).map(|port| &self.ports[port as usize])
+        self.links.place_of(id).map(|port| &self.ports[port])
     }
 
     /// Serialises a packet onto a wire with faults. False if `port` has none, and nothing is done.
@@ -98,14 +98,14 @@ impl Network {
         &mut self,
         clock: &mut Clock,
         totals: &mut RunTotals,
-        port: u32,
+        port: PortIdx,
         packet: PacketIdx,
         rank: u32,
     ) -> bool {
         let (now_ps, kind, wire) = (clock.now_ps, self.pool.get(packet).kind, self.pool.get(packet).wire);
         let Some(link) = self.faulty_link(port) else { return false };
         let verdict = link.judge(kind, now_ps);
-        let arrival = self.ports[port as usize].serialise(wire, now_ps);
+        let arrival = self.ports[port].serialise(wire, now_ps);
         if verdict.lost {
             self.lose(totals, packet);
             return true;
@@ -130,7 +130,7 @@ impl Network {
     fn put_on_wire(
         &mut self,
         clock: &mut Clock,
-        port: u32,
+        port: PortIdx,
         packet: PacketIdx,
         arrival_ps: u64,
         late_ps: u64,
@@ -149,8 +149,8 @@ impl Network {
     /// Puts a packet that has been serialised onto the wire of `port`.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn launch(&mut self, clock: &mut Clock, port: u32, packet: PacketIdx, arrival_ps: u64, rank: u32) {
-        let p = &mut self.ports[port as usize];
+    pub(crate) fn launch(&mut self, clock: &mut Clock, port: PortIdx, packet: PacketIdx, arrival_ps: u64, rank: u32) {
+        let p = &mut self.ports[port];
         if let Some(door) = p.door() {
             self.agenda.launch(&mut self.pool, p, door, packet, arrival_ps);
         } else if p.launch(&mut self.pool, packet, arrival_ps, rank).is_some() {
@@ -162,8 +162,8 @@ impl Network {
     /// for has been lost.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn take_arrival(&mut self, clock: &mut Clock, port: u32) -> Option<PacketIdx> {
-        let p = &mut self.ports[port as usize];
+    pub(crate) fn take_arrival(&mut self, clock: &mut Clock, port: PortIdx) -> Option<PacketIdx> {
+        let p = &mut self.ports[port];
         if self.faults.is_some() && !p.is_due(&self.pool, clock.now_ps) {
             return None;
         }
@@ -175,7 +175,7 @@ impl Network {
     }
 
     /// The faults of a port's wire, if it has any.
-    pub(crate) fn faulty_link(&mut self, port: u32) -> Option<&mut FaultyLink> {
+    pub(crate) fn faulty_link(&mut self, port: PortIdx) -> Option<&mut FaultyLink> {
         self.faults.as_mut().and_then(|faults| faults.link(port))
     }
 
@@ -190,7 +190,7 @@ impl Network {
     }
 
     /// Remembers whether the node of `port` wants a flow paused at the other end.
-    pub(crate) fn note_held_flow(&mut self, port: u32, flow: u32, pause: bool) {
+    pub(crate) fn note_held_flow(&mut self, port: PortIdx, flow: u32, pause: bool) {
         let Some(link) = self.faulty_link(port) else { return };
         if pause {
             link.held_flows.insert(flow);
@@ -200,7 +200,7 @@ impl Network {
     }
 
     /// Remembers whether the other end of `port`'s wire pauses the flow that a frame is about.
-    pub(crate) fn note_told_flow(&mut self, port: u32, frame: PacketIdx, pause: bool) {
+    pub(crate) fn note_told_flow(&mut self, port: PortIdx, frame: PacketIdx, pause: bool) {
         let flow = self.pool.get(frame).flow;
         let Some(link) = self.faulty_link(port) else { return };
         if pause {
@@ -212,8 +212,8 @@ impl Network {
 
     /// Schedules the end of the transmission that keeps `port` busy.
     #[inline]
-    pub(crate) fn schedule_tx_done(&mut self, clock: &mut Clock, port: u32) {
-        let p = &mut self.ports[port as usize];
+    pub(crate) fn schedule_tx_done(&mut self, clock: &mut Clock, port: PortIdx) {
+        let p = &mut self.ports[port];
         p.tx_done_pending = true;
         if self.agenda.is_kept() && p.of_host == NO_HOST {
             self.agenda.set_due(p.due_bit);
@@ -225,9 +225,9 @@ impl Network {
     /// Stamps data that leaves a switch by `port` at a given time with telemetry, if anybody reads that.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn stamp(&mut self, at_ps: u64, port: u32, packet: PacketIdx) {
+    pub(crate) fn stamp(&mut self, at_ps: u64, port: PortIdx, packet: PacketIdx) {
         let Some((counter, format)) = self.telemetry else { return };
-        let p = &self.ports[port as usize];
+        let p = &self.ports[port];
         let hop = IntHop {
             ts: Time::from_ps(at_ps),
             tx_bytes: match counter {
@@ -261,18 +261,18 @@ impl Network {
     #[inline(never)]
     fn fetch_ahead(&self, clock: &mut Clock) {
         let (ports, pool, paths) = (&self.ports, &self.pool, &self.paths);
-        let last = ports.len() - 1;
-        let port_of = |port: u32| &ports[(port as usize).min(last)];
+        let last = PortIdx(ports.len() as u32 - 1);
+        let port_of = |port: PortIdx| &ports[port.min(last)];
         clock.look_ahead(
-            |port| pool.prefetch(port_of(port).next_to_arrive()),
+            |port| pool.prefetch(port_of(PortIdx(port)).next_to_arrive()),
             |port| {
-                let route = pool.route(port_of(port).next_to_arrive());
-                if let Some(&egress) = paths.get(route as usize) {
+                let route = pool.route(port_of(PortIdx(port)).next_to_arrive());
+                if let Some(egress) = paths.get(route) {
                     prefetch(port_of(egress));
                     prefetch(&port_of(egress).queued_bytes);
                 }
             },
-            |port| prefetch(port_of(port)),
+            |port| prefetch(port_of(PortIdx(port))),
         );
     }
 }

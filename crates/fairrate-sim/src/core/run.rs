@@ -1,16 +1,16 @@
 //! What is fixed for a run. All parts share it.
 
-use std::sync::Arc;
-
 use fairrate_control::{AlgorithmConfig, FlowContext, IntCounter, IntFormat};
 use fairrate_units::Time;
 
 use super::flow::Flow;
+use super::paths::Paths;
 use crate::config::SimConfig;
 use crate::ideal::{self, Framing, Hop};
 use crate::ids::PortId;
 use crate::rng::{Purpose, Stream};
 use crate::routing::Routes;
+use crate::table::Table;
 use crate::transport::Kind;
 
 /// The run: its configuration and what follows from that before anything happens.
@@ -24,7 +24,7 @@ pub(crate) struct Run {
     /// How many of the flows are the user's: the first ones.
     pub(crate) n_user_flows: u32,
     /// The egress ports of all paths.
-    pub(crate) paths: Arc<[u32]>,
+    pub(crate) paths: Paths<PortId>,
     pub(crate) parts: PartOf,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Constants {
 
 /// Which part every port and host is in: a port is where the node is that it belongs to.
 pub(crate) struct PartOf {
-    pub(crate) ports: Vec<u16>,
+    pub(crate) ports: Table<PortId, u16>,
     pub(crate) hosts: Vec<u16>,
 }
 
@@ -67,7 +67,7 @@ impl PartOf {
     /// The part of the node that `port` belongs to.
     #[inline]
     pub(crate) fn port(&self, port: PortId) -> u16 {
-        self.ports[port.index()]
+        self.ports[port]
     }
 
     /// The part of a host, by its number among hosts.
@@ -85,7 +85,7 @@ impl Run {
     }
 
     /// The egress ports from a flow's sender to its receiver.
-    pub(crate) fn path_of(&self, id: u32) -> &[u32] {
+    pub(crate) fn path_of(&self, id: u32) -> impl ExactSizeIterator<Item = PortId> + '_ {
         self.flow(id).data_path(&self.paths)
     }
 
@@ -100,8 +100,8 @@ impl Run {
         self.hops(self.path_of(id))
     }
 
-    fn hops(&self, path: &[u32]) -> Vec<Hop> {
-        let links = path.iter().map(|&port| self.config.topology.link(PortId(port)));
+    fn hops(&self, path: impl Iterator<Item = PortId>) -> Vec<Hop> {
+        let links = path.map(|port| self.config.topology.link(port));
         links.map(|link| Hop { rate: link.rate, delay: link.delay }).collect()
     }
 

@@ -6,7 +6,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::ids::PortId;
+use crate::ids::{PortId, PortIdx};
 use crate::topology::Topology;
 
 /// The links that touch the nodes of a part, in the network's order: number `i` of them has the part's ports `2 i` and
@@ -29,23 +29,23 @@ impl Links {
 
     /// A port's number in the network.
     #[inline]
-    pub(crate) fn id_of(&self, port: u32) -> PortId {
-        PortId(self.numbers.get(port as usize / 2).map_or(port, |link| 2 * link + port % 2))
+    pub(crate) fn id_of(&self, port: PortIdx) -> PortId {
+        PortId(self.numbers.get(port.index() / 2).map_or(port.0, |link| 2 * link + port.0 % 2))
     }
 
     /// A port's place in the part, if its link touches it.
-    pub(crate) fn place_of(&self, id: PortId) -> Option<u32> {
+    pub(crate) fn place_of(&self, id: PortId) -> Option<PortIdx> {
         if self.numbers.is_empty() {
-            return Some(id.0);
+            return Some(PortIdx(id.0));
         }
         let place = self.numbers.binary_search(&(id.0 / 2)).ok()?;
-        Some(2 * place as u32 + id.0 % 2)
+        Some(PortIdx(2 * place as u32 + id.0 % 2))
     }
 
     /// The numbers of the part's ports, of a network with so many.
     pub(super) fn port_ids(&self, n_ports: usize) -> impl Iterator<Item = PortId> + '_ {
         let n = if self.numbers.is_empty() { n_ports } else { 2 * self.numbers.len() };
-        (0..n as u32).map(|port| self.id_of(port))
+        (0..n as u32).map(|port| self.id_of(PortIdx(port)))
     }
 }
 
@@ -118,10 +118,10 @@ mod tests {
     #[test]
     fn a_part_has_its_own_and_knows_their_numbers() {
         let links = Links { numbers: vec![2, 3, 7] };
-        assert_eq!((links.id_of(0), links.id_of(3), links.id_of(4)), (PortId(4), PortId(7), PortId(14)));
-        assert_eq!((links.place_of(PortId(15)), links.place_of(PortId(8))), (Some(5), None));
+        assert_eq!([0, 3, 4].map(|port| links.id_of(PortIdx(port))), [PortId(4), PortId(7), PortId(14)]);
+        assert_eq!((links.place_of(PortId(15)), links.place_of(PortId(8))), (Some(PortIdx(5)), None));
         let all = Links::default();
-        assert_eq!((all.id_of(9), all.place_of(PortId(9))), (PortId(9), Some(9)));
+        assert_eq!((all.id_of(PortIdx(9)), all.place_of(PortId(9))), (PortId(9), Some(PortIdx(9))));
         let own = Own::some(5, |n| n % 2 == 1, |n| 10 * n);
         assert_eq!(own.iter().map(|(n, &v)| (n, v)).collect::<Vec<_>>(), [(1, 10), (3, 30)]);
         assert!(own.has(3) && !own.has(2) && own[3] == 30);

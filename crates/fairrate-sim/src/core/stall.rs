@@ -59,7 +59,7 @@ fn stalled(parts: &[Mutex<Part>]) -> SimError {
         let arrived = lock(&parts[receives]).received(spec).bytes;
         lock(&parts[number]).describe_flow(id, arrived)
     });
-    let mut ports: Vec<(u32, String)> = parts.iter().flat_map(|part| lock(part).paused_ports()).collect();
+    let mut ports: Vec<(PortId, String)> = parts.iter().flat_map(|part| lock(part).paused_ports()).collect();
     ports.sort();
     let ports = ports.into_iter().take(NAMED).map(|(_, text)| text);
     let circle = deadlock::describe(parts);
@@ -93,14 +93,14 @@ impl Part {
     }
 
     /// The ports of this part that may not send, some of them at least.
-    fn paused_ports(&self) -> Vec<(u32, String)> {
+    fn paused_ports(&self) -> Vec<(PortId, String)> {
         let topology = &self.world.run.config.topology;
         let ports = self.own_ports().filter(|(_, p)| p.paused != 0).take(NAMED);
         let describe = |(id, p): (PortId, &crate::fabric::Port)| {
             let (from, to) = (topology.from(id), topology.to(id));
             let name = |n: crate::ids::NodeId| &topology.nodes[n.index()].name;
             let why = if p.is_down() { "down" } else { "paused" };
-            (id.0, format!("port {}->{} is {why} with {} bytes waiting", name(from), name(to), p.queued_bytes))
+            (id, format!("port {}->{} is {why} with {} bytes waiting", name(from), name(to), p.queued_bytes))
         };
         ports.map(describe).collect()
     }

@@ -11,7 +11,7 @@ use super::port::tx_time_ps;
 use super::red::Red;
 use super::sfq_codel::SfqCoDel;
 use crate::config::{QueueConfig, QueueRule};
-use crate::ids::PacketIdx;
+use crate::ids::{PacketIdx, PortId};
 use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::rng::mix64;
 
@@ -110,7 +110,7 @@ pub fn flow_key(packet: &Packet) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The egress port.
-    pub port: u32,
+    pub port: PortId,
     /// The class.
     pub class: u8,
     /// Rate of the port.
@@ -143,7 +143,7 @@ impl Discipline {
     /// An empty queue; `None` if the port's own queues do.
     pub fn new(config: &QueueConfig, place: &Place) -> Option<Self> {
         let limit = Limit { bytes: config.limit_bytes, packets: config.limit_packets };
-        let entity = u64::from(place.port) << 3 | u64::from(place.class);
+        let entity = u64::from(place.port.0) << 3 | u64::from(place.class);
         let mut marks = false;
         let codel = |c| CoDelRule::new(c, u64::from(place.wire_mtu), c.ecn && place.ecn_capable);
         let rule = match &config.rule {
@@ -254,7 +254,7 @@ mod tests {
     use proptest::prelude::*;
 
     const PLACE: Place =
-        Place { port: 3, class: 3, rate: Rate::from_gbps(10), wire_mtu: 1_048, ecn_capable: false, seed: 1 };
+        Place { port: PortId(3), class: 3, rate: Rate::from_gbps(10), wire_mtu: 1_048, ecn_capable: false, seed: 1 };
 
     fn config(rule: QueueRule) -> QueueConfig {
         QueueConfig { rule, limit_bytes: Bytes::new(12_000), limit_packets: 20 }

@@ -1,4 +1,4 @@
-use crate::ids::PacketIdx;
+use crate::ids::{PacketIdx, PortIdx};
 use std::collections::VecDeque;
 
 /// What the NIC needs to know of a flow to decide whether it may send: kept together, apart from the sender,
@@ -20,10 +20,10 @@ pub struct NicFlow {
 }
 
 /// A host's network interface: picks the next packet, control packets first, then flows in turn.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Nic {
     /// The host's egress port.
-    pub port: u32,
+    pub port: PortIdx,
     /// Active flows in order of start.
     pub flows: Vec<NicFlow>,
     /// Position after the flow that sent last.
@@ -40,8 +40,16 @@ pub struct Nic {
 
 impl Nic {
     /// An idle interface.
-    pub fn new(port: u32) -> Self {
-        Self { port, wake_ps: u64::MAX, ..Self::default() }
+    pub fn new(port: PortIdx) -> Self {
+        Self {
+            port,
+            flows: Vec::new(),
+            turn: 0,
+            wake_ps: u64::MAX,
+            wake_rank: 0,
+            wake_planned_ps: 0,
+            held: VecDeque::new(),
+        }
     }
 
     /// The position of the flow that may send now, highest class first and in turn within a class.
@@ -148,7 +156,7 @@ mod tests {
             has_data: open,
             finished: false,
         };
-        Nic { flows: flows.iter().map(flow).collect(), ..Nic::new(0) }
+        Nic { flows: flows.iter().map(flow).collect(), ..Nic::new(PortIdx(0)) }
     }
 
     #[test]

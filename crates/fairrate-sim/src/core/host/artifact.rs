@@ -13,7 +13,7 @@ impl Hosts {
     /// Sends the host's next packet if its port is free, or plans the next look.
     pub(super) fn nic_send_like_ns3(&mut self, w: &mut World, host: u32) {
         let egress = self.nics[host].port;
-        let port = &w.net.ports[egress as usize];
+        let port = &w.net.ports[egress];
         if !w.clock.has_passed(port.busy_until_ps, port.tx_rank) {
             // The end of the transmission comes here again.
             return;

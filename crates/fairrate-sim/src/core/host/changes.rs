@@ -20,7 +20,7 @@ impl Hosts {
         let changes = &w.run.config.changes;
         debug_assert!(changes.is_empty() || self.convergence.is_some(), "changes wait for convergence");
         if self.convergence.is_some() && self.starts.is_empty() && !changes.is_empty() {
-            w.clock.schedule(0, EventKind::Settled, 0);
+            w.clock.schedule(0, EventKind::Settled, 0_u32);
         }
     }
 

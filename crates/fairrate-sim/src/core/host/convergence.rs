@@ -198,9 +198,9 @@ impl Hosts {
         for competitor in &c.active {
             let spec = &w.run.config.flows[competitor.flow as usize];
             // Where a connection can go around a link, the link does not bind it.
-            let path = w.run.path_of(competitor.flow).iter();
-            let binding = path.filter(|&&port| self.all_subflows_use(&w.run, competitor.flow, port));
-            c.solver.add(binding.map(|&port| LinkId(port)), spec.weight, demand_bps(spec.demand));
+            let path = w.run.path_of(competitor.flow);
+            let binding = path.filter(|&port| self.all_subflows_use(&w.run, competitor.flow, port));
+            c.solver.add(binding.map(|port| LinkId(port.0)), spec.weight, demand_bps(spec.demand));
         }
         for (competitor, &optimum_bps) in c.active.iter_mut().zip(c.solver.solve()) {
             competitor.optimum_bps = optimum_bps;
@@ -210,12 +210,12 @@ impl Hosts {
         c.since_ps = NEVER;
         c.restart_stretch(now_ps);
         if !c.overtaken.is_empty() {
-            w.clock.schedule(now_ps, EventKind::Settled, 0);
+            w.clock.schedule(now_ps, EventKind::Settled, 0_u32);
         }
         if c.since_ps != NEVER {
-            w.clock.schedule(now_ps.saturating_add(c.hold_ps), EventKind::Settled, 0);
+            w.clock.schedule(now_ps.saturating_add(c.hold_ps), EventKind::Settled, 0_u32);
         }
-        w.clock.schedule(now_ps.saturating_add(c.give_up_ps), EventKind::Settled, 0);
+        w.clock.schedule(now_ps.saturating_add(c.give_up_ps), EventKind::Settled, 0_u32);
         self.convergence = Some(c);
     }
 
@@ -237,7 +237,7 @@ impl Hosts {
         let allowed_bps = self.allowed_by_subflows(w, spec).unwrap_or_else(alone);
         let Some(c) = &mut self.convergence else { return };
         if c.allow(at, allowed_bps, w.clock.now_ps) {
-            w.clock.schedule(w.clock.now_ps.saturating_add(c.hold_ps), EventKind::Settled, 0);
+            w.clock.schedule(w.clock.now_ps.saturating_add(c.hold_ps), EventKind::Settled, 0_u32);
         }
     }
 

@@ -35,7 +35,7 @@ impl Hosts {
             WindowRule::Algorithm => allowance.cwnd.as_u64(),
             WindowRule::None => u64::MAX,
             WindowRule::RateScaled => {
-                let line_rate = w.net.ports[nic.port as usize].rate;
+                let line_rate = w.net.ports[nic.port].rate;
                 let full = line_rate.bytes_in(c.base_rtt).as_u64();
                 (u128::from(full) * u128::from(allowance.rate.as_bps()) / u128::from(line_rate.as_bps())) as u64
             }

@@ -209,7 +209,7 @@ impl Hosts {
 
     /// The rate of a host's NIC.
     fn line_rate(&self, net: &Network, host: u32) -> Rate {
-        net.ports[self.nics[host].port as usize].rate
+        net.ports[self.nics[host].port].rate
     }
 
     /// Tells the NIC whether a sender has something to send.
@@ -267,7 +267,7 @@ impl Hosts {
     /// Puts a packet into the queue of its class at a host's NIC.
     #[inline]
     pub(crate) fn enqueue(&self, net: &mut Network, host: u32, packet: PacketIdx) {
-        net.ports[self.nics[host].port as usize].enqueue(&mut net.pool, packet);
+        net.ports[self.nics[host].port].enqueue(&mut net.pool, packet);
     }
 
     /// Puts a control packet into the queue of its class at a host's NIC.
@@ -275,7 +275,7 @@ impl Hosts {
         let port = self.nics[host].port;
         w.told.totals.control_bytes += u64::from(w.net.pool.get(packet).wire);
         self.show_agent(w, host, packet, Step::Enqueue);
-        w.net.ports[port as usize].enqueue(&mut w.net.pool, packet);
+        w.net.ports[port].enqueue(&mut w.net.pool, packet);
     }
 
     /// Shows a packet to the agent of a host's port, if it has one.

@@ -6,7 +6,7 @@ use super::Hosts;
 use crate::core::agents::NOTICE_WORDS;
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::PacketIdx;
+use crate::ids::{PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Hosts {
@@ -52,7 +52,7 @@ impl Hosts {
     }
 
     /// The agent of a host's own port asked to be called now; or did, before it changed its mind.
-    pub(in crate::core) fn on_port_timer(&mut self, w: &mut World, host: u32, port: u32) {
+    pub(in crate::core) fn on_port_timer(&mut self, w: &mut World, host: u32, port: PortIdx) {
         if w.agents.on_timer(&w.net, &w.clock, port) {
             self.do_as_agent_asks(w, host, port);
         }
@@ -61,7 +61,7 @@ impl Hosts {
 
     /// Does what the agent of a host's own port has asked for. Its notices are for senders of this host. There is no
     /// previous hop that could pause a flow.
-    pub(super) fn do_as_agent_asks(&mut self, w: &mut World, host: u32, port: u32) {
+    pub(super) fn do_as_agent_asks(&mut self, w: &mut World, host: u32, port: PortIdx) {
         if w.agents.ask_for_something() {
             let (notices, pauses) = (w.agents.take_notices(), w.agents.take_pauses());
             debug_assert!(pauses.is_empty(), "a host's own port has no previous hop");

@@ -34,7 +34,7 @@ impl Hosts {
             return;
         }
         let nic = &self.nics[host];
-        let port = &w.net.ports[nic.port as usize];
+        let port = &w.net.ports[nic.port];
         if port.busy_until_ps <= w.clock.now_ps {
             if port.can_send() {
                 self.send_waiting(w, host);
@@ -48,7 +48,7 @@ impl Hosts {
     /// Sends the first packet that waits at a NIC, which may go.
     pub(super) fn send_waiting(&mut self, w: &mut World, host: u32) {
         let egress = self.nics[host].port;
-        let packet = w.net.ports[egress as usize].dequeue(&w.net.pool);
+        let packet = w.net.ports[egress].dequeue(&w.net.pool);
         self.show_agent(w, host, packet, Step::Dequeue);
         w.transmit(egress, packet);
     }
@@ -58,7 +58,7 @@ impl Hosts {
     pub(super) fn reply(&mut self, w: &mut World, host: u32, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let egress = self.nics[host].port;
-        let port = &mut w.net.ports[egress as usize];
+        let port = &mut w.net.ports[egress];
         let is_free = port.busy_until_ps <= w.clock.now_ps && port.is_clear(p.class) && !w.clock.is_by_insertion();
         if is_free && w.agents.is_empty() {
             port.enqueued_bytes += u64::from(p.wire);
@@ -73,7 +73,7 @@ impl Hosts {
     #[inline]
     fn plan_wake(&mut self, w: &mut World, host: u32) {
         let nic = &self.nics[host];
-        let port = &w.net.ports[nic.port as usize];
+        let port = &w.net.ports[nic.port];
         if nic.wake_ps <= port.busy_until_ps {
             // Nothing goes before the port is free.
             return;

@@ -7,6 +7,7 @@ use fairrate_units::Time;
 use super::Hosts;
 use crate::core::run::Run;
 use crate::core::world::World;
+use crate::ids::PortId;
 use crate::transport::{Sender, Tally};
 
 impl Hosts {
@@ -54,8 +55,8 @@ impl Hosts {
     }
 
     /// Whether all subflows of a flow use a port, so that it alone can hold the flow back. True of one without subflows.
-    pub(super) fn all_subflows_use(&self, run: &Run, id: u32, port: u32) -> bool {
-        self.connections.subflow_ids(id).all(|subflow| run.path_of(subflow).contains(&port))
+    pub(super) fn all_subflows_use(&self, run: &Run, id: u32, port: PortId) -> bool {
+        self.connections.subflow_ids(id).all(|subflow| run.path_of(subflow).any(|hop| hop == port))
     }
 }
 

@@ -3,7 +3,7 @@
 use fairrate_control::IntHop;
 
 use crate::core::network::Network;
-use crate::ids::PacketIdx;
+use crate::ids::{PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketPool};
 use crate::transport::LineNote;
 
@@ -27,7 +27,7 @@ pub(crate) struct Mail {
 
 impl Mail {
     /// Puts a packet in, with all it carries. It stays in `pool`.
-    pub(crate) fn post(&mut self, pool: &PacketPool, port: u32, packet: PacketIdx, arrival_ps: u64, rank: u32) {
+    pub(crate) fn post(&mut self, pool: &PacketPool, port: PortIdx, packet: PacketIdx, arrival_ps: u64, rank: u32) {
         self.packets.push(Packet { ingress: port, arrival_ps, rank, ..*pool.get(packet) });
         self.int.extend_from_slice(pool.int(packet));
         self.headers.extend_from_slice(pool.header(packet));
@@ -57,7 +57,7 @@ impl Mail {
     }
 
     /// Takes all packets out into a network; `each` is told the port that each has left, and its place there.
-    pub(crate) fn unpack(&mut self, net: &mut Network, mut each: impl FnMut(&mut Network, u32, PacketIdx)) {
+    pub(crate) fn unpack(&mut self, net: &mut Network, mut each: impl FnMut(&mut Network, PortIdx, PacketIdx)) {
         let (mut int, mut headers) = (&self.int[..], &self.headers[..]);
         for p in self.packets.drain(..) {
             let pool = &mut net.pool;

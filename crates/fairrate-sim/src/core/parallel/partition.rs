@@ -157,11 +157,14 @@ impl Sets {
 }
 
 /// What each node has to do for the flows of a run: packets that it puts onto links.
-pub(in crate::core) fn loads<'a>(topology: &Topology, flows: impl Iterator<Item = (u64, &'a [u32])>) -> Vec<u64> {
+pub(in crate::core) fn loads<P>(topology: &Topology, flows: impl Iterator<Item = (u64, P)>) -> Vec<u64>
+where
+    P: Iterator<Item = PortId>,
+{
     let mut loads = vec![0_u64; topology.nodes.len()];
     for (packets, path) in flows {
-        for &port in path {
-            let load = &mut loads[topology.from(PortId(port)).index()];
+        for port in path {
+            let load = &mut loads[topology.from(port).index()];
             *load = load.saturating_add(packets);
         }
     }

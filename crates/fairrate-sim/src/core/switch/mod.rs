@@ -8,15 +8,16 @@ use super::agenda::Keys;
 use super::world::World;
 use crate::config::MarkAt;
 use crate::fabric::{DropCause, Marker, Mmu, Port, Verdicts};
-use crate::ids::PacketIdx;
+use crate::ids::{PacketIdx, PortIdx};
 use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::PacketKind;
+use crate::table::Table;
 
 /// The switches of a part: their buffers and their markers. Their ports belong to the network.
 pub(crate) struct Switches {
     pub(super) buffers: Mmu,
     /// By port; empty without marking.
-    markers: Vec<Option<Marker>>,
+    markers: Table<PortIdx, Option<Marker>>,
     /// What all markers draw from, if not each from its own stream.
     shared_draws: Option<Box<AutomaticStreams>>,
     /// Whether any port has an agent or a queueing discipline.
@@ -31,7 +32,7 @@ impl Switches {
     /// Switches whose buffers are empty.
     pub(super) fn new(
         buffers: Mmu,
-        markers: Vec<Option<Marker>>,
+        markers: Table<PortIdx, Option<Marker>>,
         shared_draws: Option<Box<AutomaticStreams>>,
         has_agents: bool,
         ports: &[Port],
@@ -41,22 +42,22 @@ impl Switches {
     }
 
     /// A packet that would have joined the queue of `egress` is dropped.
-    fn drop_packet(w: &mut World, egress: u32, packet: PacketIdx, cause: DropCause) {
+    fn drop_packet(w: &mut World, egress: PortIdx, packet: PacketIdx, cause: DropCause) {
         w.told.count_drop(w.net.pool.get(packet), cause);
-        w.net.ports[egress as usize].drops += 1;
+        w.net.ports[egress].drops += 1;
         w.net.pool.release(packet);
     }
 
     /// Lets the marker of `port` decide at a given time about a packet of whose class so many bytes wait.
     #[inline]
-    fn mark(&mut self, w: &mut World, port: u32, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
+    fn mark(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
         if !self.markers.is_empty() {
             self.mark_by(w, port, packet, at, at_ps, qlen);
         }
     }
 
-    fn mark_by(&mut self, w: &mut World, port: u32, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
-        let Some(marker) = &mut self.markers[port as usize] else { return };
+    fn mark_by(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
+        let Some(marker) = &mut self.markers[port] else { return };
         let p = w.net.pool.get_mut(packet);
         let is_data = p.kind == PacketKind::Data;
         if !marker.marks_at(at) {
@@ -71,7 +72,7 @@ impl Switches {
             return;
         }
         p.set_marked(p.is_marked() || is_data);
-        w.net.ports[port as usize].ecn_marks += 1;
+        w.net.ports[port].ecn_marks += 1;
         w.told.totals.ecn_marks += 1;
     }
 }

@@ -11,7 +11,7 @@ use crate::config::MarkAt;
 use crate::core::agenda::{Agenda, Bits, Doors, Keys, NEVER};
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
-use crate::ids::{PacketIdx, PortId};
+use crate::ids::{PacketIdx, PortId, PortIdx};
 use crate::packet::PacketKind;
 use crate::prefetch::prefetch;
 
@@ -82,8 +82,8 @@ impl Switches {
                     self.keys.push(door.head_ps - from_ps, word * 64 + bit, doors.door_bits, door.head);
                     window.bytes += u64::from(p.wire);
                     window.has_frames |= p.kind.is_frame();
-                    if let Some(&egress) = paths.get(p.route as usize) {
-                        prefetch(&ports[egress as usize]);
+                    if let Some(egress) = paths.get(p.route) {
+                        prefetch(&ports[egress]);
                     }
                     (door.head, door.head_ps) = (p.next, p.arrival_ps);
                     pool.prefetch(door.head);
@@ -115,16 +115,16 @@ impl Switches {
             let from = w.net.agenda.ports[(doors.first + door) as usize];
             sums.count(at_ps, EventKind::Arrive, w.net.links.id_of(from));
             let p = w.net.pool.get_mut(packet);
-            p.ingress = from ^ 1;
-            let egress = w.net.paths[p.route as usize];
-            p.route += 1;
+            p.ingress = from.reverse();
+            let egress = w.net.paths.port(p.route);
+            p.route = p.route.plus(1);
             let (wire, is_data, class) = (p.wire, p.kind == PacketKind::Data, p.class);
             if sees_peak {
                 self.drain_all(w, &doors, at_ps, &mut sums);
-            } else if w.net.ports[egress as usize].tx_done_pending {
+            } else if w.net.ports[egress].tx_done_pending {
                 self.drain(w, egress, at_ps, &mut sums);
             }
-            let port = &mut w.net.ports[egress as usize];
+            let port = &mut w.net.ports[egress];
             if port.is_clear(class) && port.busy_until_ps < at_ps {
                 port.enqueued_bytes += u64::from(wire);
                 self.mark(w, egress, packet, MarkAt::Enqueue, at_ps, u32::from(wire));
@@ -143,10 +143,10 @@ impl Switches {
                 self.buffers.note_peak(sums.used);
             }
             // A port that is free and yet not clear holds what is paused.
-            let can_go = is_free && w.net.ports[egress as usize].can_send();
+            let can_go = is_free && w.net.ports[egress].can_send();
             let has_more = can_go && self.send_waiting(w, egress, at_ps, &mut sums);
             if !is_due && (has_more || !is_free) {
-                let port = &mut w.net.ports[egress as usize];
+                let port = &mut w.net.ports[egress];
                 port.tx_done_pending = true;
                 w.net.agenda.set_due(port.due_bit);
             }
@@ -164,9 +164,9 @@ impl Switches {
         let mut due_ps = NEVER;
         for word in 0..doors.n.div_ceil(64) {
             for bit in Bits(w.net.agenda.due[(doors.first_word + word) as usize]) {
-                let egress = w.net.agenda.ports[(doors.first + word * 64 + bit) as usize] ^ 1;
+                let egress = w.net.agenda.ports[(doors.first + word * 64 + bit) as usize].reverse();
                 self.drain(w, egress, before_ps, sums);
-                let port = &w.net.ports[egress as usize];
+                let port = &w.net.ports[egress];
                 due_ps = due_ps.min(if port.tx_done_pending { port.busy_until_ps } else { NEVER });
             }
         }
@@ -176,9 +176,9 @@ impl Switches {
     /// Lets a port, for which something is due, send what goes before a time.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn drain(&mut self, w: &mut World, egress: u32, before_ps: u64, sums: &mut Sums) {
+    fn drain(&mut self, w: &mut World, egress: PortIdx, before_ps: u64, sums: &mut Sums) {
         loop {
-            let port = &mut w.net.ports[egress as usize];
+            let port = &mut w.net.ports[egress];
             let at_ps = port.busy_until_ps;
             if before_ps <= at_ps {
                 return;
@@ -186,7 +186,7 @@ impl Switches {
             sums.count(at_ps, EventKind::TxDone, w.net.links.id_of(egress));
             sums.n_events += 1;
             if !port.can_send() || !self.send_waiting(w, egress, at_ps, sums) {
-                let port = &mut w.net.ports[egress as usize];
+                let port = &mut w.net.ports[egress];
                 port.tx_done_pending = false;
                 w.net.agenda.clear_due(port.due_bit);
                 return;
@@ -197,8 +197,8 @@ impl Switches {
     /// A port that is free at `at_ps` sends its next packet, which may go. Whether another one may go after that.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn send_waiting(&mut self, w: &mut World, egress: u32, at_ps: u64, sums: &mut Sums) -> bool {
-        let port = &mut w.net.ports[egress as usize];
+    fn send_waiting(&mut self, w: &mut World, egress: PortIdx, at_ps: u64, sums: &mut Sums) -> bool {
+        let port = &mut w.net.ports[egress];
         let packet = port.dequeue(&w.net.pool);
         let has_more = port.can_send();
         let p = w.net.pool.get(packet);
@@ -232,14 +232,14 @@ impl Switches {
             w.clock.now_ps = at_ps;
             let event = if let Some((_, door, packet)) = arrivals.next_if(|_| arrival_ps <= due_ps) {
                 let from = w.net.agenda.ports[(doors.first + door) as usize];
-                self.on_arrival(w, from ^ 1, packet);
-                Event::new(at_ps, EventKind::Arrive, from)
+                self.on_arrival(w, from.reverse(), packet);
+                Event::new(at_ps, EventKind::Arrive, from.0)
             } else {
-                let port = &mut w.net.ports[due_port as usize];
+                let port = &mut w.net.ports[due_port];
                 port.tx_done_pending = false;
                 w.net.agenda.clear_due(port.due_bit);
                 self.send_next(w, due_port);
-                Event::new(at_ps, EventKind::TxDone, due_port)
+                Event::new(at_ps, EventKind::TxDone, due_port.0)
             };
             let event = w.net.named(event);
             sums.fingerprint = sums.fingerprint.wrapping_add(event.print());
@@ -254,7 +254,7 @@ impl Switches {
     }
 
     /// A packet or a frame comes in by the port `ingress`.
-    fn on_arrival(&mut self, w: &mut World, ingress: u32, packet: PacketIdx) {
+    fn on_arrival(&mut self, w: &mut World, ingress: PortIdx, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let (kind, class) = (p.kind, p.class);
         if !kind.is_frame() {
@@ -275,10 +275,10 @@ impl Switches {
             return;
         }
         let doors = doors.first as usize..(doors.first + doors.n) as usize;
-        let ports = || w.net.agenda.ports[doors.clone()].iter().map(|&from| from ^ 1);
+        let ports = || w.net.agenda.ports[doors.clone()].iter().map(|&from| from.reverse());
         self.buffers.begin_accounts(id, ports());
         for port in ports() {
-            for packet in w.net.ports[port as usize].waiting(&w.net.pool).map(|packet| w.net.pool.get(packet)) {
+            for packet in w.net.ports[port].waiting(&w.net.pool).map(|packet| w.net.pool.get(packet)) {
                 if !packet.kind.is_frame() {
                     self.buffers.account(packet.ingress, packet.class, packet.wire);
                 }
@@ -298,7 +298,7 @@ impl Sums {
 /// A packet leaves a switch by a free port at a given time.
 #[allow(clippy::inline_always)] // See `Part::run`.
 #[inline(always)]
-fn leave(w: &mut World, egress: u32, packet: PacketIdx, (wire, is_data): (u16, bool), at_ps: u64, sums: &mut Sums) {
+fn leave(w: &mut World, egress: PortIdx, packet: PacketIdx, (wire, is_data): (u16, bool), at_ps: u64, sums: &mut Sums) {
     if is_data {
         w.net.stamp(at_ps, egress, packet);
     }
@@ -308,11 +308,11 @@ fn leave(w: &mut World, egress: u32, packet: PacketIdx, (wire, is_data): (u16, b
 
 /// The first port of a switch that is to look for something to send, and when: by time, then by number.
 #[inline(never)]
-fn first_due(w: &World, doors: &Doors) -> (u64, u32) {
-    let mut first = (NEVER, u32::MAX);
+fn first_due(w: &World, doors: &Doors) -> (u64, PortIdx) {
+    let mut first = (NEVER, PortIdx::NONE);
     for door in Agenda::doors_in(&w.net.agenda.due, *doors) {
-        let port = w.net.agenda.ports[door as usize] ^ 1;
-        first = first.min((w.net.ports[port as usize].busy_until_ps, port));
+        let port = w.net.agenda.ports[door as usize].reverse();
+        first = first.min((w.net.ports[port].busy_until_ps, port));
     }
     first
 }

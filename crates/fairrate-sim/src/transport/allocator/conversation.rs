@@ -182,7 +182,7 @@ fn on_notification_of(hosts: &mut Hosts, w: &mut World, server: u32, message: Me
         Message::Start { flow } => {
             let spec = &w.run.config.flows[flow as usize];
             allocator.path.clear();
-            allocator.path.extend(w.run.path_of(flow).iter().map(|&port| LinkId(port)));
+            allocator.path.extend(w.run.path_of(flow).map(|port| LinkId(port.0)));
             let demand = if spec.demand == Rate::MAX { f64::INFINITY } else { spec.demand.as_bps_f64() };
             *known += u32::from(allocator.service.start(flow, &allocator.path, spec.weight, demand));
         }

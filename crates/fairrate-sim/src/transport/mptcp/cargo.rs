@@ -164,7 +164,7 @@ impl Cargo for Pieces {
         let flow = w.run.flow(sender.flow);
         let subflow = usize::from(flow.subflow);
         let Some(connection) = hosts.connections.get_mut(flow.spec) else { return };
-        let line_rate = w.net.ports[hosts.nics[flow.src_host].port as usize].rate;
+        let line_rate = w.net.ports[hosts.nics[flow.src_host].port].rate;
         connection.set_slow(subflow, sender.rate < line_rate && sender.cwnd <= w.run.constants.mtu);
         if let Some(tcp) = sender.tcp.as_ref().filter(|tcp| tcp.has_lost()) {
             connection.on_loss(subflow, tcp.undelivered());
@@ -198,7 +198,7 @@ impl Cargo for Pieces {
 /// A subflow has sent a segment: the application offers the connection's next one when its rate allows.
 fn pace(hosts: &mut Hosts, w: &World, spec: u32, wire: u64) {
     let (demand, host) = (w.run.config.flows[spec as usize].demand, w.run.flow(spec).src_host);
-    let line_rate = w.net.ports[hosts.nics[host].port as usize].rate;
+    let line_rate = w.net.ports[hosts.nics[host].port].rate;
     if line_rate <= demand {
         return;
     }
