@@ -80,11 +80,13 @@ numbers! {
     HopId
     /// An egress port: its place among those of a part. The ports of a link stand side by side, as their numbers do.
     PortIdx
+    /// The sender of an active flow: its slot among those of a part.
+    SenderIdx
     /// A packet: its place in the [`PacketPool`](crate::packet::PacketPool).
     PacketIdx
 }
 
-with_none! { PacketIdx PortIdx }
+with_none! { PortIdx SenderIdx PacketIdx }
 
 impl PortId {
     /// The port of the same link in the other direction.

@@ -7,7 +7,7 @@ use super::list::{Kind, for_each_transport};
 use super::sender::Segment;
 use super::{allocator, mptcp, rdma, tcp};
 use crate::core::{Hosts, World};
-use crate::ids::PacketIdx;
+use crate::ids::{PacketIdx, SenderIdx};
 
 macro_rules! call {
     ([$kind:expr, $function:ident, $arguments:tt] $($(#[$doc:meta])* $name:ident => $type:ty,)+) => {
@@ -33,19 +33,19 @@ impl Kind {
         for_each_transport!(call [self, whose_turn, (hosts, w, host, at)])
     }
     #[inline]
-    pub(crate) fn after_idle(self, hosts: &mut Hosts, w: &World, slot: u32) -> Option<Allowance> {
+    pub(crate) fn after_idle(self, hosts: &mut Hosts, w: &World, slot: SenderIdx) -> Option<Allowance> {
         for_each_transport!(call [self, after_idle, (hosts, w, slot)])
     }
     #[inline]
-    pub(crate) fn load(self, hosts: &mut Hosts, w: &mut World, slot: u32, segment: Segment) -> Load {
+    pub(crate) fn load(self, hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
         for_each_transport!(call [self, load, (hosts, w, slot, segment)])
     }
     #[inline]
-    pub(crate) fn sent(self, hosts: &mut Hosts, w: &mut World, slot: u32, wire: u16) {
+    pub(crate) fn sent(self, hosts: &mut Hosts, w: &mut World, slot: SenderIdx, wire: u16) {
         for_each_transport!(call [self, sent, (hosts, w, slot, wire)]);
     }
     #[inline]
-    pub(crate) fn has_sent_all(self, hosts: &Hosts, w: &World, slot: u32, has_data: bool) -> bool {
+    pub(crate) fn has_sent_all(self, hosts: &Hosts, w: &World, slot: SenderIdx, has_data: bool) -> bool {
         for_each_transport!(call [self, has_sent_all, (hosts, w, slot, has_data)])
     }
     pub(crate) fn on_all_sent(self, hosts: &mut Hosts, w: &mut World, flow: u32) {
@@ -73,15 +73,15 @@ impl Kind {
         for_each_transport!(call [self, on_timer, (hosts, w, flow)])
     }
     #[inline]
-    pub(crate) fn plan_timer(self, hosts: &mut Hosts, w: &mut World, slot: u32) {
+    pub(crate) fn plan_timer(self, hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
         for_each_transport!(call [self, plan_timer, (hosts, w, slot)]);
     }
     #[inline]
-    pub(crate) fn earliest_ps(self, hosts: &Hosts, w: &World, slot: u32) -> u64 {
+    pub(crate) fn earliest_ps(self, hosts: &Hosts, w: &World, slot: SenderIdx) -> u64 {
         for_each_transport!(call [self, earliest_ps, (hosts, w, slot)])
     }
     #[inline]
-    pub(crate) fn decided(self, hosts: &mut Hosts, w: &mut World, slot: u32) {
+    pub(crate) fn decided(self, hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
         for_each_transport!(call [self, decided, (hosts, w, slot)]);
     }
     pub(crate) fn stop(self, hosts: &mut Hosts, w: &mut World, flow: u32) -> bool {

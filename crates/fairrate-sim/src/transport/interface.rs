@@ -7,7 +7,7 @@ use fairrate_control::Allowance;
 
 use super::sender::Segment;
 use crate::core::{Hosts, World};
-use crate::ids::PacketIdx;
+use crate::ids::{PacketIdx, SenderIdx};
 
 /// How a receiver answers data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Answer {
 /// What an acknowledgment means to its sender.
 pub(crate) struct Acked {
     /// The sender.
-    pub(crate) slot: u32,
+    pub(crate) slot: SenderIdx,
     /// What its controller has decided.
     pub(crate) allowance: Allowance,
     /// Whether all data of the user's flow has been acknowledged.
@@ -55,9 +55,9 @@ pub(crate) enum Timed {
     /// Nothing: the flow is over, or the timer had moved.
     Nothing,
     /// This sender may have something to send.
-    MaySend(u32),
+    MaySend(SenderIdx),
     /// The controller of this sender has decided.
-    Decided(u32, Allowance),
+    Decided(SenderIdx, Allowance),
 }
 
 /// A transport. Flows are known by their numbers, senders by their slots.
@@ -79,23 +79,23 @@ pub(crate) trait Transport {
 
     /// A sender is about to send. What its controller decides if it was idle.
     #[inline]
-    fn after_idle(_hosts: &mut Hosts, _w: &World, _slot: u32) -> Option<Allowance> {
+    fn after_idle(_hosts: &mut Hosts, _w: &World, _slot: SenderIdx) -> Option<Allowance> {
         None
     }
 
     /// What the next segment of a sender carries.
     #[inline]
-    fn load(_hosts: &mut Hosts, _w: &mut World, _slot: u32, segment: Segment) -> Load {
+    fn load(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx, segment: Segment) -> Load {
         Load::own(segment)
     }
 
     /// A sender has sent a packet with so many bytes on the wire.
     #[inline]
-    fn sent(_hosts: &mut Hosts, _w: &mut World, _slot: u32, _wire: u16) {}
+    fn sent(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx, _wire: u16) {}
 
     /// Whether all that the user's flow of a sender has to send has been sent once; the sender itself has more, or not.
     #[inline]
-    fn has_sent_all(_hosts: &Hosts, _w: &World, _slot: u32, has_data: bool) -> bool {
+    fn has_sent_all(_hosts: &Hosts, _w: &World, _slot: SenderIdx, has_data: bool) -> bool {
         !has_data
     }
 
@@ -128,17 +128,17 @@ pub(crate) trait Transport {
 
     /// What a timer or an acknowledgment has led to is in force: the next time of the timer may be another one.
     #[inline]
-    fn plan_timer(_hosts: &mut Hosts, _w: &mut World, _slot: u32) {}
+    fn plan_timer(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx) {}
 
     /// The earliest time of a sender's next packet besides its own pacing, in picoseconds.
     #[inline]
-    fn earliest_ps(_hosts: &Hosts, _w: &World, _slot: u32) -> u64 {
+    fn earliest_ps(_hosts: &Hosts, _w: &World, _slot: SenderIdx) -> u64 {
         0
     }
 
     /// A controller's decision about a sender is in force.
     #[inline]
-    fn decided(_hosts: &mut Hosts, _w: &mut World, _slot: u32) {}
+    fn decided(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx) {}
 
     /// An endless flow stops: what it has sent so far is all it will send. Whether that has all been acknowledged.
     fn stop(hosts: &mut Hosts, w: &mut World, flow: u32) -> bool;

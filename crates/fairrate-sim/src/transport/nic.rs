@@ -1,4 +1,4 @@
-use crate::ids::{PacketIdx, PortIdx};
+use crate::ids::{PacketIdx, PortIdx, SenderIdx};
 use std::collections::VecDeque;
 
 /// What the NIC needs to know of a flow to decide whether it may send: kept together, apart from the sender,
@@ -8,7 +8,7 @@ pub struct NicFlow {
     /// Earliest start of the next packet (pacing), in picoseconds.
     pub next_send_ps: u64,
     /// The sender.
-    pub sender: u32,
+    pub sender: SenderIdx,
     /// Priority class.
     pub class: u8,
     /// Whether there is something to send and the window lets it through.
@@ -150,7 +150,7 @@ mod tests {
     fn nic(flows: &[(u64, u8, bool)]) -> Nic {
         let flow = |&(next_send_ps, class, open): &(u64, u8, bool)| NicFlow {
             next_send_ps,
-            sender: 0,
+            sender: SenderIdx(0),
             class,
             open,
             has_data: open,

@@ -10,9 +10,6 @@ use crate::fabric::tx_time_ps;
 use crate::ids::PacketIdx;
 use crate::packet::PacketPool;
 
-/// A flow without a sender: not started, or done.
-pub const NO_SENDER: u32 = u32::MAX;
-
 /// What a flow has been through at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {

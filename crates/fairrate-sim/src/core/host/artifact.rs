@@ -8,6 +8,7 @@ use fairrate_control::Controller;
 use super::Hosts;
 use crate::core::world::World;
 use crate::engine::EventKind;
+use crate::ids::SenderIdx;
 
 impl Hosts {
     /// Sends the host's next packet if its port is free, or plans the next look.
@@ -42,7 +43,7 @@ impl Hosts {
     /// A sender has decided about its rate: if its next packet may now go before the planned wake-up of its
     /// NIC, that comes earlier. All decisions come here, whether or not the rate has changed and the flow
     /// has anything left to send; a first acknowledgment that is only stored is none.
-    pub(super) fn pull_wake_like_ns3(&mut self, w: &mut World, slot: u32) {
+    pub(super) fn pull_wake_like_ns3(&mut self, w: &mut World, slot: SenderIdx) {
         let sender = self.sender(slot);
         let (host, nic) = (sender.host, &self.nics[sender.host]);
         let at = nic.flows[sender.nic_slot as usize].next_send_ps;

@@ -3,11 +3,12 @@
 use super::Hosts;
 use crate::core::world::World;
 use crate::engine::EventKind;
+use crate::ids::SenderIdx;
 use crate::transport::Writing;
 
 impl Hosts {
     /// All that an application has written is sent: it writes again after a pause.
-    pub(super) fn plan_burst(&mut self, w: &mut World, slot: u32) {
+    pub(super) fn plan_burst(&mut self, w: &mut World, slot: SenderIdx) {
         let sender = self.sender_mut(slot);
         if sender.writing != Writing::Burst {
             return;

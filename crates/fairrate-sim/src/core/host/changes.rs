@@ -7,7 +7,6 @@ use crate::core::told::News;
 use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::ids::FlowId;
-use crate::transport::NO_SENDER;
 
 impl Hosts {
     /// Whether all changes are done and rates have settled after the last.
@@ -52,7 +51,7 @@ impl Hosts {
                     w.clock.schedule(at, EventKind::FlowStart, id);
                     return;
                 }
-                Change::Stop(FlowId(id)) if self.sending[id].sender == NO_SENDER => {}
+                Change::Stop(FlowId(id)) if self.sending[id].sender.is_none() => {}
                 Change::Stop(FlowId(id)) => {
                     self.on_flow_stop(w, id);
                     if self.convergence.as_ref().is_some_and(|c| c.open.is_some()) {

@@ -22,7 +22,7 @@ use crate::config::{ProbeSpec, SimConfig};
 use crate::core::told::{News, Told};
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::{FlowId, PortId};
+use crate::ids::{FlowId, PortId, SenderIdx};
 use crate::output::ConvergenceSample;
 use crate::topology::Topology;
 
@@ -221,13 +221,13 @@ impl Hosts {
 
     /// Follows the decision of a flow's controller that is in force now.
     #[inline]
-    pub(super) fn follow(&mut self, w: &mut World, slot: u32) {
+    pub(super) fn follow(&mut self, w: &mut World, slot: SenderIdx) {
         if self.convergence.is_some() {
             self.compare(w, slot);
         }
     }
 
-    fn compare(&mut self, w: &mut World, slot: u32) {
+    fn compare(&mut self, w: &mut World, slot: SenderIdx) {
         let Some(c) = &self.convergence else { return };
         let sender = self.sender(slot);
         let spec = w.run.flow(sender.flow).spec;

@@ -7,6 +7,7 @@ use super::Hosts;
 use crate::config::WindowRule;
 use crate::core::world::World;
 use crate::engine::EventKind;
+use crate::ids::SenderIdx;
 use crate::packet::{Packet, PacketKind};
 use crate::transport::{ControllerRef, follow_up};
 
@@ -27,9 +28,9 @@ impl Hosts {
     }
 
     /// Puts a controller's decision into force.
-    pub(super) fn apply(&mut self, w: &mut World, slot: u32, allowance: Allowance) {
+    pub(super) fn apply(&mut self, w: &mut World, slot: SenderIdx, allowance: Allowance) {
         let (c, now_ps) = (&w.run.constants, w.clock.now_ps);
-        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        let sender = self.senders[slot].as_mut().expect("the slot is in use");
         let nic = &mut self.nics[sender.host];
         sender.cwnd = match w.run.config.transport.window {
             WindowRule::Algorithm => allowance.cwnd.as_u64(),
@@ -77,14 +78,14 @@ impl Hosts {
 
     /// Sends a flow's control packet if its controller has one.
     #[inline]
-    pub(super) fn ask_for_control(&mut self, w: &mut World, slot: u32) {
+    pub(super) fn ask_for_control(&mut self, w: &mut World, slot: SenderIdx) {
         if let Some(wire) = w.run.constants.control_wire {
             self.send_control(w, slot, wire);
         }
     }
 
-    fn send_control(&mut self, w: &mut World, slot: u32, wire: u16) {
-        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+    fn send_control(&mut self, w: &mut World, slot: SenderIdx, wire: u16) {
+        let sender = self.senders[slot].as_mut().expect("the slot is in use");
         // What may have to be sent again counts as something.
         let unsent = if sender.bytes == u64::MAX { u64::MAX } else { sender.bytes.saturating_sub(sender.snd_nxt) };
         let unsent = unsent.max(u64::from(sender.has_data()));

@@ -9,8 +9,7 @@ use crate::core::flow::NO_FLOW;
 use crate::core::told::News;
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::FlowId;
-use crate::transport::NO_SENDER;
+use crate::ids::{FlowId, SenderIdx};
 
 impl Hosts {
     /// Schedules the next of the flows that start at their time.
@@ -71,7 +70,7 @@ impl Hosts {
     /// An endless flow stops: what it has sent so far is all it will send.
     pub(in crate::core) fn on_flow_stop(&mut self, w: &mut World, id: u32) {
         let slot = self.sending[id].sender;
-        if slot == NO_SENDER {
+        if slot.is_none() {
             return;
         }
         let transport = w.run.flow(id).transport;
@@ -101,7 +100,7 @@ impl Hosts {
         let (host, successor) = (flow.src_host, flow.successor);
         let at = w.clock.now_ps + flow.successor_delay_ps;
         let end = &mut self.sending[id];
-        (end.sender, end.is_over) = (NO_SENDER, true);
+        (end.sender, end.is_over) = (SenderIdx::NONE, true);
         if !flow.is_endless() {
             end.fct_ack_ps = w.clock.now_ps - end.start_ps;
             self.finite_left -= 1;

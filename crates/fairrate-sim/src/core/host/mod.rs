@@ -25,8 +25,9 @@ use super::network::Network;
 use super::run::Run;
 use super::share::Own;
 use super::world::World;
-use crate::ids::PacketIdx;
-use crate::transport::{Allocator, Connections, ControllerRef, NO_SENDER, Nic, NicFlow, Receiver, Sender, Tally};
+use crate::ids::{PacketIdx, SenderIdx};
+use crate::table::Table;
+use crate::transport::{Allocator, Connections, ControllerRef, Nic, NicFlow, Receiver, Sender, Tally};
 
 /// The hosts of a part.
 pub(crate) struct Hosts {
@@ -35,8 +36,8 @@ pub(crate) struct Hosts {
     pub(crate) sending: Own<SendingEnd>,
     pub(crate) receiving: Own<ReceivingEnd>,
     /// The senders of active flows, and the slots that are free.
-    pub(crate) senders: Vec<Option<Sender>>,
-    free_senders: Vec<u32>,
+    pub(crate) senders: Table<SenderIdx, Option<Sender>>,
+    free_senders: Vec<SenderIdx>,
     /// Connections of several subflows.
     pub(crate) connections: Connections,
     /// The central allocator and the conversation with it.
@@ -59,7 +60,7 @@ pub(crate) struct Hosts {
 #[derive(Clone)]
 pub(crate) struct SendingEnd {
     /// Its sender, while it is active.
-    pub(crate) sender: u32,
+    pub(crate) sender: SenderIdx,
     has_started: bool,
     is_over: bool,
     pub(crate) start_ps: u64,
@@ -83,7 +84,7 @@ pub(crate) struct ReceivingEnd {
 impl SendingEnd {
     /// Of a flow that has not started.
     pub(super) const IDLE: Self = Self {
-        sender: NO_SENDER,
+        sender: SenderIdx::NONE,
         has_started: false,
         is_over: false,
         start_ps: 0,
@@ -160,7 +161,7 @@ impl Hosts {
             nics,
             sending,
             receiving,
-            senders: Vec::new(),
+            senders: Table::new(),
             free_senders: Vec::new(),
             connections: Connections::new(&run.config),
             allocator,
@@ -183,27 +184,27 @@ impl Hosts {
 
     /// The sender in a slot that is in use.
     #[inline]
-    pub(crate) fn sender(&self, slot: u32) -> &Sender {
-        self.senders[slot as usize].as_ref().expect("the slot is in use")
+    pub(crate) fn sender(&self, slot: SenderIdx) -> &Sender {
+        self.senders[slot].as_ref().expect("the slot is in use")
     }
 
     /// The same, to change it.
     #[inline]
-    pub(crate) fn sender_mut(&mut self, slot: u32) -> &mut Sender {
-        self.senders[slot as usize].as_mut().expect("the slot is in use")
+    pub(crate) fn sender_mut(&mut self, slot: SenderIdx) -> &mut Sender {
+        self.senders[slot].as_mut().expect("the slot is in use")
     }
 
     /// The sender of a flow and its slot, if the flow is active.
     #[inline]
-    pub(crate) fn sender_of(&mut self, flow: u32) -> Option<(u32, &mut Sender)> {
+    pub(crate) fn sender_of(&mut self, flow: u32) -> Option<(SenderIdx, &mut Sender)> {
         let slot = self.sending[flow].sender;
-        Some((slot, self.senders.get_mut(slot as usize)?.as_mut()?))
+        Some((slot, self.senders.get_mut(slot)?.as_mut()?))
     }
 
     /// The controller of a sender.
     #[inline]
-    pub(crate) fn controller(&mut self, slot: u32) -> ControllerRef<'_> {
-        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+    pub(crate) fn controller(&mut self, slot: SenderIdx) -> ControllerRef<'_> {
+        let sender = self.senders[slot].as_mut().expect("the slot is in use");
         self.connections.controller(sender)
     }
 
@@ -214,8 +215,8 @@ impl Hosts {
 
     /// Tells the NIC whether a sender has something to send.
     #[inline]
-    pub(crate) fn refresh(&mut self, slot: u32) {
-        let sender = self.senders[slot as usize].as_ref().expect("the slot is in use");
+    pub(crate) fn refresh(&mut self, slot: SenderIdx) {
+        let sender = self.senders[slot].as_ref().expect("the slot is in use");
         let entry = &mut self.nics[sender.host].flows[sender.nic_slot as usize];
         (entry.open, entry.has_data) = sender.outlook();
     }
@@ -230,11 +231,8 @@ impl Hosts {
         sender.room = if config.transport.window_overshoot { 1 } else { config.transport.mtu.as_u64() as u32 };
         sender.fastest = self.line_rate(&w.net, host).min(config.flows[flow.spec as usize].demand);
         sender.nic_slot = self.nics[host].flows.len() as u32;
-        let slot = self.free_senders.pop().unwrap_or_else(|| {
-            self.senders.push(None);
-            (self.senders.len() - 1) as u32
-        });
-        self.senders[slot as usize] = Some(sender);
+        let slot = self.free_senders.pop().unwrap_or_else(|| self.senders.push(None));
+        self.senders[slot] = Some(sender);
         self.sending[id].sender = slot;
         let entry =
             NicFlow { next_send_ps: w.clock.now_ps, sender: slot, class, open: true, has_data: true, finished: false };
@@ -242,11 +240,11 @@ impl Hosts {
     }
 
     /// A sender goes, and leaves its NIC.
-    fn retire(&mut self, w: &World, slot: u32) {
-        let sender = self.senders[slot as usize].take().expect("the slot is in use");
+    fn retire(&mut self, w: &World, slot: SenderIdx) {
+        let sender = self.senders[slot].take().expect("the slot is in use");
         self.free_senders.push(slot);
         let end = &mut self.sending[sender.flow];
-        (end.sender, end.tally) = (NO_SENDER, sender.tally);
+        (end.sender, end.tally) = (SenderIdx::NONE, sender.tally);
         let nic = &mut self.nics[sender.host];
         if w.clock.is_by_insertion() {
             let entry = &mut nic.flows[sender.nic_slot as usize];
@@ -260,7 +258,7 @@ impl Hosts {
     /// Tells the senders of a NIC's flows from position `from` on where they now stand.
     fn renumber(&mut self, host: u32, from: usize) {
         for (at, entry) in self.nics[host].flows.iter().enumerate().skip(from).filter(|(_, f)| !f.finished) {
-            self.senders[entry.sender as usize].as_mut().expect("an active flow has a sender").nic_slot = at as u32;
+            self.senders[entry.sender].as_mut().expect("an active flow has a sender").nic_slot = at as u32;
         }
     }
 

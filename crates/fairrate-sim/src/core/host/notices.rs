@@ -122,7 +122,7 @@ impl Hosts {
         }
         let now = w.clock.now();
         let slot = self.sending[id].sender;
-        let sender = self.senders.get_mut(slot as usize).and_then(Option::as_mut);
+        let sender = self.senders.get_mut(slot).and_then(Option::as_mut);
         let decision = sender.and_then(|sender| {
             let header = &w.net.pool.header(packet)[..w.run.constants.header_words];
             self.connections.controller(sender).on_control(now, header)

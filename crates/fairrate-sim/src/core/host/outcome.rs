@@ -23,7 +23,7 @@ impl Hosts {
     /// How a flow that is sent from here has fared so far.
     pub(in crate::core) fn outcome(&self, run: &Run, id: u32, received: &Received) -> FlowOutcome {
         let end = &self.sending[id];
-        let sender = self.senders.get(end.sender as usize).and_then(Option::as_ref);
+        let sender = self.senders.get(end.sender).and_then(Option::as_ref);
         let tally = self.tally_of_subflows(id).or(sender.map(|s| s.tally)).unwrap_or(end.tally);
         let is_timed = end.has_started && !run.flow(id).is_endless();
         FlowOutcome {

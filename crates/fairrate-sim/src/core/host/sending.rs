@@ -7,7 +7,7 @@ use super::Hosts;
 use crate::core::agents::Step;
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::PacketIdx;
+use crate::ids::{PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Hosts {
@@ -108,7 +108,7 @@ impl Hosts {
         let segment = self.sender_mut(slot).next_segment(w.run.constants.mtu, w.clock.now_ps);
         let load = transport.load(self, w, slot, segment);
         let (now_ps, c) = (w.clock.now_ps, &w.run.constants);
-        let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");
+        let sender = self.senders[slot].as_mut().expect("an active flow has a sender");
         let nic = &mut self.nics[host];
         let entry = &mut nic.flows[at];
         let (id, egress) = (sender.flow, nic.port);
@@ -165,8 +165,8 @@ impl Hosts {
     }
 
     /// What a sender tells ports and its receiver in a data packet that is about to leave.
-    fn write_header(&mut self, w: &mut World, slot: u32, packet: PacketIdx) {
-        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+    fn write_header(&mut self, w: &mut World, slot: SenderIdx, packet: PacketIdx) {
+        let sender = self.senders[slot].as_mut().expect("the slot is in use");
         if sender.take_reduced() {
             w.net.pool.get_mut(packet).set_reduced();
         }
@@ -179,7 +179,7 @@ impl Hosts {
     }
 
     /// All that the user's flow of a sender has to send has been sent once.
-    fn on_all_sent(&mut self, w: &mut World, slot: u32) {
+    fn on_all_sent(&mut self, w: &mut World, slot: SenderIdx) {
         let (id, transport) = (self.sender(slot).flow, self.sender(slot).transport);
         self.depart(w, w.run.flow(id).spec);
         transport.on_all_sent(self, w, id);

@@ -21,7 +21,7 @@ impl Hosts {
     fn senders_of_subflows(&self, id: u32) -> Option<impl Iterator<Item = &Sender>> {
         self.connections.get(id)?;
         let senders = self.connections.subflow_ids(id).map(|subflow| self.sending[subflow].sender);
-        Some(senders.filter_map(|slot| self.senders.get(slot as usize)?.as_ref()))
+        Some(senders.filter_map(|slot| self.senders.get(slot)?.as_ref()))
     }
 
     /// What the senders of an active connection have been through so far.
@@ -35,7 +35,7 @@ impl Hosts {
     /// that of its NIC.
     pub(in crate::core) fn window_and_rate(&self, w: &World, id: u32) -> Option<(u64, u64)> {
         let Some(subflows) = self.senders_of_subflows(id) else {
-            let sender = self.senders.get(self.sending[id].sender as usize)?.as_ref()?;
+            let sender = self.senders.get(self.sending[id].sender)?.as_ref()?;
             return Some((sender.cwnd, sender.rate.as_bps()));
         };
         let add = |sum: (u64, u64), s: &Sender| (sum.0.saturating_add(s.cwnd), sum.1.saturating_add(s.rate.as_bps()));

@@ -3,6 +3,7 @@
 use super::conversation;
 use crate::config::TcpConfig;
 use crate::core::{Hosts, Run, World};
+use crate::ids::SenderIdx;
 use crate::packet::Packet;
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::Load;
@@ -48,8 +49,8 @@ impl Cargo for Messages {
         hosts.add_sender(w, sender);
     }
 
-    fn load(hosts: &mut Hosts, w: &mut World, slot: u32, segment: Segment) -> Load {
-        let sender = hosts.senders[slot as usize].as_mut().expect("lines stay");
+    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
+        let sender = hosts.senders[slot].as_mut().expect("lines stay");
         let allocator = hosts.allocator.as_mut().expect("lines belong to an allocator");
         let (payload, min_wire) = (allocator.carry(sender.flow, sender, segment), allocator.min_wire());
         let wire = (payload + w.run.constants.data_header) as u16;

@@ -6,6 +6,7 @@ use super::connection::Connection;
 use crate::config::TcpConfig;
 use crate::core::{Hosts, Run, World};
 use crate::fabric::tx_time_ps;
+use crate::ids::SenderIdx;
 use crate::packet::Packet;
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::Load;
@@ -76,21 +77,21 @@ impl Cargo for Pieces {
         best.1
     }
 
-    fn load(hosts: &mut Hosts, w: &mut World, slot: u32, segment: Segment) -> Load {
-        let sender = hosts.senders[slot as usize].as_mut().expect("the slot is in use");
+    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
+        let sender = hosts.senders[slot].as_mut().expect("the slot is in use");
         let flow = w.run.flow(sender.flow);
         let (data_seq, payload) = hosts.connections.carry(flow.spec, usize::from(flow.subflow), sender, segment);
         Load { data_seq, payload, min_wire: 0 }
     }
 
     /// The application offers the connection's next segment when its rate allows, and others may have data now.
-    fn sent(hosts: &mut Hosts, w: &mut World, slot: u32, wire: u16) {
+    fn sent(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, wire: u16) {
         let spec = w.run.flow(hosts.sender(slot).flow).spec;
         pace(hosts, w, spec, u64::from(wire));
         share_out(hosts, spec);
     }
 
-    fn has_sent_all(hosts: &Hosts, w: &World, slot: u32, _: bool) -> bool {
+    fn has_sent_all(hosts: &Hosts, w: &World, slot: SenderIdx, _: bool) -> bool {
         let spec = w.run.flow(hosts.sender(slot).flow).spec;
         hosts.connections.get(spec).is_some_and(Connection::all_sent)
     }
@@ -145,7 +146,7 @@ impl Cargo for Pieces {
         let flow = w.run.flow(id);
         let (slot, subflow) = (hosts.sending[id].sender, usize::from(flow.subflow));
         let Some(connection) = hosts.connections.get_mut(flow.spec) else { return };
-        let sender = hosts.senders[slot as usize].as_ref().expect("an active subflow has a sender");
+        let sender = hosts.senders[slot].as_ref().expect("an active subflow has a sender");
         let undelivered = sender.tcp.iter().flat_map(|tcp| tcp.undelivered());
         if connection.on_timeout(subflow, undelivered)
             && let Some(controller) = &mut connection.controller
@@ -154,13 +155,13 @@ impl Cargo for Pieces {
         }
     }
 
-    fn earliest_ps(hosts: &Hosts, w: &World, slot: u32) -> u64 {
+    fn earliest_ps(hosts: &Hosts, w: &World, slot: SenderIdx) -> u64 {
         let spec = w.run.flow(hosts.sender(slot).flow).spec;
         hosts.connections.get(spec).map_or(0, |connection| connection.next_send_ps)
     }
 
-    fn decided(hosts: &mut Hosts, w: &World, slot: u32) {
-        let sender = hosts.senders[slot as usize].as_ref().expect("the slot is in use");
+    fn decided(hosts: &mut Hosts, w: &World, slot: SenderIdx) {
+        let sender = hosts.senders[slot].as_ref().expect("the slot is in use");
         let flow = w.run.flow(sender.flow);
         let subflow = usize::from(flow.subflow);
         let Some(connection) = hosts.connections.get_mut(flow.spec) else { return };

@@ -10,7 +10,7 @@ use crate::packet::{Packet, PacketKind};
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::{Acked, Answer, Timed, Transport};
 use crate::transport::receiver::Reply;
-use crate::transport::sender::{NO_SENDER, Sender, ack_of};
+use crate::transport::sender::{Sender, ack_of};
 
 /// The transport of RDMA.
 pub(crate) struct Rdma;
@@ -64,11 +64,11 @@ impl Transport for Rdma {
     fn on_ack(hosts: &mut Hosts, w: &mut World, _: u32, packet: PacketIdx) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
         let slot = hosts.sending[p.flow].sender;
-        if slot == NO_SENDER {
+        if slot.is_none() {
             return None;
         }
         let (c, now) = (&w.run.constants, w.clock.now());
-        let sender = hosts.senders[slot as usize].as_mut().expect("an active flow has a sender");
+        let sender = hosts.senders[slot].as_mut().expect("an active flow has a sender");
         let newly_acked = sender.acknowledge(p.seq);
         if newly_acked > 0 {
             hosts.last_progress_ps = w.clock.now_ps;

@@ -2,6 +2,7 @@
 
 use crate::config::{TcpConfig, Transport};
 use crate::core::{Hosts, Run, World};
+use crate::ids::SenderIdx;
 use crate::packet::Packet;
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::Load;
@@ -34,17 +35,17 @@ pub(crate) trait Cargo {
 
     /// What a segment carries.
     #[inline]
-    fn load(_hosts: &mut Hosts, _w: &mut World, _slot: u32, segment: Segment) -> Load {
+    fn load(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx, segment: Segment) -> Load {
         Load::own(segment)
     }
 
     /// A segment has been sent.
     #[inline]
-    fn sent(_hosts: &mut Hosts, _w: &mut World, _slot: u32, _wire: u16) {}
+    fn sent(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx, _wire: u16) {}
 
     /// Whether all data has been sent once; the sender itself has more, or not.
     #[inline]
-    fn has_sent_all(_hosts: &Hosts, _w: &World, _slot: u32, has_data: bool) -> bool {
+    fn has_sent_all(_hosts: &Hosts, _w: &World, _slot: SenderIdx, has_data: bool) -> bool {
         !has_data
     }
 
@@ -97,13 +98,13 @@ pub(crate) trait Cargo {
 
     /// As [`Transport::earliest_ps`](crate::transport::interface::Transport::earliest_ps).
     #[inline]
-    fn earliest_ps(_hosts: &Hosts, _w: &World, _slot: u32) -> u64 {
+    fn earliest_ps(_hosts: &Hosts, _w: &World, _slot: SenderIdx) -> u64 {
         0
     }
 
     /// A decision about a sender is in force.
     #[inline]
-    fn decided(_hosts: &mut Hosts, _w: &World, _slot: u32) {}
+    fn decided(_hosts: &mut Hosts, _w: &World, _slot: SenderIdx) {}
 
     /// A flow stops. Whether all that it has sent has been acknowledged.
     fn stop(hosts: &mut Hosts, flow: u32) -> bool {

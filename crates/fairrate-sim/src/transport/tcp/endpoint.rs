@@ -9,10 +9,10 @@ use super::cargo::Cargo;
 use super::{Answered, Expired, MAX_SACKS};
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
-use crate::ids::PacketIdx;
+use crate::ids::{PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
-use crate::transport::sender::{NO_SENDER, Segment, ack_of};
+use crate::transport::sender::{Segment, ack_of};
 
 /// Header words that selective acknowledgments take.
 pub(crate) const SACK_WORDS: usize = 2 * MAX_SACKS;
@@ -42,24 +42,24 @@ impl<C: Cargo> Transport for Tcp<C> {
     }
 
     #[inline]
-    fn after_idle(hosts: &mut Hosts, w: &World, slot: u32) -> Option<Allowance> {
+    fn after_idle(hosts: &mut Hosts, w: &World, slot: SenderIdx) -> Option<Allowance> {
         let timeouts = hosts.sender(slot).tcp.as_ref().map_or(0, |tcp| tcp.idle_timeouts(w.clock.now_ps));
         if timeouts == 0 { None } else { hosts.controller(slot).on_idle(w.clock.now(), timeouts) }
     }
 
     #[inline]
-    fn load(hosts: &mut Hosts, w: &mut World, slot: u32, segment: Segment) -> Load {
+    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
         C::load(hosts, w, slot, segment)
     }
 
     #[inline]
-    fn sent(hosts: &mut Hosts, w: &mut World, slot: u32, wire: u16) {
+    fn sent(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, wire: u16) {
         C::sent(hosts, w, slot, wire);
         Self::plan_timer(hosts, w, slot);
     }
 
     #[inline]
-    fn has_sent_all(hosts: &Hosts, w: &World, slot: u32, has_data: bool) -> bool {
+    fn has_sent_all(hosts: &Hosts, w: &World, slot: SenderIdx, has_data: bool) -> bool {
         C::has_sent_all(hosts, w, slot, has_data)
     }
 
@@ -120,7 +120,7 @@ impl<C: Cargo> Transport for Tcp<C> {
     fn on_ack(hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
         let slot = hosts.sending[p.flow].sender;
-        if slot == NO_SENDER || C::is_deaf(hosts, host) {
+        if slot.is_none() || C::is_deaf(hosts, host) {
             return None;
         }
         let words = w.run.constants.header_words;
@@ -143,7 +143,7 @@ impl<C: Cargo> Transport for Tcp<C> {
             hosts.last_progress_ps = w.clock.now_ps;
         }
         C::acked(hosts, w, &p, 0 < acked.delivered);
-        let sender = hosts.senders[slot as usize].as_mut().expect("an active flow has a sender");
+        let sender = hosts.senders[slot].as_mut().expect("an active flow has a sender");
         if recovery {
             hosts.connections.controller(sender).on_loss(now, Loss::Gap);
         }
@@ -214,7 +214,7 @@ impl<C: Cargo> Transport for Tcp<C> {
 
     /// Schedules the timer, unless an earlier event is pending, which will look again.
     #[inline]
-    fn plan_timer(hosts: &mut Hosts, w: &mut World, slot: u32) {
+    fn plan_timer(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
         let sender = hosts.sender_mut(slot);
         let id = sender.flow;
         let Some(tcp) = &mut sender.tcp else { return };
@@ -226,12 +226,12 @@ impl<C: Cargo> Transport for Tcp<C> {
     }
 
     #[inline]
-    fn earliest_ps(hosts: &Hosts, w: &World, slot: u32) -> u64 {
+    fn earliest_ps(hosts: &Hosts, w: &World, slot: SenderIdx) -> u64 {
         C::earliest_ps(hosts, w, slot)
     }
 
     #[inline]
-    fn decided(hosts: &mut Hosts, w: &mut World, slot: u32) {
+    fn decided(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
         C::decided(hosts, w, slot);
     }
 
@@ -249,13 +249,13 @@ impl<C: Cargo> Transport for Tcp<C> {
 }
 
 /// Begins a handshake.
-pub(crate) fn connect(hosts: &mut Hosts, w: &mut World, slot: u32) {
+pub(crate) fn connect(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     say_hello(hosts, w, slot);
     Tcp::<super::OwnData>::plan_timer(hosts, w, slot);
 }
 
 /// Sends the first packet of a handshake, again if it must be.
-fn say_hello(hosts: &mut Hosts, w: &mut World, slot: u32) {
+fn say_hello(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     let sender = hosts.sender_mut(slot);
     let id = sender.flow;
     let Some(tcp) = &mut sender.tcp else { return };
