@@ -76,6 +76,10 @@ numbers! {
     PortId
     /// A flow, in the order of the flow list; behind those of the list come flows that carry messages, and subflows.
     FlowId
+    /// A host: its number among hosts, in the order of the nodes.
+    HostId
+    /// A line of the allocator's conversation: its number among lines, whose flows come behind those of the flow list.
+    LineId
     /// A hop of a flow's path: its number among the hops of all paths, one path's behind another's.
     HopId
     /// An egress port: its place among those of a part. The ports of a link stand side by side, as their numbers do.
@@ -86,7 +90,7 @@ numbers! {
     PacketIdx
 }
 
-with_none! { PortIdx SenderIdx PacketIdx }
+with_none! { FlowId HostId LineId PortIdx SenderIdx PacketIdx }
 
 impl PortId {
     /// The port of the same link in the other direction.

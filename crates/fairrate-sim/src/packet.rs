@@ -3,7 +3,7 @@
 use fairrate_control::IntHop;
 
 use crate::huge_pages;
-use crate::ids::{HopId, PacketIdx, PortIdx};
+use crate::ids::{FlowId, HopId, PacketIdx, PortIdx};
 use crate::prefetch::prefetch;
 use crate::table::Table;
 
@@ -49,7 +49,7 @@ pub struct Packet {
     /// Next packet of the list this one is in.
     pub next: PacketIdx,
     /// Flow it belongs to, or is about. Pause and resume of a class: unused.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Data: first payload byte. Acknowledgments: the byte expected next.
     pub seq: u64,
     /// Acknowledgments: first payload byte of the data packet they answer.
@@ -266,7 +266,7 @@ impl Packet {
     pub fn new(kind: PacketKind) -> Self {
         Self {
             next: PacketIdx::NONE,
-            flow: 0,
+            flow: FlowId(0),
             seq: 0,
             data_seq: 0,
             sent_ps: 0,

@@ -13,11 +13,6 @@ pub struct Table<I, T> {
 }
 
 impl<I: Number, T> Table<I, T> {
-    /// An empty table.
-    pub const fn new() -> Self {
-        Self { values: Vec::new(), by: PhantomData }
-    }
-
     /// Appends a value. Its number.
     pub fn push(&mut self, value: T) -> I {
         self.values.push(value);
@@ -49,6 +44,12 @@ impl<I: Number, T> Table<I, T> {
     /// All values with their numbers.
     pub fn numbered(&self) -> impl Iterator<Item = (I, &T)> {
         self.numbers().zip(&self.values)
+    }
+}
+
+impl<I, T> Default for Table<I, T> {
+    fn default() -> Self {
+        Vec::new().into()
     }
 }
 

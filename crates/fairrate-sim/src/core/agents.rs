@@ -13,7 +13,7 @@ use super::network::Network;
 use super::world::World;
 use crate::config::SimConfig;
 use crate::engine::EventKind;
-use crate::fabric::{NO_HOST, Port};
+use crate::fabric::Port;
 use crate::ids::{PacketIdx, PortId, PortIdx};
 use crate::packet::PacketKind;
 use crate::table::Table;
@@ -43,12 +43,17 @@ impl Agents {
     ) -> Self {
         let scope = config.cc.needs().ports;
         if scope == PortScope::None {
-            return Self { of_port: Table::new(), timers: Table::new(), watched: 0, actions: Actions::default() };
+            return Self {
+                of_port: Table::default(),
+                timers: Table::default(),
+                watched: 0,
+                actions: Actions::default(),
+            };
         }
         let delays = delays_into_nodes(&config.topology);
         let build = |port: Option<(PortId, &Port)>| {
             let (id, port) = port?;
-            let of_host = port.of_host != NO_HOST;
+            let of_host = !port.of_host.is_none();
             if of_host && scope == PortScope::Switches {
                 return None;
             }
@@ -131,7 +136,7 @@ impl Agents {
     pub(crate) fn assigned_queue(&self, net: &Network, port: PortIdx, packet: PacketIdx) -> Option<u16> {
         let p = net.pool.get(packet);
         let agent = self.of_port.get(port)?.as_ref().filter(|_| p.kind == PacketKind::Data)?;
-        agent.assign(p.class, p.flow)
+        agent.assign(p.class, p.flow.0)
     }
 
     /// Calls the agent of a port if it asked to be called now. It may have, before it changed its mind.
@@ -182,7 +187,7 @@ impl World {
     fn tell_agent(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
         let Some(agent) = self.agents.of_port[port].as_mut() else { return false };
         let p = self.net.pool.get(packet);
-        let (flow, class, wire) = (p.flow, p.class, u32::from(p.wire));
+        let (flow, class, wire) = (p.flow.0, p.class, u32::from(p.wire));
         let kind = match p.kind {
             PacketKind::Data => PortPacketKind::Data,
             PacketKind::Control if !p.is_handshake() => PortPacketKind::Control,

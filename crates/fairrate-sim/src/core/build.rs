@@ -11,7 +11,7 @@ use super::agenda::Agenda;
 use super::agents::{Agents, NOTICE_WORDS};
 use super::clock::Clock;
 use super::density::{self, expected_packets};
-use super::flow::{Flow, NO_FLOW};
+use super::flow::Flow;
 use super::host::{Hosts, ReceivingEnd, SendingEnd};
 use super::network::Network;
 use super::parallel::{Mail, Partition, loads};
@@ -22,10 +22,10 @@ use super::switch::Switches;
 use super::told::Told;
 use super::world::World;
 use crate::config::{ClockRule, FlowSpec, MarkDraws, SimConfig, TieRule, Transport, TransportConfig, Trigger};
-use crate::fabric::{Discipline, Faults, Marker, Mmu, NO_HOST, Place, Port};
+use crate::fabric::{Discipline, Faults, Marker, Mmu, Place, Port};
 use crate::huge_pages;
 use crate::ideal::{self, Framing};
-use crate::ids::{HopId, NodeId, PortId, PortIdx};
+use crate::ids::{FlowId, HopId, HostId, NodeId, Number, PortId, PortIdx};
 use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::PacketPool;
 use crate::routing::Routes;
@@ -41,8 +41,8 @@ const NO_SWITCH: u32 = u32::MAX;
 pub(super) struct Plan {
     pub(super) run: Arc<Run>,
     /// Number among hosts of each node, and number among the switches of its part.
-    host_of: Vec<u32>,
-    switch_of: Vec<u32>,
+    host_of: Table<NodeId, HostId>,
+    switch_of: Table<NodeId, u32>,
     /// The part of each node.
     part_of: Vec<u16>,
     /// Of each part the links that touch it.
@@ -73,10 +73,10 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let host_of = number_hosts(&config);
     let connections = Connections::new(&config);
     let of_spec = |(id, spec)| {
-        let transport = transport_of(&config, id, n_user_flows, !connections.subflow_ids(id).is_empty());
+        let transport = transport_of(&config, id, n_user_flows, connections.first_subflow(id).is_some());
         flow(id, spec, transport, &host_of, &config)
     };
-    let mut flows: Vec<Flow> = (0..).zip(&config.flows).map(of_spec).collect();
+    let mut flows: Vec<Flow> = (0..).map(FlowId).zip(&config.flows).map(of_spec).collect();
     link_successors(&config, &mut flows);
     add_subflows(&config, &connections, &host_of, &mut flows);
     let paths = PathTable::new(&config, &routes, needs.ports != PortScope::None).of_all(&mut flows, &connections);
@@ -95,7 +95,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let links = links_of_parts(topology, &partition);
     let hops = if partition.n_parts == 1 { paths.of_one_part() } else { paths.by_place(&places(&links, &parts)) };
     let switch_of = number_switches(&config, &partition);
-    let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, parts });
+    let run = Arc::new(Run { config, constants, routes, flows: flows.into(), n_user_flows, paths, parts });
     Plan {
         run,
         host_of,
@@ -121,7 +121,13 @@ impl Plan {
     }
 
     /// What a part keeps of each of its own of `n` flows or hosts, where `part_of` says which part one is in.
-    fn own<T>(&self, part: u16, n: usize, part_of: impl Fn(u32) -> u16, value: impl FnMut(u32) -> T) -> Own<T> {
+    fn own<I: Number, T>(
+        &self,
+        part: u16,
+        n: usize,
+        part_of: impl Fn(I) -> u16,
+        value: impl FnMut(I) -> T,
+    ) -> Own<I, T> {
         if self.n_parts() == 1 { Own::all(n, value) } else { Own::some(n, |number| part_of(number) == part, value) }
     }
 }
@@ -178,12 +184,12 @@ impl Part {
         } else {
             None
         };
-        let starts_here = |id: &u32| {
-            config.flows[*id as usize].trigger == Trigger::Time && parts.host(run.flow(*id).src_host) == number
+        let starts_here = |&id: &FlowId| {
+            config.flows[id.index()].trigger == Trigger::Time && parts.host(run.flow(id).src_host) == number
         };
-        let starts: Vec<u32> = (0..run.n_user_flows).filter(starts_here).collect();
+        let starts: Vec<FlowId> = (0..run.n_user_flows).map(FlowId).filter(starts_here).collect();
         let part_of_host = |host| parts.host(host);
-        let allocator = Allocator::new(config, &plan.host_of, part_of_host, run.n_user_flows, constants.mtu);
+        let allocator = Allocator::new(config, &plan.host_of, part_of_host, FlowId(run.n_user_flows), constants.mtu);
         let ends = (
             build_nics(plan, number),
             plan.own(number, run.flows.len(), |id| parts.host(run.flow(id).src_host), |_| SendingEnd::IDLE),
@@ -215,8 +221,8 @@ impl Part {
         self.world.agents.plan_all(&mut self.world.clock);
         self.hosts.start_convergence(&mut self.world);
         let run = Arc::clone(&self.world.run);
-        for line in run.n_user_flows..run.config.flows.len() as u32 {
-            self.hosts.open_line(&mut self.world, line);
+        for id in (run.n_user_flows..run.config.flows.len() as u32).map(FlowId) {
+            self.hosts.open_line(&mut self.world, id);
         }
         start_allocator(&mut self.hosts, &mut self.world);
     }
@@ -225,7 +231,7 @@ impl Part {
 /// Of each of a part's ports the switch it belongs to, if it does and that is in the part.
 fn switches_of_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<PortIdx, Option<u32>> {
     let topology = &plan.run.config.topology;
-    let switch = |&id: &PortId| plan.switch_of[topology.from(id).index()];
+    let switch = |&id: &PortId| plan.switch_of[topology.from(id)];
     let of_port = |id| Some(switch(id)).filter(|&switch| switch != NO_SWITCH && plan.is_in(number, *id));
     ids.iter().map(of_port).collect()
 }
@@ -323,15 +329,17 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
     }
 }
 
-/// Numbers hosts: for each node its number among them, or [`NO_HOST`].
-fn number_hosts(config: &SimConfig) -> Vec<u32> {
-    let mut numbers = 0..;
+/// Numbers hosts: for each node its number among them, or [`HostId::NONE`].
+fn number_hosts(config: &SimConfig) -> Table<NodeId, HostId> {
+    let mut numbers = (0..).map(HostId);
     let nodes = config.topology.nodes.iter();
-    nodes.map(|node| if node.tier == Tier::Host { numbers.next().unwrap_or(NO_HOST) } else { NO_HOST }).collect()
+    nodes
+        .map(|node| if node.tier == Tier::Host { numbers.next().unwrap_or(HostId::NONE) } else { HostId::NONE })
+        .collect()
 }
 
 /// Numbers the switches of each part: for each node its number among them, or [`NO_SWITCH`].
-fn number_switches(config: &SimConfig, partition: &Partition) -> Vec<u32> {
+fn number_switches(config: &SimConfig, partition: &Partition) -> Table<NodeId, u32> {
     let mut counts = vec![0; partition.n_parts];
     let number = |(node, &part): (&Node, &u16)| {
         if node.tier == Tier::Host {
@@ -355,7 +363,7 @@ fn build_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<
     let topology = &config.topology;
     let port = |&id: &PortId| {
         let link = topology.link(id);
-        let (from, to) = (topology.from(id).index(), topology.to(id).index());
+        let (from, to) = (topology.from(id), topology.to(id));
         let mut port = Port::new(link.rate, link.delay.as_ps(), config.fabric.clock);
         port.set_to_host(plan.host_of[to]);
         port.of_host = plan.host_of[from];
@@ -392,7 +400,7 @@ fn attach_disciplines(
 ) {
     let classes = config.flows.iter().map(|f| f.class.unwrap_or(config.transport.data_class));
     let classes: BTreeSet<u8> = classes.collect();
-    for (id, p) in ids.iter().zip(ports).filter(|(_, p)| p.of_host == NO_HOST && p.of_switch != NO_SWITCH) {
+    for (id, p) in ids.iter().zip(ports).filter(|(_, p)| p.of_host.is_none() && p.of_switch != NO_SWITCH) {
         for &class in &classes {
             let place = Place { port: *id, class, rate: p.rate, wire_mtu, ecn_capable, seed: config.seed };
             if let Some(discipline) = Discipline::new(&config.fabric.queue, &place) {
@@ -402,22 +410,22 @@ fn attach_disciplines(
     }
 }
 
-fn build_nics(plan: &Plan, number: u16) -> Own<Nic> {
+fn build_nics(plan: &Plan, number: u16) -> Own<HostId, Nic> {
     let (run, links) = (&plan.run, &plan.links[usize::from(number)]);
-    let hosts: Vec<NodeId> = run.config.topology.hosts().collect();
-    let nic = |host: u32| {
-        let port = run.routes.host_port(hosts[host as usize]).and_then(|port| links.place_of(port));
+    let hosts: Table<HostId, NodeId> = run.config.topology.hosts().collect();
+    let nic = |host: HostId| {
+        let port = run.routes.host_port(hosts[host]).and_then(|port| links.place_of(port));
         Nic::new(port.expect("every host of a topology has a link"))
     };
     plan.own(number, hosts.len(), |host| run.parts.host(host), nic)
 }
 
 /// What is fixed of a flow, but for its paths.
-fn flow(id: u32, spec: &FlowSpec, transport: Kind, host_of: &[u32], config: &SimConfig) -> Flow {
+fn flow(id: FlowId, spec: &FlowSpec, transport: Kind, host_of: &Table<NodeId, HostId>, config: &SimConfig) -> Flow {
     Flow {
-        spec: id,
-        src_host: host_of[spec.src.index()],
-        dst_host: host_of[spec.dst.index()],
+        parent: id,
+        src_host: host_of[spec.src],
+        dst_host: host_of[spec.dst],
         data_route: HopId(0),
         ack_route: HopId(0),
         notice_route: HopId(0),
@@ -426,15 +434,15 @@ fn flow(id: u32, spec: &FlowSpec, transport: Kind, host_of: &[u32], config: &Sim
         class: spec.class.unwrap_or(config.transport.data_class),
         n_hops: 0,
         transport,
-        successor: NO_FLOW,
+        successor: FlowId::NONE,
         successor_delay_ps: 0,
     }
 }
 
 /// The transport of a flow, which has subflows or not.
-fn transport_of(config: &SimConfig, id: u32, n_user_flows: u32, has_subflows: bool) -> Kind {
+fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, has_subflows: bool) -> Kind {
     match config.transport.kind {
-        _ if n_user_flows <= id => Kind::Line,
+        _ if n_user_flows <= id.0 => Kind::Line,
         Transport::Rdma => Kind::Rdma,
         Transport::Tcp(_) if has_subflows => Kind::Mptcp,
         Transport::Tcp(_) if config.allocator.is_some() => Kind::Ruled,
@@ -443,8 +451,8 @@ fn transport_of(config: &SimConfig, id: u32, n_user_flows: u32, has_subflows: bo
 }
 
 /// Adds the subflows of all flows behind them.
-fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &[u32], flows: &mut Vec<Flow>) {
-    for (id, spec) in (0..).zip(&config.flows) {
+fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &Table<NodeId, HostId>, flows: &mut Vec<Flow>) {
+    for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
         let subflow = |(subflow, _)| Flow { subflow, ..flow(id, spec, Kind::Mptcp, host_of, config) };
         flows.extend((0..).zip(connections.subflow_ids(id)).map(subflow));
     }
@@ -452,10 +460,10 @@ fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &[u32], 
 
 /// Tells every flow that another waits for which one that is.
 fn link_successors(config: &SimConfig, flows: &mut [Flow]) {
-    for (id, spec) in (0..).zip(&config.flows) {
+    for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
         if let Trigger::After(before, delay) = spec.trigger {
             let before = &mut flows[before.index()];
-            debug_assert!(before.successor == NO_FLOW, "one flow has one successor");
+            debug_assert!(before.successor.is_none(), "one flow has one successor");
             (before.successor, before.successor_delay_ps) = (id, delay.as_ps());
         }
     }

@@ -5,7 +5,6 @@ use std::sync::Mutex;
 
 use super::Part;
 use super::parallel::lock;
-use crate::fabric::NO_HOST;
 use crate::ids::PortId;
 
 /// A class of an egress port.
@@ -31,7 +30,7 @@ impl Part {
     /// link that the other one sends to.
     fn add_waits(&self, waits: &mut BTreeMap<Queue, BTreeSet<Queue>>) {
         let net = &self.world.net;
-        let of_switches = self.own_ports().filter(|(_, port)| port.of_host == NO_HOST);
+        let of_switches = self.own_ports().filter(|(_, port)| port.of_host.is_none());
         for (id, port) in of_switches.filter(|(_, p)| p.paused != 0) {
             for packet in port.contents(&net.pool).map(|packet| net.pool.get(packet)) {
                 if !packet.kind.is_frame() && port.is_pfc_paused(packet.class) {

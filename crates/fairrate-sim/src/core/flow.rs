@@ -1,19 +1,16 @@
 //! What is fixed of a flow for the whole run.
 
 use super::paths::Paths;
-use crate::ids::{HopId, PortId};
+use crate::ids::{FlowId, HopId, HostId, PortId};
 use crate::transport::Kind;
-
-/// No flow.
-pub(crate) const NO_FLOW: u32 = u32::MAX;
 
 /// A flow of the user, or a subflow of one, or one that carries messages: where it goes and how. All parts share these.
 #[derive(Clone)]
 pub(crate) struct Flow {
     /// The user's flow it is: itself, or the connection of a subflow.
-    pub(crate) spec: u32,
-    pub(crate) src_host: u32,
-    pub(crate) dst_host: u32,
+    pub(crate) parent: FlowId,
+    pub(crate) src_host: HostId,
+    pub(crate) dst_host: HostId,
     /// Where the data path's second port stands in the table of paths (the first is the NIC's own).
     pub(crate) data_route: HopId,
     /// The same for acknowledgments.
@@ -29,8 +26,8 @@ pub(crate) struct Flow {
     pub(crate) n_hops: u8,
     /// The transport it goes by.
     pub(crate) transport: Kind,
-    /// The flow that starts some time after this one, or [`NO_FLOW`], and that time.
-    pub(crate) successor: u32,
+    /// The flow that starts some time after this one, or [`FlowId::NONE`], and that time.
+    pub(crate) successor: FlowId,
     pub(crate) successor_delay_ps: u64,
 }
 

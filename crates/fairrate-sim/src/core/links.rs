@@ -2,8 +2,7 @@
 
 use super::Part;
 use crate::engine::EventKind;
-use crate::fabric::NO_HOST;
-use crate::ids::{PacketIdx, PortIdx};
+use crate::ids::{FlowId, HostId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Part {
@@ -37,7 +36,7 @@ impl Part {
             return;
         }
         let host = w.net.ports[port].to_host();
-        if host == NO_HOST {
+        if host.is_none() {
             self.switches.forward(w, port.reverse(), packet);
         } else if w.net.faults.is_some() && w.net.pool.get(packet).is_corrupt() {
             w.net.lose(&mut w.told.totals, packet);
@@ -68,9 +67,9 @@ impl Part {
     }
 
     /// Lets `port` hold a flow back, or let it go.
-    fn hold_flow(&mut self, port: PortIdx, flow: u32, class: u8, pause: bool) {
+    fn hold_flow(&mut self, port: PortIdx, flow: FlowId, class: u8, pause: bool) {
         match self.world.net.ports[port].of_host {
-            NO_HOST => self.switches.hold_flow(&mut self.world, port, flow, class, pause),
+            HostId::NONE => self.switches.hold_flow(&mut self.world, port, flow, class, pause),
             host => self.hosts.hold_flow(&mut self.world, host, flow, pause),
         }
     }
@@ -78,7 +77,7 @@ impl Part {
     /// Something that kept a port from sending is over.
     fn may_send(&mut self, port: PortIdx) {
         match self.world.net.ports[port].of_host {
-            NO_HOST => self.switches.kick(&mut self.world, port),
+            HostId::NONE => self.switches.kick(&mut self.world, port),
             host => self.hosts.may_send(&mut self.world, host),
         }
     }
@@ -90,7 +89,7 @@ impl Part {
         let p = &mut w.net.ports[port];
         p.tx_done_pending = false;
         match p.of_host {
-            NO_HOST => self.switches.send_next(w, port),
+            HostId::NONE => self.switches.send_next(w, port),
             host => self.hosts.may_send(w, host),
         }
     }
@@ -98,7 +97,7 @@ impl Part {
     /// The agent of a port asked to be called.
     pub(super) fn on_port_timer(&mut self, port: PortIdx) {
         match self.world.net.ports[port].of_host {
-            NO_HOST => self.switches.on_port_timer(&mut self.world, port),
+            HostId::NONE => self.switches.on_port_timer(&mut self.world, port),
             host => self.hosts.on_port_timer(&mut self.world, host, port),
         }
     }
@@ -180,7 +179,7 @@ impl Part {
             self.switches.send_pfc(&mut self.world, port, class, true);
         }
         let link = self.world.net.faulty_link(port);
-        let held: Vec<u32> = link.iter().flat_map(|link| link.held_flows.iter().copied()).collect();
+        let held: Vec<FlowId> = link.iter().flat_map(|link| link.held_flows.iter().copied()).collect();
         for flow in held {
             self.switches.send_flow_frame(&mut self.world, port, flow, true);
         }

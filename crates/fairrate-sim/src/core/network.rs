@@ -9,8 +9,8 @@ use super::parallel::Mail;
 use super::paths::Paths;
 use super::share::Links;
 use crate::engine::{Event, EventKind};
-use crate::fabric::{Faults, FaultyLink, NO_HOST, Port};
-use crate::ids::{PacketIdx, PortId, PortIdx};
+use crate::fabric::{Faults, FaultyLink, Port};
+use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::output::RunTotals;
 use crate::packet::{PacketKind, PacketPool};
 use crate::prefetch::prefetch;
@@ -190,7 +190,7 @@ impl Network {
     }
 
     /// Remembers whether the node of `port` wants a flow paused at the other end.
-    pub(crate) fn note_held_flow(&mut self, port: PortIdx, flow: u32, pause: bool) {
+    pub(crate) fn note_held_flow(&mut self, port: PortIdx, flow: FlowId, pause: bool) {
         let Some(link) = self.faulty_link(port) else { return };
         if pause {
             link.held_flows.insert(flow);
@@ -215,7 +215,7 @@ impl Network {
     pub(crate) fn schedule_tx_done(&mut self, clock: &mut Clock, port: PortIdx) {
         let p = &mut self.ports[port];
         p.tx_done_pending = true;
-        if self.agenda.is_kept() && p.of_host == NO_HOST {
+        if self.agenda.is_kept() && p.of_host.is_none() {
             self.agenda.set_due(p.due_bit);
             return;
         }

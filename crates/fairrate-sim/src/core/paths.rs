@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::flow::Flow;
 use crate::config::{FlowSpec, SimConfig, SubflowPaths, Transport};
-use crate::ids::{HopId, Number, PortId, PortIdx};
+use crate::ids::{FlowId, HopId, Number, PortId, PortIdx};
 use crate::routing::{FlowKey, Routes};
 use crate::table::Table;
 use crate::transport::Connections;
@@ -83,19 +83,18 @@ impl<'a> PathTable<'a> {
 
     /// The paths of all flows, which are told where theirs stand.
     pub(super) fn of_all(mut self, flows: &mut [Flow], connections: &Connections) -> Paths<PortId> {
-        for (id, spec) in (0..).zip(&self.config.flows) {
-            let subflows = connections.subflow_ids(id);
-            match self.config.transport.kind {
-                Transport::Tcp(tcp) if !subflows.is_empty() => {
-                    let (own, of_subflows) = flows.split_at_mut(subflows.start as usize);
-                    let of_subflows = &mut of_subflows[..subflows.len()];
+        for (id, spec) in (0..).map(FlowId).zip(&self.config.flows) {
+            match (self.config.transport.kind, connections.first_subflow(id)) {
+                (Transport::Tcp(tcp), Some(first)) => {
+                    let (own, of_subflows) = flows.split_at_mut(first.index());
+                    let of_subflows = &mut of_subflows[..connections.subflow_ids(id).len()];
                     self.lay_subflow_paths(spec, tcp.multipath.paths, of_subflows);
                     // A connection's own path is that of its first subflow.
-                    let (first, flow) = (&of_subflows[0], &mut own[id as usize]);
+                    let (first, flow) = (&of_subflows[0], &mut own[id.index()]);
                     (flow.data_route, flow.ack_route) = (first.data_route, first.ack_route);
                     (flow.notice_route, flow.n_hops) = (first.notice_route, first.n_hops);
                 }
-                _ => self.lay(&mut flows[id as usize], flow_key(spec)),
+                _ => self.lay(&mut flows[id.index()], flow_key(spec)),
             }
         }
         self.ports.into()

@@ -103,7 +103,7 @@ impl Waiting {
 /// The flow of a packet, each direction of it a flow of its own.
 pub fn flow_key(packet: &Packet) -> u64 {
     let forward = matches!(packet.kind, PacketKind::Data | PacketKind::Control);
-    u64::from(packet.flow) << 1 | u64::from(!forward)
+    u64::from(packet.flow.0) << 1 | u64::from(!forward)
 }
 
 /// Where a discipline works.
@@ -250,6 +250,7 @@ impl Discipline {
 mod tests {
     use super::*;
     use crate::config::{CoDelConfig, Overflow, RedConfig, SfqCoDelConfig};
+    use crate::ids::FlowId;
     use fairrate_units::Time;
     use proptest::prelude::*;
 
@@ -333,7 +334,7 @@ mod tests {
                 let (mut refused, mut sent, mut taken) = (0, Vec::new(), 0);
                 for (i, &(flow, wire, pops)) in steps.iter().enumerate() {
                     let now = i as u64 * 1_000_000;
-                    let packet = pool.take(Packet { flow, wire, ..Packet::new(PacketKind::Data) });
+                    let packet = pool.take(Packet { flow: FlowId(flow), wire, ..Packet::new(PacketKind::Data) });
                     if queue.admit(&mut pool, packet, now, &mut verdicts).is_ok() {
                         queue.push(&mut pool, packet, f64::from(flow), now, &mut verdicts);
                         taken += 1;

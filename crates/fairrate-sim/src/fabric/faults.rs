@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::config::{FaultConfig, FaultPackets, Flap};
-use crate::ids::{PacketIdx, PortId, PortIdx};
+use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::packet::PacketKind;
 use crate::rng::{Purpose, Stream};
 use crate::table::Table;
@@ -32,9 +32,9 @@ pub struct FaultyLink {
     /// How many flaps hold it down at the moment.
     downs: u32,
     /// Flows that the other end should pause, by the frames that were sent.
-    pub held_flows: BTreeSet<u32>,
+    pub held_flows: BTreeSet<FlowId>,
     /// Flows that it does pause, by the frames that have arrived.
-    pub told_flows: BTreeSet<u32>,
+    pub told_flows: BTreeSet<FlowId>,
 }
 
 /// One fault of one link.

@@ -7,13 +7,11 @@ use super::discipline::Discipline;
 use super::flow_queues::FlowQueues;
 use super::packet_fifo::PacketFifo;
 use crate::config::ClockRule;
-use crate::ids::PacketIdx;
+use crate::ids::{HostId, PacketIdx};
 use crate::packet::{Packet, PacketKind, PacketPool};
 
 /// Strict-priority classes, 0 first.
 pub const N_CLASSES: usize = 8;
-/// A port whose other end is a switch.
-pub const NO_HOST: u32 = u32::MAX;
 /// What a port leads to is a door of a switch that works through windows.
 const DOOR: u32 = 1 << 31;
 /// A wire within a part.
@@ -42,10 +40,10 @@ pub struct Port {
     /// Rank of the end of the transmission that ends at `busy_until_ps`.
     pub tx_rank: u32,
     wire: PacketFifo,
-    /// Host at the other end; with [`DOOR`], the door of the switch there; or [`NO_HOST`].
+    /// Host at the other end; with [`DOOR`], the door of the switch there; or [`HostId::NONE`].
     far_end: u32,
-    /// Host this port belongs to, or [`NO_HOST`].
-    pub of_host: u32,
+    /// Host this port belongs to, or [`HostId::NONE`].
+    pub of_host: HostId,
     /// Switch this port belongs to (an index among switches); unused at hosts.
     pub of_switch: u32,
     /// Its capacity as telemetry carries it.
@@ -100,8 +98,8 @@ impl Port {
             tx_bytes: 0,
             enqueued_bytes: 0,
             due_bit: 0,
-            far_end: NO_HOST,
-            of_host: NO_HOST,
+            far_end: HostId::NONE.0,
+            of_host: HostId::NONE,
             of_switch: 0,
             crossing: NO_CROSSING,
             int_rate: PortRate::new(rate),
@@ -124,8 +122,8 @@ impl Port {
     }
 
     /// Leads to a host.
-    pub fn set_to_host(&mut self, host: u32) {
-        self.far_end = host;
+    pub fn set_to_host(&mut self, host: HostId) {
+        self.far_end = host.0;
     }
 
     /// Leads to a door of a switch.
@@ -144,16 +142,16 @@ impl Port {
         (self.crossing != NO_CROSSING).then_some(self.crossing)
     }
 
-    /// The host at the other end, or [`NO_HOST`].
+    /// The host at the other end, or [`HostId::NONE`].
     #[inline]
-    pub fn to_host(&self) -> u32 {
-        if self.far_end < DOOR { self.far_end } else { NO_HOST }
+    pub fn to_host(&self) -> HostId {
+        if self.far_end < DOOR { HostId(self.far_end) } else { HostId::NONE }
     }
 
     /// The door at the other end, if there is one.
     #[inline]
     pub fn door(&self) -> Option<u32> {
-        (DOOR <= self.far_end && self.far_end != NO_HOST).then_some(self.far_end & !DOOR)
+        (DOOR <= self.far_end && self.far_end != HostId::NONE.0).then_some(self.far_end & !DOOR)
     }
 
     /// The packet that was put onto the wire last, if that leads to a door.

@@ -162,6 +162,7 @@ impl SfqCoDel {
 mod tests {
     use super::*;
     use crate::config::CoDelConfig;
+    use crate::ids::FlowId;
     use crate::packet::PacketKind;
     use fairrate_units::{Bytes, Time};
     use proptest::prelude::*;
@@ -180,7 +181,7 @@ mod tests {
     }
 
     fn push(sfq: &mut SfqCoDel, pool: &mut PacketPool, flow: u32, wire: u16) -> Vec<PacketIdx> {
-        let packet = pool.take(Packet { flow, wire, ..Packet::new(PacketKind::Data) });
+        let packet = pool.take(Packet { flow: FlowId(flow), wire, ..Packet::new(PacketKind::Data) });
         let mut verdicts = Verdicts::default();
         sfq.push(pool, packet, &mut verdicts);
         verdicts.dropped.iter().map(|&(packet, _)| packet).collect()
@@ -190,7 +191,7 @@ mod tests {
         let packet = sfq.pop(pool, 0, &mut Verdicts::default());
         let p = *pool.get(packet);
         pool.release(packet);
-        (p.flow, u32::from(p.wire))
+        (p.flow.0, u32::from(p.wire))
     }
 
     #[test]
@@ -273,7 +274,7 @@ mod tests {
             let (mut verdicts, mut sent) = (Verdicts::default(), Vec::new());
             for (i, &(flow, wire, send)) in steps.iter().enumerate() {
                 let now = i as u64 * 1_000_000;
-                let packet = Packet { flow, wire, seq: i as u64, arrival_ps: now, ..Packet::new(PacketKind::Data) };
+                let packet = Packet { flow: FlowId(flow), wire, seq: i as u64, arrival_ps: now, ..Packet::new(PacketKind::Data) };
                 let packet = pool.take(packet);
                 sfq.push(&mut pool, packet, &mut verdicts);
                 if send {
@@ -285,7 +286,7 @@ mod tests {
             }
             prop_assert_eq!(steps.len(), sent.len() + verdicts.dropped.len() + sfq.packets as usize);
             for flow in 0..6 {
-                let seqs: Vec<u64> = sent.iter().map(|&p| pool.get(p)).filter(|p| p.flow == flow).map(|p| p.seq).collect();
+                let seqs: Vec<u64> = sent.iter().map(|&p| pool.get(p)).filter(|p| p.flow.0 == flow).map(|p| p.seq).collect();
                 prop_assert!(seqs.is_sorted());
             }
         }

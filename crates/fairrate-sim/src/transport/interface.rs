@@ -7,7 +7,7 @@ use fairrate_control::Allowance;
 
 use super::sender::Segment;
 use crate::core::{Hosts, World};
-use crate::ids::{PacketIdx, SenderIdx};
+use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 
 /// How a receiver answers data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,17 +63,17 @@ pub(crate) enum Timed {
 /// A transport. Flows are known by their numbers, senders by their slots.
 pub(crate) trait Transport {
     /// A flow starts: makes its sender, or those of its subflows, of which the first counts as the flow's own.
-    fn open(hosts: &mut Hosts, w: &mut World, flow: u32);
+    fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId);
 
     /// The controllers of a flow that starts have decided for the first time.
-    fn begin(_hosts: &mut Hosts, _w: &mut World, _flow: u32) {}
+    fn begin(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
     /// An application has written more on a flow.
-    fn written(_hosts: &mut Hosts, _w: &mut World, _flow: u32) {}
+    fn written(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
     /// Which of a NIC's flows sends in the turn of the one at position `at`.
     #[inline]
-    fn whose_turn(_hosts: &Hosts, _w: &World, _host: u32, at: usize) -> usize {
+    fn whose_turn(_hosts: &Hosts, _w: &World, _host: HostId, at: usize) -> usize {
         at
     }
 
@@ -101,30 +101,30 @@ pub(crate) trait Transport {
 
     /// A flow has sent all it has.
     #[inline]
-    fn on_all_sent(_hosts: &mut Hosts, _w: &mut World, _flow: u32) {}
+    fn on_all_sent(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
     /// A data packet reaches its receiver.
-    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Answer;
+    fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer;
 
     /// The receiver's answer is on its way: the receiver reads what it has.
     #[inline]
-    fn read(_hosts: &mut Hosts, _w: &mut World, _flow: u32) {}
+    fn read(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
     /// Acknowledgments of a flow may have waited for long enough. The one to send.
-    fn on_ack_timer(_hosts: &mut Hosts, _w: &mut World, _flow: u32) -> Option<PacketIdx> {
+    fn on_ack_timer(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) -> Option<PacketIdx> {
         None
     }
 
     /// An acknowledgment, which may report a gap, reaches its sender; `None` if that is gone.
-    fn on_ack(hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Option<Acked>;
+    fn on_ack(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Option<Acked>;
 
     /// The answer to a handshake has reached its sender. Whether it was waited for.
-    fn on_connected(_hosts: &mut Hosts, _w: &mut World, _flow: u32) -> bool {
+    fn on_connected(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) -> bool {
         false
     }
 
     /// A retransmission timer of a flow may have expired.
-    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: u32) -> Timed;
+    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed;
 
     /// What a timer or an acknowledgment has led to is in force: the next time of the timer may be another one.
     #[inline]
@@ -141,11 +141,11 @@ pub(crate) trait Transport {
     fn decided(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx) {}
 
     /// An endless flow stops: what it has sent so far is all it will send. Whether that has all been acknowledged.
-    fn stop(hosts: &mut Hosts, w: &mut World, flow: u32) -> bool;
+    fn stop(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> bool;
 
     /// A flow that was stopped has something left to be acknowledged, or not.
-    fn stopped(_hosts: &mut Hosts, _w: &mut World, _flow: u32, _is_done: bool) {}
+    fn stopped(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId, _is_done: bool) {}
 
     /// The senders of a flow are gone.
-    fn close(_hosts: &mut Hosts, _flow: u32) {}
+    fn close(_hosts: &mut Hosts, _flow: FlowId) {}
 }

@@ -3,7 +3,7 @@
 use super::Hosts;
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::SenderIdx;
+use crate::ids::{FlowId, SenderIdx};
 use crate::transport::Writing;
 
 impl Hosts {
@@ -14,15 +14,15 @@ impl Hosts {
             return;
         }
         let id = sender.flow;
-        if let Some(burst) = w.run.config.flows[id as usize].burst {
+        if let Some(burst) = w.run.config.flows[id.index()].burst {
             sender.writing = Writing::Pause;
             w.clock.schedule(w.clock.now_ps + burst.pause.as_ps(), EventKind::Burst, id);
         }
     }
 
     /// The application of a flow writes its next burst, unless the flow has stopped.
-    pub(in crate::core) fn on_burst(&mut self, w: &mut World, id: u32) {
-        let Some(burst) = w.run.config.flows[id as usize].burst else { return };
+    pub(in crate::core) fn on_burst(&mut self, w: &mut World, id: FlowId) {
+        let Some(burst) = w.run.config.flows[id.index()].burst else { return };
         let Some((slot, sender)) = self.sender_of(id) else { return };
         if sender.writing == Writing::Done {
             return;

@@ -6,7 +6,6 @@ use crate::core::run::Run;
 use crate::core::told::News;
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::FlowId;
 
 impl Hosts {
     /// Whether all changes are done and rates have settled after the last.
@@ -44,15 +43,15 @@ impl Hosts {
         {
             c.n_changes += 1;
             match change {
-                Change::Start(FlowId(id)) => {
+                Change::Start(id) => {
                     c.is_starting = true;
                     self.finite_left += u64::from(!w.run.flow(id).is_endless());
-                    let at = w.clock.now_ps.max(w.run.config.flows[id as usize].start.as_ps());
+                    let at = w.clock.now_ps.max(w.run.config.flows[id.index()].start.as_ps());
                     w.clock.schedule(at, EventKind::FlowStart, id);
                     return;
                 }
-                Change::Stop(FlowId(id)) if self.sending[id].sender.is_none() => {}
-                Change::Stop(FlowId(id)) => {
+                Change::Stop(id) if self.sending[id].sender.is_none() => {}
+                Change::Stop(id) => {
                     self.on_flow_stop(w, id);
                     if self.convergence.as_ref().is_some_and(|c| c.open.is_some()) {
                         return;

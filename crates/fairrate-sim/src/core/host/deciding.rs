@@ -7,7 +7,7 @@ use super::Hosts;
 use crate::config::WindowRule;
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::SenderIdx;
+use crate::ids::{FlowId, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::transport::{ControllerRef, follow_up};
 
@@ -16,7 +16,7 @@ impl Hosts {
     pub(super) fn decide(
         &mut self,
         w: &mut World,
-        id: u32,
+        id: FlowId,
         decide: impl FnOnce(&mut ControllerRef<'_>) -> Option<Allowance>,
     ) {
         let Some((slot, _)) = self.sender_of(id) else { return };
@@ -111,7 +111,7 @@ impl Hosts {
                 let mut notices = self.wishes.take_notices();
                 for notice in notices.drain(..) {
                     let now = w.clock.now();
-                    self.decide(w, notice.flow, |controller| controller.on_notice(now, &notice));
+                    self.decide(w, FlowId(notice.flow), |controller| controller.on_notice(now, &notice));
                 }
                 self.wishes.spare_notices = notices;
             } else if std::mem::take(&mut self.wishes.is_to_follow_up) {

@@ -3,7 +3,7 @@
 use fairrate_control::IntHop;
 
 use crate::core::network::Network;
-use crate::ids::{PacketIdx, PortIdx};
+use crate::ids::{LineId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketPool};
 use crate::transport::LineNote;
 
@@ -18,7 +18,7 @@ pub(crate) struct Mail {
     int: Vec<IntHop>,
     headers: Vec<f64>,
     /// What is told of lines, by their numbers.
-    pub(crate) notes: Vec<(u32, LineNote)>,
+    pub(crate) notes: Vec<(LineId, LineNote)>,
     /// The first arrival of a packet, in picoseconds.
     earliest_ps: Option<u64>,
     /// Whether it is at the receiver's, who has not read it.

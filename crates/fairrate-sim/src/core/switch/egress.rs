@@ -5,7 +5,7 @@ use crate::config::MarkAt;
 use crate::core::agents::Step;
 use crate::core::world::World;
 use crate::fabric::N_CLASSES;
-use crate::ids::{PacketIdx, PortIdx};
+use crate::ids::{FlowId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
@@ -119,7 +119,7 @@ impl Switches {
     }
 
     /// Sends a frame out of `port` that pauses a flow or lets it go.
-    pub(in crate::core) fn send_flow_frame(&mut self, w: &mut World, port: PortIdx, flow: u32, pause: bool) {
+    pub(in crate::core) fn send_flow_frame(&mut self, w: &mut World, port: PortIdx, flow: FlowId, pause: bool) {
         if w.net.ports[port].is_down() {
             return;
         }
@@ -137,11 +137,11 @@ impl Switches {
     }
 
     /// The other end of a port's wire holds a flow back, or lets it go.
-    pub(in crate::core) fn hold_flow(&mut self, w: &mut World, port: PortIdx, flow: u32, class: u8, pause: bool) {
+    pub(in crate::core) fn hold_flow(&mut self, w: &mut World, port: PortIdx, flow: FlowId, class: u8, pause: bool) {
         let quantum = (w.run.constants.mtu + w.run.constants.data_header) as u32;
         w.net.ports[port].set_flow_paused(&w.net.pool, class, flow, pause, quantum);
         if let Some(agent) = w.agents.of(port) {
-            fairrate_control::PortAgent::on_flow_pause(agent, flow, pause);
+            fairrate_control::PortAgent::on_flow_pause(agent, flow.0, pause);
             w.agents.plan(&mut w.clock, port);
         }
         if !pause {

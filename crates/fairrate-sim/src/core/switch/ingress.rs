@@ -7,7 +7,7 @@ use crate::config::MarkAt;
 use crate::core::agents::{NOTICE_WORDS, Step};
 use crate::core::world::World;
 use crate::fabric::Admission;
-use crate::ids::{PacketIdx, PortIdx};
+use crate::ids::{FlowId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
@@ -130,13 +130,14 @@ impl Switches {
 
     /// Sends a notice back along the path of the flow.
     fn send_notice(&mut self, w: &mut World, port: PortIdx, notice: &Notice) {
-        let flow = w.run.flow(notice.flow);
+        let id = FlowId(notice.flow);
+        let flow = w.run.flow(id);
         let n = usize::from(flow.n_hops);
-        let Some(at) = position_on_path(w, notice.flow, port) else { return };
+        let Some(at) = position_on_path(w, id, port) else { return };
         // The way back begins behind the data path's last port; the hop before `port` is `n - at` further on.
         let route = flow.notice_route.plus((n - at) as u32);
         let (class, wire) = (w.run.constants.control_class, w.run.constants.cnp_wire);
-        let packet = Packet { flow: notice.flow, route, class, wire, ..Packet::new(PacketKind::Notice) };
+        let packet = Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Notice) };
         let packet = w.net.pool.take(packet);
         let words = w.net.pool.header_mut(packet);
         words[0] = f64::from(notice.port);
@@ -148,6 +149,7 @@ impl Switches {
 
     /// Sends a frame out of the port by which the packets of a flow come in, past everything that waits there.
     fn send_flow_pause(&mut self, w: &mut World, port: PortIdx, FlowPause { flow, pause }: FlowPause) {
+        let flow = FlowId(flow);
         let Some(at) = position_on_path(w, flow, port) else { return };
         debug_assert!(0 < at, "a switch has a previous hop");
         let before = w.run.path_of(flow).nth(at - 1).expect("a switch has a previous hop");
@@ -165,7 +167,7 @@ impl Switches {
 }
 
 /// Which of the ports of a flow's data path `port` is.
-fn position_on_path(w: &World, flow: u32, port: PortIdx) -> Option<usize> {
+fn position_on_path(w: &World, flow: FlowId, port: PortIdx) -> Option<usize> {
     let id = w.net.links.id_of(port);
     let at = w.run.path_of(flow).position(|p| p == id);
     debug_assert!(at.is_some(), "an agent speaks of flows that pass its port");

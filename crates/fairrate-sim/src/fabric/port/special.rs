@@ -4,7 +4,7 @@ use super::{N_CLASSES, Port};
 use crate::fabric::discipline::{Discipline, Verdicts};
 use crate::fabric::flow_queues::FlowQueues;
 use crate::fabric::mmu::DropCause;
-use crate::ids::PacketIdx;
+use crate::ids::{FlowId, PacketIdx};
 use crate::packet::PacketPool;
 
 impl Port {
@@ -16,7 +16,7 @@ impl Port {
     }
 
     /// The other end pauses a flow of `class`, or lets it go.
-    pub fn set_flow_paused(&mut self, pool: &PacketPool, class: u8, flow: u32, paused: bool, quantum: u32) {
+    pub fn set_flow_paused(&mut self, pool: &PacketPool, class: u8, flow: FlowId, paused: bool, quantum: u32) {
         self.flow_queues(quantum)[class as usize].set_paused(pool, flow, paused);
         self.refresh_backlog(class as usize);
     }

@@ -3,7 +3,7 @@
 use super::conversation;
 use crate::config::TcpConfig;
 use crate::core::{Hosts, Run, World};
-use crate::ids::SenderIdx;
+use crate::ids::{FlowId, HostId, SenderIdx};
 use crate::packet::Packet;
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::Load;
@@ -14,15 +14,15 @@ use crate::transport::tcp::{Cargo, TcpSender};
 pub(crate) struct RuledData;
 
 impl Cargo for RuledData {
-    fn written(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn written(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         conversation::begin_flowlet(hosts, w, flow);
     }
 
-    fn on_all_sent(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn on_all_sent(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         conversation::note_idle(hosts, w, flow);
     }
 
-    fn stopped(hosts: &mut Hosts, w: &mut World, flow: u32, is_done: bool) {
+    fn stopped(hosts: &mut Hosts, w: &mut World, flow: FlowId, is_done: bool) {
         conversation::end_flowlet(hosts, w, flow);
         if !is_done {
             hosts.refresh(hosts.sending[flow].sender);
@@ -40,10 +40,10 @@ impl Cargo for Messages {
         &run.config.allocator.as_ref().expect("lines belong to an allocator").tcp
     }
 
-    fn open(hosts: &mut Hosts, w: &mut World, line: u32) {
+    fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         let Some(allocator) = &w.run.config.allocator else { return };
-        let context = w.run.flow_context(line, w.clock.now());
-        let mut sender = Sender::new(line, 0, Controlled::Own(w.run.algorithm_of(line).build(&context)));
+        let context = w.run.flow_context(flow, w.clock.now());
+        let mut sender = Sender::new(flow, 0, Controlled::Own(w.run.algorithm_of(flow).build(&context)));
         let (mtu, path_rtt) = (w.run.constants.mtu, context.path_base_rtt);
         sender.tcp = Some(Box::new(TcpSender::new(&allocator.tcp, mtu, path_rtt)));
         hosts.add_sender(w, sender);
@@ -58,7 +58,7 @@ impl Cargo for Messages {
         Load { data_seq: 0, payload, min_wire }
     }
 
-    fn is_deaf(hosts: &Hosts, host: u32) -> bool {
+    fn is_deaf(hosts: &Hosts, host: HostId) -> bool {
         hosts.allocator.as_ref().is_some_and(|allocator| allocator.is_lost(host))
     }
 
@@ -69,8 +69,8 @@ impl Cargo for Messages {
 
     fn deliver(_: &mut Hosts, _: &World, _: &Packet) {}
 
-    fn read(hosts: &mut Hosts, w: &mut World, line: u32) {
-        conversation::read_messages(hosts, w, line);
+    fn read(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
+        conversation::read_messages(hosts, w, flow);
     }
 
     fn write_ack(hosts: &mut Hosts, _: &Run, ack: &mut Packet) {

@@ -5,7 +5,7 @@ use fairrate_control::{Controller, Loss};
 
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
-use crate::ids::PacketIdx;
+use crate::ids::{FlowId, HostId, PacketIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::{Acked, Answer, Timed, Transport};
@@ -16,18 +16,18 @@ use crate::transport::sender::{Sender, ack_of};
 pub(crate) struct Rdma;
 
 impl Transport for Rdma {
-    fn open(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         let control = w.run.algorithm_of(flow).build(&w.run.flow_context(flow, w.clock.now()));
-        let spec = &w.run.config.flows[flow as usize];
+        let spec = &w.run.config.flows[flow.index()];
         hosts.add_sender(w, Sender::of_application(spec, flow, Controlled::Own(control)));
     }
 
     #[inline]
-    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Answer {
+    fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
         let c = &w.run.constants;
         let p = w.net.pool.get_mut(packet);
         w.told.totals.delivered_bytes += u64::from(p.wire);
-        let flow = &w.run.flows[p.flow as usize];
+        let flow = w.run.flow(p.flow);
         let end = &mut hosts.receiving[p.flow];
         let (now_ps, recovery) = (w.clock.now_ps, w.run.config.transport.recovery);
         let reply = end.receiver.on_data(p.seq, u64::from(p.payload), recovery, now_ps, c.nack_interval_ps);
@@ -61,7 +61,7 @@ impl Transport for Rdma {
     }
 
     #[inline]
-    fn on_ack(hosts: &mut Hosts, w: &mut World, _: u32, packet: PacketIdx) -> Option<Acked> {
+    fn on_ack(hosts: &mut Hosts, w: &mut World, _: HostId, packet: PacketIdx) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
         let slot = hosts.sending[p.flow].sender;
         if slot.is_none() {
@@ -90,7 +90,7 @@ impl Transport for Rdma {
     }
 
     /// The timer moves ahead with every acknowledgment, and its event follows only now.
-    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: u32) -> Timed {
+    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
         let Some((slot, sender)) = hosts.sender_of(flow) else { return Timed::Nothing };
         if !sender.has_unacknowledged() {
             sender.rto_ps = u64::MAX;
@@ -107,11 +107,11 @@ impl Transport for Rdma {
         Timed::Decided(slot, hosts.controller(slot).on_loss(w.clock.now(), Loss::Timeout))
     }
 
-    fn stop(hosts: &mut Hosts, _: &mut World, flow: u32) -> bool {
+    fn stop(hosts: &mut Hosts, _: &mut World, flow: FlowId) -> bool {
         hosts.sender_of(flow).is_none_or(|(_, sender)| sender.stop())
     }
 
-    fn stopped(hosts: &mut Hosts, _: &mut World, flow: u32, is_done: bool) {
+    fn stopped(hosts: &mut Hosts, _: &mut World, flow: FlowId, is_done: bool) {
         if !is_done {
             hosts.refresh(hosts.sending[flow].sender);
         }

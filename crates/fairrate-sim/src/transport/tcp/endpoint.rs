@@ -9,7 +9,7 @@ use super::cargo::Cargo;
 use super::{Answered, Expired, MAX_SACKS};
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
-use crate::ids::{PacketIdx, SenderIdx};
+use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
 use crate::transport::sender::{Segment, ack_of};
@@ -21,23 +21,23 @@ pub(crate) const SACK_WORDS: usize = 2 * MAX_SACKS;
 pub(crate) struct Tcp<C>(PhantomData<C>);
 
 impl<C: Cargo> Transport for Tcp<C> {
-    fn open(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         C::open(hosts, w, flow);
     }
 
-    fn begin(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn begin(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         let (slot, sender) = hosts.sender_of(flow).expect("a flow that begins has a sender");
         if sender.tcp.as_ref().is_some_and(|tcp| !tcp.connected) {
             connect(hosts, w, slot);
         }
     }
 
-    fn written(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn written(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         C::written(hosts, w, flow);
     }
 
     #[inline]
-    fn whose_turn(hosts: &Hosts, w: &World, host: u32, at: usize) -> usize {
+    fn whose_turn(hosts: &Hosts, w: &World, host: HostId, at: usize) -> usize {
         C::whose_turn(hosts, w, host, at)
     }
 
@@ -64,11 +64,11 @@ impl<C: Cargo> Transport for Tcp<C> {
     }
 
     #[inline]
-    fn on_all_sent(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn on_all_sent(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         C::on_all_sent(hosts, w, flow);
     }
 
-    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Answer {
+    fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
         let p = *w.net.pool.get(packet);
         w.told.totals.delivered_bytes += u64::from(p.wire);
         if C::is_deaf(hosts, host) {
@@ -101,11 +101,11 @@ impl<C: Cargo> Transport for Tcp<C> {
         Answer::Waiting
     }
 
-    fn read(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn read(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         C::read(hosts, w, flow);
     }
 
-    fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: u32) -> Option<PacketIdx> {
+    fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Option<PacketIdx> {
         let receiver = &mut hosts.receiving[flow].receiver;
         if !receiver.tcp().is_due(w.clock.now_ps) {
             return None;
@@ -117,7 +117,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         Some(ack)
     }
 
-    fn on_ack(hosts: &mut Hosts, w: &mut World, host: u32, packet: PacketIdx) -> Option<Acked> {
+    fn on_ack(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
         let slot = hosts.sending[p.flow].sender;
         if slot.is_none() || C::is_deaf(hosts, host) {
@@ -157,7 +157,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         };
         let cwnd = sender.cwnd;
         if C::IS_DATA {
-            w.told.push_rtt(now, w.run.flow(p.flow).spec, ack.rtt);
+            w.told.push_rtt(now, w.run.flow(p.flow).parent, ack.rtt);
         }
         let allowance = hosts.connections.controller(sender).on_ack(&ack);
         if p.is_marked()
@@ -170,18 +170,18 @@ impl<C: Cargo> Transport for Tcp<C> {
         Some(Acked { slot, allowance, is_done, is_only_stored: false })
     }
 
-    fn on_connected(hosts: &mut Hosts, w: &mut World, flow: u32) -> bool {
+    fn on_connected(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> bool {
         let Some((slot, sender)) = hosts.sender_of(flow) else { return false };
         let Some(tcp) = sender.tcp.as_mut().filter(|tcp| !tcp.connected) else { return false };
         tcp.on_connected(w.clock.now_ps);
-        let end = &mut hosts.sending[w.run.flow(flow).spec];
+        let end = &mut hosts.sending[w.run.flow(flow).parent];
         end.connected_ps = end.connected_ps.min(w.clock.now_ps);
         hosts.refresh(slot);
         C::connected(hosts, w, flow);
         true
     }
 
-    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: u32) -> Timed {
+    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
         let now = w.clock.now();
         let Some((slot, sender)) = hosts.sender_of(flow) else { return Timed::Nothing };
         let (snd_nxt, now_ps) = (sender.snd_nxt, w.clock.now_ps);
@@ -235,15 +235,15 @@ impl<C: Cargo> Transport for Tcp<C> {
         C::decided(hosts, w, slot);
     }
 
-    fn stop(hosts: &mut Hosts, _: &mut World, flow: u32) -> bool {
+    fn stop(hosts: &mut Hosts, _: &mut World, flow: FlowId) -> bool {
         C::stop(hosts, flow)
     }
 
-    fn stopped(hosts: &mut Hosts, w: &mut World, flow: u32, is_done: bool) {
+    fn stopped(hosts: &mut Hosts, w: &mut World, flow: FlowId, is_done: bool) {
         C::stopped(hosts, w, flow, is_done);
     }
 
-    fn close(hosts: &mut Hosts, flow: u32) {
+    fn close(hosts: &mut Hosts, flow: FlowId) {
         C::close(hosts, flow);
     }
 }
@@ -269,7 +269,7 @@ fn say_hello(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
 }
 
 /// A packet for an acknowledgment that no segment turns into: its header says nothing.
-fn new_ack(w: &mut World, flow: u32) -> PacketIdx {
+fn new_ack(w: &mut World, flow: FlowId) -> PacketIdx {
     let ack = w.net.pool.take(Packet { flow, ..Packet::new(PacketKind::Ack) });
     w.net.pool.header_mut(ack).fill(0.0);
     ack
