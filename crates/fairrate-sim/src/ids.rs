@@ -84,13 +84,17 @@ numbers! {
     HopId
     /// An egress port: its place among those of a part. The ports of a link stand side by side, as their numbers do.
     PortIdx
+    /// A switch: its number among those of a part, in the order of the nodes.
+    SwitchIdx
+    /// A link to a switch that works through windows: its place among those of a part.
+    DoorIdx
     /// The sender of an active flow: its slot among those of a part.
     SenderIdx
     /// A packet: its place in the [`PacketPool`](crate::packet::PacketPool).
     PacketIdx
 }
 
-with_none! { FlowId HostId LineId PortIdx SenderIdx PacketIdx }
+with_none! { FlowId HostId LineId PortIdx SwitchIdx SenderIdx PacketIdx }
 
 impl PortId {
     /// The port of the same link in the other direction.
@@ -102,6 +106,14 @@ impl PortId {
 
 impl HopId {
     /// The hop so many further on.
+    #[inline]
+    pub const fn plus(self, n: u32) -> Self {
+        Self(self.0 + n)
+    }
+}
+
+impl DoorIdx {
+    /// The door so many further on.
     #[inline]
     pub const fn plus(self, n: u32) -> Self {
         Self(self.0 + n)

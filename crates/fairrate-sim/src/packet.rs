@@ -3,7 +3,7 @@
 use fairrate_control::IntHop;
 
 use crate::huge_pages;
-use crate::ids::{FlowId, HopId, PacketIdx, PortIdx};
+use crate::ids::{FlowId, HopId, Number, PacketIdx, PortIdx};
 use crate::prefetch::prefetch;
 use crate::table::Table;
 
@@ -167,8 +167,8 @@ impl PacketPool {
     /// A packet, or another one if there is none of this number.
     #[inline]
     fn guess(&self, packet: PacketIdx) -> Option<&Packet> {
-        let packets: &[Packet] = &self.packets;
-        packets.get(packet.index().min(packets.len().saturating_sub(1)))
+        let last = PacketIdx::from_index(self.packets.len().saturating_sub(1));
+        self.packets.get(packet.min(last))
     }
 
     /// The packets of the list that begins with `first`, which may be none.

@@ -6,7 +6,7 @@
 
 pub(super) use super::queue::{DueQueue, NEVER};
 use crate::fabric::Port;
-use crate::ids::{PacketIdx, PortIdx};
+use crate::ids::{DoorIdx, Number, PacketIdx, PortIdx, SwitchIdx};
 use crate::packet::PacketPool;
 use crate::table::Table;
 
@@ -19,13 +19,13 @@ const TIME_BITS: u32 = 23;
 #[derive(Default)]
 pub(crate) struct Agenda {
     /// The doors. Those of one switch stand behind those of another, each switch's in the order of the ports they come from.
-    pub(super) doors: Vec<Door>,
+    pub(super) doors: Table<DoorIdx, Door>,
     /// Of each door, the port at the other end of its link, and the switch.
-    pub(super) ports: Vec<PortIdx>,
-    switch_of: Vec<u32>,
+    pub(super) ports: Table<DoorIdx, PortIdx>,
+    switch_of: Table<DoorIdx, SwitchIdx>,
     /// A bit for each door, in words of each switch's own: whether a packet is on its way there.
     pub(super) open: Vec<u64>,
-    pub(super) switches: Vec<Doors>,
+    pub(super) switches: Table<SwitchIdx, Doors>,
     /// When each switch is looked at next.
     pub(super) queue: DueQueue,
     /// A bit for each door: whether a `TxDone` of the port there is due when its transmitter is free.
@@ -46,7 +46,7 @@ pub(super) struct Doors {
     /// The least delay of the links that lead to it, in picoseconds, or less.
     pub(super) window_ps: u64,
     /// The first of its doors, and how many it has.
-    pub(super) first: u32,
+    pub(super) first: DoorIdx,
     pub(super) n: u32,
     /// The first of the words that have its bits.
     pub(super) first_word: u32,
@@ -58,20 +58,20 @@ impl Agenda {
     /// The switches of a part, `ports` of which are told their doors; `None` if they cannot work through windows, because
     /// a link that leads to one has no delay or a switch has too many ports. `of_switch`: the switch that each port belongs to,
     /// if it does.
-    pub(super) fn new(of_switch: &Table<PortIdx, Option<u32>>, ports: &mut Table<PortIdx, Port>) -> Option<Self> {
+    pub(super) fn new(of_switch: &Table<PortIdx, Option<SwitchIdx>>, ports: &mut Table<PortIdx, Port>) -> Option<Self> {
         let to_switches = ports.numbers().filter_map(|port| Some((of_switch[port.reverse()]?, port)));
-        let mut order: Vec<(u32, PortIdx)> = to_switches.collect();
-        let n_switches = order.iter().max().map_or(0, |&(last, _)| last as usize + 1);
+        let mut order: Vec<(SwitchIdx, PortIdx)> = to_switches.collect();
+        let n_switches = order.iter().max().map_or(0, |&(last, _)| last.index() + 1);
         order.sort_unstable();
-        let idle = Doors { window_ps: 0, first: 0, n: 0, first_word: 0, door_bits: 0 };
-        let mut switches = vec![idle; n_switches];
+        let idle = Doors { window_ps: 0, first: DoorIdx(0), n: 0, first_word: 0, door_bits: 0 };
+        let mut switches: Table<SwitchIdx, Doors> = vec![idle; n_switches].into();
         let n_doors = order.len();
         let (mut ports_of_doors, mut switch_of) = (Vec::with_capacity(n_doors), Vec::with_capacity(n_doors));
         let mut n_words = 0;
         for of_switch in order.chunk_by(|a, b| a.0 == b.0) {
             let (switch, n) = (of_switch[0].0, of_switch.len() as u32);
-            let doors = &mut switches[switch as usize];
-            doors.first = ports_of_doors.len() as u32;
+            let doors = &mut switches[switch];
+            doors.first = DoorIdx::from_index(ports_of_doors.len());
             (doors.n, doors.first_word, doors.door_bits) = (n, n_words, n.next_power_of_two().ilog2());
             n_words += n.div_ceil(64);
             let delays_ps = of_switch.iter().map(|&(_, port)| ports[port].delay_ps);
@@ -83,15 +83,15 @@ impl Agenda {
             ports_of_doors.extend(of_switch.iter().map(|&(_, port)| port));
             switch_of.resize(ports_of_doors.len(), switch);
         }
-        for (door, (&port, &switch)) in (0..).zip(ports_of_doors.iter().zip(&switch_of)) {
-            let doors: &Doors = &switches[switch as usize];
+        for (door, (&port, &switch)) in (0..).map(DoorIdx).zip(ports_of_doors.iter().zip(&switch_of)) {
+            let doors: &Doors = &switches[switch];
             ports[port].set_door(door);
-            ports[port.reverse()].due_bit = doors.first_word * 64 + door - doors.first;
+            ports[port.reverse()].due_bit = doors.first_word * 64 + door.0 - doors.first.0;
         }
         Some(Self {
-            doors: vec![Door { head_ps: NEVER, head: PacketIdx::NONE }; n_doors],
-            ports: ports_of_doors,
-            switch_of,
+            doors: vec![Door { head_ps: NEVER, head: PacketIdx::NONE }; n_doors].into(),
+            ports: ports_of_doors.into(),
+            switch_of: switch_of.into(),
             open: vec![0; n_words as usize],
             switches,
             queue: DueQueue::new(n_switches),
@@ -112,16 +112,15 @@ impl Agenda {
         &mut self,
         pool: &mut PacketPool,
         port: &mut Port,
-        door: u32,
+        door: DoorIdx,
         packet: PacketIdx,
         arrival_ps: u64,
     ) {
-        let door = door as usize;
         let p = pool.get_mut(packet);
         (p.next, p.arrival_ps) = (PacketIdx::NONE, NEVER);
         if self.doors[door].head_ps == NEVER {
-            let doors = &self.switches[self.switch_of[door] as usize];
-            let at = door - doors.first as usize;
+            let doors = &self.switches[self.switch_of[door]];
+            let at = door.index() - doors.first.index();
             self.open[doors.first_word as usize + at / 64] |= 1 << (at % 64);
             self.doors[door] = Door { head_ps: arrival_ps, head: packet };
             let switch = self.switch_of[door];
@@ -157,9 +156,12 @@ impl Agenda {
 
     /// The doors of a switch whose bits are set in words such as [`Agenda::due`].
     #[inline]
-    pub(super) fn doors_in(words: &[u64], doors: Doors) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn doors_in(words: &[u64], doors: Doors) -> impl Iterator<Item = DoorIdx> + '_ {
         let words = &words[doors.first_word as usize..][..doors.n.div_ceil(64) as usize];
-        (doors.first..).step_by(64).zip(words).flat_map(|(first, &word)| Bits(word).map(move |bit| first + bit))
+        (doors.first.0..)
+            .step_by(64)
+            .zip(words)
+            .flat_map(|(first, &word)| Bits(word).map(move |bit| DoorIdx(first + bit)))
     }
 
     /// The packets on their way to switches.

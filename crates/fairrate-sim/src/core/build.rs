@@ -25,7 +25,7 @@ use crate::config::{ClockRule, FlowSpec, MarkDraws, SimConfig, TieRule, Transpor
 use crate::fabric::{Discipline, Faults, Marker, Mmu, Place, Port};
 use crate::huge_pages;
 use crate::ideal::{self, Framing};
-use crate::ids::{FlowId, HopId, HostId, NodeId, Number, PortId, PortIdx};
+use crate::ids::{FlowId, HopId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
 use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::PacketPool;
 use crate::routing::Routes;
@@ -34,15 +34,12 @@ use crate::table::Table;
 use crate::topology::{Node, Tier, Topology};
 use crate::transport::{Allocator, Connections, Kind, Nic, SACK_WORDS, line_flows, start_allocator};
 
-/// A node that is no switch, or one of another part.
-const NO_SWITCH: u32 = u32::MAX;
-
 /// What all parts of a run are built from.
 pub(super) struct Plan {
     pub(super) run: Arc<Run>,
     /// Number among hosts of each node, and number among the switches of its part.
     host_of: Table<NodeId, HostId>,
-    switch_of: Table<NodeId, u32>,
+    switch_of: Table<NodeId, SwitchIdx>,
     /// The part of each node.
     part_of: Vec<u16>,
     /// Of each part the links that touch it.
@@ -229,10 +226,10 @@ impl Part {
 }
 
 /// Of each of a part's ports the switch it belongs to, if it does and that is in the part.
-fn switches_of_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<PortIdx, Option<u32>> {
+fn switches_of_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<PortIdx, Option<SwitchIdx>> {
     let topology = &plan.run.config.topology;
     let switch = |&id: &PortId| plan.switch_of[topology.from(id)];
-    let of_port = |id| Some(switch(id)).filter(|&switch| switch != NO_SWITCH && plan.is_in(number, *id));
+    let of_port = |id| Some(switch(id)).filter(|&switch| !switch.is_none() && plan.is_in(number, *id));
     ids.iter().map(of_port).collect()
 }
 
@@ -254,7 +251,7 @@ fn draws_like_ns3(config: &SimConfig) -> bool {
 
 fn build_switches(
     config: &SimConfig,
-    of_switch: &Table<PortIdx, Option<u32>>,
+    of_switch: &Table<PortIdx, Option<SwitchIdx>>,
     ids: &Table<PortIdx, PortId>,
     ports: &Table<PortIdx, Port>,
     wire_mtu: Bytes,
@@ -338,16 +335,16 @@ fn number_hosts(config: &SimConfig) -> Table<NodeId, HostId> {
         .collect()
 }
 
-/// Numbers the switches of each part: for each node its number among them, or [`NO_SWITCH`].
-fn number_switches(config: &SimConfig, partition: &Partition) -> Table<NodeId, u32> {
+/// Numbers the switches of each part: for each node its number among them, or [`SwitchIdx::NONE`].
+fn number_switches(config: &SimConfig, partition: &Partition) -> Table<NodeId, SwitchIdx> {
     let mut counts = vec![0; partition.n_parts];
     let number = |(node, &part): (&Node, &u16)| {
         if node.tier == Tier::Host {
-            return NO_SWITCH;
+            return SwitchIdx::NONE;
         }
         let count: &mut u32 = &mut counts[usize::from(part)];
         *count += 1;
-        *count - 1
+        SwitchIdx(*count - 1)
     };
     config.topology.nodes.iter().zip(&partition.of_node).map(number).collect()
 }
@@ -367,7 +364,7 @@ fn build_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<
         let mut port = Port::new(link.rate, link.delay.as_ps(), config.fabric.clock);
         port.set_to_host(plan.host_of[to]);
         port.of_host = plan.host_of[from];
-        port.of_switch = if plan.is_in(number, id) { plan.switch_of[from] } else { NO_SWITCH };
+        port.of_switch = if plan.is_in(number, id) { plan.switch_of[from] } else { SwitchIdx::NONE };
         port
     };
     let ports: Vec<Port> = ids.iter().map(port).collect();
@@ -400,7 +397,7 @@ fn attach_disciplines(
 ) {
     let classes = config.flows.iter().map(|f| f.class.unwrap_or(config.transport.data_class));
     let classes: BTreeSet<u8> = classes.collect();
-    for (id, p) in ids.iter().zip(ports).filter(|(_, p)| p.of_host.is_none() && p.of_switch != NO_SWITCH) {
+    for (id, p) in ids.iter().zip(ports).filter(|(_, p)| p.of_host.is_none() && !p.of_switch.is_none()) {
         for &class in &classes {
             let place = Place { port: *id, class, rate: p.rate, wire_mtu, ecn_capable, seed: config.seed };
             if let Some(discipline) = Discipline::new(&config.fabric.queue, &place) {

@@ -7,7 +7,7 @@ use super::discipline::Discipline;
 use super::flow_queues::FlowQueues;
 use super::packet_fifo::PacketFifo;
 use crate::config::ClockRule;
-use crate::ids::{HostId, PacketIdx};
+use crate::ids::{DoorIdx, HostId, PacketIdx, SwitchIdx};
 use crate::packet::{Packet, PacketKind, PacketPool};
 
 /// Strict-priority classes, 0 first.
@@ -44,8 +44,8 @@ pub struct Port {
     far_end: u32,
     /// Host this port belongs to, or [`HostId::NONE`].
     pub of_host: HostId,
-    /// Switch this port belongs to (an index among switches); unused at hosts.
-    pub of_switch: u32,
+    /// Switch this port belongs to, or [`SwitchIdx::NONE`].
+    pub of_switch: SwitchIdx,
     /// Its capacity as telemetry carries it.
     pub int_rate: PortRate,
     /// Which of the wires to other parts this is, or [`NO_CROSSING`].
@@ -100,7 +100,7 @@ impl Port {
             due_bit: 0,
             far_end: HostId::NONE.0,
             of_host: HostId::NONE,
-            of_switch: 0,
+            of_switch: SwitchIdx::NONE,
             crossing: NO_CROSSING,
             int_rate: PortRate::new(rate),
             backlog: 0,
@@ -127,8 +127,8 @@ impl Port {
     }
 
     /// Leads to a door of a switch.
-    pub fn set_door(&mut self, door: u32) {
-        self.far_end = DOOR | door;
+    pub fn set_door(&mut self, door: DoorIdx) {
+        self.far_end = DOOR | door.0;
     }
 
     /// Leads to another part, as a wire of this number among those that do.
@@ -150,8 +150,8 @@ impl Port {
 
     /// The door at the other end, if there is one.
     #[inline]
-    pub fn door(&self) -> Option<u32> {
-        (DOOR <= self.far_end && self.far_end != HostId::NONE.0).then_some(self.far_end & !DOOR)
+    pub fn door(&self) -> Option<DoorIdx> {
+        (DOOR <= self.far_end && self.far_end != HostId::NONE.0).then_some(DoorIdx(self.far_end & !DOOR))
     }
 
     /// The packet that was put onto the wire last, if that leads to a door.

@@ -11,7 +11,7 @@ use crate::config::MarkAt;
 use crate::core::agenda::{Agenda, Bits, Doors, Keys, NEVER};
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
-use crate::ids::{PacketIdx, PortId, PortIdx};
+use crate::ids::{PacketIdx, PortId, PortIdx, SwitchIdx};
 use crate::packet::PacketKind;
 use crate::prefetch::prefetch;
 
@@ -45,7 +45,7 @@ impl Switches {
     pub(in crate::core) fn on_window(&mut self, w: &mut World, until_ps: u64) -> u64 {
         let (id, from_ps) = (w.net.agenda.queue.next(), w.net.agenda.queue.next_ps());
         w.clock.now_ps = from_ps;
-        let doors = w.net.agenda.switches[id as usize];
+        let doors = w.net.agenda.switches[id];
         let end_ps = (from_ps + doors.window_ps).min(until_ps);
         let mut window = Window { from_ps, end_ps, doors, bytes: 0, has_frames: false, next_ps: NEVER };
         self.gather(w, &mut window);
@@ -73,10 +73,10 @@ impl Switches {
         self.keys.keys.clear();
         let (pool, ports, paths, agenda) = (&w.net.pool, &w.net.ports, &w.net.paths, &mut w.net.agenda);
         for word in 0..doors.n.div_ceil(64) {
-            let first = doors.first + word * 64;
+            let first = doors.first.plus(word * 64);
             let mut open = agenda.open[(doors.first_word + word) as usize];
             for bit in Bits(open) {
-                let door = &mut agenda.doors[(first + bit) as usize];
+                let door = &mut agenda.doors[first.plus(bit)];
                 while door.head_ps < end_ps {
                     let p = pool.get(door.head);
                     self.keys.push(door.head_ps - from_ps, word * 64 + bit, doors.door_bits, door.head);
@@ -97,7 +97,7 @@ impl Switches {
 
     /// Admits all packets of a window, which together need `most` bytes of the buffer, and nobody has to pause.
     #[inline]
-    fn take_short_cut(&mut self, w: &mut World, id: u32, window: &Window, keys: &Keys, most: u64) -> Sums {
+    fn take_short_cut(&mut self, w: &mut World, id: SwitchIdx, window: &Window, keys: &Keys, most: u64) -> Sums {
         let Window { doors, from_ps, end_ps, .. } = *window;
         // Only a new peak has to be found exactly, for which ports take turns.
         let sees_peak = self.buffers.peak() < most;
@@ -112,7 +112,7 @@ impl Switches {
         for &key in &keys.keys {
             let (since_ps, door, packet) = Keys::unpack(key, doors.door_bits);
             let at_ps = from_ps + since_ps;
-            let from = w.net.agenda.ports[(doors.first + door) as usize];
+            let from = w.net.agenda.ports[doors.first.plus(door)];
             sums.count(at_ps, EventKind::Arrive, w.net.links.id_of(from));
             let p = w.net.pool.get_mut(packet);
             p.ingress = from.reverse();
@@ -164,7 +164,7 @@ impl Switches {
         let mut due_ps = NEVER;
         for word in 0..doors.n.div_ceil(64) {
             for bit in Bits(w.net.agenda.due[(doors.first_word + word) as usize]) {
-                let egress = w.net.agenda.ports[(doors.first + word * 64 + bit) as usize].reverse();
+                let egress = w.net.agenda.ports[doors.first.plus(word * 64 + bit)].reverse();
                 self.drain(w, egress, before_ps, sums);
                 let port = &w.net.ports[egress];
                 due_ps = due_ps.min(if port.tx_done_pending { port.busy_until_ps } else { NEVER });
@@ -216,7 +216,7 @@ impl Switches {
 
     /// Goes through the events of a window in their order, as if there were no windows.
     #[inline(never)]
-    fn go_one_by_one(&mut self, w: &mut World, id: u32, window: &Window, keys: &Keys) -> Sums {
+    fn go_one_by_one(&mut self, w: &mut World, id: SwitchIdx, window: &Window, keys: &Keys) -> Sums {
         let Window { doors, from_ps, end_ps, .. } = *window;
         self.account(w, id, &doors);
         let mut sums = Sums { fingerprint: 0, n_events: 0, n_hops: 0, used: 0, latest_ps: from_ps, due_ps: NEVER };
@@ -231,7 +231,7 @@ impl Switches {
             }
             w.clock.now_ps = at_ps;
             let event = if let Some((_, door, packet)) = arrivals.next_if(|_| arrival_ps <= due_ps) {
-                let from = w.net.agenda.ports[(doors.first + door) as usize];
+                let from = w.net.agenda.ports[doors.first.plus(door)];
                 self.on_arrival(w, from.reverse(), packet);
                 Event::new(at_ps, EventKind::Arrive, from.0)
             } else {
@@ -270,12 +270,11 @@ impl Switches {
     }
 
     /// Brings the accounts of a switch's buffer up to date, which short cuts leave alone.
-    fn account(&mut self, w: &World, id: u32, doors: &Doors) {
+    fn account(&mut self, w: &World, id: SwitchIdx, doors: &Doors) {
         if !self.buffers.is_stale(id) {
             return;
         }
-        let doors = doors.first as usize..(doors.first + doors.n) as usize;
-        let ports = || w.net.agenda.ports[doors.clone()].iter().map(|&from| from.reverse());
+        let ports = || (0..doors.n).map(|door| w.net.agenda.ports[doors.first.plus(door)].reverse());
         self.buffers.begin_accounts(id, ports());
         for port in ports() {
             for packet in w.net.ports[port].waiting(&w.net.pool).map(|packet| w.net.pool.get(packet)) {
@@ -311,7 +310,7 @@ fn leave(w: &mut World, egress: PortIdx, packet: PacketIdx, (wire, is_data): (u1
 fn first_due(w: &World, doors: &Doors) -> (u64, PortIdx) {
     let mut first = (NEVER, PortIdx::NONE);
     for door in Agenda::doors_in(&w.net.agenda.due, *doors) {
-        let port = w.net.agenda.ports[door as usize].reverse();
+        let port = w.net.agenda.ports[door].reverse();
         first = first.min((w.net.ports[port].busy_until_ps, port));
     }
     first
