@@ -81,6 +81,15 @@ impl<I: Number, T> IndexMut<I> for Table<I, T> {
     }
 }
 
+impl<'a, I, T> IntoIterator for &'a Table<I, T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.values.iter()
+    }
+}
+
 impl<I, T> Deref for Table<I, T> {
     type Target = [T];
 

@@ -41,7 +41,7 @@ pub(super) struct Plan {
     host_of: Table<NodeId, HostId>,
     switch_of: Table<NodeId, SwitchIdx>,
     /// The part of each node.
-    part_of: Vec<u16>,
+    part_of: Table<NodeId, u16>,
     /// Of each part the links that touch it.
     links: Vec<Links>,
     /// The ports of all paths, each by its place in its part.
@@ -86,7 +86,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     };
     let partition = Partition::new(&config, &loads, threads);
     let topology = &config.topology;
-    let part_of = |node: NodeId| partition.of_node[node.index()];
+    let part_of = |node: NodeId| partition.of_node[node];
     let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
     let parts = PartOf { ports, hosts: topology.hosts().map(part_of).collect() };
     let links = links_of_parts(topology, &partition);
@@ -172,7 +172,7 @@ impl Part {
         let crossings = build_crossings(plan, number, &ids, &mut ports);
         let wire_mtu = Bytes::new(constants.mtu + constants.data_header);
         attach_disciplines(config, &ids, &mut ports, wire_mtu.as_u64() as u32, needs.ecn);
-        let own_ports = || ids.iter().zip(ports.iter()).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
+        let own_ports = || ids.iter().zip(&ports).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
         let agents = Agents::new(config, own_ports(), constants.base_rtt, wire_mtu.as_u64());
         let of_switch = switches_of_ports(plan, number, &ids);
         let switches = build_switches(config, &of_switch, &ids, &ports, wire_mtu, !agents.is_empty());
@@ -377,7 +377,7 @@ fn build_crossings(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>, ports
     let topology = &plan.run.config.topology;
     let mut crossings = Vec::new();
     for (&id, port) in ids.iter().zip(ports) {
-        let to = plan.part_of[topology.to(id).index()];
+        let to = plan.part_of[topology.to(id)];
         if let Some(place) = plan.links[usize::from(to)].place_of(id).filter(|_| to != number) {
             port.set_crossing(crossings.len() as u32);
             crossings.push((to, place));

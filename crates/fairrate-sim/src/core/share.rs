@@ -6,7 +6,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::ids::{Number, PortId, PortIdx};
+use crate::ids::{NodeId, Number, PortId, PortIdx};
 use crate::table::Table;
 use crate::topology::Topology;
 
@@ -20,8 +20,8 @@ pub(crate) struct Links {
 
 impl Links {
     /// The links of part `number`, where `part_of` says which part a node is in.
-    pub(super) fn of_part(topology: &Topology, part_of: &[u16], number: u16) -> Self {
-        let touches = |link: &crate::topology::Link| [link.a, link.b].iter().any(|n| part_of[n.index()] == number);
+    pub(super) fn of_part(topology: &Topology, part_of: &Table<NodeId, u16>, number: u16) -> Self {
+        let touches = |link: &crate::topology::Link| [link.a, link.b].iter().any(|&n| part_of[n] == number);
         let mut numbers: Vec<u32> =
             (0..).zip(&topology.links).filter(|(_, link)| touches(link)).map(|(i, _)| i).collect();
         numbers.shrink_to_fit();

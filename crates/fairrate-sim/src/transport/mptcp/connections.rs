@@ -20,7 +20,7 @@ pub(crate) struct Connections {
     active: Table<FlowId, Option<Box<Connection>>>,
     reassembly: Table<FlowId, Reassembly>,
     /// The first subflow of each; those of the next begin where they end, and so there is one more at the end.
-    first: Vec<u32>,
+    first: Vec<FlowId>,
 }
 
 impl Connections {
@@ -43,7 +43,7 @@ impl Connections {
         Self {
             active: (0..n_flows).map(|_| None).collect(),
             reassembly: vec![Reassembly::default(); n_flows].into(),
-            first: std::iter::once(n_flows as u32).chain(ends).collect(),
+            first: std::iter::once(n_flows as u32).chain(ends).map(FlowId).collect(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Connections {
     #[inline]
     fn subflows(&self, user_flow: FlowId) -> Range<u32> {
         match self.first.get(user_flow.index()..user_flow.index() + 2) {
-            Some(&[first, end]) => first..end,
+            Some(&[first, end]) => first.0..end.0,
             _ => 0..0,
         }
     }
