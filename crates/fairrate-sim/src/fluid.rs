@@ -25,6 +25,7 @@ use crate::ideal::{self, Framing, Hop};
 use crate::ids::{FlowId, PortId};
 use crate::output::{ConvergenceSample, RunTotals, Sink};
 use crate::routing::{FlowKey, Routes};
+use crate::table::Table;
 
 const NEVER: u64 = u64::MAX;
 const PS_PER_S: f64 = 1e12;
@@ -38,7 +39,7 @@ pub(crate) struct Fluid {
     end_ps: u64,
     /// Everything that will happen but the end of a flow's service.
     events: BinaryHeap<Reverse<Event>>,
-    flows: Vec<FlowState>,
+    flows: Table<FlowId, FlowState>,
     /// Flows that start at their time and have not yet.
     starts_left: u64,
     finite_left: u64,
@@ -52,7 +53,7 @@ pub(crate) struct Fluid {
     paths: Vec<PortId>,
     path_buffer: Vec<PortId>,
     /// Wire bytes that flows which are not served any more have sent through each port.
-    port_bytes: Vec<u64>,
+    port_bytes: Table<PortId, u64>,
     changes: Changes,
     totals: RunTotals,
 }
@@ -66,7 +67,7 @@ struct FlowState {
     endless: bool,
     /// Its ports in the table of paths; empty before it starts.
     path: Range<usize>,
-    successor: Option<(u32, u64)>,
+    successor: Option<(FlowId, u64)>,
     /// From the last bit out of the sender to the last byte at the receiver. Can be below 0 where times are cut to
     /// nanoseconds: then packets are faster than their rate.
     tail_ps: i64,
@@ -80,7 +81,7 @@ struct FlowState {
 /// A flow that is served.
 #[derive(Clone, Copy, Debug)]
 struct Served {
-    flow: u32,
+    flow: FlowId,
     /// Bits on the wire, all there are; infinite while endless.
     bits: f64,
     /// How many had left at `since_ps`, from when on the rate holds.
@@ -136,7 +137,7 @@ impl Fluid {
             next_end: None,
             paths: Vec::new(),
             path_buffer: Vec::new(),
-            port_bytes: vec![0; config.topology.n_ports()],
+            port_bytes: vec![0; config.topology.n_ports()].into(),
             changes: Changes { settled_ps: NEVER, ..Changes::default() },
             totals: RunTotals::default(),
             routes,
@@ -149,9 +150,9 @@ impl Fluid {
     }
 
     fn schedule_first_events(&mut self, base_rtt: Time) {
-        for id in 0..self.flows.len() as u32 {
-            if self.config.flows[id as usize].trigger == Trigger::Time {
-                self.schedule(self.flows[id as usize].start_ps, EventKind::FlowStart, id);
+        for id in self.flows.numbers() {
+            if self.config.flows[id.index()].trigger == Trigger::Time {
+                self.schedule(self.flows[id].start_ps, EventKind::FlowStart, id);
             }
         }
         for index in 0..self.config.probes.len() as u32 {
@@ -184,7 +185,7 @@ impl Fluid {
     pub(crate) fn totals(&self) -> RunTotals {
         let mut totals = self.totals;
         totals.end = self.now();
-        totals.flows_unfinished = self.unfinished_ids().filter(|&id| !self.flows[id as usize].endless).count() as u64;
+        totals.flows_unfinished = self.unfinished_ids().filter(|&id| !self.flows[id].endless).count() as u64;
         let served: u64 = self.served.iter().map(|served| served.sent_bytes_at(self.now_ps)).sum();
         totals.sent_bytes += served;
         totals.in_flight_bytes = self.flows.iter().map(|flow| self.in_flight(flow).wire).sum();
@@ -234,30 +235,30 @@ impl Fluid {
     fn handle(&mut self, event: Event, sink: &mut dyn Sink) {
         let entity = event.entity();
         if event.kind() == EventKind::TxDone {
-            self.on_last_bit(entity);
+            self.on_last_bit(FlowId(entity));
             return;
         }
         self.events.pop();
         match event.kind() {
-            EventKind::FlowStart => self.on_flow_start(entity),
-            EventKind::FlowStop => self.on_flow_stop(entity),
-            EventKind::Arrive => self.on_last_ack(entity, sink),
+            EventKind::FlowStart => self.on_flow_start(FlowId(entity)),
+            EventKind::FlowStop => self.on_flow_stop(FlowId(entity)),
+            EventKind::Arrive => self.on_last_ack(FlowId(entity), sink),
             EventKind::Probe => self.on_probe(entity, sink),
             EventKind::Settled => self.on_settled(),
             _ => unreachable!("a fluid has no {:?}", event.kind()),
         }
     }
 
-    fn schedule(&mut self, time_ps: u64, kind: EventKind, entity: u32) {
-        self.events.push(Reverse(Event::new(time_ps, kind, entity)));
+    fn schedule(&mut self, time_ps: u64, kind: EventKind, entity: impl Into<u32>) {
+        self.events.push(Reverse(Event::new(time_ps, kind, entity.into())));
     }
 
-    fn on_flow_start(&mut self, id: u32) {
-        let spec = &self.config.flows[id as usize];
+    fn on_flow_start(&mut self, id: FlowId) {
+        let spec = &self.config.flows[id.index()];
         self.starts_left -= u64::from(spec.trigger == Trigger::Time);
         let stop = spec.stop;
         self.lay_path(id);
-        let flow = &mut self.flows[id as usize];
+        let flow = &mut self.flows[id];
         flow.start_ps = self.now_ps;
         flow.place = Some(self.served.len());
         let (bytes, endless) = (flow.bytes, flow.endless);
@@ -273,8 +274,8 @@ impl Fluid {
     }
 
     /// Picks the flow's path, and what follows from it.
-    fn lay_path(&mut self, id: u32) {
-        let spec = &self.config.flows[id as usize];
+    fn lay_path(&mut self, id: FlowId) {
+        let spec = &self.config.flows[id.index()];
         let key = FlowKey { src: spec.src, dst: spec.dst, sport: spec.sport, dport: spec.dport };
         let (ecmp, seed, clock) = (self.config.fabric.ecmp, self.config.seed, self.config.fabric.clock);
         self.routes.path(ecmp, seed, key.reversed(), &mut self.path_buffer);
@@ -285,8 +286,8 @@ impl Fluid {
         let start = self.paths.len();
         self.paths.extend(&self.path_buffer);
         let hops = self.hops(&self.path_buffer);
-        let bytes = self.flows[id as usize].bytes;
-        let tail_ps = if self.flows[id as usize].endless {
+        let bytes = self.flows[id].bytes;
+        let tail_ps = if self.flows[id].endless {
             // Nothing tells packets from each other: the way of a full one that is on the first link already.
             let full = self.framing.mtu + self.framing.header;
             let way = hops.iter().fold(Time::ZERO, |sum, hop| sum + ideal::tx_time(clock, hop.rate, full) + hop.delay);
@@ -296,7 +297,7 @@ impl Fluid {
             let alone_ps = duration_ps(self.wire_bytes(bytes) as f64 * 8.0, slowest.as_bps_f64());
             ideal::ideal_fct(clock, &hops, self.framing, Bytes::new(bytes)).as_ps().wrapping_sub(alone_ps).cast_signed()
         };
-        let flow = &mut self.flows[id as usize];
+        let flow = &mut self.flows[id];
         (flow.path, flow.tail_ps, flow.back_ps) = (start..self.paths.len(), tail_ps, back_ps);
     }
 
@@ -318,39 +319,39 @@ impl Fluid {
     }
 
     /// A flow's last bit leaves its sender.
-    fn on_last_bit(&mut self, id: u32) {
+    fn on_last_bit(&mut self, id: FlowId) {
         self.remove(id);
-        let flow = &self.flows[id as usize];
+        let flow = &self.flows[id];
         let at_receiver_ps = self.now_ps.saturating_add_signed(flow.tail_ps);
         let at_sender_ps = at_receiver_ps.saturating_add(flow.back_ps).max(self.now_ps);
         let fct_ps = at_receiver_ps - flow.start_ps.min(at_receiver_ps);
-        self.flows[id as usize].fct_ps = Some(fct_ps);
+        self.flows[id].fct_ps = Some(fct_ps);
         self.schedule(at_sender_ps, EventKind::Arrive, id);
     }
 
     /// An endless flow stops: what it has sent is all it will send.
-    fn on_flow_stop(&mut self, id: u32) {
-        let Some(place) = self.flows[id as usize].place else { return };
+    fn on_flow_stop(&mut self, id: FlowId) {
+        let Some(place) = self.flows[id].place else { return };
         let sent = self.served[place].sent_bytes_at(self.now_ps);
-        self.flows[id as usize].bytes = self.payload_bytes(sent);
+        self.flows[id].bytes = self.payload_bytes(sent);
         self.remove(id);
-        let flow = &self.flows[id as usize];
+        let flow = &self.flows[id];
         let at_sender_ps = self.now_ps.saturating_add_signed(flow.tail_ps).saturating_add(flow.back_ps);
         self.schedule(at_sender_ps, EventKind::Arrive, id);
     }
 
     /// A flow is not served any more.
-    fn remove(&mut self, id: u32) {
-        let Some(place) = self.flows[id as usize].place.take() else { return };
+    fn remove(&mut self, id: FlowId) {
+        let Some(place) = self.flows[id].place.take() else { return };
         let served = self.served.swap_remove(place);
         if let Some(moved) = self.served.get(place) {
-            self.flows[moved.flow as usize].place = Some(place);
+            self.flows[moved.flow].place = Some(place);
         }
         let whole = served.end_ps <= self.now_ps;
         let bytes = if whole { (served.bits / 8.0) as u64 } else { served.sent_bytes_at(self.now_ps) };
         self.totals.sent_bytes += bytes;
-        for &port in &self.paths[self.flows[id as usize].path.clone()] {
-            self.port_bytes[port.index()] += bytes;
+        for &port in &self.paths[self.flows[id].path.clone()] {
+            self.port_bytes[port] += bytes;
         }
         self.changes.last = Some((id, false));
         self.is_stale = true;
@@ -359,13 +360,14 @@ impl Fluid {
 
     fn find_next_end(&mut self) {
         let ends = (0..).zip(&self.served).filter(|(_, served)| served.end_ps < NEVER);
-        let ends = ends.map(|(place, served)| (Event::new(served.end_ps, EventKind::TxDone, served.flow), place));
+        let ends =
+            ends.map(|(place, served)| (Event::new(served.end_ps, EventKind::TxDone, served.flow.into()), place));
         self.next_end = ends.min();
     }
 
     /// A flow's last acknowledgment is back: it is over.
-    fn on_last_ack(&mut self, id: u32, sink: &mut dyn Sink) {
-        let flow = &mut self.flows[id as usize];
+    fn on_last_ack(&mut self, id: FlowId, sink: &mut dyn Sink) {
+        let flow = &mut self.flows[id];
         flow.over = true;
         if !flow.endless {
             self.finite_left -= 1;
@@ -373,8 +375,8 @@ impl Fluid {
         }
         if let Some((successor, delay_ps)) = flow.successor {
             let at = self.now_ps.saturating_add(delay_ps);
-            if at < self.config.flows[successor as usize].stop.as_ps() {
-                self.finite_left += u64::from(!self.flows[successor as usize].endless);
+            if at < self.config.flows[successor.index()].stop.as_ps() {
+                self.finite_left += u64::from(!self.flows[successor].endless);
                 self.schedule(at, EventKind::FlowStart, successor);
             }
         }
@@ -386,8 +388,8 @@ impl Fluid {
         self.is_stale = false;
         self.solver.clear();
         for served in &self.served {
-            let spec = &self.config.flows[served.flow as usize];
-            let path = &self.paths[self.flows[served.flow as usize].path.clone()];
+            let spec = &self.config.flows[served.flow.index()];
+            let path = &self.paths[self.flows[served.flow].path.clone()];
             self.solver.add(path.iter().map(|port| LinkId(port.0)), spec.weight, demand_bps(spec.demand));
         }
         for (served, &rate_bps) in self.served.iter_mut().zip(self.solver.solve()) {
@@ -399,7 +401,7 @@ impl Fluid {
             if !self.served.is_empty() {
                 sink.convergence(&ConvergenceSample {
                     t: self.now(),
-                    flow: FlowId(flow),
+                    flow,
                     arrival,
                     n_flows: self.served.len() as u32,
                     time: Some(Time::ZERO),
@@ -414,15 +416,15 @@ impl Fluid {
 }
 
 /// The flows before anything has happened.
-fn flow_states(config: &SimConfig) -> Vec<FlowState> {
+fn flow_states(config: &SimConfig) -> Table<FlowId, FlowState> {
     let state = |spec: &crate::config::FlowSpec| {
         let bytes = spec.bytes.as_u64();
         FlowState { start_ps: spec.start.as_ps(), bytes, endless: bytes == u64::MAX, ..FlowState::default() }
     };
-    let mut flows: Vec<FlowState> = config.flows.iter().map(state).collect();
-    for (id, spec) in (0..).zip(&config.flows) {
+    let mut flows: Table<FlowId, FlowState> = config.flows.iter().map(state).collect();
+    for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
         if let Trigger::After(before, delay) = spec.trigger {
-            flows[before.index()].successor = Some((id, delay.as_ps()));
+            flows[before].successor = Some((id, delay.as_ps()));
         }
     }
     flows

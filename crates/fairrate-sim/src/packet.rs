@@ -3,10 +3,9 @@
 use fairrate_control::IntHop;
 
 use crate::huge_pages;
+use crate::ids::{FlowId, HopId, Number, PacketIdx, PortIdx};
 use crate::prefetch::prefetch;
-
-/// No packet: the end of a list.
-pub const NO_PACKET: u32 = u32::MAX;
+use crate::table::Table;
 
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +47,9 @@ impl PacketKind {
 #[repr(align(64))]
 pub struct Packet {
     /// Next packet of the list this one is in.
-    pub next: u32,
+    pub next: PacketIdx,
     /// Flow it belongs to, or is about. Pause and resume of a class: unused.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Data: first payload byte. Acknowledgments: the byte expected next.
     pub seq: u64,
     /// Acknowledgments: first payload byte of the data packet they answer.
@@ -64,9 +63,9 @@ pub struct Packet {
     /// While on a wire: rank of its arrival among the events of that time.
     pub rank: u32,
     /// Where in the table of paths the next egress port stands.
-    pub route: u32,
+    pub route: HopId,
     /// The switch port it came in by, in the switch it is queued in.
-    pub ingress: u32,
+    pub ingress: PortIdx,
     /// Payload bytes of the data packet; acknowledgments keep those of the packet they answer.
     pub payload: u16,
     /// Bytes on the wire.
@@ -83,8 +82,8 @@ pub struct Packet {
 
 /// All packets that exist, and their telemetry beside them.
 pub struct PacketPool {
-    packets: Vec<Packet>,
-    free: u32,
+    packets: Table<PacketIdx, Packet>,
+    free: PacketIdx,
     int: Vec<IntHop>,
     int_stride: usize,
     headers: Vec<f64>,
@@ -95,8 +94,8 @@ impl PacketPool {
     /// An empty pool whose packets can carry `int_stride` telemetry records and `header_stride` header words.
     pub fn new(int_stride: usize, header_stride: usize) -> Self {
         Self {
-            packets: Vec::with_capacity(1 << 12),
-            free: NO_PACKET,
+            packets: Vec::with_capacity(1 << 12).into(),
+            free: PacketIdx::NONE,
             int: Vec::new(),
             int_stride,
             headers: Vec::new(),
@@ -106,19 +105,19 @@ impl PacketPool {
 
     /// Takes a packet.
     #[inline]
-    pub fn take(&mut self, packet: Packet) -> u32 {
-        let id = self.free;
-        let Some(place) = self.packets.get_mut(id as usize) else { return self.grow(packet) };
+    pub fn take(&mut self, packet: Packet) -> PacketIdx {
+        let at = self.free;
+        let Some(place) = self.packets.get_mut(at) else { return self.grow(packet) };
         self.free = place.next;
         *place = packet;
-        id
+        at
     }
 
     /// Makes room for a packet more than ever before.
     #[cold]
-    fn grow(&mut self, packet: Packet) -> u32 {
+    fn grow(&mut self, packet: Packet) -> PacketIdx {
         let before = self.packets.capacity();
-        self.packets.push(packet);
+        let at = self.packets.push(packet);
         let capacity = self.packets.capacity();
         if capacity != before {
             huge_pages::ask_for(&self.packets, capacity);
@@ -127,105 +126,115 @@ impl PacketPool {
         }
         self.int.resize(self.packets.len() * self.int_stride, IntHop::default());
         self.headers.resize(self.packets.len() * self.header_stride, 0.0);
-        (self.packets.len() - 1) as u32
+        at
     }
 
     /// Takes a packet that is equal to another one, with all it carries.
-    pub fn copy(&mut self, id: u32) -> u32 {
-        let copy = self.take(*self.get(id));
-        let range = |of: u32, stride: usize| of as usize * stride..(of as usize + 1) * stride;
-        self.int.copy_within(range(id, self.int_stride), copy as usize * self.int_stride);
-        self.headers.copy_within(range(id, self.header_stride), copy as usize * self.header_stride);
+    pub fn copy(&mut self, packet: PacketIdx) -> PacketIdx {
+        let copy = self.take(*self.get(packet));
+        let range = |of: PacketIdx, stride: usize| of.index() * stride..(of.index() + 1) * stride;
+        self.int.copy_within(range(packet, self.int_stride), copy.index() * self.int_stride);
+        self.headers.copy_within(range(packet, self.header_stride), copy.index() * self.header_stride);
         copy
     }
 
     /// Gives a packet back.
-    pub fn release(&mut self, id: u32) {
-        self.packets[id as usize].next = self.free;
-        self.free = id;
+    pub fn release(&mut self, packet: PacketIdx) {
+        self.packets[packet].next = self.free;
+        self.free = packet;
     }
 
     /// A packet.
     #[inline]
-    pub fn get(&self, id: u32) -> &Packet {
-        &self.packets[id as usize]
+    pub fn get(&self, packet: PacketIdx) -> &Packet {
+        &self.packets[packet]
     }
 
-    /// Fetches a packet that will be read soon. `id` may be none or outdated.
+    /// Fetches a packet that will be read soon. It may be none or outdated.
     #[inline]
-    pub fn prefetch(&self, id: u32) {
-        if let Some(packet) = self.packets.get((id as usize).min(self.packets.len().saturating_sub(1))) {
+    pub fn prefetch(&self, packet: PacketIdx) {
+        if let Some(packet) = self.guess(packet) {
             prefetch(packet);
         }
     }
 
     /// Fetches the place of a packet's next telemetry record, which will be written soon.
     #[inline]
-    pub fn prefetch_record(&self, id: u32, n_int: u8) {
-        if let Some(record) = self.int.get(id as usize * self.int_stride + usize::from(n_int)) {
+    pub fn prefetch_record(&self, packet: PacketIdx, n_int: u8) {
+        if let Some(record) = self.int.get(packet.index() * self.int_stride + usize::from(n_int)) {
             prefetch(record);
         }
     }
 
-    /// Fetches the telemetry of a packet that will be read soon. `id` may be none or outdated.
+    /// Fetches the telemetry of a packet that will be read soon. There may be none of this number.
     #[inline]
-    pub fn prefetch_records(&self, id: u32) {
-        let start = id as usize * self.int_stride;
-        if let Some(records) = self.int.get(start..start + self.int_stride)
-            && let (Some(first), Some(last)) = (records.first(), records.last())
-        {
+    pub fn prefetch_records(&self, packet: PacketIdx) {
+        let start = packet.index() * self.int_stride;
+        if let Some([first, .., last]) = self.int.get(start..start + self.int_stride) {
             prefetch(first);
             prefetch(last);
         }
     }
 
-    /// A packet, unless `id` is none. It may be outdated.
+    /// A packet, if there is one of this number.
     #[inline]
-    pub fn peek(&self, id: u32) -> Option<&Packet> {
-        self.packets.get(id as usize)
+    pub fn peek(&self, packet: PacketIdx) -> Option<&Packet> {
+        self.packets.get(packet)
+    }
+
+    /// A packet, or another one if there is none of this number.
+    #[inline]
+    fn guess(&self, packet: PacketIdx) -> Option<&Packet> {
+        let last = PacketIdx::from_index(self.packets.len().saturating_sub(1));
+        self.packets.get(packet.min(last))
+    }
+
+    /// The packets of the list that begins with `first`, which may be none.
+    pub fn list(&self, first: PacketIdx) -> impl Iterator<Item = PacketIdx> + '_ {
+        std::iter::successors(first.some(), |&packet| self.get(packet).next.some())
     }
 
     /// A packet, to change it.
     #[inline]
-    pub fn get_mut(&mut self, id: u32) -> &mut Packet {
-        &mut self.packets[id as usize]
+    pub fn get_mut(&mut self, packet: PacketIdx) -> &mut Packet {
+        &mut self.packets[packet]
     }
 
     /// Appends a telemetry record to a packet.
     #[inline]
-    pub fn push_int(&mut self, id: u32, hop: IntHop) {
-        let n = self.packets[id as usize].n_int;
-        debug_assert!((n as usize) < self.int_stride, "the pool is sized for the longest path");
-        self.int[id as usize * self.int_stride + n as usize] = hop;
-        self.packets[id as usize].n_int = n + 1;
+    pub fn push_int(&mut self, packet: PacketIdx, hop: IntHop) {
+        let n_int = &mut self.packets[packet].n_int;
+        debug_assert!(usize::from(*n_int) < self.int_stride, "the pool is sized for the longest path");
+        self.int[packet.index() * self.int_stride + usize::from(*n_int)] = hop;
+        *n_int += 1;
     }
 
     /// Replaces the telemetry a packet carries.
-    pub fn set_int(&mut self, id: u32, records: &[IntHop]) {
-        let start = id as usize * self.int_stride;
+    pub fn set_int(&mut self, packet: PacketIdx, records: &[IntHop]) {
+        let start = packet.index() * self.int_stride;
         self.int[start..start + records.len()].copy_from_slice(records);
-        self.packets[id as usize].n_int = records.len() as u8;
+        self.packets[packet].n_int = records.len() as u8;
     }
 
     /// The header words a packet carries; left over from another packet until they are written.
     #[inline]
-    pub fn header(&self, id: u32) -> &[f64] {
-        let start = id as usize * self.header_stride;
+    pub fn header(&self, packet: PacketIdx) -> &[f64] {
+        let start = packet.index() * self.header_stride;
         &self.headers[start..start + self.header_stride]
     }
 
     /// The same, to write.
     #[inline]
-    pub fn header_mut(&mut self, id: u32) -> &mut [f64] {
-        let start = id as usize * self.header_stride;
+    pub fn header_mut(&mut self, packet: PacketIdx) -> &mut [f64] {
+        let start = packet.index() * self.header_stride;
         &mut self.headers[start..start + self.header_stride]
     }
 
     /// The telemetry a packet carries.
     #[inline]
-    pub fn int(&self, id: u32) -> &[IntHop] {
-        let start = id as usize * self.int_stride;
-        &self.int[start..start + self.packets[id as usize].n_int as usize]
+    pub fn int(&self, packet: PacketIdx) -> &[IntHop] {
+        let start = packet.index() * self.int_stride;
+        &self.int[start..start + self.packets[packet].n_int as usize]
     }
 }
 
@@ -274,16 +283,16 @@ impl Packet {
     /// A packet of a kind, all else zero.
     pub fn new(kind: PacketKind) -> Self {
         Self {
-            next: NO_PACKET,
-            flow: 0,
+            next: PacketIdx::NONE,
+            flow: FlowId(0),
             seq: 0,
             data_seq: 0,
             sent_ps: 0,
             arrival_ps: 0,
             cwnd_at_send: 0,
             rank: 0,
-            route: 0,
-            ingress: 0,
+            route: HopId(0),
+            ingress: PortIdx(0),
             payload: 0,
             wire: 0,
             kind,

@@ -6,7 +6,9 @@
 
 pub(super) use super::queue::{DueQueue, NEVER};
 use crate::fabric::Port;
-use crate::packet::{NO_PACKET, PacketPool};
+use crate::ids::{DoorIdx, Number, PacketIdx, PortIdx, SwitchIdx};
+use crate::packet::PacketPool;
+use crate::table::Table;
 
 /// Bits of a key for the time in a window and the door: see [`Keys`].
 const TIME_AND_DOOR_BITS: u32 = 29;
@@ -17,13 +19,13 @@ const TIME_BITS: u32 = 23;
 #[derive(Default)]
 pub(crate) struct Agenda {
     /// The doors. Those of one switch stand behind those of another, each switch's in the order of the ports they come from.
-    pub(super) doors: Vec<Door>,
+    pub(super) doors: Table<DoorIdx, Door>,
     /// Of each door, the port at the other end of its link, and the switch.
-    pub(super) ports: Vec<u32>,
-    switch_of: Vec<u32>,
+    pub(super) ports: Table<DoorIdx, PortIdx>,
+    switch_of: Table<DoorIdx, SwitchIdx>,
     /// A bit for each door, in words of each switch's own: whether a packet is on its way there.
     pub(super) open: Vec<u64>,
-    pub(super) switches: Vec<Doors>,
+    pub(super) switches: Table<SwitchIdx, Doors>,
     /// When each switch is looked at next.
     pub(super) queue: DueQueue,
     /// A bit for each door: whether a `TxDone` of the port there is due when its transmitter is free.
@@ -35,7 +37,7 @@ pub(crate) struct Agenda {
 pub(super) struct Door {
     /// When the first of them arrives, in picoseconds; [`NEVER`]: there is none.
     pub(super) head_ps: u64,
-    pub(super) head: u32,
+    pub(super) head: PacketIdx,
 }
 
 /// The doors of a switch, and how long its windows are.
@@ -44,7 +46,7 @@ pub(super) struct Doors {
     /// The least delay of the links that lead to it, in picoseconds, or less.
     pub(super) window_ps: u64,
     /// The first of its doors, and how many it has.
-    pub(super) first: u32,
+    pub(super) first: DoorIdx,
     pub(super) n: u32,
     /// The first of the words that have its bits.
     pub(super) first_word: u32,
@@ -56,23 +58,23 @@ impl Agenda {
     /// The switches of a part, `ports` of which are told their doors; `None` if they cannot work through windows, because
     /// a link that leads to one has no delay or a switch has too many ports. `of_switch`: the switch that each port belongs to,
     /// if it does.
-    pub(super) fn new(of_switch: &[Option<u32>], ports: &mut [Port]) -> Option<Self> {
-        let to_switches = (0..ports.len() as u32).filter_map(|port| Some((of_switch[port as usize ^ 1]?, port)));
-        let mut order: Vec<(u32, u32)> = to_switches.collect();
-        let n_switches = order.iter().max().map_or(0, |&(last, _)| last as usize + 1);
+    pub(super) fn new(of_switch: &Table<PortIdx, Option<SwitchIdx>>, ports: &mut Table<PortIdx, Port>) -> Option<Self> {
+        let to_switches = ports.numbers().filter_map(|port| Some((of_switch[port.reverse()]?, port)));
+        let mut order: Vec<(SwitchIdx, PortIdx)> = to_switches.collect();
+        let n_switches = order.iter().max().map_or(0, |&(last, _)| last.index() + 1);
         order.sort_unstable();
-        let idle = Doors { window_ps: 0, first: 0, n: 0, first_word: 0, door_bits: 0 };
-        let mut switches = vec![idle; n_switches];
+        let idle = Doors { window_ps: 0, first: DoorIdx(0), n: 0, first_word: 0, door_bits: 0 };
+        let mut switches: Table<SwitchIdx, Doors> = vec![idle; n_switches].into();
         let n_doors = order.len();
         let (mut ports_of_doors, mut switch_of) = (Vec::with_capacity(n_doors), Vec::with_capacity(n_doors));
         let mut n_words = 0;
         for of_switch in order.chunk_by(|a, b| a.0 == b.0) {
             let (switch, n) = (of_switch[0].0, of_switch.len() as u32);
-            let doors = &mut switches[switch as usize];
-            doors.first = ports_of_doors.len() as u32;
+            let doors = &mut switches[switch];
+            doors.first = DoorIdx::from_index(ports_of_doors.len());
             (doors.n, doors.first_word, doors.door_bits) = (n, n_words, n.next_power_of_two().ilog2());
             n_words += n.div_ceil(64);
-            let delays_ps = of_switch.iter().map(|&(_, port)| ports[port as usize].delay_ps);
+            let delays_ps = of_switch.iter().map(|&(_, port)| ports[port].delay_ps);
             let most_ps = 1 << TIME_AND_DOOR_BITS.checked_sub(doors.door_bits)?.min(TIME_BITS);
             doors.window_ps = delays_ps.fold(most_ps, u64::min);
             if doors.window_ps == 0 {
@@ -81,15 +83,15 @@ impl Agenda {
             ports_of_doors.extend(of_switch.iter().map(|&(_, port)| port));
             switch_of.resize(ports_of_doors.len(), switch);
         }
-        for (door, (&port, &switch)) in (0..).zip(ports_of_doors.iter().zip(&switch_of)) {
-            let doors: &Doors = &switches[switch as usize];
-            ports[port as usize].set_door(door);
-            ports[port as usize ^ 1].due_bit = doors.first_word * 64 + door - doors.first;
+        for (door, (&port, &switch)) in (0..).map(DoorIdx).zip(ports_of_doors.iter().zip(&switch_of)) {
+            let doors: &Doors = &switches[switch];
+            ports[port].set_door(door);
+            ports[port.reverse()].due_bit = doors.first_word * 64 + door.0 - doors.first.0;
         }
         Some(Self {
-            doors: vec![Door { head_ps: NEVER, head: NO_PACKET }; n_doors],
-            ports: ports_of_doors,
-            switch_of,
+            doors: vec![Door { head_ps: NEVER, head: PacketIdx::NONE }; n_doors].into(),
+            ports: ports_of_doors.into(),
+            switch_of: switch_of.into(),
             open: vec![0; n_words as usize],
             switches,
             queue: DueQueue::new(n_switches),
@@ -106,13 +108,19 @@ impl Agenda {
     /// Puts a packet that has left `port` onto its way to a door.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(super) fn launch(&mut self, pool: &mut PacketPool, port: &mut Port, door: u32, packet: u32, arrival_ps: u64) {
-        let door = door as usize;
+    pub(super) fn launch(
+        &mut self,
+        pool: &mut PacketPool,
+        port: &mut Port,
+        door: DoorIdx,
+        packet: PacketIdx,
+        arrival_ps: u64,
+    ) {
         let p = pool.get_mut(packet);
-        (p.next, p.arrival_ps) = (NO_PACKET, NEVER);
+        (p.next, p.arrival_ps) = (PacketIdx::NONE, NEVER);
         if self.doors[door].head_ps == NEVER {
-            let doors = &self.switches[self.switch_of[door] as usize];
-            let at = door - doors.first as usize;
+            let doors = &self.switches[self.switch_of[door]];
+            let at = door.index() - doors.first.index();
             self.open[doors.first_word as usize + at / 64] |= 1 << (at % 64);
             self.doors[door] = Door { head_ps: arrival_ps, head: packet };
             let switch = self.switch_of[door];
@@ -148,16 +156,18 @@ impl Agenda {
 
     /// The doors of a switch whose bits are set in words such as [`Agenda::due`].
     #[inline]
-    pub(super) fn doors_in(words: &[u64], doors: Doors) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn doors_in(words: &[u64], doors: Doors) -> impl Iterator<Item = DoorIdx> + '_ {
         let words = &words[doors.first_word as usize..][..doors.n.div_ceil(64) as usize];
-        (doors.first..).step_by(64).zip(words).flat_map(|(first, &word)| Bits(word).map(move |bit| first + bit))
+        (doors.first.0..)
+            .step_by(64)
+            .zip(words)
+            .flat_map(|(first, &word)| Bits(word).map(move |bit| DoorIdx(first + bit)))
     }
 
     /// The packets on their way to switches.
-    pub(super) fn packets<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
-        let next = |packet: &u32| Some(pool.get(*packet).next).filter(|&next| next != NO_PACKET);
+    pub(super) fn packets<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = PacketIdx> + 'a {
         let heads = self.doors.iter().filter(|door| door.head_ps != NEVER).map(|door| door.head);
-        heads.flat_map(move |head| std::iter::successors(Some(head), next))
+        heads.flat_map(|head| pool.list(head))
     }
 }
 
@@ -189,15 +199,21 @@ impl Keys {
     const NORMAL: u64 = 1 << (32 + TIME_AND_DOOR_BITS);
 
     #[inline]
-    pub(super) fn push(&mut self, since_ps: u64, door: u32, door_bits: u32, packet: u32) {
-        self.keys.push(Self::NORMAL | (since_ps << door_bits | u64::from(door)) << 32 | u64::from(packet));
+    pub(super) fn push(&mut self, since_ps: u64, door: u32, door_bits: u32, packet: PacketIdx) {
+        self.keys.push(Self::NORMAL | (since_ps << door_bits | u64::from(door)) << 32 | u64::from(packet.0));
+    }
+
+    /// The packet.
+    #[inline]
+    pub(super) fn packet(key: u64) -> PacketIdx {
+        PacketIdx(key as u32)
     }
 
     /// Time since the window began, door and packet.
     #[inline]
-    pub(super) fn unpack(key: u64, door_bits: u32) -> (u64, u32, u32) {
+    pub(super) fn unpack(key: u64, door_bits: u32) -> (u64, u32, PacketIdx) {
         let high = (key & (Self::NORMAL - 1)) >> 32;
-        (high >> door_bits, (high & ((1 << door_bits) - 1)) as u32, key as u32)
+        (high >> door_bits, (high & ((1 << door_bits) - 1)) as u32, PacketIdx(key as u32))
     }
 
     /// Sorts, a few of them without branches.
@@ -235,7 +251,7 @@ mod tests {
     proptest! {
         #[test]
         fn keys_come_in_order_and_say_what_they_were(
-            packets in prop::collection::btree_map((0_u64..1 << 20, 0_u32..512), any::<u32>(), 0..20),
+            packets in prop::collection::btree_map((0_u64..1 << 20, 0_u32..512), any::<u32>().prop_map(PacketIdx), 0..20),
         ) {
             let mut keys = Keys::default();
             // Latest first.

@@ -13,9 +13,10 @@ use super::network::Network;
 use super::world::World;
 use crate::config::SimConfig;
 use crate::engine::EventKind;
-use crate::fabric::{NO_HOST, Port};
-use crate::ids::PortId;
+use crate::fabric::Port;
+use crate::ids::{PacketIdx, PortId, PortIdx};
 use crate::packet::PacketKind;
+use crate::table::Table;
 use crate::topology::Topology;
 
 /// Header words a notice takes.
@@ -24,9 +25,9 @@ pub(crate) const NOTICE_WORDS: usize = 1 + NOTICE_VALUES;
 /// The agents of all ports.
 pub(crate) struct Agents {
     /// By port; empty if no port has one.
-    of_port: Vec<Option<PortAlgorithm>>,
+    of_port: Table<PortIdx, Option<PortAlgorithm>>,
     /// When each wants to be called, in picoseconds; `u64::MAX`: never.
-    timers: Vec<u64>,
+    timers: Table<PortIdx, u64>,
     /// What matters to an agent: bit k: that a packet of that kind joins a queue; bit 16 + k: that it leaves.
     watched: u32,
     actions: Actions,
@@ -42,12 +43,17 @@ impl Agents {
     ) -> Self {
         let scope = config.cc.needs().ports;
         if scope == PortScope::None {
-            return Self { of_port: Vec::new(), timers: Vec::new(), watched: 0, actions: Actions::default() };
+            return Self {
+                of_port: Table::default(),
+                timers: Table::default(),
+                watched: 0,
+                actions: Actions::default(),
+            };
         }
         let delays = delays_into_nodes(&config.topology);
         let build = |port: Option<(PortId, &Port)>| {
             let (id, port) = port?;
-            let of_host = port.of_host != NO_HOST;
+            let of_host = !port.of_host.is_none();
             if of_host && scope == PortScope::Switches {
                 return None;
             }
@@ -55,9 +61,9 @@ impl Agents {
             let (rate, wire_mtu, seed) = (port.rate, wire_mtu as u32, config.seed);
             config.cc.build_port(&PortContext { port: id.0, rate, base_rtt, wire_mtu, upstream_delay, of_host, seed })
         };
-        let of_port: Vec<_> = ports.map(build).collect();
+        let of_port: Table<PortIdx, _> = ports.map(build).collect();
         let watched = of_port.iter().flatten().fold(0, |watched, agent| watched | watched_by(agent));
-        Self { timers: vec![u64::MAX; of_port.len()], of_port, watched, actions: Actions::default() }
+        Self { timers: vec![u64::MAX; of_port.len()].into(), of_port, watched, actions: Actions::default() }
     }
 }
 
@@ -101,24 +107,24 @@ impl Agents {
     }
 
     /// The agent of a port.
-    pub(crate) fn of(&mut self, port: u32) -> Option<&mut PortAlgorithm> {
-        self.of_port.get_mut(port as usize)?.as_mut()
+    pub(crate) fn of(&mut self, port: PortIdx) -> Option<&mut PortAlgorithm> {
+        self.of_port.get_mut(port)?.as_mut()
     }
 
     /// Plans the first call of every agent.
     pub(super) fn plan_all(&mut self, clock: &mut Clock) {
-        (0..self.of_port.len() as u32).for_each(|port| self.plan(clock, port));
+        self.of_port.numbers().for_each(|port| self.plan(clock, port));
     }
 
     /// Plans the call that the agent of a port asks for, unless it is planned.
     #[inline]
-    pub(crate) fn plan(&mut self, clock: &mut Clock, port: u32) {
-        let Some(agent) = self.of_port[port as usize].as_ref() else { return };
+    pub(crate) fn plan(&mut self, clock: &mut Clock, port: PortIdx) {
+        let Some(agent) = self.of_port[port].as_ref() else { return };
         let due = agent.timer().as_ps();
-        if due == self.timers[port as usize] {
+        if due == self.timers[port] {
             return;
         }
-        self.timers[port as usize] = due;
+        self.timers[port] = due;
         if due < u64::MAX {
             debug_assert!(clock.now_ps <= due, "an agent's timer is not in the past");
             clock.schedule(due, EventKind::PortTimer, port);
@@ -127,20 +133,20 @@ impl Agents {
 
     /// The physical queue that data joins, just after the agent of the port was told of it; `None`: that of its class.
     #[inline]
-    pub(crate) fn assigned_queue(&self, net: &Network, port: u32, packet: u32) -> Option<u16> {
+    pub(crate) fn assigned_queue(&self, net: &Network, port: PortIdx, packet: PacketIdx) -> Option<u16> {
         let p = net.pool.get(packet);
-        let agent = self.of_port.get(port as usize)?.as_ref().filter(|_| p.kind == PacketKind::Data)?;
-        agent.assign(p.class, p.flow)
+        let agent = self.of_port.get(port)?.as_ref().filter(|_| p.kind == PacketKind::Data)?;
+        agent.assign(p.class, p.flow.0)
     }
 
     /// Calls the agent of a port if it asked to be called now. It may have, before it changed its mind.
-    pub(crate) fn on_timer(&mut self, net: &Network, clock: &Clock, port: u32) -> bool {
-        if self.timers[port as usize] != clock.now_ps {
+    pub(crate) fn on_timer(&mut self, net: &Network, clock: &Clock, port: PortIdx) -> bool {
+        if self.timers[port] != clock.now_ps {
             return false;
         }
-        self.timers[port as usize] = u64::MAX;
-        let Some(agent) = self.of_port[port as usize].as_mut() else { return false };
-        let view = PortView { now: clock.now(), queue_bytes: net.ports[port as usize].queued_bytes };
+        self.timers[port] = u64::MAX;
+        let Some(agent) = self.of_port[port].as_mut() else { return false };
+        let view = PortView { now: clock.now(), queue_bytes: net.ports[port].queued_bytes };
         agent.on_timer(&view, &mut self.actions);
         true
     }
@@ -173,15 +179,15 @@ impl World {
     /// Tells the agent of a port of a packet, if it has one that may want to know. Whether it was told, so that what it asks
     /// for has to be done.
     #[inline]
-    pub(crate) fn agent_sees(&mut self, port: u32, packet: u32, step: Step) -> bool {
+    pub(crate) fn agent_sees(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
         let watched = self.agents.watched >> shift(step);
         watched != 0 && watched >> self.net.pool.get(packet).kind as u8 & 1 != 0 && self.tell_agent(port, packet, step)
     }
 
-    fn tell_agent(&mut self, port: u32, packet: u32, step: Step) -> bool {
-        let Some(agent) = self.agents.of_port[port as usize].as_mut() else { return false };
+    fn tell_agent(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
+        let Some(agent) = self.agents.of_port[port].as_mut() else { return false };
         let p = self.net.pool.get(packet);
-        let (flow, class, wire) = (p.flow, p.class, u32::from(p.wire));
+        let (flow, class, wire) = (p.flow.0, p.class, u32::from(p.wire));
         let kind = match p.kind {
             PacketKind::Data => PortPacketKind::Data,
             PacketKind::Control if !p.is_handshake() => PortPacketKind::Control,
@@ -192,7 +198,7 @@ impl World {
         } else {
             &mut self.net.pool.header_mut(packet)[..self.run.constants.header_words]
         };
-        let view = PortView { now: self.clock.now(), queue_bytes: self.net.ports[port as usize].queued_bytes };
+        let view = PortView { now: self.clock.now(), queue_bytes: self.net.ports[port].queued_bytes };
         let mut seen = PortPacket { flow, class, kind, wire, header, mark: false };
         match step {
             Step::Enqueue => agent.on_enqueue(&view, &mut seen, &mut self.agents.actions),
@@ -200,7 +206,7 @@ impl World {
         }
         if seen.mark && kind == PortPacketKind::Data {
             self.net.pool.get_mut(packet).set_marked(true);
-            self.net.ports[port as usize].ecn_marks += 1;
+            self.net.ports[port].ecn_marks += 1;
             self.told.totals.ecn_marks += 1;
         }
         true

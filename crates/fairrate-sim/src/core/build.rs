@@ -11,43 +11,41 @@ use super::agenda::Agenda;
 use super::agents::{Agents, NOTICE_WORDS};
 use super::clock::Clock;
 use super::density::{self, expected_packets};
-use super::flow::{Flow, NO_FLOW};
+use super::flow::Flow;
 use super::host::{Hosts, ReceivingEnd, SendingEnd};
 use super::network::Network;
 use super::parallel::{Mail, Partition, loads};
-use super::paths::PathTable;
+use super::paths::{PathTable, Paths};
 use super::run::{Constants, PartOf, Run};
 use super::share::{Links, Own};
 use super::switch::Switches;
 use super::told::Told;
 use super::world::World;
 use crate::config::{ClockRule, FlowSpec, MarkDraws, SimConfig, TieRule, Transport, TransportConfig, Trigger};
-use crate::fabric::{Discipline, Faults, Marker, Mmu, NO_HOST, Place, Port};
+use crate::fabric::{Discipline, Faults, Marker, Mmu, Place, Port};
 use crate::huge_pages;
 use crate::ideal::{self, Framing};
-use crate::ids::{NodeId, PortId};
+use crate::ids::{FlowId, HopId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
 use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::PacketPool;
 use crate::routing::Routes;
 use crate::simulation::Switching;
+use crate::table::Table;
 use crate::topology::{Node, Tier, Topology};
 use crate::transport::{Allocator, Connections, Kind, Nic, SACK_WORDS, line_flows, start_allocator};
-
-/// A node that is no switch, or one of another part.
-const NO_SWITCH: u32 = u32::MAX;
 
 /// What all parts of a run are built from.
 pub(super) struct Plan {
     pub(super) run: Arc<Run>,
     /// Number among hosts of each node, and number among the switches of its part.
-    host_of: Vec<u32>,
-    switch_of: Vec<u32>,
+    host_of: Table<NodeId, HostId>,
+    switch_of: Table<NodeId, SwitchIdx>,
     /// The part of each node.
-    part_of: Vec<u16>,
+    part_of: Table<NodeId, u16>,
     /// Of each part the links that touch it.
     links: Vec<Links>,
     /// The ports of all paths, each by its place in its part.
-    hops: Arc<[u32]>,
+    hops: Paths<PortIdx>,
     /// Least delay of a link between parts, and of one that could be between parts, in picoseconds.
     pub(super) cut_ps: u64,
     pub(super) lookahead_ps: u64,
@@ -72,10 +70,10 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let host_of = number_hosts(&config);
     let connections = Connections::new(&config);
     let of_spec = |(id, spec)| {
-        let transport = transport_of(&config, id, n_user_flows, !connections.subflow_ids(id).is_empty());
+        let transport = transport_of(&config, id, n_user_flows, connections.first_subflow(id).is_some());
         flow(id, spec, transport, &host_of, &config)
     };
-    let mut flows: Vec<Flow> = (0..).zip(&config.flows).map(of_spec).collect();
+    let mut flows: Vec<Flow> = (0..).map(FlowId).zip(&config.flows).map(of_spec).collect();
     link_successors(&config, &mut flows);
     add_subflows(&config, &connections, &host_of, &mut flows);
     let paths = PathTable::new(&config, &routes, needs.ports != PortScope::None).of_all(&mut flows, &connections);
@@ -88,14 +86,13 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     };
     let partition = Partition::new(&config, &loads, threads);
     let topology = &config.topology;
-    let part_of = |node: NodeId| partition.of_node[node.index()];
+    let part_of = |node: NodeId| partition.of_node[node];
     let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
     let parts = PartOf { ports, hosts: topology.hosts().map(part_of).collect() };
     let links = links_of_parts(topology, &partition);
-    let paths: Arc<[u32]> = paths.into();
-    let hops = if partition.n_parts == 1 { Arc::clone(&paths) } else { places_of(&paths, &links, &parts) };
+    let hops = if partition.n_parts == 1 { paths.of_one_part() } else { paths.by_place(&places(&links, &parts)) };
     let switch_of = number_switches(&config, &partition);
-    let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, parts });
+    let run = Arc::new(Run { config, constants, routes, flows: flows.into(), n_user_flows, paths, parts });
     Plan {
         run,
         host_of,
@@ -121,7 +118,13 @@ impl Plan {
     }
 
     /// What a part keeps of each of its own of `n` flows or hosts, where `part_of` says which part one is in.
-    fn own<T>(&self, part: u16, n: usize, part_of: impl Fn(u32) -> u16, value: impl FnMut(u32) -> T) -> Own<T> {
+    fn own<I: Number, T>(
+        &self,
+        part: u16,
+        n: usize,
+        part_of: impl Fn(I) -> u16,
+        value: impl FnMut(I) -> T,
+    ) -> Own<I, T> {
         if self.n_parts() == 1 { Own::all(n, value) } else { Own::some(n, |number| part_of(number) == part, value) }
     }
 }
@@ -133,17 +136,17 @@ fn links_of_parts(topology: &Topology, partition: &Partition) -> Vec<Links> {
     }
 }
 
-/// The ports of all paths, each by its place in the part that it belongs to.
-fn places_of(paths: &[u32], links: &[Links], parts: &PartOf) -> Arc<[u32]> {
-    let mut places = vec![0; parts.ports.len()];
+/// The place of every port in the part that it belongs to.
+fn places(links: &[Links], parts: &PartOf) -> Table<PortId, PortIdx> {
+    let mut places: Table<PortId, PortIdx> = vec![PortIdx(0); parts.ports.len()].into();
     for (number, links) in (0..).zip(links) {
         for (place, id) in (0..).zip(links.port_ids(parts.ports.len())) {
             if parts.port(id) == number {
-                places[id.index()] = place;
+                places[id] = PortIdx(place);
             }
         }
     }
-    paths.iter().map(|&port| places[port as usize]).collect()
+    places
 }
 
 /// With TCP, whose scoreboard counts in segments, bursts have whole ones.
@@ -164,7 +167,7 @@ impl Part {
         let (config, constants, parts) = (&run.config, &run.constants, &run.parts);
         let needs = config.cc.needs();
         let links = plan.links[usize::from(number)].clone();
-        let ids: Vec<PortId> = links.port_ids(config.topology.n_ports()).collect();
+        let ids: Table<PortIdx, PortId> = links.port_ids(config.topology.n_ports()).collect();
         let mut ports = build_ports(plan, number, &ids);
         let crossings = build_crossings(plan, number, &ids, &mut ports);
         let wire_mtu = Bytes::new(constants.mtu + constants.data_header);
@@ -178,12 +181,12 @@ impl Part {
         } else {
             None
         };
-        let starts_here = |id: &u32| {
-            config.flows[*id as usize].trigger == Trigger::Time && parts.host(run.flow(*id).src_host) == number
+        let starts_here = |&id: &FlowId| {
+            config.flows[id.index()].trigger == Trigger::Time && parts.host(run.flow(id).src_host) == number
         };
-        let starts: Vec<u32> = (0..run.n_user_flows).filter(starts_here).collect();
+        let starts: Vec<FlowId> = (0..run.n_user_flows).map(FlowId).filter(starts_here).collect();
         let part_of_host = |host| parts.host(host);
-        let allocator = Allocator::new(config, &plan.host_of, part_of_host, run.n_user_flows, constants.mtu);
+        let allocator = Allocator::new(config, &plan.host_of, part_of_host, FlowId(run.n_user_flows), constants.mtu);
         let ends = (
             build_nics(plan, number),
             plan.own(number, run.flows.len(), |id| parts.host(run.flow(id).src_host), |_| SendingEnd::IDLE),
@@ -193,7 +196,7 @@ impl Part {
         let net = Network {
             pool: build_pool(run, &needs),
             agenda: agenda.unwrap_or_default(),
-            paths: Arc::clone(&plan.hops),
+            paths: plan.hops.clone(),
             telemetry: constants.int,
             faults: Faults::new(&config.faults, config.seed, ports.len(), |port| links.place_of(port)),
             crossings,
@@ -215,18 +218,18 @@ impl Part {
         self.world.agents.plan_all(&mut self.world.clock);
         self.hosts.start_convergence(&mut self.world);
         let run = Arc::clone(&self.world.run);
-        for line in run.n_user_flows..run.config.flows.len() as u32 {
-            self.hosts.open_line(&mut self.world, line);
+        for id in (run.n_user_flows..run.config.flows.len() as u32).map(FlowId) {
+            self.hosts.open_line(&mut self.world, id);
         }
         start_allocator(&mut self.hosts, &mut self.world);
     }
 }
 
 /// Of each of a part's ports the switch it belongs to, if it does and that is in the part.
-fn switches_of_ports(plan: &Plan, number: u16, ids: &[PortId]) -> Vec<Option<u32>> {
+fn switches_of_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<PortIdx, Option<SwitchIdx>> {
     let topology = &plan.run.config.topology;
-    let switch = |&id: &PortId| plan.switch_of[topology.from(id).index()];
-    let of_port = |id| Some(switch(id)).filter(|&switch| switch != NO_SWITCH && plan.is_in(number, *id));
+    let switch = |&id: &PortId| plan.switch_of[topology.from(id)];
+    let of_port = |id| Some(switch(id)).filter(|&switch| !switch.is_none() && plan.is_in(number, *id));
     ids.iter().map(of_port).collect()
 }
 
@@ -248,22 +251,22 @@ fn draws_like_ns3(config: &SimConfig) -> bool {
 
 fn build_switches(
     config: &SimConfig,
-    of_switch: &[Option<u32>],
-    ids: &[PortId],
-    ports: &[Port],
+    of_switch: &Table<PortIdx, Option<SwitchIdx>>,
+    ids: &Table<PortIdx, PortId>,
+    ports: &Table<PortIdx, Port>,
     wire_mtu: Bytes,
     has_agents: bool,
 ) -> Switches {
     let links = ids.iter().map(|&id| config.topology.link(id));
     let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu);
-    let marker = |port: u32| {
-        let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port as usize].is_some())?;
-        Some(Marker::new(ecn, ports[port as usize].rate, config.seed, ids[port as usize].0))
+    let marker = |port: PortIdx| {
+        let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port].is_some())?;
+        Some(Marker::new(ecn, ports[port].rate, config.seed, ids[port]))
     };
-    let n_markers = if config.fabric.ecn.is_some() { ports.len() as u32 } else { 0 };
+    let n_markers = if config.fabric.ecn.is_some() { ports.len() } else { 0 };
     let shared_draws =
         draws_like_ns3(config).then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
-    Switches::new(buffers, (0..n_markers).map(marker).collect(), shared_draws, has_agents, ports)
+    Switches::new(buffers, ports.numbers().take(n_markers).map(marker).collect(), shared_draws, has_agents, ports)
 }
 
 /// The packets, with room for what they carry besides.
@@ -323,23 +326,25 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
     }
 }
 
-/// Numbers hosts: for each node its number among them, or [`NO_HOST`].
-fn number_hosts(config: &SimConfig) -> Vec<u32> {
-    let mut numbers = 0..;
+/// Numbers hosts: for each node its number among them, or [`HostId::NONE`].
+fn number_hosts(config: &SimConfig) -> Table<NodeId, HostId> {
+    let mut numbers = (0..).map(HostId);
     let nodes = config.topology.nodes.iter();
-    nodes.map(|node| if node.tier == Tier::Host { numbers.next().unwrap_or(NO_HOST) } else { NO_HOST }).collect()
+    nodes
+        .map(|node| if node.tier == Tier::Host { numbers.next().unwrap_or(HostId::NONE) } else { HostId::NONE })
+        .collect()
 }
 
-/// Numbers the switches of each part: for each node its number among them, or [`NO_SWITCH`].
-fn number_switches(config: &SimConfig, partition: &Partition) -> Vec<u32> {
+/// Numbers the switches of each part: for each node its number among them, or [`SwitchIdx::NONE`].
+fn number_switches(config: &SimConfig, partition: &Partition) -> Table<NodeId, SwitchIdx> {
     let mut counts = vec![0; partition.n_parts];
     let number = |(node, &part): (&Node, &u16)| {
         if node.tier == Tier::Host {
-            return NO_SWITCH;
+            return SwitchIdx::NONE;
         }
         let count: &mut u32 = &mut counts[usize::from(part)];
         *count += 1;
-        *count - 1
+        SwitchIdx(*count - 1)
     };
     config.topology.nodes.iter().zip(&partition.of_node).map(number).collect()
 }
@@ -350,29 +355,29 @@ fn streams_taken(config: &SimConfig) -> u64 {
     9 * config.topology.nodes.len() as u64 + 2
 }
 
-fn build_ports(plan: &Plan, number: u16, ids: &[PortId]) -> Vec<Port> {
+fn build_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> Table<PortIdx, Port> {
     let config = &plan.run.config;
     let topology = &config.topology;
     let port = |&id: &PortId| {
         let link = topology.link(id);
-        let (from, to) = (topology.from(id).index(), topology.to(id).index());
+        let (from, to) = (topology.from(id), topology.to(id));
         let mut port = Port::new(link.rate, link.delay.as_ps(), config.fabric.clock);
         port.set_to_host(plan.host_of[to]);
         port.of_host = plan.host_of[from];
-        port.of_switch = if plan.is_in(number, id) { plan.switch_of[from] } else { NO_SWITCH };
+        port.of_switch = if plan.is_in(number, id) { plan.switch_of[from] } else { SwitchIdx::NONE };
         port
     };
     let ports: Vec<Port> = ids.iter().map(port).collect();
     huge_pages::ask_for(&ports, ports.capacity());
-    ports
+    ports.into()
 }
 
 /// Of the ports whose wires lead to other parts: which part, and the port's place there. The ports are told.
-fn build_crossings(plan: &Plan, number: u16, ids: &[PortId], ports: &mut [Port]) -> Vec<(u16, u32)> {
+fn build_crossings(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>, ports: &mut [Port]) -> Vec<(u16, PortIdx)> {
     let topology = &plan.run.config.topology;
     let mut crossings = Vec::new();
     for (&id, port) in ids.iter().zip(ports) {
-        let to = plan.part_of[topology.to(id).index()];
+        let to = plan.part_of[topology.to(id)];
         if let Some(place) = plan.links[usize::from(to)].place_of(id).filter(|_| to != number) {
             port.set_crossing(crossings.len() as u32);
             crossings.push((to, place));
@@ -383,12 +388,18 @@ fn build_crossings(plan: &Plan, number: u16, ids: &[PortId], ports: &mut [Port])
 }
 
 /// Puts the classes that flows send in under the configured discipline, at the egress ports of switches.
-fn attach_disciplines(config: &SimConfig, ids: &[PortId], ports: &mut [Port], wire_mtu: u32, ecn_capable: bool) {
+fn attach_disciplines(
+    config: &SimConfig,
+    ids: &Table<PortIdx, PortId>,
+    ports: &mut [Port],
+    wire_mtu: u32,
+    ecn_capable: bool,
+) {
     let classes = config.flows.iter().map(|f| f.class.unwrap_or(config.transport.data_class));
     let classes: BTreeSet<u8> = classes.collect();
-    for (id, p) in ids.iter().zip(ports).filter(|(_, p)| p.of_host == NO_HOST && p.of_switch != NO_SWITCH) {
+    for (id, p) in ids.iter().zip(ports).filter(|(_, p)| p.of_host.is_none() && !p.of_switch.is_none()) {
         for &class in &classes {
-            let place = Place { port: id.0, class, rate: p.rate, wire_mtu, ecn_capable, seed: config.seed };
+            let place = Place { port: *id, class, rate: p.rate, wire_mtu, ecn_capable, seed: config.seed };
             if let Some(discipline) = Discipline::new(&config.fabric.queue, &place) {
                 p.set_discipline(class, discipline);
             }
@@ -396,39 +407,39 @@ fn attach_disciplines(config: &SimConfig, ids: &[PortId], ports: &mut [Port], wi
     }
 }
 
-fn build_nics(plan: &Plan, number: u16) -> Own<Nic> {
+fn build_nics(plan: &Plan, number: u16) -> Own<HostId, Nic> {
     let (run, links) = (&plan.run, &plan.links[usize::from(number)]);
-    let hosts: Vec<NodeId> = run.config.topology.hosts().collect();
-    let nic = |host: u32| {
-        let port = run.routes.host_port(hosts[host as usize]).and_then(|port| links.place_of(port));
+    let hosts: Table<HostId, NodeId> = run.config.topology.hosts().collect();
+    let nic = |host: HostId| {
+        let port = run.routes.host_port(hosts[host]).and_then(|port| links.place_of(port));
         Nic::new(port.expect("every host of a topology has a link"))
     };
     plan.own(number, hosts.len(), |host| run.parts.host(host), nic)
 }
 
 /// What is fixed of a flow, but for its paths.
-fn flow(id: u32, spec: &FlowSpec, transport: Kind, host_of: &[u32], config: &SimConfig) -> Flow {
+fn flow(id: FlowId, spec: &FlowSpec, transport: Kind, host_of: &Table<NodeId, HostId>, config: &SimConfig) -> Flow {
     Flow {
-        spec: id,
-        src_host: host_of[spec.src.index()],
-        dst_host: host_of[spec.dst.index()],
-        data_route: 0,
-        ack_route: 0,
-        notice_route: 0,
+        parent: id,
+        src_host: host_of[spec.src],
+        dst_host: host_of[spec.dst],
+        data_route: HopId(0),
+        ack_route: HopId(0),
+        notice_route: HopId(0),
         bytes: spec.bytes.as_u64(),
         subflow: 0,
         class: spec.class.unwrap_or(config.transport.data_class),
         n_hops: 0,
         transport,
-        successor: NO_FLOW,
+        successor: FlowId::NONE,
         successor_delay_ps: 0,
     }
 }
 
 /// The transport of a flow, which has subflows or not.
-fn transport_of(config: &SimConfig, id: u32, n_user_flows: u32, has_subflows: bool) -> Kind {
+fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, has_subflows: bool) -> Kind {
     match config.transport.kind {
-        _ if n_user_flows <= id => Kind::Line,
+        _ if n_user_flows <= id.0 => Kind::Line,
         Transport::Rdma => Kind::Rdma,
         Transport::Tcp(_) if has_subflows => Kind::Mptcp,
         Transport::Tcp(_) if config.allocator.is_some() => Kind::Ruled,
@@ -437,8 +448,8 @@ fn transport_of(config: &SimConfig, id: u32, n_user_flows: u32, has_subflows: bo
 }
 
 /// Adds the subflows of all flows behind them.
-fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &[u32], flows: &mut Vec<Flow>) {
-    for (id, spec) in (0..).zip(&config.flows) {
+fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &Table<NodeId, HostId>, flows: &mut Vec<Flow>) {
+    for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
         let subflow = |(subflow, _)| Flow { subflow, ..flow(id, spec, Kind::Mptcp, host_of, config) };
         flows.extend((0..).zip(connections.subflow_ids(id)).map(subflow));
     }
@@ -446,10 +457,10 @@ fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &[u32], 
 
 /// Tells every flow that another waits for which one that is.
 fn link_successors(config: &SimConfig, flows: &mut [Flow]) {
-    for (id, spec) in (0..).zip(&config.flows) {
+    for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
         if let Trigger::After(before, delay) = spec.trigger {
             let before = &mut flows[before.index()];
-            debug_assert!(before.successor == NO_FLOW, "one flow has one successor");
+            debug_assert!(before.successor.is_none(), "one flow has one successor");
             (before.successor, before.successor_delay_ps) = (id, delay.as_ps());
         }
     }

@@ -68,7 +68,7 @@ impl Clock {
     /// Schedules an event, in the order of scheduling.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn schedule(&mut self, time_ps: u64, kind: EventKind, entity: u32) {
+    pub(crate) fn schedule(&mut self, time_ps: u64, kind: EventKind, entity: impl Into<u32>) {
         let rank = self.take_rank();
         self.push(time_ps, kind, entity, rank);
     }
@@ -76,8 +76,8 @@ impl Clock {
     /// Schedules an event with a rank that was taken before.
     #[allow(clippy::inline_always)] // A call costs as much as what it does.
     #[inline(always)]
-    pub(crate) fn push(&mut self, time_ps: u64, kind: EventKind, entity: u32, rank: u32) {
-        self.events.push(Event::new(time_ps, kind, entity).ranked(rank));
+    pub(crate) fn push(&mut self, time_ps: u64, kind: EventKind, entity: impl Into<u32>, rank: u32) {
+        self.events.push(Event::new(time_ps, kind, entity.into()).ranked(rank));
     }
 
     /// Goes on to the next event, if it is before `limit_ps`.

@@ -5,11 +5,10 @@ use std::sync::Mutex;
 
 use super::Part;
 use super::parallel::lock;
-use crate::fabric::NO_HOST;
 use crate::ids::PortId;
 
 /// A class of an egress port.
-type Queue = (u32, u8);
+type Queue = (PortId, u8);
 
 /// Describes a circle of paused ports of which each waits until the next has sent what came from it; `None`: there is none.
 pub(super) fn describe(parts: &[Mutex<Part>]) -> Option<String> {
@@ -21,8 +20,7 @@ pub(super) fn describe(parts: &[Mutex<Part>]) -> Option<String> {
     let part = lock(parts.first()?);
     let topology = &part.world.run.config.topology;
     let name = |n: crate::ids::NodeId| &topology.nodes[n.index()].name;
-    let port =
-        |&(port, _): &Queue| format!("{}->{}", name(topology.from(PortId(port))), name(topology.to(PortId(port))));
+    let port = |&(port, _): &Queue| format!("{}->{}", name(topology.from(port)), name(topology.to(port)));
     let ports: Vec<String> = circle.iter().chain(circle.first()).map(port).collect();
     Some(format!("pauses wait for one another in a circle: {} (class {})", ports.join(", "), circle.first()?.1))
 }
@@ -32,12 +30,12 @@ impl Part {
     /// link that the other one sends to.
     fn add_waits(&self, waits: &mut BTreeMap<Queue, BTreeSet<Queue>>) {
         let net = &self.world.net;
-        let of_switches = self.own_ports().filter(|(_, port)| port.of_host == NO_HOST);
+        let of_switches = self.own_ports().filter(|(_, port)| port.of_host.is_none());
         for (id, port) in of_switches.filter(|(_, p)| p.paused != 0) {
             for packet in port.contents(&net.pool).map(|packet| net.pool.get(packet)) {
                 if !packet.kind.is_frame() && port.is_pfc_paused(packet.class) {
-                    let upstream = (net.links.id_of(packet.ingress ^ 1).0, packet.class);
-                    waits.entry(upstream).or_default().insert((id.0, packet.class));
+                    let upstream = (net.links.id_of(packet.ingress.reverse()), packet.class);
+                    waits.entry(upstream).or_default().insert((id, packet.class));
                 }
             }
         }
@@ -79,7 +77,7 @@ mod tests {
     fn waits(edges: &[(u32, u32)]) -> BTreeMap<Queue, BTreeSet<Queue>> {
         let mut waits: BTreeMap<Queue, BTreeSet<Queue>> = BTreeMap::new();
         for &(from, to) in edges {
-            waits.entry((from, 3)).or_default().insert((to, 3));
+            waits.entry((PortId(from), 3)).or_default().insert((PortId(to), 3));
         }
         waits
     }
@@ -88,7 +86,7 @@ mod tests {
     fn a_circle_is_found_behind_what_only_leads_to_it() {
         let ports = |edges: &[(u32, u32)]| {
             let circle = find_circle(&waits(edges))?;
-            Some(circle.into_iter().map(|(port, _)| port).collect::<Vec<_>>())
+            Some(circle.into_iter().map(|(port, _)| port.0).collect::<Vec<_>>())
         };
         assert_eq!(ports(&[(1, 2), (2, 3), (3, 4)]), None);
         assert_eq!(ports(&[(1, 5), (5, 7), (7, 9), (9, 5), (9, 2)]), Some(vec![5, 7, 9]));

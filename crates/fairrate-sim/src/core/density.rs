@@ -1,10 +1,12 @@
 //! How much traffic there will be at once, as far as that can be told before a run: whether windows pay.
 
 use super::flow::Flow;
+use super::paths::Paths;
 use super::run::Constants;
 use crate::config::SimConfig;
 use crate::fabric::tx_time_ps;
 use crate::ids::PortId;
+use crate::table::Table;
 use crate::topology::Tier;
 
 /// Windows for each packet of a switch above which windows do not pay. In the jobs of `fairrate bench`, permutations and web
@@ -27,7 +29,7 @@ pub(super) fn is_dense(
     loads: &[u64],
     flows: &[Flow],
     constants: &Constants,
-    paths: &[u32],
+    paths: &Paths<PortId>,
 ) -> bool {
     let topology = &config.topology;
     let mut delays_ps = vec![u64::MAX; topology.nodes.len()];
@@ -50,17 +52,17 @@ pub(super) fn is_dense(
     windows < MOST_WINDOWS * packets
 }
 
-fn shortest_time_ps(config: &SimConfig, flows: &[Flow], constants: &Constants, paths: &[u32]) -> u64 {
-    let mut packets = vec![0_u64; config.topology.n_ports()];
+fn shortest_time_ps(config: &SimConfig, flows: &[Flow], constants: &Constants, paths: &Paths<PortId>) -> u64 {
+    let mut packets: Table<PortId, u64> = vec![0; config.topology.n_ports()].into();
     for flow in flows {
-        for &port in flow.data_path(paths) {
-            let packets = &mut packets[port as usize];
+        for port in flow.data_path(paths) {
+            let packets = &mut packets[port];
             *packets = packets.saturating_add(expected_packets(flow, constants));
         }
     }
     let wire_mtu = constants.mtu + constants.data_header;
-    let rate = |port: u32| config.topology.link(PortId(port)).rate;
-    let busiest = (0..).zip(&packets).map(|(port, &n)| tx_time_ps(rate(port), wire_mtu, false).saturating_mul(n));
+    let rate = |port: PortId| config.topology.link(port).rate;
+    let busiest = packets.numbered().map(|(port, &n)| tx_time_ps(rate(port), wire_mtu, false).saturating_mul(n));
     let last_start = config.flows.iter().map(|flow| flow.start.as_ps()).filter(|&start| start < u64::MAX).max();
     let end_ps = config.stop.at.map_or(u64::MAX, fairrate_units::Time::as_ps);
     busiest.max().max(last_start).unwrap_or(0).min(end_ps).max(1)

@@ -1,23 +1,22 @@
 //! What is fixed of a flow for the whole run.
 
+use super::paths::Paths;
+use crate::ids::{FlowId, HopId, HostId, PortId};
 use crate::transport::Kind;
-
-/// No flow.
-pub(crate) const NO_FLOW: u32 = u32::MAX;
 
 /// A flow of the user, or a subflow of one, or one that carries messages: where it goes and how. All parts share these.
 #[derive(Clone)]
 pub(crate) struct Flow {
     /// The user's flow it is: itself, or the connection of a subflow.
-    pub(crate) spec: u32,
-    pub(crate) src_host: u32,
-    pub(crate) dst_host: u32,
+    pub(crate) parent: FlowId,
+    pub(crate) src_host: HostId,
+    pub(crate) dst_host: HostId,
     /// Where the data path's second port stands in the table of paths (the first is the NIC's own).
-    pub(crate) data_route: u32,
+    pub(crate) data_route: HopId,
     /// The same for acknowledgments.
-    pub(crate) ack_route: u32,
+    pub(crate) ack_route: HopId,
     /// Where the way back of notices begins: the data path in reverse. Only if ports have agents.
-    pub(crate) notice_route: u32,
+    pub(crate) notice_route: HopId,
     /// Payload bytes; `u64::MAX` if it is endless.
     pub(crate) bytes: u64,
     /// Which of the connection's subflows it is.
@@ -27,8 +26,8 @@ pub(crate) struct Flow {
     pub(crate) n_hops: u8,
     /// The transport it goes by.
     pub(crate) transport: Kind,
-    /// The flow that starts some time after this one, or [`NO_FLOW`], and that time.
-    pub(crate) successor: u32,
+    /// The flow that starts some time after this one, or [`FlowId::NONE`], and that time.
+    pub(crate) successor: FlowId,
     pub(crate) successor_delay_ps: u64,
 }
 
@@ -40,17 +39,12 @@ impl Flow {
     }
 
     /// The egress ports from the sender to the receiver.
-    pub(crate) fn data_path<'a>(&self, paths: &'a [u32]) -> &'a [u32] {
-        path(paths, self.data_route, self.n_hops)
+    pub(crate) fn data_path<'a>(&self, paths: &'a Paths<PortId>) -> impl ExactSizeIterator<Item = PortId> + use<'a> {
+        paths.path(self.data_route, self.n_hops)
     }
 
     /// The egress ports from the receiver to the sender.
-    pub(crate) fn ack_path<'a>(&self, paths: &'a [u32]) -> &'a [u32] {
-        path(paths, self.ack_route, self.n_hops)
+    pub(crate) fn ack_path<'a>(&self, paths: &'a Paths<PortId>) -> impl ExactSizeIterator<Item = PortId> + use<'a> {
+        paths.path(self.ack_route, self.n_hops)
     }
-}
-
-fn path(paths: &[u32], route: u32, n_hops: u8) -> &[u32] {
-    let start = route as usize - 1;
-    &paths[start..start + usize::from(n_hops)]
 }

@@ -2,14 +2,14 @@
 
 use super::Part;
 use crate::engine::EventKind;
-use crate::fabric::NO_HOST;
+use crate::ids::{FlowId, HostId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Part {
     /// The packet at the head of `port`'s wire has reached the other end.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(super) fn on_arrive(&mut self, port: u32) {
+    pub(super) fn on_arrive(&mut self, port: PortIdx) {
         self.look_ahead();
         let w = &mut self.world;
         if let Some(packet) = w.net.take_arrival(&mut w.clock, port) {
@@ -18,7 +18,7 @@ impl Part {
     }
 
     /// A packet that was held up on `port`'s wire has reached the other end, unless it was lost meanwhile.
-    pub(super) fn on_arrive_late(&mut self, port: u32) {
+    pub(super) fn on_arrive_late(&mut self, port: PortIdx) {
         let now_ps = self.world.clock.now_ps;
         if let Some(packet) = self.world.net.faulty_link(port).and_then(|link| link.release(now_ps)) {
             self.take_in(port, packet);
@@ -28,16 +28,16 @@ impl Part {
     /// The node behind `port` takes a packet in.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn take_in(&mut self, port: u32, packet: u32) {
+    fn take_in(&mut self, port: PortIdx, packet: PacketIdx) {
         let w = &mut self.world;
         let kind = w.net.pool.get(packet).kind;
         if kind.is_frame() {
             self.on_frame(port, packet, kind);
             return;
         }
-        let host = w.net.ports[port as usize].to_host();
-        if host == NO_HOST {
-            self.switches.forward(w, port ^ 1, packet);
+        let host = w.net.ports[port].to_host();
+        if host.is_none() {
+            self.switches.forward(w, port.reverse(), packet);
         } else if w.net.faults.is_some() && w.net.pool.get(packet).is_corrupt() {
             w.net.lose(&mut w.told.totals, packet);
         } else {
@@ -46,8 +46,8 @@ impl Part {
     }
 
     /// A frame that left `port` tells the port at the other end what to do.
-    fn on_frame(&mut self, port: u32, frame: u32, kind: PacketKind) {
-        let peer = port ^ 1;
+    fn on_frame(&mut self, port: PortIdx, frame: PacketIdx, kind: PacketKind) {
+        let peer = port.reverse();
         let Packet { flow, class, .. } = *self.world.net.pool.get(frame);
         match kind {
             PacketKind::Pause | PacketKind::Resume => {
@@ -67,37 +67,37 @@ impl Part {
     }
 
     /// Lets `port` hold a flow back, or let it go.
-    fn hold_flow(&mut self, port: u32, flow: u32, class: u8, pause: bool) {
-        match self.world.net.ports[port as usize].of_host {
-            NO_HOST => self.switches.hold_flow(&mut self.world, port, flow, class, pause),
+    fn hold_flow(&mut self, port: PortIdx, flow: FlowId, class: u8, pause: bool) {
+        match self.world.net.ports[port].of_host {
+            HostId::NONE => self.switches.hold_flow(&mut self.world, port, flow, class, pause),
             host => self.hosts.hold_flow(&mut self.world, host, flow, pause),
         }
     }
 
     /// Something that kept a port from sending is over.
-    fn may_send(&mut self, port: u32) {
-        match self.world.net.ports[port as usize].of_host {
-            NO_HOST => self.switches.kick(&mut self.world, port),
+    fn may_send(&mut self, port: PortIdx) {
+        match self.world.net.ports[port].of_host {
+            HostId::NONE => self.switches.kick(&mut self.world, port),
             host => self.hosts.may_send(&mut self.world, host),
         }
     }
 
     /// A port has sent a packet, and something waits.
-    pub(super) fn on_tx_done(&mut self, port: u32) {
+    pub(super) fn on_tx_done(&mut self, port: PortIdx) {
         self.look_ahead();
         let w = &mut self.world;
-        let p = &mut w.net.ports[port as usize];
+        let p = &mut w.net.ports[port];
         p.tx_done_pending = false;
         match p.of_host {
-            NO_HOST => self.switches.send_next(w, port),
+            HostId::NONE => self.switches.send_next(w, port),
             host => self.hosts.may_send(w, host),
         }
     }
 
     /// The agent of a port asked to be called.
-    pub(super) fn on_port_timer(&mut self, port: u32) {
-        match self.world.net.ports[port as usize].of_host {
-            NO_HOST => self.switches.on_port_timer(&mut self.world, port),
+    pub(super) fn on_port_timer(&mut self, port: PortIdx) {
+        match self.world.net.ports[port].of_host {
+            HostId::NONE => self.switches.on_port_timer(&mut self.world, port),
             host => self.hosts.on_port_timer(&mut self.world, host, port),
         }
     }
@@ -119,7 +119,7 @@ impl Part {
             self.world.clock.schedule(at, EventKind::Flap, index);
         }
         // First all of them change, and then they send.
-        let changed: Vec<u32> = ports.into_iter().filter(|&port| self.change_link(port, down)).collect();
+        let changed: Vec<PortIdx> = ports.into_iter().filter(|&port| self.change_link(port, down)).collect();
         for port in changed {
             if down {
                 self.end_pauses(port);
@@ -131,13 +131,13 @@ impl Part {
     }
 
     /// One direction of a link goes down or comes up. Whether it does: several flaps may hold it down.
-    fn change_link(&mut self, port: u32, down: bool) -> bool {
+    fn change_link(&mut self, port: PortIdx, down: bool) -> bool {
         let (net, totals) = (&mut self.world.net, &mut self.world.told.totals);
         let Some(link) = net.faulty_link(port) else { return false };
         if !down {
             let is_up = link.come_up();
             if is_up {
-                net.ports[port as usize].set_down(false);
+                net.ports[port].set_down(false);
             }
             return is_up;
         }
@@ -145,22 +145,22 @@ impl Part {
         for packet in late {
             net.lose(totals, packet);
         }
-        net.ports[port as usize].set_down(true);
-        while let Some(packet) = net.ports[port as usize].lose(&net.pool) {
+        net.ports[port].set_down(true);
+        while let Some(packet) = net.ports[port].lose(&net.pool) {
             net.lose(totals, packet);
         }
         // What frames say is old by the time the link is up, and what still holds is said again.
-        while let Some(frame) = net.ports[port as usize].take_frame(&net.pool) {
+        while let Some(frame) = net.ports[port].take_frame(&net.pool) {
             net.lose(totals, frame);
         }
         true
     }
 
     /// The wire of `port` is dead, and so are the pauses that frames on it have asked the other end for.
-    fn end_pauses(&mut self, port: u32) {
-        let peer = port ^ 1;
+    fn end_pauses(&mut self, port: PortIdx) {
+        let peer = port.reverse();
         for class in 0..8 {
-            if self.world.net.ports[peer as usize].is_pfc_paused(class) {
+            if self.world.net.ports[peer].is_pfc_paused(class) {
                 self.world.pause_class(peer, class, false);
             }
         }
@@ -173,13 +173,13 @@ impl Part {
     }
 
     /// The wire of `port` is back: the other end learns again whom it should pause.
-    fn repeat_pauses(&mut self, port: u32) {
+    fn repeat_pauses(&mut self, port: PortIdx) {
         let classes: Vec<u8> = self.switches.buffers.paused_classes(port).collect();
         for class in classes {
             self.switches.send_pfc(&mut self.world, port, class, true);
         }
         let link = self.world.net.faulty_link(port);
-        let held: Vec<u32> = link.iter().flat_map(|link| link.held_flows.iter().copied()).collect();
+        let held: Vec<FlowId> = link.iter().flat_map(|link| link.held_flows.iter().copied()).collect();
         for flow in held {
             self.switches.send_flow_frame(&mut self.world, port, flow, true);
         }

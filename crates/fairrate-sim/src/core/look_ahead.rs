@@ -5,7 +5,7 @@
 
 use super::Part;
 use crate::engine::{Event, EventKind};
-use crate::fabric::NO_HOST;
+use crate::ids::{HostId, PortIdx};
 use crate::packet::PacketKind;
 use crate::prefetch::{prefetch, prefetch_all};
 
@@ -36,7 +36,7 @@ impl Part {
         }
         clock.each_later(|event| {
             if event.is_of_port() {
-                prefetch(&self.world.net.ports[event.entity() as usize]);
+                prefetch(&self.world.net.ports[PortIdx(event.entity())]);
             }
         });
     }
@@ -45,7 +45,7 @@ impl Part {
     fn fetch_first(&self, event: Event) {
         if event.kind() == EventKind::Arrive {
             let net = &self.world.net;
-            let packet = net.ports[event.entity() as usize].next_to_arrive();
+            let packet = net.ports[PortIdx(event.entity())].next_to_arrive();
             net.pool.prefetch(packet);
             net.pool.prefetch_records(packet);
         }
@@ -55,12 +55,12 @@ impl Part {
     fn fetch_second(&self, event: Event) {
         let net = &self.world.net;
         if event.kind() == EventKind::Arrive
-            && net.ports[event.entity() as usize].to_host() == NO_HOST
-            && let Some(p) = net.pool.peek(net.ports[event.entity() as usize].next_to_arrive())
-            && let Some(&egress) = net.paths.get(p.route as usize)
+            && net.ports[PortIdx(event.entity())].to_host().is_none()
+            && let Some(p) = net.pool.peek(net.ports[PortIdx(event.entity())].next_to_arrive())
+            && let Some(egress) = net.paths.get(p.route)
         {
-            prefetch(&net.ports[egress as usize]);
-            prefetch(&net.ports[egress as usize].queued_bytes);
+            prefetch(&net.ports[egress]);
+            prefetch(&net.ports[egress].queued_bytes);
         }
     }
 
@@ -69,9 +69,9 @@ impl Part {
         let (net, hosts) = (&self.world.net, &self.hosts);
         match event.kind() {
             EventKind::Arrive => {
-                let port = &net.ports[event.entity() as usize];
+                let port = &net.ports[PortIdx(event.entity())];
                 let Some(p) = net.pool.peek(port.next_to_arrive()) else { return };
-                if port.to_host() == NO_HOST {
+                if port.to_host().is_none() {
                     return;
                 }
                 if p.kind == PacketKind::Data {
@@ -81,7 +81,7 @@ impl Part {
                     prefetch(&hosts.sending[p.flow]);
                 }
             }
-            EventKind::HostWake => prefetch(&hosts.nics[event.entity()]),
+            EventKind::HostWake => prefetch(&hosts.nics[HostId(event.entity())]),
             _ => {}
         }
     }
@@ -91,20 +91,20 @@ impl Part {
         let (net, hosts) = (&self.world.net, &self.hosts);
         let slot = match event.kind() {
             EventKind::Arrive => {
-                let port = &net.ports[event.entity() as usize];
+                let port = &net.ports[PortIdx(event.entity())];
                 let Some(p) = net.pool.peek(port.next_to_arrive()) else { return };
-                if port.to_host() == NO_HOST || !matches!(p.kind, PacketKind::Ack | PacketKind::Nack) {
+                if port.to_host().is_none() || !matches!(p.kind, PacketKind::Ack | PacketKind::Nack) {
                     return;
                 }
                 hosts.sending[p.flow].sender
             }
-            EventKind::HostWake => match hosts.nics[event.entity()].flows.first() {
+            EventKind::HostWake => match hosts.nics[HostId(event.entity())].flows.first() {
                 Some(first) => first.sender,
                 None => return,
             },
             _ => return,
         };
-        if let Some(sender) = hosts.senders.get(slot as usize) {
+        if let Some(sender) = hosts.senders.get(slot) {
             prefetch_all(sender);
         }
     }

@@ -36,7 +36,7 @@ use self::switch::Switches;
 pub(crate) use self::world::World;
 use crate::engine::{Event, EventKind};
 use crate::fabric::Port;
-use crate::ids::PortId;
+use crate::ids::{FlowId, HostId, PortId, PortIdx};
 use crate::output::{FlowOutcome, RunTotals};
 use crate::packet::{Packet, PacketKind};
 
@@ -83,21 +83,21 @@ impl Part {
     fn handle(&mut self, event: Event) {
         let (hosts, world, entity) = (&mut self.hosts, &mut self.world, event.entity());
         match event.kind() {
-            EventKind::Arrive => self.on_arrive(entity),
-            EventKind::TxDone => self.on_tx_done(entity),
-            EventKind::HostWake => hosts.on_wake(world, entity, event.rank),
-            EventKind::Reaction => hosts.on_reaction(world, entity),
-            EventKind::PortTimer => self.on_port_timer(entity),
-            EventKind::FlowTimer => hosts.on_flow_timer(world, entity),
-            EventKind::Rto => hosts.on_transport_timer(world, entity),
-            EventKind::AckTimer => hosts.on_ack_timer(world, entity),
-            EventKind::FlowStart => hosts.on_flow_start(world, entity),
-            EventKind::FlowStop => hosts.on_flow_stop(world, entity),
+            EventKind::Arrive => self.on_arrive(PortIdx(entity)),
+            EventKind::TxDone => self.on_tx_done(PortIdx(entity)),
+            EventKind::HostWake => hosts.on_wake(world, HostId(entity), event.rank),
+            EventKind::Reaction => hosts.on_reaction(world, HostId(entity)),
+            EventKind::PortTimer => self.on_port_timer(PortIdx(entity)),
+            EventKind::FlowTimer => hosts.on_flow_timer(world, FlowId(entity)),
+            EventKind::Rto => hosts.on_transport_timer(world, FlowId(entity)),
+            EventKind::AckTimer => hosts.on_ack_timer(world, FlowId(entity)),
+            EventKind::FlowStart => hosts.on_flow_start(world, FlowId(entity)),
+            EventKind::FlowStop => hosts.on_flow_stop(world, FlowId(entity)),
             EventKind::Settled => hosts.on_settled(world),
-            EventKind::ArriveLate => self.on_arrive_late(entity),
+            EventKind::ArriveLate => self.on_arrive_late(PortIdx(entity)),
             EventKind::Flap => self.on_flap(entity),
             EventKind::Allocate => hosts.on_allocate(world, entity),
-            EventKind::Burst => hosts.on_burst(world, entity),
+            EventKind::Burst => hosts.on_burst(world, FlowId(entity)),
             EventKind::Probe => unreachable!("probes sample between epochs"),
         }
     }
@@ -161,24 +161,24 @@ impl Part {
     }
 
     /// The user's flows that are sent from here, have started or will at their time, and are not over.
-    fn unfinished(&self) -> Vec<u32> {
+    fn unfinished(&self) -> Vec<FlowId> {
         self.hosts.unfinished(&self.world.run)
     }
 
     /// What has arrived here of a flow.
-    fn received(&self, id: u32) -> host::Received {
+    fn received(&self, id: FlowId) -> host::Received {
         self.hosts.received(id)
     }
 
     /// How a flow that is sent from here has fared so far.
-    fn outcome(&self, id: u32, received: &host::Received) -> FlowOutcome {
+    fn outcome(&self, id: FlowId, received: &host::Received) -> FlowOutcome {
         self.hosts.outcome(&self.world.run, id, received)
     }
 
     /// The ports of this part's nodes, and their numbers in the network.
     fn own_ports(&self) -> impl Iterator<Item = (PortId, &Port)> {
         let (net, run) = (&self.world.net, &self.world.run);
-        let ports = (0..).zip(&net.ports).map(|(port, p)| (net.links.id_of(port), p));
+        let ports = net.ports.numbered().map(|(port, p)| (net.links.id_of(port), p));
         ports.filter(|&(id, _)| run.parts.port(id) == self.number)
     }
 }

@@ -1,36 +1,39 @@
 //! The network between switches and hosts: ports with their queues and wires, and the packets in them.
 
-use std::sync::Arc;
-
 use fairrate_control::{IntCounter, IntFormat, IntHop};
 use fairrate_units::Time;
 
 use super::agenda::Agenda;
 use super::clock::Clock;
 use super::parallel::Mail;
+use super::paths::Paths;
 use super::share::Links;
 use crate::engine::{Event, EventKind};
-use crate::fabric::{Faults, FaultyLink, NO_HOST, Port};
-use crate::ids::PortId;
+use crate::fabric::{Faults, FaultyLink, Port};
+use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::output::RunTotals;
 use crate::packet::{PacketKind, PacketPool};
+use crate::table::Table;
+
+/// The ports of a part.
+pub(super) type Ports = Table<PortIdx, Port>;
 
 /// The ports, wires and packets of a part.
 pub(crate) struct Network {
     /// Which of the network's links and ports these are.
     pub(super) links: Links,
-    pub(crate) ports: Vec<Port>,
+    pub(crate) ports: Ports,
     pub(crate) pool: PacketPool,
     /// What is on its way to switches, where those work through windows.
     pub(super) agenda: Agenda,
     /// The egress ports of all paths, each by its place in the part that it belongs to.
-    pub(super) paths: Arc<[u32]>,
+    pub(super) paths: Paths<PortIdx>,
     /// What switches stamp data with, if anybody reads that.
     pub(crate) telemetry: Option<(IntCounter, IntFormat)>,
     /// What is wrong with links, if anything is.
     pub(crate) faults: Option<Box<Faults>>,
     /// Ports whose wires lead to other parts: which part, and its place there.
-    pub(super) crossings: Vec<(u16, u32)>,
+    pub(super) crossings: Vec<(u16, PortIdx)>,
     /// Mail from each of the other parts, until it is read; then mail for it.
     pub(super) mail: Vec<Mail>,
 }
@@ -39,52 +42,35 @@ impl Network {
     /// Serialises a packet onto `port`'s wire; the transmitter must be free.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: u32, packet: u32) {
+    pub(crate) fn transmit(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: PortIdx, packet: PacketIdx) {
         totals.packet_hops += 1;
         let (end_rank, arrival_rank) = (clock.take_rank(), clock.take_rank());
-        let p = &mut self.ports[port as usize];
+        let p = &mut self.ports[port];
         p.tx_rank = end_rank;
         if self.faults.is_some() && self.transmit_faulty(clock, totals, port, packet, arrival_rank) {
             return;
         }
-        let p = &mut self.ports[port as usize];
-        let arrival = p.serialise(self.pool.get(packet).wire, clock.now_ps);
-        if let Some(crossing) = p.crossing() {
-            self.send_away(crossing, packet, arrival, arrival_rank);
-            return;
-        }
-        self.launch(clock, port, packet, arrival, arrival_rank);
+        let arrival = self.ports[port].serialise(self.pool.get(packet).wire, clock.now_ps);
+        let (ports, mut net) = self.split();
+        net.send_off(clock, &mut ports[port], port, packet, arrival, arrival_rank);
     }
 
-    /// Serialises a packet at a given time, where ties go by entity and no link has faults.
-    #[allow(clippy::inline_always)] // See `Part::run`.
-    #[inline(always)]
-    pub(super) fn transmit_at(&mut self, clock: &mut Clock, port: u32, packet: u32, wire: u16, at_ps: u64) {
-        let p = &mut self.ports[port as usize];
-        let arrival = p.serialise(wire, at_ps);
-        if let Some(crossing) = p.crossing() {
-            self.send_away(crossing, packet, arrival, 0);
-            return;
-        }
-        self.launch(clock, port, packet, arrival, 0);
-    }
-
-    /// A packet is on a wire that leads to another part.
-    fn send_away(&mut self, crossing: u32, packet: u32, arrival_ps: u64, rank: u32) {
-        let (part, port) = self.crossings[crossing as usize];
-        self.mail[usize::from(part)].post(&self.pool, port, packet, arrival_ps, rank);
-        self.pool.release(packet);
+    /// The ports, and the rest.
+    #[inline]
+    pub(super) fn split(&mut self) -> (&mut Ports, Beside<'_>) {
+        let Self { links, ports, pool, agenda, paths, telemetry, crossings, mail, .. } = self;
+        (ports, Beside { links, pool, agenda, paths, telemetry: *telemetry, crossings, mail })
     }
 
     /// An event as the whole network knows it: a port has its number there.
     #[inline]
     pub(super) fn named(&self, event: Event) -> Event {
-        if event.is_of_port() { event.of(self.links.id_of(event.entity()).0) } else { event }
+        if event.is_of_port() { event.of(self.links.id_of(PortIdx(event.entity())).0) } else { event }
     }
 
     /// A port of the network, if this part has it.
     pub(super) fn port_of(&self, id: PortId) -> Option<&Port> {
-        self.links.place_of(id).map(|port| &self.ports[port as usize])
+        self.links.place_of(id).map(|port| &self.ports[port])
     }
 
     /// Serialises a packet onto a wire with faults. False if `port` has none, and nothing is done.
@@ -93,14 +79,14 @@ impl Network {
         &mut self,
         clock: &mut Clock,
         totals: &mut RunTotals,
-        port: u32,
-        packet: u32,
+        port: PortIdx,
+        packet: PacketIdx,
         rank: u32,
     ) -> bool {
         let (now_ps, kind, wire) = (clock.now_ps, self.pool.get(packet).kind, self.pool.get(packet).wire);
         let Some(link) = self.faulty_link(port) else { return false };
         let verdict = link.judge(kind, now_ps);
-        let arrival = self.ports[port as usize].serialise(wire, now_ps);
+        let arrival = self.ports[port].serialise(wire, now_ps);
         if verdict.lost {
             self.lose(totals, packet);
             return true;
@@ -122,7 +108,15 @@ impl Network {
     }
 
     /// Lets a packet arrive in its place, or out of it if it is late.
-    fn put_on_wire(&mut self, clock: &mut Clock, port: u32, packet: u32, arrival_ps: u64, late_ps: u64, rank: u32) {
+    fn put_on_wire(
+        &mut self,
+        clock: &mut Clock,
+        port: PortIdx,
+        packet: PacketIdx,
+        arrival_ps: u64,
+        late_ps: u64,
+        rank: u32,
+    ) {
         let link = self.faulty_link(port).expect("the link has faults");
         if late_ps > 0 {
             link.hold(packet, arrival_ps + late_ps);
@@ -136,21 +130,17 @@ impl Network {
     /// Puts a packet that has been serialised onto the wire of `port`.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn launch(&mut self, clock: &mut Clock, port: u32, packet: u32, arrival_ps: u64, rank: u32) {
-        let p = &mut self.ports[port as usize];
-        if let Some(door) = p.door() {
-            self.agenda.launch(&mut self.pool, p, door, packet, arrival_ps);
-        } else if p.launch(&mut self.pool, packet, arrival_ps, rank).is_some() {
-            clock.push(arrival_ps, EventKind::Arrive, port, rank);
-        }
+    pub(crate) fn launch(&mut self, clock: &mut Clock, port: PortIdx, packet: PacketIdx, arrival_ps: u64, rank: u32) {
+        let (ports, mut net) = self.split();
+        net.launch(clock, &mut ports[port], port, packet, arrival_ps, rank);
     }
 
     /// Takes the packet at the head of `port`'s wire, which has reached the other end; `None` if what the event was meant
     /// for has been lost.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn take_arrival(&mut self, clock: &mut Clock, port: u32) -> Option<u32> {
-        let p = &mut self.ports[port as usize];
+    pub(crate) fn take_arrival(&mut self, clock: &mut Clock, port: PortIdx) -> Option<PacketIdx> {
+        let p = &mut self.ports[port];
         if self.faults.is_some() && !p.is_due(&self.pool, clock.now_ps) {
             return None;
         }
@@ -162,12 +152,12 @@ impl Network {
     }
 
     /// The faults of a port's wire, if it has any.
-    pub(crate) fn faulty_link(&mut self, port: u32) -> Option<&mut FaultyLink> {
+    pub(crate) fn faulty_link(&mut self, port: PortIdx) -> Option<&mut FaultyLink> {
         self.faults.as_mut().and_then(|faults| faults.link(port))
     }
 
     /// A fault takes a packet away.
-    pub(crate) fn lose(&mut self, totals: &mut RunTotals, packet: u32) {
+    pub(crate) fn lose(&mut self, totals: &mut RunTotals, packet: PacketIdx) {
         totals.drops.faults += 1;
         let p = self.pool.get(packet);
         if p.kind == PacketKind::Data {
@@ -177,7 +167,7 @@ impl Network {
     }
 
     /// Remembers whether the node of `port` wants a flow paused at the other end.
-    pub(crate) fn note_held_flow(&mut self, port: u32, flow: u32, pause: bool) {
+    pub(crate) fn note_held_flow(&mut self, port: PortIdx, flow: FlowId, pause: bool) {
         let Some(link) = self.faulty_link(port) else { return };
         if pause {
             link.held_flows.insert(flow);
@@ -187,7 +177,7 @@ impl Network {
     }
 
     /// Remembers whether the other end of `port`'s wire pauses the flow that a frame is about.
-    pub(crate) fn note_told_flow(&mut self, port: u32, frame: u32, pause: bool) {
+    pub(crate) fn note_told_flow(&mut self, port: PortIdx, frame: PacketIdx, pause: bool) {
         let flow = self.pool.get(frame).flow;
         let Some(link) = self.faulty_link(port) else { return };
         if pause {
@@ -199,10 +189,10 @@ impl Network {
 
     /// Schedules the end of the transmission that keeps `port` busy.
     #[inline]
-    pub(crate) fn schedule_tx_done(&mut self, clock: &mut Clock, port: u32) {
-        let p = &mut self.ports[port as usize];
+    pub(crate) fn schedule_tx_done(&mut self, clock: &mut Clock, port: PortIdx) {
+        let p = &mut self.ports[port];
         p.tx_done_pending = true;
-        if self.agenda.is_kept() && p.of_host == NO_HOST {
+        if self.agenda.is_kept() && p.of_host.is_none() {
             self.agenda.set_due(p.due_bit);
             return;
         }
@@ -212,19 +202,9 @@ impl Network {
     /// Stamps data that leaves a switch by `port` at a given time with telemetry, if anybody reads that.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn stamp(&mut self, at_ps: u64, port: u32, packet: u32) {
-        let Some((counter, format)) = self.telemetry else { return };
-        let p = &self.ports[port as usize];
-        let hop = IntHop {
-            ts: Time::from_ps(at_ps),
-            tx_bytes: match counter {
-                IntCounter::Transmitted => p.tx_bytes,
-                IntCounter::Enqueued => p.enqueued_bytes,
-            },
-            qlen: p.queued_bytes as u32,
-            rate: p.int_rate,
-        };
-        self.pool.push_int(packet, hop.encoded(format));
+    pub(crate) fn stamp(&mut self, at_ps: u64, port: PortIdx, packet: PacketIdx) {
+        let (ports, mut net) = self.split();
+        net.stamp(&ports[port], at_ps, packet);
     }
 
     /// Data bytes in queues and on wires.
@@ -234,5 +214,79 @@ impl Network {
         let coming = self.agenda.packets(&self.pool);
         let packets = queued.chain(late).chain(coming).map(|packet| self.pool.get(packet));
         packets.filter(|p| p.kind == PacketKind::Data).map(|p| u64::from(p.wire)).sum()
+    }
+}
+
+/// A network without its ports: what a packet on its way touches besides the port it leaves by.
+pub(super) struct Beside<'a> {
+    pub(super) links: &'a Links,
+    pub(super) pool: &'a mut PacketPool,
+    pub(super) agenda: &'a mut Agenda,
+    pub(super) paths: &'a Paths<PortIdx>,
+    telemetry: Option<(IntCounter, IntFormat)>,
+    crossings: &'a [(u16, PortIdx)],
+    mail: &'a mut [Mail],
+}
+
+impl Beside<'_> {
+    /// Puts a packet that has been serialised onto the wire of a port, which may lead to another part.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(super) fn send_off(
+        &mut self,
+        clock: &mut Clock,
+        port: &mut Port,
+        egress: PortIdx,
+        packet: PacketIdx,
+        arrival_ps: u64,
+        rank: u32,
+    ) {
+        match port.crossing() {
+            Some(crossing) => self.post(crossing, packet, arrival_ps, rank),
+            None => self.launch(clock, port, egress, packet, arrival_ps, rank),
+        }
+    }
+
+    /// Puts a packet onto a wire that leads to another part.
+    fn post(&mut self, crossing: u32, packet: PacketIdx, arrival_ps: u64, rank: u32) {
+        let (part, port) = self.crossings[crossing as usize];
+        self.mail[usize::from(part)].post(self.pool, port, packet, arrival_ps, rank);
+        self.pool.release(packet);
+    }
+
+    /// Puts a packet onto the wire of a port.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn launch(
+        &mut self,
+        clock: &mut Clock,
+        port: &mut Port,
+        egress: PortIdx,
+        packet: PacketIdx,
+        arrival_ps: u64,
+        rank: u32,
+    ) {
+        if let Some(door) = port.door() {
+            self.agenda.launch(self.pool, port, door, packet, arrival_ps);
+        } else if port.launch(self.pool, packet, arrival_ps, rank).is_some() {
+            clock.push(arrival_ps, EventKind::Arrive, egress.0, rank);
+        }
+    }
+
+    /// Stamps data that leaves a switch by a port at a given time with telemetry, if anybody reads that.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(super) fn stamp(&mut self, port: &Port, at_ps: u64, packet: PacketIdx) {
+        let Some((counter, format)) = self.telemetry else { return };
+        let hop = IntHop {
+            ts: Time::from_ps(at_ps),
+            tx_bytes: match counter {
+                IntCounter::Transmitted => port.tx_bytes,
+                IntCounter::Enqueued => port.enqueued_bytes,
+            },
+            qlen: port.queued_bytes as u32,
+            rate: port.int_rate,
+        };
+        self.pool.push_int(packet, hop.encoded(format));
     }
 }

@@ -1,13 +1,64 @@
 //! The paths of all flows, picked before a run begins: every part of the network knows every path.
 
+use std::marker::PhantomData;
+use std::sync::Arc;
+
 use super::flow::Flow;
 use crate::config::{FlowSpec, SimConfig, SubflowPaths, Transport};
-use crate::ids::PortId;
+use crate::ids::{FlowId, HopId, Number, PortId, PortIdx};
 use crate::routing::{FlowKey, Routes};
+use crate::table::Table;
 use crate::transport::Connections;
 
 /// Source ports tried for a subflow that is to have a path of its own.
 const PORTS_TRIED: u16 = 64;
+
+/// The egress ports of all paths, path behind path: each by its number in the network, or by its place in the part that it
+/// belongs to.
+#[derive(Clone)]
+pub(crate) struct Paths<P> {
+    ports: Arc<[u32]>,
+    by: PhantomData<P>,
+}
+
+impl<P: Number> Paths<P> {
+    /// The egress port at a hop.
+    #[inline]
+    pub(crate) fn port(&self, hop: HopId) -> P {
+        P::from_index(self.ports[hop.index()] as usize)
+    }
+
+    /// The same, if there is such a hop.
+    #[inline]
+    pub(crate) fn get(&self, hop: HopId) -> Option<P> {
+        self.ports.get(hop.index()).map(|&port| P::from_index(port as usize))
+    }
+
+    /// The egress ports of a path of `n_hops` whose second hop this is.
+    pub(super) fn path(&self, second: HopId, n_hops: u8) -> impl ExactSizeIterator<Item = P> + '_ {
+        let start = second.index() - 1;
+        self.ports[start..start + usize::from(n_hops)].iter().map(|&port| P::from_index(port as usize))
+    }
+}
+
+impl Paths<PortId> {
+    /// The same ports by their places, where one part has all of them: those are their numbers.
+    pub(super) fn of_one_part(&self) -> Paths<PortIdx> {
+        Paths { ports: Arc::clone(&self.ports), by: PhantomData }
+    }
+
+    /// The same ports by their places.
+    pub(super) fn by_place(&self, places: &Table<PortId, PortIdx>) -> Paths<PortIdx> {
+        let place = |&port: &u32| places[PortId(port)].0;
+        Paths { ports: self.ports.iter().map(place).collect(), by: PhantomData }
+    }
+}
+
+impl From<Vec<PortId>> for Paths<PortId> {
+    fn from(ports: Vec<PortId>) -> Self {
+        Self { ports: ports.into_iter().map(|port| port.0).collect(), by: PhantomData }
+    }
+}
 
 /// The table of paths as it grows: egress ports, path behind path.
 pub(super) struct PathTable<'a> {
@@ -15,7 +66,7 @@ pub(super) struct PathTable<'a> {
     routes: &'a Routes,
     /// Whether ports send notices, which go back along the data path.
     has_notices: bool,
-    ports: Vec<u32>,
+    ports: Vec<PortId>,
     buffer: Vec<PortId>,
 }
 
@@ -31,71 +82,70 @@ impl<'a> PathTable<'a> {
     }
 
     /// The paths of all flows, which are told where theirs stand.
-    pub(super) fn of_all(mut self, flows: &mut [Flow], connections: &Connections) -> Vec<u32> {
-        for (id, spec) in (0..).zip(&self.config.flows) {
-            let subflows = connections.subflow_ids(id);
-            match self.config.transport.kind {
-                Transport::Tcp(tcp) if !subflows.is_empty() => {
-                    let (own, of_subflows) = flows.split_at_mut(subflows.start as usize);
-                    let of_subflows = &mut of_subflows[..subflows.len()];
+    pub(super) fn of_all(mut self, flows: &mut [Flow], connections: &Connections) -> Paths<PortId> {
+        for (id, spec) in (0..).map(FlowId).zip(&self.config.flows) {
+            match (self.config.transport.kind, connections.first_subflow(id)) {
+                (Transport::Tcp(tcp), Some(first)) => {
+                    let (own, of_subflows) = flows.split_at_mut(first.index());
+                    let of_subflows = &mut of_subflows[..connections.subflow_ids(id).len()];
                     self.lay_subflow_paths(spec, tcp.multipath.paths, of_subflows);
                     // A connection's own path is that of its first subflow.
-                    let (first, flow) = (&of_subflows[0], &mut own[id as usize]);
+                    let (first, flow) = (&of_subflows[0], &mut own[id.index()]);
                     (flow.data_route, flow.ack_route) = (first.data_route, first.ack_route);
                     (flow.notice_route, flow.n_hops) = (first.notice_route, first.n_hops);
                 }
-                _ => self.lay(&mut flows[id as usize], flow_key(spec)),
+                _ => self.lay(&mut flows[id.index()], flow_key(spec)),
             }
         }
-        self.ports
+        self.ports.into()
     }
 
     /// Picks a flow's paths and writes them into the table.
     fn lay(&mut self, flow: &mut Flow, key: FlowKey) {
         (flow.data_route, flow.n_hops) = self.write(key);
         (flow.ack_route, _) = self.write(key.reversed());
-        flow.notice_route = self.ports.len() as u32;
+        flow.notice_route = HopId::from_index(self.ports.len());
         if self.has_notices {
-            let start = flow.data_route as usize - 1;
+            let start = flow.data_route.index() - 1;
             self.ports.extend_from_within(start..start + flow.n_hops as usize);
-            let back = &mut self.ports[flow.notice_route as usize..];
+            let back = &mut self.ports[flow.notice_route.index()..];
             back.reverse();
             for port in back {
-                *port ^= 1;
+                *port = port.reverse();
             }
         }
     }
 
     /// Writes a path. Where its second port stands (the first is the host's own), and its length.
-    fn write(&mut self, key: FlowKey) -> (u32, u8) {
+    fn write(&mut self, key: FlowKey) -> (HopId, u8) {
         self.routes.path(self.config.fabric.ecmp, self.config.seed, key, &mut self.buffer);
-        let start = self.ports.len() as u32;
-        self.ports.extend(self.buffer.iter().map(|port| port.0));
-        (start + 1, self.buffer.len() as u8)
+        let start = HopId::from_index(self.ports.len());
+        self.ports.extend_from_slice(&self.buffer);
+        (start.plus(1), self.buffer.len() as u8)
     }
 
     /// Picks the paths of all subflows of a connection.
     fn lay_subflow_paths(&mut self, spec: &FlowSpec, paths: SubflowPaths, subflows: &mut [Flow]) {
         let n_subflows = subflows.len() as u16;
-        let mut used: Vec<u32> = Vec::new();
+        let mut used: Vec<PortId> = Vec::new();
         for (subflow, flow) in (0..).zip(subflows) {
             let key = match paths {
                 SubflowPaths::Hashed => subflow_key(spec, subflow),
                 SubflowPaths::Disjoint => self.key_of_own_path(spec, subflow, n_subflows, &used),
             };
             self.lay(flow, key);
-            let start = flow.data_route as usize - 1;
+            let start = flow.data_route.index() - 1;
             used.extend_from_slice(&self.ports[start..start + flow.n_hops as usize]);
         }
     }
 
     /// The key of the path that has the fewest links in common with the ports that are used, of those tried.
-    fn key_of_own_path(&mut self, spec: &FlowSpec, subflow: u16, n_subflows: u16, used: &[u32]) -> FlowKey {
+    fn key_of_own_path(&mut self, spec: &FlowSpec, subflow: u16, n_subflows: u16, used: &[PortId]) -> FlowKey {
         let mut best = (usize::MAX, subflow_key(spec, subflow));
         for attempt in 0..PORTS_TRIED {
             let key = subflow_key(spec, subflow.wrapping_add(attempt.wrapping_mul(n_subflows)));
             self.routes.path(self.config.fabric.ecmp, self.config.seed, key, &mut self.buffer);
-            let shared = used.iter().filter(|&&port| self.buffer.iter().any(|p| p.0 == port)).count();
+            let shared = used.iter().filter(|&&port| self.buffer.contains(&port)).count();
             if shared < best.0 {
                 best = (shared, key);
             }

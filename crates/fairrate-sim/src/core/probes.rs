@@ -60,10 +60,10 @@ fn sample(probe: &ProbeSpec, now_ps: u64, run: &Run, parts: &[Mutex<Part>], sink
             }
         }
         ProbeSpec::Flows { flows: Some(flows), .. } => {
-            flows.iter().filter_map(|f| sample_flow(run, parts, f.0, now_ps)).for_each(|sample| sink.rate(&sample));
+            flows.iter().filter_map(|f| sample_flow(run, parts, *f, now_ps)).for_each(|sample| sink.rate(&sample));
         }
         ProbeSpec::Flows { flows: None, .. } => {
-            let mut active: Vec<u32> = parts.iter().flat_map(|part| lock(part).hosts.active_flows(run)).collect();
+            let mut active: Vec<FlowId> = parts.iter().flat_map(|part| lock(part).hosts.active_flows(run)).collect();
             active.sort_unstable();
             active.iter().filter_map(|&f| sample_flow(run, parts, f, now_ps)).for_each(|sample| sink.rate(&sample));
         }
@@ -71,12 +71,12 @@ fn sample(probe: &ProbeSpec, now_ps: u64, run: &Run, parts: &[Mutex<Part>], sink
     }
 }
 
-fn sample_flow(run: &Run, parts: &[Mutex<Part>], id: u32, now_ps: u64) -> Option<RateSample> {
+fn sample_flow(run: &Run, parts: &[Mutex<Part>], id: FlowId, now_ps: u64) -> Option<RateSample> {
     let (sends, receives) = run.parts_of_flow(id);
     let delivered_bytes = lock(&parts[receives]).received(id).bytes;
     let part = lock(&parts[sends]);
     let (cwnd_bytes, rate_bps) = part.hosts.window_and_rate(&part.world, id)?;
-    Some(RateSample { t: Time::from_ps(now_ps), flow: FlowId(id), cwnd_bytes, rate_bps, delivered_bytes })
+    Some(RateSample { t: Time::from_ps(now_ps), flow: id, cwnd_bytes, rate_bps, delivered_bytes })
 }
 
 impl Part {

@@ -1,16 +1,18 @@
 //! Which of the switches of a part is next.
 
+use crate::ids::{Number, SwitchIdx};
+
 /// No time.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// Things by the time at which each is due, the earliest first.
+/// Switches by the time at which each is due, the earliest first.
 ///
-/// The times of the things stand in groups of four; so do the earliest times of the groups, and so on, up to a single group. A
-/// time changes along one way to the top, without branches to predict.
+/// The times of the switches stand in groups of four; so do the earliest times of the groups, and so on, up to a single group.
+/// A time changes along one way to the top, without branches to predict.
 pub(super) struct DueQueue {
     /// The groups of all levels, the single one first.
     groups: Vec<Four>,
-    /// Where each level begins, the last one first: that of the things.
+    /// Where each level begins, the last one first: that of the switches.
     levels: Vec<usize>,
     first_ps: u64,
 }
@@ -42,7 +44,7 @@ impl Default for DueQueue {
 }
 
 impl DueQueue {
-    /// `n` things that are never due.
+    /// `n` switches that are never due.
     pub(super) fn new(n: usize) -> Self {
         let mut sizes = vec![n.div_ceil(4).max(1)];
         while let Some(&size) = sizes.last().filter(|size| 1 < **size) {
@@ -57,32 +59,32 @@ impl DueQueue {
         Self { levels: levels.collect(), groups: vec![Four { times_ps: [NEVER; 4], first: 0 }; total], first_ps: NEVER }
     }
 
-    /// The first time at which something is due; [`NEVER`]: nothing is.
+    /// The first time at which one is due; [`NEVER`]: none is.
     #[inline]
     pub(super) fn next_ps(&self) -> u64 {
         self.first_ps
     }
 
-    /// What is due then.
+    /// Which one is due then.
     #[inline]
-    pub(super) fn next(&self) -> u32 {
+    pub(super) fn next(&self) -> SwitchIdx {
         let mut at = 0;
         for &level in self.levels.iter().rev() {
             at = 4 * at + self.groups[level + at].first;
         }
-        at as u32
+        SwitchIdx::from_index(at)
     }
 
-    /// When a thing is due.
+    /// When a switch is due.
     #[inline]
-    pub(super) fn due_ps(&self, number: u32) -> u64 {
-        self.groups[self.levels[0] + number as usize / 4].times_ps[number as usize % 4]
+    pub(super) fn due_ps(&self, switch: SwitchIdx) -> u64 {
+        self.groups[self.levels[0] + switch.index() / 4].times_ps[switch.index() % 4]
     }
 
-    /// A thing is due earlier than it was.
+    /// A switch is due earlier than it was.
     #[inline]
-    pub(super) fn advance(&mut self, number: u32, at_ps: u64) {
-        let mut at = number as usize;
+    pub(super) fn advance(&mut self, switch: SwitchIdx, at_ps: u64) {
+        let mut at = switch.index();
         for &level in &self.levels {
             let group = &mut self.groups[level + at / 4];
             group.times_ps[at % 4] = at_ps;
@@ -95,10 +97,10 @@ impl DueQueue {
         self.first_ps = at_ps;
     }
 
-    /// A thing is due later than it was.
+    /// A switch is due later than it was.
     #[inline]
-    pub(super) fn postpone(&mut self, number: u32, at_ps: u64) {
-        let (mut at, mut time_ps) = (number as usize, at_ps);
+    pub(super) fn postpone(&mut self, switch: SwitchIdx, at_ps: u64) {
+        let (mut at, mut time_ps) = (switch.index(), at_ps);
         for &level in &self.levels {
             let group = &mut self.groups[level + at / 4];
             group.times_ps[at % 4] = time_ps;
@@ -123,14 +125,14 @@ mod tests {
             for (number, due_ps) in steps {
                 let number = number % n;
                 if due_ps < model[number] {
-                    queue.advance(number as u32, due_ps);
+                    queue.advance(SwitchIdx::from_index(number), due_ps);
                 } else {
-                    queue.postpone(number as u32, due_ps);
+                    queue.postpone(SwitchIdx::from_index(number), due_ps);
                 }
                 model[number] = due_ps;
                 prop_assert_eq!(queue.next_ps(), *model.iter().min().unwrap());
-                prop_assert_eq!(model[queue.next() as usize], queue.next_ps());
-                prop_assert!((0..n).all(|number| queue.due_ps(number as u32) == model[number]));
+                prop_assert_eq!(model[queue.next().index()], queue.next_ps());
+                prop_assert!((0..n).all(|number| queue.due_ps(SwitchIdx::from_index(number)) == model[number]));
             }
         }
     }

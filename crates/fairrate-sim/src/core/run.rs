@@ -1,16 +1,16 @@
 //! What is fixed for a run. All parts share it.
 
-use std::sync::Arc;
-
 use fairrate_control::{AlgorithmConfig, FlowContext, IntCounter, IntFormat};
 use fairrate_units::Time;
 
 use super::flow::Flow;
+use super::paths::Paths;
 use crate::config::SimConfig;
 use crate::ideal::{self, Framing, Hop};
-use crate::ids::PortId;
+use crate::ids::{FlowId, HostId, PortId};
 use crate::rng::{Purpose, Stream};
 use crate::routing::Routes;
+use crate::table::Table;
 use crate::transport::Kind;
 
 /// The run: its configuration and what follows from that before anything happens.
@@ -20,11 +20,11 @@ pub(crate) struct Run {
     pub(crate) constants: Constants,
     pub(crate) routes: Routes,
     /// The user's flows, then those that carry messages, then the subflows of each.
-    pub(crate) flows: Vec<Flow>,
+    pub(crate) flows: Table<FlowId, Flow>,
     /// How many of the flows are the user's: the first ones.
     pub(crate) n_user_flows: u32,
     /// The egress ports of all paths.
-    pub(crate) paths: Arc<[u32]>,
+    pub(crate) paths: Paths<PortId>,
     pub(crate) parts: PartOf,
 }
 
@@ -59,54 +59,59 @@ pub(crate) struct Constants {
 
 /// Which part every port and host is in: a port is where the node is that it belongs to.
 pub(crate) struct PartOf {
-    pub(crate) ports: Vec<u16>,
-    pub(crate) hosts: Vec<u16>,
+    pub(crate) ports: Table<PortId, u16>,
+    pub(crate) hosts: Table<HostId, u16>,
 }
 
 impl PartOf {
     /// The part of the node that `port` belongs to.
     #[inline]
     pub(crate) fn port(&self, port: PortId) -> u16 {
-        self.ports[port.index()]
+        self.ports[port]
     }
 
     /// The part of a host, by its number among hosts.
     #[inline]
-    pub(crate) fn host(&self, host: u32) -> u16 {
-        self.hosts[host as usize]
+    pub(crate) fn host(&self, host: HostId) -> u16 {
+        self.hosts[host]
     }
 }
 
 impl Run {
     /// A flow.
     #[inline]
-    pub(crate) fn flow(&self, id: u32) -> &Flow {
-        &self.flows[id as usize]
+    pub(crate) fn flow(&self, id: FlowId) -> &Flow {
+        &self.flows[id]
+    }
+
+    /// Whether a flow is one of the user's.
+    pub(crate) fn is_users(&self, id: FlowId) -> bool {
+        id.0 < self.n_user_flows
     }
 
     /// The egress ports from a flow's sender to its receiver.
-    pub(crate) fn path_of(&self, id: u32) -> &[u32] {
+    pub(crate) fn path_of(&self, id: FlowId) -> impl ExactSizeIterator<Item = PortId> + '_ {
         self.flow(id).data_path(&self.paths)
     }
 
     /// The parts of a flow's sender and receiver.
-    pub(crate) fn parts_of_flow(&self, id: u32) -> (usize, usize) {
+    pub(crate) fn parts_of_flow(&self, id: FlowId) -> (usize, usize) {
         let flow = self.flow(id);
         (usize::from(self.parts.host(flow.src_host)), usize::from(self.parts.host(flow.dst_host)))
     }
 
     /// The links of a flow's path.
-    pub(crate) fn hops_of(&self, id: u32) -> Vec<Hop> {
+    pub(crate) fn hops_of(&self, id: FlowId) -> Vec<Hop> {
         self.hops(self.path_of(id))
     }
 
-    fn hops(&self, path: &[u32]) -> Vec<Hop> {
-        let links = path.iter().map(|&port| self.config.topology.link(PortId(port)));
+    fn hops(&self, path: impl Iterator<Item = PortId>) -> Vec<Hop> {
+        let links = path.map(|port| self.config.topology.link(port));
         links.map(|link| Hop { rate: link.rate, delay: link.delay }).collect()
     }
 
     /// The algorithm that controls a flow: for each flow that of the run, but for those that carry messages.
-    pub(crate) fn algorithm_of(&self, id: u32) -> &AlgorithmConfig {
+    pub(crate) fn algorithm_of(&self, id: FlowId) -> &AlgorithmConfig {
         match &self.config.allocator {
             Some(allocator) if self.flow(id).transport == Kind::Line => &allocator.cc,
             _ => &self.config.cc,
@@ -114,9 +119,9 @@ impl Run {
     }
 
     /// What the controller of a flow that starts at `start` is told.
-    pub(crate) fn flow_context(&self, id: u32, start: Time) -> FlowContext {
+    pub(crate) fn flow_context(&self, id: FlowId, start: Time) -> FlowContext {
         let flow = self.flow(id);
-        let spec = &self.config.flows[flow.spec as usize];
+        let spec = &self.config.flows[flow.parent.index()];
         let c = &self.constants;
         let path = self.hops_of(id);
         let back = self.hops(flow.ack_path(&self.paths));
@@ -132,7 +137,7 @@ impl Run {
             size: spec.bytes,
             demand: spec.demand,
             deadline: spec.deadline,
-            seed: Stream::new(self.config.seed, u64::from(id), Purpose::Controller).below(u64::MAX),
+            seed: Stream::new(self.config.seed, u64::from(id.0), Purpose::Controller).below(u64::MAX),
         }
     }
 }

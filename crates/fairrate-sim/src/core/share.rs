@@ -6,7 +6,8 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::ids::PortId;
+use crate::ids::{NodeId, Number, PortId, PortIdx};
+use crate::table::Table;
 use crate::topology::Topology;
 
 /// The links that touch the nodes of a part, in the network's order: number `i` of them has the part's ports `2 i` and
@@ -19,8 +20,8 @@ pub(crate) struct Links {
 
 impl Links {
     /// The links of part `number`, where `part_of` says which part a node is in.
-    pub(super) fn of_part(topology: &Topology, part_of: &[u16], number: u16) -> Self {
-        let touches = |link: &crate::topology::Link| [link.a, link.b].iter().any(|n| part_of[n.index()] == number);
+    pub(super) fn of_part(topology: &Topology, part_of: &Table<NodeId, u16>, number: u16) -> Self {
+        let touches = |link: &crate::topology::Link| [link.a, link.b].iter().any(|&n| part_of[n] == number);
         let mut numbers: Vec<u32> =
             (0..).zip(&topology.links).filter(|(_, link)| touches(link)).map(|(i, _)| i).collect();
         numbers.shrink_to_fit();
@@ -29,83 +30,84 @@ impl Links {
 
     /// A port's number in the network.
     #[inline]
-    pub(crate) fn id_of(&self, port: u32) -> PortId {
-        PortId(self.numbers.get(port as usize / 2).map_or(port, |link| 2 * link + port % 2))
+    pub(crate) fn id_of(&self, port: PortIdx) -> PortId {
+        PortId(self.numbers.get(port.index() / 2).map_or(port.0, |link| 2 * link + port.0 % 2))
     }
 
     /// A port's place in the part, if its link touches it.
-    pub(crate) fn place_of(&self, id: PortId) -> Option<u32> {
+    pub(crate) fn place_of(&self, id: PortId) -> Option<PortIdx> {
         if self.numbers.is_empty() {
-            return Some(id.0);
+            return Some(PortIdx(id.0));
         }
         let place = self.numbers.binary_search(&(id.0 / 2)).ok()?;
-        Some(2 * place as u32 + id.0 % 2)
+        Some(PortIdx(2 * place as u32 + id.0 % 2))
     }
 
     /// The numbers of the part's ports, of a network with so many.
     pub(super) fn port_ids(&self, n_ports: usize) -> impl Iterator<Item = PortId> + '_ {
         let n = if self.numbers.is_empty() { n_ports } else { 2 * self.numbers.len() };
-        (0..n as u32).map(|port| self.id_of(port))
+        (0..n as u32).map(|port| self.id_of(PortIdx(port)))
     }
 }
 
 /// What a part keeps of each of its own flows, or hosts, by their numbers in the network.
-pub(crate) struct Own<T> {
+pub(crate) struct Own<I, T> {
     /// By number, where it stands; empty: all are the part's own.
-    places: Vec<u32>,
+    places: Table<I, u32>,
     values: Vec<T>,
 }
 
-impl<T> Own<T> {
+impl<I: Number, T> Own<I, T> {
     /// One `value` for each of `n`.
-    pub(super) fn all(n: usize, value: impl FnMut(u32) -> T) -> Self {
-        Self { places: Vec::new(), values: (0..n as u32).map(value).collect() }
+    pub(super) fn all(n: usize, value: impl FnMut(I) -> T) -> Self {
+        Self { places: Table::default(), values: (0..n).map(I::from_index).map(value).collect() }
     }
 
     /// One `value` for each of `n` that `is_own`.
-    pub(super) fn some(n: usize, is_own: impl Fn(u32) -> bool, value: impl FnMut(u32) -> T) -> Self {
+    pub(super) fn some(n: usize, is_own: impl Fn(I) -> bool, value: impl FnMut(I) -> T) -> Self {
         let mut n_own = 0;
         let place = |number| {
             let own = is_own(number);
             n_own += u32::from(own);
             if own { n_own - 1 } else { u32::MAX }
         };
-        let places: Vec<u32> = (0..n as u32).map(place).collect();
+        let numbers = || (0..n).map(I::from_index);
+        let places = numbers().map(place).collect();
         let mut values = Vec::with_capacity(n_own as usize);
-        values.extend((0..n as u32).filter(|&number| is_own(number)).map(value));
+        values.extend(numbers().filter(|&number| is_own(number)).map(value));
         Self { places, values }
     }
 
     #[inline]
-    fn place(&self, number: u32) -> usize {
-        *self.places.get(number as usize).unwrap_or(&number) as usize
+    fn place(&self, number: I) -> usize {
+        self.places.get(number).map_or(number.index(), |&place| place as usize)
     }
 
     /// Whether it is the part's own.
     #[inline]
-    pub(crate) fn has(&self, number: u32) -> bool {
+    pub(crate) fn has(&self, number: I) -> bool {
         self.place(number) < self.values.len()
     }
 
     /// All of them, with their numbers.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (I, &T)> {
         let n = if self.places.is_empty() { self.values.len() } else { self.places.len() };
-        (0..n as u32).filter_map(|number| Some((number, self.values.get(self.place(number))?)))
+        (0..n).map(I::from_index).filter_map(|number| Some((number, self.values.get(self.place(number))?)))
     }
 }
 
-impl<T> Index<u32> for Own<T> {
+impl<I: Number, T> Index<I> for Own<I, T> {
     type Output = T;
 
     #[inline]
-    fn index(&self, number: u32) -> &T {
+    fn index(&self, number: I) -> &T {
         &self.values[self.place(number)]
     }
 }
 
-impl<T> IndexMut<u32> for Own<T> {
+impl<I: Number, T> IndexMut<I> for Own<I, T> {
     #[inline]
-    fn index_mut(&mut self, number: u32) -> &mut T {
+    fn index_mut(&mut self, number: I) -> &mut T {
         let place = self.place(number);
         &mut self.values[place]
     }
@@ -114,19 +116,20 @@ impl<T> IndexMut<u32> for Own<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::HostId;
 
     #[test]
     fn a_part_has_its_own_and_knows_their_numbers() {
         let links = Links { numbers: vec![2, 3, 7] };
-        assert_eq!((links.id_of(0), links.id_of(3), links.id_of(4)), (PortId(4), PortId(7), PortId(14)));
-        assert_eq!((links.place_of(PortId(15)), links.place_of(PortId(8))), (Some(5), None));
+        assert_eq!([0, 3, 4].map(|port| links.id_of(PortIdx(port))), [PortId(4), PortId(7), PortId(14)]);
+        assert_eq!((links.place_of(PortId(15)), links.place_of(PortId(8))), (Some(PortIdx(5)), None));
         let all = Links::default();
-        assert_eq!((all.id_of(9), all.place_of(PortId(9))), (PortId(9), Some(9)));
-        let own = Own::some(5, |n| n % 2 == 1, |n| 10 * n);
-        assert_eq!(own.iter().map(|(n, &v)| (n, v)).collect::<Vec<_>>(), [(1, 10), (3, 30)]);
-        assert!(own.has(3) && !own.has(2) && own[3] == 30);
-        let all = Own::all(2, |n| n);
-        assert_eq!(all.iter().map(|(n, &v)| (n, v)).collect::<Vec<_>>(), [(0, 0), (1, 1)]);
-        assert!(all.has(1) && !all.has(2));
+        assert_eq!((all.id_of(PortIdx(9)), all.place_of(PortId(9))), (PortId(9), Some(PortIdx(9))));
+        let own = Own::some(5, |n: HostId| n.0 % 2 == 1, |n| 10 * n.0);
+        assert_eq!(own.iter().map(|(n, &v)| (n.0, v)).collect::<Vec<_>>(), [(1, 10), (3, 30)]);
+        assert!(own.has(HostId(3)) && !own.has(HostId(2)) && own[HostId(3)] == 30);
+        let all = Own::all(2, |n: HostId| n.0);
+        assert_eq!(all.iter().map(|(n, &v)| (n.0, v)).collect::<Vec<_>>(), [(0, 0), (1, 1)]);
+        assert!(all.has(HostId(1)) && !all.has(HostId(2)));
     }
 }

@@ -48,18 +48,18 @@ pub(super) fn check_end(parts: &[Mutex<Part>]) -> Result<(), SimError> {
 }
 
 fn stalled(parts: &[Mutex<Part>]) -> SimError {
-    let mut flows: Vec<(u32, usize)> = Vec::new();
+    let mut flows: Vec<(FlowId, usize)> = Vec::new();
     for (number, part) in parts.iter().enumerate() {
         flows.extend(lock(part).hosts.senders.iter().flatten().map(|s| (s.flow, number)));
     }
     flows.sort_unstable();
     let flows = flows.into_iter().take(NAMED).map(|(id, number)| {
         let run = Arc::clone(&lock(&parts[number]).world.run);
-        let (spec, receives) = (run.flow(id).spec, run.parts_of_flow(id).1);
-        let arrived = lock(&parts[receives]).received(spec).bytes;
+        let (user_flow, receives) = (run.flow(id).parent, run.parts_of_flow(id).1);
+        let arrived = lock(&parts[receives]).received(user_flow).bytes;
         lock(&parts[number]).describe_flow(id, arrived)
     });
-    let mut ports: Vec<(u32, String)> = parts.iter().flat_map(|part| lock(part).paused_ports()).collect();
+    let mut ports: Vec<(PortId, String)> = parts.iter().flat_map(|part| lock(part).paused_ports()).collect();
     ports.sort();
     let ports = ports.into_iter().take(NAMED).map(|(_, text)| text);
     let circle = deadlock::describe(parts);
@@ -71,12 +71,12 @@ fn stalled(parts: &[Mutex<Part>]) -> SimError {
 
 impl Part {
     /// What is the matter with a flow that is active here, of whose data so much has arrived.
-    fn describe_flow(&self, id: u32, arrived: u64) -> String {
+    fn describe_flow(&self, id: FlowId, arrived: u64) -> String {
         let run = &self.world.run;
         let name = |n: crate::ids::NodeId| &run.config.topology.nodes[n.index()].name;
         let flow = run.flow(id);
         let s = self.hosts.sender(self.hosts.sending[id].sender);
-        let spec = &run.config.flows[flow.spec as usize];
+        let spec = &run.config.flows[flow.parent.index()];
         let why = match (s.paused, s.is_open()) {
             (true, _) => "is paused by its switch",
             (false, true) => "waits for its NIC",
@@ -84,8 +84,8 @@ impl Part {
             (false, false) => "its window is closed",
         };
         let (src, dst) = (name(spec.src), name(spec.dst));
-        let flow_name = spec.name(FlowId(flow.spec));
-        if flow.spec != id {
+        let flow_name = spec.name(flow.parent);
+        if flow.parent != id {
             let subflow = flow.subflow;
             return format!("subflow {subflow} of flow {flow_name} ({src} to {dst}, {arrived} bytes arrived): {why}");
         }
@@ -93,14 +93,14 @@ impl Part {
     }
 
     /// The ports of this part that may not send, some of them at least.
-    fn paused_ports(&self) -> Vec<(u32, String)> {
+    fn paused_ports(&self) -> Vec<(PortId, String)> {
         let topology = &self.world.run.config.topology;
         let ports = self.own_ports().filter(|(_, p)| p.paused != 0).take(NAMED);
         let describe = |(id, p): (PortId, &crate::fabric::Port)| {
             let (from, to) = (topology.from(id), topology.to(id));
             let name = |n: crate::ids::NodeId| &topology.nodes[n.index()].name;
             let why = if p.is_down() { "down" } else { "paused" };
-            (id.0, format!("port {}->{} is {why} with {} bytes waiting", name(from), name(to), p.queued_bytes))
+            (id, format!("port {}->{} is {why} with {} bytes waiting", name(from), name(to), p.queued_bytes))
         };
         ports.map(describe).collect()
     }

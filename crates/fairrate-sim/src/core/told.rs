@@ -45,9 +45,9 @@ impl Told {
 
     /// A sender of a user's flow has measured a round-trip time.
     #[inline]
-    pub(crate) fn push_rtt(&mut self, t: Time, flow: u32, rtt: Time) {
+    pub(crate) fn push_rtt(&mut self, t: Time, flow: FlowId, rtt: Time) {
         if self.tells_rtts {
-            self.push(News::Rtt(RttSample { t, flow: FlowId(flow), rtt }));
+            self.push(News::Rtt(RttSample { t, flow, rtt }));
         }
     }
 

@@ -18,6 +18,7 @@
 use super::discipline::{Verdicts, Waiting};
 use super::mmu::DropCause;
 use crate::config::CoDelConfig;
+use crate::ids::PacketIdx;
 use crate::packet::{PacketKind, PacketPool};
 
 /// What is the same for all queues of a port.
@@ -55,7 +56,7 @@ pub struct CoDel {
 
 /// The head of a queue.
 struct Head {
-    packet: u32,
+    packet: PacketIdx,
     ok_to_drop: bool,
 }
 
@@ -68,7 +69,7 @@ impl CoDel {
         pool: &mut PacketPool,
         now_ps: u64,
         verdicts: &mut Verdicts,
-    ) -> u32 {
+    ) -> PacketIdx {
         let mut head = self.take(rule, queue, pool, now_ps);
         if !self.dropping {
             if head.ok_to_drop {
@@ -124,7 +125,7 @@ impl CoDel {
 }
 
 /// Marks a packet if that may stand for its drop.
-fn marked(rule: &CoDelRule, pool: &mut PacketPool, packet: u32, verdicts: &mut Verdicts) -> bool {
+fn marked(rule: &CoDelRule, pool: &mut PacketPool, packet: PacketIdx, verdicts: &mut Verdicts) -> bool {
     let p = pool.get_mut(packet);
     let marks = rule.marks && p.kind == PacketKind::Data;
     if marks {

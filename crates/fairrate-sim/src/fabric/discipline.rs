@@ -11,21 +11,22 @@ use super::port::tx_time_ps;
 use super::red::Red;
 use super::sfq_codel::SfqCoDel;
 use crate::config::{QueueConfig, QueueRule};
-use crate::packet::{NO_PACKET, Packet, PacketKind, PacketPool};
+use crate::ids::{PacketIdx, PortId};
+use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::rng::mix64;
 
 /// What a discipline has decided besides which packet goes.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     /// Packets it has dropped, which are in no queue any more, and why.
-    pub dropped: Vec<(u32, DropCause)>,
+    pub dropped: Vec<(PacketIdx, DropCause)>,
     /// Packets it has marked.
     pub marks: u64,
 }
 
 impl Verdicts {
     /// Notes a drop.
-    pub fn drop(&mut self, packet: u32, cause: DropCause) {
+    pub fn drop(&mut self, packet: PacketIdx, cause: DropCause) {
         self.dropped.push((packet, cause));
     }
 }
@@ -69,20 +70,20 @@ impl Waiting {
         self.list.is_empty()
     }
     /// Appends a packet.
-    pub fn push(&mut self, pool: &mut PacketPool, packet: u32) {
+    pub fn push(&mut self, pool: &mut PacketPool, packet: PacketIdx) {
         self.bytes += u64::from(pool.get(packet).wire);
         self.packets += 1;
         self.list.push(pool, packet);
     }
     /// Takes the first packet; the queue must not be empty.
-    pub fn pop(&mut self, pool: &PacketPool) -> u32 {
+    pub fn pop(&mut self, pool: &PacketPool) -> PacketIdx {
         let packet = self.list.pop(pool);
         self.bytes -= u64::from(pool.get(packet).wire);
         self.packets -= 1;
         packet
     }
     /// Takes the last packet, by looking at every one; the queue must not be empty.
-    pub fn pop_last(&mut self, pool: &mut PacketPool) -> u32 {
+    pub fn pop_last(&mut self, pool: &mut PacketPool) -> PacketIdx {
         let mut kept = Self::EMPTY;
         loop {
             let packet = self.pop(pool);
@@ -94,23 +95,22 @@ impl Waiting {
         }
     }
     /// The packets in it.
-    pub fn packets<'a>(&self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + use<'a> {
-        let first = Some(self.list.head()).filter(|&p| p != NO_PACKET);
-        std::iter::successors(first, |&p| Some(pool.get(p).next).filter(|&n| n != NO_PACKET))
+    pub fn packets<'a>(&self, pool: &'a PacketPool) -> impl Iterator<Item = PacketIdx> + use<'a> {
+        pool.list(self.list.head())
     }
 }
 
 /// The flow of a packet, each direction of it a flow of its own.
 pub fn flow_key(packet: &Packet) -> u64 {
     let forward = matches!(packet.kind, PacketKind::Data | PacketKind::Control);
-    u64::from(packet.flow) << 1 | u64::from(!forward)
+    u64::from(packet.flow.0) << 1 | u64::from(!forward)
 }
 
 /// Where a discipline works.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The egress port.
-    pub port: u32,
+    pub port: PortId,
     /// The class.
     pub class: u8,
     /// Rate of the port.
@@ -143,7 +143,7 @@ impl Discipline {
     /// An empty queue; `None` if the port's own queues do.
     pub fn new(config: &QueueConfig, place: &Place) -> Option<Self> {
         let limit = Limit { bytes: config.limit_bytes, packets: config.limit_packets };
-        let entity = u64::from(place.port) << 3 | u64::from(place.class);
+        let entity = u64::from(place.port.0) << 3 | u64::from(place.class);
         let mut marks = false;
         let codel = |c| CoDelRule::new(c, u64::from(place.wire_mtu), c.ecn && place.ecn_capable);
         let rule = match &config.rule {
@@ -178,7 +178,7 @@ impl Discipline {
     pub fn admit(
         &mut self,
         pool: &mut PacketPool,
-        packet: u32,
+        packet: PacketIdx,
         now_ps: u64,
         verdicts: &mut Verdicts,
     ) -> Result<(), DropCause> {
@@ -202,7 +202,14 @@ impl Discipline {
 
     /// Takes in a packet that was admitted, and drops what there is no room for, perhaps itself. Less `priority` goes
     /// first, if the discipline knows priorities.
-    pub fn push(&mut self, pool: &mut PacketPool, packet: u32, priority: f64, now_ps: u64, verdicts: &mut Verdicts) {
+    pub fn push(
+        &mut self,
+        pool: &mut PacketPool,
+        packet: PacketIdx,
+        priority: f64,
+        now_ps: u64,
+        verdicts: &mut Verdicts,
+    ) {
         // From here on until it leaves, this is when it joined.
         pool.get_mut(packet).arrival_ps = now_ps;
         match &mut self.rule {
@@ -213,7 +220,7 @@ impl Discipline {
     }
 
     /// Takes the packet to send, after those that it drops first; there must be one.
-    pub fn pop(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> u32 {
+    pub fn pop(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> PacketIdx {
         match &mut self.rule {
             Rule::Fifo(queue) => queue.pop(pool),
             Rule::Red(queue, red) => {
@@ -230,7 +237,7 @@ impl Discipline {
     }
 
     /// The packets that wait, for the final count.
-    pub fn packets(&self, pool: &PacketPool) -> Vec<u32> {
+    pub fn packets(&self, pool: &PacketPool) -> Vec<PacketIdx> {
         match &self.rule {
             Rule::Fifo(queue) | Rule::Red(queue, _) | Rule::CoDel(queue, ..) => queue.packets(pool).collect(),
             Rule::SfqCoDel(queue) => queue.lists().flat_map(|list| list.packets(pool)).collect(),
@@ -243,11 +250,12 @@ impl Discipline {
 mod tests {
     use super::*;
     use crate::config::{CoDelConfig, Overflow, RedConfig, SfqCoDelConfig};
+    use crate::ids::FlowId;
     use fairrate_units::Time;
     use proptest::prelude::*;
 
     const PLACE: Place =
-        Place { port: 3, class: 3, rate: Rate::from_gbps(10), wire_mtu: 1_048, ecn_capable: false, seed: 1 };
+        Place { port: PortId(3), class: 3, rate: Rate::from_gbps(10), wire_mtu: 1_048, ecn_capable: false, seed: 1 };
 
     fn config(rule: QueueRule) -> QueueConfig {
         QueueConfig { rule, limit_bytes: Bytes::new(12_000), limit_packets: 20 }
@@ -326,7 +334,7 @@ mod tests {
                 let (mut refused, mut sent, mut taken) = (0, Vec::new(), 0);
                 for (i, &(flow, wire, pops)) in steps.iter().enumerate() {
                     let now = i as u64 * 1_000_000;
-                    let packet = pool.take(Packet { flow, wire, ..Packet::new(PacketKind::Data) });
+                    let packet = pool.take(Packet { flow: FlowId(flow), wire, ..Packet::new(PacketKind::Data) });
                     if queue.admit(&mut pool, packet, now, &mut verdicts).is_ok() {
                         queue.push(&mut pool, packet, f64::from(flow), now, &mut verdicts);
                         taken += 1;
@@ -345,7 +353,7 @@ mod tests {
                     prop_assert_eq!(taken, sent.len() + verdicts.dropped.len() + waiting.len());
                 }
                 prop_assert_eq!(refused + taken, steps.len());
-                let mut all: Vec<u32> = verdicts.dropped.iter().map(|d| d.0).chain(sent).collect();
+                let mut all: Vec<PacketIdx> = verdicts.dropped.iter().map(|d| d.0).chain(sent).collect();
                 all.extend(queue.packets(&pool));
                 all.sort_unstable();
                 all.dedup();

@@ -1,4 +1,5 @@
 use crate::config::{EcnConfig, MarkAt};
+use crate::ids::PortId;
 use crate::mrg32k3a::AutomaticStreams;
 use crate::rng::{Purpose, Stream};
 use fairrate_units::Rate;
@@ -23,14 +24,14 @@ pub struct Red {
 
 impl Marker {
     /// The marker of `port`, whose thresholds scale with its rate if the configuration says so.
-    pub fn new(config: &EcnConfig, rate: Rate, seed: u64, port: u32) -> Self {
+    pub fn new(config: &EcnConfig, rate: Rate, seed: u64, port: PortId) -> Self {
         let scale = config.per_rate.map_or(1.0, |per| rate.as_bps_f64() / per.as_bps_f64());
         let red = Red {
             kmin: config.kmin.as_f64() * scale,
             kmax: config.kmax.as_f64() * scale,
             pmax: config.pmax,
             at: config.at,
-            stream: Stream::new(seed, u64::from(port), Purpose::EcnMark),
+            stream: Stream::new(seed, u64::from(port.0), Purpose::EcnMark),
         };
         match config.phantom {
             None => Self::Real(red),
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn thresholds_scale_with_the_rate_and_probability_is_linear() {
-        let mut marker = Marker::new(&config(100_000, 400_000), Rate::from_gbps(100), 1, 0);
+        let mut marker = Marker::new(&config(100_000, 400_000), Rate::from_gbps(100), 1, PortId(0));
         assert!(!marker.draw(400_000, None));
         assert!(marker.draw(1_600_001, None));
         // Half way between 400 KB and 1.6 MB: p = 0.1, so 10,000 draws give 1,000 with standard error 30.
@@ -142,14 +143,14 @@ mod tests {
 
     #[test]
     fn a_step_marks_everything_above_k() {
-        let mut marker = Marker::new(&config(30_000, 30_000), Rate::from_gbps(25), 1, 0);
+        let mut marker = Marker::new(&config(30_000, 30_000), Rate::from_gbps(25), 1, PortId(0));
         assert!(!marker.draw(30_000, None) && marker.draw(30_001, None));
     }
 
     /// The phantom queue of a port of 10 Gb/s after each packet of 1,000 bytes, which come every `gap_ps`.
     fn phantom_lengths(share: f64, gap_ps: u64, n: u64) -> Vec<u32> {
         let config = EcnConfig { phantom: Some(share), ..config(0, 0) };
-        let mut marker = Marker::new(&config, Rate::from_gbps(10), 1, 0);
+        let mut marker = Marker::new(&config, Rate::from_gbps(10), 1, PortId(0));
         (0..n).map(|i| marker.queue(i * gap_ps, 1_000, 1_000)).collect()
     }
 
@@ -169,7 +170,7 @@ mod tests {
         assert!(phantom_lengths(0.95, 842_106, 10_000).iter().all(|&qlen| qlen == 1_000));
         // Two at once after a long silence: the first finds nothing, the second the first.
         let config = EcnConfig { phantom: Some(0.5), ..config(1_500, 1_500) };
-        let mut marker = Marker::new(&config, Rate::from_gbps(25), 1, 0);
+        let mut marker = Marker::new(&config, Rate::from_gbps(25), 1, PortId(0));
         let first = marker.queue(3_600_000_000_000_000, 1_000, 1_000);
         let second = marker.queue(3_600_000_000_000_000, 1_000, 2_000);
         assert_eq!((first, second), (1_000, 2_000));
@@ -178,7 +179,7 @@ mod tests {
 
     #[test]
     fn without_a_phantom_queue_the_real_one_counts() {
-        let mut marker = Marker::new(&config(0, 0), Rate::from_gbps(25), 1, 0);
+        let mut marker = Marker::new(&config(0, 0), Rate::from_gbps(25), 1, PortId(0));
         assert_eq!([marker.queue(5, 1_000, 7), marker.queue(5, 1_000, 9)], [7, 9]);
     }
 }

@@ -8,14 +8,15 @@
 use std::collections::BTreeSet;
 
 use crate::config::{FaultConfig, FaultPackets, Flap};
-use crate::ids::PortId;
+use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::packet::PacketKind;
 use crate::rng::{Purpose, Stream};
+use crate::table::Table;
 
 /// The faults of all links.
 pub struct Faults {
     /// By port.
-    links: Vec<Option<Box<FaultyLink>>>,
+    links: Table<PortIdx, Option<Box<FaultyLink>>>,
     flaps: Vec<FlapState>,
 }
 
@@ -24,16 +25,16 @@ pub struct Faults {
 pub struct FaultyLink {
     rules: Vec<Rule>,
     /// Packets that later ones may overtake: arrival, number, packet.
-    late: BTreeSet<(u64, u64, u32)>,
+    late: BTreeSet<(u64, u64, PacketIdx)>,
     n_late: u64,
     /// Arrival of the last packet on the wire, in picoseconds: those that keep their order come no earlier.
     last_arrival_ps: u64,
     /// How many flaps hold it down at the moment.
     downs: u32,
     /// Flows that the other end should pause, by the frames that were sent.
-    pub held_flows: BTreeSet<u32>,
+    pub held_flows: BTreeSet<FlowId>,
     /// Flows that it does pause, by the frames that have arrived.
-    pub told_flows: BTreeSet<u32>,
+    pub told_flows: BTreeSet<FlowId>,
 }
 
 /// One fault of one link.
@@ -80,7 +81,7 @@ pub struct Verdict {
 
 /// A set of directions of links that go down and come up together.
 struct FlapState {
-    ports: Vec<u32>,
+    ports: Vec<PortIdx>,
     /// Nothing goes down from here on, in picoseconds.
     stop_ps: u64,
     down_ps: u64,
@@ -97,7 +98,7 @@ impl Faults {
         configs: &[FaultConfig],
         seed: u64,
         n_ports: usize,
-        place_of: impl Fn(PortId) -> Option<u32>,
+        place_of: impl Fn(PortId) -> Option<PortIdx>,
     ) -> Option<Box<Self>> {
         if configs.is_empty() {
             return None;
@@ -106,7 +107,7 @@ impl Faults {
         for (index, config) in (0u64..).zip(configs) {
             let here = |port: &PortId| place_of(*port).map(|place| (*port, place));
             for (port, place) in config.ports.iter().filter_map(here) {
-                let link = faults.links[place as usize].get_or_insert_with(Box::default);
+                let link = faults.links[place].get_or_insert_with(Box::default);
                 // Ports are far fewer than 2^32.
                 link.rules.push(Rule::new(config, Stream::new(seed, index << 32 | u64::from(port.0), Purpose::Fault)));
             }
@@ -120,8 +121,8 @@ impl Faults {
 
     /// The faults of a port's wire.
     #[inline]
-    pub fn link(&mut self, port: u32) -> Option<&mut FaultyLink> {
-        self.links[port as usize].as_deref_mut()
+    pub fn link(&mut self, port: PortIdx) -> Option<&mut FaultyLink> {
+        self.links[port].as_deref_mut()
     }
 
     /// The flaps of these ports, by their numbers, and when each happens first, in picoseconds.
@@ -131,20 +132,20 @@ impl Faults {
     }
 
     /// Flap number `index` happens: which ports, whether they go down, and when it happens next.
-    pub fn flap(&mut self, index: u32) -> (Vec<u32>, bool, Option<u64>) {
+    pub fn flap(&mut self, index: u32) -> (Vec<PortIdx>, bool, Option<u64>) {
         let flap = &mut self.flaps[index as usize];
         let next = flap.toggle();
         (flap.ports.clone(), flap.is_down, next)
     }
 
     /// Packets that are held up.
-    pub fn late_packets(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn late_packets(&self) -> impl Iterator<Item = PacketIdx> + '_ {
         self.links.iter().flatten().flat_map(|link| link.late.iter().map(|&(_, _, packet)| packet))
     }
 }
 
 impl FlapState {
-    fn new(ports: Vec<u32>, config: &FaultConfig, flap: &Flap) -> Self {
+    fn new(ports: Vec<PortIdx>, config: &FaultConfig, flap: &Flap) -> Self {
         let (down_ps, up_ps) = (flap.down_at.as_ps(), flap.up_at.as_ps());
         let period_ps = flap.period.map_or(0, fairrate_units::Time::as_ps);
         Self { ports, stop_ps: config.stop.as_ps(), down_ps, up_ps, period_ps, is_down: false }
@@ -178,19 +179,19 @@ impl FaultyLink {
     }
 
     /// Holds a packet up until `arrival_ps`.
-    pub fn hold(&mut self, packet: u32, arrival_ps: u64) {
+    pub fn hold(&mut self, packet: PacketIdx, arrival_ps: u64) {
         self.late.insert((arrival_ps, self.n_late, packet));
         self.n_late += 1;
     }
 
     /// Takes the packet that has been held up until now, if there still is one.
-    pub fn release(&mut self, now_ps: u64) -> Option<u32> {
+    pub fn release(&mut self, now_ps: u64) -> Option<PacketIdx> {
         let due = self.late.first().is_some_and(|&(arrival_ps, ..)| arrival_ps == now_ps);
         due.then(|| self.late.pop_first()).flatten().map(|(.., packet)| packet)
     }
 
     /// Goes down. If it was up, gives the packets that were held up, which are lost.
-    pub fn go_down(&mut self) -> Option<Vec<u32>> {
+    pub fn go_down(&mut self) -> Option<Vec<PacketIdx>> {
         self.downs += 1;
         (self.downs == 1).then(|| std::mem::take(&mut self.late).into_iter().map(|(.., packet)| packet).collect())
     }
@@ -275,13 +276,13 @@ mod tests {
     const N: u32 = 200_000;
 
     fn all(configs: &[FaultConfig], seed: u64, n_ports: usize) -> Option<Box<Faults>> {
-        Faults::new(configs, seed, n_ports, |port| Some(port.0))
+        Faults::new(configs, seed, n_ports, |port| Some(PortIdx(port.0)))
     }
 
     fn verdicts(mut config: FaultConfig, seed: u64) -> Vec<Verdict> {
         config.ports = vec![PortId(3)];
         let mut faults = all(&[config], seed, 4).expect("a fault");
-        let link = faults.link(3).expect("it is there");
+        let link = faults.link(PortIdx(3)).expect("it is there");
         (0..N).map(|i| link.judge(PacketKind::Data, u64::from(i))).collect()
     }
 
@@ -358,7 +359,7 @@ mod tests {
         ];
         let lost = |configs: &[FaultConfig], port| {
             let mut faults = all(configs, 7, 2).expect("faults");
-            let link = faults.link(port).expect("it is there");
+            let link = faults.link(PortIdx(port)).expect("it is there");
             (0..40u64).map(|ns| link.judge(PacketKind::Data, ns * 1_000).lost).collect::<Vec<_>>()
         };
         assert_eq!(lost(&both, 0), lost(&both[..1], 0), "a further fault moves nobody's draws");
@@ -367,7 +368,7 @@ mod tests {
         assert_eq!((&with[..10], &with[20..]), (&without[..10], &without[20..]));
         assert_ne!(with, without);
         let mut faults = all(&both, 7, 2).expect("faults");
-        let link = faults.link(0).expect("it is there");
+        let link = faults.link(PortIdx(0)).expect("it is there");
         for kind in [PacketKind::Ack, PacketKind::Notice, PacketKind::Pause, PacketKind::FlowResume] {
             assert!((0..100).all(|_| link.judge(kind, 0) == Verdict::default()));
         }
@@ -383,7 +384,7 @@ mod tests {
         let mut seen = Vec::new();
         while let Some(ps) = at {
             let (ports, down, next) = faults.flap(0);
-            assert_eq!(ports, [1]);
+            assert_eq!(ports, [PortIdx(1)]);
             seen.push((ps / 1_000_000, down));
             at = next;
         }

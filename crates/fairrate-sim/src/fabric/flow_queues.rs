@@ -13,6 +13,7 @@
 use std::collections::VecDeque;
 
 use super::packet_fifo::PacketFifo;
+use crate::ids::{FlowId, PacketIdx};
 use crate::packet::PacketPool;
 
 /// The physical queues of one class.
@@ -25,7 +26,7 @@ pub struct FlowQueues {
     /// Whether that one has had this turn's quantum.
     granted: bool,
     /// Flows that the next hop has paused, in order.
-    paused: Vec<u32>,
+    paused: Vec<FlowId>,
 }
 
 #[derive(Clone, Copy)]
@@ -48,7 +49,7 @@ impl FlowQueues {
     }
 
     /// Appends a packet to a queue.
-    pub fn push(&mut self, pool: &mut PacketPool, packet: u32, queue: u16) {
+    pub fn push(&mut self, pool: &mut PacketPool, packet: PacketIdx, queue: u16) {
         let at = usize::from(queue);
         if self.queues.len() <= at {
             let empty = Queue { packets: PacketFifo::EMPTY, deficit: 0, in_round: false };
@@ -62,7 +63,7 @@ impl FlowQueues {
     }
 
     /// Takes the next packet; [`FlowQueues::can_send`] must hold.
-    pub fn pop(&mut self, pool: &PacketPool) -> u32 {
+    pub fn pop(&mut self, pool: &PacketPool) -> PacketIdx {
         loop {
             let turn = self.round[0];
             let queue = &mut self.queues[usize::from(turn)];
@@ -83,7 +84,7 @@ impl FlowQueues {
     }
 
     /// Pauses a flow, or lets it go.
-    pub fn set_paused(&mut self, pool: &PacketPool, flow: u32, paused: bool) {
+    pub fn set_paused(&mut self, pool: &PacketPool, flow: FlowId, paused: bool) {
         match (self.paused.binary_search(&flow), paused) {
             (Err(at), true) => self.paused.insert(at, flow),
             (Ok(at), false) => {
@@ -128,15 +129,15 @@ mod tests {
 
     const QUANTUM: u32 = 1_048;
 
-    fn packet(pool: &mut PacketPool, flow: u32, wire: u16) -> u32 {
-        pool.take(Packet { flow, wire, ..Packet::new(PacketKind::Data) })
+    fn packet(pool: &mut PacketPool, flow: u32, wire: u16) -> PacketIdx {
+        pool.take(Packet { flow: FlowId(flow), wire, ..Packet::new(PacketKind::Data) })
     }
 
     fn pop(queues: &mut FlowQueues, pool: &mut PacketPool) -> (u32, u32) {
-        let id = queues.pop(pool);
-        let p = *pool.get(id);
-        pool.release(id);
-        (p.flow, u32::from(p.wire))
+        let packet = queues.pop(pool);
+        let p = *pool.get(packet);
+        pool.release(packet);
+        (p.flow.0, u32::from(p.wire))
     }
 
     /// Quantum 1,000. Queue 0 holds 600, 600, 600, 600 of flow 0, queue 1 holds 1,000, 1,000 of flow 1. Turn of 0: credit
@@ -165,14 +166,14 @@ mod tests {
             let p = packet(&mut pool, flow, 1_048);
             queues.push(&mut pool, p, queue);
         }
-        queues.set_paused(&pool, 8, true);
+        queues.set_paused(&pool, FlowId(8), true);
         assert_eq!(pop(&mut queues, &mut pool).0, 7, "flow 8 waits behind flow 7, which may go");
-        queues.set_paused(&pool, 9, true);
+        queues.set_paused(&pool, FlowId(9), true);
         assert!(!queues.can_send());
-        queues.set_paused(&pool, 8, false);
+        queues.set_paused(&pool, FlowId(8), false);
         assert_eq!(pop(&mut queues, &mut pool).0, 8);
         assert!(!queues.can_send());
-        queues.set_paused(&pool, 9, false);
+        queues.set_paused(&pool, FlowId(9), false);
         assert_eq!(pop(&mut queues, &mut pool).0, 9);
         assert_eq!(queues.lists().filter(|list| !list.is_empty()).count(), 0);
     }
@@ -200,7 +201,7 @@ mod tests {
             let is_held = |queue: u16| queue > 0 && held & (1 << queue) != 0;
             for phase in [true, false] {
                 for queue in (0..n).filter(|&q| is_held(q)) {
-                    queues.set_paused(&pool, u32::from(queue), phase);
+                    queues.set_paused(&pool, FlowId(u32::from(queue)), phase);
                 }
                 let mut sent = vec![0_u32; usize::from(n)];
                 for _ in 0..packets {

@@ -9,6 +9,8 @@ use fairrate_units::Bytes;
 use super::port::N_CLASSES;
 use crate::config::{FabricConfig, Headroom};
 use crate::huge_pages;
+use crate::ids::{PortIdx, SwitchIdx};
+use crate::table::Table;
 use crate::topology::Link;
 
 /// Why a packet is dropped.
@@ -87,10 +89,11 @@ pub struct Mmu {
     pfc: bool,
     xon_offset: u64,
     xon_floor: u32,
-    pools: Vec<Pool>,
+    pools: Table<SwitchIdx, Pool>,
+    /// By ingress port and class: see [`charge_of`].
     ingress: Vec<Ingress>,
     /// Headroom of a class, per ingress port.
-    headroom: Vec<u32>,
+    headroom: Table<PortIdx, u32>,
     /// More bytes than frames ever wait at a port.
     most_frames: u64,
     /// Largest number of bytes that any switch has held.
@@ -102,15 +105,15 @@ impl Mmu {
     pub fn new<'a>(
         config: &FabricConfig,
         links: impl Iterator<Item = &'a Link>,
-        switch_of: &[Option<u32>],
+        switch_of: &Table<PortIdx, Option<SwitchIdx>>,
         wire_mtu: Bytes,
     ) -> Self {
-        let headroom: Vec<u32> = links.map(|link| headroom_bytes(config, link, wire_mtu)).collect();
-        let n_switches = switch_of.iter().flatten().max().map_or(0, |&last| last as usize + 1);
-        let mut pools = vec![Pool::default(); n_switches];
-        for (port, switch) in switch_of.iter().enumerate() {
+        let headroom: Table<PortIdx, u32> = links.map(|link| headroom_bytes(config, link, wire_mtu)).collect();
+        let n_switches = switch_of.iter().flatten().max().map_or(0, |&last| last.index() + 1);
+        let mut pools: Table<SwitchIdx, Pool> = vec![Pool::default(); n_switches].into();
+        for (port, switch) in switch_of.numbered() {
             if let Some(switch) = switch {
-                pools[*switch as usize].headroom_total += u64::from(headroom[port]);
+                pools[*switch].headroom_total += u64::from(headroom[port]);
             }
         }
         let ingress = vec![Ingress::default(); switch_of.len() * N_CLASSES];
@@ -139,9 +142,9 @@ impl Mmu {
     /// Decides about a packet of `wire` bytes that came by `ingress` and would join an egress queue of
     /// `egress_bytes`, and charges it if it is accepted.
     #[inline]
-    pub fn admit(&mut self, switch: u32, ingress: u32, class: u8, wire: u16, egress_bytes: u32) -> Admission {
-        let pool = &mut self.pools[switch as usize];
-        let slot = &mut self.ingress[ingress as usize * N_CLASSES + class as usize];
+    pub fn admit(&mut self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16, egress_bytes: u32) -> Admission {
+        let pool = &mut self.pools[switch];
+        let slot = &mut self.ingress[charge_of(ingress, class)];
         let bytes = u64::from(wire);
         let shared_free = |pool: &Pool| self.buffer.saturating_sub(pool.used - pool.headroom_used);
 
@@ -163,7 +166,7 @@ impl Mmu {
             return Admission::Accept;
         }
 
-        if slot.headroom > 0 && self.headroom[ingress as usize] < slot.headroom + u32::from(wire) {
+        if slot.headroom > 0 && self.headroom[ingress] < slot.headroom + u32::from(wire) {
             return Admission::Drop(DropCause::Headroom);
         }
         if self.buffer + pool.headroom_total < pool.used + bytes {
@@ -191,9 +194,9 @@ impl Mmu {
     /// as good as not buffered: [`Mmu::admit`] would accept it and [`Mmu::release`] give back all that it was charged.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub fn lets_pass(&mut self, switch: u32, ingress: u32, class: u8, wire: u16) -> bool {
-        let pool = &mut self.pools[switch as usize];
-        let slot = &self.ingress[ingress as usize * N_CLASSES + class as usize];
+    pub fn lets_pass(&mut self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
+        let pool = &mut self.pools[switch];
+        let slot = &self.ingress[charge_of(ingress, class)];
         let (bytes, used) = (i64::from(wire), (pool.used - pool.headroom_used).cast_signed());
         let free = 0.max(self.buffer.cast_signed() - used);
         let held = bytes + i64::from(slot.bytes);
@@ -212,18 +215,15 @@ impl Mmu {
     }
 
     /// The classes whose sender at the other end of `ingress` has been told to pause.
-    pub fn paused_classes(&self, ingress: u32) -> impl Iterator<Item = u8> + '_ {
-        (0u8..)
-            .zip(&self.ingress[ingress as usize * N_CLASSES..][..N_CLASSES])
-            .filter(|(_, i)| i.paused)
-            .map(|(c, _)| c)
+    pub fn paused_classes(&self, ingress: PortIdx) -> impl Iterator<Item = u8> + '_ {
+        (0u8..).zip(&self.ingress[charge_of(ingress, 0)..][..N_CLASSES]).filter(|(_, i)| i.paused).map(|(c, _)| c)
     }
 
     /// Uncharges a packet that leaves. True if the sender of its (ingress port, class) may resume.
     #[inline]
-    pub fn release(&mut self, switch: u32, ingress: u32, class: u8, wire: u16) -> bool {
-        let pool = &mut self.pools[switch as usize];
-        let slot = &mut self.ingress[ingress as usize * N_CLASSES + class as usize];
+    pub fn release(&mut self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
+        let pool = &mut self.pools[switch];
+        let slot = &mut self.ingress[charge_of(ingress, class)];
         debug_assert!(!pool.is_stale, "charges are right where they are looked at");
         let was_uneasy = slot.is_uneasy();
         pool.used -= u64::from(wire);
@@ -253,16 +253,16 @@ impl Mmu {
 
     /// Bytes that a switch holds.
     #[inline]
-    pub fn used(&self, switch: u32) -> u64 {
-        self.pools[switch as usize].used
+    pub fn used(&self, switch: SwitchIdx) -> u64 {
+        self.pools[switch].used
     }
 
     /// Whether a switch that held up to `most` bytes would admit each of them, whatever they came by, and tell nobody to pause
     /// or to resume. If so, only the bytes it holds need to be known of the outcome: see [`Mmu::set_used`].
     #[inline]
-    pub fn surely_admits(&self, switch: u32, most: u64) -> bool {
+    pub fn surely_admits(&self, switch: SwitchIdx, most: u64) -> bool {
         let free = self.buffer.saturating_sub(most) as f64;
-        self.pools[switch as usize].n_uneasy == 0
+        self.pools[switch].n_uneasy == 0
             && most < self.buffer
             && most as f64 <= self.ingress_alpha * free
             // An egress queue holds frames besides.
@@ -271,8 +271,8 @@ impl Mmu {
 
     /// A switch holds so many bytes now, after a time for which [`Mmu::surely_admits`] held. Whose they are is not noted.
     #[inline]
-    pub fn set_used(&mut self, switch: u32, used: u64) {
-        let pool = &mut self.pools[switch as usize];
+    pub fn set_used(&mut self, switch: SwitchIdx, used: u64) {
+        let pool = &mut self.pools[switch];
         (pool.used, pool.is_stale) = (used, true);
     }
 
@@ -284,22 +284,28 @@ impl Mmu {
 
     /// Whether it is not known whose the bytes are that a switch holds.
     #[inline]
-    pub fn is_stale(&self, switch: u32) -> bool {
-        self.pools[switch as usize].is_stale
+    pub fn is_stale(&self, switch: SwitchIdx) -> bool {
+        self.pools[switch].is_stale
     }
 
     /// Begins to note anew whose the bytes are that a switch holds, which has these ports.
-    pub fn begin_accounts(&mut self, switch: u32, ports: impl Iterator<Item = u32>) {
-        self.pools[switch as usize].is_stale = false;
+    pub fn begin_accounts(&mut self, switch: SwitchIdx, ports: impl Iterator<Item = PortIdx>) {
+        self.pools[switch].is_stale = false;
         for port in ports {
-            self.ingress[port as usize * N_CLASSES..][..N_CLASSES].fill(Ingress::default());
+            self.ingress[charge_of(port, 0)..][..N_CLASSES].fill(Ingress::default());
         }
     }
 
     /// Notes a packet that a switch holds.
-    pub fn account(&mut self, ingress: u32, class: u8, wire: u16) {
-        self.ingress[ingress as usize * N_CLASSES + class as usize].bytes += u32::from(wire);
+    pub fn account(&mut self, ingress: PortIdx, class: u8, wire: u16) {
+        self.ingress[charge_of(ingress, class)].bytes += u32::from(wire);
     }
+}
+
+/// Where the charges of an (ingress port, class) stand.
+#[inline]
+fn charge_of(ingress: PortIdx, class: u8) -> usize {
+    ingress.index() * N_CLASSES + usize::from(class)
 }
 
 /// Headroom of one class at one end of a link.
@@ -323,6 +329,9 @@ mod tests {
     use crate::config::{ClockRule, EcmpHash, QueueConfig, TieRule};
     use crate::ids::NodeId;
     use fairrate_units::{Rate, Time};
+
+    const SWITCH: SwitchIdx = SwitchIdx(0);
+    const INGRESS: PortIdx = PortIdx(1);
 
     fn config(pfc: bool) -> FabricConfig {
         FabricConfig {
@@ -348,7 +357,7 @@ mod tests {
 
     fn mmu_of(config: &FabricConfig) -> Mmu {
         let link = Link { a: NodeId(0), b: NodeId(1), rate: Rate::from_gbps(25), delay: Time::from_us(1) };
-        Mmu::new(config, [&link, &link].into_iter(), &[None, Some(0)], Bytes::new(1_090))
+        Mmu::new(config, [&link, &link].into_iter(), &vec![None, Some(SWITCH)].into(), Bytes::new(1_090))
     }
 
     #[test]
@@ -356,32 +365,34 @@ mod tests {
         let mut mmu = mmu(true);
         // T = (80,000 - used)/8. Eight packets: 8,000 <= 72,000/8 = 9,000. Nine: 9,000 > 71,000/8 = 8,875.
         for _ in 0..8 {
-            assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Accept);
+            assert_eq!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::Accept);
         }
-        assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::AcceptAndPause);
-        assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Accept);
+        assert_eq!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::AcceptAndPause);
+        assert_eq!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::Accept);
         // Two packets leave from headroom; then 7,000 + 2,496 > 73,000/8, and 6,000 + 2,496 <= 74,000/8.
-        let left: Vec<bool> = (0..4).map(|_| mmu.release(0, 1, 3, 1_000)).collect();
+        let left: Vec<bool> = (0..4).map(|_| mmu.release(SWITCH, INGRESS, 3, 1_000)).collect();
         assert_eq!(left, [false, false, false, true]);
     }
 
     #[test]
     fn headroom_is_what_the_link_holds_three_times_and_then_drops() {
         let mut mmu = mmu(true);
-        let admitted = (0..40).take_while(|_| !matches!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Drop(_))).count();
+        let admitted =
+            (0..40).take_while(|_| !matches!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::Drop(_))).count();
         // Eight to the threshold and floor(9,375/1,000) = 9 of headroom.
         assert_eq!(admitted, 17);
-        assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Drop(DropCause::Headroom));
+        assert_eq!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::Drop(DropCause::Headroom));
     }
 
     #[test]
     fn lossy_drops_at_the_threshold() {
         let mut mmu = mmu(false);
-        let admitted = (0..40).take_while(|_| !matches!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Drop(_))).count();
+        let admitted =
+            (0..40).take_while(|_| !matches!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::Drop(_))).count();
         // After n packets the next needs (n + 1) * 1,000 <= (80,000 - n * 1,000)/8: 9,000 <= 9,000 for n = 8,
         // but 10,000 > 8,875 for n = 9.
         assert_eq!(admitted, 9);
-        assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Drop(DropCause::IngressThreshold));
+        assert_eq!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::Drop(DropCause::IngressThreshold));
     }
 
     #[test]
@@ -389,10 +400,10 @@ mod tests {
         let config = FabricConfig { xon_offset: Bytes::new(20_000), xon_floor: Bytes::ZERO, ..config(true) };
         let mut mmu = mmu_of(&config);
         let mut n = 1;
-        while mmu.admit(0, 1, 3, 1_000, 0) == Admission::Accept {
+        while mmu.admit(SWITCH, INGRESS, 3, 1_000, 0) == Admission::Accept {
             n += 1;
         }
-        let resumes: Vec<bool> = (0..n).map(|_| mmu.release(0, 1, 3, 1_000)).collect();
+        let resumes: Vec<bool> = (0..n).map(|_| mmu.release(SWITCH, INGRESS, 3, 1_000)).collect();
         assert_eq!(resumes.iter().filter(|&&resumes| resumes).count(), 1);
         assert!(resumes[n - 1]);
     }
@@ -402,17 +413,17 @@ mod tests {
         let mut mmu = mmu_of(&FabricConfig { ingress_alpha: None, ..config(true) });
         // 79 packets leave 1,000 bytes free, and the 80th none.
         for _ in 0..79 {
-            assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::Accept);
+            assert_eq!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::Accept);
         }
-        assert_eq!(mmu.admit(0, 1, 3, 1_000, 0), Admission::AcceptAndPause);
-        assert!(!mmu.lets_pass(0, 1, 3, 1_000));
+        assert_eq!(mmu.admit(SWITCH, INGRESS, 3, 1_000, 0), Admission::AcceptAndPause);
+        assert!(!mmu.lets_pass(SWITCH, INGRESS, 3, 1_000));
     }
 
     #[test]
     fn without_a_limit_an_ingress_resumes_when_as_much_is_free_as_the_offset() {
         let mut mmu = mmu_of(&FabricConfig { ingress_alpha: None, xon_offset: Bytes::new(2_500), ..config(true) });
-        let admitted = (0..80).map(|_| mmu.admit(0, 1, 3, 1_000, 0)).last();
+        let admitted = (0..80).map(|_| mmu.admit(SWITCH, INGRESS, 3, 1_000, 0)).last();
         assert_eq!(admitted, Some(Admission::AcceptAndPause));
-        assert_eq!([(); 3].map(|()| mmu.release(0, 1, 3, 1_000)), [false, false, true]);
+        assert_eq!([(); 3].map(|()| mmu.release(SWITCH, INGRESS, 3, 1_000)), [false, false, true]);
     }
 }

@@ -17,4 +17,4 @@ pub use discipline::{Discipline, Place, Verdicts};
 pub use ecn::Marker;
 pub use faults::{Faults, FaultyLink};
 pub use mmu::{Admission, DropCause, Mmu};
-pub use port::{N_CLASSES, NO_HOST, Port, tx_time_ps};
+pub use port::{N_CLASSES, Port, tx_time_ps};

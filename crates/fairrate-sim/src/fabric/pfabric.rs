@@ -8,6 +8,7 @@
 
 use super::discipline::{Limit, Verdicts, flow_key};
 use super::mmu::DropCause;
+use crate::ids::PacketIdx;
 use crate::packet::PacketPool;
 
 /// The queue of one class.
@@ -23,7 +24,7 @@ struct Entry {
     /// Less goes first.
     priority: f64,
     flow: u64,
-    packet: u32,
+    packet: PacketIdx,
     wire: u16,
 }
 
@@ -39,12 +40,12 @@ impl PFabricQueue {
     }
 
     /// The packets.
-    pub fn packets(&self) -> impl Iterator<Item = u32> {
+    pub fn packets(&self) -> impl Iterator<Item = PacketIdx> {
         self.entries.iter().map(|e| e.packet)
     }
 
     /// Takes a packet in, and drops what there is no room for, perhaps itself.
-    pub fn push(&mut self, pool: &PacketPool, packet: u32, priority: f64, verdicts: &mut Verdicts) {
+    pub fn push(&mut self, pool: &PacketPool, packet: PacketIdx, priority: f64, verdicts: &mut Verdicts) {
         let p = pool.get(packet);
         self.entries.push(Entry { priority, flow: flow_key(p), packet, wire: p.wire });
         self.bytes += u64::from(p.wire);
@@ -57,14 +58,14 @@ impl PFabricQueue {
     }
 
     /// Takes the next packet; there must be one.
-    pub fn pop(&mut self) -> u32 {
+    pub fn pop(&mut self) -> PacketIdx {
         let first = self.entries.iter().min_by(|a, b| a.priority.total_cmp(&b.priority));
         let flow = first.expect("there is a packet").flow;
         let at = self.entries.iter().position(|e| e.flow == flow).expect("the flow has a packet");
         self.take(at)
     }
 
-    fn take(&mut self, at: usize) -> u32 {
+    fn take(&mut self, at: usize) -> PacketIdx {
         let entry = self.entries.remove(at);
         self.bytes -= u64::from(entry.wire);
         entry.packet
@@ -74,6 +75,7 @@ impl PFabricQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::FlowId;
     use crate::packet::{Packet, PacketKind};
     use fairrate_units::Bytes;
     use proptest::prelude::*;
@@ -83,12 +85,12 @@ mod tests {
     }
 
     fn push(queue: &mut PFabricQueue, pool: &mut PacketPool, flow: u32, seq: u64, priority: f64) -> Vec<(u32, u64)> {
-        let packet = pool.take(Packet { flow, seq, wire: 1_000, ..Packet::new(PacketKind::Data) });
+        let packet = pool.take(Packet { flow: FlowId(flow), seq, wire: 1_000, ..Packet::new(PacketKind::Data) });
         let mut verdicts = Verdicts::default();
         queue.push(pool, packet, priority, &mut verdicts);
-        let name = |&(packet, cause): &(u32, DropCause)| {
+        let name = |&(packet, cause): &(PacketIdx, DropCause)| {
             assert_eq!(cause, DropCause::Priority);
-            (pool.get(packet).flow, pool.get(packet).seq)
+            (pool.get(packet).flow.0, pool.get(packet).seq)
         };
         verdicts.dropped.iter().map(name).collect()
     }
@@ -100,13 +102,13 @@ mod tests {
         for (flow, seq, priority) in [(1, 0, 9e3), (2, 0, 8e3), (1, 1, 8e3), (1, 2, 7e3), (3, 0, 1e9)] {
             assert!(push(&mut queue, &mut pool, flow, seq, priority).is_empty());
         }
-        let ack = pool.take(Packet { flow: 3, wire: 60, ..Packet::new(PacketKind::Ack) });
+        let ack = pool.take(Packet { flow: FlowId(3), wire: 60, ..Packet::new(PacketKind::Ack) });
         queue.push(&pool, ack, 0.0, &mut Verdicts::default());
         assert_eq!(queue.pop(), ack, "the acknowledgments of a flow are not the flow");
         let mut order = Vec::new();
         while 0 < queue.len() {
             let packet = queue.pop();
-            order.push((pool.get(packet).flow, pool.get(packet).seq));
+            order.push((pool.get(packet).flow.0, pool.get(packet).seq));
         }
         // Flow 1's third packet is the first by priority, and draws the two before it; of the tie at 8 KB both go first.
         assert_eq!(order, [(1, 0), (1, 1), (1, 2), (2, 0), (3, 0)]);
@@ -137,7 +139,7 @@ mod tests {
             let mut queue = PFabricQueue::new(Limit { bytes: Bytes::new(bytes), packets });
             let (mut sent, mut dropped) = (0, 0);
             for (i, &(flow, priority, wire, send)) in steps.iter().enumerate() {
-                let packet = pool.take(Packet { flow, wire, seq: i as u64, ..Packet::new(PacketKind::Data) });
+                let packet = pool.take(Packet { flow: FlowId(flow), wire, seq: i as u64, ..Packet::new(PacketKind::Data) });
                 pool.header_mut(packet)[0] = f64::from(priority);
                 let mut verdicts = Verdicts::default();
                 queue.push(&pool, packet, f64::from(priority), &mut verdicts);

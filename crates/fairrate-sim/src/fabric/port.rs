@@ -7,13 +7,12 @@ use super::discipline::Discipline;
 use super::flow_queues::FlowQueues;
 use super::packet_fifo::PacketFifo;
 use crate::config::ClockRule;
-use crate::packet::{NO_PACKET, Packet, PacketKind, PacketPool};
+use crate::ids::{DoorIdx, HostId, PacketIdx, SwitchIdx};
+use crate::packet::{Packet, PacketKind, PacketPool};
 use crate::prefetch::prefetch;
 
 /// Strict-priority classes, 0 first.
 pub const N_CLASSES: usize = 8;
-/// A port whose other end is a switch.
-pub const NO_HOST: u32 = u32::MAX;
 /// What a port leads to is a door of a switch that works through windows.
 const DOOR: u32 = 1 << 31;
 /// A wire within a part.
@@ -42,12 +41,12 @@ pub struct Port {
     /// Rank of the end of the transmission that ends at `busy_until_ps`.
     pub tx_rank: u32,
     wire: PacketFifo,
-    /// Host at the other end; with [`DOOR`], the door of the switch there; or [`NO_HOST`].
+    /// Host at the other end; with [`DOOR`], the door of the switch there; or [`HostId::NONE`].
     far_end: u32,
-    /// Host this port belongs to, or [`NO_HOST`].
-    pub of_host: u32,
-    /// Switch this port belongs to (an index among switches); unused at hosts.
-    pub of_switch: u32,
+    /// Host this port belongs to, or [`HostId::NONE`].
+    pub of_host: HostId,
+    /// Switch this port belongs to, or [`SwitchIdx::NONE`].
+    pub of_switch: SwitchIdx,
     /// Its capacity as telemetry carries it.
     pub int_rate: PortRate,
     /// Which of the wires to other parts this is, or [`NO_CROSSING`].
@@ -100,9 +99,9 @@ impl Port {
             tx_bytes: 0,
             enqueued_bytes: 0,
             due_bit: 0,
-            far_end: NO_HOST,
-            of_host: NO_HOST,
-            of_switch: 0,
+            far_end: HostId::NONE.0,
+            of_host: HostId::NONE,
+            of_switch: SwitchIdx::NONE,
             crossing: NO_CROSSING,
             int_rate: PortRate::new(rate),
             backlog: 0,
@@ -124,13 +123,13 @@ impl Port {
     }
 
     /// Leads to a host.
-    pub fn set_to_host(&mut self, host: u32) {
-        self.far_end = host;
+    pub fn set_to_host(&mut self, host: HostId) {
+        self.far_end = host.0;
     }
 
     /// Leads to a door of a switch.
-    pub fn set_door(&mut self, door: u32) {
-        self.far_end = DOOR | door;
+    pub fn set_door(&mut self, door: DoorIdx) {
+        self.far_end = DOOR | door.0;
     }
 
     /// Leads to another part, as a wire of this number among those that do.
@@ -144,27 +143,27 @@ impl Port {
         (self.crossing != NO_CROSSING).then_some(self.crossing)
     }
 
-    /// The host at the other end, or [`NO_HOST`].
+    /// The host at the other end, or [`HostId::NONE`].
     #[inline]
-    pub fn to_host(&self) -> u32 {
-        if self.far_end < DOOR { self.far_end } else { NO_HOST }
+    pub fn to_host(&self) -> HostId {
+        if self.far_end < DOOR { HostId(self.far_end) } else { HostId::NONE }
     }
 
     /// The door at the other end, if there is one.
     #[inline]
-    pub fn door(&self) -> Option<u32> {
-        (DOOR <= self.far_end && self.far_end != NO_HOST).then_some(self.far_end & !DOOR)
+    pub fn door(&self) -> Option<DoorIdx> {
+        (DOOR <= self.far_end && self.far_end != HostId::NONE.0).then_some(DoorIdx(self.far_end & !DOOR))
     }
 
     /// The packet that was put onto the wire last, if that leads to a door.
     #[inline]
-    pub fn last_on_wire(&self) -> u32 {
+    pub fn last_on_wire(&self) -> PacketIdx {
         self.wire.tail()
     }
 
     /// Notes the packet that was put onto a wire that leads to a door.
     #[inline]
-    pub fn set_last_on_wire(&mut self, packet: u32) {
+    pub fn set_last_on_wire(&mut self, packet: PacketIdx) {
         self.wire.set_tail(packet);
     }
 
@@ -179,7 +178,7 @@ impl Port {
 
     /// Puts a packet into the queue of its class.
     #[inline]
-    pub fn enqueue(&mut self, pool: &mut PacketPool, packet: u32) {
+    pub fn enqueue(&mut self, pool: &mut PacketPool, packet: PacketIdx) {
         let class = self.count_in(pool, packet);
         self.backlog |= 1 << class;
         self.queues[class].list.push(pool, packet);
@@ -199,7 +198,7 @@ impl Port {
 
     /// The packet of a class that joined its queue last, or none, or one that has left.
     #[inline]
-    pub fn last_waiting(&self, class: u8) -> u32 {
+    pub fn last_waiting(&self, class: u8) -> PacketIdx {
         self.queues[usize::from(class) % N_CLASSES].list.tail()
     }
 
@@ -211,7 +210,7 @@ impl Port {
 
     /// Counts a packet that joins a queue of its class, which it returns.
     #[inline]
-    fn count_in(&mut self, pool: &PacketPool, packet: u32) -> usize {
+    fn count_in(&mut self, pool: &PacketPool, packet: PacketIdx) -> usize {
         let p = pool.get(packet);
         let (class, wire) = (p.class as usize, p.wire);
         self.queued_bytes += u64::from(wire);
@@ -222,7 +221,7 @@ impl Port {
 
     /// Puts a frame into the queue of `class` without regard to the class field of the packet, which names
     /// what a pause frame is about.
-    pub fn enqueue_frame(&mut self, pool: &mut PacketPool, packet: u32) {
+    pub fn enqueue_frame(&mut self, pool: &mut PacketPool, packet: PacketIdx) {
         self.queued_bytes += u64::from(pool.get(packet).wire);
         self.queues[0].bytes += u32::from(pool.get(packet).wire);
         self.backlog |= 1;
@@ -230,7 +229,7 @@ impl Port {
     }
 
     /// Takes a frame out of the queue that [`Port::enqueue_frame`] puts them into, if there is one.
-    pub fn take_frame(&mut self, pool: &PacketPool) -> Option<u32> {
+    pub fn take_frame(&mut self, pool: &PacketPool) -> Option<PacketIdx> {
         if self.queues[0].list.is_empty() {
             return None;
         }
@@ -240,7 +239,7 @@ impl Port {
     }
 
     /// Takes the last frame that waits to pause or resume `class`.
-    pub fn cancel_pause(&mut self, pool: &mut PacketPool, class: u8) -> Option<u32> {
+    pub fn cancel_pause(&mut self, pool: &mut PacketPool, class: u8) -> Option<PacketIdx> {
         let is_wanted = |p: &Packet| p.class == class && matches!(p.kind, PacketKind::Pause | PacketKind::Resume);
         let frame = self.queues[0].list.take_last(pool, is_wanted)?;
         self.refresh_backlog(0);
@@ -255,14 +254,14 @@ impl Port {
 
     /// The packet that [`Port::dequeue`] would take, where no class is special; [`Port::can_send`] must hold.
     #[inline]
-    pub fn first_waiting(&self) -> u32 {
+    pub fn first_waiting(&self) -> PacketIdx {
         self.queues[(self.backlog & !self.paused).trailing_zeros() as usize].list.head()
     }
 
     /// Takes the next packet by strict priority, within a class before the physical queues; [`Port::can_send`] must hold.
     #[allow(clippy::inline_always)] // Left alone, the compiler calls it for every packet: 3 % of all instructions.
     #[inline(always)]
-    pub fn dequeue(&mut self, pool: &PacketPool) -> u32 {
+    pub fn dequeue(&mut self, pool: &PacketPool) -> PacketIdx {
         let class = (self.backlog & !self.paused).trailing_zeros() as usize;
         if self.is_special {
             return self.dequeue_among_flows(pool, class);
@@ -278,7 +277,7 @@ impl Port {
 
     /// Counts a packet that leaves a queue of `class`, and returns it.
     #[inline]
-    fn count_out(&mut self, pool: &PacketPool, class: usize, packet: u32) -> u32 {
+    fn count_out(&mut self, pool: &PacketPool, class: usize, packet: PacketIdx) -> PacketIdx {
         let wire = pool.get(packet).wire;
         self.queued_bytes -= u64::from(wire);
         self.queues[class].bytes -= u32::from(wire);
@@ -297,7 +296,7 @@ impl Port {
     /// the only one there.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub fn launch(&mut self, pool: &mut PacketPool, packet: u32, arrival: u64, rank: u32) -> Option<u64> {
+    pub fn launch(&mut self, pool: &mut PacketPool, packet: PacketIdx, arrival: u64, rank: u32) -> Option<u64> {
         let p = pool.get_mut(packet);
         (p.arrival_ps, p.rank) = (arrival, rank);
         let first = self.wire.is_empty();
@@ -307,7 +306,7 @@ impl Port {
 
     /// Takes the packet that has reached the other end, and says when and in which rank the next one will.
     #[inline]
-    pub fn arrive(&mut self, pool: &PacketPool) -> (u32, Option<(u64, u32)>) {
+    pub fn arrive(&mut self, pool: &PacketPool) -> (PacketIdx, Option<(u64, u32)>) {
         let packet = self.wire.pop(pool);
         let next = (!self.wire.is_empty()).then(|| pool.get(self.wire.head()));
         (packet, next.map(|p| (p.arrival_ps, p.rank)))
@@ -315,7 +314,7 @@ impl Port {
 
     /// The packet at the head of the wire, if there is one.
     #[inline]
-    pub fn next_to_arrive(&self) -> u32 {
+    pub fn next_to_arrive(&self) -> PacketIdx {
         self.wire.head()
     }
 
@@ -336,7 +335,7 @@ impl Port {
     }
 
     /// Takes a packet off the wire, if there is one: it is lost.
-    pub fn lose(&mut self, pool: &PacketPool) -> Option<u32> {
+    pub fn lose(&mut self, pool: &PacketPool) -> Option<PacketIdx> {
         (!self.wire.is_empty()).then(|| self.wire.pop(pool))
     }
 
@@ -368,24 +367,17 @@ impl Port {
     }
 
     /// The packets in the queues of this port, which has neither physical queues nor disciplines.
-    pub fn waiting<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
-        self.queues.iter().flat_map(|queue| {
-            let first = (!queue.list.is_empty()).then_some(queue.list.head());
-            std::iter::successors(first, |&p| Some(pool.get(p).next).filter(|&next| next != NO_PACKET))
-        })
+    pub fn waiting<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = PacketIdx> + 'a {
+        self.queues.iter().flat_map(|queue| pool.list(queue.list.head()))
     }
 
     /// The packets in this port's queues and on its wire, for the final count. Not those that are on their way to a door.
-    pub fn contents<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = u32> + 'a {
+    pub fn contents<'a>(&'a self, pool: &'a PacketPool) -> impl Iterator<Item = PacketIdx> + 'a {
         let of_flows = self.flow_queues.iter().flat_map(|queues| queues.iter().flat_map(FlowQueues::lists));
         let wire = self.door().is_none().then_some(&self.wire);
         let lists = self.queues.iter().map(|queue| &queue.list).chain(wire).chain(of_flows);
         let of_disciplines = self.disciplines.iter().flat_map(|d| d.iter().flatten().flat_map(|d| d.packets(pool)));
-        let of_lists = lists.flat_map(|list| {
-            let from = (!list.is_empty()).then_some(list.head());
-            std::iter::successors(from, |&p| Some(pool.get(p).next).filter(|&n| n != NO_PACKET))
-        });
-        of_lists.chain(of_disciplines)
+        lists.flat_map(|list| pool.list(list.head())).chain(of_disciplines)
     }
 }
 

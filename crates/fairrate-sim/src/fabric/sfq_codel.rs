@@ -11,6 +11,7 @@ use super::codel::{CoDel, CoDelRule};
 use super::discipline::{Limit, Verdicts, Waiting, flow_key};
 use super::mmu::DropCause;
 use crate::config::{Overflow, SfqCoDelConfig};
+use crate::ids::PacketIdx;
 use crate::packet::{Packet, PacketPool};
 use crate::rng::mix64;
 
@@ -71,7 +72,7 @@ impl SfqCoDel {
     }
 
     /// Takes a packet in, and drops what there is no room for.
-    pub fn push(&mut self, pool: &mut PacketPool, packet: u32, verdicts: &mut Verdicts) {
+    pub fn push(&mut self, pool: &mut PacketPool, packet: PacketIdx, verdicts: &mut Verdicts) {
         let p = pool.get(packet);
         let wire = u64::from(p.wire);
         let at = self.queue_of(p);
@@ -90,7 +91,7 @@ impl SfqCoDel {
     }
 
     /// Takes the next packet; there must be one. RFC 8290 section 4.2.
-    pub fn pop(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> u32 {
+    pub fn pop(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> PacketIdx {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -127,7 +128,7 @@ impl SfqCoDel {
     }
 
     /// Takes a packet of the queue with most bytes, of several the one whose turn is next.
-    fn evict(&mut self, pool: &mut PacketPool) -> u32 {
+    fn evict(&mut self, pool: &mut PacketPool) -> PacketIdx {
         let (mut longest, mut most) = (0, 0);
         for &at in self.new.iter().chain(&self.old) {
             let bytes = self.queues[at as usize].waiting.bytes;
@@ -161,6 +162,7 @@ impl SfqCoDel {
 mod tests {
     use super::*;
     use crate::config::CoDelConfig;
+    use crate::ids::FlowId;
     use crate::packet::PacketKind;
     use fairrate_units::{Bytes, Time};
     use proptest::prelude::*;
@@ -178,8 +180,8 @@ mod tests {
         SfqCoDel::new(&config(queues, overflow, codel), rule, QUANTUM, limit, 7)
     }
 
-    fn push(sfq: &mut SfqCoDel, pool: &mut PacketPool, flow: u32, wire: u16) -> Vec<u32> {
-        let packet = pool.take(Packet { flow, wire, ..Packet::new(PacketKind::Data) });
+    fn push(sfq: &mut SfqCoDel, pool: &mut PacketPool, flow: u32, wire: u16) -> Vec<PacketIdx> {
+        let packet = pool.take(Packet { flow: FlowId(flow), wire, ..Packet::new(PacketKind::Data) });
         let mut verdicts = Verdicts::default();
         sfq.push(pool, packet, &mut verdicts);
         verdicts.dropped.iter().map(|&(packet, _)| packet).collect()
@@ -189,7 +191,7 @@ mod tests {
         let packet = sfq.pop(pool, 0, &mut Verdicts::default());
         let p = *pool.get(packet);
         pool.release(packet);
-        (p.flow, u32::from(p.wire))
+        (p.flow.0, u32::from(p.wire))
     }
 
     #[test]
@@ -272,7 +274,7 @@ mod tests {
             let (mut verdicts, mut sent) = (Verdicts::default(), Vec::new());
             for (i, &(flow, wire, send)) in steps.iter().enumerate() {
                 let now = i as u64 * 1_000_000;
-                let packet = Packet { flow, wire, seq: i as u64, arrival_ps: now, ..Packet::new(PacketKind::Data) };
+                let packet = Packet { flow: FlowId(flow), wire, seq: i as u64, arrival_ps: now, ..Packet::new(PacketKind::Data) };
                 let packet = pool.take(packet);
                 sfq.push(&mut pool, packet, &mut verdicts);
                 if send {
@@ -284,7 +286,7 @@ mod tests {
             }
             prop_assert_eq!(steps.len(), sent.len() + verdicts.dropped.len() + sfq.packets as usize);
             for flow in 0..6 {
-                let seqs: Vec<u64> = sent.iter().map(|&p| pool.get(p)).filter(|p| p.flow == flow).map(|p| p.seq).collect();
+                let seqs: Vec<u64> = sent.iter().map(|&p| pool.get(p)).filter(|p| p.flow.0 == flow).map(|p| p.seq).collect();
                 prop_assert!(seqs.is_sorted());
             }
         }

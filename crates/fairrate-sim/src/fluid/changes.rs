@@ -12,7 +12,7 @@ pub(super) struct Changes {
     pub(super) observed: bool,
     pub(super) hold_ps: u64,
     /// The last arrival or departure of this moment.
-    pub(super) last: Option<(u32, bool)>,
+    pub(super) last: Option<(FlowId, bool)>,
     /// When rates will have held for long enough; [`NEVER`]: they have.
     pub(super) settled_ps: u64,
     pub(super) n_done: usize,
@@ -22,7 +22,7 @@ pub(super) struct Changes {
 impl Fluid {
     pub(super) fn settle_at(&mut self, time_ps: u64) {
         self.changes.settled_ps = time_ps;
-        self.schedule(time_ps, EventKind::Settled, 0);
+        self.schedule(time_ps, EventKind::Settled, 0_u32);
     }
 
     pub(super) fn is_settling(&self) -> bool {
@@ -38,16 +38,16 @@ impl Fluid {
         while let Some(&change) = self.config.changes.get(self.changes.n_done) {
             self.changes.n_done += 1;
             match change {
-                Change::Start(FlowId(id)) => {
+                Change::Start(id) => {
                     self.changes.is_starting = true;
-                    let flow = &self.flows[id as usize];
+                    let flow = &self.flows[id];
                     self.finite_left += u64::from(!flow.endless);
                     let at = self.now_ps.max(flow.start_ps);
                     self.schedule(at, EventKind::FlowStart, id);
                     return;
                 }
-                Change::Stop(FlowId(id)) => {
-                    if self.flows[id as usize].place.is_some() {
+                Change::Stop(id) => {
+                    if self.flows[id].place.is_some() {
                         self.on_flow_stop(id);
                         // Until rates are computed, which sets the time.
                         self.settle_at(self.now_ps.saturating_add(self.changes.hold_ps));

@@ -16,8 +16,8 @@ pub(super) struct Packet {
 
 impl Fluid {
     /// Payload bytes at the receiver.
-    pub(super) fn delivered_bytes(&self, id: u32) -> u64 {
-        let flow = &self.flows[id as usize];
+    pub(super) fn delivered_bytes(&self, id: FlowId) -> u64 {
+        let flow = &self.flows[id];
         match flow.place {
             Some(place) => self.payload_bytes(self.served[place].sent_bytes_at(self.now_ps)),
             None if flow.path.is_empty() => 0,
@@ -43,8 +43,8 @@ impl Fluid {
     }
 
     /// How a flow has fared so far.
-    pub(super) fn outcome(&self, id: u32) -> FlowOutcome {
-        let flow = &self.flows[id as usize];
+    pub(super) fn outcome(&self, id: FlowId) -> FlowOutcome {
+        let flow = &self.flows[id];
         let started = !flow.path.is_empty();
         let arrived = flow.fct_ps.filter(|fct_ps| flow.start_ps + fct_ps <= self.now_ps);
         let ideal = || {
@@ -52,7 +52,7 @@ impl Fluid {
             ideal::ideal_fct(self.config.fabric.clock, &hops, self.framing, Bytes::new(flow.bytes))
         };
         FlowOutcome {
-            flow: FlowId(id),
+            flow: id,
             start: Time::from_ps(flow.start_ps),
             fct: arrived.map(Time::from_ps),
             fct_ack: flow.fct_ps.filter(|_| flow.over).map(|fct_ps| Time::from_ps(fct_ps + flow.back_ps)),
@@ -71,11 +71,11 @@ impl Fluid {
         self.unfinished_ids().map(|id| self.outcome(id)).collect()
     }
 
-    pub(super) fn unfinished_ids(&self) -> impl Iterator<Item = u32> + '_ {
-        let is_due = |id: u32, flow: &FlowState| {
-            !flow.path.is_empty() || self.config.flows[id as usize].trigger == Trigger::Time
+    pub(super) fn unfinished_ids(&self) -> impl Iterator<Item = FlowId> + '_ {
+        let is_due = |id: FlowId, flow: &FlowState| {
+            !flow.path.is_empty() || self.config.flows[id.index()].trigger == Trigger::Time
         };
-        let flows = (0_u32..).zip(&self.flows).filter(move |(id, flow)| !flow.over && is_due(*id, flow));
+        let flows = self.flows.numbered().filter(move |(id, flow)| !flow.over && is_due(*id, flow));
         flows.map(|(id, _)| id)
     }
 }

@@ -17,7 +17,7 @@ impl Fluid {
                 *every
             }
             ProbeSpec::Flows { flows: Some(flows), every } => {
-                flows.iter().filter_map(|flow| self.sample_flow(flow.0)).for_each(|sample| sink.rate(&sample));
+                flows.iter().filter_map(|&flow| self.sample_flow(flow)).for_each(|sample| sink.rate(&sample));
                 *every
             }
             ProbeSpec::Flows { flows: None, every } => {
@@ -34,8 +34,8 @@ impl Fluid {
         let mut bytes = self.port_bytes.clone();
         for served in &self.served {
             let sent = served.sent_bytes_at(self.now_ps);
-            for port in &self.paths[self.flows[served.flow as usize].path.clone()] {
-                bytes[port.index()] += sent;
+            for &port in &self.paths[self.flows[served.flow].path.clone()] {
+                bytes[port] += sent;
             }
         }
         for &port in ports {
@@ -43,7 +43,7 @@ impl Fluid {
                 t: self.now(),
                 port,
                 qlen_bytes: 0,
-                tx_bytes: bytes[port.index()],
+                tx_bytes: bytes[port],
                 drops: 0,
                 ecn_marks: 0,
                 pfc_pause: Time::ZERO,
@@ -51,10 +51,10 @@ impl Fluid {
         }
     }
 
-    fn sample_flow(&self, id: u32) -> Option<RateSample> {
-        let served = &self.served[self.flows[id as usize].place?];
+    fn sample_flow(&self, id: FlowId) -> Option<RateSample> {
+        let served = &self.served[self.flows[id].place?];
         let rate_bps = (served.rate_bps + 0.5) as u64;
         let delivered_bytes = self.delivered_bytes(id);
-        Some(RateSample { t: self.now(), flow: FlowId(id), cwnd_bytes: u64::MAX, rate_bps, delivered_bytes })
+        Some(RateSample { t: self.now(), flow: id, cwnd_bytes: u64::MAX, rate_bps, delivered_bytes })
     }
 }

@@ -17,6 +17,7 @@ use super::mptcp::{Connection, MptcpConfig, Reassembly, Scheduler};
 use super::receiver::Receiver;
 use super::sender::{Segment, Sender};
 use super::tcp::{Answered, DelayedAck, EcnEcho, Expired, MAX_SACKS, TEST_CONFIG, TcpConfig, TcpSender};
+use crate::ids::FlowId;
 use crate::rng::{Purpose, Stream};
 
 const MSS: u64 = 1_000;
@@ -205,7 +206,7 @@ impl Transfer {
         });
         let path = |(i, p): (usize, &PathPlan)| {
             let control = AlgorithmConfig::by_name("line-rate", Profile::Paper).expect("it is in the table");
-            let mut sender = Sender::new(i as u32, plan.bytes, Controlled::Own(control.build(&context())));
+            let mut sender = Sender::new(FlowId(i as u32), plan.bytes, Controlled::Own(control.build(&context())));
             (sender.cwnd, sender.rate) = (p.window * MSS, Rate::from_gbps(10));
             let receive_window = if is_single { plan.tcp.receive_window } else { u64::MAX };
             sender.tcp = Some(Box::new(TcpSender::new(

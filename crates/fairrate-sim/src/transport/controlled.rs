@@ -1,5 +1,6 @@
 //! Who controls a sender: a controller of its own, or that of its connection.
 
+use crate::ids::FlowId;
 use fairrate_control::{Ack, Algorithm, Allowance, Controller, CoupledAlgorithm, CoupledController, Loss, Notice};
 use fairrate_units::{Bytes, Time};
 
@@ -11,7 +12,7 @@ pub enum Controlled {
     /// That of its connection.
     Coupled {
         /// The connection, by the user's flow.
-        connection: u32,
+        connection: FlowId,
         /// Which of its subflows this is.
         subflow: u32,
     },

@@ -7,6 +7,7 @@ use super::list::{Kind, for_each_transport};
 use super::sender::Segment;
 use super::{allocator, mptcp, rdma, tcp};
 use crate::core::{Hosts, World};
+use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 
 macro_rules! call {
     ([$kind:expr, $function:ident, $arguments:tt] $($(#[$doc:meta])* $name:ident => $type:ty,)+) => {
@@ -18,78 +19,78 @@ macro_rules! call {
 
 /// See [`Transport`] for what each does.
 impl Kind {
-    pub(crate) fn open(self, hosts: &mut Hosts, w: &mut World, flow: u32) {
+    pub(crate) fn open(self, hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         for_each_transport!(call [self, open, (hosts, w, flow)]);
     }
-    pub(crate) fn begin(self, hosts: &mut Hosts, w: &mut World, flow: u32) {
+    pub(crate) fn begin(self, hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         for_each_transport!(call [self, begin, (hosts, w, flow)]);
     }
-    pub(crate) fn written(self, hosts: &mut Hosts, w: &mut World, flow: u32) {
+    pub(crate) fn written(self, hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         for_each_transport!(call [self, written, (hosts, w, flow)]);
     }
     #[inline]
-    pub(crate) fn whose_turn(self, hosts: &Hosts, w: &World, host: u32, at: usize) -> usize {
+    pub(crate) fn whose_turn(self, hosts: &Hosts, w: &World, host: HostId, at: usize) -> usize {
         for_each_transport!(call [self, whose_turn, (hosts, w, host, at)])
     }
     #[inline]
-    pub(crate) fn after_idle(self, hosts: &mut Hosts, w: &World, slot: u32) -> Option<Allowance> {
+    pub(crate) fn after_idle(self, hosts: &mut Hosts, w: &World, slot: SenderIdx) -> Option<Allowance> {
         for_each_transport!(call [self, after_idle, (hosts, w, slot)])
     }
     #[inline]
-    pub(crate) fn load(self, hosts: &mut Hosts, w: &mut World, slot: u32, segment: Segment) -> Load {
+    pub(crate) fn load(self, hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
         for_each_transport!(call [self, load, (hosts, w, slot, segment)])
     }
     #[inline]
-    pub(crate) fn sent(self, hosts: &mut Hosts, w: &mut World, slot: u32, wire: u16) {
+    pub(crate) fn sent(self, hosts: &mut Hosts, w: &mut World, slot: SenderIdx, wire: u16) {
         for_each_transport!(call [self, sent, (hosts, w, slot, wire)]);
     }
     #[inline]
-    pub(crate) fn has_sent_all(self, hosts: &Hosts, w: &World, slot: u32, has_data: bool) -> bool {
+    pub(crate) fn has_sent_all(self, hosts: &Hosts, w: &World, slot: SenderIdx, has_data: bool) -> bool {
         for_each_transport!(call [self, has_sent_all, (hosts, w, slot, has_data)])
     }
-    pub(crate) fn on_all_sent(self, hosts: &mut Hosts, w: &mut World, flow: u32) {
+    pub(crate) fn on_all_sent(self, hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         for_each_transport!(call [self, on_all_sent, (hosts, w, flow)]);
     }
     #[inline]
-    pub(crate) fn on_data(self, hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Answer {
+    pub(crate) fn on_data(self, hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
         for_each_transport!(call [self, on_data, (hosts, w, host, packet)])
     }
     #[inline]
-    pub(crate) fn read(self, hosts: &mut Hosts, w: &mut World, flow: u32) {
+    pub(crate) fn read(self, hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         for_each_transport!(call [self, read, (hosts, w, flow)]);
     }
-    pub(crate) fn on_ack_timer(self, hosts: &mut Hosts, w: &mut World, flow: u32) -> Option<u32> {
+    pub(crate) fn on_ack_timer(self, hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Option<PacketIdx> {
         for_each_transport!(call [self, on_ack_timer, (hosts, w, flow)])
     }
     #[inline]
-    pub(crate) fn on_ack(self, hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Option<Acked> {
+    pub(crate) fn on_ack(self, hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Option<Acked> {
         for_each_transport!(call [self, on_ack, (hosts, w, host, packet)])
     }
-    pub(crate) fn on_connected(self, hosts: &mut Hosts, w: &mut World, flow: u32) -> bool {
+    pub(crate) fn on_connected(self, hosts: &mut Hosts, w: &mut World, flow: FlowId) -> bool {
         for_each_transport!(call [self, on_connected, (hosts, w, flow)])
     }
-    pub(crate) fn on_timer(self, hosts: &mut Hosts, w: &mut World, flow: u32) -> Timed {
+    pub(crate) fn on_timer(self, hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
         for_each_transport!(call [self, on_timer, (hosts, w, flow)])
     }
     #[inline]
-    pub(crate) fn plan_timer(self, hosts: &mut Hosts, w: &mut World, slot: u32) {
+    pub(crate) fn plan_timer(self, hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
         for_each_transport!(call [self, plan_timer, (hosts, w, slot)]);
     }
     #[inline]
-    pub(crate) fn earliest_ps(self, hosts: &Hosts, w: &World, slot: u32) -> u64 {
+    pub(crate) fn earliest_ps(self, hosts: &Hosts, w: &World, slot: SenderIdx) -> u64 {
         for_each_transport!(call [self, earliest_ps, (hosts, w, slot)])
     }
     #[inline]
-    pub(crate) fn decided(self, hosts: &mut Hosts, w: &mut World, slot: u32) {
+    pub(crate) fn decided(self, hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
         for_each_transport!(call [self, decided, (hosts, w, slot)]);
     }
-    pub(crate) fn stop(self, hosts: &mut Hosts, w: &mut World, flow: u32) -> bool {
+    pub(crate) fn stop(self, hosts: &mut Hosts, w: &mut World, flow: FlowId) -> bool {
         for_each_transport!(call [self, stop, (hosts, w, flow)])
     }
-    pub(crate) fn stopped(self, hosts: &mut Hosts, w: &mut World, flow: u32, is_done: bool) {
+    pub(crate) fn stopped(self, hosts: &mut Hosts, w: &mut World, flow: FlowId, is_done: bool) {
         for_each_transport!(call [self, stopped, (hosts, w, flow, is_done)]);
     }
-    pub(crate) fn close(self, hosts: &mut Hosts, flow: u32) {
+    pub(crate) fn close(self, hosts: &mut Hosts, flow: FlowId) {
         for_each_transport!(call [self, close, (hosts, flow)]);
     }
 }

@@ -26,7 +26,7 @@ pub(crate) use mptcp::Connections;
 pub use mptcp::{MptcpConfig, Scheduler, SubflowPaths};
 pub(crate) use nic::{Nic, NicFlow};
 pub(crate) use receiver::Receiver;
-pub(crate) use sender::{NO_SENDER, Sender, Tally, Writing};
+pub(crate) use sender::{Sender, Tally, Writing};
 pub(crate) use tcp::SACK_WORDS;
 #[cfg(test)]
 pub(crate) use tcp::TcpSender;

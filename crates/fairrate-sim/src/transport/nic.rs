@@ -1,3 +1,4 @@
+use crate::ids::{PacketIdx, PortIdx, SenderIdx};
 use std::collections::VecDeque;
 
 /// What the NIC needs to know of a flow to decide whether it may send: kept together, apart from the sender,
@@ -7,7 +8,7 @@ pub struct NicFlow {
     /// Earliest start of the next packet (pacing), in picoseconds.
     pub next_send_ps: u64,
     /// The sender.
-    pub sender: u32,
+    pub sender: SenderIdx,
     /// Priority class.
     pub class: u8,
     /// Whether there is something to send and the window lets it through.
@@ -19,10 +20,10 @@ pub struct NicFlow {
 }
 
 /// A host's network interface: picks the next packet, control packets first, then flows in turn.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Nic {
     /// The host's egress port.
-    pub port: u32,
+    pub port: PortIdx,
     /// Active flows in order of start.
     pub flows: Vec<NicFlow>,
     /// Position after the flow that sent last.
@@ -34,13 +35,21 @@ pub struct Nic {
     /// When it was planned, where ties go by insertion.
     pub wake_planned_ps: u64,
     /// Notifications that have arrived and are acted on later, in picoseconds, in order.
-    pub held: VecDeque<(u64, u32)>,
+    pub held: VecDeque<(u64, PacketIdx)>,
 }
 
 impl Nic {
     /// An idle interface.
-    pub fn new(port: u32) -> Self {
-        Self { port, wake_ps: u64::MAX, ..Self::default() }
+    pub fn new(port: PortIdx) -> Self {
+        Self {
+            port,
+            flows: Vec::new(),
+            turn: 0,
+            wake_ps: u64::MAX,
+            wake_rank: 0,
+            wake_planned_ps: 0,
+            held: VecDeque::new(),
+        }
     }
 
     /// The position of the flow that may send now, highest class first and in turn within a class.
@@ -141,13 +150,13 @@ mod tests {
     fn nic(flows: &[(u64, u8, bool)]) -> Nic {
         let flow = |&(next_send_ps, class, open): &(u64, u8, bool)| NicFlow {
             next_send_ps,
-            sender: 0,
+            sender: SenderIdx(0),
             class,
             open,
             has_data: open,
             finished: false,
         };
-        Nic { flows: flows.iter().map(flow).collect(), ..Nic::new(0) }
+        Nic { flows: flows.iter().map(flow).collect(), ..Nic::new(PortIdx(0)) }
     }
 
     #[test]

@@ -7,10 +7,8 @@ use super::ranges::Ranges;
 use super::tcp::TcpSender;
 use crate::config::{FlowSpec, Recovery};
 use crate::fabric::tx_time_ps;
+use crate::ids::{FlowId, HostId, PacketIdx};
 use crate::packet::PacketPool;
-
-/// A flow without a sender: not started, or done.
-pub const NO_SENDER: u32 = u32::MAX;
 
 /// What a flow has been through at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +48,9 @@ pub enum Writing {
 #[repr(C, align(64))]
 pub struct Sender {
     /// The flow.
-    pub flow: u32,
+    pub flow: FlowId,
     /// The host it is at.
-    pub host: u32,
+    pub host: HostId,
     /// The transport it goes by.
     pub transport: Kind,
     /// Position among its NIC's flows.
@@ -119,10 +117,10 @@ pub struct Segment {
 
 impl Sender {
     /// A sender that has sent nothing.
-    pub fn new(flow: u32, bytes: u64, controlled: Controlled) -> Self {
+    pub fn new(flow: FlowId, bytes: u64, controlled: Controlled) -> Self {
         Self {
             flow,
-            host: 0,
+            host: HostId(0),
             transport: Kind::Rdma,
             nic_slot: 0,
             room: 1,
@@ -149,7 +147,7 @@ impl Sender {
     }
 
     /// The sender of an application's flow, which may write now and then.
-    pub fn of_application(spec: &FlowSpec, flow: u32, controlled: Controlled) -> Self {
+    pub fn of_application(spec: &FlowSpec, flow: FlowId, controlled: Controlled) -> Self {
         let burst = spec.burst.filter(|_| spec.bytes == Bytes::MAX);
         let bytes = burst.map_or(spec.bytes, |burst| burst.bytes).as_u64();
         let writing = if burst.is_some() { Writing::Burst } else { Writing::Done };
@@ -359,7 +357,7 @@ impl Sender {
 #[inline]
 pub fn ack_of<'a>(
     pool: &'a PacketPool,
-    packet: u32,
+    packet: PacketIdx,
     sender: &Sender,
     newly_acked: u64,
     now: Time,

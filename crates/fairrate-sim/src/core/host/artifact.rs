@@ -8,12 +8,13 @@ use fairrate_control::Controller;
 use super::Hosts;
 use crate::core::world::World;
 use crate::engine::EventKind;
+use crate::ids::{FlowId, HostId, SenderIdx};
 
 impl Hosts {
     /// Sends the host's next packet if its port is free, or plans the next look.
-    pub(super) fn nic_send_like_ns3(&mut self, w: &mut World, host: u32) {
+    pub(super) fn nic_send_like_ns3(&mut self, w: &mut World, host: HostId) {
         let egress = self.nics[host].port;
-        let port = &w.net.ports[egress as usize];
+        let port = &w.net.ports[egress];
         if !w.clock.has_passed(port.busy_until_ps, port.tx_rank) {
             // The end of the transmission comes here again.
             return;
@@ -42,7 +43,7 @@ impl Hosts {
     /// A sender has decided about its rate: if its next packet may now go before the planned wake-up of its
     /// NIC, that comes earlier. All decisions come here, whether or not the rate has changed and the flow
     /// has anything left to send; a first acknowledgment that is only stored is none.
-    pub(super) fn pull_wake_like_ns3(&mut self, w: &mut World, slot: u32) {
+    pub(super) fn pull_wake_like_ns3(&mut self, w: &mut World, slot: SenderIdx) {
         let sender = self.sender(slot);
         let (host, nic) = (sender.host, &self.nics[sender.host]);
         let at = nic.flows[sender.nic_slot as usize].next_send_ps;
@@ -53,7 +54,7 @@ impl Hosts {
 
     /// Whether the timer of a flow, which is due, must wait for the wake-up of its NIC at this very moment because
     /// ns-3 planned that one earlier: a packet sent first is still spaced at the old rate. If so, comes again.
-    pub(super) fn timer_waits_like_ns3(&mut self, w: &mut World, id: u32) -> bool {
+    pub(super) fn timer_waits_like_ns3(&mut self, w: &mut World, id: FlowId) -> bool {
         let nic = &self.nics[w.run.flow(id).src_host];
         if nic.wake_ps != w.clock.now_ps {
             return false;
@@ -68,7 +69,7 @@ impl Hosts {
         true
     }
 
-    fn set_wake(&mut self, w: &mut World, host: u32, at_ps: u64) {
+    fn set_wake(&mut self, w: &mut World, host: HostId, at_ps: u64) {
         let rank = w.clock.take_rank();
         let nic = &mut self.nics[host];
         (nic.wake_ps, nic.wake_rank, nic.wake_planned_ps) = (at_ps, rank, w.clock.now_ps);

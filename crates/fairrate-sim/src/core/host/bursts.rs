@@ -3,25 +3,26 @@
 use super::Hosts;
 use crate::core::world::World;
 use crate::engine::EventKind;
+use crate::ids::{FlowId, SenderIdx};
 use crate::transport::Writing;
 
 impl Hosts {
     /// All that an application has written is sent: it writes again after a pause.
-    pub(super) fn plan_burst(&mut self, w: &mut World, slot: u32) {
+    pub(super) fn plan_burst(&mut self, w: &mut World, slot: SenderIdx) {
         let sender = self.sender_mut(slot);
         if sender.writing != Writing::Burst {
             return;
         }
         let id = sender.flow;
-        if let Some(burst) = w.run.config.flows[id as usize].burst {
+        if let Some(burst) = w.run.config.flows[id.index()].burst {
             sender.writing = Writing::Pause;
             w.clock.schedule(w.clock.now_ps + burst.pause.as_ps(), EventKind::Burst, id);
         }
     }
 
     /// The application of a flow writes its next burst, unless the flow has stopped.
-    pub(in crate::core) fn on_burst(&mut self, w: &mut World, id: u32) {
-        let Some(burst) = w.run.config.flows[id as usize].burst else { return };
+    pub(in crate::core) fn on_burst(&mut self, w: &mut World, id: FlowId) {
+        let Some(burst) = w.run.config.flows[id.index()].burst else { return };
         let Some((slot, sender)) = self.sender_of(id) else { return };
         if sender.writing == Writing::Done {
             return;

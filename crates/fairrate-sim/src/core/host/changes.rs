@@ -6,8 +6,6 @@ use crate::core::run::Run;
 use crate::core::told::News;
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::FlowId;
-use crate::transport::NO_SENDER;
 
 impl Hosts {
     /// Whether all changes are done and rates have settled after the last.
@@ -20,7 +18,7 @@ impl Hosts {
         let changes = &w.run.config.changes;
         debug_assert!(changes.is_empty() || self.convergence.is_some(), "changes wait for convergence");
         if self.convergence.is_some() && self.starts.is_empty() && !changes.is_empty() {
-            w.clock.schedule(0, EventKind::Settled, 0);
+            w.clock.schedule(0, EventKind::Settled, 0_u32);
         }
     }
 
@@ -45,15 +43,15 @@ impl Hosts {
         {
             c.n_changes += 1;
             match change {
-                Change::Start(FlowId(id)) => {
+                Change::Start(id) => {
                     c.is_starting = true;
                     self.finite_left += u64::from(!w.run.flow(id).is_endless());
-                    let at = w.clock.now_ps.max(w.run.config.flows[id as usize].start.as_ps());
+                    let at = w.clock.now_ps.max(w.run.config.flows[id.index()].start.as_ps());
                     w.clock.schedule(at, EventKind::FlowStart, id);
                     return;
                 }
-                Change::Stop(FlowId(id)) if self.sending[id].sender == NO_SENDER => {}
-                Change::Stop(FlowId(id)) => {
+                Change::Stop(id) if self.sending[id].sender.is_none() => {}
+                Change::Stop(id) => {
                     self.on_flow_stop(w, id);
                     if self.convergence.as_ref().is_some_and(|c| c.open.is_some()) {
                         return;

@@ -22,8 +22,9 @@ use crate::config::{ProbeSpec, SimConfig};
 use crate::core::told::{News, Told};
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::{FlowId, PortId};
+use crate::ids::{FlowId, PortId, SenderIdx};
 use crate::output::ConvergenceSample;
+use crate::table::Table;
 use crate::topology::Topology;
 
 const NO_PLACE: u32 = u32::MAX;
@@ -50,7 +51,7 @@ pub(in crate::core) struct Convergence {
     /// Flows that compete, in no order that matters.
     pub(super) active: Vec<Competitor>,
     /// For each flow its position among them.
-    places: Vec<u32>,
+    places: Table<FlowId, u32>,
     /// Flows whose rates are out of tolerance.
     n_off: usize,
     /// Since when none is; [`NEVER`]: some are.
@@ -67,7 +68,7 @@ pub(in crate::core) struct Convergence {
 
 #[derive(Clone, Copy)]
 pub(super) struct Competitor {
-    flow: u32,
+    flow: FlowId,
     path_base_rtt: Time,
     allowed_bps: f64,
     optimum_bps: f64,
@@ -95,7 +96,7 @@ impl Convergence {
             base_rtt,
             solver: solver_of(&config.topology),
             active: Vec::new(),
-            places: vec![NO_PLACE; config.flows.len()],
+            places: vec![NO_PLACE; config.flows.len()].into(),
             n_off: 0,
             since_ps: NEVER,
             open: None,
@@ -111,11 +112,11 @@ impl Convergence {
     }
 
     /// Opens the sample of a change, which overtakes the one before.
-    fn open(&mut self, now_ps: u64, flow: u32, arrival: bool) {
+    fn open(&mut self, now_ps: u64, flow: FlowId, arrival: bool) {
         let t = Time::from_ps(now_ps);
         self.overtaken.extend(self.open.take().filter(|open| open.t < t));
         let n_flows = self.active.len() as u32;
-        let sample = ConvergenceSample { t, flow: FlowId(flow), arrival, n_flows, time: None, rtts: None };
+        let sample = ConvergenceSample { t, flow, arrival, n_flows, time: None, rtts: None };
         self.open = (0 < n_flows).then_some(sample);
     }
 
@@ -157,12 +158,11 @@ impl Convergence {
 
 impl Hosts {
     /// A flow starts to compete. Its rate is told next.
-    pub(super) fn arrive(&mut self, w: &mut World, id: u32) {
+    pub(super) fn arrive(&mut self, w: &mut World, id: FlowId) {
         let Some(c) = &mut self.convergence else { return };
-        let first =
-            if self.connections.subflow_ids(id).is_empty() { id } else { self.connections.subflow_ids(id).start };
+        let first = self.connections.first_subflow(id).unwrap_or(id);
         let path_base_rtt = w.run.flow_context(first, w.clock.now()).path_base_rtt;
-        c.places[id as usize] = c.active.len() as u32;
+        c.places[id] = c.active.len() as u32;
         c.active.push(Competitor { flow: id, path_base_rtt, allowed_bps: 0.0, optimum_bps: 0.0 });
         c.is_starting = false;
         c.open(w.clock.now_ps, id, true);
@@ -171,21 +171,21 @@ impl Hosts {
 
     /// A flow has nothing left to send. May be told more than once.
     #[inline]
-    pub(super) fn depart(&mut self, w: &mut World, id: u32) {
+    pub(super) fn depart(&mut self, w: &mut World, id: FlowId) {
         if self.convergence.is_some() {
             self.stop_competing(w, id);
         }
     }
 
-    fn stop_competing(&mut self, w: &mut World, id: u32) {
+    fn stop_competing(&mut self, w: &mut World, id: FlowId) {
         let Some(c) = &mut self.convergence else { return };
-        let at = std::mem::replace(&mut c.places[id as usize], NO_PLACE);
+        let at = std::mem::replace(&mut c.places[id], NO_PLACE);
         if at == NO_PLACE {
             return;
         }
         c.active.swap_remove(at as usize);
         if let Some(moved) = c.active.get(at as usize) {
-            c.places[moved.flow as usize] = at;
+            c.places[moved.flow] = at;
         }
         c.open(w.clock.now_ps, id, false);
         self.solve(w);
@@ -196,11 +196,11 @@ impl Hosts {
         let Some(mut c) = self.convergence.take() else { return };
         c.solver.clear();
         for competitor in &c.active {
-            let spec = &w.run.config.flows[competitor.flow as usize];
+            let spec = &w.run.config.flows[competitor.flow.index()];
             // Where a connection can go around a link, the link does not bind it.
-            let path = w.run.path_of(competitor.flow).iter();
-            let binding = path.filter(|&&port| self.all_subflows_use(&w.run, competitor.flow, port));
-            c.solver.add(binding.map(|&port| LinkId(port)), spec.weight, demand_bps(spec.demand));
+            let path = w.run.path_of(competitor.flow);
+            let binding = path.filter(|&port| self.all_subflows_use(&w.run, competitor.flow, port));
+            c.solver.add(binding.map(|port| LinkId(port.0)), spec.weight, demand_bps(spec.demand));
         }
         for (competitor, &optimum_bps) in c.active.iter_mut().zip(c.solver.solve()) {
             competitor.optimum_bps = optimum_bps;
@@ -210,34 +210,34 @@ impl Hosts {
         c.since_ps = NEVER;
         c.restart_stretch(now_ps);
         if !c.overtaken.is_empty() {
-            w.clock.schedule(now_ps, EventKind::Settled, 0);
+            w.clock.schedule(now_ps, EventKind::Settled, 0_u32);
         }
         if c.since_ps != NEVER {
-            w.clock.schedule(now_ps.saturating_add(c.hold_ps), EventKind::Settled, 0);
+            w.clock.schedule(now_ps.saturating_add(c.hold_ps), EventKind::Settled, 0_u32);
         }
-        w.clock.schedule(now_ps.saturating_add(c.give_up_ps), EventKind::Settled, 0);
+        w.clock.schedule(now_ps.saturating_add(c.give_up_ps), EventKind::Settled, 0_u32);
         self.convergence = Some(c);
     }
 
     /// Follows the decision of a flow's controller that is in force now.
     #[inline]
-    pub(super) fn follow(&mut self, w: &mut World, slot: u32) {
+    pub(super) fn follow(&mut self, w: &mut World, slot: SenderIdx) {
         if self.convergence.is_some() {
             self.compare(w, slot);
         }
     }
 
-    fn compare(&mut self, w: &mut World, slot: u32) {
+    fn compare(&mut self, w: &mut World, slot: SenderIdx) {
         let Some(c) = &self.convergence else { return };
         let sender = self.sender(slot);
-        let spec = w.run.flow(sender.flow).spec;
-        let at = c.places[spec as usize] as usize;
+        let user_flow = w.run.flow(sender.flow).parent;
+        let at = c.places[user_flow] as usize;
         let Some(competitor) = c.active.get(at) else { return };
         let alone = || allowed_bps(&w.run, sender, competitor.path_base_rtt);
-        let allowed_bps = self.allowed_by_subflows(w, spec).unwrap_or_else(alone);
+        let allowed_bps = self.allowed_by_subflows(w, user_flow).unwrap_or_else(alone);
         let Some(c) = &mut self.convergence else { return };
         if c.allow(at, allowed_bps, w.clock.now_ps) {
-            w.clock.schedule(w.clock.now_ps.saturating_add(c.hold_ps), EventKind::Settled, 0);
+            w.clock.schedule(w.clock.now_ps.saturating_add(c.hold_ps), EventKind::Settled, 0_u32);
         }
     }
 

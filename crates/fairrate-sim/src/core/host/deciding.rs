@@ -7,6 +7,7 @@ use super::Hosts;
 use crate::config::WindowRule;
 use crate::core::world::World;
 use crate::engine::EventKind;
+use crate::ids::{FlowId, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::transport::{ControllerRef, follow_up};
 
@@ -15,7 +16,7 @@ impl Hosts {
     pub(super) fn decide(
         &mut self,
         w: &mut World,
-        id: u32,
+        id: FlowId,
         decide: impl FnOnce(&mut ControllerRef<'_>) -> Option<Allowance>,
     ) {
         let Some((slot, _)) = self.sender_of(id) else { return };
@@ -27,15 +28,15 @@ impl Hosts {
     }
 
     /// Puts a controller's decision into force.
-    pub(super) fn apply(&mut self, w: &mut World, slot: u32, allowance: Allowance) {
+    pub(super) fn apply(&mut self, w: &mut World, slot: SenderIdx, allowance: Allowance) {
         let (c, now_ps) = (&w.run.constants, w.clock.now_ps);
-        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+        let sender = self.senders[slot].as_mut().expect("the slot is in use");
         let nic = &mut self.nics[sender.host];
         sender.cwnd = match w.run.config.transport.window {
             WindowRule::Algorithm => allowance.cwnd.as_u64(),
             WindowRule::None => u64::MAX,
             WindowRule::RateScaled => {
-                let line_rate = w.net.ports[nic.port as usize].rate;
+                let line_rate = w.net.ports[nic.port].rate;
                 let full = line_rate.bytes_in(c.base_rtt).as_u64();
                 (u128::from(full) * u128::from(allowance.rate.as_bps()) / u128::from(line_rate.as_bps())) as u64
             }
@@ -77,14 +78,14 @@ impl Hosts {
 
     /// Sends a flow's control packet if its controller has one.
     #[inline]
-    pub(super) fn ask_for_control(&mut self, w: &mut World, slot: u32) {
+    pub(super) fn ask_for_control(&mut self, w: &mut World, slot: SenderIdx) {
         if let Some(wire) = w.run.constants.control_wire {
             self.send_control(w, slot, wire);
         }
     }
 
-    fn send_control(&mut self, w: &mut World, slot: u32, wire: u16) {
-        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+    fn send_control(&mut self, w: &mut World, slot: SenderIdx, wire: u16) {
+        let sender = self.senders[slot].as_mut().expect("the slot is in use");
         // What may have to be sent again counts as something.
         let unsent = if sender.bytes == u64::MAX { u64::MAX } else { sender.bytes.saturating_sub(sender.snd_nxt) };
         let unsent = unsent.max(u64::from(sender.has_data()));
@@ -110,7 +111,7 @@ impl Hosts {
                 let mut notices = self.wishes.take_notices();
                 for notice in notices.drain(..) {
                     let now = w.clock.now();
-                    self.decide(w, notice.flow, |controller| controller.on_notice(now, &notice));
+                    self.decide(w, FlowId(notice.flow), |controller| controller.on_notice(now, &notice));
                 }
                 self.wishes.spare_notices = notices;
             } else if std::mem::take(&mut self.wishes.is_to_follow_up) {

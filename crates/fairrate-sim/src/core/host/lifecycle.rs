@@ -5,26 +5,24 @@ use fairrate_units::Time;
 
 use super::Hosts;
 use crate::config::Trigger;
-use crate::core::flow::NO_FLOW;
 use crate::core::told::News;
 use crate::core::world::World;
 use crate::engine::EventKind;
-use crate::ids::FlowId;
-use crate::transport::NO_SENDER;
+use crate::ids::{FlowId, SenderIdx};
 
 impl Hosts {
     /// Schedules the next of the flows that start at their time.
     pub(in crate::core) fn schedule_next_start(&mut self, w: &mut World) {
         if let Some(&next) = self.starts.get(self.next_start) {
             let rank = w.clock.rank_of_flow_start();
-            let at = w.run.config.flows[next as usize].start.as_ps();
+            let at = w.run.config.flows[next.index()].start.as_ps();
             w.clock.push(at, EventKind::FlowStart, next, rank);
         }
     }
 
     /// A flow starts.
-    pub(in crate::core) fn on_flow_start(&mut self, w: &mut World, id: u32) {
-        if w.run.config.flows[id as usize].trigger == Trigger::Time {
+    pub(in crate::core) fn on_flow_start(&mut self, w: &mut World, id: FlowId) {
+        if w.run.config.flows[id.index()].trigger == Trigger::Time {
             self.next_start += 1;
             self.schedule_next_start(w);
         }
@@ -37,7 +35,7 @@ impl Hosts {
     }
 
     /// Opens the line `id` of the allocator, if it begins here.
-    pub(in crate::core) fn open_line(&mut self, w: &mut World, id: u32) {
+    pub(in crate::core) fn open_line(&mut self, w: &mut World, id: FlowId) {
         let flow = w.run.flow(id);
         if self.has(flow.src_host) {
             flow.transport.open(self, w, id);
@@ -46,8 +44,8 @@ impl Hosts {
     }
 
     /// The controllers of a flow that has just been opened decide for the first time.
-    fn begin(&mut self, w: &mut World, id: u32) {
-        for sending in self.sending_flows(id) {
+    fn begin(&mut self, w: &mut World, id: FlowId) {
+        for sending in self.connections.sending_ids(id) {
             let slot = self.sending[sending].sender;
             let allowance = self.controller(slot).on_start(w.clock.now());
             self.apply(w, slot, allowance);
@@ -58,10 +56,10 @@ impl Hosts {
     }
 
     /// A user's flow is active from now on.
-    fn note_start(&mut self, w: &mut World, id: u32) {
+    fn note_start(&mut self, w: &mut World, id: FlowId) {
         self.active += 1;
         self.last_progress_ps = w.clock.now_ps;
-        let stop = w.run.config.flows[id as usize].stop;
+        let stop = w.run.config.flows[id.index()].stop;
         if stop < Time::MAX && w.run.flow(id).is_endless() {
             w.clock.schedule(stop.as_ps().max(w.clock.now_ps), EventKind::FlowStop, id);
         }
@@ -69,9 +67,9 @@ impl Hosts {
     }
 
     /// An endless flow stops: what it has sent so far is all it will send.
-    pub(in crate::core) fn on_flow_stop(&mut self, w: &mut World, id: u32) {
+    pub(in crate::core) fn on_flow_stop(&mut self, w: &mut World, id: FlowId) {
         let slot = self.sending[id].sender;
-        if slot == NO_SENDER {
+        if slot.is_none() {
             return;
         }
         let transport = w.run.flow(id).transport;
@@ -90,8 +88,8 @@ impl Hosts {
     }
 
     /// All data of a user's flow is acknowledged: its senders go, and it is over.
-    pub(super) fn finish(&mut self, w: &mut World, id: u32) {
-        for sending in self.sending_flows(id) {
+    pub(super) fn finish(&mut self, w: &mut World, id: FlowId) {
+        for sending in self.connections.sending_ids(id) {
             let slot = self.sending[sending].sender;
             self.ask_for_control(w, slot);
             self.retire(w, slot);
@@ -101,19 +99,19 @@ impl Hosts {
         let (host, successor) = (flow.src_host, flow.successor);
         let at = w.clock.now_ps + flow.successor_delay_ps;
         let end = &mut self.sending[id];
-        (end.sender, end.is_over) = (NO_SENDER, true);
+        (end.sender, end.is_over) = (SenderIdx::NONE, true);
         if !flow.is_endless() {
             end.fct_ack_ps = w.clock.now_ps - end.start_ps;
             self.finite_left -= 1;
             w.told.totals.flows_done += 1;
         }
         self.active -= 1;
-        if successor != NO_FLOW && at < w.run.config.flows[successor as usize].stop.as_ps() {
+        if !successor.is_none() && at < w.run.config.flows[successor.index()].stop.as_ps() {
             self.finite_left += u64::from(!w.run.flow(successor).is_endless());
             w.clock.schedule(at, EventKind::FlowStart, successor);
         }
         self.depart(w, id);
-        w.told.push(News::Flow(FlowId(id)));
+        w.told.push(News::Flow(id));
         self.nic_send(w, host);
     }
 }

@@ -25,17 +25,19 @@ use super::network::Network;
 use super::run::Run;
 use super::share::Own;
 use super::world::World;
-use crate::transport::{Allocator, Connections, ControllerRef, NO_SENDER, Nic, NicFlow, Receiver, Sender, Tally};
+use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
+use crate::table::Table;
+use crate::transport::{Allocator, Connections, ControllerRef, Nic, NicFlow, Receiver, Sender, Tally};
 
 /// The hosts of a part.
 pub(crate) struct Hosts {
-    pub(crate) nics: Own<Nic>,
+    pub(crate) nics: Own<HostId, Nic>,
     /// By flow: its sending end and its receiving end.
-    pub(crate) sending: Own<SendingEnd>,
-    pub(crate) receiving: Own<ReceivingEnd>,
+    pub(crate) sending: Own<FlowId, SendingEnd>,
+    pub(crate) receiving: Own<FlowId, ReceivingEnd>,
     /// The senders of active flows, and the slots that are free.
-    pub(crate) senders: Vec<Option<Sender>>,
-    free_senders: Vec<u32>,
+    pub(crate) senders: Table<SenderIdx, Option<Sender>>,
+    free_senders: Vec<SenderIdx>,
     /// Connections of several subflows.
     pub(crate) connections: Connections,
     /// The central allocator and the conversation with it.
@@ -45,7 +47,7 @@ pub(crate) struct Hosts {
     /// When data was acknowledged last, in picoseconds.
     pub(crate) last_progress_ps: u64,
     /// Flows that start here at their time, in order, and which is next.
-    starts: Vec<u32>,
+    starts: Vec<FlowId>,
     next_start: usize,
     active: u64,
     finite_left: u64,
@@ -58,7 +60,7 @@ pub(crate) struct Hosts {
 #[derive(Clone)]
 pub(crate) struct SendingEnd {
     /// Its sender, while it is active.
-    pub(crate) sender: u32,
+    pub(crate) sender: SenderIdx,
     has_started: bool,
     is_over: bool,
     pub(crate) start_ps: u64,
@@ -82,7 +84,7 @@ pub(crate) struct ReceivingEnd {
 impl SendingEnd {
     /// Of a flow that has not started.
     pub(super) const IDLE: Self = Self {
-        sender: NO_SENDER,
+        sender: SenderIdx::NONE,
         has_started: false,
         is_over: false,
         start_ps: 0,
@@ -115,10 +117,10 @@ pub(crate) struct Wishes {
     /// The allocator's conversation goes on once controllers know.
     pub(crate) is_to_follow_up: bool,
     /// The NICs of these hosts are to look for something to send.
-    hosts: Vec<u32>,
+    hosts: Vec<HostId>,
     /// Empty lists, to be used again.
     spare_notices: Vec<Notice>,
-    spare_hosts: Vec<u32>,
+    spare_hosts: Vec<HostId>,
 }
 
 impl Wishes {
@@ -128,7 +130,7 @@ impl Wishes {
     }
 
     /// The NIC of a host is to look for something to send.
-    pub(crate) fn look(&mut self, host: u32) {
+    pub(crate) fn look(&mut self, host: HostId) {
         self.hosts.push(host);
     }
 
@@ -136,7 +138,7 @@ impl Wishes {
         std::mem::replace(&mut self.notices, std::mem::take(&mut self.spare_notices))
     }
 
-    fn take_hosts(&mut self) -> Vec<u32> {
+    fn take_hosts(&mut self) -> Vec<HostId> {
         std::mem::replace(&mut self.hosts, std::mem::take(&mut self.spare_hosts))
     }
 
@@ -150,8 +152,8 @@ impl Hosts {
     /// Hosts where nothing has happened yet.
     pub(super) fn new(
         run: &Run,
-        (nics, sending, receiving): (Own<Nic>, Own<SendingEnd>, Own<ReceivingEnd>),
-        starts: Vec<u32>,
+        (nics, sending, receiving): (Own<HostId, Nic>, Own<FlowId, SendingEnd>, Own<FlowId, ReceivingEnd>),
+        starts: Vec<FlowId>,
         allocator: Option<Box<Allocator>>,
     ) -> Self {
         let finite_left = starts.iter().filter(|&&id| !run.flow(id).is_endless()).count() as u64;
@@ -159,7 +161,7 @@ impl Hosts {
             nics,
             sending,
             receiving,
-            senders: Vec::new(),
+            senders: Table::default(),
             free_senders: Vec::new(),
             connections: Connections::new(&run.config),
             allocator,
@@ -176,45 +178,45 @@ impl Hosts {
 
     /// Whether a host belongs to this part.
     #[inline]
-    pub(crate) fn has(&self, host: u32) -> bool {
+    pub(crate) fn has(&self, host: HostId) -> bool {
         self.nics.has(host)
     }
 
     /// The sender in a slot that is in use.
     #[inline]
-    pub(crate) fn sender(&self, slot: u32) -> &Sender {
-        self.senders[slot as usize].as_ref().expect("the slot is in use")
+    pub(crate) fn sender(&self, slot: SenderIdx) -> &Sender {
+        self.senders[slot].as_ref().expect("the slot is in use")
     }
 
     /// The same, to change it.
     #[inline]
-    pub(crate) fn sender_mut(&mut self, slot: u32) -> &mut Sender {
-        self.senders[slot as usize].as_mut().expect("the slot is in use")
+    pub(crate) fn sender_mut(&mut self, slot: SenderIdx) -> &mut Sender {
+        self.senders[slot].as_mut().expect("the slot is in use")
     }
 
     /// The sender of a flow and its slot, if the flow is active.
     #[inline]
-    pub(crate) fn sender_of(&mut self, flow: u32) -> Option<(u32, &mut Sender)> {
+    pub(crate) fn sender_of(&mut self, flow: FlowId) -> Option<(SenderIdx, &mut Sender)> {
         let slot = self.sending[flow].sender;
-        Some((slot, self.senders.get_mut(slot as usize)?.as_mut()?))
+        Some((slot, self.senders.get_mut(slot)?.as_mut()?))
     }
 
     /// The controller of a sender.
     #[inline]
-    pub(crate) fn controller(&mut self, slot: u32) -> ControllerRef<'_> {
-        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+    pub(crate) fn controller(&mut self, slot: SenderIdx) -> ControllerRef<'_> {
+        let sender = self.senders[slot].as_mut().expect("the slot is in use");
         self.connections.controller(sender)
     }
 
     /// The rate of a host's NIC.
-    fn line_rate(&self, net: &Network, host: u32) -> Rate {
-        net.ports[self.nics[host].port as usize].rate
+    fn line_rate(&self, net: &Network, host: HostId) -> Rate {
+        net.ports[self.nics[host].port].rate
     }
 
     /// Tells the NIC whether a sender has something to send.
     #[inline]
-    pub(crate) fn refresh(&mut self, slot: u32) {
-        let sender = self.senders[slot as usize].as_ref().expect("the slot is in use");
+    pub(crate) fn refresh(&mut self, slot: SenderIdx) {
+        let sender = self.senders[slot].as_ref().expect("the slot is in use");
         let entry = &mut self.nics[sender.host].flows[sender.nic_slot as usize];
         (entry.open, entry.has_data) = sender.outlook();
     }
@@ -227,13 +229,10 @@ impl Hosts {
         sender.host = host;
         sender.transport = flow.transport;
         sender.room = if config.transport.window_overshoot { 1 } else { config.transport.mtu.as_u64() as u32 };
-        sender.fastest = self.line_rate(&w.net, host).min(config.flows[flow.spec as usize].demand);
+        sender.fastest = self.line_rate(&w.net, host).min(config.flows[flow.parent.index()].demand);
         sender.nic_slot = self.nics[host].flows.len() as u32;
-        let slot = self.free_senders.pop().unwrap_or_else(|| {
-            self.senders.push(None);
-            (self.senders.len() - 1) as u32
-        });
-        self.senders[slot as usize] = Some(sender);
+        let slot = self.free_senders.pop().unwrap_or_else(|| self.senders.push(None));
+        self.senders[slot] = Some(sender);
         self.sending[id].sender = slot;
         let entry =
             NicFlow { next_send_ps: w.clock.now_ps, sender: slot, class, open: true, has_data: true, finished: false };
@@ -241,11 +240,11 @@ impl Hosts {
     }
 
     /// A sender goes, and leaves its NIC.
-    fn retire(&mut self, w: &World, slot: u32) {
-        let sender = self.senders[slot as usize].take().expect("the slot is in use");
+    fn retire(&mut self, w: &World, slot: SenderIdx) {
+        let sender = self.senders[slot].take().expect("the slot is in use");
         self.free_senders.push(slot);
         let end = &mut self.sending[sender.flow];
-        (end.sender, end.tally) = (NO_SENDER, sender.tally);
+        (end.sender, end.tally) = (SenderIdx::NONE, sender.tally);
         let nic = &mut self.nics[sender.host];
         if w.clock.is_by_insertion() {
             let entry = &mut nic.flows[sender.nic_slot as usize];
@@ -257,29 +256,29 @@ impl Hosts {
     }
 
     /// Tells the senders of a NIC's flows from position `from` on where they now stand.
-    fn renumber(&mut self, host: u32, from: usize) {
+    fn renumber(&mut self, host: HostId, from: usize) {
         for (at, entry) in self.nics[host].flows.iter().enumerate().skip(from).filter(|(_, f)| !f.finished) {
-            self.senders[entry.sender as usize].as_mut().expect("an active flow has a sender").nic_slot = at as u32;
+            self.senders[entry.sender].as_mut().expect("an active flow has a sender").nic_slot = at as u32;
         }
     }
 
     /// Puts a packet into the queue of its class at a host's NIC.
     #[inline]
-    pub(crate) fn enqueue(&self, net: &mut Network, host: u32, packet: u32) {
-        net.ports[self.nics[host].port as usize].enqueue(&mut net.pool, packet);
+    pub(crate) fn enqueue(&self, net: &mut Network, host: HostId, packet: PacketIdx) {
+        net.ports[self.nics[host].port].enqueue(&mut net.pool, packet);
     }
 
     /// Puts a control packet into the queue of its class at a host's NIC.
-    pub(crate) fn enqueue_control(&mut self, w: &mut World, host: u32, packet: u32) {
+    pub(crate) fn enqueue_control(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let port = self.nics[host].port;
         w.told.totals.control_bytes += u64::from(w.net.pool.get(packet).wire);
         self.show_agent(w, host, packet, Step::Enqueue);
-        w.net.ports[port as usize].enqueue(&mut w.net.pool, packet);
+        w.net.ports[port].enqueue(&mut w.net.pool, packet);
     }
 
     /// Shows a packet to the agent of a host's port, if it has one.
     #[inline]
-    fn show_agent(&mut self, w: &mut World, host: u32, packet: u32, step: Step) {
+    fn show_agent(&mut self, w: &mut World, host: HostId, packet: PacketIdx, step: Step) {
         let port = self.nics[host].port;
         if w.agent_sees(port, packet, step) {
             self.do_as_agent_asks(w, host, port);

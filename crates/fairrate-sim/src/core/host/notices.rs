@@ -6,11 +6,12 @@ use super::Hosts;
 use crate::core::agents::NOTICE_WORDS;
 use crate::core::world::World;
 use crate::engine::EventKind;
+use crate::ids::{FlowId, HostId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Hosts {
     /// A CNP or notice has reached its host, whose NIC acts on it at once or after its delay.
-    pub(super) fn on_notification(&mut self, w: &mut World, host: u32, packet: u32) {
+    pub(super) fn on_notification(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         if w.run.constants.reaction_ps == 0 {
             self.react(w, packet);
         } else {
@@ -18,14 +19,14 @@ impl Hosts {
         }
     }
 
-    fn hold_notification(&mut self, w: &mut World, host: u32, packet: u32) {
+    fn hold_notification(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let due = w.clock.now_ps + w.run.constants.reaction_ps;
         self.nics[host].held.push_back((due, packet));
         w.clock.schedule(due, EventKind::Reaction, host);
     }
 
     /// The NIC of a host acts on the notification it has held for longest.
-    pub(in crate::core) fn on_reaction(&mut self, w: &mut World, host: u32) {
+    pub(in crate::core) fn on_reaction(&mut self, w: &mut World, host: HostId) {
         let held = &mut self.nics[host].held;
         debug_assert!(held.front().is_some_and(|&(due, _)| due == w.clock.now_ps), "one event for each notification");
         if let Some((_, packet)) = held.pop_front() {
@@ -34,13 +35,13 @@ impl Hosts {
         self.grant_wishes(w);
     }
 
-    fn react(&mut self, w: &mut World, packet: u32) {
+    fn react(&mut self, w: &mut World, packet: PacketIdx) {
         let Packet { flow, kind, .. } = *w.net.pool.get(packet);
         let words = w.net.pool.header(packet);
         let notice = (kind == PacketKind::Notice).then(|| {
             let mut values = [0.0; NOTICE_VALUES];
             values.copy_from_slice(&words[1..NOTICE_WORDS]);
-            Notice { flow, port: words[0] as u32, values }
+            Notice { flow: flow.0, port: words[0] as u32, values }
         });
         w.net.pool.release(packet);
         let now = w.clock.now();
@@ -51,7 +52,7 @@ impl Hosts {
     }
 
     /// The agent of a host's own port asked to be called now; or did, before it changed its mind.
-    pub(in crate::core) fn on_port_timer(&mut self, w: &mut World, host: u32, port: u32) {
+    pub(in crate::core) fn on_port_timer(&mut self, w: &mut World, host: HostId, port: PortIdx) {
         if w.agents.on_timer(&w.net, &w.clock, port) {
             self.do_as_agent_asks(w, host, port);
         }
@@ -60,7 +61,7 @@ impl Hosts {
 
     /// Does what the agent of a host's own port has asked for. Its notices are for senders of this host. There is no
     /// previous hop that could pause a flow.
-    pub(super) fn do_as_agent_asks(&mut self, w: &mut World, host: u32, port: u32) {
+    pub(super) fn do_as_agent_asks(&mut self, w: &mut World, host: HostId, port: PortIdx) {
         if w.agents.ask_for_something() {
             let (notices, pauses) = (w.agents.take_notices(), w.agents.take_pauses());
             debug_assert!(pauses.is_empty(), "a host's own port has no previous hop");
@@ -72,7 +73,7 @@ impl Hosts {
         w.agents.plan(&mut w.clock, port);
     }
 
-    fn take_own_notice(&mut self, w: &mut World, host: u32, notice: &Notice) {
+    fn take_own_notice(&mut self, w: &mut World, host: HostId, notice: &Notice) {
         let (class, wire) = (w.run.constants.control_class, w.run.constants.cnp_wire);
         w.told.totals.notices += 1;
         w.told.totals.control_bytes += u64::from(wire);
@@ -80,7 +81,8 @@ impl Hosts {
             self.wishes.notify(*notice);
             return;
         }
-        let packet = w.net.pool.take(Packet { flow: notice.flow, class, wire, ..Packet::new(PacketKind::Notice) });
+        let packet =
+            w.net.pool.take(Packet { flow: FlowId(notice.flow), class, wire, ..Packet::new(PacketKind::Notice) });
         let words = w.net.pool.header_mut(packet);
         words[0] = f64::from(notice.port);
         words[1..NOTICE_WORDS].copy_from_slice(&notice.values);
@@ -88,7 +90,7 @@ impl Hosts {
     }
 
     /// A flow's first switch holds it back at its NIC, or lets it go.
-    pub(in crate::core) fn hold_flow(&mut self, w: &mut World, host: u32, flow: u32, pause: bool) {
+    pub(in crate::core) fn hold_flow(&mut self, w: &mut World, host: HostId, flow: FlowId, pause: bool) {
         let Some((slot, sender)) = self.sender_of(flow) else { return };
         sender.paused = pause;
         self.refresh(slot);
@@ -98,7 +100,7 @@ impl Hosts {
     }
 
     /// A control packet has reached its receiver, which sends it back.
-    pub(super) fn turn_control(&mut self, w: &mut World, host: u32, packet: u32) {
+    pub(super) fn turn_control(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let p = w.net.pool.get_mut(packet);
         p.kind = PacketKind::ControlBack;
         p.route = w.run.flow(p.flow).ack_route;
@@ -107,7 +109,7 @@ impl Hosts {
     }
 
     /// A control packet is back at its source.
-    pub(super) fn on_control_back(&mut self, w: &mut World, packet: u32) {
+    pub(super) fn on_control_back(&mut self, w: &mut World, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let (id, is_handshake) = (p.flow, p.is_handshake());
         let flow = w.run.flow(id);
@@ -121,7 +123,7 @@ impl Hosts {
         }
         let now = w.clock.now();
         let slot = self.sending[id].sender;
-        let sender = self.senders.get_mut(slot as usize).and_then(Option::as_mut);
+        let sender = self.senders.get_mut(slot).and_then(Option::as_mut);
         let decision = sender.and_then(|sender| {
             let header = &w.net.pool.header(packet)[..w.run.constants.header_words];
             self.connections.controller(sender).on_control(now, header)

@@ -6,7 +6,7 @@ use super::{Hosts, SendingEnd};
 use crate::config::Trigger;
 use crate::core::run::Run;
 use crate::ideal;
-use crate::ids::FlowId;
+use crate::ids::{FlowId, LineId};
 use crate::output::{FlowOutcome, Reordering, RunTotals};
 use crate::transport::LineNote;
 
@@ -21,17 +21,17 @@ pub(in crate::core) struct Received {
 
 impl Hosts {
     /// How a flow that is sent from here has fared so far.
-    pub(in crate::core) fn outcome(&self, run: &Run, id: u32, received: &Received) -> FlowOutcome {
+    pub(in crate::core) fn outcome(&self, run: &Run, id: FlowId, received: &Received) -> FlowOutcome {
         let end = &self.sending[id];
-        let sender = self.senders.get(end.sender as usize).and_then(Option::as_ref);
+        let sender = self.senders.get(end.sender).and_then(Option::as_ref);
         let tally = self.tally_of_subflows(id).or(sender.map(|s| s.tally)).unwrap_or(end.tally);
         let is_timed = end.has_started && !run.flow(id).is_endless();
         FlowOutcome {
-            flow: FlowId(id),
+            flow: id,
             start: Time::from_ps(if end.has_started {
                 end.start_ps
             } else {
-                run.config.flows[id as usize].start.as_ps()
+                run.config.flows[id.index()].start.as_ps()
             }),
             fct: received.last_ps.map(|at| Time::from_ps(at - end.start_ps)),
             fct_ack: known(end.fct_ack_ps).map(Time::from_ps),
@@ -46,26 +46,26 @@ impl Hosts {
     }
 
     /// What has arrived here of a flow.
-    pub(in crate::core) fn received(&self, id: u32) -> Received {
+    pub(in crate::core) fn received(&self, id: FlowId) -> Received {
         let end = &self.receiving[id];
         let reordering = self.connections.reordering(id);
         Received { last_ps: known(end.arrived_ps), bytes: end.receiver.expected, reordering }
     }
 
     /// The user's flows that are sent from here, have started or will at their time, and are not over.
-    pub(in crate::core) fn unfinished(&self, run: &Run) -> Vec<u32> {
-        let is_unfinished = |&(id, end): &(u32, &SendingEnd)| {
-            let is_due = end.has_started || run.config.flows[id as usize].trigger == Trigger::Time;
+    pub(in crate::core) fn unfinished(&self, run: &Run) -> Vec<FlowId> {
+        let is_unfinished = |&(id, end): &(FlowId, &SendingEnd)| {
+            let is_due = end.has_started || run.config.flows[id.index()].trigger == Trigger::Time;
             !end.is_over && is_due
         };
-        let of_users = self.sending.iter().take_while(|&(id, _)| id < run.n_user_flows);
+        let of_users = self.sending.iter().take_while(|&(id, _)| run.is_users(id));
         of_users.filter(is_unfinished).map(|(id, _)| id).collect()
     }
 
     /// The user's flows that send here, in no order.
-    pub(in crate::core) fn active_flows(&self, run: &Run) -> Vec<u32> {
+    pub(in crate::core) fn active_flows(&self, run: &Run) -> Vec<FlowId> {
         let flows = self.senders.iter().flatten().map(|s| run.flow(s.flow));
-        flows.filter(|f| f.subflow == 0).map(|f| f.spec).filter(|&f| f < run.n_user_flows).collect()
+        flows.filter(|f| f.subflow == 0).map(|f| f.parent).filter(|&f| run.is_users(f)).collect()
     }
 
     /// How many flows are active, and how many finite ones that have started or will are not done.
@@ -81,7 +81,7 @@ impl Hosts {
     /// Adds what hosts know of the totals.
     pub(in crate::core) fn add_totals(&self, run: &Run, totals: &mut RunTotals) {
         // One that waits for another to end, or for rates to converge, and has not started is none.
-        let is_finite = |&id: &u32| !run.flow(id).is_endless();
+        let is_finite = |&id: &FlowId| !run.flow(id).is_endless();
         totals.flows_unfinished = self.unfinished(run).iter().filter(|id| is_finite(id)).count() as u64;
         totals.reordering = self.connections.all_reordering();
         totals.allocator = self.allocator.as_ref().map_or_else(Default::default, |allocator| allocator.totals);
@@ -90,24 +90,24 @@ impl Hosts {
 
     /// Payload that receivers of this part have, each byte counted once.
     fn payload_here(&self, run: &Run) -> u64 {
-        let of_users = self.receiving.iter().take_while(|&(id, _)| id < run.n_user_flows);
+        let of_users = self.receiving.iter().take_while(|&(id, _)| run.is_users(id));
         of_users.map(|(_, end)| end.receiver.expected).sum()
     }
 
     /// What there is to tell another part of lines.
-    pub(in crate::core) fn notes_for(&mut self, part: u16) -> impl Iterator<Item = (u32, LineNote)> + '_ {
+    pub(in crate::core) fn notes_for(&mut self, part: u16) -> impl Iterator<Item = (LineId, LineNote)> + '_ {
         self.allocator.iter_mut().flat_map(move |allocator| allocator.notes_for(part))
     }
 
     /// Another part has told something of a line.
-    pub(in crate::core) fn take_note(&mut self, line: u32, note: LineNote) {
+    pub(in crate::core) fn take_note(&mut self, line: LineId, note: LineNote) {
         if let Some(allocator) = &mut self.allocator {
             allocator.take_note(line, note);
         }
     }
 }
 
-fn ideal_fct(run: &Run, id: u32) -> Time {
+fn ideal_fct(run: &Run, id: FlowId) -> Time {
     let bytes = Bytes::new(run.flow(id).bytes);
     ideal::ideal_fct(run.config.fabric.clock, &run.hops_of(id), run.constants.framing, bytes)
 }

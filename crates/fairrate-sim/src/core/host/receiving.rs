@@ -4,6 +4,7 @@ use fairrate_control::Controller;
 
 use super::Hosts;
 use crate::core::world::World;
+use crate::ids::{FlowId, HostId, PacketIdx};
 use crate::packet::PacketKind;
 use crate::transport::{Answer, Timed, on_allocator_event};
 
@@ -11,7 +12,7 @@ impl Hosts {
     /// A packet reaches its host.
     // Apart from what switches do for every packet, which needs fewer registers saved.
     #[inline(never)]
-    pub(in crate::core) fn on_packet(&mut self, w: &mut World, host: u32, packet: u32, kind: PacketKind) {
+    pub(in crate::core) fn on_packet(&mut self, w: &mut World, host: HostId, packet: PacketIdx, kind: PacketKind) {
         match kind {
             PacketKind::Data => self.on_data(w, host, packet),
             PacketKind::Ack | PacketKind::Nack => self.on_ack(w, host, packet),
@@ -26,7 +27,7 @@ impl Hosts {
     }
 
     /// A data packet reaches its receiver, which answers.
-    fn on_data(&mut self, w: &mut World, host: u32, packet: u32) {
+    fn on_data(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let id = w.net.pool.get(packet).flow;
         let transport = w.run.flow(id).transport;
         match transport.on_data(self, w, host, packet) {
@@ -38,7 +39,7 @@ impl Hosts {
     }
 
     /// An acknowledgment reaches its sender.
-    fn on_ack(&mut self, w: &mut World, host: u32, packet: u32) {
+    fn on_ack(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let id = w.net.pool.get(packet).flow;
         let transport = w.run.flow(id).transport;
         let acked = transport.on_ack(self, w, host, packet);
@@ -49,7 +50,7 @@ impl Hosts {
             self.pull_wake_like_ns3(w, acked.slot);
         }
         if acked.is_done {
-            self.finish(w, w.run.flow(id).spec);
+            self.finish(w, w.run.flow(id).parent);
         } else {
             transport.plan_timer(self, w, acked.slot);
             self.nic_send(w, host);
@@ -57,7 +58,7 @@ impl Hosts {
     }
 
     /// Acknowledgments of a flow may have waited for long enough.
-    pub(in crate::core) fn on_ack_timer(&mut self, w: &mut World, id: u32) {
+    pub(in crate::core) fn on_ack_timer(&mut self, w: &mut World, id: FlowId) {
         let flow = w.run.flow(id);
         let (host, transport) = (flow.dst_host, flow.transport);
         if let Some(ack) = transport.on_ack_timer(self, w, id) {
@@ -67,7 +68,7 @@ impl Hosts {
     }
 
     /// The retransmission timer of a flow may have expired.
-    pub(in crate::core) fn on_transport_timer(&mut self, w: &mut World, id: u32) {
+    pub(in crate::core) fn on_transport_timer(&mut self, w: &mut World, id: FlowId) {
         let transport = w.run.flow(id).transport;
         let slot = match transport.on_timer(self, w, id) {
             Timed::Nothing => return,
@@ -83,7 +84,7 @@ impl Hosts {
     }
 
     /// The controller of a flow asked to be called now; or did, before it changed its mind.
-    pub(in crate::core) fn on_flow_timer(&mut self, w: &mut World, id: u32) {
+    pub(in crate::core) fn on_flow_timer(&mut self, w: &mut World, id: FlowId) {
         let now_ps = w.clock.now_ps;
         let Some((slot, sender)) = self.sender_of(id) else { return };
         if sender.timer_ps != now_ps || (w.clock.is_by_insertion() && self.timer_waits_like_ns3(w, id)) {

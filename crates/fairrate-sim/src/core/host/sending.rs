@@ -7,11 +7,12 @@ use super::Hosts;
 use crate::core::agents::Step;
 use crate::core::world::World;
 use crate::engine::EventKind;
+use crate::ids::{HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Hosts {
     /// The wake-up of a host's NIC, unless a later decision has overtaken it.
-    pub(in crate::core) fn on_wake(&mut self, w: &mut World, host: u32, rank: u32) {
+    pub(in crate::core) fn on_wake(&mut self, w: &mut World, host: HostId, rank: u32) {
         let nic = &mut self.nics[host];
         if nic.wake_ps == w.clock.now_ps && nic.wake_rank == rank {
             nic.wake_ps = u64::MAX;
@@ -21,19 +22,19 @@ impl Hosts {
     }
 
     /// Something that kept a host's port from sending is over.
-    pub(in crate::core) fn may_send(&mut self, w: &mut World, host: u32) {
+    pub(in crate::core) fn may_send(&mut self, w: &mut World, host: HostId) {
         self.nic_send(w, host);
         self.grant_wishes(w);
     }
 
     /// Sends the host's next packet if its port is free and something may go, and plans the next look.
-    pub(super) fn nic_send(&mut self, w: &mut World, host: u32) {
+    pub(super) fn nic_send(&mut self, w: &mut World, host: HostId) {
         if w.clock.is_by_insertion() {
             self.nic_send_like_ns3(w, host);
             return;
         }
         let nic = &self.nics[host];
-        let port = &w.net.ports[nic.port as usize];
+        let port = &w.net.ports[nic.port];
         if port.busy_until_ps <= w.clock.now_ps {
             if port.can_send() {
                 self.send_waiting(w, host);
@@ -45,19 +46,19 @@ impl Hosts {
     }
 
     /// Sends the first packet that waits at a NIC, which may go.
-    pub(super) fn send_waiting(&mut self, w: &mut World, host: u32) {
+    pub(super) fn send_waiting(&mut self, w: &mut World, host: HostId) {
         let egress = self.nics[host].port;
-        let packet = w.net.ports[egress as usize].dequeue(&w.net.pool);
+        let packet = w.net.ports[egress].dequeue(&w.net.pool);
         self.show_agent(w, host, packet, Step::Dequeue);
         w.transmit(egress, packet);
     }
 
     /// A host sends an acknowledgment, at once if nothing is in its way.
     #[inline]
-    pub(super) fn reply(&mut self, w: &mut World, host: u32, packet: u32) {
+    pub(super) fn reply(&mut self, w: &mut World, host: HostId, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let egress = self.nics[host].port;
-        let port = &mut w.net.ports[egress as usize];
+        let port = &mut w.net.ports[egress];
         let is_free = port.busy_until_ps <= w.clock.now_ps && port.is_clear(p.class) && !w.clock.is_by_insertion();
         if is_free && w.agents.is_empty() {
             port.enqueued_bytes += u64::from(p.wire);
@@ -70,9 +71,9 @@ impl Hosts {
     }
 
     #[inline]
-    fn plan_wake(&mut self, w: &mut World, host: u32) {
+    fn plan_wake(&mut self, w: &mut World, host: HostId) {
         let nic = &self.nics[host];
-        let port = &w.net.ports[nic.port as usize];
+        let port = &w.net.ports[nic.port];
         if nic.wake_ps <= port.busy_until_ps {
             // Nothing goes before the port is free.
             return;
@@ -93,7 +94,7 @@ impl Hosts {
     }
 
     /// The flow at position `turn` of a NIC sends its next packet, or lets another one of its connection do so.
-    pub(super) fn send_data(&mut self, w: &mut World, host: u32, turn: usize) {
+    pub(super) fn send_data(&mut self, w: &mut World, host: HostId, turn: usize) {
         let slot = self.nics[host].flows[turn].sender;
         let transport = self.sender(slot).transport;
         let at = transport.whose_turn(self, w, host, turn);
@@ -107,7 +108,7 @@ impl Hosts {
         let segment = self.sender_mut(slot).next_segment(w.run.constants.mtu, w.clock.now_ps);
         let load = transport.load(self, w, slot, segment);
         let (now_ps, c) = (w.clock.now_ps, &w.run.constants);
-        let sender = self.senders[slot as usize].as_mut().expect("an active flow has a sender");
+        let sender = self.senders[slot].as_mut().expect("an active flow has a sender");
         let nic = &mut self.nics[host];
         let entry = &mut nic.flows[at];
         let (id, egress) = (sender.flow, nic.port);
@@ -164,8 +165,8 @@ impl Hosts {
     }
 
     /// What a sender tells ports and its receiver in a data packet that is about to leave.
-    fn write_header(&mut self, w: &mut World, slot: u32, packet: u32) {
-        let sender = self.senders[slot as usize].as_mut().expect("the slot is in use");
+    fn write_header(&mut self, w: &mut World, slot: SenderIdx, packet: PacketIdx) {
+        let sender = self.senders[slot].as_mut().expect("the slot is in use");
         if sender.take_reduced() {
             w.net.pool.get_mut(packet).set_reduced();
         }
@@ -178,9 +179,9 @@ impl Hosts {
     }
 
     /// All that the user's flow of a sender has to send has been sent once.
-    fn on_all_sent(&mut self, w: &mut World, slot: u32) {
+    fn on_all_sent(&mut self, w: &mut World, slot: SenderIdx) {
         let (id, transport) = (self.sender(slot).flow, self.sender(slot).transport);
-        self.depart(w, w.run.flow(id).spec);
+        self.depart(w, w.run.flow(id).parent);
         transport.on_all_sent(self, w, id);
         self.plan_burst(w, slot);
     }

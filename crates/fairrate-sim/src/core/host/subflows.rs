@@ -1,30 +1,23 @@
 //! The subflows of a connection, seen as one flow.
 
-use std::ops::Range;
-
 use fairrate_units::Time;
 
 use super::Hosts;
 use crate::core::run::Run;
 use crate::core::world::World;
+use crate::ids::{FlowId, PortId};
 use crate::transport::{Sender, Tally};
 
 impl Hosts {
-    /// The flows that send for a user's flow: its subflows, or itself.
-    pub(super) fn sending_flows(&self, id: u32) -> Range<u32> {
-        let subflows = self.connections.subflow_ids(id);
-        if subflows.is_empty() { id..id + 1 } else { subflows }
-    }
-
     /// The senders of the subflows of a flow that has an active connection, with their flows.
-    fn senders_of_subflows(&self, id: u32) -> Option<impl Iterator<Item = &Sender>> {
+    fn senders_of_subflows(&self, id: FlowId) -> Option<impl Iterator<Item = &Sender>> {
         self.connections.get(id)?;
         let senders = self.connections.subflow_ids(id).map(|subflow| self.sending[subflow].sender);
-        Some(senders.filter_map(|slot| self.senders.get(slot as usize)?.as_ref()))
+        Some(senders.filter_map(|slot| self.senders.get(slot)?.as_ref()))
     }
 
     /// What the senders of an active connection have been through so far.
-    pub(super) fn tally_of_subflows(&self, id: u32) -> Option<Tally> {
+    pub(super) fn tally_of_subflows(&self, id: FlowId) -> Option<Tally> {
         let mut tally = Tally { retransmitted: self.connections.get(id)?.repeated, ..Tally::NEW };
         self.senders_of_subflows(id)?.for_each(|sender| tally.add(&sender.tally));
         Some(tally)
@@ -32,9 +25,9 @@ impl Hosts {
 
     /// Congestion window and rate of a flow that is active here: of a connection, the sums of its subflows', the rate up to
     /// that of its NIC.
-    pub(in crate::core) fn window_and_rate(&self, w: &World, id: u32) -> Option<(u64, u64)> {
+    pub(in crate::core) fn window_and_rate(&self, w: &World, id: FlowId) -> Option<(u64, u64)> {
         let Some(subflows) = self.senders_of_subflows(id) else {
-            let sender = self.senders.get(self.sending[id].sender as usize)?.as_ref()?;
+            let sender = self.senders.get(self.sending[id].sender)?.as_ref()?;
             return Some((sender.cwnd, sender.rate.as_bps()));
         };
         let add = |sum: (u64, u64), s: &Sender| (sum.0.saturating_add(s.cwnd), sum.1.saturating_add(s.rate.as_bps()));
@@ -43,19 +36,19 @@ impl Hosts {
     }
 
     /// What the subflows of an active connection may send together, each within its base round-trip time.
-    pub(super) fn allowed_by_subflows(&self, w: &World, id: u32) -> Option<f64> {
+    pub(super) fn allowed_by_subflows(&self, w: &World, id: FlowId) -> Option<f64> {
         let connection = self.connections.get(id)?;
         let mut sum = 0.0;
         for (subflow, sender) in self.senders_of_subflows(id)?.enumerate() {
             sum += allowed_bps(&w.run, sender, Time::from_ps(connection.path_rtt_ps(subflow)));
         }
         let line_rate = self.line_rate(&w.net, w.run.flow(id).src_host);
-        Some(sum.min(line_rate.min(w.run.config.flows[id as usize].demand).as_bps_f64()))
+        Some(sum.min(line_rate.min(w.run.config.flows[id.index()].demand).as_bps_f64()))
     }
 
     /// Whether all subflows of a flow use a port, so that it alone can hold the flow back. True of one without subflows.
-    pub(super) fn all_subflows_use(&self, run: &Run, id: u32, port: u32) -> bool {
-        self.connections.subflow_ids(id).all(|subflow| run.path_of(subflow).contains(&port))
+    pub(super) fn all_subflows_use(&self, run: &Run, id: FlowId, port: PortId) -> bool {
+        self.connections.subflow_ids(id).all(|subflow| run.path_of(subflow).any(|hop| hop == port))
     }
 }
 

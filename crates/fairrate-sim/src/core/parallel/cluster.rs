@@ -23,6 +23,7 @@ use crate::core::probes::Probes;
 use crate::core::run::Run;
 use crate::core::stall;
 use crate::engine::Event;
+use crate::ids::FlowId;
 use crate::output::{FlowOutcome, RunTotals, Sink};
 use crate::simulation::{SimError, Switching};
 
@@ -133,7 +134,7 @@ impl Cluster {
 
     /// Outcomes of all flows that are not over.
     pub(crate) fn unfinished(&self) -> Vec<FlowOutcome> {
-        let mut ids: Vec<u32> = self.parts.iter().flat_map(|part| lock(part).unfinished()).collect();
+        let mut ids: Vec<FlowId> = self.parts.iter().flat_map(|part| lock(part).unfinished()).collect();
         ids.sort_unstable();
         ids.into_iter().map(|id| outcome(&self.parts, id)).collect()
     }
@@ -266,7 +267,7 @@ fn exchange(parts: &[Mutex<Part>]) {
 }
 
 /// How a flow has fared so far.
-pub(in crate::core) fn outcome(parts: &[Mutex<Part>], id: u32) -> FlowOutcome {
+pub(in crate::core) fn outcome(parts: &[Mutex<Part>], id: FlowId) -> FlowOutcome {
     let (sends, receives) = lock(&parts[0]).world.run.parts_of_flow(id);
     let received = lock(&parts[receives]).received(id);
     lock(&parts[sends]).outcome(id, &received)

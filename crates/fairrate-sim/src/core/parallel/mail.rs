@@ -3,6 +3,7 @@
 use fairrate_control::IntHop;
 
 use crate::core::network::Network;
+use crate::ids::{LineId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketPool};
 use crate::transport::LineNote;
 
@@ -17,7 +18,7 @@ pub(crate) struct Mail {
     int: Vec<IntHop>,
     headers: Vec<f64>,
     /// What is told of lines, by their numbers.
-    pub(crate) notes: Vec<(u32, LineNote)>,
+    pub(crate) notes: Vec<(LineId, LineNote)>,
     /// The first arrival of a packet, in picoseconds.
     earliest_ps: Option<u64>,
     /// Whether it is at the receiver's, who has not read it.
@@ -26,7 +27,7 @@ pub(crate) struct Mail {
 
 impl Mail {
     /// Puts a packet in, with all it carries. It stays in `pool`.
-    pub(crate) fn post(&mut self, pool: &PacketPool, port: u32, packet: u32, arrival_ps: u64, rank: u32) {
+    pub(crate) fn post(&mut self, pool: &PacketPool, port: PortIdx, packet: PacketIdx, arrival_ps: u64, rank: u32) {
         self.packets.push(Packet { ingress: port, arrival_ps, rank, ..*pool.get(packet) });
         self.int.extend_from_slice(pool.int(packet));
         self.headers.extend_from_slice(pool.header(packet));
@@ -56,18 +57,18 @@ impl Mail {
     }
 
     /// Takes all packets out into a network; `each` is told the port that each has left, and its place there.
-    pub(crate) fn unpack(&mut self, net: &mut Network, mut each: impl FnMut(&mut Network, u32, u32)) {
+    pub(crate) fn unpack(&mut self, net: &mut Network, mut each: impl FnMut(&mut Network, PortIdx, PacketIdx)) {
         let (mut int, mut headers) = (&self.int[..], &self.headers[..]);
-        for packet in self.packets.drain(..) {
+        for p in self.packets.drain(..) {
             let pool = &mut net.pool;
-            let id = pool.take(packet);
-            let (records, others) = int.split_at(usize::from(packet.n_int));
-            pool.set_int(id, records);
-            let words = pool.header_mut(id);
+            let packet = pool.take(p);
+            let (records, others) = int.split_at(usize::from(p.n_int));
+            pool.set_int(packet, records);
+            let words = pool.header_mut(packet);
             let (own, behind) = headers.split_at(words.len());
             words.copy_from_slice(own);
             (int, headers) = (others, behind);
-            each(net, packet.ingress, id);
+            each(net, p.ingress, packet);
         }
         self.int.clear();
         self.headers.clear();

@@ -6,7 +6,8 @@
 //! piece goes first, to the part with the least load.
 
 use crate::config::{ProbeSpec, SimConfig, TieRule, Trigger};
-use crate::ids::PortId;
+use crate::ids::{NodeId, PortId};
+use crate::table::Table;
 use crate::topology::{Tier, Topology};
 
 /// Windows of a network that has no link to cut, in picoseconds.
@@ -19,7 +20,7 @@ pub(in crate::core) struct Partition {
     /// How many there are.
     pub(in crate::core) n_parts: usize,
     /// By node.
-    pub(in crate::core) of_node: Vec<u16>,
+    pub(in crate::core) of_node: Table<NodeId, u16>,
     /// Least delay of a link that is cut, in picoseconds: that long no part can notice what another one does.
     pub(in crate::core) cut_ps: u64,
     /// Least delay of a link that could be cut, whether or not it is, in picoseconds.
@@ -28,20 +29,20 @@ pub(in crate::core) struct Partition {
 
 impl Partition {
     /// Up to `most` parts for nodes with these loads.
-    pub(in crate::core) fn new(config: &SimConfig, loads: &[u64], most: usize) -> Self {
+    pub(in crate::core) fn new(config: &SimConfig, loads: &Table<NodeId, u64>, most: usize) -> Self {
         let topology = &config.topology;
         let mut racks = Sets::new(topology.nodes.len());
         join_inseparable(config, &mut racks);
-        let is_cuttable = |racks: &mut Sets, link: &crate::topology::Link| racks.root(link.a.0) != racks.root(link.b.0);
+        let is_cuttable = |racks: &mut Sets, link: &crate::topology::Link| racks.root(link.a) != racks.root(link.b);
         let delays = topology.links.iter().filter(|link| is_cuttable(&mut racks, link)).map(|link| link.delay.as_ps());
         let lookahead_ps = delays.min().unwrap_or(ONE_PIECE_PS);
         let most = if needs_one_part(config) { 1 } else { most };
         let mut pods = racks.clone();
         let top = topology.nodes.iter().map(|node| rank(node.tier)).max().unwrap_or(0);
         for link in &topology.links {
-            let is_below = |node: crate::ids::NodeId| rank(topology.nodes[node.index()].tier) < top;
+            let is_below = |node: NodeId| rank(topology.nodes[node.index()].tier) < top;
             if is_below(link.a) && is_below(link.b) {
-                pods.join(link.a.0, link.b.0);
+                pods.join(link.a, link.b);
             }
         }
         let (mut of_node, heaviest) = spread(&mut pods, loads, most);
@@ -53,7 +54,7 @@ impl Partition {
             }
         }
         let n_parts = of_node.iter().max().map_or(1, |&last| usize::from(last) + 1);
-        let is_cut = |link: &&crate::topology::Link| of_node[link.a.index()] != of_node[link.b.index()];
+        let is_cut = |link: &&crate::topology::Link| of_node[link.a] != of_node[link.b];
         let cut_ps = topology.links.iter().filter(is_cut).map(|link| link.delay.as_ps()).min().unwrap_or(u64::MAX);
         Self { n_parts, of_node, cut_ps, lookahead_ps }
     }
@@ -75,24 +76,24 @@ fn join_inseparable(config: &SimConfig, racks: &mut Sets) {
     for link in &topology.links {
         let has_host = topology.is_host(link.a) || topology.is_host(link.b);
         if has_host || link.delay.as_ps() == 0 {
-            racks.join(link.a.0, link.b.0);
+            racks.join(link.a, link.b);
         }
     }
     for fault in &config.faults {
-        let ends = |port: &PortId| (topology.from(*port).0, topology.to(*port).0);
+        let ends = |&port: &PortId| (topology.from(port), topology.to(port));
         for (from, to) in fault.ports.iter().map(ends) {
             racks.join(from, to);
         }
         // They go down at once.
         if fault.flap.is_some() {
             for pair in fault.ports.windows(2) {
-                racks.join(topology.from(pair[0]).0, topology.from(pair[1]).0);
+                racks.join(topology.from(pair[0]), topology.from(pair[1]));
             }
         }
     }
     for flow in &config.flows {
         if let Trigger::After(before, _) = flow.trigger {
-            racks.join(flow.src.0, config.flows[before.index()].src.0);
+            racks.join(flow.src, config.flows[before.index()].src);
         }
     }
 }
@@ -108,60 +109,63 @@ fn rank(tier: Tier) -> u8 {
 }
 
 /// Gives every set to one of up to `most` parts. The part of every node, and the load of the heaviest part.
-fn spread(sets: &mut Sets, loads: &[u64], most: usize) -> (Vec<u16>, u64) {
+fn spread(sets: &mut Sets, loads: &Table<NodeId, u64>, most: usize) -> (Table<NodeId, u16>, u64) {
     let n = loads.len();
-    let mut load_of = vec![0_u64; n];
-    for node in 0..n {
+    let mut load_of: Table<NodeId, u64> = vec![0; n].into();
+    for (node, load) in loads.numbered() {
         // A node without load takes a little memory all the same.
-        load_of[sets.root(node as u32) as usize] += loads[node] + 1;
+        load_of[sets.root(node)] += load + 1;
     }
-    let mut pieces: Vec<usize> = (0..n).filter(|&node| 0 < load_of[node]).collect();
+    let mut pieces: Vec<NodeId> = load_of.numbers().filter(|&node| 0 < load_of[node]).collect();
     pieces.sort_by_key(|&piece| (std::cmp::Reverse(load_of[piece]), piece));
     let mut parts = vec![0_u64; most.min(pieces.len()).max(1)];
-    let mut part_of = vec![0_u16; n];
+    let mut part_of: Table<NodeId, u16> = vec![0; n].into();
     for piece in pieces {
         let (part, load) = parts.iter_mut().enumerate().min_by_key(|(_, load)| **load).expect("there is a part");
         *load += load_of[piece];
         part_of[piece] = part as u16;
     }
-    let of_node = (0..n as u32).map(|node| part_of[sets.root(node) as usize]).collect();
+    let of_node = loads.numbers().map(|node| part_of[sets.root(node)]).collect();
     (of_node, parts.into_iter().max().unwrap_or(0))
 }
 
 /// Disjoint sets of nodes.
 #[derive(Clone)]
 struct Sets {
-    parent: Vec<u32>,
+    parent: Table<NodeId, NodeId>,
 }
 
 impl Sets {
     fn new(n: usize) -> Self {
-        Self { parent: (0..n as u32).collect() }
+        Self { parent: (0..n as u32).map(NodeId).collect() }
     }
 
     /// The lowest node of a node's set.
-    fn root(&mut self, node: u32) -> u32 {
+    fn root(&mut self, node: NodeId) -> NodeId {
         let mut at = node;
-        while self.parent[at as usize] != at {
-            let up = self.parent[self.parent[at as usize] as usize];
-            self.parent[at as usize] = up;
+        while self.parent[at] != at {
+            let up = self.parent[self.parent[at]];
+            self.parent[at] = up;
             at = up;
         }
         at
     }
 
-    fn join(&mut self, a: u32, b: u32) {
+    fn join(&mut self, a: NodeId, b: NodeId) {
         let (a, b) = (self.root(a), self.root(b));
-        self.parent[a.max(b) as usize] = a.min(b);
+        self.parent[a.max(b)] = a.min(b);
     }
 }
 
 /// What each node has to do for the flows of a run: packets that it puts onto links.
-pub(in crate::core) fn loads<'a>(topology: &Topology, flows: impl Iterator<Item = (u64, &'a [u32])>) -> Vec<u64> {
-    let mut loads = vec![0_u64; topology.nodes.len()];
+pub(in crate::core) fn loads<P>(topology: &Topology, flows: impl Iterator<Item = (u64, P)>) -> Table<NodeId, u64>
+where
+    P: Iterator<Item = PortId>,
+{
+    let mut loads: Table<NodeId, u64> = vec![0; topology.nodes.len()].into();
     for (packets, path) in flows {
-        for &port in path {
-            let load = &mut loads[topology.from(PortId(port)).index()];
+        for port in path {
+            let load = &mut loads[topology.from(port)];
             *load = load.saturating_add(packets);
         }
     }
@@ -175,12 +179,12 @@ mod tests {
     #[test]
     fn the_heaviest_go_first_to_the_part_with_the_least() {
         let mut sets = Sets::new(6);
-        sets.join(0, 1);
-        sets.join(3, 2);
+        sets.join(NodeId(0), NodeId(1));
+        sets.join(NodeId(3), NodeId(2));
         // Loads 9, 7, 4, 3 with one more a node: 11, 9, 5, 4 in {0, 1}, {2, 3}, {4}, {5}.
-        let (of_node, heaviest) = spread(&mut sets, &[4, 5, 3, 4, 4, 3], 2);
-        assert_eq!(of_node, [0, 0, 1, 1, 1, 0]);
+        let (of_node, heaviest) = spread(&mut sets, &vec![4, 5, 3, 4, 4, 3].into(), 2);
+        assert_eq!(*of_node, [0, 0, 1, 1, 1, 0]);
         assert_eq!(heaviest, 15);
-        assert_eq!(spread(&mut sets, &[0; 6], 9).0, [0, 0, 1, 1, 2, 3], "no more parts than pieces");
+        assert_eq!(*spread(&mut sets, &vec![0; 6].into(), 9).0, [0, 0, 1, 1, 2, 3], "no more parts than pieces");
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn tell(parts: &[Mutex<Part>], next: Option<Event>, sink: &mut dyn Si
         }
         let Some(news) = lock(part).world.told.take_first() else { break };
         match news {
-            News::Flow(flow) => sink.flow(&outcome(parts, flow.0)),
+            News::Flow(flow) => sink.flow(&outcome(parts, flow)),
             News::Pfc(event) => sink.pfc(&event),
             News::Rtt(sample) => sink.rtt(&sample),
             News::Convergence(sample) => sink.convergence(&sample),

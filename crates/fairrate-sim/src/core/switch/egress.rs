@@ -5,6 +5,7 @@ use crate::config::MarkAt;
 use crate::core::agents::Step;
 use crate::core::world::World;
 use crate::fabric::N_CLASSES;
+use crate::ids::{FlowId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
@@ -13,8 +14,8 @@ impl Switches {
     /// A port that becomes free at this very moment waits for its `TxDone`, which comes after all arrivals of
     /// the moment: what it then sends and stamps does not depend on the order of those.
     #[inline]
-    pub(in crate::core) fn kick(&mut self, w: &mut World, port: u32) {
-        let p = &w.net.ports[port as usize];
+    pub(in crate::core) fn kick(&mut self, w: &mut World, port: PortIdx) {
+        let p = &w.net.ports[port];
         if p.tx_done_pending {
             return;
         }
@@ -26,8 +27,8 @@ impl Switches {
     }
 
     /// A port, which is free, sends its next packet, if it has one that may go.
-    pub(in crate::core) fn send_next(&mut self, w: &mut World, port: u32) {
-        let p = &mut w.net.ports[port as usize];
+    pub(in crate::core) fn send_next(&mut self, w: &mut World, port: PortIdx) {
+        let p = &mut w.net.ports[port];
         if !p.can_send() {
             return;
         }
@@ -36,17 +37,17 @@ impl Switches {
             self.leave_buffer(w, port, packet);
         }
         w.transmit(port, packet);
-        let p = &w.net.ports[port as usize];
+        let p = &w.net.ports[port];
         if p.can_send() && !p.tx_done_pending {
             w.net.schedule_tx_done(&mut w.clock, port);
         }
     }
 
     /// A packet leaves the buffer for the wire: uncharge it, mark it, stamp it.
-    fn leave_buffer(&mut self, w: &mut World, port: u32, packet: u32) {
+    fn leave_buffer(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx) {
         let head = w.net.pool.get(packet);
         let (ingress, class, wire, is_data) = (head.ingress, head.class, head.wire, head.kind == PacketKind::Data);
-        let p = &w.net.ports[port as usize];
+        let p = &w.net.ports[port];
         let (switch, waiting) = (p.of_switch, p.class_bytes(class));
         if is_data || self.shared_draws.is_some() {
             self.mark(w, port, packet, MarkAt::Dequeue, w.clock.now_ps, waiting);
@@ -64,22 +65,22 @@ impl Switches {
 
     /// The next packet of a port with disciplines, which has one that may go.
     #[cold]
-    fn dequeue_managed(&mut self, w: &mut World, port: u32) -> u32 {
-        let p = &mut w.net.ports[port as usize];
+    fn dequeue_managed(&mut self, w: &mut World, port: PortIdx) -> PacketIdx {
+        let p = &mut w.net.ports[port];
         let packet = p.dequeue_managed(&mut w.net.pool, w.clock.now_ps, &mut self.verdicts);
         self.carry_out_verdicts(w, port);
         packet
     }
 
     /// Counts what a discipline has marked, and gives back what it has dropped.
-    pub(super) fn carry_out_verdicts(&mut self, w: &mut World, port: u32) {
+    pub(super) fn carry_out_verdicts(&mut self, w: &mut World, port: PortIdx) {
         let marks = std::mem::take(&mut self.verdicts.marks);
-        w.net.ports[port as usize].ecn_marks += marks;
+        w.net.ports[port].ecn_marks += marks;
         w.told.totals.ecn_marks += marks;
         if self.verdicts.dropped.is_empty() {
             return;
         }
-        let switch = w.net.ports[port as usize].of_switch;
+        let switch = w.net.ports[port].of_switch;
         let mut dropped = std::mem::take(&mut self.verdicts.dropped);
         for (packet, cause) in dropped.drain(..) {
             let p = *w.net.pool.get(packet);
@@ -92,19 +93,19 @@ impl Switches {
     }
 
     /// Sends a pause or resume frame out of `port`, past everything that waits there. A port that is down sends none.
-    pub(in crate::core) fn send_pfc(&mut self, w: &mut World, port: u32, class: u8, pause: bool) {
+    pub(in crate::core) fn send_pfc(&mut self, w: &mut World, port: PortIdx, class: u8, pause: bool) {
         let kind = if pause { PacketKind::Pause } else { PacketKind::Resume };
         if let Some(draws) = &mut self.shared_draws {
             // For the IP identification of the frame.
             draws.skip();
         }
-        if w.net.ports[port as usize].is_down() {
+        if w.net.ports[port].is_down() {
             return;
         }
         let frames = if pause { &mut w.told.totals.pfc_pauses } else { &mut w.told.totals.pfc_resumes };
         *frames += 1;
         if is_full_of_frames(w, port)
-            && let Some(opposite) = w.net.ports[port as usize].cancel_pause(&mut w.net.pool, class)
+            && let Some(opposite) = w.net.ports[port].cancel_pause(&mut w.net.pool, class)
         {
             // Neither is sent: the other end stays what it is.
             let (pauses, resumes) = (&mut w.told.totals.pfc_pauses, &mut w.told.totals.pfc_resumes);
@@ -113,13 +114,13 @@ impl Switches {
             return;
         }
         let frame = w.net.pool.take(Packet { class, wire: w.run.constants.pfc_wire, ..Packet::new(kind) });
-        w.net.ports[port as usize].enqueue_frame(&mut w.net.pool, frame);
+        w.net.ports[port].enqueue_frame(&mut w.net.pool, frame);
         self.kick(w, port);
     }
 
     /// Sends a frame out of `port` that pauses a flow or lets it go.
-    pub(in crate::core) fn send_flow_frame(&mut self, w: &mut World, port: u32, flow: u32, pause: bool) {
-        if w.net.ports[port as usize].is_down() {
+    pub(in crate::core) fn send_flow_frame(&mut self, w: &mut World, port: PortIdx, flow: FlowId, pause: bool) {
+        if w.net.ports[port].is_down() {
             return;
         }
         let (class, wire) = (w.run.flow(flow).class, w.run.constants.cnp_wire);
@@ -131,16 +132,16 @@ impl Switches {
         *count += 1;
         w.told.totals.control_bytes += u64::from(wire);
         let frame = w.net.pool.take(Packet { flow, wire, class, ..Packet::new(kind) });
-        w.net.ports[port as usize].enqueue_frame(&mut w.net.pool, frame);
+        w.net.ports[port].enqueue_frame(&mut w.net.pool, frame);
         self.kick(w, port);
     }
 
     /// The other end of a port's wire holds a flow back, or lets it go.
-    pub(in crate::core) fn hold_flow(&mut self, w: &mut World, port: u32, flow: u32, class: u8, pause: bool) {
+    pub(in crate::core) fn hold_flow(&mut self, w: &mut World, port: PortIdx, flow: FlowId, class: u8, pause: bool) {
         let quantum = (w.run.constants.mtu + w.run.constants.data_header) as u32;
-        w.net.ports[port as usize].set_flow_paused(&w.net.pool, class, flow, pause, quantum);
+        w.net.ports[port].set_flow_paused(&w.net.pool, class, flow, pause, quantum);
         if let Some(agent) = w.agents.of(port) {
-            fairrate_control::PortAgent::on_flow_pause(agent, flow, pause);
+            fairrate_control::PortAgent::on_flow_pause(agent, flow.0, pause);
             w.agents.plan(&mut w.clock, port);
         }
         if !pause {
@@ -151,6 +152,6 @@ impl Switches {
 
 /// Whether as many frames wait at a port as can say something of all classes: a pause and its end of each. More come
 /// where packets arrive faster than frames about them can be sent.
-fn is_full_of_frames(w: &World, port: u32) -> bool {
-    2 * N_CLASSES as u32 * u32::from(w.run.constants.pfc_wire) <= w.net.ports[port as usize].class_bytes(0)
+fn is_full_of_frames(w: &World, port: PortIdx) -> bool {
+    2 * N_CLASSES as u32 * u32::from(w.run.constants.pfc_wire) <= w.net.ports[port].class_bytes(0)
 }

@@ -7,20 +7,20 @@ use crate::config::MarkAt;
 use crate::core::agents::{NOTICE_WORDS, Step};
 use crate::core::world::World;
 use crate::fabric::Admission;
-use crate::ids::PortId;
+use crate::ids::{FlowId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
     /// Takes a packet that came by the port `ingress` and puts it into its egress queue.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(in crate::core) fn forward(&mut self, w: &mut World, ingress: u32, packet: u32) {
+    pub(in crate::core) fn forward(&mut self, w: &mut World, ingress: PortIdx, packet: PacketIdx) {
         let p = w.net.pool.get_mut(packet);
         p.ingress = ingress;
-        let egress = w.net.paths[p.route as usize];
-        p.route += 1;
+        let egress = w.net.paths.port(p.route);
+        p.route = p.route.plus(1);
         let (class, wire) = (p.class, p.wire);
-        let port = &w.net.ports[egress as usize];
+        let port = &w.net.ports[egress];
         let switch = port.of_switch;
         if port.is_clear(class)
             && w.clock.has_passed(port.busy_until_ps, port.tx_rank)
@@ -46,7 +46,7 @@ impl Switches {
         if self.has_special_ports {
             self.enqueue_specially(w, egress, packet);
         } else {
-            w.net.ports[egress as usize].enqueue(&mut w.net.pool, packet);
+            w.net.ports[egress].enqueue(&mut w.net.pool, packet);
         }
         self.kick(w, egress);
     }
@@ -54,12 +54,12 @@ impl Switches {
     /// A packet joins the queue of a port where nothing is in its way, and leaves it at once.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn pass(&mut self, w: &mut World, egress: u32, packet: u32) {
+    fn pass(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
         let p = w.net.pool.get(packet);
         let (is_data, wire) = (p.kind == PacketKind::Data, p.wire);
         // On leaving, nothing waits behind it, for which no marker marks nor draws.
         self.mark(w, egress, packet, MarkAt::Enqueue, w.clock.now_ps, u32::from(wire));
-        w.net.ports[egress as usize].enqueued_bytes += u64::from(wire);
+        w.net.ports[egress].enqueued_bytes += u64::from(wire);
         if is_data {
             w.net.stamp(w.clock.now_ps, egress, packet);
         }
@@ -68,8 +68,8 @@ impl Switches {
 
     /// Whether the discipline of `egress`, if it has one, admits a packet; if not, the packet is gone.
     #[cold]
-    fn is_admitted(&mut self, w: &mut World, egress: u32, packet: u32) -> bool {
-        let port = &mut w.net.ports[egress as usize];
+    fn is_admitted(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> bool {
+        let port = &mut w.net.ports[egress];
         if !port.has_disciplines() {
             return true;
         }
@@ -83,41 +83,41 @@ impl Switches {
 
     /// Puts a packet, which the buffer is charged with, into a queue of a port that may have an agent or a discipline.
     #[cold]
-    fn enqueue_specially(&mut self, w: &mut World, egress: u32, packet: u32) {
+    fn enqueue_specially(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
         if w.agent_sees(egress, packet, Step::Enqueue) {
             self.do_as_agent_asks(w, egress);
         }
         match w.agents.assigned_queue(&w.net, egress, packet) {
             Some(queue) => {
                 let quantum = (w.run.constants.mtu + w.run.constants.data_header) as u32;
-                w.net.ports[egress as usize].enqueue_flow(&mut w.net.pool, packet, queue, quantum);
+                w.net.ports[egress].enqueue_flow(&mut w.net.pool, packet, queue, quantum);
             }
-            None if w.net.ports[egress as usize].has_disciplines() => self.enqueue_managed(w, egress, packet),
-            None => w.net.ports[egress as usize].enqueue(&mut w.net.pool, packet),
+            None if w.net.ports[egress].has_disciplines() => self.enqueue_managed(w, egress, packet),
+            None => w.net.ports[egress].enqueue(&mut w.net.pool, packet),
         }
     }
 
     /// Puts a packet under the discipline of its class.
-    fn enqueue_managed(&mut self, w: &mut World, egress: u32, packet: u32) {
+    fn enqueue_managed(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
         let carries = matches!(w.net.pool.get(packet).kind, PacketKind::Data | PacketKind::Control);
         // What no sender has given a priority, acknowledgments above all, goes first.
         let has_priority = carries && 0 < w.run.constants.header_words;
         let priority = if has_priority { w.net.pool.header(packet)[0] } else { 0.0 };
-        let port = &mut w.net.ports[egress as usize];
+        let port = &mut w.net.ports[egress];
         port.enqueue_managed(&mut w.net.pool, packet, priority, w.clock.now_ps, &mut self.verdicts);
         self.carry_out_verdicts(w, egress);
     }
 
     /// Does what the agent of a port has asked for.
     #[inline]
-    pub(super) fn do_as_agent_asks(&mut self, w: &mut World, port: u32) {
+    pub(super) fn do_as_agent_asks(&mut self, w: &mut World, port: PortIdx) {
         if w.agents.ask_for_something() {
             self.send_for_agent(w, port);
         }
         w.agents.plan(&mut w.clock, port);
     }
 
-    fn send_for_agent(&mut self, w: &mut World, port: u32) {
+    fn send_for_agent(&mut self, w: &mut World, port: PortIdx) {
         let (notices, pauses) = (w.agents.take_notices(), w.agents.take_pauses());
         for notice in &notices {
             self.send_notice(w, port, notice);
@@ -129,14 +129,15 @@ impl Switches {
     }
 
     /// Sends a notice back along the path of the flow.
-    fn send_notice(&mut self, w: &mut World, port: u32, notice: &Notice) {
-        let flow = w.run.flow(notice.flow);
+    fn send_notice(&mut self, w: &mut World, port: PortIdx, notice: &Notice) {
+        let id = FlowId(notice.flow);
+        let flow = w.run.flow(id);
         let n = usize::from(flow.n_hops);
-        let Some(at) = position_on_path(w, notice.flow, port) else { return };
+        let Some(at) = position_on_path(w, id, port) else { return };
         // The way back begins behind the data path's last port; the hop before `port` is `n - at` further on.
-        let route = flow.notice_route + (n - at) as u32;
+        let route = flow.notice_route.plus((n - at) as u32);
         let (class, wire) = (w.run.constants.control_class, w.run.constants.cnp_wire);
-        let packet = Packet { flow: notice.flow, route, class, wire, ..Packet::new(PacketKind::Notice) };
+        let packet = Packet { flow: id, route, class, wire, ..Packet::new(PacketKind::Notice) };
         let packet = w.net.pool.take(packet);
         let words = w.net.pool.header_mut(packet);
         words[0] = f64::from(notice.port);
@@ -147,17 +148,18 @@ impl Switches {
     }
 
     /// Sends a frame out of the port by which the packets of a flow come in, past everything that waits there.
-    fn send_flow_pause(&mut self, w: &mut World, port: u32, FlowPause { flow, pause }: FlowPause) {
+    fn send_flow_pause(&mut self, w: &mut World, port: PortIdx, FlowPause { flow, pause }: FlowPause) {
+        let flow = FlowId(flow);
         let Some(at) = position_on_path(w, flow, port) else { return };
         debug_assert!(0 < at, "a switch has a previous hop");
-        let before = PortId(w.run.path_of(flow)[at - 1]);
+        let before = w.run.path_of(flow).nth(at - 1).expect("a switch has a previous hop");
         let Some(back) = w.net.links.place_of(before.reverse()) else { return };
         w.net.note_held_flow(back, flow, pause);
         self.send_flow_frame(w, back, flow, pause);
     }
 
     /// The agent of a port asked to be called now; or did, before it changed its mind.
-    pub(in crate::core) fn on_port_timer(&mut self, w: &mut World, port: u32) {
+    pub(in crate::core) fn on_port_timer(&mut self, w: &mut World, port: PortIdx) {
         if w.agents.on_timer(&w.net, &w.clock, port) {
             self.do_as_agent_asks(w, port);
         }
@@ -165,9 +167,9 @@ impl Switches {
 }
 
 /// Which of the ports of a flow's data path `port` is.
-fn position_on_path(w: &World, flow: u32, port: u32) -> Option<usize> {
-    let id = w.net.links.id_of(port).0;
-    let at = w.run.path_of(flow).iter().position(|&p| p == id);
+fn position_on_path(w: &World, flow: FlowId, port: PortIdx) -> Option<usize> {
+    let id = w.net.links.id_of(port);
+    let at = w.run.path_of(flow).position(|p| p == id);
     debug_assert!(at.is_some(), "an agent speaks of flows that pass its port");
     at
 }

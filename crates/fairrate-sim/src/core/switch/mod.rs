@@ -2,20 +2,23 @@
 
 mod egress;
 mod ingress;
+mod short_cut;
 mod window;
 
 use super::agenda::Keys;
 use super::world::World;
 use crate::config::MarkAt;
 use crate::fabric::{DropCause, Marker, Mmu, Port, Verdicts};
+use crate::ids::{PacketIdx, PortIdx};
 use crate::mrg32k3a::AutomaticStreams;
-use crate::packet::PacketKind;
+use crate::packet::{Packet, PacketKind};
+use crate::table::Table;
 
 /// The switches of a part: their buffers and their markers. Their ports belong to the network.
 pub(crate) struct Switches {
     pub(super) buffers: Mmu,
     /// By port; empty without marking.
-    markers: Vec<Option<Marker>>,
+    markers: Table<PortIdx, Option<Marker>>,
     /// What all markers draw from, if not each from its own stream.
     shared_draws: Option<Box<AutomaticStreams>>,
     /// Whether any port has an agent or a queueing discipline.
@@ -30,7 +33,7 @@ impl Switches {
     /// Switches whose buffers are empty.
     pub(super) fn new(
         buffers: Mmu,
-        markers: Vec<Option<Marker>>,
+        markers: Table<PortIdx, Option<Marker>>,
         shared_draws: Option<Box<AutomaticStreams>>,
         has_agents: bool,
         ports: &[Port],
@@ -40,37 +43,48 @@ impl Switches {
     }
 
     /// A packet that would have joined the queue of `egress` is dropped.
-    fn drop_packet(w: &mut World, egress: u32, packet: u32, cause: DropCause) {
+    fn drop_packet(w: &mut World, egress: PortIdx, packet: PacketIdx, cause: DropCause) {
         w.told.count_drop(w.net.pool.get(packet), cause);
-        w.net.ports[egress as usize].drops += 1;
+        w.net.ports[egress].drops += 1;
         w.net.pool.release(packet);
     }
 
     /// Lets the marker of `port` decide at a given time about a packet of whose class so many bytes wait.
     #[inline]
-    fn mark(&mut self, w: &mut World, port: u32, packet: u32, at: MarkAt, at_ps: u64, qlen: u32) {
+    fn mark(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
         if !self.markers.is_empty() {
             self.mark_by(w, port, packet, at, at_ps, qlen);
         }
     }
 
-    fn mark_by(&mut self, w: &mut World, port: u32, packet: u32, at: MarkAt, at_ps: u64, qlen: u32) {
-        let Some(marker) = &mut self.markers[port as usize] else { return };
-        let p = w.net.pool.get_mut(packet);
-        let is_data = p.kind == PacketKind::Data;
-        if !marker.marks_at(at) {
-            return;
-        }
-        let qlen = marker.queue(at_ps, p.wire, qlen);
-        // ns-3 marks acknowledgments too, but nobody looks: the mark of the data they echo has a field of its own.
-        if !(is_data || self.shared_draws.is_some()) {
-            return;
-        }
-        if !marker.draw(qlen, self.shared_draws.as_deref_mut()) {
-            return;
-        }
-        p.set_marked(p.is_marked() || is_data);
-        w.net.ports[port as usize].ecn_marks += 1;
-        w.told.totals.ecn_marks += 1;
+    fn mark_by(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
+        let Some(marker) = &mut self.markers[port] else { return };
+        let (ports, p) = (&mut w.net.ports, w.net.pool.get_mut(packet));
+        let draws = self.shared_draws.as_deref_mut();
+        w.told.totals.ecn_marks += u64::from(judge(marker, &mut ports[port], p, (at, at_ps), qlen, draws));
     }
+}
+
+/// Lets the marker of a port decide, at one end of its queue and at a given time, about a packet of whose class `qlen` bytes
+/// wait. Whether it is marked.
+fn judge(
+    marker: &mut Marker,
+    port: &mut Port,
+    p: &mut Packet,
+    (at, at_ps): (MarkAt, u64),
+    qlen: u32,
+    shared_draws: Option<&mut AutomaticStreams>,
+) -> bool {
+    let is_data = p.kind == PacketKind::Data;
+    if !marker.marks_at(at) {
+        return false;
+    }
+    let qlen = marker.queue(at_ps, p.wire, qlen);
+    // ns-3 marks acknowledgments too, but nobody looks: the mark of the data they echo has a field of its own.
+    if !(is_data || shared_draws.is_some()) || !marker.draw(qlen, shared_draws) {
+        return false;
+    }
+    p.set_marked(p.is_marked() || is_data);
+    port.ecn_marks += 1;
+    true
 }

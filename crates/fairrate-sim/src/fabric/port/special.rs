@@ -4,18 +4,19 @@ use super::{N_CLASSES, Port};
 use crate::fabric::discipline::{Discipline, Verdicts};
 use crate::fabric::flow_queues::FlowQueues;
 use crate::fabric::mmu::DropCause;
+use crate::ids::{FlowId, PacketIdx};
 use crate::packet::PacketPool;
 
 impl Port {
     /// Puts a packet into physical queue number `queue` of its class; `quantum`: wire bytes of a full packet.
-    pub fn enqueue_flow(&mut self, pool: &mut PacketPool, packet: u32, queue: u16, quantum: u32) {
+    pub fn enqueue_flow(&mut self, pool: &mut PacketPool, packet: PacketIdx, queue: u16, quantum: u32) {
         let class = self.count_in(pool, packet);
         self.flow_queues(quantum)[class].push(pool, packet, queue);
         self.refresh_backlog(class);
     }
 
     /// The other end pauses a flow of `class`, or lets it go.
-    pub fn set_flow_paused(&mut self, pool: &PacketPool, class: u8, flow: u32, paused: bool, quantum: u32) {
+    pub fn set_flow_paused(&mut self, pool: &PacketPool, class: u8, flow: FlowId, paused: bool, quantum: u32) {
         self.flow_queues(quantum)[class as usize].set_paused(pool, flow, paused);
         self.refresh_backlog(class as usize);
     }
@@ -46,7 +47,7 @@ impl Port {
     pub fn admit(
         &mut self,
         pool: &mut PacketPool,
-        packet: u32,
+        packet: PacketIdx,
         now_ps: u64,
         verdicts: &mut Verdicts,
     ) -> Result<(), DropCause> {
@@ -58,7 +59,7 @@ impl Port {
     pub fn enqueue_managed(
         &mut self,
         pool: &mut PacketPool,
-        packet: u32,
+        packet: PacketIdx,
         priority: f64,
         now_ps: u64,
         verdicts: &mut Verdicts,
@@ -81,7 +82,7 @@ impl Port {
     }
 
     /// Takes the next packet as [`Port::dequeue`] does, by the discipline of its class.
-    pub fn dequeue_managed(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> u32 {
+    pub fn dequeue_managed(&mut self, pool: &mut PacketPool, now_ps: u64, verdicts: &mut Verdicts) -> PacketIdx {
         let class = (self.backlog & !self.paused).trailing_zeros() as usize;
         let discipline = self.disciplines.as_mut().and_then(|d| d[class].as_mut()).filter(|d| !d.is_empty());
         let Some(discipline) = discipline.filter(|_| self.queues[class].list.is_empty()) else {
@@ -109,7 +110,7 @@ impl Port {
 
     /// Takes the next packet of a class, its own queue before the physical ones.
     #[cold]
-    pub(super) fn dequeue_among_flows(&mut self, pool: &PacketPool, class: usize) -> u32 {
+    pub(super) fn dequeue_among_flows(&mut self, pool: &PacketPool, class: usize) -> PacketIdx {
         let packet = match &mut self.flow_queues {
             Some(queues) if self.queues[class].list.is_empty() => queues[class].pop(pool),
             _ => self.queues[class].list.pop(pool),

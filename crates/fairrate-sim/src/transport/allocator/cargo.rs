@@ -3,6 +3,7 @@
 use super::conversation;
 use crate::config::TcpConfig;
 use crate::core::{Hosts, Run, World};
+use crate::ids::{FlowId, HostId, SenderIdx};
 use crate::packet::Packet;
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::Load;
@@ -13,15 +14,15 @@ use crate::transport::tcp::{Cargo, TcpSender};
 pub(crate) struct RuledData;
 
 impl Cargo for RuledData {
-    fn written(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn written(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         conversation::begin_flowlet(hosts, w, flow);
     }
 
-    fn on_all_sent(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn on_all_sent(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         conversation::note_idle(hosts, w, flow);
     }
 
-    fn stopped(hosts: &mut Hosts, w: &mut World, flow: u32, is_done: bool) {
+    fn stopped(hosts: &mut Hosts, w: &mut World, flow: FlowId, is_done: bool) {
         conversation::end_flowlet(hosts, w, flow);
         if !is_done {
             hosts.refresh(hosts.sending[flow].sender);
@@ -39,17 +40,17 @@ impl Cargo for Messages {
         &run.config.allocator.as_ref().expect("lines belong to an allocator").tcp
     }
 
-    fn open(hosts: &mut Hosts, w: &mut World, line: u32) {
+    fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         let Some(allocator) = &w.run.config.allocator else { return };
-        let context = w.run.flow_context(line, w.clock.now());
-        let mut sender = Sender::new(line, 0, Controlled::Own(w.run.algorithm_of(line).build(&context)));
+        let context = w.run.flow_context(flow, w.clock.now());
+        let mut sender = Sender::new(flow, 0, Controlled::Own(w.run.algorithm_of(flow).build(&context)));
         let (mtu, path_rtt) = (w.run.constants.mtu, context.path_base_rtt);
         sender.tcp = Some(Box::new(TcpSender::new(&allocator.tcp, mtu, path_rtt)));
         hosts.add_sender(w, sender);
     }
 
-    fn load(hosts: &mut Hosts, w: &mut World, slot: u32, segment: Segment) -> Load {
-        let sender = hosts.senders[slot as usize].as_mut().expect("lines stay");
+    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
+        let sender = hosts.senders[slot].as_mut().expect("lines stay");
         let allocator = hosts.allocator.as_mut().expect("lines belong to an allocator");
         let (payload, min_wire) = (allocator.carry(sender.flow, sender, segment), allocator.min_wire());
         let wire = (payload + w.run.constants.data_header) as u16;
@@ -57,7 +58,7 @@ impl Cargo for Messages {
         Load { data_seq: 0, payload, min_wire }
     }
 
-    fn is_deaf(hosts: &Hosts, host: u32) -> bool {
+    fn is_deaf(hosts: &Hosts, host: HostId) -> bool {
         hosts.allocator.as_ref().is_some_and(|allocator| allocator.is_lost(host))
     }
 
@@ -68,8 +69,8 @@ impl Cargo for Messages {
 
     fn deliver(_: &mut Hosts, _: &World, _: &Packet) {}
 
-    fn read(hosts: &mut Hosts, w: &mut World, line: u32) {
-        conversation::read_messages(hosts, w, line);
+    fn read(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
+        conversation::read_messages(hosts, w, flow);
     }
 
     fn write_ack(hosts: &mut Hosts, _: &Run, ack: &mut Packet) {

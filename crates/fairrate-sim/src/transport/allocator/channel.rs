@@ -4,6 +4,7 @@
 //! Messages are written into a byte stream, and a segment takes as much of it as there is, up to a full payload. As with
 //! subflows, a segment takes a full one's sequence numbers whatever it carries, so that short ones can follow each other.
 
+use crate::ids::HostId;
 use std::collections::VecDeque;
 
 use fairrate_control::flowtune::Message;
@@ -12,7 +13,7 @@ use fairrate_control::flowtune::Message;
 #[derive(Clone, Copy, Debug)]
 pub struct Addressed {
     /// The server that it comes from or goes to.
-    pub server: u32,
+    pub server: HostId,
     /// What it says.
     pub message: Message,
 }

@@ -6,10 +6,11 @@ use fairrate_control::flowtune::{Grant, Message};
 use fairrate_control::{NOTICE_VALUES, Notice};
 use fairrate_units::{Rate, Time};
 
+use super::Line;
 use super::channel::Addressed;
-use super::{Line, NO_LINE};
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
+use crate::ids::{FlowId, HostId, LineId};
 use crate::routing::FlowKey;
 use crate::transport::receiver::Receiver;
 use crate::transport::sender::Sender;
@@ -49,13 +50,13 @@ fn add_external_flows(hosts: &mut Hosts, w: &mut World) {
 }
 
 /// A flow that the allocator rules has something to send.
-pub(super) fn begin_flowlet(hosts: &mut Hosts, w: &mut World, id: u32) {
+pub(super) fn begin_flowlet(hosts: &mut Hosts, w: &mut World, id: FlowId) {
     let Some(allocator) = &mut hosts.allocator else { return };
-    if allocator.config.external_groups.contains(&w.run.config.flows[id as usize].group) {
+    if allocator.config.external_groups.contains(&w.run.config.flows[id.index()].group) {
         return;
     }
     let server = w.run.flow(id).src_host;
-    if let Some(message) = allocator.endpoints[server as usize].begin(id) {
+    if let Some(message) = allocator.endpoints[server].begin(id.0) {
         allocator.notify(server, message);
         send_written(hosts);
     }
@@ -63,22 +64,22 @@ pub(super) fn begin_flowlet(hosts: &mut Hosts, w: &mut World, id: u32) {
 }
 
 /// The last byte of a flow has been sent for the first time: the flowlet is over, unless there is more in time.
-pub(super) fn note_idle(hosts: &mut Hosts, w: &mut World, id: u32) {
+pub(super) fn note_idle(hosts: &mut Hosts, w: &mut World, id: FlowId) {
     let Some(allocator) = &hosts.allocator else { return };
     let gap = allocator.config.flowlet_gap;
     if gap == Time::ZERO {
         end_flowlet(hosts, w, id);
     } else {
         let first_flow = FIRST_HOST + allocator.endpoints.len() as u32;
-        w.clock.schedule(w.clock.now_ps + gap.as_ps(), EventKind::Allocate, first_flow + id);
+        w.clock.schedule(w.clock.now_ps + gap.as_ps(), EventKind::Allocate, first_flow + id.0);
     }
 }
 
 /// A flowlet is over.
-pub(super) fn end_flowlet(hosts: &mut Hosts, w: &mut World, id: u32) {
+pub(super) fn end_flowlet(hosts: &mut Hosts, w: &mut World, id: FlowId) {
     let Some(allocator) = &mut hosts.allocator else { return };
     let server = w.run.flow(id).src_host;
-    if let Some(message) = allocator.endpoints[server as usize].end(id) {
+    if let Some(message) = allocator.endpoints[server].end(id.0) {
         allocator.notify(server, message);
         send_written(hosts);
     }
@@ -90,9 +91,9 @@ pub(crate) fn on_event(hosts: &mut Hosts, w: &mut World, entity: u32) {
     match entity {
         ITERATE => iterate(hosts, w),
         OUTAGE => on_outage(hosts, w),
-        host if host < FIRST_HOST + n_hosts => on_expiry(hosts, w, host - FIRST_HOST),
+        host if host < FIRST_HOST + n_hosts => on_expiry(hosts, w, HostId(host - FIRST_HOST)),
         flow => {
-            let id = flow - FIRST_HOST - n_hosts;
+            let id = FlowId(flow - FIRST_HOST - n_hosts);
             let gap_ps = hosts.allocator.as_ref().map_or(0, |allocator| allocator.config.flowlet_gap.as_ps());
             // What has been sent since has an event of its own.
             let is_idle = |s: &Sender| s.bytes <= s.snd_nxt && s.last_start_ps + gap_ps <= w.clock.now_ps;
@@ -113,16 +114,16 @@ fn iterate(hosts: &mut Hosts, w: &mut World) {
     allocator.totals.iterations += 1;
     let mut updates = std::mem::take(&mut allocator.updates);
     allocator.service.iterate(&mut updates);
-    for update in updates.drain(..).filter(|update| update.flow < w.run.n_user_flows) {
-        let server = w.run.flow(update.flow).src_host;
+    for update in updates.drain(..).filter(|update| w.run.is_users(FlowId(update.flow))) {
+        let server = w.run.flow(FlowId(update.flow)).src_host;
         let message = Message::Update { flow: update.flow, rate_bps: update.rate_bps };
         allocator.tell(server, message, w.clock.now_ps);
     }
     allocator.updates = updates;
     let quiet_ps = allocator.config.sign_of_life.as_ps();
-    for server in 0..allocator.known.len() {
+    for server in allocator.known.numbers() {
         if 0 < allocator.known[server] && allocator.spoke_ps[server] + quiet_ps <= w.clock.now_ps {
-            allocator.tell(server as u32, Message::Alive, w.clock.now_ps);
+            allocator.tell(server, Message::Alive, w.clock.now_ps);
         }
     }
     plan_iteration(hosts, w);
@@ -143,7 +144,7 @@ fn plan_iteration(hosts: &mut Hosts, w: &mut World) {
 
 /// Segments of a line have arrived in order: its messages are read. What was written meanwhile is sent once rates are in
 /// force.
-pub(super) fn read_messages(hosts: &mut Hosts, w: &mut World, flow: u32) {
+pub(super) fn read_messages(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
     let expected = hosts.receiving[flow].receiver.expected;
     let Some(allocator) = &mut hosts.allocator else { return };
     let (to, host) = (allocator.line_of(flow).to, allocator.host);
@@ -167,22 +168,22 @@ pub(super) fn read_messages(hosts: &mut Hosts, w: &mut World, flow: u32) {
 }
 
 /// An intermediary passes a message on.
-fn relay(hosts: &mut Hosts, host: u32, server: u32, message: Message) {
+fn relay(hosts: &mut Hosts, host: HostId, server: HostId, message: Message) {
     let Some(allocator) = &mut hosts.allocator else { return };
     let is_up = matches!(message, Message::Start { .. } | Message::End { .. });
-    let line = if is_up { allocator.up[host as usize] } else { allocator.line_down(host, server) };
+    let line = if is_up { allocator.up[host] } else { allocator.line_down(host, server) };
     allocator.write(line, Addressed { server, message });
 }
 
 /// The allocator hears of a flowlet.
-fn on_notification_of(hosts: &mut Hosts, w: &mut World, server: u32, message: Message) {
+fn on_notification_of(hosts: &mut Hosts, w: &mut World, server: HostId, message: Message) {
     let Some(allocator) = &mut hosts.allocator else { return };
-    let known = &mut allocator.known[server as usize];
+    let known = &mut allocator.known[server];
     match message {
         Message::Start { flow } => {
             let spec = &w.run.config.flows[flow as usize];
             allocator.path.clear();
-            allocator.path.extend(w.run.path_of(flow).iter().map(|&port| LinkId(port)));
+            allocator.path.extend(w.run.path_of(FlowId(flow)).map(|port| LinkId(port.0)));
             let demand = if spec.demand == Rate::MAX { f64::INFINITY } else { spec.demand.as_bps_f64() };
             *known += u32::from(allocator.service.start(flow, &allocator.path, spec.weight, demand));
         }
@@ -193,18 +194,18 @@ fn on_notification_of(hosts: &mut Hosts, w: &mut World, server: u32, message: Me
 }
 
 /// An endpoint hears from the allocator.
-fn on_word_of_allocator(hosts: &mut Hosts, w: &World, server: u32, message: Message) {
+fn on_word_of_allocator(hosts: &mut Hosts, w: &World, server: HostId, message: Message) {
     let now = w.clock.now();
     let Some(allocator) = &mut hosts.allocator else { return };
     let (mut grants, mut answers) = (std::mem::take(&mut allocator.grants), std::mem::take(&mut allocator.answers));
-    allocator.endpoints[server as usize].on_message(now, message, &mut grants, &mut answers);
+    allocator.endpoints[server].on_message(now, message, &mut grants, &mut answers);
     answers.drain(..).for_each(|message| allocator.notify(server, message));
     allocator.answers = answers;
     grant(hosts, server, grants);
 }
 
 /// Lets rates of a server's flows come into force.
-fn grant(hosts: &mut Hosts, server: u32, mut grants: Vec<Grant>) {
+fn grant(hosts: &mut Hosts, server: HostId, mut grants: Vec<Grant>) {
     for Grant { flow, rate_bps } in grants.drain(..) {
         let mut values = [0.0; NOTICE_VALUES];
         values[0] = rate_bps;
@@ -218,7 +219,7 @@ fn grant(hosts: &mut Hosts, server: u32, mut grants: Vec<Grant>) {
 }
 
 /// Once rates are in force and NICs have sent, a look at a host's rates has to be planned.
-fn look_at_rates_of(hosts: &mut Hosts, server: u32) {
+fn look_at_rates_of(hosts: &mut Hosts, server: HostId) {
     if let Some(allocator) = &mut hosts.allocator {
         allocator.to_look_at.push(server);
         hosts.wishes.is_to_follow_up = true;
@@ -226,24 +227,24 @@ fn look_at_rates_of(hosts: &mut Hosts, server: u32) {
 }
 
 /// Plans a look at a host's rates when they may have expired, unless one is planned, which will look again.
-fn plan_expiry(hosts: &mut Hosts, w: &mut World, server: u32) {
+fn plan_expiry(hosts: &mut Hosts, w: &mut World, server: HostId) {
     let Some(allocator) = &mut hosts.allocator else { return };
-    let at = allocator.endpoints[server as usize].deadline().as_ps();
-    let planned = &mut allocator.expiry_ps[server as usize];
+    let at = allocator.endpoints[server].deadline().as_ps();
+    let planned = &mut allocator.expiry_ps[server];
     if at < *planned {
         *planned = at;
         let at = at.max(w.clock.now_ps);
-        w.clock.schedule(at, EventKind::Allocate, FIRST_HOST + server);
+        w.clock.schedule(at, EventKind::Allocate, FIRST_HOST + server.0);
     }
 }
 
 /// The rates of a host may have expired.
-fn on_expiry(hosts: &mut Hosts, w: &mut World, server: u32) {
+fn on_expiry(hosts: &mut Hosts, w: &mut World, server: HostId) {
     let now = w.clock.now();
     let Some(allocator) = &mut hosts.allocator else { return };
-    allocator.expiry_ps[server as usize] = u64::MAX;
+    allocator.expiry_ps[server] = u64::MAX;
     let mut grants = std::mem::take(&mut allocator.grants);
-    allocator.endpoints[server as usize].on_timer(now, &mut grants);
+    allocator.endpoints[server].on_timer(now, &mut grants);
     allocator.totals.expired += grants.len() as u64;
     grant(hosts, server, grants);
 }
@@ -259,14 +260,14 @@ fn on_outage(hosts: &mut Hosts, w: &mut World) {
     }
     allocator.life += 1;
     let (host, life, now_ps) = (allocator.host, allocator.life, w.clock.now_ps);
-    let of_allocator = (0..).zip(&allocator.lines).filter(|(_, line)| line.from == host).map(|(line, _)| line);
-    for line in of_allocator.collect::<Vec<u32>>() {
+    let of_allocator = allocator.lines.numbered().filter(|(_, line)| line.from == host).map(|(line, _)| line);
+    for line in of_allocator.collect::<Vec<LineId>>() {
         renew_line(hosts, w, line, life);
     }
     add_external_flows(hosts, w);
     let Some(allocator) = &mut hosts.allocator else { return };
-    for server in 0..allocator.down.len() as u32 {
-        if allocator.down[server as usize] != NO_LINE {
+    for server in allocator.down.numbers() {
+        if !allocator.down[server].is_none() {
             allocator.tell(server, Message::Hello, now_ps);
         }
     }
@@ -274,10 +275,10 @@ fn on_outage(hosts: &mut Hosts, w: &mut World) {
 }
 
 /// A host that talks to the allocator itself has heard that it is a new one: so is the line to it.
-fn renew_line_up(hosts: &mut Hosts, w: &mut World, host: u32) {
+fn renew_line_up(hosts: &mut Hosts, w: &mut World, host: HostId) {
     let Some(allocator) = &hosts.allocator else { return };
-    let (line, life) = (allocator.up[host as usize], allocator.life);
-    let Line { to, life: of, .. } = allocator.lines[line as usize];
+    let (line, life) = (allocator.up[host], allocator.life);
+    let Line { to, life: of, .. } = allocator.lines[line];
     if to == allocator.host && of < life {
         renew_line(hosts, w, line, life);
     }
@@ -285,9 +286,9 @@ fn renew_line_up(hosts: &mut Hosts, w: &mut World, host: u32) {
 
 /// Replaces a line by a new one. Its sequence numbers go on, so that what is left of the old one on the way
 /// counts as already received.
-fn renew_line(hosts: &mut Hosts, w: &mut World, line: u32, life: u32) {
+fn renew_line(hosts: &mut Hosts, w: &mut World, line: LineId, life: u32) {
     let Some(allocator) = &hosts.allocator else { return };
-    let (id, tcp) = (allocator.first_flow + line, allocator.config.tcp);
+    let (id, tcp) = (allocator.flow_of(line), allocator.config.tcp);
     let slot = hosts.sending[id].sender;
     let path_rtt = w.run.flow_context(id, w.clock.now()).path_base_rtt;
     let sender = hosts.sender_mut(slot);
@@ -297,7 +298,7 @@ fn renew_line(hosts: &mut Hosts, w: &mut World, line: u32, life: u32) {
     hosts.receiving[id].receiver = Receiver::starting_at(seq);
     hosts.refresh(slot);
     let Some(allocator) = &mut hosts.allocator else { return };
-    let line = &mut allocator.lines[line as usize];
+    let line = &mut allocator.lines[line];
     line.life = life;
     line.outgoing.reset(seq);
     line.incoming.reset(seq);
@@ -314,13 +315,11 @@ pub(crate) fn follow_up(hosts: &mut Hosts, w: &mut World) {
 /// Lets the senders of lines know that they were written to, and their NICs look at them.
 fn send_written(hosts: &mut Hosts) {
     let Some(allocator) = &mut hosts.allocator else { return };
-    let first = allocator.first_flow;
     let mut written = std::mem::take(&mut allocator.written);
-    for &line in &written {
-        allocator.lines[line as usize].is_written = false;
-    }
     for line in written.drain(..) {
-        let slot = hosts.sending[first + line].sender;
+        let allocator = hosts.allocator.as_mut().expect("lines belong to an allocator");
+        allocator.lines[line].is_written = false;
+        let slot = hosts.sending[allocator.flow_of(line)].sender;
         let sender = hosts.sender_mut(slot);
         sender.offer(true);
         let host = sender.host;

@@ -19,8 +19,9 @@ use self::channel::{Addressed, Incoming, Outgoing};
 pub(crate) use self::conversation::{follow_up, on_event, start};
 use super::sender::{Segment, Sender};
 use crate::config::{AllocatorConfig, FlowSpec, SimConfig, Trigger};
-use crate::ids::{NodeId, PortId};
+use crate::ids::{FlowId, HostId, LineId, NodeId, PortId};
 use crate::output::AllocatorTotals;
+use crate::table::Table;
 
 /// Destination port of lines; source ports count from the next one.
 const LINE_PORT: u16 = 40_000;
@@ -31,8 +32,8 @@ struct Line {
     incoming: Incoming<Addressed>,
     /// The part that its receiver is in, if it is another one.
     away: Option<u16>,
-    from: u32,
-    to: u32,
+    from: HostId,
+    to: HostId,
     /// The allocator's life that it belongs to.
     life: u32,
     /// Whether it has been written to, and its sender does not know it yet.
@@ -43,38 +44,36 @@ struct Line {
 pub(crate) struct Allocator {
     config: AllocatorConfig,
     service: AllocatorService,
-    host: u32,
+    host: HostId,
     /// How often the allocator has started.
     life: u32,
     is_down: bool,
     /// The next iteration in picoseconds; `u64::MAX`: none is planned.
     next_ps: u64,
     /// The flow that is the first line.
-    first_flow: u32,
-    lines: Vec<Line>,
-    /// By host: the lines toward and from the allocator that it uses, or [`NO_LINE`].
-    up: Vec<u32>,
-    down: Vec<u32>,
-    endpoints: Vec<Endpoint>,
+    first_flow: FlowId,
+    lines: Table<LineId, Line>,
+    /// By host: the lines toward and from the allocator that it uses, or [`LineId::NONE`].
+    up: Table<HostId, LineId>,
+    down: Table<HostId, LineId>,
+    endpoints: Table<HostId, Endpoint>,
     /// When each host's rates are looked at next, in picoseconds.
-    expiry_ps: Vec<u64>,
+    expiry_ps: Table<HostId, u64>,
     /// Flowlets that the allocator knows of, and when it spoke last, by host.
-    known: Vec<u32>,
-    spoke_ps: Vec<u64>,
+    known: Table<HostId, u32>,
+    spoke_ps: Table<HostId, u64>,
     pub(crate) totals: AllocatorTotals,
     path: Vec<LinkId>,
     updates: Vec<Update>,
     grants: Vec<Grant>,
     answers: Vec<Message>,
     /// Hosts whose rates have changed, of which the next look at them is not planned.
-    to_look_at: Vec<u32>,
+    to_look_at: Vec<HostId>,
     /// Lines that were written to, whose senders do not know it yet.
-    written: Vec<u32>,
+    written: Vec<LineId>,
     /// What other parts have to be told: part, line, note.
-    notes: Vec<(u16, u32, LineNote)>,
+    notes: Vec<(u16, LineId, LineNote)>,
 }
-
-const NO_LINE: u32 = u32::MAX;
 
 /// Who talks to whom, by pairs of both directions in the order of the flows: the way up, then the way down.
 fn pairs(config: &SimConfig, allocator: &AllocatorConfig) -> Vec<(NodeId, NodeId)> {
@@ -121,19 +120,19 @@ impl Allocator {
     /// The allocator of a run, if it has one; `first_flow` is the first of its flows.
     pub(crate) fn new(
         config: &SimConfig,
-        host_of: &[u32],
-        part_of_host: impl Fn(u32) -> u16,
-        first_flow: u32,
+        host_of: &Table<NodeId, HostId>,
+        part_of_host: impl Fn(HostId) -> u16,
+        first_flow: FlowId,
         mss: u64,
     ) -> Option<Box<Self>> {
         let allocator = config.allocator.as_ref()?;
         let n_hosts = config.topology.hosts().count();
-        let host = host_of[allocator.host.index()];
-        let (mut up, mut down) = (vec![NO_LINE; n_hosts], vec![NO_LINE; n_hosts]);
-        let mut lines = Vec::new();
-        for (i, pair) in (0..).zip(pairs(config, allocator).chunks_exact(2)) {
-            let (below, above) = (host_of[pair[0].0.index()], host_of[pair[0].1.index()]);
-            (up[below as usize], down[below as usize]) = (2 * i, 2 * i + 1);
+        let host = host_of[allocator.host];
+        let mut up: Table<HostId, LineId> = vec![LineId::NONE; n_hosts].into();
+        let mut down = up.clone();
+        let mut lines = Table::default();
+        for pair in pairs(config, allocator).chunks_exact(2) {
+            let (below, above) = (host_of[pair[0].0], host_of[pair[0].1]);
             let line = |from, to| Line {
                 outgoing: Outgoing::new(mss),
                 incoming: Incoming::new(mss),
@@ -143,7 +142,8 @@ impl Allocator {
                 life: 0,
                 is_written: false,
             };
-            lines.extend([line(below, above), line(above, below)]);
+            up[below] = lines.push(line(below, above));
+            down[below] = lines.push(line(above, below));
         }
         Some(Box::new(Self {
             service: AllocatorService::new(engine(config, allocator), allocator.threshold),
@@ -156,10 +156,10 @@ impl Allocator {
             lines,
             up,
             down,
-            endpoints: vec![Endpoint::new(allocator.lifetime); n_hosts],
-            expiry_ps: vec![u64::MAX; n_hosts],
-            known: vec![0; n_hosts],
-            spoke_ps: vec![0; n_hosts],
+            endpoints: vec![Endpoint::new(allocator.lifetime); n_hosts].into(),
+            expiry_ps: vec![u64::MAX; n_hosts].into(),
+            known: vec![0; n_hosts].into(),
+            spoke_ps: vec![0; n_hosts].into(),
             totals: AllocatorTotals::default(),
             path: Vec::new(),
             updates: Vec::new(),
@@ -176,18 +176,29 @@ impl Allocator {
         self.config.min_packet.as_u64() as u16
     }
 
-    fn line_of(&mut self, flow: u32) -> &mut Line {
-        &mut self.lines[(flow - self.first_flow) as usize]
+    /// The line that a flow is.
+    fn line_id(&self, flow: FlowId) -> LineId {
+        LineId(flow.0 - self.first_flow.0)
+    }
+
+    /// The flow that a line is.
+    fn flow_of(&self, line: LineId) -> FlowId {
+        FlowId(self.first_flow.0 + line.0)
+    }
+
+    fn line_of(&mut self, flow: FlowId) -> &mut Line {
+        let line = self.line_id(flow);
+        &mut self.lines[line]
     }
 
     /// What a segment of a line carries: always some bytes of messages.
-    fn carry(&mut self, flow: u32, sender: &mut Sender, segment: Segment) -> u64 {
-        let number = flow - self.first_flow;
+    fn carry(&mut self, flow: FlowId, sender: &mut Sender, segment: Segment) -> u64 {
+        let line = self.line_id(flow);
         let outgoing = &mut self.line_of(flow).outgoing;
         let (len, note) = outgoing.carry(segment.seq);
         let is_more = outgoing.has_new();
         if let Some(note) = note {
-            self.note(number, note);
+            self.note(line, note);
         }
         sender.offer(is_more);
         if let Some(tcp) = sender.tcp.as_mut().filter(|_| !is_more) {
@@ -197,7 +208,7 @@ impl Allocator {
     }
 
     /// Counts a packet of a line: its data, or an acknowledgment, which goes the other way.
-    fn count(&mut self, flow: u32, wire: u16, is_ack: bool) {
+    fn count(&mut self, flow: FlowId, wire: u16, is_ack: bool) {
         let host = self.host;
         let line = self.line_of(flow);
         let (from, to) = if is_ack { (line.to, line.from) } else { (line.from, line.to) };
@@ -212,17 +223,17 @@ impl Allocator {
     }
 
     /// Whether a packet of a line comes to an allocator that is not there.
-    fn is_lost(&self, host: u32) -> bool {
+    fn is_lost(&self, host: HostId) -> bool {
         self.is_down && host == self.host
     }
 
     /// An acknowledgment of a line.
-    fn on_ack(&mut self, flow: u32, ack: u64) {
+    fn on_ack(&mut self, flow: FlowId, ack: u64) {
         self.line_of(flow).outgoing.on_ack(ack);
     }
 
-    fn write(&mut self, line: u32, addressed: Addressed) {
-        let entry = &mut self.lines[line as usize];
+    fn write(&mut self, line: LineId, addressed: Addressed) {
+        let entry = &mut self.lines[line];
         let note = entry.outgoing.write(addressed, addressed.message.bytes());
         if !std::mem::replace(&mut entry.is_written, true) {
             self.written.push(line);
@@ -231,48 +242,48 @@ impl Allocator {
     }
 
     /// Lets the receiving end of a line know what is sent.
-    fn note(&mut self, line: u32, note: LineNote) {
-        match self.lines[line as usize].away {
+    fn note(&mut self, line: LineId, note: LineNote) {
+        match self.lines[line].away {
             Some(part) => self.notes.push((part, line, note)),
             None => self.take_note(line, note),
         }
     }
 
     /// Takes note of what is sent to a host of this part.
-    pub(crate) fn take_note(&mut self, line: u32, note: LineNote) {
-        self.lines[line as usize].incoming.take_note(note);
+    pub(crate) fn take_note(&mut self, line: LineId, note: LineNote) {
+        self.lines[line].incoming.take_note(note);
     }
 
     /// What there is to tell another part since the last time.
-    pub(crate) fn notes_for(&mut self, part: u16) -> impl Iterator<Item = (u32, LineNote)> + '_ {
+    pub(crate) fn notes_for(&mut self, part: u16) -> impl Iterator<Item = (LineId, LineNote)> + '_ {
         self.notes.extract_if(.., move |(to, ..)| *to == part).map(|(_, line, note)| (line, note))
     }
 
     /// The allocator says something to a server.
-    fn tell(&mut self, server: u32, message: Message, now_ps: u64) {
+    fn tell(&mut self, server: HostId, message: Message, now_ps: u64) {
         match message {
             Message::Update { .. } => self.totals.updates += 1,
             _ => self.totals.signs_of_life += 1,
         }
-        self.spoke_ps[server as usize] = now_ps;
+        self.spoke_ps[server] = now_ps;
         let line = self.line_down(self.host, server);
         self.write(line, Addressed { server, message });
     }
 
     /// A server says something to the allocator.
-    fn notify(&mut self, server: u32, message: Message) {
+    fn notify(&mut self, server: HostId, message: Message) {
         match message {
             Message::Start { .. } => self.totals.starts += 1,
             _ => self.totals.ends += 1,
         }
-        let line = self.up[server as usize];
+        let line = self.up[server];
         self.write(line, Addressed { server, message });
     }
 
     /// The line by which a message for `server` leaves `host`.
-    fn line_down(&self, host: u32, server: u32) -> u32 {
-        let direct = self.down[server as usize];
-        let above = self.lines[direct as usize].from;
-        if above == host { direct } else { self.down[above as usize] }
+    fn line_down(&self, host: HostId, server: HostId) -> LineId {
+        let direct = self.down[server];
+        let above = self.lines[direct].from;
+        if above == host { direct } else { self.down[above] }
     }
 }

@@ -6,6 +6,7 @@ use super::connection::Connection;
 use crate::config::TcpConfig;
 use crate::core::{Hosts, Run, World};
 use crate::fabric::tx_time_ps;
+use crate::ids::{FlowId, HostId, SenderIdx};
 use crate::packet::Packet;
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::Load;
@@ -17,23 +18,23 @@ pub(crate) struct Pieces;
 
 impl Cargo for Pieces {
     /// A user's flow that is spread over several paths starts.
-    fn open(hosts: &mut Hosts, w: &mut World, spec: u32) {
+    fn open(hosts: &mut Hosts, w: &mut World, user_flow: FlowId) {
         let (tcp, c) = (*config_of_hosts(&w.run), &w.run.constants);
-        let subflows = hosts.connections.subflow_ids(spec);
+        let subflows = hosts.connections.subflow_ids(user_flow);
         let contexts: Vec<FlowContext> = subflows.clone().map(|id| w.run.flow_context(id, w.clock.now())).collect();
         let rtts = contexts.iter().map(|context| context.path_base_rtt.as_ps());
-        let bytes = w.run.flow(spec).bytes;
+        let bytes = w.run.flow(user_flow).bytes;
         let mut connection = Connection::new(tcp.multipath.scheduler, c.mtu, bytes, tcp.receive_window, rtts);
-        connection.controller = w.run.algorithm_of(spec).build_connection(&contexts);
+        connection.controller = w.run.algorithm_of(user_flow).build_connection(&contexts);
         let is_coupled = connection.controller.is_some();
-        hosts.connections.open(spec, connection);
+        hosts.connections.open(user_flow, connection);
         // The receive window is the connection's.
         let subflow_tcp = TcpConfig { receive_window: u64::MAX, ..tcp };
         for ((subflow, id), context) in (0..).zip(subflows.clone()).zip(&contexts) {
             let controlled = if is_coupled {
-                Controlled::Coupled { connection: spec, subflow }
+                Controlled::Coupled { connection: user_flow, subflow }
             } else {
-                Controlled::Own(w.run.algorithm_of(spec).build(context))
+                Controlled::Own(w.run.algorithm_of(user_flow).build(context))
             };
             let mut sender = Sender::new(id, 0, controlled);
             sender.offer(true);
@@ -46,21 +47,22 @@ impl Cargo for Pieces {
             hosts.add_sender(w, sender);
         }
         // An active connection is known by the sender of its first subflow.
-        hosts.sending[spec].sender = hosts.sending[subflows.start].sender;
+        let first = hosts.connections.first_subflow(user_flow).expect("a connection has subflows");
+        hosts.sending[user_flow].sender = hosts.sending[first].sender;
     }
 
     /// The subflow of the same connection that the scheduler prefers, or the one whose turn it is.
-    fn whose_turn(hosts: &Hosts, w: &World, host: u32, at: usize) -> usize {
+    fn whose_turn(hosts: &Hosts, w: &World, host: HostId, at: usize) -> usize {
         let nic = &hosts.nics[host];
         let has_lost = |sender: &Sender| sender.tcp.as_ref().is_some_and(|tcp| tcp.has_lost());
         let sender = hosts.sender(nic.flows[at].sender);
         let flow = w.run.flow(sender.flow);
-        let Some(connection) = hosts.connections.get(flow.spec) else { return at };
+        let Some(connection) = hosts.connections.get(flow.parent) else { return at };
         if !connection.prefers_short_rtts() || has_lost(sender) || connection.repeats(usize::from(flow.subflow)) {
             return at;
         }
         let mut best = (u64::MAX, at);
-        for (subflow, id) in (0..).zip(hosts.connections.subflow_ids(flow.spec)) {
+        for (subflow, id) in (0..).zip(hosts.connections.subflow_ids(flow.parent)) {
             let sender = hosts.sender(hosts.sending[id].sender);
             let entry = &nic.flows[sender.nic_slot as usize];
             let may_send = entry.open && entry.next_send_ps <= w.clock.now_ps;
@@ -76,23 +78,23 @@ impl Cargo for Pieces {
         best.1
     }
 
-    fn load(hosts: &mut Hosts, w: &mut World, slot: u32, segment: Segment) -> Load {
-        let sender = hosts.senders[slot as usize].as_mut().expect("the slot is in use");
+    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
+        let sender = hosts.senders[slot].as_mut().expect("the slot is in use");
         let flow = w.run.flow(sender.flow);
-        let (data_seq, payload) = hosts.connections.carry(flow.spec, usize::from(flow.subflow), sender, segment);
+        let (data_seq, payload) = hosts.connections.carry(flow.parent, usize::from(flow.subflow), sender, segment);
         Load { data_seq, payload, min_wire: 0 }
     }
 
     /// The application offers the connection's next segment when its rate allows, and others may have data now.
-    fn sent(hosts: &mut Hosts, w: &mut World, slot: u32, wire: u16) {
-        let spec = w.run.flow(hosts.sender(slot).flow).spec;
-        pace(hosts, w, spec, u64::from(wire));
-        share_out(hosts, spec);
+    fn sent(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, wire: u16) {
+        let user_flow = w.run.flow(hosts.sender(slot).flow).parent;
+        pace(hosts, w, user_flow, u64::from(wire));
+        share_out(hosts, user_flow);
     }
 
-    fn has_sent_all(hosts: &Hosts, w: &World, slot: u32, _: bool) -> bool {
-        let spec = w.run.flow(hosts.sender(slot).flow).spec;
-        hosts.connections.get(spec).is_some_and(Connection::all_sent)
+    fn has_sent_all(hosts: &Hosts, w: &World, slot: SenderIdx, _: bool) -> bool {
+        let user_flow = w.run.flow(hosts.sender(slot).flow).parent;
+        hosts.connections.get(user_flow).is_some_and(Connection::all_sent)
     }
 
     /// A segment of a subflow takes a full one's numbers.
@@ -101,21 +103,21 @@ impl Cargo for Pieces {
     }
 
     fn deliver(hosts: &mut Hosts, w: &World, segment: &Packet) {
-        let (spec, now_ps) = (w.run.flow(segment.flow).spec, w.clock.now_ps);
+        let (user_flow, now_ps) = (w.run.flow(segment.flow).parent, w.clock.now_ps);
         let (mtu, len) = (w.run.constants.mtu, u64::from(segment.payload));
-        let end = &mut hosts.receiving[spec];
-        end.receiver.expected = hosts.connections.reassemble(spec, mtu, segment.data_seq, len, now_ps);
-        end.note_arrival(w.run.flow(spec).bytes, now_ps);
+        let end = &mut hosts.receiving[user_flow];
+        end.receiver.expected = hosts.connections.reassemble(user_flow, mtu, segment.data_seq, len, now_ps);
+        end.note_arrival(w.run.flow(user_flow).bytes, now_ps);
     }
 
     fn write_ack(hosts: &mut Hosts, run: &Run, ack: &mut Packet) {
-        ack.data_seq = hosts.receiving[run.flow(ack.flow).spec].receiver.expected;
+        ack.data_seq = hosts.receiving[run.flow(ack.flow).parent].receiver.expected;
     }
 
     fn acked(hosts: &mut Hosts, w: &World, ack: &Packet, delivered: bool) {
         let flow = w.run.flow(ack.flow);
         let subflow = usize::from(flow.subflow);
-        let Some(connection) = hosts.connections.get_mut(flow.spec) else { return };
+        let Some(connection) = hosts.connections.get_mut(flow.parent) else { return };
         connection.on_ack(subflow, ack.seq);
         connection.on_data_ack(ack.data_seq);
         if delivered
@@ -127,25 +129,25 @@ impl Cargo for Pieces {
     }
 
     fn is_done(hosts: &Hosts, w: &World, sender: &Sender) -> bool {
-        hosts.connections.get(w.run.flow(sender.flow).spec).is_some_and(Connection::is_done)
+        hosts.connections.get(w.run.flow(sender.flow).parent).is_some_and(Connection::is_done)
     }
 
     /// After the first subflow's handshake, the others begin theirs.
-    fn connected(hosts: &mut Hosts, w: &mut World, id: u32) {
+    fn connected(hosts: &mut Hosts, w: &mut World, id: FlowId) {
         let flow = w.run.flow(id);
         if flow.subflow != 0 {
             return;
         }
-        for id in hosts.connections.subflow_ids(flow.spec).skip(1) {
+        for id in hosts.connections.subflow_ids(flow.parent).skip(1) {
             connect(hosts, w, hosts.sending[id].sender);
         }
     }
 
-    fn timed_out(hosts: &mut Hosts, w: &World, id: u32) {
+    fn timed_out(hosts: &mut Hosts, w: &World, id: FlowId) {
         let flow = w.run.flow(id);
         let (slot, subflow) = (hosts.sending[id].sender, usize::from(flow.subflow));
-        let Some(connection) = hosts.connections.get_mut(flow.spec) else { return };
-        let sender = hosts.senders[slot as usize].as_ref().expect("an active subflow has a sender");
+        let Some(connection) = hosts.connections.get_mut(flow.parent) else { return };
+        let sender = hosts.senders[slot].as_ref().expect("an active subflow has a sender");
         let undelivered = sender.tcp.iter().flat_map(|tcp| tcp.undelivered());
         if connection.on_timeout(subflow, undelivered)
             && let Some(controller) = &mut connection.controller
@@ -154,59 +156,59 @@ impl Cargo for Pieces {
         }
     }
 
-    fn earliest_ps(hosts: &Hosts, w: &World, slot: u32) -> u64 {
-        let spec = w.run.flow(hosts.sender(slot).flow).spec;
-        hosts.connections.get(spec).map_or(0, |connection| connection.next_send_ps)
+    fn earliest_ps(hosts: &Hosts, w: &World, slot: SenderIdx) -> u64 {
+        let user_flow = w.run.flow(hosts.sender(slot).flow).parent;
+        hosts.connections.get(user_flow).map_or(0, |connection| connection.next_send_ps)
     }
 
-    fn decided(hosts: &mut Hosts, w: &World, slot: u32) {
-        let sender = hosts.senders[slot as usize].as_ref().expect("the slot is in use");
+    fn decided(hosts: &mut Hosts, w: &World, slot: SenderIdx) {
+        let sender = hosts.senders[slot].as_ref().expect("the slot is in use");
         let flow = w.run.flow(sender.flow);
         let subflow = usize::from(flow.subflow);
-        let Some(connection) = hosts.connections.get_mut(flow.spec) else { return };
-        let line_rate = w.net.ports[hosts.nics[flow.src_host].port as usize].rate;
+        let Some(connection) = hosts.connections.get_mut(flow.parent) else { return };
+        let line_rate = w.net.ports[hosts.nics[flow.src_host].port].rate;
         connection.set_slow(subflow, sender.rate < line_rate && sender.cwnd <= w.run.constants.mtu);
         if let Some(tcp) = sender.tcp.as_ref().filter(|tcp| tcp.has_lost()) {
             connection.on_loss(subflow, tcp.undelivered());
         }
-        share_out(hosts, flow.spec);
+        share_out(hosts, flow.parent);
     }
 
-    fn stop(hosts: &mut Hosts, spec: u32) -> bool {
-        let Some(connection) = hosts.connections.get_mut(spec) else { return true };
+    fn stop(hosts: &mut Hosts, user_flow: FlowId) -> bool {
+        let Some(connection) = hosts.connections.get_mut(user_flow) else { return true };
         connection.stop();
         connection.is_done()
     }
 
-    fn stopped(hosts: &mut Hosts, _: &mut World, spec: u32, is_done: bool) {
+    fn stopped(hosts: &mut Hosts, _: &mut World, user_flow: FlowId, is_done: bool) {
         if !is_done {
-            share_out(hosts, spec);
+            share_out(hosts, user_flow);
         }
     }
 
-    fn close(hosts: &mut Hosts, spec: u32) {
-        let retransmitted = hosts.connections.get(spec).map_or(0, |connection| connection.repeated);
+    fn close(hosts: &mut Hosts, user_flow: FlowId) {
+        let retransmitted = hosts.connections.get(user_flow).map_or(0, |connection| connection.repeated);
         let mut tally = Tally { retransmitted, ..Tally::NEW };
-        for id in hosts.connections.subflow_ids(spec) {
+        for id in hosts.connections.subflow_ids(user_flow) {
             tally.add(&hosts.sending[id].tally);
         }
-        hosts.sending[spec].tally = tally;
-        hosts.connections.close(spec);
+        hosts.sending[user_flow].tally = tally;
+        hosts.connections.close(user_flow);
     }
 }
 
 /// A subflow has sent a segment: the application offers the connection's next one when its rate allows.
-fn pace(hosts: &mut Hosts, w: &World, spec: u32, wire: u64) {
-    let (demand, host) = (w.run.config.flows[spec as usize].demand, w.run.flow(spec).src_host);
-    let line_rate = w.net.ports[hosts.nics[host].port as usize].rate;
+fn pace(hosts: &mut Hosts, w: &World, user_flow: FlowId, wire: u64) {
+    let (demand, host) = (w.run.config.flows[user_flow.index()].demand, w.run.flow(user_flow).src_host);
+    let line_rate = w.net.ports[hosts.nics[host].port].rate;
     if line_rate <= demand {
         return;
     }
     let at = w.clock.now_ps + tx_time_ps(demand, wire, w.run.constants.whole_ns);
-    if let Some(connection) = hosts.connections.get_mut(spec) {
+    if let Some(connection) = hosts.connections.get_mut(user_flow) {
         connection.next_send_ps = at;
     }
-    for id in hosts.connections.subflow_ids(spec) {
+    for id in hosts.connections.subflow_ids(user_flow) {
         let nic_slot = hosts.sender(hosts.sending[id].sender).nic_slot;
         let entry = &mut hosts.nics[host].flows[nic_slot as usize];
         entry.next_send_ps = entry.next_send_ps.max(at);
@@ -214,14 +216,14 @@ fn pace(hosts: &mut Hosts, w: &World, spec: u32, wire: u64) {
 }
 
 /// Tells the subflows of a connection whether there is data for them, if that may have changed.
-fn share_out(hosts: &mut Hosts, spec: u32) {
-    let Some(connection) = hosts.connections.get_mut(spec) else { return };
+fn share_out(hosts: &mut Hosts, user_flow: FlowId) {
+    let Some(connection) = hosts.connections.get_mut(user_flow) else { return };
     if !connection.take_changed() {
         return;
     }
-    for (subflow, id) in (0..).zip(hosts.connections.subflow_ids(spec)) {
+    for (subflow, id) in (0..).zip(hosts.connections.subflow_ids(user_flow)) {
         let slot = hosts.sending[id].sender;
-        let offers = hosts.connections.get(spec).is_some_and(|connection| connection.offers(subflow));
+        let offers = hosts.connections.get(user_flow).is_some_and(|connection| connection.offers(subflow));
         hosts.sender_mut(slot).offer(offers);
         hosts.refresh(slot);
     }

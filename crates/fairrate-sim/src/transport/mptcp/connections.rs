@@ -6,7 +6,9 @@ use std::ops::Range;
 use super::connection::Connection;
 use super::reassembly::Reassembly;
 use crate::config::{FlowSpec, SimConfig, Transport};
+use crate::ids::FlowId;
 use crate::output::Reordering;
+use crate::table::Table;
 use crate::transport::controlled::{Controlled, ControllerRef};
 use crate::transport::sender::{Segment, Sender};
 
@@ -15,10 +17,10 @@ use crate::transport::sender::{Segment, Sender};
 #[derive(Default)]
 pub(crate) struct Connections {
     /// Those that are active.
-    active: Vec<Option<Box<Connection>>>,
-    reassembly: Vec<Reassembly>,
+    active: Table<FlowId, Option<Box<Connection>>>,
+    reassembly: Table<FlowId, Reassembly>,
     /// The first subflow of each; those of the next begin where they end, and so there is one more at the end.
-    first: Vec<u32>,
+    first: Vec<FlowId>,
 }
 
 impl Connections {
@@ -40,40 +42,57 @@ impl Connections {
         });
         Self {
             active: (0..n_flows).map(|_| None).collect(),
-            reassembly: vec![Reassembly::default(); n_flows],
-            first: std::iter::once(n_flows as u32).chain(ends).collect(),
+            reassembly: vec![Reassembly::default(); n_flows].into(),
+            first: std::iter::once(n_flows as u32).chain(ends).map(FlowId).collect(),
         }
     }
 
     /// The flows that are the subflows of a user's flow; none if that has a single path.
     #[inline]
-    pub(crate) fn subflow_ids(&self, spec: u32) -> Range<u32> {
-        match self.first.get(spec as usize..spec as usize + 2) {
-            Some(&[first, end]) => first..end,
+    pub(crate) fn subflow_ids(&self, user_flow: FlowId) -> impl ExactSizeIterator<Item = FlowId> + Clone + use<> {
+        self.subflows(user_flow).map(FlowId)
+    }
+
+    /// The first of them.
+    pub(crate) fn first_subflow(&self, user_flow: FlowId) -> Option<FlowId> {
+        self.subflow_ids(user_flow).next()
+    }
+
+    /// The flows that send for a user's flow: its subflows, or itself.
+    pub(crate) fn sending_ids(&self, user_flow: FlowId) -> impl Iterator<Item = FlowId> + use<> {
+        let subflows = self.subflows(user_flow);
+        let senders = if subflows.is_empty() { user_flow.0..user_flow.0 + 1 } else { subflows };
+        senders.map(FlowId)
+    }
+
+    #[inline]
+    fn subflows(&self, user_flow: FlowId) -> Range<u32> {
+        match self.first.get(user_flow.index()..user_flow.index() + 2) {
+            Some(&[first, end]) => first.0..end.0,
             _ => 0..0,
         }
     }
 
     /// The active connection of a user's flow.
     #[inline]
-    pub(crate) fn get(&self, spec: u32) -> Option<&Connection> {
-        self.active.get(spec as usize)?.as_deref()
+    pub(crate) fn get(&self, user_flow: FlowId) -> Option<&Connection> {
+        self.active.get(user_flow)?.as_deref()
     }
 
     /// The same, to change it.
     #[inline]
-    pub(crate) fn get_mut(&mut self, spec: u32) -> Option<&mut Connection> {
-        self.active.get_mut(spec as usize)?.as_deref_mut()
+    pub(crate) fn get_mut(&mut self, user_flow: FlowId) -> Option<&mut Connection> {
+        self.active.get_mut(user_flow)?.as_deref_mut()
     }
 
     /// Takes a piece of data that has arrived. The byte of the connection expected next.
-    pub(crate) fn reassemble(&mut self, spec: u32, mss: u64, seq: u64, len: u64, now_ps: u64) -> u64 {
-        self.reassembly[spec as usize].take(mss, seq, len, now_ps)
+    pub(crate) fn reassemble(&mut self, user_flow: FlowId, mss: u64, seq: u64, len: u64, now_ps: u64) -> u64 {
+        self.reassembly[user_flow].take(mss, seq, len, now_ps)
     }
 
     /// How long data of a flow has waited for data before it.
-    pub(crate) fn reordering(&self, spec: u32) -> Reordering {
-        self.reassembly.get(spec as usize).map_or_else(Reordering::default, |r| r.reordering)
+    pub(crate) fn reordering(&self, user_flow: FlowId) -> Reordering {
+        self.reassembly.get(user_flow).map_or_else(Reordering::default, |r| r.reordering)
     }
 
     /// The same for all.
@@ -89,7 +108,7 @@ impl Connections {
         match &mut sender.controlled {
             Controlled::Own(own) => ControllerRef::Own(own),
             Controlled::Coupled { connection, subflow } => {
-                let connection = self.active[*connection as usize].as_deref_mut();
+                let connection = self.active[*connection].as_deref_mut();
                 let control = connection.and_then(|c| c.controller.as_mut());
                 ControllerRef::Coupled(control.expect("a coupled subflow has a connection"), *subflow as usize)
             }
@@ -97,18 +116,24 @@ impl Connections {
     }
 
     /// A user's flow has a connection from now on.
-    pub(super) fn open(&mut self, spec: u32, connection: Connection) {
-        self.active[spec as usize] = Some(Box::new(connection));
+    pub(super) fn open(&mut self, user_flow: FlowId, connection: Connection) {
+        self.active[user_flow] = Some(Box::new(connection));
     }
 
     /// The connection of a user's flow is over.
-    pub(super) fn close(&mut self, spec: u32) {
-        self.active[spec as usize] = None;
+    pub(super) fn close(&mut self, user_flow: FlowId) {
+        self.active[user_flow] = None;
     }
 
     /// What the next segment of a subflow carries: first byte and length of the data.
-    pub(crate) fn carry(&mut self, spec: u32, subflow: usize, sender: &mut Sender, segment: Segment) -> (u64, u64) {
-        let connection = self.get_mut(spec).expect("an active subflow has a connection");
+    pub(crate) fn carry(
+        &mut self,
+        user_flow: FlowId,
+        subflow: usize,
+        sender: &mut Sender,
+        segment: Segment,
+    ) -> (u64, u64) {
+        let connection = self.get_mut(user_flow).expect("an active subflow has a connection");
         let piece = connection.piece_at(subflow, segment.seq).unwrap_or_else(|| {
             let piece = connection.take(subflow).expect("a subflow sends what it is offered");
             let is_more = connection.offers(subflow);

@@ -5,28 +5,29 @@ use fairrate_control::{Controller, Loss};
 
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
+use crate::ids::{FlowId, HostId, PacketIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::{Acked, Answer, Timed, Transport};
 use crate::transport::receiver::Reply;
-use crate::transport::sender::{NO_SENDER, Sender, ack_of};
+use crate::transport::sender::{Sender, ack_of};
 
 /// The transport of RDMA.
 pub(crate) struct Rdma;
 
 impl Transport for Rdma {
-    fn open(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         let control = w.run.algorithm_of(flow).build(&w.run.flow_context(flow, w.clock.now()));
-        let spec = &w.run.config.flows[flow as usize];
+        let spec = &w.run.config.flows[flow.index()];
         hosts.add_sender(w, Sender::of_application(spec, flow, Controlled::Own(control)));
     }
 
     #[inline]
-    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Answer {
+    fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
         let c = &w.run.constants;
         let p = w.net.pool.get_mut(packet);
         w.told.totals.delivered_bytes += u64::from(p.wire);
-        let flow = &w.run.flows[p.flow as usize];
+        let flow = w.run.flow(p.flow);
         let end = &mut hosts.receiving[p.flow];
         let (now_ps, recovery) = (w.clock.now_ps, w.run.config.transport.recovery);
         let reply = end.receiver.on_data(p.seq, u64::from(p.payload), recovery, now_ps, c.nack_interval_ps);
@@ -60,14 +61,14 @@ impl Transport for Rdma {
     }
 
     #[inline]
-    fn on_ack(hosts: &mut Hosts, w: &mut World, _: u32, packet: u32) -> Option<Acked> {
+    fn on_ack(hosts: &mut Hosts, w: &mut World, _: HostId, packet: PacketIdx) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
         let slot = hosts.sending[p.flow].sender;
-        if slot == NO_SENDER {
+        if slot.is_none() {
             return None;
         }
         let (c, now) = (&w.run.constants, w.clock.now());
-        let sender = hosts.senders[slot as usize].as_mut().expect("an active flow has a sender");
+        let sender = hosts.senders[slot].as_mut().expect("an active flow has a sender");
         let newly_acked = sender.acknowledge(p.seq);
         if newly_acked > 0 {
             hosts.last_progress_ps = w.clock.now_ps;
@@ -89,7 +90,7 @@ impl Transport for Rdma {
     }
 
     /// The timer moves ahead with every acknowledgment, and its event follows only now.
-    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: u32) -> Timed {
+    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
         let Some((slot, sender)) = hosts.sender_of(flow) else { return Timed::Nothing };
         if !sender.has_unacknowledged() {
             sender.rto_ps = u64::MAX;
@@ -106,11 +107,11 @@ impl Transport for Rdma {
         Timed::Decided(slot, hosts.controller(slot).on_loss(w.clock.now(), Loss::Timeout))
     }
 
-    fn stop(hosts: &mut Hosts, _: &mut World, flow: u32) -> bool {
+    fn stop(hosts: &mut Hosts, _: &mut World, flow: FlowId) -> bool {
         hosts.sender_of(flow).is_none_or(|(_, sender)| sender.stop())
     }
 
-    fn stopped(hosts: &mut Hosts, _: &mut World, flow: u32, is_done: bool) {
+    fn stopped(hosts: &mut Hosts, _: &mut World, flow: FlowId, is_done: bool) {
         if !is_done {
             hosts.refresh(hosts.sending[flow].sender);
         }

@@ -9,9 +9,10 @@ use super::cargo::Cargo;
 use super::{Answered, Expired, MAX_SACKS};
 use crate::core::{Hosts, World};
 use crate::engine::EventKind;
+use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
-use crate::transport::sender::{NO_SENDER, Segment, ack_of};
+use crate::transport::sender::{Segment, ack_of};
 
 /// Header words that selective acknowledgments take.
 pub(crate) const SACK_WORDS: usize = 2 * MAX_SACKS;
@@ -20,54 +21,54 @@ pub(crate) const SACK_WORDS: usize = 2 * MAX_SACKS;
 pub(crate) struct Tcp<C>(PhantomData<C>);
 
 impl<C: Cargo> Transport for Tcp<C> {
-    fn open(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         C::open(hosts, w, flow);
     }
 
-    fn begin(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn begin(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         let (slot, sender) = hosts.sender_of(flow).expect("a flow that begins has a sender");
         if sender.tcp.as_ref().is_some_and(|tcp| !tcp.connected) {
             connect(hosts, w, slot);
         }
     }
 
-    fn written(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn written(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         C::written(hosts, w, flow);
     }
 
     #[inline]
-    fn whose_turn(hosts: &Hosts, w: &World, host: u32, at: usize) -> usize {
+    fn whose_turn(hosts: &Hosts, w: &World, host: HostId, at: usize) -> usize {
         C::whose_turn(hosts, w, host, at)
     }
 
     #[inline]
-    fn after_idle(hosts: &mut Hosts, w: &World, slot: u32) -> Option<Allowance> {
+    fn after_idle(hosts: &mut Hosts, w: &World, slot: SenderIdx) -> Option<Allowance> {
         let timeouts = hosts.sender(slot).tcp.as_ref().map_or(0, |tcp| tcp.idle_timeouts(w.clock.now_ps));
         if timeouts == 0 { None } else { hosts.controller(slot).on_idle(w.clock.now(), timeouts) }
     }
 
     #[inline]
-    fn load(hosts: &mut Hosts, w: &mut World, slot: u32, segment: Segment) -> Load {
+    fn load(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, segment: Segment) -> Load {
         C::load(hosts, w, slot, segment)
     }
 
     #[inline]
-    fn sent(hosts: &mut Hosts, w: &mut World, slot: u32, wire: u16) {
+    fn sent(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, wire: u16) {
         C::sent(hosts, w, slot, wire);
         Self::plan_timer(hosts, w, slot);
     }
 
     #[inline]
-    fn has_sent_all(hosts: &Hosts, w: &World, slot: u32, has_data: bool) -> bool {
+    fn has_sent_all(hosts: &Hosts, w: &World, slot: SenderIdx, has_data: bool) -> bool {
         C::has_sent_all(hosts, w, slot, has_data)
     }
 
     #[inline]
-    fn on_all_sent(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn on_all_sent(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         C::on_all_sent(hosts, w, flow);
     }
 
-    fn on_data(hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Answer {
+    fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
         let p = *w.net.pool.get(packet);
         w.told.totals.delivered_bytes += u64::from(p.wire);
         if C::is_deaf(hosts, host) {
@@ -100,11 +101,11 @@ impl<C: Cargo> Transport for Tcp<C> {
         Answer::Waiting
     }
 
-    fn read(hosts: &mut Hosts, w: &mut World, flow: u32) {
+    fn read(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         C::read(hosts, w, flow);
     }
 
-    fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: u32) -> Option<u32> {
+    fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Option<PacketIdx> {
         let receiver = &mut hosts.receiving[flow].receiver;
         if !receiver.tcp().is_due(w.clock.now_ps) {
             return None;
@@ -116,10 +117,10 @@ impl<C: Cargo> Transport for Tcp<C> {
         Some(ack)
     }
 
-    fn on_ack(hosts: &mut Hosts, w: &mut World, host: u32, packet: u32) -> Option<Acked> {
+    fn on_ack(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
         let slot = hosts.sending[p.flow].sender;
-        if slot == NO_SENDER || C::is_deaf(hosts, host) {
+        if slot.is_none() || C::is_deaf(hosts, host) {
             return None;
         }
         let words = w.run.constants.header_words;
@@ -142,7 +143,7 @@ impl<C: Cargo> Transport for Tcp<C> {
             hosts.last_progress_ps = w.clock.now_ps;
         }
         C::acked(hosts, w, &p, 0 < acked.delivered);
-        let sender = hosts.senders[slot as usize].as_mut().expect("an active flow has a sender");
+        let sender = hosts.senders[slot].as_mut().expect("an active flow has a sender");
         if recovery {
             hosts.connections.controller(sender).on_loss(now, Loss::Gap);
         }
@@ -156,7 +157,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         };
         let cwnd = sender.cwnd;
         if C::IS_DATA {
-            w.told.push_rtt(now, w.run.flow(p.flow).spec, ack.rtt);
+            w.told.push_rtt(now, w.run.flow(p.flow).parent, ack.rtt);
         }
         let allowance = hosts.connections.controller(sender).on_ack(&ack);
         if p.is_marked()
@@ -169,18 +170,18 @@ impl<C: Cargo> Transport for Tcp<C> {
         Some(Acked { slot, allowance, is_done, is_only_stored: false })
     }
 
-    fn on_connected(hosts: &mut Hosts, w: &mut World, flow: u32) -> bool {
+    fn on_connected(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> bool {
         let Some((slot, sender)) = hosts.sender_of(flow) else { return false };
         let Some(tcp) = sender.tcp.as_mut().filter(|tcp| !tcp.connected) else { return false };
         tcp.on_connected(w.clock.now_ps);
-        let end = &mut hosts.sending[w.run.flow(flow).spec];
+        let end = &mut hosts.sending[w.run.flow(flow).parent];
         end.connected_ps = end.connected_ps.min(w.clock.now_ps);
         hosts.refresh(slot);
         C::connected(hosts, w, flow);
         true
     }
 
-    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: u32) -> Timed {
+    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
         let now = w.clock.now();
         let Some((slot, sender)) = hosts.sender_of(flow) else { return Timed::Nothing };
         let (snd_nxt, now_ps) = (sender.snd_nxt, w.clock.now_ps);
@@ -213,7 +214,7 @@ impl<C: Cargo> Transport for Tcp<C> {
 
     /// Schedules the timer, unless an earlier event is pending, which will look again.
     #[inline]
-    fn plan_timer(hosts: &mut Hosts, w: &mut World, slot: u32) {
+    fn plan_timer(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
         let sender = hosts.sender_mut(slot);
         let id = sender.flow;
         let Some(tcp) = &mut sender.tcp else { return };
@@ -225,36 +226,36 @@ impl<C: Cargo> Transport for Tcp<C> {
     }
 
     #[inline]
-    fn earliest_ps(hosts: &Hosts, w: &World, slot: u32) -> u64 {
+    fn earliest_ps(hosts: &Hosts, w: &World, slot: SenderIdx) -> u64 {
         C::earliest_ps(hosts, w, slot)
     }
 
     #[inline]
-    fn decided(hosts: &mut Hosts, w: &mut World, slot: u32) {
+    fn decided(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
         C::decided(hosts, w, slot);
     }
 
-    fn stop(hosts: &mut Hosts, _: &mut World, flow: u32) -> bool {
+    fn stop(hosts: &mut Hosts, _: &mut World, flow: FlowId) -> bool {
         C::stop(hosts, flow)
     }
 
-    fn stopped(hosts: &mut Hosts, w: &mut World, flow: u32, is_done: bool) {
+    fn stopped(hosts: &mut Hosts, w: &mut World, flow: FlowId, is_done: bool) {
         C::stopped(hosts, w, flow, is_done);
     }
 
-    fn close(hosts: &mut Hosts, flow: u32) {
+    fn close(hosts: &mut Hosts, flow: FlowId) {
         C::close(hosts, flow);
     }
 }
 
 /// Begins a handshake.
-pub(crate) fn connect(hosts: &mut Hosts, w: &mut World, slot: u32) {
+pub(crate) fn connect(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     say_hello(hosts, w, slot);
     Tcp::<super::OwnData>::plan_timer(hosts, w, slot);
 }
 
 /// Sends the first packet of a handshake, again if it must be.
-fn say_hello(hosts: &mut Hosts, w: &mut World, slot: u32) {
+fn say_hello(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     let sender = hosts.sender_mut(slot);
     let id = sender.flow;
     let Some(tcp) = &mut sender.tcp else { return };
@@ -268,14 +269,14 @@ fn say_hello(hosts: &mut Hosts, w: &mut World, slot: u32) {
 }
 
 /// A packet for an acknowledgment that no segment turns into: its header says nothing.
-fn new_ack(w: &mut World, flow: u32) -> u32 {
+fn new_ack(w: &mut World, flow: FlowId) -> PacketIdx {
     let ack = w.net.pool.take(Packet { flow, ..Packet::new(PacketKind::Ack) });
     w.net.pool.header_mut(ack).fill(0.0);
     ack
 }
 
 /// Turns `packet` into an acknowledgment of all before byte `seq`.
-fn write_ack<C: Cargo>(hosts: &mut Hosts, w: &mut World, packet: u32, segment: &Answered, seq: u64, echo: bool) {
+fn write_ack<C: Cargo>(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, segment: &Answered, seq: u64, echo: bool) {
     let c = &w.run.constants;
     let p = w.net.pool.get_mut(packet);
     let flow = p.flow;

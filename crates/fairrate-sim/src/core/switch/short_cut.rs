@@ -1,0 +1,211 @@
+//! A window in which every packet is admitted and nobody has to pause, whatever the order: ports need not take turns.
+
+use super::window::{Sums, Window};
+use super::{Switches, judge};
+use crate::config::MarkAt;
+use crate::core::agenda::{Agenda, Bits, Doors, Keys, NEVER};
+use crate::core::clock::Clock;
+use crate::core::look_ahead::MANY_PORTS;
+use crate::core::network::{Beside, Ports};
+use crate::core::world::World;
+use crate::engine::EventKind;
+use crate::fabric::{Marker, Port};
+use crate::ids::{PacketIdx, PortIdx, SwitchIdx};
+use crate::packet::PacketKind;
+use crate::prefetch::prefetch;
+use crate::table::Table;
+
+/// The way of packets through a switch: all that they touch but the port they leave by, which is at hand.
+struct Way<'a> {
+    net: Beside<'a>,
+    clock: &'a mut Clock,
+    markers: &'a mut Table<PortIdx, Option<Marker>>,
+    sums: Sums,
+}
+
+impl Switches {
+    /// Admits all packets of a window. If they may be more at once than any switch has held so far, that has to be found
+    /// exactly, for which ports take turns.
+    #[inline(never)]
+    pub(super) fn take_short_cut<const SEES_PEAK: bool>(
+        &mut self,
+        w: &mut World,
+        id: SwitchIdx,
+        window: &Window,
+        keys: &Keys,
+    ) -> Sums {
+        let Window { doors, from_ps, end_ps, .. } = *window;
+        let (ports, net) = w.net.split();
+        let is_large = MANY_PORTS <= ports.len();
+        let sums = Sums { n_events: keys.keys.len() as u64, used: self.buffers.used(id), ..Sums::new() };
+        let mut way = Way { net, clock: &mut w.clock, markers: &mut self.markers, sums };
+        for (i, &key) in keys.keys.iter().enumerate() {
+            if is_large {
+                way.fetch_ahead(ports, &keys.keys[i + 1..]);
+            }
+            let (since_ps, door, packet) = Keys::unpack(key, doors.door_bits);
+            let at_ps = from_ps + since_ps;
+            let from = way.net.agenda.ports[doors.first.plus(door)];
+            way.sums.count(at_ps, EventKind::Arrive, way.net.links.id_of(from));
+            let p = way.net.pool.get_mut(packet);
+            p.ingress = from.reverse();
+            let egress = way.net.paths.port(p.route);
+            p.route = p.route.plus(1);
+            let (wire, is_data, class) = (p.wire, p.kind == PacketKind::Data, p.class);
+            if SEES_PEAK {
+                way.drain_all(ports, &doors, at_ps);
+            }
+            let port = &mut ports[egress];
+            if port.tx_done_pending {
+                way.drain(port, egress, at_ps);
+            }
+            if port.is_clear(class) && port.busy_until_ps < at_ps {
+                port.enqueued_bytes += u64::from(wire);
+                way.mark(port, egress, packet, MarkAt::Enqueue, at_ps, u32::from(wire));
+                if SEES_PEAK {
+                    self.buffers.note_peak(way.sums.used + u64::from(wire));
+                }
+                way.leave(port, egress, packet, (wire, is_data), at_ps);
+                continue;
+            }
+            let joined = port.class_bytes(class) + u32::from(wire);
+            port.enqueue(way.net.pool, packet);
+            let (is_free, is_due) = (port.busy_until_ps < at_ps, port.tx_done_pending);
+            way.mark(port, egress, packet, MarkAt::Enqueue, at_ps, joined);
+            way.sums.used += u64::from(wire);
+            if SEES_PEAK {
+                self.buffers.note_peak(way.sums.used);
+            }
+            // A port that is free and yet not clear holds what is paused.
+            let has_more = is_free && port.can_send() && way.send_waiting(port, egress, at_ps);
+            if !is_due && (has_more || !is_free) {
+                port.tx_done_pending = true;
+                way.net.agenda.set_due(port.due_bit);
+            }
+        }
+        if way.net.agenda.has_due(doors) {
+            if is_large {
+                way.fetch_due(ports, doors);
+            }
+            way.sums.due_ps = way.drain_all(ports, &doors, end_ps);
+        }
+        self.buffers.set_used(id, way.sums.used);
+        way.sums
+    }
+}
+
+impl Way<'_> {
+    /// Lets all ports of a switch send what goes before a time. When something is due after that.
+    #[allow(clippy::inline_always)] // Otherwise what it works on would have to be in memory all the time.
+    #[inline(always)]
+    fn drain_all(&mut self, ports: &mut Ports, doors: &Doors, before_ps: u64) -> u64 {
+        let mut due_ps = NEVER;
+        for word in 0..doors.n.div_ceil(64) {
+            for bit in Bits(self.net.agenda.due[(doors.first_word + word) as usize]) {
+                let egress = self.net.agenda.ports[doors.first.plus(word * 64 + bit)].reverse();
+                let port = &mut ports[egress];
+                self.drain(port, egress, before_ps);
+                due_ps = due_ps.min(if port.tx_done_pending { port.busy_until_ps } else { NEVER });
+            }
+        }
+        due_ps
+    }
+
+    /// Lets a port, for which something is due, send what goes before a time.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn drain(&mut self, port: &mut Port, egress: PortIdx, before_ps: u64) {
+        loop {
+            let at_ps = port.busy_until_ps;
+            if before_ps <= at_ps {
+                return;
+            }
+            self.sums.count(at_ps, EventKind::TxDone, self.net.links.id_of(egress));
+            self.sums.n_events += 1;
+            if !port.can_send() || !self.send_waiting(port, egress, at_ps) {
+                port.tx_done_pending = false;
+                self.net.agenda.clear_due(port.due_bit);
+                return;
+            }
+        }
+    }
+
+    /// A port that is free at `at_ps` sends its next packet, which may go. Whether another one may go after that.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn send_waiting(&mut self, port: &mut Port, egress: PortIdx, at_ps: u64) -> bool {
+        let packet = port.dequeue(self.net.pool);
+        let has_more = port.can_send();
+        let p = self.net.pool.get(packet);
+        let (wire, class, kind) = (p.wire, p.class, p.kind);
+        if kind == PacketKind::Data {
+            let waiting = port.class_bytes(class);
+            self.mark(port, egress, packet, MarkAt::Dequeue, at_ps, waiting);
+        }
+        if !kind.is_frame() {
+            self.sums.used -= u64::from(wire);
+        }
+        self.leave(port, egress, packet, (wire, kind == PacketKind::Data), at_ps);
+        has_more
+    }
+
+    /// A packet leaves the switch by a free port at a given time.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn leave(&mut self, port: &mut Port, egress: PortIdx, packet: PacketIdx, (wire, is_data): (u16, bool), at_ps: u64) {
+        if is_data {
+            self.net.stamp(port, at_ps, packet);
+        }
+        self.sums.n_hops += 1;
+        let arrival_ps = port.serialise(wire, at_ps);
+        self.net.send_off(self.clock, port, egress, packet, arrival_ps, 0);
+    }
+
+    /// Lets the marker of a port decide about a packet of whose class so many bytes wait.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    fn mark(&mut self, port: &mut Port, egress: PortIdx, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
+        if let Some(Some(marker)) = self.markers.get_mut(egress) {
+            let is_marked = judge(marker, port, self.net.pool.get_mut(packet), (at, at_ps), qlen, None);
+            self.sums.n_marks += u64::from(is_marked);
+        }
+    }
+
+    /// Fetches what the next packets but one will touch: the port they leave by, and what went there before them.
+    #[allow(clippy::inline_always)] // See `Way::drain_all`.
+    #[inline(always)]
+    fn fetch_ahead(&self, ports: &Ports, keys: &[u64]) {
+        let egress = |key: u64| {
+            let p = self.net.pool.get(Keys::packet(key));
+            (p.class, &ports[self.net.paths.port(p.route)])
+        };
+        if let Some(&key) = keys.get(1) {
+            let (class, port) = egress(key);
+            prefetch(&port.queued_bytes);
+            port.prefetch_queue(class);
+            self.net.pool.prefetch(port.last_on_wire());
+            if let Some(door) = port.door() {
+                prefetch(&self.net.agenda.doors[door]);
+            }
+        }
+        if let Some(&key) = keys.first() {
+            let (class, port) = egress(key);
+            self.net.pool.prefetch(port.last_waiting(class));
+        }
+    }
+
+    /// Fetches the ports for which something is due, and the packets they will send.
+    #[allow(clippy::inline_always)] // See `Way::drain_all`.
+    #[inline(always)]
+    fn fetch_due(&self, ports: &Ports, doors: Doors) {
+        let due = || Agenda::doors_in(&self.net.agenda.due, doors).map(|door| self.net.agenda.ports[door].reverse());
+        for port in due().map(|port| &ports[port]) {
+            prefetch(port);
+            prefetch(&port.queued_bytes);
+        }
+        for port in due().map(|port| &ports[port]).filter(|port| port.can_send()) {
+            self.net.pool.prefetch(port.first_waiting());
+            self.net.pool.prefetch(port.last_on_wire());
+        }
+    }
+}
