@@ -7,7 +7,7 @@ use crate::transport::Kind;
 /// A flow of the user, or a subflow of one, or one that carries messages: where it goes and how. All parts share these.
 #[derive(Clone)]
 pub(crate) struct Flow {
-    /// The user's flow it is: itself, or the connection of a subflow.
+    /// The user's flow that it is part of: itself, or the connection of a subflow.
     pub(crate) parent: FlowId,
     pub(crate) src_host: HostId,
     pub(crate) dst_host: HostId,
