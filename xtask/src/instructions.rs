@@ -48,21 +48,35 @@ struct Workload {
 }
 
 enum Work {
-    /// A permutation of 200 KB a host on a fat-tree of 128 hosts, under an algorithm and over a transport.
-    Permutation { cc: &'static str, transport: &'static str },
+    /// Traffic on a fat-tree of 128 hosts, under an algorithm and over a transport.
+    Simulate { traffic: &'static str, cc: &'static str, transport: &'static str },
     /// Events out of the event list and in again, with so many pending.
     Events { pending: u32 },
 }
 
-const WORKLOADS: [Workload; 4] = [
-    Workload { name: "perm128 powertcp", work: Work::Permutation { cc: "powertcp", transport: "rdma" } },
-    Workload { name: "perm128 dctcp", work: Work::Permutation { cc: "dctcp", transport: "rdma" } },
-    Workload { name: "perm128 dctcp/tcp", work: Work::Permutation { cc: "dctcp", transport: "tcp" } },
+const WORKLOADS: [Workload; 6] = [
+    Workload {
+        name: "perm128 powertcp",
+        work: Work::Simulate { traffic: PERMUTATION, cc: "powertcp", transport: "rdma" },
+    },
+    Workload { name: "perm128 dctcp", work: Work::Simulate { traffic: PERMUTATION, cc: "dctcp", transport: "rdma" } },
+    Workload {
+        name: "perm128 dctcp/tcp",
+        work: Work::Simulate { traffic: PERMUTATION, cc: "dctcp", transport: "tcp" },
+    },
+    Workload { name: "incast32 hpcc", work: Work::Simulate { traffic: INCAST, cc: "hpcc", transport: "rdma" } },
+    Workload { name: "incast32 dctcp", work: Work::Simulate { traffic: INCAST, cc: "dctcp", transport: "rdma" } },
     Workload { name: "event list 4096", work: Work::Events { pending: hold::SIZES[1] } },
 ];
 
-const PERMUTATION: &str = "stop = \"all-flows-done\"\n[topology]\nkind = \"fat-tree-k\"\nk = 8\n[transport]\n\
-                           mtu = \"1452B\"\n[[traffic]]\nkind = \"permutation\"\nbytes = \"200KB\"\n";
+const FAT_TREE: &str =
+    "stop = \"all-flows-done\"\n[topology]\nkind = \"fat-tree-k\"\nk = 8\n[transport]\nmtu = \"1452B\"\n";
+/// Switches work through windows.
+const PERMUTATION: &str = "[[traffic]]\nkind = \"permutation\"\nbytes = \"200KB\"\n";
+/// Switches go event by event.
+const INCAST: &str = "[[traffic]]\nkind = \"incast\"\nreceiver = 0\nbytes = \"400KB\"\nsenders = [1, 4, 8, 12, 16, 20, \
+                      24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 68, 72, 76, 80, 84, 88, 92, 96, 100, 104, 108, 112, \
+                      116, 120, 124]\n";
 
 const N_EVENTS: u64 = 300_000;
 
@@ -195,15 +209,15 @@ fn work(name: &str) -> Result<u64, String> {
     let workload =
         WORKLOADS.iter().find(|w| w.name == name).ok_or_else(|| format!("no workload is called `{name}`"))?;
     match workload.work {
-        Work::Permutation { cc, transport } => permutation(cc, transport),
+        Work::Simulate { traffic, cc, transport } => simulate(traffic, cc, transport),
         Work::Events { pending } => Ok(events(pending)),
     }
 }
 
-fn permutation(cc: &str, transport: &str) -> Result<u64, String> {
+fn simulate(traffic: &str, cc: &str, transport: &str) -> Result<u64, String> {
     let sets = vec![("transport.kind".to_owned(), transport.to_owned())];
     let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
-    let scenario = Scenario::from_toml(PERMUTATION, "perm128.toml", Path::new("."), &overrides);
+    let scenario = Scenario::from_toml(&format!("{FAT_TREE}{traffic}"), "counted.toml", Path::new("."), &overrides);
     let mut simulation = Simulation::new(scenario.map_err(|e| e.to_string())?.into_sim_config());
     let mut outcome = None;
     measured(&mut || outcome = Some(simulation.run(&mut Nobody)));

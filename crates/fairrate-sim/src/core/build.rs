@@ -266,7 +266,15 @@ fn build_switches(
     let n_markers = if config.fabric.ecn.is_some() { ports.len() } else { 0 };
     let shared_draws =
         draws_like_ns3(config).then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
-    Switches::new(buffers, ports.numbers().take(n_markers).map(marker).collect(), shared_draws, has_agents, ports)
+    let mark_at = config.fabric.ecn.as_ref().map(|ecn| ecn.at);
+    Switches::new(
+        buffers,
+        mark_at,
+        ports.numbers().take(n_markers).map(marker).collect(),
+        shared_draws,
+        has_agents,
+        ports,
+    )
 }
 
 /// The packets, with room for what they carry besides.

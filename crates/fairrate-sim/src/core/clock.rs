@@ -45,6 +45,12 @@ impl Clock {
         self.by_insertion
     }
 
+    /// Two of them, one after the other.
+    #[inline]
+    pub(crate) fn take_two_ranks(&mut self) -> (u32, u32) {
+        if self.by_insertion { (self.take_rank(), self.take_rank()) } else { (0, 0) }
+    }
+
     /// A rank for what is scheduled now.
     #[inline]
     pub(crate) fn take_rank(&mut self) -> u32 {

@@ -44,15 +44,15 @@ impl Network {
     #[inline(always)]
     pub(crate) fn transmit(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: PortIdx, packet: PacketIdx) {
         totals.packet_hops += 1;
-        let (end_rank, arrival_rank) = (clock.take_rank(), clock.take_rank());
-        let p = &mut self.ports[port];
-        p.tx_rank = end_rank;
-        if self.faults.is_some() && self.transmit_faulty(clock, totals, port, packet, arrival_rank) {
+        let (end_rank, arrival_rank) = clock.take_two_ranks();
+        if self.faults.is_some() && self.transmit_faulty(clock, totals, port, packet, (end_rank, arrival_rank)) {
             return;
         }
-        let arrival = self.ports[port].serialise(self.pool.get(packet).wire, clock.now_ps);
         let (ports, mut net) = self.split();
-        net.send_off(clock, &mut ports[port], port, packet, arrival, arrival_rank);
+        let p = &mut ports[port];
+        p.tx_rank = end_rank;
+        let arrival = p.serialise(net.pool.get(packet).wire, clock.now_ps);
+        net.send_off(clock, p, port, packet, arrival, arrival_rank);
     }
 
     /// The ports, and the rest.
@@ -65,7 +65,10 @@ impl Network {
     /// An event as the whole network knows it: a port has its number there.
     #[inline]
     pub(super) fn named(&self, event: Event) -> Event {
-        if event.is_of_port() { event.of(self.links.id_of(PortIdx(event.entity())).0) } else { event }
+        if self.links.are_all() || !event.is_of_port() {
+            return event;
+        }
+        event.of(self.links.id_of(PortIdx(event.entity())).0)
     }
 
     /// A port of the network, if this part has it.
@@ -81,11 +84,12 @@ impl Network {
         totals: &mut RunTotals,
         port: PortIdx,
         packet: PacketIdx,
-        rank: u32,
+        (end_rank, rank): (u32, u32),
     ) -> bool {
         let (now_ps, kind, wire) = (clock.now_ps, self.pool.get(packet).kind, self.pool.get(packet).wire);
         let Some(link) = self.faulty_link(port) else { return false };
         let verdict = link.judge(kind, now_ps);
+        self.ports[port].tx_rank = end_rank;
         let arrival = self.ports[port].serialise(wire, now_ps);
         if verdict.lost {
             self.lose(totals, packet);
@@ -242,16 +246,9 @@ impl Beside<'_> {
         rank: u32,
     ) {
         match port.crossing() {
-            Some(crossing) => self.post(crossing, packet, arrival_ps, rank),
+            Some(crossing) => post(self.mail, self.crossings[crossing as usize], self.pool, packet, (arrival_ps, rank)),
             None => self.launch(clock, port, egress, packet, arrival_ps, rank),
         }
-    }
-
-    /// Puts a packet onto a wire that leads to another part.
-    fn post(&mut self, crossing: u32, packet: PacketIdx, arrival_ps: u64, rank: u32) {
-        let (part, port) = self.crossings[crossing as usize];
-        self.mail[usize::from(part)].post(self.pool, port, packet, arrival_ps, rank);
-        self.pool.release(packet);
     }
 
     /// Puts a packet onto the wire of a port.
@@ -289,4 +286,17 @@ impl Beside<'_> {
         };
         self.pool.push_int(packet, hop.encoded(format));
     }
+}
+
+/// Puts a packet onto a wire that leads to a port of another part.
+// It takes what it needs one by one, so that `Beside` need not be in memory.
+fn post(
+    mail: &mut [Mail],
+    (part, port): (u16, PortIdx),
+    pool: &mut PacketPool,
+    packet: PacketIdx,
+    (arrival_ps, rank): (u64, u32),
+) {
+    mail[usize::from(part)].post(pool, port, packet, arrival_ps, rank);
+    pool.release(packet);
 }

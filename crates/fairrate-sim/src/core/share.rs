@@ -28,6 +28,12 @@ impl Links {
         Self { numbers }
     }
 
+    /// Whether these are all links of the network.
+    #[inline]
+    pub(super) fn are_all(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
     /// A port's number in the network.
     #[inline]
     pub(crate) fn id_of(&self, port: PortIdx) -> PortId {

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 use super::event::Event;
 
 /// How many buckets a wheel has: as many as span [`SPAN_SHIFT`], within these bounds.
-const BUCKETS_SHIFT: std::ops::RangeInclusive<u32> = 12..=18;
+const BUCKETS_SHIFT: std::ops::RangeInclusive<u32> = 10..=18;
 /// What a wheel spans, if the number of its buckets allows: 2^23 ps = 8.4 us, more than a link's delay.
 const SPAN_SHIFT: u32 = 23;
 /// The widest buckets.
@@ -429,7 +429,7 @@ impl<E: Entry> Wheel<E> {
         if per_bucket >= FULL {
             let narrower = (per_bucket / 6).ilog2();
             self.rebuild(self.shift.saturating_sub(narrower));
-        } else if taken < LOOK_EVERY / 8 * 9 && self.shift < WIDEST_SHIFT {
+        } else if taken < LOOK_EVERY * 3 && self.shift < WIDEST_SHIFT {
             self.rebuild(self.shift + 1);
         }
     }

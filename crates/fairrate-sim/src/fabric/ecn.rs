@@ -1,4 +1,4 @@
-use crate::config::{EcnConfig, MarkAt};
+use crate::config::EcnConfig;
 use crate::ids::PortId;
 use crate::mrg32k3a::AutomaticStreams;
 use crate::rng::{Purpose, Stream};
@@ -18,7 +18,6 @@ pub struct Red {
     kmin: f64,
     kmax: f64,
     pmax: f64,
-    at: MarkAt,
     stream: Stream,
 }
 
@@ -30,21 +29,11 @@ impl Marker {
             kmin: config.kmin.as_f64() * scale,
             kmax: config.kmax.as_f64() * scale,
             pmax: config.pmax,
-            at: config.at,
             stream: Stream::new(seed, u64::from(port.0), Purpose::EcnMark),
         };
         match config.phantom {
             None => Self::Real(red),
             Some(share) => Self::Phantom(Box::new((PhantomQueue::new(rate, share), red))),
-        }
-    }
-
-    /// Whether marking happens at this moment of a packet's stay.
-    #[inline]
-    pub fn marks_at(&self, at: MarkAt) -> bool {
-        match self {
-            Self::Real(red) => red.at == at,
-            Self::Phantom(both) => both.1.at == at,
         }
     }
 

@@ -17,6 +17,8 @@ use crate::table::Table;
 /// The switches of a part: their buffers and their markers. Their ports belong to the network.
 pub(crate) struct Switches {
     pub(super) buffers: Mmu,
+    /// When packets are marked, if they are.
+    mark_at: Option<MarkAt>,
     /// By port; empty without marking.
     markers: Table<PortIdx, Option<Marker>>,
     /// What all markers draw from, if not each from its own stream.
@@ -33,13 +35,22 @@ impl Switches {
     /// Switches whose buffers are empty.
     pub(super) fn new(
         buffers: Mmu,
+        mark_at: Option<MarkAt>,
         markers: Table<PortIdx, Option<Marker>>,
         shared_draws: Option<Box<AutomaticStreams>>,
         has_agents: bool,
         ports: &[Port],
     ) -> Self {
         let has_special_ports = has_agents || ports.iter().any(Port::has_disciplines);
-        Self { buffers, markers, shared_draws, has_special_ports, verdicts: Verdicts::default(), keys: Keys::default() }
+        Self {
+            buffers,
+            mark_at,
+            markers,
+            shared_draws,
+            has_special_ports,
+            verdicts: Verdicts::default(),
+            keys: Keys::default(),
+        }
     }
 
     /// A packet that would have joined the queue of `egress` is dropped.
@@ -52,33 +63,31 @@ impl Switches {
     /// Lets the marker of `port` decide at a given time about a packet of whose class so many bytes wait.
     #[inline]
     fn mark(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
-        if !self.markers.is_empty() {
-            self.mark_by(w, port, packet, at, at_ps, qlen);
+        if self.mark_at == Some(at) {
+            self.mark_by(w, port, packet, at_ps, qlen);
         }
     }
 
-    fn mark_by(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
+    fn mark_by(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx, at_ps: u64, qlen: u32) {
         let Some(marker) = &mut self.markers[port] else { return };
         let (ports, p) = (&mut w.net.ports, w.net.pool.get_mut(packet));
         let draws = self.shared_draws.as_deref_mut();
-        w.told.totals.ecn_marks += u64::from(judge(marker, &mut ports[port], p, (at, at_ps), qlen, draws));
+        w.told.totals.ecn_marks += u64::from(judge(marker, &mut ports[port], p, at_ps, qlen, draws));
     }
 }
 
-/// Lets the marker of a port decide, at one end of its queue and at a given time, about a packet of whose class `qlen` bytes
-/// wait. Whether it is marked.
+/// Lets the marker of a port decide at a given time about a packet of whose class `qlen` bytes wait. Whether it is marked.
+#[allow(clippy::inline_always)] // A call costs as much as what it does.
+#[inline(always)]
 fn judge(
     marker: &mut Marker,
     port: &mut Port,
     p: &mut Packet,
-    (at, at_ps): (MarkAt, u64),
+    at_ps: u64,
     qlen: u32,
     shared_draws: Option<&mut AutomaticStreams>,
 ) -> bool {
     let is_data = p.kind == PacketKind::Data;
-    if !marker.marks_at(at) {
-        return false;
-    }
     let qlen = marker.queue(at_ps, p.wire, qlen);
     // ns-3 marks acknowledgments too, but nobody looks: the mark of the data they echo has a field of its own.
     if !(is_data || shared_draws.is_some()) || !marker.draw(qlen, shared_draws) {

@@ -19,6 +19,7 @@ use crate::table::Table;
 struct Way<'a> {
     net: Beside<'a>,
     clock: &'a mut Clock,
+    mark_at: Option<MarkAt>,
     markers: &'a mut Table<PortIdx, Option<Marker>>,
     sums: Sums,
 }
@@ -38,7 +39,7 @@ impl Switches {
         let (ports, net) = w.net.split();
         let is_large = MANY_PORTS <= ports.len();
         let sums = Sums { n_events: keys.keys.len() as u64, used: self.buffers.used(id), ..Sums::new() };
-        let mut way = Way { net, clock: &mut w.clock, markers: &mut self.markers, sums };
+        let mut way = Way { net, clock: &mut w.clock, mark_at: self.mark_at, markers: &mut self.markers, sums };
         for (i, &key) in keys.keys.iter().enumerate() {
             if is_large {
                 way.fetch_ahead(ports, &keys.keys[i + 1..]);
@@ -165,8 +166,10 @@ impl Way<'_> {
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     fn mark(&mut self, port: &mut Port, egress: PortIdx, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
-        if let Some(Some(marker)) = self.markers.get_mut(egress) {
-            let is_marked = judge(marker, port, self.net.pool.get_mut(packet), (at, at_ps), qlen, None);
+        if self.mark_at == Some(at)
+            && let Some(marker) = &mut self.markers[egress]
+        {
+            let is_marked = judge(marker, port, self.net.pool.get_mut(packet), at_ps, qlen, None);
             self.sums.n_marks += u64::from(is_marked);
         }
     }
