@@ -338,7 +338,7 @@ fn describe_key(key: &str) -> String {
 /// Where keys belong that people put elsewhere.
 fn home_of(key: &str) -> Option<&'static str> {
     match key {
-        "buffer" | "dt_alpha" | "egress_alpha" | "pfc" | "ecn" | "headroom" | "ecmp" | "queue_limit"
+        "buffer" | "dt_alpha" | "egress_alpha" | "pfc" | "ecn" | "headroom" | "balancing" | "ecmp" | "queue_limit"
         | "queue_packets" => Some("[switch]"),
         "cc" | "mtu" | "header" | "rto" | "window" | "recovery" | "base_rtt" | "control_class" | "reaction_delay" => {
             Some("[transport]")

@@ -303,7 +303,7 @@ impl Fluid {
 
     fn hops(&self, path: &[PortId]) -> Vec<Hop> {
         let links = path.iter().map(|&port| self.config.topology.link(port));
-        links.map(|link| Hop { rate: link.rate, delay: link.delay }).collect()
+        links.map(Hop::single).collect()
     }
 
     /// What so many bytes of payload take on the wire, in packets.

@@ -5,7 +5,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use crate::config::{BaseRttRule, ClockRule};
 use crate::ids::PortId;
 use crate::routing::Routes;
-use crate::topology::Topology;
+use crate::topology::{Link, Topology};
 
 /// Sizes of packets on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,15 @@ pub struct Hop {
     pub rate: Rate,
     /// Its propagation delay.
     pub delay: Time,
+    /// How many such links packets may take side by side: more than one where each picks its own path.
+    pub lanes: u32,
+}
+
+impl Hop {
+    /// The one link that all packets take.
+    pub fn single(link: &Link) -> Self {
+        Self { rate: link.rate, delay: link.delay, lanes: 1 }
+    }
 }
 
 /// How long `bytes` take at `rate`.
@@ -41,7 +50,8 @@ pub fn tx_time(clock: ClockRule, rate: Rate, bytes: Bytes) -> Time {
 /// The last packet leaves a hop when it has come in and the train of full packets before it has gone. So the
 /// time is the longest way through the grid of (packet, hop) from the first packet at the first hop to the last
 /// packet at the last: along the hops with one full packet up to some hop k, waiting for the other full packets
-/// at the slowest hop on that way, then on with the last packet from hop k.
+/// at the slowest hop on that way, then on with the last packet from hop k. Where packets go side by side, they share the
+/// wait among them, and the last one may pass the others: there the time is a lower bound.
 pub fn ideal_fct(clock: ClockRule, path: &[Hop], framing: Framing, bytes: Bytes) -> Time {
     let mtu = framing.mtu.as_u64().max(1);
     let full_packets = bytes.as_u64().saturating_sub(1) / mtu;
@@ -55,8 +65,8 @@ pub fn ideal_fct(clock: ClockRule, path: &[Hop], framing: Framing, bytes: Bytes)
     if 0 < full_packets {
         let (mut one_up_to_here, mut slowest) = (0, 0);
         for hop in path {
-            one_up_to_here += full(hop);
-            slowest = slowest.max(full(hop));
+            one_up_to_here += if hop.lanes == 1 { full(hop) } else { last(hop) };
+            slowest = slowest.max(full(hop) / u128::from(hop.lanes.max(1)));
             let train = one_up_to_here + u128::from(full_packets - 1) * slowest;
             longest = longest.max(train + last_from_here);
             last_from_here -= last(hop);
@@ -109,7 +119,7 @@ mod tests {
     const FRAMING: Framing = Framing { mtu: Bytes::new(1_000), header: Bytes::new(90), ack: Bytes::new(88) };
 
     fn hop(gbps: u64, delay_ns: u64) -> Hop {
-        Hop { rate: Rate::from_gbps(gbps), delay: Time::from_ns(delay_ns) }
+        Hop { rate: Rate::from_gbps(gbps), delay: Time::from_ns(delay_ns), lanes: 1 }
     }
 
     #[test]

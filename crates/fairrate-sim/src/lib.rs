@@ -25,11 +25,11 @@ mod transport;
 pub mod workload;
 
 pub use config::{
-    AllocatorConfig, BaseRttRule, Burst, BurstLoss, Change, ClockRule, CoDelConfig, DelayedAck, EcmpHash, EcnConfig,
-    EcnEcho, ExternalFlow, FabricConfig, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, LossDetection, MarkAt,
-    MarkDraws, MptcpConfig, Overflow, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, Recovery, RedConfig,
-    Scheduler, SfqCoDelConfig, SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule, Transport, TransportConfig,
-    Trigger, WindowRule,
+    AllocatorConfig, Balancing, BaseRttRule, Burst, BurstLoss, Change, ClockRule, CoDelConfig, DelayedAck, EcmpHash,
+    EcnConfig, EcnEcho, ExternalFlow, FabricConfig, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, LossDetection,
+    MarkAt, MarkDraws, MptcpConfig, Overflow, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, Recovery,
+    RedConfig, Scheduler, SfqCoDelConfig, SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule, Transport,
+    TransportConfig, Trigger, WindowRule,
 };
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};

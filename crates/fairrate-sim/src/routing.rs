@@ -259,6 +259,16 @@ impl Routes {
         out.push(to.up.reverse());
     }
 
+    /// The egress ports of a switch on shortest paths to a host, by neighbour and then by port; none if there is no path.
+    pub fn next_hops(&self, switch: NodeId, dst: NodeId) -> impl Iterator<Item = PortId> + '_ {
+        let at = self.switches.binary_search(&switch).ok().map(|at| at as u32);
+        let host = self.hosts.get(dst.index()).copied().flatten();
+        let own = host.filter(|host| at == Some(host.switch)).map(|host| host.up.reverse());
+        let hops = host.and_then(|host| self.hops_to(host.switch)).filter(|_| own.is_none());
+        let others = at.zip(hops).into_iter().flat_map(|(at, hops)| self.candidates(at, hops)).map(|exit| exit.port);
+        own.into_iter().chain(others)
+    }
+
     /// Links on the longest of the shortest paths between hosts; zero if there are fewer than two hosts.
     pub fn longest_path(&self) -> u32 {
         self.longest

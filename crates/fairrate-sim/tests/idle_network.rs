@@ -95,7 +95,7 @@ fn path_rtt(c: &SimConfig, src: u32, dst: u32) -> Time {
         let mut ports = Vec::new();
         routes.path(EcmpHash::Mix, c.seed, key, &mut ports);
         let links = ports.iter().map(|&p| *c.topology.link(p));
-        links.map(|l| Hop { rate: l.rate, delay: l.delay }).collect::<Vec<_>>()
+        links.map(|link| Hop::single(&link)).collect::<Vec<_>>()
     };
     let needs = c.cc.needs();
     let framing = Framing {

@@ -6,7 +6,7 @@ mod common;
 use common::{Recorder, TCP, algorithm, config, flow};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
-use fairrate_sim::{MarkAt, ProbeSpec, RunTotals, SimConfig, Simulation, Switching, Transport};
+use fairrate_sim::{Balancing, MarkAt, ProbeSpec, Recovery, RunTotals, SimConfig, Simulation, Switching, Transport};
 use fairrate_units::{Bytes, Rate, Time};
 
 fn leaf_spine() -> Topology {
@@ -62,6 +62,15 @@ fn with_room_for_everything() {
     for cc in ["powertcp", "hpcc", "swift", "dcqcn", "line-rate"] {
         let totals = same(&scenario(cc));
         assert_eq!(totals.drops.total(), 0, "{cc}");
+    }
+}
+
+#[test]
+fn with_packets_of_a_flow_on_several_paths() {
+    for cc in ["powertcp", "dcqcn", "line-rate"] {
+        let mut c = scenario(cc);
+        (c.fabric.balancing, c.transport.recovery) = (Balancing::PerPacket, Recovery::SelectiveRepeat);
+        same(&c);
     }
 }
 

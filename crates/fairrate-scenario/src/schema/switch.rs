@@ -1,7 +1,7 @@
 //! `[switch]`: buffer, flow control, marking, queues and path choice.
 
-use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, Profile, RedDefault};
-use fairrate_sim::{EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, TransportConfig};
+use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, PortScope, Profile, RedDefault};
+use fairrate_sim::{Balancing, EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, TransportConfig};
 use fairrate_units::{Bytes, Rate};
 
 use super::{Timing, queue};
@@ -29,6 +29,7 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfi
         queue: queue::read(&mut s, cc),
         clock: timing.clock,
         ties: timing.ties,
+        balancing: read_balancing(&mut s, cc),
         ecmp: s
             .choice(
                 "ecmp",
@@ -40,6 +41,17 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfi
     check(&s, &fabric);
     root.out.tables.push(("switch".into(), s.finish()));
     fabric
+}
+
+fn read_balancing(s: &mut Section<'_>, cc: &AlgorithmConfig) -> Balancing {
+    let words = [("per-flow", Balancing::PerFlow), ("per-packet", Balancing::PerPacket)];
+    let balancing = s.choice("balancing", &words, Balancing::PerFlow).value;
+    let needs = cc.needs();
+    if balancing == Balancing::PerPacket && (needs.ports != PortScope::None || needs.allocator || needs.oracle) {
+        let message = "the algorithm has to know the one path of each flow, and these packets have several";
+        s.problem_at("scenario::conflict", "balancing", message, "write `balancing = \"per-flow\"`");
+    }
+    balancing
 }
 
 fn alpha(s: &mut Section<'_>, key: &str, default: OrWord<f64>) -> Option<f64> {

@@ -12,6 +12,7 @@ const SWITCH: &[Key] = &[
     ("xon_offset", &["\"0B\"", "\"2496B\"", "\"20KB\""]),
     ("xon_floor", &["\"0B\"", "\"1248B\"", "\"10KB\""]),
     ("pfc_frame", &["\"43B\"", "\"64B\"", "\"1KB\""]),
+    ("balancing", &["\"per-flow\"", "\"per-packet\""]),
     ("ecmp", &["\"mix\"", "\"murmur3\""]),
     ("queue_limit", &["\"20KB\"", "\"100KB\""]),
     ("queue_packets", &["1", "10", "100"]),

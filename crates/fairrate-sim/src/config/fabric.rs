@@ -22,6 +22,15 @@ pub enum TieRule {
     Insertion,
 }
 
+/// What takes one of several equal paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balancing {
+    /// A flow, as a whole.
+    PerFlow,
+    /// Each packet, at each switch, whatever its flow: packet spraying. It keeps away from links that are down.
+    PerPacket,
+}
+
 /// Which hash picks among equal-cost next hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcmpHash {
@@ -106,7 +115,9 @@ pub struct FabricConfig {
     pub queue: QueueConfig,
     /// Rounding of serialisation times.
     pub clock: ClockRule,
-    /// Path choice.
+    /// What takes one of several equal paths.
+    pub balancing: Balancing,
+    /// How the path of a flow is picked.
     pub ecmp: EcmpHash,
     /// Order of simultaneous events.
     pub ties: TieRule,

@@ -21,7 +21,9 @@ use super::share::{Links, Own};
 use super::switch::Switches;
 use super::told::Told;
 use super::world::World;
-use crate::config::{ClockRule, FlowSpec, MarkDraws, SimConfig, TieRule, Transport, TransportConfig, Trigger};
+use crate::config::{
+    Balancing, ClockRule, FlowSpec, MarkDraws, SimConfig, TieRule, Transport, TransportConfig, Trigger,
+};
 use crate::fabric::{Discipline, Faults, Marker, Mmu, Place, Port};
 use crate::huge_pages;
 use crate::ideal::{self, Framing};
@@ -90,9 +92,14 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let ports = (0..topology.n_ports() as u32).map(|port| part_of(topology.from(PortId(port)))).collect();
     let parts = PartOf { ports, hosts: topology.hosts().map(part_of).collect() };
     let links = links_of_parts(topology, &partition);
-    let hops = if partition.n_parts == 1 { paths.of_one_part() } else { paths.by_place(&places(&links, &parts)) };
+    let flows: Table<FlowId, Flow> = flows.into();
+    let laid = if partition.n_parts == 1 { paths.of_one_part() } else { paths.by_place(&places(&links, &parts)) };
+    let hops = match config.fabric.balancing {
+        Balancing::PerFlow => laid,
+        Balancing::PerPacket => laid.sprayed(&config, &flows),
+    };
     let switch_of = number_switches(&config, &partition);
-    let run = Arc::new(Run { config, constants, routes, flows: flows.into(), n_user_flows, paths, parts });
+    let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, parts });
     Plan {
         run,
         host_of,

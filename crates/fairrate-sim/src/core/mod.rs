@@ -22,6 +22,7 @@ mod queue;
 mod run;
 mod share;
 mod stall;
+mod steering;
 mod switch;
 mod told;
 mod world;

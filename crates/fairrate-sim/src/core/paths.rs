@@ -4,8 +4,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::flow::Flow;
+use super::steering::Exit;
 use crate::config::{FlowSpec, SimConfig, SubflowPaths, Transport};
-use crate::ids::{FlowId, HopId, Number, PortId, PortIdx};
+use crate::ids::{FlowId, HopId, NodeId, Number, PortId, PortIdx};
 use crate::routing::{FlowKey, Routes};
 use crate::table::Table;
 use crate::transport::Connections;
@@ -22,22 +23,42 @@ pub(crate) struct Paths<P> {
 }
 
 impl<P: Number> Paths<P> {
-    /// The egress port at a hop.
-    #[inline]
-    pub(crate) fn port(&self, hop: HopId) -> P {
-        P::from_index(self.ports[hop.index()] as usize)
-    }
-
-    /// The same, if there is such a hop.
-    #[inline]
-    pub(crate) fn get(&self, hop: HopId) -> Option<P> {
-        self.ports.get(hop.index()).map(|&port| P::from_index(port as usize))
-    }
-
     /// The egress ports of a path of `n_hops` whose second hop this is.
     pub(super) fn path(&self, second: HopId, n_hops: u8) -> impl ExactSizeIterator<Item = P> + '_ {
         let start = second.index() - 1;
         self.ports[start..start + usize::from(n_hops)].iter().map(|&port| P::from_index(port as usize))
+    }
+}
+
+/// An entry that says which host a hop is toward, and not by which port.
+const TOWARD: u32 = 1 << 31;
+
+impl Paths<PortIdx> {
+    /// How a packet goes on at a hop.
+    #[inline]
+    pub(crate) fn exit(&self, hop: HopId) -> Exit {
+        let entry = self.ports[hop.index()];
+        if entry < TOWARD { Exit::By(PortIdx(entry)) } else { Exit::Toward(NodeId(entry ^ TOWARD)) }
+    }
+
+    /// The egress port at a hop, if there is such a hop and its port is known before a packet is there.
+    #[inline]
+    pub(crate) fn laid(&self, hop: HopId) -> Option<PortIdx> {
+        self.ports.get(hop.index()).filter(|&&entry| entry < TOWARD).map(|&entry| PortIdx(entry))
+    }
+
+    /// The same hops, of which those between switches lead toward their flows' hosts by any port.
+    pub(super) fn sprayed(mut self, config: &SimConfig, flows: &Table<FlowId, Flow>) -> Self {
+        let mut entries = self.ports.to_vec();
+        for flow in flows {
+            let spec = &config.flows[flow.parent.index()];
+            // The first hop is the sender's own port, and the last leads to the receiver.
+            let between = |second: HopId| second.index()..second.index() + usize::from(flow.n_hops).saturating_sub(2);
+            entries[between(flow.data_route)].fill(TOWARD | spec.dst.0);
+            entries[between(flow.ack_route)].fill(TOWARD | spec.src.0);
+        }
+        self.ports = entries.into();
+        self
     }
 }
 

@@ -5,9 +5,10 @@ use fairrate_units::Time;
 
 use super::flow::Flow;
 use super::paths::Paths;
-use crate::config::SimConfig;
+use super::steering;
+use crate::config::{Balancing, SimConfig};
 use crate::ideal::{self, Framing, Hop};
-use crate::ids::{FlowId, HostId, PortId};
+use crate::ids::{FlowId, HostId, NodeId, PortId};
 use crate::rng::{Purpose, Stream};
 use crate::routing::Routes;
 use crate::table::Table;
@@ -100,14 +101,17 @@ impl Run {
         (usize::from(self.parts.host(flow.src_host)), usize::from(self.parts.host(flow.dst_host)))
     }
 
-    /// The links of a flow's path.
+    /// The links of a flow's path, or of one of its paths with those beside it.
     pub(crate) fn hops_of(&self, id: FlowId) -> Vec<Hop> {
-        self.hops(self.path_of(id))
+        self.hops(self.path_of(id), self.config.flows[self.flow(id).parent.index()].dst)
     }
 
-    fn hops(&self, path: impl Iterator<Item = PortId>) -> Vec<Hop> {
-        let links = path.map(|port| self.config.topology.link(port));
-        links.map(|link| Hop { rate: link.rate, delay: link.delay }).collect()
+    fn hops(&self, path: impl Iterator<Item = PortId>, dst: NodeId) -> Vec<Hop> {
+        let topology = &self.config.topology;
+        match self.config.fabric.balancing {
+            Balancing::PerFlow => path.map(|port| Hop::single(topology.link(port))).collect(),
+            Balancing::PerPacket => steering::hops_beside(topology, &self.routes, path, dst),
+        }
     }
 
     /// The algorithm that controls a flow: for each flow that of the run, but for those that carry messages.
@@ -124,7 +128,7 @@ impl Run {
         let spec = &self.config.flows[flow.parent.index()];
         let c = &self.constants;
         let path = self.hops_of(id);
-        let back = self.hops(flow.ack_path(&self.paths));
+        let back = self.hops(flow.ack_path(&self.paths), spec.src);
         FlowContext {
             line_rate: path[0].rate,
             base_rtt: c.base_rtt,

@@ -104,7 +104,7 @@ impl PhantomQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::MarkDraws;
+    use crate::config::{MarkAt, MarkDraws};
     use fairrate_units::Bytes;
 
     fn config(kmin: u64, kmax: u64) -> EcnConfig {

@@ -326,7 +326,7 @@ fn headroom_bytes(config: &FabricConfig, link: &Link, wire_mtu: Bytes) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ClockRule, EcmpHash, QueueConfig, TieRule};
+    use crate::config::{Balancing, ClockRule, EcmpHash, QueueConfig, TieRule};
     use crate::ids::NodeId;
     use fairrate_units::{Rate, Time};
 
@@ -346,6 +346,7 @@ mod tests {
             ecn: None,
             queue: QueueConfig::FIFO,
             clock: ClockRule::Picoseconds,
+            balancing: Balancing::PerFlow,
             ecmp: EcmpHash::Mix,
             ties: TieRule::Entity,
         }

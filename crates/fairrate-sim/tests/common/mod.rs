@@ -11,7 +11,7 @@ use fairrate_control::{
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
-    AllocatorConfig, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
+    AllocatorConfig, Balancing, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
     LossDetection, MarkAt, MarkDraws, MptcpConfig, NodeId, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig,
     Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, WindowRule,
 };
@@ -121,6 +121,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             ecn,
             queue: QueueConfig::FIFO,
             clock: ClockRule::Picoseconds,
+            balancing: Balancing::PerFlow,
             ecmp: EcmpHash::Mix,
             ties: TieRule::Entity,
         },

@@ -5,6 +5,7 @@ use fairrate_control::{FlowPause, Notice};
 use super::Switches;
 use crate::config::MarkAt;
 use crate::core::agents::{NOTICE_WORDS, Step};
+use crate::core::steering::Exit;
 use crate::core::world::World;
 use crate::fabric::Admission;
 use crate::ids::{FlowId, PacketIdx, PortIdx};
@@ -17,9 +18,13 @@ impl Switches {
     pub(in crate::core) fn forward(&mut self, w: &mut World, ingress: PortIdx, packet: PacketIdx) {
         let p = w.net.pool.get_mut(packet);
         p.ingress = ingress;
-        let egress = w.net.paths.port(p.route);
+        let exit = w.net.paths.exit(p.route);
         p.route = p.route.plus(1);
         let (class, wire) = (p.class, p.wire);
+        let egress = match exit {
+            Exit::By(port) => port,
+            Exit::Toward(host) => w.run.choose_exit(&w.net.ports, &w.net.links, ingress, host, p),
+        };
         let port = &w.net.ports[egress];
         let switch = port.of_switch;
         if port.is_clear(class)

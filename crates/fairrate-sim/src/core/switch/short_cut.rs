@@ -7,6 +7,7 @@ use crate::core::agenda::{Agenda, Bits, Doors, Keys, NEVER};
 use crate::core::clock::Clock;
 use crate::core::look_ahead::MANY_PORTS;
 use crate::core::network::{Beside, Ports};
+use crate::core::steering::Exit;
 use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::fabric::{Marker, Port};
@@ -50,9 +51,13 @@ impl Switches {
             way.sums.count(at_ps, EventKind::Arrive, way.net.links.id_of(from));
             let p = way.net.pool.get_mut(packet);
             p.ingress = from.reverse();
-            let egress = way.net.paths.port(p.route);
+            let exit = way.net.paths.exit(p.route);
             p.route = p.route.plus(1);
             let (wire, is_data, class) = (p.wire, p.kind == PacketKind::Data, p.class);
+            let egress = match exit {
+                Exit::By(port) => port,
+                Exit::Toward(host) => w.run.choose_exit(ports, way.net.links, from.reverse(), host, p),
+            };
             if SEES_PEAK {
                 way.drain_all(ports, &doors, at_ps);
             }
@@ -178,12 +183,11 @@ impl Way<'_> {
     #[allow(clippy::inline_always)] // See `Way::drain_all`.
     #[inline(always)]
     fn fetch_ahead(&self, ports: &Ports, keys: &[u64]) {
-        let egress = |key: u64| {
-            let p = self.net.pool.get(Keys::packet(key));
-            (p.class, &ports[self.net.paths.port(p.route)])
+        let egress = |key: &u64| {
+            let p = self.net.pool.get(Keys::packet(*key));
+            self.net.paths.laid(p.route).map(|port| (p.class, &ports[port]))
         };
-        if let Some(&key) = keys.get(1) {
-            let (class, port) = egress(key);
+        if let Some((class, port)) = keys.get(1).and_then(egress) {
             prefetch(&port.queued_bytes);
             port.prefetch_queue(class);
             self.net.pool.prefetch(port.last_on_wire());
@@ -191,8 +195,7 @@ impl Way<'_> {
                 prefetch(&self.net.agenda.doors[door]);
             }
         }
-        if let Some(&key) = keys.first() {
-            let (class, port) = egress(key);
+        if let Some((class, port)) = keys.first().and_then(egress) {
             self.net.pool.prefetch(port.last_waiting(class));
         }
     }

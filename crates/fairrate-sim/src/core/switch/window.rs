@@ -103,8 +103,9 @@ impl Switches {
                         if is_large {
                             pool.prefetch_record(door.head, p.n_int);
                         }
-                        if let Some(egress) = paths.get(p.route) {
-                            prefetch(&ports[egress]);
+                        // A frame is on no path.
+                        if let Some(port) = paths.laid(p.route).and_then(|egress| ports.get(egress)) {
+                            prefetch(port);
                         }
                         (door.head, door.head_ps) = (p.next, p.arrival_ps);
                         pool.prefetch(door.head);

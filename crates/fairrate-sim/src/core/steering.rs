@@ -1,0 +1,74 @@
+//! By which port a packet leaves a switch: that of the path laid for its flow, or one that is chosen when the packet is there.
+
+use std::collections::BTreeSet;
+
+use super::network::Ports;
+use super::run::Run;
+use super::share::Links;
+use crate::ideal::Hop;
+use crate::ids::{NodeId, PortId, PortIdx};
+use crate::packet::Packet;
+use crate::rng::mix64;
+use crate::routing::Routes;
+use crate::topology::Topology;
+
+/// How a packet goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// By this port.
+    By(PortIdx),
+    /// By any port on a shortest path to this host.
+    Toward(NodeId),
+}
+
+impl Run {
+    /// The port by which a packet that came by `ingress` goes on to a host: one of those on shortest paths, each as likely as
+    /// the others, without those whose links are down if any is up.
+    ///
+    /// What decides is what the packet carries, and no state, so that it depends on nothing else that happens.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn choose_exit(
+        &self,
+        ports: &Ports,
+        links: &Links,
+        ingress: PortIdx,
+        to: NodeId,
+        p: &Packet,
+    ) -> PortIdx {
+        let switch = self.config.topology.from(links.id_of(ingress));
+        let place = |port: PortId| links.place_of(port).expect("a switch's ports are in its part");
+        let all = || self.routes.next_hops(switch, to).map(place);
+        let up = || all().filter(|&port| !ports[port].is_down());
+        let n_up = up().count();
+        let n = if n_up == 0 { all().count() } else { n_up };
+        let words = [u64::from(switch.0) << 32 | u64::from(p.flow.0), p.seq, p.data_seq ^ p.sent_ps];
+        let mixed = words.iter().fold(mix64(self.config.seed), |mixed, word| mix64(mixed ^ word));
+        let pick = ((u128::from(mixed) * n as u128) >> 64) as usize;
+        let picked = if n_up == 0 { all().nth(pick) } else { up().nth(pick) };
+        picked.expect("a host that a path leads to is reached from every switch on the way")
+    }
+}
+
+/// The links of a path, each with those that packets to the same host may take in its place: the fastest of them, and how
+/// many they are.
+pub(super) fn hops_beside(
+    topology: &Topology,
+    routes: &Routes,
+    path: impl Iterator<Item = PortId>,
+    to: NodeId,
+) -> Vec<Hop> {
+    let mut nodes = BTreeSet::new();
+    let hop = |port| {
+        let beside: Vec<PortId> = match nodes.is_empty() {
+            // The sender's own port.
+            true => vec![port],
+            false => nodes.iter().flat_map(|&node| routes.next_hops(node, to)).collect(),
+        };
+        nodes = beside.iter().map(|&port| topology.to(port)).collect();
+        let links = beside.iter().map(|&port| topology.link(port));
+        let fastest = links.max_by_key(|link| link.rate).expect("a path leads there");
+        Hop { lanes: beside.len() as u32, ..Hop::single(fastest) }
+    };
+    path.map(hop).collect()
+}

@@ -1,0 +1,92 @@
+//! Packets that take one of several paths each, chosen when they are there: spread evenly, on shortest paths only, and not
+//! onto links that are down.
+
+mod common;
+
+use common::{algorithm, config, flow, run};
+use fairrate_sim::topology::{FatTreeK, LeafSpine, Topology};
+use fairrate_sim::workload::Permutation;
+use fairrate_sim::{Balancing, FaultConfig, Flap, PortId, ProbeSpec, Recovery, SimConfig};
+use fairrate_units::{Bytes, Rate, Time};
+
+const SPINES: u32 = 4;
+
+/// Hosts 0 to 3 at one leaf, 4 to 7 at the other, as fast upward as downward.
+fn leaf_spine() -> Topology {
+    let (rate, us) = (Rate::from_gbps(25), Time::from_us(1));
+    LeafSpine {
+        leaves: 2,
+        spines: SPINES,
+        hosts_per_leaf: 4,
+        host_rate: rate,
+        host_delay: us,
+        uplink_rate: rate,
+        uplink_delay: us,
+    }
+    .build()
+}
+
+fn sprayed(mut c: SimConfig) -> SimConfig {
+    (c.fabric.balancing, c.transport.recovery) = (Balancing::PerPacket, Recovery::SelectiveRepeat);
+    c
+}
+
+/// The ports of the first leaf that lead to spines.
+fn uplinks(topology: &Topology) -> Vec<PortId> {
+    let leaf = topology.node("tor0").expect("the first leaf");
+    let ports = (0..topology.n_ports() as u32).map(PortId).filter(|&port| topology.from(port) == leaf);
+    ports.filter(|&port| !topology.is_host(topology.to(port))).collect()
+}
+
+/// Each of the four links upward carries a quarter of a flow's packets: a binomial number, within five standard deviations.
+#[test]
+fn packets_are_spread_evenly() {
+    let n = 10_000_u64;
+    let mut c = sprayed(config(leaf_spine(), algorithm("line-rate"), vec![flow(0, 4, n * 1_000, Time::ZERO)]));
+    let up = uplinks(&c.topology);
+    assert_eq!(up.len(), SPINES as usize);
+    c.probes = vec![ProbeSpec::Ports { ports: up, every: Time::from_ms(10) }];
+    c.stop.at = Some(Time::from_ms(10));
+    c.stop.when_flows_done = false;
+    let (told, totals) = run(c);
+    assert_eq!(totals.drops.total(), 0);
+    let last: Vec<u64> = told.ports.iter().rev().take(4).map(|sample| sample.tx_bytes / 1_048).collect();
+    assert_eq!(last.iter().sum::<u64>(), n);
+    let (mean, deviation) = (n as f64 / 4.0, (n as f64 * 0.25 * 0.75).sqrt());
+    assert!(last.iter().all(|&k| (k as f64 - mean).abs() < 5.0 * deviation), "{last:?}");
+}
+
+/// A packet passes as many links as on any shortest path.
+#[test]
+fn paths_are_the_shortest() {
+    let topology = FatTreeK {
+        k: 4,
+        hosts_per_edge: None,
+        host_rate: Rate::from_gbps(25),
+        fabric_rate: Rate::from_gbps(100),
+        delay: Time::from_us(1),
+        core_delay: Time::from_us(1),
+    }
+    .build();
+    let permutation = Permutation { bytes: Bytes::new(50_000), start: Time::ZERO };
+    let flows = permutation.generate(&topology, 3, 0).expect("enough hosts");
+    let c = config(topology, algorithm("swift"), flows);
+    let (plain, by_flow) = run(c.clone());
+    let (told, by_packet) = run(sprayed(c));
+    assert_eq!(by_packet.packet_hops, by_flow.packet_hops);
+    assert_eq!((told.flows.len(), by_packet.flows_unfinished), (plain.flows.len(), 0));
+}
+
+/// Of a switch's links upward one is down for a while: nothing is put onto it, and only what was on it is lost.
+#[test]
+fn links_that_are_down_are_not_taken() {
+    let mut c = sprayed(config(leaf_spine(), algorithm("line-rate"), vec![flow(0, 4, 5_000_000, Time::ZERO)]));
+    let port = vec![uplinks(&c.topology)[0]];
+    let flap = Some(Flap { down_at: Time::from_us(100), up_at: Time::from_ms(1), period: None });
+    c.faults = vec![FaultConfig { ports: port, flap, ..FaultConfig::NONE }];
+    let (told, totals) = run(c);
+    // A link of 1 us at 25 Gb/s has up to 3 packets of 1,048 B on it, and one more is being sent.
+    assert!(totals.drops.faults <= 4, "{}", totals.drops.faults);
+    let fct = told.flows[0].fct.expect("it is done");
+    assert!(fct < told.flows[0].ideal_fct * 2, "{fct}");
+}
