@@ -32,7 +32,7 @@ use crate::routing::Routes;
 use crate::simulation::Switching;
 use crate::table::Table;
 use crate::topology::{Node, Tier, Topology};
-use crate::transport::{Allocator, Connections, Kind, Nic, SACK_WORDS, line_flows, start_allocator};
+use crate::transport::{Allocator, Connections, Kind, Levels, Nic, SACK_WORDS, line_flows, start_allocator};
 
 /// What all parts of a run are built from.
 pub(super) struct Plan {
@@ -77,6 +77,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     link_successors(&config, &mut flows);
     add_subflows(&config, &connections, &host_of, &mut flows);
     let paths = PathTable::new(&config, &routes, needs.ports != PortScope::None).of_all(&mut flows, &connections);
+    let levels = levels(&config, &needs, constants.base_rtt, &mut flows, &paths);
     let loads =
         loads(&config.topology, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
     let windows = match switching {
@@ -92,7 +93,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let links = links_of_parts(topology, &partition);
     let hops = if partition.n_parts == 1 { paths.of_one_part() } else { paths.by_place(&places(&links, &parts)) };
     let switch_of = number_switches(&config, &partition);
-    let run = Arc::new(Run { config, constants, routes, flows: flows.into(), n_user_flows, paths, parts });
+    let run = Arc::new(Run { config, constants, routes, flows: flows.into(), n_user_flows, paths, parts, levels });
     Plan {
         run,
         host_of,
@@ -440,11 +441,26 @@ fn flow(id: FlowId, spec: &FlowSpec, transport: Kind, host_of: &Table<NodeId, Ho
 fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, has_subflows: bool) -> Kind {
     match config.transport.kind {
         _ if n_user_flows <= id.0 => Kind::Line,
+        Transport::Rdma if config.cc.needs().grants.is_some() => Kind::Homa,
         Transport::Rdma => Kind::Rdma,
         Transport::Tcp(_) if has_subflows => Kind::Mptcp,
         Transport::Tcp(_) if config.allocator.is_some() => Kind::Ruled,
         Transport::Tcp(_) => Kind::Tcp,
     }
+}
+
+/// The classes of packets where receivers grant; flows are told theirs.
+fn levels(
+    config: &SimConfig,
+    needs: &Needs,
+    base_rtt: Time,
+    flows: &mut [Flow],
+    paths: &Paths<PortId>,
+) -> Option<Levels> {
+    let grants = needs.grants.as_ref().filter(|_| config.transport.kind == Transport::Rdma)?;
+    let levels = Levels::new(config, grants, base_rtt);
+    levels.assign(config, grants, flows, paths);
+    Some(levels)
 }
 
 /// Adds the subflows of all flows behind them.
