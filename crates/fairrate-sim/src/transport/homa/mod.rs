@@ -89,12 +89,14 @@ impl Transport for Homa {
         let spec = &w.run.config.flows[flow.index()];
         hosts.add_sender(w, Sender::of_application(spec, flow, Controlled::Own(control)));
         let class = w.run.flow(flow).class;
-        let message = Outgoing::new(rtt_bytes(&w.run, flow), class, levels(&w.run).scheduled(0, 1));
+        let mut message = Outgoing::new(rtt_bytes(&w.run, flow), class, levels(&w.run).scheduled(0, 1));
         let slot = hosts.sending[flow].sender;
+        message.write(hosts.sender(slot).bytes);
         messages(hosts).open(slot, message);
+        aim(hosts, slot);
     }
 
-    /// What the application has written is beyond what may be sent, which is all that the sender knows of.
+    /// A sender's `bytes` are those that may be sent; what an application writes later is added to them.
     fn written(hosts: &mut Hosts, _: &mut World, flow: FlowId) {
         let slot = hosts.sending[flow].sender;
         let bytes = hosts.sender(slot).bytes;
