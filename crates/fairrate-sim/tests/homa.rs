@@ -115,8 +115,9 @@ fn a_shorter_message_is_served_before_longer_ones() {
         let mut shorter = 0;
         for outcome in recorder.flows.iter().rev() {
             let least = outcome.ideal_fct + packets(shorter);
-            let most = least + packets(2 * RTT_BYTES / MTU);
-            assert!(least <= fct(outcome) && fct(outcome) <= most, "{k}: {} and not {least}", fct(outcome));
+            let on_their_way = packets(4 * RTT_BYTES / MTU);
+            let is_between = least <= fct(outcome) && fct(outcome) <= least + on_their_way;
+            assert!(is_between, "{k}: {} and not {least}", fct(outcome));
             shorter += outcome.delivered_bytes / MTU;
         }
     }
