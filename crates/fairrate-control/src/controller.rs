@@ -187,7 +187,7 @@ pub enum Queueing {
     Any,
     /// By the priorities that packets carry in their first header word, unless the scenario says otherwise.
     Priorities,
-    /// In queues that the algorithm's [`PortAgent`] chooses: no discipline and no limit goes with them.
+    /// In queues that the algorithm's [`PortAgent`] or transport chooses: no discipline and no limit goes with them.
     Own,
 }
 

@@ -14,7 +14,7 @@
 use fairrate_units::Bytes;
 
 use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_config};
-use crate::controller::{AlgorithmSpec, FlowContext, Needs};
+use crate::controller::{AlgorithmSpec, FlowContext, Needs, Queueing};
 use crate::line_rate::LineRateConfig;
 use crate::port::NoPort;
 
@@ -107,7 +107,8 @@ impl AlgorithmSpec for HomaConfig {
     type Controller = Homa;
     type Port = NoPort;
     fn needs(&self) -> Needs {
-        Needs { grants: Some(self.grants()), ..Needs::NOTHING }
+        // Every class is a queue of its own, and no discipline or limit goes with that.
+        Needs { grants: Some(self.grants()), queueing: Queueing::Own, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Homa {
         LineRateConfig::default().build(flow)
