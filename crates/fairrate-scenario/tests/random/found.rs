@@ -132,4 +132,27 @@ kind = "all-to-all"
 bytes = "400KB"
 "#,
     ),
+    (
+        "a window looked ahead at the port of a PFC frame, which has none",
+        r#"
+[topology]
+kind = "parking-lot"
+hosts_per_switch = 3
+[switch]
+buffer = "40KB"
+[[traffic]]
+kind = "staggered"
+receiver = "h2"
+senders = ["h4", "h3", "h0", "h6", "h8", "h1", "h5", "h7"]
+bytes = "30KB"
+interval = "5us"
+[[traffic]]
+kind = "closed-loop"
+sizes = "fixed"
+size = "1999B"
+load = 1.5
+senders = ["h6", "h1", "h7"]
+stop = "100us"
+"#,
+    ),
 ];
