@@ -176,7 +176,7 @@ impl Part {
         let own_ports = || ids.iter().zip(&ports).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
         let agents = Agents::new(config, own_ports(), constants.base_rtt, wire_mtu.as_u64());
         let of_switch = switches_of_ports(plan, number, &ids);
-        let switches = build_switches(config, &of_switch, &ids, &ports, wire_mtu, !agents.is_empty());
+        let switches = build_switches(run, &of_switch, &ids, &ports, wire_mtu, !agents.is_empty());
         let agenda = if plan.windows && may_keep_agenda(run, &ports, &agents) {
             Agenda::new(&of_switch, &mut ports)
         } else {
@@ -251,15 +251,18 @@ fn draws_like_ns3(config: &SimConfig) -> bool {
 }
 
 fn build_switches(
-    config: &SimConfig,
+    run: &Run,
     of_switch: &Table<PortIdx, Option<SwitchIdx>>,
     ids: &Table<PortIdx, PortId>,
     ports: &Table<PortIdx, Port>,
     wire_mtu: Bytes,
     has_agents: bool,
 ) -> Switches {
+    let config = &run.config;
     let links = ids.iter().map(|&id| config.topology.link(id));
-    let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu);
+    // Data is in one class as a rule, which is all that headroom is for.
+    let n_classes = run.levels.as_ref().map_or(1, Levels::n_classes);
+    let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu, n_classes);
     let marker = |port: PortIdx| {
         let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port].is_some())?;
         Some(Marker::new(ecn, ports[port].rate, config.seed, ids[port]))

@@ -39,6 +39,11 @@ impl Levels {
         }
     }
 
+    /// How many classes there are.
+    pub(crate) fn n_classes(&self) -> u64 {
+        N_CLASSES as u64 - u64::from(self.first)
+    }
+
     /// How many messages a receiver grants at a time.
     pub(super) fn overcommitment(&self) -> usize {
         self.overcommitment
