@@ -375,7 +375,7 @@ fn send_grant(hosts: &mut Hosts, w: &mut World, host: HostId, grant: &Grant) {
 /// A packet of a receiver that answers no other.
 fn new_packet(w: &mut World, flow: FlowId, kind: PacketKind) -> PacketIdx {
     let (class, wire, route) = (levels(&w.run).control(), w.run.constants.ack_wire, w.run.flow(flow).ack_route);
-    let packet = w.net.pool.take(Packet { flow, class, wire, route, ..Packet::new(kind) });
+    let packet = w.net.pool.take(Packet { flow, route, wire, class, ..Packet::new(kind) });
     w.net.pool.header_mut(packet).fill(0.0);
     packet
 }
