@@ -43,6 +43,7 @@ fn every_example_has_a_test_here() {
         "flowtune-fairness",
         "flowtune-outage",
         "flowtune-web",
+        "homa-incast",
         "hull",
         "incast10",
         "incast255",
@@ -111,6 +112,22 @@ fn flowtune_outlives_its_allocator() {
     assert!(0.0 < number(&json, "/summary/allocator/expired"), "{json}");
     let (starts, flows) = (number(&json, "/summary/allocator/starts"), number(&json, "/summary/flows"));
     assert!(0.0 < number(&json, "/summary/finished_flows") && starts < 2.0 * flows, "{json}");
+}
+
+#[test]
+fn homa_keeps_rtt_bytes_of_each_granted_message() {
+    let of = |overcommitment: u32| {
+        let sets = ["duration=3500us".to_owned(), format!("transport.homa.overcommitment={overcommitment}")];
+        let json = run_example("homa-incast", &sets.each_ref().map(String::as_str));
+        assert_eq!(number(&json, "/metrics/slowdown/0/n"), 255.0, "{json}");
+        assert_eq!(number(&json, "/metrics/drops"), 0.0, "{json}");
+        assert!(0.99 < number(&json, "/metrics/ports/0/utilisation"), "{json}");
+        ["mean", "peak"].map(|key| number(&json, &format!("/metrics/ports/0/qlen_{key}_bytes")))
+    };
+    let ([one, peak], [six, _]) = (of(1), of(6));
+    // Of eleven messages RTTbytes, which are 25 Gb/s for a base RTT below 30 us, and answers of three packets.
+    assert!(peak < 11.0 * 90e3 + 255.0 * 2944.0, "{peak}");
+    assert!(2.0 * one < six, "{one} and {six}");
 }
 
 #[test]

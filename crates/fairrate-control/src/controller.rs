@@ -1,5 +1,6 @@
 use fairrate_units::{Bytes, Rate, Time};
 
+use crate::homa::Grants;
 use crate::int::{IntCounter, IntFormat, IntHop};
 use crate::port::{HeaderWords, Notice, PortAgent, PortContext, PortScope};
 
@@ -186,7 +187,7 @@ pub enum Queueing {
     Any,
     /// By the priorities that packets carry in their first header word, unless the scenario says otherwise.
     Priorities,
-    /// In queues that the algorithm's [`PortAgent`] chooses: no discipline and no limit goes with them.
+    /// In queues that the algorithm's [`PortAgent`] or transport chooses: no discipline and no limit goes with them.
     Own,
 }
 
@@ -230,6 +231,8 @@ pub struct Needs {
     pub oracle: bool,
     /// A central allocator tells flows their rates by notices.
     pub allocator: bool,
+    /// Receivers grant what senders may send, by HOMA's transport.
+    pub grants: Option<Grants>,
     /// TCP finds losses by its retransmission timer alone, which is this many base round-trip times and never grows.
     pub rto_rtts: Option<f64>,
     /// Flows share in proportion to [`FlowContext::weight`]. Otherwise the scenario may not give weights.
@@ -258,6 +261,7 @@ impl Needs {
         queueing: Queueing::Any,
         oracle: false,
         allocator: false,
+        grants: None,
         rto_rtts: None,
         weights: false,
         prr: false,

@@ -36,6 +36,7 @@ pub mod dcqcn;
 pub mod dcqcn_pi;
 pub mod dctcp;
 pub mod flowtune;
+pub mod homa;
 pub mod hpcc;
 pub mod ideal;
 pub mod lia;

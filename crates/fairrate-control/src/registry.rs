@@ -351,6 +351,8 @@ registry! {
         "Goyal et al., NSDI 2022", "switches pause single flows one hop upstream, in queues of their own";
     "pfabric" => pfabric::{PFabric, PFabricConfig}, "pFabric",
         "Alizadeh et al., SIGCOMM 2013", "packets carry what their flow has left; tiny queues send the least, drop the most";
+    "homa" => homa::{Homa, HomaConfig}, "HOMA",
+        "Montazeri et al., SIGCOMM 2018", "receivers grant the shortest messages, and give each packet one of eight priorities";
     "lia" => lia::{Lia, LiaConfig, coupled LiaConnection}, "LIA",
         "RFC 6356", "subflows share the growth of one TCP on the best path";
     "olia" => olia::{Olia, OliaConfig, coupled OliaConnection}, "OLIA",

@@ -134,6 +134,7 @@ fn subflows_faults_disciplines_and_lossy_fabrics_do_too() {
         ("pfabric", &[("transport.kind", "tcp"), ("switch.pfc", "false"), ("switch.queue_limit", "30KB")]),
         ("cubic", &[("transport.kind", "tcp"), ("switch.pfc", "false"), ("switch.queue", "sfq-codel")]),
         ("flowtune", &[("transport.kind", "tcp"), ("allocator.intermediaries", "2")]),
+        ("homa", &[("switch.pfc", "false"), ("switch.buffer", "60KB"), ("transport.rto", "50us")]),
         ("powertcp", &[("switch.buffer", "60KB"), ("stop", "all-flows-done"), ("duration", "20ms")]),
     ] {
         let config = read(MIXED, sets, Some(cc)).unwrap_or_else(|| panic!("{cc} {sets:?}"));

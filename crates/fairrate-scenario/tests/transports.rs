@@ -51,10 +51,11 @@ fn controls(scenario: Scenario) -> bool {
 }
 
 /// Those that are refused over a transport, and what the message says.
-const REFUSED: [(&str, &str, &str); 3] = [
+const REFUSED: [(&str, &str, &str); 4] = [
     ("dcqcn", "tcp", "congestion notification packets"),
     ("dcqcn-pi", "tcp", "congestion notification packets"),
     ("flowtune", "rdma", "is built on TCP"),
+    ("homa", "tcp", "is a transport of its own"),
 ];
 
 #[test]

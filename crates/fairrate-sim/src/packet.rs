@@ -18,6 +18,8 @@ pub enum PacketKind {
     Nack,
     /// Congestion notification.
     Cnp,
+    /// A sender's sign of life to its receiver, with the length of its message.
+    Busy,
     /// A switch port's notice to a source.
     Notice,
     /// A flow's control packet on its way to the receiver.
@@ -50,7 +52,7 @@ pub struct Packet {
     pub next: PacketIdx,
     /// Flow it belongs to, or is about. Pause and resume of a class: unused.
     pub flow: FlowId,
-    /// Data: first payload byte. Acknowledgments: the byte expected next.
+    /// Data: first payload byte. Acknowledgments: the byte expected next. HOMA's have other meanings.
     pub seq: u64,
     /// Acknowledgments: first payload byte of the data packet they answer.
     pub data_seq: u64,

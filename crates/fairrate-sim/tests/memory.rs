@@ -144,11 +144,12 @@ fn fewest_allocations(mut c: SimConfig) -> u64 {
 }
 
 fn packets_allocate_nothing() {
-    for cc in ["powertcp", "hpcc", "swift", "dctcp", "line-rate", "dcqcn", "rocc", "bfc", "perc"] {
+    for cc in ["powertcp", "hpcc", "swift", "dctcp", "line-rate", "dcqcn", "rocc", "bfc", "perc", "homa"] {
         assert_eq!(fewest_allocations(over_rdma(cc)), 0, "{cc}");
     }
     let cases = [
         ("dctcp, drops", lossy(over_rdma("dctcp"))),
+        ("homa, drops", lossy(over_rdma("homa"))),
         ("dctcp over TCP", over_tcp(algorithm("dctcp"), TCP)),
         ("newreno over TCP, drops", lossy(over_tcp(algorithm("newreno"), TCP))),
         ("bbr over TCP, drops", lossy(over_tcp(algorithm("bbr"), TCP))),

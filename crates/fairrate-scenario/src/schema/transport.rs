@@ -24,6 +24,7 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig
     check(&s, &config);
     let (cc, sections) = read_algorithms(&mut s, profile, config.kind, cc);
     check_notifications(&s, config.kind, &cc);
+    check_grants(&s, config.kind, &cc);
     check_packets(&s, &config, &cc);
     let mut out = s.finish();
     out.tables.extend(sections);
@@ -258,6 +259,14 @@ fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
         "set `kind = \"rdma\"`, or take `cc = \"dctcp\"`".to_owned()
     };
     s.problem_at("scenario::conflict", "kind", message, help);
+}
+
+/// Reports TCP under an algorithm whose receivers grant: that is a transport of its own.
+fn check_grants(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
+    if kind != Transport::Rdma && cc.needs().grants.is_some() {
+        let message = format!("`{}` is a transport of its own", cc.info().name);
+        s.problem_at("scenario::conflict", "kind", message, "set `kind = \"rdma\"`, or choose another `cc`");
+    }
 }
 
 /// Reports packets that are longer than the length of a packet can be.

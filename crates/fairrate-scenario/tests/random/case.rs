@@ -30,7 +30,7 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     let draw = &mut Draw::new(seed);
     let network = network::network(draw, dir);
     let cc = draw.pick(ALGORITHMS).name;
-    let tcp = draw.one_in(2);
+    let tcp = draw.one_in(2) && cc != "homa";
     let weights = AlgorithmConfig::by_name(cc, Profile::Paper).is_some_and(|cc| cc.needs().weights);
     let mut toml = Toml::default();
     toml.key("seed", draw.below(1_000));

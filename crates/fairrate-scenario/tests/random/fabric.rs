@@ -39,11 +39,11 @@ pub fn switch(draw: &mut Draw, toml: &mut Toml, cc: &str) {
     toml.section("[switch]");
     // A queue of its own makes pFabric what it is; a limit goes with any.
     let queue = *draw.pick(&["fifo", "fifo", "fifo", "red", "codel", "sfq-codel"]);
-    if cc != "pfabric" && cc != "bfc" && queue != "fifo" {
+    if !["pfabric", "bfc", "homa"].contains(&cc) && queue != "fifo" {
         toml.text("queue", queue);
     }
     // Limits are for every other fabric, so that the rest can be lossless.
-    let limited = cc != "bfc" && draw.one_in(2);
+    let limited = !["bfc", "homa"].contains(&cc) && draw.one_in(2);
     let keys = if limited { SWITCH } else { &SWITCH[..SWITCH.len() - 2] };
     toml.maybe(draw, 3, keys);
     if draw.one_in(3) {

@@ -34,7 +34,7 @@ use crate::routing::Routes;
 use crate::simulation::Switching;
 use crate::table::Table;
 use crate::topology::{Node, Tier, Topology};
-use crate::transport::{Allocator, Connections, Kind, Nic, SACK_WORDS, line_flows, start_allocator};
+use crate::transport::{Allocator, Connections, Kind, Levels, Nic, SACK_WORDS, line_flows, start_allocator};
 
 /// What all parts of a run are built from.
 pub(super) struct Plan {
@@ -79,6 +79,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     link_successors(&config, &mut flows);
     add_subflows(&config, &connections, &host_of, &mut flows);
     let paths = PathTable::new(&config, &routes, needs.ports != PortScope::None).of_all(&mut flows, &connections);
+    let levels = levels(&config, &needs, constants.base_rtt, &mut flows, &paths);
     let loads =
         loads(&config.topology, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
     let windows = match switching {
@@ -99,7 +100,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
         Balancing::PerPacket => laid.sprayed(&config, &flows),
     };
     let switch_of = number_switches(&config, &partition);
-    let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, parts });
+    let run = Arc::new(Run { config, constants, routes, flows, n_user_flows, paths, parts, levels });
     Plan {
         run,
         host_of,
@@ -182,7 +183,7 @@ impl Part {
         let own_ports = || ids.iter().zip(&ports).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
         let agents = Agents::new(config, own_ports(), constants.base_rtt, wire_mtu.as_u64());
         let of_switch = switches_of_ports(plan, number, &ids);
-        let switches = build_switches(config, &of_switch, &ids, &ports, wire_mtu, !agents.is_empty());
+        let switches = build_switches(run, &of_switch, &ids, &ports, wire_mtu, !agents.is_empty());
         let agenda = if plan.windows && may_keep_agenda(run, &ports, &agents) {
             Agenda::new(&of_switch, &mut ports)
         } else {
@@ -257,15 +258,18 @@ fn draws_like_ns3(config: &SimConfig) -> bool {
 }
 
 fn build_switches(
-    config: &SimConfig,
+    run: &Run,
     of_switch: &Table<PortIdx, Option<SwitchIdx>>,
     ids: &Table<PortIdx, PortId>,
     ports: &Table<PortIdx, Port>,
     wire_mtu: Bytes,
     has_agents: bool,
 ) -> Switches {
+    let config = &run.config;
     let links = ids.iter().map(|&id| config.topology.link(id));
-    let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu);
+    // Data is in one class as a rule, which is all that headroom is for.
+    let n_classes = run.levels.as_ref().map_or(1, Levels::n_classes);
+    let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu, n_classes);
     let marker = |port: PortIdx| {
         let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port].is_some())?;
         Some(Marker::new(ecn, ports[port].rate, config.seed, ids[port]))
@@ -455,11 +459,26 @@ fn flow(id: FlowId, spec: &FlowSpec, transport: Kind, host_of: &Table<NodeId, Ho
 fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, has_subflows: bool) -> Kind {
     match config.transport.kind {
         _ if n_user_flows <= id.0 => Kind::Line,
+        Transport::Rdma if config.cc.needs().grants.is_some() => Kind::Homa,
         Transport::Rdma => Kind::Rdma,
         Transport::Tcp(_) if has_subflows => Kind::Mptcp,
         Transport::Tcp(_) if config.allocator.is_some() => Kind::Ruled,
         Transport::Tcp(_) => Kind::Tcp,
     }
+}
+
+/// The classes of packets where receivers grant; flows are told theirs.
+fn levels(
+    config: &SimConfig,
+    needs: &Needs,
+    base_rtt: Time,
+    flows: &mut [Flow],
+    paths: &Paths<PortId>,
+) -> Option<Levels> {
+    let grants = needs.grants.as_ref().filter(|_| config.transport.kind == Transport::Rdma)?;
+    let levels = Levels::new(config, grants, base_rtt);
+    levels.assign(config, grants, flows, paths);
+    Some(levels)
 }
 
 /// Adds the subflows of all flows behind them.

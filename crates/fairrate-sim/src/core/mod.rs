@@ -28,10 +28,12 @@ mod told;
 mod world;
 
 pub(crate) use self::build::framing;
+pub(crate) use self::flow::Flow;
 pub(crate) use self::host::Hosts;
 pub(crate) use self::host::convergence::{demand_bps, solver_of};
 pub(crate) use self::parallel::Cluster;
 use self::parallel::Mail;
+pub(crate) use self::paths::Paths;
 pub(crate) use self::run::Run;
 use self::switch::Switches;
 pub(crate) use self::world::World;

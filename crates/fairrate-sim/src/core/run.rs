@@ -12,7 +12,7 @@ use crate::ids::{FlowId, HostId, NodeId, PortId};
 use crate::rng::{Purpose, Stream};
 use crate::routing::Routes;
 use crate::table::Table;
-use crate::transport::Kind;
+use crate::transport::{Kind, Levels};
 
 /// The run: its configuration and what follows from that before anything happens.
 pub(crate) struct Run {
@@ -27,6 +27,8 @@ pub(crate) struct Run {
     /// The egress ports of all paths.
     pub(crate) paths: Paths<PortId>,
     pub(crate) parts: PartOf,
+    /// The classes of packets, where receivers grant.
+    pub(crate) levels: Option<Levels>,
 }
 
 /// What is needed all the time, in plain numbers.

@@ -9,6 +9,7 @@ use super::{Part, deadlock};
 use crate::config::{Transport, TransportConfig};
 use crate::ids::{FlowId, PortId};
 use crate::simulation::SimError;
+use crate::transport::Kind;
 
 /// Simulated time without a newly acknowledged byte after which a run with active flows counts as stalled, ...
 const PATIENCE: Time = Time::from_ms(500);
@@ -89,7 +90,9 @@ impl Part {
             let subflow = flow.subflow;
             return format!("subflow {subflow} of flow {flow_name} ({src} to {dst}, {arrived} bytes arrived): {why}");
         }
-        format!("flow {flow_name} ({src} to {dst}) has {} of {} bytes acknowledged and {why}", s.snd_una, s.bytes)
+        // HOMA's senders know of what they may send.
+        let bytes = if s.transport == Kind::Homa { flow.bytes } else { s.bytes };
+        format!("flow {flow_name} ({src} to {dst}) has {} of {bytes} bytes acknowledged and {why}", s.snd_una)
     }
 
     /// The ports of this part that may not send, some of them at least.

@@ -233,7 +233,7 @@ impl Rule {
         let picked = match kind {
             PacketKind::Data => matches!(self.packets, FaultPackets::All | FaultPackets::Data),
             PacketKind::Ack | PacketKind::Nack => matches!(self.packets, FaultPackets::All | FaultPackets::Acks),
-            PacketKind::Cnp | PacketKind::Notice | PacketKind::Control | PacketKind::ControlBack => {
+            PacketKind::Cnp | PacketKind::Busy | PacketKind::Notice | PacketKind::Control | PacketKind::ControlBack => {
                 matches!(self.packets, FaultPackets::All | FaultPackets::Control)
             }
             PacketKind::Pause | PacketKind::Resume | PacketKind::FlowPause | PacketKind::FlowResume => false,

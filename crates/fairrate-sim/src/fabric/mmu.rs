@@ -101,19 +101,21 @@ pub struct Mmu {
 }
 
 impl Mmu {
-    /// Empty buffers. `links` has the link of each port, and `switch_of` the switch it belongs to, if it belongs to one.
+    /// Empty buffers. `links` has the link of each port, and `switch_of` the switch it belongs to, if it belongs to one. Of each
+    /// port there is headroom for as many classes as `n_classes`.
     pub fn new<'a>(
         config: &FabricConfig,
         links: impl Iterator<Item = &'a Link>,
         switch_of: &Table<PortIdx, Option<SwitchIdx>>,
         wire_mtu: Bytes,
+        n_classes: u64,
     ) -> Self {
         let headroom: Table<PortIdx, u32> = links.map(|link| headroom_bytes(config, link, wire_mtu)).collect();
         let n_switches = switch_of.iter().flatten().max().map_or(0, |&last| last.index() + 1);
         let mut pools: Table<SwitchIdx, Pool> = vec![Pool::default(); n_switches].into();
         for (port, switch) in switch_of.numbered() {
             if let Some(switch) = switch {
-                pools[*switch].headroom_total += u64::from(headroom[port]);
+                pools[*switch].headroom_total += n_classes * u64::from(headroom[port]);
             }
         }
         let ingress = vec![Ingress::default(); switch_of.len() * N_CLASSES];
@@ -358,7 +360,7 @@ mod tests {
 
     fn mmu_of(config: &FabricConfig) -> Mmu {
         let link = Link { a: NodeId(0), b: NodeId(1), rate: Rate::from_gbps(25), delay: Time::from_us(1) };
-        Mmu::new(config, [&link, &link].into_iter(), &vec![None, Some(SWITCH)].into(), Bytes::new(1_090))
+        Mmu::new(config, [&link, &link].into_iter(), &vec![None, Some(SWITCH)].into(), Bytes::new(1_090), 1)
     }
 
     #[test]

@@ -230,7 +230,8 @@ impl Port {
 
     /// Takes a frame out of the queue that [`Port::enqueue_frame`] puts them into, if there is one.
     pub fn take_frame(&mut self, pool: &PacketPool) -> Option<PacketIdx> {
-        if self.queues[0].list.is_empty() {
+        // Without PFC the class may be data's.
+        if self.queues[0].list.is_empty() || !pool.get(self.queues[0].list.head()).kind.is_frame() {
             return None;
         }
         let frame = self.queues[0].list.pop(pool);

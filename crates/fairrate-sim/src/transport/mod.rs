@@ -6,6 +6,7 @@ mod allocator;
 mod byte_streams;
 mod controlled;
 mod dispatch;
+mod homa;
 mod interface;
 mod list;
 mod mptcp;
@@ -20,6 +21,7 @@ pub(crate) use allocator::{
     Allocator, LineNote, follow_up, line_flows, on_event as on_allocator_event, start as start_allocator,
 };
 pub(crate) use controlled::ControllerRef;
+pub(crate) use homa::{Levels, Messages};
 pub(crate) use interface::{Answer, Timed};
 pub(crate) use list::Kind;
 pub(crate) use mptcp::Connections;

@@ -70,6 +70,11 @@ impl Ranges {
         self.0.iter().copied()
     }
 
+    /// Takes the last range out.
+    pub fn pop(&mut self) -> Option<(u64, u64)> {
+        self.0.pop()
+    }
+
     /// Whether it holds nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -99,6 +99,17 @@ impl Receiver {
         in_order
     }
 
+    /// The parts of `[from, to)` that have not arrived, in order.
+    pub fn gaps(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut from = from.max(self.expected);
+        std::iter::from_fn(move || {
+            let whole = (from < to).then_some((from, to));
+            let gap = self.more.as_ref().map_or(whole, |more| more.beyond.missing_in(from, to))?;
+            from = gap.1;
+            Some(gap)
+        })
+    }
+
     /// Ranges that have arrived beyond `expected`, that of byte `latest` first (RFC 2018 section 4); empty ones mean none.
     pub fn sacks(&self, latest: u64) -> [(u64, u64); MAX_SACKS] {
         let mut sacks = [(0, 0); MAX_SACKS];

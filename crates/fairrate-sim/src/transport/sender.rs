@@ -341,6 +341,17 @@ impl Sender {
         }
     }
 
+    /// Sends `[from, to)` again, which it has sent before, and nothing else of that kind; of no bytes: nothing.
+    pub fn send_again(&mut self, from: u64, to: u64) {
+        self.recovery = (from < to).then_some(Recovering { next: from, until: to, lost_below: to });
+    }
+
+    /// The next byte to send again, if any.
+    #[inline]
+    pub fn next_again(&self) -> Option<u64> {
+        self.lost_gap().map(|(from, _)| from)
+    }
+
     /// The next range to send again, if any.
     fn lost_gap(&self) -> Option<(u64, u64)> {
         let r = self.recovery?;

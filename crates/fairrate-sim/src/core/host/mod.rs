@@ -27,7 +27,7 @@ use super::share::Own;
 use super::world::World;
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 use crate::table::Table;
-use crate::transport::{Allocator, Connections, ControllerRef, Nic, NicFlow, Receiver, Sender, Tally};
+use crate::transport::{Allocator, Connections, ControllerRef, Messages, Nic, NicFlow, Receiver, Sender, Tally};
 
 /// The hosts of a part.
 pub(crate) struct Hosts {
@@ -42,6 +42,8 @@ pub(crate) struct Hosts {
     pub(crate) connections: Connections,
     /// The central allocator and the conversation with it.
     pub(crate) allocator: Option<Box<Allocator>>,
+    /// HOMA's messages, if that is the transport.
+    pub(crate) messages: Option<Box<Messages>>,
     /// What transports want to be done once they have returned.
     pub(crate) wishes: Wishes,
     /// When data was acknowledged last, in picoseconds.
@@ -165,6 +167,7 @@ impl Hosts {
             free_senders: Vec::new(),
             connections: Connections::new(&run.config),
             allocator,
+            messages: Messages::new(run),
             wishes: Wishes::default(),
             last_progress_ps: 0,
             starts,

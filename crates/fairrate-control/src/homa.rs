@@ -1,0 +1,152 @@
+//! `homa`: B. Montazeri, Y. Li, M. Alizadeh, J. Ousterhout, "Homa: A Receiver-Driven Low-Latency Transport Protocol Using
+//! Network Priorities", SIGCOMM 2018.
+//!
+//! HOMA is a transport: receivers decide who sends, by grants, and in which priority. A sender's controller has nothing to
+//! decide and sends at line rate what its receiver permits. [`Needs::grants`] asks the simulator for the transport; here are
+//! its parameters.
+//!
+//! | paper                    | here             | unit     |
+//! |--------------------------|------------------|----------|
+//! | RTTbytes                 | `rtt_bytes`      | bytes    |
+//! | degree of overcommitment | `overcommitment` | messages |
+//! | cutoffs of unscheduled priorities | `cutoffs` | bytes   |
+
+use fairrate_units::Bytes;
+
+use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_config};
+use crate::controller::{AlgorithmSpec, FlowContext, Needs, Queueing};
+use crate::line_rate::LineRateConfig;
+use crate::port::NoPort;
+
+pub use crate::line_rate::LineRate as Homa;
+
+/// Most cutoffs: those between eight levels.
+pub const MAX_CUTOFFS: usize = 7;
+
+/// What a sender may have on its way without acknowledgment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HomaRttBytes {
+    /// What its NIC sends in the network's base round-trip time.
+    Bdp,
+    /// This much.
+    Fixed(Bytes),
+}
+
+impl ParamType for HomaRttBytes {
+    const KIND: ParamKind = ParamKind::Bytes;
+    fn from_raw(raw: RawValue<'_>, range: Option<(f64, f64)>) -> Result<Self, SetParamError> {
+        if raw == RawValue::Text("bdp") {
+            return Ok(Self::Bdp);
+        }
+        Bytes::from_raw(raw, range).map(Self::Fixed)
+    }
+    fn to_toml(&self) -> String {
+        match self {
+            Self::Bdp => "\"bdp\"".to_owned(),
+            Self::Fixed(bytes) => bytes.to_toml(),
+        }
+    }
+}
+
+/// Which messages use which of the levels for unscheduled packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HomaCutoffs {
+    /// Every level has about as many unscheduled bytes of the run's flows.
+    EqualBytes,
+    /// Messages up to each of these sizes use its level, the first one the highest; longer ones the lowest.
+    /// [`Bytes::MAX`] fills the rest.
+    Sizes([Bytes; MAX_CUTOFFS]),
+}
+
+impl HomaCutoffs {
+    /// Sizes in ascending order, separated by spaces.
+    fn read(text: &str) -> Option<Self> {
+        let sizes: Vec<Bytes> = text.split_whitespace().map(|size| size.parse().ok()).collect::<Option<_>>()?;
+        if sizes.is_empty() || MAX_CUTOFFS < sizes.len() || !sizes.is_sorted_by(|a, b| a < b) {
+            return None;
+        }
+        let mut all = [Bytes::MAX; MAX_CUTOFFS];
+        all[..sizes.len()].copy_from_slice(&sizes);
+        Some(Self::Sizes(all))
+    }
+}
+
+impl ParamType for HomaCutoffs {
+    const KIND: ParamKind = ParamKind::Bytes;
+    fn from_raw(raw: RawValue<'_>, _: Option<(f64, f64)>) -> Result<Self, SetParamError> {
+        let found = match raw {
+            RawValue::Text("equal-bytes") => Some(Self::EqualBytes),
+            RawValue::Text(text) => Self::read(text),
+            _ => None,
+        };
+        found.ok_or_else(|| SetParamError::Invalid {
+            message: "expected `equal-bytes`, or up to seven sizes in ascending order".to_owned(),
+            help: "write them as \"1KB 10KB 100KB\"".to_owned(),
+        })
+    }
+    fn to_toml(&self) -> String {
+        let Self::Sizes(sizes) = self else { return "\"equal-bytes\"".to_owned() };
+        let sizes: Vec<String> = sizes.iter().filter(|&&size| size < Bytes::MAX).map(ToString::to_string).collect();
+        format!("\"{}\"", sizes.join(" "))
+    }
+}
+
+algorithm_config! {
+    /// Parameters of HOMA.
+    pub struct HomaConfig {
+        /// Messages a receiver grants at a time, and levels for scheduled packets (authors' simulator: 7 for web search; PowerTCP section 4.1: 1).
+        overcommitment: u32 = 7, ns3 = 1, in 1.0..=7.0;
+        /// RTTbytes, a size of payload or `"bdp"`: what a message sends unasked and what is kept on its way (PowerTCP section 4.1: base RTT times host bandwidth).
+        rtt_bytes: HomaRttBytes = HomaRttBytes::Bdp;
+        /// Largest messages of each level for unscheduled packets, `"equal-bytes"` or sizes as `"1KB 10KB"` (section 3.4: equal bytes).
+        cutoffs: HomaCutoffs = HomaCutoffs::EqualBytes;
+    }
+}
+
+impl AlgorithmSpec for HomaConfig {
+    type Controller = Homa;
+    type Port = NoPort;
+    fn needs(&self) -> Needs {
+        // Every class is a queue of its own, and no discipline or limit goes with that.
+        Needs { grants: Some(self.grants()), queueing: Queueing::Own, ..Needs::NOTHING }
+    }
+    fn build(&self, flow: &FlowContext) -> Homa {
+        LineRateConfig::default().build(flow)
+    }
+}
+
+impl HomaConfig {
+    fn grants(&self) -> Grants {
+        let Self { overcommitment, rtt_bytes, cutoffs } = *self;
+        Grants { overcommitment, rtt_bytes, cutoffs }
+    }
+}
+
+/// How receivers grant: what [`Needs::grants`] asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grants {
+    /// Messages granted at a time, at least one.
+    pub overcommitment: u32,
+    /// What a message sends unasked, and what is kept on its way.
+    pub rtt_bytes: HomaRttBytes,
+    /// The levels of unscheduled packets.
+    pub cutoffs: HomaCutoffs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cutoffs_are_sizes_in_order() {
+        let read = |text| HomaCutoffs::from_raw(RawValue::Text(text), None);
+        let Ok(cutoffs @ HomaCutoffs::Sizes(sizes)) = read("1KB 10KB") else { panic!("two sizes") };
+        assert_eq!(sizes[..3], [Bytes::new(1_000), Bytes::new(10_000), Bytes::MAX]);
+        assert_eq!(cutoffs.to_toml(), "\"1KB 10KB\"");
+        assert_eq!(read("equal-bytes"), Ok(HomaCutoffs::EqualBytes));
+        for wrong in ["", "10KB 1KB", "1KB 1KB", "1KB ten", "1B 2B 3B 4B 5B 6B 7B 8B"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert!(HomaCutoffs::from_raw(RawValue::Integer(3), None).is_err());
+    }
+}

@@ -1,0 +1,402 @@
+//! HOMA: B. Montazeri, Y. Li, M. Alizadeh, J. Ousterhout, "Homa: A Receiver-Driven Low-Latency Transport Protocol Using
+//! Network Priorities", SIGCOMM 2018. Constants that the paper leaves to its workloads are those of the authors' simulator
+//! (github.com/PlatformLab/HomaSimulation), or of PowerTCP (NSDI 2022, section 4.1), which compares itself with HOMA.
+//!
+//! A flow is a message. Its first RTTbytes go unasked; the rest waits for grants of its receiver. Of its messages that may be
+//! sent, a NIC sends the one with the fewest bytes left. A receiver grants the few shortest of those that have come to it
+//! (the degree of overcommitment) and keeps RTTbytes of each on their way. Both ends choose the class of each packet, the
+//! receiver by its grants.
+//!
+//! | paper | packet here | fields |
+//! |---|---|---|
+//! | DATA | `Data` | as of other transports |
+//! | GRANT | `Ack` | `seq`: all before has come; `data_seq`: all before may be sent; `cwnd_at_send`: the class |
+//! | RESEND | `Nack` | `seq` to `data_seq` is missing; `cwnd_at_send`: the class |
+//! | BUSY | `Busy` | `seq`: the message's length, as far as its sender knows |
+//!
+//! Readings, where paper and simulator leave things open:
+//! - Messages are known to their receivers by their first packet. Their sizes are those of the flows; one without end is the
+//!   longest of all.
+//! - RTTbytes is payload in whole packets. A grant makes up what is on its way to RTTbytes. A packet of a message that is not
+//!   granted (or fully granted, or complete) gives the shortest granted one that has less than RTTbytes on its way a single
+//!   packet. So every arrival leads to one grant at most, and a message takes over from the one before without a gap and
+//!   without a second RTTbytes in the queue.
+//! - There are eight levels in a fabric that drops, and seven where class 0 is left to PFC frames. Scheduled packets have as
+//!   many levels as messages are granted, and unscheduled ones the rest, at least one. Grants share the highest level with
+//!   the unscheduled packets of the shortest messages. The keys `data_class`, `ack_class` and `control_class`, and the
+//!   classes of flows, have no effect.
+//! - Levels of unscheduled packets go by the sizes of all flows of the run, whether or not a receiver could know them. The
+//!   authors' simulator does the same; in the paper receivers measure and tell.
+//! - The last packet of a message is acknowledged, and so is one that comes again, as the sender of a one-way message would
+//!   never know otherwise. The paper leaves that to responses.
+//! - Both timers are the transport's `rto` (a few milliseconds, section 3.7). After that time without a new byte, a receiver
+//!   asks for every gap of what it has granted. A sender that has heard nothing for as long about something it has sent
+//!   repeats a single packet: if the start was lost its receiver learns of the message and asks for the rest, and if only the
+//!   acknowledgment was, that comes again.
+//! - A message that stops before its end (an endless flow with a stop time) says so by BUSY, and so does a sender that is asked
+//!   for one it has finished.
+//! - Packets of a flow take one path, by ECMP, unless `[switch] balancing = "per-packet"` sprays them, as in the paper.
+//! - Hosts take no time of their own, and a sender whose application offers less than its line rate is paced.
+
+mod inbox;
+mod levels;
+mod outgoing;
+
+use fairrate_control::{Controller, Loss};
+
+use self::inbox::{Grant, Inbox};
+pub(crate) use self::levels::Levels;
+use self::outgoing::Outgoing;
+use crate::core::{Hosts, Run, World};
+use crate::engine::EventKind;
+use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
+use crate::packet::{Packet, PacketKind};
+use crate::table::Table;
+use crate::transport::controlled::Controlled;
+use crate::transport::interface::{Acked, Answer, Timed, Transport};
+use crate::transport::sender::{Sender, ack_of};
+
+/// What the hosts of a part keep for HOMA.
+pub(crate) struct Messages {
+    /// By host: what comes.
+    inboxes: Table<HostId, Inbox>,
+    /// By sender: what goes.
+    outgoing: Table<SenderIdx, Outgoing>,
+}
+
+impl Messages {
+    /// No messages yet; `None` if the run has another transport.
+    pub(crate) fn new(run: &Run) -> Option<Box<Self>> {
+        run.levels.as_ref()?;
+        let n_hosts = run.config.topology.hosts().count();
+        Some(Box::new(Self { inboxes: vec![Inbox::default(); n_hosts].into(), outgoing: Table::default() }))
+    }
+
+    fn open(&mut self, slot: SenderIdx, message: Outgoing) {
+        while self.outgoing.len() <= slot.index() {
+            self.outgoing.push(Outgoing::default());
+        }
+        self.outgoing[slot] = message;
+    }
+}
+
+/// The transport of HOMA.
+pub(crate) struct Homa;
+
+impl Transport for Homa {
+    fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
+        let control = w.run.algorithm_of(flow).build(&w.run.flow_context(flow, w.clock.now()));
+        let spec = &w.run.config.flows[flow.index()];
+        hosts.add_sender(w, Sender::of_application(spec, flow, Controlled::Own(control)));
+        let class = w.run.flow(flow).class;
+        let mut message = Outgoing::new(rtt_bytes(&w.run, flow), class, levels(&w.run).scheduled(0, 1));
+        let slot = hosts.sending[flow].sender;
+        message.write(hosts.sender(slot).bytes);
+        messages(hosts).open(slot, message);
+        aim(hosts, slot);
+    }
+
+    /// A sender's `bytes` are those that may be sent; what an application writes later is added to them.
+    fn written(hosts: &mut Hosts, _: &mut World, flow: FlowId) {
+        let slot = hosts.sending[flow].sender;
+        let bytes = hosts.sender(slot).bytes;
+        let message = &mut messages(hosts).outgoing[slot];
+        message.write(bytes - message.limit());
+        aim(hosts, slot);
+    }
+
+    /// That of the message with the fewest bytes left.
+    fn whose_turn(hosts: &Hosts, w: &World, host: HostId, at: usize) -> usize {
+        let nic = &hosts.nics[host];
+        let paused = w.net.ports[nic.port].paused;
+        let may_send = |at: &usize| {
+            let flow = &nic.flows[*at];
+            flow.open && flow.next_send_ps <= w.clock.now_ps && paused & (1 << flow.class) == 0
+        };
+        let order = |at: &usize| order(hosts, nic.flows[*at].sender);
+        (0..nic.flows.len()).filter(may_send).min_by_key(order).unwrap_or(at)
+    }
+
+    fn sent(hosts: &mut Hosts, _: &mut World, slot: SenderIdx, _: u16) {
+        aim(hosts, slot);
+    }
+
+    fn has_sent_all(hosts: &Hosts, _: &World, slot: SenderIdx, _: bool) -> bool {
+        let message = &messages_of(hosts).outgoing[slot];
+        message.length <= hosts.sender(slot).snd_nxt
+    }
+
+    fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
+        let p = *w.net.pool.get(packet);
+        if p.kind == PacketKind::Busy {
+            return on_busy(hosts, w, host, packet);
+        }
+        w.told.totals.delivered_bytes += u64::from(p.wire);
+        let (now_ps, length) = (w.clock.now_ps, w.run.flow(p.flow).bytes);
+        let end = &mut hosts.receiving[p.flow];
+        let to = p.seq + u64::from(p.payload);
+        let new = end.receiver.gaps(p.seq, to).map(|(from, to)| to - from).sum();
+        end.receiver.take(p.seq, u64::from(p.payload));
+        end.note_arrival(length, now_ps);
+        let expected = end.receiver.expected;
+        if new == 0 {
+            answer_with(hosts, w, packet, None);
+            return Answer::Packet(packet);
+        }
+        let inbox = &mut messages(hosts).inboxes[host];
+        if !inbox.take(p.flow, new, now_ps) && expected < length {
+            inbox.open(p.flow, length, rtt_bytes(&w.run, p.flow), now_ps);
+            inbox.take(p.flow, new, now_ps);
+            plan_resend(w, p.flow, now_ps);
+        }
+        let is_complete = inbox.get_mut(p.flow).is_none();
+        let grant = inbox.answer(p.flow, levels(&w.run));
+        let is_own = grant.is_some_and(|grant| grant.flow == p.flow);
+        if let Some(grant) = grant.filter(|_| !is_own) {
+            send_grant(hosts, w, host, &grant);
+        }
+        if is_own || is_complete {
+            answer_with(hosts, w, packet, grant.filter(|_| is_own));
+            return Answer::Packet(packet);
+        }
+        w.net.pool.release(packet);
+        Answer::Waiting
+    }
+
+    /// Nothing has come of a message for a while: asks for what is missing.
+    fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Option<PacketIdx> {
+        let host = w.run.flow(flow).dst_host;
+        let inbox = &mut messages(hosts).inboxes[host];
+        let message = inbox.get_mut(flow)?;
+        let (granted, heard_ps) = (message.granted, message.heard_ps);
+        let due_ps = heard_ps.saturating_add(w.run.constants.rto_ps);
+        if w.clock.now_ps < due_ps {
+            plan_resend(w, flow, heard_ps);
+            return None;
+        }
+        plan_resend(w, flow, w.clock.now_ps);
+        let class = inbox.class(flow, levels(&w.run));
+        let grant = inbox.grant_to(flow, levels(&w.run));
+        let gaps: Vec<(u64, u64)> = hosts.receiving[flow].receiver.gaps(0, granted).collect();
+        for (from, to) in gaps {
+            let packet = new_packet(w, flow, PacketKind::Nack);
+            let p = w.net.pool.get_mut(packet);
+            (p.seq, p.data_seq, p.cwnd_at_send) = (from, to, u32::from(class));
+            hosts.enqueue(&mut w.net, host, packet);
+            hosts.wishes.look(host);
+        }
+        // With nothing missing it may be that no arrival was left to lead to a grant.
+        let grant = grant?;
+        let packet = new_packet(w, flow, PacketKind::Ack);
+        answer_with(hosts, w, packet, Some(grant));
+        Some(packet)
+    }
+
+    fn on_ack(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Option<Acked> {
+        let p = *w.net.pool.get(packet);
+        let slot = hosts.sending[p.flow].sender;
+        if slot.is_none() {
+            if p.kind == PacketKind::Nack {
+                // It has all arrived, or its receiver would not have acknowledged it.
+                say_length(hosts, w, p.flow, 0);
+                hosts.wishes.look(host);
+            }
+            return None;
+        }
+        let now = w.clock.now();
+        let sender = hosts.senders[slot].as_mut().expect("an active flow has a sender");
+        if sender.rto_ps < u64::MAX {
+            sender.rto_ps = w.clock.now_ps.saturating_add(w.run.constants.rto_ps);
+        }
+        let allowance = if p.kind == PacketKind::Nack {
+            sender.tally.recoveries += 1;
+            on_resend(hosts, w, slot, &p);
+            hosts.controller(slot).on_loss(now, Loss::Gap)
+        } else {
+            let newly_acked = sender.acknowledge(p.seq);
+            if newly_acked > 0 {
+                hosts.last_progress_ps = w.clock.now_ps;
+            }
+            messages(hosts).outgoing[slot].grant(p.data_seq, p.cwnd_at_send as u8);
+            learn(hosts, w, slot, packet, newly_acked)
+        };
+        aim(hosts, slot);
+        let length = messages(hosts).outgoing[slot].length;
+        let sender = hosts.sender(slot);
+        Some(Acked { slot, allowance, is_done: length <= sender.snd_una && sender.is_done(), is_only_stored: false })
+    }
+
+    fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
+        let Some((slot, sender)) = hosts.sender_of(flow) else { return Timed::Nothing };
+        if !sender.has_unacknowledged() {
+            sender.rto_ps = u64::MAX;
+            return Timed::Nothing;
+        }
+        if sender.rto_ps <= w.clock.now_ps {
+            sender.rto_ps = w.clock.now_ps + w.run.constants.rto_ps;
+            // What still waits for the NIC is not lost.
+            if !sender.is_open() {
+                sender.tally.timeouts += 1;
+                let (from, to) = (sender.snd_una, sender.snd_nxt);
+                messages(hosts).outgoing[slot].ask_again(from, to.min(from + w.run.constants.mtu));
+                aim(hosts, slot);
+            }
+        }
+        let at_ps = hosts.sender(slot).rto_ps;
+        w.clock.schedule(at_ps, EventKind::Rto, flow);
+        Timed::MaySend(slot)
+    }
+
+    /// Receivers decide how much may be on its way.
+    fn decided(hosts: &mut Hosts, _: &mut World, slot: SenderIdx) {
+        aim(hosts, slot);
+    }
+
+    fn stop(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> bool {
+        let Some((slot, sender)) = hosts.sender_of(flow) else { return true };
+        let is_done = sender.stop();
+        let length = sender.bytes;
+        messages(hosts).outgoing[slot].length = length;
+        say_length(hosts, w, flow, length);
+        is_done
+    }
+
+    fn stopped(hosts: &mut Hosts, _: &mut World, flow: FlowId, is_done: bool) {
+        if !is_done {
+            aim(hosts, hosts.sending[flow].sender);
+        }
+    }
+}
+
+fn messages(hosts: &mut Hosts) -> &mut Messages {
+    hosts.messages.as_mut().expect("the run has HOMA's transport")
+}
+
+fn messages_of(hosts: &Hosts) -> &Messages {
+    hosts.messages.as_ref().expect("the run has HOMA's transport")
+}
+
+fn levels(run: &Run) -> &Levels {
+    run.levels.as_ref().expect("the run has HOMA's transport")
+}
+
+/// RTTbytes of a flow.
+fn rtt_bytes(run: &Run, flow: FlowId) -> u64 {
+    let first_port = run.path_of(flow).next().expect("a path has a link");
+    levels(run).rtt_bytes(&run.config, first_port)
+}
+
+/// Where the message of a sender comes among others.
+fn order(hosts: &Hosts, slot: SenderIdx) -> (u64, FlowId) {
+    messages_of(hosts).outgoing[slot].order(hosts.sender(slot))
+}
+
+/// Tells a sender and its NIC what it may send next, and in which class.
+fn aim(hosts: &mut Hosts, slot: SenderIdx) {
+    let sender = hosts.senders[slot].as_mut().expect("the slot is in use");
+    let message = &mut hosts.messages.as_mut().expect("the run has HOMA's transport").outgoing[slot];
+    message.feed(sender);
+    sender.bytes = message.limit();
+    sender.cwnd = sender.bytes.saturating_sub(sender.snd_una);
+    hosts.nics[sender.host].flows[sender.nic_slot as usize].class = message.class(sender);
+    hosts.refresh(slot);
+}
+
+/// What a grant or an acknowledgment tells the controller.
+fn learn(
+    hosts: &mut Hosts,
+    w: &mut World,
+    slot: SenderIdx,
+    packet: PacketIdx,
+    newly_acked: u64,
+) -> fairrate_control::Allowance {
+    let now = w.clock.now();
+    let p = w.net.pool.get(packet);
+    if p.payload == 0 {
+        // It answers no packet of this message, and says nothing of its round-trip time.
+        return hosts.controller(slot).on_timer(now);
+    }
+    let flow = p.flow;
+    let ack = ack_of(&w.net.pool, packet, hosts.sender(slot), newly_acked, now, w.run.constants.header_words);
+    w.told.push_rtt(now, flow, ack.rtt);
+    hosts.controller(slot).on_ack(&ack)
+}
+
+/// A receiver misses something: it is sent again if it was sent, and otherwise it is still to come.
+fn on_resend(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, p: &Packet) {
+    let sender = hosts.sender(slot);
+    let (host, sent, acked) = (sender.host, sender.snd_nxt, sender.snd_una);
+    let message = &mut messages(hosts).outgoing[slot];
+    message.grant(p.data_seq, p.cwnd_at_send as u8);
+    message.ask_again(p.seq.max(acked), p.data_seq.min(sent));
+    let length = message.length;
+    let mine = order(hosts, slot);
+    let mut others = hosts.nics[host].flows.iter().filter(|flow| flow.open && flow.sender != slot);
+    if sent <= p.seq || others.any(|flow| order(hosts, flow.sender) < mine) {
+        say_length(hosts, w, p.flow, length);
+    }
+}
+
+/// A sender says that it is there, and how long its message is.
+fn on_busy(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
+    let Packet { flow, seq: length, .. } = *w.net.pool.get(packet);
+    let expected = hosts.receiving[flow].receiver.expected;
+    let inbox = &mut messages(hosts).inboxes[host];
+    let was_here = inbox.shorten(flow, length, w.clock.now_ps);
+    let is_here = inbox.get_mut(flow).is_some();
+    let grant = if was_here && !is_here { inbox.grant_a_packet(flow, levels(&w.run)) } else { None };
+    if let Some(grant) = grant {
+        send_grant(hosts, w, host, &grant);
+    }
+    if 0 < length && length <= expected {
+        answer_with(hosts, w, packet, None);
+        return Answer::Packet(packet);
+    }
+    w.net.pool.release(packet);
+    Answer::Waiting
+}
+
+/// A sender says how long a message is.
+fn say_length(hosts: &Hosts, w: &mut World, flow: FlowId, length: u64) {
+    let packet = new_packet(w, flow, PacketKind::Busy);
+    let (host, route) = (w.run.flow(flow).src_host, w.run.flow(flow).data_route);
+    let p = w.net.pool.get_mut(packet);
+    (p.seq, p.route) = (length, route);
+    hosts.enqueue(&mut w.net, host, packet);
+}
+
+/// Grants a message that the packet which has just come is not of.
+fn send_grant(hosts: &mut Hosts, w: &mut World, host: HostId, grant: &Grant) {
+    let packet = new_packet(w, grant.flow, PacketKind::Ack);
+    answer_with(hosts, w, packet, Some(*grant));
+    hosts.enqueue(&mut w.net, host, packet);
+}
+
+/// A packet of a receiver that answers no other.
+fn new_packet(w: &mut World, flow: FlowId, kind: PacketKind) -> PacketIdx {
+    let (class, wire, route) = (levels(&w.run).control(), w.run.constants.ack_wire, w.run.flow(flow).ack_route);
+    let packet = w.net.pool.take(Packet { flow, route, wire, class, ..Packet::new(kind) });
+    w.net.pool.header_mut(packet).fill(0.0);
+    packet
+}
+
+/// Turns a packet into what a receiver says of its flow: all that has come, and what is granted.
+fn answer_with(hosts: &Hosts, w: &mut World, packet: PacketIdx, grant: Option<Grant>) {
+    let p = w.net.pool.get_mut(packet);
+    let scheduled = levels(&w.run).scheduled(0, 1);
+    p.kind = PacketKind::Ack;
+    p.seq = hosts.receiving[p.flow].receiver.expected;
+    p.data_seq = grant.map_or(0, |grant| grant.until);
+    p.cwnd_at_send = u32::from(grant.map_or(scheduled, |grant| grant.class));
+    p.class = levels(&w.run).control();
+    p.wire = w.run.constants.ack_wire;
+    p.route = w.run.flow(p.flow).ack_route;
+}
+
+/// Plans the time at which a receiver asks for what is missing, if nothing comes from `from_ps` on.
+fn plan_resend(w: &mut World, flow: FlowId, from_ps: u64) {
+    let at_ps = from_ps.saturating_add(w.run.constants.rto_ps);
+    if at_ps < u64::MAX {
+        w.clock.schedule(at_ps, EventKind::AckTimer, flow);
+    }
+}

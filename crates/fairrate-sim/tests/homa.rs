@@ -1,0 +1,275 @@
+//! HOMA against closed forms: messages alone, at a receiver, at a sender, and where packets are lost.
+
+mod common;
+
+use common::{Recorder, algorithm_with, config, flow, probe, run};
+use fairrate_control::{Parameters, RawValue};
+use fairrate_sim::topology::{LeafSpine, Star, Topology};
+use fairrate_sim::{FaultConfig, FlowOutcome, FlowSpec, NodeId, PortId, RunTotals, SimConfig};
+use fairrate_units::{Bytes, Rate, Time};
+
+const G10: Rate = Rate::from_gbps(10);
+/// Payload of a full packet, and its bytes on the wire.
+const MTU: u64 = 1_000;
+const WIRE: u64 = 1_048;
+/// RTTbytes on a star: 4 us of delay, two packets and two acknowledgments at 10 Gb/s are 7,216 bytes, so eight packets.
+const RTT_BYTES: u64 = 8 * MTU;
+const RTT_WIRE: u64 = 8 * WIRE;
+
+fn star(hosts: u32) -> Topology {
+    Star { hosts, rate: G10, delay: Time::from_us(1) }.build()
+}
+
+/// A fabric that drops, with room for all.
+fn homa(topology: Topology, overcommitment: i64, flows: Vec<FlowSpec>) -> SimConfig {
+    let params = [("overcommitment", RawValue::Integer(overcommitment))];
+    let mut c = config(topology, algorithm_with("homa", &params), flows);
+    c.fabric.pfc = false;
+    c.fabric.ingress_alpha = None;
+    c
+}
+
+/// How long full packets last.
+fn packets(n: u64) -> Time {
+    G10.tx_time(Bytes::new(n * WIRE))
+}
+
+/// When the last of `n` full packets that a receiver on a star gets in a row has come.
+fn after(n: u64) -> Time {
+    Time::from_us(2) + packets(n + 1)
+}
+
+fn fct(outcome: &FlowOutcome) -> Time {
+    outcome.fct.expect("it is done")
+}
+
+/// A message has no queue to wait in, and its grants come in time, however long it is.
+#[test]
+fn a_message_alone_takes_its_ideal_time() {
+    let leaf_spine = || {
+        let (us, gbps) = (Time::from_us(1), Rate::from_gbps(40));
+        let (leaves, spines, hosts_per_leaf) = (2, 2, 2);
+        LeafSpine {
+            leaves,
+            spines,
+            hosts_per_leaf,
+            host_rate: G10,
+            host_delay: us,
+            uplink_rate: gbps,
+            uplink_delay: us,
+        }
+        .build()
+    };
+    for bytes in [1, MTU, MTU + 1, RTT_BYTES, RTT_BYTES + 1, 99_999, 1_000_000] {
+        for pfc in [false, true] {
+            for topology in [star(2), leaf_spine()] {
+                let last = topology.hosts().count() as u32 - 1;
+                let mut c = homa(topology, 1, vec![flow(0, last, bytes, Time::from_us(3))]);
+                c.fabric.pfc = pfc;
+                let (recorder, totals) = run(c);
+                let [outcome] = &recorder.flows[..] else { panic!("one flow") };
+                assert_eq!(fct(outcome), outcome.ideal_fct, "{bytes} bytes");
+                assert_eq!(totals.sent_bytes, bytes + 48 * bytes.div_ceil(MTU), "nothing is sent twice");
+            }
+        }
+    }
+}
+
+/// Messages to one receiver, each from a host of its own, that all begin at once: of 100 packets and ten more each.
+fn to_one(n: u32, overcommitment: i64) -> (Recorder, RunTotals) {
+    let flows = (1..=n).map(|i| flow(i, 0, 90_000 + 10_000 * u64::from(i), Time::ZERO)).collect();
+    let mut c = homa(star(n + 1), overcommitment, flows);
+    probe(&mut c, n + 1, 0, Time::from_ns(100));
+    let (recorder, totals) = run(c);
+    assert_eq!((totals.drops.total(), totals.flows_unfinished), (0, 0));
+    (recorder, totals)
+}
+
+/// All unscheduled packets come first. From then on the shortest message has the link, and the next one when that is done,
+/// without a gap between them. With more of them granted there are packets of the shortest in low classes, from when others were
+/// not known; what holds is that the link never idles.
+#[test]
+fn messages_to_a_receiver_come_one_by_one_the_shortest_first() {
+    for n in [2, 4, 8] {
+        let (recorder, _) = to_one(n, 1);
+        let mut arrived = u64::from(n) * RTT_BYTES / MTU;
+        for (outcome, i) in recorder.flows.iter().zip(1..) {
+            arrived += 90 + 10 * i - RTT_BYTES / MTU;
+            assert_eq!(fct(outcome), after(arrived), "{n}, {i}");
+        }
+        for k in 2..=7 {
+            let (recorder, _) = to_one(n, k);
+            assert_eq!(recorder.flows.iter().map(fct).max(), Some(after(arrived)), "{n}, {k}");
+        }
+    }
+}
+
+/// Each message is shorter than what is left of those before: it waits for no more than what they have on their way, and they
+/// wait for all of it.
+#[test]
+fn a_shorter_message_is_served_before_longer_ones() {
+    for k in [1, 2, 4] {
+        let sizes = [400_000, 300_000, 200_000, 100_000];
+        let flows = (1..).zip(sizes).map(|(i, bytes)| flow(i, 0, bytes, Time::from_us(30 * u64::from(i)))).collect();
+        let (recorder, _) = run(homa(star(5), k, flows));
+        let mut shorter = 0;
+        for outcome in recorder.flows.iter().rev() {
+            let least = outcome.ideal_fct + packets(shorter);
+            let on_their_way = packets(4 * RTT_BYTES / MTU);
+            let is_between = least <= fct(outcome) && fct(outcome) <= least + on_their_way;
+            assert!(is_between, "{k}: {} and not {least}", fct(outcome));
+            shorter += outcome.delivered_bytes / MTU;
+        }
+    }
+}
+
+/// In the first round-trip time all senders but one fill the queue with what they send unasked. Later a granted message
+/// has RTTbytes on its way, of which the path holds those of one.
+#[test]
+fn the_queue_is_rtt_bytes_of_each_sender_and_then_of_each_granted_message() {
+    for (n, k) in [(2, 1), (4, 1), (8, 1), (16, 1), (8, 2), (8, 4), (8, 7)] {
+        let (recorder, _) = to_one(n, k);
+        let max = |from| recorder.ports.iter().filter(|s| from <= s.t).map(|s| s.qlen_bytes).max().expect("samples");
+        let (n, k) = (u64::from(n), k as u64);
+        let peak = max(Time::ZERO);
+        assert!((n - 1) * RTT_WIRE <= peak && peak <= n * RTT_WIRE, "{n}, {k}: {peak}");
+        // Eight packets are one and a bit more than a round trip needs.
+        let rest = max(after((n + 2) * RTT_BYTES / MTU));
+        assert!(rest <= (k - 1) * RTT_WIRE + 2 * WIRE, "{n}, {k}: {rest}");
+        assert!((k - 1) * (RTT_WIRE - 2 * WIRE) <= rest, "{n}, {k}: {rest}");
+    }
+}
+
+/// A sender turns from a message to a shorter one for another receiver. Its first receiver waits, or has granted others.
+#[test]
+fn overcommitment_fills_the_link_of_a_sender_that_has_turned_away() {
+    let last = |k| {
+        let flows = vec![
+            flow(1, 0, 400_000, Time::ZERO),
+            flow(2, 0, 500_000, Time::ZERO),
+            flow(1, 3, 200_000, Time::from_us(100)),
+        ];
+        let (recorder, _) = run(homa(star(4), k, flows));
+        let other = &recorder.flows[2];
+        assert!(fct(other) <= other.ideal_fct + packets(1), "the shorter message goes at once");
+        recorder.flows[..2].iter().map(fct).max().expect("two flows")
+    };
+    let (alone, both) = (last(1), last(2));
+    assert!(both <= after(900) + packets(4), "{both}");
+    assert!(after(900) + packets(190) <= alone, "{alone}");
+}
+
+/// The message with the fewest bytes left goes, whichever came first, and the other one goes on where it was.
+#[test]
+fn a_sender_goes_by_what_is_left() {
+    // After 700 us some 830 packets of the long message are gone: 170 are left, and more or less than that come.
+    for (bytes, overtakes) in [(100_000, true), (250_000, false)] {
+        let flows = vec![flow(0, 1, 1_000_000, Time::ZERO), flow(0, 2, bytes, Time::from_us(700))];
+        let (recorder, _) = run(homa(star(3), 1, flows));
+        let [long, short] = &recorder.flows[..] else { panic!("two flows") };
+        let (first, second) = if overtakes { (short, long) } else { (long, short) };
+        assert!(fct(first) <= first.ideal_fct + packets(1), "{bytes}: {}", fct(first));
+        let end = second.start + fct(second);
+        let together = after(1_000 + bytes / MTU);
+        assert!(together - packets(1) <= end && end <= together + packets(1), "{bytes}: {end} and not {together}");
+    }
+}
+
+/// A packet of the highest level waits for one of another level on the wire, and for no other.
+#[test]
+fn short_messages_overtake_scheduled_and_unscheduled_packets() {
+    let mut flows: Vec<FlowSpec> = (1..=7).map(|i| flow(i, 0, 300_000, Time::ZERO)).collect();
+    // While unscheduled packets wait, and while scheduled ones do.
+    flows.extend([(8, 20), (9, 300)].map(|(src, us)| flow(src, 0, 500, Time::from_us(us))));
+    for pfc in [false, true] {
+        let mut c = homa(star(10), 4, flows.clone());
+        c.cc.set("cutoffs", RawValue::Text("1KB")).expect("it is a parameter");
+        c.fabric.pfc = pfc;
+        let (recorder, _) = run(c);
+        for short in &recorder.flows[7..] {
+            assert!(fct(short) <= short.ideal_fct + packets(1), "{}", fct(short));
+        }
+    }
+}
+
+/// Every message is complete, each byte of it once, whatever was lost.
+fn all_complete(c: SimConfig) -> RunTotals {
+    let bytes: Vec<u64> = c.flows.iter().map(|f| f.bytes.as_u64()).collect();
+    let (recorder, totals) = run(c);
+    for (outcome, bytes) in recorder.flows.iter().zip(bytes) {
+        assert_eq!((outcome.delivered_bytes, outcome.fct.is_some()), (bytes, true), "{outcome:?}");
+        assert!(outcome.fct_ack.is_some(), "{outcome:?}");
+    }
+    totals
+}
+
+#[test]
+fn messages_that_overflow_a_buffer_complete() {
+    for (n, bytes, k) in [(16, 3_000, 1), (16, 100_000, 1), (16, 100_000, 7), (60, 8_000, 3)] {
+        let flows = (1..=n).map(|i| flow(i, 0, bytes, Time::ZERO)).collect();
+        let mut c = homa(star(n + 1), k, flows);
+        c.fabric.buffer = Bytes::new(20_000);
+        assert!(0 < all_complete(c).drops.total());
+    }
+}
+
+#[test]
+fn messages_complete_over_links_that_lose() {
+    for loss in [0.01, 0.3] {
+        for bytes in [1, 5_000, 8_001, 200_000] {
+            for k in [1, 3] {
+                let flows = (1..5).map(|i| flow(i, 0, bytes, Time::ZERO)).collect();
+                let mut c = homa(star(5), k, flows);
+                c.transport.rto = Some(Time::from_us(100));
+                let ports = (0..c.topology.n_ports() as u32).map(PortId).collect();
+                c.faults = vec![FaultConfig { ports, loss, ..FaultConfig::NONE }];
+                all_complete(c);
+            }
+        }
+    }
+}
+
+/// The only packet of a message is lost, and then the answer is: either comes again after the timeout.
+#[test]
+fn a_lost_start_is_repeated_after_the_timeout() {
+    let alone = |from: u32, to: u32, stop| {
+        let mut c = homa(star(2), 1, vec![flow(0, 1, 500, Time::from_us(10))]);
+        let ports = vec![c.topology.port(NodeId(from), NodeId(to)).expect("a link")];
+        c.faults = vec![FaultConfig { ports, loss: 1.0, stop, ..FaultConfig::NONE }];
+        run(c).0.flows.remove(0)
+    };
+    let rto = Time::from_ms(4);
+    let lost = alone(0, 2, Time::from_us(100));
+    assert_eq!((fct(&lost), lost.timeouts, lost.retransmitted_bytes), (lost.ideal_fct + rto, 1, 500));
+    let answer_lost = alone(1, 2, Time::from_us(100));
+    assert_eq!((fct(&answer_lost), answer_lost.timeouts), (answer_lost.ideal_fct, 1));
+    assert!(answer_lost.fct_ack.is_some_and(|fct| rto < fct && fct < rto + Time::from_us(10)));
+}
+
+/// An endless message leaves the link to others as long as they have something, and ends when it is stopped.
+#[test]
+fn an_endless_message_is_the_longest_and_can_be_stopped() {
+    for loss in [0.0, 0.2] {
+        let endless = FlowSpec { stop: Time::from_us(900), ..flow(1, 0, u64::MAX, Time::ZERO) };
+        let mut c = homa(star(4), 1, vec![endless, flow(2, 0, 200_000, Time::from_us(300))]);
+        c.stop.at = Some(Time::from_ms(40));
+        c.stop.when_flows_done = false;
+        c.transport.rto = Some(Time::from_us(200));
+        if loss > 0.0 {
+            let ports = (0..c.topology.n_ports() as u32).map(PortId).collect();
+            c.faults = vec![FaultConfig { ports, loss, ..FaultConfig::NONE }];
+        }
+        c.flows.push(flow(3, 0, 100_000, Time::from_ms(30)));
+        let (recorder, totals) = run(c);
+        let [endless, short, later] = &recorder.flows[..] else { panic!("three flows") };
+        assert_eq!(totals.flows_unfinished, 0);
+        if loss == 0.0 {
+            // What was granted the endless one before is still to come.
+            assert!(fct(short) <= short.ideal_fct + packets(2 * RTT_BYTES / MTU), "{}", fct(short));
+            assert_eq!(fct(later), later.ideal_fct, "nothing is left of it");
+            // 900 us less 200 packets and what is on its way.
+            let sent = (Time::from_us(900).as_ps() / packets(1).as_ps() - 200) * MTU;
+            assert!(sent.abs_diff(endless.delivered_bytes) <= 3 * RTT_BYTES, "{} of {sent}", endless.delivered_bytes);
+        }
+    }
+}
