@@ -103,9 +103,8 @@ impl Switches {
                         if is_large {
                             pool.prefetch_record(door.head, p.n_int);
                         }
-                        // A frame has no route: its port may be any, or none of this part.
-                        if let Some(port) = paths.get(p.route).and_then(|egress| ports.get(egress)) {
-                            prefetch(port);
+                        if let Some(egress) = paths.get(p.route) {
+                            prefetch(&ports[egress]);
                         }
                         (door.head, door.head_ps) = (p.next, p.arrival_ps);
                         pool.prefetch(door.head);
