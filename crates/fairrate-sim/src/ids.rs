@@ -94,7 +94,7 @@ numbers! {
     PacketIdx
 }
 
-with_none! { FlowId HostId LineId PortIdx SwitchIdx SenderIdx PacketIdx }
+with_none! { FlowId HostId LineId HopId PortIdx SwitchIdx SenderIdx PacketIdx }
 
 impl PortId {
     /// The port of the same link in the other direction.

@@ -64,7 +64,7 @@ pub struct Packet {
     pub cwnd_at_send: u32,
     /// While on a wire: rank of its arrival among the events of that time.
     pub rank: u32,
-    /// Where in the table of paths the next egress port stands.
+    /// Where in the table of paths the next egress port stands; of frames [`HopId::NONE`].
     pub route: HopId,
     /// The switch port it came in by, in the switch it is queued in.
     pub ingress: PortIdx,

@@ -57,11 +57,10 @@ impl Part {
         if event.kind() == EventKind::Arrive
             && net.ports[PortIdx(event.entity())].to_host().is_none()
             && let Some(p) = net.pool.peek(net.ports[PortIdx(event.entity())].next_to_arrive())
-            // A frame is on no path.
-            && let Some(egress) = net.paths.laid(p.route).and_then(|egress| net.ports.get(egress))
+            && let Some(egress) = net.paths.laid(p.route)
         {
-            prefetch(egress);
-            prefetch(&egress.queued_bytes);
+            prefetch(&net.ports[egress]);
+            prefetch(&net.ports[egress].queued_bytes);
         }
     }
 

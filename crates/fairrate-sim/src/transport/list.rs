@@ -8,8 +8,6 @@ macro_rules! for_each_transport {
             $extra
             /// Windows and rates over a network that hardly loses anything.
             Rdma => rdma::Rdma,
-            /// Receivers grant what senders may send.
-            Homa => homa::Homa,
             /// TCP over one path.
             Tcp => tcp::Tcp<tcp::OwnData>,
             /// TCP over several paths: a connection, and its subflows.
@@ -18,6 +16,8 @@ macro_rules! for_each_transport {
             Ruled => tcp::Tcp<allocator::RuledData>,
             /// TCP that carries the messages of the allocator and of those it rules.
             Line => tcp::Tcp<allocator::Messages>,
+            /// Receivers grant what senders may send.
+            Homa => homa::Homa,
         }
     };
 }

@@ -5,7 +5,7 @@ use crate::config::MarkAt;
 use crate::core::agents::Step;
 use crate::core::world::World;
 use crate::fabric::N_CLASSES;
-use crate::ids::{FlowId, PacketIdx, PortIdx};
+use crate::ids::{FlowId, HopId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
 impl Switches {
@@ -113,7 +113,8 @@ impl Switches {
             w.net.pool.release(opposite);
             return;
         }
-        let frame = w.net.pool.take(Packet { class, wire: w.run.constants.pfc_wire, ..Packet::new(kind) });
+        let frame =
+            w.net.pool.take(Packet { route: HopId::NONE, wire: w.run.constants.pfc_wire, class, ..Packet::new(kind) });
         w.net.ports[port].enqueue_frame(&mut w.net.pool, frame);
         self.kick(w, port);
     }
@@ -131,7 +132,7 @@ impl Switches {
         };
         *count += 1;
         w.told.totals.control_bytes += u64::from(wire);
-        let frame = w.net.pool.take(Packet { flow, wire, class, ..Packet::new(kind) });
+        let frame = w.net.pool.take(Packet { flow, route: HopId::NONE, wire, class, ..Packet::new(kind) });
         w.net.ports[port].enqueue_frame(&mut w.net.pool, frame);
         self.kick(w, port);
     }

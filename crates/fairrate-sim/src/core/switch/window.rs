@@ -103,9 +103,8 @@ impl Switches {
                         if is_large {
                             pool.prefetch_record(door.head, p.n_int);
                         }
-                        // A frame is on no path.
-                        if let Some(port) = paths.laid(p.route).and_then(|egress| ports.get(egress)) {
-                            prefetch(port);
+                        if let Some(egress) = paths.laid(p.route) {
+                            prefetch(&ports[egress]);
                         }
                         (door.head, door.head_ps) = (p.next, p.arrival_ps);
                         pool.prefetch(door.head);

@@ -42,7 +42,8 @@ mod inbox;
 mod levels;
 mod outgoing;
 
-use fairrate_control::{Controller, Loss};
+use fairrate_control::Controller;
+use fairrate_units::Time;
 
 use self::inbox::{Grant, Inbox};
 pub(crate) use self::levels::Levels;
@@ -54,7 +55,7 @@ use crate::packet::{Packet, PacketKind};
 use crate::table::Table;
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::{Acked, Answer, Timed, Transport};
-use crate::transport::sender::{Sender, ack_of};
+use crate::transport::sender::Sender;
 
 /// What the hosts of a part keep for HOMA.
 pub(crate) struct Messages {
@@ -83,7 +84,9 @@ impl Messages {
 /// The transport of HOMA.
 pub(crate) struct Homa;
 
+/// None of it is made part of what sends and receives packets, which other transports share and which must stay small.
 impl Transport for Homa {
+    #[inline(never)]
     fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         let control = w.run.algorithm_of(flow).build(&w.run.flow_context(flow, w.clock.now()));
         let spec = &w.run.config.flows[flow.index()];
@@ -97,6 +100,7 @@ impl Transport for Homa {
     }
 
     /// A sender's `bytes` are those that may be sent; what an application writes later is added to them.
+    #[inline(never)]
     fn written(hosts: &mut Hosts, _: &mut World, flow: FlowId) {
         let slot = hosts.sending[flow].sender;
         let bytes = hosts.sender(slot).bytes;
@@ -106,6 +110,7 @@ impl Transport for Homa {
     }
 
     /// That of the message with the fewest bytes left.
+    #[inline(never)]
     fn whose_turn(hosts: &Hosts, w: &World, host: HostId, at: usize) -> usize {
         let nic = &hosts.nics[host];
         let paused = w.net.ports[nic.port].paused;
@@ -117,15 +122,18 @@ impl Transport for Homa {
         (0..nic.flows.len()).filter(may_send).min_by_key(order).unwrap_or(at)
     }
 
+    #[inline(never)]
     fn sent(hosts: &mut Hosts, _: &mut World, slot: SenderIdx, _: u16) {
         aim(hosts, slot);
     }
 
+    #[inline(never)]
     fn has_sent_all(hosts: &Hosts, _: &World, slot: SenderIdx, _: bool) -> bool {
         let message = &messages_of(hosts).outgoing[slot];
         message.length <= hosts.sender(slot).snd_nxt
     }
 
+    #[inline(never)]
     fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
         let p = *w.net.pool.get(packet);
         if p.kind == PacketKind::Busy {
@@ -164,6 +172,7 @@ impl Transport for Homa {
     }
 
     /// Nothing has come of a message for a while: asks for what is missing.
+    #[inline(never)]
     fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Option<PacketIdx> {
         let host = w.run.flow(flow).dst_host;
         let inbox = &mut messages(hosts).inboxes[host];
@@ -192,6 +201,7 @@ impl Transport for Homa {
         Some(packet)
     }
 
+    #[inline(never)]
     fn on_ack(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
         let slot = hosts.sending[p.flow].sender;
@@ -208,24 +218,28 @@ impl Transport for Homa {
         if sender.rto_ps < u64::MAX {
             sender.rto_ps = w.clock.now_ps.saturating_add(w.run.constants.rto_ps);
         }
-        let allowance = if p.kind == PacketKind::Nack {
+        if p.kind == PacketKind::Nack {
             sender.tally.recoveries += 1;
             on_resend(hosts, w, slot, &p);
-            hosts.controller(slot).on_loss(now, Loss::Gap)
         } else {
             let newly_acked = sender.acknowledge(p.seq);
             if newly_acked > 0 {
                 hosts.last_progress_ps = w.clock.now_ps;
             }
             messages(hosts).outgoing[slot].grant(p.data_seq, p.cwnd_at_send as u8);
-            learn(hosts, w, slot, packet, newly_acked)
-        };
-        aim(hosts, slot);
+            // Without payload it answers no packet of this message, and says nothing of its round-trip time.
+            if p.payload > 0 {
+                w.told.push_rtt(now, p.flow, Time::from_ps(now.as_ps() - p.sent_ps));
+            }
+        }
+        // There is nothing to decide.
+        let allowance = hosts.controller(slot).on_timer(now);
         let length = messages(hosts).outgoing[slot].length;
         let sender = hosts.sender(slot);
         Some(Acked { slot, allowance, is_done: length <= sender.snd_una && sender.is_done(), is_only_stored: false })
     }
 
+    #[inline(never)]
     fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
         let Some((slot, sender)) = hosts.sender_of(flow) else { return Timed::Nothing };
         if !sender.has_unacknowledged() {
@@ -247,11 +261,13 @@ impl Transport for Homa {
         Timed::MaySend(slot)
     }
 
-    /// Receivers decide how much may be on its way.
-    fn decided(hosts: &mut Hosts, _: &mut World, slot: SenderIdx) {
+    /// What a receiver permits is all that bounds what is on its way.
+    #[inline(never)]
+    fn plan_timer(hosts: &mut Hosts, _: &mut World, slot: SenderIdx) {
         aim(hosts, slot);
     }
 
+    #[inline(never)]
     fn stop(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> bool {
         let Some((slot, sender)) = hosts.sender_of(flow) else { return true };
         let is_done = sender.stop();
@@ -261,6 +277,7 @@ impl Transport for Homa {
         is_done
     }
 
+    #[inline(never)]
     fn stopped(hosts: &mut Hosts, _: &mut World, flow: FlowId, is_done: bool) {
         if !is_done {
             aim(hosts, hosts.sending[flow].sender);
@@ -300,26 +317,6 @@ fn aim(hosts: &mut Hosts, slot: SenderIdx) {
     sender.cwnd = sender.bytes.saturating_sub(sender.snd_una);
     hosts.nics[sender.host].flows[sender.nic_slot as usize].class = message.class(sender);
     hosts.refresh(slot);
-}
-
-/// What a grant or an acknowledgment tells the controller.
-fn learn(
-    hosts: &mut Hosts,
-    w: &mut World,
-    slot: SenderIdx,
-    packet: PacketIdx,
-    newly_acked: u64,
-) -> fairrate_control::Allowance {
-    let now = w.clock.now();
-    let p = w.net.pool.get(packet);
-    if p.payload == 0 {
-        // It answers no packet of this message, and says nothing of its round-trip time.
-        return hosts.controller(slot).on_timer(now);
-    }
-    let flow = p.flow;
-    let ack = ack_of(&w.net.pool, packet, hosts.sender(slot), newly_acked, now, w.run.constants.header_words);
-    w.told.push_rtt(now, flow, ack.rtt);
-    hosts.controller(slot).on_ack(&ack)
 }
 
 /// A receiver misses something: it is sent again if it was sent, and otherwise it is still to come.
