@@ -63,6 +63,8 @@ pub(crate) struct Messages {
     inboxes: Table<HostId, Inbox>,
     /// By sender: what goes.
     outgoing: Table<SenderIdx, Outgoing>,
+    /// An empty list, to be used again.
+    gaps: Vec<(u64, u64)>,
 }
 
 impl Messages {
@@ -70,7 +72,11 @@ impl Messages {
     pub(crate) fn new(run: &Run) -> Option<Box<Self>> {
         run.levels.as_ref()?;
         let n_hosts = run.config.topology.hosts().count();
-        Some(Box::new(Self { inboxes: vec![Inbox::default(); n_hosts].into(), outgoing: Table::default() }))
+        Some(Box::new(Self {
+            inboxes: vec![Inbox::default(); n_hosts].into(),
+            outgoing: Table::default(),
+            gaps: Vec::new(),
+        }))
     }
 
     fn open(&mut self, slot: SenderIdx, message: Outgoing) {
@@ -186,14 +192,16 @@ impl Transport for Homa {
         plan_resend(w, flow, w.clock.now_ps);
         let class = inbox.class(flow, levels(&w.run));
         let grant = inbox.grant_to(flow, levels(&w.run));
-        let gaps: Vec<(u64, u64)> = hosts.receiving[flow].receiver.gaps(0, granted).collect();
-        for (from, to) in gaps {
+        let mut gaps = std::mem::take(&mut messages(hosts).gaps);
+        gaps.extend(hosts.receiving[flow].receiver.gaps(0, granted));
+        for (from, to) in gaps.drain(..) {
             let packet = new_packet(w, flow, PacketKind::Nack);
             let p = w.net.pool.get_mut(packet);
             (p.seq, p.data_seq, p.cwnd_at_send) = (from, to, u32::from(class));
             hosts.enqueue(&mut w.net, host, packet);
             hosts.wishes.look(host);
         }
+        messages(hosts).gaps = gaps;
         // With nothing missing it may be that no arrival was left to lead to a grant.
         let grant = grant?;
         let packet = new_packet(w, flow, PacketKind::Ack);
