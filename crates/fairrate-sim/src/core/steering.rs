@@ -60,10 +60,11 @@ pub(super) fn hops_beside(
 ) -> Vec<Hop> {
     let mut nodes = BTreeSet::new();
     let hop = |port| {
-        let beside: Vec<PortId> = match nodes.is_empty() {
-            // The sender's own port.
-            true => vec![port],
-            false => nodes.iter().flat_map(|&node| routes.next_hops(node, to)).collect(),
+        // The first is the sender's own port.
+        let beside: Vec<PortId> = if nodes.is_empty() {
+            vec![port]
+        } else {
+            nodes.iter().flat_map(|&node| routes.next_hops(node, to)).collect()
         };
         nodes = beside.iter().map(|&port| topology.to(port)).collect();
         let links = beside.iter().map(|&port| topology.link(port));
