@@ -93,6 +93,11 @@ pub(crate) const fn mix64(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// One of `n` things, each as likely as the others, by a number that is mixed well.
+pub(crate) fn pick(mixed: u64, n: usize) -> usize {
+    ((u128::from(mixed) * n as u128) >> 64) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

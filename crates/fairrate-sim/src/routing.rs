@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::config::EcmpHash;
 use crate::ids::{NodeId, PortId};
-use crate::rng::mix64;
+use crate::rng::{mix64, pick};
 use crate::topology::Topology;
 
 /// The ends of a packet, which decide its path.
@@ -364,7 +364,7 @@ fn choose(hash: EcmpHash, seed: u64, switch: NodeId, key: FlowKey, n: usize) -> 
             let ends = u64::from(key.src.0) << 32 | u64::from(key.dst.0);
             let place = u64::from(ports) << 32 | u64::from(switch.0);
             let mixed = mix64(mix64(mix64(seed) ^ ends) ^ place);
-            ((u128::from(mixed) * n as u128) >> 64) as usize
+            pick(mixed, n)
         }
         EcmpHash::Murmur3 => murmur3_32(switch.0, [address(key.src), address(key.dst), ports]) as usize % n,
     }

@@ -5,8 +5,9 @@
 
 use super::Part;
 use crate::engine::{Event, EventKind};
+use crate::fabric::Port;
 use crate::ids::{HostId, PortIdx};
-use crate::packet::PacketKind;
+use crate::packet::{Packet, PacketKind};
 use crate::prefetch::{prefetch, prefetch_all};
 
 /// A network with so many ports does not fit the nearer caches, so that looking ahead pays: as measured, a fat-tree of
@@ -41,6 +42,13 @@ impl Part {
         });
     }
 
+    /// The port that an event is about, and the packet that arrives from it, if one does.
+    fn arriving(&self, event: Event) -> Option<(&Port, &Packet)> {
+        let net = &self.world.net;
+        let port = (event.kind() == EventKind::Arrive).then(|| &net.ports[PortIdx(event.entity())])?;
+        Some((port, net.pool.peek(port.next_to_arrive())?))
+    }
+
     /// The packet that arrives.
     fn fetch_first(&self, event: Event) {
         if event.kind() == EventKind::Arrive {
@@ -54,9 +62,8 @@ impl Part {
     /// The port by which the packet leaves.
     fn fetch_second(&self, event: Event) {
         let net = &self.world.net;
-        if event.kind() == EventKind::Arrive
-            && net.ports[PortIdx(event.entity())].to_host().is_none()
-            && let Some(p) = net.pool.peek(net.ports[PortIdx(event.entity())].next_to_arrive())
+        if let Some((port, p)) = self.arriving(event)
+            && port.to_host().is_none()
             && let Some(egress) = net.paths.laid(p.route)
         {
             prefetch(&net.ports[egress]);
@@ -66,45 +73,31 @@ impl Part {
 
     /// The ends of the flow of a packet that reaches its host, or the NIC that wakes.
     fn fetch_third(&self, event: Event) {
-        let (net, hosts) = (&self.world.net, &self.hosts);
-        match event.kind() {
-            EventKind::Arrive => {
-                let port = &net.ports[PortIdx(event.entity())];
-                let Some(p) = net.pool.peek(port.next_to_arrive()) else { return };
-                if port.to_host().is_none() {
-                    return;
-                }
-                if p.kind == PacketKind::Data {
-                    prefetch(self.world.run.flow(p.flow));
-                    prefetch(&hosts.receiving[p.flow]);
-                } else if hosts.sending.has(p.flow) {
-                    prefetch(&hosts.sending[p.flow]);
-                }
-            }
-            EventKind::HostWake => prefetch(&hosts.nics[HostId(event.entity())]),
-            _ => {}
+        let hosts = &self.hosts;
+        if event.kind() == EventKind::HostWake {
+            prefetch(&hosts.nics[HostId(event.entity())]);
+        }
+        let Some((_, p)) = self.arriving(event).filter(|(port, _)| !port.to_host().is_none()) else { return };
+        if p.kind == PacketKind::Data {
+            prefetch(self.world.run.flow(p.flow));
+            prefetch(&hosts.receiving[p.flow]);
+        } else if hosts.sending.has(p.flow) {
+            prefetch(&hosts.sending[p.flow]);
         }
     }
 
     /// The sender that is acknowledged, or of the first flow of a NIC.
     fn fetch_fourth(&self, event: Event) {
-        let (net, hosts) = (&self.world.net, &self.hosts);
-        let slot = match event.kind() {
-            EventKind::Arrive => {
-                let port = &net.ports[PortIdx(event.entity())];
-                let Some(p) = net.pool.peek(port.next_to_arrive()) else { return };
-                if port.to_host().is_none() || !matches!(p.kind, PacketKind::Ack | PacketKind::Nack) {
-                    return;
-                }
-                hosts.sending[p.flow].sender
-            }
-            EventKind::HostWake => match hosts.nics[HostId(event.entity())].flows.first() {
-                Some(first) => first.sender,
-                None => return,
-            },
-            _ => return,
+        let hosts = &self.hosts;
+        let slot = if event.kind() == EventKind::HostWake {
+            hosts.nics[HostId(event.entity())].flows.first().map(|first| first.sender)
+        } else {
+            let is_ack = |(port, p): &(&Port, &Packet)| {
+                !port.to_host().is_none() && matches!(p.kind, PacketKind::Ack | PacketKind::Nack)
+            };
+            self.arriving(event).filter(is_ack).map(|(_, p)| hosts.sending[p.flow].sender)
         };
-        if let Some(sender) = hosts.senders.get(slot) {
+        if let Some(sender) = slot.and_then(|slot| hosts.senders.get(slot)) {
             prefetch_all(sender);
         }
     }

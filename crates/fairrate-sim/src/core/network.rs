@@ -136,7 +136,7 @@ impl Network {
     #[inline(always)]
     pub(crate) fn launch(&mut self, clock: &mut Clock, port: PortIdx, packet: PacketIdx, arrival_ps: u64, rank: u32) {
         let (ports, mut net) = self.split();
-        net.launch(clock, &mut ports[port], port, packet, arrival_ps, rank);
+        net.send_off(clock, &mut ports[port], port, packet, arrival_ps, rank);
     }
 
     /// Takes the packet at the head of `port`'s wire, which has reached the other end; `None` if what the event was meant
@@ -245,25 +245,9 @@ impl Beside<'_> {
         arrival_ps: u64,
         rank: u32,
     ) {
-        match port.crossing() {
-            Some(crossing) => post(self.mail, self.crossings[crossing as usize], self.pool, packet, (arrival_ps, rank)),
-            None => self.launch(clock, port, egress, packet, arrival_ps, rank),
-        }
-    }
-
-    /// Puts a packet onto the wire of a port.
-    #[allow(clippy::inline_always)] // See `Part::run`.
-    #[inline(always)]
-    fn launch(
-        &mut self,
-        clock: &mut Clock,
-        port: &mut Port,
-        egress: PortIdx,
-        packet: PacketIdx,
-        arrival_ps: u64,
-        rank: u32,
-    ) {
-        if let Some(door) = port.door() {
+        if let Some(crossing) = port.crossing() {
+            post(self.mail, self.crossings[crossing as usize], self.pool, packet, (arrival_ps, rank));
+        } else if let Some(door) = port.door() {
             self.agenda.launch(self.pool, port, door, packet, arrival_ps);
         } else if port.launch(self.pool, packet, arrival_ps, rank).is_some() {
             clock.push(arrival_ps, EventKind::Arrive, egress.0, rank);

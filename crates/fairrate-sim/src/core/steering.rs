@@ -8,7 +8,7 @@ use super::share::Links;
 use crate::ideal::Hop;
 use crate::ids::{NodeId, PortId, PortIdx};
 use crate::packet::Packet;
-use crate::rng::mix64;
+use crate::rng::{mix64, pick};
 use crate::routing::Routes;
 use crate::topology::Topology;
 
@@ -39,14 +39,13 @@ impl Run {
         let switch = self.config.topology.from(links.id_of(ingress));
         let place = |port: PortId| links.place_of(port).expect("a switch's ports are in its part");
         let all = || self.routes.next_hops(switch, to).map(place);
-        let up = || all().filter(|&port| !ports[port].is_down());
-        let n_up = up().count();
-        let n = if n_up == 0 { all().count() } else { n_up };
+        let is_any_up = all().any(|port| !ports[port].is_down());
+        let candidates = || all().filter(|&port| !is_any_up || !ports[port].is_down());
         let words = [u64::from(switch.0) << 32 | u64::from(p.flow.0), p.seq, p.data_seq ^ p.sent_ps];
         let mixed = words.iter().fold(mix64(self.config.seed), |mixed, word| mix64(mixed ^ word));
-        let pick = ((u128::from(mixed) * n as u128) >> 64) as usize;
-        let picked = if n_up == 0 { all().nth(pick) } else { up().nth(pick) };
-        picked.expect("a host that a path leads to is reached from every switch on the way")
+        candidates()
+            .nth(pick(mixed, candidates().count()))
+            .expect("a host that a path leads to is reached from every switch on the way")
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod event;
 mod event_list;
+mod wheel;
 
 pub use event::{Event, EventKind};
 pub use event_list::EventList;

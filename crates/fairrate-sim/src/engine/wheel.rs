@@ -1,0 +1,386 @@
+//! The timing wheel of an event list: the near future in buckets, the rest in a heap.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::event::Event;
+
+/// How many buckets a wheel has: as many as span [`SPAN_SHIFT`], within these bounds.
+const BUCKETS_SHIFT: std::ops::RangeInclusive<u32> = 10..=18;
+/// What a wheel spans, if the number of its buckets allows: 2^23 ps = 8.4 us, more than a link's delay.
+const SPAN_SHIFT: u32 = 23;
+/// The widest buckets.
+const WIDEST_SHIFT: u32 = SPAN_SHIFT - *BUCKETS_SHIFT.start();
+/// How many buckets are emptied between two looks at how full they were.
+const LOOK_EVERY: u32 = if cfg!(test) { 8 } else { 1 << 12 };
+/// Events in a bucket on average, above which buckets become narrower.
+const FULL: u32 = 12;
+const NONE: u32 = u32::MAX;
+
+/// An event as it waits, small and quick to compare.
+pub(super) trait Entry: Copy + Ord {
+    fn key(self) -> u32;
+    fn pack(event: Event) -> Self;
+    /// The event, which is not before `base_ps`, nor as much as 2^32 ps behind it.
+    fn unpack(self, base_ps: u64) -> Event;
+}
+
+/// An event without a rank whose time is known but for a multiple of 2^32 ps = 4.3 ms: the wheel spans less.
+impl Entry for u64 {
+    #[inline]
+    fn pack(event: Event) -> Self {
+        event.time_ps << 32 | u64::from(event.key())
+    }
+    #[inline]
+    fn key(self) -> u32 {
+        self as u32
+    }
+    #[inline]
+    fn unpack(self, base_ps: u64) -> Event {
+        let ahead = ((self >> 32) as u32).wrapping_sub(base_ps as u32);
+        Event::from_key(base_ps + u64::from(ahead), self as u32)
+    }
+}
+
+impl Entry for u128 {
+    #[inline]
+    fn pack(event: Event) -> Self {
+        event.order()
+    }
+    #[inline]
+    fn key(self) -> u32 {
+        self as u32
+    }
+    #[inline]
+    fn unpack(self, _: u64) -> Event {
+        Event::from_key((self >> 64) as u64, self as u32).ranked((self >> 32) as u32)
+    }
+}
+
+/// Not aligned to more than its next: 12 bytes for an event without a rank.
+#[derive(Clone, Copy)]
+#[repr(C, packed(4))]
+struct Node<E> {
+    entry: E,
+    next: u32,
+}
+
+pub(super) struct Wheel<E> {
+    /// The bucket being emptied, sorted so that the next event is last.
+    current: Vec<E>,
+    /// Absolute number of that bucket.
+    pub(super) now: u64,
+    /// Bucket width is `1 << shift` picoseconds.
+    pub(super) shift: u32,
+    /// Number of buckets less one; a power of two less one.
+    mask: u64,
+    heads: Vec<u32>,
+    /// Bit b of word w: bucket 64 w + b is in use.
+    occupied: Vec<u64>,
+    /// Bit b of word w: word 64 w + b of `occupied` is not zero.
+    summary: Vec<u64>,
+    nodes: Vec<Node<E>>,
+    free: u32,
+    n_near: usize,
+    far: BinaryHeap<Reverse<Event>>,
+    /// Buckets to empty before the next look at how full they were.
+    until_look: u32,
+    /// Whether nobody has looked ahead since the clock came to this bucket.
+    pub(super) is_fresh: bool,
+    /// Events taken out of buckets since the last look.
+    taken: u32,
+}
+
+impl<E: Entry> Wheel<E> {
+    pub(super) fn new(shift: u32) -> Self {
+        let mut list = Self {
+            current: Vec::with_capacity(64),
+            now: 0,
+            shift,
+            mask: 0,
+            heads: Vec::new(),
+            occupied: Vec::new(),
+            summary: Vec::new(),
+            nodes: Vec::with_capacity(1 << 12),
+            free: NONE,
+            n_near: 0,
+            far: BinaryHeap::new(),
+            until_look: LOOK_EVERY,
+            is_fresh: false,
+            taken: 0,
+        };
+        list.build_wheel(shift);
+        list
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.current.len() + self.n_near + self.far.len()
+    }
+
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
+    pub(super) fn push(&mut self, event: Event) {
+        let bucket = event.time_ps >> self.shift;
+        if bucket.wrapping_sub(self.now).wrapping_sub(1) < self.mask {
+            self.push_wheel(bucket, event);
+        } else {
+            self.push_aside(bucket, event);
+        }
+    }
+
+    /// Adds an event that does not belong into the wheel.
+    #[inline(never)]
+    fn push_aside(&mut self, bucket: u64, event: Event) {
+        if bucket <= self.now {
+            let entry = E::pack(event);
+            let at = self.current.partition_point(|e| entry < *e);
+            self.current.insert(at, entry);
+        } else {
+            self.far.push(Reverse(event));
+        }
+    }
+
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
+    fn push_wheel(&mut self, bucket: u64, event: Event) {
+        let slot = (bucket & self.mask) as usize;
+        let node = Node { entry: E::pack(event), next: self.heads[slot] };
+        let index = self.free;
+        if let Some(place) = self.nodes.get_mut(index as usize) {
+            self.free = place.next;
+            *place = node;
+            self.heads[slot] = index;
+        } else {
+            self.heads[slot] = self.nodes.len() as u32;
+            self.nodes.push(node);
+        }
+        self.occupied[slot / 64] |= 1 << (slot % 64);
+        self.summary[slot / 4_096] |= 1 << (slot / 64 % 64);
+        self.n_near += 1;
+    }
+
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
+    pub(super) fn pop_before(&mut self, limit_ps: u64) -> Option<Event> {
+        if self.current.is_empty() {
+            self.advance(limit_ps);
+        }
+        let event = self.current.last()?.unpack(self.base_ps());
+        if limit_ps <= event.time_ps {
+            return None;
+        }
+        self.current.pop();
+        Some(event)
+    }
+
+    /// A time before all entries, by much less than 2^32 ps.
+    #[inline]
+    fn base_ps(&self) -> u64 {
+        // What is pushed into the bucket being emptied may be before the narrow one that stands for it since a rebuild.
+        (self.now << self.shift).saturating_sub(1 << WIDEST_SHIFT)
+    }
+
+    pub(super) fn peek(&self) -> Option<Event> {
+        let base_ps = self.base_ps();
+        if let Some(entry) = self.current.last() {
+            return Some(entry.unpack(base_ps));
+        }
+        let far = self.far.peek().map(|event| event.0);
+        let near = (0 < self.n_near).then(|| {
+            let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
+            let mut first = Event::LAST;
+            while let Some(&Node { entry, next }) = self.nodes.get(at as usize) {
+                first = first.min(entry.unpack(base_ps));
+                at = next;
+            }
+            first
+        });
+        near.into_iter().chain(far).min()
+    }
+
+    #[inline]
+    pub(super) fn each_soon(&self, mut look: impl FnMut(Event)) {
+        self.current.iter().rev().for_each(|entry| look(Event::from_key(0, entry.key())));
+    }
+
+    #[inline]
+    pub(super) fn each_later(&self, mut look: impl FnMut(Event)) {
+        if self.n_near == 0 {
+            return;
+        }
+        let mut at = self.heads[(self.next_occupied() & self.mask) as usize];
+        while let Some(node) = self.nodes.get(at as usize) {
+            look(Event::from_key(0, { node.entry }.key()));
+            at = node.next;
+        }
+    }
+
+    /// Moves the clock to the next bucket that holds something, unless that begins at the limit or behind it.
+    #[inline(never)]
+    fn advance(&mut self, limit_ps: u64) {
+        if self.until_look == 0 {
+            self.look();
+            // Wider buckets: what comes next may be in that of what was popped last.
+            if !self.current.is_empty() {
+                return;
+            }
+        }
+        let far = self.far.peek().map_or(u64::MAX, |e| e.0.time_ps >> self.shift);
+        let near = if self.n_near > 0 { self.next_occupied() } else { u64::MAX };
+        let next = near.min(far);
+        // Nothing is next, or too late.
+        if (limit_ps - 1) >> self.shift < next {
+            return;
+        }
+        if near < far.saturating_sub(self.mask) {
+            // Nothing of the heap comes into reach of the wheel.
+            self.now = near;
+        } else {
+            self.empty_far(next);
+        }
+        self.take_bucket();
+    }
+
+    /// Moves the clock to `bucket`, and what comes into reach by that from the heap into the wheel.
+    fn empty_far(&mut self, bucket: u64) {
+        self.now = bucket;
+        while let Some(Reverse(event)) = self.far.peek().copied() {
+            let b = event.time_ps >> self.shift;
+            if b - bucket > self.mask {
+                break;
+            }
+            self.far.pop();
+            self.push_wheel(b, event);
+        }
+    }
+
+    /// Empties the bucket that the clock has reached into `current`.
+    fn take_bucket(&mut self) {
+        debug_assert!(self.current.is_empty(), "a bucket is emptied before the next");
+        let slot = (self.now & self.mask) as usize;
+        let mut at = std::mem::replace(&mut self.heads[slot], NONE);
+        let word = &mut self.occupied[slot / 64];
+        *word &= !(1 << (slot % 64));
+        if *word == 0 {
+            self.summary[slot / 4_096] &= !(1 << (slot / 64 % 64));
+        }
+        while let Some(node) = self.nodes.get_mut(at as usize) {
+            self.current.push(node.entry);
+            let next = std::mem::replace(&mut node.next, self.free);
+            self.free = at;
+            at = next;
+        }
+        let n = self.current.len();
+        self.n_near -= n;
+        self.taken += n as u32;
+        self.until_look -= 1;
+        self.is_fresh = true;
+        if n > 20 {
+            self.current.sort_unstable_by_key(|&entry| Reverse(entry));
+        } else {
+            sort_few(&mut self.current);
+        }
+    }
+
+    /// Absolute number of the first bucket after `now` that is in use; the wheel is not empty.
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
+    fn next_occupied(&self) -> u64 {
+        let start = (self.now + 1) & self.mask;
+        let first = self.occupied[(start / 64) as usize] >> (start % 64);
+        if first != 0 {
+            return self.now + 1 + u64::from(first.trailing_zeros());
+        }
+        self.next_occupied_word(start)
+    }
+
+    /// The same where the first word has nothing from bucket `start` on.
+    #[inline(never)]
+    fn next_occupied_word(&self, start: u64) -> u64 {
+        let words = self.occupied.len();
+        // The first word comes last again, for the buckets before `start`.
+        let from = ((start / 64) as usize + 1) % words;
+        let mut at = from / 64;
+        let mut bits = self.summary[at] & (u64::MAX << (from % 64));
+        for _ in 0..=self.summary.len() {
+            if bits != 0 {
+                let word = at * 64 + bits.trailing_zeros() as usize;
+                let slot = (word * 64) as u64 + u64::from(self.occupied[word].trailing_zeros());
+                return self.now + 1 + (slot.wrapping_sub(start) & self.mask);
+            }
+            at = (at + 1) % self.summary.len();
+            bits = self.summary[at];
+        }
+        unreachable!("the wheel counts events but has none")
+    }
+
+    /// Fits the width of buckets to how full the last ones were.
+    #[cold]
+    fn look(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        self.until_look = LOOK_EVERY;
+        let per_bucket = taken / LOOK_EVERY;
+        if per_bucket >= FULL {
+            let narrower = (per_bucket / 6).ilog2();
+            self.rebuild(self.shift.saturating_sub(narrower));
+        } else if taken < LOOK_EVERY * 3 && self.shift < WIDEST_SHIFT {
+            self.rebuild(self.shift + 1);
+        }
+    }
+
+    /// Puts all events into buckets of another width; none is in `current`.
+    fn rebuild(&mut self, shift: u32) {
+        if shift == self.shift {
+            return;
+        }
+        let events: Vec<Event> = self.drain().collect();
+        // All events lie behind the bucket that has been emptied, and so behind the last of the narrow ones in it.
+        let end_ps = ((self.now + 1) << self.shift) - 1;
+        self.build_wheel(shift);
+        self.now = end_ps >> shift;
+        for event in events {
+            self.push(event);
+        }
+    }
+
+    /// All pending events, which are taken out.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Event> + use<E> {
+        let mut entries = std::mem::take(&mut self.current);
+        for head in &mut self.heads {
+            let mut at = std::mem::replace(head, NONE);
+            while let Some(node) = self.nodes.get(at as usize) {
+                entries.push(node.entry);
+                at = node.next;
+            }
+        }
+        let (base_ps, far) = (self.base_ps(), std::mem::take(&mut self.far));
+        entries.into_iter().map(move |entry| entry.unpack(base_ps)).chain(far.into_iter().map(|Reverse(event)| event))
+    }
+
+    /// An empty wheel.
+    fn build_wheel(&mut self, shift: u32) {
+        let (least, most) = (*BUCKETS_SHIFT.start(), *BUCKETS_SHIFT.end());
+        let buckets = 1 << SPAN_SHIFT.saturating_sub(shift).clamp(least, most);
+        self.shift = shift;
+        self.mask = buckets as u64 - 1;
+        self.heads = vec![NONE; buckets];
+        self.occupied = vec![0; buckets / 64];
+        self.summary = vec![0; (buckets / 4_096).max(1)];
+        self.nodes.clear();
+        (self.free, self.n_near) = (NONE, 0);
+    }
+}
+
+/// Sorts a few events so that the earliest is last.
+#[inline]
+fn sort_few<E: Entry>(events: &mut [E]) {
+    for end in 1..events.len() {
+        let event = events[end];
+        let mut at = end;
+        while at > 0 && events[at - 1] < event {
+            events[at] = events[at - 1];
+            at -= 1;
+        }
+        events[at] = event;
+    }
+}
