@@ -35,6 +35,7 @@ pub(crate) use self::parallel::Cluster;
 use self::parallel::Mail;
 pub(crate) use self::paths::Paths;
 pub(crate) use self::run::Run;
+pub(crate) use self::share::Own;
 use self::switch::Switches;
 pub(crate) use self::world::World;
 use crate::engine::{Event, EventKind};

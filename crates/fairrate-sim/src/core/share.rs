@@ -84,6 +84,11 @@ impl<I: Number, T> Own<I, T> {
         Self { places, values }
     }
 
+    /// Another table of the same ones.
+    pub(crate) fn alike<U: Default>(&self) -> Own<I, U> {
+        Own { places: self.places.clone(), values: self.values.iter().map(|_| U::default()).collect() }
+    }
+
     #[inline]
     fn place(&self, number: I) -> usize {
         self.places.get(number).map_or(number.index(), |&place| place as usize)

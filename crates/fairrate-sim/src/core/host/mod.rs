@@ -160,6 +160,7 @@ impl Hosts {
     ) -> Self {
         let finite_left = starts.iter().filter(|&&id| !run.flow(id).is_endless()).count() as u64;
         Self {
+            messages: Messages::new(run, &nics),
             nics,
             sending,
             receiving,
@@ -167,7 +168,6 @@ impl Hosts {
             free_senders: Vec::new(),
             connections: Connections::new(&run.config),
             allocator,
-            messages: Messages::new(run),
             wishes: Wishes::default(),
             last_progress_ps: 0,
             starts,

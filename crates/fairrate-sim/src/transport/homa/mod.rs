@@ -48,19 +48,20 @@ use fairrate_units::Time;
 use self::inbox::{Grant, Inbox};
 pub(crate) use self::levels::Levels;
 use self::outgoing::Outgoing;
-use crate::core::{Hosts, Run, World};
+use crate::core::{Hosts, Own, Run, World};
 use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 use crate::packet::{Packet, PacketKind};
 use crate::table::Table;
 use crate::transport::controlled::Controlled;
 use crate::transport::interface::{Acked, Answer, Timed, Transport};
+use crate::transport::nic::Nic;
 use crate::transport::sender::Sender;
 
 /// What the hosts of a part keep for HOMA.
 pub(crate) struct Messages {
     /// By host: what comes.
-    inboxes: Table<HostId, Inbox>,
+    inboxes: Own<HostId, Inbox>,
     /// By sender: what goes.
     outgoing: Table<SenderIdx, Outgoing>,
     /// An empty list, to be used again.
@@ -69,14 +70,9 @@ pub(crate) struct Messages {
 
 impl Messages {
     /// No messages yet; `None` if the run has another transport.
-    pub(crate) fn new(run: &Run) -> Option<Box<Self>> {
+    pub(crate) fn new(run: &Run, nics: &Own<HostId, Nic>) -> Option<Box<Self>> {
         run.levels.as_ref()?;
-        let n_hosts = run.config.topology.hosts().count();
-        Some(Box::new(Self {
-            inboxes: vec![Inbox::default(); n_hosts].into(),
-            outgoing: Table::default(),
-            gaps: Vec::new(),
-        }))
+        Some(Box::new(Self { inboxes: nics.alike(), outgoing: Table::default(), gaps: Vec::new() }))
     }
 
     fn open(&mut self, slot: SenderIdx, message: Outgoing) {
