@@ -50,6 +50,7 @@ fn every_example_has_a_test_here() {
         "perc-chain",
         "perc-fig6",
         "perc-link",
+        "powertcp-rdcn",
         "ratemp-bottlenecks",
         "ratemp-download",
         "ratemp-incast",
@@ -128,6 +129,23 @@ fn homa_keeps_rtt_bytes_of_each_granted_message() {
     // Of eleven messages RTTbytes, which are 25 Gb/s for a base RTT below 30 us, and answers of three packets.
     assert!(peak < 11.0 * 90e3 + 255.0 * 2944.0, "{peak}");
     assert!(2.0 * one < six, "{one} and {six}");
+}
+
+/// The first day of `tor0->tor12` is from 2.695 to 2.92 ms.
+#[test]
+fn circuits_are_used_as_figure_8_says() {
+    let of = |cc: &str, prebuffer: &str| {
+        let sets =
+            ["duration=2920us", &format!("transport.cc={cc}"), &format!("transport.retcp.prebuffer={prebuffer}")];
+        let json = run_example("powertcp-rdcn", &sets);
+        let utilisation = number(&json, "/metrics/ports/0/tx_bps") * 2920.0 / (100e9 * 225.0);
+        (utilisation, number(&json, "/metrics/ports/0/qlen_mean_bytes"))
+    };
+    let (powertcp, queue) = of("powertcp", "1800us");
+    let (hpcc, _) = of("hpcc", "1800us");
+    let (retcp, prebuffered) = of("retcp", "1800us");
+    assert!(hpcc < powertcp && powertcp < retcp && 0.7 < powertcp, "{hpcc} {powertcp} {retcp}");
+    assert!(5.0 * queue < prebuffered && of("retcp", "600us").1 < prebuffered, "{queue} {prebuffered}");
 }
 
 #[test]

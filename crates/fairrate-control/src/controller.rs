@@ -191,6 +191,18 @@ pub enum Queueing {
     Own,
 }
 
+/// How ToRs with circuits, which know when these come, help an algorithm. They tell by the ECN mark of data whether it
+/// has gone by a circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CircuitHelp {
+    /// Most bytes in a VOQ whose circuit is away.
+    pub voq: Bytes,
+    /// Most bytes in it while the circuit is there, and for some time before.
+    pub enlarged: Bytes,
+    /// For how long before.
+    pub ahead: Time,
+}
+
 /// What an algorithm needs from network, receiver and transport.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Needs {
@@ -237,6 +249,8 @@ pub struct Needs {
     pub rto_rtts: Option<f64>,
     /// Flows share in proportion to [`FlowContext::weight`]. Otherwise the scenario may not give weights.
     pub weights: bool,
+    /// ToRs with circuits limit their VOQs, and tell what has gone by a circuit.
+    pub circuits: Option<CircuitHelp>,
     /// During a recovery TCP comes down to the window in proportion to what arrives (PRR, RFC 9937), if it is set to.
     pub prr: bool,
 }
@@ -264,6 +278,7 @@ impl Needs {
         grants: None,
         rto_rtts: None,
         weights: false,
+        circuits: None,
         prr: false,
     };
 

@@ -95,6 +95,9 @@ pub struct IntDelta {
 }
 
 impl IntHop {
+    /// The record of no port, where packets of a flow may go by a port and this one has not.
+    pub const ABSENT: Self = Self { ts: Time::ZERO, tx_bytes: 0, qlen: 0, rate: PortRate(0) };
+
     /// This record as `format` would carry it.
     #[must_use]
     pub fn encoded(self, format: IntFormat) -> Self {
@@ -109,8 +112,11 @@ impl IntHop {
         }
     }
 
-    /// What changed since `prev`, or `None` if the clock did not advance.
+    /// What changed since `prev`, or `None` if the clock did not advance, or one of the two is [`IntHop::ABSENT`].
     pub fn since(&self, prev: &Self, format: IntFormat) -> Option<IntDelta> {
+        if self.rate.0 == 0 || prev.rate.0 == 0 {
+            return None;
+        }
         let (dt_s, dt_ns, tx_bytes) = match format {
             IntFormat::Exact => {
                 let ps = self.ts.as_ps().checked_sub(prev.ts.as_ps())?.cast_signed() as f64;

@@ -52,6 +52,7 @@ pub mod powertcp;
 pub mod qcn;
 pub mod ratemp;
 pub mod rcp;
+pub mod retcp;
 pub mod rocc;
 pub mod swift;
 pub mod theta_powertcp;
@@ -61,7 +62,7 @@ pub mod xmp;
 
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError};
 pub use controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, Queueing, RedDefault,
+    Ack, AlgorithmSpec, Allowance, CircuitHelp, Controller, FlowContext, Loss, MarkedQueue, Needs, Queueing, RedDefault,
 };
 pub use coupled::{Alone, CoupledController, CoupledSpec};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop, PortRate};

@@ -80,6 +80,17 @@ impl NewReno {
         (self.ssthresh, self.recover) = (self.cwnd, 0);
     }
 
+    /// Multiplies the window, which stays a segment at least.
+    pub(crate) fn scale(&mut self, by: f64) -> Allowance {
+        self.cwnd = (self.cwnd * by).max(self.mss);
+        self.allowance()
+    }
+
+    /// Whether a reduction has not been acknowledged yet, before which the window does not grow.
+    pub(crate) fn is_recovering(&self) -> bool {
+        self.una <= self.recover && 0 < self.recover
+    }
+
     /// RFC 5681 section 3.1, with eq. 2 and 3 summed over the acknowledged bytes.
     fn grow(&mut self, acked: f64) {
         if self.cwnd < self.ssthresh {
@@ -109,7 +120,7 @@ impl Controller for NewReno {
         let acked = ack.newly_acked as f64;
         let before = ack.in_flight as f64 + acked;
         (self.flight, self.una, self.snd_nxt) = (ack.in_flight as f64, ack.ack_seq, ack.snd_nxt);
-        if ack.ack_seq <= self.recover && 0 < self.recover {
+        if self.is_recovering() {
             return self.allowance();
         }
         if ack.ecn_marked {

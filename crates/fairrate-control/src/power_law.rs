@@ -27,6 +27,16 @@ choice! {
 }
 
 choice! {
+    /// What happens to the smoothed power when the rate of a port has changed since the record before.
+    pub enum RateChange {
+        /// It is smoothed as always.
+        Smooth = "smooth",
+        /// It begins again with the power measured now: what it was tells of another link.
+        Fresh = "fresh",
+    }
+}
+
+choice! {
     /// Where the smoothed power starts.
     pub enum InitialPower {
         /// At the first sample.

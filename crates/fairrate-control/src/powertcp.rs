@@ -29,6 +29,8 @@
 //! - Γ_smooth has no first value in the paper: it starts with the first sample; Δt is at most τ.
 //! - The first acknowledgment, one over another number of hops and the first after an idle time of more than τ
 //!   only store their telemetry. Losses leave the window alone (the paper's transport is RDMA on PFC).
+//! - Where a port's rate changes, as with circuits (PowerTCP section 5), the artifact's TCP form takes power as it is, without
+//!   smoothing. The paper does not: it is an option, `rate_change`.
 //! - The window stays between one packet and HostBw·τ.
 //!
 //! The ns-3 profile is the artifact with its missing first-acknowledgment case added (the `fs` reference
@@ -41,7 +43,7 @@ use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::int::{IntCounter, IntFormat, IntHop};
 use crate::port::NoPort;
-pub use crate::power_law::{FirstAck, InitialPower, Reference, UpdateInterval};
+pub use crate::power_law::{FirstAck, InitialPower, RateChange, Reference, UpdateInterval};
 use crate::power_law::{PowerLaw, SmoothedPower};
 
 algorithm_config! {
@@ -72,6 +74,9 @@ algorithm_config! {
         min_rate: Rate = Rate::from_mbps(100);
         /// Whether an idle time of more than τ discards the stored telemetry (not in the paper).
         idle_restart: bool = true, ns3 = false;
+        /// What happens to the smoothed power when a port's rate has changed (Alg. 1: nothing; the artifact's TCP form:
+        /// a fresh start).
+        rate_change: RateChange = RateChange::Smooth;
         /// What the first acknowledgment is measured against (not in the paper; ns-3 artifact as published:
         /// zeros, a slip that both profiles leave out).
         first_ack: FirstAck = FirstAck::Store;
@@ -117,7 +122,7 @@ pub struct PowerTcp {
 
 impl PowerTcp {
     /// NORMPOWER without smoothing (Alg. 1 lines 8-23): the largest normalised power of all ports, and the
-    /// time in nanoseconds that it was measured over. `None` if no port's clock advanced.
+    /// time in nanoseconds that it was measured over (τ where a new rate makes a fresh start). `None` if no port's clock advanced.
     fn norm_power(&self, int: &[IntHop]) -> Option<(f64, f64)> {
         let mut largest: Option<(f64, f64)> = None;
         for (hop, prev) in int.iter().zip(&self.prev) {
@@ -146,7 +151,9 @@ impl PowerTcp {
         let lambda = if lambda < floor { floor } else { lambda };
         let voltage = f64::from(hop.qlen) * 8.0 + bandwidth * (self.tau_ns * 1e-9);
         let base_power = bandwidth * (bandwidth * self.tau_ns * 1e-9);
-        Some((lambda * voltage / base_power, delta.dt_ns))
+        let is_fresh = hop.rate != prev.rate && self.config.rate_change == RateChange::Fresh;
+        let weighs_for = if is_fresh { self.tau_ns } else { delta.dt_ns };
+        Some((lambda * voltage / base_power, weighs_for))
     }
 
     /// Whether the acknowledged packet left more than τ after the acknowledgment before this one.
@@ -162,7 +169,7 @@ impl Controller for PowerTcp {
     }
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
         if self.prev.is_empty() && self.config.first_ack == FirstAck::ZeroHistory {
-            self.prev.resize(ack.int.len(), IntHop::default());
+            self.prev.extend(ack.int.iter().map(|hop| IntHop { rate: hop.rate, ..IntHop::ABSENT }));
         }
         if self.prev.len() != ack.int.len() || self.was_idle(ack) {
             self.power.forget();
@@ -229,6 +236,23 @@ mod tests {
         let now = [hop(5_000, 0, 0), hop(6_000, 6_250, 2_000), hop(4_000, 0, 99_000)];
         let (power, dt_ns) = flow.norm_power(&now).expect("two clocks advanced");
         assert!((power - 1.08).abs() < 1e-12 && (dt_ns - 2_000.0).abs() < 1e-9);
+    }
+
+    /// From 25 to 100 Gb/s in 1 us: λ = 25, at the floor of 50 Gb/s, so Γ = 0.5. Smoothed over 8 us it is (1·7 + 0.5·1)/8.
+    #[test]
+    fn a_new_rate_is_smoothed_over_or_makes_a_fresh_start() {
+        let rate = PortRate::new(Rate::from_gbps(100));
+        let cwnd = |rate_change| {
+            let config = PowerTcpConfig { rate_change, ..PowerTcpConfig::default() };
+            let mut flow = config.build(&flow_25g());
+            flow.on_ack(&ack(8_000, 8_000, 1_000, 26_000, &[hop(4_000, 0, 0)]));
+            flow.on_ack(&ack(9_000, 8_000, 2_000, 27_000, &[hop(5_000, 3_125, 0)]));
+            let int = [IntHop { rate, ..hop(6_000, 6_250, 0) }];
+            flow.on_ack(&Ack { cwnd_at_send: 8_000, ..ack(10_000, 8_000, 3_000, 28_000, &int) }).cwnd.as_u64()
+        };
+        // The window before is 0.9·(20,000/1 + 150) + 0.1·25,000 = 20,635; then 0.9·(8,000/Γ + 150) + 0.1·20,635.
+        assert_eq!(cwnd(RateChange::Fresh), 16_598);
+        assert_eq!(cwnd(RateChange::Smooth), 9_878);
     }
 
     #[test]

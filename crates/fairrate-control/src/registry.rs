@@ -325,6 +325,8 @@ registry! {
         "Perry et al., MIT-CSAIL-TR-2016-011", "a central allocator solves for all rates and tells every flow its own";
     "newreno" => newreno::{NewReno, NewRenoConfig}, "NewReno",
         "RFC 5681, RFC 6582", "halve the window on a loss, add a segment a round trip otherwise";
+    "retcp" => retcp::{Retcp, RetcpConfig}, "reTCP",
+        "Mukerjee et al., NSDI 2020", "NewReno that ToRs tell of circuits: its window doubles and halves with them";
     "cubic" => cubic::{Cubic, CubicConfig}, "CUBIC",
         "RFC 9438", "grow the window along a cubic curve through the size at which it last met a loss";
     "bbr" => bbr::{Bbr, BbrConfig}, "BBR",

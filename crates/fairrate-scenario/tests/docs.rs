@@ -159,6 +159,7 @@ fn the_reference_has_every_key_with_its_default() {
         "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"\ndeadline = { mean = \"1us\" }",
         "kind = \"staggered\"\nreceiver = 0\nsenders = 1\ninterval = \"1us\"",
         "kind = \"permutation\"\nbytes = \"1KB\"",
+        "kind = \"stride\"\nstride = 3\nbytes = \"1KB\"",
         "kind = \"all-to-all\"\nbytes = \"1KB\"",
         "kind = \"churn\"\nflows = 2\nchanges = 2\n[[probe]]\nconvergence = true",
         "kind = \"list\"\npath = \"flows.csv\"",
@@ -172,7 +173,9 @@ fn the_reference_has_every_key_with_its_default() {
         let head = format!("profile = \"{profile}\"\n");
         for shape in TOPOLOGIES {
             let path = if shape.name == "file" { "path = \"topology.txt\"" } else { "" };
-            check(&format!("{head}[topology]\nkind = \"{}\"\n{path}\n{incast}", shape.name));
+            // What circuits drop has to be sent again.
+            let rto = if shape.name == "rdcn" { "[transport]\nrto = \"4ms\"" } else { "" };
+            check(&format!("{head}[topology]\nkind = \"{}\"\n{path}\n{incast}\n{rto}", shape.name));
         }
         for block in traffic {
             // Queries and other racks need racks; the flow list names hosts of a star.

@@ -43,6 +43,7 @@ fn all_kinds() -> Vec<String> {
         "kind = \"fat-tree\"\nhosts_per_tor = 2",
         "kind = \"fat-tree-k\"\nk = 4",
         "kind = \"asymmetric\"",
+        "kind = \"rdcn\"\ntors = 3\nhosts_per_tor = 2",
         "kind = \"file\"\npath = \"star3.txt\"",
     ];
     let traffics = [

@@ -134,7 +134,7 @@ impl Routes {
             if topology.is_host(from) && !topology.is_host(to) {
                 hosts[from.index()] = Some(Attachment { switch: next, up: port });
                 row[next as usize] = Some(0);
-            } else if !topology.is_host(from) && !topology.is_host(to) && from != to {
+            } else if !topology.is_host(from) && !topology.is_host(to) && from != to && !topology.is_circuit(port) {
                 edges.push((at, Exit { to: next, port }));
             }
         }

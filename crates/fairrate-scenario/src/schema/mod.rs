@@ -4,6 +4,7 @@
 //! that is wrong. If there is none, the network and the flows are made and what depends on them is checked.
 
 mod allocator;
+mod circuits;
 mod fault;
 mod files;
 mod names;
@@ -60,7 +61,8 @@ pub(crate) fn read(
     let shape = topology::read(&mut root, files);
     let timing = read_links(&mut root, run.profile);
     let (transport, cc) = transport::read(&mut root, run.profile);
-    let fabric = switch::read(&mut root, run.profile, &cc, &timing);
+    let fabric = switch::read(&mut root, run.profile, &cc, &timing, &shape);
+    circuits::check(&root, &shape, &transport, &cc, &fabric);
     switch::check_recovery(&root, &fabric, &transport);
     let blocks = traffic::read(&mut root, files, run.end.at, shape.kind(), transport.kind);
     let allocator = allocator::read(&mut root, &transport, &cc, blocks.len());

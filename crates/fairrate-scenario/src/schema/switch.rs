@@ -4,12 +4,19 @@ use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, PortScope, Profile, 
 use fairrate_sim::{Balancing, EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, TransportConfig};
 use fairrate_units::{Bytes, Rate};
 
+use super::topology::Shape;
 use super::{Timing, queue};
 use crate::reader::{OrWord, Section};
 use crate::tree::{Node, Value};
 
 /// Reads `[switch]`.
-pub(super) fn read(root: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfig, timing: &Timing) -> FabricConfig {
+pub(super) fn read(
+    root: &mut Section<'_>,
+    profile: Profile,
+    cc: &AlgorithmConfig,
+    timing: &Timing,
+    shape: &Shape,
+) -> FabricConfig {
     let mut s = root.child("switch", "`[switch]`");
     let ns3 = profile == Profile::Ns3;
     let fabric = FabricConfig {
@@ -18,7 +25,8 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfi
         buffer: s.get("buffer", Bytes::new(4 << 20)).value,
         ingress_alpha: alpha(&mut s, "dt_alpha", OrWord::Value(0.125)),
         egress_alpha: alpha(&mut s, "egress_alpha", OrWord::Word(0)),
-        pfc: s.get("pfc", true).value,
+        // Over circuits there is none.
+        pfc: s.get("pfc", !matches!(shape, Shape::Rdcn(_))).value,
         headroom: read_headroom(&mut s, ns3),
         // The artifact's resume offsets.
         xon_offset: s.get("xon_offset", Bytes::new(2_496)).value,
@@ -111,8 +119,8 @@ fn own_red(red: RedDefault) -> EcnConfig {
 /// Marking where the file says nothing: for the algorithms that read marks, and as in the artifact always.
 fn default_ecn(profile: Profile, needs: &Needs) -> Option<EcnConfig> {
     match profile {
-        Profile::Ns3 => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),
-        Profile::Paper => needs.ecn.then(|| needs.red.map_or(RED, own_red)),
+        Profile::Ns3 if needs.circuits.is_none() => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),
+        _ => needs.ecn.then(|| needs.red.map_or(RED, own_red)),
     }
 }
 

@@ -7,6 +7,7 @@ mod kinds;
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::workload::{
     AllToAll, Churn, ClosedLoop, Deadlines, Incast, IncastQueries, Peers, Permutation, Poisson, Spread, Staggered,
+    Stride,
 };
 use fairrate_sim::{Burst, Transport};
 use fairrate_units::{Bytes, Rate, Time};
@@ -47,6 +48,7 @@ enum Kind {
     IncastQueries(IncastQueries),
     Staggered { staggered: Staggered, receiver: NodeName, senders: SenderNames },
     Permutation(Permutation),
+    Stride(Stride),
     AllToAll(AllToAll),
     Churn { churn: Churn, hosts: Option<Vec<NodeName>> },
     List { file: Text, ignore_columns: Vec<String> },

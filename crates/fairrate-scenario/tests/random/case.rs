@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, Profile};
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, PortScope, Profile};
 
 use super::draw::{Draw, Toml};
 use super::{fabric, hosts, network, traffic};
@@ -25,11 +25,23 @@ impl Case {
     }
 }
 
+/// An algorithm, of those that can be run over circuits if there are such.
+fn algorithm(draw: &mut Draw, over_circuits: bool) -> &'static str {
+    loop {
+        let cc = draw.pick(ALGORITHMS).name;
+        let needs = AlgorithmConfig::by_name(cc, Profile::Paper).expect("it is of the table").needs();
+        let knows_paths = needs.ports != PortScope::None || needs.allocator || needs.oracle;
+        if !over_circuits || !knows_paths {
+            return cc;
+        }
+    }
+}
+
 /// The scenario of a seed, whose files go into `dir`.
 pub fn case(seed: u64, dir: &Path) -> Case {
     let draw = &mut Draw::new(seed);
     let network = network::network(draw, dir);
-    let cc = draw.pick(ALGORITHMS).name;
+    let cc = algorithm(draw, network.has_circuits);
     let tcp = draw.one_in(2) && cc != "homa";
     let weights = AlgorithmConfig::by_name(cc, Profile::Paper).is_some_and(|cc| cc.needs().weights);
     let mut toml = Toml::default();
@@ -45,6 +57,9 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     hosts::transport(draw, &mut toml, cc, tcp);
     if !draw.one_in(4) {
         fabric::switch(draw, &mut toml, cc);
+        if network.has_circuits {
+            toml.0 = toml.0.replace("pfc = true", "pfc = false").replace("per-packet", "per-flow");
+        }
     }
     fabric::faults(draw, &mut toml, &network);
     if cc == "flowtune" && draw.one_in(2) {

@@ -59,6 +59,23 @@ const SHAPES: &[(&str, &[Key], &[Key])] = &[
         &[("slow_hosts", &["1", "3"]), ("fast_hosts", &["1", "2"])],
         &[("slow_rate", RATES), ("fast_rate", RATES), ("core_rate", RATES), ("delay", DELAYS)],
     ),
+    (
+        "rdcn",
+        &[
+            ("tors", &["2", "3", "5"]),
+            ("hosts_per_tor", &["1", "2", "3"]),
+            ("day", &["\"20us\"", "\"60us\"", "\"225us\""]),
+            ("night", &["\"0s\"", "\"1us\"", "\"20us\""]),
+        ],
+        &[
+            ("host_rate", RATES),
+            ("host_delay", DELAYS),
+            ("uplink_rate", RATES),
+            ("uplink_delay", DELAYS),
+            ("circuit_rate", RATES),
+            ("circuit_delay", DELAYS),
+        ],
+    ),
 ];
 
 /// A network, and what the rest of a scenario can name of it.
@@ -75,6 +92,8 @@ pub struct Network {
     pub link_sets: Vec<String>,
     /// Whether there are several racks.
     pub has_racks: bool,
+    /// Whether there are circuits.
+    pub has_circuits: bool,
 }
 
 /// A random network. Its file is written into `dir`.
@@ -97,6 +116,7 @@ pub fn network(draw: &mut Draw, dir: &Path) -> Network {
         hosts: topology.hosts().map(|h| name(h).clone()).collect(),
         ports: ports.map(|p| format!("{}->{}", name(topology.from(p)), name(topology.to(p)))).collect(),
         link_sets: topology.link_sets.keys().cloned().collect(),
+        has_circuits: topology.circuits.is_some(),
         has_racks: racks.iter().any(|rack| *rack != racks[0]),
         toml,
         file,

@@ -8,7 +8,7 @@ use super::draw::{Draw, Key, Toml, list};
 use super::network::Network;
 
 const KINDS: &[&str] =
-    &["poisson", "closed-loop", "incast", "incast-queries", "staggered", "permutation", "all-to-all", "list"];
+    &["poisson", "closed-loop", "incast", "incast-queries", "staggered", "permutation", "stride", "all-to-all", "list"];
 const BYTES: &[&str] = &["\"1B\"", "\"999B\"", "\"1KB\"", "\"30KB\"", "\"400KB\"", "\"endless\""];
 const STARTS: &[&str] = &["\"0s\"", "\"1ns\"", "\"25us\""];
 const STOPS: &[&str] = &["\"30us\"", "\"100us\"", "\"200us\""];
@@ -86,13 +86,16 @@ fn block(draw: &mut Draw, toml: &mut Toml, network: &Network, kind: &str) -> boo
             toml.any(draw, ("interval", &["\"0s\"", "\"5us\"", "\"30us\""]));
             toml.maybe(draw, 2, &[("hold", &["\"1us\"", "\"50us\""])]);
         }
-        "permutation" | "all-to-all" => {
+        "permutation" | "stride" | "all-to-all" => {
+            if kind == "stride" {
+                toml.any(draw, ("stride", &["1", "3"]));
+            }
             toml.key("bytes", bytes);
             toml.maybe(draw, 3, &[("start", STARTS)]);
         }
         _ => return false,
     }
-    bytes == "\"endless\"" && ["incast", "staggered", "permutation", "all-to-all"].contains(&kind)
+    bytes == "\"endless\"" && ["incast", "staggered", "permutation", "stride", "all-to-all"].contains(&kind)
 }
 
 /// A size distribution at a load.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fairrate_control::{Needs, PortScope};
-use fairrate_units::{Bytes, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
 use super::Part;
 use super::agenda::Agenda;
@@ -94,7 +94,8 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let parts = PartOf { ports, hosts: topology.hosts().map(part_of).collect() };
     let links = links_of_parts(topology, &partition);
     let flows: Table<FlowId, Flow> = flows.into();
-    let laid = if partition.n_parts == 1 { paths.of_one_part() } else { paths.by_place(&places(&links, &parts)) };
+    let steered = if topology.circuits.is_some() { paths.clone().by_voqs(topology) } else { paths.clone() };
+    let laid = if partition.n_parts == 1 { steered.of_one_part() } else { steered.by_place(&places(&links, &parts)) };
     let hops = match config.fabric.balancing {
         Balancing::PerFlow => laid,
         Balancing::PerPacket => laid.sprayed(&config, &flows),
@@ -183,7 +184,9 @@ impl Part {
         let own_ports = || ids.iter().zip(&ports).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
         let agents = Agents::new(config, own_ports(), constants.base_rtt, wire_mtu.as_u64());
         let of_switch = switches_of_ports(plan, number, &ids);
-        let switches = build_switches(run, &of_switch, &ids, &ports, wire_mtu, !agents.is_empty());
+        let mut switches = build_switches(run, &of_switch, &ids, &ports, wire_mtu, !agents.is_empty());
+        let own: Vec<PortId> = ids.iter().copied().filter(|&id| plan.is_in(number, id)).collect();
+        switches.attach_circuits(run, &links, &own, ports.len());
         let agenda = if plan.windows && may_keep_agenda(run, &ports, &agents) {
             Agenda::new(&of_switch, &mut ports)
         } else {
@@ -221,6 +224,7 @@ impl Part {
 
     /// Schedules what happens first.
     fn begin(&mut self) {
+        self.switches.plan_circuits(&mut self.world);
         self.hosts.schedule_next_start(&mut self.world);
         self.schedule_flaps();
         self.world.agents.plan_all(&mut self.world.clock);
@@ -250,7 +254,17 @@ fn may_keep_agenda(run: &Run, ports: &[Port], agents: &Agents) -> bool {
     let shortest = [c.ack_wire, c.cnp_wire, c.pfc_wire, c.data_header as u16 + 1].into_iter().min().unwrap_or(0);
     let take_time = || ports.iter().all(|port| 0 < port.tx_ps(shortest));
     let draw_alone = !draws_like_ns3(config);
+    let are_plain = are_plain && config.topology.circuits.is_none();
     are_plain && draw_alone && config.fabric.ties == TieRule::Entity && config.faults.is_empty() && take_time()
+}
+
+/// The rate at which a queue usually drains: a VOQ, but for a day a week, by its ToR's uplink.
+fn usual_rate(topology: &Topology, port: PortId) -> Rate {
+    let Some(circuits) = topology.circuits.as_ref().filter(|circuits| circuits.has(port)) else {
+        return topology.link(port).rate;
+    };
+    let uplink = topology.port(topology.from(port), circuits.core).expect("every ToR has an uplink");
+    topology.link(uplink).rate
 }
 
 fn draws_like_ns3(config: &SimConfig) -> bool {
@@ -272,7 +286,7 @@ fn build_switches(
     let buffers = Mmu::new(&config.fabric, links, of_switch, wire_mtu, n_classes);
     let marker = |port: PortIdx| {
         let ecn = config.fabric.ecn.as_ref().filter(|_| of_switch[port].is_some())?;
-        Some(Marker::new(ecn, ports[port].rate, config.seed, ids[port]))
+        Some(Marker::new(ecn, usual_rate(&config.topology, ids[port]), config.seed, ids[port]))
     };
     let n_markers = if config.fabric.ecn.is_some() { ports.len() } else { 0 };
     let shared_draws =

@@ -9,6 +9,7 @@ use crate::config::{FlowSpec, SimConfig, SubflowPaths, Transport};
 use crate::ids::{FlowId, HopId, NodeId, Number, PortId, PortIdx};
 use crate::routing::{FlowKey, Routes};
 use crate::table::Table;
+use crate::topology::Topology;
 use crate::transport::Connections;
 
 /// Source ports tried for a subflow that is to have a path of its own.
@@ -63,6 +64,20 @@ impl Paths<PortIdx> {
 }
 
 impl Paths<PortId> {
+    /// The same paths, which leave ToRs with circuits by their VOQs, and go on behind the packet switch.
+    pub(super) fn by_voqs(mut self, topology: &Topology) -> Self {
+        let Some(circuits) = &topology.circuits else { return self };
+        let mut entries = self.ports.to_vec();
+        for at in 1..entries.len() {
+            let (up, down) = (PortId(entries[at - 1]), PortId(entries[at]));
+            if topology.to(up) == circuits.core && topology.from(down) == circuits.core {
+                entries[at - 1] = circuits.port(topology.from(up), topology.to(down)).0;
+            }
+        }
+        self.ports = entries.into();
+        self
+    }
+
     /// The same ports by their places, where one part has all of them: those are their numbers.
     pub(super) fn of_one_part(&self) -> Paths<PortIdx> {
         Paths { ports: Arc::clone(&self.ports), by: PhantomData }

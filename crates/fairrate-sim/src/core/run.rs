@@ -108,6 +108,22 @@ impl Run {
         self.hops(self.path_of(id), self.config.flows[self.flow(id).parent.index()].dst)
     }
 
+    /// What a flow's packets can do at best: where there are circuits, some path that is at least as fast as either way.
+    pub(crate) fn best_hops_of(&self, id: FlowId) -> Vec<Hop> {
+        let mut hops = self.hops_of(id);
+        let topology = &self.config.topology;
+        let Some(circuits) = &topology.circuits else { return hops };
+        let ports: Vec<PortId> = self.path_of(id).collect();
+        if let Some(up) = ports.iter().position(|&port| topology.to(port) == circuits.core) {
+            let circuit = topology.link(circuits.port(topology.from(ports[up]), topology.to(ports[up + 1])));
+            let down = hops.remove(up + 1);
+            let up = &mut hops[up];
+            // What goes by a circuit may pass what goes by the packet switch.
+            *up = Hop { rate: up.rate.max(circuit.rate), delay: circuit.delay.min(up.delay + down.delay), lanes: 2 };
+        }
+        hops
+    }
+
     fn hops(&self, path: impl Iterator<Item = PortId>, dst: NodeId) -> Vec<Hop> {
         let topology = &self.config.topology;
         match self.config.fabric.balancing {

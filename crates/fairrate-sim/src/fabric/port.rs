@@ -276,6 +276,11 @@ impl Port {
         packet
     }
 
+    /// Whether packets wait, whether or not they may go.
+    pub fn has_waiting(&self) -> bool {
+        self.backlog != 0
+    }
+
     /// Counts a packet that leaves a queue of `class`, and returns it.
     #[inline]
     fn count_out(&mut self, pool: &PacketPool, class: usize, packet: PacketIdx) -> PacketIdx {

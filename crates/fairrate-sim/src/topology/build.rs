@@ -61,7 +61,8 @@ impl Builder {
         let Self { mut nodes, mut links } = self;
         nodes.shrink_to_fit();
         links.shrink_to_fit();
-        let mut topology = Topology { nodes, links, link_sets: BTreeMap::new(), error_rates: Vec::new() };
+        let mut topology =
+            Topology { nodes, links, link_sets: BTreeMap::new(), error_rates: Vec::new(), circuits: None };
         topology.link_sets = link_sets(&topology);
         if !bottleneck.is_empty() {
             let ports = bottleneck.iter().map(|&link| PortId(2 * link as u32)).collect();

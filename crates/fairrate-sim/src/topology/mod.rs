@@ -12,6 +12,7 @@ mod fat_tree;
 mod file;
 mod leaf_spine;
 mod parking_lot;
+mod rdcn;
 mod star;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub use fat_tree::{FatTree, FatTreeK};
 pub use file::parse_topology_file;
 pub use leaf_spine::LeafSpine;
 pub use parking_lot::ParkingLot;
+pub use rdcn::{CircuitState, Circuits, Rdcn};
 pub use star::Star;
 
 /// Where a node stands in the fabric.
@@ -76,10 +78,12 @@ pub struct Topology {
     /// Named sets of egress ports that a load may be defined on: `host-links` (host to ToR), `tor-downlinks` (ToR to
     /// host), `tor-uplinks` (ToR
     /// to the tier above), `agg-uplinks` (aggregation to core), `all-switch-links` (both directions of every link
-    /// between switches) and, where the shape has one by design, `bottleneck`. Empty sets are absent.
+    /// between switches, without circuits), `circuits` and, where the shape has one by design, `bottleneck`. Empty sets are absent.
     pub link_sets: BTreeMap<String, Vec<PortId>>,
     /// The first ports of links that a file says lose packets, and the probability that one is lost, either way.
     pub error_rates: Vec<(PortId, f64)>,
+    /// The links that are circuits of an optical switch, if there is one.
+    pub circuits: Option<Circuits>,
 }
 
 impl Topology {
@@ -121,6 +125,10 @@ impl Topology {
             (a, b) if b == from && a == to => Some(PortId(2 * i + 1)),
             _ => None,
         })
+    }
+    /// Whether a port is that of a circuit, which no path leads over.
+    pub fn is_circuit(&self, port: PortId) -> bool {
+        self.circuits.as_ref().is_some_and(|circuits| circuits.has(port))
     }
     /// Sum of the rates of these ports, in bits per second.
     pub fn capacity_bps(&self, ports: &[PortId]) -> f64 {
@@ -177,6 +185,11 @@ pub const TOPOLOGIES: &[TopologyInfo] = &[
         name: "asymmetric",
         title: "slow and fast senders behind equal links to one receiver (RoCC Fig. 12b)",
         link_sets: &["host-links", "tor-downlinks", "all-switch-links", "bottleneck"],
+    },
+    TopologyInfo {
+        name: "rdcn",
+        title: "ToRs under a packet switch and an optical one that connects them in turn (PowerTCP section 5)",
+        link_sets: &["host-links", "tor-downlinks", "tor-uplinks", "all-switch-links", "circuits"],
     },
     TopologyInfo {
         name: "file",

@@ -1,4 +1,4 @@
-//! Regular patterns: staggered starts, a permutation, all to all.
+//! Regular patterns: staggered starts, a permutation, a stride, all to all.
 
 use fairrate_units::{Bytes, Time};
 
@@ -29,6 +29,18 @@ pub struct Staggered {
 /// Every host sends to one other host and receives from one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation {
+    /// Bytes of each flow; [`Bytes::MAX`]: endless.
+    pub bytes: Bytes,
+    /// When all start.
+    pub start: Time,
+}
+
+/// Every host sends to the one so many places further on, counted in a circle: with the hosts of a rack for a stride, to its
+/// like in the next rack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stride {
+    /// How many places.
+    pub stride: u32,
     /// Bytes of each flow; [`Bytes::MAX`]: endless.
     pub bytes: Bytes,
     /// When all start.
@@ -84,6 +96,29 @@ impl Permutation {
         }
         for (&sender, &receiver) in hosts.iter().zip(&receivers) {
             block.add(sender, receiver, self.bytes, self.start, Time::MAX);
+        }
+        Ok(block.finish())
+    }
+}
+
+impl Stride {
+    /// The flows. Nothing is random, the seed is taken for the sake of uniformity.
+    ///
+    /// # Errors
+    /// Names the parameter that cannot be used on this topology.
+    pub fn generate(&self, topology: &Topology, seed: u64, group: u32) -> Result<Vec<FlowSpec>, FieldError> {
+        at_least_a_byte("bytes", self.bytes)?;
+        let hosts: Vec<NodeId> = topology.hosts().collect();
+        let stride = self.stride as usize;
+        if stride.is_multiple_of(hosts.len().max(1)) {
+            let message = format!("with a stride of {stride} each of {} hosts sends to itself", hosts.len());
+            return Err(
+                FieldError::new("stride", message).help("write a number from 1 to one less than there are hosts")
+            );
+        }
+        let mut block = Block::new(seed, group);
+        for (place, &sender) in hosts.iter().enumerate() {
+            block.add(sender, hosts[(place + stride) % hosts.len()], self.bytes, self.start, Time::MAX);
         }
         Ok(block.finish())
     }

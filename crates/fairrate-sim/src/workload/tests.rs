@@ -271,6 +271,14 @@ fn a_permutation_has_every_host_once_on_each_side() {
 }
 
 #[test]
+fn a_stride_goes_on_from_the_last_host_to_the_first() {
+    let stride = |stride| Stride { stride, bytes: Bytes::new(1_000), start: Time::ZERO }.generate(&fabric(), 1, 0);
+    let flows = stride(30).unwrap();
+    assert_eq!(flows.iter().map(|f| (f.src.0, f.dst.0)).collect::<Vec<_>>()[..4], [(0, 30), (1, 31), (2, 0), (3, 1)]);
+    assert_eq!((flows.len(), stride(32).unwrap_err().field), (32, "stride"));
+}
+
+#[test]
 fn all_to_all_has_every_pair() {
     let flows = AllToAll { bytes: Bytes::new(1_000), start: Time::from_us(1) }.generate(&fabric(), 1, 3).unwrap();
     assert_eq!(flows.len(), 32 * 31);

@@ -186,6 +186,7 @@ fn generate(
         }
         Kind::IncastQueries(q) => q.generate(topology, seed, group),
         Kind::Permutation(p) => p.generate(topology, seed, group),
+        Kind::Stride(stride) => stride.generate(topology, seed, group),
         Kind::AllToAll(a) => a.generate(topology, seed, group),
         Kind::Churn { churn, hosts } => {
             let churn = Churn { hosts: hosts.as_deref().map(in_racks), ..churn.clone() };

@@ -3,7 +3,7 @@
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::{
     AllToAll, Churn, ClosedLoop, Incast, IncastQueries, Peers, Permutation, Poisson, Responders, Sampling, Senders,
-    SizeDistribution, Sleep, Staggered, WORKLOADS,
+    SizeDistribution, Sleep, Staggered, Stride, WORKLOADS,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -14,8 +14,18 @@ use crate::reader::{OrWord, Section, list};
 use crate::scalar::quote;
 use crate::tree::{Node, Value};
 
-const KINDS: &[&str] =
-    &["poisson", "closed-loop", "incast", "incast-queries", "staggered", "permutation", "all-to-all", "churn", "list"];
+const KINDS: &[&str] = &[
+    "poisson",
+    "closed-loop",
+    "incast",
+    "incast-queries",
+    "staggered",
+    "permutation",
+    "stride",
+    "all-to-all",
+    "churn",
+    "list",
+];
 
 /// Reads the kind of a block and the keys of that.
 pub(super) fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape: &str) -> Option<Kind> {
@@ -45,6 +55,10 @@ pub(super) fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time
         "incast-queries" => read_queries(s, end),
         "staggered" => read_staggered(s),
         "permutation" => Kind::Permutation(Permutation { bytes: flow_bytes(s, None), start: start(s) }),
+        "stride" => {
+            let stride = s.require::<u32>("stride", "16").value;
+            Kind::Stride(Stride { stride, bytes: flow_bytes(s, None), start: start(s) })
+        }
         "all-to-all" => Kind::AllToAll(AllToAll { bytes: flow_bytes(s, None), start: start(s) }),
         "churn" => read_churn(s),
         _ => read_list(s, files)?,

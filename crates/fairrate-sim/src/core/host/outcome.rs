@@ -109,7 +109,7 @@ impl Hosts {
 
 fn ideal_fct(run: &Run, id: FlowId) -> Time {
     let bytes = Bytes::new(run.flow(id).bytes);
-    ideal::ideal_fct(run.config.fabric.clock, &run.hops_of(id), run.constants.framing, bytes)
+    ideal::ideal_fct(run.config.fabric.clock, &run.best_hops_of(id), run.constants.framing, bytes)
 }
 
 /// A time, if it has come.

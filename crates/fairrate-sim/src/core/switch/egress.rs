@@ -15,6 +15,16 @@ impl Switches {
     /// the moment: what it then sends and stamps does not depend on the order of those.
     #[inline]
     pub(in crate::core) fn kick(&mut self, w: &mut World, port: PortIdx) {
+        if self.rotors.is_some() {
+            self.kick_by_role(w, port);
+        } else {
+            self.kick_transmitter(w, port);
+        }
+    }
+
+    /// As [`Switches::kick`], of the port that sends.
+    #[inline]
+    pub(super) fn kick_transmitter(&mut self, w: &mut World, port: PortIdx) {
         let p = &w.net.ports[port];
         if p.tx_done_pending {
             return;
@@ -27,7 +37,17 @@ impl Switches {
     }
 
     /// A port, which is free, sends its next packet, if it has one that may go.
+    #[inline]
     pub(in crate::core) fn send_next(&mut self, w: &mut World, port: PortIdx) {
+        if self.rotors.is_some() {
+            self.send_by_role(w, port);
+        } else {
+            self.send_from_queue(w, port);
+        }
+    }
+
+    /// As [`Switches::send_next`], of a port with a queue of its own.
+    pub(super) fn send_from_queue(&mut self, w: &mut World, port: PortIdx) {
         let p = &mut w.net.ports[port];
         if !p.can_send() {
             return;
@@ -35,6 +55,9 @@ impl Switches {
         let packet = if p.has_disciplines() { self.dequeue_managed(w, port) } else { p.dequeue(&w.net.pool) };
         if !w.net.pool.get(packet).kind.is_frame() {
             self.leave_buffer(w, port, packet);
+            if w.net.pool.get(packet).kind == PacketKind::Data {
+                w.net.stamp(w.clock.now_ps, port, packet);
+            }
         }
         w.transmit(port, packet);
         let p = &w.net.ports[port];
@@ -43,8 +66,8 @@ impl Switches {
         }
     }
 
-    /// A packet leaves the buffer for the wire: uncharge it, mark it, stamp it.
-    fn leave_buffer(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx) {
+    /// A packet leaves the buffer for the wire: uncharge it, mark it.
+    pub(super) fn leave_buffer(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx) {
         let head = w.net.pool.get(packet);
         let (ingress, class, wire, is_data) = (head.ingress, head.class, head.wire, head.kind == PacketKind::Data);
         let p = &w.net.ports[port];
@@ -58,14 +81,11 @@ impl Switches {
         if self.buffers.release(switch, ingress, class, wire) {
             self.send_pfc(w, ingress, class, false);
         }
-        if is_data {
-            w.net.stamp(w.clock.now_ps, port, packet);
-        }
     }
 
     /// The next packet of a port with disciplines, which has one that may go.
     #[cold]
-    fn dequeue_managed(&mut self, w: &mut World, port: PortIdx) -> PacketIdx {
+    pub(super) fn dequeue_managed(&mut self, w: &mut World, port: PortIdx) -> PacketIdx {
         let p = &mut w.net.ports[port];
         let packet = p.dequeue_managed(&mut w.net.pool, w.clock.now_ps, &mut self.verdicts);
         self.carry_out_verdicts(w, port);

@@ -71,9 +71,12 @@ impl Switches {
         w.transmit(egress, packet);
     }
 
-    /// Whether the discipline of `egress`, if it has one, admits a packet; if not, the packet is gone.
+    /// Whether `egress` has room for a packet, and its discipline, if it has one, admits it; if not, the packet is gone.
     #[cold]
     fn is_admitted(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> bool {
+        if !self.has_room(w, egress, packet) {
+            return false;
+        }
         let port = &mut w.net.ports[egress];
         if !port.has_disciplines() {
             return true;
@@ -163,9 +166,11 @@ impl Switches {
         self.send_flow_frame(w, back, flow, pause);
     }
 
-    /// The agent of a port asked to be called now; or did, before it changed its mind.
+    /// The agent of a port asked to be called now, or did before it changed its mind; or the port's circuit comes or goes.
     pub(in crate::core) fn on_port_timer(&mut self, w: &mut World, port: PortIdx) {
-        if w.agents.on_timer(&w.net, &w.clock, port) {
+        if self.rotors.is_some() {
+            self.on_circuit(w, port);
+        } else if w.agents.on_timer(&w.net, &w.clock, port) {
             self.do_as_agent_asks(w, port);
         }
     }

@@ -1,10 +1,12 @@
 //! Switches: what they do with a packet from its arrival until it is on the next wire.
 
+mod circuits;
 mod egress;
 mod ingress;
 mod short_cut;
 mod window;
 
+use self::circuits::Rotors;
 use super::agenda::Keys;
 use super::world::World;
 use crate::config::MarkAt;
@@ -23,12 +25,14 @@ pub(crate) struct Switches {
     markers: Table<PortIdx, Option<Marker>>,
     /// What all markers draw from, if not each from its own stream.
     shared_draws: Option<Box<AutomaticStreams>>,
-    /// Whether any port has an agent or a queueing discipline.
+    /// Whether any port has an agent or a queueing discipline, or is that of a circuit.
     has_special_ports: bool,
     /// What a queueing discipline has just decided.
     verdicts: Verdicts,
     /// What arrives in the window being worked through.
     keys: Keys,
+    /// Those of ToRs with circuits.
+    rotors: Option<Box<Rotors>>,
 }
 
 impl Switches {
@@ -50,6 +54,7 @@ impl Switches {
             has_special_ports,
             verdicts: Verdicts::default(),
             keys: Keys::default(),
+            rotors: None,
         }
     }
 

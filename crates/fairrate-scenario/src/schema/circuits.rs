@@ -1,0 +1,44 @@
+//! What does not go with circuits (`kind = "rdcn"`).
+
+use fairrate_control::{AlgorithmConfig, PortScope};
+use fairrate_sim::{Balancing, FabricConfig, TransportConfig};
+
+use super::topology::Shape;
+use crate::reader::Section;
+
+/// Checks that a network with circuits, if it is one, can run what the other sections ask for.
+pub(super) fn check(
+    root: &Section<'_>,
+    shape: &Shape,
+    transport: &TransportConfig,
+    cc: &AlgorithmConfig,
+    fabric: &FabricConfig,
+) {
+    let (needs, algorithm) = (cc.needs(), cc.info().name);
+    let problem = |section: &str, message: String, help: &str| {
+        let at = if root.has(section) { section } else { "topology" };
+        root.problem_at("scenario::conflict", at, message, help);
+    };
+    if needs.circuits.is_some() && fabric.ecn.is_some() {
+        let message = format!("`{algorithm}` takes marks for signs of circuits, and switches mark for congestion");
+        problem("switch", message, "remove `ecn` from `[switch]`, or choose another `cc`");
+    }
+    let Shape::Rdcn(rdcn) = shape else { return };
+    if needs.ports != PortScope::None || needs.allocator || needs.oracle {
+        let message = format!("`{algorithm}` has to know the one path of each flow, and circuits give it a second one");
+        problem("transport", message, "choose another `cc`, or another `kind` of network");
+    }
+    if fabric.pfc {
+        let message = "a pause cannot go back over a circuit, which goes one way";
+        problem("switch", message.to_owned(), "write `pfc = false` in `[switch]`");
+    }
+    if fabric.balancing == Balancing::PerPacket {
+        let message = "there is one packet switch, and circuits are not chosen";
+        problem("switch", message.to_owned(), "write `balancing = \"per-flow\"` in `[switch]`");
+    }
+    let longest = transport.mtu + transport.data_header(&needs);
+    if rdcn.day < rdcn.circuit_rate.tx_time(longest) {
+        let message = format!("a packet of {longest} takes longer than a day on a circuit of {}", rdcn.circuit_rate);
+        problem("topology", message, "lengthen `day`, as `day = \"225us\"`");
+    }
+}

@@ -1,0 +1,295 @@
+//! ToRs with circuits (`topology/rdcn.rs`): queues that several transmitters serve in turn.
+//!
+//! The port of a circuit is a virtual output queue (VOQ): what goes to that ToR waits there. While the circuit is there, the
+//! port sends, and nobody else does. Otherwise the ToR's uplink to the packet switch does: packet by packet, its VOQs take
+//! turns. A circuit sends nothing that its day would cut off.
+//!
+//! Paths lead by VOQs and on by the packet switch. What goes by a circuit leaves that hop out, and its telemetry has a record
+//! of no port there, so that the records of both ways stand for the same places. A VOQ's record has the rate of whoever
+//! serves it and a counter that goes on with the counter of whoever does.
+
+use std::collections::VecDeque;
+
+use fairrate_control::{CircuitHelp, IntCounter, IntHop};
+use fairrate_units::Time;
+
+use super::Switches;
+use crate::core::run::Run;
+use crate::core::share::Links;
+use crate::core::world::World;
+use crate::engine::EventKind;
+use crate::fabric::DropCause;
+use crate::ids::{NodeId, PacketIdx, PortId, PortIdx};
+use crate::packet::PacketKind;
+use crate::table::Table;
+use crate::topology::{CircuitState, Circuits};
+
+/// The VOQs of a part's ToRs, and their uplinks.
+pub(super) struct Rotors {
+    /// By port.
+    roles: Table<PortIdx, Role>,
+    tors: Vec<Tor>,
+    voqs: Vec<Voq>,
+    help: Option<CircuitHelp>,
+}
+
+/// What a port is here.
+#[derive(Clone, Copy)]
+enum Role {
+    /// A port like others.
+    Plain,
+    /// The uplink of the ToR of this number.
+    Uplink(usize),
+    /// The VOQ of this number.
+    Voq(usize),
+}
+
+struct Tor {
+    uplink: PortIdx,
+    /// VOQs with packets, the one whose turn it is first. Some may have got a circuit meanwhile.
+    round: VecDeque<usize>,
+}
+
+struct Voq {
+    port: PortIdx,
+    tor: usize,
+    matching: u32,
+    state: CircuitState,
+    in_round: bool,
+    /// What is added to the byte counter of the transmitter that serves it, so that the sum goes on when that changes. It wraps.
+    counted: u64,
+}
+
+impl Voq {
+    fn has_circuit(&self) -> bool {
+        matches!(self.state, CircuitState::Day(_))
+    }
+}
+
+impl Rotors {
+    /// Those of the ToRs in a part, which has these links.
+    fn new(run: &Run, circuits: &Circuits, links: &Links, own_ports: &[PortId], n_ports: usize) -> Self {
+        let topology = &run.config.topology;
+        let place = |port| links.place_of(port).expect("a part has the links of its nodes");
+        let mut rotors = Self {
+            roles: vec![Role::Plain; n_ports].into(),
+            tors: Vec::new(),
+            voqs: Vec::new(),
+            help: run.config.cc.needs().circuits,
+        };
+        let mut nodes: Vec<NodeId> = Vec::new();
+        for &uplink in
+            own_ports.iter().filter(|&&p| topology.to(p) == circuits.core && !topology.is_host(topology.from(p)))
+        {
+            nodes.push(topology.from(uplink));
+            rotors.roles[place(uplink)] = Role::Uplink(rotors.tors.len());
+            rotors.tors.push(Tor { uplink: place(uplink), round: VecDeque::new() });
+        }
+        for &port in own_ports.iter().filter(|&&port| circuits.has(port)) {
+            let (from, to) = (topology.from(port), topology.to(port));
+            let tor = nodes.iter().position(|&node| node == from).expect("every ToR has an uplink");
+            let matching = circuits.matching(from, to);
+            let state = circuits.state(matching, Time::ZERO);
+            rotors.roles[place(port)] = Role::Voq(rotors.voqs.len());
+            rotors.voqs.push(Voq { port: place(port), tor, matching, state, in_round: false, counted: 0 });
+        }
+        rotors
+    }
+
+    /// The VOQ whose turn it is at an uplink, if any may send there.
+    fn next_in_round(&mut self, w: &World, tor: usize) -> Option<usize> {
+        while let Some(voq) = self.tors[tor].round.pop_front() {
+            self.voqs[voq].in_round = false;
+            if w.net.ports[self.voqs[voq].port].has_waiting() && !self.is_lit(w, voq) {
+                return Some(voq);
+            }
+        }
+        None
+    }
+
+    /// Lets a VOQ take part in the turns of its ToR's uplink.
+    fn join_round(&mut self, voq: usize) {
+        let tor = self.voqs[voq].tor;
+        if !std::mem::replace(&mut self.voqs[voq].in_round, true) {
+            self.tors[tor].round.push_back(voq);
+        }
+    }
+
+    /// Whether a VOQ has a circuit, which is not down.
+    fn is_lit(&self, w: &World, voq: usize) -> bool {
+        self.voqs[voq].has_circuit() && !w.net.ports[self.voqs[voq].port].is_down()
+    }
+
+    /// Most bytes in a VOQ at a time.
+    fn limit(&self, voq: usize, now: Time) -> Option<u64> {
+        let help = self.help?;
+        let is_large = match self.voqs[voq].state {
+            CircuitState::Day(_) => true,
+            CircuitState::Away(until) => until <= now + help.ahead,
+        };
+        Some(if is_large { help.enlarged } else { help.voq }.as_u64())
+    }
+}
+
+impl Switches {
+    /// Gives the ToRs of a part their VOQs, if there are circuits. The part has these links, and its nodes these of `n_ports`.
+    pub(in crate::core) fn attach_circuits(&mut self, run: &Run, links: &Links, own_ports: &[PortId], n_ports: usize) {
+        let Some(circuits) = &run.config.topology.circuits else { return };
+        self.rotors = Some(Box::new(Rotors::new(run, circuits, links, own_ports, n_ports)));
+        self.has_special_ports = true;
+    }
+
+    /// Plans when the circuits of a part change first.
+    pub(in crate::core) fn plan_circuits(&mut self, w: &mut World) {
+        for voq in self.rotors.iter().flat_map(|rotors| &rotors.voqs) {
+            plan(w, voq);
+        }
+    }
+
+    /// As [`Switches::kick`].
+    #[cold]
+    pub(super) fn kick_by_role(&mut self, w: &mut World, port: PortIdx) {
+        let Some(rotors) = &mut self.rotors else { return };
+        let transmitter = match rotors.roles[port] {
+            Role::Voq(voq) if !rotors.is_lit(w, voq) => {
+                rotors.join_round(voq);
+                rotors.tors[rotors.voqs[voq].tor].uplink
+            }
+            _ => port,
+        };
+        self.kick_transmitter(w, transmitter);
+    }
+
+    /// As [`Switches::send_next`].
+    #[cold]
+    pub(super) fn send_by_role(&mut self, w: &mut World, port: PortIdx) {
+        match self.rotors.as_ref().map_or(Role::Plain, |rotors| rotors.roles[port]) {
+            Role::Plain => self.send_from_queue(w, port),
+            Role::Uplink(tor) => self.send_by_uplink(w, tor),
+            Role::Voq(voq) => self.send_by_circuit(w, voq),
+        }
+    }
+
+    /// An uplink, which is free, sends the next packet of the VOQ whose turn it is.
+    fn send_by_uplink(&mut self, w: &mut World, tor: usize) {
+        let Some(rotors) = &mut self.rotors else { return };
+        let uplink = rotors.tors[tor].uplink;
+        if w.net.ports[uplink].is_down() {
+            return;
+        }
+        let Some(voq) = rotors.next_in_round(w, tor) else { return };
+        self.send_from_voq(w, voq, uplink);
+        let Some(rotors) = &mut self.rotors else { return };
+        if w.net.ports[rotors.voqs[voq].port].has_waiting() {
+            rotors.join_round(voq);
+        }
+        if !rotors.tors[tor].round.is_empty() && !w.net.ports[uplink].tx_done_pending {
+            w.net.schedule_tx_done(&mut w.clock, uplink);
+        }
+    }
+
+    /// A circuit, whose port is free, sends the next packet of its VOQ, if that is through before the day ends.
+    fn send_by_circuit(&mut self, w: &mut World, voq: usize) {
+        let Some(Voq { port, state, .. }) = self.rotors.as_ref().map(|rotors| &rotors.voqs[voq]) else { return };
+        let (port, &CircuitState::Day(end)) = (*port, state) else { return };
+        let p = &w.net.ports[port];
+        if !p.can_send() {
+            return;
+        }
+        let longest = w.run.constants.mtu + w.run.constants.data_header;
+        let wire = if p.has_disciplines() { longest as u16 } else { w.net.pool.get(p.first_waiting()).wire };
+        if end.as_ps() < w.clock.now_ps + p.tx_ps(wire) {
+            return;
+        }
+        self.send_from_voq(w, voq, port);
+        let p = &w.net.ports[port];
+        if p.can_send() && !p.tx_done_pending {
+            w.net.schedule_tx_done(&mut w.clock, port);
+        }
+    }
+
+    /// A transmitter sends the next packet of a VOQ.
+    fn send_from_voq(&mut self, w: &mut World, voq: usize, transmitter: PortIdx) {
+        let Some(rotors) = &self.rotors else { return };
+        let (port, counted) = (rotors.voqs[voq].port, rotors.voqs[voq].counted);
+        let (by_circuit, marks) = (port == transmitter, rotors.help.is_some());
+        // The circuit may be down, which is nothing to the uplink.
+        let paused = std::mem::take(&mut w.net.ports[port].paused);
+        let packet = if w.net.ports[port].has_disciplines() {
+            self.dequeue_managed(w, port)
+        } else {
+            w.net.ports[port].dequeue(&w.net.pool)
+        };
+        w.net.ports[port].paused = paused;
+        let is_data = w.net.pool.get(packet).kind == PacketKind::Data;
+        self.leave_buffer(w, port, packet);
+        if is_data {
+            stamp(w, port, transmitter, counted, packet);
+        }
+        if by_circuit {
+            let p = w.net.pool.get_mut(packet);
+            p.route = p.route.plus(1);
+            if is_data && marks {
+                p.set_marked(true);
+            }
+        }
+        w.transmit(transmitter, packet);
+    }
+
+    /// A circuit comes or goes.
+    pub(super) fn on_circuit(&mut self, w: &mut World, port: PortIdx) {
+        let Some(rotors) = &mut self.rotors else { return };
+        let Role::Voq(number) = rotors.roles[port] else { return };
+        let (uplink, voq) = (rotors.tors[rotors.voqs[number].tor].uplink, &mut rotors.voqs[number]);
+        let before = voq.has_circuit();
+        let circuits = w.run.config.topology.circuits.as_ref().expect("there are VOQs");
+        voq.state = circuits.state(voq.matching, w.clock.now());
+        let sent = |port: PortIdx| w.net.ports[port].tx_bytes;
+        match (before, voq.has_circuit()) {
+            (false, true) => voq.counted = voq.counted.wrapping_add(sent(uplink)).wrapping_sub(sent(port)),
+            (true, false) => voq.counted = voq.counted.wrapping_add(sent(port)).wrapping_sub(sent(uplink)),
+            _ => {}
+        }
+        plan(w, voq);
+        if w.net.ports[port].has_waiting() {
+            self.kick_by_role(w, port);
+        }
+    }
+
+    /// Whether a VOQ has room for a packet; if not, the packet is gone. Every other port has.
+    pub(super) fn has_room(&self, w: &mut World, port: PortIdx, packet: PacketIdx) -> bool {
+        let Some(rotors) = &self.rotors else { return true };
+        let Role::Voq(voq) = rotors.roles[port] else { return true };
+        let Some(limit) = rotors.limit(voq, w.clock.now()) else { return true };
+        let fits = w.net.ports[port].queued_bytes + u64::from(w.net.pool.get(packet).wire) <= limit;
+        if !fits {
+            Self::drop_packet(w, port, packet, DropCause::QueueLimit);
+        }
+        fits
+    }
+}
+
+/// Plans when a circuit comes or goes next.
+fn plan(w: &mut World, voq: &Voq) {
+    let (CircuitState::Day(until) | CircuitState::Away(until)) = voq.state;
+    w.clock.schedule(until.as_ps(), EventKind::PortTimer, voq.port);
+}
+
+/// Stamps a packet that a transmitter takes from a VOQ with telemetry, if anybody reads that.
+fn stamp(w: &mut World, voq: PortIdx, transmitter: PortIdx, counted: u64, packet: PacketIdx) {
+    let Some((counter, format)) = w.net.telemetry else { return };
+    let (queue, sender) = (&w.net.ports[voq], &w.net.ports[transmitter]);
+    let hop = IntHop {
+        ts: w.clock.now(),
+        tx_bytes: match counter {
+            IntCounter::Transmitted => counted.wrapping_add(sender.tx_bytes),
+            IntCounter::Enqueued => queue.enqueued_bytes,
+        },
+        qlen: queue.queued_bytes as u32,
+        rate: sender.int_rate,
+    };
+    w.net.pool.push_int(packet, hop.encoded(format));
+    if voq == transmitter {
+        w.net.pool.push_int(packet, IntHop::ABSENT);
+    }
+}

@@ -1,0 +1,248 @@
+//! Circuits that come and go: what a day carries, who serves a VOQ when, what telemetry tells of it, and prebuffering.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::{Recorder, TCP, algorithm, config, flow, run, steady};
+use fairrate_control::{
+    Ack, AlgorithmConfig, Allowance, CircuitHelp, Controller, CustomAlgorithm, FlowContext, IntHop, Loss, Needs,
+};
+use fairrate_sim::topology::Rdcn;
+use fairrate_sim::{FaultConfig, Flap, FlowSpec, ProbeSpec, Recovery, SimConfig, Simulation, StopRule, Transport};
+use fairrate_units::{Bytes, Rate, Time};
+
+/// Wire bytes of a full packet without telemetry.
+const FULL: u64 = 1_048;
+
+const fn us(us: u64) -> Time {
+    Time::from_us(us)
+}
+
+/// Three ToRs with five hosts each: hosts 0 to 4 under `tor0`, node 15, to `tor2`, node 17. A week is 490 us, and the day of
+/// `tor0->tor1` begins at 0, that of `tor0->tor2` at 245 us.
+fn rdcn() -> Rdcn {
+    Rdcn {
+        tors: 3,
+        hosts_per_tor: 5,
+        host_rate: Rate::from_gbps(25),
+        host_delay: us(1),
+        uplink_rate: Rate::from_gbps(25),
+        uplink_delay: Time::from_ns(4_620),
+        circuit_rate: Rate::from_gbps(100),
+        circuit_delay: Time::from_ns(9_900),
+        day: us(225),
+        night: us(20),
+    }
+}
+
+/// A run of so long over lossy switches that repair selectively, with samples of two VOQs and the uplink of `tor0`.
+fn over_circuits(cc: AlgorithmConfig, flows: Vec<FlowSpec>, end: Time, every: Time) -> SimConfig {
+    let mut c = config(rdcn().build(), cc, flows);
+    (c.fabric.pfc, c.fabric.ingress_alpha, c.transport.recovery) = (false, None, Recovery::SelectiveRepeat);
+    c.stop = StopRule { at: Some(end), when_flows_done: false };
+    let port = |to: &str| {
+        let node = |name: &str| c.topology.node(name).expect("it is there");
+        c.topology.port(node("tor0"), node(to)).expect("they are neighbours")
+    };
+    c.probes = vec![ProbeSpec::Ports { ports: vec![port("tor1"), port("tor2"), port("core0")], every }];
+    c
+}
+
+/// Flows without end that send all the time, from each of `senders` to a host of the rack with the first host `rack`.
+fn endless(senders: std::ops::Range<u32>, rack: u32) -> Vec<FlowSpec> {
+    senders.map(|src| flow(src, rack + src % 5, u64::MAX, Time::ZERO)).collect()
+}
+
+/// Bytes sent by VOQ 1, VOQ 2 and the uplink, and bytes in the two VOQs, at each time of sampling.
+fn samples(told: &Recorder) -> Vec<([u64; 3], [u64; 2])> {
+    let of = |chunk: &[fairrate_sim::PortSample]| {
+        ([0, 1, 2].map(|i| chunk[i].tx_bytes), [0, 1].map(|i| chunk[i].qlen_bytes))
+    };
+    told.ports.chunks(3).map(of).collect()
+}
+
+/// An algorithm that lets flows send at line rate, with other needs.
+fn line_rate_with(needs: Needs) -> AlgorithmConfig {
+    let AlgorithmConfig::Custom(custom) =
+        steady(|flow| Allowance { cwnd: Bytes::MAX, rate: flow.line_rate, timer: Time::MAX })
+    else {
+        unreachable!("it is no registered one")
+    };
+    AlgorithmConfig::Custom(CustomAlgorithm { needs, ..custom })
+}
+
+/// Five hosts at 25 Gb/s are more than the circuit and the uplink carry. A day of 225 us at 100 Gb/s is 2,683 whole packets of
+/// 83.84 ns; the first of them comes when hosts have begun. Otherwise the uplink is busy, with 8.85 us a packet hop of no use
+/// at the start.
+#[test]
+fn a_day_carries_what_it_has_room_for() {
+    let c = over_circuits(algorithm("line-rate"), endless(0..5, 10), us(980), us(245));
+    let at = samples(&run(c).0);
+    // From 245 to 490 us, and from 735 to 980 us: a day and a night of tor0->tor2.
+    for (begin, end) in [(1, 2), (3, 4)] {
+        let sent = |i: usize| (at[end].0[i] - at[begin].0[i]) / FULL;
+        assert_eq!(sent(1), 225_000_000 / 83_840);
+        // In the night of 20 us the uplink sends a packet every 335.36 ns.
+        assert!(sent(2).abs_diff(20_000_000 / 335_360) <= 1, "{}", sent(2));
+    }
+    // From 490 to 735 us all goes by the uplink.
+    assert!(((at[3].0[2] - at[2].0[2]) / FULL).abs_diff(245_000_000 / 335_360) <= 1);
+    assert_eq!((at[3].0[1], at[4].0[0]), (at[2].0[1], 0));
+}
+
+/// Two VOQs share the uplink while neither has its circuit, and each has it for itself while the other's is there.
+#[test]
+fn voqs_take_turns_at_the_uplink() {
+    let flows = [endless(0..2, 5), endless(2..4, 10)].concat();
+    let mut c = over_circuits(algorithm("line-rate"), flows, us(980), us(5));
+    // A packet may wait for long.
+    c.transport.rto = Some(Time::from_ms(100));
+    let (told, _) = run(c);
+    let delivered = |from: u64, to: u64| {
+        let at = samples(&told);
+        (at[(to / 5) as usize].0[2] - at[(from / 5) as usize].0[2]) / FULL
+    };
+    // All the time the uplink is busy: with one VOQ in days, with both in nights.
+    for (from, to) in [(20, 225), (225, 245), (245, 470), (470, 490), (490, 980)] {
+        assert!(delivered(from, to).abs_diff((to - from) * 1_000_000 / 335_360) <= 1, "{from} to {to} us");
+    }
+    let (first, second) = (samples(&told)[45].1, samples(&told)[49].1);
+    // Both VOQs have more come in, 50 Gb/s each, than the half of 25 Gb/s that goes out in 20 us.
+    let grown = [0, 1].map(|i| (second[i] - first[i]) as f64);
+    assert!((grown[0] - grown[1]).abs() <= 2.0 * FULL as f64, "{grown:?}");
+    assert!((grown[0] - (50.0 - 12.5) / 8.0 * 20_000.0).abs() < 4.0 * FULL as f64, "{grown:?}");
+}
+
+/// A flow alone is never overtaken by itself when its circuit comes and goes; its bytes all arrive, in order.
+#[test]
+fn a_flow_alone_stays_in_order() {
+    let mut c =
+        over_circuits(algorithm("line-rate"), vec![flow(0, 10, 5_000_000, Time::ZERO)], Time::from_ms(5), us(245));
+    c.stop.when_flows_done = true;
+    c.transport.data_overhead = Some(Bytes::new(42));
+    let (told, totals) = run(c);
+    let flow = &told.flows[0];
+    // Two thirds of the time by the packet switch, the rest by the circuit. 5,000 packets of 1,090 B at the host's 25 Gb/s.
+    let (fct, ideal) = (flow.fct.expect("it is done"), flow.ideal_fct);
+    assert!(ideal <= fct && fct <= ideal + us(1), "{fct} {ideal}");
+    assert_eq!((flow.retransmitted_bytes, totals.drops.total()), (0, 0));
+    assert!(0 < samples(&told)[2].0[1]);
+}
+
+/// What the telemetry of all acknowledgments has told, in order.
+type Records = Arc<Mutex<Vec<Vec<IntHop>>>>;
+
+/// A controller that sends at line rate and notes what it is told.
+struct Notes(Rate, Records);
+
+impl Controller for Notes {
+    fn on_start(&mut self, _: Time) -> Allowance {
+        Allowance { cwnd: Bytes::MAX, rate: self.0, timer: Time::MAX }
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        self.1.lock().expect("one thread").push(ack.int.to_vec());
+        self.on_start(ack.now)
+    }
+    fn on_loss(&mut self, now: Time, _: Loss) -> Allowance {
+        self.on_start(now)
+    }
+    fn on_cnp(&mut self, now: Time) -> Allowance {
+        self.on_start(now)
+    }
+    fn on_timer(&mut self, now: Time) -> Allowance {
+        self.on_start(now)
+    }
+}
+
+/// A VOQ's record has the rate of who serves it, and counts on when that changes. What goes by a circuit tells nothing of the
+/// packet switch.
+#[test]
+fn telemetry_tells_of_the_transmitter_of_the_moment() {
+    let records = Records::default();
+    let AlgorithmConfig::Custom(custom) = line_rate_with(Needs::TELEMETRY) else { unreachable!("it is one") };
+    let told = Arc::clone(&records);
+    let build =
+        move |flow: &FlowContext| -> Box<dyn Controller + Send> { Box::new(Notes(flow.line_rate, Arc::clone(&told))) };
+    let cc = AlgorithmConfig::Custom(CustomAlgorithm { build: Arc::new(build), ..custom });
+    run(over_circuits(cc, vec![flow(0, 10, u64::MAX, Time::ZERO)], us(980), us(245)));
+    let mut records = std::mem::take(&mut *records.lock().expect("one thread"));
+    // As the circuit for acknowledgments goes, the first of them by the packet switch overtakes one.
+    records.sort_by_key(|hops| hops[0].ts);
+    let (mut by_circuit, mut by_switch) = (0, 0);
+    let mut before: Option<IntHop> = None;
+    for hops in &records {
+        let [voq, core, last] = hops[..] else { panic!("three hops, {hops:?}") };
+        let is_day = [(245, 470), (735, 960)].iter().any(|&(begin, end)| us(begin) <= voq.ts && voq.ts < us(end));
+        let (rate, is_absent) = (voq.rate.as_bps_f64(), core == IntHop::ABSENT);
+        assert_eq!((rate, is_absent), (if is_day { 100e9 } else { 25e9 }, is_day), "{:?}", voq.ts);
+        assert_eq!(last.rate.as_bps_f64(), 25e9);
+        by_circuit += u32::from(is_day);
+        by_switch += u32::from(!is_day);
+        if let Some(before) = before {
+            // Packets come one by one at 25 Gb/s, and the flow is alone: the counter goes on by one of them at a time.
+            assert_eq!(voq.tx_bytes - before.tx_bytes, FULL + 42, "{:?}", voq.ts);
+        }
+        before = Some(voq);
+    }
+    assert!(1_000 < by_circuit && 1_000 < by_switch, "{by_circuit} {by_switch}");
+}
+
+/// A VOQ that more comes into than goes out is as full as it may be: but for a packet that does not fit, and the four at most
+/// that leave by the circuit before hosts send again. 100 us before its day it may be fuller.
+#[test]
+fn voqs_are_enlarged_ahead_of_their_circuits() {
+    let help = CircuitHelp { voq: Bytes::new(50_000), enlarged: Bytes::new(200_000), ahead: us(100) };
+    let cc = line_rate_with(Needs { circuits: Some(help), ..Needs::NOTHING });
+    let mut c = over_circuits(cc, endless(0..5, 10), us(735), us(1));
+    c.transport.rto = Some(Time::from_ms(100));
+    let at = samples(&run(c).0);
+    let is_full = |at_us: usize, limit: u64| (limit - 5 * FULL..=limit).contains(&at[at_us].1[1]);
+    assert!(is_full(100, 50_000) && is_full(144, 50_000));
+    // 125 Gb/s come in and 25 go out: 150,000 more in 12 us.
+    assert!(is_full(160, 200_000) && is_full(244, 200_000) && is_full(400, 200_000));
+    // From 470 us on nothing more is let in before 50,000 are left: 48 us at 25 Gb/s. The next day's time begins at 635 us.
+    assert!(at[515].1[1] > 50_000 && is_full(525, 50_000) && is_full(634, 50_000) && is_full(650, 200_000));
+}
+
+/// A circuit that is down is none: the uplink carries on.
+#[test]
+fn a_circuit_that_is_down_is_made_up_for_by_the_uplink() {
+    let mut c = over_circuits(algorithm("line-rate"), endless(0..5, 10), us(490), us(245));
+    let nodes = ["tor0", "tor2"].map(|name| c.topology.node(name).expect("it is there"));
+    let ports = vec![c.topology.port(nodes[0], nodes[1]).expect("they have a circuit")];
+    let flap = Some(Flap { down_at: us(1), up_at: Time::MAX, period: None });
+    c.faults = vec![FaultConfig { ports, flap, ..FaultConfig::NONE }];
+    let at = samples(&run(c).0);
+    assert_eq!(at[2].0[1], 0);
+    assert!(((at[2].0[2] - at[1].0[2]) / FULL).abs_diff(245_000_000 / 335_360) <= 1);
+}
+
+/// Ten flows of reTCP over TCP: their windows jump when data comes by the circuit and when it does not any more. NewReno's do
+/// not. The same bits on any number of threads.
+#[test]
+fn retcp_jumps_with_the_circuit_on_any_number_of_threads() {
+    let make = |cc: &str| {
+        let mut c = over_circuits(algorithm(cc), endless(0..5, 10), us(980), us(245));
+        c.transport.kind = Transport::Tcp(TCP);
+        c.probes.push(ProbeSpec::Flows { flows: None, every: us(1) });
+        c
+    };
+    let jumps = |told: &Recorder| {
+        let of_first = told.rates.iter().filter(|rate| rate.flow.0 == 0).map(|rate| (rate.t, rate.cwnd_bytes));
+        let all: Vec<_> = of_first.collect();
+        let ups = all.windows(2).filter(|pair| pair[0].1 * 19 / 10 <= pair[1].1);
+        ups.map(|pair| pair[1].0).filter(|&t| us(200) < t).collect::<Vec<_>>()
+    };
+    let (told, totals) = run(make("retcp"));
+    let ups = jumps(&told);
+    // A round trip after the day begins, the first acknowledgment of data that has gone by the circuit is back.
+    assert!(ups.iter().any(|&t| us(245 + 20) < t && t < us(245 + 60)), "{ups:?}");
+    for threads in [2, 3] {
+        let mut simulation = Simulation::with_threads(make("retcp"), threads);
+        let mut recorder = Recorder::default();
+        simulation.run(&mut recorder).expect("no stall");
+        assert_eq!((simulation.threads(), simulation.totals()), (threads, totals));
+        assert_eq!((&recorder.rates, &recorder.ports), (&told.rates, &told.ports));
+    }
+}
