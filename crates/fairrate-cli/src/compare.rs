@@ -19,6 +19,7 @@ use crate::output::{self, Pictures};
 use crate::progress::Board;
 use crate::run::{Sets, Threads};
 pub use columns::parse_variant;
+pub use runs::in_parallel;
 
 use columns::{Axis, MOST_RUNS, Seeds, parse_axis, parse_seeds};
 use index::Index;

@@ -10,6 +10,7 @@ mod drive;
 mod error_json;
 mod external;
 mod failure;
+mod figure;
 mod large_blocks;
 mod list;
 mod output;
@@ -58,6 +59,12 @@ enum Command {
     /// Prints a line for each case: the median, smallest and largest of its times. Other programs that run at the same time
     /// spoil the numbers.
     Bench(bench::Args),
+    /// Draw figures of the papers
+    ///
+    /// Runs what a figure of a paper shows, draws it, and holds it against what the paper says. Writes figure.svg, figure.html,
+    /// points.csv and claims.json, each figure into a directory of its own below DIR. What was run already is taken over, so an
+    /// interrupted command goes on where it stopped. Whether the paper is right is no matter of the exit code.
+    Figure(figure::Args),
     /// List what scenarios can name
     List(list::Args),
     /// Write report.html of a results directory anew
@@ -74,6 +81,7 @@ impl Command {
             Self::Compare(args) => args.json,
             Self::Allocate(args) => args.json,
             Self::Bench(args) => args.json,
+            Self::Figure(args) => args.json,
             Self::List(args) => args.json,
             Self::Report(_) | Self::External(_) => false,
         }
@@ -92,6 +100,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Allocate(args) => allocate::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Figure(args) => figure::run(&args),
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
         Command::External(words) => external::run(&words),

@@ -45,7 +45,7 @@ pub fn listed(list: &str) -> Vec<String> {
 }
 
 /// The points of a figure, a line each, with units in the first line.
-fn csv(figure: &Figure) -> String {
+pub fn csv(figure: &Figure) -> String {
     let (x, y) = (&figure.x.label, &figure.y.label);
     let has_bands = figure.series.iter().any(|s| !s.low.is_empty());
     let mut head = if figure.y.rows.is_empty() {

@@ -20,7 +20,7 @@ mod pauses;
 pub mod series;
 pub mod stats;
 pub mod style;
-mod svg;
+pub mod svg;
 pub mod sweep;
 pub mod table;
 mod ticks;

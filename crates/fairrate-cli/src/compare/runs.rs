@@ -200,7 +200,7 @@ pub fn failed(index: &Index) -> Vec<Failed> {
 }
 
 /// Does `0..n` in order, `jobs` at a time, until `stop` says so. What was not begun is `None`.
-fn in_parallel<T: Send>(
+pub fn in_parallel<T: Send>(
     n: usize,
     jobs: usize,
     stop: &(dyn Fn() -> bool + Sync),

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
 
+/// The commit that this program was built from.
+pub const COMMIT: &str = env!("FAIRRATE_COMMIT");
+
 pub use dir::{ResultsDir, write_durably, write_whole};
 pub use read::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, Results};
 pub use summary::{

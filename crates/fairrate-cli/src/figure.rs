@@ -1,0 +1,195 @@
+//! `fairrate figure`: the figures of the papers, run, drawn, and held against what the papers say.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use fairrate_papers::{FIGURES, Figure, Point, Points, Run, Scale, Store, matching, sheet};
+use fairrate_scenario::ResultsDir;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::compare::in_parallel;
+use crate::drive;
+use crate::failure::{Failure, INTERRUPTED};
+use crate::output;
+use crate::progress::{Board, Goal};
+
+/// Arguments of `figure`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Figures, as powertcp/fig8; all of a paper, as powertcp; or all
+    #[arg(value_name = "FIGURE", required_unless_present = "list")]
+    names: Vec<String>,
+    /// List the figures
+    #[arg(long, conflicts_with_all = ["names", "quick", "jobs", "out", "fresh"])]
+    list: bool,
+    /// Less of everything: fewer seeds, less traffic
+    #[arg(long)]
+    quick: bool,
+    /// Directory of the figures
+    #[arg(long, value_name = "DIR", default_value = "figures")]
+    out: PathBuf,
+    /// Do all runs again, those that are complete too
+    #[arg(long)]
+    fresh: bool,
+    /// Runs at the same time [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Print claims.json of all figures, or the list, in place of tables
+    #[arg(long)]
+    pub json: bool,
+    /// No progress on stderr
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if args.list {
+        return list(args.json).map(|()| ExitCode::SUCCESS);
+    }
+    let figures = chosen(&args.names)?;
+    let scale = Scale { quick: args.quick };
+    for figure in &figures {
+        ResultsDir::check(&place(&args.out, figure))?;
+    }
+    let jobs = args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    drive::listen_for_interrupts();
+    let mut told = Vec::new();
+    for figure in figures {
+        let Some(claims) = draw(figure, scale, args, jobs)? else { return Ok(ExitCode::from(INTERRUPTED)) };
+        told.push(claims);
+    }
+    if args.json {
+        output::print_json(&told)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The figures of some names, each once.
+fn chosen(names: &[String]) -> Result<Vec<&'static Figure>, Failure> {
+    let mut figures: Vec<&Figure> = Vec::new();
+    for name in names {
+        let found = matching(name);
+        if found.is_empty() {
+            let known: Vec<&str> = FIGURES.iter().map(|figure| figure.id).chain(["all"]).collect();
+            return Err(Failure::unknown_name("figure", name, &known));
+        }
+        figures
+            .extend(found.into_iter().filter(|figure| figures.iter().all(|f| f.id != figure.id)).collect::<Vec<_>>());
+    }
+    Ok(figures)
+}
+
+/// The directory of a figure.
+fn place(out: &Path, figure: &Figure) -> PathBuf {
+    out.join(figure.id)
+}
+
+/// Runs, draws and tells of a figure; `None`: it was interrupted.
+fn draw(figure: &Figure, scale: Scale, args: &Args, jobs: usize) -> Result<Option<Value>, Failure> {
+    let place = ResultsDir::claim(&place(&args.out, figure))?;
+    let dir = place.path();
+    let Some(points) = measure(figure, scale, args, jobs, dir)? else { return Ok(None) };
+    let (panels, claims) = ((figure.panels)(&points), (figure.claims)(&points));
+    let json = sheet::claims(figure, &claims);
+    output::write(&dir.join("figure.svg"), &sheet::picture(&panels))?;
+    output::write(&dir.join("figure.html"), &sheet::page(figure, &panels, &claims))?;
+    output::write(&dir.join("points.csv"), &sheet::points(&panels))?;
+    let text = serde_json::to_string_pretty(&json).unwrap_or_default();
+    output::write(&dir.join("claims.json"), &(text + "\n"))?;
+    if !args.json {
+        let page = dir.join("figure.html");
+        let head = format!("{}: {}", figure.id, figure.title);
+        output::print_text(&format!("{head}\n\n{}\n{}\n\n", sheet::table(&claims), page.display()))?;
+    }
+    Ok(Some(json))
+}
+
+/// What all runs of a figure come to; `None`: they were interrupted.
+fn measure(figure: &Figure, scale: Scale, args: &Args, jobs: usize, dir: &Path) -> Result<Option<Points>, Failure> {
+    let store = Store::new(&dir.join("runs"));
+    let runs = (figure.runs)(scale);
+    let known: Vec<Option<Point>> = runs.iter().map(|run| store.get(run).filter(|_| !args.fresh)).collect();
+    let n_known = known.iter().flatten().count();
+    let board = Board::of_runs(args.quiet, runs.len(), n_known);
+    let failed = Mutex::new(Vec::new());
+    let one = |i: usize| {
+        if let Some(point) = &known[i] {
+            return Some(point.clone());
+        }
+        let point = simulate(&runs[i], &board, dir).and_then(|point| {
+            point.as_ref().map_or(Ok(()), |point| store.put(&runs[i], point))?;
+            Ok(point)
+        });
+        board.ended();
+        point.unwrap_or_else(|cause| {
+            failed.lock().expect("no thread panics with this lock held").push(format!("{}: {cause}", runs[i].label()));
+            None
+        })
+    };
+    let done = in_parallel(runs.len(), jobs, &drive::interrupted, &one);
+    board.clear();
+    let failed = failed.into_inner().expect("no thread panics with this lock held");
+    if !failed.is_empty() {
+        return Err(Failure::Runs { n_failed: failed.len(), n_runs: runs.len(), each: failed.join("\n") });
+    }
+    let mut points = Points::default();
+    for (run, point) in runs.iter().zip(done) {
+        let Some(point) = point.flatten() else { return Ok(None) };
+        points.add(&run.name, &run.line, run.seed, point);
+    }
+    Ok(Some(points))
+}
+
+/// The point of a run; `None`: it was interrupted.
+fn simulate(run: &Run, board: &Board, dir: &Path) -> Result<Option<Point>, String> {
+    let scenario = run.scenario()?;
+    let mut job = scenario.as_ref().map(|scenario| board.job(&run.label(), Goal::of(scenario.sim_config())));
+    let point = drive::caught(dir, || {
+        let point = run.point(|progress| {
+            if let Some(job) = &mut job {
+                job.update(progress);
+            }
+            !drive::interrupted()
+        });
+        point.map_err(|cause| Failure::Run { cause, dir: dir.to_owned() })
+    });
+    point.map_err(|failure| match failure {
+        Failure::Run { cause, .. } => cause,
+        other => other.to_string(),
+    })
+}
+
+#[derive(Serialize)]
+struct FigureJson {
+    id: &'static str,
+    title: &'static str,
+    paper: &'static str,
+    kind: &'static str,
+    claims: usize,
+    quick_s: u32,
+}
+
+fn list(json: bool) -> Result<(), Failure> {
+    // Without points there are the same claims, of no numbers.
+    let claims = |figure: &Figure| (figure.claims)(&Points::default()).len();
+    if json {
+        let of = |figure: &Figure| FigureJson {
+            id: figure.id,
+            title: figure.title,
+            paper: figure.paper(),
+            kind: figure.kind.name(),
+            claims: claims(figure),
+            quick_s: figure.quick_s,
+        };
+        let figures: Vec<FigureJson> = FIGURES.iter().map(of).collect();
+        return output::print_json(&serde_json::json!({ "figures": figures }));
+    }
+    let wide = FIGURES.iter().map(|figure| figure.id.len()).max().unwrap_or(0);
+    let line = |figure: &Figure| {
+        format!("{:<wide$}  {:<11}  {:>2} claims  {}\n", figure.id, figure.kind.name(), claims(figure), figure.title)
+    };
+    output::print_text(&FIGURES.iter().map(line).collect::<String>())
+}

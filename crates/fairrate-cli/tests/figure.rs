@@ -1,0 +1,54 @@
+//! `fairrate figure`: the list, the files of a figure, going on after an interruption, and names that are not known.
+
+mod common;
+
+use common::{fresh_dir, run, stderr, stdout};
+
+#[test]
+fn the_list_has_what_programs_need() {
+    let output = run(&["figure", "--list", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let figures = json["figures"].as_array().unwrap();
+    let fig8 = figures.iter().find(|figure| figure["id"] == "powertcp/fig8").unwrap();
+    assert_eq!((&fig8["paper"], &fig8["kind"]), (&"powertcp".into(), &"simulation".into()));
+    assert!(fig8["claims"].as_u64().unwrap() > 0 && fig8["quick_s"].as_u64().unwrap() > 0);
+    let lines = stdout(&run(&["figure", "--list"]));
+    assert_eq!(lines.lines().count(), figures.len());
+}
+
+#[test]
+fn a_figure_is_a_picture_a_page_its_points_and_its_claims() {
+    let out = fresh_dir("figure_calculated");
+    let output = run(&["figure", "rocc/fig6", "powertcp/fig2", "--quiet", "--out", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("not reproduced"), "a verdict is no failure");
+    for figure in ["rocc/fig6", "powertcp/fig2"] {
+        let read = |name: &str| std::fs::read_to_string(out.join(figure).join(name)).unwrap();
+        assert!(read("figure.svg").starts_with("<svg ") && read("figure.html").contains("<svg "));
+        assert!(read("points.csv").starts_with("# "));
+        let claims: serde_json::Value = serde_json::from_str(&read("claims.json")).unwrap();
+        let claim = &claims["claims"][0];
+        assert_eq!((&claims["figure"], &claim["verdict"]), (&figure.into(), &"reproduced".into()));
+        assert!(claim["low"].as_f64().unwrap() <= claim["measured"].as_f64().unwrap());
+    }
+}
+
+/// Simulated runs are kept: the second time nothing is run, and the figure is the same.
+#[test]
+fn what_was_run_is_taken_over() {
+    let out = fresh_dir("figure_kept");
+    let draw = || run(&["figure", "powertcp/fig5", "--json", "--out", out.to_str().unwrap()]);
+    let (first, second) = (draw(), draw());
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    assert!(stderr(&second).contains("4 of 4 runs are complete already"), "{}", stderr(&second));
+    assert_eq!(stdout(&first), stdout(&second));
+}
+
+#[test]
+fn a_name_that_is_not_known_is_named_with_the_nearest() {
+    let out = fresh_dir("figure_unknown");
+    let output = run(&["figure", "powertcp/fig88", "--out", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean `powertcp/fig8`"), "{}", stderr(&output));
+    assert!(!out.join("powertcp").exists());
+}

@@ -1,0 +1,215 @@
+//! What a paper says, and whether a measurement bears it out.
+
+use std::fmt;
+
+use fairrate_report::bootstrap::{Estimate, FEW};
+use serde::Serialize;
+
+/// By what a number bears a sentence out. Where the paper gives no tolerance it is ours, and the sentence says so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// Within this relative distance of this.
+    About(f64, f64),
+    /// At most this.
+    AtMost(f64),
+    /// At least this.
+    AtLeast(f64),
+    /// A factor of this, from three quarters of it to four thirds, since factors are read off plots or rounded; less of it is
+    /// weaker as long as it is above 1.
+    Times(f64),
+    /// A factor of at least this. Less of it is weaker as long as it is above 1.
+    AtLeastTimes(f64),
+    /// Words only: the number is shown beside them.
+    Words,
+}
+
+impl Rule {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Self::About(paper, within) => (value - paper).abs() <= within * paper.abs(),
+            Self::AtMost(most) => value <= most,
+            Self::AtLeast(least) => least <= value,
+            Self::Times(factor) => 0.75 * factor <= value && value <= factor / 0.75 && 1.0 < value,
+            Self::AtLeastTimes(factor) => factor <= value,
+            Self::Words => true,
+        }
+    }
+
+    /// Whether it has the right direction at least.
+    fn points_there(self, value: f64) -> bool {
+        match self {
+            Self::Times(factor) | Self::AtLeastTimes(factor) => 1.0 < value && value < factor,
+            _ => false,
+        }
+    }
+
+    /// Its words, of numbers in this unit.
+    fn text(self, unit: &str) -> String {
+        match self {
+            Self::About(paper, 0.0) => show(paper, unit),
+            Self::About(paper, within) => format!("{} \u{b1} {:.0} %", show(paper, unit), within * 100.0),
+            Self::AtMost(most) => format!("at most {}", show(most, unit)),
+            Self::AtLeast(least) => format!("at least {}", show(least, unit)),
+            Self::Times(factor) => format!("{} times", short(factor)),
+            Self::AtLeastTimes(factor) => format!("at least {} times", short(factor)),
+            Self::Words => "no number".to_owned(),
+        }
+    }
+}
+
+/// How far a measurement bears a sentence out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// As the paper says.
+    Reproduced,
+    /// The same direction, but less of it.
+    Weaker,
+    /// Not so.
+    NotReproduced,
+    /// The interval holds both what the paper says and what it does not; or seeds are too few to tell.
+    Undecided,
+    /// Only beside the paper's words.
+    Shown,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Reproduced => "reproduced",
+            Self::Weaker => "weaker",
+            Self::NotReproduced => "not reproduced",
+            Self::Undecided => "undecided",
+            Self::Shown => "shown",
+        })
+    }
+}
+
+/// A sentence of a paper, and what was measured.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Its name, unlike that of all others of the figure.
+    pub id: String,
+    /// What the paper says, in our words or quoted.
+    pub sentence: String,
+    /// By what a number bears it out.
+    pub rule: Rule,
+    /// Unit of the number; empty for ratios and shares.
+    pub unit: &'static str,
+    /// One a seed; or one, where nothing is random.
+    pub values: Vec<f64>,
+    /// Whether anything is random.
+    pub is_random: bool,
+    /// Why it comes out as it does, where it is not reproduced: measured by changing that one thing.
+    pub cause: Option<String>,
+}
+
+impl Claim {
+    /// A claim about what does not depend on a seed.
+    pub fn exact(id: &str, sentence: &str, rule: Rule, unit: &'static str, value: Option<f64>) -> Self {
+        let values = value.into_iter().collect();
+        Self { id: id.to_owned(), sentence: sentence.to_owned(), rule, unit, values, is_random: false, cause: None }
+    }
+
+    /// A claim about a mean over seeds.
+    pub fn mean(id: &str, sentence: &str, rule: Rule, unit: &'static str, values: Vec<f64>) -> Self {
+        Self { id: id.to_owned(), sentence: sentence.to_owned(), rule, unit, values, is_random: true, cause: None }
+    }
+
+    /// The same with a cause.
+    #[must_use]
+    pub fn because(self, cause: impl Into<String>) -> Self {
+        Self { cause: Some(cause.into()), ..self }
+    }
+
+    /// The mean over seeds with its 95 % interval, which is the mean alone where nothing is random.
+    pub fn measured(&self) -> Option<(f64, f64, f64)> {
+        let estimate = Estimate::of(&self.values)?;
+        let (low, high) = estimate.interval.map_or((estimate.mean, estimate.mean), |i| (i.low, i.high));
+        Some((estimate.mean, low, high))
+    }
+
+    /// What the measurement says of the sentence: by the whole interval, over at least five seeds.
+    pub fn verdict(&self) -> Verdict {
+        if self.rule == Rule::Words {
+            return Verdict::Shown;
+        }
+        let Some((mean, low, high)) = self.measured().filter(|_| !self.is_random || FEW <= self.values.len()) else {
+            return Verdict::Undecided;
+        };
+        let all = |holds: &dyn Fn(f64) -> bool| [low, mean, high].iter().all(|&value| holds(value));
+        if all(&|value| self.rule.holds(value)) {
+            Verdict::Reproduced
+        } else if !all(&|value| !self.rule.holds(value)) {
+            Verdict::Undecided
+        } else if all(&|value| self.rule.points_there(value)) {
+            Verdict::Weaker
+        } else {
+            Verdict::NotReproduced
+        }
+    }
+
+    /// What the paper says as a number.
+    pub fn paper(&self) -> String {
+        self.rule.text(self.unit)
+    }
+
+    /// The number with its interval.
+    pub fn text(&self) -> String {
+        match self.measured() {
+            None => "-".to_owned(),
+            Some((mean, low, high)) if low < high => {
+                format!("{} [{}, {}]", show(mean, self.unit), short(low), short(high))
+            }
+            Some((mean, ..)) => show(mean, self.unit),
+        }
+    }
+}
+
+fn show(value: f64, unit: &str) -> String {
+    if unit.is_empty() { short(value) } else { format!("{} {unit}", short(value)) }
+}
+
+/// Three digits.
+fn short(value: f64) -> String {
+    let digits = match value.abs() {
+        v if 100.0 <= v || v == 0.0 => 0,
+        v if 10.0 <= v => 1,
+        v if 1.0 <= v => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(rule: Rule, values: &[f64]) -> Verdict {
+        Claim::mean("id", "a sentence", rule, "", values.to_vec()).verdict()
+    }
+
+    #[test]
+    fn the_whole_interval_decides_and_few_seeds_do_not() {
+        assert_eq!(verdict(Rule::AtLeast(0.8), &[0.81, 0.82, 0.83, 0.82, 0.81]), Verdict::Reproduced);
+        assert_eq!(verdict(Rule::AtLeast(0.8), &[0.75, 0.85, 0.79, 0.83, 0.81]), Verdict::Undecided);
+        assert_eq!(verdict(Rule::AtLeast(0.8), &[0.7, 0.71, 0.7, 0.72, 0.7]), Verdict::NotReproduced);
+        assert_eq!(verdict(Rule::AtLeast(0.8), &[0.9; 4]), Verdict::Undecided);
+        assert_eq!(Claim::exact("id", "", Rule::AtLeast(0.8), "", Some(0.9)).verdict(), Verdict::Reproduced);
+        assert_eq!(Claim::exact("id", "", Rule::AtLeast(0.8), "", None).verdict(), Verdict::Undecided);
+        assert_eq!(verdict(Rule::Words, &[]), Verdict::Shown);
+    }
+
+    /// Of a factor of 4, three quarters are enough and four thirds not too much; and nothing below 1 is a factor.
+    #[test]
+    fn factors_are_bounded_on_both_sides() {
+        let of = |value| verdict(Rule::Times(4.0), &[value; 5]);
+        let expected = [Verdict::NotReproduced, Verdict::Weaker, Verdict::Reproduced, Verdict::NotReproduced];
+        assert_eq!([0.9, 2.9, 5.3, 5.4].map(of), expected);
+        assert_eq!(verdict(Rule::Times(1.2), &[0.95; 5]), Verdict::NotReproduced);
+        let least = |value| verdict(Rule::AtLeastTimes(2.0), &[value; 5]);
+        assert_eq!([0.9, 1.5, 20.0].map(least), [Verdict::NotReproduced, Verdict::Weaker, Verdict::Reproduced]);
+        let claim = Claim::exact("id", "", Rule::About(2.0, 0.25), "ms", Some(1.234));
+        assert_eq!((claim.paper(), claim.text()), ("2.00 ms \u{b1} 25 %".to_owned(), "1.23 ms".to_owned()));
+    }
+}

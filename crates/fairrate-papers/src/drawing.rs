@@ -1,0 +1,72 @@
+//! Panels of lines, as figures of papers have them.
+
+use fairrate_report::figure::{Axis, Figure as Panel, Series};
+use fairrate_report::style::{Style, styles};
+
+/// Points of a line at most: more are not seen.
+const POINTS: usize = 1_000;
+
+/// A line: its name, the algorithm whose look it has, and its points.
+pub struct Line<'a> {
+    pub name: String,
+    pub cc: &'a str,
+    pub points: Vec<(f64, f64)>,
+}
+
+impl<'a> Line<'a> {
+    /// A line of an algorithm's name.
+    pub fn of(cc: &'a str, points: &[(f64, f64)]) -> Self {
+        Self { name: cc.to_owned(), cc, points: points.to_vec() }
+    }
+}
+
+/// A panel of lines.
+pub fn panel(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line<'_>>) -> Panel {
+    let looks = styles(&lines.iter().map(|line| line.cc).collect::<Vec<_>>());
+    let series = lines.into_iter().zip(looks).map(|(line, style)| series(line, style));
+    Panel { title: title.into(), x, y, series: series.collect(), ..Panel::default() }
+}
+
+fn series(line: Line<'_>, style: Style) -> Series {
+    let every = line.points.len().div_ceil(POINTS).max(1);
+    let points = line.points.iter().step_by(every);
+    let (x, y) = points.copied().unzip();
+    Series { key: line.name.clone(), name: line.name, style, x, y, ..Series::default() }
+}
+
+/// Points without lines: where trajectories begin or end.
+#[must_use]
+pub fn with_marks(mut panel: Panel, name: &str, marker: usize, points: &[(f64, f64)]) -> Panel {
+    for (i, &(x, y)) in points.iter().enumerate() {
+        // One series a point, so that no line joins them; the first is in the legend.
+        let name = if i == 0 { name.to_owned() } else { String::new() };
+        let style = Style { colour: 7, dash: 0, marker };
+        panel.series.push(Series {
+            key: format!("mark {marker}"),
+            name,
+            style,
+            marks: true,
+            x: vec![x],
+            y: vec![y],
+            ..Series::default()
+        });
+    }
+    panel
+}
+
+/// A level that the paper names, from one end of the panel to the other.
+#[must_use]
+pub fn with_level(mut panel: Panel, name: &str, y: f64, (from, to): (f64, f64)) -> Panel {
+    let style = Style { colour: 7, dash: 1, marker: 0 };
+    let (x, y) = (vec![from, to], vec![y, y]);
+    panel.series.push(Series {
+        key: name.to_owned(),
+        name: name.to_owned(),
+        style,
+        thin: true,
+        x,
+        y,
+        ..Series::default()
+    });
+    panel
+}

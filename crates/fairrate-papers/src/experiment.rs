@@ -1,0 +1,107 @@
+//! What a figure runs: scenarios, and calculations without packets.
+
+use std::path::Path;
+
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::{Progress, SimConfig};
+
+use crate::points::Point;
+use crate::record::Record;
+
+/// What is read from a run.
+type Read = Box<dyn Fn(&Record) -> Point + Send + Sync>;
+
+/// One run of a figure.
+pub struct Run {
+    /// What it is of, as `incast10`: runs of a name are drawn and compared together.
+    pub name: String,
+    /// Its line, as `powertcp`.
+    pub line: String,
+    /// Its seed, if anything is random.
+    pub seed: Option<u64>,
+    /// How it comes to a point.
+    pub work: Work,
+}
+
+/// How a run comes to a point.
+pub enum Work {
+    /// By a simulation.
+    Scenario {
+        /// The scenario.
+        toml: &'static str,
+        /// What is changed in it.
+        overrides: Overrides,
+        /// What is read from it.
+        read: Read,
+    },
+    /// By a calculation of less than a second.
+    Calculation(Box<dyn Fn() -> Point + Send + Sync>),
+}
+
+impl Run {
+    /// A simulation under an algorithm, with keys set. The line's name is the algorithm's.
+    pub fn of(
+        name: &str,
+        toml: &'static str,
+        cc: &str,
+        sets: &[(&str, &str)],
+        read: impl Fn(&Record) -> Point + Send + Sync + 'static,
+    ) -> Self {
+        let sets = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
+        let work = Work::Scenario { toml, overrides, read: Box::new(read) };
+        Self { name: name.to_owned(), line: cc.to_owned(), seed: None, work }
+    }
+
+    /// A calculation.
+    pub fn calculated(name: &str, line: &str, point: impl Fn() -> Point + Send + Sync + 'static) -> Self {
+        Self { name: name.to_owned(), line: line.to_owned(), seed: None, work: Work::Calculation(Box::new(point)) }
+    }
+
+    /// The same under another name of its line.
+    #[must_use]
+    pub fn called(self, line: &str) -> Self {
+        Self { line: line.to_owned(), ..self }
+    }
+
+    /// The same from a seed.
+    #[must_use]
+    pub fn seeded(mut self, seed: u64) -> Self {
+        if let Work::Scenario { overrides, .. } = &mut self.work {
+            overrides.seed = Some(seed);
+        }
+        Self { seed: Some(seed), ..self }
+    }
+
+    /// What progress calls it.
+    pub fn label(&self) -> String {
+        let seed = self.seed.map_or(String::new(), |seed| format!(" seed {seed}"));
+        format!("{} {}{seed}", self.name, self.line)
+    }
+
+    /// The scenario, if it is a simulation.
+    ///
+    /// # Errors
+    /// What the scenario's reader says.
+    pub fn scenario(&self) -> Result<Option<Scenario>, String> {
+        let Work::Scenario { toml, overrides, .. } = &self.work else { return Ok(None) };
+        let scenario = Scenario::from_toml(toml, &self.name, Path::new("."), overrides);
+        scenario.map(Some).map_err(|e| format!("{}: {e}", self.label()))
+    }
+
+    /// Comes to the point; `None` if `go_on` says no, which is asked now and then.
+    ///
+    /// # Errors
+    /// If the scenario is wrong, or the run stalls.
+    pub fn point(&self, go_on: impl FnMut(&Progress) -> bool) -> Result<Option<Point>, String> {
+        match &self.work {
+            Work::Calculation(point) => Ok(Some(point())),
+            Work::Scenario { read, .. } => {
+                let scenario = self.scenario()?.expect("it is a simulation");
+                let config: SimConfig = scenario.into_sim_config();
+                let record = Record::of(config, go_on).map_err(|e| format!("{}: {e}", self.label()))?;
+                Ok(record.map(|record| read(&record)))
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The list of all figures.
+
+use fairrate_report::figure::Figure as Panel;
+
+use crate::claim::Claim;
+use crate::experiment::Run;
+use crate::points::Points;
+use crate::{powertcp, rocc};
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Less of everything: minutes become seconds.
+    pub quick: bool,
+}
+
+/// Where a figure's numbers come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Packets.
+    Simulation,
+    /// Equations.
+    Calculation,
+}
+
+impl Kind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Simulation => "simulation",
+            Self::Calculation => "calculation",
+        }
+    }
+}
+
+/// A figure of a paper.
+pub struct Figure {
+    /// Paper and name, as `powertcp/fig8`.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Where its numbers come from.
+    pub kind: Kind,
+    /// Seconds it takes with `quick` on one core, about.
+    pub quick_s: u32,
+    /// What is run.
+    pub runs: fn(Scale) -> Vec<Run>,
+    /// What is drawn.
+    pub panels: fn(&Points) -> Vec<Panel>,
+    /// What the paper says.
+    pub claims: fn(&Points) -> Vec<Claim>,
+}
+
+impl Figure {
+    /// The paper, as `powertcp`.
+    pub fn paper(&self) -> &'static str {
+        self.id.split_once('/').map_or(self.id, |(paper, _)| paper)
+    }
+}
+
+/// All figures, paper by paper.
+pub const FIGURES: &[Figure] = &[
+    powertcp::FIG2,
+    powertcp::FIG3,
+    powertcp::FIG4,
+    powertcp::FIG5,
+    powertcp::FIG8,
+    rocc::FIG5,
+    rocc::FIG6,
+    rocc::FIG7,
+];
+
+/// The figures of a name: one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.
+pub fn matching(name: &str) -> Vec<&'static Figure> {
+    FIGURES.iter().filter(|figure| name == "all" || figure.id == name || figure.paper() == name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    const QUICK: Scale = Scale { quick: true };
+
+    #[test]
+    fn figures_claims_and_runs_have_names_of_their_own_and_scenarios_are_sound() {
+        let ids: HashSet<&str> = FIGURES.iter().map(|figure| figure.id).collect();
+        assert_eq!(ids.len(), FIGURES.len());
+        for figure in FIGURES {
+            let claims = (figure.claims)(&Points::default());
+            let names: HashSet<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
+            assert_eq!(names.len(), claims.len(), "{}", figure.id);
+            for scale in [QUICK, Scale { quick: false }] {
+                let runs = (figure.runs)(scale);
+                let labels: HashSet<String> = runs.iter().map(Run::label).collect();
+                assert_eq!(labels.len(), runs.len(), "{}", figure.id);
+                runs.iter().try_for_each(|run| run.scenario().map(drop)).unwrap();
+            }
+        }
+    }
+
+    /// Those without packets take no time: each panel has lines, and each claim a number.
+    #[test]
+    fn calculations_fill_their_panels_and_claims() {
+        for figure in FIGURES.iter().filter(|figure| figure.kind == Kind::Calculation) {
+            let mut points = Points::default();
+            for run in (figure.runs)(QUICK) {
+                let point = run.point(|_| true).unwrap().expect("nobody stops it");
+                points.add(&run.name, &run.line, run.seed, point);
+            }
+            let panels = (figure.panels)(&points);
+            assert!(panels.iter().flat_map(|panel| &panel.series).all(|s| !s.x.is_empty()), "{}", figure.id);
+            assert!((figure.claims)(&points).iter().all(|claim| claim.measured().is_some()), "{}", figure.id);
+            let picture = crate::sheet::picture(&panels);
+            assert_eq!(picture.matches("<svg ").count(), panels.len() + 1);
+        }
+    }
+
+    #[test]
+    fn the_page_lists_them() {
+        let page = include_str!("../../../docs/figures.md");
+        let listed: Vec<&str> =
+            page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|x| x.0).collect();
+        let figures: Vec<&str> = listed.into_iter().filter(|name| name.contains("/fig")).collect();
+        assert_eq!(figures, FIGURES.iter().map(|figure| figure.id).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn names_are_figures_papers_or_all() {
+        assert_eq!(matching("rocc/fig6").len(), 1);
+        assert_eq!(matching("all").len(), FIGURES.len());
+        assert!(1 < matching("powertcp").len() && matching("power").is_empty());
+    }
+}

@@ -1,0 +1,91 @@
+//! What runs give: numbers and series, by name.
+
+use std::collections::BTreeMap;
+
+use fairrate_report::bootstrap::Estimate;
+use serde::{Deserialize, Serialize};
+
+/// What one run gave.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Numbers; one that is not finite is absent.
+    pub numbers: BTreeMap<String, f64>,
+    /// Pairs of x and y.
+    pub series: BTreeMap<String, Vec<(f64, f64)>>,
+}
+
+impl Point {
+    /// A point with numbers.
+    pub fn of<const N: usize>(numbers: [(&str, f64); N]) -> Self {
+        let finite = numbers.into_iter().filter(|(_, value)| value.is_finite());
+        Self { numbers: finite.map(|(name, value)| (name.to_owned(), value)).collect(), ..Self::default() }
+    }
+
+    /// The same with a series.
+    #[must_use]
+    pub fn with(mut self, name: &str, series: Vec<(f64, f64)>) -> Self {
+        self.series.insert(name.to_owned(), series);
+        self
+    }
+}
+
+/// A point with its seed.
+type Seeded = (Option<u64>, Point);
+
+/// What all runs of a figure gave: by name of the run and of the line, in the order of seeds.
+#[derive(Clone, Debug, Default)]
+pub struct Points {
+    points: BTreeMap<(String, String), Vec<Seeded>>,
+}
+
+impl Points {
+    /// Adds what a run gave.
+    pub fn add(&mut self, name: &str, line: &str, seed: Option<u64>, point: Point) {
+        let of_line = self.points.entry((name.to_owned(), line.to_owned())).or_default();
+        of_line.push((seed, point));
+        of_line.sort_by_key(|(seed, _)| *seed);
+    }
+
+    fn of(&self, name: &str, line: &str) -> impl Iterator<Item = &Point> {
+        self.points.get(&(name.to_owned(), line.to_owned())).into_iter().flatten().map(|(_, point)| point)
+    }
+
+    /// A number of a line in a run, one a seed. Seeds without it are left out.
+    pub fn values(&self, name: &str, line: &str, what: &str) -> Vec<f64> {
+        self.of(name, line).filter_map(|point| point.numbers.get(what).copied()).collect()
+    }
+
+    /// The ratio of two lines' numbers, seed by seed.
+    pub fn ratios(&self, name: &str, line: &str, over: &str, what: &str) -> Vec<f64> {
+        let (values, base) = (self.values(name, line, what), self.values(name, over, what));
+        values.iter().zip(&base).filter(|(_, base)| **base != 0.0).map(|(value, base)| value / base).collect()
+    }
+
+    /// The mean over seeds.
+    pub fn mean(&self, name: &str, line: &str, what: &str) -> Option<f64> {
+        Estimate::of(&self.values(name, line, what)).map(|estimate| estimate.mean)
+    }
+
+    /// A series of the first seed.
+    pub fn series(&self, name: &str, line: &str, what: &str) -> &[(f64, f64)] {
+        self.of(name, line).find_map(|point| point.series.get(what)).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_in_the_order_of_seeds_and_ratios_are_paired() {
+        let mut points = Points::default();
+        for (seed, a, b) in [(2, 6.0, 2.0), (1, 8.0, 4.0)] {
+            points.add("run", "a", Some(seed), Point::of([("x", a), ("y", f64::NAN)]));
+            points.add("run", "b", Some(seed), Point::of([("x", b)]));
+        }
+        assert_eq!(points.values("run", "a", "x"), [8.0, 6.0]);
+        assert_eq!(points.ratios("run", "a", "b", "x"), [2.0, 3.0]);
+        assert_eq!((points.mean("run", "b", "x"), points.values("run", "a", "y")), (Some(3.0), vec![]));
+        assert!(points.series("run", "a", "x").is_empty() && points.values("run", "c", "x").is_empty());
+    }
+}

@@ -1,0 +1,87 @@
+//! Figure 5: four flows to one receiver come, ten milliseconds apart, and go.
+
+use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::stats;
+
+use crate::claim::{Claim, Rule};
+use crate::drawing::{Line, panel};
+use crate::experiment::Run;
+use crate::figure::{Figure, Kind, Scale};
+use crate::points::{Point, Points};
+use crate::record::{Record, ms_from};
+
+pub const FIGURE: Figure = Figure {
+    id: "powertcp/fig5",
+    title: "Fairness and stability as four flows come and go",
+    kind: Kind::Simulation,
+    quick_s: 25,
+    runs,
+    panels,
+    claims,
+};
+
+const SCENARIO: &str = include_str!("../../../../examples/fairness.toml");
+const ALGORITHMS: [&str; 4] = ["powertcp", "theta-powertcp", "timely", "hpcc"];
+const FLOWS: u32 = 4;
+/// When flow i comes and goes, in milliseconds.
+const fn comes(flow: u32) -> f64 {
+    1.0 + 10.0 * flow as f64
+}
+const fn goes(flow: u32) -> f64 {
+    41.0 + 10.0 * flow as f64
+}
+
+fn runs(_: Scale) -> Vec<Run> {
+    ALGORITHMS.map(|cc| Run::of("fairness", SCENARIO, cc, &[], read)).into()
+}
+
+fn read(record: &Record) -> Point {
+    let of_flow = |flow| record.goodput_gbps(|other| other == flow);
+    let all: Vec<Vec<(f64, f64)>> = (0..FLOWS).map(of_flow).collect();
+    let point = Point::of([("jain", least_jain(&all))]);
+    (0..).zip(all).fold(point, |point, (flow, goodput)| point.with(&format!("flow {flow}"), goodput))
+}
+
+/// The least index of Jain in any period with the same flows, two at least, from 1 ms after its begin.
+fn least_jain(goodput: &[Vec<(f64, f64)>]) -> f64 {
+    let mean = |flow: u32, from_ms: f64, to_ms: f64| {
+        let inside = ms_from(&goodput[flow as usize], 0.0, (from_ms, to_ms));
+        stats::mean(&inside.iter().map(|x| x.1).collect::<Vec<_>>()).unwrap_or(0.0)
+    };
+    let period = |begin: f64| {
+        let there: Vec<u32> = (0..FLOWS).filter(|&flow| comes(flow) <= begin && begin < goes(flow)).collect();
+        let shares: Vec<f64> = there.iter().map(|&flow| mean(flow, begin + 1.0, begin + 9.0)).collect();
+        stats::jain(&shares).filter(|_| 1 < there.len()).unwrap_or(1.0)
+    };
+    [11.0, 21.0, 31.0, 41.0, 51.0].map(period).into_iter().fold(1.0, f64::min)
+}
+
+fn panels(points: &Points) -> Vec<Panel> {
+    let draw = |cc: &str| {
+        // Looks of four algorithms stand for four flows.
+        let line = |flow: u32| Line {
+            name: format!("flow {}", flow + 1),
+            ..Line::of(
+                ALGORITHMS[flow as usize],
+                &ms_from(points.series("fairness", cc, &format!("flow {flow}")), 0.0, (0.0, 72.0)),
+            )
+        };
+        let (x, y) = (Axis { link: "time", ..Axis::new("time (ms)") }, Axis::new("goodput (Gb/s)").showing(0.0, 26.0));
+        panel(cc, x, y, (0..FLOWS).map(line).collect())
+    };
+    ALGORITHMS.map(draw).into()
+}
+
+fn claims(points: &Points) -> Vec<Claim> {
+    let claim = |cc: &str| {
+        let sentence = format!(
+            "{cc}: \"stabilizes to a fair share of bandwidth quickly\" (least Jain index, from 1 ms on; 0.95 is ours)"
+        );
+        Claim::exact(&format!("jain-{cc}"), &sentence, Rule::AtLeast(0.95), "", points.mean("fairness", cc, "jain"))
+    };
+    let other = |cc: &str| {
+        let sentence = format!("{cc}: the same");
+        Claim::exact(&format!("jain-{cc}"), &sentence, Rule::Words, "", points.mean("fairness", cc, "jain"))
+    };
+    vec![claim("powertcp"), claim("theta-powertcp"), other("timely"), other("hpcc")]
+}

@@ -1,0 +1,32 @@
+//! PowerTCP: V. Addanki, O. Michel, S. Schmid, "PowerTCP: Pushing the Performance Limits of Datacenter Networks", NSDI 2022.
+
+mod fig2;
+mod fig3;
+mod fig4;
+mod fig5;
+mod fig8;
+
+pub use fig2::FIGURE as FIG2;
+pub use fig3::FIGURE as FIG3;
+pub use fig4::FIGURE as FIG4;
+pub use fig5::FIGURE as FIG5;
+pub use fig8::FIGURE as FIG8;
+
+/// The feedback of the simplified laws of section 2 (eq. 2), as f/e: what a window is divided by.
+#[derive(Clone, Copy)]
+struct Feedback {
+    name: &'static str,
+    /// An algorithm of the kind, for the looks of its line.
+    cc: &'static str,
+    /// Of the queue in bandwidth-delay products, and of its slope in link rates.
+    of: fn(q: f64, q_dot: f64) -> f64,
+}
+
+/// Queue length or delay: f = q + bτ, e = bτ.
+const VOLTAGE: Feedback = Feedback { name: "voltage (queue length, delay)", cc: "hpcc", of: |q, _| 1.0 + q };
+/// RTT gradient: f = dq/dt / b + 1, e = 1.
+const CURRENT: Feedback = Feedback { name: "current (RTT gradient)", cc: "timely", of: |_, q_dot| 1.0 + q_dot };
+/// Power: f = (q + bτ)(dq/dt + μ), e = b²τ (eq. 6 and 7).
+const POWER: Feedback = Feedback { name: "power (PowerTCP)", cc: "powertcp", of: |q, q_dot| (1.0 + q) * (1.0 + q_dot) };
+
+const LAWS: [Feedback; 3] = [VOLTAGE, CURRENT, POWER];

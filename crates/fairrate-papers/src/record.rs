@@ -1,0 +1,136 @@
+//! Everything a simulation tells, and what is read from its samples.
+
+use fairrate_report::stats;
+use fairrate_sim::{FlowOutcome, PortId, PortSample, Progress, RateSample, Recorder, RunTotals, SimConfig, Simulation};
+use fairrate_units::Time;
+
+/// Events between two looks at whether to go on.
+const SLICE: u64 = 200_000;
+
+/// Everything a run told.
+pub struct Record {
+    /// What it was made from.
+    pub config: SimConfig,
+    /// Finished flows.
+    pub flows: Vec<FlowOutcome>,
+    /// Samples of ports, in order of time.
+    pub ports: Vec<PortSample>,
+    /// Samples of flows, in order of time.
+    pub rates: Vec<RateSample>,
+    /// Totals at the end.
+    pub totals: RunTotals,
+}
+
+impl Record {
+    /// Runs a simulation to its end. `None` if `go_on` says no, which is asked now and then.
+    ///
+    /// # Errors
+    /// If nothing moves any more.
+    pub fn of(config: SimConfig, mut go_on: impl FnMut(&Progress) -> bool) -> Result<Option<Self>, String> {
+        let mut simulation = Simulation::new(config);
+        let mut recorder = Recorder::default();
+        loop {
+            let progress = simulation.advance(SLICE, &mut recorder).map_err(|e| e.to_string())?;
+            if progress.finished {
+                break;
+            }
+            if !go_on(&progress) {
+                return Ok(None);
+            }
+        }
+        let Recorder { flows, ports, rates, .. } = recorder;
+        let (config, totals) = (simulation.config().clone(), simulation.totals());
+        Ok(Some(Self { config, flows, ports, rates, totals }))
+    }
+
+    /// The samples of the port from one node to another.
+    pub fn port(&self, from: &str, to: &str) -> Samples<'_> {
+        let topology = &self.config.topology;
+        let port = topology.node(from).zip(topology.node(to)).and_then(|(from, to)| topology.port(from, to));
+        let of_port = self.ports.iter().filter(|sample| Some(sample.port) == port);
+        Samples { of: of_port.collect(), bps: port.map_or(f64::NAN, |port| self.rate_bps(port)) }
+    }
+
+    /// The rate of a port's link in bit/s.
+    pub fn rate_bps(&self, port: PortId) -> f64 {
+        self.config.topology.link(port).rate.as_bps_f64()
+    }
+
+    /// What some flows received in each of the intervals between samples of them: at the end of each in seconds, in Gb/s.
+    pub fn goodput_gbps(&self, flows: impl Fn(u32) -> bool) -> Vec<(f64, f64)> {
+        let mut sums: Vec<(Time, f64)> = Vec::new();
+        for rate in self.rates.iter().filter(|rate| flows(rate.flow.0)) {
+            match sums.last_mut() {
+                Some(last) if last.0 == rate.t => last.1 += rate.delivered_bytes as f64,
+                _ => sums.push((rate.t, rate.delivered_bytes as f64)),
+            }
+        }
+        let between = |pair: &[(Time, f64)]| {
+            let (from, to) = (pair[0], pair[1]);
+            (seconds(to.0), (to.1 - from.1).max(0.0) * 8e-9 / (seconds(to.0) - seconds(from.0)))
+        };
+        sums.windows(2).map(between).collect()
+    }
+}
+
+/// Samples of one port, in order of time.
+pub struct Samples<'a> {
+    of: Vec<&'a PortSample>,
+    /// Rate of its link in bit/s.
+    pub bps: f64,
+}
+
+impl<'a> Samples<'a> {
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &'a PortSample> + '_ {
+        self.of.iter().copied()
+    }
+
+    /// Those between two times.
+    #[must_use]
+    pub fn within(&self, from: Time, to: Time) -> Self {
+        Self { of: self.iter().filter(|s| from <= s.t && s.t <= to).collect(), bps: self.bps }
+    }
+
+    /// The queue, in seconds and kilobytes.
+    pub fn queue_kb(&self) -> Vec<(f64, f64)> {
+        self.iter().map(|s| (seconds(s.t), s.qlen_bytes as f64 / 1e3)).collect()
+    }
+
+    /// Its mean in kilobytes.
+    pub fn mean_queue_kb(&self) -> Option<f64> {
+        stats::mean(&self.iter().map(|s| s.qlen_bytes as f64 / 1e3).collect::<Vec<_>>())
+    }
+
+    /// Its largest value in kilobytes.
+    pub fn peak_queue_kb(&self) -> Option<f64> {
+        self.iter().map(|s| s.qlen_bytes as f64 / 1e3).reduce(f64::max)
+    }
+
+    /// What was sent, in Gb/s over `every` samples: at the end of each in seconds.
+    pub fn throughput_gbps(&self, every: usize) -> Vec<(f64, f64)> {
+        let ends: Vec<&PortSample> = self.iter().step_by(every).collect();
+        let between = |pair: &[&PortSample]| {
+            let bytes = (pair[1].tx_bytes - pair[0].tx_bytes) as f64;
+            (seconds(pair[1].t), bytes * 8e-9 / (seconds(pair[1].t) - seconds(pair[0].t)))
+        };
+        ends.windows(2).map(between).collect()
+    }
+
+    /// The share of the link that is used from the first to the last sample.
+    pub fn used(&self) -> Option<f64> {
+        let [first, .., last] = self.of[..] else { return None };
+        Some((last.tx_bytes - first.tx_bytes) as f64 * 8.0 / self.bps / (seconds(last.t) - seconds(first.t)))
+    }
+}
+
+/// Seconds.
+pub fn seconds(t: Time) -> f64 {
+    t.as_ps() as f64 * 1e-12
+}
+
+/// A series whose x are in milliseconds after a time, those within a range of them.
+pub fn ms_from(series: &[(f64, f64)], zero_s: f64, range_ms: (f64, f64)) -> Vec<(f64, f64)> {
+    let moved = series.iter().map(|&(x, y)| ((x - zero_s) * 1e3, y));
+    moved.filter(|(x, _)| range_ms.0 <= *x && *x <= range_ms.1).collect()
+}

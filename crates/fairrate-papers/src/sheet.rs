@@ -1,0 +1,117 @@
+//! A figure as files: the picture, its points, and what the paper says beside what was measured.
+
+use std::fmt::Write;
+
+use fairrate_report::export;
+use fairrate_report::figure::Figure as Panel;
+use fairrate_report::svg;
+use serde_json::{Value, json};
+
+use crate::claim::Claim;
+use crate::figure::Figure;
+
+/// Panels side by side.
+const COLUMNS: usize = 2;
+
+/// The picture: all panels, two in a row.
+pub fn picture(panels: &[Panel]) -> String {
+    let drawn: Vec<(String, f64, f64)> = panels.iter().map(|panel| sized(svg::render(panel))).collect();
+    let rows: Vec<&[(String, f64, f64)]> = drawn.chunks(COLUMNS).collect();
+    let height_of = |row: &[(String, f64, f64)]| row.iter().map(|panel| panel.2).fold(0.0, f64::max);
+    let width = rows.iter().map(|row| row.iter().map(|panel| panel.1).sum()).fold(0.0, f64::max);
+    let height: f64 = rows.iter().map(|row| height_of(row)).sum();
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n"
+    );
+    let mut y = 0.0;
+    for row in rows {
+        let mut x = 0.0;
+        for (text, wide, _) in row {
+            let _ = writeln!(out, "{}", text.replacen("<svg ", &format!("<svg x=\"{x}\" y=\"{y}\" "), 1));
+            x += wide;
+        }
+        y += height_of(row);
+    }
+    out + "</svg>\n"
+}
+
+/// A picture with its width and height.
+fn sized(text: String) -> (String, f64, f64) {
+    let after = |key: &str| text.split_once(key)?.1.split('"').next()?.parse().ok();
+    let (width, height) = (after(" width=\"").unwrap_or(0.0), after(" height=\"").unwrap_or(0.0));
+    (text, width, height)
+}
+
+/// The points of all panels, a line each, with units in the head of each panel.
+pub fn points(panels: &[Panel]) -> String {
+    panels.iter().map(|panel| format!("# {}\n{}", panel.title, export::csv(panel))).collect::<Vec<_>>().join("\n")
+}
+
+/// The claims as JSON.
+pub fn claims(figure: &Figure, claims: &[Claim]) -> Value {
+    let claim = |claim: &Claim| {
+        let (mean, low, high) = claim.measured().map_or((None, None, None), |(m, l, h)| (Some(m), Some(l), Some(h)));
+        json!({
+            "id": claim.id, "sentence": claim.sentence, "paper": claim.paper(), "unit": claim.unit,
+            "measured": mean, "low": low, "high": high, "seeds": claim.values.len(),
+            "verdict": claim.verdict(), "cause": claim.cause,
+        })
+    };
+    json!({ "figure": figure.id, "title": figure.title, "claims": claims.iter().map(claim).collect::<Vec<_>>() })
+}
+
+/// The claims as a table for the terminal.
+pub fn table(claims: &[Claim]) -> String {
+    let head = ["the paper says", "as a number", "measured", "verdict"].map(str::to_owned);
+    let rows: Vec<[String; 4]> = claims.iter().map(cells).collect();
+    let wide = |column: usize| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths = [0, 1, 2, 3].map(wide);
+    let line = |row: &[String; 4]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let mut out = line(&head) + "\n";
+    for (row, claim) in rows.iter().zip(claims) {
+        let _ = writeln!(out, "{}", line(row));
+        if let Some(cause) = &claim.cause {
+            let _ = writeln!(out, "    {cause}");
+        }
+    }
+    out
+}
+
+/// A claim in words: what the paper says, in words and as a number, what was measured, and the verdict.
+fn cells(claim: &Claim) -> [String; 4] {
+    [claim.sentence.clone(), claim.paper(), claim.text(), claim.verdict().to_string()]
+}
+
+/// A page of its own: the picture and the claims.
+pub fn page(figure: &Figure, panels: &[Panel], claims: &[Claim]) -> String {
+    let mut rows = String::new();
+    for claim in claims {
+        let cells = cells(claim).map(|cell| format!("<td>{}</td>", escape(&cell))).concat();
+        let _ = writeln!(rows, "<tr>{cells}</tr>");
+        if let Some(cause) = &claim.cause {
+            let _ = writeln!(rows, "<tr><td class=\"cause\" colspan=\"4\">{}</td></tr>", escape(cause));
+        }
+    }
+    let (title, id, picture) = (escape(figure.title), figure.id, picture(panels));
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{id}: {title}</title>\n<style>\n{STYLE}</style>\n\
+         <h1>{title}</h1>\n<p><code>fairrate figure {id}</code></p>\n{picture}\n<table>\n\
+         <tr><th>the paper says</th><th>as a number</th><th>measured</th><th>verdict</th></tr>\n{rows}</table>\n</html>\n"
+    )
+}
+
+/// The look of a page.
+const STYLE: &str =
+    "body { font: 15px/1.5 Helvetica, Arial, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
+svg { max-width: 100%; height: auto; }
+table { border-collapse: collapse; }
+td, th { text-align: left; padding: .3rem 1rem .3rem 0; border-top: 1px solid #e4e6ea; vertical-align: top; }
+.cause { color: #5d6570; border: 0; padding-top: 0; }
+";
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
