@@ -14,14 +14,14 @@ pub const FIGURE: Figure = Figure {
     id: "powertcp/fig4",
     title: "Reaction to incasts of 10:1 and 255:1",
     kind: Kind::Simulation,
-    quick_s: 30,
+    quick_s: 5,
     runs,
     panels,
     claims,
 };
 
 /// The rows of the figure: a name, the scenario, and what is set in it.
-const ROWS: [(&str, &str); 2] = [
+pub const ROWS: [(&str, &str); 2] = [
     ("10:1", include_str!("../../../../examples/incast10.toml")),
     ("255:1", include_str!("../../../../examples/incast255.toml")),
 ];
@@ -39,7 +39,7 @@ fn runs(_: Scale) -> Vec<Run> {
     ROWS.iter().flat_map(|row| ALGORITHMS.map(|cc| run(*row, cc))).collect()
 }
 
-fn read(record: &Record) -> Point {
+pub fn read(record: &Record) -> Point {
     let port = record.port("tor0", "h16");
     let after = port.within(BURST + Time::from_us(200), END);
     // Bins of 100 samples, which are 100 us.

@@ -14,7 +14,7 @@ pub const FIGURE: Figure = Figure {
     id: "powertcp/fig5",
     title: "Fairness and stability as four flows come and go",
     kind: Kind::Simulation,
-    quick_s: 25,
+    quick_s: 5,
     runs,
     panels,
     claims,
@@ -36,8 +36,11 @@ fn runs(_: Scale) -> Vec<Run> {
 }
 
 fn read(record: &Record) -> Point {
-    let of_flow = |flow| record.goodput_gbps(|other| other == flow);
-    let all: Vec<Vec<(f64, f64)>> = (0..FLOWS).map(of_flow).collect();
+    of_flows((0..FLOWS).map(|flow| record.goodput_gbps(|other| other == flow)).collect())
+}
+
+/// The point of what the four flows have at each time.
+pub fn of_flows(all: Vec<Vec<(f64, f64)>>) -> Point {
     let point = Point::of([("jain", least_jain(&all))]);
     (0..).zip(all).fold(point, |point, (flow, goodput)| point.with(&format!("flow {flow}"), goodput))
 }
@@ -57,19 +60,19 @@ fn least_jain(goodput: &[Vec<(f64, f64)>]) -> f64 {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    let draw = |cc: &str| {
-        // Looks of four algorithms stand for four flows.
-        let line = |flow: u32| Line {
-            name: format!("flow {}", flow + 1),
-            ..Line::of(
-                ALGORITHMS[flow as usize],
-                &ms_from(points.series("fairness", cc, &format!("flow {flow}")), 0.0, (0.0, 72.0)),
-            )
-        };
-        let (x, y) = (Axis { link: "time", ..Axis::new("time (ms)") }, Axis::new("goodput (Gb/s)").showing(0.0, 26.0));
-        panel(cc, x, y, (0..FLOWS).map(line).collect())
+    ALGORITHMS.map(|cc| draw_flows(points, cc, "goodput (Gb/s)")).into()
+}
+
+/// A quantity of the four flows of a line.
+pub fn draw_flows(points: &Points, line: &str, quantity: &str) -> Panel {
+    // Looks of four algorithms stand for four flows.
+    let of_flow = |flow: u32| {
+        let series = points.series("fairness", line, &format!("flow {flow}"));
+        let shown = Line::of(ALGORITHMS[flow as usize], &ms_from(series, 0.0, (0.0, 72.0)));
+        Line { name: format!("flow {}", flow + 1), ..shown }
     };
-    ALGORITHMS.map(draw).into()
+    let (x, y) = (Axis { link: "time", ..Axis::new("time (ms)") }, Axis::new(quantity).showing(0.0, 26.0));
+    panel(line, x, y, (0..FLOWS).map(of_flow).collect())
 }
 
 fn claims(points: &Points) -> Vec<Claim> {

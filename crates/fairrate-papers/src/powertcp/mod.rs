@@ -5,12 +5,14 @@ mod fig3;
 mod fig4;
 mod fig5;
 mod fig8;
+mod overcommitment;
 
 pub use fig2::FIGURE as FIG2;
 pub use fig3::FIGURE as FIG3;
 pub use fig4::FIGURE as FIG4;
 pub use fig5::FIGURE as FIG5;
 pub use fig8::FIGURE as FIG8;
+pub use overcommitment::{FIG9, FIG10, FIG11};
 
 /// The feedback of the simplified laws of section 2 (eq. 2), as f/e: what a window is divided by.
 #[derive(Clone, Copy)]
