@@ -16,6 +16,8 @@ const NED: Method = Method::Ned(Ned { gamma: 0.4 });
 const WORKLOADS: [(&str, &str); 3] = [("web", "fb-web"), ("cache", "fb-cache"), ("hadoop", "fb-hadoop-all")];
 /// Methods of Figure 12; Figure 13 has the first two.
 const METHODS: [&str; 3] = ["ned", "gradient", "fgm"];
+/// F-NORM whose ratios count no more of a flow than it can be told.
+const BOUNDED: &str = "f-bounded";
 /// Two of them in single precision.
 const NED_RT: &str = "ned-rt";
 const GRADIENT_RT: &str = "gradient-rt";
@@ -131,12 +133,13 @@ fn over_capacity(churn: &Churn, sends: Sends, allocator: Box<dyn RateEngine>) ->
 type Make = Box<dyn Fn() -> Box<dyn RateEngine>>;
 
 /// A method with each normaliser, and what the result is called.
-fn normalised(method: Method) -> [(&'static str, Make); 4] {
+fn normalised(method: Method) -> [(&'static str, Make); 5] {
     let make = |normaliser| -> Make { Box::new(move || Box::new(allocator(method, normaliser))) };
     [
         ("f", make(Normaliser::F_NORM)),
         ("u", make(Normaliser::U_NORM)),
-        ("f-down", make(Normaliser::Flow { scales_up: false })),
+        (BOUNDED, make(Normaliser::F_NORM_BOUNDED)),
+        ("f-down", make(Normaliser::Flow { scales_up: false, bounded: false })),
         ("u-down", make(Normaliser::Uniform { scales_up: false })),
     ]
 }
