@@ -10,6 +10,7 @@ use super::rtts::Rtts;
 use super::settings::{RUNS, WHY, sets};
 use crate::lab::{self, Record};
 use crate::paper::{Job, Numbers, Options, algorithm, numbers};
+use crate::seeds::over_seeds;
 
 /// Loads of all three figures.
 pub const LOADS: [&str; 5] = ["0.2", "0.4", "0.6", "0.8", "1.0"];
@@ -94,7 +95,7 @@ pub(super) fn jobs(root: &Path, options: &Options) -> Vec<Job> {
         for &load in loads {
             for run in RUNS {
                 let cell = Cell { root: root.to_owned(), figure, scale: Scale::of(options), load, run };
-                jobs.push(Job::new(job_name(name, load), run, move || over_seeds(&cell)));
+                jobs.push(Job::new(job_name(name, load), run, move || over_seeds(cell.scale.seeds, |seed| measure(&cell, seed))));
             }
         }
     }
@@ -102,23 +103,9 @@ pub(super) fn jobs(root: &Path, options: &Options) -> Vec<Job> {
     let runs = WHY.iter().map(|(run, _)| ("why", FIGURES[0].1, *run));
     for (name, figure, run) in runs.chain([("why-long", long, "ratemp"), ("why-long", long, "xmp:red")]) {
         let cell = Cell { root: root.to_owned(), figure, scale: Scale::of(options), load: WHY_LOAD, run };
-        jobs.push(Job::new(name, run, move || over_seeds(&cell)));
+        jobs.push(Job::new(name, run, move || over_seeds(cell.scale.seeds, |seed| measure(&cell, seed))));
     }
     jobs
-}
-
-/// The means over seeds of all numbers, and with a `~` before the name their standard deviations.
-fn over_seeds(cell: &Cell) -> Result<Numbers, String> {
-    let runs = (1..=cell.scale.seeds).map(|seed| measure(cell, seed)).collect::<Result<Vec<Numbers>, String>>()?;
-    let mut out = Numbers::new();
-    for name in runs[0].keys() {
-        let values: Vec<f64> = runs.iter().filter_map(|run| run.get(name)).copied().collect();
-        let mean = stats::mean(&values).unwrap_or(f64::NAN);
-        let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
-        out.insert(name.clone(), mean);
-        out.insert(format!("~{name}"), (squares / (values.len() as f64 - 1.0)).sqrt());
-    }
-    Ok(out)
 }
 
 fn measure(cell: &Cell, seed: u64) -> Result<Numbers, String> {
