@@ -95,7 +95,9 @@ pub(super) fn jobs(root: &Path, options: &Options) -> Vec<Job> {
         for &load in loads {
             for run in RUNS {
                 let cell = Cell { root: root.to_owned(), figure, scale: Scale::of(options), load, run };
-                jobs.push(Job::new(job_name(name, load), run, move || over_seeds(cell.scale.seeds, |seed| measure(&cell, seed))));
+                jobs.push(Job::new(job_name(name, load), run, move || {
+                    over_seeds(cell.scale.seeds, |seed| measure(&cell, seed))
+                }));
             }
         }
     }
