@@ -22,14 +22,45 @@ pub const FIGURES: [(&str, Figure); 4] = [
     ("fig7", Figure { example: "ratemp-many-to-many", sizes: "websearch", window_us: 1_000 }),
     ("fig8", Figure { example: "ratemp-incast", sizes: "websearch", window_us: 500 }),
 ];
+
+/// The rate of hosts' links, which the paper does not give; links between switches have 100 Gb/s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hosts {
+    /// 25 Gb/s, with which its RTT of 4.5 us comes back. Loads are of hosts' links.
+    Gbps25,
+    /// 100 Gb/s. Two hosts share a link above, so loads are of the links above ToRs.
+    Gbps100,
+}
+
+impl Hosts {
+    /// Both, the main one first.
+    pub const ALL: [Self; 2] = [Self::Gbps25, Self::Gbps100];
+
+    /// Behind the names of figures, and before the ids of claims.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Gbps25 => "",
+            Self::Gbps100 => "-100G",
+        }
+    }
+
+    /// What differs from the examples.
+    fn sets(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Gbps25 => &[],
+            Self::Gbps100 => &[("topology.host_rate", "100Gbps"), ("traffic.0.link_set", "tor-uplinks")],
+        }
+    }
+}
 /// The load at which it is asked why.
 const WHY_LOAD: &str = "0.8";
 /// Small flows in bytes: the paper has no number.
 const SMALL: u64 = 100_000;
 /// What is not done then is cut.
 const END: &str = "20ms";
-/// Seeds of the large form.
-const SEEDS: u64 = 3;
+/// Seeds of the large form: more where hosts are slow and runs short, and differences small.
+const SEEDS: u64 = 5;
+const SEEDS_100G: u64 = 3;
 
 /// A figure's network and traffic.
 #[derive(Clone, Copy)]
@@ -51,9 +82,9 @@ struct Scale {
 
 impl Scale {
     /// 500 hosts as in the paper, or 108 and, as that is less work, for longer.
-    fn of(options: &Options) -> Self {
+    fn of(options: &Options, hosts: Hosts) -> Self {
         let (k, seeds, windows) = match (options.full, options.quick) {
-            (true, false) => (10, SEEDS, 1),
+            (true, false) => (10, if hosts == Hosts::Gbps25 { SEEDS } else { SEEDS_100G }, 1),
             (true, true) => (10, 1, 1),
             (false, false) => (6, 1, 4),
             (false, true) => (6, 1, 1),
@@ -78,34 +109,37 @@ impl Scale {
 struct Cell {
     root: PathBuf,
     figure: Figure,
+    hosts: Hosts,
     scale: Scale,
     load: &'static str,
     run: &'static str,
 }
 
 /// The name of a point's runs.
-pub fn job_name(figure: &str, load: &str) -> String {
-    format!("{figure}-{load}")
+pub fn job_name(figure: &str, hosts: Hosts, load: &str) -> String {
+    format!("{figure}{}-{load}", hosts.suffix())
 }
 
 pub(super) fn jobs(root: &Path, options: &Options) -> Vec<Job> {
     let loads: &[&'static str] = if options.quick { &QUICK_LOADS } else { &LOADS };
     let mut jobs = Vec::new();
-    for (name, figure) in FIGURES {
-        for &load in loads {
-            for run in RUNS {
-                let cell = Cell { root: root.to_owned(), figure, scale: Scale::of(options), load, run };
-                jobs.push(Job::new(job_name(name, load), run, move || {
-                    over_seeds(cell.scale.seeds, |seed| measure(&cell, seed))
-                }));
+    let mut add = |name: String, figure, hosts, load, run| {
+        let cell = Cell { root: root.to_owned(), figure, hosts, scale: Scale::of(options, hosts), load, run };
+        jobs.push(Job::new(name, run, move || over_seeds(cell.scale.seeds, |seed| measure(&cell, seed))));
+    };
+    for hosts in Hosts::ALL {
+        for (name, figure) in FIGURES {
+            for &load in loads {
+                for run in RUNS {
+                    add(job_name(name, hosts, load), figure, hosts, load, run);
+                }
             }
         }
     }
     let long = Figure { window_us: 4_000, ..FIGURES[0].1 };
     let runs = WHY.iter().map(|(run, _)| ("why", FIGURES[0].1, *run));
     for (name, figure, run) in runs.chain([("why-long", long, "ratemp"), ("why-long", long, "xmp:red")]) {
-        let cell = Cell { root: root.to_owned(), figure, scale: Scale::of(options), load: WHY_LOAD, run };
-        jobs.push(Job::new(name, run, move || over_seeds(cell.scale.seeds, |seed| measure(&cell, seed))));
+        add(name.to_owned(), figure, Hosts::Gbps100, WHY_LOAD, run);
     }
     jobs
 }
@@ -152,7 +186,7 @@ fn config(cell: &Cell, seed: u64) -> Result<SimConfig, String> {
     ];
     match figure.example {
         "ratemp-random" => all.push(("traffic.0.load", text(load))),
-        // Of the links into one pod.
+        // Of the links into one pod, or of its hosts' links.
         "ratemp-many-to-many" => {
             let receivers = names("tor", scale.tors() - scale.k / 2..scale.tors());
             all.push(("traffic.0.load", text(load / f64::from(scale.k))));
@@ -170,6 +204,7 @@ fn config(cell: &Cell, seed: u64) -> Result<SimConfig, String> {
         }
     }
     let mut pairs: Vec<(&str, &str)> = all.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    pairs.extend(cell.hosts.sets());
     pairs.extend(sets(cell.run));
     lab::example(&cell.root, figure.example, algorithm(cell.run), &pairs)
 }
