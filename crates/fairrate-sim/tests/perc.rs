@@ -300,5 +300,6 @@ fn control_packets_that_are_not_charged_stay_in_the_queue() {
     let (free, control) = growth(false);
     assert!(30_000.0 < control && (free - control).abs() < 2_000.0, "{free} B for {control} B of control packets");
     let (charged, _) = growth(true);
-    assert!(charged < 1_000.0, "{charged} B");
+    // A packet or two may be there or not when it is sampled.
+    assert!(charged.abs() < 2_200.0, "{charged} B");
 }
