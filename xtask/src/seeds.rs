@@ -71,9 +71,13 @@ fn of_seed(name: &str, seed: usize) -> String {
     format!("{name}@{seed}")
 }
 
+/// More seeds than anything runs with.
+const MOST_SEEDS: usize = 100;
+
 /// What each seed gave, in their order.
 pub fn each(measured: &Measured, job: &str, cc: &str, what: &str) -> Vec<f64> {
-    (1..).map(|seed| measured.get(job, cc, &of_seed(what, seed))).take_while(|value| !value.is_nan()).collect()
+    let value = |seed| measured.get(job, cc, &of_seed(what, seed));
+    (1..=MOST_SEEDS).map(value).take_while(|value| !value.is_nan()).collect()
 }
 
 #[cfg(test)]

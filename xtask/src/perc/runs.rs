@@ -22,8 +22,6 @@ pub const HEADROOM: &str = "perc:headroom";
 pub const WHY: [&str; 2] = [SMALL_CONTROL, FIRST_WAITS];
 pub const SMALL_CONTROL: &str = "perc:control-1B";
 pub const FIRST_WAITS: &str = "perc:first-rate-waits";
-/// Seeds of Figures 1, 4 and 5.
-const SEEDS: u64 = 3;
 /// Algorithms of Figure 6.
 pub const FIG6: [&str; 3] = ["perc", "charny", "rcp"];
 /// Algorithms of Figures 7 and 8; `perc:no-wait` raises rates at once.
@@ -39,7 +37,8 @@ struct Setting {
     /// With a packet and its acknowledgment on three links and 1 us a host link, the base RTT below.
     delay: &'static str,
     rtt: &'static str,
-    /// Until when flows arrive: about 6,500 of them, of which 900 are small; and a sixth of that.
+    /// Until when flows arrive: about 6,500 of them, of which 900 are small (`--full`, three seeds); and a sixth of that
+    /// (five seeds). Without charged control packets Figure 4 takes minutes for some seeds of the former.
     until: [&'static str; 2],
 }
 
@@ -68,9 +67,12 @@ pub fn jobs(root: &Path, options: &Options) -> Vec<Job> {
     for setting in SETTINGS {
         let why = if setting.job == "fig4" { &WHY[..] } else { &[] };
         for &cc in FCT.iter().chain(why) {
-            let (root, quick) = (root.to_owned(), options.quick);
-            let measure = move |seed| completion_times(&root, quick, setting, cc, seed);
-            jobs.push(Job::new(setting.job, cc, move || over_seeds(if quick { 1 } else { SEEDS }, &measure)));
+            let (root, until, seeds) = match (options.full, options.quick) {
+                (true, _) => (root.to_owned(), setting.until[0], 3),
+                (false, quick) => (root.to_owned(), setting.until[1], if quick { 1 } else { 5 }),
+            };
+            let measure = move |seed| completion_times(&root, until, setting, cc, seed);
+            jobs.push(Job::new(setting.job, cc, move || over_seeds(seeds, &measure)));
         }
     }
     jobs
@@ -201,14 +203,14 @@ fn fig6(root: &Path, quick: bool, cc: &str) -> Result<Numbers, String> {
 }
 
 /// Web search at 60 % on one link.
-fn completion_times(root: &Path, quick: bool, setting: Setting, cc: &str, seed: u64) -> Result<Numbers, String> {
+fn completion_times(root: &Path, until: &str, setting: Setting, cc: &str, seed: u64) -> Result<Numbers, String> {
     let seed = seed.to_string();
     let mut sets = vec![
         ("topology.host_rate", setting.rate),
         ("topology.bottleneck_rate", setting.rate),
         ("topology.bottleneck_delay", setting.delay),
         ("transport.base_rtt", setting.rtt),
-        ("traffic.0.stop", setting.until[usize::from(quick)]),
+        ("traffic.0.stop", until),
         ("probe.0.every", "1ms"),
         ("seed", seed.as_str()),
     ];
