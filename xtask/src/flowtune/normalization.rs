@@ -156,8 +156,8 @@ fn normalised(method: Method) -> [(&'static str, Make); 5] {
     let make = |normaliser| -> Make { Box::new(move || Box::new(allocator(method, normaliser))) };
     [
         ("f", make(Normaliser::F_NORM)),
-        ("u", make(Normaliser::U_NORM)),
         (BOUNDED, make(Normaliser::F_NORM_BOUNDED)),
+        ("u", make(Normaliser::U_NORM)),
         ("f-down", make(Normaliser::Flow { scales_up: false, bounded: false })),
         ("u-down", make(Normaliser::Uniform { scales_up: false })),
     ]
