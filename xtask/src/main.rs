@@ -13,6 +13,7 @@ mod perc;
 mod powertcp;
 mod ratemp;
 mod rocc;
+mod seeds;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use clap::Args;
 use fairrate_control::ALGORITHMS;
 
+use crate::seeds::Estimate;
+
 /// How to run a validation, and how to show it.
 #[derive(Args)]
 pub struct Options {
@@ -206,10 +208,17 @@ impl Unit {
         match self {
             _ if value.is_nan() => "-".to_owned(),
             _ if value.is_infinite() => "never".to_owned(),
-            Self::Gbps => format!("{value:.2} Gb/s"),
-            Self::Ms => format!("{value:.2} ms"),
-            Self::Mbps | Self::Kilobytes | Self::Us | Self::Rtts => format!("{value:.1} {}", self.name()),
-            Self::Ratio => format!("{value:.2}x"),
+            Self::Ratio => format!("{}x", self.digits(value)),
+            Self::Share | Self::Count => self.digits(value),
+            _ => format!("{} {}", self.digits(value), self.name()),
+        }
+    }
+
+    /// A number with as many digits as the unit is shown with.
+    fn digits(self, value: f64) -> String {
+        match self {
+            Self::Gbps | Self::Ms | Self::Ratio => format!("{value:.2}"),
+            Self::Mbps | Self::Kilobytes | Self::Us | Self::Rtts => format!("{value:.1}"),
             Self::Share => format!("{value:.3}"),
             Self::Count => format!("{value:.0}"),
         }
@@ -230,9 +239,17 @@ pub struct Claim {
     pub unit: Unit,
     /// What was measured.
     pub value: f64,
+    /// Half of the value's 95 % interval over seeds; not a number if there is none.
+    pub half: f64,
 }
 
 impl Claim {
+    /// The value with its interval.
+    fn shown(&self) -> String {
+        let value = self.unit.show(self.value);
+        if self.half.is_finite() { format!("{value} ± {}", self.unit.digits(self.half)) } else { value }
+    }
+
     /// What it says of the value.
     pub fn verdict(&self) -> Verdict {
         self.says.judge(self.value)
@@ -254,7 +271,21 @@ impl Claims {
         unit: Unit,
         value: f64,
     ) {
-        self.0.push(Claim { id: id.into(), job: job.into(), text: text.into(), says, unit, value });
+        self.add_estimate(id, job, text, says, unit, Estimate { mean: value, half: f64::NAN });
+    }
+
+    /// Adds one about a mean over seeds.
+    pub fn add_estimate(
+        &mut self,
+        id: impl Into<String>,
+        job: impl Into<String>,
+        text: impl Into<String>,
+        says: Says,
+        unit: Unit,
+        estimate: Estimate,
+    ) {
+        let Estimate { mean: value, half } = estimate;
+        self.0.push(Claim { id: id.into(), job: job.into(), text: text.into(), says, unit, value, half });
     }
 }
 
@@ -342,12 +373,12 @@ fn reason<'a>(claim: &Claim, reasons: &'a BTreeMap<String, String>) -> Option<&'
 }
 
 fn print_table(claims: &[Claim], reasons: &BTreeMap<String, String>) {
-    println!("| {:<88} | {:<18} | {:<12} | {:<7} |", "claim", "paper", "here", "verdict");
-    println!("|{:-<90}|{:-<20}|{:-<14}|{:-<9}|", "", "", "", "");
+    println!("| {:<88} | {:<18} | {:<18} | {:<7} |", "claim", "paper", "here", "verdict");
+    println!("|{:-<90}|{:-<20}|{:-<20}|{:-<9}|", "", "", "", "");
     let mut counts = BTreeMap::new();
     for claim in claims {
-        let (paper, value) = (claim.says.show(claim.unit), claim.unit.show(claim.value));
-        println!("| {:<88} | {paper:<18} | {value:<12} | {:<7} |", claim.text, claim.verdict());
+        let (paper, value) = (claim.says.show(claim.unit), claim.shown());
+        println!("| {:<88} | {paper:<18} | {value:<18} | {:<7} |", claim.text, claim.verdict());
         *counts.entry(claim.verdict()).or_insert(0) += 1;
     }
     let mut shown = BTreeSet::new();
@@ -384,6 +415,7 @@ fn print_json(claims: &[Claim], reasons: &BTreeMap<String, String>) -> Result<()
                 "unit": claim.unit.name(),
                 // What was not run or never came has no number in JSON.
                 "value": claim.value.is_finite().then_some(claim.value),
+                "half_interval": claim.half.is_finite().then_some(claim.half),
                 "verdict": claim.verdict().to_string(),
                 "reason": reason(claim, reasons),
             })

@@ -11,6 +11,11 @@
 //! until one link of the path is full, while the text speaks of scaling down. The equations are the default;
 //! `scales_up: false` divides by 1 at least. Links without load are skipped: all rates over them are 0. A flow that is
 //! limited by its demand does not rise above it.
+//!
+//! The `x_s` of `r_l` are those of equation 3, which prices follow too. Here a flow may want more there than it can ever
+//! be told: up to twice the smallest capacity of its path. `bounded: true` counts no more of it in `r_l` than it can be
+//! told. Rates still fit, and more of the capacity is given out. The paper has neither bound, so the equation is the
+//! default.
 
 /// How optimised rates are made to fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub enum Normaliser {
     Flow {
         /// Also up, where no link of the path is full.
         scales_up: bool,
+        /// Of a flow's rate no more counts than its demand and its path's smallest capacity.
+        bounded: bool,
     },
 }
 
@@ -33,7 +40,9 @@ impl Normaliser {
     /// Equation 8 as it is written.
     pub const U_NORM: Self = Self::Uniform { scales_up: true };
     /// Equation 9 as it is written.
-    pub const F_NORM: Self = Self::Flow { scales_up: true };
+    pub const F_NORM: Self = Self::Flow { scales_up: true, bounded: false };
+    /// Equation 9 with rates that are at most what a flow can be told.
+    pub const F_NORM_BOUNDED: Self = Self::Flow { scales_up: true, bounded: true };
 }
 
 /// Equations 8 and 9: what is left of a rate, where `ratio` is the largest of all links or of the flow's path.

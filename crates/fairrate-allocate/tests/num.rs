@@ -249,8 +249,34 @@ fn normalisers_by_hand() {
     };
     assert_eq!(alone(Normaliser::F_NORM, f64::INFINITY), 10.0);
     assert_eq!(alone(Normaliser::F_NORM, 7e9), 7.0);
-    assert_eq!(alone(Normaliser::Flow { scales_up: false }, f64::INFINITY), 5.0);
+    assert_eq!(alone(Normaliser::Flow { scales_up: false, bounded: false }, f64::INFINITY), 5.0);
     assert_eq!(alone(Normaliser::Uniform { scales_up: false }, f64::INFINITY), 5.0);
+}
+
+/// Two links of 10, a flow over both and one over the first. Prices of 1/2 on the first and 0 on the second make rates of
+/// 2 in units of 10 Gb/s (the most a flow may want): a ratio of 4 gives 5 Gb/s each with either form. A third flow over the
+/// first link with weight 1/2 wants 1. As written the ratio is 5: 4, 4 and 2 Gb/s. Bounded, all three count with 1, and the
+/// ratio is 3. Prices follow the same loads with both.
+#[test]
+fn bounded_ratios_count_what_flows_can_be_told() {
+    let run = |normaliser| {
+        let mut num = Num::new([10e9, 10e9], NumConfig { normaliser, ..NumConfig::flowtune(10e9) });
+        let keys = [(&[LinkId(0), LinkId(1)][..], 1.0), (&[LinkId(0)], 1.0), (&[LinkId(0)], 0.5)]
+            .map(|(path, weight)| num.add(path, weight, f64::INFINITY));
+        num.set_prices(&[0.5, 0.0]);
+        num.iterate();
+        (keys.map(|key| (num.rate_bps(key) / 1e6).round() / 1e3), num.solution().prices)
+    };
+    let (literal, prices) = run(Normaliser::F_NORM);
+    assert_eq!(literal, [4.0, 4.0, 2.0]);
+    let (bounded, bounded_prices) = run(Normaliser::F_NORM_BOUNDED);
+    assert_eq!(bounded, [3.333, 3.333, 3.333]);
+    assert_eq!(prices, bounded_prices);
+    // A demand bounds too: of 10 Gb/s a flow with a demand of 1 leaves 9, and rates scale up to that.
+    let mut num = Num::new([10e9], NumConfig { normaliser: Normaliser::F_NORM_BOUNDED, ..NumConfig::flowtune(10e9) });
+    let (small, large) = (num.add(&[LinkId(0)], 1.0, 1e9), num.add(&[LinkId(0)], 1.0, f64::INFINITY));
+    num.solve(1_000, 1e-9);
+    assert!((num.rate_bps(small) - 1e9).abs() < 10.0 && (num.rate_bps(large) - 9e9).abs() < 10.0);
 }
 
 /// A link without flows, one whose flow is limited by its demand, and one with the flow it is alone with.

@@ -44,6 +44,8 @@ choice! {
         Bdp = "bdp",
         /// Ten packets, as in TCP.
         TenMtu = "10mtu",
+        /// Two packets, as in ns-2's TCP.
+        TwoMtu = "2mtu",
     }
 }
 
@@ -172,6 +174,7 @@ impl DctcpWindow {
         let first = match config.initial_window {
             DctcpInitialWindow::Bdp => bdp(flow.line_rate, flow.base_rtt),
             DctcpInitialWindow::TenMtu => 10.0 * mtu,
+            DctcpInitialWindow::TwoMtu => 2.0 * mtu,
         };
         Self {
             g: config.g,

@@ -38,6 +38,10 @@ algorithm_config! {
         initial_rate: f64 = 0.0, in 0.0..=1.0;
         /// Share of every link's capacity that is left free (PERC has none: 0).
         headroom: f64 = 0.0, in 0.0..=0.99;
+        /// Whether a flow's rate includes its control packets: its data then leave room for one of them in every round
+        /// trip of the last one (eq. (2) gives all of a link to rates, and PERC has no word on control packets in it:
+        /// false).
+        charge_control: bool = false;
         /// Size of a control packet on the wire (PERC section 5: 40 bytes).
         control_packet: Bytes = Bytes::new(40);
         /// Time without a reply after which a control packet is sent again, in base RTTs of the network; it
@@ -127,6 +131,11 @@ impl Circulation {
         self.seq += 1;
         self.sent = now;
         Some(if self.phase == Phase::Member { Message::Request } else { Message::Exit })
+    }
+
+    /// Since when the packet that is back was on its way.
+    fn way(&self, now: Time) -> Time {
+        now.saturating_sub(self.sent).max(Time::from_ps(1))
     }
 
     /// A packet is back; says what it was, unless it does not count any more.
@@ -261,7 +270,7 @@ impl<A: Answers> Controller for ExplicitRate<A> {
     }
 
     fn on_control(&mut self, now: Time, header: &[f64]) -> Option<Allowance> {
-        if !self.source.returned(header) {
+        if !self.source.returned(now, header) {
             return Some(self.source.tick(now));
         }
         let share = self.answers.take(header);
@@ -282,8 +291,8 @@ impl<A: Answers> Controller for ExplicitRate<A> {
 #[derive(Clone, Debug)]
 struct Source {
     line_rate: f64,
-    /// The application's limit, or the NIC's.
-    own_limit: f64,
+    /// The application's limit.
+    demand: f64,
     /// Bits on the wire for a byte of payload.
     wire_bits: f64,
     mtu: u64,
@@ -291,6 +300,10 @@ struct Source {
     initial_rate: f64,
     first_rate_waits: bool,
     short_flows: ShortFlows,
+    /// Bits of a control packet, if they are charged.
+    control_bits: f64,
+    /// What control packets take of the flow's rate, in bit/s.
+    control_rate: f64,
     circulation: Circulation,
     rate: PatientRate,
     /// Whether a reply has come since the flow joined.
@@ -302,19 +315,22 @@ struct Source {
 impl Source {
     fn new(config: &ExplicitRateConfig, flow: &FlowContext) -> Self {
         let line_rate = flow.line_rate.as_bps_f64();
-        let own_limit = flow.demand.as_bps_f64().min(line_rate);
+        let demand = flow.demand.as_bps_f64();
+        let own_limit = demand.min(line_rate);
         let wait =
             if 0.0 < config.increase_wait { times(flow.path_base_rtt, config.increase_wait) } else { Time::ZERO };
         let initial_rate = (config.initial_rate * line_rate).min(own_limit);
         Self {
             line_rate,
-            own_limit,
+            demand,
             wire_bits: 8.0 * flow.wire_mtu.as_f64() / flow.mtu.as_f64().max(1.0),
             mtu: flow.mtu.as_u64().max(1),
             path_rtt_s: flow.path_base_rtt.max(Time::from_ps(1)).as_secs_f64(),
             initial_rate,
             first_rate_waits: config.first_rate_waits,
             short_flows: config.short_flows,
+            control_bits: if config.charge_control { 8.0 * config.control_packet.as_f64() } else { 0.0 },
+            control_rate: 0.0,
             circulation: Circulation::new(times(flow.base_rtt, config.resend)),
             rate: PatientRate::new(wait, initial_rate),
             joined: false,
@@ -322,13 +338,19 @@ impl Source {
         }
     }
 
+    /// The application's limit, or the NIC's.
+    fn own_limit(&self) -> f64 {
+        (self.demand + self.control_rate).min(self.line_rate)
+    }
+
     /// The largest rate the flow can use for a round trip. Bytes in flight need no rate any more, so only those that
     /// have not left count; a last packet needs what a packet needs.
     fn limit_of(&self, unsent: u64) -> f64 {
         if self.short_flows == ShortFlows::Off {
-            return self.own_limit;
+            return self.own_limit();
         }
-        (unsent.max(self.mtu) as f64 * self.wire_bits / self.path_rtt_s).min(self.own_limit)
+        let data = unsent.max(self.mtu) as f64 * self.wire_bits / self.path_rtt_s;
+        (data + self.control_rate).min(self.own_limit())
     }
 
     /// Asked whether a control packet leaves: writes the common part of its header if so.
@@ -346,14 +368,18 @@ impl Source {
     }
 
     /// A control packet is back: whether it is the reply to the last request.
-    fn returned(&mut self, header: &[f64]) -> bool {
+    fn returned(&mut self, now: Time, header: &[f64]) -> bool {
         let seq = header.get(SEQ).copied().unwrap_or(0.0);
-        self.circulation.returned(seq) == Some(Message::Request)
+        let is_reply = self.circulation.returned(seq) == Some(Message::Request);
+        if is_reply {
+            self.control_rate = self.control_bits / self.circulation.way(now).as_secs_f64();
+        }
+        is_reply
     }
 
     /// The links allow `share`, in bit/s.
     fn allow(&mut self, now: Time, share: f64) -> Allowance {
-        let most = if self.short_flows == ShortFlows::Pace { self.limit } else { self.own_limit };
+        let most = if self.short_flows == ShortFlows::Pace { self.limit } else { self.own_limit() };
         let target = share.min(most).max(1.0);
         if self.joined || self.first_rate_waits {
             self.rate.aim(now, target);
@@ -377,70 +403,17 @@ impl Source {
         self.tick(now)
     }
 
+    /// What control packets leave of the rate. Where they would take most of it, data keep half.
+    fn data_rate(&self) -> f64 {
+        let rate = self.rate.rate.min(self.line_rate);
+        (rate - self.control_rate).max(0.5 * rate)
+    }
+
     fn allowance(&self, now: Time) -> Allowance {
         let timer = self.rate.next().min(self.circulation.gives_up_at(now));
-        let rate = Rate::from_bps_f64(self.rate.rate.min(self.line_rate));
-        Allowance { cwnd: Bytes::MAX, rate, timer }
+        Allowance { cwnd: Bytes::MAX, rate: Rate::from_bps_f64(self.data_rate()), timer }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn us(us: u64) -> Time {
-        Time::from_us(us)
-    }
-
-    #[test]
-    fn a_rate_falls_at_once_and_rises_after_its_wait() {
-        let mut rate = PatientRate::new(us(10), 0.0);
-        rate.jump(20.0);
-        rate.aim(us(0), 30.0);
-        assert_eq!((rate.rate, rate.next()), (20.0, us(10)));
-        // Higher: waits on its own, behind the first.
-        rate.aim(us(4), 50.0);
-        // Lower than both: takes the place of both, and the first's time.
-        rate.aim(us(6), 25.0);
-        assert_eq!((rate.rate, rate.next()), (20.0, us(10)));
-        rate.advance(us(10));
-        assert_eq!((rate.rate, rate.next()), (25.0, Time::MAX));
-        // A cut drops what waits.
-        rate.aim(us(12), 40.0);
-        rate.aim(us(13), 5.0);
-        assert_eq!((rate.rate, rate.next()), (5.0, Time::MAX));
-        // Without a wait a raise is immediate.
-        let mut hasty = PatientRate::new(Time::ZERO, 1.0);
-        hasty.aim(us(1), 7.0);
-        assert_eq!((hasty.rate, hasty.next()), (7.0, Time::MAX));
-    }
-
-    #[test]
-    fn one_packet_goes_round_until_the_flow_has_nothing_left() {
-        let mut c = Circulation::new(us(30));
-        assert_eq!(c.gives_up_at(us(1)), us(31), "the packet that will leave now");
-        assert_eq!(c.poll(us(1), 5), Some(Message::Request));
-        assert_eq!(c.poll(us(2), 5), None, "it is on its way");
-        assert_eq!(c.returned(1.0), Some(Message::Request));
-        assert_eq!(c.returned(1.0), None, "a copy does not count");
-        assert_eq!(c.poll(us(11), 5), Some(Message::Request));
-        assert_eq!(c.gives_up_at(us(12)), us(41));
-        c.check_timeout(us(40));
-        assert_eq!(c.poll(us(40), 5), None);
-        c.check_timeout(us(41));
-        assert_eq!(c.poll(us(41), 5), Some(Message::Request));
-        assert_eq!((c.returned(2.0), c.gives_up_at(us(42))), (None, us(101)), "given up; the next has twice the time");
-        // The exit does not wait for the packet on its way, which counts no more.
-        assert_eq!(c.poll(us(45), 0), Some(Message::Exit));
-        assert_eq!(c.returned(3.0), None);
-        c.check_timeout(us(75));
-        assert_eq!(c.poll(us(75), 0), Some(Message::Exit), "exits are sent again too");
-        assert_eq!(c.returned(5.0), Some(Message::Exit));
-        assert_eq!((c.poll(us(90), 0), c.gives_up_at(us(90))), (None, Time::MAX));
-        // Lost bytes bring the flow back. It is looked after, as the request leaves without a timer.
-        c.on_loss(us(94));
-        assert_eq!(c.gives_up_at(us(94)), us(124));
-        assert_eq!(c.poll(us(95), 1_000), Some(Message::Request));
-        assert_eq!(c.returned(6.0), Some(Message::Request));
-    }
-}
+mod tests;

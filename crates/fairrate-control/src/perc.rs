@@ -13,8 +13,8 @@
 //! (2) with that flow's own demand taken as infinite (`share = "asking"`). Then eq. (2) always has a solution, and it is at
 //! most C. The printed rule is `share = "printed"`. Hosts' links count as links. A control packet sees links on its way
 //! to the receiver, which sends it back; the next leaves when it is back. Data wait for the first reply. Rates are bits
-//! on the wire; control packets and acknowledgments are not counted in them. The exit message leaves with the last
-//! byte. The ns-3 artifact has no PERC: both profiles are the same.
+//! on the wire; control packets are counted in them with `charge_control` only, and acknowledgments never. The exit message
+//! leaves with the last byte. The ns-3 artifact has no PERC: both profiles are the same.
 
 use fairrate_units::Time;
 

@@ -235,6 +235,12 @@ pub struct AllocatorTotals {
     pub to_allocator_bytes: u64,
     /// Sent between intermediaries and servers, both ways.
     pub relayed_bytes: u64,
+    /// Of what the allocator sent: acknowledgments.
+    pub from_allocator_ack_bytes: u64,
+    /// Of what was sent to it: acknowledgments.
+    pub to_allocator_ack_bytes: u64,
+    /// Of what the allocator sent: packets that carry only signs of life.
+    pub sign_of_life_bytes: u64,
     /// Flowlets that endpoints said begin.
     pub starts: u64,
     /// Flowlets that endpoints said end.
@@ -323,6 +329,9 @@ impl AllocatorTotals {
         self.from_allocator_bytes += other.from_allocator_bytes;
         self.to_allocator_bytes += other.to_allocator_bytes;
         self.relayed_bytes += other.relayed_bytes;
+        self.from_allocator_ack_bytes += other.from_allocator_ack_bytes;
+        self.to_allocator_ack_bytes += other.to_allocator_ack_bytes;
+        self.sign_of_life_bytes += other.sign_of_life_bytes;
         self.starts += other.starts;
         self.ends += other.ends;
         self.updates += other.updates;

@@ -119,6 +119,14 @@ fn every_flow_is_announced_and_ended_and_the_conversation_is_counted() {
     // Every message is a packet of 84 bytes at least one way, and at least one acknowledgment for some the other.
     assert!(84 * a.updates.min(40) <= a.from_allocator_bytes && 84 * 40 <= a.to_allocator_bytes, "{a:?}");
     assert_eq!(a.relayed_bytes, 0);
+    // Nobody delays acknowledgments here: one of 84 bytes for each packet the other way, lost ones aside.
+    let (from, to) =
+        (a.from_allocator_bytes - a.from_allocator_ack_bytes, a.to_allocator_bytes - a.to_allocator_ack_bytes);
+    assert_eq!((a.from_allocator_ack_bytes % 84, a.to_allocator_ack_bytes % 84), (0, 0));
+    assert!(a.from_allocator_ack_bytes <= to && a.to_allocator_ack_bytes <= from, "{a:?}");
+    // Packets with a sign of life alone have the least length. The other packets carry updates.
+    assert_eq!(a.sign_of_life_bytes % 84, 0);
+    assert!(a.sign_of_life_bytes <= 84 * a.signs_of_life && 84 <= from - a.sign_of_life_bytes, "{a:?}");
 }
 
 /// One connection, ten bursts of it: ten flowlets, or one if the pause is shorter than what ends one.

@@ -277,3 +277,29 @@ fn flows_finish_when_packets_are_lost() {
         }
     }
 }
+
+/// Two endless flows fill a link of 10 Gb/s. One's control packets pass it once a round trip on top of that, so the queue
+/// grows by 40 bytes a flow and round trip, however long. If they are charged, it does not grow.
+#[test]
+fn control_packets_that_are_not_charged_stay_in_the_queue() {
+    let queue_at = |charge: bool, ms: u64| {
+        let cc = algorithm_with("perc", &[("charge_control", RawValue::Bool(charge))]);
+        let flows = vec![flow(0, 2, u64::MAX, US), flow(1, 2, u64::MAX, US)];
+        let star = Star { hosts: 3, rate: Rate::from_gbps(10), delay: US }.build();
+        let mut c = watched(star, cc, flows, Time::from_ms(ms), Time::from_ms(ms));
+        probe(&mut c, 3, 2, US * 10);
+        let (recorder, totals) = run(c);
+        let last = recorder.ports.last().expect("it is sampled").qlen_bytes as f64;
+        (last, totals.control_packets as f64)
+    };
+    // What both have sent too many when they came stays in the queue too, so it is the growth that counts.
+    let growth = |charge| {
+        let ((early, n_early), (late, n_late)) = (queue_at(charge, 2), queue_at(charge, 6));
+        (late - early, 40.0 * (n_late - n_early))
+    };
+    let (free, control) = growth(false);
+    assert!(30_000.0 < control && (free - control).abs() < 2_000.0, "{free} B for {control} B of control packets");
+    let (charged, _) = growth(true);
+    // A packet or two may be there or not when it is sampled.
+    assert!(charged.abs() < 2_200.0, "{charged} B");
+}

@@ -26,6 +26,8 @@ pub struct Churn {
     pub workload: &'static str,
     /// Of hosts' links.
     pub load: f64,
+    /// Of all draws.
+    pub seed: u64,
     /// When allocators iterate.
     pub iterates: Iterates,
     /// Iterations before anything is measured.
@@ -105,7 +107,7 @@ impl Arrivals {
     fn new(churn: &Churn) -> Result<Self, String> {
         let name = churn.workload;
         let sizes = SizeDistribution::by_name(name).ok_or_else(|| format!("there are no flow sizes `{name}`"))?;
-        let stream = |purpose| Stream::new(1, 0, purpose);
+        let stream = |purpose| Stream::new(churn.seed, 0, purpose);
         Ok(Self {
             gap_s: 8.0 * sizes.mean() / (churn.load * SERVERS_BPS),
             next_s: 0.0,

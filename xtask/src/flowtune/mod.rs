@@ -1,8 +1,10 @@
 //! `cargo xtask validate flowtune`: what the Flowtune paper states about its evaluation beside what is measured here.
 
 mod churn;
+mod completion;
 mod network;
 mod normalization;
+mod updates;
 
 use std::path::Path;
 

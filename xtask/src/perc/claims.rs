@@ -1,7 +1,8 @@
 //! What the PERC paper states in words and numbers about Figures 1 to 8.
 
-use super::runs::{FCT, FIG2, FIG6, HEADROOM};
-use crate::paper::{Claim, Claims, Measured, Says, Unit};
+use super::runs::{CHARGED, FCT, FIG2, FIG6, FIRST_WAITS, HEADROOM, SMALL_CONTROL, WHY};
+use crate::paper::{Claim, Claims, Measured, Says, Unit, algorithm};
+use crate::seeds::{Estimate, each};
 
 /// All claims, in the order of the figures; Figures 4 and 5 belong to Figure 1.
 pub fn all(measured: &Measured) -> Vec<Claim> {
@@ -25,25 +26,40 @@ const CLASSES: [(&str, &str); 3] =
 
 fn completion_times(claims: &mut Claims, measured: &Measured) {
     for (job, name) in SETTINGS {
-        for cc in FCT.into_iter().filter(|cc| *cc != "ideal") {
+        let values = |cc: &str, what: &str| each(measured, job, cc, what);
+        let why = if job == "fig4" { &WHY[..] } else { &[] };
+        for &cc in FCT.iter().chain(why).filter(|cc| **cc != "ideal") {
             for (class, text) in CLASSES {
-                let value = measured.get(job, cc, class) / measured.get(job, "ideal", class);
-                let with = if cc == HEADROOM { "perc with 5 % of headroom" } else { cc };
-                let text = format!("{name}: {with}: {text} over that of ideal");
-                claims.add(format!("{job}-{class}-{cc}"), job, text, Says::Words, Unit::Ratio, value);
+                let value = Estimate::of_ratios(&values(cc, class), &values("ideal", class));
+                let text = format!("{name}: {}: {text} over that of ideal", title(cc));
+                claims.add_estimate(format!("{job}-{class}-{cc}"), job, text, Says::Words, Unit::Ratio, value);
             }
+            let text = format!("{name}: {}: mean queue", title(cc));
+            let value = Estimate::of(&values(cc, "queue_kb"));
+            claims.add_estimate(format!("{job}-queue-{cc}"), job, text, Says::Words, Unit::Kilobytes, value);
         }
         for (class, text) in CLASSES {
-            for (cc, than) in [("rcp", "perc"), ("dctcp", "perc"), ("dctcp", "rcp")] {
-                let value = measured.get(job, cc, class) / measured.get(job, than, class);
-                let (words, says) = ratio_of(job, class, cc, than);
+            let pairs = [("rcp", "perc"), ("dctcp", "perc"), ("dctcp", "rcp"), ("rcp", CHARGED), ("dctcp", CHARGED)];
+            for (cc, than) in pairs {
+                let value = Estimate::of_ratios(&values(cc, class), &values(than, class));
+                let (words, says) = ratio_of(job, class, cc, algorithm(than));
                 if matches!(says, Says::Words) {
                     continue;
                 }
-                let text = format!("{name}: {text}, {cc} over {than}{words}");
-                claims.add(format!("{job}-{class}-{cc}-{than}"), job, text, says, Unit::Ratio, value);
+                let text = format!("{name}: {text}, {cc} over {}{words}", title(than));
+                claims.add_estimate(format!("{job}-{class}-{cc}-{than}"), job, text, says, Unit::Ratio, value);
             }
         }
+    }
+}
+
+fn title(cc: &str) -> &str {
+    match cc {
+        HEADROOM => "perc with 5 % of headroom",
+        CHARGED => "perc with charged control packets",
+        SMALL_CONTROL => "perc with control packets of 1 B",
+        FIRST_WAITS => "perc whose first rates wait",
+        _ => cc,
     }
 }
 

@@ -9,11 +9,19 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::lab::{self, Record, settle};
 use crate::paper::{Job, Numbers, Options, algorithm, numbers};
+use crate::seeds::over_seeds;
 
 /// Algorithms of Figures 1, 4 and 5; `ideal` is what they are normalised by.
-pub const FCT: [&str; 6] = ["perc", HEADROOM, "rcp", "dctcp", "charny", "ideal"];
+pub const FCT: [&str; 7] = ["perc", CHARGED, HEADROOM, "rcp", "dctcp", "charny", "ideal"];
+/// PERC whose flows' rates include their control packets.
+pub const CHARGED: &str = "perc:charged";
 /// PERC that leaves a twentieth of every link free, which drains queues.
 pub const HEADROOM: &str = "perc:headroom";
+/// PERC at Figure 4 with one thing changed, for the cause of its queue: control packets of a byte, and first rates that wait
+/// as raises do.
+pub const WHY: [&str; 2] = [SMALL_CONTROL, FIRST_WAITS];
+pub const SMALL_CONTROL: &str = "perc:control-1B";
+pub const FIRST_WAITS: &str = "perc:first-rate-waits";
 /// Algorithms of Figure 6.
 pub const FIG6: [&str; 3] = ["perc", "charny", "rcp"];
 /// Algorithms of Figures 7 and 8; `perc:no-wait` raises rates at once.
@@ -29,7 +37,8 @@ struct Setting {
     /// With a packet and its acknowledgment on three links and 1 us a host link, the base RTT below.
     delay: &'static str,
     rtt: &'static str,
-    /// Until when flows arrive: about 6,500 of them, of which 900 are small; and a sixth of that.
+    /// Until when flows arrive: about 6,500 of them, of which 900 are small (`--full`, three seeds); and a sixth of that
+    /// (five seeds). Without charged control packets Figure 4 takes minutes for some seeds of the former.
     until: [&'static str; 2],
 }
 
@@ -56,9 +65,14 @@ pub fn jobs(root: &Path, options: &Options) -> Vec<Job> {
         add("fig6", cc, fig6);
     }
     for setting in SETTINGS {
-        for cc in FCT {
-            let (root, quick) = (root.to_owned(), options.quick);
-            jobs.push(Job::new(setting.job, cc, move || completion_times(&root, quick, setting, cc)));
+        let why = if setting.job == "fig4" { &WHY[..] } else { &[] };
+        for &cc in FCT.iter().chain(why) {
+            let (root, until, seeds) = match (options.full, options.quick) {
+                (true, _) => (root.to_owned(), setting.until[0], 3),
+                (false, quick) => (root.to_owned(), setting.until[1], if quick { 1 } else { 5 }),
+            };
+            let measure = move |seed| completion_times(&root, until, setting, cc, seed);
+            jobs.push(Job::new(setting.job, cc, move || over_seeds(seeds, &measure)));
         }
     }
     jobs
@@ -189,27 +203,33 @@ fn fig6(root: &Path, quick: bool, cc: &str) -> Result<Numbers, String> {
 }
 
 /// Web search at 60 % on one link.
-fn completion_times(root: &Path, quick: bool, setting: Setting, cc: &str) -> Result<Numbers, String> {
+fn completion_times(root: &Path, until: &str, setting: Setting, cc: &str, seed: u64) -> Result<Numbers, String> {
+    let seed = seed.to_string();
     let mut sets = vec![
         ("topology.host_rate", setting.rate),
         ("topology.bottleneck_rate", setting.rate),
         ("topology.bottleneck_delay", setting.delay),
         ("transport.base_rtt", setting.rtt),
-        ("traffic.0.stop", setting.until[usize::from(quick)]),
+        ("traffic.0.stop", until),
         ("probe.0.every", "1ms"),
+        ("seed", seed.as_str()),
     ];
     // The paper's DCTCP is ns-2's TCP, which begins with slow start.
     if cc == "dctcp" {
         sets.extend([("transport.dctcp.initial_window", "10mtu"), ("transport.dctcp.slow_start", "true")]);
     }
-    if cc == HEADROOM {
-        sets.push(("transport.perc.headroom", "0.05"));
-    }
+    sets.extend(match cc {
+        HEADROOM => Some(("transport.perc.headroom", "0.05")),
+        CHARGED => Some(("transport.perc.charge_control", "true")),
+        SMALL_CONTROL => Some(("transport.perc.control_packet", "1B")),
+        FIRST_WAITS => Some(("transport.perc.first_rate_waits", "true")),
+        _ => None,
+    });
     let record = lab::run(lab::example(root, "perc-link", algorithm(cc), &sets)?)?;
     Ok(classes(&record))
 }
 
-/// 99th percentiles of small and medium flows and the mean of large ones, in microseconds.
+/// 99th percentiles of small and medium flows and the mean of large ones, in microseconds; and the mean queue.
 fn classes(record: &Record) -> Numbers {
     let p99 = |fcts: &[f64]| stats::percentile(fcts, 0.99).unwrap_or(f64::NAN) * 1e6;
     let (small, medium, large) = (record.fcts(0.0, 10e3), record.fcts(10e3, 1e6), record.fcts(1e6, f64::MAX));
@@ -217,6 +237,7 @@ fn classes(record: &Record) -> Numbers {
         ("small", p99(&small)),
         ("medium", p99(&medium)),
         ("large", stats::mean(&large).unwrap_or(f64::NAN) * 1e6),
+        ("queue_kb", lab::mean_and_deviation(&record.queue()).0 * 1e-3),
         ("n_small", small.len() as f64),
         ("n_medium", medium.len() as f64),
         ("n_large", large.len() as f64),

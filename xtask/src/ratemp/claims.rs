@@ -1,10 +1,11 @@
 //! What the RateMP paper states in words and numbers about Table I and Figures 4 to 8. The figures themselves have no
 //! numbers in the text; a word as "slightly" has ours.
 
-use super::fabric::{LOADS, job_name};
+use super::fabric::{Hosts, LOADS, job_name};
 use super::settings::{MULTIPATH, Marks, SINGLE_PATH, WHY};
 use super::testbed::{DOWNLOADS, RUNS as TESTBED, download_name};
 use crate::paper::{Claim, Claims, Measured, Says, Unit};
+use crate::seeds::{Estimate, each};
 
 /// Those that the paper has as loss-based.
 const LOSSES: [&str; 2] = ["lia", "balia"];
@@ -15,8 +16,8 @@ pub fn all(measured: &Measured) -> Vec<Claim> {
     table1(&mut claims, measured);
     fig4(&mut claims, measured);
     fig5(&mut claims, measured);
-    for marks in Marks::ALL {
-        let of = |figure, name| Fabric { claims: Claims::default(), measured, marks, figure, name };
+    for (hosts, marks) in Hosts::ALL.into_iter().flat_map(|hosts| Marks::ALL.map(|marks| (hosts, marks))) {
+        let of = |figure, name| Fabric { claims: Claims::default(), measured, hosts, marks, figure, name };
         for (figure, name) in [("fig6-websearch", "Fig 6, web search"), ("fig6-fb-cache", "Fig 6, cache follower")] {
             claims.0.extend(fig6(of(figure, name)));
         }
@@ -102,37 +103,54 @@ fn fig5(claims: &mut Claims, measured: &Measured) {
 struct Fabric<'a> {
     claims: Claims,
     measured: &'a Measured,
+    hosts: Hosts,
     marks: Marks,
     figure: &'static str,
     name: &'static str,
 }
 
 impl Fabric<'_> {
+    fn job(&self, load: &str) -> String {
+        job_name(self.figure, self.hosts, load)
+    }
+
     fn get(&self, load: &str, cc: &str, what: &str) -> f64 {
-        self.measured.get(&job_name(self.figure, load), self.marks.run_of(cc), what)
+        self.measured.get(&self.job(load), self.marks.run_of(cc), what)
     }
 
     /// The loads that were run.
     fn loads(&self) -> Vec<&'static str> {
-        LOADS.into_iter().filter(|load| self.measured.has(&job_name(self.figure, load))).collect()
+        LOADS.into_iter().filter(|load| self.measured.has(&self.job(load))).collect()
     }
 
     fn several<const N: usize>(&self, load: &str, ccs: [&str; N], what: &str) -> [f64; N] {
         ccs.map(|cc| self.get(load, cc, what))
     }
 
-    /// A number of RateMP over the best of all others.
-    fn over_the_best(&self, load: &str, what: &str, best: fn(Vec<f64>) -> f64) -> f64 {
-        let others = MULTIPATH.into_iter().chain(SINGLE_PATH).filter(|cc| *cc != "ratemp");
-        self.get(load, "ratemp", what) / best(others.map(|cc| self.get(load, cc, what)).collect())
+    /// A number of RateMP over the best of all others; the interval is that of the ratio to this one, seed by seed.
+    fn over_the_best(&self, load: &str, what: &str, best: fn(Vec<f64>) -> f64) -> Estimate {
+        let others = || MULTIPATH.into_iter().chain(SINGLE_PATH).filter(|cc| *cc != "ratemp");
+        let bound = best(others().map(|cc| self.get(load, cc, what)).collect());
+        let values = |cc: &str| each(self.measured, &self.job(load), self.marks.run_of(cc), what);
+        let holder = others().find(|cc| self.get(load, cc, what) == bound);
+        let half = holder.map_or(f64::NAN, |cc| Estimate::of_ratios(&values("ratemp"), &values(cc)).half);
+        Estimate { mean: self.get(load, "ratemp", what) / bound, half }
     }
 
     fn add(&mut self, what: &str, load: &str, text: &str, says: Says, unit: Unit, value: f64) {
-        let marks = self.marks;
+        self.add_estimate(what, load, text, says, unit, Estimate { mean: value, half: f64::NAN });
+    }
+
+    fn add_estimate(&mut self, what: &str, load: &str, text: &str, says: Says, unit: Unit, value: Estimate) {
+        let (marks, job) = (self.marks, self.job(load));
         let (figure, of) = self.figure.split_once('-').unwrap_or((self.figure, "all"));
-        let id = format!("{figure}-{what}-{}-{}-{load}", marks.id(), of.replace('-', "."));
-        let text = format!("{}, {load}, {}: {text}", self.name, marks.text());
-        self.claims.add(id, job_name(self.figure, load), text, says, unit, value);
+        let (hosts, name) = match self.hosts {
+            Hosts::Gbps25 => ("", ""),
+            Hosts::Gbps100 => (".100G", ", hosts of 100 Gb/s"),
+        };
+        let id = format!("{figure}{hosts}-{what}-{}-{}-{load}", marks.id(), of.replace('-', "."));
+        let text = format!("{}{name}, {load}, {}: {text}", self.name, marks.text());
+        self.claims.add_estimate(id, job, text, says, unit, value);
     }
 
     fn ratio(&mut self, what: &str, load: &str, text: &str, says: Says, value: f64) {
@@ -144,10 +162,10 @@ impl Fabric<'_> {
         for load in self.loads() {
             let value = self.over_the_best(load, "rate", most);
             let text = "mean rate of ratemp over the highest other (paper: highest)";
-            self.ratio("best", load, text, Says::AtLeast(1.0), value);
+            self.add_estimate("best", load, text, Says::AtLeast(1.0), Unit::Ratio, value);
             let value = self.over_the_best(load, "rtt", least);
             let text = "mean RTT of ratemp over the lowest other (paper: lowest)";
-            self.ratio("rtt", load, text, Says::AtMost(1.0), value);
+            self.add_estimate("rtt", load, text, Says::AtMost(1.0), Unit::Ratio, value);
         }
         if let [first, .., last] = self.loads()[..] {
             let text = format!("ratemp's RTT over that at {first} (paper: grows slightly; 25 % is ours)");
@@ -171,7 +189,8 @@ fn fig6(mut at: Fabric<'_>) -> Vec<Claim> {
         let others = at.several(load, ["mpcc", "lia", "balia", "dctcp", "dcqcn", "bbr", "swift"], "rate");
         at.ratio("second", load, text, Says::AtLeast(1.0), at.get(load, "xmp", "rate") / most(others));
         let text = "mean RTT of ratemp (paper: around 4.5 us)";
-        at.add("us", load, text, Says::About(4.5, 0.1), Unit::Us, at.get(load, "ratemp", "rtt"));
+        let value = Estimate::of(&each(at.measured, &at.job(load), "ratemp", "rtt"));
+        at.add_estimate("us", load, text, Says::About(4.5, 0.1), Unit::Us, value);
         let text = "mean RTT of lia and balia, the lower, over ratemp's (paper: relatively long)";
         let losses = least(at.several(load, LOSSES, "rtt"));
         at.ratio("losses", load, text, Says::AtLeast(1.0), losses / at.get(load, "ratemp", "rtt"));
@@ -214,10 +233,10 @@ fn fig8(mut at: Fabric<'_>) -> Vec<Claim> {
     for load in at.loads() {
         let value = at.over_the_best(load, "rate", most);
         let text = "mean rate of ratemp, all flows, over the highest other (paper: highest)";
-        at.ratio("best", load, text, Says::AtLeast(1.0), value);
+        at.add_estimate("best", load, text, Says::AtLeast(1.0), Unit::Ratio, value);
         let value = at.over_the_best(load, "fct", least);
         let text = "mean FCT of ratemp, all flows, over the lowest other";
-        at.ratio("fct", load, text, Says::Words, value);
+        at.add_estimate("fct", load, text, Says::Words, Unit::Ratio, value);
         let others = at.several(load, ["ratemp", "xmp", "mpcc", "dctcp", "dcqcn", "bbr", "swift"], "rate");
         let text = "higher mean rate of lia and balia over the lowest other (paper: worst)";
         let value = most(at.several(load, LOSSES, "rate")) / least(others);

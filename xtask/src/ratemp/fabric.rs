@@ -10,6 +10,7 @@ use super::rtts::Rtts;
 use super::settings::{RUNS, WHY, sets};
 use crate::lab::{self, Record};
 use crate::paper::{Job, Numbers, Options, algorithm, numbers};
+use crate::seeds::over_seeds;
 
 /// Loads of all three figures.
 pub const LOADS: [&str; 5] = ["0.2", "0.4", "0.6", "0.8", "1.0"];
@@ -21,14 +22,45 @@ pub const FIGURES: [(&str, Figure); 4] = [
     ("fig7", Figure { example: "ratemp-many-to-many", sizes: "websearch", window_us: 1_000 }),
     ("fig8", Figure { example: "ratemp-incast", sizes: "websearch", window_us: 500 }),
 ];
+
+/// The rate of hosts' links, which the paper does not give; links between switches have 100 Gb/s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hosts {
+    /// 25 Gb/s, with which its RTT of 4.5 us comes back. Loads are of hosts' links.
+    Gbps25,
+    /// 100 Gb/s. Two hosts share a link above, so loads are of the links above ToRs.
+    Gbps100,
+}
+
+impl Hosts {
+    /// Both, the main one first.
+    pub const ALL: [Self; 2] = [Self::Gbps25, Self::Gbps100];
+
+    /// Behind the names of figures, and before the ids of claims.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Gbps25 => "",
+            Self::Gbps100 => "-100G",
+        }
+    }
+
+    /// What differs from the examples.
+    fn sets(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Gbps25 => &[],
+            Self::Gbps100 => &[("topology.host_rate", "100Gbps"), ("traffic.0.link_set", "tor-uplinks")],
+        }
+    }
+}
 /// The load at which it is asked why.
 const WHY_LOAD: &str = "0.8";
 /// Small flows in bytes: the paper has no number.
 const SMALL: u64 = 100_000;
 /// What is not done then is cut.
 const END: &str = "20ms";
-/// Seeds of the large form.
-const SEEDS: u64 = 3;
+/// Seeds of the large form: more where hosts are slow and runs short, and differences small.
+const SEEDS: u64 = 5;
+const SEEDS_100G: u64 = 3;
 
 /// A figure's network and traffic.
 #[derive(Clone, Copy)]
@@ -50,9 +82,9 @@ struct Scale {
 
 impl Scale {
     /// 500 hosts as in the paper, or 108 and, as that is less work, for longer.
-    fn of(options: &Options) -> Self {
+    fn of(options: &Options, hosts: Hosts) -> Self {
         let (k, seeds, windows) = match (options.full, options.quick) {
-            (true, false) => (10, SEEDS, 1),
+            (true, false) => (10, if hosts == Hosts::Gbps25 { SEEDS } else { SEEDS_100G }, 1),
             (true, true) => (10, 1, 1),
             (false, false) => (6, 1, 4),
             (false, true) => (6, 1, 1),
@@ -77,48 +109,39 @@ impl Scale {
 struct Cell {
     root: PathBuf,
     figure: Figure,
+    hosts: Hosts,
     scale: Scale,
     load: &'static str,
     run: &'static str,
 }
 
 /// The name of a point's runs.
-pub fn job_name(figure: &str, load: &str) -> String {
-    format!("{figure}-{load}")
+pub fn job_name(figure: &str, hosts: Hosts, load: &str) -> String {
+    format!("{figure}{}-{load}", hosts.suffix())
 }
 
 pub(super) fn jobs(root: &Path, options: &Options) -> Vec<Job> {
     let loads: &[&'static str] = if options.quick { &QUICK_LOADS } else { &LOADS };
     let mut jobs = Vec::new();
-    for (name, figure) in FIGURES {
-        for &load in loads {
-            for run in RUNS {
-                let cell = Cell { root: root.to_owned(), figure, scale: Scale::of(options), load, run };
-                jobs.push(Job::new(job_name(name, load), run, move || over_seeds(&cell)));
+    let mut add = |name: String, figure, hosts, load, run| {
+        let cell = Cell { root: root.to_owned(), figure, hosts, scale: Scale::of(options, hosts), load, run };
+        jobs.push(Job::new(name, run, move || over_seeds(cell.scale.seeds, |seed| measure(&cell, seed))));
+    };
+    for hosts in Hosts::ALL {
+        for (name, figure) in FIGURES {
+            for &load in loads {
+                for run in RUNS {
+                    add(job_name(name, hosts, load), figure, hosts, load, run);
+                }
             }
         }
     }
     let long = Figure { window_us: 4_000, ..FIGURES[0].1 };
     let runs = WHY.iter().map(|(run, _)| ("why", FIGURES[0].1, *run));
     for (name, figure, run) in runs.chain([("why-long", long, "ratemp"), ("why-long", long, "xmp:red")]) {
-        let cell = Cell { root: root.to_owned(), figure, scale: Scale::of(options), load: WHY_LOAD, run };
-        jobs.push(Job::new(name, run, move || over_seeds(&cell)));
+        add(name.to_owned(), figure, Hosts::Gbps100, WHY_LOAD, run);
     }
     jobs
-}
-
-/// The means over seeds of all numbers, and with a `~` before the name their standard deviations.
-fn over_seeds(cell: &Cell) -> Result<Numbers, String> {
-    let runs = (1..=cell.scale.seeds).map(|seed| measure(cell, seed)).collect::<Result<Vec<Numbers>, String>>()?;
-    let mut out = Numbers::new();
-    for name in runs[0].keys() {
-        let values: Vec<f64> = runs.iter().filter_map(|run| run.get(name)).copied().collect();
-        let mean = stats::mean(&values).unwrap_or(f64::NAN);
-        let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
-        out.insert(name.clone(), mean);
-        out.insert(format!("~{name}"), (squares / (values.len() as f64 - 1.0)).sqrt());
-    }
-    Ok(out)
 }
 
 fn measure(cell: &Cell, seed: u64) -> Result<Numbers, String> {
@@ -163,7 +186,7 @@ fn config(cell: &Cell, seed: u64) -> Result<SimConfig, String> {
     ];
     match figure.example {
         "ratemp-random" => all.push(("traffic.0.load", text(load))),
-        // Of the links into one pod.
+        // Of the links into one pod, or of its hosts' links.
         "ratemp-many-to-many" => {
             let receivers = names("tor", scale.tors() - scale.k / 2..scale.tors());
             all.push(("traffic.0.load", text(load / f64::from(scale.k))));
@@ -181,6 +204,7 @@ fn config(cell: &Cell, seed: u64) -> Result<SimConfig, String> {
         }
     }
     let mut pairs: Vec<(&str, &str)> = all.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    pairs.extend(cell.hosts.sets());
     pairs.extend(sets(cell.run));
     lab::example(&cell.root, figure.example, algorithm(cell.run), &pairs)
 }

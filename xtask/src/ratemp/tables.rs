@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::fabric::{FIGURES, LOADS, job_name};
+use super::fabric::{FIGURES, Hosts, LOADS, job_name};
 use super::settings::RUNS;
 use crate::paper::Measured;
 
@@ -37,18 +37,18 @@ const COLUMNS: [&str; 21] = [
 /// # Errors
 /// If a file cannot be written.
 pub fn write(root: &Path, measured: &Measured) -> Result<(), String> {
-    for (figure, _) in FIGURES {
-        if !LOADS.iter().any(|load| measured.has(&job_name(figure, load))) {
+    for (hosts, (figure, _)) in Hosts::ALL.into_iter().flat_map(|hosts| FIGURES.map(|figure| (hosts, figure))) {
+        if !LOADS.iter().any(|load| measured.has(&job_name(figure, hosts, load))) {
             continue;
         }
-        let path = root.join("validation/ratemp").join(figure).with_extension("csv");
-        std::fs::write(&path, table(figure, measured)).map_err(|e| format!("{}: {e}", path.display()))?;
+        let path = root.join("validation/ratemp").join(format!("{figure}{}.csv", hosts.suffix()));
+        std::fs::write(&path, table(figure, hosts, measured)).map_err(|e| format!("{}: {e}", path.display()))?;
     }
     Ok(())
 }
 
 /// A line a load and algorithm: of each number the mean over seeds and the standard deviation.
-fn table(figure: &str, measured: &Measured) -> String {
+fn table(figure: &str, hosts: Hosts, measured: &Measured) -> String {
     let mut out = "load,algorithm".to_owned();
     for name in COLUMNS {
         let _ = write!(out, ",{name},~{name}");
@@ -56,7 +56,7 @@ fn table(figure: &str, measured: &Measured) -> String {
     out.push('\n');
     for load in LOADS {
         for run in RUNS {
-            let job = job_name(figure, load);
+            let job = job_name(figure, hosts, load);
             if measured.get(&job, run, "n").is_nan() {
                 continue;
             }

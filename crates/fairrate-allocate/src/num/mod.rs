@@ -97,6 +97,8 @@ pub(crate) struct LinkState {
     price: f64,
     /// Rates of its flows.
     load: f64,
+    /// The same without what no flow can be told.
+    bounded_load: f64,
     /// By how much the load falls for each unit that the price rises.
     sensitivity: f64,
     /// FGM's `L`.
@@ -354,7 +356,8 @@ impl Num {
     /// Equation 3 for every flow, and what it makes of every link.
     fn update_rates(&mut self) {
         for link in &mut self.links {
-            (link.load, link.sensitivity, link.bend, link.least_paid) = (0.0, 0.0, 0.0, f64::INFINITY);
+            (link.load, link.bounded_load) = (0.0, 0.0);
+            (link.sensitivity, link.bend, link.least_paid) = (0.0, 0.0, f64::INFINITY);
         }
         for flow in &mut self.flows {
             let path = &self.paths[flow.links()];
@@ -362,9 +365,11 @@ impl Num {
             let response = flow.utility.response(price);
             // In this order, what is not a number is 0.
             flow.rate = response.rate.max(0.0).min(flow.ceiling);
+            let bounded = flow.rate.min(flow.most);
             for &link in path {
                 let link = &mut self.links[link as usize];
                 link.load += flow.rate;
+                link.bounded_load += bounded;
                 link.sensitivity += response.sensitivity;
                 link.bend += flow.bend;
                 link.least_paid = link.least_paid.min(price);
@@ -383,11 +388,13 @@ impl Num {
                     flow.granted = normalised(flow.rate, fullest, scales_up).min(flow.most);
                 }
             }
-            Normaliser::Flow { scales_up } => {
+            Normaliser::Flow { scales_up, bounded } => {
+                let ratio = |link: &LinkState| if bounded { link.bounded_load / link.capacity } else { ratio(link) };
                 for flow in &mut self.flows {
                     let links = self.paths[flow.links()].iter().map(|&link| &self.links[link as usize]);
                     let fullest = links.map(ratio).fold(0.0, f64::max);
-                    flow.granted = normalised(flow.rate, fullest, scales_up).min(flow.most);
+                    let rate = if bounded { flow.rate.min(flow.most) } else { flow.rate };
+                    flow.granted = normalised(rate, fullest, scales_up).min(flow.most);
                 }
             }
         }

@@ -341,6 +341,12 @@ pub struct AllocatorSummary {
     pub to_allocator_bytes: u64,
     /// Sent between intermediaries and servers.
     pub relayed_bytes: u64,
+    /// Acknowledgments sent by the allocator.
+    pub from_allocator_ack_bytes: u64,
+    /// Acknowledgments sent to the allocator.
+    pub to_allocator_ack_bytes: u64,
+    /// Packets of the allocator that carry only signs of life.
+    pub sign_of_life_bytes: u64,
     /// Flowlets announced.
     pub starts: u64,
     /// Flowlets ended.
@@ -361,6 +367,9 @@ impl From<fairrate_sim::AllocatorTotals> for AllocatorSummary {
             from_allocator_bytes: t.from_allocator_bytes,
             to_allocator_bytes: t.to_allocator_bytes,
             relayed_bytes: t.relayed_bytes,
+            from_allocator_ack_bytes: t.from_allocator_ack_bytes,
+            to_allocator_ack_bytes: t.to_allocator_ack_bytes,
+            sign_of_life_bytes: t.sign_of_life_bytes,
             starts: t.starts,
             ends: t.ends,
             updates: t.updates,

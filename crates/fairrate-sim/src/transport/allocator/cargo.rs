@@ -1,6 +1,6 @@
 //! What rides on TCP under an allocator: data at the rates it tells, and the messages that tell them.
 
-use super::conversation;
+use super::{LinePacket, conversation};
 use crate::config::TcpConfig;
 use crate::core::{Hosts, Run, World};
 use crate::ids::{FlowId, HostId, SenderIdx};
@@ -54,7 +54,7 @@ impl Cargo for Messages {
         let allocator = hosts.allocator.as_mut().expect("lines belong to an allocator");
         let (payload, min_wire) = (allocator.carry(sender.flow, sender, segment), allocator.min_wire());
         let wire = (payload + w.run.constants.data_header) as u16;
-        allocator.count(sender.flow, wire.max(min_wire), false);
+        allocator.count(sender.flow, wire.max(min_wire), LinePacket::Segment(payload));
         Load { data_seq: 0, payload, min_wire }
     }
 
@@ -76,7 +76,7 @@ impl Cargo for Messages {
     fn write_ack(hosts: &mut Hosts, _: &Run, ack: &mut Packet) {
         let Some(allocator) = &mut hosts.allocator else { return };
         ack.wire = ack.wire.max(allocator.min_wire());
-        allocator.count(ack.flow, ack.wire, true);
+        allocator.count(ack.flow, ack.wire, LinePacket::Ack);
     }
 
     fn acked(hosts: &mut Hosts, _: &World, ack: &Packet, _: bool) {

@@ -26,6 +26,18 @@ use crate::table::Table;
 /// Destination port of lines; source ports count from the next one.
 const LINE_PORT: u16 = 40_000;
 
+/// A segment with fewer bytes of messages carries only signs of life: the next longer message has four.
+const LEAST_NEWS: u64 = 4;
+
+/// What a packet of a line is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LinePacket {
+    /// It carries so many bytes of messages.
+    Segment(u64),
+    /// It acknowledges, and goes the other way.
+    Ack,
+}
+
 /// A line in one direction. In the part of its sender what goes out counts, in that of its receiver what comes in.
 struct Line {
     outgoing: Outgoing,
@@ -207,19 +219,25 @@ impl Allocator {
         len
     }
 
-    /// Counts a packet of a line: its data, or an acknowledgment, which goes the other way.
-    fn count(&mut self, flow: FlowId, wire: u16, is_ack: bool) {
-        let host = self.host;
+    /// Counts a packet of a line.
+    fn count(&mut self, flow: FlowId, wire: u16, packet: LinePacket) {
+        let (host, wire) = (self.host, u64::from(wire));
         let line = self.line_of(flow);
-        let (from, to) = if is_ack { (line.to, line.from) } else { (line.from, line.to) };
-        let count = if from == host {
-            &mut self.totals.from_allocator_bytes
+        let (from, to) = if packet == LinePacket::Ack { (line.to, line.from) } else { (line.from, line.to) };
+        let totals = &mut self.totals;
+        if from == host {
+            totals.from_allocator_bytes += wire;
+            match packet {
+                LinePacket::Ack => totals.from_allocator_ack_bytes += wire,
+                LinePacket::Segment(len) if len < LEAST_NEWS => totals.sign_of_life_bytes += wire,
+                LinePacket::Segment(_) => {}
+            }
         } else if to == host {
-            &mut self.totals.to_allocator_bytes
+            totals.to_allocator_bytes += wire;
+            totals.to_allocator_ack_bytes += if packet == LinePacket::Ack { wire } else { 0 };
         } else {
-            &mut self.totals.relayed_bytes
-        };
-        *count += u64::from(wire);
+            totals.relayed_bytes += wire;
+        }
     }
 
     /// Whether a packet of a line comes to an allocator that is not there.

@@ -1,0 +1,99 @@
+//! Control packets that go round, and rates that wait.
+
+use super::*;
+use crate::charny::{Charny, CharnyConfig};
+use crate::controller::AlgorithmSpec;
+use crate::test_flow::flow_25g;
+
+fn us(us: u64) -> Time {
+    Time::from_us(us)
+}
+
+#[test]
+fn a_rate_falls_at_once_and_rises_after_its_wait() {
+    let mut rate = PatientRate::new(us(10), 0.0);
+    rate.jump(20.0);
+    rate.aim(us(0), 30.0);
+    assert_eq!((rate.rate, rate.next()), (20.0, us(10)));
+    // Higher: waits on its own, behind the first.
+    rate.aim(us(4), 50.0);
+    // Lower than both: takes the place of both, and the first's time.
+    rate.aim(us(6), 25.0);
+    assert_eq!((rate.rate, rate.next()), (20.0, us(10)));
+    rate.advance(us(10));
+    assert_eq!((rate.rate, rate.next()), (25.0, Time::MAX));
+    // A cut drops what waits.
+    rate.aim(us(12), 40.0);
+    rate.aim(us(13), 5.0);
+    assert_eq!((rate.rate, rate.next()), (5.0, Time::MAX));
+    // Without a wait a raise is immediate.
+    let mut hasty = PatientRate::new(Time::ZERO, 1.0);
+    hasty.aim(us(1), 7.0);
+    assert_eq!((hasty.rate, hasty.next()), (7.0, Time::MAX));
+}
+
+#[test]
+fn one_packet_goes_round_until_the_flow_has_nothing_left() {
+    let mut c = Circulation::new(us(30));
+    assert_eq!(c.gives_up_at(us(1)), us(31), "the packet that will leave now");
+    assert_eq!(c.poll(us(1), 5), Some(Message::Request));
+    assert_eq!(c.poll(us(2), 5), None, "it is on its way");
+    assert_eq!(c.returned(1.0), Some(Message::Request));
+    assert_eq!(c.returned(1.0), None, "a copy does not count");
+    assert_eq!(c.poll(us(11), 5), Some(Message::Request));
+    assert_eq!(c.gives_up_at(us(12)), us(41));
+    c.check_timeout(us(40));
+    assert_eq!(c.poll(us(40), 5), None);
+    c.check_timeout(us(41));
+    assert_eq!(c.poll(us(41), 5), Some(Message::Request));
+    assert_eq!((c.returned(2.0), c.gives_up_at(us(42))), (None, us(101)), "given up; the next has twice the time");
+    // The exit does not wait for the packet on its way, which counts no more.
+    assert_eq!(c.poll(us(45), 0), Some(Message::Exit));
+    assert_eq!(c.returned(3.0), None);
+    c.check_timeout(us(75));
+    assert_eq!(c.poll(us(75), 0), Some(Message::Exit), "exits are sent again too");
+    assert_eq!(c.returned(5.0), Some(Message::Exit));
+    assert_eq!((c.poll(us(90), 0), c.gives_up_at(us(90))), (None, Time::MAX));
+    // Lost bytes bring the flow back. It is looked after, as the request leaves without a timer.
+    c.on_loss(us(94));
+    assert_eq!(c.gives_up_at(us(94)), us(124));
+    assert_eq!(c.poll(us(95), 1_000), Some(Message::Request));
+    assert_eq!(c.returned(6.0), Some(Message::Request));
+}
+
+/// A flow under Charny's algorithm, whose header is the number, the exit, the rate and whether it was reduced: what its next
+/// control packet asks for, in Gb/s.
+fn asks(flow: &mut Charny, now: Time, unsent: u64) -> f64 {
+    let mut header = [0.0; 4];
+    assert!(flow.control_packet(now, unsent, &mut header));
+    header[2] / 1e9
+}
+
+/// It is back with so many Gb/s; the rate that follows.
+fn comes_back(flow: &mut Charny, now: Time, seq: f64, gbps: f64) -> Rate {
+    flow.on_control(now, &[seq, 0.0, gbps * 1e9, 0.0]).expect("a decision").rate
+}
+
+/// 40 bytes every 8 us are 40 Mb/s, every 16 us 20 Mb/s.
+#[test]
+fn charged_control_packets_come_out_of_the_rate() {
+    let base = ExplicitRateConfig { charge_control: true, ..ExplicitRateConfig::default() };
+    let mut flow = CharnyConfig { base }.build(&flow_25g());
+    flow.on_start(us(0));
+    assert_eq!(asks(&mut flow, us(0), u64::MAX), 25.0);
+    assert_eq!(comes_back(&mut flow, us(8), 1.0, 10.0), Rate::from_mbps(9_960));
+    // 10,000 bytes are 10.56 Gb/s of data in 8 us, beside the control packet.
+    assert!((asks(&mut flow, us(8), 10_000) - 10.6).abs() < 1e-9);
+    assert_eq!(comes_back(&mut flow, us(24), 2.0, 6.0), Rate::from_mbps(5_980));
+    // Where the rate is no more than control packets take, data keep half of it.
+    assert_eq!(asks(&mut flow, us(24), u64::MAX), 25.0);
+    assert_eq!(comes_back(&mut flow, us(32), 3.0, 0.03), Rate::from_mbps(15));
+
+    let limited = FlowContext { demand: Rate::from_gbps(3), ..flow_25g() };
+    let base = ExplicitRateConfig { charge_control: true, ..ExplicitRateConfig::default() };
+    let mut flow = CharnyConfig { base }.build(&limited);
+    flow.on_start(us(0));
+    asks(&mut flow, us(0), u64::MAX);
+    comes_back(&mut flow, us(8), 1.0, 3.0);
+    assert!((asks(&mut flow, us(8), u64::MAX) - 3.04).abs() < 1e-9, "the application's 3 Gb/s are of data");
+}
