@@ -18,10 +18,10 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, Pictures};
 use crate::progress::Board;
 use crate::run::{Sets, Threads};
-pub use columns::parse_variant;
+pub use columns::{Seeds, parse_seeds, parse_variant};
 pub use runs::in_parallel;
 
-use columns::{Axis, MOST_RUNS, Seeds, parse_axis, parse_seeds};
+use columns::{Axis, MOST_RUNS, parse_axis};
 use index::Index;
 use runs::{Crew, Planner};
 

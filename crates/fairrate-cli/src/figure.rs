@@ -9,7 +9,7 @@ use fairrate_scenario::ResultsDir;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::compare::in_parallel;
+use crate::compare::{Seeds, in_parallel, parse_seeds};
 use crate::drive;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
@@ -22,11 +22,14 @@ pub struct Args {
     #[arg(value_name = "FIGURE", required_unless_present = "list")]
     names: Vec<String>,
     /// List the figures
-    #[arg(long, conflicts_with_all = ["names", "quick", "jobs", "out", "fresh"])]
+    #[arg(long, conflicts_with_all = ["names", "quick", "seeds", "jobs", "out", "fresh"])]
     list: bool,
     /// Less of everything: fewer seeds, less traffic
     #[arg(long)]
     quick: bool,
+    /// Seeds of what is random, as 3 or 1..5 or 1,4,7 [default: 1..5, with --quick 1]
+    #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
+    seeds: Option<Seeds>,
     /// Directory of the figures
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
@@ -50,7 +53,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return list(args.json).map(|()| ExitCode::SUCCESS);
     }
     let figures = chosen(&args.names)?;
-    let scale = Scale { quick: args.quick };
+    let seeds = args
+        .seeds
+        .as_ref()
+        .map_or_else(|| if args.quick { vec![1] } else { (1..=5).collect() }, |seeds| seeds.0.clone());
+    let scale = Scale { quick: args.quick, seeds };
     for figure in &figures {
         ResultsDir::check(&place(&args.out, figure))?;
     }
@@ -58,7 +65,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     drive::listen_for_interrupts();
     let mut told = Vec::new();
     for figure in figures {
-        let Some(claims) = draw(figure, scale, args, jobs)? else { return Ok(ExitCode::from(INTERRUPTED)) };
+        let Some(claims) = draw(figure, &scale, args, jobs)? else { return Ok(ExitCode::from(INTERRUPTED)) };
         told.push(claims);
     }
     if args.json {
@@ -88,7 +95,7 @@ fn place(out: &Path, figure: &Figure) -> PathBuf {
 }
 
 /// Runs, draws and tells of a figure; `None`: it was interrupted.
-fn draw(figure: &Figure, scale: Scale, args: &Args, jobs: usize) -> Result<Option<Value>, Failure> {
+fn draw(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<Option<Value>, Failure> {
     let place = ResultsDir::claim(&place(&args.out, figure))?;
     let dir = place.path();
     let Some(points) = measure(figure, scale, args, jobs, dir)? else { return Ok(None) };
@@ -108,7 +115,7 @@ fn draw(figure: &Figure, scale: Scale, args: &Args, jobs: usize) -> Result<Optio
 }
 
 /// What all runs of a figure come to; `None`: they were interrupted.
-fn measure(figure: &Figure, scale: Scale, args: &Args, jobs: usize, dir: &Path) -> Result<Option<Points>, Failure> {
+fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize, dir: &Path) -> Result<Option<Points>, Failure> {
     let store = Store::new(&dir.join("runs"));
     let runs = (figure.runs)(scale);
     let known: Vec<Option<Point>> = runs.iter().map(|run| store.get(run).filter(|_| !args.fresh)).collect();

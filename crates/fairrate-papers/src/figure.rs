@@ -8,10 +8,12 @@ use crate::points::Points;
 use crate::{powertcp, rocc};
 
 /// How much is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// Less of everything: minutes become seconds.
     pub quick: bool,
+    /// Seeds of what is random.
+    pub seeds: Vec<u64>,
 }
 
 /// Where a figure's numbers come from.
@@ -44,7 +46,7 @@ pub struct Figure {
     /// Seconds it takes with `quick` on one core, about.
     pub quick_s: u32,
     /// What is run.
-    pub runs: fn(Scale) -> Vec<Run>,
+    pub runs: fn(&Scale) -> Vec<Run>,
     /// What is drawn.
     pub panels: fn(&Points) -> Vec<Panel>,
     /// What the paper says.
@@ -84,7 +86,9 @@ mod tests {
 
     use super::*;
 
-    const QUICK: Scale = Scale { quick: true };
+    fn scale(quick: bool) -> Scale {
+        Scale { quick, seeds: vec![1, 2] }
+    }
 
     #[test]
     fn figures_claims_and_runs_have_names_of_their_own_and_scenarios_are_sound() {
@@ -94,8 +98,8 @@ mod tests {
             let claims = (figure.claims)(&Points::default());
             let names: HashSet<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
             assert_eq!(names.len(), claims.len(), "{}", figure.id);
-            for scale in [QUICK, Scale { quick: false }] {
-                let runs = (figure.runs)(scale);
+            for scale in [true, false].map(scale) {
+                let runs = (figure.runs)(&scale);
                 let labels: HashSet<String> = runs.iter().map(Run::label).collect();
                 assert_eq!(labels.len(), runs.len(), "{}", figure.id);
                 runs.iter().try_for_each(|run| run.scenario().map(drop)).unwrap();
@@ -108,7 +112,7 @@ mod tests {
     fn calculations_fill_their_panels_and_claims() {
         for figure in FIGURES.iter().filter(|figure| figure.kind == Kind::Calculation) {
             let mut points = Points::default();
-            for run in (figure.runs)(QUICK) {
+            for run in (figure.runs)(&scale(true)) {
                 let point = run.point(|_| true).unwrap().expect("nobody stops it");
                 points.add(&run.name, &run.line, run.seed, point);
             }

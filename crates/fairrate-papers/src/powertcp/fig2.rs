@@ -23,7 +23,7 @@ pub const FIGURE: Figure = Figure {
 const MOST: f64 = 8.0;
 const STEPS: u32 = 80;
 
-fn runs(_: Scale) -> Vec<Run> {
+fn runs(_: &Scale) -> Vec<Run> {
     let along = || (0..=STEPS).map(|i| MOST * f64::from(i) / f64::from(STEPS));
     LAWS.map(|law| {
         Run::calculated("factor", law.name, move || {

@@ -59,7 +59,7 @@ fn trajectory(law: &Feedback, w: f64) -> Vec<(f64, f64)> {
     states
 }
 
-fn runs(_: Scale) -> Vec<Run> {
+fn runs(_: &Scale) -> Vec<Run> {
     let run = |law: Feedback| {
         Run::calculated("phase", law.name, move || {
             let all = INITIAL.map(|w| trajectory(&law, w));

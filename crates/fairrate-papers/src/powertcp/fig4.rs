@@ -31,7 +31,7 @@ const HOMA: [(&str, &str); 2] = [("transport.homa.overcommitment", "1"), ("switc
 const BURST: Time = Time::from_ms(1);
 const END: Time = Time::from_ms(5);
 
-fn runs(_: Scale) -> Vec<Run> {
+fn runs(_: &Scale) -> Vec<Run> {
     let run = |(name, toml): (&'static str, &'static str), cc: &'static str| {
         let sets = if cc == "homa" { &HOMA[..] } else { &[] };
         Run::of(name, toml, cc, sets, read)

@@ -31,7 +31,7 @@ const fn goes(flow: u32) -> f64 {
     41.0 + 10.0 * flow as f64
 }
 
-fn runs(_: Scale) -> Vec<Run> {
+fn runs(_: &Scale) -> Vec<Run> {
     ALGORITHMS.map(|cc| Run::of("fairness", SCENARIO, cc, &[], read)).into()
 }
 

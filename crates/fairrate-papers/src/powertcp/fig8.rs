@@ -53,7 +53,7 @@ const DRAINED: Time = Time::from_us(150);
 /// What the picture shows, in milliseconds around the begin of a day.
 const SHOWN_MS: (f64, f64) = (-0.7, 0.6);
 
-fn runs(scale: Scale) -> Vec<Run> {
+fn runs(scale: &Scale) -> Vec<Run> {
     let racks = if scale.quick { &RACKS[..1] } else { &RACKS[..] };
     let run = |&racks: &u64, variant: &Variant| {
         let (stride, queue) = ((10 * racks).to_string(), format!("[\"tor0->tor{racks}\", \"tor0->core0\"]"));

@@ -25,7 +25,7 @@ const ALPHAS: [(f64, &str); 5] =
     [(0.1, "powertcp"), (0.2, "theta-powertcp"), (0.3, "hpcc"), (0.6, "timely"), (1.2, "dcqcn")];
 const MOST_BETA: f64 = 10.0;
 
-fn runs(_: Scale) -> Vec<Run> {
+fn runs(_: &Scale) -> Vec<Run> {
     let run = |(alpha, _): (f64, &str)| {
         Run::calculated("margin", &name(alpha), move || {
             let betas = (1..=200).map(|i| MOST_BETA * f64::from(i) / 200.0);

@@ -29,7 +29,7 @@ fn name(flows: f64) -> String {
     format!("N = {flows}")
 }
 
-fn runs(_: Scale) -> Vec<Run> {
+fn runs(_: &Scale) -> Vec<Run> {
     let run = |(flows, _): (f64, &str)| {
         Run::calculated("bode", &name(flows), move || {
             let open = Loop::new(0.3, 3.0, flows);

@@ -40,7 +40,7 @@ fn name(halvings: i32) -> String {
     format!("{a:.4}:{b:.4}")
 }
 
-fn runs(_: Scale) -> Vec<Run> {
+fn runs(_: &Scale) -> Vec<Run> {
     let fixed = |(halvings, _): (i32, &str)| {
         let (a, b) = gains(halvings);
         Run::calculated("loop", &name(halvings), move || of_flows(MOST_FLOWS, |flows| Loop::new(a, b, flows)))
