@@ -334,7 +334,7 @@ impl AllocatorTotals {
     }
 }
 
-/// Rates, as much as their mean and deviation need. In whole numbers, so that parts may add up in any order.
+/// Rates of limited sources, as much as their mean and deviation need. In whole numbers, so that parts may add up in any order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSums {
     /// How many.
@@ -343,11 +343,17 @@ pub struct RateSums {
     pub sum_bps: u128,
     /// The sum of their squares in (bit/s)^2.
     pub sum_of_squares: u128,
+    /// How many rates were those of the source's link, so no limit: they are not in the sums.
+    pub n_unlimited: u64,
 }
 
 impl RateSums {
-    /// Adds a rate.
-    pub(crate) fn add(&mut self, rate: Rate) {
+    /// Adds the rate of a source.
+    pub(crate) fn add(&mut self, rate: Rate, line_rate: Rate) {
+        if line_rate <= rate {
+            self.n_unlimited += 1;
+            return;
+        }
         let bps = u128::from(rate.as_bps());
         self.n += 1;
         self.sum_bps += bps;
@@ -359,6 +365,7 @@ impl RateSums {
         self.n += other.n;
         self.sum_bps += other.sum_bps;
         self.sum_of_squares += other.sum_of_squares;
+        self.n_unlimited += other.n_unlimited;
     }
 
     /// Mean and standard deviation in bit/s; `None` of no rates.

@@ -151,6 +151,8 @@ fn measure(mut record: Record, (from_s, to_s): (f64, f64)) -> Numbers {
         ("rate-deviation", deviation),
         ("told", told.0 / 1e6),
         ("told-deviation", told.1 / 1e6),
+        ("told-unlimited", record.totals.told_rates.n_unlimited as f64),
+        ("told-limited", record.totals.told_rates.n as f64),
         ("core-queue", stats::mean(&queues).unwrap_or(f64::NAN) / 1e3),
         ("pfc", record.totals.pfc_pauses as f64),
         ("gbps", record.totals.delivered_bytes as f64 * 8.0 / seconds(end) / 1e9),
@@ -285,7 +287,7 @@ fn table_3(claims: &mut Claims, measured: &Measured) {
     for (cc, _) in VARIANTS {
         let Some((_, mean, deviation)) = TABLE_3.iter().find(|row| row.0 == algorithm(cc)) else { continue };
         let name = cc.replace(':', "-");
-        for (what, of, id) in [("rate", "rate of a flow over its life", ""), ("told", "rate after each notice", "told-")] {
+        for (what, of, id) in [("rate", "rate of a flow over its life", ""), ("told", "rate after each notice, while limited", "told-")] {
             let of_both = |what: &str| over_seeds(|seed| measured.get(job, cc, &of_seed(what, seed)));
             let (rate, spread) = (of_both(what), of_both(&format!("{what}-deviation")));
             if what == "told" && rate.0.is_nan() {

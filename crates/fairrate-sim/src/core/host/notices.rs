@@ -49,8 +49,8 @@ impl Hosts {
             Some(notice) => controller.on_notice(now, notice),
             None => Some(controller.on_cnp(now)),
         });
-        if let Some(rate) = self.source_rate(w, flow) {
-            w.told.totals.told_rates.add(rate);
+        if let Some((rate, line_rate)) = self.source_rate(w, flow) {
+            w.told.totals.told_rates.add(rate, line_rate);
         }
     }
 

@@ -129,13 +129,14 @@ impl Hosts {
         Some(lasting)
     }
 
-    /// The rate of the source of a flow: what its sender has, or what the next flow of its connection would begin with.
-    pub(super) fn source_rate(&mut self, w: &World, id: FlowId) -> Option<Rate> {
-        if let Some(slot) = self.slot_of_notice(&w.run, id) {
-            return Some(self.sender(slot).rate);
-        }
+    /// The rate of the source of a flow, which is what its sender has or what the next flow of its connection would begin with;
+    /// and that of the source's link.
+    pub(super) fn source_rate(&mut self, w: &World, id: FlowId) -> Option<(Rate, Rate)> {
         let line_rate = self.line_rate(&w.net, w.run.flow(id).src_host);
-        let last = self.queue_pairs.idle_mut(&w.run, id)?.last()?;
-        Some(last.rate.min(line_rate))
+        let rate = match self.slot_of_notice(&w.run, id) {
+            Some(slot) => self.sender(slot).rate,
+            None => self.queue_pairs.idle_mut(&w.run, id)?.last()?.rate,
+        };
+        Some((rate.min(line_rate), line_rate))
     }
 }
