@@ -67,8 +67,9 @@ fn times(cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> Vec<(Time, Time)> {
     outcomes.into_iter().map(|o| (o.start, o.fct.expect("all flows finish"))).collect()
 }
 
-fn after(spec: FlowSpec, before: u32, pause: Time) -> FlowSpec {
-    FlowSpec { trigger: Trigger::After(fairrate_sim::FlowId(before), pause), start: spec.start + pause, ..spec }
+/// The flow some time after another one has ended.
+fn after(spec: &FlowSpec, before: u32, pause: Time) -> FlowSpec {
+    FlowSpec { trigger: Trigger::After(fairrate_sim::FlowId(before), pause), start: spec.start + pause, ..spec.clone() }
 }
 
 fn shared(mut flows: Vec<FlowSpec>) -> Vec<FlowSpec> {
@@ -83,7 +84,7 @@ fn a_transfer_begins_with_the_rate_at_which_the_one_before_ended() {
     let gap_of = |pause_us, flows: fn(Vec<FlowSpec>) -> Vec<FlowSpec>| {
         let pause = Time::from_us(pause_us);
         let two = |bytes| {
-            let flows = flows(vec![flow(0, 1, 1_000, US), after(flow(0, 1, bytes, US), 0, pause)]);
+            let flows = flows(vec![flow(0, 1, 1_000, US), after(&flow(0, 1, bytes, US), 0, pause)]);
             times(halving(), flows)[1].1
         };
         // The completion time of two packets less that of one.
@@ -98,7 +99,8 @@ fn a_transfer_begins_with_the_rate_at_which_the_one_before_ended() {
 #[test]
 fn a_transfer_that_comes_early_waits_for_the_one_before() {
     let flows = |shared: bool| {
-        let mut flows = vec![flow(0, 1, 50_000, US), flow(0, 1, 1_000, Time::from_us(2)), flow(0, 2, 1_000, Time::from_us(2))];
+        let mut flows =
+            vec![flow(0, 1, 50_000, US), flow(0, 1, 1_000, Time::from_us(2)), flow(0, 2, 1_000, Time::from_us(2))];
         if shared {
             share_connections(&mut flows);
         }
@@ -133,7 +135,7 @@ fn limits_live_on_between_transfers() {
     .build();
     let flows = |connection| {
         let flow = |i: u32| FlowSpec { connection, ..flow(i, 8, 1_000_000, US) };
-        let next = |i: u32| after(flow(i), i, Time::from_us(5));
+        let next = |i: u32| after(&flow(i), i, Time::from_us(5));
         (0..8).map(flow).chain((0..8).map(next)).collect::<Vec<_>>()
     };
     // What the flows have altogether when the second ones have just begun.

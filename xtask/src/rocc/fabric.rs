@@ -57,12 +57,15 @@ const VARIANTS: [(&str, Sets); 8] = [
     ("rocc", &[]),
     ("rocc:full", &[("transport.rocc.low_queue_gain", "full")]),
     ("dcqcn", &[]),
-    ("dcqcn:authors", &[
-        ("transport.dcqcn.ai", "4Mbps"),
-        ("switch.ecn.kmin", "5KB"),
-        ("switch.ecn.kmax", "200KB"),
-        ("switch.ecn.pmax", "0.01"),
-    ]),
+    (
+        "dcqcn:authors",
+        &[
+            ("transport.dcqcn.ai", "4Mbps"),
+            ("switch.ecn.kmin", "5KB"),
+            ("switch.ecn.kmax", "200KB"),
+            ("switch.ecn.pmax", "0.01"),
+        ],
+    ),
     ("hpcc", &[]),
     ("hpcc:floor", &[("transport.hpcc.floor", "rate")]),
     ("pacc", &[]),
@@ -145,7 +148,8 @@ fn measure(mut record: Record, (from_s, to_s): (f64, f64)) -> Numbers {
     }
     let (mean, deviation) = rate_over_time(&record);
     let told = record.totals.told_rates.mean_and_deviation_bps().unwrap_or((f64::NAN, f64::NAN));
-    let queues: Vec<f64> = record.ports.iter().filter(|p| from_s <= seconds(p.t)).map(|p| p.qlen_bytes as f64).collect();
+    let queues: Vec<f64> =
+        record.ports.iter().filter(|p| from_s <= seconds(p.t)).map(|p| p.qlen_bytes as f64).collect();
     for (what, value) in [
         ("rate", mean),
         ("rate-deviation", deviation),
@@ -252,7 +256,8 @@ fn fcts(claims: &mut Claims, measured: &Measured, workload: &Workload, cc: &str)
 
 /// How many flows of a size there were, and how many of them were not done at the end.
 fn numbers_of_flows(measured: &Measured, job: &str, cc: &str, size: u64) -> String {
-    let sum = |what: &str| SEEDS.iter().map(|&s| measured.get(job, cc, &of_seed(&format!("{what}-{size}"), s))).sum::<f64>();
+    let sum =
+        |what: &str| SEEDS.iter().map(|&s| measured.get(job, cc, &of_seed(&format!("{what}-{size}"), s))).sum::<f64>();
     format!("{} flows, {} not done", sum("n"), sum("cut"))
 }
 
@@ -271,7 +276,11 @@ fn rocc_bins(claims: &mut Claims, measured: &Measured, workload: &Workload) {
 fn ports(claims: &mut Claims, measured: &Measured, workload: &Workload, cc: &str) {
     let job = workload.job;
     for (what, text, unit) in [
-        ("core-queue", "Fig 17: mean queue at the cores (paper: rocc near 300 KB, dcqcn deep, hpcc very shallow)", Unit::Kilobytes),
+        (
+            "core-queue",
+            "Fig 17: mean queue at the cores (paper: rocc near 300 KB, dcqcn deep, hpcc very shallow)",
+            Unit::Kilobytes,
+        ),
         ("pfc", "Fig 17: pause frames (paper: many with dcqcn, hardly any with the others)", Unit::Count),
         ("gbps", "goodput of all", Unit::Gbps),
     ] {
@@ -287,7 +296,9 @@ fn table_3(claims: &mut Claims, measured: &Measured) {
     for (cc, _) in VARIANTS {
         let Some((_, mean, deviation)) = TABLE_3.iter().find(|row| row.0 == algorithm(cc)) else { continue };
         let name = cc.replace(':', "-");
-        for (what, of, id) in [("rate", "rate of a flow over its life", ""), ("told", "rate after each notice, while limited", "told-")] {
+        for (what, of, id) in
+            [("rate", "rate of a flow over its life", ""), ("told", "rate after each notice, while limited", "told-")]
+        {
             let of_both = |what: &str| over_seeds(|seed| measured.get(job, cc, &of_seed(what, seed)));
             let (rate, spread) = (of_both(what), of_both(&format!("{what}-deviation")));
             if what == "told" && rate.0.is_nan() {

@@ -79,10 +79,12 @@ fn gains_are_whole_while_the_queue_is_nearly_empty_if_asked_for() {
     // Floating point has 31.25 units.
     assert!((float.next(1_000.0, 31.2, 0.0) - (1_000.0 + 0.3 * 218.8 - 1.5 * 31.2)).abs() < 1e-9);
     // Ticks with an empty queue from Fmin to half of the line rate: 1,990/75; or 115/(75/32), and 27 in each of four regions.
-    let ticks = |law: &Law| (1..).try_fold(10.0, |f, n| {
-        let f = law.next(f, 0.0, 0.0);
-        if f < 2_000.0 { Ok(f) } else { Err(n) }
-    });
+    let ticks = |law: &Law| {
+        (1..).try_fold(10.0, |f, n| {
+            let f = law.next(f, 0.0, 0.0);
+            if f < 2_000.0 { Ok(f) } else { Err(n) }
+        })
+    };
     assert_eq!((ticks(&fixed), ticks(&printed)), (Err(27), Err(158)));
 }
 

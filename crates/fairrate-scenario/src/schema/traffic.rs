@@ -197,7 +197,10 @@ fn read_connection(s: &mut Section<'_>, transport: Transport, has_deadlines: boo
         return connection;
     }
     if transport != Transport::Rdma {
-        conflict("flows share connections over RDMA only", "write `kind = \"rdma\"` in `[transport]`, or remove `connection`");
+        conflict(
+            "flows share connections over RDMA only",
+            "write `kind = \"rdma\"` in `[transport]`, or remove `connection`",
+        );
     } else if has_deadlines {
         conflict("the controller of a shared connection knows one deadline", "remove `deadline`, or `connection`");
     }
