@@ -44,10 +44,10 @@ pub struct Record {
     pub totals: RunTotals,
 }
 
-/// Keeps all but round-trip times, which are too many to keep, and hands those on.
+/// Keeps all but round-trip times, which are too many to keep, and hands those on if somebody wants them.
 struct Watch<'a> {
     recorder: Recorder,
-    on_rtt: &'a mut dyn FnMut(&RttSample),
+    on_rtt: Option<&'a mut dyn FnMut(&RttSample)>,
 }
 
 impl Sink for Watch<'_> {
@@ -64,10 +64,12 @@ impl Sink for Watch<'_> {
         self.recorder.pfc(event);
     }
     fn wants_rtts(&self) -> bool {
-        true
+        self.on_rtt.is_some()
     }
     fn rtt(&mut self, sample: &RttSample) {
-        (self.on_rtt)(sample);
+        if let Some(on_rtt) = &mut self.on_rtt {
+            on_rtt(sample);
+        }
     }
     fn convergence(&mut self, sample: &ConvergenceSample) {
         self.recorder.convergence(sample);
@@ -79,7 +81,7 @@ impl Sink for Watch<'_> {
 /// # Errors
 /// If the run stalls.
 pub fn run(config: SimConfig) -> Result<Record, String> {
-    watch(config, &mut |_| {})
+    record(config, None)
 }
 
 /// The same, and shows every round-trip time that a sender measures.
@@ -87,6 +89,10 @@ pub fn run(config: SimConfig) -> Result<Record, String> {
 /// # Errors
 /// If the run stalls.
 pub fn watch(config: SimConfig, on_rtt: &mut dyn FnMut(&RttSample)) -> Result<Record, String> {
+    record(config, Some(on_rtt))
+}
+
+fn record(config: SimConfig, on_rtt: Option<&mut dyn FnMut(&RttSample)>) -> Result<Record, String> {
     let transport = &config.transport;
     let overhead = transport.data_overhead.unwrap_or(config.cc.needs().data_overhead);
     let mtu = transport.mtu.as_f64();

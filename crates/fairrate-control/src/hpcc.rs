@@ -17,11 +17,11 @@
 //!
 //! Readings, where the paper leaves a choice:
 //! - W_AI = W_init·(1 − η)/N depends on an expected number of flows N. It is 50 Mb/s·T here, the constant of
-//!   HPCC's public code (N = 25 at 25 Gb/s), times the flow's weight.
+//!   HPCC's public code (N = 25 at 25 Gb/s), times the flow's weight. `increase = "by-line-rate"` is the formula.
 //! - U starts at 1, as in HPCC's public code.
 //! - The first acknowledgment and one over another number of hops only store their telemetry. Nothing special
 //!   happens after idle times (τ at most T lets the old U go by itself) and losses (RDMA on PFC).
-//! - W stays between one packet and W_init, the line rate times T.
+//! - W stays between one packet (`floor`) and W_init, the line rate times T.
 //!
 //! The ns-3 profile is the code in PowerTCP's artifact: one rate for all hops as the state, in whole bit/s,
 //! W = W_init·rate/line rate in whole bytes, packed telemetry.
@@ -44,6 +44,26 @@ choice! {
     }
 }
 
+choice! {
+    /// Where HPCC's additive increase comes from.
+    pub enum HpccIncrease {
+        /// The same rate for every flow.
+        Given = "given",
+        /// The rate of the flow's NIC, the headroom and an expected number of flows: (1 - η)/N of that rate.
+        ByLineRate = "by-line-rate",
+    }
+}
+
+choice! {
+    /// The least that HPCC's law computes.
+    pub enum HpccFloor {
+        /// A window of one packet.
+        Packet = "packet",
+        /// A rate.
+        Rate = "rate",
+    }
+}
+
 algorithm_config! {
     /// Parameters of HPCC.
     pub struct HpccConfig {
@@ -53,13 +73,20 @@ algorithm_config! {
         max_stage: u32 = 5, in 0..=1_000;
         /// W_AI/T: additive increase a round trip, as a rate (HPCC's public code; ns-3 artifact).
         additive_increase: Rate = Rate::from_mbps(50);
+        /// Whether W_AI/T is `additive_increase` (HPCC's public code; ns-3 artifact) or (1 - eta)/N of the rate of the flow's
+        /// NIC (HPCC §3.3 with that NIC's W_init; RoCC §VI).
+        increase: HpccIncrease = HpccIncrease::Given;
+        /// N, for `increase = "by-line-rate"`: expected flows of a link (HPCC §3.3 gives none; ours).
+        expected_flows: f64 = 10.0, in 1.0..=1_000_000.0;
         /// Whether acknowledgments between the once-a-round-trip updates act too (HPCC Alg. 1; ns-3 artifact).
         fast_react: bool = true;
         /// What the law computes: a window (HPCC Alg. 1) or a rate (ns-3 artifact).
         state: HpccState = HpccState::Window, ns3 = HpccState::Rate;
         /// Precision of the telemetry (ns-3 artifact: packed into 64 bits a hop).
         int_format: IntFormat = IntFormat::Exact, ns3 = IntFormat::Packed;
-        /// Least rate with state `rate` (ns-3 artifact); the window form has one packet instead.
+        /// The least window with state `window`: one packet (ours), or what goes at `min_rate` in T.
+        floor: HpccFloor = HpccFloor::Packet;
+        /// Least rate with state `rate` (ns-3 artifact), or with `floor = "rate"`.
         min_rate: Rate = Rate::from_mbps(100);
     }
 }
@@ -77,9 +104,14 @@ impl AlgorithmSpec for HpccConfig {
             HpccState::Window => exact.max(1.0),
             HpccState::Rate => bdp(flow.line_rate, flow.base_rtt).max(1.0),
         };
-        let increase_bps = self.additive_increase.as_bps_f64() * flow.weight;
+        let increase_bps = self.increase_bps(flow.line_rate) * flow.weight;
+        let in_rtt = |bps: f64| bps * flow.base_rtt.as_secs_f64() / 8.0;
+        let least_window = match self.floor {
+            HpccFloor::Packet => flow.mtu.as_f64(),
+            HpccFloor::Rate => in_rtt(self.min_rate.as_bps_f64()),
+        };
         let (w_ai, least, most) = match self.state {
-            HpccState::Window => (increase_bps * flow.base_rtt.as_secs_f64() / 8.0, flow.mtu.as_f64(), w_init),
+            HpccState::Window => (in_rtt(increase_bps), least_window, w_init),
             HpccState::Rate => (increase_bps.trunc(), self.min_rate.as_bps_f64(), flow.line_rate.as_bps_f64()),
         };
         Hpcc {
@@ -96,6 +128,16 @@ impl AlgorithmSpec for HpccConfig {
             inc_stage: 0,
             last_update_seq: 0,
             config: self.clone(),
+        }
+    }
+}
+
+impl HpccConfig {
+    /// W_AI/T of a flow of weight 1.
+    fn increase_bps(&self, line_rate: Rate) -> f64 {
+        match self.increase {
+            HpccIncrease::Given => self.additive_increase.as_bps_f64(),
+            HpccIncrease::ByLineRate => line_rate.as_bps_f64() * (1.0 - self.eta) / self.expected_flows,
         }
     }
 }
@@ -253,6 +295,24 @@ mod tests {
         // U = 1 + 22,500/25,000 = 1.9: W = 25,000/2 + 50. Then U = 0.76 < η: five times + 50 bytes; the sixth
         // divides by 0.76/0.95 = 0.8: 12,800/0.8 + 50.
         assert_eq!(windows, [12_550, 12_600, 12_650, 12_700, 12_750, 12_800, 16_050]);
+    }
+
+    #[test]
+    fn the_increase_may_follow_the_nic_and_the_floor_be_a_rate() {
+        let config = HpccConfig { increase: HpccIncrease::ByLineRate, floor: HpccFloor::Rate, ..HpccConfig::default() };
+        // 25 Gb/s · 0.05/10 = 125 Mb/s, in 8 µs 125 bytes; at 100 Gb/s four times as much. 100 Mb/s · 8 µs = 100 bytes.
+        let flow = config.build(&flow_25g());
+        assert!((flow.w_ai - 125.0).abs() < 1e-9 && (flow.least - 100.0).abs() < 1e-9);
+        let fast = config.build(&FlowContext { line_rate: Rate::from_gbps(100), ..flow_25g() });
+        assert!((fast.w_ai - 500.0).abs() < 1e-9);
+        // A queue of 40 windows: one packet is more than the law asks for, 25,000·0.95/41 + 50 is not.
+        let window = |config: HpccConfig| {
+            let mut flow = config.build(&flow_25g());
+            flow.on_ack(&ack(0, 8_000, 0, 1, &hop(0, 0, 1_000_000)));
+            flow.on_ack(&ack(8_000, 8_000, 10, 19, &hop(8_000, 25_000, 1_000_000))).cwnd.as_u64()
+        };
+        assert_eq!(window(HpccConfig::default()), 1_000);
+        assert_eq!(window(HpccConfig { floor: HpccFloor::Rate, ..HpccConfig::default() }), 629);
     }
 
     #[test]

@@ -74,6 +74,16 @@ choice! {
     }
 }
 
+choice! {
+    /// The gains of a port whose queue is nearly empty.
+    pub enum LowQueueGain {
+        /// As everywhere: divided by the ratio of the rate's region.
+        Printed = "printed",
+        /// Whole, while Qcur and Qold are below Qref/8.
+        Full = "full",
+    }
+}
+
 algorithm_config! {
     /// Parameters of RoCC.
     pub struct RoccConfig {
@@ -99,6 +109,9 @@ algorithm_config! {
         alpha: f64 = 0.3, in 0.0..=1000.0;
         /// Gain of the growth, in rate units a queue unit, for `thresholds = "given"` (§VI: 1.5; 2.25 at 100 Gb/s).
         beta: f64 = 1.5, in 0.0..=1000.0;
+        /// Gains while Qcur and Qold are below Qref/8: divided by ratio as elsewhere (Algorithm 1), or whole (ratio 1), so
+        /// that F climbs sooner from Fmin (authors' code of their DPDK switch).
+        low_queue_gain: LowQueueGain = LowQueueGain::Printed;
         /// A port's first fair rate (the paper gives none; authors' code: zero).
         initial: InitialRate = InitialRate::Max;
         /// Whether ports compute in fixed or in floating point (§VI: fixed).
@@ -197,6 +210,8 @@ struct FairRate<N> {
     q_max: N,
     alpha: N,
     beta: N,
+    /// While both queue lengths are below this, gains are whole: Qref/8, or zero.
+    whole_below: N,
 }
 
 /// Bits behind the point of fixed-point gains.
@@ -213,7 +228,8 @@ impl FairRate<i128> {
         } else if self.q_mid <= q_cur - q_old && fast {
             f >> 1
         } else {
-            let shift = self.shift(f);
+            let is_low = q_cur.max(q_old) < self.whole_below;
+            let shift = if is_low { 0 } else { self.shift(f) };
             let change = self.alpha * (q_cur - self.q_ref) + self.beta * (q_cur - q_old);
             ((f << (GAIN_BITS + shift)) - change) >> (GAIN_BITS + shift)
         };
@@ -235,7 +251,8 @@ impl FairRate<f64> {
         } else if self.q_mid <= q_cur - q_old && fast {
             f / 2.0
         } else {
-            let ratio = f64::from(1_u32 << self.shift(f));
+            let is_low = q_cur.max(q_old) < self.whole_below;
+            let ratio = if is_low { 1.0 } else { f64::from(1_u32 << self.shift(f)) };
             f - self.alpha / ratio * (q_cur - self.q_ref) - self.beta / ratio * (q_cur - q_old)
         };
         f.min(self.f_max).max(self.f_min)
@@ -280,6 +297,10 @@ impl Law {
             q_max: c.q_max / queue_unit,
             alpha: c.alpha,
             beta: c.beta,
+            whole_below: match config.low_queue_gain {
+                LowQueueGain::Printed => 0.0,
+                LowQueueGain::Full => c.q_ref / queue_unit / 8.0,
+            },
         };
         let steps = (1_u64 << config.fraction_bits) as f64;
         let whole = |x: f64| sane(x) as i128;
@@ -293,6 +314,7 @@ impl Law {
             q_max: whole(float.q_max),
             alpha: gain(c.alpha),
             beta: gain(c.beta),
+            whole_below: whole(float.whole_below),
         };
         Self { queue_unit: config.queue_unit.as_u64(), steps, arithmetic: config.arithmetic, fixed, float }
     }

@@ -25,17 +25,17 @@ mod transport;
 pub mod workload;
 
 pub use config::{
-    AllocatorConfig, Balancing, BaseRttRule, Burst, BurstLoss, Change, ClockRule, CoDelConfig, DelayedAck, EcmpHash,
-    EcnConfig, EcnEcho, ExternalFlow, FabricConfig, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom, LossDetection,
-    MarkAt, MarkDraws, MptcpConfig, Overflow, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule, Recovery,
-    RedConfig, Scheduler, SfqCoDelConfig, SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule, Transport,
+    AllocatorConfig, Balancing, BaseRttRule, Burst, BurstLoss, Change, ClockRule, CoDelConfig, Connection, DelayedAck,
+    EcmpHash, EcnConfig, EcnEcho, ExternalFlow, FabricConfig, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom,
+    LossDetection, MarkAt, MarkDraws, MptcpConfig, Overflow, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule,
+    Recovery, RedConfig, Scheduler, SfqCoDelConfig, SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule, Transport,
     TransportConfig, Trigger, WindowRule,
 };
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};
 pub use output::{
-    AllocatorTotals, ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, Recorder, Reordering,
-    RttSample, RunTotals, Sink,
+    AllocatorTotals, ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, RateSums, Recorder,
+    Reordering, RttSample, RunTotals, Sink,
 };
 #[doc(hidden)]
 pub use simulation::Switching;

@@ -1,6 +1,6 @@
 //! What a run tells: samples and finished flows as they happen, totals at the end.
 
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
 use crate::ids::{FlowId, PortId};
 
@@ -294,6 +294,8 @@ pub struct RunTotals {
     pub flow_pauses: u64,
     /// Frames that let it go again.
     pub flow_resumes: u64,
+    /// Rates of sources, each once the source has acted on a congestion notification or on a notice.
+    pub told_rates: RateSums,
     /// Bytes of notices, control packets and frames about flows on the wire, counted once where they are sent.
     pub control_bytes: u64,
     /// The conversation with the allocator, if there is one.
@@ -341,6 +343,49 @@ impl AllocatorTotals {
     }
 }
 
+/// Rates of limited sources, as much as their mean and deviation need. In whole numbers, so that parts may add up in any order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateSums {
+    /// How many.
+    pub n: u64,
+    /// Their sum in bit/s.
+    pub sum_bps: u128,
+    /// The sum of their squares in (bit/s)^2.
+    pub sum_of_squares: u128,
+    /// How many rates were those of the source's link, so no limit: they are not in the sums.
+    pub n_unlimited: u64,
+}
+
+impl RateSums {
+    /// Adds the rate of a source.
+    pub(crate) fn add(&mut self, rate: Rate, line_rate: Rate) {
+        if line_rate <= rate {
+            self.n_unlimited += 1;
+            return;
+        }
+        let bps = u128::from(rate.as_bps());
+        self.n += 1;
+        self.sum_bps += bps;
+        self.sum_of_squares += bps * bps;
+    }
+
+    /// Adds those of others.
+    fn merge(&mut self, other: &Self) {
+        self.n += other.n;
+        self.sum_bps += other.sum_bps;
+        self.sum_of_squares += other.sum_of_squares;
+        self.n_unlimited += other.n_unlimited;
+    }
+
+    /// Mean and standard deviation in bit/s; `None` of no rates.
+    pub fn mean_and_deviation_bps(&self) -> Option<(f64, f64)> {
+        let n = self.n as f64;
+        let mean = (0 < self.n).then(|| self.sum_bps as f64 / n)?;
+        let variance = self.sum_of_squares as f64 / n - mean * mean;
+        Some((mean, variance.max(0.0).sqrt()))
+    }
+}
+
 impl RunTotals {
     /// Adds those of another part of the network.
     pub(crate) fn add(&mut self, other: &Self) {
@@ -362,6 +407,7 @@ impl RunTotals {
         self.control_packets += other.control_packets;
         self.flow_pauses += other.flow_pauses;
         self.flow_resumes += other.flow_resumes;
+        self.told_rates.merge(&other.told_rates);
         self.control_bytes += other.control_bytes;
         self.allocator.add(&other.allocator);
         self.peak_buffer_bytes = self.peak_buffer_bytes.max(other.peak_buffer_bytes);

@@ -196,7 +196,7 @@ fn what_is_idle_takes_little() {
     // Of two threads, one has a host and each end of a flow. Every second link to a spine is between their parts, and each of
     // them has both its ports: three for two.
     for (cc, host_port_max) in [("powertcp", 425), ("dctcp", 495)] {
-        for (threads, port_max, flow_max) in [(1, host_port_max, 281), (2, 3 * host_port_max / 2, 330)] {
+        for (threads, port_max, flow_max) in [(1, host_port_max, 289), (2, 3 * host_port_max / 2, 338)] {
             let (ports, hosts) = (2_i64 * 32 * 32, 32 * 32);
             let port = per(cc, threads, (32, 0, 0), ports);
             // A host's link has two ports, and is in one part.

@@ -1,13 +1,15 @@
 //! What the RoCC paper states in words and numbers about Figures 8 to 16 and Table III.
 
-use super::runs::{FIG8_FLOWS, FIG8_GBPS, FIG9_FLOWS, FIG11, FIG12, fig8_name};
-use crate::paper::{Claim, Claims, Measured, Says, Unit};
+use super::runs::{FIG8_FLOWS, FIG8_GBPS, FIG9_FLOWS, FIG11, FIG12, ROCC, fig8_name};
+use crate::paper::{Claim, Claims, Measured, Says, Unit, algorithm};
 
 /// All claims, in the order of the figures.
 pub fn all(measured: &Measured) -> Vec<Claim> {
     let mut claims = Claims::default();
-    fig8(&mut claims, measured);
-    fig9(&mut claims, measured);
+    for cc in ROCC {
+        fig8(&mut claims, measured, cc);
+        fig9(&mut claims, measured, cc);
+    }
     fig11(&mut claims, measured);
     fig11_words(&mut claims, measured);
     fig12a(&mut claims, measured);
@@ -19,14 +21,15 @@ pub fn all(measured: &Measured) -> Vec<Claim> {
 
 /// Queues are held to 5 % of Qref and rates to 3 % of the fair rate: RoCC computes in steps of 10 Mb/s, 2.5 % of the
 /// smallest fair rate here. "About 2 ms" is held to 2.5.
-fn fig8(claims: &mut Claims, measured: &Measured) {
+fn fig8(claims: &mut Claims, measured: &Measured, cc: &str) {
+    let (suffix, with) = variant(cc);
     for gbps in FIG8_GBPS {
         let q_ref = if gbps == 40 { 150.0 } else { 300.0 };
         for n in FIG8_FLOWS {
             let job = fig8_name(gbps, n);
-            let id = |what: &str| format!("fig8-{what}-{gbps}-{n}");
-            let get = |what: &str| measured.get(&job, "rocc", what);
-            let of = format!("Fig 8: {n} flows on {gbps} Gb/s");
+            let id = |what: &str| format!("fig8-{what}-{gbps}-{n}{suffix}");
+            let get = |what: &str| measured.get(&job, cc, what);
+            let of = format!("Fig 8{with}: {n} flows on {gbps} Gb/s");
             let fair = gbps as f64 / f64::from(n);
             let (queue, rate) = (Says::About(q_ref, 0.05), Says::About(fair, 0.03));
             claims.add(id("queue"), &job, format!("{of}: mean queue"), queue, Unit::Kilobytes, get("queue_kb"));
@@ -39,17 +42,23 @@ fn fig8(claims: &mut Claims, measured: &Measured) {
     }
 }
 
-fn fig9(claims: &mut Claims, measured: &Measured) {
+/// How the claims about RoCC with whole gains on low queues are told from those about RoCC as printed.
+fn variant(cc: &str) -> (&'static str, &'static str) {
+    if cc == "rocc" { ("", "") } else { ("-full", ", whole gains on low queues") }
+}
+
+fn fig9(claims: &mut Claims, measured: &Measured, cc: &str) {
+    let (suffix, with) = variant(cc);
     for (i, n) in FIG9_FLOWS.iter().enumerate() {
-        let get = |what: &str| measured.get("fig9", "rocc", &format!("{i}-{what}"));
+        let get = |what: &str| measured.get("fig9", cc, &format!("{i}-{what}"));
         let from = i.checked_sub(1).map_or("the start".to_owned(), |i| FIG9_FLOWS[i].to_string());
-        let of = format!("Fig 9: from {from} to {n} flows");
+        let of = format!("Fig 9{with}: from {from} to {n} flows");
         let rate = Says::About(40.0 / f64::from(*n), 0.03);
-        claims.add(format!("fig9-rate-{i}"), "fig9", format!("{of}: mean rate"), rate, Unit::Gbps, get("gbps"));
+        claims.add(format!("fig9-rate-{i}{suffix}"), "fig9", format!("{of}: mean rate"), rate, Unit::Gbps, get("gbps"));
         let text = format!("{of}: rates settled after (5 %)");
-        claims.add(format!("fig9-rates-{i}"), "fig9", text, Says::AtMost(2.0), Unit::Ms, get("rate-ms"));
+        claims.add(format!("fig9-rates-{i}{suffix}"), "fig9", text, Says::AtMost(2.0), Unit::Ms, get("rate-ms"));
         let text = format!("{of}: queue settled after (10 % of Qref)");
-        claims.add(format!("fig9-queue-{i}"), "fig9", text, Says::AtMost(2.0), Unit::Ms, get("queue-ms"));
+        claims.add(format!("fig9-queue-{i}{suffix}"), "fig9", text, Says::AtMost(2.0), Unit::Ms, get("queue-ms"));
     }
 }
 
@@ -116,9 +125,9 @@ fn fig12a(claims: &mut Claims, measured: &Measured) {
         let get = |what: &str| measured.get("fig12a", cc, what);
         let mut add = |what: &str, text: &str, says| {
             let text = format!("Fig 12a: {cc}: rate of {text}");
-            claims.add(format!("fig12a-{what}-{cc}"), "fig12a", text, says, Unit::Gbps, get(what));
+            claims.add(format!("fig12a-{what}-{}", cc.replace(':', "-")), "fig12a", text, says, Unit::Gbps, get(what));
         };
-        let (d0, d5, others) = match cc {
+        let (d0, d5, others) = match algorithm(cc) {
             "rocc" => {
                 (("D0", Says::About(5.0, 0.02)), ("D5", Says::About(5.0, 0.02)), ("D1-D4", Says::About(8.75, 0.02)))
             }
@@ -153,16 +162,16 @@ fn fig12b(claims: &mut Claims, measured: &Measured) {
         let get = |what: &str| measured.get("fig12b", cc, what);
         let mut add = |what: &str, text: &str, says, unit| {
             let text = format!("Fig 12b: {cc}: {text}");
-            claims.add(format!("fig12b-{what}-{cc}"), "fig12b", text, says, unit, get(what));
+            claims.add(format!("fig12b-{what}-{}", cc.replace(':', "-")), "fig12b", text, says, unit, get(what));
         };
-        let (slow, fast) = match cc {
+        let (slow, fast) = match algorithm(cc) {
             "rocc" => (Says::About(fair, 0.02), Says::About(fair, 0.02)),
             "hpcc" => (Says::About(9.4, 0.15), Says::About(24.5, 0.15)),
             _ => (Says::Words, Says::Words),
         };
         add("slow", "mean rate of D0-D4", slow, Unit::Gbps);
         add("fast", "mean rate of D5 and D6", fast, Unit::Gbps);
-        if cc != "rocc" && cc != "hpcc" {
+        if !matches!(algorithm(cc), "rocc" | "hpcc") {
             add("worst", "largest distance from 14.29 Gb/s (paper: close to it)", Says::AtMost(0.15), Unit::Share);
         }
     }

@@ -11,8 +11,13 @@ use crate::paper::{Job, Numbers, Options, algorithm, numbers};
 
 /// Algorithms of Figure 11; `hpcc:0.99` is HPCC with a headroom of 1 % instead of 5 %.
 pub const FIG11: [&str; 9] = ["rocc", "dcqcn", "dcqcn-pi", "timely", "qcn", "hpcc", "hpcc:0.99", "pacc", "bfc"];
-/// Algorithms of Figures 12 and 15 to 17.
-pub const FIG12: [&str; 5] = ["rocc", "dcqcn", "hpcc", "pacc", "bfc"];
+/// Algorithms of Figure 12. `hpcc:by-line-rate` has an additive increase that follows the NIC, for ten flows.
+pub const FIG12: [&str; 6] = ["rocc", "dcqcn", "hpcc", "hpcc:by-line-rate", "pacc", "bfc"];
+/// What `hpcc:by-line-rate` sets: ten flows meet in Figures 11 and 12a, seven in 12b.
+const BY_LINE_RATE: [(&str, &str); 2] =
+    [("transport.hpcc.increase", "by-line-rate"), ("transport.hpcc.expected_flows", "10.0")];
+/// RoCC as printed, and with whole gains while a queue is nearly empty.
+pub const ROCC: [&str; 2] = ["rocc", "rocc:full"];
 /// Figure 8: flows, link rates and, below, Qref.
 pub const FIG8_FLOWS: [u32; 3] = [2, 10, 100];
 /// In Gb/s.
@@ -40,7 +45,9 @@ pub fn jobs(root: &Path, options: &Options) -> Vec<Job> {
         let root = root.to_owned();
         jobs.push(Job::new(name, cc, move || measure(&root, cc)));
     };
-    add("fig9", "rocc", |root, _| fig9(root));
+    for cc in ROCC {
+        add("fig9", cc, fig9);
+    }
     for cc in FIG11 {
         add("fig11", cc, fig11);
     }
@@ -56,8 +63,10 @@ pub fn jobs(root: &Path, options: &Options) -> Vec<Job> {
     add("fig14-mix", "rocc", |root, _| testbed(root, 40, FIG14_MIX, FIG14));
     for gbps in FIG8_GBPS {
         for n in FIG8_FLOWS {
-            let root = root.to_owned();
-            jobs.push(Job::new(fig8_name(gbps, n), "rocc", move || fig8(&root, gbps, n)));
+            for cc in ROCC {
+                let root = root.to_owned();
+                jobs.push(Job::new(fig8_name(gbps, n), cc, move || fig8(&root, cc, gbps, n)));
+            }
         }
     }
     if options.full {
@@ -99,8 +108,17 @@ fn star(
     lab::example(root, "rocc-star", cc, &sets)
 }
 
-fn fig8(root: &Path, gbps: u64, n: u32) -> Result<Numbers, String> {
-    let record = lab::run(star(root, "rocc", n, gbps, "20ms", &[])?)?;
+/// What a variant sets.
+fn sets(cc: &str) -> &'static [(&'static str, &'static str)] {
+    match cc {
+        "rocc:full" => &[("transport.rocc.low_queue_gain", "full")],
+        "hpcc:by-line-rate" => &BY_LINE_RATE,
+        _ => &[],
+    }
+}
+
+fn fig8(root: &Path, cc: &str, gbps: u64, n: u32) -> Result<Numbers, String> {
+    let record = lab::run(star(root, algorithm(cc), n, gbps, "20ms", sets(cc))?)?;
     let fair_bps = gbps as f64 * 1e9 / f64::from(n);
     let windows = smooth(&record.mean_rate(), WINDOW_US / SAMPLE_US);
     let (queue, deviation) = mean_and_deviation(&part(&record.queue(), 0.01, 0.02));
@@ -114,10 +132,10 @@ fn fig8(root: &Path, gbps: u64, n: u32) -> Result<Numbers, String> {
     ]))
 }
 
-fn fig9(root: &Path) -> Result<Numbers, String> {
+fn fig9(root: &Path, cc: &str) -> Result<Numbers, String> {
     let step_s = 0.01;
-    let sets = [("probe.0.every", SAMPLE), ("probe.1.every", SAMPLE)];
-    let record = lab::run(lab::example(root, "rocc-staircase", "rocc", &sets)?)?;
+    let sets = [&[("probe.0.every", SAMPLE), ("probe.1.every", SAMPLE)], sets(cc)].concat();
+    let record = lab::run(lab::example(root, "rocc-staircase", algorithm(cc), &sets)?)?;
     let (rate, queue) = (record.mean_rate(), record.queue());
     let window = WINDOW_US / SAMPLE_US;
     let mut out = Numbers::new();
@@ -176,8 +194,8 @@ fn rates_settle(record: &Record, fair_bps: f64) -> f64 {
 
 /// Figure 10: D0 is flow 0 of the example, and so on.
 fn fig12a(root: &Path, cc: &str) -> Result<Numbers, String> {
-    let sets = [("duration", LONG), ("probe.1.every", SAMPLE)];
-    let record = lab::run(lab::example(root, "rocc-multi-bottleneck", cc, &sets)?)?;
+    let sets = [&[("duration", LONG), ("probe.1.every", SAMPLE)], sets(cc)].concat();
+    let record = lab::run(lab::example(root, "rocc-multi-bottleneck", algorithm(cc), &sets)?)?;
     let rates = goodputs(&record, STEADY_S.0, STEADY_S.1);
     Ok(numbers([
         ("d0", rates[0] / 1e9),
@@ -187,8 +205,8 @@ fn fig12a(root: &Path, cc: &str) -> Result<Numbers, String> {
 }
 
 fn fig12b(root: &Path, cc: &str) -> Result<Numbers, String> {
-    let sets = [("duration", LONG), ("probe.1.every", SAMPLE)];
-    let record = lab::run(lab::example(root, "rocc-asymmetric", cc, &sets)?)?;
+    let sets = [&[("duration", LONG), ("probe.1.every", SAMPLE)], sets(cc)].concat();
+    let record = lab::run(lab::example(root, "rocc-asymmetric", algorithm(cc), &sets)?)?;
     let rates = goodputs(&record, STEADY_S.0, STEADY_S.1);
     Ok(numbers([
         ("slow", stats::mean(&rates[..5]).unwrap_or(f64::NAN) / 1e9),

@@ -56,6 +56,38 @@ fn each_line_of_algorithm_1() {
     }
 }
 
+/// Qref is 250 units at 40 Gb/s, an eighth of it 31 whole ones.
+#[test]
+fn gains_are_whole_while_the_queue_is_nearly_empty_if_asked_for() {
+    let full = RoccConfig { low_queue_gain: LowQueueGain::Full, fraction_bits: 8, ..RoccConfig::default() };
+    let float = Law::new(&RoccConfig { arithmetic: Arithmetic::Float, ..full.clone() }, G40);
+    let (fixed, printed) = (Law::new(&full, G40), fixed(G40, 8));
+    for (f, q_cur, q_old, want, is_whole) in [
+        // From Fmin with an empty queue: 10 + 0.3 * 250; printed: 10 + 75/32.
+        (10.0, 0.0, 0.0, 85.0, true),
+        // 1,000 + 0.3 * 220 - 1.5 * 30.
+        (1_000.0, 30.0, 0.0, 1_021.0, true),
+        // One of the two is not below: ratio 2, so 1,000 + 0.15 * 219 - 0.75 * 31.
+        (1_000.0, 31.0, 0.0, 1_009.6, false),
+        (1_000.0, 0.0, 31.0, 1_060.75, false),
+        // In the region of ratio 1 there is nothing to be whole.
+        (2_000.0, 0.0, 0.0, 2_075.0, false),
+    ] {
+        assert!((fixed.next(f, q_cur, q_old) - want).abs() < 1.0 / 128.0, "{f} {q_cur} {q_old}");
+        assert_eq!(fixed.next(f, q_cur, q_old) != printed.next(f, q_cur, q_old), is_whole, "{f} {q_cur} {q_old}");
+    }
+    // Floating point has 31.25 units.
+    assert!((float.next(1_000.0, 31.2, 0.0) - (1_000.0 + 0.3 * 218.8 - 1.5 * 31.2)).abs() < 1e-9);
+    // Ticks with an empty queue from Fmin to half of the line rate: 1,990/75; or 115/(75/32), and 27 in each of four regions.
+    let ticks = |law: &Law| {
+        (1..).try_fold(10.0, |f, n| {
+            let f = law.next(f, 0.0, 0.0);
+            if f < 2_000.0 { Ok(f) } else { Err(n) }
+        })
+    };
+    assert_eq!((ticks(&fixed), ticks(&printed)), (Err(27), Err(158)));
+}
+
 /// The first rate of every region and the last of the one below, at 40 and at 100 Gb/s.
 #[test]
 fn auto_tune_has_six_regions() {

@@ -72,6 +72,7 @@ pub(crate) fn read(
     traffic::check_churn(report, &blocks, has_convergence_probe);
     traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().oracle);
     traffic::check_subflows(report, &blocks, &cc);
+    traffic::check_connections(report, &blocks, &cc);
     let network_site = root.site_of("topology");
     let output = root.finish();
     report.check()?;

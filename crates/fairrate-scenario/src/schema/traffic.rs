@@ -4,18 +4,19 @@ mod generate;
 mod hosts;
 mod kinds;
 
-use fairrate_control::AlgorithmConfig;
+use fairrate_control::{AlgorithmConfig, HeaderWords, Needs};
 use fairrate_sim::workload::{
     AllToAll, Churn, ClosedLoop, Deadlines, Incast, IncastQueries, Peers, Permutation, Poisson, Spread, Staggered,
     Stride,
 };
-use fairrate_sim::{Burst, Transport};
+use fairrate_sim::{Burst, Connection, Transport};
 use fairrate_units::{Bytes, Rate, Time};
 
+use super::algorithms_that;
 use super::files::{Files, Text};
 use super::names::NodeName;
 use super::transport::{check_class, checked_subflows};
-use crate::error::Report;
+use crate::error::{Report, one_of};
 use crate::reader::{Anchor, OrWord, Section};
 use crate::tree::{Node, Value};
 
@@ -32,6 +33,7 @@ pub(super) struct Block<'a> {
     deadlines: Option<Deadlines>,
     subflows: Option<u8>,
     burst: Option<Burst>,
+    connection: Connection,
 }
 
 /// Senders as the file has them.
@@ -82,7 +84,11 @@ pub(super) fn read<'a>(
         let (demand, subflows) = (read_demand(&mut s), read_subflows(&mut s, transport));
         let deadlines = if is_list { None } else { read_deadline(&mut s) };
         let burst = read_burst(&mut s, subflows, transport);
-        blocks.push(Block { anchor: s.anchor, kind, class, weight, demand, deadlines, subflows, burst });
+        let connection = match kind {
+            Kind::Poisson { .. } | Kind::ClosedLoop { .. } => read_connection(&mut s, transport, deadlines.is_some()),
+            _ => Connection::PerFlow,
+        };
+        blocks.push(Block { anchor: s.anchor, kind, class, weight, demand, deadlines, subflows, burst, connection });
         out.push(s.finish());
     }
     root.out.arrays.push(("traffic".into(), out));
@@ -183,6 +189,41 @@ fn read_burst(s: &mut Section<'_>, subflows: Option<u8>, transport: Transport) -
         conflict(s, "burst", "bursts go over a single path", "add `subflows = 1`");
     }
     Some(Burst { bytes: bytes.value, pause })
+}
+
+/// Whether flows of a pair of hosts share a connection.
+fn read_connection(s: &mut Section<'_>, transport: Transport, has_deadlines: bool) -> Connection {
+    let connection = s.choice("connection", Connection::NAMES, Connection::PerFlow).value;
+    let conflict = |message, help| s.problem_at("scenario::conflict", "connection", message, help);
+    if connection == Connection::PerFlow {
+        return connection;
+    }
+    if transport != Transport::Rdma {
+        conflict(
+            "flows share connections over RDMA only",
+            "write `kind = \"rdma\"` in `[transport]`, or remove `connection`",
+        );
+    } else if has_deadlines {
+        conflict("the controller of a shared connection knows one deadline", "remove `deadline`, or `connection`");
+    }
+    connection
+}
+
+/// Flows share connections only where nobody but their controller and the ports' queues has to know of them.
+pub(super) fn check_connections(report: &Report, blocks: &[Block<'_>], cc: &AlgorithmConfig) {
+    if can_share(&cc.needs()) {
+        return;
+    }
+    for block in blocks.iter().filter(|block| block.connection == Connection::PerPair) {
+        let message = format!("under `{}` every flow has a connection of its own", cc.info().name);
+        let help = format!("remove `connection`, or set `cc` to {}", one_of(&algorithms_that(can_share)));
+        report.problem("scenario::conflict", block.anchor.site_of("connection"), message, "`connection`", help);
+    }
+}
+
+/// Not if links or receivers keep accounts of single flows, if packets tell of their flow, or if somebody else sets rates.
+fn can_share(needs: &Needs) -> bool {
+    needs.header == HeaderWords::NONE && needs.grants.is_none() && !needs.oracle && !needs.allocator
 }
 
 /// What bursts cannot go with.

@@ -42,6 +42,9 @@ pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, w
         if !is_endless && kind != "list" {
             toml.maybe(draw, 5, &[("deadline", DEADLINES)]);
         }
+        if ["poisson", "closed-loop"].contains(&kind) && !tcp && draw.one_in(3) {
+            toml.any(draw, ("connection", &["\"per-pair\"", "\"per-flow\""]));
+        }
         if is_endless && !tcp && draw.one_in(3) {
             toml.all(draw, &[("burst", &["\"1B\"", "\"20KB\""]), ("pause", &["\"0s\"", "\"7us\""])]);
         }

@@ -34,6 +34,8 @@ pub struct FlowSpec {
     pub deadline: Option<Time>,
     /// Over how many subflows TCP spreads it, at least 1; `None`: as many as the transport says.
     pub subflows: Option<u8>,
+    /// Whose connection it is sent over.
+    pub connection: Connection,
     /// An endless flow offers its data in bursts; `None`: all at once.
     pub burst: Option<Burst>,
     /// The traffic block it came from: an index for grouping results.
@@ -62,6 +64,7 @@ impl FlowSpec {
             demand: Rate::MAX,
             deadline: None,
             subflows: None,
+            connection: Connection::PerFlow,
             burst: None,
             group: 0,
             id: Self::NO_ID,
@@ -81,6 +84,23 @@ pub struct Burst {
     pub bytes: Bytes,
     /// From the moment the last of them is handed to the wire until it writes again.
     pub pause: Time,
+}
+
+/// Over whose connection a flow is sent, with RDMA.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connection {
+    /// One of its own, whose controller knows nothing yet.
+    #[default]
+    PerFlow,
+    /// One that all such flows of its sender, receiver and group share: they go one after the other, in the order in which they
+    /// come, and each goes on with the controller of the one before. A flow begins when all of the one before has been
+    /// acknowledged; its completion time counts from when it came.
+    PerPair,
+}
+
+impl Connection {
+    /// All of them with their names in scenarios.
+    pub const NAMES: &'static [(&'static str, Self)] = &[("per-flow", Self::PerFlow), ("per-pair", Self::PerPair)];
 }
 
 /// What starts a flow.

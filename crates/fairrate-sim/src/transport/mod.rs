@@ -8,6 +8,7 @@ mod controlled;
 mod dispatch;
 mod homa;
 mod interface;
+mod lasting;
 mod list;
 mod mptcp;
 mod nic;
@@ -20,9 +21,10 @@ mod tcp;
 pub(crate) use allocator::{
     Allocator, LineNote, follow_up, line_flows, on_event as on_allocator_event, start as start_allocator,
 };
-pub(crate) use controlled::ControllerRef;
+pub(crate) use controlled::{Controlled, ControllerRef};
 pub(crate) use homa::{Levels, Messages};
 pub(crate) use interface::{Answer, Timed};
+pub(crate) use lasting::Lasting;
 pub(crate) use list::Kind;
 pub(crate) use mptcp::Connections;
 pub use mptcp::{MptcpConfig, Scheduler, SubflowPaths};

@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 
 use fairrate_units::{Bytes, Time};
 
-use crate::config::{Change, FlowSpec, Trigger};
+use crate::config::{Change, Connection, FlowSpec, Trigger};
 use crate::ids::{FlowId, NodeId};
 use crate::input_error::FieldError;
 use crate::rng::{Purpose, Stream, mix64};
@@ -179,6 +179,13 @@ impl Block {
 pub fn default_ports(count: u32, group: u32) -> (u16, u16) {
     let sport = 10_000 + count % (1 + u32::from(u16::MAX) - 10_000);
     (sport as u16, (100 + group) as u16)
+}
+
+/// Lets flows of the same sender, receiver and group share a connection, which has one source port.
+pub fn share_connections(flows: &mut [FlowSpec]) {
+    for flow in flows {
+        (flow.connection, flow.sport) = (Connection::PerPair, default_ports(0, flow.group).0);
+    }
 }
 
 /// Checks that a node is a host.

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::Topology;
 use fairrate_sim::workload::{
-    Churn, ClosedLoop, Incast, Poisson, Senders, Staggered, Workload, merge, parse_flow_list,
+    Churn, ClosedLoop, Incast, Poisson, Senders, Staggered, Workload, merge, parse_flow_list, share_connections,
 };
-use fairrate_sim::{FieldError, FlowSpec};
+use fairrate_sim::{Connection, FieldError, FlowSpec};
 use fairrate_units::Bytes;
 
 use super::super::algorithms_that;
@@ -23,6 +23,9 @@ const MAX_FLOWS: usize = 50_000_000;
 /// Memory that a flow takes from here to the end of its run, about; measured as the growth of whole runs with the number of
 /// flows: 640 bytes for those that start at their time, 800 for those of closed loops.
 const FLOW_BYTES: f64 = 800.0;
+
+/// Memory that a connection of several flows keeps to the end of the run, about: a controller and an entry of a table.
+const CONNECTION_BYTES: f64 = 1_000.0;
 
 /// Makes the flows of all blocks, in order of start.
 pub(in crate::schema) fn build(
@@ -41,6 +44,9 @@ pub(in crate::schema) fn build(
         }
         let mut workload = generate(report, block, topology, names, seed, group);
         workload.flows.iter_mut().for_each(|flow| treat(flow, block));
+        if block.connection == Connection::PerPair {
+            share_connections(&mut workload.flows);
+        }
         if let Some(deadlines) = &block.deadlines {
             deadlines.assign(&mut workload.flows, seed, group);
         }
@@ -107,7 +113,8 @@ fn fits(report: &Report, block: &Block<'_>, topology: &Topology, names: &Names<'
     let expected = report.quietly(|| expected_flows(report, block, topology, names)).flatten();
     let flows = expected.unwrap_or(0.0) + earlier as f64;
     let Some(available) = available_memory() else { return true };
-    let needed = (flows * FLOW_BYTES) as u64;
+    let pairs = if block.connection == Connection::PerPair { (topology.hosts().count() as f64).powi(2) } else { 0.0 };
+    let needed = (flows * FLOW_BYTES + pairs.min(flows) * CONNECTION_BYTES) as u64;
     if needed <= available || !report.is_clean() {
         return true;
     }

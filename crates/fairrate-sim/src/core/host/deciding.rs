@@ -12,14 +12,19 @@ use crate::packet::{Packet, PacketKind};
 use crate::transport::{ControllerRef, follow_up};
 
 impl Hosts {
-    /// Lets a flow's controller decide, if the flow is active, and applies the decision.
+    /// Lets a flow's controller decide, if the flow is active or its connection still is, and applies the decision.
     pub(super) fn decide(
         &mut self,
         w: &mut World,
         id: FlowId,
         decide: impl FnOnce(&mut ControllerRef<'_>) -> Option<Allowance>,
     ) {
-        let Some((slot, _)) = self.sender_of(id) else { return };
+        let Some(slot) = self.slot_of_notice(&w.run, id) else {
+            if let Some(lasting) = self.idle_controller(&w.run, id, w.clock.now()) {
+                decide(&mut ControllerRef::Lasting(lasting));
+            }
+            return;
+        };
         match decide(&mut self.controller(slot)) {
             Some(allowance) => self.apply(w, slot, allowance),
             None => self.ask_for_control(w, slot),

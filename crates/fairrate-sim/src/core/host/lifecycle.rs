@@ -28,6 +28,13 @@ impl Hosts {
         }
         let end = &mut self.sending[id];
         (end.start_ps, end.has_started) = (w.clock.now_ps, true);
+        if self.may_begin(w, id) {
+            self.open(w, id);
+        }
+    }
+
+    /// A flow that has come begins.
+    pub(super) fn open(&mut self, w: &mut World, id: FlowId) {
         w.run.flow(id).transport.open(self, w, id);
         self.note_start(w, id);
         self.begin(w, id);
@@ -112,6 +119,7 @@ impl Hosts {
         }
         self.depart(w, id);
         w.told.push(News::Flow(id));
+        self.hand_on(w, id);
         self.nic_send(w, host);
     }
 }

@@ -11,6 +11,7 @@ mod deciding;
 mod lifecycle;
 mod notices;
 mod outcome;
+mod queue_pairs;
 mod receiving;
 mod sending;
 mod subflows;
@@ -20,6 +21,7 @@ use fairrate_units::Rate;
 
 use self::convergence::Convergence;
 pub(super) use self::outcome::Received;
+use self::queue_pairs::QueuePairs;
 use super::agents::Step;
 use super::network::Network;
 use super::run::Run;
@@ -40,6 +42,8 @@ pub(crate) struct Hosts {
     free_senders: Vec<SenderIdx>,
     /// Connections of several subflows.
     pub(crate) connections: Connections,
+    /// Connections of several flows.
+    queue_pairs: QueuePairs,
     /// The central allocator and the conversation with it.
     pub(crate) allocator: Option<Box<Allocator>>,
     /// HOMA's messages, if that is the transport.
@@ -167,6 +171,7 @@ impl Hosts {
             senders: Table::default(),
             free_senders: Vec::new(),
             connections: Connections::new(&run.config),
+            queue_pairs: QueuePairs::default(),
             allocator,
             wishes: Wishes::default(),
             last_progress_ps: 0,
@@ -249,6 +254,7 @@ impl Hosts {
         let end = &mut self.sending[sender.flow];
         (end.sender, end.tally) = (SenderIdx::NONE, sender.tally);
         let nic = &mut self.nics[sender.host];
+        let next_ps = nic.flows[sender.nic_slot as usize].next_send_ps;
         if w.clock.is_by_insertion() {
             let entry = &mut nic.flows[sender.nic_slot as usize];
             (entry.open, entry.has_data, entry.finished) = (false, false, true);
@@ -256,6 +262,7 @@ impl Hosts {
             nic.remove(sender.nic_slot as usize);
             self.renumber(sender.host, sender.nic_slot as usize);
         }
+        self.keep_controller(w, sender, next_ps);
     }
 
     /// Tells the senders of a NIC's flows from position `from` on where they now stand.

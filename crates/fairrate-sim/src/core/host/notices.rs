@@ -49,6 +49,9 @@ impl Hosts {
             Some(notice) => controller.on_notice(now, notice),
             None => Some(controller.on_cnp(now)),
         });
+        if let Some((rate, line_rate)) = self.source_rate(w, flow) {
+            w.told.totals.told_rates.add(rate, line_rate);
+        }
     }
 
     /// The agent of a host's own port asked to be called now; or did, before it changed its mind.

@@ -107,6 +107,7 @@ impl Connections {
     pub(crate) fn controller<'a>(&'a mut self, sender: &'a mut Sender) -> ControllerRef<'a> {
         match &mut sender.controlled {
             Controlled::Own(own) => ControllerRef::Own(own),
+            Controlled::Lasting(control) => ControllerRef::Lasting(control),
             Controlled::Coupled { connection, subflow } => {
                 let connection = self.active[*connection].as_deref_mut();
                 let control = connection.and_then(|c| c.controller.as_mut());

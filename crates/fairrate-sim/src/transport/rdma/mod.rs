@@ -7,7 +7,6 @@ use crate::core::{Hosts, World};
 use crate::engine::EventKind;
 use crate::ids::{FlowId, HostId, PacketIdx};
 use crate::packet::{Packet, PacketKind};
-use crate::transport::controlled::Controlled;
 use crate::transport::interface::{Acked, Answer, Timed, Transport};
 use crate::transport::receiver::Reply;
 use crate::transport::sender::{Sender, ack_of};
@@ -17,9 +16,10 @@ pub(crate) struct Rdma;
 
 impl Transport for Rdma {
     fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
-        let control = w.run.algorithm_of(flow).build(&w.run.flow_context(flow, w.clock.now()));
+        let (controlled, first_ps) = hosts.controlled(w, flow);
         let spec = &w.run.config.flows[flow.index()];
-        hosts.add_sender(w, Sender::of_application(spec, flow, Controlled::Own(control)));
+        hosts.add_sender(w, Sender::of_application(spec, flow, controlled));
+        hosts.pace_first(flow, first_ps);
     }
 
     #[inline]

@@ -1,0 +1,180 @@
+//! A controller that outlives its flow: the next one over the same connection goes on with it.
+
+use fairrate_control::{Ack, Algorithm, Allowance, Controller, Loss, Notice};
+use fairrate_units::{Bytes, Time};
+
+/// The controller of a connection that carries one flow after the other.
+///
+/// To the algorithm they are one flow: their bytes are numbered on, and its timers expire between them too. It learns of a
+/// pause what it would learn of an application that writes nothing, so nothing.
+pub struct Lasting {
+    algorithm: Algorithm,
+    /// Payload bytes of the flows before the present one.
+    before: u64,
+    /// What it has decided last; `None`: nothing yet.
+    last: Option<Allowance>,
+}
+
+impl Lasting {
+    /// The controller of a connection that has carried nothing.
+    pub fn new(algorithm: Algorithm) -> Self {
+        Self { algorithm, before: 0, last: None }
+    }
+
+    /// A flow of so many bytes is over.
+    pub fn end_flow(&mut self, bytes: u64) {
+        self.before += bytes;
+    }
+
+    /// The last decision.
+    pub fn last(&self) -> Option<Allowance> {
+        self.last
+    }
+
+    /// Lets the timers expire that have up to now, each at its time: between flows nobody calls them.
+    pub fn catch_up(&mut self, now: Time) {
+        let mut at = Time::ZERO;
+        while let Some(last) = self.last.filter(|last| last.timer <= now) {
+            at = at.max(last.timer);
+            self.last = Some(self.algorithm.on_timer(at));
+        }
+    }
+
+    fn note(&mut self, allowance: Allowance) -> Allowance {
+        self.last = Some(allowance);
+        allowance
+    }
+
+    fn note_some(&mut self, allowance: Option<Allowance>) -> Option<Allowance> {
+        self.last = allowance.or(self.last);
+        allowance
+    }
+}
+
+impl Controller for Lasting {
+    /// A flow begins, the first one or the next.
+    fn on_start(&mut self, now: Time) -> Allowance {
+        self.catch_up(now);
+        let allowance = self.last.unwrap_or_else(|| self.algorithm.on_start(now));
+        self.note(allowance)
+    }
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        let (ack_seq, snd_nxt) = (ack.ack_seq + self.before, ack.snd_nxt + self.before);
+        let allowance = self.algorithm.on_ack(&Ack { ack_seq, snd_nxt, ..*ack });
+        self.note(allowance)
+    }
+    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
+        let allowance = self.algorithm.on_loss(now, loss);
+        self.note(allowance)
+    }
+    fn on_cnp(&mut self, now: Time) -> Allowance {
+        let allowance = self.algorithm.on_cnp(now);
+        self.note(allowance)
+    }
+    fn on_timer(&mut self, now: Time) -> Allowance {
+        let allowance = self.algorithm.on_timer(now);
+        self.note(allowance)
+    }
+    #[inline]
+    fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
+        let allowance = self.algorithm.on_sent(now, bytes);
+        self.note_some(allowance)
+    }
+    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
+        let allowance = self.algorithm.on_idle(now, timeouts);
+        self.note_some(allowance)
+    }
+    fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
+        let allowance = self.algorithm.on_notice(now, notice);
+        self.note_some(allowance)
+    }
+    fn timer_lead(&self) -> Time {
+        self.algorithm.timer_lead()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairrate_control::{AlgorithmConfig, FlowContext, Profile};
+    use fairrate_units::Rate;
+
+    use super::*;
+
+    const US: u64 = 1_000_000;
+
+    fn rocc() -> Lasting {
+        let config = AlgorithmConfig::by_name("rocc", Profile::Paper).expect("it is registered");
+        Lasting::new(config.build(&FlowContext::on(Rate::from_gbps(40), Time::from_us(10))))
+    }
+
+    /// 500 units of 10 Mb/s, so 5 Gb/s.
+    fn notice() -> Notice {
+        Notice { flow: 0, port: 7, values: [500.0, 0.0, 0.0, 0.0] }
+    }
+
+    #[test]
+    fn timers_expire_between_flows_as_if_there_were_one() {
+        let mut lasting = rocc();
+        lasting.on_start(Time::ZERO);
+        lasting.on_notice(Time::from_us(100), &notice());
+        lasting.end_flow(1_000);
+        // A rate doubles 55 us after the last notice, and again after each 55 us: at 155 us it is 10 Gb/s, and at 320 us it
+        // has been 40 Gb/s since 265 us and has lost its limit, and with that its timer.
+        let at = |us| {
+            let mut lasting = rocc();
+            lasting.on_start(Time::ZERO);
+            lasting.on_notice(Time::from_us(100), &notice());
+            let next = lasting.on_start(Time::from_ps(us * US));
+            (next.rate, next.timer)
+        };
+        assert_eq!(at(154), (Rate::from_gbps(5), Time::from_us(155)));
+        assert_eq!(at(155), (Rate::from_gbps(10), Time::from_us(210)));
+        assert_eq!(at(319), (Rate::from_gbps(40), Time::from_us(320)));
+        assert_eq!(at(9_000), (Rate::from_gbps(40), Time::MAX));
+    }
+
+    #[test]
+    fn bytes_are_numbered_on() {
+        // HPCC moves its reference once a round trip, told by byte numbers: with those of the second flow from 0 on it would
+        // not for as many bytes as the first flow had.
+        let config = AlgorithmConfig::by_name("hpcc", Profile::Paper).expect("it is registered");
+        let build = || config.build(&FlowContext::on(Rate::from_gbps(25), Time::from_us(8)));
+        let (mut one, mut lasting) = (build(), Lasting::new(build()));
+        one.on_start(Time::ZERO);
+        lasting.on_start(Time::ZERO);
+        for n in 1..200_u64 {
+            let (flow, seq) = if n <= 100 { (0, n * 1_000) } else { (1, (n - 100) * 1_000) };
+            if n == 101 {
+                lasting.end_flow(100_000);
+                lasting.on_start(Time::from_us(n));
+            }
+            let int = hop(n);
+            let ack = |ack_seq| Ack {
+                now: Time::from_us(n),
+                ack_seq,
+                snd_nxt: ack_seq + 20_000,
+                newly_acked: 1_000,
+                delivered: 1_000,
+                lost: 0,
+                rtt: Time::from_us(9),
+                in_flight: 20_000,
+                delivery_rate: Rate::ZERO,
+                prior_delivered: None,
+                app_limited: false,
+                ecn_marked: false,
+                cwnd_at_send: 25_000,
+                int: &int,
+                header: &[],
+            };
+            assert_eq!(one.on_ack(&ack(n * 1_000)), lasting.on_ack(&ack(seq)), "{flow} {n}");
+        }
+    }
+
+    /// A port of 25 Gb/s that carries two thirds of what it can, and 10 packets in its queue at times.
+    fn hop(n: u64) -> [fairrate_control::IntHop; 1] {
+        let rate = fairrate_control::PortRate::new(Rate::from_gbps(25));
+        let qlen = if n % 40 < 20 { 0 } else { 10_000 };
+        [fairrate_control::IntHop { ts: Time::from_us(n), tx_bytes: 2_000 * n, qlen, rate }]
+    }
+}
