@@ -160,7 +160,7 @@ impl Claim {
         let value = self.unit.show(estimate.mean);
         match verdict {
             Verdict::NotRun => "-".to_owned(),
-            Verdict::Shown | _ if estimate.half_width.is_nan() => format!("{value} {verdict}"),
+            _ if estimate.half_width.is_nan() => format!("{value} {verdict}"),
             _ => format!("{value} ±{} {verdict}", self.unit.show_half_width(estimate.half_width)),
         }
     }
