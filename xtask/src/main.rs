@@ -5,6 +5,7 @@ mod checks;
 mod dependencies;
 mod flowtune;
 mod instructions;
+mod interval;
 mod lab;
 mod ns3;
 mod ns3_tcp;
@@ -48,7 +49,7 @@ enum Against {
     Ns3(ns3::Options),
     /// TCP of mainline ns-3: flows over a dumbbell, carried in `validation/ns3-tcp`, beside ours.
     Ns3Tcp(ns3_tcp::Options),
-    /// The claims of the PowerTCP paper's Figures 4 to 6.
+    /// The claims of the PowerTCP paper's Figures 4 to 7 and 9 to 11.
     Powertcp(powertcp::Options),
     /// The claims of the PERC paper's sections 3 and 4.
     Perc(paper::Options),

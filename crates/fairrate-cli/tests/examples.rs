@@ -63,6 +63,7 @@ fn every_example_has_a_test_here() {
         "rocc-staircase",
         "rocc-star",
         "websearch",
+        "websearch-artifact",
         "websearch20",
     ];
     assert_eq!(names, expected);
@@ -254,6 +255,29 @@ fn websearch_sends_every_flow_over_one_uplink() {
         let ratio = carried * number(&json, "/summary/sim_s") / number(&json, "/summary/goodput_bytes");
         assert!((1.17..1.2).contains(&ratio), "{name}: {ratio}");
     }
+}
+
+#[test]
+fn websearch_artifact_has_the_traffic_of_the_public_code() {
+    let path = examples().join("websearch-artifact.toml");
+    let sets = vec![("traffic.0.stop".to_owned(), "400ms".to_owned())];
+    let config =
+        Scenario::load(&path, &Overrides { sets, ..Overrides::default() }).expect("it reads").into_sim_config();
+    let rack = |host: fairrate_sim::NodeId| config.topology.nodes[host.index()].rack;
+    let tor0 = rack(config.topology.hosts().next().expect("64 hosts"));
+    assert_eq!(config.topology.hosts().count(), 64);
+    // Its generator gives each host load * 25 Gb/s * 32 / 4 of uplink over the mean size, which are 274 flows a second.
+    let per_host = config.flows.len() as f64 / 64.0 / 0.4;
+    assert!((per_host / 273.9 - 1.0).abs() < 0.04, "{per_host}");
+    let (from_tor0, from_tor1): (Vec<_>, Vec<_>) = config.flows.iter().partition(|f| rack(f.src) == tor0);
+    assert!(from_tor1.iter().all(|f| rack(f.dst) != tor0));
+    // 32 of the 63 hosts that a host of the first rack may send to are in the other one.
+    let away = from_tor0.iter().filter(|f| rack(f.dst) != tor0).count() as f64 / from_tor0.len() as f64;
+    assert!((away - 32.0 / 63.0).abs() < 0.03, "{away}");
+    // None is below 2 KB, and 8.6 % are below 5.
+    let below = |bytes| config.flows.iter().filter(|f| f.bytes.as_u64() < bytes).count() as f64;
+    let short = below(5_000) / config.flows.len() as f64;
+    assert!(below(2_000) == 0.0 && (0.075..0.096).contains(&short), "{short}");
 }
 
 /// The flows of a run, in order of their numbers.

@@ -9,6 +9,7 @@
 //! |--------------------------|------------------|----------|
 //! | RTTbytes                 | `rtt_bytes`      | bytes    |
 //! | degree of overcommitment | `overcommitment` | messages |
+//! | priority levels          | `levels`         | 1        |
 //! | cutoffs of unscheduled priorities | `cutoffs` | bytes   |
 
 use fairrate_units::Bytes;
@@ -96,6 +97,8 @@ algorithm_config! {
     pub struct HomaConfig {
         /// Messages a receiver grants at a time, and levels for scheduled packets (authors' simulator: 7 for web search; PowerTCP section 4.1: 1).
         overcommitment: u32 = 7, ns3 = 1, in 1.0..=7.0;
+        /// Priority levels; a fabric that pauses has seven at most, as class 0 is PFC's. With one, short messages wait behind all others (section 3.4: 8; HOMA's evaluation has 4, 2 and 1 too).
+        levels: u32 = 8, in 1.0..=8.0;
         /// RTTbytes, a size of payload or `"bdp"`: what a message sends unasked and what is kept on its way (PowerTCP section 4.1: base RTT times host bandwidth).
         rtt_bytes: HomaRttBytes = HomaRttBytes::Bdp;
         /// Largest messages of each level for unscheduled packets, `"equal-bytes"` or sizes as `"1KB 10KB"` (section 3.4: equal bytes).
@@ -117,8 +120,8 @@ impl AlgorithmSpec for HomaConfig {
 
 impl HomaConfig {
     fn grants(&self) -> Grants {
-        let Self { overcommitment, rtt_bytes, cutoffs } = *self;
-        Grants { overcommitment, rtt_bytes, cutoffs }
+        let Self { overcommitment, levels, rtt_bytes, cutoffs } = *self;
+        Grants { overcommitment, levels, rtt_bytes, cutoffs }
     }
 }
 
@@ -127,6 +130,8 @@ impl HomaConfig {
 pub struct Grants {
     /// Messages granted at a time, at least one.
     pub overcommitment: u32,
+    /// Priority levels, from one to the classes of the fabric.
+    pub levels: u32,
     /// What a message sends unasked, and what is kept on its way.
     pub rtt_bytes: HomaRttBytes,
     /// The levels of unscheduled packets.

@@ -192,6 +192,22 @@ fn short_messages_overtake_scheduled_and_unscheduled_packets() {
     }
 }
 
+/// With one level a short message waits for all that has come before it: RTTbytes of each of seven messages, and what the
+/// shortest of them has been granted meanwhile, RTTbytes at most.
+#[test]
+fn with_one_level_short_messages_wait() {
+    let mut flows: Vec<FlowSpec> = (1..=7).map(|i| flow(i, 0, 300_000, Time::ZERO)).collect();
+    flows.push(flow(8, 0, 500, Time::from_us(20)));
+    let mut c = homa(star(9), 1, flows);
+    c.cc.set("levels", RawValue::Integer(1)).expect("it is a parameter");
+    let (recorder, _) = run(c);
+    let short = &recorder.flows[7];
+    // It is at the switch after 21 us and its own time; the last of the 56 packets has come after 56 packets' time.
+    let waited = after(7 * RTT_BYTES / MTU) - Time::from_us(20);
+    let most = waited + packets(RTT_BYTES / MTU);
+    assert!(waited <= fct(short) && fct(short) <= most, "{} and not {waited}", fct(short));
+}
+
 /// Every message is complete, each byte of it once, whatever was lost.
 fn all_complete(c: SimConfig) -> RunTotals {
     let bytes: Vec<u64> = c.flows.iter().map(|f| f.bytes.as_u64()).collect();

@@ -13,7 +13,9 @@ use crate::ids::PortId;
 pub(crate) struct Levels {
     /// The highest class: 0, or 1 where class 0 is that of PFC frames.
     first: u8,
-    /// Classes for unscheduled packets, from the highest on. The rest is for scheduled ones.
+    /// The lowest class.
+    lowest: u8,
+    /// Classes for unscheduled packets, from the highest on. The rest is for scheduled ones, or the same if there is one.
     n_unscheduled: u8,
     /// Messages granted at a time.
     overcommitment: usize,
@@ -27,11 +29,12 @@ impl Levels {
     /// The levels of a run in which receivers grant.
     pub(crate) fn new(config: &SimConfig, grants: &Grants, base_rtt: Time) -> Self {
         let first = u8::from(config.fabric.pfc);
-        let n_levels = N_CLASSES as u8 - first;
-        let n_scheduled = grants.overcommitment.clamp(1, u32::from(n_levels) - 1) as u8;
+        let n_levels = grants.levels.clamp(1, N_CLASSES as u32 - u32::from(first)) as u8;
+        let n_scheduled = grants.overcommitment.clamp(1, u32::from(n_levels).max(2) - 1) as u8;
         Self {
             first,
-            n_unscheduled: n_levels - n_scheduled,
+            lowest: first + n_levels - 1,
+            n_unscheduled: (n_levels - n_scheduled).max(1),
             overcommitment: grants.overcommitment.max(1) as usize,
             mtu: config.transport.mtu.as_u64(),
             rtt_bytes: grants.rtt_bytes,
@@ -41,7 +44,7 @@ impl Levels {
 
     /// How many classes there are.
     pub(crate) fn n_classes(&self) -> u64 {
-        N_CLASSES as u64 - u64::from(self.first)
+        u64::from(self.lowest - self.first) + 1
     }
 
     /// How many messages a receiver grants at a time.
@@ -77,7 +80,7 @@ impl Levels {
     /// them has the lowest class there is, so that a new and shorter one finds a higher class free.
     pub(super) fn scheduled(&self, rank: usize, n: usize) -> u8 {
         let above = (n - 1).saturating_sub(rank) as u8;
-        (N_CLASSES as u8 - 1).saturating_sub(above).max(self.first + self.n_unscheduled)
+        self.lowest.saturating_sub(above).max((self.first + self.n_unscheduled).min(self.lowest))
     }
 
     /// Gives every flow the class of its unscheduled packets.
@@ -120,7 +123,7 @@ mod tests {
 
     fn levels(first: u8, n_unscheduled: u8) -> Levels {
         let rtt_bytes = HomaRttBytes::Bdp;
-        Levels { first, n_unscheduled, overcommitment: 1, mtu: 1_000, rtt_bytes, base_rtt: Time::from_us(8) }
+        Levels { first, lowest: 7, n_unscheduled, overcommitment: 1, mtu: 1_000, rtt_bytes, base_rtt: Time::from_us(8) }
     }
 
     #[test]
@@ -131,6 +134,16 @@ mod tests {
         assert_eq!(of(4), [4, 5, 6, 7]);
         // Messages beyond the scheduled levels share the highest of them.
         assert_eq!(of(6), [4, 4, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn fewer_levels_are_the_highest_classes() {
+        // Four levels, of which three are for unscheduled packets: the one left is the lowest of them.
+        let four = Levels { lowest: 4, ..levels(1, 3) };
+        assert_eq!((four.n_classes(), four.scheduled(0, 1), four.scheduled(0, 3)), (4, 4, 4));
+        // One level is for all packets.
+        let one = Levels { lowest: 0, ..levels(0, 1) };
+        assert_eq!((one.n_classes(), one.scheduled(0, 1), one.scheduled(1, 3)), (1, 0, 0));
     }
 
     #[test]

@@ -21,9 +21,9 @@
 //!   granted (or fully granted, or complete) gives the shortest granted one that has less than RTTbytes on its way a single
 //!   packet. So every arrival leads to one grant at most, and a message takes over from the one before without a gap and
 //!   without a second RTTbytes in the queue.
-//! - There are eight levels in a fabric that drops, and seven where class 0 is left to PFC frames. Scheduled packets have as
-//!   many levels as messages are granted, and unscheduled ones the rest, at least one. Grants share the highest level with
-//!   the unscheduled packets of the shortest messages. The keys `data_class`, `ack_class` and `control_class`, and the
+//! - There are eight levels in a fabric that drops, and seven where class 0 is left to PFC frames, or fewer (`levels`).
+//!   Scheduled packets have as many levels as messages are granted, and unscheduled ones the rest, at least one. Grants share
+//!   the highest level with the unscheduled packets of the shortest messages. The keys `data_class`, `ack_class` and `control_class`, and the
 //!   classes of flows, have no effect.
 //! - Levels of unscheduled packets go by the sizes of all flows of the run, whether or not a receiver could know them. The
 //!   authors' simulator does the same; in the paper receivers measure and tell.
