@@ -2,9 +2,6 @@
 
 use fairrate_report::stats;
 
-/// Student's t at 97.5 % for 1, 2 ... degrees of freedom. The bootstrap of `fairrate compare` is too narrow for five seeds.
-const T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
-
 /// A mean over seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -21,13 +18,8 @@ impl Estimate {
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
         let (n, mean) = (values.len(), stats::mean(&values).unwrap_or(f64::NAN));
-        let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
-        let freedom = n.saturating_sub(1);
-        let t = match freedom {
-            0 => f64::NAN,
-            _ => T.get(freedom - 1).copied().unwrap_or(2.0),
-        };
-        Self { n, mean, half_width: t * (squares / (freedom as f64 * n as f64)).sqrt() }
+        let half_width = stats::student_half_width(&values).unwrap_or(f64::NAN);
+        Self { n, mean, half_width }
     }
 }
 

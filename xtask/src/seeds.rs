@@ -13,18 +13,11 @@ pub struct Estimate {
     pub half: f64,
 }
 
-/// The 97.5 % quantiles of Student's t for 1 to 9 degrees of freedom.
-const T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
-
 impl Estimate {
-    /// Of values that were measured with a seed each; with more than ten seeds the interval is a little too wide.
+    /// Of values that were measured with a seed each.
     pub fn of(values: &[f64]) -> Self {
         let mean = stats::mean(values).unwrap_or(f64::NAN);
-        let n = values.len();
-        let half = match n.checked_sub(2) {
-            Some(at) => T[at.min(T.len() - 1)] * deviation(values) / (n as f64).sqrt(),
-            None => f64::NAN,
-        };
+        let half = stats::student_half_width(values).unwrap_or(f64::NAN);
         Self { mean, half }
     }
 

@@ -86,9 +86,6 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The 97.5 % quantiles of Student's t for 1 to 9 degrees of freedom; with more the interval is a little too wide.
-const T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
-
 /// A sentence of a paper, and what was measured.
 #[derive(Clone, Debug)]
 pub struct Claim {
@@ -129,11 +126,7 @@ impl Claim {
     /// The mean over seeds with its 95 % interval by Student's t, which is the mean alone where there is one value.
     pub fn measured(&self) -> Option<(f64, f64, f64)> {
         let mean = stats::mean(&self.values).filter(|mean| mean.is_finite())?;
-        let n = self.values.len();
-        let squares: f64 = self.values.iter().map(|value| (value - mean) * (value - mean)).sum();
-        let half = n
-            .checked_sub(2)
-            .map_or(0.0, |at| T[at.min(T.len() - 1)] * (squares / (n as f64 - 1.0)).sqrt() / (n as f64).sqrt());
+        let half = stats::student_half_width(&self.values).unwrap_or(0.0);
         Some((mean, mean - half, mean + half))
     }
 

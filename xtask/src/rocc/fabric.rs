@@ -14,9 +14,6 @@ use crate::paper::{Claims, Job, Measured, Numbers, Says, Unit, algorithm};
 
 /// The paper has five.
 const SEEDS: [u64; 2] = [1, 2];
-/// Two-sided 97.5 % points of Student's t, by the number of seeds.
-const STUDENT_T: [f64; 6] = [f64::NAN, f64::NAN, 12.706, 4.303, 3.182, 2.776];
-
 /// Which algorithms' 99th percentiles the paper has how many times above RoCC's, as a range over its bins.
 type Ratios = [(&'static str, f64, f64); 4];
 
@@ -183,10 +180,8 @@ fn rate_over_time(record: &Record) -> (f64, f64) {
 /// A number of every seed, from what was measured.
 fn over_seeds(value: impl Fn(u64) -> f64) -> (f64, String) {
     let values = SEEDS.map(value);
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0);
-    let half = STUDENT_T[SEEDS.len()] * (variance / n).sqrt();
+    let mean = stats::mean(&values).unwrap_or(f64::NAN);
+    let half = stats::student_half_width(&values).unwrap_or(f64::NAN);
     (mean, format!("± {half:.2}"))
 }
 

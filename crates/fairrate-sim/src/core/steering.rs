@@ -49,8 +49,8 @@ impl Run {
     }
 }
 
-/// The links of a path, each with those that packets to the same host may take in its place: the fastest of them, and how
-/// many they are.
+/// The links of a path, each with those that packets to the same host may take in its place: the highest rate and the
+/// shortest delay of them, which need not be of one link, and how many they are.
 pub(super) fn hops_beside(
     topology: &Topology,
     routes: &Routes,
@@ -66,9 +66,10 @@ pub(super) fn hops_beside(
             nodes.iter().flat_map(|&node| routes.next_hops(node, to)).collect()
         };
         nodes = beside.iter().map(|&port| topology.to(port)).collect();
-        let links = beside.iter().map(|&port| topology.link(port));
-        let fastest = links.max_by_key(|link| link.rate).expect("a path leads there");
-        Hop { lanes: beside.len() as u32, ..Hop::single(fastest) }
+        let links = || beside.iter().map(|&port| topology.link(port));
+        let (rate, delay) = (links().map(|link| link.rate).max(), links().map(|link| link.delay).min());
+        let (rate, delay) = rate.zip(delay).expect("a path leads there");
+        Hop { rate, delay, lanes: beside.len() as u32 }
     };
     path.map(hop).collect()
 }
