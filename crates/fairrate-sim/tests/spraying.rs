@@ -90,3 +90,20 @@ fn links_that_are_down_are_not_taken() {
     let fct = told.flows[0].fct.expect("it is done");
     assert!(fct < told.flows[0].ideal_fct * 2, "{fct}");
 }
+
+/// Of two links side by side one is faster and the other one shorter: whichever a packet takes, it takes no less than the ideal.
+#[test]
+fn the_ideal_is_a_lower_bound_where_links_differ() {
+    let text = "4 2 4\n2 3\n0 2 25Gbps 1us 0\n2 3 100Gbps 20us 0\n2 3 25Gbps 1us 0\n3 1 25Gbps 1us 0\n";
+    let topology = fairrate_sim::topology::parse_topology_file(text).expect("it reads");
+    let mut fcts = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        let mut c = sprayed(config(topology.clone(), algorithm("line-rate"), vec![flow(0, 1, 1_000, Time::ZERO)]));
+        c.seed = seed;
+        let told = run(c).0;
+        let (fct, ideal) = (told.flows[0].fct.expect("it is done"), told.flows[0].ideal_fct);
+        assert!(ideal <= fct, "{fct} {ideal}");
+        fcts.insert(fct);
+    }
+    assert_eq!(fcts.len(), 2, "some take the one link and some the other");
+}
