@@ -5,8 +5,8 @@ use std::path::Path;
 use fairrate_report::stats;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{
-    ConvergenceSample, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Recorder, RttSample, RunTotals,
-    SimConfig, Simulation, Sink,
+    ConvergenceSample, FlowOutcome, PfcEvent, PortSample, RateSample, Recorder, RttSample, RunTotals, SimConfig,
+    Simulation, Sink,
 };
 use fairrate_units::Time;
 
@@ -128,18 +128,6 @@ impl Record {
             (Some(a), Some(b)) if a.t < b.t => (b.tx_bytes - a.tx_bytes) as f64 * 8.0 / (seconds(b.t) - seconds(a.t)),
             _ => f64::NAN,
         }
-    }
-
-    /// Payload bytes of a flow that its receiver has in order at a time.
-    pub fn delivered_bytes(&self, flow: usize, t: Time) -> f64 {
-        let at = self.rates.iter().rfind(|r| r.flow.index() == flow && r.t <= t);
-        at.map_or(0.0, |r| r.delivered_bytes as f64)
-    }
-
-    /// Bytes that a port has sent at a time.
-    pub fn sent_bytes(&self, port: PortId, t: Time) -> f64 {
-        let at = self.ports.iter().rfind(|p| p.port == port && p.t <= t);
-        at.map_or(0.0, |p| p.tx_bytes as f64)
     }
 
     /// A flow's pacing rate in bit/s.

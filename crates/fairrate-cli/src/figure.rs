@@ -99,7 +99,9 @@ fn draw(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<Opti
     let place = ResultsDir::claim(&place(&args.out, figure))?;
     let dir = place.path();
     let Some(points) = measure(figure, scale, args, jobs, dir)? else { return Ok(None) };
-    let (panels, claims) = ((figure.panels)(&points), (figure.claims)(&points));
+    let (panels, mut claims) = ((figure.panels)(&points), (figure.claims)(&points));
+    // What is not run is not spoken of.
+    claims.retain(|claim| !scale.quick || claim.measured().is_some());
     let json = sheet::claims(figure, &claims);
     output::write(&dir.join("figure.svg"), &sheet::picture(&panels))?;
     output::write(&dir.join("figure.html"), &sheet::page(figure, &panels, &claims))?;

@@ -6,6 +6,9 @@ use fairrate_report::bootstrap::FEW;
 use fairrate_report::stats;
 use serde::Serialize;
 
+/// By how many points of per cent a change may be off.
+const POINTS: f64 = 5.0;
+
 /// By what a number bears a sentence out. Where the paper gives no tolerance it is ours, and the sentence says so.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
@@ -20,6 +23,10 @@ pub enum Rule {
     Times(f64),
     /// A factor of at least this. Less of it is weaker as long as it is above 1.
     AtLeastTimes(f64),
+    /// A change by this many per cent, or further down; met up to five points above. Less of it is weaker as long as it is below 0.
+    Less(f64),
+    /// A change by this many per cent, or further up, in the same way.
+    More(f64),
     /// Words only: the number is shown beside them.
     Words,
 }
@@ -32,6 +39,8 @@ impl Rule {
             Self::AtLeast(least) => least <= value,
             Self::Times(factor) => 0.75 * factor <= value && value <= factor / 0.75 && 1.0 < value,
             Self::AtLeastTimes(factor) => factor <= value,
+            Self::Less(change) => value <= change + POINTS,
+            Self::More(change) => change - POINTS <= value,
             Self::Words => true,
         }
     }
@@ -40,6 +49,8 @@ impl Rule {
     fn points_there(self, value: f64) -> bool {
         match self {
             Self::Times(factor) | Self::AtLeastTimes(factor) => 1.0 < value && value < factor,
+            Self::Less(_) => value < 0.0,
+            Self::More(_) => 0.0 < value,
             _ => false,
         }
     }
@@ -53,6 +64,7 @@ impl Rule {
             Self::AtLeast(least) => format!("at least {}", show(least, unit)),
             Self::Times(factor) => format!("{} times", short(factor)),
             Self::AtLeastTimes(factor) => format!("at least {} times", short(factor)),
+            Self::Less(change) | Self::More(change) => format!("{change:+.0} %"),
             Self::Words => "no number".to_owned(),
         }
     }
@@ -213,6 +225,10 @@ mod tests {
         assert_eq!(verdict(Rule::Times(1.2), &[0.95; 5]), Verdict::NotReproduced);
         let least = |value| verdict(Rule::AtLeastTimes(2.0), &[value; 5]);
         assert_eq!([0.9, 1.5, 20.0].map(least), [Verdict::NotReproduced, Verdict::Weaker, Verdict::Reproduced]);
+        let change = |value| verdict(Rule::Less(-33.0), &[value; 5]);
+        let expected = [Verdict::Reproduced, Verdict::Reproduced, Verdict::Weaker, Verdict::NotReproduced];
+        assert_eq!([-50.0, -28.0, -20.0, 3.0].map(change), expected);
+        assert_eq!(verdict(Rule::More(60.0), &[30.0; 5]), Verdict::Weaker);
         let claim = Claim::exact("id", "", Rule::About(2.0, 0.25), "ms", Some(1.234));
         assert_eq!((claim.paper(), claim.text()), ("2.00 ms \u{b1} 25 %".to_owned(), "1.23 ms".to_owned()));
     }

@@ -66,6 +66,8 @@ pub const FIGURES: &[Figure] = &[
     powertcp::FIG3,
     powertcp::FIG4,
     powertcp::FIG5,
+    powertcp::FIG6,
+    powertcp::FIG7,
     powertcp::FIG8,
     powertcp::FIG9,
     powertcp::FIG10,

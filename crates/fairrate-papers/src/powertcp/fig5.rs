@@ -23,6 +23,8 @@ pub const FIGURE: Figure = Figure {
 const SCENARIO: &str = include_str!("../../../../examples/fairness.toml");
 const ALGORITHMS: [&str; 4] = ["powertcp", "theta-powertcp", "timely", "hpcc"];
 const FLOWS: u32 = 4;
+/// Each algorithm in the form of its own paper, which is drawn, and in that of the paper's public artifact.
+const PROFILES: [(&str, &str); 2] = [("fairness", "paper"), ("artifact's forms", "ns3")];
 /// When flow i comes and goes, in milliseconds.
 const fn comes(flow: u32) -> f64 {
     1.0 + 10.0 * flow as f64
@@ -32,7 +34,9 @@ const fn goes(flow: u32) -> f64 {
 }
 
 fn runs(_: &Scale) -> Vec<Run> {
-    ALGORITHMS.map(|cc| Run::of("fairness", SCENARIO, cc, &[], read)).into()
+    let forms =
+        PROFILES.map(|(name, profile)| ALGORITHMS.map(|cc| Run::of(name, SCENARIO, cc, &[("profile", profile)], read)));
+    forms.into_iter().flatten().collect()
 }
 
 fn read(record: &Record) -> Point {
@@ -76,15 +80,20 @@ pub fn draw_flows(points: &Points, line: &str, quantity: &str) -> Panel {
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
-    let claim = |cc: &str| {
-        let sentence = format!(
-            "{cc}: \"stabilizes to a fair share of bandwidth quickly\" (least Jain index, from 1 ms on; 0.95 is ours)"
-        );
-        Claim::exact(&format!("jain-{cc}"), &sentence, Rule::AtLeast(0.95), "", points.mean("fairness", cc, "jain"))
+    let of = |(run, _): (&str, &str)| {
+        ALGORITHMS.map(|cc| {
+            // The paper says it of its own algorithms; 0.95 is ours.
+            let (sentence, rule) = if cc.ends_with("powertcp") {
+                (
+                    "\"stabilizes to a fair share of bandwidth quickly\" (least Jain index, from 1 ms on)",
+                    Rule::AtLeast(0.95),
+                )
+            } else {
+                ("least Jain index, from 1 ms on", Rule::Words)
+            };
+            let sentence = format!("{run}, {cc}: {sentence}");
+            Claim::exact(&format!("{run}-{cc}"), &sentence, rule, "", points.mean(run, cc, "jain"))
+        })
     };
-    let other = |cc: &str| {
-        let sentence = format!("{cc}: the same");
-        Claim::exact(&format!("jain-{cc}"), &sentence, Rule::Words, "", points.mean("fairness", cc, "jain"))
-    };
-    vec![claim("powertcp"), claim("theta-powertcp"), other("timely"), other("hpcc")]
+    PROFILES.into_iter().flat_map(of).collect()
 }

@@ -1,0 +1,145 @@
+//! Figure 6: slowdowns of web search by flow size, at 20 and 60 % of the ToR uplinks.
+
+use fairrate_report::figure::{Axis, Figure as Panel};
+
+use super::websearch::{
+    DCQCN, HOMA_1, HOMA_6, HOMA_FIFO, HPCC, Line, POWERTCP, Reading, THETA, TIMELY, at, runs as runs_at,
+};
+use crate::claim::{Claim, Rule};
+use crate::drawing::{self, panel};
+use crate::experiment::Run;
+use crate::figure::{Figure, Kind, Scale};
+use crate::points::Points;
+
+pub const FIGURE: Figure = Figure {
+    id: "powertcp/fig6",
+    title: "Tail of flow completion times, web search at 20 and 60 %",
+    kind: Kind::Simulation,
+    quick_s: 40,
+    runs,
+    panels,
+    claims,
+};
+
+const LOADS: [u32; 2] = [20, 60];
+const LINES: [Line; 5] = [POWERTCP, THETA, HPCC, TIMELY, DCQCN];
+const READINGS: [Reading; 3] = [Reading::Own, Reading::Forms, Reading::Traffic];
+/// Lines of the reading with another τ, of which PowerTCP's lead over HPCC is asked.
+const OF_TAU: [Line; 3] = [POWERTCP, THETA, HPCC];
+const HOMA: [Line; 3] = [HOMA_1, HOMA_6, HOMA_FIFO];
+
+fn runs(scale: &Scale) -> Vec<Run> {
+    let of_load = |load: u32| {
+        let readings = if scale.quick { &[Reading::Own, Reading::Traffic][..] } else { &READINGS };
+        let plain = readings.iter().flat_map(move |&reading| runs_at(reading, load, &LINES, scale));
+        let others = if scale.quick { &HOMA[..1] } else { &HOMA };
+        let tau = if scale.quick { Vec::new() } else { runs_at(Reading::PathTau, load, &OF_TAU, scale) };
+        plain.chain(runs_at(Reading::Own, load, others, scale)).chain(tau)
+    };
+    LOADS.into_iter().flat_map(of_load).collect()
+}
+
+fn panels(points: &Points) -> Vec<Panel> {
+    let draw = |(reading, load): (Reading, u32)| {
+        let lines = LINES.iter().chain(&HOMA[..1]).map(|line| drawing::Line {
+            name: line.name.to_owned(),
+            ..drawing::Line::of(line.cc, points.series(&at(reading, load), line.name, "by size"))
+        });
+        let lines = lines.filter(|line| !line.points.is_empty()).collect();
+        let (x, y) =
+            (Axis::new("flow size up to (KB)").logarithmic(), Axis::new("99.9th percentile of slowdown").logarithmic());
+        panel(at(reading, load), x, y, lines)
+    };
+    [Reading::Own, Reading::Traffic]
+        .into_iter()
+        .flat_map(|reading| LOADS.map(|load| (reading, load)))
+        .map(draw)
+        .collect()
+}
+
+/// What the text says of PowerTCP's 99.9th percentiles against another's, in per cent: load, class, line, other line.
+const SAYS: [(u32, &str, Line, Line, f64); 17] = [
+    (20, "short", POWERTCP, HPCC, -9.0),
+    (20, "short", POWERTCP, TIMELY, -80.0),
+    (20, "short", POWERTCP, DCQCN, -80.0),
+    (20, "short", THETA, HPCC, -9.0),
+    (20, "medium", POWERTCP, HPCC, -33.0),
+    (20, "medium", POWERTCP, TIMELY, -62.0),
+    (20, "medium", POWERTCP, DCQCN, -50.0),
+    (60, "short", POWERTCP, HPCC, -33.0),
+    (60, "short", POWERTCP, TIMELY, -74.0),
+    (60, "short", POWERTCP, DCQCN, -74.0),
+    (60, "short", THETA, HPCC, -36.0),
+    (60, "short", THETA, TIMELY, -82.0),
+    (60, "short", THETA, DCQCN, -82.0),
+    (60, "medium", POWERTCP, HPCC, -33.0),
+    (60, "medium", POWERTCP, TIMELY, -62.0),
+    (60, "medium", POWERTCP, DCQCN, -50.0),
+    (60, "long", POWERTCP, HPCC, 0.0),
+];
+/// The same of HOMA, whose medium flows have "similar benefits even at 60 % load".
+const OF_HOMA: [(u32, &str, f64); 4] =
+    [(20, "short", -80.0), (20, "medium", -76.0), (60, "short", -99.0), (60, "medium", -76.0)];
+
+fn claims(points: &Points) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for reading in READINGS {
+        claims.extend(
+            SAYS.map(|(load, class, line, other, says)| against(points, reading, load, class, &line, &other, says)),
+        );
+    }
+    let of_tau = SAYS.into_iter().filter(|says| OF_TAU.iter().any(|line| line.name == says.3.name));
+    claims.extend(
+        of_tau.map(|(load, class, line, other, says)| {
+            against(points, Reading::PathTau, load, class, &line, &other, says)
+        }),
+    );
+    for other in &HOMA {
+        claims.extend(
+            OF_HOMA.map(|(load, class, says)| against(points, Reading::Own, load, class, &POWERTCP, other, says)),
+        );
+    }
+    claims.extend(READINGS.map(|reading| theta_medium(points, reading)));
+    claims.extend(of_homa(points));
+    claims
+}
+
+fn against(points: &Points, reading: Reading, load: u32, class: &str, line: &Line, other: &Line, says: f64) -> Claim {
+    let id = format!("{load}-{class}-{}-{}-{}", line.name, other.name, reading.name());
+    let sentence = format!("{}: {class} flows, {} against {}", at(reading, load), line.name, other.name);
+    let changes = points.ratios(&at(reading, load), line.name, other.name, class);
+    let claim =
+        Claim::mean(&id, &sentence, Rule::Less(says), "%", changes.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect());
+    let is_homa = class == "short" && [HOMA_1, HOMA_6].iter().any(|homa| homa.name == other.name);
+    if is_homa {
+        claim.because("HOMA's short messages have classes of their own; see its line with one class.")
+    } else {
+        claim
+    }
+}
+
+/// "Experience 60 % worse performance on average compared to PowerTCP and HPCC", of medium flows.
+fn theta_medium(points: &Points, reading: Reading) -> Claim {
+    let of = |load, line: &Line| points.values(&at(reading, load), line.name, "medium");
+    let worse = |load| {
+        let (powertcp, hpcc) = (of(load, &POWERTCP), of(load, &HPCC));
+        let both = powertcp.into_iter().zip(hpcc).map(|(a, b)| f64::midpoint(a, b));
+        of(load, &THETA).into_iter().zip(both).map(|(theta, both)| 100.0 * (theta / both - 1.0)).collect::<Vec<_>>()
+    };
+    let means = worse(20).into_iter().zip(worse(60)).map(|(a, b)| f64::midpoint(a, b)).collect();
+    let sentence = format!("{}: medium flows of theta-powertcp against PowerTCP and HPCC, both loads", reading.name());
+    Claim::mean(&format!("theta-medium-{}", reading.name()), &sentence, Rule::More(60.0), "%", means)
+}
+
+/// What is said of HOMA without a number.
+fn of_homa(points: &Points) -> [Claim; 2] {
+    let short = |line: &Line| points.values(&at(Reading::Own, 60), line.name, "short");
+    let worst = short(&TIMELY).into_iter().zip(short(&DCQCN)).map(|(timely, dcqcn)| timely.max(dcqcn));
+    let ratios = short(&HOMA_1).into_iter().zip(worst).map(|(homa, worst)| homa / worst).collect();
+    let text = "60 %: \"HOMA performs the worst\", short flows against the worst of TIMELY and DCQCN";
+    let worst = Claim::mean("homa-worst", text, Rule::AtLeastTimes(1.0), "", ratios);
+    let changes = points.ratios(&at(Reading::Own, 60), HOMA_1.name, HOMA_6.name, "short");
+    let text = "60 %: HOMA \"performed best\" with K = 1, short flows against K = 6";
+    let changes = changes.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect();
+    [worst, Claim::mean("homa-best", text, Rule::Less(0.0), "%", changes)]
+}

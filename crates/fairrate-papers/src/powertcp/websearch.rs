@@ -1,0 +1,194 @@
+//! The web search traffic of Figures 6 and 7, in the readings that it can be given.
+
+use fairrate_report::stats::{percentile, sorted};
+use fairrate_sim::{FlowOutcome, FlowSpec, NodeId, SimConfig};
+use fairrate_units::{Bytes, Time};
+
+use crate::experiment::Run;
+use crate::figure::Scale;
+use crate::points::Point;
+use crate::record::Record;
+
+/// How algorithms, traffic and τ are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Every algorithm in the form of its own paper; flows between racks, as the paper's text says.
+    Own,
+    /// Algorithms in the forms of the paper's public artifact.
+    Forms,
+    /// The artifact's traffic too, and its slowdowns: 64 hosts of one pod, half of whose flows stay in their rack, and the τ of the
+    /// whole fat-tree.
+    Traffic,
+    /// The same with the τ of the paths that this traffic takes.
+    PathTau,
+}
+
+impl Reading {
+    /// What lines and sentences call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own forms",
+            Self::Forms => "artifact's forms",
+            Self::Traffic => "artifact's traffic",
+            Self::PathTau => "artifact's traffic, 8.8 us",
+        }
+    }
+
+    fn has_artifact_traffic(self) -> bool {
+        matches!(self, Self::Traffic | Self::PathTau)
+    }
+}
+
+/// HOMA in a fabric that drops, as in its own paper: losses are found by a timer of a few milliseconds.
+const HOMA: [(&str, &str); 2] = [("switch.pfc", "false"), ("transport.rto", "4ms")];
+
+/// A line of the figures: an algorithm with keys set.
+#[derive(Clone, Copy)]
+pub struct Line {
+    pub name: &'static str,
+    pub cc: &'static str,
+    pub sets: &'static [(&'static str, &'static str)],
+}
+
+const fn plain(name: &'static str) -> Line {
+    Line { name, cc: name, sets: &[] }
+}
+
+pub const POWERTCP: Line = plain("powertcp");
+pub const THETA: Line = plain("theta-powertcp");
+pub const HPCC: Line = plain("hpcc");
+pub const TIMELY: Line = plain("timely");
+pub const DCQCN: Line = plain("dcqcn");
+pub const HOMA_1: Line = Line { name: "homa, K = 1", cc: "homa", sets: &[("transport.homa.overcommitment", "1")] };
+pub const HOMA_6: Line = Line { name: "homa, K = 6", cc: "homa", sets: &[("transport.homa.overcommitment", "6")] };
+/// One class, and the limits of the artifact's script for workloads: 4 MiB of which the headroom of all classes is taken away are
+/// 1.2 MB at a ToR, and an egress queue may have as much as is free. Found after the first measurement, as a cause.
+pub const HOMA_FIFO: Line = Line {
+    name: "homa, one class, 1.2 MB",
+    cc: "homa",
+    sets: &[
+        ("transport.homa.overcommitment", "1"),
+        ("transport.homa.levels", "1"),
+        ("switch.buffer", "1.2MB"),
+        ("switch.egress_alpha", "1.0"),
+    ],
+};
+
+/// The name of the runs at a load in per cent.
+pub fn at(reading: Reading, load: u32) -> String {
+    format!("{load} %, {}", reading.name())
+}
+
+/// Runs of a reading at a load, of each line with each seed.
+pub fn runs(reading: Reading, load: u32, lines: &[Line], scale: &Scale) -> Vec<Run> {
+    let run = |line: &Line, seed: u64| {
+        let (share, stop) = ((f64::from(load) / 100.0).to_string(), arrivals_until(reading, load, scale.quick));
+        let mut sets = vec![("traffic.0.load", share.as_str()), ("traffic.0.stop", &stop)];
+        sets.extend((reading == Reading::Forms).then_some(("profile", "ns3")));
+        // Twice the delays of the longest path, and a packet's time on each of its links.
+        sets.extend((reading == Reading::PathTau).then_some(("transport.base_rtt", "8800ns")));
+        sets.extend(line.sets);
+        sets.extend(if line.cc == "homa" { &HOMA[..] } else { &[] });
+        let (toml, read): (_, fn(&Record) -> Point) = match reading {
+            Reading::Own | Reading::Forms => (include_str!("../../../../examples/websearch.toml"), of_text),
+            _ => (include_str!("../../../../examples/websearch-artifact.toml"), of_artifact),
+        };
+        Run::of(&at(reading, load), toml, line.cc, &sets, read).called(line.name).seeded(seed)
+    };
+    lines.iter().flat_map(|line| scale.seeds.iter().map(move |&seed| run(line, seed))).collect()
+}
+
+/// When arrivals end. Between racks there are about 10,000 flows, of which 1,500 are short. With the artifact's traffic there are
+/// 26,000 at 60 %, of which 2,200 are short, and 13,000 at other loads.
+fn arrivals_until(reading: Reading, load: u32, quick: bool) -> String {
+    let flows_ms = match (reading.has_artifact_traffic(), load) {
+        (false, _) => 9_000,
+        (true, 60) => 90_000,
+        (true, _) => 45_000,
+    };
+    format!("{}ms", flows_ms / load / if quick { 12 } else { 1 })
+}
+
+/// Ends of the sizes that a point of the pictures stands for, in bytes.
+const SIZES: [f64; 11] = [0.0, 5e3, 10e3, 30e3, 80e3, 200e3, 600e3, 1e6, 3e6, 10e6, 30e6];
+
+/// The paper's classes: up to 10 KB, from 100 KB to 1 MB, and above. A slowdown is the time to the last byte over that on an
+/// idle network; the percentile is of nearest rank.
+fn of_text(record: &Record) -> Point {
+    let slowdown = |f: &FlowOutcome| Some(f.fct?.as_ps() as f64 / f.ideal_fct.as_ps() as f64);
+    let slowdowns = |from: f64, to: f64| {
+        let inside = record.flows.iter().filter(|f| from < size(record, f) && size(record, f) <= to);
+        percentile(&sorted(inside.filter_map(slowdown)), 0.999)
+    };
+    point(slowdowns, [(0.0, 10e3), (100e3, 1e6), (1e6, f64::MAX)])
+}
+
+/// The classes that the artifact's figures show: below 5 KB, 400 to 600 KB, 9 to 10 MB. A slowdown is the time to the last
+/// acknowledgment over the base FCT; the percentile is at index floor(0.999 n) of the sorted ones.
+fn of_artifact(record: &Record) -> Point {
+    let base: Vec<Time> = record.config.flows.iter().map(|flow| base_fct(&record.config, flow)).collect();
+    let slowdown = |f: &FlowOutcome| Some(f.fct_ack?.as_ps() as f64 / base[f.flow.index()].as_ps() as f64);
+    let slowdowns = |from: f64, to: f64| {
+        let inside = record.flows.iter().filter(|f| from <= size(record, f) && size(record, f) < to);
+        at_floor(&sorted(inside.filter_map(slowdown)), 0.999)
+    };
+    point(slowdowns, [(0.0, 5e3), (400e3, 600e3), (9e6, 10e6)])
+}
+
+fn size(record: &Record, flow: &FlowOutcome) -> f64 {
+    record.config.flows[flow.flow.index()].bytes.as_f64()
+}
+
+fn point(p999: impl Fn(f64, f64) -> Option<f64>, [short, medium, long]: [(f64, f64); 3]) -> Point {
+    let of = |(from, to)| p999(from, to).unwrap_or(f64::NAN);
+    let by_size = SIZES.windows(2).filter_map(|ends| Some((ends[1] / 1e3, p999(ends[0], ends[1])?)));
+    Point::of([("short", of(short)), ("medium", of(medium)), ("long", of(long))]).with("by size", by_size.collect())
+}
+
+/// What is at index floor(p n).
+fn at_floor(sorted: &[f64], p: f64) -> Option<f64> {
+    sorted.get((p * sorted.len() as f64) as usize).copied()
+}
+
+/// The artifact's base FCT in a network of one pod: twice the delays and once the time of 1000 bytes on each link there, and
+/// the flow's time on its host's link with 48 bytes of header a packet.
+fn base_fct(config: &SimConfig, flow: &FlowSpec) -> Time {
+    let rack = |host: NodeId| config.topology.nodes[host.index()].rack;
+    let link = |set: &str| config.topology.link(config.topology.link_sets[set][0]);
+    let round_trip = |set: &str| {
+        let link = link(set);
+        link.delay * 2 + link.rate.tx_time(config.transport.mtu)
+    };
+    let racks = if rack(flow.src) == rack(flow.dst) { Time::ZERO } else { round_trip("tor-uplinks") * 2 };
+    let packets = flow.bytes.as_u64().div_ceil(config.transport.mtu.as_u64());
+    let wire = Bytes::new(flow.bytes.as_u64() + config.transport.header.as_u64() * packets);
+    round_trip("host-links") * 2 + racks + link("host-links").rate.tx_time(wire)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_fct_is_the_artifacts() {
+        let scale = Scale { quick: true, seeds: vec![1] };
+        let run = runs(Reading::Traffic, 60, &[POWERTCP], &scale).remove(0);
+        let config = run.scenario().expect("it reads").expect("it is a simulation").into_sim_config();
+        // `standalone_ns` of ns-3's runs `unloaded`: flows of 1 B to 1 MB within a rack and within a pod.
+        let hosts: Vec<_> = config.topology.hosts().collect();
+        let base = |dst: usize, bytes| {
+            let bytes = Bytes::new(bytes);
+            let flow = FlowSpec { src: hosts[0], dst: hosts[dst], bytes, ..config.flows[0].clone() };
+            base_fct(&config, &flow).as_ns()
+        };
+        assert_eq!([1, 1_001, 1_000_000].map(|bytes| base(1, bytes)), [4_655, 4_991, 340_000]);
+        assert_eq!([1, 1_001, 1_000_000].map(|bytes| base(32, bytes)), [8_815, 9_151, 344_160]);
+    }
+
+    #[test]
+    fn the_artifacts_percentile_is_one_further() {
+        let values: Vec<f64> = (1..=1000).map(f64::from).collect();
+        assert_eq!((at_floor(&values, 0.999), percentile(&values, 0.999)), (Some(1_000.0), Some(999.0)));
+        assert_eq!((at_floor(&values[..999], 0.999), at_floor(&[], 0.999)), (Some(999.0), None));
+    }
+}
