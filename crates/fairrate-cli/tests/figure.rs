@@ -40,7 +40,7 @@ fn what_was_run_is_taken_over() {
     let draw = || run(&["figure", "powertcp/fig5", "--json", "--out", out.to_str().unwrap()]);
     let (first, second) = (draw(), draw());
     assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
-    assert!(stderr(&second).contains("4 of 4 runs are complete already"), "{}", stderr(&second));
+    assert!(stderr(&second).contains("8 of 8 runs are complete already"), "{}", stderr(&second));
     assert_eq!(stdout(&first), stdout(&second));
 }
 
