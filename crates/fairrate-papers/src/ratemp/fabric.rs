@@ -164,8 +164,9 @@ impl Traffic {
     fn receivers(&self, k: u32, load: f64) -> Vec<(&'static str, String)> {
         let (tors, hosts) = (k * k / 2, k * k * k / 2);
         let load_of = |load: f64| format!("{load:.9}");
-        let names =
-            |name: &str, numbers: std::ops::Range<u32>| numbers.map(|i| format!("\"{name}{i}\",")).collect::<String>();
+        let names = |name: &str, numbers: std::ops::Range<u32>| {
+            numbers.map(|i| format!("\"{name}{i}\"")).collect::<Vec<_>>().join(",")
+        };
         match self.pattern {
             Pattern::Random => vec![("traffic.0.load", load_of(load))],
             Pattern::ManyToMany => vec![
@@ -174,10 +175,10 @@ impl Traffic {
             ],
             Pattern::ManyToOne => {
                 let (tor, last) = (tors - 1, hosts - 1);
-                let senders = names("tor", 0..tor) + &names("h", tor * k..last);
+                let (whole, part) = (names("tor", 0..tor), names("h", tor * k..last));
                 vec![
                     ("traffic.1.load", load_of(load / f64::from(last))),
-                    ("traffic.1.hosts", format!("[{senders}]")),
+                    ("traffic.1.hosts", format!("[{whole},{part}]")),
                     ("traffic.1.receivers", format!("[\"h{last}\"]")),
                     ("traffic.1.stop", format!("{}us", self.window_us)),
                     ("probe.0.queue", format!("tor{tor}->h{last}")),

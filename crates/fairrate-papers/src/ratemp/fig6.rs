@@ -67,7 +67,9 @@ fn panels(points: &Points) -> Vec<Panel> {
 fn claims(points: &Points) -> Vec<Claim> {
     of_all(points, &TRAFFICS, &CAUSES, |at| {
         at.best_rate_and_rtt();
-        LOADS.into_iter().for_each(|load| of_load(at, load));
+        for load in LOADS {
+            of_load(at, load);
+        }
         let lead = |load: &str| over(&at.values(load, "ratemp", "rate"), &at.values(load, "xmp", "rate"));
         let (last, first) = (lead(LAST), lead(FIRST));
         let text = format!("ratemp's lead over xmp, over that at {FIRST}: \"more obvious\" at high load");

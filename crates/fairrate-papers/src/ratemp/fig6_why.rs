@@ -44,7 +44,7 @@ fn values(points: &Points, traffic: &Traffic, run: &str, what: &str) -> Vec<f64>
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    let draw = |title: &str, y: &str, what: &str| {
+    let draw = |title: &str, y: (f64, f64), what: &str| {
         let series = |(i, (traffic, run, text)): (usize, (&Traffic, &str, &str))| {
             let mean = |what: &str| fairrate_report::stats::mean(&values(points, traffic, run, what));
             let (x, y) = (mean("rtt")?, mean(what)?);
@@ -52,13 +52,11 @@ fn panels(points: &Points) -> Vec<Panel> {
             Some(Series { key, name, style, marks: true, x: vec![x], y: vec![y], ..Series::default() })
         };
         let series = (0..).zip(all()).filter_map(series).collect();
-        let (x, y) = (Axis { link: "rtt", ..Axis::new("mean RTT (us)") }, Axis::new(y));
+        let x = Axis { link: "rtt", ..Axis::new("mean RTT (us)").showing(2.5, 5.0) };
+        let y = Axis::new("mean throughput (Gb/s)").showing(y.0, y.1);
         Panel { title: title.to_owned(), x, y, series, ..Panel::default() }
     };
-    vec![
-        draw("all flows", "mean throughput (Gb/s)", "rate"),
-        draw("flows above 100 KB", "mean throughput (Gb/s)", "large-rate"),
-    ]
+    vec![draw("all flows", (30.0, 55.0), "rate"), draw("flows above 100 KB", (30.0, 75.0), "large-rate")]
 }
 
 fn claims(points: &Points) -> Vec<Claim> {

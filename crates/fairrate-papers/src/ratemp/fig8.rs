@@ -38,13 +38,16 @@ fn panels(points: &Points) -> Vec<Panel> {
         pair("(b) completion time, all flows", time(), "fct", false),
         pair("(c) throughput, up to 100 KB", rate(), "small-rate", false),
         pair("(d) completion time, up to 100 KB", time(), "small-fct", false),
+        pair("(d) over RateMP's", Axis::new("completion time over RateMP's"), "small-fct", true),
     ]
     .concat()
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
     of_all(points, &[MANY_TO_ONE], &CAUSES, |at| {
-        LOADS.into_iter().for_each(|load| of_load(at, load));
+        for load in LOADS {
+            of_load(at, load);
+        }
         for cc in ["xmp", "dctcp", "dcqcn"] {
             let text = format!("mean rate of {cc}, all flows, over that at {FIRST}: \"a degradation\"");
             let (last, first) = (at.values(LAST, cc, "rate"), at.values(FIRST, cc, "rate"));
