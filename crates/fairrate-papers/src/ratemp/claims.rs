@@ -8,6 +8,10 @@ use crate::points::Points;
 /// What is said of a claim that is not reproduced where changing no one thing has told why.
 pub const UNKNOWN: &str = "No cause is known.";
 
+/// What is said of RateMP's rate with hosts of 100 Gb/s in Figures 7 and 8.
+pub const AS_FIG6: &str =
+    "In Figure 6 alpha_total of c/100 with a Kmax of 40 KB is the cause (ratemp/fig6-why). Here it was not tried.";
+
 /// The same claim with a cause, if there is anything to explain.
 pub fn with_cause(claim: Claim, cause: &str) -> Claim {
     match claim.verdict() {

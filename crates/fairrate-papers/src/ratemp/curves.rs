@@ -38,6 +38,15 @@ fn series(curve: &Curve<'_>, style: Style) -> Series {
     out
 }
 
+/// The same without bands: where all lines rest on the same flows, their bands tell only how flows differ from seed to seed.
+#[must_use]
+pub fn without_bands(mut panel: Panel) -> Panel {
+    for line in &mut panel.series {
+        (line.low, line.high) = (Vec::new(), Vec::new());
+    }
+    panel
+}
+
 /// An axis of words, numbered from 0.
 pub fn words(label: &str, words: &[&str]) -> Axis {
     let ticks: Vec<(f64, String)> = (0..).map(f64::from).zip(words.iter().map(|word| (*word).to_owned())).collect();

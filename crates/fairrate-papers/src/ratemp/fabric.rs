@@ -187,7 +187,8 @@ impl Traffic {
         }
     }
 
-    /// A quantity over loads with one rate of hosts: of all runs, or of each over RateMP's, seed by seed.
+    /// A quantity over loads with one rate of hosts: of all runs, or of each over RateMP's, seed by seed and with
+    /// its interval.
     pub fn panel(&self, points: &Points, hosts: Hosts, title: &str, y: Axis, what: &str, is_ratio: bool) -> Panel {
         let at = |load: &str, run: &str| points.values(&self.run_name(hosts, load), run, what);
         let values = |load: &str, run: &str| {
@@ -201,7 +202,8 @@ impl Traffic {
         };
         let title = format!("{}, {}: {title}", self.name, hosts.text());
         let x = Axis::new("load").showing(0.2, 1.0);
-        curves::panel(&title, Axis { link: "load", ..x }, y, DRAWN.iter().map(curve).collect())
+        let panel = curves::panel(&title, Axis { link: "load", ..x }, y, DRAWN.iter().map(curve).collect());
+        if is_ratio { panel } else { curves::without_bands(panel) }
     }
 }
 

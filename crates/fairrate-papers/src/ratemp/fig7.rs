@@ -2,7 +2,7 @@
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
-use super::claims::of_all;
+use super::claims::{AS_FIG6, of_all};
 use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_MANY};
 use crate::claim::{Claim, Rule};
 use crate::experiment::Run;
@@ -21,7 +21,8 @@ pub const FIGURE: Figure = Figure {
 
 const MARKED: &str =
     "Under RateMP's marks others have short queues too. With the marks of their own papers see the claims named own.";
-const CAUSES: [(&str, &str); 6] = [
+const CAUSES: [(&str, &str); 7] = [
+    ("100G-best", AS_FIG6),
     ("100G-rtt-red", MARKED),
     ("100G-losses-red", MARKED),
     ("100G-many-red", MARKED),

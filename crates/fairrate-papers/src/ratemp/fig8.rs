@@ -2,7 +2,7 @@
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
-use super::claims::{Setting, of_all};
+use super::claims::{AS_FIG6, Setting, of_all};
 use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_ONE};
 use crate::claim::{Claim, Rule};
 use crate::experiment::Run;
@@ -20,7 +20,7 @@ pub const FIGURE: Figure = Figure {
 };
 
 const WORST: &str = "MPCC from 4 Mb/s is the lowest, and without drops LIA and BALIA lose little: with MPCC left out and RED that drops see worst.drops.";
-const CAUSES: [(&str, &str); 2] = [("100G-worst-", WORST), ("worst-", WORST)];
+const CAUSES: [(&str, &str); 3] = [("100G-best", AS_FIG6), ("100G-worst-", WORST), ("worst-", WORST)];
 
 fn runs(scale: &Scale) -> Vec<Run> {
     MANY_TO_ONE.runs(scale)
