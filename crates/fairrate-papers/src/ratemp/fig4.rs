@@ -16,7 +16,7 @@ pub const FIGURE: Figure = Figure {
     id: "ratemp/fig4",
     title: "A connection over two bottlenecks, and a flow on one of them that comes and goes",
     kind: Kind::Simulation,
-    quick_s: 15,
+    quick_s: 18,
     runs,
     panels,
     claims,

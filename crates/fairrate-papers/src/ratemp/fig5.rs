@@ -15,7 +15,7 @@ pub const FIGURE: Figure = Figure {
     id: "ratemp/fig5",
     title: "Downloads beside eight endless connections",
     kind: Kind::Simulation,
-    quick_s: 20,
+    quick_s: 3,
     runs,
     panels,
     claims,

@@ -15,7 +15,7 @@ pub const FIGURE: Figure = Figure {
     id: "ratemp/fig6",
     title: "Throughput, round-trip time and utility of random traffic",
     kind: Kind::Simulation,
-    quick_s: 20,
+    quick_s: 15,
     runs,
     panels,
     claims,

@@ -16,7 +16,7 @@ pub const FIGURE: Figure = Figure {
     id: "ratemp/fig6-why",
     title: "Why XMP has more throughput than RateMP with hosts of 100 Gb/s",
     kind: Kind::Simulation,
-    quick_s: 10,
+    quick_s: 4,
     runs,
     panels,
     claims,

@@ -13,7 +13,7 @@ pub const FIGURE: Figure = Figure {
     id: "ratemp/fig7",
     title: "Throughput, round-trip time and utility of traffic to one pod",
     kind: Kind::Simulation,
-    quick_s: 10,
+    quick_s: 2,
     runs,
     panels,
     claims,

@@ -13,7 +13,7 @@ pub const FIGURE: Figure = Figure {
     id: "ratemp/fig8",
     title: "Throughput and completion times as many send to one",
     kind: Kind::Simulation,
-    quick_s: 20,
+    quick_s: 6,
     runs,
     panels,
     claims,

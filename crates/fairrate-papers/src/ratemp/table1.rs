@@ -14,7 +14,7 @@ pub const FIGURE: Figure = Figure {
     id: "ratemp/table1",
     title: "Round-trip times of a connection over two bottlenecks",
     kind: Kind::Simulation,
-    quick_s: 15,
+    quick_s: 16,
     runs,
     panels,
     claims,
