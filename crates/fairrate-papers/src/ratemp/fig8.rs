@@ -19,7 +19,8 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-const WORST: &str = "MPCC from 4 Mb/s is the lowest, and without drops LIA and BALIA lose little: with MPCC left out and RED that drops see worst.drops.";
+const WORST: &str = "MPCC from 4 Mb/s is the lowest, and without drops LIA and BALIA lose little: with MPCC left out and RED that \
+     drops see worst.drops.";
 const CAUSES: [(&str, &str); 3] = [("100G-best", AS_FIG6), ("100G-worst-", WORST), ("worst-", WORST)];
 
 fn runs(scale: &Scale) -> Vec<Run> {

@@ -78,14 +78,16 @@ fn claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (cc, mean, deviation) in TABLE {
         // The steps of DCTCP and the buffer were chosen from these means.
-        let ours = |rule| if cc == "ratemp" { rule } else { Rule::Words };
-        let text = format!("{cc}: mean RTT of {mean} us (5 % is ours)");
+        let is_result = cc == "ratemp";
+        let ours = |rule| if is_result { rule } else { Rule::Words };
+        let within = |text: &'static str| if is_result { text } else { "" };
+        let text = format!("{cc}: mean RTT of {mean} us{}", within(" (5 % is ours)"));
         let of_mean = claim(&format!("mean-{cc}"), &text, ours(Rule::About(mean, 0.05)), of(cc, "mean"));
         claims.push(super::claims::with_cause(
             of_mean,
             "The base here is 230 us, of which 30 are the transmission of a full packet and its acknowledgment: see mean-short.",
         ));
-        let text = format!("{cc}: deviation of {deviation} us (25 % is ours)");
+        let text = format!("{cc}: deviation of {deviation} us{}", within(" (25 % is ours)"));
         let of_deviation =
             claim(&format!("deviation-{cc}"), &text, ours(Rule::About(deviation, 0.25)), of(cc, "deviation"));
         claims.push(super::claims::with_cause(of_deviation, super::claims::UNKNOWN));
