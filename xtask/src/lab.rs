@@ -5,8 +5,7 @@ use std::path::Path;
 use fairrate_report::stats;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{
-    ConvergenceSample, FlowOutcome, PfcEvent, PortSample, RateSample, Recorder, RttSample, RunTotals, SimConfig,
-    Simulation, Sink,
+    ConvergenceSample, FlowOutcome, PortSample, RateSample, Recorder, RunTotals, SimConfig, Simulation,
 };
 use fairrate_units::Time;
 
@@ -44,64 +43,20 @@ pub struct Record {
     pub totals: RunTotals,
 }
 
-/// Keeps all but round-trip times, which are too many to keep, and hands those on if somebody wants them.
-struct Watch<'a> {
-    recorder: Recorder,
-    on_rtt: Option<&'a mut dyn FnMut(&RttSample)>,
-}
-
-impl Sink for Watch<'_> {
-    fn flow(&mut self, outcome: &FlowOutcome) {
-        self.recorder.flow(outcome);
-    }
-    fn port(&mut self, sample: &PortSample) {
-        self.recorder.port(sample);
-    }
-    fn rate(&mut self, sample: &RateSample) {
-        self.recorder.rate(sample);
-    }
-    fn pfc(&mut self, event: &PfcEvent) {
-        self.recorder.pfc(event);
-    }
-    fn wants_rtts(&self) -> bool {
-        self.on_rtt.is_some()
-    }
-    fn rtt(&mut self, sample: &RttSample) {
-        if let Some(on_rtt) = &mut self.on_rtt {
-            on_rtt(sample);
-        }
-    }
-    fn convergence(&mut self, sample: &ConvergenceSample) {
-        self.recorder.convergence(sample);
-    }
-}
-
 /// Runs to the end.
 ///
 /// # Errors
 /// If the run stalls.
 pub fn run(config: SimConfig) -> Result<Record, String> {
-    record(config, None)
-}
-
-/// The same, and shows every round-trip time that a sender measures.
-///
-/// # Errors
-/// If the run stalls.
-pub fn watch(config: SimConfig, on_rtt: &mut dyn FnMut(&RttSample)) -> Result<Record, String> {
-    record(config, Some(on_rtt))
-}
-
-fn record(config: SimConfig, on_rtt: Option<&mut dyn FnMut(&RttSample)>) -> Result<Record, String> {
     let transport = &config.transport;
     let overhead = transport.data_overhead.unwrap_or(config.cc.needs().data_overhead);
     let mtu = transport.mtu.as_f64();
     let wire_factor = (mtu + transport.header.as_f64() + overhead.as_f64()) / mtu;
     let sizes = config.flows.iter().map(|f| f.bytes.as_u64()).collect();
     let mut simulation = Simulation::new(config);
-    let mut watch = Watch { recorder: Recorder::default(), on_rtt };
-    simulation.run(&mut watch).map_err(|e| e.to_string())?;
-    let Recorder { flows, ports, rates, convergence, .. } = watch.recorder;
+    let mut recorder = Recorder::default();
+    simulation.run(&mut recorder).map_err(|e| e.to_string())?;
+    let Recorder { flows, ports, rates, convergence, .. } = recorder;
     let (totals, cut) = (simulation.totals(), simulation.unfinished());
     let unfinished = totals.flows_unfinished;
     Ok(Record { flows, ports, rates, convergence, wire_factor, sizes, unfinished, cut, totals })

@@ -10,7 +10,6 @@ mod ns3;
 mod ns3_tcp;
 mod paper;
 mod perc;
-mod ratemp;
 mod rocc;
 mod seeds;
 
@@ -53,8 +52,6 @@ enum Against {
     Flowtune(paper::Options),
     /// The claims of the RoCC paper's section VI.
     Rocc(paper::Options),
-    /// The claims of the RateMP paper's section V.
-    Ratemp(paper::Options),
 }
 
 fn main() -> ExitCode {
@@ -68,7 +65,6 @@ fn main() -> ExitCode {
         Task::Validate { against: Against::Perc(options) } => perc::run(&root, &options),
         Task::Validate { against: Against::Flowtune(options) } => flowtune::run(&root, &options),
         Task::Validate { against: Against::Rocc(options) } => rocc::run(&root, &options),
-        Task::Validate { against: Against::Ratemp(options) } => ratemp::run(&root, &options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -7,6 +7,7 @@ use fairrate_sim::{Progress, SimConfig};
 
 use crate::points::Point;
 use crate::record::Record;
+use crate::rtts::Rtts;
 
 /// What is read from a run.
 type Read = Box<dyn Fn(&Record) -> Point + Send + Sync>;
@@ -31,6 +32,10 @@ pub enum Work {
         toml: &'static str,
         /// What is changed in it.
         overrides: Overrides,
+        /// Files that it names: path and text.
+        files: &'static [(&'static str, &'static str)],
+        /// Which round-trip times are counted.
+        rtts: Option<Rtts>,
         /// What is read from it.
         read: Read,
     },
@@ -49,7 +54,7 @@ impl Run {
     ) -> Self {
         let sets = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
         let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
-        let work = Work::Scenario { toml, overrides, read: Box::new(read) };
+        let work = Work::Scenario { toml, overrides, files: &[], rtts: None, read: Box::new(read) };
         Self { name: name.to_owned(), line: cc.to_owned(), seed: None, work }
     }
 
@@ -73,6 +78,24 @@ impl Run {
         Self { seed: Some(seed), ..self }
     }
 
+    /// The same with the files that its scenario names: path and text.
+    #[must_use]
+    pub fn with_files(mut self, given: &'static [(&'static str, &'static str)]) -> Self {
+        if let Work::Scenario { files, .. } = &mut self.work {
+            *files = given;
+        }
+        self
+    }
+
+    /// The same with these round-trip times counted.
+    #[must_use]
+    pub fn counting(mut self, which: Rtts) -> Self {
+        if let Work::Scenario { rtts, .. } = &mut self.work {
+            *rtts = Some(which);
+        }
+        self
+    }
+
     /// What progress calls it.
     pub fn label(&self) -> String {
         let seed = self.seed.map_or(String::new(), |seed| format!(" seed {seed}"));
@@ -84,8 +107,8 @@ impl Run {
     /// # Errors
     /// What the scenario's reader says.
     pub fn scenario(&self) -> Result<Option<Scenario>, String> {
-        let Work::Scenario { toml, overrides, .. } = &self.work else { return Ok(None) };
-        let scenario = Scenario::from_toml(toml, &self.name, Path::new("."), overrides);
+        let Work::Scenario { toml, overrides, files, .. } = &self.work else { return Ok(None) };
+        let scenario = Scenario::from_toml_with(toml, &self.name, Path::new("."), files, overrides);
         scenario.map(Some).map_err(|e| format!("{}: {e}", self.label()))
     }
 
@@ -96,10 +119,10 @@ impl Run {
     pub fn point(&self, go_on: impl FnMut(&Progress) -> bool) -> Result<Option<Point>, String> {
         match &self.work {
             Work::Calculation(point) => Ok(Some(point())),
-            Work::Scenario { read, .. } => {
+            Work::Scenario { read, rtts, .. } => {
                 let scenario = self.scenario()?.expect("it is a simulation");
                 let config: SimConfig = scenario.into_sim_config();
-                let record = Record::of(config, go_on).map_err(|e| format!("{}: {e}", self.label()))?;
+                let record = Record::of(config, rtts.clone(), go_on).map_err(|e| format!("{}: {e}", self.label()))?;
                 Ok(record.map(|record| read(&record)))
             }
         }

@@ -5,7 +5,7 @@ use fairrate_report::figure::Figure as Panel;
 use crate::claim::Claim;
 use crate::experiment::Run;
 use crate::points::Points;
-use crate::{powertcp, rocc};
+use crate::{powertcp, ratemp, rocc};
 
 /// How much is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +75,13 @@ pub const FIGURES: &[Figure] = &[
     rocc::FIG5,
     rocc::FIG6,
     rocc::FIG7,
+    ratemp::TABLE1,
+    ratemp::FIG4,
+    ratemp::FIG5,
+    ratemp::FIG6,
+    ratemp::FIG6_WHY,
+    ratemp::FIG7,
+    ratemp::FIG8,
 ];
 
 /// The figures of a name: one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.
@@ -131,7 +138,8 @@ mod tests {
         let page = include_str!("../../../docs/figures.md");
         let listed: Vec<&str> =
             page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|x| x.0).collect();
-        let figures: Vec<&str> = listed.into_iter().filter(|name| name.contains("/fig")).collect();
+        let is_figure = |name: &&str| name.split_once('/').is_some_and(|(_, of_paper)| !of_paper.is_empty());
+        let figures: Vec<&str> = listed.into_iter().filter(is_figure).collect();
         assert_eq!(figures, FIGURES.iter().map(|figure| figure.id).collect::<Vec<_>>());
     }
 

@@ -11,8 +11,10 @@ mod experiment;
 mod figure;
 mod points;
 mod powertcp;
+mod ratemp;
 mod record;
 mod rocc;
+mod rtts;
 pub mod sheet;
 mod store;
 
@@ -21,4 +23,5 @@ pub use experiment::{Run, Work};
 pub use figure::{FIGURES, Figure, Kind, Scale, matching};
 pub use points::{Point, Points};
 pub use record::{Record, Samples};
+pub use rtts::Rtts;
 pub use store::Store;

@@ -1,8 +1,13 @@
 //! Everything a simulation tells, and what is read from its samples.
 
 use fairrate_report::stats;
-use fairrate_sim::{FlowOutcome, PortId, PortSample, Progress, RateSample, Recorder, RunTotals, SimConfig, Simulation};
+use fairrate_sim::{
+    FlowOutcome, PfcEvent, PortId, PortSample, Progress, RateSample, Recorder, RttSample, RunTotals, SimConfig,
+    Simulation, Sink,
+};
 use fairrate_units::Time;
+
+use crate::rtts::Rtts;
 
 /// Events between two looks at whether to go on.
 const SLICE: u64 = 200_000;
@@ -17,20 +22,58 @@ pub struct Record {
     pub ports: Vec<PortSample>,
     /// Samples of flows, in order of time.
     pub rates: Vec<RateSample>,
+    /// Flows that had started and were not done at the end.
+    pub cut: Vec<FlowOutcome>,
+    /// Round-trip times of those that are counted.
+    pub rtts: Rtts,
     /// Totals at the end.
     pub totals: RunTotals,
 }
 
+/// Keeps all but round-trip times, which are too many to keep, and counts those if somebody wants them.
+struct Watch {
+    recorder: Recorder,
+    rtts: Option<Rtts>,
+}
+
+impl Sink for Watch {
+    fn flow(&mut self, outcome: &FlowOutcome) {
+        self.recorder.flow(outcome);
+    }
+    fn port(&mut self, sample: &PortSample) {
+        self.recorder.port(sample);
+    }
+    fn rate(&mut self, sample: &RateSample) {
+        self.recorder.rate(sample);
+    }
+    fn pfc(&mut self, event: &PfcEvent) {
+        self.recorder.pfc(event);
+    }
+    fn wants_rtts(&self) -> bool {
+        self.rtts.is_some()
+    }
+    fn rtt(&mut self, sample: &RttSample) {
+        if let Some(rtts) = &mut self.rtts {
+            rtts.add(sample);
+        }
+    }
+}
+
 impl Record {
-    /// Runs a simulation to its end. `None` if `go_on` says no, which is asked now and then.
+    /// Runs a simulation to its end, and counts round-trip times if told which. `None` if `go_on` says no, which is asked now
+    /// and then.
     ///
     /// # Errors
     /// If nothing moves any more.
-    pub fn of(config: SimConfig, mut go_on: impl FnMut(&Progress) -> bool) -> Result<Option<Self>, String> {
+    pub fn of(
+        config: SimConfig,
+        rtts: Option<Rtts>,
+        mut go_on: impl FnMut(&Progress) -> bool,
+    ) -> Result<Option<Self>, String> {
         let mut simulation = Simulation::new(config);
-        let mut recorder = Recorder::default();
+        let mut watch = Watch { recorder: Recorder::default(), rtts };
         loop {
-            let progress = simulation.advance(SLICE, &mut recorder).map_err(|e| e.to_string())?;
+            let progress = simulation.advance(SLICE, &mut watch).map_err(|e| e.to_string())?;
             if progress.finished {
                 break;
             }
@@ -38,9 +81,9 @@ impl Record {
                 return Ok(None);
             }
         }
-        let Recorder { flows, ports, rates, .. } = recorder;
-        let (config, totals) = (simulation.config().clone(), simulation.totals());
-        Ok(Some(Self { config, flows, ports, rates, totals }))
+        let Watch { recorder: Recorder { flows, ports, rates, .. }, rtts } = watch;
+        let (config, totals, cut) = (simulation.config().clone(), simulation.totals(), simulation.unfinished());
+        Ok(Some(Self { config, flows, ports, rates, cut, rtts: rtts.unwrap_or_default(), totals }))
     }
 
     /// The samples of the port from one node to another.
@@ -54,6 +97,14 @@ impl Record {
     /// The rate of a port's link in bit/s.
     pub fn rate_bps(&self, port: PortId) -> f64 {
         self.config.topology.link(port).rate.as_bps_f64()
+    }
+
+    /// Bytes on the wire for a byte of payload in a full packet.
+    pub fn wire_factor(&self) -> f64 {
+        let transport = &self.config.transport;
+        let overhead = transport.data_overhead.unwrap_or(self.config.cc.needs().data_overhead);
+        let mtu = transport.mtu.as_f64();
+        (mtu + transport.header.as_f64() + overhead.as_f64()) / mtu
     }
 
     /// What some flows received in each of the intervals between samples of them: at the end of each in seconds, in Gb/s.

@@ -42,6 +42,20 @@ impl Scenario {
         base_dir: &Path,
         overrides: &Overrides,
     ) -> Result<Self, ScenarioError> {
+        Self::from_toml_with(text, file_name, base_dir, &[], overrides)
+    }
+
+    /// The same with `files`, path and text of each, that are not looked for in `base_dir`.
+    ///
+    /// # Errors
+    /// If anything in it or in the files it names is wrong.
+    pub fn from_toml_with(
+        text: &str,
+        file_name: &str,
+        base_dir: &Path,
+        files: &[(&str, &str)],
+        overrides: &Overrides,
+    ) -> Result<Self, ScenarioError> {
         let report = Report::default();
         let source = report.add_source(file_name, text.to_owned());
         let table = tree::parse(text, source, &report);
@@ -50,7 +64,7 @@ impl Scenario {
         overrides::apply(&mut table, overrides, &report);
         report.check()?;
         let name = Path::new(file_name).file_stem().and_then(|s| s.to_str()).unwrap_or("scenario");
-        let files = Files::new(base_dir);
+        let files = Files::new(base_dir, files);
         let read = schema::read(&table, Site::new(source, 0..0), name, &files, &report)?;
         let mut resolved = String::from("# The resolved scenario: every default filled in, runnable as it is.\n");
         read.output.render("", &mut resolved);

@@ -25,6 +25,7 @@ pub(crate) struct Attachment {
 /// Reads the files of one scenario and keeps them for its results.
 pub(crate) struct Files<'a> {
     base: &'a Path,
+    given: &'a [(&'a str, &'a str)],
     attachments: RefCell<Vec<Attachment>>,
 }
 
@@ -35,9 +36,9 @@ pub(crate) struct Text {
 }
 
 impl<'a> Files<'a> {
-    /// Paths are relative to `base`.
-    pub fn new(base: &'a Path) -> Self {
-        Self { base, attachments: RefCell::new(Vec::new()) }
+    /// Paths are relative to `base`. Those `given` by path and text are not looked for there.
+    pub fn new(base: &'a Path, given: &'a [(&'a str, &'a str)]) -> Self {
+        Self { base, given, attachments: RefCell::new(Vec::new()) }
     }
 
     /// What was read.
@@ -51,7 +52,10 @@ impl<'a> Files<'a> {
             section.missing("path", &quote(&format!("{stem}.{extension}")));
             return None;
         };
-        let text = match read_regular(&self.base.join(&path.value)) {
+        let given = self.given.iter().find(|(name, _)| *name == path.value);
+        let text = match given
+            .map_or_else(|| read_regular(&self.base.join(&path.value)), |(_, text)| Ok((*text).to_owned()))
+        {
             Ok(text) => text,
             Err(why) => {
                 let message = format!("cannot read `{}`: {why}", path.value);

@@ -7,7 +7,7 @@ use fairrate_units::Time;
 const OCTAVE: u64 = 128;
 
 /// Round-trip times of a run, or of one of its flows.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rtts {
     flow: Option<FlowId>,
     from: Time,

@@ -1,7 +1,10 @@
 //! What each algorithm runs with on the large networks. The paper names the algorithms and RateMP's marks, and nothing
 //! else.
 
-use crate::paper::algorithm;
+/// The algorithm of a run: `xmp` of `xmp:red`.
+pub fn algorithm(run: &str) -> &str {
+    run.split(':').next().unwrap_or(run)
+}
 
 /// Keys of a scenario and their values.
 pub type Sets = Vec<(&'static str, &'static str)>;
@@ -63,6 +66,11 @@ pub enum Marks {
 impl Marks {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Own, Self::RateMps];
+
+    /// Whether they are each one's own.
+    pub fn is_own(self) -> bool {
+        self == Self::Own
+    }
 
     /// For ids.
     pub fn id(self) -> &'static str {

@@ -1,0 +1,67 @@
+//! Figure 7: many hosts send to those of one pod.
+
+use fairrate_report::figure::{Axis, Figure as Panel};
+
+use super::claims::{AS_FIG6, of_all};
+use super::fabric::{FIRST, Hosts, LAST, LOADS, MANY_TO_MANY};
+use crate::claim::{Claim, Rule};
+use crate::experiment::Run;
+use crate::figure::{Figure, Kind, Scale};
+use crate::points::Points;
+
+pub const FIGURE: Figure = Figure {
+    id: "ratemp/fig7",
+    title: "Throughput, round-trip time and utility of traffic to one pod",
+    kind: Kind::Simulation,
+    quick_s: 2,
+    runs,
+    panels,
+    claims,
+};
+
+const MARKED: &str =
+    "Under RateMP's marks others have short queues too. With the marks of their own papers see the claims named own.";
+const CAUSES: [(&str, &str); 7] = [
+    ("100G-best", AS_FIG6),
+    ("100G-rtt-red", MARKED),
+    ("100G-losses-red", MARKED),
+    ("100G-many-red", MARKED),
+    ("rtt-red", MARKED),
+    ("losses-red", MARKED),
+    ("many-red", MARKED),
+];
+
+fn runs(scale: &Scale) -> Vec<Run> {
+    MANY_TO_MANY.runs(scale)
+}
+
+fn panels(points: &Points) -> Vec<Panel> {
+    let pair = |title: &str, y: Axis, what: &str, is_ratio: bool| {
+        Hosts::ALL.map(|hosts| MANY_TO_MANY.panel(points, hosts, title, y.clone(), what, is_ratio))
+    };
+    [
+        pair("throughput", Axis::new("mean throughput (Gb/s)").showing(0.0, 25.0), "rate", false),
+        pair("over RateMP's", Axis::new("throughput over RateMP's"), "rate", true),
+        pair("round-trip time", Axis::new("mean RTT (us)").logarithmic().showing(3.0, 100.0), "rtt", false),
+        pair("utility", Axis::new("mean of log(Gb/s)"), "utility", false),
+    ]
+    .concat()
+}
+
+fn claims(points: &Points) -> Vec<Claim> {
+    of_all(points, &[MANY_TO_MANY], &CAUSES, |at| {
+        at.best_rate_and_rtt();
+        let (losses, marked) = (["lia", "balia"], ["dctcp", "dcqcn"]);
+        let text = "lower mean rate of lia and balia over the higher of dctcp and dcqcn: \"higher\" with few flows";
+        let (above, below) = (at.lowest(FIRST, &losses, "rate"), at.highest(FIRST, &marked, "rate"));
+        at.ratio("few", FIRST, text, Rule::AtLeast(1.0), &above, &below);
+        let text = "higher mean rate of lia and balia over the lower of dctcp and dcqcn: \"less\" with many";
+        let (above, below) = (at.highest(LAST, &losses, "rate"), at.lowest(LAST, &marked, "rate"));
+        at.ratio("many", LAST, text, Rule::AtMost(1.0), &above, &below);
+        for load in LOADS {
+            let others = at.highest(load, &["ratemp", "xmp", "dctcp", "dcqcn"], "rtt");
+            let text = "lower mean RTT of lia and balia over the highest other: \"the highest\"";
+            at.ratio("losses", load, text, Rule::AtLeast(1.0), &at.lowest(load, &losses, "rtt"), &others);
+        }
+    })
+}

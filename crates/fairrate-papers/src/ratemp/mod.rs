@@ -1,0 +1,23 @@
+//! RateMP: J. Han, K. Xue, W. Wang, R. Li, Q. Sun, J. Lu, "RateMP: Optimizing Bandwidth Utilization with High Burst Tolerance in
+//! Data Center Networks", IEEE INFOCOM 2024. `docs/ratemp.md` has what the paper leaves open and what is chosen here.
+
+mod claims;
+mod curves;
+mod fabric;
+mod fig4;
+mod fig5;
+mod fig6;
+mod fig6_why;
+mod fig7;
+mod fig8;
+mod settings;
+mod table1;
+mod testbed;
+
+pub use fig4::FIGURE as FIG4;
+pub use fig5::FIGURE as FIG5;
+pub use fig6::FIGURE as FIG6;
+pub use fig6_why::FIGURE as FIG6_WHY;
+pub use fig7::FIGURE as FIG7;
+pub use fig8::FIGURE as FIG8;
+pub use table1::FIGURE as TABLE1;
