@@ -20,6 +20,9 @@ pub enum Rule {
     Times(f64),
     /// A factor of at least this. Less of it is weaker as long as it is above 1.
     AtLeastTimes(f64),
+    /// A range of factors, as a text has it for several sizes or loads: from three quarters of the least to four thirds of the
+    /// largest. Less of it is weaker as long as it is above 1.
+    TimesFromTo(f64, f64),
     /// Words only: the number is shown beside them.
     Words,
 }
@@ -32,6 +35,7 @@ impl Rule {
             Self::AtLeast(least) => least <= value,
             Self::Times(factor) => 0.75 * factor <= value && value <= factor / 0.75 && 1.0 < value,
             Self::AtLeastTimes(factor) => factor <= value,
+            Self::TimesFromTo(least, most) => 0.75 * least <= value && value <= most / 0.75 && 1.0 < value,
             Self::Words => true,
         }
     }
@@ -39,7 +43,9 @@ impl Rule {
     /// Whether it has the right direction at least.
     fn points_there(self, value: f64) -> bool {
         match self {
-            Self::Times(factor) | Self::AtLeastTimes(factor) => 1.0 < value && value < factor,
+            Self::Times(factor) | Self::AtLeastTimes(factor) | Self::TimesFromTo(factor, _) => {
+                1.0 < value && value < factor
+            }
             _ => false,
         }
     }
@@ -53,6 +59,7 @@ impl Rule {
             Self::AtLeast(least) => format!("at least {}", show(least, unit)),
             Self::Times(factor) => format!("{} times", short(factor)),
             Self::AtLeastTimes(factor) => format!("at least {} times", short(factor)),
+            Self::TimesFromTo(least, most) => format!("{} to {} times", short(least), short(most)),
             Self::Words => "no number".to_owned(),
         }
     }
@@ -213,6 +220,9 @@ mod tests {
         assert_eq!(verdict(Rule::Times(1.2), &[0.95; 5]), Verdict::NotReproduced);
         let least = |value| verdict(Rule::AtLeastTimes(2.0), &[value; 5]);
         assert_eq!([0.9, 1.5, 20.0].map(least), [Verdict::NotReproduced, Verdict::Weaker, Verdict::Reproduced]);
+        let range = |value| verdict(Rule::TimesFromTo(2.0, 3.0), &[value; 5]);
+        let expected = [Verdict::NotReproduced, Verdict::Weaker, Verdict::Reproduced, Verdict::NotReproduced];
+        assert_eq!([0.9, 1.4, 3.9, 4.1].map(range), expected);
         let claim = Claim::exact("id", "", Rule::About(2.0, 0.25), "ms", Some(1.234));
         assert_eq!((claim.paper(), claim.text()), ("2.00 ms \u{b1} 25 %".to_owned(), "1.23 ms".to_owned()));
     }

@@ -5,7 +5,7 @@ use fairrate_report::figure::Figure as Panel;
 use crate::claim::Claim;
 use crate::experiment::Run;
 use crate::points::Points;
-use crate::{powertcp, rocc};
+use crate::{flowtune, powertcp, rocc};
 
 /// How much is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Kind {
     Simulation,
     /// Equations.
     Calculation,
+    /// Flows with rates, without packets.
+    Flows,
 }
 
 impl Kind {
@@ -31,6 +33,7 @@ impl Kind {
         match self {
             Self::Simulation => "simulation",
             Self::Calculation => "calculation",
+            Self::Flows => "flows",
         }
     }
 }
@@ -73,6 +76,17 @@ pub const FIGURES: &[Figure] = &[
     rocc::FIG5,
     rocc::FIG6,
     rocc::FIG7,
+    flowtune::FIG4,
+    flowtune::FIG5,
+    flowtune::FIG6,
+    flowtune::FIG7,
+    flowtune::FIG8,
+    flowtune::FIG9,
+    flowtune::FIG10,
+    flowtune::FIG11,
+    flowtune::FIG12,
+    flowtune::FIG13,
+    flowtune::OUTAGE,
 ];
 
 /// The figures of a name: one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.
@@ -129,7 +143,7 @@ mod tests {
         let page = include_str!("../../../docs/figures.md");
         let listed: Vec<&str> =
             page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|x| x.0).collect();
-        let figures: Vec<&str> = listed.into_iter().filter(|name| name.contains("/fig")).collect();
+        let figures: Vec<&str> = listed.into_iter().filter(|name| name.contains('/') && !name.ends_with('/')).collect();
         assert_eq!(figures, FIGURES.iter().map(|figure| figure.id).collect::<Vec<_>>());
     }
 

@@ -13,6 +13,8 @@ pub struct Record {
     pub config: SimConfig,
     /// Finished flows.
     pub flows: Vec<FlowOutcome>,
+    /// Flows that had started and were not done at the end.
+    pub cut: Vec<FlowOutcome>,
     /// Samples of ports, in order of time.
     pub ports: Vec<PortSample>,
     /// Samples of flows, in order of time.
@@ -39,8 +41,8 @@ impl Record {
             }
         }
         let Recorder { flows, ports, rates, .. } = recorder;
-        let (config, totals) = (simulation.config().clone(), simulation.totals());
-        Ok(Some(Self { config, flows, ports, rates, totals }))
+        let (config, totals, cut) = (simulation.config().clone(), simulation.totals(), simulation.unfinished());
+        Ok(Some(Self { config, flows, cut, ports, rates, totals }))
     }
 
     /// The samples of the port from one node to another.
