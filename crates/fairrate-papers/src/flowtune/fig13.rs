@@ -120,15 +120,17 @@ fn panels(points: &Points) -> Vec<Panel> {
         };
         let panel = lines::means(title, lines::loads(), y, shown.iter().map(line).collect());
         let panel = with_level(panel, "paper: NED 0.997", NED_PART, (0.1, 0.9));
-        with_level(panel, "gradient 0.984", GRADIENT_PART, (0.1, 0.9))
+        with_level(panel, "paper: gradient 0.984", GRADIENT_PART, (0.1, 0.9))
     };
     let part = |from| Axis::new("part of the optimum").showing(from, 1.0);
     let mut panels = Vec::new();
     for sizes in SIZES.iter().filter(|sizes| !points.values(&name(sizes, VARIANTS_AT), "NED", "flows").is_empty()) {
         panels.push(draw(sizes.title.to_owned(), part(0.3), sizes, &SHOWN));
         panels.push(draw(format!("{}: F-NORM alone", sizes.title), part(0.9), sizes, &SHOWN[..3]));
-        panels.push(gammas(points, sizes, "F-NORM", "throughput over that with gamma 0.4"));
-        panels.push(gammas(points, sizes, "flows", "mean completion time over that with gamma 0.4"));
+        let throughput = Axis::new("throughput over that with gamma 0.4").showing(0.7, 1.05);
+        panels.push(gammas(points, sizes, "F-NORM", throughput));
+        let completion = Axis::new("mean completion time over that with gamma 0.4").showing(0.8, 2.0);
+        panels.push(gammas(points, sizes, "flows", completion));
     }
     panels
 }
@@ -138,14 +140,14 @@ fn by_load(values: impl Fn(u32) -> Vec<f64>) -> Vec<(f64, Vec<f64>)> {
 }
 
 /// NED with other steps over NED with the paper's.
-fn gammas(points: &Points, sizes: &Sizes, what: &str, y: &str) -> Panel {
+fn gammas(points: &Points, sizes: &Sizes, what: &str, y: Axis) -> Panel {
     let line = |&(_, line, look): &(f64, &'static str, &'static str)| Means {
         name: line.to_owned(),
         cc: look,
         values: by_load(|load| points.ratios(&name(sizes, load), line, "NED", what)),
     };
     let title = format!("{}: other steps of NED with F-NORM", sizes.title);
-    let panel = lines::means(title, lines::loads(), Axis::new(y), GAMMAS.iter().map(line).collect());
+    let panel = lines::means(title, lines::loads(), y, GAMMAS.iter().map(line).collect());
     with_level(panel, "as with 0.4", 1.0, (0.1, 0.9))
 }
 

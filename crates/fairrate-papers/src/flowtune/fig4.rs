@@ -130,25 +130,38 @@ fn claims_of(points: &Points, variant: &Variant) -> Vec<Claim> {
         let value = points.mean("shares", line, what);
         Claim::exact(&format!("{what}-{line}"), &format!("{line}: {text}"), rule, unit, value)
     };
-    let is_flowtune = variant.is_of(&[&FLOWTUNE, &IW10]);
-    let median = match variant.cc {
-        _ if is_flowtune => Rule::AtMost(100.0),
-        "dctcp" if variant.is_of(&[&DCTCP]) => Rule::AtLeast(1_000.0),
-        _ => Rule::Words,
-    };
-    let worst = if is_flowtune { Rule::AtMost(100.0) } else { Rule::Words };
-    let starved = if variant.is_of(&[&PFABRIC]) { Rule::AtLeast(0.5) } else { Rule::Words };
-    let used = if variant.is_of(&[&XCP_NS2]) { Rule::AtMost(0.8) } else { Rule::Words };
-    vec![
-        exact("median", "from a change until all have 1/N within a fifth (ours), median of nine", median, "us"),
-        exact("worst", "the slowest of the nine (10,000 us: not before the next change)", worst, "us"),
-        exact(
-            "starved",
-            "\"starves\": share of the time that a flow has a twentieth of 1/N (half is ours)",
-            starved,
-            "",
+    let settled = "from a change until all have 1/N within a fifth (ours)";
+    let median = exact("median", &format!("{settled}, median of nine"), median_rule(variant), "us");
+    let worst = if is_flowtune(variant) { Rule::AtMost(100.0) } else { Rule::Words };
+    let worst = exact("worst", &format!("{settled}, the slowest; 10,000 us: not before the next"), worst, "us");
+    let (text, rule) = match variant.is_of(&[&PFABRIC]) {
+        true => (
+            "\"starves the other flows\": share of the time with a twentieth of 1/N (half is ours)",
+            Rule::AtLeast(0.5),
         ),
-        exact("used", "use of the link (XCP: \"low throughputs\"; 0.8 is ours)", used, ""),
-        exact("unsteady", "deviation of bins of 100 us over their mean (sfqCoDel: \"bursty\")", Rule::Words, ""),
-    ]
+        false => ("most of the time that a flow has a twentieth of 1/N", Rule::Words),
+    };
+    let starved = exact("starved", text, rule, "");
+    let (text, rule) = match variant.is_of(&[&XCP_NS2]) {
+        true => ("\"low throughputs\": use of the link (0.8 is ours)", Rule::AtMost(0.8)),
+        false => ("use of the link", Rule::Words),
+    };
+    let used = exact("used", text, rule, "");
+    let unsteady = exact("unsteady", "deviation of bins of 100 us over their mean", Rule::Words, "");
+    vec![median, worst, starved, used, unsteady]
+}
+
+fn is_flowtune(variant: &Variant) -> bool {
+    variant.is_of(&[&FLOWTUNE, &IW10])
+}
+
+/// Flowtune is there "within 100 us"; DCTCP "takes several milliseconds".
+fn median_rule(variant: &Variant) -> Rule {
+    if is_flowtune(variant) {
+        Rule::AtMost(100.0)
+    } else if variant.is_of(&[&DCTCP]) {
+        Rule::AtLeast(1_000.0)
+    } else {
+        Rule::Words
+    }
 }

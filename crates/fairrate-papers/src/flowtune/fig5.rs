@@ -34,15 +34,15 @@ fn runs(scale: &Scale) -> Vec<Run> {
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
-    let draw = |title: &str, y: &str, what: &str| {
+    let draw = |title: &str, (y, most): (&str, f64), what: &str| {
         let line = |said: &Said| Means {
             name: said.sizes.title.to_owned(),
             cc: said.look,
             values: LOADS.map(|(x, load)| (x, points.values(&name(said, load), "flowtune", what))).into(),
         };
-        lines::means(title, lines::loads(), Axis::new(y), SAID.iter().map(line).collect())
+        lines::means(title, lines::loads(), Axis::new(y).showing(0.0, most), SAID.iter().map(line).collect())
     };
-    let share = "share of the capacity (%)";
+    let share = ("share of the capacity (%)", 1.2);
     let levels = |panel: Panel, said: &Said| {
         with_level(panel, &format!("paper: {} {} %", said.sizes.title, said.most), said.most, (0.1, 0.9))
     };
@@ -50,7 +50,7 @@ fn panels(points: &Points) -> Vec<Panel> {
         SAID.iter().fold(draw("packets with updates of rates", share, "from data"), levels),
         draw("all traffic from the allocator", share, "from"),
         draw("all traffic to the allocator", share, "to"),
-        draw("rates that a flowlet is told", "updates for a flowlet", "updates per flowlet"),
+        draw("rates that a flowlet is told", ("updates for a flowlet", 10.0), "updates per flowlet"),
     ]
 }
 

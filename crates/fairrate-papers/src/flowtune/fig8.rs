@@ -31,7 +31,7 @@ const UP_TO_10: &str = CLASSES[1].2;
 
 fn runs(scale: &Scale) -> Vec<Run> {
     let variants: Vec<&Variant> = ALL.into_iter().chain([&K65_IW10, &GAMMA]).collect();
-    traffic::runs(scale, if scale.quick { &SIZES[..1] } else { &SIZES }, &variants)
+    traffic::runs(scale, &SIZES, &variants)
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -43,11 +43,32 @@ fn panels(points: &Points) -> Vec<Panel> {
         };
         let title = format!("{}: {} over Flowtune", sizes.title, variant.line);
         let y = Axis::new("ratio of p99 completion times").showing(0.0, 2.0);
-        lines::means(title, lines::loads(), y, CLASSES.iter().zip(LOOKS).map(line).collect())
+        with_ranges(lines::means(title, lines::loads(), y, CLASSES.iter().zip(LOOKS).map(line).collect()), variant)
     };
     let drawn = |sizes| COMPARED.into_iter().chain([&GAMMA]).map(move |variant| of(sizes, variant));
     let panels = lines::filled(SIZES.iter().flat_map(drawn));
     panels.into_iter().map(|panel| with_level(panel, "as Flowtune", 1.0, (0.1, 0.9))).collect()
+}
+
+/// The paper's ranges, those that several classes share once.
+fn with_ranges(mut panel: Panel, variant: &Variant) -> Panel {
+    for (x, load) in LOADS {
+        let mut drawn = Vec::new();
+        for (_, _, class) in CLASSES {
+            let range = match factors(variant, class, load) {
+                Some(Rule::TimesFromTo(least, most)) => (least, most),
+                Some(Rule::Times(factor)) => (factor, factor),
+                _ => continue,
+            };
+            let is_new = !drawn.contains(&range);
+            drawn.push(range);
+            if is_new {
+                let name = format!("paper, {class}: {} to {}", range.0, range.1);
+                panel = lines::with_range(panel, class, name, x, range);
+            }
+        }
+    }
+    panel
 }
 
 fn ratios(points: &Points, sizes: &Sizes, load: &str, of: &Variant, over: &Variant, class: &str) -> Vec<f64> {
@@ -101,10 +122,14 @@ fn claims_of(points: &Points, sizes: &Sizes, load: &str, class: &str) -> Vec<Cla
 
 /// Causes that were found by changing one thing, which is a line beside it.
 fn caused(claim: Claim, of: &Variant, over: &Variant, class: &str) -> Claim {
-    match (of, over) {
-        _ if class == ONE && over.is_of(&[&IW10]) => claim
-            .because("Flowtune's first window: from ten segments its own first packets queue, from two they do not."),
-        _ if class == ONE && of.is_of(&[&DCTCP]) => claim.because("Marks from 20 packets on: see K = 65."),
-        _ => claim,
+    if of.cc != DCTCP.cc || class != ONE {
+        return claim;
+    }
+    if over.is_of(&[&IW10]) {
+        claim.because("Flowtune's first window: from ten segments its own first packets queue, from two they do not.")
+    } else if of.is_of(&[&DCTCP]) {
+        claim.because("DCTCP marks from 20 packets on here: see K = 65.")
+    } else {
+        claim
     }
 }

@@ -1,6 +1,6 @@
 //! Panels of means over seeds with their intervals, against loads and the like.
 
-use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::figure::{Axis, Figure as Panel, Series};
 use fairrate_report::stats;
 
 use crate::drawing::{Line, panel};
@@ -33,6 +33,27 @@ pub fn means(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Means<'_>>) 
 fn point(x: f64, values: &[f64]) -> Option<(f64, f64, f64)> {
     let mean = stats::mean(values).filter(|mean| mean.is_finite())?;
     Some((x, mean, stats::student_half_width(values).unwrap_or(0.0)))
+}
+
+/// A range that the paper has at an x, in the look of the line that it is about.
+#[must_use]
+pub fn with_range(mut panel: Panel, line: &str, name: String, x: f64, (low, high): (f64, f64)) -> Panel {
+    let Some(style) = panel.series.iter().find(|series| series.key == line).map(|series| series.style) else {
+        return panel;
+    };
+    let name = if panel.series.iter().any(|series| series.key == name) { String::new() } else { name };
+    panel.series.push(Series {
+        key: name.clone(),
+        name,
+        style,
+        thin: true,
+        x: vec![x - 0.03, x + 0.03],
+        y: vec![f64::midpoint(low, high); 2],
+        low: vec![low; 2],
+        high: vec![high; 2],
+        ..Series::default()
+    });
+    panel
 }
 
 /// Those panels that have anything to show.

@@ -24,14 +24,14 @@ pub fn sizes(scale: &Scale) -> &'static [Sizes] {
 pub fn loads(scale: &Scale, sizes: &Sizes) -> Vec<u32> {
     match sizes.name == WEB.name {
         true if !scale.quick => (2..=9).collect(),
-        true => vec![2, VARIANTS_AT],
+        true => vec![2, 4, 6, VARIANTS_AT],
         false => vec![4, VARIANTS_AT],
     }
 }
 
 /// For how long: iterations of 10 us.
 pub fn churn(scale: &Scale, sizes: &Sizes, tenths: u32, seed: u64) -> Churn {
-    let iterations = if scale.quick { 1_000 } else { 5_000 };
+    let iterations = if scale.quick { 2_000 } else { 5_000 };
     Churn {
         workload: sizes.name,
         load: f64::from(tenths) / 10.0,

@@ -73,7 +73,7 @@ fn allocated(at: &[RateSample]) -> f64 {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let draw = |title: &str, y: Axis, what: &str, most: f64| {
-        let shown = Line::of("flowtune", &ms_from(points.series("outage", LINE, what), 0.0, (0.0, END_MS as f64)));
+        let shown = Line::of("powertcp", &ms_from(points.series("outage", LINE, what), 0.0, (0.0, END_MS as f64)));
         let dead = |(name, ms): (&str, u64)| Line {
             name: name.to_owned(),
             cc: "line-rate",

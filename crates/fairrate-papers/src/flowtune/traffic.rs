@@ -31,10 +31,9 @@ pub fn name(sizes: &Sizes, load: &str) -> String {
     format!("{} {load}", sizes.name)
 }
 
-/// Runs of these lines: at all loads, or at the least and the largest.
+/// Runs of these lines at all loads.
 pub fn runs(scale: &Scale, sizes: &[Sizes], variants: &[&Variant]) -> Vec<Run> {
-    let (until, until_s) = if scale.quick { ("500us", 5e-4) } else { ("10ms", 10e-3) };
-    let loads = LOADS.into_iter().filter(|(_, load)| !scale.quick || ["0.2", "0.8"].contains(load));
+    let (until, until_s) = if scale.quick { ("2ms", 2e-3) } else { ("10ms", 10e-3) };
     let at = |sizes: &Sizes, load: &str, variant: &Variant, seed: u64| {
         let sets = [
             ("traffic.0.sizes", sizes.name),
@@ -46,7 +45,7 @@ pub fn runs(scale: &Scale, sizes: &[Sizes], variants: &[&Variant]) -> Vec<Run> {
         variant.run(&name(sizes, load), SCENARIO, &sets, move |record| read(record, until_s)).seeded(seed)
     };
     let mut runs = Vec::new();
-    for (_, load) in loads {
+    for (_, load) in LOADS {
         for sizes in sizes {
             let of =
                 |variant: &&Variant| scale.seeds.iter().map(|&seed| at(sizes, load, variant, seed)).collect::<Vec<_>>();

@@ -30,7 +30,7 @@ pub const SAID: [Said; 3] = [
 
 /// How long flows arrive.
 pub fn arrivals(scale: &Scale) -> &'static str {
-    if scale.quick { "1ms" } else { "10ms" }
+    if scale.quick { "2ms" } else { "10ms" }
 }
 
 /// Runs of Flowtune, one a seed, that stop as arrivals do.
