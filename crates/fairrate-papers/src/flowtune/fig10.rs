@@ -14,7 +14,7 @@ pub const FIGURE: Figure = Figure {
     id: "flowtune/fig10",
     title: "What the network drops",
     kind: Kind::Simulation,
-    quick_s: 20,
+    quick_s: 10,
     runs,
     panels,
     claims,

@@ -16,7 +16,7 @@ pub const FIGURE: Figure = Figure {
     id: "flowtune/fig11",
     title: "Proportional fairness: points of log2 of rates by which Flowtune is ahead",
     kind: Kind::Simulation,
-    quick_s: 20,
+    quick_s: 8,
     runs,
     panels,
     claims,
@@ -43,13 +43,14 @@ fn ahead(points: &Points, load: &str, of: &Variant) -> Vec<f64> {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let of = |(title, variants, least): (&str, &[&'static Variant], f64)| {
-        let line = |variant: &&'static Variant| Means {
+        let line = |(variant, look): (&&'static Variant, &'static str)| Means {
             name: variant.line.to_owned(),
-            cc: variant.cc,
+            cc: look,
             values: LOADS.map(|(x, load)| (x, ahead(points, load, variant))).into(),
         };
         let y = Axis::new("log2(rate), Flowtune's less its").showing(-0.5, 1.5);
-        let panel = lines::means(title, lines::loads(), y, variants.iter().map(line).collect());
+        let panel =
+            lines::means(title, lines::loads(), y, variants.iter().zip(["powertcp", "dcqcn"]).map(line).collect());
         with_level(panel, &format!("paper: from {least} on"), least, (0.1, 0.9))
     };
     SCHEMES.map(of).into()

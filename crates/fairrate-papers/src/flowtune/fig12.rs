@@ -18,7 +18,7 @@ pub const FIGURE: Figure = Figure {
     id: "flowtune/fig12",
     title: "What optimisers exceed the capacity of links by without normalisation",
     kind: Kind::Flows,
-    quick_s: 10,
+    quick_s: 3,
     runs,
     panels,
     claims,

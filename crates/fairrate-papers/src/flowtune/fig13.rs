@@ -20,7 +20,7 @@ pub const FIGURE: Figure = Figure {
     id: "flowtune/fig13",
     title: "Throughput of normalised rates as a part of the optimum's",
     kind: Kind::Flows,
-    quick_s: 20,
+    quick_s: 15,
     runs,
     panels,
     claims,

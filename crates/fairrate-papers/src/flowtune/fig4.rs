@@ -15,7 +15,7 @@ pub const FIGURE: Figure = Figure {
     id: "flowtune/fig4",
     title: "How fast rates become fair as five flows come and go",
     kind: Kind::Simulation,
-    quick_s: 10,
+    quick_s: 1,
     runs,
     panels,
     claims,

@@ -15,7 +15,7 @@ pub const FIGURE: Figure = Figure {
     id: "flowtune/fig5",
     title: "What the allocator's traffic takes of the network's capacity",
     kind: Kind::Simulation,
-    quick_s: 10,
+    quick_s: 2,
     runs,
     panels,
     claims,

@@ -14,7 +14,7 @@ pub const FIGURE: Figure = Figure {
     id: "flowtune/fig6",
     title: "What a threshold for updates saves of them, at a load of 0.8",
     kind: Kind::Simulation,
-    quick_s: 15,
+    quick_s: 4,
     runs,
     panels,
     claims,

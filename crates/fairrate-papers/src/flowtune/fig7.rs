@@ -14,7 +14,7 @@ pub const FIGURE: Figure = Figure {
     id: "flowtune/fig7",
     title: "What updates take of the capacity as the network grows, at a load of 0.6",
     kind: Kind::Simulation,
-    quick_s: 10,
+    quick_s: 2,
     runs,
     panels,
     claims,
@@ -44,9 +44,11 @@ fn shares(points: &Points, racks: u32) -> Vec<f64> {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let values = RACKS.map(|racks| (f64::from(16 * racks), shares(points, racks))).into();
-    let line = Means { name: "packets with updates".to_owned(), cc: "flowtune", values };
+    let line = Means { name: "packets with updates".to_owned(), cc: "powertcp", values };
+    let ticks = RACKS.map(|racks| (f64::from(16 * racks), (16 * racks).to_string())).into();
+    let servers = Axis { ticks, ..Axis::new("servers").logarithmic() };
     let y = Axis::new("share of the capacity (%)").showing(0.0, 1.0);
-    let panel = lines::means("Web, 1 ms of arrivals", Axis::new("servers").logarithmic(), y, vec![line]);
+    let panel = lines::means("Web, 1 ms of arrivals", servers, y, vec![line]);
     let small = points.mean(&name(RACKS[0]), "flowtune", "from data");
     let level = |panel, y| with_level(panel, "paper: constant", y, (128.0, 2_048.0));
     vec![match small {

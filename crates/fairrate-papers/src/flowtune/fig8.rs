@@ -63,7 +63,9 @@ fn with_ranges(mut panel: Panel, variant: &Variant) -> Panel {
             let is_new = !drawn.contains(&range);
             drawn.push(range);
             if is_new {
-                let name = format!("paper, {class}: {} to {}", range.0, range.1);
+                let (least, most) = range;
+                let text = if least < most { format!("{least} to {most}") } else { least.to_string() };
+                let name = format!("paper, {class}: {text}");
                 panel = lines::with_range(panel, class, name, x, range);
             }
         }

@@ -17,7 +17,7 @@ pub const FIGURE: Figure = Figure {
     id: "flowtune/outage",
     title: "An allocator that is dead for 5 ms",
     kind: Kind::Simulation,
-    quick_s: 10,
+    quick_s: 5,
     runs,
     panels,
     claims,

@@ -26,6 +26,10 @@ pub const LARGE: &str = "large";
 /// The figures are of Web, whose largest flow has 685 packets here: the class of large flows is empty. Hadoop's has all classes.
 pub const SIZES: [Sizes; 2] = [WEB, HADOOP];
 
+/// Algorithms whose looks the lines have.
+const LOOKS: [&str; 9] =
+    ["powertcp", "theta-powertcp", "dcqcn", "timely", "hpcc", "dctcp", "swift", "rocc", "line-rate"];
+
 /// The name of runs with these sizes at this load.
 pub fn name(sizes: &Sizes, load: &str) -> String {
     format!("{} {load}", sizes.name)
@@ -40,6 +44,7 @@ pub fn runs(scale: &Scale, sizes: &[Sizes], variants: &[&Variant]) -> Vec<Run> {
             ("traffic.0.load", load),
             ("traffic.0.stop", until),
             // The paper samples every millisecond of a longer run.
+            ("probe.0.queues", "[\"tor*->h*\", \"tor*->spine*\", \"spine*->tor*\"]"),
             ("probe.0.every", "50us"),
         ];
         variant.run(&name(sizes, load), SCENARIO, &sets, move |record| read(record, until_s)).seeded(seed)
@@ -119,10 +124,10 @@ fn paths(record: &Record) -> Vec<(PortId, Vec<[PortId; 2]>)> {
 
 /// A panel of a number by load, a line a variant.
 pub fn draw(points: &Points, title: &str, y: Axis, variants: &[&'static Variant], what: &str) -> Panel {
-    let line = |variant: &&'static Variant| Means {
+    let line = |(variant, look): (&&'static Variant, &'static str)| Means {
         name: variant.line.to_owned(),
-        cc: variant.cc,
+        cc: look,
         values: LOADS.map(|(x, load)| (x, points.values(&name(&WEB, load), variant.line, what))).into(),
     };
-    lines::means(title, lines::loads(), y, variants.iter().map(line).collect())
+    lines::means(title, lines::loads(), y, variants.iter().zip(LOOKS).map(line).collect())
 }
