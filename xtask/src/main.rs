@@ -3,7 +3,6 @@
 
 mod checks;
 mod dependencies;
-mod flowtune;
 mod instructions;
 mod interval;
 mod lab;
@@ -53,8 +52,6 @@ enum Against {
     Powertcp(powertcp::Options),
     /// The claims of the PERC paper's sections 3 and 4.
     Perc(paper::Options),
-    /// The claims of the Flowtune paper's section 6.
-    Flowtune(paper::Options),
     /// The claims of the RoCC paper's section VI.
     Rocc(paper::Options),
     /// The claims of the RateMP paper's section V.
@@ -71,7 +68,6 @@ fn main() -> ExitCode {
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
         Task::Validate { against: Against::Powertcp(options) } => powertcp::run(&root, &options),
         Task::Validate { against: Against::Perc(options) } => perc::run(&root, &options),
-        Task::Validate { against: Against::Flowtune(options) } => flowtune::run(&root, &options),
         Task::Validate { against: Against::Rocc(options) } => rocc::run(&root, &options),
         Task::Validate { against: Against::Ratemp(options) } => ratemp::run(&root, &options),
     };
