@@ -67,8 +67,7 @@ fn claims_of(points: &Points, said: &Said) -> Vec<Claim> {
     };
     let most = claim("from data", "packets with updates, of the capacity", Rule::AtMost(said.most), "%");
     // The one that is not reproduced. No scenario here has the paper's sizes.
-    let cause =
-        "No cause is known. Ours of Hadoop are smaller than Cache's (128 and 682 KB on average), the paper's are not.";
+    let cause = "No cause is known. Ours of Hadoop are smaller than Cache's (128 and 682 KB on average); the paper has no sizes.";
     let most = if title == "Hadoop" { most.because(cause) } else { most };
     vec![
         most,
