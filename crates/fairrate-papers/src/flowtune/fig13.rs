@@ -162,7 +162,7 @@ fn claims(points: &Points) -> Vec<Claim> {
 }
 
 /// Claims about these sizes at this load.
-fn maker<'a>(sizes: &'a Sizes, tenths: u32) -> impl Fn(&str, &str, Rule, Vec<f64>) -> Claim + 'a {
+fn maker(sizes: &Sizes, tenths: u32) -> impl Fn(&str, &str, Rule, Vec<f64>) -> Claim + '_ {
     move |id, text, rule, values| {
         let sentence = format!("{}, load 0.{tenths}: {text}", sizes.title);
         Claim::mean(&format!("{}-0.{tenths}-{id}", sizes.name), &sentence, rule, "", values)

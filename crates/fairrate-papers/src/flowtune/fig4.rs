@@ -134,18 +134,9 @@ fn claims_of(points: &Points, variant: &Variant) -> Vec<Claim> {
     let median = exact("median", &format!("{settled}, median of nine"), median_rule(variant), "us");
     let worst = if is_flowtune(variant) { Rule::AtMost(100.0) } else { Rule::Words };
     let worst = exact("worst", &format!("{settled}, the slowest; 10,000 us: not before the next"), worst, "us");
-    let (text, rule) = match variant.is_of(&[&PFABRIC]) {
-        true => (
-            "\"starves the other flows\": share of the time with a twentieth of 1/N (half is ours)",
-            Rule::AtLeast(0.5),
-        ),
-        false => ("most of the time that a flow has a twentieth of 1/N", Rule::Words),
-    };
+    let (text, rule) = starved_rule(variant);
     let starved = exact("starved", text, rule, "");
-    let (text, rule) = match variant.is_of(&[&XCP_NS2]) {
-        true => ("\"low throughputs\": use of the link (0.8 is ours)", Rule::AtMost(0.8)),
-        false => ("use of the link", Rule::Words),
-    };
+    let (text, rule) = used_rule(variant);
     let used = exact("used", text, rule, "");
     let unsteady = exact("unsteady", "deviation of bins of 100 us over their mean", Rule::Words, "");
     vec![median, worst, starved, used, unsteady]
@@ -163,5 +154,21 @@ fn median_rule(variant: &Variant) -> Rule {
         Rule::AtLeast(1_000.0)
     } else {
         Rule::Words
+    }
+}
+
+fn starved_rule(variant: &Variant) -> (&'static str, Rule) {
+    if variant.is_of(&[&PFABRIC]) {
+        ("\"starves the other flows\": share of the time with a twentieth of 1/N (half is ours)", Rule::AtLeast(0.5))
+    } else {
+        ("most of the time that a flow has a twentieth of 1/N", Rule::Words)
+    }
+}
+
+fn used_rule(variant: &Variant) -> (&'static str, Rule) {
+    if variant.is_of(&[&XCP_NS2]) {
+        ("\"low throughputs\": use of the link (0.8 is ours)", Rule::AtMost(0.8))
+    } else {
+        ("use of the link", Rule::Words)
     }
 }

@@ -22,10 +22,12 @@ pub fn sizes(scale: &Scale) -> &'static [Sizes] {
 
 /// Loads in tenths.
 pub fn loads(scale: &Scale, sizes: &Sizes) -> Vec<u32> {
-    match sizes.name == WEB.name {
-        true if !scale.quick => (2..=9).collect(),
-        true => vec![2, 4, 6, VARIANTS_AT],
-        false => vec![4, VARIANTS_AT],
+    if sizes.name != WEB.name {
+        vec![4, VARIANTS_AT]
+    } else if scale.quick {
+        vec![2, 4, 6, VARIANTS_AT]
+    } else {
+        (2..=9).collect()
     }
 }
 
