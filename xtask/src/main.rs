@@ -3,7 +3,6 @@
 
 mod checks;
 mod dependencies;
-mod flowtune;
 mod instructions;
 mod lab;
 mod ns3;
@@ -48,8 +47,6 @@ enum Against {
     Ns3Tcp(ns3_tcp::Options),
     /// The claims of the PERC paper's sections 3 and 4.
     Perc(paper::Options),
-    /// The claims of the Flowtune paper's section 6.
-    Flowtune(paper::Options),
     /// The claims of the RoCC paper's section VI.
     Rocc(paper::Options),
 }
@@ -63,7 +60,6 @@ fn main() -> ExitCode {
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
         Task::Validate { against: Against::Perc(options) } => perc::run(&root, &options),
-        Task::Validate { against: Against::Flowtune(options) } => flowtune::run(&root, &options),
         Task::Validate { against: Against::Rocc(options) } => rocc::run(&root, &options),
     };
     match outcome {

@@ -26,12 +26,6 @@ impl Estimate {
         let ratios: Vec<f64> = above.iter().zip(below).map(|(a, b)| a / b).collect();
         Self::of(&ratios)
     }
-
-    /// Of differences, seed by seed.
-    pub fn of_differences(of: &[f64], less: &[f64]) -> Self {
-        let differences: Vec<f64> = of.iter().zip(less).map(|(a, b)| a - b).collect();
-        Self::of(&differences)
-    }
 }
 
 /// Standard deviation of a sample.
@@ -96,6 +90,5 @@ mod tests {
         assert!(Estimate::of(&[1.0]).half.is_nan());
         // Ratios of 2 and 2: no spread, whatever the values.
         assert_eq!(Estimate::of_ratios(&[2.0, 8.0], &[1.0, 4.0]), Estimate { mean: 2.0, half: 0.0 });
-        assert_eq!(Estimate::of_differences(&[2.0, 5.0], &[1.0, 4.0]), Estimate { mean: 1.0, half: 0.0 });
     }
 }

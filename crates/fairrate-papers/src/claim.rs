@@ -27,6 +27,9 @@ pub enum Rule {
     Less(f64),
     /// A change by this many per cent, or further up, in the same way.
     More(f64),
+    /// A range of factors, as a text has it for several sizes or loads: from three quarters of the least to four thirds of the
+    /// largest. Less of it is weaker as long as it is above 1.
+    TimesFromTo(f64, f64),
     /// Words only: the number is shown beside them.
     Words,
 }
@@ -41,6 +44,7 @@ impl Rule {
             Self::AtLeastTimes(factor) => factor <= value,
             Self::Less(change) => value <= change + POINTS,
             Self::More(change) => change - POINTS <= value,
+            Self::TimesFromTo(least, most) => 0.75 * least <= value && value <= most / 0.75 && 1.0 < value,
             Self::Words => true,
         }
     }
@@ -48,7 +52,9 @@ impl Rule {
     /// Whether it has the right direction at least.
     fn points_there(self, value: f64) -> bool {
         match self {
-            Self::Times(factor) | Self::AtLeastTimes(factor) => 1.0 < value && value < factor,
+            Self::Times(factor) | Self::AtLeastTimes(factor) | Self::TimesFromTo(factor, _) => {
+                1.0 < value && value < factor
+            }
             Self::Less(_) => value < 0.0,
             Self::More(_) => 0.0 < value,
             _ => false,
@@ -65,6 +71,7 @@ impl Rule {
             Self::Times(factor) => format!("{} times", short(factor)),
             Self::AtLeastTimes(factor) => format!("at least {} times", short(factor)),
             Self::Less(change) | Self::More(change) => format!("{change:+.0} %"),
+            Self::TimesFromTo(least, most) => format!("{} to {} times", short(least), short(most)),
             Self::Words => "no number".to_owned(),
         }
     }
@@ -229,6 +236,9 @@ mod tests {
         let expected = [Verdict::Reproduced, Verdict::Reproduced, Verdict::Weaker, Verdict::NotReproduced];
         assert_eq!([-50.0, -28.0, -20.0, 3.0].map(change), expected);
         assert_eq!(verdict(Rule::More(60.0), &[30.0; 5]), Verdict::Weaker);
+        let range = |value| verdict(Rule::TimesFromTo(2.0, 3.0), &[value; 5]);
+        let expected = [Verdict::NotReproduced, Verdict::Weaker, Verdict::Reproduced, Verdict::NotReproduced];
+        assert_eq!([0.9, 1.4, 3.9, 4.1].map(range), expected);
         let claim = Claim::exact("id", "", Rule::About(2.0, 0.25), "ms", Some(1.234));
         assert_eq!((claim.paper(), claim.text()), ("2.00 ms \u{b1} 25 %".to_owned(), "1.23 ms".to_owned()));
     }

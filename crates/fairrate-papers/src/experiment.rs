@@ -41,6 +41,13 @@ pub enum Work {
     },
     /// By a calculation of less than a second.
     Calculation(Box<dyn Fn() -> Point + Send + Sync>),
+    /// By a longer calculation, whose point is kept as a simulation's.
+    Model {
+        /// All that it depends on, as text.
+        inputs: String,
+        /// Calculates.
+        point: Box<dyn Fn() -> Point + Send + Sync>,
+    },
 }
 
 impl Run {
@@ -61,6 +68,12 @@ impl Run {
     /// A calculation.
     pub fn calculated(name: &str, line: &str, point: impl Fn() -> Point + Send + Sync + 'static) -> Self {
         Self { name: name.to_owned(), line: line.to_owned(), seed: None, work: Work::Calculation(Box::new(point)) }
+    }
+
+    /// A calculation of seconds. What it depends on stands in `inputs`, so that it is not done again.
+    pub fn modelled(name: &str, line: &str, inputs: String, point: impl Fn() -> Point + Send + Sync + 'static) -> Self {
+        let work = Work::Model { inputs, point: Box::new(point) };
+        Self { name: name.to_owned(), line: line.to_owned(), seed: None, work }
     }
 
     /// The same under another name of its line.
@@ -118,7 +131,7 @@ impl Run {
     /// If the scenario is wrong, or the run stalls.
     pub fn point(&self, go_on: impl FnMut(&Progress) -> bool) -> Result<Option<Point>, String> {
         match &self.work {
-            Work::Calculation(point) => Ok(Some(point())),
+            Work::Calculation(point) | Work::Model { point, .. } => Ok(Some(point())),
             Work::Scenario { read, rtts, .. } => {
                 let scenario = self.scenario()?.expect("it is a simulation");
                 let config: SimConfig = scenario.into_sim_config();

@@ -5,7 +5,7 @@ use fairrate_report::figure::Figure as Panel;
 use crate::claim::Claim;
 use crate::experiment::Run;
 use crate::points::Points;
-use crate::{powertcp, ratemp, rocc};
+use crate::{flowtune, powertcp, ratemp, rocc};
 
 /// How much is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Kind {
     Simulation,
     /// Equations.
     Calculation,
+    /// Flows with rates, without packets.
+    Flows,
 }
 
 impl Kind {
@@ -31,6 +33,7 @@ impl Kind {
         match self {
             Self::Simulation => "simulation",
             Self::Calculation => "calculation",
+            Self::Flows => "flows",
         }
     }
 }
@@ -82,6 +85,17 @@ pub const FIGURES: &[Figure] = &[
     ratemp::FIG6_WHY,
     ratemp::FIG7,
     ratemp::FIG8,
+    flowtune::FIG4,
+    flowtune::FIG5,
+    flowtune::FIG6,
+    flowtune::FIG7,
+    flowtune::FIG8,
+    flowtune::FIG9,
+    flowtune::FIG10,
+    flowtune::FIG11,
+    flowtune::FIG12,
+    flowtune::FIG13,
+    flowtune::OUTAGE,
 ];
 
 /// The figures of a name: one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.

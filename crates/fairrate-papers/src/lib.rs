@@ -9,6 +9,7 @@ mod claim;
 mod drawing;
 mod experiment;
 mod figure;
+mod flowtune;
 mod points;
 mod powertcp;
 mod ratemp;

@@ -18,12 +18,12 @@ pub struct Record {
     pub config: SimConfig,
     /// Finished flows.
     pub flows: Vec<FlowOutcome>,
+    /// Flows that had started and were not done at the end.
+    pub cut: Vec<FlowOutcome>,
     /// Samples of ports, in order of time.
     pub ports: Vec<PortSample>,
     /// Samples of flows, in order of time.
     pub rates: Vec<RateSample>,
-    /// Flows that had started and were not done at the end.
-    pub cut: Vec<FlowOutcome>,
     /// Round-trip times of those that are counted.
     pub rtts: Rtts,
     /// Totals at the end.

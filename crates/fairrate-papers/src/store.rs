@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
-use crate::experiment::Run;
+use crate::experiment::{Run, Work};
 use crate::points::Point;
 
 /// A directory of points.
@@ -17,7 +17,7 @@ pub struct Store {
 /// A point on disk, with what it was made from.
 #[derive(Serialize, Deserialize)]
 struct Kept {
-    /// Of the resolved scenario; empty for calculations, which are made anew.
+    /// Of the resolved scenario, or of what a model depends on; empty for short calculations, which are made anew.
     scenario_hash: String,
     program: String,
     point: Point,
@@ -69,5 +69,10 @@ impl Store {
 }
 
 fn scenario_hash(run: &Run) -> Result<String, String> {
+    if let Work::Model { inputs, .. } = &run.work {
+        let mut hash = XxHash64::with_seed(0);
+        hash.write(inputs.as_bytes());
+        return Ok(format!("{:016x}", hash.finish()));
+    }
     Ok(run.scenario()?.map_or(String::new(), |scenario| format!("{:016x}", scenario.hash())))
 }

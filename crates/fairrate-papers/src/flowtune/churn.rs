@@ -1,5 +1,5 @@
-//! Flowlets that come and go on Flowtune's network, without packets: each has the rate that an allocator gave it in its
-//! last iteration, and leaves when its bytes are sent.
+//! What Figures 12 and 13 have in common: flowlets that come and go on Flowtune's network, without packets. Each has the rate
+//! that an allocator gave it in its last iteration, and leaves when its bytes are sent.
 //!
 //! Left out against the paper's simulation: notifications take no time, and there are no headers. A flowlet that comes
 //! between two iterations has its first rate from the next one.
@@ -72,12 +72,8 @@ pub struct Allocated {
 pub struct Outcome {
     /// For each allocator.
     pub allocated: Vec<Allocated>,
-    /// Mean number of flows, and their number at the end.
+    /// Mean number of flows: in proportion to their mean completion time, as arrivals are the same.
     pub mean_flows: f64,
-    /// Flows at the end: far more than the mean, if the rates do not keep up with arrivals.
-    pub last_flows: usize,
-    /// What left the network over its offered load.
-    pub carried: f64,
     /// Optima that were not reached.
     pub without_optimum: u32,
     /// Paths of the flows that were there.
@@ -104,11 +100,10 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    fn new(churn: &Churn) -> Result<Self, String> {
-        let name = churn.workload;
-        let sizes = SizeDistribution::by_name(name).ok_or_else(|| format!("there are no flow sizes `{name}`"))?;
+    fn new(churn: &Churn) -> Self {
+        let sizes = SizeDistribution::by_name(churn.workload).expect("figures name flow sizes that there are");
         let stream = |purpose| Stream::new(churn.seed, 0, purpose);
-        Ok(Self {
+        Self {
             gap_s: 8.0 * sizes.mean() / (churn.load * SERVERS_BPS),
             next_s: 0.0,
             sizes,
@@ -116,7 +111,7 @@ impl Arrivals {
             bytes: stream(Purpose::Sizes),
             hosts: stream(Purpose::Destinations),
             spines: stream(Purpose::Ecmp),
-        })
+        }
     }
 
     /// The path and the bytes of the next flow, if it comes until then.
@@ -135,15 +130,7 @@ impl Arrivals {
 
 /// Runs traffic over allocators that all see the same flows; the first one's rates are what flows send at. With an
 /// allocator for the optimum, rates are compared with those it converges to.
-///
-/// # Errors
-/// If there are no such flow sizes.
-pub fn run(
-    churn: &Churn,
-    sends: Sends,
-    allocators: Vec<Box<dyn RateEngine>>,
-    optimum: Option<Num>,
-) -> Result<Outcome, String> {
+pub fn run(churn: &Churn, sends: Sends, allocators: Vec<Box<dyn RateEngine>>, optimum: Option<Num>) -> Outcome {
     let mut run = Run {
         sends,
         iterates: churn.iterates,
@@ -153,15 +140,14 @@ pub fn run(
         optimum,
         flows: Vec::new(),
     };
-    let mut arrivals = Arrivals::new(churn)?;
-    let (mut sent_bytes, mut n_flows) = (0.0, 0);
+    let mut arrivals = Arrivals::new(churn);
+    let mut n_flows = 0;
     for step in 0..churn.warm_up + churn.iterations {
         while let Some((path, bytes)) = arrivals.next(f64::from(step) * STEP_S) {
             run.add(path, bytes);
         }
         run.iterate();
-        let measured = step.checked_sub(churn.warm_up);
-        if let Some(measured) = measured {
+        if let Some(measured) = step.checked_sub(churn.warm_up) {
             run.measure();
             if measured % churn.optimum_every == 0 {
                 run.compare();
@@ -171,17 +157,11 @@ pub fn run(
             }
             n_flows += run.flows.len();
         }
-        let sent = run.send();
-        if measured.is_some() {
-            sent_bytes += sent;
-        }
+        run.send();
     }
-    let measured_s = f64::from(churn.iterations) * STEP_S;
     let mut outcome = run.outcome;
     outcome.mean_flows = n_flows as f64 / f64::from(churn.iterations);
-    outcome.last_flows = run.flows.len();
-    outcome.carried = sent_bytes * 8.0 / (churn.load * SERVERS_BPS * measured_s);
-    Ok(outcome)
+    outcome
 }
 
 struct Run {
@@ -259,8 +239,8 @@ impl Run {
         }
     }
 
-    /// Sends until the next iteration, and forgets flows that have ended. Returns the bytes sent.
-    fn send(&mut self) -> f64 {
+    /// Sends until the next iteration, and forgets flows that have ended.
+    fn send(&mut self) {
         let fullness: Vec<f64> = match self.sends {
             Sends::AsAllocated => vec![1.0; self.capacities.len()],
             Sends::AsCarried => {
@@ -268,12 +248,10 @@ impl Run {
                 loads.iter().zip(&self.capacities).map(|(load, capacity)| (load / capacity).max(1.0)).collect()
             }
         };
-        let mut sent = 0.0;
         let mut ended = Vec::new();
         for (i, Active { keys, path, left_bytes }) in self.flows.iter_mut().enumerate() {
             let fullest = path.iter().map(|link| fullness[link.index()]).fold(1.0, f64::max);
             let bytes = self.allocators[0].rate_bps(keys[0]) / fullest * STEP_S / 8.0;
-            sent += bytes.min(*left_bytes);
             *left_bytes -= bytes;
             if *left_bytes <= 0.0 {
                 ended.push(i);
@@ -281,6 +259,5 @@ impl Run {
         }
         // From behind, since the last flow takes the place of one that ends.
         ended.into_iter().rev().for_each(|flow| self.remove(flow));
-        sent
     }
 }

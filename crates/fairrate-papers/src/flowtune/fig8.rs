@@ -1,0 +1,137 @@
+//! Figure 8: 99th percentiles of completion times over Flowtune's, by size and load; and Flowtune with another gamma.
+
+use fairrate_report::figure::{Axis, Figure as Panel};
+
+use super::lines::{self, Means};
+use super::traffic::{self, CLASSES, LARGE, LOADS, SIZES, name};
+use super::{ALL, DCTCP, FLOWTUNE, GAMMA, IW10, K65, K65_IW10, PFABRIC, SFQ_CODEL, Sizes, TINY, Variant, WEB, XCP_NS2};
+use crate::claim::{Claim, Rule};
+use crate::drawing::with_level;
+use crate::experiment::Run;
+use crate::figure::{Figure, Kind, Scale};
+use crate::points::Points;
+
+pub const FIGURE: Figure = Figure {
+    id: "flowtune/fig8",
+    title: "99th percentile of completion times over Flowtune's",
+    kind: Kind::Simulation,
+    quick_s: 20,
+    runs,
+    panels,
+    claims,
+};
+
+/// What is divided by Flowtune's, and by Flowtune's from ten segments.
+const COMPARED: [&Variant; 6] = [&DCTCP, &K65, &K65_IW10, &PFABRIC, &SFQ_CODEL, &XCP_NS2];
+const BASES: [&Variant; 2] = [&FLOWTUNE, &IW10];
+/// Algorithms whose looks the lines of classes have.
+const LOOKS: [&str; 5] = ["powertcp", "dcqcn", "hpcc", "dctcp", "timely"];
+const ONE: &str = CLASSES[0].2;
+const UP_TO_10: &str = CLASSES[1].2;
+
+fn runs(scale: &Scale) -> Vec<Run> {
+    let variants: Vec<&Variant> = ALL.into_iter().chain([&K65_IW10, &GAMMA]).collect();
+    traffic::runs(scale, &SIZES, &variants)
+}
+
+fn panels(points: &Points) -> Vec<Panel> {
+    let of = |sizes: &'static Sizes, variant: &'static Variant| {
+        let line = |((_, _, class), look): (&(f64, f64, &str), &'static str)| Means {
+            name: (*class).to_owned(),
+            cc: look,
+            values: LOADS.map(|(x, load)| (x, ratios(points, sizes, load, variant, &FLOWTUNE, class))).into(),
+        };
+        let title = format!("{}: {} over Flowtune", sizes.title, variant.line);
+        let y = Axis::new("ratio of p99 completion times").showing(0.0, 2.0);
+        with_ranges(lines::means(title, lines::loads(), y, CLASSES.iter().zip(LOOKS).map(line).collect()), variant)
+    };
+    let drawn = |sizes| COMPARED.into_iter().chain([&GAMMA]).map(move |variant| of(sizes, variant));
+    let panels = lines::filled(SIZES.iter().flat_map(drawn));
+    panels.into_iter().map(|panel| with_level(panel, "as Flowtune", 1.0, (0.1, 0.9))).collect()
+}
+
+/// The paper's ranges, those that several classes share once.
+fn with_ranges(mut panel: Panel, variant: &Variant) -> Panel {
+    for (x, load) in LOADS {
+        let mut drawn = Vec::new();
+        for (_, _, class) in CLASSES {
+            let range = match factors(variant, class, load) {
+                Some(Rule::TimesFromTo(least, most)) => (least, most),
+                Some(Rule::Times(factor)) => (factor, factor),
+                _ => continue,
+            };
+            let is_new = !drawn.contains(&range);
+            drawn.push(range);
+            if is_new {
+                let (least, most) = range;
+                let text = if least < most { format!("{least} to {most}") } else { least.to_string() };
+                let name = format!("paper, {class}: {text}");
+                panel = lines::with_range(panel, class, name, x, range);
+            }
+        }
+    }
+    panel
+}
+
+fn ratios(points: &Points, sizes: &Sizes, load: &str, of: &Variant, over: &Variant, class: &str) -> Vec<f64> {
+    points.ratios(&name(sizes, load), of.line, over.line, class)
+}
+
+/// What the text says of a class: its range of factors, if the load is among its. It has one of 1.2 to 3.2 for XCP's classes
+/// that it does not name.
+fn factors(variant: &Variant, class: &str, load: &str) -> Option<Rule> {
+    let (least, most) = match (class, load) {
+        (ONE, _) if variant.is_of(&[&DCTCP, &K65, &K65_IW10]) => (8.6, 10.9),
+        (UP_TO_10, _) if variant.is_of(&[&DCTCP, &K65, &K65_IW10]) => (2.1, 2.9),
+        (ONE, _) if variant.is_of(&[&PFABRIC]) => (1.7, 2.4),
+        ("100-1000 packets", "0.2") if variant.is_of(&[&SFQ_CODEL, &TINY]) => (2.1, 2.4),
+        ("10-100 packets", "0.8") if variant.is_of(&[&SFQ_CODEL, &TINY]) => (3.5, 3.8),
+        (ONE | UP_TO_10, "0.8") if variant.is_of(&[&SFQ_CODEL, &TINY]) => (1.6, 1.85),
+        (ONE, _) if variant.is_of(&[&XCP_NS2]) => return Some(Rule::Times(2.35)),
+        (LARGE, _) if variant.is_of(&[&XCP_NS2]) => (1.8, 4.1),
+        _ if variant.is_of(&[&XCP_NS2]) => (1.2, 3.2),
+        _ => return None,
+    };
+    Some(Rule::TimesFromTo(least, most))
+}
+
+fn claims(points: &Points) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for sizes in &SIZES {
+        let is_there = |class: &str| sizes.name != WEB.name || class != LARGE;
+        for (_, load) in LOADS {
+            for (_, _, class) in CLASSES.iter().filter(|class| is_there(class.2)) {
+                claims.extend(claims_of(points, sizes, load, class));
+            }
+        }
+    }
+    claims
+}
+
+fn claims_of(points: &Points, sizes: &Sizes, load: &str, class: &str) -> Vec<Claim> {
+    let claim = |of: &Variant, over: &Variant, text: &str, rule| {
+        let id = format!("{}-{load}-{class}-{}-{}", sizes.name, of.line, over.line);
+        let sentence = format!("{}, load {load}, {class}: {} over {}{text}", sizes.title, of.line, over.line);
+        Claim::mean(&id, &sentence, rule, "", ratios(points, sizes, load, of, over, class))
+    };
+    let judged = ALL.into_iter().chain([&K65_IW10]).filter_map(|of| Some((of, factors(of, class, load)?)));
+    let mut claims: Vec<Claim> =
+        judged.flat_map(|(of, rule)| BASES.map(|over| caused(claim(of, over, "", rule), of, over, class))).collect();
+    let similar = ": \"similar performance\" for gamma from 0.2 to 1.5 (a tenth is ours)";
+    claims.push(claim(&GAMMA, &FLOWTUNE, similar, Rule::About(1.0, 0.1)));
+    claims
+}
+
+/// Causes that were found by changing one thing, which is a line beside it.
+fn caused(claim: Claim, of: &Variant, over: &Variant, class: &str) -> Claim {
+    if of.cc != DCTCP.cc || class != ONE {
+        return claim;
+    }
+    if over.is_of(&[&IW10]) {
+        claim.because("Flowtune's first window: from ten segments its own first packets queue, from two they do not.")
+    } else if of.is_of(&[&DCTCP]) {
+        claim.because("DCTCP marks from 20 packets on here: see K = 65.")
+    } else {
+        claim
+    }
+}

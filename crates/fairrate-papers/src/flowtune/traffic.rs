@@ -1,0 +1,133 @@
+//! What Figures 8 to 11 have in common: small flows between all servers by load, and what is read from a run.
+
+use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::stats;
+use fairrate_sim::PortId;
+
+use super::lines::{self, Means};
+use super::{HADOOP, MSS, Sizes, Variant, WEB};
+use crate::experiment::Run;
+use crate::figure::Scale;
+use crate::points::{Point, Points};
+use crate::record::{Record, seconds};
+
+const SCENARIO: &str = include_str!("../../../../examples/flowtune-web.toml");
+/// Loads of servers' links, and as keys have them.
+pub const LOADS: [(f64, &str); 4] = [(0.2, "0.2"), (0.4, "0.4"), (0.6, "0.6"), (0.8, "0.8")];
+/// Classes of Figure 8: above and up to so many packets of 1,460 bytes, and their names.
+pub const CLASSES: [(f64, f64, &str); 5] = [
+    (0.0, 1.0, "1 packet"),
+    (1.0, 10.0, "1-10 packets"),
+    (10.0, 100.0, "10-100 packets"),
+    (100.0, 1_000.0, "100-1000 packets"),
+    (1_000.0, f64::INFINITY, LARGE),
+];
+pub const LARGE: &str = "large";
+/// The figures are of Web, whose largest flow has 685 packets here: the class of large flows is empty. Hadoop's has all classes.
+pub const SIZES: [Sizes; 2] = [WEB, HADOOP];
+
+/// Algorithms whose looks the lines have.
+const LOOKS: [&str; 9] =
+    ["powertcp", "theta-powertcp", "dcqcn", "timely", "hpcc", "dctcp", "swift", "rocc", "line-rate"];
+
+/// The name of runs with these sizes at this load.
+pub fn name(sizes: &Sizes, load: &str) -> String {
+    format!("{} {load}", sizes.name)
+}
+
+/// Runs of these lines at all loads.
+pub fn runs(scale: &Scale, sizes: &[Sizes], variants: &[&Variant]) -> Vec<Run> {
+    let (until, until_s) = if scale.quick { ("2ms", 2e-3) } else { ("10ms", 10e-3) };
+    let at = |sizes: &Sizes, load: &str, variant: &Variant, seed: u64| {
+        let sets = [
+            ("traffic.0.sizes", sizes.name),
+            ("traffic.0.load", load),
+            ("traffic.0.stop", until),
+            // The paper samples every millisecond of a longer run.
+            ("probe.0.queues", "[\"tor*->h*\", \"tor*->spine*\", \"spine*->tor*\"]"),
+            ("probe.0.every", "50us"),
+        ];
+        variant.run(&name(sizes, load), SCENARIO, &sets, move |record| read(record, until_s)).seeded(seed)
+    };
+    let mut runs = Vec::new();
+    for (_, load) in LOADS {
+        for sizes in sizes {
+            let of =
+                |variant: &&Variant| scale.seeds.iter().map(|&seed| at(sizes, load, variant, seed)).collect::<Vec<_>>();
+            runs.extend(variants.iter().flat_map(of));
+        }
+    }
+    runs
+}
+
+fn read(record: &Record, until_s: f64) -> Point {
+    let bytes = |flow: &fairrate_sim::FlowOutcome| record.config.flows[flow.flow.index()].bytes.as_f64();
+    let scores: Vec<f64> =
+        record.flows.iter().filter_map(|flow| Some(libm::log2(bytes(flow) * 8.0 / seconds(flow.fct?)))).collect();
+    // Drops while flows arrive; what is left over afterwards is small.
+    let gbps = |bytes: u64| bytes as f64 * 8e-9 / until_s.min(seconds(record.totals.end));
+    let (two, four) = queueing(record, until_s);
+    let mut point = Point::of([
+        ("score", stats::mean(&scores).unwrap_or(f64::NAN)),
+        ("dropped", gbps(record.totals.dropped_bytes)),
+        ("dropped share", record.totals.dropped_bytes as f64 / record.totals.sent_bytes as f64),
+        ("2 hops", two),
+        ("4 hops", four),
+    ]);
+    for (above, up_to, class) in CLASSES {
+        let inside = |flow: &&fairrate_sim::FlowOutcome| {
+            let packets = bytes(flow) / MSS;
+            above < packets && packets <= up_to
+        };
+        let slowdown = |flow: &fairrate_sim::FlowOutcome| Some(seconds(flow.fct?) / seconds(flow.ideal_fct));
+        let sorted = stats::sorted(record.flows.iter().filter(inside).filter_map(slowdown));
+        point.numbers.extend(stats::percentile(&sorted, 0.99).map(|p99| (class.to_owned(), p99)));
+    }
+    point
+}
+
+/// 99th percentiles of the queueing delay in us, by lengths of queues, of paths within a rack and between racks: at each
+/// sample, of all servers, from the servers of the next rack by each spine.
+fn queueing(record: &Record, until_s: f64) -> (f64, f64) {
+    let paths = paths(record);
+    let mut waits = vec![0.0; record.config.topology.n_ports()];
+    let (mut two, mut four) = (Vec::new(), Vec::new());
+    for at in record.ports.chunk_by(|a, b| a.t == b.t).take_while(|at| seconds(at[0].t) <= until_s) {
+        for sample in at {
+            waits[sample.port.index()] = sample.qlen_bytes as f64 * 8e6 / record.rate_bps(sample.port);
+        }
+        let wait = |port: &PortId| waits[port.index()];
+        for (last, spines) in &paths {
+            two.push(wait(last));
+            four.extend(spines.iter().map(|[up, down]| wait(up) + wait(down) + wait(last)));
+        }
+    }
+    let p99 = |values: Vec<f64>| stats::percentile(&stats::sorted(values), 0.99).unwrap_or(f64::NAN);
+    (p99(two), p99(four))
+}
+
+/// Of each server the port to it, and by each spine those from the next rack to its own.
+fn paths(record: &Record) -> Vec<(PortId, Vec<[PortId; 2]>)> {
+    let topology = &record.config.topology;
+    let port = |from: &str, to: &str| topology.port(topology.node(from)?, topology.node(to)?);
+    let of_server = |server: u32| {
+        let rack = server / 16;
+        let (own, next) = (format!("tor{rack}"), format!("tor{}", (rack + 1) % 9));
+        let by = |spine: u32| {
+            let spine = format!("spine{spine}");
+            Some([port(&next, &spine)?, port(&spine, &own)?])
+        };
+        Some((port(&own, &format!("h{server}"))?, (0..4).filter_map(by).collect()))
+    };
+    (0..144).filter_map(of_server).collect()
+}
+
+/// A panel of a number by load, a line a variant.
+pub fn draw(points: &Points, title: &str, y: Axis, variants: &[&'static Variant], what: &str) -> Panel {
+    let line = |(variant, look): (&&'static Variant, &'static str)| Means {
+        name: variant.line.to_owned(),
+        cc: look,
+        values: LOADS.map(|(x, load)| (x, points.values(&name(&WEB, load), variant.line, what))).into(),
+    };
+    lines::means(title, lines::loads(), y, variants.iter().zip(LOOKS).map(line).collect())
+}
