@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use fairrate_report::stats;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{
-    ConvergenceSample, FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Recorder, RttSample, RunTotals,
-    SimConfig, Simulation, Sink,
+    FlowOutcome, PfcEvent, PortId, PortSample, RateSample, Recorder, RttSample, RunTotals, SimConfig, Simulation, Sink,
 };
 use fairrate_units::Time;
 
@@ -30,8 +28,6 @@ pub struct Record {
     pub ports: Vec<PortSample>,
     /// Samples of flows, in order of time.
     pub rates: Vec<RateSample>,
-    /// Changes that have converged, or not.
-    pub convergence: Vec<ConvergenceSample>,
     /// Bytes on the wire for a byte of payload in a full packet.
     pub wire_factor: f64,
     /// Payload bytes of each flow.
@@ -71,9 +67,6 @@ impl Sink for Watch<'_> {
             on_rtt(sample);
         }
     }
-    fn convergence(&mut self, sample: &ConvergenceSample) {
-        self.recorder.convergence(sample);
-    }
 }
 
 /// Runs to the end.
@@ -101,10 +94,10 @@ fn record(config: SimConfig, on_rtt: Option<&mut dyn FnMut(&RttSample)>) -> Resu
     let mut simulation = Simulation::new(config);
     let mut watch = Watch { recorder: Recorder::default(), on_rtt };
     simulation.run(&mut watch).map_err(|e| e.to_string())?;
-    let Recorder { flows, ports, rates, convergence, .. } = watch.recorder;
+    let Recorder { flows, ports, rates, .. } = watch.recorder;
     let (totals, cut) = (simulation.totals(), simulation.unfinished());
     let unfinished = totals.flows_unfinished;
-    Ok(Record { flows, ports, rates, convergence, wire_factor, sizes, unfinished, cut, totals })
+    Ok(Record { flows, ports, rates, wire_factor, sizes, unfinished, cut, totals })
 }
 
 /// Values at times in seconds.
@@ -167,15 +160,6 @@ impl Record {
             }
             _ => f64::NAN,
         }
-    }
-
-    /// Completion times in seconds of finished flows with sizes in `(above, up_to]` bytes, ascending.
-    pub fn fcts(&self, above: f64, up_to: f64) -> Vec<f64> {
-        let size = |f: &&FlowOutcome| {
-            let bytes = self.sizes[f.flow.index()] as f64;
-            above < bytes && bytes <= up_to
-        };
-        stats::sorted(self.flows.iter().filter(size).filter_map(|f| Some(seconds(f.fct?))))
     }
 }
 

@@ -10,7 +10,6 @@ mod lab;
 mod ns3;
 mod ns3_tcp;
 mod paper;
-mod perc;
 mod powertcp;
 mod ratemp;
 mod rocc;
@@ -51,8 +50,6 @@ enum Against {
     Ns3Tcp(ns3_tcp::Options),
     /// The claims of the PowerTCP paper's Figures 4 to 7 and 9 to 11.
     Powertcp(powertcp::Options),
-    /// The claims of the PERC paper's sections 3 and 4.
-    Perc(paper::Options),
     /// The claims of the Flowtune paper's section 6.
     Flowtune(paper::Options),
     /// The claims of the RoCC paper's section VI.
@@ -70,7 +67,6 @@ fn main() -> ExitCode {
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
         Task::Validate { against: Against::Powertcp(options) } => powertcp::run(&root, &options),
-        Task::Validate { against: Against::Perc(options) } => perc::run(&root, &options),
         Task::Validate { against: Against::Flowtune(options) } => flowtune::run(&root, &options),
         Task::Validate { against: Against::Rocc(options) } => rocc::run(&root, &options),
         Task::Validate { against: Against::Ratemp(options) } => ratemp::run(&root, &options),

@@ -179,8 +179,6 @@ pub enum Unit {
     Ms,
     /// Microseconds.
     Us,
-    /// Base round-trip times.
-    Rtts,
     /// A ratio.
     Ratio,
     /// A share of 1, or a relative difference.
@@ -197,7 +195,6 @@ impl Unit {
             Self::Kilobytes => "KB",
             Self::Ms => "ms",
             Self::Us => "us",
-            Self::Rtts => "RTT",
             Self::Ratio => "x",
             Self::Share => "share",
             Self::Count => "count",
@@ -218,7 +215,7 @@ impl Unit {
     fn digits(self, value: f64) -> String {
         match self {
             Self::Gbps | Self::Ms | Self::Ratio => format!("{value:.2}"),
-            Self::Mbps | Self::Kilobytes | Self::Us | Self::Rtts => format!("{value:.1}"),
+            Self::Mbps | Self::Kilobytes | Self::Us => format!("{value:.1}"),
             Self::Share => format!("{value:.3}"),
             Self::Count => format!("{value:.0}"),
         }

@@ -1,7 +1,5 @@
 //! What a figure runs: scenarios, and calculations without packets.
 
-use std::path::Path;
-
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{Progress, SimConfig};
 
@@ -29,6 +27,8 @@ pub enum Work {
     Scenario {
         /// The scenario.
         toml: &'static str,
+        /// The files it names, each with its text.
+        files: Vec<(&'static str, &'static str)>,
         /// What is changed in it.
         overrides: Overrides,
         /// What is read from it.
@@ -49,7 +49,7 @@ impl Run {
     ) -> Self {
         let sets = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
         let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
-        let work = Work::Scenario { toml, overrides, read: Box::new(read) };
+        let work = Work::Scenario { toml, files: Vec::new(), overrides, read: Box::new(read) };
         Self { name: name.to_owned(), line: cc.to_owned(), seed: None, work }
     }
 
@@ -62,6 +62,15 @@ impl Run {
     #[must_use]
     pub fn called(self, line: &str) -> Self {
         Self { line: line.to_owned(), ..self }
+    }
+
+    /// The same with a file that the scenario names.
+    #[must_use]
+    pub fn with_file(mut self, name: &'static str, text: &'static str) -> Self {
+        if let Work::Scenario { files, .. } = &mut self.work {
+            files.push((name, text));
+        }
+        self
     }
 
     /// The same from a seed.
@@ -84,8 +93,8 @@ impl Run {
     /// # Errors
     /// What the scenario's reader says.
     pub fn scenario(&self) -> Result<Option<Scenario>, String> {
-        let Work::Scenario { toml, overrides, .. } = &self.work else { return Ok(None) };
-        let scenario = Scenario::from_toml(toml, &self.name, Path::new("."), overrides);
+        let Work::Scenario { toml, files, overrides, .. } = &self.work else { return Ok(None) };
+        let scenario = Scenario::from_texts(toml, &self.name, files, overrides);
         scenario.map(Some).map_err(|e| format!("{}: {e}", self.label()))
     }
 

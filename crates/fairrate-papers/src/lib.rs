@@ -9,6 +9,7 @@ mod claim;
 mod drawing;
 mod experiment;
 mod figure;
+mod perc;
 mod points;
 mod powertcp;
 mod record;
