@@ -31,11 +31,16 @@ pub fn worst_overload_bps(network: &Network, rates_bps: &[f64]) -> f64 {
     overload(network, rates_bps).into_iter().fold(0.0, f64::max)
 }
 
-/// A point with the rates of flows in Gb/s over iterations, named by flows, up to some iterations after the last change.
-pub fn iterations(perc: &SyncPerc<'_>, n: usize, names: &[&str]) -> Point {
-    let states: Vec<SyncIteration> = std::iter::once(perc.state()).chain(perc.clone().take(n)).collect();
-    let series = |flow: usize| (0..).map(f64::from).zip(states.iter().map(|s| s.rates_bps[flow] * 1e-9)).collect();
-    names.iter().enumerate().fold(Point::default(), |point, (flow, name)| point.with(name, series(flow)))
+/// A point with the rates of flows in Gb/s after each of so many iterations. A flow has its rate of before, which is 0 if it is
+/// new, until the first iteration is over.
+pub fn iterations(perc: &SyncPerc<'_>, n: usize, flows: &[(&str, f64)]) -> Point {
+    let states: Vec<SyncIteration> = perc.clone().take(n).collect();
+    let series = |flow: usize, before_bps: f64| {
+        let rates = std::iter::once(before_bps).chain(states.iter().map(|state| state.rates_bps[flow]));
+        (0..).map(f64::from).zip(rates.map(|bps| bps * 1e-9)).collect()
+    };
+    let with = |point: Point, (flow, (name, before)): (usize, &(&str, f64))| point.with(name, series(flow, *before));
+    flows.iter().enumerate().fold(Point::default(), with)
 }
 
 /// The optimum of the chain as levels of a panel.

@@ -35,14 +35,16 @@ fn runs(_: &Scale) -> Vec<Run> {
 fn join() -> Point {
     const SETTLES: &str = "this network settles in two iterations";
     let before = network(&[30, 20], &[&[0], &[0, 1]]);
-    let shares = SyncPerc::new(&before).expect("it is sound").settle(LIMIT).expect(SETTLES).last.shares_bps;
+    let alone = SyncPerc::new(&before).expect("it is sound").settle(LIMIT).expect(SETTLES).last;
     let after = network(&[30, 20], &[&[0], &[0, 1], &[1]]);
-    let perc = SyncPerc::new(&after).expect("it is sound").from_shares(shares);
+    let perc = SyncPerc::new(&after).expect("it is sound").from_shares(alone.shares_bps);
     let settled = perc.clone().settle(LIMIT).expect(SETTLES);
     let optimum = max_min(&after).expect("it is sound").rates_bps;
     let off = settled.last.rates_bps.iter().zip(&optimum).map(|(rate, want)| (rate / want - 1.0).abs());
     let numbers = Point::of([("iterations", settled.iterations as f64), ("error", off.fold(0.0, f64::max))]).numbers;
-    Point { numbers, ..iterations(&perc, SHOWN, &FLOWS.map(|flow| flow.0)) }
+    let rates = alone.rates_bps.into_iter().chain([0.0]);
+    let with_rates: Vec<(&str, f64)> = FLOWS.iter().map(|flow| flow.0).zip(rates).collect();
+    Point { numbers, ..iterations(&perc, SHOWN, &with_rates) }
 }
 
 fn panels(points: &Points) -> Vec<Panel> {

@@ -78,7 +78,7 @@ fn claims(points: &Points) -> Vec<Claim> {
         Claim::mean(&format!("ratio-{cc}-{id}"), text, rule, "", points.ratios("churn", cc, "perc", what))
     };
     let (median, p99) = ("median time to converge", "99th percentile of times to converge");
-    let in_10 = "\"more than 99 % of the flow changes take less than 10 RTTs\"";
+    let in_10 = "\"more than 99 % of the flow changes take less than 10 RTTs to converge\"";
     let failed = "changes that are not settled after 200 RTTs; they count as 200 elsewhere";
     let mut claims = vec![
         claim("in10", "perc", "in 10", in_10, Rule::AtLeast(0.99), ""),
@@ -96,7 +96,7 @@ fn claims(points: &Points) -> Vec<Claim> {
         claim("p99", "charny", "p99", &format!("{p99}, a fifth of RCP's"), Rule::AtMost(71.0 / 5.0), "RTTs"),
         claim("median", "rcp", "median", &format!("{median} (25 % is ours)"), Rule::About(14.0, 0.25), "RTTs"),
         claim("p99", "rcp", "p99", &format!("{p99} (25 % is ours)"), Rule::About(71.0, 0.25), "RTTs"),
-        ratio("p99", "charny", "p99", "Charny's 99th percentile \"takes 50 % longer\" than PERC's", Rule::Times(1.5)),
+        ratio("p99", "charny", "p99", "Charny's 99th percentile is 50 % longer than PERC's", Rule::Times(1.5)),
         ratio("median", "charny", "median", "so does its median (\"a similar trend\")", Rule::Times(1.5)),
         ratio("median", "rcp", "median", "RCP's median is \"more than 3x that of PERC\"", Rule::AtLeastTimes(3.0)),
         ratio("p99", "rcp", "p99", "its 99th percentile is more than \"7x that of PERC\"", Rule::AtLeastTimes(7.0)),

@@ -37,7 +37,7 @@ fn synchronous() -> Point {
             .numbers;
     let rates = FLOWS.iter().zip(&settled.last.rates_bps);
     numbers.extend(rates.map(|((name, _), rate)| ((*name).to_owned(), rate * 1e-9)));
-    Point { numbers, ..iterations(&perc, SHOWN, &FLOWS.map(|flow| flow.0)) }
+    Point { numbers, ..iterations(&perc, SHOWN, &FLOWS.map(|(name, _)| (name, 0.0))) }
 }
 
 fn panels(points: &Points) -> Vec<Panel> {

@@ -1,45 +1,16 @@
-//! Figures 1, 4 and 5: web search at 60 % on one link, at three speeds and round-trip times.
+//! What Figures 1, 4 and 5 share: web search at 60 % on one link, at three speeds and round-trip times.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
 use fairrate_units::Time;
 
+use super::variant::Variant;
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, with_level, words_panel};
 use crate::experiment::Run;
-use crate::figure::{Figure, Kind, Scale};
+use crate::figure::Scale;
 use crate::points::{Point, Points};
 use crate::record::Record;
-
-pub const FIG1: Figure = Figure {
-    id: "perc/fig1",
-    title: "Completion times on a link of 100 Gb/s and 120 us",
-    kind: Kind::Simulation,
-    quick_s: 20,
-    runs: |scale| runs(&FAST_AND_LONG, scale),
-    panels: |points| panels(&FAST_AND_LONG, points),
-    claims: |points| claims(&FAST_AND_LONG, points),
-};
-
-pub const FIG4: Figure = Figure {
-    id: "perc/fig4",
-    title: "Completion times on a link of 10 Gb/s and 12 us",
-    kind: Kind::Simulation,
-    quick_s: 20,
-    runs: |scale| runs(&SLOW, scale),
-    panels: |points| panels(&SLOW, points),
-    claims: |points| claims(&SLOW, points),
-};
-
-pub const FIG5: Figure = Figure {
-    id: "perc/fig5",
-    title: "Completion times on a link of 100 Gb/s and 12 us",
-    kind: Kind::Simulation,
-    quick_s: 20,
-    runs: |scale| runs(&FAST, scale),
-    panels: |points| panels(&FAST, points),
-    claims: |points| claims(&FAST, points),
-};
 
 const SCENARIO: &str = include_str!("../../../../examples/perc-link.toml");
 
@@ -50,154 +21,51 @@ const CLASSES: [(&str, &str, f64, f64); 3] = [
     ("large", "mean FCT of large flows", 1e6, f64::MAX),
 ];
 
-/// A line: an algorithm with something set.
-struct Variant {
-    /// Its part of claims' names.
-    id: &'static str,
-    line: &'static str,
-    cc: &'static str,
-    sets: &'static [(&'static str, &'static str)],
-}
-
-/// An algorithm as the paper has it.
-const fn as_is(cc: &'static str) -> Variant {
-    Variant { id: cc, line: cc, cc, sets: &[] }
-}
-
-/// PERC with one thing changed.
-const fn perc(id: &'static str, line: &'static str, set: &'static [(&'static str, &'static str)]) -> Variant {
-    Variant { id, line, cc: "perc", sets: set }
-}
-
-const PERC: Variant = as_is("perc");
-const CHARNY: Variant = as_is("charny");
-const RCP: Variant = as_is("rcp");
+pub const PERC: Variant = Variant::of("perc");
+pub const CHARNY: Variant = Variant::of("charny");
+pub const RCP: Variant = Variant::of("rcp");
 /// The paper's DCTCP is ns-2's TCP, which begins with slow start.
-const DCTCP: Variant = Variant {
-    sets: &[("transport.dctcp.initial_window", "10mtu"), ("transport.dctcp.slow_start", "true")],
-    ..as_is("dctcp")
-};
-const IDEAL: Variant = as_is("ideal");
-const CHARGED: Variant =
-    perc("perc-charged", "perc, control packets charged", &[("transport.perc.charge_control", "true")]);
+pub const DCTCP: Variant = Variant::of("dctcp").with(
+    "dctcp",
+    "dctcp",
+    &[("transport.dctcp.initial_window", "10mtu"), ("transport.dctcp.slow_start", "true")],
+);
+const IDEAL: Variant = Variant::of("ideal");
+pub const CHARGED: Variant =
+    PERC.with("perc-charged", "perc, control packets charged", &[("transport.perc.charge_control", "true")]);
 const SMALL_CONTROL: Variant =
-    perc("perc-control-1B", "perc, control packets of 1 B", &[("transport.perc.control_packet", "1B")]);
-const HEADROOM: Variant = perc("perc-headroom", "perc, 5 % headroom", &[("transport.perc.headroom", "0.05")]);
+    PERC.with("perc-control-1B", "perc, control packets of 1 B", &[("transport.perc.control_packet", "1B")]);
+const HEADROOM: Variant = PERC.with("perc-headroom", "perc, 5 % headroom", &[("transport.perc.headroom", "0.05")]);
 const FIRST_WAITS: Variant =
-    perc("perc-first-waits", "perc, first rates wait", &[("transport.perc.first_rate_waits", "true")]);
+    PERC.with("perc-first-waits", "perc, first rates wait", &[("transport.perc.first_rate_waits", "true")]);
 const PUBLISHED: [&Variant; 4] = [&PERC, &CHARNY, &RCP, &DCTCP];
 const CHANGED: [&Variant; 5] = [&PERC, &CHARGED, &SMALL_CONTROL, &HEADROOM, &FIRST_WAITS];
-const ALL: [&Variant; 9] = [&PERC, &CHARNY, &RCP, &DCTCP, &CHARGED, &SMALL_CONTROL, &HEADROOM, &FIRST_WAITS, &IDEAL];
+/// All but the ideal, which the others are held against.
+const SHOWN: [&Variant; 8] = [&PERC, &CHARNY, &RCP, &DCTCP, &CHARGED, &SMALL_CONTROL, &HEADROOM, &FIRST_WAITS];
 
 /// A link, and what the text says of completion times on it.
-struct Setting {
-    rate: &'static str,
+pub struct Setting {
+    pub rate: &'static str,
     /// With a packet and its acknowledgment on three links and 1 us a host link, the base RTT below.
-    delay: &'static str,
-    rtt: &'static str,
-    /// Until when flows arrive: about 1,100 of them, of which 150 are small; and with `quick`. The others end later.
-    until: [&'static str; 2],
-    says: &'static [Says],
+    pub delay: &'static str,
+    pub rtt: &'static str,
+    /// Until when flows arrive, at full size and with `quick`.
+    pub until: [&'static str; 2],
+    pub says: &'static [Says],
 }
 
 /// What the text says of an algorithm beside others.
-struct Says {
-    classes: &'static [&'static str],
-    line: &'static Variant,
-    over: &'static [&'static Variant],
-    words: &'static str,
-    rule: Rule,
-    /// Why it is not so, where that is measured.
-    cause: Option<&'static str>,
+pub struct Says {
+    pub classes: &'static [&'static str],
+    pub line: &'static Variant,
+    pub over: &'static [&'static Variant],
+    pub words: &'static str,
+    pub rule: Rule,
+    /// Why it is not so, where a line shows it.
+    pub cause: Option<&'static str>,
 }
 
-const FAST_AND_LONG: Setting = Setting {
-    rate: "100Gbps",
-    delay: "57865ns",
-    rtt: "120us",
-    until: ["1500ms", "250ms"],
-    says: &[
-        Says {
-            classes: &["small", "medium"],
-            line: &RCP,
-            over: &[&PERC, &CHARGED],
-            words: "\"almost four times\"",
-            rule: Rule::Times(4.0),
-            cause: None,
-        },
-        Says {
-            classes: &["medium", "large"],
-            line: &DCTCP,
-            over: &[&PERC, &CHARGED],
-            words: "\"completely breaks down\" (4 is ours)",
-            rule: Rule::AtLeast(4.0),
-            cause: None,
-        },
-    ],
-};
-
-const SLOW: Setting = Setting {
-    rate: "10Gbps",
-    delay: "2670ns",
-    rtt: "12us",
-    until: ["2500ms", "1s"],
-    says: &[
-        Says {
-            classes: &["small"],
-            line: &RCP,
-            over: &[&PERC],
-            words: COMPARABLE,
-            rule: Rule::About(1.0, 0.25),
-            cause: Some(
-                "Control packets come on top of rates that fill the link, so a queue stands before small flows. With control \
-                 packets of 1 B, charged ones or headroom it is gone; with first rates that wait it is not.",
-            ),
-        },
-        Says {
-            classes: &["medium", "large"],
-            line: &RCP,
-            over: &[&PERC],
-            words: COMPARABLE,
-            rule: Rule::About(1.0, 0.25),
-            cause: None,
-        },
-        Says {
-            classes: &["small", "medium", "large"],
-            line: &RCP,
-            over: &[&CHARGED],
-            words: COMPARABLE,
-            rule: Rule::About(1.0, 0.25),
-            cause: None,
-        },
-        Says {
-            classes: &["small", "medium", "large"],
-            line: &DCTCP,
-            over: &[&PERC, &RCP, &CHARGED],
-            words: "\"performs better\"",
-            rule: Rule::AtMost(1.0),
-            cause: None,
-        },
-    ],
-};
-const COMPARABLE: &str = "\"comparable\" (25 % is ours)";
-
-const FAST: Setting = Setting {
-    rate: "100Gbps",
-    delay: "3865ns",
-    rtt: "12us",
-    until: ["1500ms", "250ms"],
-    says: &[VERY_LOW, Says { line: &DCTCP, ..VERY_LOW }],
-};
-const VERY_LOW: Says = Says {
-    classes: &["medium"],
-    line: &RCP,
-    over: &[&PERC, &CHARGED],
-    words: "PERC \"outperforms\" it (by a quarter, which is ours)",
-    rule: Rule::AtLeast(1.25),
-    cause: None,
-};
-
-fn runs(setting: &Setting, scale: &Scale) -> Vec<Run> {
+pub fn runs(setting: &Setting, scale: &Scale) -> Vec<Run> {
     let run = |seed: u64, variant: &Variant| {
         let link = [
             ("topology.host_rate", setting.rate),
@@ -210,7 +78,11 @@ fn runs(setting: &Setting, scale: &Scale) -> Vec<Run> {
         let sets: Vec<_> = link.iter().chain(variant.sets).copied().collect();
         Run::of("link", SCENARIO, variant.cc, &sets, read).called(variant.line).seeded(seed)
     };
-    scale.seeds.iter().flat_map(|&seed| ALL.map(|variant| run(seed, variant))).collect()
+    scale
+        .seeds
+        .iter()
+        .flat_map(|&seed| SHOWN.into_iter().chain([&IDEAL]).map(move |variant| run(seed, variant)))
+        .collect()
 }
 
 /// What is read: 99th percentiles of small and medium flows, the mean of large ones, and the mean queue.
@@ -226,7 +98,7 @@ fn read(record: &Record) -> Point {
     ])
 }
 
-fn panels(setting: &Setting, points: &Points) -> Vec<Panel> {
+pub fn panels(setting: &Setting, points: &Points) -> Vec<Panel> {
     let over_ideal = |title: &str, variants: &[&Variant]| {
         let compared = |variant: &&Variant| Compared {
             name: variant.line.to_owned(),
@@ -237,22 +109,25 @@ fn panels(setting: &Setting, points: &Points) -> Vec<Panel> {
         lines.extend(
             setting.says.iter().filter(|_| variants.len() == PUBLISHED.len()).filter_map(|says| stated(says, points)),
         );
-        let y = Axis::new("over that of ideal").logarithmic();
+        let y = Axis::new("FCT over that of ideal").logarithmic().showing(0.5, 2.0);
         let words = ["small (p99)", "medium (p99)", "large (mean)"];
         with_level(words_panel(title, &words, y, lines), "ideal", 1.0, (-0.5, 2.5))
     };
-    let queue = |variant: &Variant| Compared {
-        name: variant.line.to_owned(),
-        cc: variant.cc,
-        values: vec![points.values("link", variant.line, "queue")],
-    };
-    let lines = ALL.map(queue).into_iter().take(ALL.len() - 1).collect();
     let title = format!("FCT at {} and {}", setting.rate.replace("Gbps", " Gb/s"), setting.rtt.replace("us", " us"));
     vec![
         over_ideal(&title, &PUBLISHED),
         over_ideal("the same of PERC with one thing changed", &CHANGED),
-        words_panel("queue of the link", &["mean"], Axis::new("queue (KB)").logarithmic(), lines),
+        queues(points),
     ]
+}
+
+/// The mean queue of every line, named in short.
+fn queues(points: &Points) -> Panel {
+    let names = SHOWN.map(|variant| variant.id.strip_prefix("perc-").unwrap_or(variant.id));
+    let values = SHOWN.map(|variant| points.values("link", variant.line, "queue")).into();
+    let queue = Compared { name: "mean queue of the link".to_owned(), cc: "perc", values };
+    let title = "mean queue of the link; from the fifth on, of PERC with one thing changed";
+    Panel { wide: true, ..words_panel(title, &names, Axis::new("queue (KB)").logarithmic(), vec![queue]) }
 }
 
 /// What a line would be at, if it were as many times the first of the others as the text says.
@@ -265,9 +140,9 @@ fn stated(says: &Says, points: &Points) -> Option<Compared<'static>> {
     Some(Compared { name, cc: "line-rate", values: values.into() })
 }
 
-fn claims(setting: &Setting, points: &Points) -> Vec<Claim> {
+pub fn claims(setting: &Setting, points: &Points) -> Vec<Claim> {
     let mut claims: Vec<Claim> = setting.says.iter().flat_map(|says| judged(says, points)).collect();
-    for variant in ALL.iter().filter(|variant| variant.id != IDEAL.id) {
+    for variant in SHOWN {
         for (class, text, ..) in CLASSES {
             let sentence = format!("{}: {text} over that of ideal", variant.line);
             let ratios = points.ratios("link", variant.line, IDEAL.line, class);
