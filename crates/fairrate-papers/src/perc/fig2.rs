@@ -14,7 +14,7 @@ pub const FIGURE: Figure = Figure {
     id: "perc/fig2",
     title: "A second flow comes: PERC steps to fair rates, RCP dips and climbs",
     kind: Kind::Simulation,
-    quick_s: 2,
+    quick_s: 1,
     runs,
     panels,
     claims,

@@ -8,7 +8,7 @@ pub const FIGURE: Figure = Figure {
     id: "perc/fig4",
     title: "Completion times of web search on a link of 10 Gb/s and 12 us",
     kind: Kind::Simulation,
-    quick_s: 5,
+    quick_s: 4,
     runs: |scale| web_search::runs(&LINK, scale),
     panels: |points| web_search::panels(&LINK, points),
     claims: |points| web_search::claims(&LINK, points),

@@ -15,7 +15,7 @@ pub const FIGURE: Figure = Figure {
     id: "perc/fig6",
     title: "Time to converge after flows come and go",
     kind: Kind::Simulation,
-    quick_s: 20,
+    quick_s: 6,
     runs,
     panels,
     claims,

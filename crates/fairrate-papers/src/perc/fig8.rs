@@ -15,7 +15,7 @@ pub const FIGURE: Figure = Figure {
     id: "perc/fig8",
     title: "A chain of three bottlenecks: PERC settles link after link, RCP circles",
     kind: Kind::Simulation,
-    quick_s: 5,
+    quick_s: 1,
     runs,
     panels,
     claims,
