@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(verdict(Rule::AtLeast(0.8), &[0.81, 0.82, 0.83, 0.82, 0.81]), Verdict::Reproduced);
         assert_eq!(verdict(Rule::AtLeast(0.8), &[0.75, 0.85, 0.79, 0.83, 0.81]), Verdict::Undecided);
         assert_eq!(verdict(Rule::AtLeast(0.8), &[0.7, 0.71, 0.7, 0.72, 0.7]), Verdict::NotReproduced);
-        // 1.5, and 0.86 to both sides 0.86: neither the mean nor an end is within a tenth of 1, but what lies between them is.
+        // 1.5, and 0.86 to either side: neither the mean nor an end is within a tenth of 1, but what lies between them is.
         let wide = [0.9, 0.9, 1.3, 1.9, 2.5];
         assert_eq!(verdict(Rule::About(1.0, 0.1), &wide), Verdict::Undecided);
         assert_eq!(verdict(Rule::About(4.0, 0.1), &wide), Verdict::NotReproduced);
