@@ -2,11 +2,8 @@
 
 use std::path::Path;
 
-use fairrate_report::stats;
 use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::{
-    ConvergenceSample, FlowOutcome, PortSample, RateSample, Recorder, RunTotals, SimConfig, Simulation,
-};
+use fairrate_sim::{FlowOutcome, PortSample, RateSample, Recorder, RunTotals, SimConfig, Simulation};
 use fairrate_units::Time;
 
 /// One of the project's examples for this algorithm, with keys changed.
@@ -29,14 +26,10 @@ pub struct Record {
     pub ports: Vec<PortSample>,
     /// Samples of flows, in order of time.
     pub rates: Vec<RateSample>,
-    /// Changes that have converged, or not.
-    pub convergence: Vec<ConvergenceSample>,
     /// Bytes on the wire for a byte of payload in a full packet.
     pub wire_factor: f64,
     /// Payload bytes of each flow.
     pub sizes: Vec<u64>,
-    /// Flows that were not done at the end.
-    pub unfinished: u64,
     /// How far those were that had started.
     pub cut: Vec<FlowOutcome>,
     /// Totals at the end.
@@ -56,10 +49,9 @@ pub fn run(config: SimConfig) -> Result<Record, String> {
     let mut simulation = Simulation::new(config);
     let mut recorder = Recorder::default();
     simulation.run(&mut recorder).map_err(|e| e.to_string())?;
-    let Recorder { flows, ports, rates, convergence, .. } = recorder;
+    let Recorder { flows, ports, rates, .. } = recorder;
     let (totals, cut) = (simulation.totals(), simulation.unfinished());
-    let unfinished = totals.flows_unfinished;
-    Ok(Record { flows, ports, rates, convergence, wire_factor, sizes, unfinished, cut, totals })
+    Ok(Record { flows, ports, rates, wire_factor, sizes, cut, totals })
 }
 
 /// Values at times in seconds.
@@ -110,15 +102,6 @@ impl Record {
             }
             _ => f64::NAN,
         }
-    }
-
-    /// Completion times in seconds of finished flows with sizes in `(above, up_to]` bytes, ascending.
-    pub fn fcts(&self, above: f64, up_to: f64) -> Vec<f64> {
-        let size = |f: &&FlowOutcome| {
-            let bytes = self.sizes[f.flow.index()] as f64;
-            above < bytes && bytes <= up_to
-        };
-        stats::sorted(self.flows.iter().filter(size).filter_map(|f| Some(seconds(f.fct?))))
     }
 }
 

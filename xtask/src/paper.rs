@@ -9,8 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use clap::Args;
 use fairrate_control::ALGORITHMS;
 
-use crate::seeds::Estimate;
-
 /// How to run a validation, and how to show it.
 #[derive(Args)]
 pub struct Options {
@@ -177,10 +175,6 @@ pub enum Unit {
     Kilobytes,
     /// Milliseconds.
     Ms,
-    /// Microseconds.
-    Us,
-    /// Base round-trip times.
-    Rtts,
     /// A ratio.
     Ratio,
     /// A share of 1, or a relative difference.
@@ -196,8 +190,6 @@ impl Unit {
             Self::Mbps => "Mb/s",
             Self::Kilobytes => "KB",
             Self::Ms => "ms",
-            Self::Us => "us",
-            Self::Rtts => "RTT",
             Self::Ratio => "x",
             Self::Share => "share",
             Self::Count => "count",
@@ -218,7 +210,7 @@ impl Unit {
     fn digits(self, value: f64) -> String {
         match self {
             Self::Gbps | Self::Ms | Self::Ratio => format!("{value:.2}"),
-            Self::Mbps | Self::Kilobytes | Self::Us | Self::Rtts => format!("{value:.1}"),
+            Self::Mbps | Self::Kilobytes => format!("{value:.1}"),
             Self::Share => format!("{value:.3}"),
             Self::Count => format!("{value:.0}"),
         }
@@ -239,17 +231,9 @@ pub struct Claim {
     pub unit: Unit,
     /// What was measured.
     pub value: f64,
-    /// Half of the value's 95 % interval over seeds; not a number if there is none.
-    pub half: f64,
 }
 
 impl Claim {
-    /// The value with its interval.
-    fn shown(&self) -> String {
-        let value = self.unit.show(self.value);
-        if self.half.is_finite() { format!("{value} ± {}", self.unit.digits(self.half)) } else { value }
-    }
-
     /// What it says of the value.
     pub fn verdict(&self) -> Verdict {
         self.says.judge(self.value)
@@ -271,21 +255,7 @@ impl Claims {
         unit: Unit,
         value: f64,
     ) {
-        self.add_estimate(id, job, text, says, unit, Estimate { mean: value, half: f64::NAN });
-    }
-
-    /// Adds one about a mean over seeds.
-    pub fn add_estimate(
-        &mut self,
-        id: impl Into<String>,
-        job: impl Into<String>,
-        text: impl Into<String>,
-        says: Says,
-        unit: Unit,
-        estimate: Estimate,
-    ) {
-        let Estimate { mean: value, half } = estimate;
-        self.0.push(Claim { id: id.into(), job: job.into(), text: text.into(), says, unit, value, half });
+        self.0.push(Claim { id: id.into(), job: job.into(), text: text.into(), says, unit, value });
     }
 }
 
@@ -377,7 +347,7 @@ fn print_table(claims: &[Claim], reasons: &BTreeMap<String, String>) {
     println!("|{:-<90}|{:-<20}|{:-<20}|{:-<9}|", "", "", "", "");
     let mut counts = BTreeMap::new();
     for claim in claims {
-        let (paper, value) = (claim.says.show(claim.unit), claim.shown());
+        let (paper, value) = (claim.says.show(claim.unit), claim.unit.show(claim.value));
         println!("| {:<88} | {paper:<18} | {value:<18} | {:<7} |", claim.text, claim.verdict());
         *counts.entry(claim.verdict()).or_insert(0) += 1;
     }
@@ -415,7 +385,6 @@ fn print_json(claims: &[Claim], reasons: &BTreeMap<String, String>) -> Result<()
                 "unit": claim.unit.name(),
                 // What was not run or never came has no number in JSON.
                 "value": claim.value.is_finite().then_some(claim.value),
-                "half_interval": claim.half.is_finite().then_some(claim.half),
                 "verdict": claim.verdict().to_string(),
                 "reason": reason(claim, reasons),
             })

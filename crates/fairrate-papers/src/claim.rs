@@ -49,6 +49,15 @@ impl Rule {
         }
     }
 
+    /// Whether any value of an interval is so. What is so is an interval too: it has an end of this one in it, or lies within it.
+    fn holds_within(self, low: f64, high: f64) -> bool {
+        let within = match self {
+            Self::About(paper, _) | Self::Times(paper) => low <= paper && paper <= high,
+            _ => false,
+        };
+        within || self.holds(low) || self.holds(high)
+    }
+
     /// Whether it has the right direction at least.
     fn points_there(self, value: f64) -> bool {
         match self {
@@ -160,7 +169,7 @@ impl Claim {
         let all = |holds: &dyn Fn(f64) -> bool| [low, mean, high].iter().all(|&value| holds(value));
         if all(&|value| self.rule.holds(value)) {
             Verdict::Reproduced
-        } else if !all(&|value| !self.rule.holds(value)) {
+        } else if self.rule.holds_within(low, high) {
             Verdict::Undecided
         } else if all(&|value| self.rule.points_there(value)) {
             Verdict::Weaker
@@ -214,6 +223,10 @@ mod tests {
         assert_eq!(verdict(Rule::AtLeast(0.8), &[0.81, 0.82, 0.83, 0.82, 0.81]), Verdict::Reproduced);
         assert_eq!(verdict(Rule::AtLeast(0.8), &[0.75, 0.85, 0.79, 0.83, 0.81]), Verdict::Undecided);
         assert_eq!(verdict(Rule::AtLeast(0.8), &[0.7, 0.71, 0.7, 0.72, 0.7]), Verdict::NotReproduced);
+        // 1.5, and 0.86 to either side: neither the mean nor an end is within a tenth of 1, but what lies between them is.
+        let wide = [0.9, 0.9, 1.3, 1.9, 2.5];
+        assert_eq!(verdict(Rule::About(1.0, 0.1), &wide), Verdict::Undecided);
+        assert_eq!(verdict(Rule::About(4.0, 0.1), &wide), Verdict::NotReproduced);
         assert_eq!(verdict(Rule::AtLeast(0.8), &[0.9; 4]), Verdict::Undecided);
         // Deviation sqrt(2), over sqrt(2), times 12.706.
         let two = Claim::mean("id", "", Rule::Words, "", vec![1.0, 3.0]).measured().expect("there are values");

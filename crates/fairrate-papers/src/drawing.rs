@@ -1,6 +1,7 @@
 //! Panels of lines, as figures of papers have them.
 
 use fairrate_report::figure::{Axis, Figure as Panel, Series};
+use fairrate_report::stats;
 use fairrate_report::style::{Style, styles};
 
 /// Points of a line at most: more are not seen.
@@ -32,6 +33,35 @@ fn series(line: Line<'_>, style: Style) -> Series {
     let points = line.points.iter().step_by(every);
     let (x, y) = points.copied().unzip();
     Series { key: line.name.clone(), name: line.name, style, x, y, ..Series::default() }
+}
+
+/// What a panel of words has of a line: for each word its values over seeds.
+pub struct Compared<'a> {
+    pub name: String,
+    pub cc: &'a str,
+    pub values: Vec<Vec<f64>>,
+}
+
+/// A panel whose horizontal axis has words: means over seeds with their 95 % intervals.
+pub fn words_panel(title: impl Into<String>, words: &[&str], y: Axis, lines: Vec<Compared<'_>>) -> Panel {
+    let looks = styles(&lines.iter().map(|line| line.cc).collect::<Vec<_>>());
+    let ticks: Vec<(f64, String)> = (0..).map(f64::from).zip(words.iter().map(|&word| word.to_owned())).collect();
+    let x = Axis { words: true, range: Some((-0.5, ticks.len() as f64 - 0.5)), ticks, ..Axis::default() };
+    let series = lines.into_iter().zip(looks).map(|(line, style)| means(line, style));
+    Panel { title: title.into(), x, y, series: series.collect(), ..Panel::default() }
+}
+
+fn means(line: Compared<'_>, style: Style) -> Series {
+    let mut series = Series { key: line.name.clone(), name: line.name, style, marks: true, ..Series::default() };
+    for (x, values) in (0..).map(f64::from).zip(&line.values) {
+        let Some(mean) = stats::mean(values) else { continue };
+        let half = stats::student_half_width(values).unwrap_or(0.0);
+        series.x.push(x);
+        series.y.push(mean);
+        series.low.push(mean - half);
+        series.high.push(mean + half);
+    }
+    series
 }
 
 /// Points without lines: where trajectories begin or end.

@@ -1,7 +1,5 @@
 //! What a figure runs: scenarios, and calculations without packets.
 
-use std::path::Path;
-
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{Progress, SimConfig};
 
@@ -30,10 +28,10 @@ pub enum Work {
     Scenario {
         /// The scenario.
         toml: &'static str,
+        /// The files it names, each with its text.
+        files: Vec<(&'static str, &'static str)>,
         /// What is changed in it.
         overrides: Overrides,
-        /// Files that it names: path and text.
-        files: &'static [(&'static str, &'static str)],
         /// Which round-trip times are counted.
         rtts: Option<Rtts>,
         /// What is read from it.
@@ -61,7 +59,7 @@ impl Run {
     ) -> Self {
         let sets = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
         let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
-        let work = Work::Scenario { toml, overrides, files: &[], rtts: None, read: Box::new(read) };
+        let work = Work::Scenario { toml, overrides, files: Vec::new(), rtts: None, read: Box::new(read) };
         Self { name: name.to_owned(), line: cc.to_owned(), seed: None, work }
     }
 
@@ -82,6 +80,16 @@ impl Run {
         Self { line: line.to_owned(), ..self }
     }
 
+    /// The same with a file that the scenario names, in the place of one of this name that it has.
+    #[must_use]
+    pub fn with_file(mut self, name: &'static str, text: &'static str) -> Self {
+        if let Work::Scenario { files, .. } = &mut self.work {
+            files.retain(|(other, _)| *other != name);
+            files.push((name, text));
+        }
+        self
+    }
+
     /// The same from a seed.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> Self {
@@ -89,15 +97,6 @@ impl Run {
             overrides.seed = Some(seed);
         }
         Self { seed: Some(seed), ..self }
-    }
-
-    /// The same with the files that its scenario names: path and text.
-    #[must_use]
-    pub fn with_files(mut self, given: &'static [(&'static str, &'static str)]) -> Self {
-        if let Work::Scenario { files, .. } = &mut self.work {
-            *files = given;
-        }
-        self
     }
 
     /// The same with these round-trip times counted.
@@ -120,8 +119,8 @@ impl Run {
     /// # Errors
     /// What the scenario's reader says.
     pub fn scenario(&self) -> Result<Option<Scenario>, String> {
-        let Work::Scenario { toml, overrides, files, .. } = &self.work else { return Ok(None) };
-        let scenario = Scenario::from_toml_with(toml, &self.name, Path::new("."), files, overrides);
+        let Work::Scenario { toml, files, overrides, .. } = &self.work else { return Ok(None) };
+        let scenario = Scenario::from_texts(toml, &self.name, files, overrides);
         scenario.map(Some).map_err(|e| format!("{}: {e}", self.label()))
     }
 

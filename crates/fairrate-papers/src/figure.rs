@@ -5,7 +5,7 @@ use fairrate_report::figure::Figure as Panel;
 use crate::claim::Claim;
 use crate::experiment::Run;
 use crate::points::Points;
-use crate::{flowtune, powertcp, ratemp, rocc};
+use crate::{flowtune, perc, powertcp, ratemp, rocc};
 
 /// How much is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +96,14 @@ pub const FIGURES: &[Figure] = &[
     flowtune::FIG12,
     flowtune::FIG13,
     flowtune::OUTAGE,
+    perc::FIG1,
+    perc::FIG2,
+    perc::FIG3,
+    perc::FIG4,
+    perc::FIG5,
+    perc::FIG6,
+    perc::FIG7,
+    perc::FIG8,
 ];
 
 /// The figures of a name: one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.

@@ -10,6 +10,7 @@ mod drawing;
 mod experiment;
 mod figure;
 mod flowtune;
+mod perc;
 mod points;
 mod powertcp;
 mod ratemp;

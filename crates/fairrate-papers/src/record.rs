@@ -2,8 +2,8 @@
 
 use fairrate_report::stats;
 use fairrate_sim::{
-    FlowOutcome, PfcEvent, PortId, PortSample, Progress, RateSample, Recorder, RttSample, RunTotals, SimConfig,
-    Simulation, Sink,
+    ConvergenceSample, FlowOutcome, PfcEvent, PortId, PortSample, Progress, RateSample, Recorder, RttSample, RunTotals,
+    SimConfig, Simulation, Sink,
 };
 use fairrate_units::Time;
 
@@ -26,6 +26,8 @@ pub struct Record {
     pub rates: Vec<RateSample>,
     /// Round-trip times of those that are counted.
     pub rtts: Rtts,
+    /// Changes after which rates have settled, or not.
+    pub convergence: Vec<ConvergenceSample>,
     /// Totals at the end.
     pub totals: RunTotals,
 }
@@ -81,9 +83,9 @@ impl Record {
                 return Ok(None);
             }
         }
-        let Watch { recorder: Recorder { flows, ports, rates, .. }, rtts } = watch;
+        let Watch { recorder: Recorder { flows, ports, rates, convergence, .. }, rtts } = watch;
         let (config, totals, cut) = (simulation.config().clone(), simulation.totals(), simulation.unfinished());
-        Ok(Some(Self { config, flows, ports, rates, cut, rtts: rtts.unwrap_or_default(), totals }))
+        Ok(Some(Self { config, flows, ports, rates, cut, rtts: rtts.unwrap_or_default(), convergence, totals }))
     }
 
     /// The samples of the port from one node to another.
@@ -105,6 +107,21 @@ impl Record {
         let overhead = transport.data_overhead.unwrap_or(self.config.cc.needs().data_overhead);
         let mtu = transport.mtu.as_f64();
         (mtu + transport.header.as_f64() + overhead.as_f64()) / mtu
+    }
+
+    /// The pacing rate of a flow: seconds and Gb/s.
+    pub fn rate_gbps(&self, flow: u32) -> Vec<(f64, f64)> {
+        let samples = self.rates.iter().filter(|rate| rate.flow.0 == flow);
+        samples.map(|rate| (seconds(rate.t), rate.rate_bps as f64 * 1e-9)).collect()
+    }
+
+    /// Completion times in seconds of finished flows of sizes in `(above, up_to]` bytes, ascending.
+    pub fn fcts(&self, above: f64, up_to: f64) -> Vec<f64> {
+        let size = |flow: &&FlowOutcome| {
+            let bytes = self.config.flows[flow.flow.index()].bytes.as_f64();
+            above < bytes && bytes <= up_to
+        };
+        stats::sorted(self.flows.iter().filter(size).filter_map(|flow| Some(seconds(flow.fct?))))
     }
 
     /// What some flows received in each of the intervals between samples of them: at the end of each in seconds, in Gb/s.
@@ -184,4 +201,30 @@ pub fn seconds(t: Time) -> f64 {
 pub fn ms_from(series: &[(f64, f64)], zero_s: f64, range_ms: (f64, f64)) -> Vec<(f64, f64)> {
     let moved = series.iter().map(|&(x, y)| ((x - zero_s) * 1e3, y));
     moved.filter(|(x, _)| range_ms.0 <= *x && *x <= range_ms.1).collect()
+}
+
+/// Seconds from a time until a series is within a relative distance of a value, to stay until another; infinite if it is not
+/// there at the end.
+pub fn settle(series: &[(f64, f64)], (from_s, to_s): (f64, f64), value: f64, tolerance: f64) -> f64 {
+    let inside: Vec<_> = series.iter().filter(|(t, _)| from_s <= *t && *t <= to_s).collect();
+    let off = |(_, x): &&(f64, f64)| tolerance * value < (x - value).abs();
+    match inside.iter().rposition(off) {
+        None if inside.is_empty() => f64::NAN,
+        None => 0.0,
+        Some(last) => inside.get(last + 1).map_or(f64::INFINITY, |(t, _)| t - from_s),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_settles_at_the_first_sample_after_which_all_are_near() {
+        let series = [(1.0, 5.0), (2.0, 10.2), (3.0, 12.0), (4.0, 9.8), (5.0, 10.0)];
+        assert_eq!(settle(&series, (1.0, 5.0), 10.0, 0.05), 3.0);
+        assert_eq!(settle(&series, (4.0, 5.0), 10.0, 0.05), 0.0);
+        assert_eq!(settle(&series, (1.0, 3.0), 10.0, 0.05), f64::INFINITY);
+        assert!(settle(&series, (6.0, 7.0), 10.0, 0.05).is_nan());
+    }
 }

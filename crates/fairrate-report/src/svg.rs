@@ -243,14 +243,18 @@ impl<'a> Drawing<'a> {
         let among = self.figure.series.len();
         let words = self.figure.x.words;
         let aside = if words { (rank as f64 - (among as f64 - 1.0) / 2.0) * 11.0 } else { 0.0 };
-        let mut out =
-            if words { self.whiskers(s, aside) } else { format!("<path d=\"{}\" {}/>\n", self.path(s), stroke(s)) };
+        // Values of words are not joined, but a level is a line all the same: it has no marks.
+        let mut out = if words && s.marks {
+            self.whiskers(s, aside)
+        } else {
+            format!("<path d=\"{}\" {}/>\n", self.path(s), stroke(s))
+        };
         if s.marks {
             for k in (0..s.x.len()).filter(|k| s.y[*k].is_finite()) {
                 let hollow = s.thin || s.partial.contains(&k);
                 out.push_str(&marker(s.style, self.x.px(s.x[k]) + aside, self.height(s.y[k]), 1.0, hollow));
             }
-        } else if 1 < among {
+        } else if 1 < among && !words {
             out.push_str(&self.sparse_marks(s, (rank as f64 + 0.5) / among as f64));
         }
         out + "\n"

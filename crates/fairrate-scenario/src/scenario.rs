@@ -4,7 +4,7 @@ use fairrate_sim::SimConfig;
 
 use crate::error::{Report, ScenarioError, Site};
 use crate::overrides::{self, Overrides};
-use crate::schema::{self, Attachment, Files};
+use crate::schema::{self, Attachment, Files, Place};
 use crate::tree;
 
 /// A runnable scenario: everything a run is made from, every default filled in.
@@ -42,20 +42,24 @@ impl Scenario {
         base_dir: &Path,
         overrides: &Overrides,
     ) -> Result<Self, ScenarioError> {
-        Self::from_toml_with(text, file_name, base_dir, &[], overrides)
+        Self::of(text, file_name, Place::Dir(base_dir), overrides)
     }
 
-    /// The same with `files`, path and text of each, that are not looked for in `base_dir`.
+    /// The same of a scenario whose files are texts too, each with the path that the scenario has for it: nothing is read from
+    /// disk.
     ///
     /// # Errors
-    /// If anything in it or in the files it names is wrong.
-    pub fn from_toml_with(
+    /// If anything in it or in these files is wrong.
+    pub fn from_texts(
         text: &str,
         file_name: &str,
-        base_dir: &Path,
         files: &[(&str, &str)],
         overrides: &Overrides,
     ) -> Result<Self, ScenarioError> {
+        Self::of(text, file_name, Place::Texts(files), overrides)
+    }
+
+    fn of(text: &str, file_name: &str, place: Place<'_>, overrides: &Overrides) -> Result<Self, ScenarioError> {
         let report = Report::default();
         let source = report.add_source(file_name, text.to_owned());
         let table = tree::parse(text, source, &report);
@@ -64,7 +68,7 @@ impl Scenario {
         overrides::apply(&mut table, overrides, &report);
         report.check()?;
         let name = Path::new(file_name).file_stem().and_then(|s| s.to_str()).unwrap_or("scenario");
-        let files = Files::new(base_dir, files);
+        let files = Files::new(place);
         let read = schema::read(&table, Site::new(source, 0..0), name, &files, &report)?;
         let mut resolved = String::from("# The resolved scenario: every default filled in, runnable as it is.\n");
         read.output.render("", &mut resolved);

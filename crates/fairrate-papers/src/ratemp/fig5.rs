@@ -31,7 +31,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
     let run = |seed: u64, (size, load): (&str, &str), cc: &str| {
         let own = [("traffic.1.size", size), ("traffic.1.load", load), ("duration", duration)];
         let sets = [&own[..], marks(cc)].concat();
-        Run::of(size, SCENARIO, cc, &sets, read).with_files(&[("ratemp-download.csv", FLOWS)]).seeded(seed)
+        Run::of(size, SCENARIO, cc, &sets, read).with_file("ratemp-download.csv", FLOWS).seeded(seed)
     };
     let of_seed = |&seed: &u64| DOWNLOADS.into_iter().flat_map(move |size| ALL.map(|cc| run(seed, size, cc)));
     scale.seeds.iter().flat_map(of_seed).collect()

@@ -41,7 +41,7 @@ const SHORT_LINKS: &str = "10 6 10
 
 fn runs(scale: &Scale) -> Vec<Run> {
     let of_seed = |&seed: &u64| {
-        let short = bottlenecks("ratemp", &[], seed, read).with_files(&[("ratemp-bottlenecks.txt", SHORT_LINKS)]);
+        let short = bottlenecks("ratemp", &[], seed, read).with_file("ratemp-bottlenecks.txt", SHORT_LINKS);
         ALL.iter().map(move |cc| bottlenecks(cc, &[], seed, read)).chain([short.called(SHORT)])
     };
     scale.seeds.iter().flat_map(of_seed).collect()

@@ -32,9 +32,7 @@ pub fn bottlenecks(
 ) -> Run {
     let sets = [marks(cc), sets].concat();
     let run = Run::of("bottlenecks", BOTTLENECKS, cc, &sets, read);
-    run.with_files(&[("ratemp-bottlenecks.txt", LINKS)])
-        .counting(Rtts::of(FlowId(0), Time::from_ms(1_000)))
-        .seeded(seed)
+    run.with_file("ratemp-bottlenecks.txt", LINKS).counting(Rtts::of(FlowId(0), Time::from_ms(1_000))).seeded(seed)
 }
 
 /// What a flow received between two times, in Mb/s on the wire; not a number if it was not there.

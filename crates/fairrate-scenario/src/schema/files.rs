@@ -22,10 +22,42 @@ pub(crate) struct Attachment {
     pub text: String,
 }
 
+/// Where the files of a scenario are.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'a> {
+    /// On disk: paths are relative to this.
+    Dir(&'a Path),
+    /// In memory: each by its name.
+    Texts(&'a [(&'a str, &'a str)]),
+}
+
+impl Place<'_> {
+    fn read(self, path: &str) -> Result<String, String> {
+        match self {
+            Self::Dir(base) => read_regular(&base.join(path)),
+            Self::Texts(texts) => {
+                let found = texts.iter().find(|(name, _)| *name == path);
+                found.map(|(_, text)| (*text).to_owned()).ok_or_else(no_such_file)
+            }
+        }
+    }
+
+    /// Names of the files that are where `path` would be.
+    fn names_beside(self, path: &str) -> Vec<String> {
+        match self {
+            Self::Dir(base) => {
+                let full = base.join(path);
+                let entries = full.parent().and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten();
+                entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect()
+            }
+            Self::Texts(texts) => texts.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        }
+    }
+}
+
 /// Reads the files of one scenario and keeps them for its results.
 pub(crate) struct Files<'a> {
-    base: &'a Path,
-    given: &'a [(&'a str, &'a str)],
+    place: Place<'a>,
     attachments: RefCell<Vec<Attachment>>,
 }
 
@@ -36,9 +68,9 @@ pub(crate) struct Text {
 }
 
 impl<'a> Files<'a> {
-    /// Paths are relative to `base`. Those `given` by path and text are not looked for there.
-    pub fn new(base: &'a Path, given: &'a [(&'a str, &'a str)]) -> Self {
-        Self { base, given, attachments: RefCell::new(Vec::new()) }
+    /// The files of this place.
+    pub fn new(place: Place<'a>) -> Self {
+        Self { place, attachments: RefCell::new(Vec::new()) }
     }
 
     /// What was read.
@@ -52,10 +84,7 @@ impl<'a> Files<'a> {
             section.missing("path", &quote(&format!("{stem}.{extension}")));
             return None;
         };
-        let given = self.given.iter().find(|(name, _)| *name == path.value);
-        let text = match given
-            .map_or_else(|| read_regular(&self.base.join(&path.value)), |(_, text)| Ok((*text).to_owned()))
-        {
+        let text = match self.place.read(&path.value) {
             Ok(text) => text,
             Err(why) => {
                 let message = format!("cannot read `{}`: {why}", path.value);
@@ -86,10 +115,8 @@ impl<'a> Files<'a> {
 
     /// A file in the same directory with nearly this name.
     fn similar(&self, path: &str) -> Option<String> {
-        let full = self.base.join(path);
-        let wanted = full.file_name()?.to_str()?;
-        let entries = std::fs::read_dir(full.parent()?).ok()?;
-        let mut names: Vec<String> = entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
+        let wanted = Path::new(path).file_name()?.to_str()?;
+        let mut names = self.place.names_beside(path);
         names.sort();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let near = nearest(wanted, &names)?;
@@ -97,9 +124,13 @@ impl<'a> Files<'a> {
     }
 }
 
+fn no_such_file() -> String {
+    "there is no such file".to_owned()
+}
+
 fn read_regular(path: &Path) -> Result<String, String> {
     let describe = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        std::io::ErrorKind::NotFound => no_such_file(),
         std::io::ErrorKind::InvalidData => "it is not text".to_owned(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => e.to_string(),

@@ -25,7 +25,7 @@ use crate::memory::{available_memory, shown_bytes};
 use crate::reader::{OrWord, Output, Section};
 use crate::tree::Table;
 
-pub(crate) use files::{Attachment, Files, read_text};
+pub(crate) use files::{Attachment, Files, Place, read_text};
 
 /// What a document means.
 pub(crate) struct Resolved {
