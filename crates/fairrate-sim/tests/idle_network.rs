@@ -108,8 +108,8 @@ fn path_rtt(c: &SimConfig, src: u32, dst: u32) -> Time {
 
 /// They ask the network for a rate before they send, or begin with a small window.
 const NOT_AT_LINE_RATE: &[&str] = &[
-    "perc", "charny", "rcp", "xcp", "newreno", "ratemp", "cubic", "bbr", "lia", "olia", "balia", "xmp", "amp", "mpcc",
-    "flowtune",
+    "perc", "charny", "rcp", "xcp", "newreno", "retcp", "ratemp", "cubic", "bbr", "lia", "olia", "balia", "xmp", "amp",
+    "mpcc", "flowtune",
 ];
 
 /// Every other algorithm starts at line rate, so what fits into the first round trip is sent before any feedback
