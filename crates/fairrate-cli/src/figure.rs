@@ -100,7 +100,7 @@ fn draw(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<Opti
     let dir = place.path();
     let Some(points) = measure(figure, scale, args, jobs, dir)? else { return Ok(None) };
     let (panels, mut claims) = ((figure.panels)(&points), (figure.claims)(&points));
-    // What is not run is not spoken of.
+    let all = claims.len();
     claims.retain(|claim| !scale.quick || claim.measured().is_some());
     let json = sheet::claims(figure, &claims);
     output::write(&dir.join("figure.svg"), &sheet::picture(&panels))?;
@@ -111,7 +111,11 @@ fn draw(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<Opti
     if !args.json {
         let page = dir.join("figure.html");
         let head = format!("{}: {}", figure.id, figure.title);
-        output::print_text(&format!("{head}\n\n{}\n{}\n\n", sheet::table(&claims), page.display()))?;
+        let left_out = match all - claims.len() {
+            0 => String::new(),
+            n => format!("{n} of {all} claims have no number with --quick\n"),
+        };
+        output::print_text(&format!("{head}\n\n{}{left_out}\n{}\n\n", sheet::table(&claims), page.display()))?;
     }
     Ok(Some(json))
 }

@@ -51,6 +51,9 @@ impl Sink for Watch {
     fn pfc(&mut self, event: &PfcEvent) {
         self.recorder.pfc(event);
     }
+    fn convergence(&mut self, sample: &ConvergenceSample) {
+        self.recorder.convergence(sample);
+    }
     fn wants_rtts(&self) -> bool {
         self.rtts.is_some()
     }
@@ -217,7 +220,24 @@ pub fn settle(series: &[(f64, f64)], (from_s, to_s): (f64, f64), value: f64, tol
 
 #[cfg(test)]
 mod tests {
+    use fairrate_scenario::{Overrides, Scenario};
+
     use super::*;
+
+    #[test]
+    fn a_record_has_all_that_a_run_told() {
+        let toml = include_str!("../../../examples/perc-fig6.toml");
+        let sets = [("traffic.0.changes".to_owned(), "4".to_owned())].into();
+        let overrides = Overrides { sets, ..Overrides::default() };
+        let config =
+            Scenario::from_texts(toml, "perc-fig6", &[], &overrides).expect("it is a scenario").into_sim_config();
+        let mut all = Recorder::default();
+        Simulation::new(config.clone()).run(&mut all).expect("it runs");
+        let record = Record::of(config, None, |_| true).expect("it runs").expect("nobody stops it");
+        assert!(4 <= record.convergence.len(), "{} changes", record.convergence.len());
+        assert_eq!(record.convergence, all.convergence);
+        assert_eq!((record.flows, record.ports, record.rates), (all.flows, all.ports, all.rates));
+    }
 
     #[test]
     fn a_series_settles_at_the_first_sample_after_which_all_are_near() {
