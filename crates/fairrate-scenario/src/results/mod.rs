@@ -2,6 +2,7 @@
 
 mod columns;
 mod dir;
+mod first_summary;
 mod growing;
 mod read;
 mod summary;

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, PfcEvent, PortId, PortSample, ProbeSpec, RateSample, RunTotals,
-    Sink,
+    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, PfcEvent, PortId, PortSample, RateSample, RunTotals, Sink,
 };
 use fairrate_units::{Bytes, Time};
 use parquet::data_type::ByteArray;
 
 use super::columns::{Cell, ColumnSpec, TableWriter};
 use super::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
+use super::first_summary::{first_summary, port_name};
 use super::growing::GrowingFile;
-use super::summary::{AllocatorSummary, Convergence, Deadlines, Finished, PortInfo, RunState, Summary, buckets};
+use super::summary::{Convergence, Deadlines, Finished, RunState, Summary, buckets};
 use super::tags::{Tag, TagValue};
 use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SCHEMA, SUMMARY, TABLES};
 use crate::scenario::Scenario;
@@ -399,80 +399,6 @@ fn all_tags(summary: &Summary, more: &[Tag]) -> Arc<[Tag]> {
     first.iter().map(replaced).chain(others).collect()
 }
 
-fn first_summary(scenario: &Scenario) -> Summary {
-    let config = scenario.sim_config();
-    let ports = config.probes.iter().filter_map(|probe| match probe {
-        ProbeSpec::Ports { ports, .. } => Some(ports.iter().copied()),
-        ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => None,
-    });
-    let mut ports: Vec<PortId> = ports.flatten().collect();
-    ports.sort_unstable();
-    ports.dedup();
-    let converges = config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }));
-    let topology = &config.topology;
-    let info = |port: PortId| PortInfo {
-        port: port_name(scenario, port),
-        node: topology.from(port).0,
-        rate_bps: topology.link(port).rate.as_bps(),
-    };
-    Summary {
-        schema: SCHEMA.to_owned(),
-        scenario: scenario.name().to_owned(),
-        scenario_hash: format!("{:016x}", scenario.hash()),
-        cc: config.cc.info().name.to_owned(),
-        seed: config.seed,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: env!("FAIRRATE_COMMIT").to_owned(),
-        state: "running".to_owned(),
-        error: None,
-        fingerprint: format!("{:016x}", 0),
-        packet_hops: 0,
-        events: 0,
-        wall_s: 0.0,
-        sim_s: 0.0,
-        bytes_sent: 0,
-        bytes_delivered: 0,
-        bytes_dropped: 0,
-        bytes_in_flight: 0,
-        goodput_bytes: 0,
-        goodput_bps: 0.0,
-        flows: config.flows.len() as u64,
-        finished_flows: 0,
-        unfinished_flows: 0,
-        endless_flows: config.flows.iter().filter(|f| f.bytes == Bytes::MAX).count() as u64,
-        retransmitted_bytes: 0,
-        reordered_bytes: 0,
-        reordering_mean_ns: 0.0,
-        reordering_max_ns: 0.0,
-        drops: 0,
-        drops_egress_threshold: 0,
-        drops_ingress_threshold: 0,
-        drops_buffer_full: 0,
-        drops_headroom: 0,
-        drops_faults: 0,
-        duplicates: 0,
-        bytes_duplicated: 0,
-        drops_queue_limit: 0,
-        drops_early: 0,
-        drops_sojourn: 0,
-        drops_priority: 0,
-        ecn_marks: 0,
-        pfc_pauses: 0,
-        pfc_resumes: 0,
-        notices: 0,
-        control_packets: 0,
-        control_bytes: 0,
-        allocator: config.allocator.as_ref().map(|_| AllocatorSummary::default()),
-        peak_buffer_bytes: 0,
-        fct: buckets(&[]),
-        deadlines: config.flows.iter().any(|f| f.deadline.is_some()).then(Deadlines::default),
-        convergence: converges.then(Convergence::default),
-        ports: ports.into_iter().map(info).collect(),
-        tables: BTreeMap::new(),
-        checksum: String::new(),
-    }
-}
-
 /// Says in the summary that the run failed; if there is no room for that either, no summary is better than one that says the run
 /// goes on.
 fn leave_failed(dir: &Path, summary: &mut Summary, error: &ResultsError) {
@@ -496,12 +422,6 @@ fn summary_text(path: &Path, summary: &mut Summary) -> Result<String, ResultsErr
 fn write_file(dir: &Path, name: &str, text: &str) -> Result<(), ResultsError> {
     let path = dir.join(name);
     write_whole(&path, text).map_err(|e| ResultsError::io(&path, e))
-}
-
-fn port_name(scenario: &Scenario, port: PortId) -> String {
-    let topology = &scenario.sim_config().topology;
-    let name = |node: fairrate_sim::NodeId| &topology.nodes[node.index()].name;
-    format!("{}->{}", name(topology.from(port)), name(topology.to(port)))
 }
 
 fn port_names(scenario: &Scenario) -> Vec<PortName> {

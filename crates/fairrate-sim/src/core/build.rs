@@ -1,5 +1,7 @@
 //! From a configuration to a run that is ready to start.
 
+mod flows;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -21,20 +23,18 @@ use super::share::{Links, Own};
 use super::switch::Switches;
 use super::told::Told;
 use super::world::World;
-use crate::config::{
-    Balancing, ClockRule, FlowSpec, MarkDraws, SimConfig, TieRule, Transport, TransportConfig, Trigger,
-};
+use crate::config::{Balancing, ClockRule, MarkDraws, SimConfig, TieRule, Transport, TransportConfig, Trigger};
 use crate::fabric::{Discipline, Faults, Marker, Mmu, Place, Port};
 use crate::huge_pages;
 use crate::ideal::{self, Framing};
-use crate::ids::{FlowId, HopId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
+use crate::ids::{FlowId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
 use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::PacketPool;
 use crate::routing::Routes;
 use crate::simulation::Switching;
 use crate::table::Table;
 use crate::topology::{Node, Tier, Topology};
-use crate::transport::{Allocator, Connections, Kind, Levels, Nic, SACK_WORDS, line_flows, start_allocator};
+use crate::transport::{Allocator, Connections, Levels, Nic, SACK_WORDS, line_flows, start_allocator};
 
 /// What all parts of a run are built from.
 pub(super) struct Plan {
@@ -72,14 +72,14 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let host_of = number_hosts(&config);
     let connections = Connections::new(&config);
     let of_spec = |(id, spec)| {
-        let transport = transport_of(&config, id, n_user_flows, connections.first_subflow(id).is_some());
-        flow(id, spec, transport, &host_of, &config)
+        let transport = flows::transport_of(&config, id, n_user_flows, connections.first_subflow(id).is_some());
+        flows::flow(id, spec, transport, &host_of, &config)
     };
     let mut flows: Vec<Flow> = (0..).map(FlowId).zip(&config.flows).map(of_spec).collect();
-    link_successors(&config, &mut flows);
-    add_subflows(&config, &connections, &host_of, &mut flows);
+    flows::link_successors(&config, &mut flows);
+    flows::add_subflows(&config, &connections, &host_of, &mut flows);
     let paths = PathTable::new(&config, &routes, needs.ports != PortScope::None).of_all(&mut flows, &connections);
-    let levels = levels(&config, &needs, constants.base_rtt, &mut flows, &paths);
+    let levels = flows::levels(&config, &needs, constants.base_rtt, &mut flows, &paths);
     let loads =
         loads(&config.topology, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
     let windows = match switching {
@@ -448,70 +448,6 @@ fn build_nics(plan: &Plan, number: u16) -> Own<HostId, Nic> {
         Nic::new(port.expect("every host of a topology has a link"))
     };
     plan.own(number, hosts.len(), |host| run.parts.host(host), nic)
-}
-
-/// What is fixed of a flow, but for its paths.
-fn flow(id: FlowId, spec: &FlowSpec, transport: Kind, host_of: &Table<NodeId, HostId>, config: &SimConfig) -> Flow {
-    Flow {
-        parent: id,
-        src_host: host_of[spec.src],
-        dst_host: host_of[spec.dst],
-        data_route: HopId(0),
-        ack_route: HopId(0),
-        notice_route: HopId(0),
-        bytes: spec.bytes.as_u64(),
-        subflow: 0,
-        class: spec.class.unwrap_or(config.transport.data_class),
-        n_hops: 0,
-        transport,
-        successor: FlowId::NONE,
-        successor_delay_ps: 0,
-    }
-}
-
-/// The transport of a flow, which has subflows or not.
-fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, has_subflows: bool) -> Kind {
-    match config.transport.kind {
-        _ if n_user_flows <= id.0 => Kind::Line,
-        Transport::Rdma if config.cc.needs().grants.is_some() => Kind::Homa,
-        Transport::Rdma => Kind::Rdma,
-        Transport::Tcp(_) if has_subflows => Kind::Mptcp,
-        Transport::Tcp(_) if config.allocator.is_some() => Kind::Ruled,
-        Transport::Tcp(_) => Kind::Tcp,
-    }
-}
-
-/// The classes of packets where receivers grant; flows are told theirs.
-fn levels(
-    config: &SimConfig,
-    needs: &Needs,
-    base_rtt: Time,
-    flows: &mut [Flow],
-    paths: &Paths<PortId>,
-) -> Option<Levels> {
-    let grants = needs.grants.as_ref().filter(|_| config.transport.kind == Transport::Rdma)?;
-    let levels = Levels::new(config, grants, base_rtt);
-    levels.assign(config, grants, flows, paths);
-    Some(levels)
-}
-
-/// Adds the subflows of all flows behind them.
-fn add_subflows(config: &SimConfig, connections: &Connections, host_of: &Table<NodeId, HostId>, flows: &mut Vec<Flow>) {
-    for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
-        let subflow = |(subflow, _)| Flow { subflow, ..flow(id, spec, Kind::Mptcp, host_of, config) };
-        flows.extend((0..).zip(connections.subflow_ids(id)).map(subflow));
-    }
-}
-
-/// Tells every flow that another waits for which one that is.
-fn link_successors(config: &SimConfig, flows: &mut [Flow]) {
-    for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
-        if let Trigger::After(before, delay) = spec.trigger {
-            let before = &mut flows[before.index()];
-            debug_assert!(before.successor.is_none(), "one flow has one successor");
-            (before.successor, before.successor_delay_ps) = (id, delay.as_ps());
-        }
-    }
 }
 
 #[cfg(test)]

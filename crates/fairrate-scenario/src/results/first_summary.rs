@@ -1,0 +1,92 @@
+//! The summary that a run begins with: what is known of it before its first event.
+
+use std::collections::BTreeMap;
+
+use fairrate_sim::{PortId, ProbeSpec};
+use fairrate_units::Bytes;
+
+use super::SCHEMA;
+use super::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets};
+use crate::scenario::Scenario;
+
+/// Names, sizes and what is to be sampled; all counts are zero.
+pub(super) fn first_summary(scenario: &Scenario) -> Summary {
+    let config = scenario.sim_config();
+    let ports = config.probes.iter().filter_map(|probe| match probe {
+        ProbeSpec::Ports { ports, .. } => Some(ports.iter().copied()),
+        ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => None,
+    });
+    let mut ports: Vec<PortId> = ports.flatten().collect();
+    ports.sort_unstable();
+    ports.dedup();
+    let converges = config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }));
+    let topology = &config.topology;
+    let info = |port: PortId| PortInfo {
+        port: port_name(scenario, port),
+        node: topology.from(port).0,
+        rate_bps: topology.link(port).rate.as_bps(),
+    };
+    Summary {
+        schema: SCHEMA.to_owned(),
+        scenario: scenario.name().to_owned(),
+        scenario_hash: format!("{:016x}", scenario.hash()),
+        cc: config.cc.info().name.to_owned(),
+        seed: config.seed,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: env!("FAIRRATE_COMMIT").to_owned(),
+        state: "running".to_owned(),
+        error: None,
+        fingerprint: format!("{:016x}", 0),
+        packet_hops: 0,
+        events: 0,
+        wall_s: 0.0,
+        sim_s: 0.0,
+        bytes_sent: 0,
+        bytes_delivered: 0,
+        bytes_dropped: 0,
+        bytes_in_flight: 0,
+        goodput_bytes: 0,
+        goodput_bps: 0.0,
+        flows: config.flows.len() as u64,
+        finished_flows: 0,
+        unfinished_flows: 0,
+        endless_flows: config.flows.iter().filter(|f| f.bytes == Bytes::MAX).count() as u64,
+        retransmitted_bytes: 0,
+        reordered_bytes: 0,
+        reordering_mean_ns: 0.0,
+        reordering_max_ns: 0.0,
+        drops: 0,
+        drops_egress_threshold: 0,
+        drops_ingress_threshold: 0,
+        drops_buffer_full: 0,
+        drops_headroom: 0,
+        drops_faults: 0,
+        duplicates: 0,
+        bytes_duplicated: 0,
+        drops_queue_limit: 0,
+        drops_early: 0,
+        drops_sojourn: 0,
+        drops_priority: 0,
+        ecn_marks: 0,
+        pfc_pauses: 0,
+        pfc_resumes: 0,
+        notices: 0,
+        control_packets: 0,
+        control_bytes: 0,
+        allocator: config.allocator.as_ref().map(|_| AllocatorSummary::default()),
+        peak_buffer_bytes: 0,
+        fct: buckets(&[]),
+        deadlines: config.flows.iter().any(|f| f.deadline.is_some()).then(Deadlines::default),
+        convergence: converges.then(Convergence::default),
+        ports: ports.into_iter().map(info).collect(),
+        tables: BTreeMap::new(),
+        checksum: String::new(),
+    }
+}
+
+/// What a port is called: the nodes that its link goes from and to.
+pub(super) fn port_name(scenario: &Scenario, port: PortId) -> String {
+    let topology = &scenario.sim_config().topology;
+    let name = |node: fairrate_sim::NodeId| &topology.nodes[node.index()].name;
+    format!("{}->{}", name(topology.from(port)), name(topology.to(port)))
+}

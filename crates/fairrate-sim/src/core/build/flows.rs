@@ -1,0 +1,86 @@
+//! The flows of a run: what is fixed of each, its transport, its subflows, and which flows wait for others.
+
+use fairrate_control::Needs;
+use fairrate_units::Time;
+
+use crate::config::{FlowSpec, SimConfig, Transport, Trigger};
+use crate::core::flow::Flow;
+use crate::core::paths::Paths;
+use crate::ids::{FlowId, HopId, HostId, NodeId, PortId};
+use crate::table::Table;
+use crate::transport::{Connections, Kind, Levels};
+
+/// What is fixed of a flow, but for its paths.
+pub(super) fn flow(
+    id: FlowId,
+    spec: &FlowSpec,
+    transport: Kind,
+    host_of: &Table<NodeId, HostId>,
+    config: &SimConfig,
+) -> Flow {
+    Flow {
+        parent: id,
+        src_host: host_of[spec.src],
+        dst_host: host_of[spec.dst],
+        data_route: HopId(0),
+        ack_route: HopId(0),
+        notice_route: HopId(0),
+        bytes: spec.bytes.as_u64(),
+        subflow: 0,
+        class: spec.class.unwrap_or(config.transport.data_class),
+        n_hops: 0,
+        transport,
+        successor: FlowId::NONE,
+        successor_delay_ps: 0,
+    }
+}
+
+/// The transport of a flow, which has subflows or not.
+pub(super) fn transport_of(config: &SimConfig, id: FlowId, n_user_flows: u32, has_subflows: bool) -> Kind {
+    match config.transport.kind {
+        _ if n_user_flows <= id.0 => Kind::Line,
+        Transport::Rdma if config.cc.needs().grants.is_some() => Kind::Homa,
+        Transport::Rdma => Kind::Rdma,
+        Transport::Tcp(_) if has_subflows => Kind::Mptcp,
+        Transport::Tcp(_) if config.allocator.is_some() => Kind::Ruled,
+        Transport::Tcp(_) => Kind::Tcp,
+    }
+}
+
+/// The classes of packets where receivers grant; flows are told theirs.
+pub(super) fn levels(
+    config: &SimConfig,
+    needs: &Needs,
+    base_rtt: Time,
+    flows: &mut [Flow],
+    paths: &Paths<PortId>,
+) -> Option<Levels> {
+    let grants = needs.grants.as_ref().filter(|_| config.transport.kind == Transport::Rdma)?;
+    let levels = Levels::new(config, grants, base_rtt);
+    levels.assign(config, grants, flows, paths);
+    Some(levels)
+}
+
+/// Adds the subflows of all flows behind them.
+pub(super) fn add_subflows(
+    config: &SimConfig,
+    connections: &Connections,
+    host_of: &Table<NodeId, HostId>,
+    flows: &mut Vec<Flow>,
+) {
+    for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
+        let subflow = |(subflow, _)| Flow { subflow, ..flow(id, spec, Kind::Mptcp, host_of, config) };
+        flows.extend((0..).zip(connections.subflow_ids(id)).map(subflow));
+    }
+}
+
+/// Tells every flow that another waits for which one that is.
+pub(super) fn link_successors(config: &SimConfig, flows: &mut [Flow]) {
+    for (id, spec) in (0..).map(FlowId).zip(&config.flows) {
+        if let Trigger::After(before, delay) = spec.trigger {
+            let before = &mut flows[before.index()];
+            debug_assert!(before.successor.is_none(), "one flow has one successor");
+            (before.successor, before.successor_delay_ps) = (id, delay.as_ps());
+        }
+    }
+}
