@@ -2,14 +2,15 @@
 //! drawn, and what the paper says of it.
 //!
 //! [`FIGURES`] has all of them. [`Run`]s give [`Point`]s, which [`Store`] keeps, so that a figure that was interrupted goes on
-//! where it was. [`Points`] are what all runs of a figure gave: panels and claims are made from them. [`sheet`] writes them as
-//! files.
+//! where it was. [`Points`] are what all runs of a figure gave: panels and claims are made from them. [`measured`] has them as a
+//! table, and [`sheet`] writes the figure as files.
 
 mod claim;
 mod drawing;
 mod experiment;
 mod figure;
 mod flowtune;
+pub mod measured;
 mod perc;
 mod points;
 mod powertcp;
@@ -26,4 +27,4 @@ pub use figure::{FIGURES, Figure, Kind, Scale, matching};
 pub use points::{Point, Points};
 pub use record::{Record, Samples};
 pub use rtts::Rtts;
-pub use store::Store;
+pub use store::{Kept, Store};

@@ -46,6 +46,13 @@ impl Points {
         of_line.sort_by_key(|(seed, _)| *seed);
     }
 
+    /// All of them: by name of the run and of the line, in the order of seeds.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, Option<u64>, &Point)> {
+        self.points.iter().flat_map(|((name, line), of_line)| {
+            of_line.iter().map(|(seed, point)| (name.as_str(), line.as_str(), *seed, point))
+        })
+    }
+
     fn of(&self, name: &str, line: &str) -> impl Iterator<Item = &Point> {
         self.points.get(&(name.to_owned(), line.to_owned())).into_iter().flatten().map(|(_, point)| point)
     }

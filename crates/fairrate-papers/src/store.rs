@@ -9,29 +9,45 @@ use twox_hash::XxHash64;
 use crate::experiment::{Run, Work};
 use crate::points::Point;
 
-/// A directory of points.
+/// For each figure a hash of the sources by which its runs are made and read.
+const READERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// A directory of what the runs of a figure have come to.
 pub struct Store {
     dir: PathBuf,
+    sources: String,
 }
 
-/// A point on disk, with what it was made from.
+/// What a run has come to, and how long it took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// What it has come to.
+    pub point: Point,
+    /// How long that took, in seconds on one core.
+    pub seconds: f64,
+}
+
+/// What is on disk.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct OnDisk {
     /// Of the resolved scenario, or of what a model depends on; empty for short calculations, which are made anew.
     scenario_hash: String,
-    program: String,
-    point: Point,
+    /// Of what made it.
+    sources: String,
+    #[serde(flatten)]
+    kept: Kept,
 }
 
-/// What made the points: the version, and the commit it was built from.
-fn program() -> String {
-    format!("{} {}", env!("CARGO_PKG_VERSION"), fairrate_scenario::COMMIT)
+/// A hash of all sources that the runs of a figure depend on.
+pub fn sources(figure: &str) -> String {
+    let readers = READERS.iter().find(|(id, _)| *id == figure).map_or("unknown", |(_, hash)| hash);
+    format!("{}-{readers}", fairrate_scenario::SOURCES)
 }
 
 impl Store {
-    /// In a directory, which is made when the first point is kept.
-    pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
+    /// Of a figure, as `powertcp/fig8`, in a directory, which is made when the first point is kept.
+    pub fn new(dir: &Path, figure: &str) -> Self {
+        Self { dir: dir.to_owned(), sources: sources(figure) }
     }
 
     /// The file of a run: its label, and a hash of it, as labels may have any characters.
@@ -43,19 +59,19 @@ impl Store {
         self.dir.join(format!("{plain}-{:08x}.json", hash.finish() as u32))
     }
 
-    /// The point of a run of the same scenario by the same program.
-    pub fn get(&self, run: &Run) -> Option<Point> {
-        let kept: Kept = serde_json::from_slice(&std::fs::read(self.file(run)).ok()?).ok()?;
+    /// What a run of the same scenario by the same sources has come to.
+    pub fn get(&self, run: &Run) -> Option<Kept> {
+        let found: OnDisk = serde_json::from_slice(&std::fs::read(self.file(run)).ok()?).ok()?;
         let hash = scenario_hash(run).ok()?;
-        (!hash.is_empty() && kept.scenario_hash == hash && kept.program == program()).then_some(kept.point)
+        (!hash.is_empty() && found.scenario_hash == hash && found.sources == self.sources).then_some(found.kept)
     }
 
-    /// Keeps the point of a run.
+    /// Keeps what a run has come to.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn put(&self, run: &Run, point: &Point) -> Result<(), String> {
-        let kept = Kept { scenario_hash: scenario_hash(run)?, program: program(), point: point.clone() };
+    pub fn put(&self, run: &Run, kept: &Kept) -> Result<(), String> {
+        let kept = OnDisk { scenario_hash: scenario_hash(run)?, sources: self.sources.clone(), kept: kept.clone() };
         if kept.scenario_hash.is_empty() {
             return Ok(());
         }
@@ -75,4 +91,16 @@ fn scenario_hash(run: &Run) -> Result<String, String> {
         return Ok(format!("{:016x}", hash.finish()));
     }
     Ok(run.scenario()?.map_or(String::new(), |scenario| format!("{:016x}", scenario.hash())))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::figure::FIGURES;
+
+    use super::*;
+
+    #[test]
+    fn every_figure_has_sources() {
+        assert!(FIGURES.iter().all(|figure| !sources(figure.id).ends_with("unknown")));
+    }
 }
