@@ -3,6 +3,7 @@
 
 mod checks;
 mod dependencies;
+mod figures;
 mod instructions;
 mod lab;
 mod ns3;
@@ -26,6 +27,8 @@ struct Cli {
 enum Task {
     /// Every check a change must pass, in order; stops at the first that fails.
     Test,
+    /// The part of `docs/figures.md` that is made from committed measurements, with its pictures and tables.
+    Figures(figures::Options),
     /// Licences and sources of all dependencies, held against `deny.toml`.
     Dependencies,
     /// Instructions of a packet-hop, as callgrind counts them, beside the committed ones.
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
     let root = root();
     let outcome = match Cli::parse().task {
         Task::Test => checks::run(&root),
+        Task::Figures(options) => figures::run(&root, &options),
         Task::Dependencies => dependencies::run(&root),
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),

@@ -4,6 +4,8 @@ use fairrate_report::figure::{Axis, Figure as Panel, Series};
 use fairrate_report::stats;
 use fairrate_report::style::{Style, styles};
 
+use crate::points::thinned;
+
 /// Points of a line at most: more are not seen.
 const POINTS: usize = 1_000;
 
@@ -29,9 +31,7 @@ pub fn panel(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line<'_>>) -
 }
 
 fn series(line: Line<'_>, style: Style) -> Series {
-    let every = line.points.len().div_ceil(POINTS).max(1);
-    let points = line.points.iter().step_by(every);
-    let (x, y) = points.copied().unzip();
+    let (x, y) = thinned(&line.points, POINTS).into_iter().unzip();
     Series { key: line.name.clone(), name: line.name, style, x, y, ..Series::default() }
 }
 

@@ -156,16 +156,6 @@ mod tests {
     }
 
     #[test]
-    fn the_page_lists_them() {
-        let page = include_str!("../../../docs/figures.md");
-        let listed: Vec<&str> =
-            page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|x| x.0).collect();
-        let is_figure = |name: &&str| name.split_once('/').is_some_and(|(_, of_paper)| !of_paper.is_empty());
-        let figures: Vec<&str> = listed.into_iter().filter(is_figure).collect();
-        assert_eq!(figures, FIGURES.iter().map(|figure| figure.id).collect::<Vec<_>>());
-    }
-
-    #[test]
     fn names_are_figures_papers_or_all() {
         assert_eq!(matching("rocc/fig6").len(), 1);
         assert_eq!(matching("all").len(), FIGURES.len());

@@ -2,11 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::points::{Point, Points};
+use crate::points::{Point, Points, thinned};
 use crate::store;
 
-/// Digits of a number after its first.
-const DIGITS: usize = 6;
+/// How exactly numbers are written.
+#[derive(Clone, Copy)]
+struct Detail {
+    /// Digits after the first.
+    digits: usize,
+    /// Points of a series at most.
+    points: usize,
+}
+
+const FULL: Detail = Detail { digits: 6, points: usize::MAX };
+/// Enough for pages of documents.
+const COMPACT: Detail = Detail { digits: 4, points: 240 };
 
 /// What is known of the runs beside their numbers: the first line of the table, as JSON after `# `.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,17 +56,27 @@ impl About {
 
 /// The table as CSV. Of series it has those of the first seed, as pictures have.
 pub fn write(about: &About, points: &Points) -> String {
+    detailed(about, points, FULL)
+}
+
+/// The same with five digits a number and a few hundred points a series.
+pub fn compact(about: &About, points: &Points) -> String {
+    detailed(about, points, COMPACT)
+}
+
+fn detailed(about: &About, points: &Points, detail: Detail) -> String {
     let mut csv = csv::Writer::from_writer(Vec::new());
     let mut last = None;
     for (run, line, seed, point) in points.iter() {
         let is_first = last.replace((run, line)) != Some((run, line));
         let row = |what: &str, x: Option<f64>, y: f64| {
             let (run, line, what) = (run.to_owned(), line.to_owned(), what.to_owned());
-            Row { run, line, seed, what, x: x.map(rounded), y: rounded(y) }
+            Row { run, line, seed, what, x: x.map(|x| rounded(x, detail.digits)), y: rounded(y, detail.digits) }
         };
         let numbers = point.numbers.iter().map(|(what, &y)| row(what, None, y));
         let series = point.series.iter().filter(|_| is_first);
-        let series = series.flat_map(|(what, pairs)| pairs.iter().map(|&(x, y)| row(what, Some(x), y)));
+        let series = series
+            .flat_map(|(what, pairs)| thinned(pairs, detail.points).into_iter().map(|(x, y)| row(what, Some(x), y)));
         numbers.chain(series).for_each(|row| csv.serialize(row).expect("memory takes it"));
     }
     let table = csv.into_inner().expect("memory takes it");
@@ -92,8 +112,8 @@ pub fn read(text: &str) -> Result<(About, Points), String> {
     Ok((about, points))
 }
 
-fn rounded(value: f64) -> f64 {
-    format!("{value:.DIGITS$e}").parse().unwrap_or(value)
+fn rounded(value: f64, digits: usize) -> f64 {
+    format!("{value:.digits$e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]
