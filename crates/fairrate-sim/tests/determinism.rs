@@ -8,7 +8,7 @@ use common::{Recorder, algorithm, config, flow, run};
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, CustomAlgorithm};
 use fairrate_sim::topology::{LeafSpine, Star, Topology};
 use fairrate_sim::workload::Permutation;
-use fairrate_sim::{Recovery, SimError, Simulation, StopRule};
+use fairrate_sim::{Pfc, Recovery, SimError, Simulation, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 fn leaf_spine() -> Topology {
@@ -60,7 +60,7 @@ fn a_hang_is_an_error_that_names_what_is_stuck() {
     let topology = Star { hosts: 9, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
     let flows = (1..9).map(|src| flow(src, 0, 50_000, Time::from_us(1))).collect();
     let mut c = config(topology, algorithm("line-rate"), flows);
-    c.fabric.pfc = false;
+    c.fabric.pfc = Pfc::Off;
     c.fabric.buffer = Bytes::new(20_000);
     c.transport.rto = None;
     c.transport.recovery = Recovery::GoBackN;

@@ -7,7 +7,7 @@
 use fairrate_units::Bytes;
 
 use super::port::N_CLASSES;
-use crate::config::{FabricConfig, Headroom};
+use crate::config::{FabricConfig, Headroom, Pfc};
 use crate::huge_pages;
 use crate::ids::{PortIdx, SwitchIdx};
 use crate::table::Table;
@@ -119,12 +119,13 @@ impl Mmu {
             }
         }
         let ingress = vec![Ingress::default(); switch_of.len() * N_CLASSES];
+        let by_egress = matches!(config.pfc, Pfc::Egress { .. });
         huge_pages::ask_for(&ingress, ingress.capacity());
         Self {
             buffer: config.buffer.as_u64(),
-            ingress_alpha: config.ingress_alpha.unwrap_or(f64::INFINITY),
+            ingress_alpha: config.ingress_alpha.filter(|_| !by_egress).unwrap_or(f64::INFINITY),
             egress_alpha: config.egress_alpha,
-            pfc: config.pfc,
+            pfc: config.pfc == Pfc::Ingress,
             xon_offset: config.xon_offset.as_u64(),
             xon_floor: config.xon_floor.as_u64() as u32,
             pools,
@@ -340,7 +341,7 @@ mod tests {
             buffer: Bytes::new(80_000),
             ingress_alpha: Some(0.125),
             egress_alpha: None,
-            pfc,
+            pfc: if pfc { Pfc::Ingress } else { Pfc::Off },
             headroom: Headroom::TripleDelay,
             xon_offset: Bytes::new(2_496),
             xon_floor: Bytes::new(1_248),
