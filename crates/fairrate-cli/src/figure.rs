@@ -1,7 +1,8 @@
 //! `fairrate figure`: the figures of the papers, run, drawn, and held against what the papers say.
 
+use std::env::consts::EXE_EXTENSION;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -41,6 +42,9 @@ pub struct Args {
     /// Directory of the figures
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
+    /// Besides figure.svg, a picture for papers or slides; needs the program fairrate-picture
+    #[arg(long, value_enum, default_value_t = Format::Svg, value_name = "FORMAT")]
+    format: Format,
     /// Run nothing: draw from the measured.csv of each figure below this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "jobs", "fresh"])]
     from: Option<PathBuf>,
@@ -58,6 +62,14 @@ pub struct Args {
     quiet: bool,
 }
 
+/// Formats of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Svg,
+    Pdf,
+    Png,
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.list {
@@ -72,6 +84,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     for figure in &figures {
         ResultsDir::check(&place(&args.out, figure))?;
     }
+    let converter = converter(args.format)?;
     let known = figures.iter().map(|figure| args.from.as_ref().map(|from| read(from, figure)).transpose());
     let known = known.collect::<Result<Vec<_>, _>>()?;
     let jobs = args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
@@ -79,12 +92,55 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut told = Vec::new();
     for (figure, known) in figures.into_iter().zip(known) {
         let Some(claims) = draw(figure, known, &scale, args, jobs)? else { return Ok(ExitCode::from(INTERRUPTED)) };
+        if let Some(converter) = &converter {
+            converter.convert(&place(&args.out, figure))?;
+        }
         told.push(claims);
     }
     if args.json {
         output::print_json(&told)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The program that turns SVG into another format.
+struct Converter {
+    program: PathBuf,
+    ending: &'static str,
+}
+
+/// What a format needs: nothing, or a program that lies beside this one or in PATH.
+fn converter(format: Format) -> Result<Option<Converter>, Failure> {
+    const NAME: &str = "fairrate-picture";
+    let ending = match format {
+        Format::Svg => return Ok(None),
+        Format::Pdf => "pdf",
+        Format::Png => "png",
+    };
+    let beside = std::env::current_exe().map(|this| this.with_file_name(NAME).with_extension(EXE_EXTENSION));
+    let program = beside.ok().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(NAME));
+    match Command::new(&program).arg("--version").output() {
+        Ok(_) => Ok(Some(Converter { program, ending })),
+        Err(_) => Err(Failure::Usage {
+            message: format!("`--format {ending}` needs the program `{NAME}`, which is not there"),
+            help: format!("build it with `cargo build --release -p {NAME}`, or leave `--format` out for figure.svg"),
+        }),
+    }
+}
+
+impl Converter {
+    /// Writes the picture of a figure's directory in the other format.
+    fn convert(&self, dir: &Path) -> Result<(), Failure> {
+        let out = dir.join("figure").with_extension(self.ending);
+        let failed = |cause: String| Failure::Io { doing: "writing", path: out.clone(), cause };
+        let done = Command::new(&self.program).args([&dir.join("figure.svg"), &out]).output();
+        let done = done.map_err(|e| failed(e.to_string()))?;
+        if done.status.success() {
+            Ok(())
+        } else {
+            Err(failed(String::from_utf8_lossy(&done.stderr).trim().to_owned()))
+        }
+    }
 }
 
 /// The figures of some names, each once.

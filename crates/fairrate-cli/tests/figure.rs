@@ -67,6 +67,18 @@ fn a_figure_is_drawn_from_a_file() {
     assert!(wrong.status.code() == Some(2) && stderr(&wrong).contains("it is of rocc/fig6"), "{}", stderr(&wrong));
 }
 
+/// Whether the program is there depends on what was built; without it nothing is run.
+#[test]
+fn pdf_needs_a_program_of_its_own() {
+    let out = fresh_dir("figure_pdf");
+    let output = run(&["figure", "rocc/fig6", "--format", "pdf", "--out", out.to_str().unwrap()]);
+    if output.status.code() == Some(0) {
+        assert!(std::fs::read(out.join("rocc/fig6/figure.pdf")).unwrap().starts_with(b"%PDF-"));
+    } else {
+        assert!(stderr(&output).contains("fairrate-picture"), "{}", stderr(&output));
+    }
+}
+
 #[test]
 fn a_name_that_is_not_known_is_named_with_the_nearest() {
     let out = fresh_dir("figure_unknown");
