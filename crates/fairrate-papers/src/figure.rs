@@ -5,7 +5,7 @@ use fairrate_report::figure::Figure as Panel;
 use crate::claim::Claim;
 use crate::experiment::Run;
 use crate::points::Points;
-use crate::{flowtune, perc, powertcp, ratemp, rocc};
+use crate::{beyond, flowtune, perc, powertcp, ratemp, rocc};
 
 /// How much is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub const FIGURES: &[Figure] = &[
     powertcp::FIG5,
     powertcp::FIG6,
     powertcp::FIG7,
+    powertcp::FIG7_REQUESTS,
+    powertcp::FIG7_BUFFERS,
     powertcp::FIG8,
     powertcp::FIG9,
     powertcp::FIG10,
@@ -104,6 +106,7 @@ pub const FIGURES: &[Figure] = &[
     perc::FIG6,
     perc::FIG7,
     perc::FIG8,
+    beyond::SHOOTOUT,
 ];
 
 /// The figures of a name: one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.

@@ -5,11 +5,14 @@
 //! where it was. [`Points`] are what all runs of a figure gave: panels and claims are made from them. [`sheet`] writes them as
 //! files.
 
+mod beyond;
 mod claim;
+mod curves;
 mod drawing;
 mod experiment;
 mod figure;
 mod flowtune;
+mod occupancy;
 mod perc;
 mod points;
 mod powertcp;
