@@ -4,27 +4,51 @@
 /// An algorithm with what is set for it.
 pub struct Contender {
     pub cc: &'static str,
-    pub sets: &'static [(&'static str, &'static str)],
+    pub fabric: Fabric,
+    sets: &'static [(&'static str, &'static str)],
 }
 
-const fn lossless(cc: &'static str, sets: &'static [(&'static str, &'static str)]) -> Contender {
-    Contender { cc, sets }
+/// What a switch does when its buffer fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fabric {
+    /// Pauses the port upstream, above PowerTCP's Dynamic Threshold of an eighth of what is free.
+    Pauses,
+    /// Drops when all of the buffer is full: the threshold is one for pauses, and no paper of those without has it.
+    Drops,
 }
 
-/// Those whose fabric pauses come first, then those whose fabric drops.
+impl Contender {
+    /// All keys.
+    pub fn sets(&self) -> Vec<(&'static str, &'static str)> {
+        let fabric: &[_] = match self.fabric {
+            Fabric::Pauses => &[],
+            Fabric::Drops => &[("switch.pfc", "false"), ("switch.dt_alpha", "unlimited")],
+        };
+        [fabric, self.sets].concat()
+    }
+}
+
+const fn pausing(cc: &'static str, sets: &'static [(&'static str, &'static str)]) -> Contender {
+    Contender { cc, fabric: Fabric::Pauses, sets }
+}
+
+const fn dropping(cc: &'static str, sets: &'static [(&'static str, &'static str)]) -> Contender {
+    Contender { cc, fabric: Fabric::Drops, sets }
+}
+
 pub const ALL: [Contender; 10] = [
-    lossless("powertcp", &[]),
-    lossless("theta-powertcp", &[]),
-    lossless("hpcc", &[]),
-    lossless("dcqcn", &DCQCN),
-    lossless("rocc", &[]),
-    lossless("perc", &[]),
-    Contender { cc: "swift", sets: &[("switch.pfc", "false"), ("transport.recovery", "selective-repeat")] },
-    // The fabric drops, and a timer of a few milliseconds finds it. It grants seven messages at a time, as its authors have it
-    // for web search.
-    Contender { cc: "homa", sets: &[("switch.pfc", "false"), ("transport.rto", "4ms")] },
-    Contender { cc: "flowtune", sets: &FLOWTUNE },
-    Contender { cc: "ratemp", sets: &RATEMP },
+    pausing("powertcp", &[]),
+    pausing("theta-powertcp", &[]),
+    pausing("hpcc", &[]),
+    pausing("dcqcn", &DCQCN),
+    pausing("rocc", &[]),
+    pausing("perc", &[]),
+    // Its host stack repeats what is missing alone.
+    dropping("swift", &[("transport.recovery", "selective-repeat")]),
+    // It grants seven messages at a time, as its authors have it for web search, and finds losses by a timer of milliseconds.
+    dropping("homa", &[("transport.rto", "4ms")]),
+    dropping("flowtune", &FLOWTUNE),
+    dropping("ratemp", &RATEMP),
 ];
 
 /// The marks of DCQCN's own paper (its section 5).
@@ -36,8 +60,7 @@ const DCQCN: [(&str, &str); 4] = [
 ];
 
 /// TCP with ns-2's first window and the timeouts of the examples.
-const FLOWTUNE: [(&str, &str); 5] = [
-    ("switch.pfc", "false"),
+const FLOWTUNE: [(&str, &str); 4] = [
     ("transport.kind", "tcp"),
     ("transport.tcp.rto_min", "200us"),
     ("transport.tcp.rto_max", "10ms"),
@@ -45,9 +68,5 @@ const FLOWTUNE: [(&str, &str); 5] = [
 ];
 
 /// TCP over four paths, with c as the rate of links between switches. Its marks are the default.
-const RATEMP: [(&str, &str); 4] = [
-    ("switch.pfc", "false"),
-    ("transport.kind", "tcp"),
-    ("transport.tcp.subflows", "4"),
-    ("transport.ratemp.capacity", "100Gbps"),
-];
+const RATEMP: [(&str, &str); 3] =
+    [("transport.kind", "tcp"), ("transport.tcp.subflows", "4"), ("transport.ratemp.capacity", "100Gbps")];

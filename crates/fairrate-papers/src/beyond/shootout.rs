@@ -7,7 +7,7 @@
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
 
-use super::contenders::{ALL, Contender};
+use super::contenders::{ALL, Contender, Fabric};
 use super::together;
 use crate::claim::{Claim, Rule};
 use crate::curves::{self, Curve, words};
@@ -52,13 +52,13 @@ const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.99
 struct Sizes {
     name: &'static str,
     key: &'static str,
-    /// Milliseconds of arrivals, times the load in per cent: about 5,000 flows of web search and 17,000 of Hadoop.
+    /// Milliseconds of arrivals, times the load in per cent: about 20,000 flows of web search and 67,000 of Hadoop.
     arrivals: u32,
 }
 
 const SIZES: [Sizes; 2] = [
-    Sizes { name: "web search", key: "websearch", arrivals: 4_500 },
-    Sizes { name: "Hadoop", key: "fb-hadoop", arrivals: 1_000 },
+    Sizes { name: "web search", key: "websearch", arrivals: 18_000 },
+    Sizes { name: "Hadoop", key: "fb-hadoop", arrivals: 4_000 },
 ];
 
 fn at(sizes: &Sizes, load: u32) -> String {
@@ -76,7 +76,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
 }
 
 fn run(sizes: &Sizes, load: u32, contender: &Contender, seed: u64, quick: bool) -> Run {
-    let (share, us) = (f64::from(load) / 100.0, 1_000 * sizes.arrivals / load / if quick { 10 } else { 1 });
+    let (share, us) = (f64::from(load) / 100.0, 1_000 * sizes.arrivals / load / if quick { 16 } else { 1 });
     let (share, stop) = (share.to_string(), format!("{us}us"));
     let mut sets = vec![
         ("traffic.0.sizes", sizes.key),
@@ -84,9 +84,9 @@ fn run(sizes: &Sizes, load: u32, contender: &Contender, seed: u64, quick: bool) 
         ("traffic.0.stop", &stop),
         ("traffic.1.stop", &stop),
         ("probe.0.queues", "[\"tor*->*\"]"),
-        ("probe.0.every", "50us"),
+        ("probe.0.every", "100us"),
     ];
-    sets.extend(contender.sets);
+    sets.extend(contender.sets());
     Run::of(&at(sizes, load), SCENARIO, contender.cc, &sets, read).seeded(seed)
 }
 
@@ -128,29 +128,37 @@ struct Measure {
     title: &'static str,
     unit: &'static str,
     key: fn() -> String,
-    log: bool,
+    /// Whom it is of; of all if nothing is said.
+    of: Option<Fabric>,
+}
+
+impl Measure {
+    /// Nobody is paused in a fabric that drops, nor the other way round.
+    fn is_of(&self, contender: &Contender) -> bool {
+        self.of.is_none_or(|fabric| fabric == contender.fabric)
+    }
 }
 
 const MEASURES: [Measure; 7] = [
-    Measure {
-        id: "small",
-        title: "flows up to 10 KB: p99 of slowdown",
-        unit: "",
-        key: || key(SMALL, "p99"),
-        log: true,
-    },
-    Measure { id: "large", title: "flows above 1 MB: p99 of slowdown", unit: "", key: || key(LARGE, "p99"), log: true },
+    Measure { id: "small", title: "flows up to 10 KB: p99 of slowdown", unit: "", key: || key(SMALL, "p99"), of: None },
+    Measure { id: "large", title: "flows above 1 MB: p99 of slowdown", unit: "", key: || key(LARGE, "p99"), of: None },
     Measure {
         id: "requests",
         title: "answers to requests: p99 of slowdown",
         unit: "",
         key: || key(REQUESTS, "p99"),
-        log: true,
+        of: None,
     },
-    Measure { id: "held-mean", title: "held by a ToR: mean", unit: "KB", key: || "held mean".to_owned(), log: true },
-    Measure { id: "held-p99", title: "held by a ToR: p99", unit: "KB", key: || "held p99".to_owned(), log: true },
-    Measure { id: "paused", title: "time that ports are paused", unit: "%", key: || "paused".to_owned(), log: false },
-    Measure { id: "dropped", title: "bytes dropped", unit: "%", key: || "dropped".to_owned(), log: false },
+    Measure { id: "held-mean", title: "held by a ToR: mean", unit: "KB", key: || "held mean".to_owned(), of: None },
+    Measure { id: "held-p99", title: "held by a ToR: p99", unit: "KB", key: || "held p99".to_owned(), of: None },
+    Measure {
+        id: "paused",
+        title: "time that ports are paused",
+        unit: "%",
+        key: || "paused".to_owned(),
+        of: Some(Fabric::Pauses),
+    },
+    Measure { id: "dropped", title: "bytes dropped", unit: "%", key: || "dropped".to_owned(), of: Some(Fabric::Drops) },
 ];
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -163,22 +171,23 @@ fn panels(points: &Points) -> Vec<Panel> {
 }
 
 fn draw(points: &Points, sizes: &Sizes, measure: &Measure) -> Panel {
+    let values = |contender: &Contender| {
+        LOADS.map(|load| (f64::from(load), points.values(&at(sizes, load), contender.cc, &(measure.key)())))
+    };
+    // Who takes no part has an empty line, so that the others look the same in all panels.
     let curve = |contender: &Contender| Curve {
         name: contender.cc,
         cc: contender.cc,
-        values: LOADS
-            .map(|load| (f64::from(load), points.values(&at(sizes, load), contender.cc, &(measure.key)())))
-            .into(),
+        values: if measure.is_of(contender) { values(contender).into() } else { Vec::new() },
     };
-    let label = if measure.unit.is_empty() { "slowdown".to_owned() } else { measure.unit.to_owned() };
-    let y = if measure.log { Axis::new(label).logarithmic() } else { Axis::new(label).showing(0.0, 0.1) };
-    // Nobody is paused in a fabric that drops, nor the other way round.
-    let taking_part = ALL
-        .iter()
-        .map(curve)
-        .filter(|curve| measure.log || curve.values.iter().any(|(_, v)| v.iter().any(|v| 0.0 < *v)));
-    let x = Axis { link: "load", ..Axis::new("load of the ToR uplinks (%)").showing(20.0, 95.0) };
-    curves::panel(&format!("{}, {}", sizes.name, measure.title), x, y, taking_part.collect())
+    let y = match (measure.of, measure.unit) {
+        (Some(_), unit) => Axis::new(unit).showing(0.0, 0.01),
+        (None, "") => Axis::new("slowdown").logarithmic(),
+        (None, unit) => Axis::new(unit).logarithmic(),
+    };
+    let x = Axis { link: "load", ..Axis::new("load of the ToR uplinks (%)") };
+    let title = format!("{}, {}", sizes.name, measure.title);
+    curves::panel(&title, x, y, ALL.iter().map(curve).collect())
 }
 
 fn draw_sizes(points: &Points, sizes: &Sizes, quantile: &str) -> Panel {
@@ -201,24 +210,29 @@ fn draw_sizes(points: &Points, sizes: &Sizes, quantile: &str) -> Panel {
     )
 }
 
-/// How fairly and how soon four flows share a link.
+/// How fairly and how soon up to four flows share a link.
 fn draw_together(points: &Points) -> [Panel; 2] {
-    let labels = ALL.map(|contender| contender.cc);
-    let of = |title: &str, y: Axis, what: &str| {
-        let values =
-            (0..).map(f64::from).zip(labels).map(|(x, cc)| (x, points.values(together::NAME, cc, what))).collect();
-        Panel {
-            wide: true,
-            ..curves::panel(title, words("", &labels), y, vec![Curve { name: "four flows", cc: "powertcp", values }])
-        }
+    let labels = together::COUNTS.map(|count| format!("{count} flows"));
+    let labels = labels.each_ref().map(String::as_str);
+    let of = |title: &str, y: Axis, key: fn(usize) -> String| {
+        let curve = |contender: &Contender| Curve {
+            name: contender.cc,
+            cc: contender.cc,
+            values: (0..)
+                .map(f64::from)
+                .zip(together::COUNTS)
+                .map(|(x, count)| (x, points.values(together::NAME, contender.cc, &key(count))))
+                .collect(),
+        };
+        curves::panel(title, words("on a link", &labels), y, ALL.iter().map(curve).collect())
     };
-    let time = format!("time to within 10 % (ms); {}: never", together::INTERVAL_MS);
+    let most = together::INTERVAL_MS;
     [
-        of("Jain's index of four flows on a link", Axis::new("Jain's index").showing(0.0, 1.0), "jain"),
+        of("long flows on a link", Axis::new("Jain's index").showing(0.0, 1.0), together::jain_of),
         of(
-            "a flow comes: until all have their share",
-            Axis::new(time).showing(0.0, together::INTERVAL_MS),
-            "time to share",
+            "one more comes: time until all have their share",
+            Axis::new(format!("ms; {most}: not before the next")).showing(0.0, most),
+            together::time_of,
         ),
     ]
 }
@@ -227,27 +241,24 @@ fn draw_together(points: &Points) -> [Panel; 2] {
 fn claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (sizes, measure) in SIZES.iter().flat_map(|sizes| MEASURES.iter().map(move |measure| (sizes, measure))) {
-        claims.extend(ALL.iter().map(|contender| {
+        let taking_part = ALL.iter().filter(|contender| measure.is_of(contender));
+        claims.extend(taking_part.map(|contender| {
             let id = format!("{}-{}-{}", sizes.key, measure.id, contender.cc);
             let sentence = format!("ours: {}, {}: {}", at(sizes, SHOWN_LOAD), measure.title, contender.cc);
             let values = points.values(&at(sizes, SHOWN_LOAD), contender.cc, &(measure.key)());
             Claim::mean(&id, &sentence, Rule::Words, measure.unit, values)
         }));
     }
-    for (id, title, unit, key) in [
-        ("jain", "Jain's index of four flows on a link", "", "jain"),
-        ("share", "time until all flows have their share when one comes", "ms", "time to share"),
-    ] {
-        claims.extend(ALL.iter().map(|contender| {
-            let sentence = format!("ours: {title}: {}", contender.cc);
-            Claim::mean(
-                &format!("{id}-{}", contender.cc),
-                &sentence,
-                Rule::Words,
-                unit,
-                points.values(together::NAME, contender.cc, key),
-            )
-        }));
+    for contender in &ALL {
+        let all = together::COUNTS[together::COUNTS.len() - 1];
+        let of = |key: String| points.values(together::NAME, contender.cc, &key);
+        let claim = |id: &str, title: &str, unit, values| {
+            let (id, sentence) = (format!("{id}-{}", contender.cc), format!("ours: {title}: {}", contender.cc));
+            Claim::mean(&id, &sentence, Rule::Words, unit, values)
+        };
+        claims.push(claim("jain", "Jain's index of four flows on a link", "", of(together::jain_of(all))));
+        let title = "the fourth comes: time until all have their share (10: never)";
+        claims.push(claim("share", title, "ms", of(together::time_of(all))));
     }
     claims
 }
