@@ -25,6 +25,8 @@ pub enum Kind {
     Calculation,
     /// Flows with rates, without packets.
     Flows,
+    /// How fast this machine is.
+    Measurement,
 }
 
 impl Kind {
@@ -34,6 +36,7 @@ impl Kind {
             Self::Simulation => "simulation",
             Self::Calculation => "calculation",
             Self::Flows => "flows",
+            Self::Measurement => "measurement",
         }
     }
 }
@@ -87,6 +90,7 @@ pub const FIGURES: &[Figure] = &[
     ratemp::FIG6_WHY,
     ratemp::FIG7,
     ratemp::FIG8,
+    flowtune::TABLE6_1,
     flowtune::FIG4,
     flowtune::FIG5,
     flowtune::FIG6,

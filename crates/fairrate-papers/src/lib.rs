@@ -22,10 +22,12 @@ mod rocc;
 mod rtts;
 pub mod sheet;
 mod store;
+pub mod timing;
 
 pub use claim::{Claim, Rule, Verdict};
 pub use experiment::{Run, Work};
 pub use figure::{FIGURES, Figure, Kind, Scale, matching};
+pub use flowtune::networks as flowtune_networks;
 pub use points::{Point, Points};
 pub use record::{Record, Samples};
 pub use rtts::Rtts;

@@ -93,7 +93,7 @@ impl Record {
         let Watch { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence }, rtts } = watch;
         let (config, totals, cut) = (simulation.config().clone(), simulation.totals(), simulation.unfinished());
         let rtts = rtts.unwrap_or_default();
-        Ok(Some(Self { config, flows, ports, rates, cut, rtts, convergence, pauses, totals }))
+        Ok(Some(Self { config, flows, cut, ports, rates, rtts, convergence, pauses, totals }))
     }
 
     /// The samples of the port from one node to another.

@@ -182,7 +182,7 @@ fn draw(points: &Points, sizes: &Sizes, measure: &Measure) -> Panel {
     };
     let y = match (measure.of, measure.unit) {
         (Some(_), unit) => Axis::new(unit).showing(0.0, 0.01),
-        (None, "") => Axis::new("slowdown").logarithmic(),
+        (None, "") => slowdown(),
         (None, unit) => Axis::new(unit).logarithmic(),
     };
     let x = Axis { link: "load", ..Axis::new("load of the ToR uplinks (%)") };
@@ -202,12 +202,12 @@ fn draw_sizes(points: &Points, sizes: &Sizes, quantile: &str) -> Panel {
             .collect(),
     };
     let title = format!("{}: {quantile} by size", at(sizes, SHOWN_LOAD));
-    curves::panel(
-        &title,
-        words("flow size", &labels),
-        Axis::new("slowdown").logarithmic(),
-        ALL.iter().map(curve).collect(),
-    )
+    curves::panel(&title, words("flow size", &labels), slowdown(), ALL.iter().map(curve).collect())
+}
+
+/// An axis of slowdowns, of which none is below 1.
+fn slowdown() -> Axis {
+    Axis::new("slowdown").logarithmic().showing(0.9, 2.0)
 }
 
 /// How fairly and how soon up to four flows share a link.
