@@ -1,8 +1,7 @@
 //! Ten algorithms on one fabric: PowerTCP's fat-tree of 256 hosts, with web search or Hadoop between racks and requests beside.
 //!
-//! It is the network in which most of them have been compared, and those of the other papers are too easy for some: PERC's is a
-//! link, RoCC's has no second bottleneck, Flowtune's is not oversubscribed. Here ToR uplinks carry a quarter of what hosts can
-//! send. Everybody has its 4 MiB of buffer a switch, its packets of 1 KB, and the same flows.
+//! ToR uplinks carry a quarter of what hosts can send there, so that queues form inside the network as well as at receivers.
+//! Everybody has its 4 MiB of buffer a switch, its packets of 1 KB, and the same flows.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -21,7 +20,7 @@ pub const FIGURE: Figure = Figure {
     id: "beyond/shootout",
     title: "Ten algorithms on one fabric: who wins where",
     kind: Kind::Simulation,
-    quick_s: 300,
+    quick_s: 140,
     runs,
     panels,
     claims,
@@ -34,9 +33,8 @@ const SCENARIO: &str = concat!(
     "\n[[traffic]]\nkind = \"incast-queries\"\nrequest_size = \"2MB\"\nresponders = 10\nfrom = \"one-other-rack\"\n\
      rate_per_host_per_s = 4.0\nstop = \"1ms\"\n"
 );
-/// Of the uplinks, in per cent, payload alone. With headers, acknowledgments and requests 95 % are 7 % more than the links carry, so
-/// that queues grow for as long
-/// as flows arrive.
+/// Of the uplinks, in per cent, payload alone. With headers, acknowledgments and requests 95 % are at least 6 % more than the
+/// links carry, so that queues grow for as long as flows arrive.
 const LOADS: [u32; 5] = [20, 40, 60, 80, 95];
 /// Of slowdowns by size.
 const SHOWN_LOAD: u32 = 60;

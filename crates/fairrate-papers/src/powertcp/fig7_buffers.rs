@@ -17,7 +17,7 @@ pub const FIGURE: Figure = Figure {
     id: "powertcp/fig7-buffers",
     title: "What ToRs' buffers hold, with and without requests (7g and h)",
     kind: Kind::Simulation,
-    quick_s: 20,
+    quick_s: 12,
     runs,
     panels,
     claims,

@@ -15,7 +15,7 @@ pub const FIGURE: Figure = Figure {
     id: "powertcp/fig7-requests",
     title: "Tails of short and of long flows beside requests (7c to f)",
     kind: Kind::Simulation,
-    quick_s: 70,
+    quick_s: 45,
     runs,
     panels,
     claims,
