@@ -50,7 +50,7 @@ const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.99
 struct Sizes {
     name: &'static str,
     key: &'static str,
-    /// Milliseconds of arrivals, times the load in per cent: about 20,000 flows of web search and 67,000 of Hadoop.
+    /// Milliseconds of arrivals, times the load in per cent: about 21,000 flows of web search and 67,000 of Hadoop.
     arrivals: u32,
 }
 
