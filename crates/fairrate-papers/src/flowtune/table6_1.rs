@@ -5,6 +5,7 @@ use std::thread;
 
 use fairrate_allocate::{Aggregation, RateEngine};
 use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::stats;
 
 use super::networks::{Network, TABLE, TableRow, blocks_for};
 use crate::claim::{Claim, Rule};
@@ -76,8 +77,13 @@ fn alone(threads: usize) -> String {
     format!("without flows {threads}")
 }
 
-fn times(points: &Points, key: &str) -> Vec<f64> {
-    points.series(NAME, LINE, key).iter().map(|time| time.1).collect()
+/// A quantile of the times of a row: whatever else the machine does lengthens some of them, so that means say little.
+fn quantile(points: &Points, key: &str, p: f64) -> Option<f64> {
+    stats::percentile(&stats::sorted(points.series(NAME, LINE, key).iter().map(|time| time.1)), p)
+}
+
+fn median(points: &Points, key: &str) -> Option<f64> {
+    quantile(points, key, 0.5)
 }
 
 fn here(threads: usize) -> &'static str {
@@ -90,23 +96,34 @@ fn panels(points: &Points) -> Vec<Panel> {
     let draw = |title: &str, y: &str, of: fn(f64, f64) -> f64| {
         let x = || (0..).map(f64::from);
         let of_threads = |threads: usize| {
-            let at =
-                |row: &TableRow| times(points, &key(row, threads)).iter().map(|us| of(*us, threads as f64)).collect();
+            let at = |row: &TableRow| {
+                median(points, &key(row, threads)).map(|us| of(us, threads as f64)).into_iter().collect()
+            };
             let cc = if threads == 1 { "powertcp" } else { "dcqcn" };
             Curve { name: here(threads), cc, values: x().zip(TABLE.iter().map(at)).collect() }
         };
         let paper = TABLE.iter().map(|row| vec![of(row.us, f64::from(row.cores))]);
         let paper = Curve { name: "paper, 4, 16 and then 64 cores", cc: "line-rate", values: x().zip(paper).collect() };
         let curves = THREADS.map(of_threads).into_iter().chain([paper]).collect();
-        curves::panel(title, words("nodes/flows", &labels), Axis::new(y).logarithmic(), curves)
+        let mut panel = curves::panel(title, words("nodes/flows", &labels), Axis::new(y).logarithmic(), curves);
+        for threads in THREADS {
+            let ends = |p: f64| {
+                let end = |row: &TableRow| quantile(points, &key(row, threads), p).map(|us| of(us, threads as f64));
+                TABLE.iter().filter_map(end).collect()
+            };
+            if let Some(line) = panel.series.iter_mut().find(|line| line.key == here(threads)) {
+                (line.low, line.high) = (ends(0.25), ends(0.75));
+            }
+        }
+        panel
     };
     vec![
-        draw("time of an iteration", "us", |us, _| us),
+        draw("an iteration: median and quartiles", "us", |us, _| us),
         draw("the same times cores", "us of all cores together", |us, cores| us * cores),
     ]
 }
 
-/// The paper's numbers are of its machine. Ours stand beside them.
+/// The paper's numbers are of its machine. Our medians stand beside them.
 fn claims(points: &Points) -> Vec<Claim> {
     let of_row = |row: &TableRow, threads: usize| {
         let id = format!("{}-{}-{threads}", row.nodes, row.flows);
@@ -118,7 +135,7 @@ fn claims(points: &Points) -> Vec<Claim> {
             row.us,
             row.cores
         );
-        Claim::mean(&id, &sentence, Rule::Words, "us", times(points, &key(row, threads)))
+        Claim::exact(&id, &sentence, Rule::Words, "us", median(points, &key(row, threads)))
     };
     let rows = THREADS.into_iter().flat_map(|threads| TABLE.iter().map(move |row| of_row(row, threads)));
     rows.chain(scaling(points)).collect()
@@ -126,25 +143,23 @@ fn claims(points: &Points) -> Vec<Claim> {
 
 /// What the text says of how times grow, of one thread here.
 fn scaling(points: &Points) -> [Claim; 3] {
-    let ratios = |over: &str, under: &str| -> Vec<f64> {
-        times(points, over).iter().zip(times(points, under)).map(|(over, under)| over / under).collect()
-    };
-    let claim = |id: &str, sentence: &str, ratios| Claim::mean(id, sentence, Rule::Words, "", ratios);
+    let ratio = |over: &str, under: &str| Some(median(points, over)? / median(points, under)?);
+    let claim = |id: &str, sentence: &str, ratio| Claim::exact(id, sentence, Rule::Words, "", ratio);
     [
         claim(
             "more-flows",
             "\"rows 3-5 with increasing number of flows\": four times as many, one thread; paper: 1.34 times the time",
-            ratios(&key(&TABLE[4], 1), &key(&TABLE[2], 1)),
+            ratio(&key(&TABLE[4], 1), &key(&TABLE[2], 1)),
         ),
         claim(
             "more-nodes",
             "\"rows 5-7 with increasing number of endpoints\": three times as many, one thread; paper: 1.81 times the time",
-            ratios(&key(&TABLE[6], 1), &key(&TABLE[4], 1)),
+            ratio(&key(&TABLE[6], 1), &key(&TABLE[4], 1)),
         ),
         claim(
             "without-flows",
             "4608 nodes, two threads: an iteration without flows over one with them; paper: \"communication took more than half\"",
-            ratios(&alone(2), &key(&WITHOUT_FLOWS, 2)),
+            ratio(&alone(2), &key(&WITHOUT_FLOWS, 2)),
         ),
     ]
 }
