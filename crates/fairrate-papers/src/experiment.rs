@@ -37,7 +37,7 @@ pub enum Work {
         /// What is read from it.
         read: Read,
     },
-    /// By a calculation of less than a second.
+    /// By a short calculation, or a measurement of this machine: made anew each time.
     Calculation(Box<dyn Fn() -> Point + Send + Sync>),
     /// By a longer calculation, whose point is kept as a simulation's.
     Model {

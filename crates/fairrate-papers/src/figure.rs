@@ -5,7 +5,7 @@ use fairrate_report::figure::Figure as Panel;
 use crate::claim::Claim;
 use crate::experiment::Run;
 use crate::points::Points;
-use crate::{flowtune, perc, powertcp, ratemp, rocc};
+use crate::{beyond, flowtune, perc, powertcp, ratemp, rocc};
 
 /// How much is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub enum Kind {
     Calculation,
     /// Flows with rates, without packets.
     Flows,
+    /// How fast this machine is.
+    Measurement,
 }
 
 impl Kind {
@@ -34,6 +36,7 @@ impl Kind {
             Self::Simulation => "simulation",
             Self::Calculation => "calculation",
             Self::Flows => "flows",
+            Self::Measurement => "measurement",
         }
     }
 }
@@ -71,6 +74,8 @@ pub const FIGURES: &[Figure] = &[
     powertcp::FIG5,
     powertcp::FIG6,
     powertcp::FIG7,
+    powertcp::FIG7_REQUESTS,
+    powertcp::FIG7_BUFFERS,
     powertcp::FIG8,
     powertcp::FIG9,
     powertcp::FIG10,
@@ -85,6 +90,7 @@ pub const FIGURES: &[Figure] = &[
     ratemp::FIG6_WHY,
     ratemp::FIG7,
     ratemp::FIG8,
+    flowtune::TABLE6_1,
     flowtune::FIG4,
     flowtune::FIG5,
     flowtune::FIG6,
@@ -104,6 +110,7 @@ pub const FIGURES: &[Figure] = &[
     perc::FIG6,
     perc::FIG7,
     perc::FIG8,
+    beyond::SHOOTOUT,
 ];
 
 /// The figures of a name: one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.

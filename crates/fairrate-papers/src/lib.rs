@@ -5,12 +5,15 @@
 //! where it was. [`Points`] are what all runs of a figure gave: panels and claims are made from them. [`measured`] has them as a
 //! table, and [`sheet`] writes the figure as files.
 
+mod beyond;
 mod claim;
+mod curves;
 mod drawing;
 mod experiment;
 mod figure;
 mod flowtune;
 pub mod measured;
+mod occupancy;
 mod perc;
 mod points;
 mod powertcp;
@@ -20,10 +23,12 @@ mod rocc;
 mod rtts;
 pub mod sheet;
 mod store;
+pub mod timing;
 
 pub use claim::{Claim, Rule, Verdict};
 pub use experiment::{Run, Work};
 pub use figure::{FIGURES, Figure, Kind, Scale, matching};
+pub use flowtune::networks as flowtune_networks;
 pub use points::{Point, Points};
 pub use record::{Record, Samples};
 pub use rtts::Rtts;
