@@ -19,6 +19,7 @@ mod rocc;
 mod rtts;
 pub mod sheet;
 mod store;
+mod variant;
 
 pub use claim::{Claim, Rule, Verdict};
 pub use experiment::{Run, Work};

@@ -28,6 +28,8 @@ pub struct Record {
     pub rtts: Rtts,
     /// Changes after which rates have settled, or not.
     pub convergence: Vec<ConvergenceSample>,
+    /// Frames that stopped a port, or let it go on.
+    pub pfc: Vec<PfcEvent>,
     /// Totals at the end.
     pub totals: RunTotals,
 }
@@ -86,9 +88,9 @@ impl Record {
                 return Ok(None);
             }
         }
-        let Watch { recorder: Recorder { flows, ports, rates, convergence, .. }, rtts } = watch;
+        let Watch { recorder: Recorder { flows, ports, rates, convergence, pfc }, rtts } = watch;
         let (config, totals, cut) = (simulation.config().clone(), simulation.totals(), simulation.unfinished());
-        Ok(Some(Self { config, flows, ports, rates, cut, rtts: rtts.unwrap_or_default(), convergence, totals }))
+        Ok(Some(Self { config, flows, ports, rates, cut, rtts: rtts.unwrap_or_default(), convergence, pfc, totals }))
     }
 
     /// The samples of the port from one node to another.
@@ -235,7 +237,7 @@ mod tests {
         Simulation::new(config.clone()).run(&mut all).expect("it runs");
         let record = Record::of(config, None, |_| true).expect("it runs").expect("nobody stops it");
         assert!(4 <= record.convergence.len(), "{} changes", record.convergence.len());
-        assert_eq!(record.convergence, all.convergence);
+        assert_eq!((record.convergence, record.pfc), (all.convergence, all.pfc));
         assert_eq!((record.flows, record.ports, record.rates), (all.flows, all.ports, all.rates));
     }
 
