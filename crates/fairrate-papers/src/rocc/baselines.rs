@@ -10,7 +10,7 @@ pub const DCQCN: Variant = Variant::of("dcqcn");
 /// As the public code of RoCC's authors has it.
 pub const DCQCN_AUTHORS: Variant = DCQCN.with(
     "dcqcn-authors",
-    "dcqcn as in the authors' code",
+    "dcqcn, authors' code",
     &[
         ("transport.dcqcn.ai", "4Mbps"),
         ("switch.ecn.kmin", "5KB"),
@@ -25,7 +25,7 @@ pub const HPCC: Variant = Variant::of("hpcc");
 /// Its additive increase by the formula of HPCC's paper, for ten flows: ten meet in Figures 11 and 12a, seven in 12b.
 pub const HPCC_BY_LINE_RATE: Variant = HPCC.with(
     "hpcc-by-line-rate",
-    "hpcc, increase by line rate",
+    "hpcc, by line rate",
     &[("transport.hpcc.increase", "by-line-rate"), ("transport.hpcc.expected_flows", "10.0")],
 );
 pub const PACC: Variant = Variant::of("pacc");

@@ -47,7 +47,7 @@ const CHANGED: [(Variant, &str); 2] = [(DCQCN_AUTHORS, "dcqcn code"), (HPCC_BY_L
 const DURATION: &str = "200ms";
 const RUN_S: (f64, f64) = (0.0, 0.2);
 const STEADY_S: (f64, f64) = (0.1, 0.2);
-const SHOWN_MS: f64 = 20.0;
+const SHOWN_MS: (f64, f64) = (100.0, 120.0);
 const FAIR_GBPS: f64 = 4.0;
 
 fn runs(scale: &Scale) -> Vec<Run> {
@@ -72,7 +72,7 @@ fn read(record: &Record) -> Point {
         ("use", used.unwrap_or(f64::NAN)),
         ("settles", (0..10).map(settles).fold(0.0, f64::max)),
     ])
-    .with("queue", part(&queue, (0.0, SHOWN_MS / 1e3)))
+    .with("queue", part(&queue, (SHOWN_MS.0 / 1e3, SHOWN_MS.1 / 1e3)))
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -91,21 +91,21 @@ fn panels(points: &Points) -> Vec<Panel> {
     ];
     let rates = words_panel("(a) rates of flows, 100 to 200 ms", &words, Axis::new("rate (Gb/s)"), rates);
     let deviation =
-        vec![compared("standard deviation of the queue", "hpcc", "deviation"), compared("mean", "dcqcn", "queue")];
+        vec![compared("its standard deviation", "hpcc", "deviation"), compared("mean queue", "dcqcn", "queue")];
     let deviation = words_panel("(b) queue, 100 to 200 ms", &words, Axis::new("queue (KB)"), deviation);
     let used = vec![compared("utilisation", "powertcp", "use")];
     let used = words_panel("(c) utilisation, 100 to 200 ms", &words, Axis::new("share of the link"), used);
     vec![
-        queues(points, "(b) queue: RoCC, and marks", [ROCC, DCQCN, DCQCN_PI, QCN]),
-        queues(points, "(b) queue: delays, telemetry, back pressure", [TIMELY, HPCC, PACC, BFC]),
-        wide(level(deviation, "Qref of RoCC", 150.0)),
         wide(level(rates, "expected", FAIR_GBPS)),
         wide(level(used, "95 %, what HPCC's headroom leaves", 0.95)),
+        queues(points, "(b) queue: RoCC, and marks", [ROCC, DCQCN, DCQCN_PI, QCN]),
+        queues(points, "(b) queue: delays, telemetry, notices, back pressure", [TIMELY, HPCC, PACC, BFC]),
+        wide(level(deviation, "Qref of RoCC", 150.0)),
     ]
 }
 
 fn queues(points: &Points, title: &str, variants: [Variant; 4]) -> Panel {
-    let series = |variant: &Variant| ms_from(points.series(NAME, variant.line, "queue"), 0.0, (0.0, SHOWN_MS));
+    let series = |variant: &Variant| ms_from(points.series(NAME, variant.line, "queue"), 0.0, SHOWN_MS);
     let lines = variants.iter().map(|variant| Line::of(variant.cc, &series(variant))).collect();
     panel(title, Axis { link: "time", ..Axis::new("time (ms)") }, Axis::new("queue (KB)").showing(0.0, 500.0), lines)
 }

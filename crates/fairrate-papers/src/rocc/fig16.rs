@@ -5,7 +5,7 @@ use fairrate_report::figure::{Axis, Figure as Panel};
 use super::fabric::{self, HADOOP, LINES, LOADS, WEBSEARCH, WORKLOADS, Workload, at, by_size, extremes, filled};
 use super::star::ROCC;
 use crate::claim::{Claim, Rule};
-use crate::drawing::{Compared, with_level, words_panel};
+use crate::drawing::{Compared, words_panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
 use crate::points::Points;
@@ -44,45 +44,42 @@ fn panels(points: &Points) -> Vec<Panel> {
     let ratio = |load: u32| {
         WORKLOADS.map(|workload| {
             let (name, y) = (at(workload, load), Axis::new("times RoCC's").logarithmic());
-            let panel = by_size(points, (workload, load), "99th percentile over RoCC's", y, |variant, size| {
+            by_size(points, (workload, load), "99th percentile over RoCC's", y, |variant, size| {
                 points.ratios(&name, variant.line, ROCC.line, &format!("p99-{size}"))
-            });
-            let most = workload.sizes.len() as f64 - 1.0;
-            if panel.series.is_empty() { panel } else { with_level(panel, "RoCC", 1.0, (0.0, most)) }
+            })
         })
     };
     let stated = SAYS.map(|(workload, ratios)| stated(points, workload, ratios));
     filled(absolute.into_iter().chain(ratio(LOADS[0])).chain(stated).chain(ratio(LOADS[1])))
 }
 
-/// The lowest and the highest bin of all forms of each algorithm, beside the text's.
+/// What the text has of an algorithm.
+fn said(ratios: &Ratios, variant: &Variant) -> Option<[f64; 2]> {
+    ratios.iter().find(|(cc, _)| *cc == variant.cc).map(|(_, ends)| *ends)
+}
+
+/// The lowest and the highest bin, the text's and ours.
 fn stated(points: &Points, workload: &Workload, ratios: Ratios) -> Panel {
-    let words: Vec<String> = ratios.iter().flat_map(|(cc, _)| ENDS.map(|end| format!("{cc} {end}"))).collect();
-    let forms =
-        |cc: &str| LINES.iter().map(|(variant, _)| *variant).filter(|variant| variant.cc == cc).collect::<Vec<_>>();
-    let nth = |n: usize| {
-        let of = |(cc, _): &(&str, [f64; 2])| {
-            let form = forms(cc).get(n).copied();
-            form.map_or_else(Default::default, |form| extremes(points, workload, LOADS[0], &form, "p99"))
-        };
-        ratios.iter().flat_map(of).collect::<Vec<_>>()
+    let forms = || LINES.iter().filter_map(|(variant, _)| Some((variant, said(&ratios, variant)?)));
+    let here = |which: usize| {
+        let values = |(variant, _)| extremes(points, workload, LOADS[0], variant, "p99")[which].clone();
+        forms().map(values).collect::<Vec<Vec<f64>>>()
     };
-    let paper = ratios.iter().flat_map(|(_, ends)| ends.map(|end| vec![end])).collect();
-    let lines = [
-        ("paper", "line-rate", paper),
-        ("here", "powertcp", nth(0)),
-        ("with options", "dcqcn", nth(1)),
-        ("with others", "hpcc", nth(2)),
-    ];
-    let lines = lines.map(|(name, cc, values)| Compared { name: name.to_owned(), cc, values });
-    let lines: Vec<Compared<'_>> =
-        lines.into_iter().filter(|line| line.values.iter().any(|values| !values.is_empty())).collect();
-    if lines.len() < 2 {
+    if here(0).iter().all(Vec::is_empty) {
         return Panel::default();
     }
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let title = format!("{}: 99th percentile over RoCC's", at(workload, LOADS[0]));
-    words_panel(title, &words, Axis::new("times RoCC's").logarithmic(), lines)
+    let paper = |which: usize| forms().map(|(_, ends)| vec![ends[which]]).collect();
+    let lines = [
+        ("paper, lowest bin", "line-rate", paper(0)),
+        ("here, lowest bin", "powertcp", here(0)),
+        ("paper, highest bin", "line-rate", paper(1)),
+        ("here, highest bin", "dcqcn", here(1)),
+    ];
+    let lines = lines.map(|(name, cc, values)| Compared { name: name.to_owned(), cc, values });
+    let words: Vec<&str> = forms().map(|(variant, _)| variant.line).collect();
+    let title = format!("{}: 99th percentile over RoCC's, of all bins", at(workload, LOADS[0]));
+    let y = Axis::new("times RoCC's").logarithmic();
+    Panel { wide: true, ..words_panel(title, &words, y, lines.into()) }
 }
 
 /// Options of DCQCN and of HPCC are judged as what they are options of. At 50 % "the results are consistent with those at 70 %":
@@ -91,7 +88,7 @@ fn claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (workload, ratios) in SAYS {
         for (variant, _) in &LINES[1..] {
-            let says = ratios.iter().find(|(cc, _)| *cc == variant.cc).map(|(_, ends)| *ends);
+            let says = said(&ratios, variant);
             let at_70 = says.map_or([Rule::Words; 2], |ends| ends.map(Rule::Times));
             claims.extend(of_variant(points, workload, LOADS[0], variant, at_70));
             let lowest = says.map_or(Rule::Words, |_| Rule::AtLeastTimes(1.0));

@@ -3,8 +3,8 @@
 use fairrate_report::figure::{Axis, Figure as Panel};
 
 use super::star::{
-    FULL, JUDGED, ROCC, fair_rate, forms, goodputs, mean, mean_and_deviation, part, run, settles_ms, settling_cause,
-    worst,
+    FULL, JUDGED, ROCC, fair_rate, forms, goodputs, mean, mean_and_deviation, part, queue, run, scaled, settles_ms,
+    settling_cause, without_starts, worst,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -60,16 +60,16 @@ fn runs(_: &Scale) -> Vec<Run> {
 }
 
 fn read(record: &Record, fair_gbps: f64) -> Point {
-    let (rate, queue) = (fair_rate(record), record.port("sw0", "h0").queue_kb());
+    let (rate, queue) = (fair_rate(record), queue(record));
     let rates = goodputs(record, STEADY_S);
     Point::of([
-        ("settles", settles_ms(&rate, RUN_S, fair_gbps, 0.05)),
+        ("settles", settles_ms(&rate, RUN_S, fair_gbps * 1e9, 0.05)),
         ("rate", mean(&rates)),
         ("worst", worst(&rates, fair_gbps)),
-        ("queue", mean_and_deviation(&part(&queue, STEADY_S)).0),
+        ("queue", mean_and_deviation(&part(&queue, STEADY_S)).0 / 1e3),
     ])
-    .with("rate", rate)
-    .with("queue", queue)
+    .with("rate", scaled(&rate, 1e9))
+    .with("queue", without_starts(&scaled(&queue, 1e3)))
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -78,7 +78,7 @@ fn panels(points: &Points) -> Vec<Panel> {
         let rate = Axis::new("fair rate (Gb/s)").logarithmic();
         let rate = draw(points, gbps, title("fair rate, and the link over N"), rate, "rate");
         let rate = FLOWS.iter().fold(rate, |panel, &(n, _)| with_level(panel, "", fair_gbps(gbps, n), (0.0, SHOWN_MS)));
-        let queue = draw(points, gbps, title("queue"), Axis::new("queue (KB)"), "queue");
+        let queue = draw(points, gbps, title("queue, without starts above 600 KB"), Axis::new("queue (KB)"), "queue");
         [rate, with_level(queue, &format!("paper: {} KB", q_ref(gbps)), q_ref(gbps), (0.0, SHOWN_MS))]
     };
     GBPS.into_iter().flat_map(of_rate).chain([settling(points)]).collect()

@@ -2,7 +2,10 @@
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
-use super::star::{FULL, JUDGED, SAMPLE, fair_rate, forms, mean_and_deviation, part, settles_ms, settling_cause};
+use super::star::{
+    FULL, JUDGED, SAMPLE, fair_rate, forms, mean_and_deviation, part, queue, scaled, settles_ms, settling_cause,
+    without_starts,
+};
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
 use crate::experiment::Run;
@@ -43,19 +46,19 @@ fn runs(_: &Scale) -> Vec<Run> {
 }
 
 fn read(record: &Record) -> Point {
-    let (rate, queue) = (fair_rate(record), record.port("sw0", "h0").queue_kb());
+    let (rate, queue) = (fair_rate(record), queue(record));
     let mut point = Point::default();
     for (i, n) in FLOWS.into_iter().enumerate() {
         // Samples at the boundary are the next step's.
         let span = (i as f64 * STEP_S, (i + 1) as f64 * STEP_S - 1e-6);
         let late = (span.1 - STEP_S / 2.0, span.1);
         point.numbers.extend([
-            (format!("rates {i}"), settles_ms(&rate, span, fair_gbps(n), 0.05)),
-            (format!("queue {i}"), settles_ms(&queue, span, 150.0, 0.1)),
-            (format!("rate {i}"), mean_and_deviation(&part(&rate, late)).0),
+            (format!("rates {i}"), settles_ms(&rate, span, fair_gbps(n) * 1e9, 0.05)),
+            (format!("queue {i}"), settles_ms(&queue, span, 150e3, 0.1)),
+            (format!("rate {i}"), mean_and_deviation(&part(&rate, late)).0 / 1e9),
         ]);
     }
-    point.with("rate", rate).with("queue", queue)
+    point.with("rate", scaled(&rate, 1e9)).with("queue", without_starts(&scaled(&queue, 1e3)))
 }
 
 /// A step in words.
@@ -75,7 +78,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     };
     let rate =
         draw("fair rate as 3, 6, ... 96 flows share 40 Gb/s", Axis::new("fair rate (Gb/s)").logarithmic(), "rate");
-    let queue = draw("queue", Axis::new("queue (KB)").showing(0.0, 600.0), "queue");
+    let queue = draw("queue, without starts above 600 KB", Axis::new("queue (KB)").showing(0.0, 600.0), "queue");
     vec![
         rate,
         with_level(queue, "paper: 150 KB", 150.0, (0.0, 110.0)),

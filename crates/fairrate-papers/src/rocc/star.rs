@@ -18,8 +18,7 @@ const WINDOW_US: usize = 200;
 
 pub const ROCC: Variant = Variant::of("rocc");
 /// Gains are whole while a queue is nearly empty, as in the switch of the authors' DPDK testbed.
-pub const FULL: Variant =
-    ROCC.with("rocc-full", "rocc, whole gains on low queues", &[("transport.rocc.low_queue_gain", "full")]);
+pub const FULL: Variant = ROCC.with("rocc-full", "rocc, whole gains", &[("transport.rocc.low_queue_gain", "full")]);
 const NO_DECREASE: &str = "rocc, no multiplicative decrease";
 /// RoCC whose queues never reach what makes it decrease its rate by a factor, at 40 Gb/s.
 const NO_DECREASE_40: Variant = ROCC.with(
@@ -75,14 +74,28 @@ pub fn run(
     Run::of(name, SCENARIO, variant.cc, &sets, read).called(variant.line)
 }
 
-/// The mean pacing rate of all flows that were sampled at a time, in seconds and Gb/s: while RoCC limits all of them, the
+/// The mean pacing rate of all flows that were sampled at a time, in seconds and bit/s: while RoCC limits all of them, the
 /// switch's fair rate as hosts have it.
 pub fn fair_rate(record: &Record) -> Vec<(f64, f64)> {
     let at = record.rates.chunk_by(|a, b| a.t == b.t);
-    let mean = |rows: &[fairrate_sim::RateSample]| {
-        rows.iter().map(|row| row.rate_bps as f64).sum::<f64>() * 1e-9 / rows.len() as f64
-    };
+    let mean =
+        |rows: &[fairrate_sim::RateSample]| rows.iter().map(|row| row.rate_bps as f64).sum::<f64>() / rows.len() as f64;
     at.map(|rows| (seconds(rows[0].t), mean(rows))).collect()
+}
+
+/// The queue to the receiver, in seconds and bytes.
+pub fn queue(record: &Record) -> Vec<(f64, f64)> {
+    record.port("sw0", "h0").iter().map(|s| (seconds(s.t), s.qlen_bytes as f64)).collect()
+}
+
+/// A series in a larger unit.
+pub fn scaled(series: &[(f64, f64)], unit: f64) -> Vec<(f64, f64)> {
+    series.iter().map(|&(t, value)| (t, value / unit)).collect()
+}
+
+/// A series of queues in KB without what is above 600 KB: the first packets of many hosts, beside which nothing else is seen.
+pub fn without_starts(series: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    series.iter().copied().filter(|&(_, kb)| kb <= 600.0).collect()
 }
 
 /// What each flow delivers on the wire between two times, in Gb/s.
