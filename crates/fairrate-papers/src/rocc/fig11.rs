@@ -20,7 +20,7 @@ pub const FIGURE: Figure = Figure {
     id: "rocc/fig11",
     title: "Ten flows on a link: rates, queue and utilisation under nine algorithms",
     kind: Kind::Simulation,
-    quick_s: 15,
+    quick_s: 5,
     runs,
     panels,
     claims,

@@ -16,7 +16,7 @@ pub const FIGURE: Figure = Figure {
     id: "rocc/fig12",
     title: "Rates of flows over two bottlenecks, and from unequal links",
     kind: Kind::Simulation,
-    quick_s: 15,
+    quick_s: 5,
     runs,
     panels,
     claims,

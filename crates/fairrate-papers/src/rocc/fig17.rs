@@ -35,7 +35,8 @@ fn panels(points: &Points) -> Vec<Panel> {
             });
             Panel { wide: true, ..words_panel(format!("{run}: {title}"), &PLACES, y, lines.collect()) }
         };
-        let queue = draw("(a) mean queue of a port", Axis::new("queue (KB)").logarithmic(), "queue");
+        let queue =
+            draw("(a) mean queue of a port", Axis::new("queue (KB)").logarithmic().showing(0.1, 2_000.0), "queue");
         let pauses = draw("(b) PFC pauses, by who sent them", Axis::new("pauses a ms"), "pauses");
         [with_level(queue, "RoCC's reference: 300 KB", 300.0, (-0.5, 2.5)), pauses]
     };

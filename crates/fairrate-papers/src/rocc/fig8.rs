@@ -3,8 +3,8 @@
 use fairrate_report::figure::{Axis, Figure as Panel};
 
 use super::star::{
-    FULL, JUDGED, ROCC, fair_rate, forms, goodputs, mean, mean_and_deviation, part, queue, run, scaled, settles_ms,
-    settling_cause, without_starts, worst,
+    FULL, JUDGED, ROCC, cut, fair_rate, forms, goodputs, mean, mean_and_deviation, part, queue, run, scaled,
+    settles_ms, settling_cause, worst,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -18,7 +18,7 @@ pub const FIGURE: Figure = Figure {
     id: "rocc/fig8",
     title: "Fairness and stability of RoCC with 2, 10 and 100 flows",
     kind: Kind::Simulation,
-    quick_s: 10,
+    quick_s: 1,
     runs,
     panels,
     claims,
@@ -69,7 +69,7 @@ fn read(record: &Record, fair_gbps: f64) -> Point {
         ("queue", mean_and_deviation(&part(&queue, STEADY_S)).0 / 1e3),
     ])
     .with("rate", scaled(&rate, 1e9))
-    .with("queue", without_starts(&scaled(&queue, 1e3)))
+    .with("queue", cut(&scaled(&queue, 1e3)))
 }
 
 fn panels(points: &Points) -> Vec<Panel> {
@@ -78,7 +78,7 @@ fn panels(points: &Points) -> Vec<Panel> {
         let rate = Axis::new("fair rate (Gb/s)").logarithmic();
         let rate = draw(points, gbps, title("fair rate, and the link over N"), rate, "rate");
         let rate = FLOWS.iter().fold(rate, |panel, &(n, _)| with_level(panel, "", fair_gbps(gbps, n), (0.0, SHOWN_MS)));
-        let queue = draw(points, gbps, title("queue, without starts above 600 KB"), Axis::new("queue (KB)"), "queue");
+        let queue = draw(points, gbps, title("queue, cut at 600 KB"), Axis::new("queue (KB)"), "queue");
         [rate, with_level(queue, &format!("paper: {} KB", q_ref(gbps)), q_ref(gbps), (0.0, SHOWN_MS))]
     };
     GBPS.into_iter().flat_map(of_rate).chain([settling(points)]).collect()

@@ -3,8 +3,7 @@
 use fairrate_report::figure::{Axis, Figure as Panel};
 
 use super::star::{
-    FULL, JUDGED, SAMPLE, fair_rate, forms, mean_and_deviation, part, queue, scaled, settles_ms, settling_cause,
-    without_starts,
+    FULL, JUDGED, SAMPLE, cut, fair_rate, forms, mean_and_deviation, part, queue, scaled, settles_ms, settling_cause,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -18,7 +17,7 @@ pub const FIGURE: Figure = Figure {
     id: "rocc/fig9",
     title: "RoCC as flows double every 10 ms, and halve again",
     kind: Kind::Simulation,
-    quick_s: 10,
+    quick_s: 1,
     runs,
     panels,
     claims,
@@ -58,7 +57,7 @@ fn read(record: &Record) -> Point {
             (format!("rate {i}"), mean_and_deviation(&part(&rate, late)).0 / 1e9),
         ]);
     }
-    point.with("rate", scaled(&rate, 1e9)).with("queue", without_starts(&scaled(&queue, 1e3)))
+    point.with("rate", scaled(&rate, 1e9)).with("queue", cut(&scaled(&queue, 1e3)))
 }
 
 /// A step in words.
@@ -78,7 +77,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     };
     let rate =
         draw("fair rate as 3, 6, ... 96 flows share 40 Gb/s", Axis::new("fair rate (Gb/s)").logarithmic(), "rate");
-    let queue = draw("queue, without starts above 600 KB", Axis::new("queue (KB)").showing(0.0, 600.0), "queue");
+    let queue = draw("queue, cut at 600 KB", Axis::new("queue (KB)").showing(0.0, 600.0), "queue");
     vec![
         rate,
         with_level(queue, "paper: 150 KB", 150.0, (0.0, 110.0)),

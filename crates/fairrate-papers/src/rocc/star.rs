@@ -93,9 +93,9 @@ pub fn scaled(series: &[(f64, f64)], unit: f64) -> Vec<(f64, f64)> {
     series.iter().map(|&(t, value)| (t, value / unit)).collect()
 }
 
-/// A series of queues in KB without what is above 600 KB: the first packets of many hosts, beside which nothing else is seen.
-pub fn without_starts(series: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    series.iter().copied().filter(|&(_, kb)| kb <= 600.0).collect()
+/// A series of queues in KB, cut at 600 KB: the first packets of many hosts are megabytes, beside which nothing else is seen.
+pub fn cut(series: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    series.iter().map(|&(t, kb)| (t, kb.min(600.0))).collect()
 }
 
 /// What each flow delivers on the wire between two times, in Gb/s.

@@ -68,7 +68,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     };
     let mean = draw("mean rate of a flow", Axis::new("rate (Mb/s)").showing(0.0, 1_000.0), 0);
     let mean = with_level(mean, "ideal: 333 Mb/s", IDEAL_MBPS, (-0.5, words.len() as f64 - 0.5));
-    vec![mean, draw("its standard deviation", Axis::new("rate (Mb/s)").logarithmic(), 1)]
+    vec![mean, draw("its standard deviation", Axis::new("rate (Mb/s)").logarithmic().showing(30.0, 10_000.0), 1)]
 }
 
 /// Within a fifth of means and half of deviations is ours.
