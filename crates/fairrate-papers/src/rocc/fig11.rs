@@ -182,7 +182,8 @@ fn cause(points: &Points, cc: &str, what: &str) -> Option<String> {
     let by_line_rate = points.mean(NAME, HPCC_BY_LINE_RATE.line, what)?;
     Some(match (cc, what) {
         ("hpcc", "worst") if by_line_rate <= 0.1 => format!(
-            "The cause is the additive increase, 50 Mb/s times T for every NIC: {by_line_rate:.2} with that of HPCC's formula for ten flows."
+            "The cause is the additive increase, 50 Mb/s times T for every NIC: {by_line_rate:.2} with that of HPCC's formula \
+             for ten flows."
         ),
         _ => "No cause is known.".to_owned(),
     })
