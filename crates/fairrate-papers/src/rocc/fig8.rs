@@ -30,6 +30,7 @@ const FLOWS: [(u32, &str); 3] = [(2, "powertcp"), (10, "hpcc"), (100, "dcqcn")];
 /// Of each run, and its second half, in which queues and rates are measured. The paper has no durations.
 const RUN_S: (f64, f64) = (0.0, 0.02);
 const STEADY_S: (f64, f64) = (0.01, 0.02);
+const SHOWN_S: (f64, f64) = (0.0, 0.01);
 const SHOWN_MS: f64 = 10.0;
 /// "Converges in ~2 ms".
 const SETTLES_MS: f64 = 2.0;
@@ -68,8 +69,8 @@ fn read(record: &Record, fair_gbps: f64) -> Point {
         ("worst", worst(&rates, fair_gbps)),
         ("queue", mean_and_deviation(&part(&queue, STEADY_S)).0 / 1e3),
     ])
-    .with("rate", scaled(&rate, 1e9))
-    .with("queue", cut(&scaled(&queue, 1e3)))
+    .with("rate", part(&scaled(&rate, 1e9), SHOWN_S))
+    .with("queue", part(&cut(&scaled(&queue, 1e3)), SHOWN_S))
 }
 
 fn panels(points: &Points) -> Vec<Panel> {

@@ -28,6 +28,8 @@ const SCENARIO: &str = include_str!("../../../../examples/rocc-staircase.toml");
 const FLOWS: [u32; 11] = [3, 6, 12, 24, 48, 96, 48, 24, 12, 6, 3];
 const STEP_S: f64 = 0.01;
 const NAME: &str = "staircase";
+/// Of so many samples one is drawn.
+const DRAWN: usize = 5;
 const LOOKS: [&str; 3] = ["powertcp", "hpcc", "dcqcn"];
 /// "Always stabilize in less than 2 ms".
 const MOST_MS: f64 = 2.0;
@@ -57,7 +59,8 @@ fn read(record: &Record) -> Point {
             (format!("rate {i}"), mean_and_deviation(&part(&rate, late)).0 / 1e9),
         ]);
     }
-    point.with("rate", scaled(&rate, 1e9)).with("queue", cut(&scaled(&queue, 1e3)))
+    let drawn = |series: Vec<(f64, f64)>| series.into_iter().step_by(DRAWN).collect();
+    point.with("rate", drawn(scaled(&rate, 1e9))).with("queue", drawn(cut(&scaled(&queue, 1e3))))
 }
 
 /// A step in words.

@@ -66,6 +66,7 @@ every = "20us"
 const LINE: &str = "rocc";
 const Q_REF_KB: f64 = 75.0;
 const STEADY_S: (f64, f64) = (0.02, 0.04);
+const SHOWN_S: (f64, f64) = (0.0, 0.02);
 const SHOWN_MS: f64 = 20.0;
 
 /// A testbed.
@@ -105,8 +106,8 @@ fn read(record: &Record) -> Point {
     let (rates, queue) = (goodputs(record, STEADY_S), record.port("sw0", "h0").queue_kb());
     let mean = mean_and_deviation(&part(&queue, STEADY_S)).0;
     Point::of([("d0", rates[0]), ("d1", rates[1]), ("d2", rates[2]), ("queue", mean)])
-        .with("queue", queue)
-        .with("rate", record.rate_gbps(0))
+        .with("queue", part(&queue, SHOWN_S))
+        .with("rate", part(&record.rate_gbps(0), SHOWN_S))
 }
 
 pub fn panels(testbed: &'static Testbed, points: &Points) -> Vec<Panel> {
