@@ -38,9 +38,12 @@ pub fn is_random(variant: &Variant) -> bool {
 
 /// A run of each variant: from each seed, if anything in it is random.
 pub fn by_seeds(scale: &Scale, variants: &[Variant], run: impl Fn(&Variant) -> Run) -> Vec<Run> {
-    let of = |variant: &Variant| match is_random(variant) {
-        true => scale.seeds.iter().map(|&seed| run(variant).seeded(seed)).collect(),
-        false => vec![run(variant)],
+    let of = |variant: &Variant| {
+        if is_random(variant) {
+            scale.seeds.iter().map(|&seed| run(variant).seeded(seed)).collect()
+        } else {
+            vec![run(variant)]
+        }
     };
     variants.iter().flat_map(of).collect()
 }
@@ -52,9 +55,10 @@ pub type Says<'a> = (&'a str, String, Rule, &'static str);
 pub fn claim(points: &Points, run: &str, variant: &Variant, what: &str, (id, text, rule, unit): Says<'_>) -> Claim {
     let (id, sentence) = (format!("{id}-{}", variant.id), format!("{}: {text}", variant.line));
     let values = points.values(run, variant.line, what);
-    match is_random(variant) {
-        true => Claim::mean(&id, &sentence, rule, unit, values),
-        false => Claim::exact(&id, &sentence, rule, unit, values.first().copied()),
+    if is_random(variant) {
+        Claim::mean(&id, &sentence, rule, unit, values)
+    } else {
+        Claim::exact(&id, &sentence, rule, unit, values.first().copied())
     }
 }
 
