@@ -5,11 +5,8 @@ mod checks;
 mod dependencies;
 mod figures;
 mod instructions;
-mod lab;
 mod ns3;
 mod ns3_tcp;
-mod paper;
-mod rocc;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,8 +43,6 @@ enum Against {
     Ns3(ns3::Options),
     /// TCP of mainline ns-3: flows over a dumbbell, carried in `validation/ns3-tcp`, beside ours.
     Ns3Tcp(ns3_tcp::Options),
-    /// The claims of the RoCC paper's section VI.
-    Rocc(paper::Options),
 }
 
 fn main() -> ExitCode {
@@ -59,7 +54,6 @@ fn main() -> ExitCode {
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
-        Task::Validate { against: Against::Rocc(options) } => rocc::run(&root, &options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

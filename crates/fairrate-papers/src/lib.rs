@@ -24,6 +24,7 @@ mod rtts;
 pub mod sheet;
 mod store;
 pub mod timing;
+mod variant;
 
 pub use claim::{Claim, Rule, Verdict};
 pub use experiment::{Run, Work};

@@ -257,7 +257,7 @@ mod tests {
         Simulation::new(config.clone()).run(&mut all).expect("it runs");
         let record = Record::of(config, None, |_| true).expect("it runs").expect("nobody stops it");
         assert!(4 <= record.convergence.len(), "{} changes", record.convergence.len());
-        assert_eq!(record.convergence, all.convergence);
+        assert_eq!((record.convergence, record.pauses), (all.convergence, all.pfc));
         assert_eq!((record.flows, record.ports, record.rates), (all.flows, all.ports, all.rates));
     }
 
