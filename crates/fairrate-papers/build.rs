@@ -1,5 +1,5 @@
 //! Tells the crate, for each figure, a hash of the sources by which its runs are made and read: those of its own file, of what
-//! its paper's figures share, and of what all figures share. What makes runs go is hashed by `fairrate-scenario`.
+//! its paper's figures share, and of what all figures share; and for each paper one of those without the first. What makes runs go is hashed by `fairrate-scenario`.
 
 use std::fmt::Write;
 use std::hash::Hasher;
@@ -22,7 +22,7 @@ fn main() {
     std::fs::write(target, out + "]\n").unwrap_or_else(|e| panic!("cannot write the hashes: {e}"));
 }
 
-/// The figures of all papers with their hashes. A figure's file has its `id: "paper/name"`.
+/// All papers and their figures with their hashes. A figure's file has its `id: "paper/name"`.
 fn figures() -> std::io::Result<Vec<(String, String)>> {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let mut all = String::new();
@@ -35,6 +35,7 @@ fn figures() -> std::io::Result<Vec<(String, String)>> {
         let name = paper.file_name().unwrap_or_default().to_string_lossy();
         let texts = sorted(paper)?.iter().map(std::fs::read_to_string).collect::<std::io::Result<Vec<String>>>()?;
         let shared: String = texts.iter().filter(|text| ids(text, &name).is_empty()).map(String::as_str).collect();
+        figures.push((name.to_string(), hash(&[&all, &shared])));
         for text in &texts {
             let hash = hash(&[&all, &shared, text]);
             figures.extend(ids(text, &name).into_iter().map(|id| (id, hash.clone())));

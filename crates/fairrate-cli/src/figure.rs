@@ -214,7 +214,7 @@ fn read(from: &Path, figure: &Figure) -> Result<Measured, Failure> {
 
 /// What all runs of a figure come to; `None`: they were interrupted.
 fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize, dir: &Path) -> Result<Option<Measured>, Failure> {
-    let store = Store::new(&dir.join("runs"), figure.id);
+    let store = Store::new(&args.out, figure);
     let runs = (figure.runs)(scale);
     let known: Vec<Option<Kept>> = runs.iter().map(|run| store.get(run).filter(|_| !args.fresh)).collect();
     let n_known = known.iter().flatten().count();

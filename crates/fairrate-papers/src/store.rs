@@ -7,13 +7,21 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
 use crate::experiment::{Run, Work};
+use crate::figure::Figure;
 use crate::points::Point;
 
-/// For each figure a hash of the sources by which its runs are made and read.
+/// For each figure, and each paper for what its figures share, a hash of the sources by which runs are made and read.
 const READERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// A directory of what the runs of a figure have come to.
+/// What the runs of a figure have come to.
 pub struct Store {
+    own: Place,
+    /// Of runs that several figures of the paper have.
+    shared: Place,
+}
+
+/// A directory of runs that were made by the same sources.
+struct Place {
     dir: PathBuf,
     sources: String,
 }
@@ -38,16 +46,21 @@ struct OnDisk {
     kept: Kept,
 }
 
-/// A hash of all sources that the runs of a figure depend on.
-pub fn sources(figure: &str) -> String {
-    let readers = READERS.iter().find(|(id, _)| *id == figure).map_or("unknown", |(_, hash)| hash);
+/// A hash of all sources that the runs of a figure depend on, or those that a paper's figures share.
+pub fn sources(figure_or_paper: &str) -> String {
+    let readers = READERS.iter().find(|(id, _)| *id == figure_or_paper).map_or("unknown", |(_, hash)| hash);
     format!("{}-{readers}", fairrate_scenario::SOURCES)
 }
 
 impl Store {
-    /// Of a figure, as `powertcp/fig8`, in a directory, which is made when the first point is kept.
-    pub fn new(dir: &Path, figure: &str) -> Self {
-        Self { dir: dir.to_owned(), sources: sources(figure) }
+    /// Of a figure, below the directory of all figures.
+    pub fn new(out: &Path, figure: &Figure) -> Self {
+        let place = |name: &str| Place { dir: out.join(name).join("runs"), sources: sources(name) };
+        Self { own: place(figure.id), shared: place(figure.paper()) }
+    }
+
+    fn place(&self, run: &Run) -> &Place {
+        if run.is_shared { &self.shared } else { &self.own }
     }
 
     /// The file of a run: its label, and a hash of it, as labels may have any characters.
@@ -56,14 +69,15 @@ impl Store {
         let mut hash = XxHash64::with_seed(0);
         hash.write(label.as_bytes());
         let plain = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect::<String>();
-        self.dir.join(format!("{plain}-{:08x}.json", hash.finish() as u32))
+        self.place(run).dir.join(format!("{plain}-{:08x}.json", hash.finish() as u32))
     }
 
     /// What a run of the same scenario by the same sources has come to.
     pub fn get(&self, run: &Run) -> Option<Kept> {
         let found: OnDisk = serde_json::from_slice(&std::fs::read(self.file(run)).ok()?).ok()?;
         let hash = scenario_hash(run).ok()?;
-        (!hash.is_empty() && found.scenario_hash == hash && found.sources == self.sources).then_some(found.kept)
+        (!hash.is_empty() && found.scenario_hash == hash && found.sources == self.place(run).sources)
+            .then_some(found.kept)
     }
 
     /// Keeps what a run has come to.
@@ -71,13 +85,14 @@ impl Store {
     /// # Errors
     /// If it cannot be written.
     pub fn put(&self, run: &Run, kept: &Kept) -> Result<(), String> {
-        let kept = OnDisk { scenario_hash: scenario_hash(run)?, sources: self.sources.clone(), kept: kept.clone() };
+        let kept =
+            OnDisk { scenario_hash: scenario_hash(run)?, sources: self.place(run).sources.clone(), kept: kept.clone() };
         if kept.scenario_hash.is_empty() {
             return Ok(());
         }
         let (file, text) = (self.file(run), serde_json::to_vec(&kept).map_err(|e| e.to_string())?);
         let failed = |e: std::io::Error| format!("{}: {e}", file.display());
-        std::fs::create_dir_all(&self.dir).map_err(failed)?;
+        std::fs::create_dir_all(&self.place(run).dir).map_err(failed)?;
         // Whoever reads it meanwhile sees the whole of it or nothing.
         let draft = file.with_extension("draft");
         std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &file)).map_err(failed)

@@ -154,7 +154,7 @@ impl Traffic {
     /// The same, from which slowdowns by size are read.
     pub fn slowdowns(&self, lines: &[Line], scale: &Scale) -> Vec<Run> {
         let read = if self.reading.has_artifact_traffic() { of_artifact } else { of_text };
-        self.runs(lines, scale, &[], read)
+        self.runs(lines, scale, &[], read).into_iter().map(Run::shared).collect()
     }
 }
 

@@ -87,7 +87,7 @@ pub fn runs(scale: &Scale, workloads: &[&'static Workload], loads: &[u32]) -> Ve
     let settings = workloads.iter().flat_map(|&workload| loads.iter().map(move |&load| (workload, load)));
     let of = |(workload, load): (&'static Workload, u32)| {
         let runs = LINES.iter().map(move |(variant, _)| run(workload, load, variant, scale.quick));
-        runs.flat_map(|run| scale.seeds.iter().map(move |&seed| run().seeded(seed)))
+        runs.flat_map(|run| scale.seeds.iter().map(move |&seed| run().seeded(seed).shared()))
     };
     settings.filter(|&(workload, load)| wanted(workload, load)).flat_map(of).collect()
 }
