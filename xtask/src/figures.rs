@@ -101,7 +101,7 @@ fn points(root: &Path, figure: &Figure) -> Result<Option<(About, Points)>, Strin
         return read(&root.join(DIR).join(figure.id).join(MEASURED));
     }
     let mut points = Points::default();
-    let runs = (figure.runs)(&Scale { quick: false, seeds: vec![1] });
+    let runs = (figure.runs)(&Scale::new(false, vec![1]));
     for run in &runs {
         let point = run.point(|_| true)?.ok_or("a calculation was interrupted")?;
         points.add(&run.name, &run.line, run.seed, point);

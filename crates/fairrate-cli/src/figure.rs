@@ -36,6 +36,9 @@ pub struct Args {
     /// Less of everything: fewer seeds, less traffic
     #[arg(long)]
     quick: bool,
+    /// With --quick too, run the variants that only show why a claim fails
+    #[arg(long)]
+    causes: bool,
     /// Seeds of what is random, as 3 or 1..5 or 1,4,7 [default: 1..5, with --quick 1]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
@@ -80,7 +83,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         .seeds
         .as_ref()
         .map_or_else(|| if args.quick { vec![1] } else { (1..=5).collect() }, |seeds| seeds.0.clone());
-    let scale = Scale { quick: args.quick, seeds };
+    let scale = Scale { quick: args.quick, causes: args.causes || !args.quick, seeds };
     for figure in &figures {
         ResultsDir::check(&place(&args.out, figure))?;
     }

@@ -131,18 +131,47 @@ pub struct Claim {
     pub is_random: bool,
     /// Why it comes out as it does, where it is not reproduced: measured by changing that one thing.
     pub cause: Option<String>,
+    /// The same number with one thing changed, which is a cause where the sentence is borne out then.
+    pub changes: Vec<Change>,
+}
+
+/// What a number becomes with one thing changed.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What is changed, as `gains are whole on low queues`.
+    pub what: String,
+    /// As those of the claim.
+    pub values: Vec<f64>,
 }
 
 impl Claim {
     /// A claim about what does not depend on a seed.
     pub fn exact(id: &str, sentence: &str, rule: Rule, unit: &'static str, value: Option<f64>) -> Self {
         let values = value.into_iter().collect();
-        Self { id: id.to_owned(), sentence: sentence.to_owned(), rule, unit, values, is_random: false, cause: None }
+        Self {
+            id: id.to_owned(),
+            sentence: sentence.to_owned(),
+            rule,
+            unit,
+            values,
+            is_random: false,
+            cause: None,
+            changes: Vec::new(),
+        }
     }
 
     /// A claim about a mean over seeds.
     pub fn mean(id: &str, sentence: &str, rule: Rule, unit: &'static str, values: Vec<f64>) -> Self {
-        Self { id: id.to_owned(), sentence: sentence.to_owned(), rule, unit, values, is_random: true, cause: None }
+        Self {
+            id: id.to_owned(),
+            sentence: sentence.to_owned(),
+            rule,
+            unit,
+            values,
+            is_random: true,
+            cause: None,
+            changes: Vec::new(),
+        }
     }
 
     /// The same with a cause.
@@ -156,6 +185,34 @@ impl Claim {
     pub fn explained(self, cause: Option<String>) -> Self {
         let fails = matches!(self.verdict(), Verdict::Weaker | Verdict::NotReproduced);
         Self { cause: cause.filter(|_| fails), ..self }
+    }
+
+    /// The same, of which it is known what its number becomes with one thing changed. Without values nothing is.
+    #[must_use]
+    pub fn changing(mut self, what: &str, values: Vec<f64>) -> Self {
+        if !values.is_empty() {
+            self.changes.push(Change { what: what.to_owned(), values });
+        }
+        self
+    }
+
+    /// The claim about a change: the same rule, held against the other number.
+    #[must_use]
+    pub fn changed(&self, change: &Change) -> Self {
+        Self { values: change.values.clone(), cause: None, changes: Vec::new(), ..self.clone() }
+    }
+
+    /// Why a sentence is not borne out, in words: what its number becomes with each change, and whether a cause is known at all.
+    pub fn why(&self) -> Vec<String> {
+        if !matches!(self.verdict(), Verdict::Weaker | Verdict::NotReproduced) {
+            return self.cause.iter().cloned().collect();
+        }
+        let changed: Vec<(&Change, Self)> = self.changes.iter().map(|change| (change, self.changed(change))).collect();
+        let line =
+            |(change, claim): &(&Change, Self)| format!("If {}: {}, {}.", change.what, claim.text(), claim.verdict());
+        let is_known = changed.iter().any(|(_, claim)| claim.verdict() == Verdict::Reproduced);
+        let unknown = (!is_known && self.cause.is_none()).then(|| "No cause is known.".to_owned());
+        changed.iter().map(line).chain(self.cause.clone()).chain(unknown).collect()
     }
 
     /// The mean over seeds with its 95 % interval by Student's t, which is the mean alone where there is one value.
@@ -241,6 +298,17 @@ mod tests {
         assert_eq!(Claim::exact("id", "", Rule::AtLeast(0.8), "", Some(0.9)).verdict(), Verdict::Reproduced);
         assert_eq!(Claim::exact("id", "", Rule::AtLeast(0.8), "", None).verdict(), Verdict::Undecided);
         assert_eq!(verdict(Rule::Words, &[]), Verdict::Shown);
+    }
+
+    #[test]
+    fn a_change_with_which_the_sentence_holds_is_a_cause() {
+        let claim = |value| Claim::exact("id", "", Rule::AtMost(2.5), "ms", Some(value));
+        assert!(claim(2.0).changing("it is warm", vec![1.0]).why().is_empty());
+        assert_eq!(claim(7.0).why(), ["No cause is known."]);
+        let changed = claim(7.0).changing("it is warm", vec![5.0]).changing("it rains", vec![]);
+        assert_eq!(changed.why(), ["If it is warm: 5.00 ms, not reproduced.", "No cause is known."]);
+        assert_eq!(changed.changing("it snows", vec![2.0]).why()[1], "If it snows: 2.00 ms, reproduced.");
+        assert_eq!(claim(7.0).because("It is so.").why(), ["It is so."]);
     }
 
     /// Of a factor of 4, three quarters are enough and four thirds not too much; and nothing below 1 is a factor.

@@ -12,8 +12,17 @@ use crate::{beyond, flowtune, perc, powertcp, ratemp, rocc};
 pub struct Scale {
     /// Less of everything: minutes become seconds.
     pub quick: bool,
+    /// Whether variants that only show causes are run.
+    pub causes: bool,
     /// Seeds of what is random.
     pub seeds: Vec<u64>,
+}
+
+impl Scale {
+    /// Of the full size with all that shows causes, or less of everything and no such runs.
+    pub fn new(quick: bool, seeds: Vec<u64>) -> Self {
+        Self { quick, causes: !quick, seeds }
+    }
 }
 
 /// Where a figure's numbers come from.
@@ -135,7 +144,7 @@ mod tests {
     use super::*;
 
     fn scale(quick: bool) -> Scale {
-        Scale { quick, seeds: vec![1, 2] }
+        Scale::new(quick, vec![1, 2])
     }
 
     #[test]

@@ -7,7 +7,7 @@ use fairrate_report::figure::Figure as Panel;
 use fairrate_report::svg;
 use serde_json::{Value, json};
 
-use crate::claim::Claim;
+use crate::claim::{Change, Claim};
 use crate::figure::Figure;
 use crate::points::thinned;
 
@@ -63,12 +63,18 @@ pub fn points(panels: &[Panel]) -> String {
 
 /// The claims as JSON.
 pub fn claims(figure: &Figure, claims: &[Claim]) -> Value {
+    let change = |claim: &Claim, change: &Change| {
+        let changed = claim.changed(change);
+        let (mean, low, high) = changed.measured().map_or((None, None, None), |(m, l, h)| (Some(m), Some(l), Some(h)));
+        json!({ "change": change.what, "measured": mean, "low": low, "high": high, "verdict": changed.verdict() })
+    };
     let claim = |claim: &Claim| {
         let (mean, low, high) = claim.measured().map_or((None, None, None), |(m, l, h)| (Some(m), Some(l), Some(h)));
         json!({
             "id": claim.id, "sentence": claim.sentence, "paper": claim.paper(), "unit": claim.unit,
             "measured": mean, "low": low, "high": high, "seeds": claim.values.len(),
-            "verdict": claim.verdict(), "cause": claim.cause,
+            "verdict": claim.verdict(),
+            "cause": claim.cause, "changes": claim.changes.iter().map(|c| change(claim, c)).collect::<Vec<_>>(),
         })
     };
     json!({ "figure": figure.id, "title": figure.title, "claims": claims.iter().map(claim).collect::<Vec<_>>() })
@@ -87,8 +93,8 @@ pub fn table(claims: &[Claim]) -> String {
     let mut out = line(&head) + "\n";
     for (row, claim) in rows.iter().zip(claims) {
         let _ = writeln!(out, "{}", line(row));
-        if let Some(cause) = &claim.cause {
-            let _ = writeln!(out, "    {cause}");
+        for why in claim.why() {
+            let _ = writeln!(out, "    {why}");
         }
     }
     out
@@ -101,9 +107,9 @@ pub fn markdown(figure: &Figure, claims: &[Claim]) -> String {
         figure.id, figure.title
     );
     for claim in claims {
-        let cause = claim.cause.as_ref().map_or(String::new(), |cause| format!("<br>{cause}"));
         let [sentence, paper, measured, verdict] = cells(claim).map(|cell| cell.replace('|', "\\|"));
-        let _ = writeln!(out, "| {sentence}{cause} | {paper} | {measured} | {verdict} |");
+        let sentence = [vec![sentence], claim.why()].concat().join("<br>");
+        let _ = writeln!(out, "| {sentence} | {paper} | {measured} | {verdict} |");
     }
     out
 }
@@ -119,8 +125,8 @@ pub fn page(figure: &Figure, panels: &[Panel], claims: &[Claim]) -> String {
     for claim in claims {
         let cells = cells(claim).map(|cell| format!("<td>{}</td>", escape(&cell))).concat();
         let _ = writeln!(rows, "<tr>{cells}</tr>");
-        if let Some(cause) = &claim.cause {
-            let _ = writeln!(rows, "<tr><td class=\"cause\" colspan=\"4\">{}</td></tr>", escape(cause));
+        for why in claim.why() {
+            let _ = writeln!(rows, "<tr><td class=\"cause\" colspan=\"4\">{}</td></tr>", escape(&why));
         }
     }
     let (title, id, picture) = (escape(figure.title), figure.id, picture(panels));

@@ -115,22 +115,28 @@ fn claims_of(points: &Points, sizes: &Sizes, load: &str, class: &str) -> Vec<Cla
         Claim::mean(&id, &sentence, rule, "", ratios(points, sizes, load, of, over, class))
     };
     let judged = ALL.into_iter().chain([&K65_IW10]).filter_map(|of| Some((of, factors(of, class, load)?)));
-    let mut claims: Vec<Claim> =
-        judged.flat_map(|(of, rule)| BASES.map(|over| caused(claim(of, over, "", rule), of, over, class))).collect();
+    let mut claims: Vec<Claim> = judged
+        .flat_map(|(of, rule)| {
+            BASES.map(|over| {
+                let k65 = ratios(points, sizes, load, &K65, over, class);
+                caused(claim(of, over, "", rule), of, over, class, k65)
+            })
+        })
+        .collect();
     let similar = ": \"similar performance\" for gamma from 0.2 to 1.5 (a tenth is ours)";
     claims.push(claim(&GAMMA, &FLOWTUNE, similar, Rule::About(1.0, 0.1)));
     claims
 }
 
 /// Causes that were found by changing one thing, which is a line beside it.
-fn caused(claim: Claim, of: &Variant, over: &Variant, class: &str) -> Claim {
+fn caused(claim: Claim, of: &Variant, over: &Variant, class: &str, k65: Vec<f64>) -> Claim {
     if of.cc != DCTCP.cc || class != ONE {
         return claim;
     }
     if over.is_of(&[&IW10]) {
         claim.because("Flowtune's first window: from ten segments its own first packets queue, from two they do not.")
     } else if of.is_of(&[&DCTCP]) {
-        claim.because("DCTCP marks from 20 packets on here: see K = 65.")
+        claim.changing("DCTCP marks from 65 packets on", k65)
     } else {
         claim
     }

@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn it_is_one_run_that_is_not_kept() {
-        let runs = runs(&Scale { quick: true, seeds: vec![1, 2] });
+        let runs = runs(&Scale::new(true, vec![1, 2]));
         assert_eq!(runs.len(), 1);
         assert!(matches!(runs[0].work, crate::experiment::Work::Calculation(_)));
     }

@@ -32,8 +32,8 @@ fn runs(scale: &Scale) -> Vec<Run> {
     let of_load = |load: u32| {
         let readings = if scale.quick { &[Reading::Own, Reading::Traffic][..] } else { &READINGS };
         let plain = readings.iter().flat_map(move |&reading| runs_at(reading, load, &LINES, scale));
-        let others = if scale.quick { &HOMA[..1] } else { &HOMA };
-        let tau = if scale.quick { Vec::new() } else { runs_at(Reading::PathTau, load, &OF_TAU, scale) };
+        let others = if scale.causes { &HOMA } else { &HOMA[..1] };
+        let tau = if scale.causes { runs_at(Reading::PathTau, load, &OF_TAU, scale) } else { Vec::new() };
         plain.chain(runs_at(Reading::Own, load, others, scale)).chain(tau)
     };
     LOADS.into_iter().flat_map(of_load).collect()
@@ -107,14 +107,20 @@ fn claims(points: &Points) -> Vec<Claim> {
 fn against(points: &Points, reading: Reading, load: u32, class: &str, line: &Line, other: &Line, says: f64) -> Claim {
     let id = format!("{load}-{class}-{}-{}-{}", line.name, other.name, reading.name());
     let sentence = format!("{}: {class} flows, {} against {}", at(reading, load), line.name, other.name);
-    let changes = points.ratios(&at(reading, load), line.name, other.name, class);
-    let claim =
-        Claim::mean(&id, &sentence, Rule::Less(says), "%", changes.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect());
-    let is_homa = class == "short" && [HOMA_1, HOMA_6].iter().any(|homa| homa.name == other.name);
-    if is_homa {
-        claim.because("HOMA's short messages have classes of their own; see its line with one class.")
-    } else {
-        claim
+    let changes = |reading, other: &Line| {
+        let ratios = points.ratios(&at(reading, load), line.name, other.name, class);
+        ratios.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect::<Vec<f64>>()
+    };
+    let claim = Claim::mean(&id, &sentence, Rule::Less(says), "%", changes(reading, other));
+    if HOMA[..2].iter().any(|homa| homa.name == other.name) {
+        return claim.changing("HOMA has one class and 1.2 MB of buffer", changes(reading, &HOMA_FIFO));
+    }
+    match reading {
+        Reading::Own | Reading::Forms => {
+            claim.changing("traffic and τ are the artifact's", changes(Reading::Traffic, other))
+        }
+        Reading::Traffic => claim.changing("τ is that of the paths", changes(Reading::PathTau, other)),
+        Reading::PathTau => claim,
     }
 }
 

@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn each_level_has_a_run_of_its_own() {
-        let labels: Vec<String> = (FIG9.runs)(&Scale { quick: true, seeds: vec![1] }).iter().map(Run::label).collect();
+        let labels: Vec<String> = (FIG9.runs)(&Scale::new(true, vec![1])).iter().map(Run::label).collect();
         assert_eq!((labels.len(), labels[0].as_str(), labels[5].as_str()), (6, "incast K = 1", "incast K = 6"));
     }
 }

@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_base_fct_is_the_artifacts() {
-        let scale = Scale { quick: true, seeds: vec![1] };
+        let scale = Scale::new(true, vec![1]);
         let run = runs(Reading::Traffic, 60, &[POWERTCP], &scale).remove(0);
         let config = run.scenario().expect("it reads").expect("it is a simulation").into_sim_config();
         // `standalone_ns` of ns-3's runs `unloaded`: flows of 1 B to 1 MB within a rack and within a pod.

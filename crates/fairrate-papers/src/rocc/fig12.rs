@@ -4,7 +4,7 @@ use fairrate_report::figure::{Axis, Figure as Panel};
 
 use super::baselines::{BFC, DCQCN, HPCC, HPCC_BY_LINE_RATE, PACC, Says, by_seeds, claim, ratios};
 use super::star::{ROCC, SAMPLE, goodputs, mean, worst};
-use crate::claim::{Claim, Rule, Verdict};
+use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, with_level, words_panel};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
@@ -136,22 +136,16 @@ fn of_a(points: &Points) -> Vec<Claim> {
             ),
         };
         let others = of("d1-4", others.0, others.1);
-        let others = if variant.cc == "bfc" { others.explained(one_queue(points)) } else { others };
+        let one_queue = || points.values(TWO, BFC_ONE.line, "d1-4");
+        let others =
+            if variant.cc == "bfc" { others.changing("there is one queue a port", one_queue()) } else { others };
         [of("d0", d0.0, d0.1), of("d5", d5.0, d5.1), others]
     };
     JUDGED.iter().flat_map(judged).collect()
 }
 
-/// What BFC's flows have if they share a queue.
-fn one_queue(points: &Points) -> Option<String> {
-    let gbps = points.mean(TWO, BFC_ONE.line, "d1-4")?;
-    let head = if gbps <= 6.8 {
-        "The cause is that no two flows share one of BFC's 32 queues a port"
-    } else {
-        "No cause is known"
-    };
-    Some(format!("{head}: with one queue a port it is {gbps:.2} Gb/s."))
-}
+/// What is changed of HPCC.
+const BY_NIC: &str = "the additive increase follows the NIC's rate";
 
 /// 2, 15 and 15 % are ours.
 fn of_b(points: &Points) -> Vec<Claim> {
@@ -165,9 +159,11 @@ fn of_b(points: &Points) -> Vec<Claim> {
             "hpcc" => (Rule::About(9.4, 0.15), Rule::About(24.5, 0.15)),
             _ => (Rule::Words, Rule::Words),
         };
+        let by_nic =
+            |what| if variant.cc == "hpcc" { points.values(UNEQUAL, HPCC_BY_LINE_RATE.line, what) } else { vec![] };
         let mut claims = vec![
-            of("slow", "mean rate of D0-D4", slow, "Gb/s").explained(increase(points, "slow", slow)),
-            of("fast", "mean rate of D5 and D6", fast, "Gb/s").explained(increase(points, "fast", fast)),
+            of("slow", "mean rate of D0-D4", slow, "Gb/s").changing(BY_NIC, by_nic("slow")),
+            of("fast", "mean rate of D5 and D6", fast, "Gb/s").changing(BY_NIC, by_nic("fast")),
         ];
         if !matches!(variant.cc, "rocc" | "hpcc") {
             let text = "largest distance from 14.29 Gb/s (\"close to the fair share value\")";
@@ -183,15 +179,4 @@ fn of_b(points: &Points) -> Vec<Claim> {
     };
     let orders = [(&DCQCN, &HPCC), (&PACC, &DCQCN), (&BFC, &DCQCN)];
     JUDGED.iter().flat_map(judged).chain(orders.map(order)).collect()
-}
-
-/// What HPCC has if its additive increase follows the NIC's rate.
-fn increase(points: &Points, what: &str, rule: Rule) -> Option<String> {
-    let by_line_rate = Claim::exact("", "", rule, "Gb/s", points.mean(UNEQUAL, HPCC_BY_LINE_RATE.line, what));
-    let gbps = by_line_rate.measured()?.0;
-    let head = match by_line_rate.verdict() {
-        Verdict::Reproduced => "The cause is the additive increase, which is the same for every NIC",
-        _ => "No cause is known",
-    };
-    Some(format!("{head}: by the NIC's rate it is {gbps:.2} Gb/s."))
 }

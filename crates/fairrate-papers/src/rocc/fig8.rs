@@ -3,8 +3,8 @@
 use fairrate_report::figure::{Axis, Figure as Panel};
 
 use super::star::{
-    FULL, JUDGED, ROCC, cut, fair_rate, forms, goodputs, mean, mean_and_deviation, part, queue, run, scaled,
-    settles_ms, settling_cause, worst,
+    JUDGED, ROCC, cut, fair_rate, forms, goodputs, mean, mean_and_deviation, part, queue, run, scaled, settles_ms,
+    settling_of, worst,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -122,19 +122,12 @@ fn of_run(points: &Points, variant: &Variant, gbps: u64, n: u32) -> [Claim; 4] {
         let (id, sentence) = (format!("{id}-{gbps}-{n}-{}", variant.id), format!("{name}, {}: {text}", variant.line));
         Claim::exact(&id, &sentence, rule, unit, points.mean(&name, variant.line, what))
     };
-    let settles = |line: &str| points.mean(&name, line, "settles");
-    let cause = settling_cause(variant, MOST_MS, settles(FULL.line), settles(forms(gbps)[2].line));
+    let words = "\"converges in ~2 ms\" (within 5 %, windows of 200 us)";
+    let settle = claim("settle", words, Rule::AtMost(MOST_MS), "ms", "settles");
     [
         claim("queue", "the queue is at its reference (mean)", Rule::About(q_ref(gbps), 0.05), "KB", "queue"),
         claim("rate", "mean rate of a flow", Rule::About(fair_gbps(gbps, n), 0.03), "Gb/s", "rate"),
         claim("worst", "largest distance of a flow's rate from the link over N", Rule::AtMost(0.05), "", "worst"),
-        claim(
-            "settle",
-            "\"converges in ~2 ms\" (within 5 %, windows of 200 us)",
-            Rule::AtMost(MOST_MS),
-            "ms",
-            "settles",
-        )
-        .explained(cause),
+        settling_of(settle, variant, |line| points.values(&name, line, "settles")),
     ]
 }

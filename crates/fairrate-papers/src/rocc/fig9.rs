@@ -3,7 +3,7 @@
 use fairrate_report::figure::{Axis, Figure as Panel};
 
 use super::star::{
-    FULL, JUDGED, SAMPLE, cut, fair_rate, forms, mean_and_deviation, part, queue, scaled, settles_ms, settling_cause,
+    JUDGED, SAMPLE, cut, fair_rate, forms, mean_and_deviation, part, queue, scaled, settles_ms, settling_of,
 };
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, Line, panel, with_level, words_panel};
@@ -113,17 +113,15 @@ fn of_step(points: &Points, variant: &Variant, i: usize) -> [Claim; 3] {
         let sentence = format!("flows {}, {}: {text}", step(i).replace("->", " to "), variant.line);
         Claim::exact(&id, &sentence, rule, unit, points.mean(NAME, variant.line, &format!("{what} {i}")))
     };
-    let settles = |what: &str| {
-        let of = |line: &str| points.mean(NAME, line, &format!("{what} {i}"));
-        settling_cause(variant, MOST_MS, of(FULL.line), of(forms(40)[2].line))
+    let settles = |what: &str, text: &str| {
+        let claim = claim(what, text, Rule::AtMost(MOST_MS), "ms");
+        settling_of(claim, variant, |line| points.values(NAME, line, &format!("{what} {i}")))
     };
     let rate = Rule::About(fair_gbps(FLOWS[i]), 0.03);
     let stabilize = "\"always stabilize in less than 2 ms\"";
     [
         claim("rate", "mean rate in the second half of the step", rate, "Gb/s"),
-        claim("rates", &format!("rates {stabilize} (within 5 %)"), Rule::AtMost(MOST_MS), "ms")
-            .explained(settles("rates")),
-        claim("queue", &format!("the queue {stabilize} (within 10 %)"), Rule::AtMost(MOST_MS), "ms")
-            .explained(settles("queue")),
+        settles("rates", &format!("rates {stabilize} (within 5 %)")),
+        settles("queue", &format!("the queue {stabilize} (within 10 %)")),
     ]
 }

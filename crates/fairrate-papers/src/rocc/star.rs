@@ -4,6 +4,7 @@
 
 use fairrate_report::stats;
 
+use crate::claim::Claim;
 use crate::experiment::Run;
 use crate::points::Point;
 use crate::record::{Record, seconds, settle};
@@ -150,21 +151,13 @@ fn smooth(series: &[(f64, f64)], n: usize) -> Vec<(f64, f64)> {
     series.chunks_exact(n).map(|c| (c[n - 1].0, c.iter().map(|s| s.1).sum::<f64>() / n as f64)).collect()
 }
 
-/// Why a form's time to settle is above `most_ms`, by RoCC's own with one thing changed.
-pub fn settling_cause(of: &Variant, most_ms: f64, full_ms: Option<f64>, no_decrease_ms: Option<f64>) -> Option<String> {
-    let (full, no_decrease) = (full_ms?, no_decrease_ms?);
-    if of.id != ROCC.id {
-        return Some("No cause is known.".to_owned());
+/// What may keep RoCC from settling, each with the number of a form in which it is not so.
+pub fn settling_of(claim: Claim, variant: &Variant, of: impl Fn(&str) -> Vec<f64>) -> Claim {
+    if variant.id != ROCC.id {
+        return claim;
     }
-    let head = match (full <= most_ms, no_decrease <= most_ms) {
-        (true, true) => "Either of two changes brings it back",
-        (true, false) => "The cause is that gains are divided on low queues",
-        (false, true) => "The cause is the multiplicative decrease",
-        (false, false) => "No cause is known",
-    };
-    Some(format!(
-        "{head}: {full:.1} ms with whole gains on low queues, {no_decrease:.1} ms without the multiplicative decrease."
-    ))
+    let [_, full, steady] = forms(40).map(|form| of(form.line));
+    claim.changing("gains are whole on low queues", full).changing("there is no multiplicative decrease", steady)
 }
 
 #[cfg(test)]
@@ -180,18 +173,5 @@ mod tests {
         // Never near 50: the whole time.
         assert_eq!(settles_over_ms(&series, 1, (1.0, 5.0), 50.0, 0.2), 4e3);
         assert!((worst(&[3.0, 5.0, 4.4], 4.0) - 0.25).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_cause_is_what_brings_it_back() {
-        let begins = |full, no_decrease, head: &str| {
-            settling_cause(&ROCC, 2.5, Some(full), Some(no_decrease)).expect("both were run").starts_with(head)
-        };
-        assert!(
-            begins(5.0, 1.6, "The cause is the mult")
-                && begins(2.2, 4.0, "The cause is that gains")
-                && begins(3.0, 4.0, "No cause")
-        );
-        assert_eq!(settling_cause(&ROCC, 2.5, None, Some(1.0)), None);
     }
 }
