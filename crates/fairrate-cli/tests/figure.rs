@@ -46,6 +46,30 @@ fn what_was_run_is_taken_over() {
     assert_eq!(stdout(&first), stdout(&second));
 }
 
+/// Of packets, of flows without packets, and of the machine itself; equations are above.
+#[test]
+fn a_small_figure_of_each_kind() {
+    let out = fresh_dir("figure_kinds");
+    let output = run(&[
+        "figure",
+        "flowtune/outage",
+        "flowtune/fig12",
+        "flowtune/table6.1",
+        "--quick",
+        "--quiet",
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for figure in ["flowtune/outage", "flowtune/fig12", "flowtune/table6.1"] {
+        let claims = std::fs::read_to_string(out.join(figure).join("claims.json")).unwrap();
+        let claims: serde_json::Value = serde_json::from_str(&claims).unwrap();
+        let claims = claims["claims"].as_array().unwrap();
+        assert!(!claims.is_empty() && claims.iter().all(|claim| claim["measured"].is_number()), "{figure}");
+        assert!(std::fs::read_to_string(out.join(figure).join("figure.svg")).unwrap().contains("<path"), "{figure}");
+    }
+}
+
 /// The file of a figure's runs is enough to draw it again.
 #[test]
 fn a_figure_is_drawn_from_a_file() {
