@@ -177,7 +177,10 @@ impl fmt::Display for RegistryError {
         match self {
             Self::Taken(name) => write!(f, "there is an algorithm `{name}` already"),
             Self::BadName(name) => {
-                write!(f, "`{name}` is no name for an algorithm; take small letters, digits and dashes, as in `my-hull`")
+                write!(
+                    f,
+                    "`{name}` is no name for an algorithm; take small letters, digits and dashes, as in `my-hull`"
+                )
             }
         }
     }
@@ -187,6 +190,13 @@ impl std::error::Error for RegistryError {}
 
 /// One's own algorithm with the defaults of a profile.
 type Defaults = Arc<dyn Fn(Profile) -> CustomAlgorithm + Send + Sync>;
+
+#[derive(Clone)]
+struct Entry {
+    info: AlgorithmInfo,
+    defaults: Defaults,
+    is_library: bool,
+}
 
 /// The algorithms that scenarios can name: the built-in ones, and one's own.
 ///
@@ -203,7 +213,7 @@ type Defaults = Arc<dyn Fn(Profile) -> CustomAlgorithm + Send + Sync>;
 /// ```
 #[derive(Clone, Default)]
 pub struct Registry {
-    own: Vec<(AlgorithmInfo, Defaults)>,
+    own: Vec<Entry>,
     open: Option<OpenLibrary>,
 }
 
@@ -221,7 +231,7 @@ impl Registry {
     where
         S: AlgorithmSpec<Controller: Send + 'static, Port: Send + 'static> + Send + Sync + 'static,
     {
-        self.add(info, Arc::new(move |profile| CustomAlgorithm::new(info, defaults(profile))))
+        self.add(info, Arc::new(move |profile| CustomAlgorithm::new(info, defaults(profile))), false)
     }
 
     /// Adds an algorithm that couples the subflows of a connection.
@@ -235,7 +245,7 @@ impl Registry {
             + Sync
             + 'static,
     {
-        self.add(info, Arc::new(move |profile| CustomAlgorithm::coupled(info, defaults(profile))))
+        self.add(info, Arc::new(move |profile| CustomAlgorithm::coupled(info, defaults(profile))), false)
     }
 
     /// Adds an algorithm whose defaults are the same in all profiles.
@@ -243,7 +253,16 @@ impl Registry {
     /// # Errors
     /// If its name is taken, or is none.
     pub fn with_algorithm(self, algorithm: CustomAlgorithm) -> Result<Self, RegistryError> {
-        self.add(algorithm.info, Arc::new(move |_| algorithm.clone()))
+        self.add(algorithm.info, Arc::new(move |_| algorithm.clone()), false)
+    }
+
+    /// Adds the algorithm of a shared library. It takes the place of another library's of the same name.
+    ///
+    /// # Errors
+    /// If its name is taken otherwise, or is none.
+    pub fn with_library(mut self, library: CustomAlgorithm) -> Result<Self, RegistryError> {
+        self.own.retain(|entry| !entry.is_library || entry.info.name != library.info.name);
+        self.add(library.info, Arc::new(move |_| library.clone()), true)
     }
 
     /// Lets scenarios name shared libraries, which `open` loads.
@@ -258,7 +277,7 @@ impl Registry {
         Self { open: None, ..self.clone() }
     }
 
-    fn add(mut self, info: AlgorithmInfo, defaults: Defaults) -> Result<Self, RegistryError> {
+    fn add(mut self, info: AlgorithmInfo, defaults: Defaults, is_library: bool) -> Result<Self, RegistryError> {
         let name = info.name;
         let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || 60 < name.len() || name.starts_with('-') || !name.chars().all(is_fit) {
@@ -267,7 +286,7 @@ impl Registry {
         if self.infos().any(|known| known.name == name) {
             return Err(RegistryError::Taken(name.to_owned()));
         }
-        self.own.push((info, defaults));
+        self.own.push(Entry { info, defaults, is_library });
         Ok(self)
     }
 
@@ -278,7 +297,12 @@ impl Registry {
 
     /// The listings of one's own algorithms.
     pub fn own_infos(&self) -> impl Iterator<Item = &AlgorithmInfo> {
-        self.own.iter().map(|(info, _)| info)
+        self.own.iter().map(|entry| &entry.info)
+    }
+
+    /// Whether the algorithm called `name` is a shared library's.
+    pub fn is_library(&self, name: &str) -> bool {
+        self.own.iter().any(|entry| entry.is_library && entry.info.name == name)
     }
 
     /// The names of all algorithms.
@@ -288,8 +312,8 @@ impl Registry {
 
     /// The defaults of the algorithm called `name`, or `None` if there is none.
     pub fn config(&self, name: &str, profile: Profile) -> Option<AlgorithmConfig> {
-        let own = || self.own.iter().find(|(info, _)| info.name == name);
-        AlgorithmConfig::by_name(name, profile).or_else(|| Some(AlgorithmConfig::Custom(own()?.1(profile))))
+        let own = || self.own.iter().find(|entry| entry.info.name == name);
+        AlgorithmConfig::by_name(name, profile).or_else(|| Some(AlgorithmConfig::Custom((own()?.defaults)(profile))))
     }
 
     /// The algorithm of the shared library at `path`.
@@ -344,7 +368,8 @@ mod tests {
     fn only_coupled_ones_have_connections() {
         let registry = Registry::new().with(info("single"), LiaConfig::new).unwrap();
         let registry = registry.with_coupled(info("coupled"), LiaConfig::new).unwrap();
-        let has_connection = |name| registry.config(name, Profile::Paper).unwrap().build_connection(&[flow_25g()]).is_some();
+        let has_connection =
+            |name| registry.config(name, Profile::Paper).unwrap().build_connection(&[flow_25g()]).is_some();
         assert_eq!([has_connection("single"), has_connection("coupled")], [false, true]);
     }
 
@@ -357,6 +382,17 @@ mod tests {
         }
         let twice = Registry::new().with(info("x"), DctcpConfig::new).unwrap().with(info("x"), DctcpConfig::new);
         assert_eq!(twice.err(), Some(RegistryError::Taken("x".into())));
+    }
+
+    #[test]
+    fn a_library_takes_the_place_of_another_one_alone() {
+        let library = |g| CustomAlgorithm::new(info("x"), DctcpConfig { g, ..DctcpConfig::default() });
+        let registry = Registry::new().with_library(library(0.5)).unwrap().with_library(library(0.25)).unwrap();
+        let config = registry.config("x", Profile::Paper).unwrap();
+        assert_eq!(config, AlgorithmConfig::Custom(library(0.25)));
+        assert!(registry.is_library("x") && !registry.is_library("dctcp"));
+        let own = Registry::new().with(info("x"), DctcpConfig::new).unwrap();
+        assert_eq!(own.with_library(library(0.5)).err(), Some(RegistryError::Taken("x".into())));
     }
 
     #[test]

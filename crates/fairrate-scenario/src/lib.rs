@@ -32,4 +32,4 @@ pub use results::{
     Quantiles, RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, Summary, TableInfo, Tag, TagValue,
     write_durably, write_whole,
 };
-pub use scenario::Scenario;
+pub use scenario::{Reader, Scenario};

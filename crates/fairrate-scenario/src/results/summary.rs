@@ -189,6 +189,9 @@ pub struct Summary {
     pub scenario_hash: String,
     /// Name of the algorithm.
     pub cc: String,
+    /// Its name in prose, if it is no built-in one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cc_title: String,
     /// Seed of the run.
     pub seed: u64,
     /// Version of fairrate.
