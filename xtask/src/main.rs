@@ -3,6 +3,7 @@
 
 mod checks;
 mod dependencies;
+mod header;
 mod instructions;
 mod lab;
 mod ns3;
@@ -28,6 +29,8 @@ enum Task {
     Test,
     /// Licences and sources of all dependencies, held against `deny.toml`.
     Dependencies,
+    /// Writes the C header of algorithms from shared libraries.
+    Header(header::Options),
     /// Instructions of a packet-hop, as callgrind counts them, beside the committed ones.
     Instructions(instructions::Options),
     /// Holds the simulator against another one.
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Test => checks::run(&root),
         Task::Dependencies => dependencies::run(&root),
+        Task::Header(options) => header::run(&root, &options),
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),

@@ -84,7 +84,10 @@ impl Clone for CustomAlgorithm {
 
 impl fmt::Debug for CustomAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CustomAlgorithm").field("info", &self.info).field("params", &self.params()).finish()
+        f.debug_struct("CustomAlgorithm")
+            .field("info", &self.info)
+            .field("params", &self.params())
+            .finish_non_exhaustive()
     }
 }
 
