@@ -392,7 +392,7 @@ mod tests {
     fn a_key_is_set_in_one_place() {
         let fails = |ccs: &[&str], grid: &[&str], seeded| {
             let ccs: Vec<String> = ccs.iter().map(|c| (*c).to_owned()).collect();
-            columns(&ccs, &axes(grid), seeded).is_err()
+            columns(&ccs, &axes(grid), seeded, &Registry::new()).is_err()
         };
         assert!(fails(&[], &["a=1", "a=2"], false) && fails(&[], &["seed=1,2"], true));
         assert!(

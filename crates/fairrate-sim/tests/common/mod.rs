@@ -33,11 +33,13 @@ pub fn algorithm_with(name: &str, params: &[(&str, RawValue<'_>)]) -> AlgorithmC
     config
 }
 
+type Build = dyn Fn(&FlowContext) -> Box<dyn Controller + Send> + Send + Sync;
+
 /// An algorithm whose controllers a function makes.
 #[derive(Clone)]
 struct PlugIn {
     needs: Needs,
-    build: Arc<dyn Fn(&FlowContext) -> Box<dyn Controller + Send> + Send + Sync>,
+    build: Arc<Build>,
 }
 
 impl Parameters for PlugIn {
