@@ -8,6 +8,7 @@ mod instructions;
 mod lab;
 mod ns3;
 mod ns3_tcp;
+mod own_algorithms;
 mod paper;
 mod rocc;
 
@@ -31,6 +32,8 @@ enum Task {
     Dependencies,
     /// Writes the C header of algorithms from shared libraries.
     Header(header::Options),
+    /// Tests the examples that bring an algorithm of their own, outside the workspace.
+    OwnAlgorithms,
     /// Instructions of a packet-hop, as callgrind counts them, beside the committed ones.
     Instructions(instructions::Options),
     /// Holds the simulator against another one.
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Task::Test => checks::run(&root),
         Task::Dependencies => dependencies::run(&root),
         Task::Header(options) => header::run(&root, &options),
+        Task::OwnAlgorithms => own_algorithms::run(&root),
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),

@@ -114,7 +114,7 @@ pub fn main_with(registry: &Registry) -> ExitCode {
     let done = match command {
         Command::Run(args) => run::run(&args, registry),
         Command::Compare(args) => compare::run(&args, registry),
-        Command::Allocate(args) => allocate::run(&args),
+        Command::Allocate(args) => allocate::run(&args, registry),
         Command::Bench(args) => bench::run(&args),
         Command::Figure(args) => figure::run(&args),
         Command::List(args) => list::run(&args, registry),
