@@ -137,3 +137,109 @@ fn ack_of(ack: &Ack<'_>, hops: &[FairrateHop]) -> FairrateAck {
         app_limited: ack.app_limited,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::{c_char, c_void};
+    use std::ptr;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use fairrate_control::PortRate;
+
+    use super::*;
+    use crate::abi::FAIRRATE_ABI;
+
+    /// A state counts what it is told; freed ones are counted too.
+    static FREED: AtomicU64 = AtomicU64::new(0);
+
+    unsafe extern "C" fn make(flow: *const FairrateFlow, parameters: *const f64) -> *mut c_void {
+        // SAFETY: the test hands over a flow and two parameters.
+        let sum = unsafe { (*flow).mtu_bytes as f64 + *parameters + *parameters.add(1) };
+        Box::into_raw(Box::new(sum as u64)).cast()
+    }
+    unsafe extern "C" fn free(state: *mut c_void) {
+        // SAFETY: it is of `make`.
+        drop(unsafe { Box::from_raw(state.cast::<u64>()) });
+        FREED.fetch_add(1, Ordering::SeqCst);
+    }
+    unsafe extern "C" fn on_start(state: *mut c_void, now_ps: u64) -> FairrateAllowance {
+        // SAFETY: it is of `make`.
+        FairrateAllowance { cwnd_bytes: unsafe { *state.cast::<u64>() }, rate_bps: 7, timer_ps: now_ps + 2_000 }
+    }
+    unsafe extern "C" fn on_ack(_: *mut c_void, ack: *const FairrateAck) -> FairrateAllowance {
+        // SAFETY: the test hands over an acknowledgment with its records.
+        let queue = unsafe {
+            let hops = std::slice::from_raw_parts((*ack).hops, (*ack).n_hops);
+            hops.iter().map(|hop| hop.queue_bytes).sum()
+        };
+        FairrateAllowance { cwnd_bytes: queue, rate_bps: 8, timer_ps: 1 }
+    }
+
+    fn table() -> &'static FairrateAlgorithm {
+        const NO_TEXT: *const c_char = ptr::null();
+        Box::leak(Box::new(FairrateAlgorithm {
+            abi: FAIRRATE_ABI,
+            name: NO_TEXT,
+            title: NO_TEXT,
+            paper: NO_TEXT,
+            idea: NO_TEXT,
+            needs: 0,
+            cnp_interval_ps: 0,
+            data_overhead_bytes: 0,
+            ack_overhead_bytes: 0,
+            parameters: ptr::null(),
+            n_parameters: 0,
+            make: Some(make),
+            free: Some(free),
+            on_start: Some(on_start),
+            on_ack: Some(on_ack),
+            on_loss: None,
+            on_cnp: None,
+            on_timer: None,
+        }))
+    }
+
+    fn allowed(cwnd: u64, rate: u64, timer: Time) -> Allowance {
+        Allowance { cwnd: Bytes::new(cwnd), rate: Rate::from_bps(rate), timer }
+    }
+
+    #[test]
+    fn calls_cross_the_border_and_missing_functions_change_nothing() {
+        let flow = flow_of(&FlowContext::on(Rate::from_gbps(25), Time::from_us(8)));
+        let mut controller = PluginController::new(table(), &flow, &[20.0, 3.0]);
+        let at = Time::from_ns;
+        let started = allowed(1_023, 7, at(12));
+        assert_eq!(controller.on_start(at(10)), started);
+        assert_eq!((controller.on_loss(at(11), Loss::Gap), controller.on_cnp(at(11))), (started, started));
+        // A timer without a function rings once.
+        assert_eq!(controller.on_timer(at(12)), Allowance { timer: Time::MAX, ..started });
+        let hop = |qlen| IntHop { ts: at(1), tx_bytes: 0, qlen, rate: PortRate::new(Rate::from_gbps(25)) };
+        let mut acknowledge = |int: &[IntHop]| {
+            let (now, rtt, delivery_rate) = (at(20), at(9), Rate::ZERO);
+            let (ack_seq, snd_nxt, newly_acked, delivered, lost, in_flight, cwnd_at_send) = (1, 1, 1, 1, 0, 0, 1);
+            let (app_limited, ecn_marked, prior_delivered) = (false, false, None);
+            controller.on_ack(&Ack {
+                now,
+                ack_seq,
+                snd_nxt,
+                newly_acked,
+                delivered,
+                lost,
+                rtt,
+                cwnd_at_send,
+                in_flight,
+                delivery_rate,
+                prior_delivered,
+                app_limited,
+                ecn_marked,
+                int,
+                header: &[],
+            })
+        };
+        // A timer in the past rings a nanosecond from now, and a window has a byte at least.
+        assert_eq!(acknowledge(&[hop(5), hop(6)]), allowed(11, 8, at(21)));
+        assert_eq!(acknowledge(&[]), allowed(1, 8, at(21)));
+        drop(controller);
+        assert_eq!(FREED.load(Ordering::SeqCst), 1);
+    }
+}
