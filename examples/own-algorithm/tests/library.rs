@@ -11,7 +11,7 @@ duration = "2ms"
 kind = "star"
 hosts = 6
 [switch]
-ecn = { kmin = "75KB", kmax = "75KB", pmax = 1.0 }
+ecn = { kmin = "75KB", kmax = "75KB", pmax = 1.0, at = "enqueue" }
 [[traffic]]
 kind = "incast"
 receiver = "h0"

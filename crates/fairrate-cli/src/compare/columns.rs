@@ -1,8 +1,9 @@
 //! The columns of a comparison: algorithms and their variants, at every point of a grid.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use fairrate_allocate::nearest;
 use fairrate_control::{AlgorithmConfig, CustomAlgorithm, Parameters, Profile, Registry, names_library};
 use fairrate_scenario::{Tag, TagValue};
 
@@ -117,8 +118,8 @@ pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, Failure
     let mut parts = text.split(':').map(str::trim);
     let written = parts.next().unwrap_or_default();
     let (cc, defaults) = if names_library(written) {
-        let path = std::path::absolute(written).map_err(|e| Failure::io("finding", Path::new(written), e))?;
-        (path.display().to_string(), AlgorithmConfig::Custom(open(&path, registry)?))
+        let (path, library) = open(written, registry)?;
+        (path.display().to_string(), AlgorithmConfig::Custom(library))
     } else {
         let known = || Failure::unknown_name("algorithm", written, &registry.names());
         (written.to_owned(), registry.config(written, Profile::Paper).ok_or_else(known)?)
@@ -137,16 +138,29 @@ pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, Failure
     Ok(Variant { label, cc, sets })
 }
 
-fn open(path: &Path, registry: &Registry) -> Result<CustomAlgorithm, Failure> {
-    registry.open(path).map_err(|error| Failure::Usage { message: error.message, help: error.help })
+/// The library of this path, which is relative to the present directory, and its full path.
+fn open(written: &str, registry: &Registry) -> Result<(PathBuf, CustomAlgorithm), Failure> {
+    let path = std::path::absolute(written).map_err(|e| Failure::io("finding", Path::new(written), e))?;
+    let near = || similar(&path).filter(|_| !path.exists()).map(|name| format!("did you mean `{name}`?"));
+    match registry.open(&path) {
+        Ok(library) => Ok((path, library)),
+        Err(error) => Err(Failure::Usage { message: error.message, help: near().unwrap_or(error.help) }),
+    }
+}
+
+/// A file beside `path` with nearly its name.
+fn similar(path: &Path) -> Option<String> {
+    let beside = std::fs::read_dir(path.parent()?).ok()?;
+    let mut names: Vec<String> = beside.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// The algorithms of `registry` and those of the libraries among `ccs`, so that a scenario may have parameters of any of them.
 pub fn with_libraries(ccs: &[String], registry: &Registry) -> Result<Registry, Failure> {
-    let paths =
-        ccs.iter().map(|text| text.split(':').next().unwrap_or_default().trim()).filter(|name| names_library(name));
-    paths.map(Path::new).try_fold(registry.clone(), |registry, path| {
-        let library = open(path, &registry)?;
+    let paths = ccs.iter().map(|text| text.split(':').next().unwrap_or_default().trim());
+    paths.filter(|name| names_library(name)).try_fold(registry.clone(), |registry, path| {
+        let (path, library) = open(path, &registry)?;
         registry.with_library(library).map_err(|error| Failure::Usage {
             message: format!("the algorithm of `{}` cannot have its name: {error}", path.display()),
             help: "change the name in the library".to_owned(),
