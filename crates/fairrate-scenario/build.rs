@@ -1,12 +1,54 @@
-//! Tells the crate which commit it was built from, if that can be known.
+//! Tells the crate which commit it was built from, and a hash of the sources that decide what a run comes to.
 
-use std::path::Path;
+use std::hash::Hasher;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use twox_hash::XxHash64;
+
+/// The crates that decide what a run comes to.
+const CRATES: [&str; 6] =
+    ["fairrate-units", "fairrate-allocate", "fairrate-control", "fairrate-plugin", "fairrate-sim", "fairrate-scenario"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let commit = commit().unwrap_or_else(|| "unknown".to_owned());
     println!("cargo:rustc-env=FAIRRATE_COMMIT={commit}");
+    let sources = sources().unwrap_or_else(|e| panic!("cannot read the sources: {e}"));
+    println!("cargo:rustc-env=FAIRRATE_SOURCES={sources}");
+}
+
+/// A hash of the names and texts of all sources of [`CRATES`], as far as they lie beside this one.
+fn sources() -> std::io::Result<String> {
+    let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let mut hash = XxHash64::with_seed(0);
+    for name in CRATES {
+        let dir = manifest.join("..").join(name).join("src");
+        if !dir.is_dir() {
+            continue;
+        }
+        println!("cargo:rerun-if-changed={}", dir.display());
+        for file in files(&dir)? {
+            hash.write(file.strip_prefix(&dir).unwrap_or(&file).to_string_lossy().as_bytes());
+            hash.write(&std::fs::read(&file)?);
+        }
+    }
+    Ok(format!("{:016x}", hash.finish()))
+}
+
+/// All files below a directory, in order.
+fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut entries = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    entries.sort();
+    let mut all = Vec::new();
+    for path in entries {
+        if path.is_dir() {
+            all.extend(files(&path)?);
+        } else {
+            all.push(path);
+        }
+    }
+    Ok(all)
 }
 
 fn commit() -> Option<String> {

@@ -3,14 +3,12 @@
 
 mod checks;
 mod dependencies;
+mod figures;
 mod header;
 mod instructions;
-mod lab;
 mod ns3;
 mod ns3_tcp;
 mod own_algorithms;
-mod paper;
-mod rocc;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,6 +26,8 @@ struct Cli {
 enum Task {
     /// Every check a change must pass, in order; stops at the first that fails.
     Test,
+    /// The part of `docs/figures.md` that is made from committed measurements, with its pictures and tables.
+    Figures(figures::Options),
     /// Licences and sources of all dependencies, held against `deny.toml`.
     Dependencies,
     /// Writes the C header of algorithms from shared libraries.
@@ -49,21 +49,19 @@ enum Against {
     Ns3(ns3::Options),
     /// TCP of mainline ns-3: flows over a dumbbell, carried in `validation/ns3-tcp`, beside ours.
     Ns3Tcp(ns3_tcp::Options),
-    /// The claims of the RoCC paper's section VI.
-    Rocc(paper::Options),
 }
 
 fn main() -> ExitCode {
     let root = root();
     let outcome = match Cli::parse().task {
         Task::Test => checks::run(&root),
+        Task::Figures(options) => figures::run(&root, &options),
         Task::Dependencies => dependencies::run(&root),
         Task::Header(options) => header::run(&root, &options),
         Task::OwnAlgorithms => own_algorithms::run(&root),
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
-        Task::Validate { against: Against::Rocc(options) } => rocc::run(&root, &options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -11,6 +11,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fairrate_papers::timing::times_us;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -212,31 +213,9 @@ impl Measured {
     }
 }
 
-/// Numbers that are the same in every run.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, bound: u32) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % u64::from(bound)) as u32
-    }
-}
-
-/// How long each run should take at least, so that the clock's own time does not count.
-const RUN_US: f64 = 500.0;
-
 /// Microseconds that one call of `act` takes: median, smallest and largest of `runs` averages over half a millisecond.
-fn time_us(runs: usize, mut act: impl FnMut()) -> [f64; 3] {
-    let mut average_us = |calls: u32| {
-        let start = Instant::now();
-        (0..calls).for_each(|_| act());
-        start.elapsed().as_secs_f64() * 1e6 / f64::from(calls)
-    };
-    // The first calls fill caches.
-    average_us(20);
-    let calls = (RUN_US / average_us(20).max(0.01)).clamp(1.0, 1e6) as u32;
-    let mut times: Vec<f64> = (0..runs).map(|_| average_us(calls)).collect();
-    median_min_max(&mut times)
+fn time_us(runs: usize, act: impl FnMut()) -> [f64; 3] {
+    median_min_max(&mut times_us(runs, act))
 }
 
 /// Of at least one value.

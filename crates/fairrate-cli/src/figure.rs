@@ -1,10 +1,13 @@
 //! `fairrate figure`: the figures of the papers, run, drawn, and held against what the papers say.
 
+use std::env::consts::EXE_EXTENSION;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::Mutex;
+use std::time::Instant;
 
-use fairrate_papers::{FIGURES, Figure, Point, Points, Run, Scale, Store, matching, sheet};
+use fairrate_papers::measured::{self, About};
+use fairrate_papers::{FIGURES, Figure, Kept, Point, Points, Run, Scale, Store, matching, sheet};
 use fairrate_scenario::ResultsDir;
 use serde::Serialize;
 use serde_json::Value;
@@ -15,6 +18,12 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 use crate::progress::{Board, Goal};
 
+/// The file of what the runs of a figure came to.
+const MEASURED: &str = "measured.csv";
+
+/// What is known of the runs of a figure, and what they came to.
+type Measured = (About, Points);
+
 /// Arguments of `figure`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -22,7 +31,7 @@ pub struct Args {
     #[arg(value_name = "FIGURE", required_unless_present = "list")]
     names: Vec<String>,
     /// List the figures
-    #[arg(long, conflicts_with_all = ["names", "quick", "seeds", "jobs", "out", "fresh"])]
+    #[arg(long, conflicts_with_all = ["names", "quick", "seeds", "jobs", "out", "fresh", "from"])]
     list: bool,
     /// Less of everything: fewer seeds, less traffic
     #[arg(long)]
@@ -33,6 +42,12 @@ pub struct Args {
     /// Directory of the figures
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
+    /// Besides figure.svg, a picture for papers or slides; needs the program fairrate-picture
+    #[arg(long, value_enum, default_value_t = Format::Svg, value_name = "FORMAT")]
+    format: Format,
+    /// Run nothing: draw from the measured.csv of each figure below this directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "jobs", "fresh"])]
+    from: Option<PathBuf>,
     /// Do all runs again, those that are complete too
     #[arg(long)]
     fresh: bool,
@@ -45,6 +60,14 @@ pub struct Args {
     /// No progress on stderr
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// Formats of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Svg,
+    Pdf,
+    Png,
 }
 
 /// Runs it.
@@ -61,17 +84,63 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     for figure in &figures {
         ResultsDir::check(&place(&args.out, figure))?;
     }
+    let converter = converter(args.format)?;
+    let known = figures.iter().map(|figure| args.from.as_ref().map(|from| read(from, figure)).transpose());
+    let known = known.collect::<Result<Vec<_>, _>>()?;
     let jobs = args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     drive::listen_for_interrupts();
     let mut told = Vec::new();
-    for figure in figures {
-        let Some(claims) = draw(figure, &scale, args, jobs)? else { return Ok(ExitCode::from(INTERRUPTED)) };
+    for (figure, known) in figures.into_iter().zip(known) {
+        let Some(claims) = draw(figure, known, &scale, args, jobs)? else { return Ok(ExitCode::from(INTERRUPTED)) };
+        if let Some(converter) = &converter {
+            converter.convert(&place(&args.out, figure))?;
+        }
         told.push(claims);
     }
     if args.json {
         output::print_json(&told)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The program that turns SVG into another format.
+struct Converter {
+    program: PathBuf,
+    ending: &'static str,
+}
+
+/// What a format needs: nothing, or a program that lies beside this one or in PATH.
+fn converter(format: Format) -> Result<Option<Converter>, Failure> {
+    const NAME: &str = "fairrate-picture";
+    let ending = match format {
+        Format::Svg => return Ok(None),
+        Format::Pdf => "pdf",
+        Format::Png => "png",
+    };
+    let beside = std::env::current_exe().map(|this| this.with_file_name(NAME).with_extension(EXE_EXTENSION));
+    let program = beside.ok().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(NAME));
+    match Command::new(&program).arg("--version").output() {
+        Ok(_) => Ok(Some(Converter { program, ending })),
+        Err(_) => Err(Failure::Usage {
+            message: format!("`--format {ending}` needs the program `{NAME}`, which is not there"),
+            help: format!("build it with `cargo build --release -p {NAME}`, or leave `--format` out for figure.svg"),
+        }),
+    }
+}
+
+impl Converter {
+    /// Writes the picture of a figure's directory in the other format.
+    fn convert(&self, dir: &Path) -> Result<(), Failure> {
+        let out = dir.join("figure").with_extension(self.ending);
+        let failed = |cause: String| Failure::Io { doing: "writing", path: out.clone(), cause };
+        let done = Command::new(&self.program).args([&dir.join("figure.svg"), &out]).output();
+        let done = done.map_err(|e| failed(e.to_string()))?;
+        if done.status.success() {
+            Ok(())
+        } else {
+            Err(failed(String::from_utf8_lossy(&done.stderr).trim().to_owned()))
+        }
+    }
 }
 
 /// The figures of some names, each once.
@@ -94,18 +163,29 @@ fn place(out: &Path, figure: &Figure) -> PathBuf {
     out.join(figure.id)
 }
 
-/// Runs, draws and tells of a figure; `None`: it was interrupted.
-fn draw(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<Option<Value>, Failure> {
+/// Runs a figure whose measurements are not known, draws it and tells of it; `None`: it was interrupted.
+fn draw(
+    figure: &Figure,
+    known: Option<Measured>,
+    scale: &Scale,
+    args: &Args,
+    jobs: usize,
+) -> Result<Option<Value>, Failure> {
     let place = ResultsDir::claim(&place(&args.out, figure))?;
     let dir = place.path();
-    let Some(points) = measure(figure, scale, args, jobs, dir)? else { return Ok(None) };
+    let Some((about, points)) =
+        known.map_or_else(|| measure(figure, scale, args, jobs, dir), |known| Ok(Some(known)))?
+    else {
+        return Ok(None);
+    };
     let (panels, mut claims) = ((figure.panels)(&points), (figure.claims)(&points));
     let all = claims.len();
-    claims.retain(|claim| !scale.quick || claim.measured().is_some());
+    claims.retain(|claim| !about.quick || claim.measured().is_some());
     let json = sheet::claims(figure, &claims);
     output::write(&dir.join("figure.svg"), &sheet::picture(&panels))?;
     output::write(&dir.join("figure.html"), &sheet::page(figure, &panels, &claims))?;
     output::write(&dir.join("points.csv"), &sheet::points(&panels))?;
+    output::write(&dir.join(MEASURED), &measured::write(&about, &points))?;
     let text = serde_json::to_string_pretty(&json).unwrap_or_default();
     output::write(&dir.join("claims.json"), &(text + "\n"))?;
     if !args.json {
@@ -120,24 +200,38 @@ fn draw(figure: &Figure, scale: &Scale, args: &Args, jobs: usize) -> Result<Opti
     Ok(Some(json))
 }
 
+/// What the runs of a figure came to, from a file below a directory.
+fn read(from: &Path, figure: &Figure) -> Result<Measured, Failure> {
+    let file = place(from, figure).join(MEASURED);
+    let failed = |cause: String| Failure::Unreadable { path: file.clone(), cause };
+    let text = std::fs::read_to_string(&file).map_err(|e| failed(e.to_string()))?;
+    let (about, points) = measured::read(&text).map_err(failed)?;
+    if about.figure != figure.id {
+        return Err(failed(format!("it is of {}", about.figure)));
+    }
+    Ok((about, points))
+}
+
 /// What all runs of a figure come to; `None`: they were interrupted.
-fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize, dir: &Path) -> Result<Option<Points>, Failure> {
-    let store = Store::new(&dir.join("runs"));
+fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize, dir: &Path) -> Result<Option<Measured>, Failure> {
+    let store = Store::new(&args.out, figure);
     let runs = (figure.runs)(scale);
-    let known: Vec<Option<Point>> = runs.iter().map(|run| store.get(run).filter(|_| !args.fresh)).collect();
+    let known: Vec<Option<Kept>> = runs.iter().map(|run| store.get(run).filter(|_| !args.fresh)).collect();
     let n_known = known.iter().flatten().count();
     let board = Board::of_runs(args.quiet, runs.len(), n_known);
     let failed = Mutex::new(Vec::new());
     let one = |i: usize| {
-        if let Some(point) = &known[i] {
-            return Some(point.clone());
+        if let Some(kept) = &known[i] {
+            return Some(kept.clone());
         }
-        let point = simulate(&runs[i], &board, dir).and_then(|point| {
-            point.as_ref().map_or(Ok(()), |point| store.put(&runs[i], point))?;
-            Ok(point)
+        let start = Instant::now();
+        let kept = simulate(&runs[i], &board, dir).and_then(|point| {
+            let kept = point.map(|point| Kept { point, seconds: start.elapsed().as_secs_f64() });
+            kept.as_ref().map_or(Ok(()), |kept| store.put(&runs[i], kept))?;
+            Ok(kept)
         });
         board.ended();
-        point.unwrap_or_else(|cause| {
+        kept.unwrap_or_else(|cause| {
             failed.lock().expect("no thread panics with this lock held").push(format!("{}: {cause}", runs[i].label()));
             None
         })
@@ -148,12 +242,13 @@ fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize, dir: &Path)
     if !failed.is_empty() {
         return Err(Failure::Runs { n_failed: failed.len(), n_runs: runs.len(), each: failed.join("\n") });
     }
-    let mut points = Points::default();
-    for (run, point) in runs.iter().zip(done) {
-        let Some(point) = point.flatten() else { return Ok(None) };
-        points.add(&run.name, &run.line, run.seed, point);
+    let (mut points, mut seconds) = (Points::default(), 0.0);
+    for (run, kept) in runs.iter().zip(done) {
+        let Some(kept) = kept.flatten() else { return Ok(None) };
+        points.add(&run.name, &run.line, run.seed, kept.point);
+        seconds += kept.seconds;
     }
-    Ok(Some(points))
+    Ok(Some((About::new(figure.id, scale.quick, runs.len(), seconds), points)))
 }
 
 /// The point of a run; `None`: it was interrupted.

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{fresh_dir, run, stderr, stdout};
 
 #[test]
@@ -42,6 +44,39 @@ fn what_was_run_is_taken_over() {
     assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
     assert!(stderr(&second).contains("8 of 8 runs are complete already"), "{}", stderr(&second));
     assert_eq!(stdout(&first), stdout(&second));
+}
+
+/// The file of a figure's runs is enough to draw it again.
+#[test]
+fn a_figure_is_drawn_from_a_file() {
+    let (out, again) = (fresh_dir("figure_measured"), fresh_dir("figure_redrawn"));
+    let (out, again) = (out.to_str().unwrap(), again.to_str().unwrap());
+    assert_eq!(run(&["figure", "rocc/fig6", "rocc/fig5", "--json", "--out", out]).status.code(), Some(0));
+    let second = run(&["figure", "rocc", "--from", out, "--json", "--out", again]);
+    assert_eq!(second.status.code(), Some(2));
+    assert!(stderr(&second).contains("rocc/fig7/measured.csv") && !Path::new(again).join("rocc").exists());
+    let second = run(&["figure", "rocc/fig6", "rocc/fig5", "--from", out, "--json", "--out", again]);
+    assert_eq!(second.status.code(), Some(0), "{}", stderr(&second));
+    for file in ["rocc/fig5/measured.csv", "rocc/fig6/measured.csv", "rocc/fig6/figure.svg"] {
+        let read = |dir: &str| std::fs::read(Path::new(dir).join(file)).unwrap();
+        assert!(read(out) == read(again), "{file}");
+    }
+    let wrong = Path::new(out).join("rocc/fig5/measured.csv");
+    std::fs::copy(Path::new(out).join("rocc/fig6/measured.csv"), wrong).unwrap();
+    let wrong = run(&["figure", "rocc/fig5", "--from", out, "--out", again]);
+    assert!(wrong.status.code() == Some(2) && stderr(&wrong).contains("it is of rocc/fig6"), "{}", stderr(&wrong));
+}
+
+/// Whether the program is there depends on what was built; without it nothing is run.
+#[test]
+fn pdf_needs_a_program_of_its_own() {
+    let out = fresh_dir("figure_pdf");
+    let output = run(&["figure", "rocc/fig6", "--format", "pdf", "--out", out.to_str().unwrap()]);
+    if output.status.code() == Some(0) {
+        assert!(std::fs::read(out.join("rocc/fig6/figure.pdf")).unwrap().starts_with(b"%PDF-"));
+    } else {
+        assert!(stderr(&output).contains("fairrate-picture"), "{}", stderr(&output));
+    }
 }
 
 #[test]

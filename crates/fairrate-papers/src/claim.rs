@@ -151,6 +151,13 @@ impl Claim {
         Self { cause: Some(cause.into()), ..self }
     }
 
+    /// The same with a cause, if there is one and it comes out weaker than the paper says, or not at all.
+    #[must_use]
+    pub fn explained(self, cause: Option<String>) -> Self {
+        let fails = matches!(self.verdict(), Verdict::Weaker | Verdict::NotReproduced);
+        Self { cause: cause.filter(|_| fails), ..self }
+    }
+
     /// The mean over seeds with its 95 % interval by Student's t, which is the mean alone where there is one value.
     pub fn measured(&self) -> Option<(f64, f64, f64)> {
         let mean = stats::mean(&self.values).filter(|mean| mean.is_finite())?;

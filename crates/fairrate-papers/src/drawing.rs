@@ -4,6 +4,8 @@ use fairrate_report::figure::{Axis, Figure as Panel, Series};
 use fairrate_report::stats;
 use fairrate_report::style::{Style, styles};
 
+use crate::points::thinned;
+
 /// Points of a line at most: more are not seen.
 const POINTS: usize = 1_000;
 
@@ -29,9 +31,7 @@ pub fn panel(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line<'_>>) -
 }
 
 fn series(line: Line<'_>, style: Style) -> Series {
-    let every = line.points.len().div_ceil(POINTS).max(1);
-    let points = line.points.iter().step_by(every);
-    let (x, y) = points.copied().unzip();
+    let (x, y) = thinned(&line.points, POINTS).into_iter().unzip();
     Series { key: line.name.clone(), name: line.name, style, x, y, ..Series::default() }
 }
 
@@ -47,11 +47,11 @@ pub fn words_panel(title: impl Into<String>, words: &[&str], y: Axis, lines: Vec
     let looks = styles(&lines.iter().map(|line| line.cc).collect::<Vec<_>>());
     let ticks: Vec<(f64, String)> = (0..).map(f64::from).zip(words.iter().map(|&word| word.to_owned())).collect();
     let x = Axis { words: true, range: Some((-0.5, ticks.len() as f64 - 0.5)), ticks, ..Axis::default() };
-    let series = lines.into_iter().zip(looks).map(|(line, style)| means(line, style));
+    let series = lines.into_iter().zip(looks).map(|(line, style)| of_words(line, style));
     Panel { title: title.into(), x, y, series: series.collect(), ..Panel::default() }
 }
 
-fn means(line: Compared<'_>, style: Style) -> Series {
+fn of_words(line: Compared<'_>, style: Style) -> Series {
     let mut series = Series { key: line.name.clone(), name: line.name, style, marks: true, ..Series::default() };
     for (x, values) in (0..).map(f64::from).zip(&line.values) {
         let Some(mean) = stats::mean(values) else { continue };
@@ -62,6 +62,36 @@ fn means(line: Compared<'_>, style: Style) -> Series {
         series.high.push(mean + half);
     }
     series
+}
+
+/// A line of what seeds gave, at each x.
+pub struct Means<'a> {
+    pub name: String,
+    /// The algorithm whose look it has.
+    pub cc: &'a str,
+    pub values: Vec<(f64, Vec<f64>)>,
+}
+
+/// A panel of such lines; those without any values are left out.
+pub fn means(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Means<'_>>) -> Panel {
+    let lines = lines.into_iter().map(|Means { name, cc, values }| {
+        let points: Vec<(f64, f64, f64)> = values.iter().filter_map(|(x, values)| point(*x, values)).collect();
+        (Line { name, cc, points: points.iter().map(|&(x, mean, _)| (x, mean)).collect() }, points)
+    });
+    let (lines, points): (Vec<_>, Vec<_>) = lines.filter(|(_, points)| !points.is_empty()).unzip();
+    let mut panel = panel(title, x, y, lines);
+    for (series, points) in panel.series.iter_mut().zip(points) {
+        series.marks = true;
+        series.low = points.iter().map(|(_, mean, half)| mean - half).collect();
+        series.high = points.iter().map(|(_, mean, half)| mean + half).collect();
+    }
+    panel
+}
+
+/// A mean with half of its interval.
+fn point(x: f64, values: &[f64]) -> Option<(f64, f64, f64)> {
+    let mean = stats::mean(values).filter(|mean| mean.is_finite())?;
+    Some((x, mean, stats::student_half_width(values).unwrap_or(0.0)))
 }
 
 /// Points without lines: where trajectories begin or end.

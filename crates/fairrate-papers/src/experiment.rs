@@ -18,6 +18,8 @@ pub struct Run {
     pub line: String,
     /// Its seed, if anything is random.
     pub seed: Option<u64>,
+    /// Whether other figures of the paper have it too. It is then made and read by what they share, and is not done twice.
+    pub is_shared: bool,
     /// How it comes to a point.
     pub work: Work,
 }
@@ -37,7 +39,7 @@ pub enum Work {
         /// What is read from it.
         read: Read,
     },
-    /// By a calculation of less than a second.
+    /// By a short calculation, or a measurement of this machine: made anew each time.
     Calculation(Box<dyn Fn() -> Point + Send + Sync>),
     /// By a longer calculation, whose point is kept as a simulation's.
     Model {
@@ -60,18 +62,24 @@ impl Run {
         let sets = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
         let overrides = Overrides { sets, cc: Some(cc.to_owned()), ..Overrides::default() };
         let work = Work::Scenario { toml, overrides, files: Vec::new(), rtts: None, read: Box::new(read) };
-        Self { name: name.to_owned(), line: cc.to_owned(), seed: None, work }
+        Self { name: name.to_owned(), line: cc.to_owned(), seed: None, is_shared: false, work }
     }
 
     /// A calculation.
     pub fn calculated(name: &str, line: &str, point: impl Fn() -> Point + Send + Sync + 'static) -> Self {
-        Self { name: name.to_owned(), line: line.to_owned(), seed: None, work: Work::Calculation(Box::new(point)) }
+        Self {
+            name: name.to_owned(),
+            line: line.to_owned(),
+            seed: None,
+            is_shared: false,
+            work: Work::Calculation(Box::new(point)),
+        }
     }
 
     /// A calculation of seconds. What it depends on stands in `inputs`, so that it is not done again.
     pub fn modelled(name: &str, line: &str, inputs: String, point: impl Fn() -> Point + Send + Sync + 'static) -> Self {
         let work = Work::Model { inputs, point: Box::new(point) };
-        Self { name: name.to_owned(), line: line.to_owned(), seed: None, work }
+        Self { name: name.to_owned(), line: line.to_owned(), seed: None, is_shared: false, work }
     }
 
     /// The same under another name of its line.
@@ -97,6 +105,12 @@ impl Run {
             overrides.seed = Some(seed);
         }
         Self { seed: Some(seed), ..self }
+    }
+
+    /// The same as a run that other figures of the paper have too.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        Self { is_shared: true, ..self }
     }
 
     /// The same with these round-trip times counted.

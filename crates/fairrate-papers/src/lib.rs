@@ -2,14 +2,18 @@
 //! drawn, and what the paper says of it.
 //!
 //! [`FIGURES`] has all of them. [`Run`]s give [`Point`]s, which [`Store`] keeps, so that a figure that was interrupted goes on
-//! where it was. [`Points`] are what all runs of a figure gave: panels and claims are made from them. [`sheet`] writes them as
-//! files.
+//! where it was. [`Points`] are what all runs of a figure gave: panels and claims are made from them. [`measured`] has them as a
+//! table, and [`sheet`] writes the figure as files.
 
+mod beyond;
 mod claim;
+mod curves;
 mod drawing;
 mod experiment;
 mod figure;
 mod flowtune;
+pub mod measured;
+mod occupancy;
 mod perc;
 mod points;
 mod powertcp;
@@ -19,11 +23,14 @@ mod rocc;
 mod rtts;
 pub mod sheet;
 mod store;
+pub mod timing;
+mod variant;
 
 pub use claim::{Claim, Rule, Verdict};
 pub use experiment::{Run, Work};
 pub use figure::{FIGURES, Figure, Kind, Scale, matching};
+pub use flowtune::networks as flowtune_networks;
 pub use points::{Point, Points};
 pub use record::{Record, Samples};
 pub use rtts::Rtts;
-pub use store::Store;
+pub use store::{Kept, Store};

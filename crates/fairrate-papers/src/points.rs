@@ -29,6 +29,22 @@ impl Point {
     }
 }
 
+/// At most about this many points of a series: of each of `most / 2` equal parts the lowest and the highest, so that no peak is
+/// lost.
+pub fn thinned(series: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+    if series.len() <= most {
+        return series.to_vec();
+    }
+    let part = series.len().div_ceil(most / 2);
+    let ends = |points: &[(f64, f64)]| {
+        let by_y = |a: &usize, b: &usize| points[*a].1.total_cmp(&points[*b].1);
+        let (low, high) = ((0..points.len()).min_by(by_y), (0..points.len()).max_by(by_y));
+        let (first, last) = (low.min(high), low.max(high).filter(|_| low != high));
+        [first, last].into_iter().flatten().map(|i| points[i]).collect::<Vec<_>>()
+    };
+    series.chunks(part).flat_map(ends).collect()
+}
+
 /// A point with its seed.
 type Seeded = (Option<u64>, Point);
 
@@ -44,6 +60,13 @@ impl Points {
         let of_line = self.points.entry((name.to_owned(), line.to_owned())).or_default();
         of_line.push((seed, point));
         of_line.sort_by_key(|(seed, _)| *seed);
+    }
+
+    /// All of them: by name of the run and of the line, in the order of seeds.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, Option<u64>, &Point)> {
+        self.points.iter().flat_map(|((name, line), of_line)| {
+            of_line.iter().map(|(seed, point)| (name.as_str(), line.as_str(), *seed, point))
+        })
     }
 
     fn of(&self, name: &str, line: &str) -> impl Iterator<Item = &Point> {
@@ -75,6 +98,15 @@ impl Points {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_series_is_thinned_to_its_peaks() {
+        let series: Vec<(f64, f64)> = (0..1_000).map(|i| (f64::from(i), if i == 777 { 5.0 } else { 1.0 })).collect();
+        assert_eq!(thinned(&series, 1_000), series);
+        let thin = thinned(&series, 20);
+        assert!(thin.len() <= 20 && thin.contains(&(777.0, 5.0)), "{thin:?}");
+        assert!(thin.is_sorted_by_key(|point| point.0));
+    }
 
     #[test]
     fn points_are_in_the_order_of_seeds_and_ratios_are_paired() {

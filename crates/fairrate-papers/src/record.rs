@@ -1,5 +1,7 @@
 //! Everything a simulation tells, and what is read from its samples.
 
+use std::collections::HashMap;
+
 use fairrate_report::stats;
 use fairrate_sim::{
     ConvergenceSample, FlowOutcome, PfcEvent, PortId, PortSample, Progress, RateSample, Recorder, RttSample, RunTotals,
@@ -28,6 +30,8 @@ pub struct Record {
     pub rtts: Rtts,
     /// Changes after which rates have settled, or not.
     pub convergence: Vec<ConvergenceSample>,
+    /// Pauses and resumptions of ports, in order of time.
+    pub pauses: Vec<PfcEvent>,
     /// Totals at the end.
     pub totals: RunTotals,
 }
@@ -86,9 +90,10 @@ impl Record {
                 return Ok(None);
             }
         }
-        let Watch { recorder: Recorder { flows, ports, rates, convergence, .. }, rtts } = watch;
+        let Watch { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence }, rtts } = watch;
         let (config, totals, cut) = (simulation.config().clone(), simulation.totals(), simulation.unfinished());
-        Ok(Some(Self { config, flows, ports, rates, cut, rtts: rtts.unwrap_or_default(), convergence, totals }))
+        let rtts = rtts.unwrap_or_default();
+        Ok(Some(Self { config, flows, cut, ports, rates, rtts, convergence, pauses, totals }))
     }
 
     /// The samples of the port from one node to another.
@@ -97,6 +102,23 @@ impl Record {
         let port = topology.node(from).zip(topology.node(to)).and_then(|(from, to)| topology.port(from, to));
         let of_port = self.ports.iter().filter(|sample| Some(sample.port) == port);
         Samples { of: of_port.collect(), bps: port.map_or(f64::NAN, |port| self.rate_bps(port)) }
+    }
+
+    /// The share of the run for which a class of a port is paused: the mean over all ports.
+    pub fn paused_share(&self) -> f64 {
+        let mut since = HashMap::new();
+        let mut paused = Time::ZERO;
+        for event in &self.pauses {
+            let class = (event.port, event.class);
+            if event.pause {
+                since.entry(class).or_insert(event.t);
+            } else if let Some(from) = since.remove(&class) {
+                paused += event.t.saturating_sub(from);
+            }
+        }
+        let end = self.totals.end;
+        paused = since.into_values().fold(paused, |paused, from| paused + end.saturating_sub(from));
+        seconds(paused) / seconds(end) / self.config.topology.n_ports() as f64
     }
 
     /// The rate of a port's link in bit/s.
@@ -235,7 +257,7 @@ mod tests {
         Simulation::new(config.clone()).run(&mut all).expect("it runs");
         let record = Record::of(config, None, |_| true).expect("it runs").expect("nobody stops it");
         assert!(4 <= record.convergence.len(), "{} changes", record.convergence.len());
-        assert_eq!(record.convergence, all.convergence);
+        assert_eq!((record.convergence, record.pauses), (all.convergence, all.pfc));
         assert_eq!((record.flows, record.ports, record.rates), (all.flows, all.ports, all.rates));
     }
 

@@ -9,6 +9,10 @@ use serde_json::{Value, json};
 
 use crate::claim::Claim;
 use crate::figure::Figure;
+use crate::points::thinned;
+
+/// Points of a line in small pictures at most.
+const SMALL: usize = 160;
 
 /// Panels side by side.
 const COLUMNS: usize = 2;
@@ -33,6 +37,16 @@ pub fn picture(panels: &[Panel]) -> String {
         y += height_of(row);
     }
     out + "</svg>\n"
+}
+
+/// The picture with few points a line, as pages of documents have it.
+pub fn small_picture(panels: &[Panel]) -> String {
+    let mut panels = panels.to_vec();
+    for series in panels.iter_mut().flat_map(|panel| &mut panel.series).filter(|series| series.low.is_empty()) {
+        let pairs: Vec<(f64, f64)> = series.x.iter().copied().zip(series.y.iter().copied()).collect();
+        (series.x, series.y) = thinned(&pairs, SMALL).into_iter().unzip();
+    }
+    picture(&panels)
 }
 
 /// A picture with its width and height.
@@ -76,6 +90,20 @@ pub fn table(claims: &[Claim]) -> String {
         if let Some(cause) = &claim.cause {
             let _ = writeln!(out, "    {cause}");
         }
+    }
+    out
+}
+
+/// The claims as a page of Markdown.
+pub fn markdown(figure: &Figure, claims: &[Claim]) -> String {
+    let mut out = format!(
+        "# {}: {}\n\n| the paper says | as a number | measured | verdict |\n|---|---|---|---|\n",
+        figure.id, figure.title
+    );
+    for claim in claims {
+        let cause = claim.cause.as_ref().map_or(String::new(), |cause| format!("<br>{cause}"));
+        let [sentence, paper, measured, verdict] = cells(claim).map(|cell| cell.replace('|', "\\|"));
+        let _ = writeln!(out, "| {sentence}{cause} | {paper} | {measured} | {verdict} |");
     }
     out
 }

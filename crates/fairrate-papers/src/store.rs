@@ -7,31 +7,60 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
 use crate::experiment::{Run, Work};
+use crate::figure::Figure;
 use crate::points::Point;
 
-/// A directory of points.
+/// For each figure, and each paper for what its figures share, a hash of the sources by which runs are made and read.
+const READERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// What the runs of a figure have come to.
 pub struct Store {
-    dir: PathBuf,
+    own: Place,
+    /// Of runs that several figures of the paper have.
+    shared: Place,
 }
 
-/// A point on disk, with what it was made from.
+/// A directory of runs that were made by the same sources.
+struct Place {
+    dir: PathBuf,
+    sources: String,
+}
+
+/// What a run has come to, and how long it took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// What it has come to.
+    pub point: Point,
+    /// How long that took, in seconds on one core.
+    pub seconds: f64,
+}
+
+/// What is on disk.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct OnDisk {
     /// Of the resolved scenario, or of what a model depends on; empty for short calculations, which are made anew.
     scenario_hash: String,
-    program: String,
-    point: Point,
+    /// Of what made it.
+    sources: String,
+    #[serde(flatten)]
+    kept: Kept,
 }
 
-/// What made the points: the version, and the commit it was built from.
-fn program() -> String {
-    format!("{} {}", env!("CARGO_PKG_VERSION"), fairrate_scenario::COMMIT)
+/// A hash of all sources that the runs of a figure depend on, or those that a paper's figures share.
+pub fn sources(figure_or_paper: &str) -> String {
+    let readers = READERS.iter().find(|(id, _)| *id == figure_or_paper).map_or("unknown", |(_, hash)| hash);
+    format!("{}-{readers}", fairrate_scenario::SOURCES)
 }
 
 impl Store {
-    /// In a directory, which is made when the first point is kept.
-    pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
+    /// Of a figure, below the directory of all figures.
+    pub fn new(out: &Path, figure: &Figure) -> Self {
+        let place = |name: &str| Place { dir: out.join(name).join("runs"), sources: sources(name) };
+        Self { own: place(figure.id), shared: place(figure.paper()) }
+    }
+
+    fn place(&self, run: &Run) -> &Place {
+        if run.is_shared { &self.shared } else { &self.own }
     }
 
     /// The file of a run: its label, and a hash of it, as labels may have any characters.
@@ -40,28 +69,30 @@ impl Store {
         let mut hash = XxHash64::with_seed(0);
         hash.write(label.as_bytes());
         let plain = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect::<String>();
-        self.dir.join(format!("{plain}-{:08x}.json", hash.finish() as u32))
+        self.place(run).dir.join(format!("{plain}-{:08x}.json", hash.finish() as u32))
     }
 
-    /// The point of a run of the same scenario by the same program.
-    pub fn get(&self, run: &Run) -> Option<Point> {
-        let kept: Kept = serde_json::from_slice(&std::fs::read(self.file(run)).ok()?).ok()?;
+    /// What a run of the same scenario by the same sources has come to.
+    pub fn get(&self, run: &Run) -> Option<Kept> {
+        let found: OnDisk = serde_json::from_slice(&std::fs::read(self.file(run)).ok()?).ok()?;
         let hash = scenario_hash(run).ok()?;
-        (!hash.is_empty() && kept.scenario_hash == hash && kept.program == program()).then_some(kept.point)
+        (!hash.is_empty() && found.scenario_hash == hash && found.sources == self.place(run).sources)
+            .then_some(found.kept)
     }
 
-    /// Keeps the point of a run.
+    /// Keeps what a run has come to.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn put(&self, run: &Run, point: &Point) -> Result<(), String> {
-        let kept = Kept { scenario_hash: scenario_hash(run)?, program: program(), point: point.clone() };
+    pub fn put(&self, run: &Run, kept: &Kept) -> Result<(), String> {
+        let kept =
+            OnDisk { scenario_hash: scenario_hash(run)?, sources: self.place(run).sources.clone(), kept: kept.clone() };
         if kept.scenario_hash.is_empty() {
             return Ok(());
         }
         let (file, text) = (self.file(run), serde_json::to_vec(&kept).map_err(|e| e.to_string())?);
         let failed = |e: std::io::Error| format!("{}: {e}", file.display());
-        std::fs::create_dir_all(&self.dir).map_err(failed)?;
+        std::fs::create_dir_all(&self.place(run).dir).map_err(failed)?;
         // Whoever reads it meanwhile sees the whole of it or nothing.
         let draft = file.with_extension("draft");
         std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &file)).map_err(failed)
@@ -75,4 +106,16 @@ fn scenario_hash(run: &Run) -> Result<String, String> {
         return Ok(format!("{:016x}", hash.finish()));
     }
     Ok(run.scenario()?.map_or(String::new(), |scenario| format!("{:016x}", scenario.hash())))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::figure::FIGURES;
+
+    use super::*;
+
+    #[test]
+    fn every_figure_has_sources() {
+        assert!(FIGURES.iter().all(|figure| !sources(figure.id).ends_with("unknown")));
+    }
 }

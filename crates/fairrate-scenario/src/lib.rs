@@ -28,8 +28,8 @@ pub use error::{ScenarioError, printable};
 pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;
 pub use results::{
-    AllocatorSummary, COMMIT, Convergence, ConvergenceRow, Deadlines, FctBucket, FlowRow, PfcRow, PortInfo, PortRow,
-    Quantiles, RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, Summary, TableInfo, Tag, TagValue,
+    AllocatorSummary, Convergence, ConvergenceRow, Deadlines, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles,
+    RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, SOURCES, Summary, TableInfo, Tag, TagValue,
     write_durably, write_whole,
 };
 pub use scenario::{Reader, Scenario};

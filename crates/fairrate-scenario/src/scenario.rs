@@ -16,6 +16,7 @@ pub struct Scenario {
     config: SimConfig,
     resolved: String,
     attachments: Vec<Attachment>,
+    is_own: bool,
 }
 
 impl Scenario {
@@ -112,6 +113,11 @@ impl Scenario {
         self.attachments.iter().map(|a| (a.name.as_str(), a.content.as_slice()))
     }
 
+    /// Whether its algorithm is one that the program has besides the built-in ones. What that does is in no hash.
+    pub(crate) fn is_of_own_algorithm(&self) -> bool {
+        self.is_own
+    }
+
     /// Hash of the resolved scenario and its files.
     pub fn hash(&self) -> u64 {
         let parts = self.attachments.iter().flat_map(|a| [a.name.as_bytes(), a.content.as_slice()]);
@@ -193,7 +199,10 @@ impl Reader<'_> {
         let read = schema::read(&table, Site::new(source, 0..0), name, &files, algorithms, &report)?;
         let mut resolved = String::from("# The resolved scenario: every default filled in, runnable as it is.\n");
         read.output.render("", &mut resolved);
+        let cc = read.config.cc.info().name;
+        let is_own = self.registry.own_infos().any(|own| own.name == cc) && !self.registry.is_library(cc);
         Ok(Scenario {
+            is_own,
             name: read.name,
             description: read.description,
             config: read.config,

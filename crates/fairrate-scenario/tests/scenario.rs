@@ -270,7 +270,7 @@ fn overrides_reach_everything() {
     assert_eq!(config.flows[0].bytes, Bytes::new(7_000));
     assert_eq!(config.topology.hosts().count(), 8);
     assert_eq!(config.fabric.ecn.map(|e| e.pmax), Some(0.5));
-    assert!(!config.fabric.pfc);
+    assert_eq!(config.fabric.pfc, fairrate_sim::Pfc::Off);
     assert_eq!(config.transport.window, WindowRule::None);
     assert_eq!(config.probes, [ProbeSpec::Flows { flows: Some(vec![FlowId(1)]), every: Time::from_us(10) }]);
     assert!(scenario.to_toml().contains("eta = 0.9\n"));

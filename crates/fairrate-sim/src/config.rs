@@ -11,7 +11,9 @@ use fairrate_control::AlgorithmConfig;
 use fairrate_units::Time;
 
 pub use self::allocator::{AllocatorConfig, ExternalFlow};
-pub use self::fabric::{Balancing, ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, TieRule};
+pub use self::fabric::{
+    Balancing, ClockRule, EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, Pfc, TieRule,
+};
 pub use self::faults::{BurstLoss, FaultConfig, FaultPackets, Flap};
 pub use self::flows::{Burst, Change, Connection, FlowSpec, Trigger};
 pub use self::queue::{CoDelConfig, Overflow, QUEUES, QueueConfig, QueueInfo, QueueRule, RedConfig, SfqCoDelConfig};

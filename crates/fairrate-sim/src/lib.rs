@@ -27,7 +27,7 @@ pub mod workload;
 pub use config::{
     AllocatorConfig, Balancing, BaseRttRule, Burst, BurstLoss, Change, ClockRule, CoDelConfig, Connection, DelayedAck,
     EcmpHash, EcnConfig, EcnEcho, ExternalFlow, FabricConfig, FaultConfig, FaultPackets, Flap, FlowSpec, Headroom,
-    LossDetection, MarkAt, MarkDraws, MptcpConfig, Overflow, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule,
+    LossDetection, MarkAt, MarkDraws, MptcpConfig, Overflow, Pfc, ProbeSpec, QUEUES, QueueConfig, QueueInfo, QueueRule,
     Recovery, RedConfig, Scheduler, SfqCoDelConfig, SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule, Transport,
     TransportConfig, Trigger, WindowRule,
 };

@@ -5,7 +5,7 @@ mod common;
 use common::{Recorder, algorithm, algorithm_with, config, flow, probe, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::{Dumbbell, LeafSpine, Star, Topology};
-use fairrate_sim::{FlowId, FlowSpec, ProbeSpec, SimConfig, StopRule, TieRule};
+use fairrate_sim::{FlowId, FlowSpec, Pfc, ProbeSpec, SimConfig, StopRule, TieRule};
 use fairrate_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
@@ -166,7 +166,7 @@ fn scenario() -> impl Strategy<Value = SimConfig> {
             ("occupancy", RawValue::Text(occupancy)),
         ];
         let mut c = config(small(topology), algorithm_with("bfc", &params), flows);
-        c.fabric.pfc = pfc;
+        c.fabric.pfc = if pfc { Pfc::Ingress } else { Pfc::Off };
         c.fabric.buffer = Bytes::new(60_000);
         c.fabric.ties = if insertion { TieRule::Insertion } else { TieRule::Entity };
         c.transport.rto = Some(Time::from_us(400));
@@ -205,7 +205,7 @@ proptest! {
         prop_assert_eq!(totals.flows_unfinished, 0);
         prop_assert_eq!(totals.flow_pauses, totals.flow_resumes);
         prop_assert!(recorder.flows.iter().zip(&c.flows).all(|(f, spec)| f.delivered_bytes == spec.bytes.as_u64()));
-        prop_assert!(!c.fabric.pfc || totals.drops.total() == 0);
+        prop_assert!(c.fabric.pfc == Pfc::Off || totals.drops.total() == 0);
         prop_assert_eq!(run(c).1, totals);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use common::{Recorder, TCP, algorithm, config, flow, plug_in, run, steady_with};
 use fairrate_control::{Ack, AlgorithmConfig, Allowance, CircuitHelp, Controller, IntHop, Loss, Needs};
 use fairrate_sim::topology::Rdcn;
-use fairrate_sim::{FaultConfig, Flap, FlowSpec, ProbeSpec, Recovery, SimConfig, Simulation, StopRule, Transport};
+use fairrate_sim::{FaultConfig, Flap, FlowSpec, Pfc, ProbeSpec, Recovery, SimConfig, Simulation, StopRule, Transport};
 use fairrate_units::{Bytes, Rate, Time};
 
 /// Wire bytes of a full packet without telemetry.
@@ -37,7 +37,7 @@ fn rdcn() -> Rdcn {
 /// A run of so long over lossy switches that repair selectively, with samples of two VOQs and the uplink of `tor0`.
 fn over_circuits(cc: AlgorithmConfig, flows: Vec<FlowSpec>, end: Time, every: Time) -> SimConfig {
     let mut c = config(rdcn().build(), cc, flows);
-    (c.fabric.pfc, c.fabric.ingress_alpha, c.transport.recovery) = (false, None, Recovery::SelectiveRepeat);
+    (c.fabric.pfc, c.fabric.ingress_alpha, c.transport.recovery) = (Pfc::Off, None, Recovery::SelectiveRepeat);
     c.stop = StopRule { at: Some(end), when_flows_done: false };
     let port = |to: &str| {
         let node = |name: &str| c.topology.node(name).expect("it is there");

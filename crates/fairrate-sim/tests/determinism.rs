@@ -10,7 +10,7 @@ use fairrate_control::{
 use fairrate_sim::topology::{LeafSpine, Star, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    MptcpConfig, Recovery, Scheduler, SimError, Simulation, StopRule, SubflowPaths, TcpConfig, Transport,
+    MptcpConfig, Pfc, Recovery, Scheduler, SimError, Simulation, StopRule, SubflowPaths, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -63,7 +63,7 @@ fn a_hang_is_an_error_that_names_what_is_stuck() {
     let topology = Star { hosts: 9, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
     let flows = (1..9).map(|src| flow(src, 0, 50_000, Time::from_us(1))).collect();
     let mut c = config(topology, algorithm("line-rate"), flows);
-    c.fabric.pfc = false;
+    c.fabric.pfc = Pfc::Off;
     c.fabric.buffer = Bytes::new(20_000);
     c.transport.rto = None;
     c.transport.recovery = Recovery::GoBackN;

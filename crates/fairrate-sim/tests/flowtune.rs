@@ -6,7 +6,7 @@ mod common;
 use common::{Recorder, algorithm, config, flow, run};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
-    AllocatorConfig, Burst, ExternalFlow, FaultConfig, FaultPackets, Flap, FlowSpec, NodeId, PortId, ProbeSpec,
+    AllocatorConfig, Burst, ExternalFlow, FaultConfig, FaultPackets, Flap, FlowSpec, NodeId, Pfc, PortId, ProbeSpec,
     SimConfig, StopRule, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
@@ -44,7 +44,7 @@ fn flowtune(n_intermediaries: u32, flows: Vec<FlowSpec>, end: Time) -> SimConfig
     let intermediaries = (0..n_intermediaries).map(intermediary).collect();
     c.transport.kind = Transport::Tcp(TCP);
     (c.transport.mtu, c.transport.header, c.transport.ack) = (Bytes::new(1_460), Bytes::new(78), Bytes::new(84));
-    c.fabric.pfc = false;
+    c.fabric.pfc = Pfc::Off;
     c.fabric.ingress_alpha = None;
     c.fabric.egress_alpha = Some(1.0);
     c.allocator = Some(AllocatorConfig { intermediaries, ..common::allocator(host) });

@@ -5,7 +5,7 @@ mod common;
 use common::{Recorder, algorithm_with, config, flow, probe, run};
 use fairrate_control::{Parameters, RawValue};
 use fairrate_sim::topology::{LeafSpine, Star, Topology};
-use fairrate_sim::{FaultConfig, FlowOutcome, FlowSpec, NodeId, PortId, RunTotals, SimConfig};
+use fairrate_sim::{FaultConfig, FlowOutcome, FlowSpec, NodeId, Pfc, PortId, RunTotals, SimConfig};
 use fairrate_units::{Bytes, Rate, Time};
 
 const G10: Rate = Rate::from_gbps(10);
@@ -24,7 +24,7 @@ fn star(hosts: u32) -> Topology {
 fn homa(topology: Topology, overcommitment: i64, flows: Vec<FlowSpec>) -> SimConfig {
     let params = [("overcommitment", RawValue::Integer(overcommitment))];
     let mut c = config(topology, algorithm_with("homa", &params), flows);
-    c.fabric.pfc = false;
+    c.fabric.pfc = Pfc::Off;
     c.fabric.ingress_alpha = None;
     c
 }
@@ -65,7 +65,7 @@ fn a_message_alone_takes_its_ideal_time() {
             for topology in [star(2), leaf_spine()] {
                 let last = topology.hosts().count() as u32 - 1;
                 let mut c = homa(topology, 1, vec![flow(0, last, bytes, Time::from_us(3))]);
-                c.fabric.pfc = pfc;
+                c.fabric.pfc = if pfc { Pfc::Ingress } else { Pfc::Off };
                 let (recorder, totals) = run(c);
                 let [outcome] = &recorder.flows[..] else { panic!("one flow") };
                 assert_eq!(fct(outcome), outcome.ideal_fct, "{bytes} bytes");
@@ -184,7 +184,7 @@ fn short_messages_overtake_scheduled_and_unscheduled_packets() {
     for pfc in [false, true] {
         let mut c = homa(star(10), 4, flows.clone());
         c.cc.set("cutoffs", RawValue::Text("1KB")).expect("it is a parameter");
-        c.fabric.pfc = pfc;
+        c.fabric.pfc = if pfc { Pfc::Ingress } else { Pfc::Off };
         let (recorder, _) = run(c);
         for short in &recorder.flows[7..] {
             assert!(fct(short) <= short.ideal_fct + packets(1), "{}", fct(short));

@@ -3,8 +3,10 @@
 mod common;
 
 use common::{algorithm, config, flow, run};
-use fairrate_sim::topology::{FatTree, Topology, parse_topology_file};
-use fairrate_sim::{FlowSpec, Recorder, Recovery, SimConfig, SimError, Simulation};
+use fairrate_sim::topology::{FatTree, LeafSpine, Star, Topology, parse_topology_file};
+use fairrate_sim::{
+    ClockRule, FlowSpec, Headroom, NodeId, Pfc, ProbeSpec, Recorder, Recovery, SimConfig, SimError, Simulation,
+};
 use fairrate_units::{Bytes, Rate, Time};
 
 fn fat_tree() -> Topology {
@@ -44,13 +46,59 @@ fn pfc_holds_a_burst_without_control() {
     }
 }
 
+/// 1,048 B at 400 Gb/s take 20.96 ns, cut to 20: a link that is paused may have 4.8 % more on its way than its rate says.
+#[test]
+fn headroom_is_enough_for_times_cut_to_whole_nanoseconds() {
+    let leaf_spine = LeafSpine {
+        leaves: 2,
+        spines: 1,
+        hosts_per_leaf: 20,
+        host_rate: Rate::from_gbps(100),
+        host_delay: Time::from_ns(1_500),
+        uplink_rate: Rate::from_gbps(400),
+        uplink_delay: Time::from_us(10),
+    };
+    let flows = (20..36).map(|src| flow(src, 0, 3_000_000, Time::ZERO)).collect();
+    let mut c = config(leaf_spine.build(), algorithm("line-rate"), flows);
+    (c.fabric.buffer, c.fabric.ingress_alpha) = (Bytes::new(40_000), Some(1.0));
+    (c.fabric.clock, c.fabric.headroom) = (ClockRule::WholeNanoseconds, Headroom::Auto);
+    let (_, totals) = run(c);
+    assert_eq!((totals.drops.total(), totals.flows_done), (0, 16));
+}
+
+/// Three send to one at line rate, and a fourth past them. Over the level at which it pauses the queue climbs by what is on its way
+/// then: of each sender a round trip of 2 us at 25 Gb/s, the packet that the sender is at, and those at whose arrival the switch
+/// sees it and sends; less what leaves meanwhile, at the rate of one sender. It is let down to the other level. Whoever sends to another port is never paused.
+#[test]
+fn egress_queues_pause_at_one_level_and_let_go_at_another() {
+    let star = Star { hosts: 6, rate: Rate::from_gbps(25), delay: Time::from_us(1) }.build();
+    let mut flows = incast(3, 1_000_000);
+    flows.push(flow(4, 5, 1_000_000, Time::from_us(1)));
+    let mut c = config(star, algorithm("line-rate"), flows);
+    let (pause, resume) = (100_000, 10_000);
+    c.fabric.pfc = Pfc::Egress { pause: Bytes::new(pause), resume: Bytes::new(resume) };
+    let port = c.topology.port(NodeId(6), NodeId(0)).expect("the switch has a port to each host");
+    c.probes.push(ProbeSpec::Ports { ports: vec![port], every: Time::from_ns(100) });
+    let (recorder, totals) = run(c);
+    assert_eq!((totals.drops.total(), totals.flows_done), (0, 4));
+    let queue: Vec<u64> = recorder.ports.iter().map(|sample| sample.qlen_bytes).collect();
+    let peak = queue.iter().copied().max().expect("there are samples");
+    assert!((pause + 2 * 6_250..pause + 2 * 6_250 + 3 * 3 * 1_048).contains(&peak), "{peak}");
+    // Each cycle begins with a pause of all three. In it the port sends what lies between the levels, and what comes meanwhile.
+    let falls = queue.windows(2).filter(|pair| resume < pair[0] && pair[1] <= resume).count() as u64;
+    assert!(5 < falls && totals.pfc_pauses == totals.pfc_resumes, "{falls}, {totals:?}");
+    assert!((3 * (falls - 1)..=3 * falls).contains(&totals.pfc_pauses), "{} pauses, {falls} cycles", totals.pfc_pauses);
+    let past = recorder.flows.iter().find(|outcome| outcome.flow.0 == 3).expect("it is done");
+    assert_eq!(past.fct, Some(past.ideal_fct), "nobody pauses it");
+}
+
 /// Lossy fabrics drop, and both ways of recovery deliver everything all the same.
 #[test]
 fn a_lossy_fabric_delivers_everything_in_the_end() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
         for cc in ["dctcp", "powertcp", "swift", "line-rate"] {
             let mut c = config(fat_tree(), algorithm(cc), incast(31, 100_000));
-            c.fabric.pfc = false;
+            c.fabric.pfc = Pfc::Off;
             c.fabric.buffer = Bytes::new(200_000);
             (c.fabric.ingress_alpha, c.fabric.egress_alpha) = (None, Some(1.0));
             c.transport.recovery = recovery;
@@ -71,7 +119,7 @@ fn a_lossy_fabric_delivers_everything_in_the_end() {
 fn selective_repeat_sends_again_only_what_was_lost() {
     for (recovery, exact) in [(Recovery::SelectiveRepeat, true), (Recovery::GoBackN, false)] {
         let mut c = config(fat_tree(), algorithm("dctcp"), incast(16, 200_000));
-        c.fabric.pfc = false;
+        c.fabric.pfc = Pfc::Off;
         c.fabric.buffer = Bytes::new(300_000);
         (c.fabric.ingress_alpha, c.fabric.egress_alpha) = (None, Some(1.0));
         c.transport.recovery = recovery;

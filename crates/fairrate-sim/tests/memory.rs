@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::{FatTreeK, LeafSpine, Topology};
 use fairrate_sim::{
-    FlowOutcome, FlowSpec, MarkAt, MptcpConfig, PfcEvent, PortSample, RateSample, Recovery, Scheduler, SimConfig,
+    FlowOutcome, FlowSpec, MarkAt, MptcpConfig, Pfc, PfcEvent, PortSample, RateSample, Recovery, Scheduler, SimConfig,
     Simulation, Sink, StopRule, SubflowPaths, Switching, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
@@ -113,7 +113,7 @@ fn with_allocator() -> SimConfig {
 
 /// A fabric that drops.
 fn lossy(mut c: SimConfig) -> SimConfig {
-    (c.fabric.pfc, c.fabric.buffer) = (false, Bytes::new(100_000));
+    (c.fabric.pfc, c.fabric.buffer) = (Pfc::Off, Bytes::new(100_000));
     (c.fabric.ingress_alpha, c.fabric.egress_alpha) = (None, Some(1.0));
     c.transport.rto = Some(Time::from_us(500));
     c.transport.recovery = Recovery::SelectiveRepeat;

@@ -6,8 +6,8 @@ use common::{Recorder, TCP, algorithm, config, flow, probe, run, steady};
 use fairrate_control::{AlgorithmConfig, Allowance};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
-    DelayedAck, EcnConfig, FaultConfig, Flap, FlowId, FlowOutcome, FlowSpec, MarkAt, MarkDraws, MptcpConfig, PortId,
-    ProbeSpec, RunTotals, Scheduler, SimConfig, SubflowPaths, TcpConfig, Transport, Trigger,
+    DelayedAck, EcnConfig, FaultConfig, Flap, FlowId, FlowOutcome, FlowSpec, MarkAt, MarkDraws, MptcpConfig, Pfc,
+    PortId, ProbeSpec, RunTotals, Scheduler, SimConfig, SubflowPaths, TcpConfig, Transport, Trigger,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -49,7 +49,7 @@ fn change_spine(topology: &mut Topology, spine: &str, rate: Rate, delay: Time) {
 fn over_tcp(topology: Topology, cc: AlgorithmConfig, tcp: TcpConfig, flows: Vec<FlowSpec>) -> SimConfig {
     let mut c = config(topology, cc, flows);
     c.transport.kind = Transport::Tcp(tcp);
-    c.fabric.pfc = false;
+    c.fabric.pfc = Pfc::Off;
     c.fabric.ingress_alpha = None;
     c.fabric.egress_alpha = Some(1.0);
     // RateMP eq. 5: marks in proportion to the queue, which does not count the packet itself.

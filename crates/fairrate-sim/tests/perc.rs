@@ -5,7 +5,7 @@ mod common;
 use common::{Draws, Recorder, algorithm_with, config, flow, max_min_gbps, paths, probe, random_flows, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::{LeafSpine, Star, Topology, parse_topology_file};
-use fairrate_sim::{FlowSpec, ProbeSpec, Recovery, SimConfig, StopRule};
+use fairrate_sim::{FlowSpec, Pfc, ProbeSpec, Recovery, SimConfig, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 const US: Time = Time::from_us(1);
@@ -267,7 +267,7 @@ fn flows_finish_when_packets_are_lost() {
             // All at line rate at first, and room for some thirty packets.
             let flows = (1..9).map(|src| flow(src, 0, 30_000, Time::ZERO)).collect();
             let mut c = config(topology, algorithm_with(cc, &[("initial_rate", RawValue::Float(1.0))]), flows);
-            c.fabric.pfc = false;
+            c.fabric.pfc = Pfc::Off;
             c.fabric.buffer = Bytes::new(30_000);
             c.fabric.ingress_alpha = None;
             c.transport.recovery = recovery;

@@ -6,7 +6,7 @@ use common::{TCP, algorithm, config, flow, probe, run};
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::Star;
 use fairrate_sim::{
-    CoDelConfig, DelayedAck, Drops, FlowId, FlowSpec, Overflow, ProbeSpec, QueueConfig, QueueRule, RedConfig,
+    CoDelConfig, DelayedAck, Drops, FlowId, FlowSpec, Overflow, Pfc, ProbeSpec, QueueConfig, QueueRule, RedConfig,
     SfqCoDelConfig, SimConfig, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
@@ -29,7 +29,7 @@ fn lossy(hosts: u32, cc: AlgorithmConfig, queue: QueueConfig, flows: Vec<FlowSpe
     let topology = Star { hosts, rate: Rate::from_gbps(10), delay: Time::from_us(2) }.build();
     let mut c = config(topology, cc, flows);
     c.transport.kind = Transport::Tcp(TCP);
-    c.fabric.pfc = false;
+    c.fabric.pfc = Pfc::Off;
     c.fabric.ingress_alpha = None;
     c.fabric.queue = queue;
     c

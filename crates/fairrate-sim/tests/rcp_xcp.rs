@@ -5,7 +5,7 @@ mod common;
 use common::{Recorder, algorithm_with, config, flow, probe, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::{ParkingLot, Star};
-use fairrate_sim::{BaseRttRule, FlowSpec, NodeId, PortSample, ProbeSpec, Recovery, SimConfig, StopRule};
+use fairrate_sim::{BaseRttRule, FlowSpec, NodeId, Pfc, PortSample, ProbeSpec, Recovery, SimConfig, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 const G100: Rate = Rate::from_gbps(100);
@@ -174,7 +174,7 @@ fn losses_are_survived() {
             let flows = (1..11).map(|src| flow(src, RECEIVER, 300_000, Time::ZERO)).collect();
             let mut c = star(G100, cc.clone(), flows, Time::from_ms(100), Time::from_ms(1));
             c.stop.when_flows_done = true;
-            (c.fabric.pfc, c.fabric.buffer) = (false, Bytes::new(15_000));
+            (c.fabric.pfc, c.fabric.buffer) = (Pfc::Off, Bytes::new(15_000));
             (c.fabric.ingress_alpha, c.fabric.egress_alpha) = (None, Some(1.0));
             (c.transport.recovery, c.transport.rto) = (recovery, Some(Time::from_us(500)));
             let (recorder, totals) = run(c);

@@ -6,7 +6,9 @@ mod common;
 use common::{Recorder, TCP, algorithm, config, flow};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
-use fairrate_sim::{Balancing, MarkAt, ProbeSpec, Recovery, RunTotals, SimConfig, Simulation, Switching, Transport};
+use fairrate_sim::{
+    Balancing, MarkAt, Pfc, ProbeSpec, Recovery, RunTotals, SimConfig, Simulation, Switching, Transport,
+};
 use fairrate_units::{Bytes, Rate, Time};
 
 fn leaf_spine() -> Topology {
@@ -85,10 +87,20 @@ fn with_pauses() {
 }
 
 #[test]
+fn with_pauses_of_egress_queues() {
+    for cc in ["line-rate", "powertcp", "dcqcn"] {
+        let mut c = scenario(cc);
+        c.fabric.pfc = Pfc::Egress { pause: Bytes::new(20_000), resume: Bytes::new(5_000) };
+        let totals = same(&c);
+        assert!(10 < totals.pfc_pauses, "{cc}: {} pauses", totals.pfc_pauses);
+    }
+}
+
+#[test]
 fn with_drops() {
     for cc in ["line-rate", "hpcc"] {
         let mut c = scenario(cc);
-        (c.fabric.pfc, c.fabric.egress_alpha, c.fabric.buffer) = (false, Some(0.5), Bytes::new(200_000));
+        (c.fabric.pfc, c.fabric.egress_alpha, c.fabric.buffer) = (Pfc::Off, Some(0.5), Bytes::new(200_000));
         assert!(10 < same(&c).drops.total(), "{cc}");
     }
 }

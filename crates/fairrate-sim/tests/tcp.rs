@@ -8,7 +8,7 @@ use common::{TCP, algorithm, algorithm_with, config, flow, plug_in, probe, run};
 use fairrate_control::{ALGORITHMS, Ack, AlgorithmConfig, Allowance, Controller, Loss, Needs, RawValue};
 use fairrate_sim::topology::{Dumbbell, Star};
 use fairrate_sim::{
-    DelayedAck, EcnEcho, FaultConfig, FlowSpec, MptcpConfig, NodeId, PortSample, SimConfig, TcpConfig, Transport,
+    DelayedAck, EcnEcho, FaultConfig, FlowSpec, MptcpConfig, NodeId, Pfc, PortSample, SimConfig, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -20,7 +20,7 @@ fn star(hosts: u32) -> fairrate_sim::topology::Topology {
 fn lossy(hosts: u32, cc: &str, buffer: u64, tcp: TcpConfig, flows: Vec<FlowSpec>) -> SimConfig {
     let mut c = config(star(hosts), algorithm(cc), flows);
     c.transport.kind = Transport::Tcp(tcp);
-    c.fabric.pfc = false;
+    c.fabric.pfc = Pfc::Off;
     c.fabric.buffer = Bytes::new(buffer);
     c.fabric.ingress_alpha = None;
     c.fabric.egress_alpha = Some(1.0);
@@ -75,7 +75,7 @@ fn newreno_keeps_a_bottleneck_busy_and_shares_it() {
     let flows = (0..4).map(|i| FlowSpec { stop: Time::from_ms(400), ..flow(i, 4 + i, u64::MAX, Time::ZERO) }).collect();
     let mut c = config(topology, algorithm("newreno"), flows);
     c.transport.kind = Transport::Tcp(TCP);
-    c.fabric.pfc = false;
+    c.fabric.pfc = Pfc::Off;
     c.fabric.buffer = Bytes::new(100_000);
     c.fabric.ingress_alpha = None;
     c.stop.at = Some(Time::from_ms(400));

@@ -85,6 +85,14 @@ fn the_command_line_knows_it() {
     assert_ne!(summary("my-d2tcp-d_max=4").fingerprint, own.fingerprint);
     let report = std::fs::read_to_string(dir.join("report.html")).expect("the report");
     assert!(report.contains("my D2TCP d_max=4"));
+    // What has run is taken over, but for this crate's algorithm, whose code may have changed.
+    let made = |run: &str| {
+        std::fs::metadata(dir.join(run).join("summary.json")).expect("it is there").modified().expect("a time")
+    };
+    let before = ["d2tcp", "my-d2tcp"].map(made);
+    stdout(&program(&["compare", &file, "--cc", ccs, "--out", &out, "--quiet"]));
+    let after = ["d2tcp", "my-d2tcp"].map(made);
+    assert!(after[0] == before[0] && after[1] != before[1], "{before:?} {after:?}");
     // The resolved scenario runs again, and the report is drawn again.
     let resolved = dir.join("my-d2tcp/scenario.toml").display().to_string();
     let again = dir.with_file_name("again").display().to_string();

@@ -2,18 +2,12 @@
 //! paper's section 6.1, and beside it what the paper compares with: Fastpass's arbiter.
 
 use fairrate_allocate::{Aggregation, Clos, FlowKey, Instructions, LinkId, RateEngine, RealTime};
+use fairrate_papers::flowtune_networks::{GAMMA, LINK_BPS, Network, TABLE, blocks_for};
 
-use super::{Draws, Row, Settings, fastpass, time_us};
-
-const LINK_BPS: f64 = 40e9;
-const GAMMA: f64 = 0.4;
+use super::{Row, Settings, fastpass, time_us};
 
 /// Iterations after which rates are compared. Both engines have settled by then.
 const ITERATIONS: u32 = 300;
-
-/// Nodes and flows of the paper's table.
-const TABLE: [(u32, u32); 7] =
-    [(384, 3_072), (768, 6_144), (1_536, 12_288), (1_536, 24_576), (1_536, 49_152), (3_072, 49_152), (4_608, 49_152)];
 
 pub(super) const LEGEND: &str = "\
 us: an iteration, F-NORM included; Fastpass: a batch of timeslots with the requests before it.
@@ -23,50 +17,15 @@ allocated in a second of one core. Papers: Flowtune 3.84 (4 cores, 8.29 us) and 
 (2.2 Tb/s on 8 cores).
 ";
 
-/// Flows of a network, each with the same weight and no limit.
-struct Case {
-    name: &'static str,
-    clos: Clos,
-    paths: Vec<Vec<LinkId>>,
+/// How its rows are made.
+trait Rows {
+    /// A row of a measurement.
+    fn row(&self, name: String, n_flows: u32, blocks_and_threads: [u32; 2], times_us: [f64; 3]) -> Row;
+    /// What a core allocates by the paper's count: the rate of all servers' links, however long an iteration takes.
+    fn tbps_per_core(&self, n_threads: usize) -> f64;
 }
 
-impl Case {
-    /// Flows between servers drawn with equal probability, over spines and cores drawn so.
-    fn new(name: &'static str, clos: Clos, n_flows: u32) -> Self {
-        let mut draws = Draws(1);
-        let mut path = |_| {
-            let src = draws.below(clos.n_servers());
-            let dst = (src + 1 + draws.below(clos.n_servers() - 1)) % clos.n_servers();
-            clos.path(src, dst, draws.below(1 << 30))
-        };
-        let paths = (0..n_flows).map(&mut path).collect();
-        Self { name, clos, paths }
-    }
-
-    /// Two tiers: racks of 16 servers, 16 spines, all links of one rate.
-    fn two_tiers(nodes: u32, n_flows: u32) -> Self {
-        let (servers, spines) = (16, 16);
-        let racks = nodes / servers;
-        let clos = Clos { pods: 1, racks, servers, spines, cores: 0, server_bps: LINK_BPS, fabric_bps: LINK_BPS };
-        Self::new("two tiers", clos, n_flows)
-    }
-
-    /// Three tiers: 8 pods of 16 racks of 16 servers, 16 spines a pod and 16 cores above each.
-    fn three_tiers(n_flows: u32) -> Self {
-        let (pods, racks, servers, spines, cores) = (8, 16, 16, 16, 16);
-        let clos = Clos { pods, racks, servers, spines, cores, server_bps: LINK_BPS, fabric_bps: LINK_BPS };
-        Self::new("three tiers", clos, n_flows)
-    }
-
-    fn engine(&self, n_blocks: u32, n_threads: usize, aggregation: Aggregation) -> RealTime {
-        let partition = self.clos.partition(n_blocks);
-        RealTime::partitioned(&self.clos.capacities_bps(), LINK_BPS, GAMMA, &partition, n_threads, aggregation)
-    }
-
-    fn add_flows(&self, engine: &mut RealTime) -> Vec<FlowKey> {
-        self.paths.iter().map(|path| engine.add(path, 1.0, f64::INFINITY)).collect()
-    }
-
+impl Rows for Network {
     fn row(&self, name: String, n_flows: u32, [n_blocks, n_threads]: [u32; 2], times_us: [f64; 3]) -> Row {
         let [us_median, us_min, us_max] = times_us;
         let ns_per_flow = us_median * 1e3 * f64::from(n_threads) / f64::from(n_flows);
@@ -89,7 +48,6 @@ impl Case {
         }
     }
 
-    /// What a core allocates by the paper's count: the rate of all servers' links, however long an iteration takes.
     fn tbps_per_core(&self, n_threads: usize) -> f64 {
         f64::from(self.clos.n_servers()) * LINK_BPS / 1e12 / n_threads as f64
     }
@@ -99,21 +57,21 @@ impl Case {
 /// instructions, any links, flows that come and go, aggregation alone, and Fastpass.
 pub(super) fn rows(settings: &Settings) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (nodes, n_flows) in TABLE {
-        rows.extend(case(&Case::two_tiers(nodes, n_flows), settings));
+    for row in TABLE {
+        rows.extend(case(&Network::two_tiers(row.nodes, row.flows), settings));
     }
-    rows.extend(case(&Case::three_tiers(16_384), settings));
-    let first = Case::two_tiers(TABLE[0].0, TABLE[0].1);
+    rows.extend(case(&Network::three_tiers(16_384), settings));
+    let first = Network::two_tiers(TABLE[0].nodes, TABLE[0].flows);
     rows.extend(instructions(&first, settings));
     rows.extend(general(&first, settings));
     rows.push(churn(&first, settings));
-    rows.extend(aggregation(&Case::two_tiers(TABLE[6].0, 0), settings));
+    rows.extend(aggregation(&Network::two_tiers(TABLE[6].nodes, 0), settings));
     rows.extend(fastpass::rows(settings));
     rows
 }
 
 /// A network with every number of threads, and in double precision.
-fn case(case: &Case, settings: &Settings) -> Vec<Row> {
+fn case(case: &Network, settings: &Settings) -> Vec<Row> {
     let n_flows = case.paths.len() as u32;
     let mut plain = Plain::new(&case.clos, &case.paths);
     (0..ITERATIONS).for_each(|_| plain.iterate());
@@ -141,16 +99,7 @@ fn case(case: &Case, settings: &Settings) -> Vec<Row> {
     rows
 }
 
-/// The fewest blocks that give every thread a FlowBlock.
-fn blocks_for(n_threads: usize) -> u32 {
-    let mut blocks = 1;
-    while ((blocks * blocks) as usize) < n_threads {
-        blocks *= 2;
-    }
-    blocks
-}
-
-fn instructions(case: &Case, settings: &Settings) -> Vec<Row> {
+fn instructions(case: &Network, settings: &Settings) -> Vec<Row> {
     let all = [Instructions::Portable, Instructions::Avx2, Instructions::Avx512];
     let row = |most: Instructions| {
         let mut engine = case.engine(1, 1, Aggregation::Slices).at_most(most);
@@ -164,7 +113,7 @@ fn instructions(case: &Case, settings: &Settings) -> Vec<Row> {
 }
 
 /// The engine for any links: as many flows, and a tenth.
-fn general(case: &Case, settings: &Settings) -> Vec<Row> {
+fn general(case: &Network, settings: &Settings) -> Vec<Row> {
     let row = |n_flows: usize| {
         let mut engine = RealTime::general(&case.clos.capacities_bps(), LINK_BPS, GAMMA);
         for path in &case.paths[..n_flows] {
@@ -177,7 +126,7 @@ fn general(case: &Case, settings: &Settings) -> Vec<Row> {
 }
 
 /// In every iteration a flow of a hundred ends and another begins.
-fn churn(case: &Case, settings: &Settings) -> Row {
+fn churn(case: &Network, settings: &Settings) -> Row {
     let mut engine = case.engine(1, 1, Aggregation::Slices);
     let mut keys = case.add_flows(&mut engine);
     let mut next = 0;
@@ -193,7 +142,7 @@ fn churn(case: &Case, settings: &Settings) -> Row {
 }
 
 /// Iterations without flows: what is left is adding up, the price update, and handing prices around.
-fn aggregation(case: &Case, settings: &Settings) -> Vec<Row> {
+fn aggregation(case: &Network, settings: &Settings) -> Vec<Row> {
     let mut rows = Vec::new();
     for aggregation in [Aggregation::Diagonals, Aggregation::Slices] {
         for n_blocks in [2, 4, 8, 16] {
@@ -265,8 +214,8 @@ mod tests {
     #[test]
     fn every_case_computes_the_right_rates() {
         let settings = Settings { threads: vec![1, 3], runs: 1 };
-        let three_tiers = Clos { racks: 1, ..Case::three_tiers(0).clos };
-        for case in [Case::two_tiers(64, 200), Case::new("three tiers", three_tiers, 200)] {
+        let three_tiers = Clos { racks: 1, ..Network::three_tiers(0).clos };
+        for case in [Network::two_tiers(64, 200), Network::new("three tiers", three_tiers, 200)] {
             let rows = super::case(&case, &settings);
             assert_eq!(
                 rows.iter().map(|row| (row.threads, row.blocks)).collect::<Vec<_>>(),
@@ -281,11 +230,10 @@ mod tests {
     #[test]
     fn other_rows_are_named_by_what_they_do() {
         let settings = Settings { threads: vec![1], runs: 1 };
-        let small = Case::two_tiers(256, 300);
+        let small = Network::two_tiers(256, 300);
         assert!(instructions(&small, &settings).iter().any(|row| row.name == "Portable"));
         assert_eq!(general(&small, &settings).iter().map(|row| row.flows).collect::<Vec<_>>(), [300, 30, 3].map(Some));
         assert_eq!(churn(&small, &settings).flows, Some(300));
         assert_eq!(aggregation(&small, &settings).len(), 2 * 4);
-        assert_eq!([1, 2, 4, 5, 16, 17].map(blocks_for), [1, 2, 2, 4, 4, 8]);
     }
 }

@@ -8,8 +8,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use fairrate_allocate::fastpass::{FastpassConfig, Order, Paths, Timeslots};
+use fairrate_papers::timing::{Draws, RUN_US};
 
-use super::{Draws, RUN_US, Row, Settings, median_min_max};
+use super::{Row, Settings, median_min_max};
 
 const HOSTS: [u16; 3] = [128, 512, 2_048];
 const BATCHES: [u32; 2] = [64, 8];

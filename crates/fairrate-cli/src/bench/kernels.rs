@@ -4,13 +4,14 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use fairrate_papers::timing::RUN_US;
 use fairrate_sim::{SimConfig, SimError, Simulation};
 use serde::Serialize;
 
 use super::acks::{self, Acks};
 use super::hold::{self, Hold};
 use super::scenarios::{self, Nobody};
-use super::{RUN_US, aligned, median_min_max, time_us};
+use super::{aligned, median_min_max, time_us};
 use crate::failure::Failure;
 
 /// How often each is timed unless said otherwise.

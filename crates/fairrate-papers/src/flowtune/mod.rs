@@ -16,7 +16,9 @@ mod fig8;
 mod fig9;
 mod lines;
 mod methods;
+pub mod networks;
 mod outage;
+mod table6_1;
 mod traffic;
 mod updates;
 
@@ -31,6 +33,7 @@ pub use fig11::FIGURE as FIG11;
 pub use fig12::FIGURE as FIG12;
 pub use fig13::FIGURE as FIG13;
 pub use outage::FIGURE as OUTAGE;
+pub use table6_1::FIGURE as TABLE6_1;
 
 use crate::experiment::Run;
 use crate::points::Point;

@@ -47,7 +47,7 @@ pub fn runs(scale: &Scale, sizes: &[Sizes], variants: &[&Variant]) -> Vec<Run> {
             ("probe.0.queues", "[\"tor*->h*\", \"tor*->spine*\", \"spine*->tor*\"]"),
             ("probe.0.every", "50us"),
         ];
-        variant.run(&name(sizes, load), SCENARIO, &sets, move |record| read(record, until_s)).seeded(seed)
+        variant.run(&name(sizes, load), SCENARIO, &sets, move |record| read(record, until_s)).seeded(seed).shared()
     };
     let mut runs = Vec::new();
     for (_, load) in LOADS {

@@ -3,13 +3,14 @@
 use fairrate_report::figure::{Axis, Figure as Panel};
 
 use super::chain::{FLOWS, OPTIMUM, chain, with_optimum, worst_overload_bps};
-use super::variant::Variant;
+
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Line, panel, with_marks};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
 use crate::points::{Point, Points};
 use crate::record::{Record, settle};
+use crate::variant::Variant;
 
 pub const FIGURE: Figure = Figure {
     id: "perc/fig8",

@@ -12,7 +12,6 @@ mod fig5;
 mod fig6;
 mod fig7;
 mod fig8;
-mod variant;
 mod web_search;
 
 pub use fig1::FIGURE as FIG1;

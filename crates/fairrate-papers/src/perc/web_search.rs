@@ -4,13 +4,13 @@ use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
 use fairrate_units::Time;
 
-use super::variant::Variant;
 use crate::claim::{Claim, Rule};
 use crate::drawing::{Compared, with_level, words_panel};
 use crate::experiment::Run;
 use crate::figure::Scale;
 use crate::points::{Point, Points};
 use crate::record::Record;
+use crate::variant::Variant;
 
 const SCENARIO: &str = include_str!("../../../../examples/perc-link.toml");
 

@@ -6,6 +6,8 @@ mod fig4;
 mod fig5;
 mod fig6;
 mod fig7;
+mod fig7_buffers;
+mod fig7_requests;
 mod fig8;
 mod overcommitment;
 mod websearch;
@@ -16,6 +18,8 @@ pub use fig4::FIGURE as FIG4;
 pub use fig5::FIGURE as FIG5;
 pub use fig6::FIGURE as FIG6;
 pub use fig7::FIGURE as FIG7;
+pub use fig7_buffers::FIGURE as FIG7_BUFFERS;
+pub use fig7_requests::FIGURE as FIG7_REQUESTS;
 pub use fig8::FIGURE as FIG8;
 pub use overcommitment::{FIG9, FIG10, FIG11};
 

@@ -79,23 +79,88 @@ pub fn at(reading: Reading, load: u32) -> String {
     format!("{load} %, {}", reading.name())
 }
 
+/// Files that are asked for beside web search: each host asks as a Poisson process, and ten hosts of one other rack answer with
+/// equal parts at once. That they are ten is the artifact's; it may draw one of them twice, which is not so here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requests {
+    pub megabytes: u32,
+    pub per_s: u32,
+}
+
+impl Requests {
+    /// What runs beside them are called.
+    pub fn name(self) -> String {
+        format!("{} MB, {} /s", self.megabytes, self.per_s)
+    }
+}
+
+/// A scenario with files asked for beside what it has.
+macro_rules! requesting {
+    ($file:literal) => {
+        concat!(
+            include_str!($file),
+            "\n[[traffic]]\nkind = \"incast-queries\"\nrequest_size = \"2MB\"\nresponders = 10\nfrom = \"one-other-rack\"\n\
+             rate_per_host_per_s = 1.0\nstop = \"1ms\"\n"
+        )
+    };
+}
+
+/// Web search at a load in per cent, perhaps with requests beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct Traffic {
+    pub reading: Reading,
+    pub load: u32,
+    pub requests: Option<Requests>,
+}
+
+impl Traffic {
+    /// The name of its runs.
+    pub fn name(&self) -> String {
+        let requests = self.requests.map_or(String::new(), |requests| format!(", {}", requests.name()));
+        at(self.reading, self.load) + &requests
+    }
+
+    fn toml(&self) -> &'static str {
+        match (self.reading.has_artifact_traffic(), self.requests) {
+            (false, None) => include_str!("../../../../examples/websearch.toml"),
+            (true, None) => include_str!("../../../../examples/websearch-artifact.toml"),
+            (false, Some(_)) => requesting!("../../../../examples/websearch.toml"),
+            (true, Some(_)) => requesting!("../../../../examples/websearch-artifact.toml"),
+        }
+    }
+
+    /// Runs of each line with each seed, with more keys set, from which something is read.
+    pub fn runs(&self, lines: &[Line], scale: &Scale, more: &[(&str, &str)], read: fn(&Record) -> Point) -> Vec<Run> {
+        let run = |line: &Line, seed: u64| {
+            let (share, stop) =
+                ((f64::from(self.load) / 100.0).to_string(), arrivals_until(self.reading, self.load, scale.quick));
+            let asked = self.requests.map(|of| (format!("{}MB", of.megabytes), format!("{}.0", of.per_s)));
+            let mut sets = vec![("traffic.0.load", share.as_str()), ("traffic.0.stop", &stop)];
+            if let Some((size, rate)) = &asked {
+                sets.extend([("traffic.1.request_size", size.as_str()), ("traffic.1.rate_per_host_per_s", rate)]);
+                sets.push(("traffic.1.stop", &stop));
+            }
+            sets.extend((self.reading == Reading::Forms).then_some(("profile", "ns3")));
+            // Twice the delays of the longest path, and a packet's time on each of its links.
+            sets.extend((self.reading == Reading::PathTau).then_some(("transport.base_rtt", "8800ns")));
+            sets.extend(line.sets);
+            sets.extend(if line.cc == "homa" { &HOMA[..] } else { &[] });
+            sets.extend(more);
+            Run::of(&self.name(), self.toml(), line.cc, &sets, read).called(line.name).seeded(seed)
+        };
+        lines.iter().flat_map(|line| scale.seeds.iter().map(move |&seed| run(line, seed))).collect()
+    }
+
+    /// The same, from which slowdowns by size are read.
+    pub fn slowdowns(&self, lines: &[Line], scale: &Scale) -> Vec<Run> {
+        let read = if self.reading.has_artifact_traffic() { of_artifact } else { of_text };
+        self.runs(lines, scale, &[], read).into_iter().map(Run::shared).collect()
+    }
+}
+
 /// Runs of a reading at a load, of each line with each seed.
 pub fn runs(reading: Reading, load: u32, lines: &[Line], scale: &Scale) -> Vec<Run> {
-    let run = |line: &Line, seed: u64| {
-        let (share, stop) = ((f64::from(load) / 100.0).to_string(), arrivals_until(reading, load, scale.quick));
-        let mut sets = vec![("traffic.0.load", share.as_str()), ("traffic.0.stop", &stop)];
-        sets.extend((reading == Reading::Forms).then_some(("profile", "ns3")));
-        // Twice the delays of the longest path, and a packet's time on each of its links.
-        sets.extend((reading == Reading::PathTau).then_some(("transport.base_rtt", "8800ns")));
-        sets.extend(line.sets);
-        sets.extend(if line.cc == "homa" { &HOMA[..] } else { &[] });
-        let (toml, read): (_, fn(&Record) -> Point) = match reading {
-            Reading::Own | Reading::Forms => (include_str!("../../../../examples/websearch.toml"), of_text),
-            _ => (include_str!("../../../../examples/websearch-artifact.toml"), of_artifact),
-        };
-        Run::of(&at(reading, load), toml, line.cc, &sets, read).called(line.name).seeded(seed)
-    };
-    lines.iter().flat_map(|line| scale.seeds.iter().map(move |&seed| run(line, seed))).collect()
+    Traffic { reading, load, requests: None }.slowdowns(lines, scale)
 }
 
 /// When arrivals end. Between racks there are about 10,000 flows, of which 1,500 are short. With the artifact's traffic there are

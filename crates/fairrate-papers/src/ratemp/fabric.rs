@@ -5,8 +5,8 @@ use fairrate_report::stats;
 use fairrate_sim::FlowOutcome;
 
 use super::claims::over;
-use super::curves::{self, Curve};
 use super::settings::{RUNS, algorithm, sets};
+use crate::curves::{self, Curve};
 use crate::experiment::Run;
 use crate::figure::Scale;
 use crate::points::{Point, Points};

@@ -2,7 +2,6 @@
 //! Data Center Networks", IEEE INFOCOM 2024. `docs/ratemp.md` has what the paper leaves open and what is chosen here.
 
 mod claims;
-mod curves;
 mod fabric;
 mod fig4;
 mod fig5;

@@ -2,9 +2,9 @@
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
-use super::curves::{self, Curve, words};
 use super::testbed::{ALL, bottlenecks};
 use crate::claim::{Claim, Rule};
+use crate::curves::{self, Curve, words};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
 use crate::points::{Point, Points};

@@ -14,7 +14,10 @@ use std::path::{Path, PathBuf};
 use miette::Diagnostic;
 
 /// The commit that this program was built from.
-pub const COMMIT: &str = env!("FAIRRATE_COMMIT");
+const COMMIT: &str = env!("FAIRRATE_COMMIT");
+
+/// A hash of the sources that decide what a run comes to: programs of the same sources do the same.
+pub const SOURCES: &str = env!("FAIRRATE_SOURCES");
 
 pub use dir::{ResultsDir, write_durably, write_whole};
 pub use read::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, Results};

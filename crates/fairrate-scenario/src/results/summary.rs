@@ -198,6 +198,9 @@ pub struct Summary {
     pub version: String,
     /// Commit fairrate was built from, or `unknown`.
     pub commit: String,
+    /// Hash of the sources that decide what a run comes to, [`SOURCES`](super::SOURCES).
+    #[serde(default)]
+    pub sources: String,
     /// `complete`, `interrupted` or `failed`; `running` while the run goes on, and if it was killed.
     pub state: String,
     /// Why it failed.
@@ -324,13 +327,15 @@ impl Summary {
         Ok(format!("{:016x}", hash.finish()))
     }
 
-    /// Whether it tells of a complete run of `scenario` by this very fairrate, which would do the same again.
+    /// Whether it tells of a complete run of `scenario` by a fairrate of the same sources, which would do the same
+    /// again. Runs of a program's own algorithms are not: their sources are not known here.
     pub fn is_complete_run_of(&self, scenario: &Scenario) -> bool {
         self.state == "complete"
+            && !scenario.is_of_own_algorithm()
             && self.schema == super::SCHEMA
             && self.scenario_hash == format!("{:016x}", scenario.hash())
             && self.version == env!("CARGO_PKG_VERSION")
-            && self.commit == env!("FAIRRATE_COMMIT")
+            && self.sources == super::SOURCES
     }
 }
 

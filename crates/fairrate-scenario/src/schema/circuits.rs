@@ -1,7 +1,7 @@
 //! What does not go with circuits (`kind = "rdcn"`).
 
 use fairrate_control::{AlgorithmConfig, PortScope};
-use fairrate_sim::{Balancing, FabricConfig, TransportConfig};
+use fairrate_sim::{Balancing, FabricConfig, Pfc, TransportConfig};
 
 use super::topology::Shape;
 use crate::reader::Section;
@@ -28,7 +28,7 @@ pub(super) fn check(
         let message = format!("`{algorithm}` has to know the one path of each flow, and circuits give it a second one");
         problem("transport", message, "choose another `cc`, or another `kind` of network");
     }
-    if fabric.pfc {
+    if fabric.pfc != Pfc::Off {
         let message = "a pause cannot go back over a circuit, which goes one way";
         problem("switch", message.to_owned(), "write `pfc = false` in `[switch]`");
     }

@@ -1,7 +1,7 @@
 //! `[switch]`: buffer, flow control, marking, queues and path choice.
 
 use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, PortScope, Profile, RedDefault};
-use fairrate_sim::{Balancing, EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, TransportConfig};
+use fairrate_sim::{Balancing, EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, Pfc, TransportConfig};
 use fairrate_units::{Bytes, Rate};
 
 use super::topology::Shape;
@@ -26,7 +26,7 @@ pub(super) fn read(
         ingress_alpha: alpha(&mut s, "dt_alpha", OrWord::Value(0.125)),
         egress_alpha: alpha(&mut s, "egress_alpha", OrWord::Word(0)),
         // Over circuits there is none.
-        pfc: s.get("pfc", !matches!(shape, Shape::Rdcn(_))).value,
+        pfc: read_pfc(&mut s, if matches!(shape, Shape::Rdcn(_)) { Pfc::Off } else { Pfc::Ingress }),
         headroom: read_headroom(&mut s, ns3),
         // The artifact's resume offsets.
         xon_offset: s.get("xon_offset", Bytes::new(2_496)).value,
@@ -73,6 +73,23 @@ fn alpha(s: &mut Section<'_>, key: &str, default: OrWord<f64>) -> Option<f64> {
             Some(alpha)
         }
     }
+}
+
+/// RoCC's public simulation pauses above 500 KB and lets go at 10 KB.
+const BY_EGRESS: (Bytes, Bytes) = (Bytes::new(500_000), Bytes::new(10_000));
+
+fn read_pfc(s: &mut Section<'_>, default: Pfc) -> Pfc {
+    let Some(Node { value: Value::Table(table), site }) = s.node("pfc") else {
+        return if s.get("pfc", default == Pfc::Ingress).value { Pfc::Ingress } else { Pfc::Off };
+    };
+    let mut levels = Section::new(s.report, *site, "`pfc`", Some(table));
+    let (pause, resume) = (levels.get("pause", BY_EGRESS.0).value, levels.get("resume", BY_EGRESS.1).value);
+    if pause <= resume {
+        let message = format!("a queue that pauses above {pause} and lets go at {resume}");
+        levels.problem_at("scenario::conflict", "resume", message, "make `resume` less than `pause`");
+    }
+    s.out.push("pfc", levels.finish().render_inline());
+    Pfc::Egress { pause, resume }
 }
 
 fn read_headroom(s: &mut Section<'_>, ns3: bool) -> Headroom {
@@ -216,8 +233,9 @@ fn check(s: &Section<'_>, fabric: &FabricConfig) {
 
 /// Checks that what a fabric drops is sent again, and that its buffer holds packets.
 pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transport: &TransportConfig) {
-    if !fabric.pfc && transport.rto.is_none() {
-        let message = "a fabric without `pfc` drops packets, and without `rto` a lost last packet is never sent again";
+    if fabric.pfc != Pfc::Ingress && transport.rto.is_none() {
+        let drops = if fabric.pfc == Pfc::Off { "a fabric without `pfc`" } else { "a fabric without headroom" };
+        let message = format!("{drops} drops packets, and without `rto` a lost last packet is never sent again");
         let help = "set `rto = \"4ms\"` in `[transport]`, or `pfc = true` in `[switch]`";
         root.problem_at("scenario::conflict", if root.has("switch") { "switch" } else { "transport" }, message, help);
     }

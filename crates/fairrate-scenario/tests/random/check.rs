@@ -7,8 +7,8 @@ use std::path::Path;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::topology::Tier;
 use fairrate_sim::{
-    FlowOutcome, Headroom, QueueConfig, Recorder, RunTotals, SimConfig, SimError, Simulation, Switching, Transport,
-    Trigger,
+    FlowOutcome, Headroom, Pfc, QueueConfig, Recorder, RunTotals, SimConfig, SimError, Simulation, Switching,
+    Transport, Trigger,
 };
 use fairrate_units::{Bytes, Time};
 
@@ -213,7 +213,7 @@ fn check_ports(config: &SimConfig, run: &Run) -> Result<(), String> {
 /// Queues are within their buffers, and a lossless fabric drops nothing.
 fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
     let (fabric, totals) = (&config.fabric, &run.totals);
-    if !fabric.pfc && fabric.buffer.as_u64() < totals.peak_buffer_bytes {
+    if fabric.pfc != Pfc::Ingress && fabric.buffer.as_u64() < totals.peak_buffer_bytes {
         return Err(format!("a buffer of {} has held {} bytes", fabric.buffer, totals.peak_buffer_bytes));
     }
     let is_switch = |port| config.topology.nodes[config.topology.from(port).index()].tier != Tier::Host;
@@ -225,7 +225,7 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
             s.qlen_bytes, s.port.0
         ));
     }
-    let is_lossless = fabric.pfc
+    let is_lossless = fabric.pfc == Pfc::Ingress
         && fabric.headroom == Headroom::Auto
         && fabric.egress_alpha.is_none()
         && fabric.queue == QueueConfig::FIFO

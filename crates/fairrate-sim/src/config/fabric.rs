@@ -90,6 +90,23 @@ pub enum Headroom {
     Fixed(Bytes),
 }
 
+/// Who is paused when (priority flow control, IEEE 802.1Qbb).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pfc {
+    /// Nobody: what finds no room is dropped.
+    Off,
+    /// The upstream port of an (ingress port, class) above its threshold, for which there is headroom.
+    Ingress,
+    /// The upstream ports by which packets come that join an egress queue above a level, until it is down at another. No
+    /// threshold holds for ingress ports, there is no headroom, and a full buffer drops.
+    Egress {
+        /// A queue above this pauses.
+        pause: Bytes,
+        /// A queue down at this lets all go that it has paused.
+        resume: Bytes,
+    },
+}
+
 /// Links and switches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FabricConfig {
@@ -99,8 +116,8 @@ pub struct FabricConfig {
     pub ingress_alpha: Option<f64>,
     /// Dynamic Threshold of an egress queue. `None`: unlimited.
     pub egress_alpha: Option<f64>,
-    /// Lossless: ingress thresholds pause the upstream port. Lossy: they drop.
-    pub pfc: bool,
+    /// Whether queues pause upstream ports. If not, ingress thresholds drop.
+    pub pfc: Pfc,
     /// Headroom of a lossless (ingress port, class).
     pub headroom: Headroom,
     /// A paused ingress resumes when its counter is this far below its threshold ...

@@ -23,8 +23,8 @@ use super::share::{Links, Own};
 use super::switch::Switches;
 use super::told::Told;
 use super::world::World;
-use crate::config::{Balancing, ClockRule, MarkDraws, SimConfig, TieRule, Transport, TransportConfig, Trigger};
-use crate::fabric::{Discipline, Faults, Marker, Mmu, Place, Port};
+use crate::config::{Balancing, ClockRule, MarkDraws, Pfc, SimConfig, TieRule, Transport, TransportConfig, Trigger};
+use crate::fabric::{BacklogPfc, Discipline, Faults, Marker, Mmu, Place, Port};
 use crate::huge_pages;
 use crate::ideal::{self, Framing};
 use crate::ids::{FlowId, HostId, NodeId, Number, PortId, PortIdx, SwitchIdx};
@@ -292,8 +292,17 @@ fn build_switches(
     let shared_draws =
         draws_like_ns3(config).then(|| Box::new(AutomaticStreams::new(1, config.seed, streams_taken(config))));
     let mark_at = config.fabric.ecn.as_ref().map(|ecn| ecn.at);
+    let n_switches = of_switch.iter().flatten().max().map_or(0, |&last| last.index() + 1);
+    let backlog_pfc = match config.fabric.pfc {
+        Pfc::Egress { pause, resume } => {
+            let [pause, resume] = [pause, resume].map(|level| u32::try_from(level.as_u64()).unwrap_or(u32::MAX));
+            Some(Box::new(BacklogPfc::new(pause, resume, n_switches)))
+        }
+        Pfc::Off | Pfc::Ingress => None,
+    };
     Switches::new(
         buffers,
+        backlog_pfc,
         mark_at,
         ports.numbers().take(n_markers).map(marker).collect(),
         shared_draws,

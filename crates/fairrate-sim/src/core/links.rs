@@ -174,8 +174,7 @@ impl Part {
 
     /// The wire of `port` is back: the other end learns again whom it should pause.
     fn repeat_pauses(&mut self, port: PortIdx) {
-        let classes: Vec<u8> = self.switches.buffers.paused_classes(port).collect();
-        for class in classes {
+        for class in self.switches.paused_classes(port) {
             self.switches.send_pfc(&mut self.world, port, class, true);
         }
         let link = self.world.net.faulty_link(port);

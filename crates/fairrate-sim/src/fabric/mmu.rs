@@ -6,8 +6,8 @@
 
 use fairrate_units::Bytes;
 
-use super::port::N_CLASSES;
-use crate::config::{FabricConfig, Headroom};
+use super::port::{N_CLASSES, tx_time_ps};
+use crate::config::{ClockRule, FabricConfig, Headroom, Pfc};
 use crate::huge_pages;
 use crate::ids::{PortIdx, SwitchIdx};
 use crate::table::Table;
@@ -119,12 +119,13 @@ impl Mmu {
             }
         }
         let ingress = vec![Ingress::default(); switch_of.len() * N_CLASSES];
+        let by_egress = matches!(config.pfc, Pfc::Egress { .. });
         huge_pages::ask_for(&ingress, ingress.capacity());
         Self {
             buffer: config.buffer.as_u64(),
-            ingress_alpha: config.ingress_alpha.unwrap_or(f64::INFINITY),
+            ingress_alpha: config.ingress_alpha.filter(|_| !by_egress).unwrap_or(f64::INFINITY),
             egress_alpha: config.egress_alpha,
-            pfc: config.pfc,
+            pfc: config.pfc == Pfc::Ingress,
             xon_offset: config.xon_offset.as_u64(),
             xon_floor: config.xon_floor.as_u64() as u32,
             pools,
@@ -312,7 +313,7 @@ fn charge_of(ingress: PortIdx, class: u8) -> usize {
 
 /// Headroom of one class at one end of a link.
 fn headroom_bytes(config: &FabricConfig, link: &Link, wire_mtu: Bytes) -> u32 {
-    let one_way = link.rate.bytes_in(link.delay).as_u64();
+    let one_way = most_on_the_way(link, config.clock, wire_mtu);
     let bytes = match config.headroom {
         // The pause waits for a packet that is being sent, travels, and meets a packet that is being sent;
         // what left before that is still on its way. One packet of slack at each end.
@@ -325,10 +326,25 @@ fn headroom_bytes(config: &FabricConfig, link: &Link, wire_mtu: Bytes) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
+/// The most bytes that may be on the way over a link. Where serialisation times are cut to whole nanoseconds, packets follow each
+/// other faster than the link's rate says: most so those whose time was nearly a nanosecond more. Packets of no time at all are
+/// not counted: of those there may be any number.
+fn most_on_the_way(link: &Link, clock: ClockRule, wire_mtu: Bytes) -> u64 {
+    let exact = link.rate.bytes_in(link.delay).as_u64();
+    if clock != ClockRule::WholeNanoseconds {
+        return exact;
+    }
+    let of_size = |wire: u64| {
+        let time_ps = tx_time_ps(link.rate, wire, true);
+        (wire * link.delay.as_ps()).checked_div(time_ps)
+    };
+    (1..=wire_mtu.as_u64()).filter_map(of_size).max().unwrap_or(0).max(exact)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Balancing, ClockRule, EcmpHash, QueueConfig, TieRule};
+    use crate::config::{Balancing, EcmpHash, QueueConfig, TieRule};
     use crate::ids::NodeId;
     use fairrate_units::{Rate, Time};
 
@@ -340,7 +356,7 @@ mod tests {
             buffer: Bytes::new(80_000),
             ingress_alpha: Some(0.125),
             egress_alpha: None,
-            pfc,
+            pfc: if pfc { Pfc::Ingress } else { Pfc::Off },
             headroom: Headroom::TripleDelay,
             xon_offset: Bytes::new(2_496),
             xon_floor: Bytes::new(1_248),

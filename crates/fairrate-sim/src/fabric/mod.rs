@@ -1,6 +1,7 @@
 //! Links and switches: egress ports, their queueing disciplines, faulty wires, the shared buffer with its
 //! thresholds and PFC, ECN marking.
 
+mod backlog_pfc;
 mod codel;
 mod discipline;
 mod ecn;
@@ -13,6 +14,7 @@ mod port;
 mod red;
 mod sfq_codel;
 
+pub use backlog_pfc::BacklogPfc;
 pub use discipline::{Discipline, Place, Verdicts};
 pub use ecn::Marker;
 pub use faults::{Faults, FaultyLink};

@@ -12,7 +12,7 @@ use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{
     AllocatorConfig, Balancing, BaseRttRule, ClockRule, EcmpHash, EcnConfig, EcnEcho, FabricConfig, FlowSpec, Headroom,
-    LossDetection, MarkAt, MarkDraws, MptcpConfig, NodeId, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig,
+    LossDetection, MarkAt, MarkDraws, MptcpConfig, NodeId, Pfc, ProbeSpec, QueueConfig, Recovery, RunTotals, SimConfig,
     Simulation, StopRule, TcpConfig, TieRule, Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Rate, Time};
@@ -158,7 +158,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
             buffer: Bytes::new(4 << 20),
             ingress_alpha: Some(0.125),
             egress_alpha: None,
-            pfc: true,
+            pfc: Pfc::Ingress,
             headroom: Headroom::Auto,
             xon_offset: Bytes::new(2_496),
             xon_floor: Bytes::new(1_248),

@@ -81,6 +81,18 @@ impl Switches {
         if self.buffers.release(switch, ingress, class, wire) {
             self.send_pfc(w, ingress, class, false);
         }
+        if self.backlog_pfc.is_some() {
+            self.end_backlog_pauses(w, port, class);
+        }
+    }
+
+    /// A queue has shrunk, and may now be down at the level at which it lets go whom it has paused.
+    #[cold]
+    fn end_backlog_pauses(&mut self, w: &mut World, egress: PortIdx, class: u8) {
+        let (port, Some(pfc)) = (&w.net.ports[egress], &mut self.backlog_pfc) else { return };
+        for ingress in pfc.shrinks(port.of_switch, egress, class, port.class_bytes(class)) {
+            self.send_pfc(w, ingress, class, false);
+        }
     }
 
     /// The next packet of a port with disciplines, which has one that may go.
@@ -107,6 +119,9 @@ impl Switches {
             Self::drop_packet(w, port, packet, cause);
             if self.buffers.release(switch, p.ingress, p.class, p.wire) {
                 self.send_pfc(w, p.ingress, p.class, false);
+            }
+            if self.backlog_pfc.is_some() {
+                self.end_backlog_pauses(w, port, p.class);
             }
         }
         self.verdicts.dropped = dropped;

@@ -53,7 +53,19 @@ impl Switches {
         } else {
             w.net.ports[egress].enqueue(&mut w.net.pool, packet);
         }
+        if self.backlog_pfc.is_some() {
+            self.judge_backlog(w, egress, class, ingress);
+        }
         self.kick(w, egress);
+    }
+
+    /// A packet that came by `ingress` has joined a queue, which may now be above the level at which it pauses.
+    #[cold]
+    fn judge_backlog(&mut self, w: &mut World, egress: PortIdx, class: u8, ingress: PortIdx) {
+        let (port, Some(pfc)) = (&w.net.ports[egress], &mut self.backlog_pfc) else { return };
+        if pfc.joins(port.of_switch, egress, class, ingress, port.class_bytes(class)) {
+            self.send_pfc(w, ingress, class, true);
+        }
     }
 
     /// A packet joins the queue of a port where nothing is in its way, and leaves it at once.

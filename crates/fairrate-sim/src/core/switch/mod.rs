@@ -10,7 +10,7 @@ use self::circuits::Rotors;
 use super::agenda::Keys;
 use super::world::World;
 use crate::config::MarkAt;
-use crate::fabric::{DropCause, Marker, Mmu, Port, Verdicts};
+use crate::fabric::{BacklogPfc, DropCause, Marker, Mmu, Port, Verdicts};
 use crate::ids::{PacketIdx, PortIdx};
 use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::{Packet, PacketKind};
@@ -19,6 +19,8 @@ use crate::table::Table;
 /// The switches of a part: their buffers and their markers. Their ports belong to the network.
 pub(crate) struct Switches {
     pub(super) buffers: Mmu,
+    /// If the backlogs of egress queues decide about pauses.
+    backlog_pfc: Option<Box<BacklogPfc>>,
     /// When packets are marked, if they are.
     mark_at: Option<MarkAt>,
     /// By port; empty without marking.
@@ -39,6 +41,7 @@ impl Switches {
     /// Switches whose buffers are empty.
     pub(super) fn new(
         buffers: Mmu,
+        backlog_pfc: Option<Box<BacklogPfc>>,
         mark_at: Option<MarkAt>,
         markers: Table<PortIdx, Option<Marker>>,
         shared_draws: Option<Box<AutomaticStreams>>,
@@ -48,6 +51,7 @@ impl Switches {
         let has_special_ports = has_agents || ports.iter().any(Port::has_disciplines);
         Self {
             buffers,
+            backlog_pfc,
             mark_at,
             markers,
             shared_draws,
@@ -55,6 +59,14 @@ impl Switches {
             verdicts: Verdicts::default(),
             keys: Keys::default(),
             rotors: None,
+        }
+    }
+
+    /// The classes whose sender at the other end of a port has been told to pause.
+    pub(super) fn paused_classes(&self, port: PortIdx) -> Vec<u8> {
+        match &self.backlog_pfc {
+            Some(pfc) => pfc.paused_classes(port).collect(),
+            None => self.buffers.paused_classes(port).collect(),
         }
     }
 

@@ -53,7 +53,8 @@ impl Switches {
         self.keys.sort();
         let keys = std::mem::take(&mut self.keys);
         let most = self.buffers.used(id) + window.bytes;
-        let sums = if !window.has_frames && self.buffers.surely_admits(id, most) {
+        let is_quiet = self.backlog_pfc.as_ref().is_none_or(|pfc| pfc.is_quiet(id, most));
+        let sums = if !window.has_frames && is_quiet && self.buffers.surely_admits(id, most) {
             if self.buffers.peak() < most {
                 self.take_short_cut::<true>(w, id, &window, &keys)
             } else {

@@ -3,7 +3,7 @@
 use fairrate_control::homa::{Grants, HomaCutoffs, HomaRttBytes};
 use fairrate_units::Time;
 
-use crate::config::SimConfig;
+use crate::config::{Pfc, SimConfig};
 use crate::core::{Flow, Paths};
 use crate::fabric::N_CLASSES;
 use crate::ids::PortId;
@@ -28,7 +28,7 @@ pub(crate) struct Levels {
 impl Levels {
     /// The levels of a run in which receivers grant.
     pub(crate) fn new(config: &SimConfig, grants: &Grants, base_rtt: Time) -> Self {
-        let first = u8::from(config.fabric.pfc);
+        let first = u8::from(config.fabric.pfc != Pfc::Off);
         let n_levels = grants.levels.clamp(1, N_CLASSES as u32 - u32::from(first)) as u8;
         let n_scheduled = grants.overcommitment.clamp(1, u32::from(n_levels).max(2) - 1) as u8;
         Self {

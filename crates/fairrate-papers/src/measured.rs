@@ -1,0 +1,147 @@
+//! What all runs of a figure came to, as one table, from which the figure can be drawn without running anything.
+
+use serde::{Deserialize, Serialize};
+
+use crate::points::{Point, Points, thinned};
+use crate::store;
+
+/// How exactly numbers are written.
+#[derive(Clone, Copy)]
+struct Detail {
+    /// Digits after the first.
+    digits: usize,
+    /// Points of a series at most.
+    points: usize,
+}
+
+const FULL: Detail = Detail { digits: 6, points: usize::MAX };
+/// Enough for pages of documents.
+const COMPACT: Detail = Detail { digits: 4, points: 240 };
+
+/// What is known of the runs beside their numbers: the first line of the table, as JSON after `# `.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// The figure, as `powertcp/fig8`.
+    pub figure: String,
+    /// Whether less was run.
+    pub quick: bool,
+    /// How many runs there were.
+    pub runs: usize,
+    /// How long they took, in seconds on one core.
+    pub seconds: f64,
+    /// Hash of the sources that made them.
+    pub sources: String,
+}
+
+/// A number of a run, or a point of one of its series, which has an x.
+#[derive(Serialize, Deserialize)]
+struct Row {
+    run: String,
+    line: String,
+    seed: Option<u64>,
+    what: String,
+    x: Option<f64>,
+    y: f64,
+}
+
+/// A run's name, line and seed.
+type Key = (String, String, Option<u64>);
+
+impl About {
+    /// Of runs by this program.
+    pub fn new(figure: &str, quick: bool, runs: usize, seconds: f64) -> Self {
+        Self { figure: figure.to_owned(), quick, runs, seconds: seconds.round(), sources: store::sources(figure) }
+    }
+}
+
+/// The table as CSV. Of series it has those of the first seed, as pictures have.
+pub fn write(about: &About, points: &Points) -> String {
+    detailed(about, points, FULL)
+}
+
+/// The same with five digits a number and a few hundred points a series.
+pub fn compact(about: &About, points: &Points) -> String {
+    detailed(about, points, COMPACT)
+}
+
+fn detailed(about: &About, points: &Points, detail: Detail) -> String {
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    let mut last = None;
+    for (run, line, seed, point) in points.iter() {
+        let is_first = last.replace((run, line)) != Some((run, line));
+        let row = |what: &str, x: Option<f64>, y: f64| {
+            let (run, line, what) = (run.to_owned(), line.to_owned(), what.to_owned());
+            Row { run, line, seed, what, x: x.map(|x| rounded(x, detail.digits)), y: rounded(y, detail.digits) }
+        };
+        let numbers = point.numbers.iter().map(|(what, &y)| row(what, None, y));
+        let series = point.series.iter().filter(|_| is_first);
+        let series = series
+            .flat_map(|(what, pairs)| thinned(pairs, detail.points).into_iter().map(|(x, y)| row(what, Some(x), y)));
+        numbers.chain(series).for_each(|row| csv.serialize(row).expect("memory takes it"));
+    }
+    let table = csv.into_inner().expect("memory takes it");
+    let about = serde_json::to_string(about).expect("it has no map");
+    format!("# {about}\n{}", String::from_utf8_lossy(&table))
+}
+
+/// Reads what [`write()`] wrote.
+///
+/// # Errors
+/// If it is not such a table.
+pub fn read(text: &str) -> Result<(About, Points), String> {
+    let (head, table) = text.split_once('\n').unwrap_or_default();
+    let head = head.strip_prefix("# ").ok_or("its first line does not say what it is of")?;
+    let about: About = serde_json::from_str(head).map_err(|e| format!("its first line: {e}"))?;
+    let mut of_runs: Vec<(Key, Point)> = Vec::new();
+    for row in csv::Reader::from_reader(table.as_bytes()).deserialize() {
+        let Row { run, line, seed, what, x, y } = row.map_err(|e| e.to_string())?;
+        let key = (run, line, seed);
+        if of_runs.last().is_none_or(|(last, _)| *last != key) {
+            of_runs.push((key, Point::default()));
+        }
+        let (_, point) = of_runs.last_mut().expect("there is one");
+        match x {
+            None => drop(point.numbers.insert(what, y)),
+            Some(x) => point.series.entry(what).or_default().push((x, y)),
+        }
+    }
+    let mut points = Points::default();
+    for ((run, line, seed), point) in of_runs {
+        points.add(&run, &line, seed, point);
+    }
+    Ok((about, points))
+}
+
+fn rounded(value: f64, digits: usize) -> f64 {
+    format!("{value:.digits$e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_read_as_it_was_written() {
+        let mut points = Points::default();
+        for seed in [1, 2] {
+            let series = vec![(0.0, 1.0), (0.5, -2e-12)];
+            let point = Point::of([("a, \"b\"", 0.1 + 0.2), ("c", 1e20)]).with("s", series);
+            points.add("60 %, here", "powertcp", Some(seed), point);
+        }
+        points.add("law", "hpcc", None, Point::of([("a", 4.0)]));
+        let about = About::new("powertcp/fig2", true, 3, 1.4);
+        let text = write(&about, &points);
+        let (read_about, back) = read(&text).unwrap();
+        assert_eq!((read_about, write(&about, &back)), (about, text));
+        assert_eq!(back.values("60 %, here", "powertcp", "a, \"b\""), [0.3, 0.3]);
+        assert_eq!(back.series("60 %, here", "powertcp", "s"), [(0.0, 1.0), (0.5, -2e-12)]);
+        assert_eq!(back.iter().filter(|(.., point)| !point.series.is_empty()).count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_table_is_named() {
+        assert!(read("run,line\n").unwrap_err().contains("first line"));
+        let text = write(&About::new("powertcp/fig2", true, 0, 0.0), &Points::default());
+        assert!(read(&(text + "run,line,seed,what,x,y\na,b,1,c,,d\n")).is_err());
+    }
+}

@@ -1,0 +1,56 @@
+//! How full the buffers of ToRs are.
+
+use fairrate_sim::NodeId;
+use fairrate_units::Time;
+
+use crate::record::Record;
+
+/// What a ToR holds for all its egress ports that are sampled, in KB, at each sample until the last flow starts.
+pub struct Occupancy {
+    /// Of each ToR, in order of its name's number.
+    pub tors: Vec<Vec<f64>>,
+}
+
+impl Occupancy {
+    /// Of a run whose probes have ports of ToRs, all with the same interval.
+    pub fn of(record: &Record) -> Self {
+        let topology = &record.config.topology;
+        let last = record.config.flows.iter().map(|flow| flow.start).max().unwrap_or(Time::ZERO);
+        let nodes: Vec<NodeId> = (0..).map_while(|i| topology.node(&format!("tor{i}"))).collect();
+        let mut tors = vec![Vec::new(); nodes.len()];
+        for at in record.ports.chunk_by(|a, b| a.t == b.t).take_while(|at| at[0].t <= last) {
+            let mut held = vec![0.0; nodes.len()];
+            for sample in at {
+                let from = topology.from(sample.port);
+                if let Some(tor) = nodes.iter().position(|node| *node == from) {
+                    held[tor] += sample.qlen_bytes as f64 / 1e3;
+                }
+            }
+            tors.iter_mut().zip(held).for_each(|(tor, held)| tor.push(held));
+        }
+        Self { tors }
+    }
+
+    /// Of all ToRs together.
+    pub fn all(&self) -> impl Iterator<Item = f64> + '_ {
+        self.tors.iter().flatten().copied()
+    }
+
+    /// Of one ToR the largest of each so many samples.
+    pub fn largest_of(&self, tor: usize, samples: usize) -> impl Iterator<Item = f64> + '_ {
+        let of_tor = self.tors.get(tor).map_or(&[][..], Vec::as_slice);
+        of_tor.chunks_exact(samples).map(|window| window.iter().copied().fold(0.0, f64::max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_of_windows_leaves_out_one_that_is_not_full() {
+        let occupancy = Occupancy { tors: vec![vec![1.0, 5.0, 2.0, 3.0, 9.0], vec![0.0; 5]] };
+        assert_eq!(occupancy.largest_of(0, 2).collect::<Vec<_>>(), [5.0, 3.0]);
+        assert_eq!((occupancy.largest_of(2, 2).count(), occupancy.all().count()), (0, 10));
+    }
+}

@@ -1,0 +1,137 @@
+//! Figure 7g and h: distribution of what ToRs' buffers hold, with web search at 80 %, alone and beside requests.
+
+use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::stats;
+
+use super::fig7_requests::{LOAD, READINGS};
+use super::websearch::{HPCC, Line, POWERTCP, Reading, Requests, THETA, Traffic};
+use crate::claim::{Claim, Rule};
+use crate::drawing::{self, panel};
+use crate::experiment::Run;
+use crate::figure::{Figure, Kind, Scale};
+use crate::occupancy::Occupancy;
+use crate::points::{Point, Points};
+use crate::record::Record;
+
+pub const FIGURE: Figure = Figure {
+    id: "powertcp/fig7-buffers",
+    title: "What ToRs' buffers hold, with and without requests (7g and h)",
+    kind: Kind::Simulation,
+    quick_s: 12,
+    runs,
+    panels,
+    claims,
+};
+
+const LINES: [Line; 3] = [POWERTCP, THETA, HPCC];
+/// The artifact writes down the largest of a hundred samples, one and a half of the least base RTT (4.64 us) apart, of the first
+/// ToR.
+const WINDOW: usize = 100;
+const EVERY: &str = "6960ns";
+/// Quantiles that are kept.
+const QUANTILES: [f64; 15] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, MEDIAN, 0.6, 0.7, 0.8, 0.9, 0.95, TAIL, 0.995, 0.999];
+const MEDIAN: f64 = 0.5;
+/// The tail: the text says so of 7h.
+const TAIL: f64 = 0.99;
+
+/// Letters of the paper's panels, and what is asked for beside web search.
+const CASES: [(&str, Option<Requests>); 2] = [("g", None), ("h", Some(Requests { megabytes: 2, per_s: 16 }))];
+
+fn traffic(reading: Reading, requests: Option<Requests>) -> Traffic {
+    Traffic { reading, load: LOAD, requests }
+}
+
+fn runs(scale: &Scale) -> Vec<Run> {
+    let of = |reading: Reading, requests| {
+        let (ports, every, read): (_, _, fn(&Record) -> Point) = match reading {
+            Reading::Traffic => ("[\"tor0->*\"]", EVERY, of_artifact),
+            // A fifth of the samples of all ToRs: they are of 272 ports.
+            _ => ("[\"tor*->*\"]", "35us", of_text),
+        };
+        traffic(reading, requests).runs(&LINES, scale, &[("probe.0.queues", ports), ("probe.0.every", every)], read)
+    };
+    READINGS.into_iter().flat_map(|reading| CASES.map(|(_, requests)| of(reading, requests))).flatten().collect()
+}
+
+/// Of all ToRs each sample.
+fn of_text(record: &Record) -> Point {
+    quantiles(Occupancy::of(record).all())
+}
+
+/// Of the first ToR the largest of each window.
+fn of_artifact(record: &Record) -> Point {
+    quantiles(Occupancy::of(record).largest_of(0, WINDOW))
+}
+
+fn quantiles(held_kb: impl Iterator<Item = f64>) -> Point {
+    let sorted = stats::sorted(held_kb);
+    let mut point = Point::default();
+    let at = QUANTILES.iter().filter_map(|&p| Some((key(p), stats::percentile(&sorted, p)?)));
+    point.numbers.extend(at);
+    point
+}
+
+fn key(quantile: f64) -> String {
+    format!("p{}", quantile * 100.0)
+}
+
+fn panels(points: &Points) -> Vec<Panel> {
+    let draw = |reading: Reading, (letter, requests): (&str, Option<Requests>)| {
+        let name = traffic(reading, requests).name();
+        let line = |line: &Line| {
+            let at = |&p: &f64| Some((points.mean(&name, line.name, &key(p))?, p));
+            drawing::Line::of(line.cc, &QUANTILES.iter().filter_map(at).collect::<Vec<_>>())
+        };
+        let title = format!("({letter}) {name}");
+        let (x, y) = (Axis::new("held by a ToR (KB)"), Axis::new("share of samples").showing(0.0, 1.0));
+        panel(title, x, y, LINES.iter().map(line).collect())
+    };
+    READINGS.into_iter().flat_map(|reading| CASES.map(|case| draw(reading, case))).collect()
+}
+
+/// By how much a quantile of a line is above HPCC's, in per cent, seed by seed.
+fn against_hpcc(points: &Points, name: &str, line: &Line, quantile: f64) -> Vec<f64> {
+    let ratios = points.ratios(name, line.name, HPCC.name, &key(quantile));
+    ratios.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect()
+}
+
+fn claims(points: &Points) -> Vec<Claim> {
+    READINGS.into_iter().flat_map(|reading| claims_of(points, reading)).collect()
+}
+
+fn claims_of(points: &Points, reading: Reading) -> [Claim; 5] {
+    let claim = |id: &str, sentence: &str, rule, values| {
+        let (id, sentence) = (format!("{id}-{}", reading.name()), format!("{}: {sentence}", reading.name()));
+        Claim::mean(&id, &sentence, rule, "%", values)
+    };
+    let [alone, beside] = CASES.map(|(_, requests)| traffic(reading, requests).name());
+    let median =
+        "alone, PowerTCP \"consistently maintains lower buffer occupancy\": median against HPCC (the quantile is ours)";
+    [
+        claim(
+            "tail",
+            "alone, PowerTCP \"cuts the tail buffer occupancy by 50 %\": 99th percentile against HPCC",
+            Rule::Less(-50.0),
+            against_hpcc(points, &alone, &POWERTCP, TAIL),
+        ),
+        claim("median", median, Rule::AtMost(0.0), against_hpcc(points, &alone, &POWERTCP, MEDIAN)),
+        claim(
+            "p90",
+            "alone, the same of the 90th percentile (the quantile is ours)",
+            Rule::AtMost(0.0),
+            against_hpcc(points, &alone, &POWERTCP, 0.9),
+        ),
+        claim(
+            "requests-powertcp",
+            "2 MB, 16 /s: \"reduce the 99 percentile buffer by 31 %\": PowerTCP against HPCC",
+            Rule::Less(-31.0),
+            against_hpcc(points, &beside, &POWERTCP, TAIL),
+        ),
+        claim(
+            "requests-theta",
+            "2 MB, 16 /s: \"reduce the 99 percentile buffer by 31 %\": theta-PowerTCP against HPCC",
+            Rule::Less(-31.0),
+            against_hpcc(points, &beside, &THETA, TAIL),
+        ),
+    ]
+}

@@ -1,0 +1,307 @@
+//! What Figures 15 to 17 and Table III share: 1,800 pairs of hosts over three switches, with web search and Hadoop's traffic. The
+//! runs of all four are the same, so what one has run another finds.
+//!
+//! Pairs of hosts keep one connection for all their flows, as in the authors' code (`connection = "per-pair"` of the example).
+
+use fairrate_report::figure::{Axis, Figure as Panel};
+use fairrate_report::stats;
+use fairrate_sim::{FlowOutcome, NodeId};
+
+use super::baselines::{BFC, DCQCN, DCQCN_AUTHORS, HPCC, PACC};
+use super::star::{FULL, ROCC};
+use crate::drawing::{Means, means, with_level};
+use crate::experiment::Run;
+use crate::figure::Scale;
+use crate::points::{Point, Points};
+use crate::record::{Record, seconds};
+use crate::variant::Variant;
+
+const SCENARIO: &str = include_str!("../../../../examples/rocc-fabric.toml");
+
+/// One of the two workloads.
+pub struct Workload {
+    /// The size distribution.
+    pub name: &'static str,
+    /// Its points in bytes, which are the only sizes that the authors' generator draws: the paper's bins.
+    pub sizes: &'static [u64],
+    /// Of a run, at full size and with `quick`.
+    durations: [&'static str; 2],
+    /// Flows count that start between these milliseconds, at full size and with `quick`: not those that find the network
+    /// empty, and not those that could not be done at the end if they had the ideal 333 Mb/s all the time. The largest ones
+    /// take 720 and 240 ms; `quick` has hardly any of them.
+    counted_ms: [(f64, f64); 2],
+}
+
+pub const WEBSEARCH: Workload = Workload {
+    name: "websearch",
+    sizes: &[10_000, 20_000, 30_000, 50_000, 80_000, 200_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 30_000_000],
+    durations: ["1s", "25ms"],
+    counted_ms: [(30.0, 280.0), (5.0, 20.0)],
+};
+pub const HADOOP: Workload = Workload {
+    name: "fb-hadoop",
+    sizes: &[
+        100, 200, 300, 350, 400, 500, 600, 700, 1_000, 2_000, 7_000, 30_000, 50_000, 80_000, 120_000, 300_000,
+        1_000_000, 2_000_000, 10_000_000,
+    ],
+    durations: ["400ms", "25ms"],
+    counted_ms: [(30.0, 160.0), (5.0, 20.0)],
+};
+pub const WORKLOADS: [&Workload; 2] = [&WEBSEARCH, &HADOOP];
+/// In per cent of the senders' links.
+pub const LOADS: [u32; 2] = [70, 50];
+
+/// The paper's five algorithms with their forms, and the algorithms whose looks their lines have.
+pub const LINES: [(Variant, &str); 9] = [
+    (ROCC, "powertcp"),
+    (FULL, "theta-powertcp"),
+    (DCQCN, "dcqcn"),
+    (DCQCN_AUTHORS, "swift"),
+    (HPCC, "hpcc"),
+    // Windows may be below a packet.
+    (HPCC.with("hpcc-floor", "hpcc, no floor", &[("transport.hpcc.floor", "rate")]), "timely"),
+    // 300 flows on a core's link, as the text has it.
+    (
+        HPCC.with(
+            "hpcc-by-line-rate",
+            "hpcc, by line rate",
+            &[("transport.hpcc.increase", "by-line-rate"), ("transport.hpcc.expected_flows", "300.0")],
+        ),
+        "dctcp",
+    ),
+    (PACC, "line-rate"),
+    (BFC, "bfc"),
+];
+
+/// Sizes with fewer flows than this in one of the runs are not judged; those with fewer finished ones are not drawn.
+const ENOUGH: f64 = 100.0;
+
+/// The name of the runs at a load.
+pub fn at(workload: &Workload, load: u32) -> String {
+    format!("{}, {load} %", workload.name)
+}
+
+/// Runs of workloads at loads under all algorithms. With `quick` there is Hadoop's traffic at 70 % only.
+pub fn runs(scale: &Scale, workloads: &[&'static Workload], loads: &[u32]) -> Vec<Run> {
+    let wanted = |workload: &Workload, load: u32| !scale.quick || (workload.name == HADOOP.name && load == LOADS[0]);
+    let settings = workloads.iter().flat_map(|&workload| loads.iter().map(move |&load| (workload, load)));
+    let of = |(workload, load): (&'static Workload, u32)| {
+        let runs = LINES.iter().map(move |(variant, _)| run(workload, load, variant, scale.quick));
+        runs.flat_map(|run| scale.seeds.iter().map(move |&seed| run().seeded(seed).shared()))
+    };
+    settings.filter(|&(workload, load)| wanted(workload, load)).flat_map(of).collect()
+}
+
+/// How to make a run, but for its seed.
+fn run(workload: &'static Workload, load: u32, variant: &'static Variant, quick: bool) -> impl Fn() -> Run {
+    let (share, sampled) = ((f64::from(load) / 100.0).to_string(), sampled());
+    move || {
+        let mut sets = vec![
+            ("traffic.0.sizes", workload.name),
+            ("traffic.0.load", &share),
+            ("duration", workload.durations[usize::from(quick)]),
+            ("probe.0.queues", &sampled),
+        ];
+        sets.extend(variant.sets);
+        let read = move |record: &Record| read(record, workload, workload.counted_ms[usize::from(quick)]);
+        Run::of(&at(workload, load), SCENARIO, variant.cc, &sets, read).called(variant.line)
+    }
+}
+
+/// Ports where flows meet: from the first two racks up, from the cores down to the third, and from there to its hosts.
+fn sampled() -> String {
+    let up = (0..2).flat_map(|tor| (0..6).map(move |spine| format!("\"tor{tor}->spine{spine}\"")));
+    let down = (0..6).map(|spine| format!("\"spine{spine}->tor2\""));
+    let hosts = (60..90).map(|host| format!("\"tor2->h{host}\""));
+    format!("[{}]", up.chain(down).chain(hosts).collect::<Vec<_>>().join(", "))
+}
+
+/// Where queues grow and pauses come from.
+pub const PLACES: [&str; 3] = ["core", "ingress edge", "egress edge"];
+
+/// The place of a node.
+fn place(record: &Record, node: NodeId) -> Option<&'static str> {
+    match record.config.topology.nodes[node.index()].name.as_str() {
+        "tor0" | "tor1" => Some(PLACES[1]),
+        "tor2" => Some(PLACES[2]),
+        name if name.starts_with("spine") => Some(PLACES[0]),
+        _ => None,
+    }
+}
+
+/// Times in milliseconds, rates in Mb/s, queues in KB. A flow that is not done counts with its time so far.
+fn read(record: &Record, workload: &Workload, (from_ms, to_ms): (f64, f64)) -> Point {
+    let counts = |f: &&FlowOutcome| (from_ms..=to_ms).contains(&(seconds(f.start) * 1e3));
+    let mut point = of_network(record, from_ms, counts);
+    for &size in workload.sizes {
+        let is_so_large = |f: &&FlowOutcome| record.config.flows[f.flow.index()].bytes.as_u64() == size;
+        let all = |flows: &[FlowOutcome]| flows.iter().filter(counts).filter(is_so_large).copied().collect::<Vec<_>>();
+        let done: Vec<f64> = all(&record.flows).iter().filter_map(|f| Some(seconds(f.fct?) * 1e3)).collect();
+        let cut = all(&record.cut);
+        let so_far =
+            cut.iter().filter(|f| f.fct.is_none()).map(|f| seconds(record.totals.end.saturating_sub(f.start)) * 1e3);
+        let n_done = done.len() as f64;
+        let fcts = stats::sorted(done.into_iter().chain(so_far));
+        let n = fcts.len() as f64;
+        point.numbers.extend([
+            (format!("n-{size}"), n),
+            (format!("done-{size}"), n_done),
+            (format!("cut-{size}"), n - n_done),
+        ]);
+        let of = [("mean", stats::mean(&fcts)), ("p99", stats::percentile(&fcts, 0.99))];
+        point.numbers.extend(of.into_iter().filter_map(|(what, value)| Some((format!("{what}-{size}"), value?))));
+    }
+    point
+}
+
+/// Rates, queues, pauses and goodput.
+fn of_network(record: &Record, from_ms: f64, counts: impl Fn(&&FlowOutcome) -> bool) -> Point {
+    let (rate, deviation) = rate_over_time(record, counts);
+    let told = record.totals.told_rates.mean_and_deviation_bps().unwrap_or((f64::NAN, f64::NAN));
+    let end = seconds(record.totals.end);
+    let mut point = Point::of([
+        ("rate", rate),
+        ("rate deviation", deviation),
+        ("told", told.0 / 1e6),
+        ("told deviation", told.1 / 1e6),
+        ("pauses", record.totals.pfc_pauses as f64),
+        ("goodput", record.totals.delivered_bytes as f64 * 8e-9 / end),
+    ]);
+    for name in PLACES {
+        let topology = &record.config.topology;
+        let here = |node| place(record, node) == Some(name);
+        let queues = record.ports.iter().filter(|s| from_ms <= seconds(s.t) * 1e3 && here(topology.from(s.port)));
+        let queue = stats::mean(&queues.map(|s| s.qlen_bytes as f64 / 1e3).collect::<Vec<_>>());
+        let pauses = record.pauses.iter().filter(|event| event.pause && here(topology.to(event.port))).count();
+        point.numbers.extend(queue.map(|queue| (format!("queue {name}"), queue)));
+        point.numbers.insert(format!("pauses {name}"), pauses as f64 / (end * 1e3));
+    }
+    point
+}
+
+/// Mean and standard deviation in Mb/s of the rates of flows, each over its own lifetime, weighted by that: what one sees who
+/// looks at sources from time to time.
+fn rate_over_time(record: &Record, counts: impl Fn(&&FlowOutcome) -> bool) -> (f64, f64) {
+    let flow = |f: &FlowOutcome| {
+        let life_s = seconds(f.fct?);
+        Some((life_s, f.delivered_bytes as f64 * record.wire_factor() * 8.0 / life_s / 1e6))
+    };
+    let flows: Vec<(f64, f64)> = record.flows.iter().filter(counts).filter_map(flow).collect();
+    let total: f64 = flows.iter().map(|f| f.0).sum();
+    let mean = flows.iter().map(|f| f.0 * f.1).sum::<f64>() / total;
+    let variance = flows.iter().map(|f| f.0 * (f.1 - mean) * (f.1 - mean)).sum::<f64>() / total;
+    (mean, variance.sqrt())
+}
+
+/// The least of a count over all seeds.
+fn least(points: &Points, run: &str, variant: &Variant, what: &str) -> f64 {
+    points.values(run, variant.line, what).into_iter().reduce(f64::min).unwrap_or(0.0)
+}
+
+/// The lowest and the highest of a variant's numbers over RoCC's, of all sizes that count: seed by seed.
+pub fn extremes(points: &Points, workload: &Workload, load: u32, variant: &Variant, what: &str) -> [Vec<f64>; 2] {
+    let run = at(workload, load);
+    let counts = |size: &&u64| {
+        let n = |variant: &Variant| least(points, &run, variant, &format!("n-{size}"));
+        ENOUGH <= n(variant).min(n(&ROCC))
+    };
+    let of = |size: &u64| points.ratios(&run, variant.line, ROCC.line, &format!("{what}-{size}"));
+    let ratios: Vec<Vec<f64>> = workload.sizes.iter().filter(counts).map(of).collect();
+    let seeds = ratios.iter().map(Vec::len).min().unwrap_or(0);
+    let pick = |best: fn(f64, f64) -> f64| {
+        (0..seeds).filter_map(|seed| ratios.iter().map(|of_size| of_size[seed]).reduce(best)).collect()
+    };
+    [pick(f64::min), pick(f64::max)]
+}
+
+/// A panel of something by flow size, a line a variant. Sizes with too few finished flows are left out; where some flows were
+/// not done, the point is hollow.
+pub fn by_size(
+    points: &Points,
+    (workload, load): (&Workload, u32),
+    title: &str,
+    y: Axis,
+    value: impl Fn(&Variant, u64) -> Vec<f64>,
+) -> Panel {
+    let run = at(workload, load);
+    let count = |variant: &Variant, what: &str, size: u64| least(points, &run, variant, &format!("{what}-{size}"));
+    let sizes = || (0..).map(f64::from).zip(workload.sizes.iter().copied());
+    let line = |(variant, look): &(Variant, &'static str)| {
+        let drawn = sizes().filter(|&(_, size)| ENOUGH <= count(variant, "done", size));
+        Means {
+            name: variant.line.to_owned(),
+            cc: look,
+            values: drawn.map(|(x, size)| (x, value(variant, size))).collect(),
+        }
+    };
+    let x = Axis { ticks: sizes().map(|(x, size)| (x, short(size))).collect(), ..Axis::new("flow size (bytes)") };
+    let x = x.showing(0.0, workload.sizes.len() as f64 - 1.0);
+    let mut panel = means(format!("{run}: {title}"), x, y, LINES.iter().map(line).collect());
+    for series in &mut panel.series {
+        let cut = |x: &f64| points.values(&run, &series.name, &format!("cut-{}", workload.sizes[*x as usize]));
+        let is_partial = |x: &f64| cut(x).iter().any(|cut| 0.0 < *cut);
+        series.partial = (0..).zip(&series.x).filter(|(_, x)| is_partial(x)).map(|(k, _)| k).collect();
+    }
+    panel
+}
+
+/// How many flows of each size were finished, mean of the seeds: those below the level are not drawn elsewhere.
+pub fn counts(points: &Points, workload: &Workload, load: u32) -> Panel {
+    let run = at(workload, load);
+    let sizes = || (0..).map(f64::from).zip(workload.sizes);
+    let line = |(variant, look): &(Variant, &'static str)| {
+        let values = sizes().map(|(x, size)| (x, points.values(&run, variant.line, &format!("done-{size}")))).collect();
+        Means { name: variant.line.to_owned(), cc: look, values }
+    };
+    let most = workload.sizes.len() as f64 - 1.0;
+    let x = Axis { ticks: sizes().map(|(x, size)| (x, short(*size))).collect(), ..Axis::new("flow size (bytes)") };
+    let y = Axis::new("finished flows of a run").logarithmic();
+    let panel = means(format!("{run}: flows that count"), x.showing(0.0, most), y, LINES.iter().map(line).collect());
+    if panel.series.is_empty() { panel } else { with_level(panel, "fewer are not drawn", ENOUGH, (0.0, most)) }
+}
+
+/// A size in a few characters.
+fn short(size: u64) -> String {
+    match size {
+        1_000_000.. => format!("{}M", size / 1_000_000),
+        1_000.. => format!("{}K", size / 1_000),
+        _ => size.to_string(),
+    }
+}
+
+/// Those panels that have anything to show.
+pub fn filled(panels: impl IntoIterator<Item = Panel>) -> Vec<Panel> {
+    panels.into_iter().filter(|panel| !panel.series.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fairrate_sim::workload::{Sampling, SizeDistribution};
+
+    use super::*;
+
+    #[test]
+    fn bins_are_the_sizes_that_are_drawn() {
+        for workload in WORKLOADS {
+            let steps = SizeDistribution::by_name(workload.name).expect("there is one").sampled(Sampling::Step);
+            let mut sizes: Vec<u64> = (0..100_000).map(|i| steps.sample(f64::from(i) / 1e5).as_u64()).collect();
+            sizes.dedup();
+            assert_eq!(sizes, workload.sizes, "{}", workload.name);
+        }
+    }
+
+    /// The bin with 99 flows does not count, however low its ratio.
+    #[test]
+    fn extremes_are_of_sizes_with_enough_flows() {
+        let mut points = Points::default();
+        let name = at(&WEBSEARCH, 70);
+        for (line, p99) in [(ROCC.line, [1.0, 1.0, 1.0]), (BFC.line, [0.1, 3.0, 2.0])] {
+            let mut point = Point::default();
+            for ((size, n), p99) in WEBSEARCH.sizes.iter().zip([99.0, 100.0, 100.0]).zip(p99) {
+                point.numbers.extend([(format!("n-{size}"), n), (format!("p99-{size}"), p99)]);
+            }
+            points.add(&name, line, Some(1), point);
+        }
+        assert_eq!(extremes(&points, &WEBSEARCH, 70, &BFC, "p99"), [vec![2.0], vec![3.0]]);
+    }
+}

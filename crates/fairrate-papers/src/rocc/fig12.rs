@@ -1,0 +1,197 @@
+//! Figure 12: a flow over two bottlenecks (a, on the network of Figure 10), and sources with unequal links (b).
+
+use fairrate_report::figure::{Axis, Figure as Panel};
+
+use super::baselines::{BFC, DCQCN, HPCC, HPCC_BY_LINE_RATE, PACC, Says, by_seeds, claim, ratios};
+use super::star::{ROCC, SAMPLE, goodputs, mean, worst};
+use crate::claim::{Claim, Rule, Verdict};
+use crate::drawing::{Compared, with_level, words_panel};
+use crate::experiment::Run;
+use crate::figure::{Figure, Kind, Scale};
+use crate::points::{Point, Points};
+use crate::record::Record;
+use crate::variant::Variant;
+
+pub const FIGURE: Figure = Figure {
+    id: "rocc/fig12",
+    title: "Rates of flows over two bottlenecks, and from unequal links",
+    kind: Kind::Simulation,
+    quick_s: 5,
+    runs,
+    panels,
+    claims,
+};
+
+const TWO: &str = "two bottlenecks";
+const UNEQUAL: &str = "unequal links";
+const TWO_SCENARIO: &str = include_str!("../../../../examples/rocc-multi-bottleneck.toml");
+const FLOWS: &str = include_str!("../../../../examples/rocc-multi-bottleneck.csv");
+const UNEQUAL_SCENARIO: &str = include_str!("../../../../examples/rocc-asymmetric.toml");
+const JUDGED: [Variant; 6] = [ROCC, DCQCN, HPCC, HPCC_BY_LINE_RATE, PACC, BFC];
+/// All flows of a port in one queue, so that those that are paused hold others back.
+const BFC_ONE: Variant = BFC.with("bfc-one-queue", "bfc, one queue a port", &[("transport.bfc.queues", "1")]);
+const LOOKS: [&str; 7] = ["powertcp", "dcqcn", "hpcc", "dctcp", "timely", "theta-powertcp", "swift"];
+/// The paper has no durations; the second half is measured.
+const DURATION: &str = "200ms";
+const STEADY_S: (f64, f64) = (0.1, 0.2);
+const FAIR_GBPS: f64 = 100.0 / 7.0;
+
+fn shown() -> impl Iterator<Item = Variant> {
+    JUDGED.into_iter().chain([BFC_ONE])
+}
+
+fn runs(scale: &Scale) -> Vec<Run> {
+    let variants: Vec<Variant> = shown().collect();
+    let run = |name, toml, variant: &Variant, read: fn(&Record) -> Point| {
+        let sets = [&[("duration", DURATION), ("probe.1.every", SAMPLE)], variant.sets].concat();
+        Run::of(name, toml, variant.cc, &sets, read).called(variant.line)
+    };
+    let two = |variant: &Variant| run(TWO, TWO_SCENARIO, variant, of_two).with_file("rocc-multi-bottleneck.csv", FLOWS);
+    let unequal = |variant: &Variant| run(UNEQUAL, UNEQUAL_SCENARIO, variant, of_unequal);
+    by_seeds(scale, &variants, two).into_iter().chain(by_seeds(scale, &variants, unequal)).collect()
+}
+
+/// D0 is flow 0 of the example, and so on.
+fn of_two(record: &Record) -> Point {
+    let rates = goodputs(record, STEADY_S);
+    rated(&rates, [("d0", rates[0]), ("d5", rates[5]), ("d1-4", mean(&rates[1..5]))])
+}
+
+fn of_unequal(record: &Record) -> Point {
+    let rates = goodputs(record, STEADY_S);
+    let worst = worst(&rates, FAIR_GBPS);
+    rated(&rates, [("slow", mean(&rates[..5])), ("fast", mean(&rates[5..])), ("worst", worst)])
+}
+
+/// A point of numbers and the rate of each flow.
+fn rated<const N: usize>(rates: &[f64], numbers: [(&str, f64); N]) -> Point {
+    let mut point = Point::of(numbers);
+    point.numbers.extend(rates.iter().enumerate().map(|(flow, rate)| (format!("flow {flow}"), *rate)));
+    point
+}
+
+fn panels(points: &Points) -> Vec<Panel> {
+    let draw = |run: &str, title: &str, words: &[&str]| {
+        let line = |(variant, look): (Variant, &'static str)| Compared {
+            name: variant.line.to_owned(),
+            cc: look,
+            values: (0..words.len()).map(|flow| points.values(run, variant.line, &format!("flow {flow}"))).collect(),
+        };
+        let panel = words_panel(
+            title,
+            words,
+            Axis::new("rate (Gb/s)").showing(0.0, 10.0),
+            shown().zip(LOOKS).map(line).collect(),
+        );
+        Panel { wide: true, ..panel }
+    };
+    let two = draw(
+        TWO,
+        "(a) D0 crosses two bottlenecks, D1-D4 the first, D5 the second",
+        &["D0", "D1", "D2", "D3", "D4", "D5"],
+    );
+    let two = with_level(two, "fair: 5 Gb/s", 5.0, (-0.5, 5.5));
+    let unequal = draw(
+        UNEQUAL,
+        "(b) D0-D4 come from links of 40 Gb/s, D5 and D6 from 100",
+        &["D0", "D1", "D2", "D3", "D4", "D5", "D6"],
+    );
+    let unequal = with_level(unequal, "fair: 14.29 Gb/s", FAIR_GBPS, (-0.5, 6.5));
+    let unequal = with_level(unequal, "paper: hpcc at 9.40", 9.4, (-0.5, 4.5));
+    vec![with_level(two, "fair: 8.75 Gb/s", 8.75, (-0.5, 5.5)), with_level(unequal, "and 24.5", 24.5, (4.5, 6.5))]
+}
+
+fn claims(points: &Points) -> Vec<Claim> {
+    [of_a(points), of_b(points)].concat()
+}
+
+/// RoCC within 2 %. Of the others the text gives rounded numbers: the direction counts, and half of the distance. Both are ours.
+fn of_a(points: &Points) -> Vec<Claim> {
+    let judged = |variant: &Variant| {
+        let of = |what: &str, text: &str, rule| {
+            let says: Says<'_> = (&format!("a-{what}"), format!("12a: rate of {text}"), rule, "Gb/s");
+            claim(points, TWO, variant, what, says)
+        };
+        let (d0, d5, others) = match variant.cc {
+            "rocc" => {
+                (("D0", Rule::About(5.0, 0.02)), ("D5", Rule::About(5.0, 0.02)), ("D1-D4", Rule::About(8.75, 0.02)))
+            }
+            "dcqcn" => (
+                ("D0 (\"30 % less\" than 5)", Rule::AtMost(4.25)),
+                ("D5 (more than it should)", Rule::AtLeast(5.0)),
+                ("D1-D4", Rule::Words),
+            ),
+            "hpcc" => {
+                (("D0 (\"around 50 % less\" than 5)", Rule::AtMost(3.75)), ("D5", Rule::Words), ("D1-D4", Rule::Words))
+            }
+            "pacc" => (
+                ("D0 (\"very similar to DCQCN\")", Rule::AtMost(4.25)),
+                ("D5 (\"very similar to DCQCN\")", Rule::AtLeast(5.0)),
+                ("D1-D4", Rule::Words),
+            ),
+            _ => (
+                ("D0 (almost 5)", Rule::About(5.0, 0.1)),
+                ("D5 (almost 5)", Rule::About(5.0, 0.1)),
+                ("D1-D4 (\"about 45 % less\" than 8.75)", Rule::AtMost(6.8)),
+            ),
+        };
+        let others = of("d1-4", others.0, others.1);
+        let others = if variant.cc == "bfc" { others.explained(one_queue(points)) } else { others };
+        [of("d0", d0.0, d0.1), of("d5", d5.0, d5.1), others]
+    };
+    JUDGED.iter().flat_map(judged).collect()
+}
+
+/// What BFC's flows have if they share a queue.
+fn one_queue(points: &Points) -> Option<String> {
+    let gbps = points.mean(TWO, BFC_ONE.line, "d1-4")?;
+    let head = if gbps <= 6.8 {
+        "The cause is that no two flows share one of BFC's 32 queues a port"
+    } else {
+        "No cause is known"
+    };
+    Some(format!("{head}: with one queue a port it is {gbps:.2} Gb/s."))
+}
+
+/// 2, 15 and 15 % are ours.
+fn of_b(points: &Points) -> Vec<Claim> {
+    let judged = |variant: &Variant| {
+        let of = |what: &str, text: &str, rule, unit| {
+            let says: Says<'_> = (&format!("b-{what}"), format!("12b: {text}"), rule, unit);
+            claim(points, UNEQUAL, variant, what, says)
+        };
+        let (slow, fast) = match variant.cc {
+            "rocc" => (Rule::About(FAIR_GBPS, 0.02), Rule::About(FAIR_GBPS, 0.02)),
+            "hpcc" => (Rule::About(9.4, 0.15), Rule::About(24.5, 0.15)),
+            _ => (Rule::Words, Rule::Words),
+        };
+        let mut claims = vec![
+            of("slow", "mean rate of D0-D4", slow, "Gb/s").explained(increase(points, "slow", slow)),
+            of("fast", "mean rate of D5 and D6", fast, "Gb/s").explained(increase(points, "fast", fast)),
+        ];
+        if !matches!(variant.cc, "rocc" | "hpcc") {
+            let text = "largest distance from 14.29 Gb/s (\"close to the fair share value\")";
+            claims.push(of("worst", text, Rule::AtMost(0.15), ""));
+        }
+        claims
+    };
+    // Each has DCQCN in it, which is random.
+    let order = |(variant, than): (&Variant, &Variant)| {
+        let (id, values) = (format!("b-order-{}", variant.id), ratios(points, UNEQUAL, variant, than, "worst"));
+        let sentence = format!("12b: {} is fairer than {} (ratio of largest distances)", variant.line, than.line);
+        Claim::mean(&id, &sentence, Rule::AtMost(1.0), "", values)
+    };
+    let orders = [(&DCQCN, &HPCC), (&PACC, &DCQCN), (&BFC, &DCQCN)];
+    JUDGED.iter().flat_map(judged).chain(orders.map(order)).collect()
+}
+
+/// What HPCC has if its additive increase follows the NIC's rate.
+fn increase(points: &Points, what: &str, rule: Rule) -> Option<String> {
+    let by_line_rate = Claim::exact("", "", rule, "Gb/s", points.mean(UNEQUAL, HPCC_BY_LINE_RATE.line, what));
+    let gbps = by_line_rate.measured()?.0;
+    let head = match by_line_rate.verdict() {
+        Verdict::Reproduced => "The cause is the additive increase, which is the same for every NIC",
+        _ => "No cause is known",
+    };
+    Some(format!("{head}: by the NIC's rate it is {gbps:.2} Gb/s."))
+}

@@ -1,0 +1,140 @@
+//! Figure 8: 2, 10 and 100 flows on a link of 40 and of 100 Gb/s.
+
+use fairrate_report::figure::{Axis, Figure as Panel};
+
+use super::star::{
+    FULL, JUDGED, ROCC, cut, fair_rate, forms, goodputs, mean, mean_and_deviation, part, queue, run, scaled,
+    settles_ms, settling_cause, worst,
+};
+use crate::claim::{Claim, Rule};
+use crate::drawing::{Compared, Line, panel, with_level, words_panel};
+use crate::experiment::Run;
+use crate::figure::{Figure, Kind, Scale};
+use crate::points::{Point, Points};
+use crate::record::{Record, ms_from};
+use crate::variant::Variant;
+
+pub const FIGURE: Figure = Figure {
+    id: "rocc/fig8",
+    title: "Fairness and stability of RoCC with 2, 10 and 100 flows",
+    kind: Kind::Simulation,
+    quick_s: 1,
+    runs,
+    panels,
+    claims,
+};
+
+const GBPS: [u64; 2] = [40, 100];
+/// Flows, and the algorithms whose looks their lines have.
+const FLOWS: [(u32, &str); 3] = [(2, "powertcp"), (10, "hpcc"), (100, "dcqcn")];
+/// Of each run, and its second half, in which queues and rates are measured. The paper has no durations.
+const RUN_S: (f64, f64) = (0.0, 0.02);
+const STEADY_S: (f64, f64) = (0.01, 0.02);
+const SHOWN_S: (f64, f64) = (0.0, 0.01);
+const SHOWN_MS: f64 = 10.0;
+/// "Converges in ~2 ms".
+const SETTLES_MS: f64 = 2.0;
+
+fn name(gbps: u64, n: u32) -> String {
+    format!("{gbps} Gb/s, N = {n}")
+}
+
+fn fair_gbps(gbps: u64, n: u32) -> f64 {
+    gbps as f64 / f64::from(n)
+}
+
+/// Qref in KB.
+fn q_ref(gbps: u64) -> f64 {
+    if gbps == 40 { 150.0 } else { 300.0 }
+}
+
+fn settings() -> impl Iterator<Item = (u64, u32)> {
+    GBPS.into_iter().flat_map(|gbps| FLOWS.map(|(n, _)| (gbps, n)))
+}
+
+fn runs(_: &Scale) -> Vec<Run> {
+    let of = |(gbps, n): (u64, u32)| {
+        let read = move |record: &Record| read(record, fair_gbps(gbps, n));
+        forms(gbps).map(|variant| run(&name(gbps, n), &variant, (n, gbps), "20ms", read))
+    };
+    settings().flat_map(of).collect()
+}
+
+fn read(record: &Record, fair_gbps: f64) -> Point {
+    let (rate, queue) = (fair_rate(record), queue(record));
+    let rates = goodputs(record, STEADY_S);
+    Point::of([
+        ("settles", settles_ms(&rate, RUN_S, fair_gbps * 1e9, 0.05)),
+        ("rate", mean(&rates)),
+        ("worst", worst(&rates, fair_gbps)),
+        ("queue", mean_and_deviation(&part(&queue, STEADY_S)).0 / 1e3),
+    ])
+    .with("rate", part(&scaled(&rate, 1e9), SHOWN_S))
+    .with("queue", part(&cut(&scaled(&queue, 1e3)), SHOWN_S))
+}
+
+fn panels(points: &Points) -> Vec<Panel> {
+    let of_rate = |gbps: u64| {
+        let title = |what: &str| format!("{gbps} Gb/s: {what}");
+        let rate = Axis::new("fair rate (Gb/s)").logarithmic();
+        let rate = draw(points, gbps, title("fair rate, and the link over N"), rate, "rate");
+        let rate = FLOWS.iter().fold(rate, |panel, &(n, _)| with_level(panel, "", fair_gbps(gbps, n), (0.0, SHOWN_MS)));
+        let queue = draw(points, gbps, title("queue, cut at 600 KB"), Axis::new("queue (KB)"), "queue");
+        [rate, with_level(queue, &format!("paper: {} KB", q_ref(gbps)), q_ref(gbps), (0.0, SHOWN_MS))]
+    };
+    GBPS.into_iter().flat_map(of_rate).chain([settling(points)]).collect()
+}
+
+fn draw(points: &Points, gbps: u64, title: String, y: Axis, what: &str) -> Panel {
+    let line = |(n, look): (u32, &'static str)| {
+        let series = points.series(&name(gbps, n), ROCC.line, what);
+        Line { name: format!("N = {n}"), cc: look, points: ms_from(series, 0.0, (0.0, SHOWN_MS)) }
+    };
+    panel(title, Axis { link: "time", ..Axis::new("time (ms)") }, y, FLOWS.map(line).into())
+}
+
+/// How long each form of RoCC takes to settle in each setting.
+fn settling(points: &Points) -> Panel {
+    let words: Vec<String> = settings().map(|(gbps, n)| name(gbps, n)).collect();
+    let line = |(variant, look): (&Variant, &'static str)| Compared {
+        name: variant.line.to_owned(),
+        cc: look,
+        values: words.iter().map(|name| points.values(name, variant.line, "settles")).collect(),
+    };
+    let lines = forms(40).iter().zip(["powertcp", "hpcc", "dcqcn"]).map(line).collect();
+    let y = Axis::new("rates settle after (ms)").showing(0.0, 8.0);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let panel = words_panel("until rates stay within 5 %, with one thing changed", &words, y, lines);
+    with_level(Panel { wide: true, ..panel }, "paper: about 2 ms", SETTLES_MS, (-0.5, words.len() as f64 - 0.5))
+}
+
+fn claims(points: &Points) -> Vec<Claim> {
+    let all = || JUDGED.iter().flat_map(|variant| settings().map(move |(gbps, n)| (variant, gbps, n)));
+    all().flat_map(|(variant, gbps, n)| of_run(points, variant, gbps, n)).collect()
+}
+
+/// Queues are held to 5 % of Qref and rates to 3 % of the fair rate: RoCC computes in steps of 10 Mb/s, 2.5 % of the smallest
+/// fair rate here. "About 2 ms" is held to 2.5. All of these are ours.
+fn of_run(points: &Points, variant: &Variant, gbps: u64, n: u32) -> [Claim; 4] {
+    const MOST_MS: f64 = 2.5;
+    let name = name(gbps, n);
+    let claim = |id: &str, text: &str, rule, unit, what| {
+        let (id, sentence) = (format!("{id}-{gbps}-{n}-{}", variant.id), format!("{name}, {}: {text}", variant.line));
+        Claim::exact(&id, &sentence, rule, unit, points.mean(&name, variant.line, what))
+    };
+    let settles = |line: &str| points.mean(&name, line, "settles");
+    let cause = settling_cause(variant, MOST_MS, settles(FULL.line), settles(forms(gbps)[2].line));
+    [
+        claim("queue", "the queue is at its reference (mean)", Rule::About(q_ref(gbps), 0.05), "KB", "queue"),
+        claim("rate", "mean rate of a flow", Rule::About(fair_gbps(gbps, n), 0.03), "Gb/s", "rate"),
+        claim("worst", "largest distance of a flow's rate from the link over N", Rule::AtMost(0.05), "", "worst"),
+        claim(
+            "settle",
+            "\"converges in ~2 ms\" (within 5 %, windows of 200 us)",
+            Rule::AtMost(MOST_MS),
+            "ms",
+            "settles",
+        )
+        .explained(cause),
+    ]
+}

@@ -1,0 +1,129 @@
+//! Figure 9: flows double every 10 ms, and halve again.
+
+use fairrate_report::figure::{Axis, Figure as Panel};
+
+use super::star::{
+    FULL, JUDGED, SAMPLE, cut, fair_rate, forms, mean_and_deviation, part, queue, scaled, settles_ms, settling_cause,
+};
+use crate::claim::{Claim, Rule};
+use crate::drawing::{Compared, Line, panel, with_level, words_panel};
+use crate::experiment::Run;
+use crate::figure::{Figure, Kind, Scale};
+use crate::points::{Point, Points};
+use crate::record::{Record, ms_from};
+use crate::variant::Variant;
+
+pub const FIGURE: Figure = Figure {
+    id: "rocc/fig9",
+    title: "RoCC as flows double every 10 ms, and halve again",
+    kind: Kind::Simulation,
+    quick_s: 1,
+    runs,
+    panels,
+    claims,
+};
+
+const SCENARIO: &str = include_str!("../../../../examples/rocc-staircase.toml");
+/// Flows that are active. The paper says up to 100; its public code has 96, and so has the example.
+const FLOWS: [u32; 11] = [3, 6, 12, 24, 48, 96, 48, 24, 12, 6, 3];
+const STEP_S: f64 = 0.01;
+const NAME: &str = "staircase";
+/// Of so many samples one is drawn.
+const DRAWN: usize = 5;
+const LOOKS: [&str; 3] = ["powertcp", "hpcc", "dcqcn"];
+/// "Always stabilize in less than 2 ms".
+const MOST_MS: f64 = 2.0;
+
+fn fair_gbps(n: u32) -> f64 {
+    40.0 / f64::from(n)
+}
+
+fn runs(_: &Scale) -> Vec<Run> {
+    let run = |variant: Variant| {
+        let sets = [&[("probe.0.every", SAMPLE), ("probe.1.every", SAMPLE)], variant.sets].concat();
+        Run::of(NAME, SCENARIO, variant.cc, &sets, read).called(variant.line)
+    };
+    forms(40).map(run).into()
+}
+
+fn read(record: &Record) -> Point {
+    let (rate, queue) = (fair_rate(record), queue(record));
+    let mut point = Point::default();
+    for (i, n) in FLOWS.into_iter().enumerate() {
+        // Samples at the boundary are the next step's.
+        let span = (i as f64 * STEP_S, (i + 1) as f64 * STEP_S - 1e-6);
+        let late = (span.1 - STEP_S / 2.0, span.1);
+        point.numbers.extend([
+            (format!("rates {i}"), settles_ms(&rate, span, fair_gbps(n) * 1e9, 0.05)),
+            (format!("queue {i}"), settles_ms(&queue, span, 150e3, 0.1)),
+            (format!("rate {i}"), mean_and_deviation(&part(&rate, late)).0 / 1e9),
+        ]);
+    }
+    let drawn = |series: Vec<(f64, f64)>| series.into_iter().step_by(DRAWN).collect();
+    point.with("rate", drawn(scaled(&rate, 1e9))).with("queue", drawn(cut(&scaled(&queue, 1e3))))
+}
+
+/// A step in words.
+fn step(i: usize) -> String {
+    let from = i.checked_sub(1).map_or(0, |before| FLOWS[before]);
+    format!("{from}->{}", FLOWS[i])
+}
+
+fn panels(points: &Points) -> Vec<Panel> {
+    let draw = |title: &str, y: Axis, what: &str| {
+        let line = |(variant, look): (&Variant, &'static str)| {
+            let series = points.series(NAME, variant.line, what);
+            Line { name: variant.line.to_owned(), cc: look, points: ms_from(series, 0.0, (0.0, 110.0)) }
+        };
+        let lines = JUDGED.iter().zip(LOOKS).map(line).collect();
+        Panel { wide: true, ..panel(title, Axis { link: "time", ..Axis::new("time (ms)") }, y, lines) }
+    };
+    let rate =
+        draw("fair rate as 3, 6, ... 96 flows share 40 Gb/s", Axis::new("fair rate (Gb/s)").logarithmic(), "rate");
+    let queue = draw("queue, cut at 600 KB", Axis::new("queue (KB)").showing(0.0, 600.0), "queue");
+    vec![
+        rate,
+        with_level(queue, "paper: 150 KB", 150.0, (0.0, 110.0)),
+        settling(points, "until rates stay within 5 %, with one thing changed", "rates"),
+        settling(points, "until the queue stays within 10 % of 150 KB", "queue"),
+    ]
+}
+
+fn settling(points: &Points, title: &str, what: &str) -> Panel {
+    let words: Vec<String> = (0..FLOWS.len()).map(step).collect();
+    let line = |(variant, look): (&Variant, &'static str)| Compared {
+        name: variant.line.to_owned(),
+        cc: look,
+        values: (0..FLOWS.len()).map(|i| points.values(NAME, variant.line, &format!("{what} {i}"))).collect(),
+    };
+    let lines = forms(40).iter().zip(LOOKS).map(line).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let panel = words_panel(title, &words, Axis::new("settles after (ms)").showing(0.0, 10.0), lines);
+    with_level(Panel { wide: true, ..panel }, "paper: less than 2 ms", MOST_MS, (-0.5, words.len() as f64 - 0.5))
+}
+
+fn claims(points: &Points) -> Vec<Claim> {
+    JUDGED.iter().flat_map(|variant| (0..FLOWS.len()).flat_map(|i| of_step(points, variant, i))).collect()
+}
+
+/// Rates within 3 and 5 %, and the queue within 10 % of its reference, are ours.
+fn of_step(points: &Points, variant: &Variant, i: usize) -> [Claim; 3] {
+    let claim = |what: &str, text: &str, rule, unit| {
+        let id = format!("{}-{i}-{}", what.replace(' ', "-"), variant.id);
+        let sentence = format!("flows {}, {}: {text}", step(i).replace("->", " to "), variant.line);
+        Claim::exact(&id, &sentence, rule, unit, points.mean(NAME, variant.line, &format!("{what} {i}")))
+    };
+    let settles = |what: &str| {
+        let of = |line: &str| points.mean(NAME, line, &format!("{what} {i}"));
+        settling_cause(variant, MOST_MS, of(FULL.line), of(forms(40)[2].line))
+    };
+    let rate = Rule::About(fair_gbps(FLOWS[i]), 0.03);
+    let stabilize = "\"always stabilize in less than 2 ms\"";
+    [
+        claim("rate", "mean rate in the second half of the step", rate, "Gb/s"),
+        claim("rates", &format!("rates {stabilize} (within 5 %)"), Rule::AtMost(MOST_MS), "ms")
+            .explained(settles("rates")),
+        claim("queue", &format!("the queue {stabilize} (within 10 %)"), Rule::AtMost(MOST_MS), "ms")
+            .explained(settles("queue")),
+    ]
+}

@@ -1,0 +1,96 @@
+//! Table III: rates of flows with Hadoop's traffic. The paper does not say what it samples, so there are two readings: rates of
+//! flows over their lives, weighted by these, and rates of sources after every message about rates, while they are limited.
+
+use fairrate_report::figure::{Axis, Figure as Panel};
+
+use super::fabric::{self, HADOOP, LINES, LOADS, at};
+use crate::claim::{Claim, Rule};
+use crate::drawing::{Compared, with_level, words_panel};
+use crate::experiment::Run;
+use crate::figure::{Figure, Kind, Scale};
+use crate::points::Points;
+use crate::variant::Variant;
+
+pub const FIGURE: Figure = Figure {
+    id: "rocc/table3",
+    title: "Rates of flows with Hadoop's traffic, mean and deviation",
+    kind: Kind::Simulation,
+    quick_s: 20,
+    runs,
+    panels,
+    claims,
+};
+
+/// Mean and standard deviation in Mb/s.
+const SAYS: [(&str, f64, f64); 5] = [
+    ("rocc", 335.86, 232.52),
+    ("dcqcn", 378.86, 2635.63),
+    ("hpcc", 211.02, 1459.04),
+    ("pacc", 301.33, 382.18),
+    ("bfc", 208.76, 1341.67),
+];
+/// A core's link over 300 flows.
+const IDEAL_MBPS: f64 = 333.0;
+/// The readings: what is read, and its deviation.
+const LIFE: [&str; 2] = ["rate", "rate deviation"];
+const TOLD: [&str; 2] = ["told", "told deviation"];
+
+fn runs(scale: &Scale) -> Vec<Run> {
+    fabric::runs(scale, &[&HADOOP], &LOADS[..1])
+}
+
+/// What the table has of an algorithm.
+fn says(variant: &Variant) -> [f64; 2] {
+    SAYS.iter().find(|(cc, ..)| *cc == variant.cc).map_or([f64::NAN; 2], |(_, mean, deviation)| [*mean, *deviation])
+}
+
+/// Whether messages tell sources rates, or when to change them. Telemetry and pauses do not.
+fn has_messages(variant: &Variant) -> bool {
+    !["hpcc", "bfc"].contains(&variant.cc)
+}
+
+fn panels(points: &Points) -> Vec<Panel> {
+    let run = at(&HADOOP, LOADS[0]);
+    let words = LINES.map(|(variant, _)| variant.id);
+    let draw = |title: &str, y: Axis, which: usize| {
+        let line = |(name, cc, what): (&str, &'static str, &str)| Compared {
+            name: name.to_owned(),
+            cc,
+            values: LINES.iter().map(|(variant, _)| points.values(&run, variant.line, what)).collect(),
+        };
+        let paper = LINES.iter().map(|(variant, _)| vec![says(variant)[which]]).collect();
+        let lines = vec![
+            Compared { name: "paper".to_owned(), cc: "line-rate", values: paper },
+            line(("over a flow's life", "powertcp", LIFE[which])),
+            line(("after each notice", "dcqcn", TOLD[which])),
+        ];
+        Panel { wide: true, ..words_panel(format!("{run}: {title}"), &words, y, lines) }
+    };
+    let mean = draw("mean rate of a flow", Axis::new("rate (Mb/s)").showing(0.0, 1_000.0), 0);
+    let mean = with_level(mean, "ideal: 333 Mb/s", IDEAL_MBPS, (-0.5, words.len() as f64 - 0.5));
+    vec![mean, draw("its standard deviation", Axis::new("rate (Mb/s)").logarithmic().showing(30.0, 10_000.0), 1)]
+}
+
+/// Within a fifth of means and half of deviations is ours.
+fn claims(points: &Points) -> Vec<Claim> {
+    let readings = |variant: &Variant| {
+        let told = (TOLD, "after each notice", "told-");
+        [Some((LIFE, "over its life", "")), has_messages(variant).then_some(told)].into_iter().flatten()
+    };
+    let of = |(variant, _): &(Variant, &str)| {
+        let [mean, deviation] = says(variant);
+        let claims = readings(variant).map(move |(what, of, id)| {
+            let claim = |which: usize, name: &str, rule| {
+                let (id, values) = (
+                    format!("{id}{name}-{}", variant.id),
+                    points.values(&at(&HADOOP, LOADS[0]), variant.line, what[which]),
+                );
+                let sentence = format!("{}: {name} of the rate of a flow {of}", variant.line);
+                Claim::mean(&id, &sentence, rule, "Mb/s", values).explained(Some("No cause is known.".to_owned()))
+            };
+            [claim(0, "mean", Rule::About(mean, 0.2)), claim(1, "deviation", Rule::About(deviation, 0.5))]
+        });
+        claims.flatten().collect::<Vec<_>>()
+    };
+    LINES.iter().flat_map(of).collect()
+}

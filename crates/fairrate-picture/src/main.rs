@@ -1,0 +1,42 @@
+//! `fairrate-picture IN.svg OUT.pdf`: what `fairrate figure --format` calls.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use fairrate_picture::{Format, convert};
+
+#[derive(Parser)]
+#[command(version, about = "Turns an SVG into a PDF or a PNG, by the ending of the output's name")]
+struct Cli {
+    /// The SVG
+    svg: PathBuf,
+    /// The picture to write, as figure.pdf or figure.png
+    out: PathBuf,
+    /// Pixels of a PNG to a unit of the SVG
+    #[arg(long, default_value_t = 2.0)]
+    scale: f32,
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), String> {
+    let format = match cli.out.extension().and_then(|ending| ending.to_str()) {
+        Some("pdf") => Format::Pdf,
+        Some("png") if 0.1 <= cli.scale && cli.scale <= 20.0 => Format::Png(cli.scale),
+        Some("png") => return Err(format!("a scale of {} is out of range: write one from 0.1 to 20", cli.scale)),
+        _ => return Err(format!("`{}` ends neither in .pdf nor in .png", cli.out.display())),
+    };
+    let failed = |doing: &str, path: &Path, e: std::io::Error| format!("{doing} `{}` failed: {e}", path.display());
+    let svg = std::fs::read_to_string(&cli.svg).map_err(|e| failed("reading", &cli.svg, e))?;
+    let bytes = convert(&svg, format).map_err(|e| format!("`{}`: {e}", cli.svg.display()))?;
+    std::fs::write(&cli.out, bytes).map_err(|e| failed("writing", &cli.out, e))
+}

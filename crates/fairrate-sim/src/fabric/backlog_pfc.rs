@@ -1,0 +1,96 @@
+//! PFC by the backlog of egress queues, as RoCC's public simulation has it: a packet that joins a queue above one level pauses
+//! the ingress it came by, and a queue that is down at another lets all go that it has paused.
+//!
+//! Nothing is set aside for what is on its way, so a buffer that is too small drops.
+
+use std::collections::HashMap;
+
+use crate::ids::{PortIdx, SwitchIdx};
+use crate::table::Table;
+
+/// Whom the egress queues of all switches have paused.
+pub struct BacklogPfc {
+    pause: u32,
+    resume: u32,
+    /// By egress port and class: the ingress ports that it has paused, in their order.
+    paused_by: HashMap<(PortIdx, u8), Vec<PortIdx>>,
+    /// By ingress port and class: how many egress queues have paused it.
+    n_pausing: HashMap<(PortIdx, u8), u32>,
+    /// How many egress queues of a switch have paused somebody.
+    n_queues: Table<SwitchIdx, u32>,
+}
+
+impl BacklogPfc {
+    /// Of queues that pause above `pause` bytes and let go at `resume` bytes.
+    pub fn new(pause: u32, resume: u32, n_switches: usize) -> Self {
+        let n_queues = vec![0; n_switches].into();
+        Self { pause, resume, paused_by: HashMap::new(), n_pausing: HashMap::new(), n_queues }
+    }
+
+    /// A packet that came by `ingress` has joined the queue of a class at `egress`, which has so many bytes now. Whether the
+    /// other end of `ingress` must be told to pause.
+    pub fn joins(&mut self, switch: SwitchIdx, egress: PortIdx, class: u8, ingress: PortIdx, bytes: u32) -> bool {
+        if bytes <= self.pause {
+            return false;
+        }
+        let paused = self.paused_by.entry((egress, class)).or_default();
+        if paused.contains(&ingress) {
+            return false;
+        }
+        self.n_queues[switch] += u32::from(paused.is_empty());
+        paused.push(ingress);
+        let n = self.n_pausing.entry((ingress, class)).or_default();
+        *n += 1;
+        *n == 1
+    }
+
+    /// The queue of a class at `egress` has shrunk to so many bytes. The ingress ports whose other ends may resume.
+    pub fn shrinks(&mut self, switch: SwitchIdx, egress: PortIdx, class: u8, bytes: u32) -> Vec<PortIdx> {
+        if self.n_queues[switch] == 0 || self.resume < bytes {
+            return Vec::new();
+        }
+        let Some(mut paused) = self.paused_by.remove(&(egress, class)) else { return Vec::new() };
+        self.n_queues[switch] -= 1;
+        paused.retain(|&ingress| {
+            let n = self.n_pausing.get_mut(&(ingress, class)).expect("it was counted as it was paused");
+            *n -= 1;
+            *n == 0
+        });
+        paused
+    }
+
+    /// Whether a switch that holds up to `most` bytes pauses nobody, and has paused nobody.
+    pub fn is_quiet(&self, switch: SwitchIdx, most: u64) -> bool {
+        self.n_queues[switch] == 0 && most <= u64::from(self.pause)
+    }
+
+    /// The classes whose sender at the other end of `ingress` has been told to pause.
+    pub fn paused_classes(&self, ingress: PortIdx) -> impl Iterator<Item = u8> + '_ {
+        (0u8..8).filter(move |&class| self.n_pausing.get(&(ingress, class)).is_some_and(|&n| 0 < n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SWITCH: SwitchIdx = SwitchIdx(0);
+    const IN: PortIdx = PortIdx(0);
+    const OTHER: PortIdx = PortIdx(1);
+    const OUT: PortIdx = PortIdx(2);
+    const BESIDE: PortIdx = PortIdx(3);
+
+    #[test]
+    fn an_ingress_is_paused_once_and_resumes_when_all_queues_are_low() {
+        let mut pfc = BacklogPfc::new(500, 10, 1);
+        assert!(!pfc.joins(SWITCH, OUT, 3, IN, 500) && pfc.is_quiet(SWITCH, 500) && !pfc.is_quiet(SWITCH, 501));
+        assert!(pfc.joins(SWITCH, OUT, 3, IN, 501) && !pfc.joins(SWITCH, OUT, 3, IN, 900));
+        assert!(!pfc.joins(SWITCH, BESIDE, 3, IN, 600), "it is paused already");
+        assert!(pfc.joins(SWITCH, OUT, 3, OTHER, 600) && !pfc.is_quiet(SWITCH, 0));
+        assert_eq!(pfc.paused_classes(IN).collect::<Vec<_>>(), [3]);
+        assert!(pfc.shrinks(SWITCH, OUT, 3, 11).is_empty() && pfc.shrinks(SWITCH, OUT, 1, 0).is_empty());
+        assert_eq!(pfc.shrinks(SWITCH, OUT, 3, 10), [OTHER], "the other queue still holds the first");
+        assert_eq!(pfc.shrinks(SWITCH, BESIDE, 3, 0), [IN]);
+        assert!(pfc.is_quiet(SWITCH, 0) && pfc.paused_classes(IN).next().is_none());
+    }
+}

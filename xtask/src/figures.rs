@@ -1,0 +1,231 @@
+//! `cargo xtask figures`: the part of `docs/figures.md` that is made from measurements, and the pictures and tables it shows.
+//!
+//! What runs came to lies in `docs/figures/PAPER/NAME/measured.csv`. What takes no time is calculated anew.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use fairrate_papers::measured::{self, About};
+use fairrate_papers::{Claim, FIGURES, Figure, Kind, Points, Scale, Verdict, sheet};
+
+/// Where it lies, from the root on.
+const PAGE: &str = "docs/figures.md";
+const DIR: &str = "docs/figures";
+const MEASURED: &str = "measured.csv";
+/// What stands above it in the page is written by hand.
+const MARKER: &str = "<!-- From here on `cargo xtask figures` writes this page. -->\n";
+
+/// How to make the page.
+#[derive(Args)]
+pub struct Options {
+    /// First take over what runs came to, from an output directory of `fairrate figure`
+    #[arg(long, value_name = "DIR")]
+    take: Option<PathBuf>,
+    /// Write nothing; say what is out of date
+    #[arg(long)]
+    check: bool,
+}
+
+/// Makes the page; with `check` it says whether it is up to date.
+///
+/// # Errors
+/// If a file cannot be read or written.
+pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+    if let Some(from) = &options.take {
+        take(root, from)?;
+    }
+    let files = files(root)?;
+    let mut n_stale = 0;
+    for (path, text) in &files {
+        let path = root.join(path);
+        if std::fs::read_to_string(&path).is_ok_and(|old| old == *text) {
+            continue;
+        }
+        n_stale += 1;
+        if options.check {
+            println!("{} is out of date: run `cargo xtask figures`", path.display());
+        } else {
+            write(&path, text)?;
+        }
+    }
+    println!("{} files, {n_stale} of them {}", files.len(), if options.check { "out of date" } else { "written" });
+    Ok(!options.check || n_stale == 0)
+}
+
+/// Copies what runs came to, in short form. Figures of a directory that were run with `--quick` are left alone.
+fn take(root: &Path, from: &Path) -> Result<(), String> {
+    for figure in FIGURES.iter().filter(|figure| figure.kind != Kind::Calculation) {
+        let Some((about, points)) = read(&from.join(figure.id).join(MEASURED))? else { continue };
+        if about.quick {
+            println!("{} was run with --quick: left out", figure.id);
+            continue;
+        }
+        write(&root.join(DIR).join(figure.id).join(MEASURED), &measured::compact(&about, &points))?;
+    }
+    Ok(())
+}
+
+/// All files that are made, with their texts, from the root on.
+fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
+    let page = root.join(PAGE);
+    let by_hand = std::fs::read_to_string(&page).map_err(|e| format!("cannot read `{}`: {e}", page.display()))?;
+    let by_hand = by_hand.split(MARKER).next().unwrap_or_default();
+    let mut files = BTreeMap::new();
+    let (mut papers, mut sections) = (Vec::<(&str, Tally)>::new(), String::new());
+    for figure in FIGURES {
+        let paper = figure.paper();
+        if papers.last().is_none_or(|(last, _)| *last != paper) {
+            papers.push((paper, Tally::default()));
+            let _ = writeln!(sections, "\n## {}\n", title(paper));
+        }
+        let known = points(root, figure)?;
+        let claims = known.as_ref().map(|(_, points)| (figure.claims)(points)).unwrap_or_default();
+        let tally = Tally::of(&claims);
+        papers.last_mut().expect("one was pushed").1.add(&tally);
+        sections += &section(figure, known.as_ref().map(|(about, _)| about), &tally);
+        if let Some((_, points)) = &known {
+            let dir = Path::new(DIR).join(figure.id);
+            files.insert(dir.join("figure.svg"), sheet::small_picture(&(figure.panels)(points)));
+            files.insert(dir.join("claims.md"), sheet::markdown(figure, &claims));
+        }
+    }
+    files.insert(PathBuf::from(PAGE), format!("{by_hand}{MARKER}\n{}{sections}", overview(&papers)));
+    Ok(files)
+}
+
+/// What the runs of a figure came to, as far as it is known.
+fn points(root: &Path, figure: &Figure) -> Result<Option<(About, Points)>, String> {
+    if figure.kind != Kind::Calculation {
+        return read(&root.join(DIR).join(figure.id).join(MEASURED));
+    }
+    let mut points = Points::default();
+    let runs = (figure.runs)(&Scale { quick: false, seeds: vec![1] });
+    for run in &runs {
+        let point = run.point(|_| true)?.ok_or("a calculation was interrupted")?;
+        points.add(&run.name, &run.line, run.seed, point);
+    }
+    Ok(Some((About::new(figure.id, false, runs.len(), 0.0), points)))
+}
+
+fn read(file: &Path) -> Result<Option<(About, Points)>, String> {
+    match std::fs::read_to_string(file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(format!("cannot read `{}`: {e}", file.display())),
+        Ok(text) => measured::read(&text).map(Some).map_err(|e| format!("`{}`: {e}", file.display())),
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    let failed = |e: std::io::Error| format!("cannot write `{}`: {e}", file.display());
+    file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
+    std::fs::write(file, text).map_err(failed)
+}
+
+/// Claims by verdict.
+#[derive(Default)]
+struct Tally(BTreeMap<Verdict, usize>);
+
+impl Tally {
+    fn of(claims: &[Claim]) -> Self {
+        let mut tally = Self::default();
+        for claim in claims {
+            *tally.0.entry(claim.verdict()).or_default() += 1;
+        }
+        tally
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (verdict, n) in &other.0 {
+            *self.0.entry(*verdict).or_default() += n;
+        }
+    }
+
+    fn get(&self, verdict: Verdict) -> usize {
+        self.0.get(&verdict).copied().unwrap_or(0)
+    }
+
+    /// As `12 reproduced, 3 weaker`.
+    fn words(&self) -> String {
+        self.0.iter().map(|(verdict, n)| format!("{n} {verdict}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Claims of each paper by verdict.
+fn overview(papers: &[(&str, Tally)]) -> String {
+    const ALL: [Verdict; 5] =
+        [Verdict::Reproduced, Verdict::Weaker, Verdict::NotReproduced, Verdict::Undecided, Verdict::Shown];
+    let heads = ALL.map(|verdict| verdict.to_string()).join(" | ");
+    let mut out = format!("## Verdicts by paper\n\n| paper | {heads} |\n|---|--:|--:|--:|--:|--:|\n");
+    for (paper, tally) in papers {
+        let counts = ALL.map(|verdict| tally.get(verdict).to_string()).join(" | ");
+        let _ = writeln!(out, "| {} | {counts} |", title(paper));
+    }
+    out
+}
+
+/// A figure: its picture, what it takes and how its claims came out.
+fn section(figure: &Figure, about: Option<&About>, tally: &Tally) -> String {
+    let (id, title) = (figure.id, figure.title);
+    let mut out = format!("### {id}\n\n{title}. `fairrate figure {id}`");
+    let Some(about) = about else {
+        return out + ". It has not been run at full size yet.\n\n";
+    };
+    let time = match figure.kind {
+        Kind::Calculation => ", calculated in no time".to_owned(),
+        _ => format!(", {} runs, {} on one core", about.runs, duration(about.seconds)),
+    };
+    let claims = if tally.0.is_empty() {
+        "no claims".to_owned()
+    } else {
+        format!("[claims](figures/{id}/claims.md): {}", tally.words())
+    };
+    let _ = writeln!(out, "{time}; {claims}.\n\n![{title}](figures/{id}/figure.svg)\n");
+    out
+}
+
+/// Seconds in words.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => "less than a second".to_owned(),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7_200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3_600.0),
+    }
+}
+
+/// A paper's name.
+fn title(paper: &str) -> &str {
+    match paper {
+        "powertcp" => "PowerTCP",
+        "rocc" => "RoCC",
+        "ratemp" => "RateMP",
+        "flowtune" => "Flowtune",
+        "perc" => "PERC",
+        "beyond" => "Beyond the papers",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_said_in_the_unit_that_fits() {
+        let said = [0.4, 90.0, 600.0, 9_000.0].map(duration);
+        assert_eq!(said, ["less than a second", "90 s", "10 min", "2.5 h"]);
+    }
+
+    /// The page that is committed is what the committed measurements give.
+    #[test]
+    fn the_page_is_up_to_date() {
+        let stale = files(&crate::root()).expect("it is made");
+        let stale = stale
+            .into_iter()
+            .filter(|(path, text)| std::fs::read_to_string(crate::root().join(path)).map_or(true, |old| old != *text));
+        let stale: Vec<PathBuf> = stale.map(|(path, _)| path).collect();
+        assert!(stale.is_empty(), "run `cargo xtask figures`: {stale:?}");
+    }
+}
