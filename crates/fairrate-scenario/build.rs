@@ -7,8 +7,8 @@ use std::process::Command;
 use twox_hash::XxHash64;
 
 /// The crates that decide what a run comes to.
-const CRATES: [&str; 5] =
-    ["fairrate-units", "fairrate-allocate", "fairrate-control", "fairrate-sim", "fairrate-scenario"];
+const CRATES: [&str; 6] =
+    ["fairrate-units", "fairrate-allocate", "fairrate-control", "fairrate-plugin", "fairrate-sim", "fairrate-scenario"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

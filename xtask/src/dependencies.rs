@@ -16,6 +16,30 @@ struct Deny {
 #[derive(Deserialize)]
 struct Licenses {
     allow: Vec<String>,
+    #[serde(default)]
+    exceptions: Vec<Exception>,
+}
+
+/// Licences that one package may have besides.
+#[derive(Deserialize)]
+struct Exception {
+    #[serde(rename = "crate")]
+    package: String,
+    allow: Vec<String>,
+}
+
+/// What licences packages may have.
+struct Allowed {
+    all: Vec<Licensee>,
+    exceptions: Vec<(String, Vec<Licensee>)>,
+}
+
+impl Allowed {
+    /// Those of the package called `name`.
+    fn of(&self, name: &str) -> impl Iterator<Item = &Licensee> {
+        let exceptions = self.exceptions.iter().filter(move |(package, _)| package == name);
+        self.all.iter().chain(exceptions.flat_map(|(_, licences)| licences))
+    }
 }
 
 /// What is read of `cargo metadata`.
@@ -50,10 +74,12 @@ pub fn run(root: &Path) -> Result<bool, String> {
 }
 
 /// The licences of `deny.toml`.
-fn allowed(text: &str) -> Result<Vec<Licensee>, String> {
+fn allowed(text: &str) -> Result<Allowed, String> {
     let deny: Deny = toml::from_str(text).map_err(|e| format!("`deny.toml`: {e}"))?;
-    let parse = |name: &String| Licensee::parse(name).map_err(|e| format!("`deny.toml`: `{name}` is no licence: {e}"));
-    deny.licenses.allow.iter().map(parse).collect()
+    let one = |name: &String| Licensee::parse(name).map_err(|e| format!("`deny.toml`: `{name}` is no licence: {e}"));
+    let parse = |names: &[String]| names.iter().map(one).collect::<Result<Vec<_>, _>>();
+    let exceptions = deny.licenses.exceptions.iter().map(|e| Ok((e.package.clone(), parse(&e.allow)?)));
+    Ok(Allowed { all: parse(&deny.licenses.allow)?, exceptions: exceptions.collect::<Result<_, String>>()? })
 }
 
 /// All packages, for any platform.
@@ -70,14 +96,14 @@ fn packages(root: &Path) -> Result<Vec<Package>, String> {
 }
 
 /// What is wrong with a package.
-fn problems(package: &Package, allowed: &[Licensee]) -> Vec<String> {
+fn problems(package: &Package, allowed: &Allowed) -> Vec<String> {
     let mut problems = Vec::new();
     match package.license.as_deref() {
         None => problems.push("it names no licence".to_owned()),
         // Older crates write `MIT/Apache-2.0`.
         Some(text) => match Expression::parse_mode(text, ParseMode::LAX) {
             Err(_) => problems.push(format!("its licence `{text}` cannot be read")),
-            Ok(licence) if !licence.evaluate(|needed| allowed.iter().any(|have| have.satisfies(needed))) => {
+            Ok(licence) if !licence.evaluate(|needed| allowed.of(&package.name).any(|have| have.satisfies(needed))) => {
                 problems.push(format!("its licence `{text}` is not allowed by `deny.toml`"));
             }
             Ok(_) => {}
@@ -107,6 +133,15 @@ mod tests {
         let wrong = ["GPL-3.0-only", "MIT AND ISC", "Apache-2.0 WITH LLVM-exception AND ISC", "my own"];
         assert_eq!(wrong.map(|license| n_problems(Some(license))), [1; 4]);
         assert_eq!(n_problems(None), 1);
+    }
+
+    #[test]
+    fn an_exception_is_for_one_package() {
+        let deny = "[licenses]\nallow = [\"MIT\"]\n[[licenses.exceptions]]\ncrate = \"a\"\nallow = [\"ISC\"]";
+        let allowed = allowed(deny).expect("it reads");
+        let other = Package { name: "b".to_owned(), ..package(Some("ISC"), None) };
+        let n_problems = [problems(&package(Some("ISC"), None), &allowed).len(), problems(&other, &allowed).len()];
+        assert_eq!(n_problems, [0, 1]);
     }
 
     #[test]

@@ -4,9 +4,11 @@
 mod checks;
 mod dependencies;
 mod figures;
+mod header;
 mod instructions;
 mod ns3;
 mod ns3_tcp;
+mod own_algorithms;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,6 +30,10 @@ enum Task {
     Figures(figures::Options),
     /// Licences and sources of all dependencies, held against `deny.toml`.
     Dependencies,
+    /// Writes the C header of algorithms from shared libraries.
+    Header(header::Options),
+    /// Tests the examples that bring an algorithm of their own, outside the workspace.
+    OwnAlgorithms,
     /// Instructions of a packet-hop, as callgrind counts them, beside the committed ones.
     Instructions(instructions::Options),
     /// Holds the simulator against another one.
@@ -51,6 +57,8 @@ fn main() -> ExitCode {
         Task::Test => checks::run(&root),
         Task::Figures(options) => figures::run(&root, &options),
         Task::Dependencies => dependencies::run(&root),
+        Task::Header(options) => header::run(&root, &options),
+        Task::OwnAlgorithms => own_algorithms::run(&root),
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),

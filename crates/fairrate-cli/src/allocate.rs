@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fairrate_allocate::max_min;
+use fairrate_control::Registry;
 
 use self::optimum::{Optimum, Solver};
 use self::print::Rates;
@@ -58,9 +59,9 @@ enum Objective {
 }
 
 /// Computes and prints them.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     args.solver.check(args.objective)?;
-    let network = input::network(args)?;
+    let network = input::network(args, registry)?;
     let (rates, failure) = match args.objective {
         Objective::MaxMin => {
             (Rates::MaxMin(max_min(&network).expect("the readers take nothing that has no allocation")), None)

@@ -7,6 +7,7 @@ mod runs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use fairrate_control::Registry;
 use fairrate_report::comparison::Comparison;
 use fairrate_report::metric::Metric;
 use fairrate_report::table::Table;
@@ -34,7 +35,8 @@ pub struct Args {
     /// Scenario file
     #[arg(value_name = "SCENARIO.toml")]
     scenario: PathBuf,
-    /// Algorithms; NAME:KEY=VALUE is a variant with another parameter, as in powertcp,powertcp:gamma=0.5
+    /// Algorithms, or paths of libraries with one; NAME:KEY=VALUE is a variant with another parameter, as in
+    /// powertcp,powertcp:gamma=0.5
     /// [default: the scenario's]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', required_unless_present_any = ["grid", "seeds"])]
     cc: Vec<String>,
@@ -115,9 +117,10 @@ fn no_sweep() -> Failure {
 }
 
 /// Runs it.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let metrics = metrics(&args.metrics)?;
-    let columns = columns::columns(&args.cc, &args.grid, args.seeds.is_some())?;
+    let registry = &columns::with_libraries(&args.cc, registry)?;
+    let columns = columns::columns(&args.cc, &args.grid, args.seeds.is_some(), registry)?;
     let n_runs = columns.len() * args.seeds.as_ref().map_or(1, |s| s.0.len());
     if MOST_RUNS < n_runs {
         let help = format!("at most {MOST_RUNS} are planned at once; take fewer seeds, or fewer values of a key");
@@ -127,6 +130,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(no_sweep());
     }
     let planner = Planner {
+        registry,
         file: &args.scenario,
         out: args.out.as_deref(),
         sets: args.sets.pairs(),
@@ -141,9 +145,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     drive::listen_for_interrupts();
     // Held until the report is written.
     let place = ResultsDir::claim(&dir)?;
-    let index = Crew::new(&args.scenario, place.path(), &plans, &board, threads, &metrics)?.work(jobs)?;
+    let index = Crew::new(&planner, place.path(), &plans, &board, threads, &metrics)?.work(jobs)?;
     board.clear();
-    conclude(index, place.path(), args.json)
+    conclude(index, place.path(), args.json, registry)
 }
 
 /// Runs at the same time: as asked, or so many that their threads have a core each.
@@ -153,8 +157,8 @@ fn jobs(asked: Option<u16>, threads: usize) -> usize {
 }
 
 /// Writes and prints what the runs came to.
-fn conclude(mut index: Index, dir: &Path, json: bool) -> Result<ExitCode, Failure> {
-    if let Some((variants, comparison)) = index.assemble(dir)? {
+fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Result<ExitCode, Failure> {
+    if let Some((variants, comparison)) = index.assemble(dir, registry)? {
         output::write_page(dir, &variants, &comparison, &index.drawn(), Pictures::Yes)?;
         index.metrics.clone_from(&comparison.metrics);
         index.statistics = Some(comparison.statistics());
@@ -197,13 +201,13 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, over_grid: O
 
 /// Writes the page of a comparison that is already there, for `fairrate report`; with other metrics than it has if these are
 /// some.
-pub fn report(dir: &Path, metrics: &[Metric]) -> Result<(), Failure> {
+pub fn report(dir: &Path, metrics: &[Metric], registry: &Registry) -> Result<(), Failure> {
     let index = Index::read(dir)?;
     if !metrics.is_empty() && !index.is_swept() {
         return Err(no_sweep());
     }
     let metrics = if metrics.is_empty() { index.drawn() } else { metrics.to_vec() };
-    match index.assemble(dir)? {
+    match index.assemble(dir, registry)? {
         Some((variants, comparison)) => output::write_page(dir, &variants, &comparison, &metrics, Pictures::Yes),
         None => Err(Failure::Directory {
             dir: dir.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, ParamKind, Parameters, Profile};
+use fairrate_control::{AlgorithmInfo, ParamKind, Parameters, Profile, Registry};
 use fairrate_report::format;
 use fairrate_sim::QUEUES;
 use fairrate_sim::topology::TOPOLOGIES;
@@ -36,10 +36,10 @@ enum What {
 }
 
 /// Lists it.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     match (args.what, args.json) {
-        (What::Cc, false) => print_table(&["name", "title", "paper", "idea"], &algorithm_rows()),
-        (What::Cc, true) => output::print_json(&algorithms()),
+        (What::Cc, false) => print_table(&["name", "title", "paper", "idea"], &algorithm_rows(registry)),
+        (What::Cc, true) => output::print_json(&algorithms(registry)),
         (What::Topologies, false) => print_table(&["name", "shape", "link sets"], &topology_rows()),
         (What::Topologies, true) => output::print_json(&topologies()),
         (What::Workloads, false) => print_table(&["name", "mean", "what", "source"], &workload_rows()),
@@ -72,9 +72,9 @@ struct ParameterJson {
     doc: &'static str,
 }
 
-fn algorithms() -> Vec<AlgorithmJson> {
+fn algorithms(registry: &Registry) -> Vec<AlgorithmJson> {
     let parameters = |name: &str| {
-        let of = |profile| AlgorithmConfig::by_name(name, profile).map_or_else(Vec::new, |c| c.params());
+        let of = |profile| registry.config(name, profile).map_or_else(Vec::new, |c| c.params());
         let pairs = of(Profile::Paper).into_iter().zip(of(Profile::Ns3));
         let json = pairs.map(|(paper, ns3)| {
             let (kind, choices) = kind_name(paper.kind);
@@ -89,14 +89,14 @@ fn algorithms() -> Vec<AlgorithmJson> {
         });
         json.collect()
     };
-    let json = |a: &fairrate_control::AlgorithmInfo| AlgorithmJson {
+    let json = |a: &AlgorithmInfo| AlgorithmJson {
         name: a.name,
         title: a.title,
         paper: a.paper,
         idea: a.idea,
         parameters: parameters(a.name),
     };
-    ALGORITHMS.iter().map(json).collect()
+    registry.infos().map(json).collect()
 }
 
 fn kind_name(kind: ParamKind) -> (&'static str, &'static [&'static str]) {
@@ -151,8 +151,8 @@ fn queues() -> Vec<QueueJson> {
     QUEUES.iter().map(|q| QueueJson { name: q.name, title: q.title, source: q.source }).collect()
 }
 
-fn algorithm_rows() -> Vec<Vec<String>> {
-    ALGORITHMS.iter().map(|a| [a.name, a.title, a.paper, a.idea].map(str::to_owned).to_vec()).collect()
+fn algorithm_rows(registry: &Registry) -> Vec<Vec<String>> {
+    registry.infos().map(|a| [a.name, a.title, a.paper, a.idea].map(str::to_owned).to_vec()).collect()
 }
 
 fn topology_rows() -> Vec<Vec<String>> {

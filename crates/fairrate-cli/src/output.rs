@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
+use fairrate_control::Registry;
 use fairrate_report::comparison::Comparison;
 use fairrate_report::metric::Metric;
 use fairrate_report::metrics::Metrics;
@@ -32,8 +33,8 @@ struct RunJson<'a> {
 }
 
 /// Reads a results directory.
-pub fn load(dir: &Path, label: &str) -> Result<RunData, Failure> {
-    Ok(RunData { label: label.to_owned(), ..load::run(dir)? })
+pub fn load(dir: &Path, label: &str, registry: &Registry) -> Result<RunData, Failure> {
+    Ok(RunData { label: label.to_owned(), ..load::run(dir, registry)? })
 }
 
 /// Whether figures are written as files of their own.

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use fairrate_control::Registry;
+
 use crate::compare;
 use crate::failure::Failure;
 use crate::output::{self, Pictures};
@@ -19,14 +21,15 @@ pub struct Args {
     metrics: Vec<String>,
 }
 
-/// Writes it.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+/// Writes it. Results may be somebody else's, so their library is not loaded.
+pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
+    let registry = &registry.without_libraries();
     let dir = &args.dir;
     let metrics = compare::metrics(&args.metrics)?;
     if dir.join("compare.json").exists() {
-        compare::report(dir, &metrics)?;
+        compare::report(dir, &metrics, registry)?;
     } else if metrics.is_empty() {
-        output::write_report(dir, fairrate_report::load::run(dir)?, Pictures::Yes)?;
+        output::write_report(dir, fairrate_report::load::run(dir, registry)?, Pictures::Yes)?;
     } else {
         return Err(Failure::Directory {
             dir: dir.clone(),

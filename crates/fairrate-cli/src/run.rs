@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use fairrate_control::Registry;
 use fairrate_scenario::{Overrides, ResultsDir, Scenario};
 
 use crate::compare::parse_variant;
@@ -18,7 +19,8 @@ pub struct Args {
     /// Scenario file
     #[arg(value_name = "SCENARIO.toml")]
     scenario: PathBuf,
-    /// Algorithm in place of the scenario's; NAME:KEY=VALUE with other parameters, as in powertcp:gamma=0.5
+    /// Algorithm in place of the scenario's, or the path of a library with one; NAME:KEY=VALUE with other parameters, as in
+    /// powertcp:gamma=0.5
     #[arg(long, value_name = "NAME")]
     cc: Option<String>,
     #[command(flatten)]
@@ -77,11 +79,11 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 }
 
 /// Runs it.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let variant = args.cc.as_deref().map(parse_variant).transpose()?.unwrap_or_default();
+pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
+    let variant = args.cc.as_deref().map(|text| parse_variant(text, registry)).transpose()?.unwrap_or_default();
     let sets = args.sets.pairs().iter().cloned().chain(variant.sets).collect();
     let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc) };
-    let scenario = Scenario::load(&args.scenario, &overrides)?;
+    let scenario = Scenario::with_algorithms(registry).load(&args.scenario, &overrides)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&scenario));
     // Held until the report is written.
     let place = Arc::new(ResultsDir::claim(&dir)?);
@@ -89,7 +91,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let label = scenario.sim_config().cc.info().name;
     let run = drive::Run { label, tags: &[], board: &Board::new(args.quiet), threads: args.threads.get() };
     let end = run.drive(&scenario, &place)?;
-    let (data, metrics) = output::write_report(&dir, output::load(&dir, label)?, Pictures::Yes)?;
+    let (data, metrics) = output::write_report(&dir, output::load(&dir, label, registry)?, Pictures::Yes)?;
     output::print_run(&dir, &data, metrics, args.json)?;
     finish(end, &dir)
 }

@@ -19,6 +19,9 @@ fn workplace(name: &str, page: &str) -> PathBuf {
     std::fs::create_dir_all(dir.join("examples")).expect("the target directory can be written");
     for entry in std::fs::read_dir(root().join("examples")).expect("examples") {
         let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            continue;
+        }
         std::fs::copy(&path, dir.join("examples").join(path.file_name().expect("a file"))).expect("a copy");
     }
     if let Some((_, rest)) = page.split_once("```toml\n") {

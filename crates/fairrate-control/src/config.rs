@@ -183,8 +183,11 @@ quantity_param!(Time, Time, "time", Time::ZERO, "8us");
 quantity_param!(Rate, Rate, "rate", Rate::ZERO, "100Gbps");
 quantity_param!(Bytes, Bytes, "size", Bytes::ZERO, "4MiB");
 
-/// Reads a word out of `words`, for [`choice!`].
-pub(crate) fn choose(raw: RawValue<'_>, words: &'static [&'static str]) -> Result<usize, SetParamError> {
+/// Finds a word of a scenario file among `words`, for the types that [`choice!`](crate::choice) declares.
+///
+/// # Errors
+/// If it is none of them.
+pub fn choose(raw: RawValue<'_>, words: &'static [&'static str]) -> Result<usize, SetParamError> {
     let found = match raw {
         RawValue::Text(text) => words.iter().position(|w| *w == text),
         _ => None,
@@ -195,7 +198,9 @@ pub(crate) fn choose(raw: RawValue<'_>, words: &'static [&'static str]) -> Resul
     )
 }
 
-/// Declares an enum whose variants are words in a scenario file.
+/// Declares an enum whose variants are words in a scenario file: the type of a parameter in
+/// [`algorithm_config!`](crate::algorithm_config).
+#[macro_export]
 macro_rules! choice {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
@@ -207,7 +212,7 @@ macro_rules! choice {
             fn from_raw(
                 raw: $crate::RawValue<'_>, _: Option<(f64, f64)>,
             ) -> Result<Self, $crate::SetParamError> {
-                $crate::config::choose(raw, &[$($word),+]).map(|i| [$(Self::$variant),+][i])
+                $crate::choose(raw, &[$($word),+]).map(|i| [$(Self::$variant),+][i])
             }
             fn to_toml(&self) -> String {
                 match self { $(Self::$variant => format!("{:?}", $word),)+ }
@@ -219,7 +224,8 @@ macro_rules! choice {
 /// Declares an algorithm's configuration: every parameter with its meaning, its default in the paper's form, that in the ns-3
 /// artifact's if it differs (`ns3 =`), and its range. The comment above a parameter is its documentation everywhere.
 ///
-/// A last line `include field: OtherConfig;` adds the parameters of another algorithm, for one that is built on it.
+/// A last line `include field: OtherConfig;` adds the parameters of another algorithm, for one that is built on it. The types
+/// of parameters are `f64`, `u32`, `bool`, `Time`, `Rate`, `Bytes` and those of [`choice!`](crate::choice).
 #[macro_export]
 macro_rules! algorithm_config {
     ($(#[$meta:meta])* pub struct $name:ident {

@@ -8,6 +8,7 @@
 mod config;
 mod controller;
 mod coupled;
+mod custom;
 mod draws;
 mod explicit_rate;
 mod flow_table;
@@ -60,20 +61,18 @@ pub mod timely;
 pub mod xcp;
 pub mod xmp;
 
-pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError};
+pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, SetParamError, choose};
 pub use controller::{
     Ack, AlgorithmSpec, Allowance, CircuitHelp, Controller, FlowContext, Loss, MarkedQueue, Needs, Queueing, RedDefault,
 };
 pub use coupled::{Alone, CoupledController, CoupledSpec};
+pub use custom::{CustomAlgorithm, LibraryError, OpenLibrary, Registry, RegistryError, names_library};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop, PortRate};
 pub use port::{
     Actions, FlowPause, HeaderWords, NOTICE_VALUES, NoPort, Notice, PortAgent, PortContext, PortPacket, PortPacketKind,
     PortScope, PortStep, PortView,
 };
-pub use registry::{
-    ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo, BuildController, BuildPort, CoupledAlgorithm,
-    CustomAlgorithm, PortAlgorithm,
-};
+pub use registry::{ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmInfo, CoupledAlgorithm, PortAlgorithm};
 
 /// The worked example of CONTRIBUTING.md, which the documentation tests compile and run.
 #[cfg(doctest)]

@@ -1,16 +1,14 @@
-use std::fmt;
-use std::sync::Arc;
-
 use fairrate_units::{Bytes, Time};
 
 use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 #[allow(unused_imports)]
 use crate::coupled::{CoupledController, CoupledSpec};
+use crate::custom::CustomAlgorithm;
 use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortStep, PortView};
 
 /// What a listing shows of an algorithm.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlgorithmInfo {
     /// Name on the command line and in scenarios.
     pub name: &'static str,
@@ -22,45 +20,13 @@ pub struct AlgorithmInfo {
     pub idea: &'static str,
 }
 
-/// Makes the controller of a flow.
-pub type BuildController = dyn Fn(&FlowContext) -> Box<dyn Controller + Send> + Send + Sync;
-
-/// Makes the agent of an egress port.
-pub type BuildPort = dyn Fn(&PortContext) -> Option<Box<dyn PortAgent + Send>> + Send + Sync;
-
-/// An algorithm from outside the registry: a plug-in of a program that uses fairrate as a library.
-#[derive(Clone)]
-pub struct CustomAlgorithm {
-    /// Its listing.
-    pub info: &'static AlgorithmInfo,
-    /// What it needs from network and transport.
-    pub needs: Needs,
-    /// A controller for a flow.
-    pub build: Arc<BuildController>,
-    /// The agent of an egress port, if [`Needs::ports`] asks for any.
-    pub build_port: Option<Arc<BuildPort>>,
-}
-
-impl fmt::Debug for CustomAlgorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CustomAlgorithm").field("info", self.info).field("needs", &self.needs).finish_non_exhaustive()
-    }
-}
-
-/// Two plug-ins are the same if they build by the same function.
-impl PartialEq for CustomAlgorithm {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.build, &other.build)
-    }
-}
-
 /// Turns the table below into the enum, the names, the listing and the dispatch.
 macro_rules! registry {
     ($(
         $name:literal => $module:ident::{$type:ident, $config:ident $(, coupled $connection:ident)?},
         $title:literal, $paper:literal, $idea:literal;
     )+) => {
-        /// The controller of a flow, dispatched without indirection; plug-ins enter as `Custom`.
+        /// The controller of a flow, dispatched without indirection; one's own algorithms enter as `Custom`.
         #[allow(clippy::large_enum_variant, missing_docs)]
         pub enum Algorithm {
             $($type(crate::$module::$type),)+
@@ -129,6 +95,7 @@ macro_rules! registry {
                         let connection: crate::$module::$connection = c.build_connection(subflows);
                         Some(CoupledAlgorithm::$type(connection))
                     })?)+
+                    Self::Custom(c) => c.build_connection(subflows).map(CoupledAlgorithm::Custom),
                     _ => None,
                 }
             }
@@ -141,7 +108,7 @@ macro_rules! registry {
             Custom(Box<dyn PortAgent + Send>),
         }
 
-        /// The configuration of one of the algorithms, or of a plug-in.
+        /// The configuration of one of the algorithms, or of one's own.
         #[allow(missing_docs)]
         #[derive(Clone, Debug, PartialEq)]
         pub enum AlgorithmConfig {
@@ -164,22 +131,22 @@ macro_rules! registry {
             /// The same defaults over TCP, where they differ.
             #[must_use]
             pub fn over_tcp(self) -> Self {
-                match self { $(Self::$type(c) => Self::$type(c.over_tcp()),)+ Self::Custom(c) => Self::Custom(c) }
+                match self { $(Self::$type(c) => Self::$type(c.over_tcp()),)+ Self::Custom(c) => Self::Custom(c.over_tcp()) }
             }
-            /// The algorithm's entry in [`ALGORITHMS`], or a plug-in's own.
-            pub fn info(&self) -> &'static AlgorithmInfo {
-                let name = match self { $(Self::$type(_) => $name,)+ Self::Custom(c) => return c.info };
+            /// The algorithm's entry in [`ALGORITHMS`], or that of one's own.
+            pub fn info(&self) -> &AlgorithmInfo {
+                let name = match self { $(Self::$type(_) => $name,)+ Self::Custom(c) => return c.info() };
                 ALGORITHMS.iter().find(|a| a.name == name).expect("every variant is in the table")
             }
             /// What the algorithm needs from network and transport.
             pub fn needs(&self) -> Needs {
-                match self { $(Self::$type(c) => c.needs(),)+ Self::Custom(c) => c.needs }
+                match self { $(Self::$type(c) => c.needs(),)+ Self::Custom(c) => c.needs() }
             }
             /// A controller for a flow.
             pub fn build(&self, flow: &FlowContext) -> Algorithm {
                 match self {
                     $(Self::$type(c) => Algorithm::$type(c.build(flow)),)+
-                    Self::Custom(c) => Algorithm::Custom((c.build)(flow)),
+                    Self::Custom(c) => Algorithm::Custom(c.build(flow)),
                 }
             }
         }
@@ -189,7 +156,7 @@ macro_rules! registry {
             pub fn build_port(&self, port: &PortContext) -> Option<PortAlgorithm> {
                 match self {
                     $(Self::$type(c) => c.build_port(port).map(PortAlgorithm::$type),)+
-                    Self::Custom(c) => c.build_port.as_ref().and_then(|build| build(port)).map(PortAlgorithm::Custom),
+                    Self::Custom(c) => c.build_port(port).map(PortAlgorithm::Custom),
                 }
             }
         }
@@ -232,12 +199,12 @@ macro_rules! registry {
 
         impl Parameters for AlgorithmConfig {
             fn params(&self) -> Vec<Param> {
-                match self { $(Self::$type(c) => c.params(),)+ Self::Custom(_) => Vec::new() }
+                match self { $(Self::$type(c) => c.params(),)+ Self::Custom(c) => c.params() }
             }
             fn set(&mut self, name: &str, value: RawValue<'_>) -> Result<(), SetParamError> {
                 match self {
                     $(Self::$type(c) => c.set(name, value),)+
-                    Self::Custom(_) => Err(SetParamError::UnknownName),
+                    Self::Custom(c) => c.set(name, value),
                 }
             }
         }

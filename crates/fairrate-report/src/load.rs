@@ -4,19 +4,22 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use fairrate_control::Registry;
 use fairrate_scenario::{FlowRow, Overrides, PfcRow, Results, ResultsError, Scenario, Summary};
 
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
 
-/// Reads the results of a run, complete or not. Its label is the name of its algorithm.
+/// Reads the results of a run, complete or not. Its label is the name of its algorithm. Where `registry` does not have that
+/// algorithm, flows go by the ids of their nodes and the run has no description.
 ///
 /// # Errors
 /// If there are no results in `dir`, or they are damaged.
-pub fn run(dir: &Path) -> Result<RunData, ResultsError> {
+pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
     let results = Results::open(dir)?;
     let summary = &results.summary;
     // The names of nodes; without them flows go by the ids of theirs.
-    let scenario = Scenario::load(&dir.join("scenario.toml"), &Overrides::default()).ok();
+    let reader = Scenario::with_algorithms(registry);
+    let scenario = reader.load(&dir.join("scenario.toml"), &Overrides::default()).ok();
     let mut flow_rows = results.flows()?;
     flow_rows.sort_by_key(|f| f.id);
     let capacities = summary.ports.iter().map(|p| (p.port.as_str(), p.rate_bps as f64)).collect();
@@ -25,6 +28,7 @@ pub fn run(dir: &Path) -> Result<RunData, ResultsError> {
         scenario: summary.scenario.clone(),
         description: scenario.map(|s| s.description().to_owned()).unwrap_or_default(),
         cc: summary.cc.clone(),
+        cc_title: summary.cc_title.clone(),
         label: summary.cc.clone(),
         line: summary.cc.clone(),
         point: String::new(),

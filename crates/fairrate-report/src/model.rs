@@ -9,6 +9,8 @@ pub struct RunData {
     pub description: String,
     /// The algorithm's name on the command line.
     pub cc: String,
+    /// Its name in prose, if it is no built-in one.
+    pub cc_title: String,
     /// What tables call the run: the algorithm's name on the command line, and what is changed in it.
     pub label: String,
     /// The label without the point of a grid.
@@ -201,10 +203,11 @@ impl Variant {
 }
 
 /// A label with the algorithm's name in prose; `powertcp:gamma=0.5` is `PowerTCP gamma=0.5`.
-fn title(cc: &str, label: &str) -> String {
-    let known = fairrate_control::ALGORITHMS.iter().find(|a| a.name == cc);
-    match (known, label.strip_prefix(cc)) {
-        (Some(info), Some(rest)) => format!("{}{}", info.title, rest.replace(':', " ")),
+fn title(run: &RunData, label: &str) -> String {
+    let built_in = || fairrate_control::ALGORITHMS.iter().find(|a| a.name == run.cc).map(|a| a.title);
+    let own = Some(run.cc_title.as_str()).filter(|title| !title.is_empty());
+    match (own.or_else(built_in), label.strip_prefix(&run.cc)) {
+        (Some(title), Some(rest)) => format!("{title}{}", rest.replace(':', " ")),
         _ => label.to_owned(),
     }
 }
@@ -218,7 +221,7 @@ pub fn variants(runs: Vec<RunData>) -> Vec<Variant> {
             continue;
         }
         let line = if run.line.is_empty() { &run.label } else { &run.line };
-        let (title, line) = (title(&run.cc, &run.label), title(&run.cc, line));
+        let (title, line) = (title(&run, &run.label), title(&run, line));
         all.push(Variant { label: run.label.clone(), title, line, runs: vec![run] });
     }
     for variant in &mut all {

@@ -62,6 +62,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
         scenario: "synthetic".into(),
         description: "made up".into(),
         cc: cc.into(),
+        cc_title: String::new(),
         label: cc.into(),
         line: cc.into(),
         point: String::new(),

@@ -32,4 +32,4 @@ pub use results::{
     RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, SOURCES, Summary, TableInfo, Tag, TagValue,
     write_durably, write_whole,
 };
-pub use scenario::Scenario;
+pub use scenario::{Reader, Scenario};

@@ -97,7 +97,7 @@ impl<'a> Section<'a> {
 
     /// The value of `key`, if the file has it.
     pub fn node(&mut self, key: &str) -> Option<&'a Node> {
-        if !self.known.iter().any(|k| k == key) {
+        if !self.is_known(key) {
             self.known.push(key.to_owned());
         }
         self.anchor.table?.get(key).map(|e| &e.node)
@@ -106,6 +106,11 @@ impl<'a> Section<'a> {
     /// Whether the file has `key`, without asking for it.
     pub fn has(&self, key: &str) -> bool {
         self.anchor.table.is_some_and(|t| t.get(key).is_some())
+    }
+
+    /// Whether `key` has been asked for.
+    pub fn is_known(&self, key: &str) -> bool {
+        self.known.iter().any(|known| known == key)
     }
 
     /// The place of the value of `key`, or of the section.

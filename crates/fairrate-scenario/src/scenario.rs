@@ -1,10 +1,11 @@
 use std::path::Path;
 
+use fairrate_control::Registry;
 use fairrate_sim::SimConfig;
 
 use crate::error::{Report, ScenarioError, Site};
 use crate::overrides::{self, Overrides};
-use crate::schema::{self, Attachment, Files, Place};
+use crate::schema::{self, Algorithms, Attachment, Files, Place};
 use crate::tree;
 
 /// A runnable scenario: everything a run is made from, every default filled in.
@@ -15,70 +16,70 @@ pub struct Scenario {
     config: SimConfig,
     resolved: String,
     attachments: Vec<Attachment>,
+    is_own: bool,
 }
 
 impl Scenario {
-    /// Reads a scenario file.
+    /// Reads scenarios that may name these algorithms:
     ///
-    /// # Errors
-    /// If the file or one it names cannot be read, or anything in them is wrong.
-    pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, ScenarioError> {
-        let shown = path.display().to_string();
-        let text = schema::read_text(path).map_err(|why| {
-            let help = "give the path of a scenario file, such as `examples/incast.toml`".to_owned();
-            ScenarioError::without_place("scenario::unreadable_file", format!("cannot read `{shown}`: {why}"), help)
-        })?;
-        Self::from_toml(&text, &shown, path.parent().unwrap_or(Path::new("")), overrides)
+    /// ```
+    /// use fairrate_control::dctcp::DctcpConfig;
+    /// use fairrate_control::{AlgorithmInfo, Registry};
+    /// use fairrate_scenario::{Overrides, Scenario};
+    ///
+    /// let info = AlgorithmInfo { name: "mine", title: "Mine", paper: "none", idea: "DCTCP under another name" };
+    /// let registry = Registry::new().with(info, DctcpConfig::new)?;
+    /// let text = r#"
+    ///     duration = "1ms"
+    ///     [topology]
+    ///     kind = "star"
+    ///     [transport]
+    ///     cc = "mine"
+    ///     mine.g = 0.1
+    ///     [[traffic]]
+    ///     kind = "permutation"
+    ///     bytes = "1MB"
+    /// "#;
+    /// let scenario = Scenario::with_algorithms(&registry).from_texts(text, "mine.toml", &[], &Overrides::default())?;
+    /// assert_eq!(scenario.sim_config().cc.info().title, "Mine");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_algorithms(registry: &Registry) -> Reader<'_> {
+        Reader { registry }
     }
 
-    /// Reads a scenario from its text. `file_name` is what errors call it, and its stem the default name of the
-    /// scenario; paths in the text are relative to `base_dir`.
+    /// Reads a scenario file whose algorithm is a built-in one.
     ///
     /// # Errors
-    /// If anything in it or in the files it names is wrong.
+    /// As [`Reader::load`].
+    pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, ScenarioError> {
+        Self::with_algorithms(&Registry::new()).load(path, overrides)
+    }
+
+    /// Reads a scenario whose algorithm is a built-in one from its text.
+    ///
+    /// # Errors
+    /// As [`Reader::from_toml`].
     pub fn from_toml(
         text: &str,
         file_name: &str,
         base_dir: &Path,
         overrides: &Overrides,
     ) -> Result<Self, ScenarioError> {
-        Self::of(text, file_name, Place::Dir(base_dir), overrides)
+        Self::with_algorithms(&Registry::new()).from_toml(text, file_name, base_dir, overrides)
     }
 
-    /// The same of a scenario whose files are texts too, each with the path that the scenario has for it: nothing is read from
-    /// disk.
+    /// Reads a scenario whose algorithm is a built-in one and whose files are texts too.
     ///
     /// # Errors
-    /// If anything in it or in these files is wrong.
+    /// As [`Reader::from_texts`].
     pub fn from_texts(
         text: &str,
         file_name: &str,
         files: &[(&str, &str)],
         overrides: &Overrides,
     ) -> Result<Self, ScenarioError> {
-        Self::of(text, file_name, Place::Texts(files), overrides)
-    }
-
-    fn of(text: &str, file_name: &str, place: Place<'_>, overrides: &Overrides) -> Result<Self, ScenarioError> {
-        let report = Report::default();
-        let source = report.add_source(file_name, text.to_owned());
-        let table = tree::parse(text, source, &report);
-        report.check()?;
-        let mut table = table.unwrap_or_default();
-        overrides::apply(&mut table, overrides, &report);
-        report.check()?;
-        let name = Path::new(file_name).file_stem().and_then(|s| s.to_str()).unwrap_or("scenario");
-        let files = Files::new(place);
-        let read = schema::read(&table, Site::new(source, 0..0), name, &files, &report)?;
-        let mut resolved = String::from("# The resolved scenario: every default filled in, runnable as it is.\n");
-        read.output.render("", &mut resolved);
-        Ok(Self {
-            name: read.name,
-            description: read.description,
-            config: read.config,
-            resolved,
-            attachments: files.into_attachments(),
-        })
+        Self::with_algorithms(&Registry::new()).from_texts(text, file_name, files, overrides)
     }
 
     /// What the run is called.
@@ -106,18 +107,107 @@ impl Scenario {
         self.resolved.clone()
     }
 
-    /// Name and content of the files that belong beside the resolved scenario: topology, flow lists, sizes.
-    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.attachments.iter().map(|a| (a.name.as_str(), a.text.as_str()))
+    /// Name and content of the files that belong beside the resolved scenario: topology, flow lists, sizes, and a library with
+    /// the algorithm.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.attachments.iter().map(|a| (a.name.as_str(), a.content.as_slice()))
+    }
+
+    /// Whether its algorithm is one that the program has besides the built-in ones. What that does is in no hash.
+    pub(crate) fn is_of_own_algorithm(&self) -> bool {
+        self.is_own
     }
 
     /// Hash of the resolved scenario and its files.
     pub fn hash(&self) -> u64 {
-        let parts = self.attachments.iter().flat_map(|a| [a.name.as_str(), a.text.as_str()]);
-        std::iter::once(self.resolved.as_str()).chain(parts).fold(FNV_OFFSET, |hash, part| {
-            let hash = part.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME));
+        let parts = self.attachments.iter().flat_map(|a| [a.name.as_bytes(), a.content.as_slice()]);
+        std::iter::once(self.resolved.as_bytes()).chain(parts).fold(FNV_OFFSET, |hash, part| {
+            let hash = part.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME));
             // An end mark, so that text cannot move from one part to the next unseen.
             (hash ^ 0xff).wrapping_mul(FNV_PRIME)
+        })
+    }
+}
+
+/// Reads scenarios that may name certain algorithms: [`Scenario::with_algorithms`].
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    registry: &'a Registry,
+}
+
+impl Reader<'_> {
+    /// Reads a scenario file.
+    ///
+    /// # Errors
+    /// If the file or one it names cannot be read, or anything in them is wrong.
+    pub fn load(self, path: &Path, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
+        let shown = path.display().to_string();
+        let text = schema::read_text(path).map_err(|why| {
+            let help = "give the path of a scenario file, such as `examples/incast.toml`".to_owned();
+            ScenarioError::without_place("scenario::unreadable_file", format!("cannot read `{shown}`: {why}"), help)
+        })?;
+        self.from_toml(&text, &shown, path.parent().unwrap_or(Path::new("")), overrides)
+    }
+
+    /// Reads a scenario from its text. `file_name` is what errors call it, and its stem the default name of the
+    /// scenario; paths in the text are relative to `base_dir`.
+    ///
+    /// # Errors
+    /// If anything in it or in the files it names is wrong.
+    pub fn from_toml(
+        self,
+        text: &str,
+        file_name: &str,
+        base_dir: &Path,
+        overrides: &Overrides,
+    ) -> Result<Scenario, ScenarioError> {
+        self.read(text, file_name, Place::Dir(base_dir), overrides)
+    }
+
+    /// The same of a scenario whose files are texts too, each with the path that the scenario has for it: nothing is read from
+    /// disk.
+    ///
+    /// # Errors
+    /// If anything in it or in these files is wrong.
+    pub fn from_texts(
+        self,
+        text: &str,
+        file_name: &str,
+        files: &[(&str, &str)],
+        overrides: &Overrides,
+    ) -> Result<Scenario, ScenarioError> {
+        self.read(text, file_name, Place::Texts(files), overrides)
+    }
+
+    fn read(
+        self,
+        text: &str,
+        file_name: &str,
+        place: Place<'_>,
+        overrides: &Overrides,
+    ) -> Result<Scenario, ScenarioError> {
+        let report = Report::default();
+        let source = report.add_source(file_name, text.to_owned());
+        let table = tree::parse(text, source, &report);
+        report.check()?;
+        let mut table = table.unwrap_or_default();
+        let algorithms = Algorithms::new(self.registry, &table);
+        overrides::apply(&mut table, overrides, &report);
+        report.check()?;
+        let name = Path::new(file_name).file_stem().and_then(|s| s.to_str()).unwrap_or("scenario");
+        let files = Files::new(place);
+        let read = schema::read(&table, Site::new(source, 0..0), name, &files, algorithms, &report)?;
+        let mut resolved = String::from("# The resolved scenario: every default filled in, runnable as it is.\n");
+        read.output.render("", &mut resolved);
+        let cc = read.config.cc.info().name;
+        let is_own = self.registry.own_infos().any(|own| own.name == cc) && !self.registry.is_library(cc);
+        Ok(Scenario {
+            is_own,
+            name: read.name,
+            description: read.description,
+            config: read.config,
+            resolved,
+            attachments: files.into_attachments(),
         })
     }
 }

@@ -4,10 +4,8 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{Recorder, TCP, algorithm, config, flow, run, steady};
-use fairrate_control::{
-    Ack, AlgorithmConfig, Allowance, CircuitHelp, Controller, CustomAlgorithm, FlowContext, IntHop, Loss, Needs,
-};
+use common::{Recorder, TCP, algorithm, config, flow, plug_in, run, steady_with};
+use fairrate_control::{Ack, AlgorithmConfig, Allowance, CircuitHelp, Controller, IntHop, Loss, Needs};
 use fairrate_sim::topology::Rdcn;
 use fairrate_sim::{FaultConfig, Flap, FlowSpec, Pfc, ProbeSpec, Recovery, SimConfig, Simulation, StopRule, Transport};
 use fairrate_units::{Bytes, Rate, Time};
@@ -64,12 +62,7 @@ fn samples(told: &Recorder) -> Vec<([u64; 3], [u64; 2])> {
 
 /// An algorithm that lets flows send at line rate, with other needs.
 fn line_rate_with(needs: Needs) -> AlgorithmConfig {
-    let AlgorithmConfig::Custom(custom) =
-        steady(|flow| Allowance { cwnd: Bytes::MAX, rate: flow.line_rate, timer: Time::MAX })
-    else {
-        unreachable!("it is no registered one")
-    };
-    AlgorithmConfig::Custom(CustomAlgorithm { needs, ..custom })
+    steady_with(needs, |flow| Allowance { cwnd: Bytes::MAX, rate: flow.line_rate, timer: Time::MAX })
 }
 
 /// Five hosts at 25 Gb/s are more than the circuit and the uplink carry. A day of 225 us at 100 Gb/s is 2,683 whole packets of
@@ -160,11 +153,8 @@ impl Controller for Notes {
 #[test]
 fn telemetry_tells_of_the_transmitter_of_the_moment() {
     let records = Records::default();
-    let AlgorithmConfig::Custom(custom) = line_rate_with(Needs::TELEMETRY) else { unreachable!("it is one") };
     let told = Arc::clone(&records);
-    let build =
-        move |flow: &FlowContext| -> Box<dyn Controller + Send> { Box::new(Notes(flow.line_rate, Arc::clone(&told))) };
-    let cc = AlgorithmConfig::Custom(CustomAlgorithm { build: Arc::new(build), ..custom });
+    let cc = plug_in(Needs::TELEMETRY, move |flow| Notes(flow.line_rate, Arc::clone(&told)));
     run(over_circuits(cc, vec![flow(0, 10, u64::MAX, Time::ZERO)], us(980), us(245)));
     let mut records = std::mem::take(&mut *records.lock().expect("one thread"));
     // As the circuit for acknowledgments goes, the first of them by the packet switch overtakes one.

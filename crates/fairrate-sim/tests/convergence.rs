@@ -2,10 +2,8 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{Recorder, algorithm, config, flow, run};
-use fairrate_control::{Ack, AlgorithmConfig, AlgorithmInfo, Allowance, Controller, CustomAlgorithm, Loss, Needs};
+use common::{Recorder, algorithm, config, flow, plug_in, run};
+use fairrate_control::{Ack, AlgorithmConfig, Allowance, Controller, Loss, Needs};
 use fairrate_sim::topology::{Star, Topology};
 use fairrate_sim::workload::Churn;
 use fairrate_sim::{
@@ -81,8 +79,6 @@ impl Controller for Scripted {
     }
 }
 
-static INFO: AlgorithmInfo = AlgorithmInfo { name: "scripted", title: "scripted", paper: "none", idea: "a script" };
-
 /// Every flow sends by these steps of (us, Mb/s).
 fn scripted(steps: &'static [(u64, u64)]) -> AlgorithmConfig {
     scripted_in(u64::MAX, steps)
@@ -91,12 +87,7 @@ fn scripted(steps: &'static [(u64, u64)]) -> AlgorithmConfig {
 /// The same within a window of so many bytes.
 fn scripted_in(cwnd: u64, steps: &'static [(u64, u64)]) -> AlgorithmConfig {
     let cwnd = Bytes::new(cwnd);
-    AlgorithmConfig::Custom(CustomAlgorithm {
-        info: &INFO,
-        needs: Needs::NOTHING,
-        build: Arc::new(move |flow| Box::new(Scripted { start: flow.start, cwnd, steps })),
-        build_port: None,
-    })
+    plug_in(Needs::NOTHING, move |flow| Scripted { start: flow.start, cwnd, steps })
 }
 
 /// Two flows into one host should have 12.5 Gb/s each. They do from 20 us on, but leave the tolerance at 69.9 us, a

@@ -2,13 +2,16 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{Recorder, algorithm, config, flow, run};
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, CustomAlgorithm};
+use common::{Recorder, TCP, algorithm, config, flow, run};
+use fairrate_control::{
+    ALGORITHMS, Algorithm, AlgorithmConfig, AlgorithmSpec, CoupledAlgorithm, CoupledSpec, CustomAlgorithm, FlowContext,
+    Needs, Param, Parameters, PortAlgorithm, PortContext, RawValue, SetParamError,
+};
 use fairrate_sim::topology::{LeafSpine, Star, Topology};
 use fairrate_sim::workload::Permutation;
-use fairrate_sim::{Pfc, Recovery, SimError, Simulation, StopRule};
+use fairrate_sim::{
+    MptcpConfig, Pfc, Recovery, Scheduler, SimError, Simulation, StopRule, SubflowPaths, TcpConfig, Transport,
+};
 use fairrate_units::{Bytes, Rate, Time};
 
 fn leaf_spine() -> Topology {
@@ -83,22 +86,67 @@ fn a_run_ends_at_its_end_time() {
     assert!(totals.in_flight_bytes > 0);
 }
 
-/// A controller that enters as a plug-in, behind a box, does what it does from the registry.
+/// A built-in algorithm, taken for one's own.
+#[derive(Clone)]
+struct BuiltIn(AlgorithmConfig);
+
+impl Parameters for BuiltIn {
+    fn params(&self) -> Vec<Param> {
+        self.0.params()
+    }
+    fn set(&mut self, name: &str, value: RawValue<'_>) -> Result<(), SetParamError> {
+        self.0.set(name, value)
+    }
+}
+
+impl AlgorithmSpec for BuiltIn {
+    type Controller = Algorithm;
+    type Port = PortAlgorithm;
+    fn needs(&self) -> Needs {
+        self.0.needs()
+    }
+    fn build(&self, flow: &FlowContext) -> Algorithm {
+        self.0.build(flow)
+    }
+    fn build_port(&self, port: &PortContext) -> Option<PortAlgorithm> {
+        self.0.build_port(port)
+    }
+}
+
+impl CoupledSpec for BuiltIn {
+    type Connection = CoupledAlgorithm;
+    fn build_connection(&self, subflows: &[FlowContext]) -> CoupledAlgorithm {
+        self.0.build_connection(subflows).expect("only coupled ones are asked")
+    }
+}
+
+/// One's own algorithm, behind a pointer, does what it does from the table.
 #[test]
-fn a_plug_in_is_as_good_as_an_entry_of_the_registry() {
+fn an_own_algorithm_is_as_good_as_an_entry_of_the_table() {
     let totals = |cc| {
         let flows = (1..9).map(|src| flow(src, 0, 200_000, Time::from_us(u64::from(src)))).collect();
         run(config(leaf_spine(), cc, flows)).1
     };
     for info in ALGORITHMS {
         let inner = algorithm(info.name);
-        let (build, build_port) = (inner.clone(), inner.clone());
-        let plug_in = CustomAlgorithm {
-            info,
-            needs: inner.needs(),
-            build: Arc::new(move |flow| Box::new(build.build(flow))),
-            build_port: Some(Arc::new(move |port| Some(Box::new(build_port.build_port(port)?)))),
-        };
-        assert_eq!(totals(AlgorithmConfig::Custom(plug_in)), totals(inner), "{}", info.name);
+        let own = AlgorithmConfig::Custom(CustomAlgorithm::new(*info, BuiltIn(inner.clone())));
+        assert_eq!(totals(own), totals(inner), "{}", info.name);
+    }
+}
+
+/// So does one that couples subflows.
+#[test]
+fn an_own_coupled_algorithm_is_as_good_as_an_entry_of_the_table() {
+    let totals = |cc| {
+        let flows = (1..5).map(|src| flow(src, 0, 500_000, Time::from_us(u64::from(src)))).collect();
+        let mut c = config(leaf_spine(), cc, flows);
+        let multipath = MptcpConfig { subflows: 2, scheduler: Scheduler::MinRtt, paths: SubflowPaths::Disjoint };
+        c.transport.kind = Transport::Tcp(TcpConfig { multipath, ..TCP });
+        run(c).1
+    };
+    for info in ["ratemp", "lia", "olia", "balia", "xmp", "amp", "mpcc"].map(|name| *algorithm(name).info()) {
+        let inner = algorithm(info.name);
+        let own = AlgorithmConfig::Custom(CustomAlgorithm::coupled(info, BuiltIn(inner.clone())));
+        assert_eq!(totals(own), totals(inner), "{}", info.name);
     }
 }

@@ -2,12 +2,8 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{algorithm, config, flow, run};
-use fairrate_control::{
-    Ack, AlgorithmConfig, AlgorithmInfo, Allowance, Controller, CustomAlgorithm, FlowContext, Loss, Needs,
-};
+use common::{algorithm, config, flow, plug_in, run};
+use fairrate_control::{Ack, AlgorithmConfig, Allowance, Controller, Loss, Needs};
 use fairrate_sim::topology::{Dumbbell, LeafSpine, Star, Topology};
 use fairrate_sim::workload::{ClosedLoop, Sampling, SizeDistribution, Sleep, share_connections};
 use fairrate_sim::{Connection, FlowSpec, ProbeSpec, Recorder, Simulation, StopRule, Trigger};
@@ -49,11 +45,7 @@ impl Controller for Halving {
 }
 
 fn halving() -> AlgorithmConfig {
-    let info = &AlgorithmInfo { name: "halving", title: "halving", paper: "none", idea: "none" };
-    let build = |_: &FlowContext| -> Box<dyn Controller + Send> {
-        Box::new(Halving { rate: Rate::from_gbps(10), timer: Time::MAX })
-    };
-    AlgorithmConfig::Custom(CustomAlgorithm { info, needs: Needs::NOTHING, build: Arc::new(build), build_port: None })
+    plug_in(Needs::NOTHING, |_| Halving { rate: Rate::from_gbps(10), timer: Time::MAX })
 }
 
 fn star() -> Topology {

@@ -4,10 +4,8 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{TCP, algorithm, algorithm_with, config, flow, probe, run};
-use fairrate_control::{
-    ALGORITHMS, Ack, AlgorithmConfig, Allowance, Controller, CustomAlgorithm, FlowContext, Loss, Needs, RawValue,
-};
+use common::{TCP, algorithm, algorithm_with, config, flow, plug_in, probe, run};
+use fairrate_control::{ALGORITHMS, Ack, AlgorithmConfig, Allowance, Controller, Loss, Needs, RawValue};
 use fairrate_sim::topology::{Dumbbell, Star};
 use fairrate_sim::{
     DelayedAck, EcnEcho, FaultConfig, FlowSpec, MptcpConfig, NodeId, Pfc, PortSample, SimConfig, TcpConfig, Transport,
@@ -155,14 +153,12 @@ impl Controller for Listener {
     }
 }
 
-fn plug_in(needs: Needs, heard: &Arc<Mutex<Heard>>) -> AlgorithmConfig {
+fn listener(needs: Needs, heard: &Arc<Mutex<Heard>>) -> AlgorithmConfig {
     let heard = Arc::clone(heard);
-    let build = move |flow: &FlowContext| -> Box<dyn Controller + Send> {
+    plug_in(needs, move |flow| {
         let allowance = Allowance { cwnd: Bytes::new(50_000), rate: flow.line_rate, timer: Time::MAX };
-        Box::new(Listener { allowance, heard: Arc::clone(&heard) })
-    };
-    let info = algorithm("line-rate").info();
-    AlgorithmConfig::Custom(CustomAlgorithm { info, needs, build: Arc::new(build), build_port: None })
+        Listener { allowance, heard: Arc::clone(&heard) }
+    })
 }
 
 /// An application that offers a packet of 1,048 bytes every 524 us: after each, 2.6 timeouts of 200 us pass.
@@ -172,7 +168,7 @@ fn controllers_are_told_of_idle_times() {
         let heard = Arc::<Mutex<Heard>>::default();
         let slow = FlowSpec { demand: Rate::from_mbps(16), ..flow(0, 1, 4_000, Time::ZERO) };
         let mut c = lossy(2, "line-rate", 1 << 20, TcpConfig { idle_restart, ..TCP }, vec![slow]);
-        c.cc = plug_in(Needs::NOTHING, &heard);
+        c.cc = listener(Needs::NOTHING, &heard);
         run(c);
         let told: Vec<_> = (1..4).map(|i| (Time::from_us(524 * i), 2)).collect();
         assert_eq!(heard.lock().expect("nobody panics").idle, if idle_restart { told } else { Vec::new() });
@@ -186,7 +182,7 @@ fn algorithms_that_set_the_timeout_set_it_for_subflows_too() {
     let completion_with = |rto_rtts, subflows, tcp| {
         let multipath = MptcpConfig { subflows, ..MptcpConfig::SINGLE };
         let mut c = lossy(2, "line-rate", 1 << 20, TcpConfig { multipath, ..tcp }, vec![flow(0, 1, 1_000, Time::ZERO)]);
-        c.cc = plug_in(Needs { rto_rtts, ..Needs::NOTHING }, &Arc::default());
+        c.cc = listener(Needs { rto_rtts, ..Needs::NOTHING }, &Arc::default());
         let port = c.topology.port(NodeId(0), NodeId(2)).expect("the switch is the neighbour");
         c.faults = vec![FaultConfig { ports: vec![port], stop: Time::from_us(1), loss: 1.0, ..FaultConfig::NONE }];
         let outcome = run(c).0.flows[0];
@@ -213,7 +209,7 @@ fn as_many_bytes_are_acknowledged_with_marks_as_were_marked() {
         let flows = (1..4).map(|src| flow(src, 0, 2_000_000, Time::ZERO)).collect();
         let mut c = lossy(4, "dctcp", 4 << 20, TcpConfig { delayed_ack, ..TCP }, flows);
         let heard = Arc::<Mutex<Heard>>::default();
-        c.cc = plug_in(Needs { ecn: true, ..Needs::NOTHING }, &heard);
+        c.cc = listener(Needs { ecn: true, ..Needs::NOTHING }, &heard);
         let ecn = c.fabric.ecn.as_mut().expect("DCTCP needs ECN");
         (ecn.kmin, ecn.kmax, ecn.pmax, ecn.per_rate) = (Bytes::ZERO, Bytes::new(200_000), 0.9, None);
         let (_, totals) = run(c);

@@ -2,13 +2,9 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{Recorder, algorithm, algorithm_with, config, flow, probe, run};
+use common::{Recorder, algorithm, algorithm_with, config, flow, plug_in, probe, run};
 use fairrate_control::powertcp::PowerTcpConfig;
-use fairrate_control::{
-    AlgorithmConfig, AlgorithmInfo, AlgorithmSpec, Controller, CustomAlgorithm, FlowContext, Profile, RawValue,
-};
+use fairrate_control::{AlgorithmConfig, AlgorithmSpec, Profile, RawValue};
 use fairrate_sim::topology::Star;
 use fairrate_sim::{EcnConfig, FlowId, FlowSpec, MarkAt, MarkDraws, ProbeSpec, SimConfig, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
@@ -103,14 +99,11 @@ fn a_perturbation_of_powertcp_decays_with_time_constant_dt_over_gamma() {
 
 /// PowerTCP with β times the flow's weight, which the algorithm itself does not heed.
 fn weighted_beta(bps: u64) -> AlgorithmConfig {
-    let info = &AlgorithmInfo { name: "weighted", title: "weighted PowerTCP", paper: "Theorem 3", idea: "β by flow" };
     let weighted = move |weight: f64| {
         let beta = Rate::from_bps_f64(bps as f64 * weight);
         PowerTcpConfig { beta, ..PowerTcpConfig::new(Profile::Paper) }
     };
-    let build = move |flow: &FlowContext| -> Box<dyn Controller + Send> { Box::new(weighted(flow.weight).build(flow)) };
-    let needs = weighted(1.0).needs();
-    AlgorithmConfig::Custom(CustomAlgorithm { info, needs, build: Arc::new(build), build_port: None })
+    plug_in(weighted(1.0).needs(), move |flow| weighted(flow.weight).build(flow))
 }
 
 /// Theorem 3: rates are proportional to β, where it is many packets.

@@ -80,7 +80,7 @@ pub fn results(which: u8, data: &[u8]) {
     if let Ok(results) = Results::open(&dir) {
         let _ = (results.flows(), results.ports(), results.rates(), results.pfc(), results.convergence());
     }
-    match fairrate_report::load::run(&dir) {
+    match fairrate_report::load::run(&dir, &fairrate_control::Registry::new()) {
         Ok(run) => assert_eq!(run.label, run.cc),
         Err(error) => assert!(!error.to_string().is_empty(), "an error says what is wrong"),
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fairrate_allocate::{FileError, Flow, HostFlow, Link, LinkId, Network, nearest};
 use fairrate_allocate::{parse_flows, parse_host_flows, parse_links};
+use fairrate_control::Registry;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::{TOPOLOGIES, Topology, parse_topology_file};
@@ -16,14 +17,14 @@ use super::Args;
 use crate::failure::Failure;
 
 /// Reads the files that the arguments name.
-pub fn network(args: &Args) -> Result<Network, Failure> {
+pub fn network(args: &Args, registry: &Registry) -> Result<Network, Failure> {
     if let Some(links) = &args.links {
         let links = read(links, parse_links)?;
         let flows = read(&args.flows, |text| parse_flows(text, &links))?;
         return Ok(Network { links, flows });
     }
     let topology = args.topology.as_deref().expect("clap asks for links or a topology");
-    let config = fabric(topology, args.seed)?;
+    let config = fabric(topology, args.seed, registry)?;
     let flows = read(&args.flows, |text| parse_host_flows(text, |name| host(&config.topology, name)))?;
     let network = Network { links: links(&config.topology), flows: route(&config, flows) };
     Ok(network)
@@ -57,7 +58,7 @@ fn describe(error: &std::io::Error) -> String {
 }
 
 /// The network that `--topology` names, with the seed and the hash that pick paths: a scenario's own, or the defaults.
-fn fabric(topology: &Path, seed: Option<u64>) -> Result<SimConfig, Failure> {
+fn fabric(topology: &Path, seed: Option<u64>, registry: &Registry) -> Result<SimConfig, Failure> {
     let overrides = Overrides { seed, ..Overrides::default() };
     // Files have no kind of their own: a kind that is called `file` would need one.
     let kinds: Vec<&str> = TOPOLOGIES.iter().map(|t| t.name).filter(|name| *name != "file").collect();
@@ -75,7 +76,7 @@ fn fabric(topology: &Path, seed: Option<u64>) -> Result<SimConfig, Failure> {
         return Err(Failure::unknown_name("topology", &named, &kinds));
     }
     if topology.extension().is_some_and(|extension| extension == "toml") {
-        return Ok(Scenario::load(topology, &overrides)?.into_sim_config());
+        return Ok(Scenario::with_algorithms(registry).load(topology, &overrides)?.into_sim_config());
     }
     let topology = read(&PathBuf::from(topology), parse_topology_file)?;
     Ok(SimConfig { topology, ..of_kind("star")? })

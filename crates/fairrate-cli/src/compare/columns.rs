@@ -1,8 +1,10 @@
 //! The columns of a comparison: algorithms and their variants, at every point of a grid.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile};
+use fairrate_allocate::nearest;
+use fairrate_control::{AlgorithmConfig, CustomAlgorithm, Parameters, Profile, Registry, names_library};
 use fairrate_scenario::{Tag, TagValue};
 
 use crate::failure::Failure;
@@ -105,20 +107,24 @@ fn split_values(text: &str) -> Result<Vec<String>, String> {
 pub struct Variant {
     /// As written.
     label: String,
-    /// Its name.
+    /// Its name, or the path of its library.
     pub cc: String,
     /// Keys of the scenario and their values.
     pub sets: Vec<(String, String)>,
 }
 
-/// Reads `NAME` or `NAME:KEY=VALUE:...`.
-pub fn parse_variant(text: &str) -> Result<Variant, Failure> {
+/// Reads `NAME` or `NAME:KEY=VALUE:...`, where NAME may be the path of a library.
+pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, Failure> {
     let mut parts = text.split(':').map(str::trim);
-    let cc = parts.next().unwrap_or_default().to_owned();
-    let Some(defaults) = AlgorithmConfig::by_name(&cc, Profile::Paper) else {
-        let known: Vec<&str> = ALGORITHMS.iter().map(|a| a.name).collect();
-        return Err(Failure::unknown_name("algorithm", &cc, &known));
+    let written = parts.next().unwrap_or_default();
+    let (cc, defaults) = if names_library(written) {
+        let (path, library) = open(written, registry)?;
+        (path.display().to_string(), AlgorithmConfig::Custom(library))
+    } else {
+        let known = || Failure::unknown_name("algorithm", written, &registry.names());
+        (written.to_owned(), registry.config(written, Profile::Paper).ok_or_else(known)?)
     };
+    let name = defaults.info().name;
     let names: Vec<&str> = defaults.params().iter().map(|p| p.name).collect();
     let mut sets = Vec::new();
     for part in parts {
@@ -126,9 +132,40 @@ pub fn parse_variant(text: &str) -> Result<Variant, Failure> {
         if !names.contains(&key) {
             return Err(Failure::unknown_name("parameter", key, &names));
         }
-        sets.push((format!("transport.{cc}.{key}"), value.to_owned()));
+        sets.push((format!("transport.{name}.{key}"), value.to_owned()));
     }
-    Ok(Variant { label: text.trim().to_owned(), cc, sets })
+    let label = format!("{name}{}", text.trim().strip_prefix(written).unwrap_or_default());
+    Ok(Variant { label, cc, sets })
+}
+
+/// The library of this path, which is relative to the present directory, and its full path.
+fn open(written: &str, registry: &Registry) -> Result<(PathBuf, CustomAlgorithm), Failure> {
+    let path = std::path::absolute(written).map_err(|e| Failure::io("finding", Path::new(written), e))?;
+    let near = || similar(&path).filter(|_| !path.exists()).map(|name| format!("did you mean `{name}`?"));
+    match registry.open(&path) {
+        Ok(library) => Ok((path, library)),
+        Err(error) => Err(Failure::Usage { message: error.message, help: near().unwrap_or(error.help) }),
+    }
+}
+
+/// A file beside `path` with nearly its name.
+fn similar(path: &Path) -> Option<String> {
+    let beside = std::fs::read_dir(path.parent()?).ok()?;
+    let mut names: Vec<String> = beside.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// The algorithms of `registry` and those of the libraries among `ccs`, so that a scenario may have parameters of any of them.
+pub fn with_libraries(ccs: &[String], registry: &Registry) -> Result<Registry, Failure> {
+    let paths = ccs.iter().map(|text| text.split(':').next().unwrap_or_default().trim());
+    paths.filter(|name| names_library(name)).try_fold(registry.clone(), |registry, path| {
+        let (path, library) = open(path, &registry)?;
+        registry.with_library(library).map_err(|error| Failure::Usage {
+            message: format!("the algorithm of `{}` cannot have its name: {error}", path.display()),
+            help: "change the name in the library".to_owned(),
+        })
+    })
 }
 
 /// One column of the table.
@@ -166,10 +203,10 @@ impl Column {
 }
 
 /// Every algorithm at every point of the grid: the first axis goes slowest, algorithms fastest.
-pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool) -> Result<Vec<Column>, Failure> {
+pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool, registry: &Registry) -> Result<Vec<Column>, Failure> {
     let mut variants: Vec<Variant> = Vec::new();
     for text in ccs {
-        let variant = parse_variant(text)?;
+        let variant = parse_variant(text, registry)?;
         if !variants.contains(&variant) {
             variants.push(variant);
         }
@@ -274,7 +311,7 @@ mod tests {
 
     fn labels(ccs: &[&str], grid: &[&str]) -> Vec<String> {
         let ccs: Vec<String> = ccs.iter().map(|c| (*c).to_owned()).collect();
-        columns(&ccs, &axes(grid), false).unwrap().into_iter().map(|c| c.label).collect()
+        columns(&ccs, &axes(grid), false, &Registry::new()).unwrap().into_iter().map(|c| c.label).collect()
     }
 
     #[test]
@@ -289,7 +326,8 @@ mod tests {
 
     #[test]
     fn a_variant_is_a_name_and_its_changes() {
-        let name = ALGORITHMS[0].name;
+        let name = fairrate_control::ALGORITHMS[0].name;
+        let parse_variant = |text| parse_variant(text, &Registry::new());
         assert_eq!(parse_variant(name).unwrap(), Variant { label: name.into(), cc: name.into(), sets: vec![] });
         let variant = parse_variant("powertcp:gamma=0.5").unwrap();
         let sets = vec![("transport.powertcp.gamma".to_owned(), "0.5".to_owned())];
@@ -324,7 +362,7 @@ mod tests {
     fn a_column_is_a_place_on_a_line() {
         let ccs = ["hpcc", "powertcp:gamma=0.5"].map(str::to_owned);
         let of = |ccs: &[String], grid: &[&str]| {
-            let columns = columns(ccs, &axes(grid), false).unwrap();
+            let columns = columns(ccs, &axes(grid), false, &Registry::new()).unwrap();
             columns.into_iter().map(|c| (c.line, c.place)).collect::<Vec<_>>()
         };
         let at = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
@@ -343,19 +381,21 @@ mod tests {
 
     #[test]
     fn names_are_fit_for_directories_and_differ() {
-        let got = columns(&[], &axes(&[r#"f=a/b,a:b,"a:b",A/B,../x"#]), false).unwrap();
+        let got = columns(&[], &axes(&[r#"f=a/b,a:b,"a:b",A/B,../x"#]), false, &Registry::new()).unwrap();
         let names: Vec<&str> = got.iter().map(|c| c.name.as_str()).collect();
         assert_eq!(names, ["f=a-b", "f=a-b-2", "f=a-b-3", "f=A-B-4", "f=..-x"]);
         let labels: Vec<&str> = got.iter().map(|c| c.label.as_str()).collect();
         assert_eq!(labels, ["f=a/b", "f=a:b", "f=a:b (2)", "f=A/B", "f=../x"]);
         let long = format!("f={0}1,{0}2", "x".repeat(400));
-        let got = columns(&[], &axes(&[&long]), false).unwrap();
+        let got = columns(&[], &axes(&[&long]), false, &Registry::new()).unwrap();
         assert!(got[0].name != got[1].name && got.iter().all(|c| c.name.len() < 200));
     }
 
     #[test]
     fn rows_have_numbers_where_an_axis_has_nothing_else() {
-        let got = columns(&[], &axes(&["traffic.0.load=0.4,0.6", "links.x=1,\"2us\"", "y='a'"]), false).unwrap();
+        let got =
+            columns(&[], &axes(&["traffic.0.load=0.4,0.6", "links.x=1,\"2us\"", "y='a'"]), false, &Registry::new())
+                .unwrap();
         let tags: Vec<Tag> = got[1].tags().collect();
         let text = |name: &str, text: &str| Tag::new(name, TagValue::Text(text.into()));
         assert_eq!(tags, [Tag::new("traffic.0.load", TagValue::Number(0.4)), text("links.x", "2us"), text("y", "a")]);
@@ -366,7 +406,7 @@ mod tests {
     fn a_key_is_set_in_one_place() {
         let fails = |ccs: &[&str], grid: &[&str], seeded| {
             let ccs: Vec<String> = ccs.iter().map(|c| (*c).to_owned()).collect();
-            columns(&ccs, &axes(grid), seeded).is_err()
+            columns(&ccs, &axes(grid), seeded, &Registry::new()).is_err()
         };
         assert!(fails(&[], &["a=1", "a=2"], false) && fails(&[], &["seed=1,2"], true));
         assert!(

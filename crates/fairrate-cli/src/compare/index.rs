@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
+use fairrate_control::Registry;
 use fairrate_report::comparison::{Comparison, Statistics};
 use fairrate_report::metric::Metric;
 use fairrate_report::metrics::Metrics;
@@ -136,7 +137,7 @@ impl Index {
 
     /// Reads the runs, column by column. Where a column has complete runs, those alone count; of another one, those that have
     /// something to show. `None` if there is no such run.
-    pub fn assemble(&self, dir: &Path) -> Result<Option<(Vec<Variant>, Comparison)>, Failure> {
+    pub fn assemble(&self, dir: &Path, registry: &Registry) -> Result<Option<(Vec<Variant>, Comparison)>, Failure> {
         let mut labels: Vec<&str> = Vec::new();
         for run in &self.runs {
             if !labels.contains(&run.label.as_str()) {
@@ -145,7 +146,7 @@ impl Index {
         }
         let (mut columns, mut metrics, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         for label in labels {
-            let (runs, without) = self.load_column(dir, label)?;
+            let (runs, without) = self.load_column(dir, label, registry)?;
             left_out.extend(without);
             for mut variant in fairrate_report::model::variants(runs) {
                 metrics.push(Metrics::of(&variant));
@@ -158,12 +159,17 @@ impl Index {
     }
 
     /// The runs of a column, and what is said of those that do not count.
-    fn load_column(&self, dir: &Path, label: &str) -> Result<(Vec<RunData>, Vec<String>), Failure> {
+    fn load_column(
+        &self,
+        dir: &Path,
+        label: &str,
+        registry: &Registry,
+    ) -> Result<(Vec<RunData>, Vec<String>), Failure> {
         let of_column = || self.runs.iter().filter(|r| r.label == label);
         let (mut runs, mut without) = (Vec::new(), Vec::new());
         let some_complete = of_column().any(|r| r.state == "complete");
         for entry in of_column() {
-            let load = || output::load(&dir.join(&entry.dir), label);
+            let load = || output::load(&dir.join(&entry.dir), label, registry);
             let data = match entry.state.as_str() {
                 "complete" => Some(load()?),
                 "pending" => None,

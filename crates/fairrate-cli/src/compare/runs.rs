@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use fairrate_control::Registry;
 use fairrate_report::metric::Metric;
 use fairrate_scenario::{Overrides, Results, ResultsDir, Scenario, Tag, TagValue};
 
@@ -35,6 +36,8 @@ impl Plan {
 
 /// Every column under every seed, each checked.
 pub struct Planner<'a> {
+    /// Algorithms that there are.
+    pub registry: &'a Registry,
     /// File of the scenario.
     pub file: &'a Path,
     /// Directory of the comparison, if it is not the default one.
@@ -52,7 +55,7 @@ impl Planner<'_> {
     pub fn plan(&self, columns: &[Column], jobs: usize) -> Result<(PathBuf, Vec<Plan>), Failure> {
         // The first scenario says what the directory is called.
         let default_dir = |name: &str| Path::new("runs").join(output::file_name(&format!("{name}-compare")));
-        let first = Scenario::load(self.file, &self.overrides(&columns[0], self.seeds.map(|s| s[0])))?;
+        let first = self.load(&self.overrides(&columns[0], self.seeds.map(|s| s[0])))?;
         let dir = self.out.map_or_else(|| default_dir(first.name()), Path::to_owned);
         drop(first);
         ResultsDir::check(&dir)?;
@@ -70,6 +73,10 @@ impl Planner<'_> {
         Ok((dir, plans.into_iter().flatten().collect::<Result<_, _>>()?))
     }
 
+    fn load(&self, overrides: &Overrides) -> Result<Scenario, Failure> {
+        Ok(Scenario::with_algorithms(self.registry).load(self.file, overrides)?)
+    }
+
     fn overrides(&self, column: &Column, seed: Option<u64>) -> Overrides {
         let sets = self.sets.iter().chain(&column.sets).cloned().collect();
         Overrides { sets, seed, cc: column.cc.clone() }
@@ -77,7 +84,7 @@ impl Planner<'_> {
 
     fn check(&self, dir: &Path, column: &Column, seed: Option<u64>) -> Result<Plan, Failure> {
         let overrides = self.overrides(column, seed);
-        let scenario = Scenario::load(self.file, &overrides)?;
+        let scenario = self.load(&overrides)?;
         let config = scenario.sim_config();
         let cc = config.cc.info().name;
         let name = if column.name.is_empty() { cc } else { &column.name };
@@ -122,7 +129,7 @@ pub struct Failed {
 
 /// The runs on their way.
 pub struct Crew<'a> {
-    file: &'a Path,
+    planner: &'a Planner<'a>,
     dir: &'a Path,
     plans: &'a [Plan],
     board: &'a Board,
@@ -135,7 +142,7 @@ pub struct Crew<'a> {
 impl<'a> Crew<'a> {
     /// Of a plan. The index is written before the first run starts.
     pub fn new(
-        file: &'a Path,
+        planner: &'a Planner<'a>,
         dir: &'a Path,
         plans: &'a [Plan],
         board: &'a Board,
@@ -144,7 +151,7 @@ impl<'a> Crew<'a> {
     ) -> Result<Self, Failure> {
         let index = Index::new(&plans[0].scenario, plans.iter().map(|p| p.entry.clone()).collect(), drawn);
         index.write(dir)?;
-        Ok(Self { file, dir, plans, board, threads, index: Mutex::new((index, None)) })
+        Ok(Self { planner, dir, plans, board, threads, index: Mutex::new((index, None)) })
     }
 
     /// Does the runs that are not there, `jobs` at a time, until all have ended or Ctrl-C.
@@ -177,7 +184,7 @@ impl<'a> Crew<'a> {
 
     /// One run with its own report, and its fingerprint.
     fn run(&self, plan: &Plan, place: &Path) -> Result<(End, String), Failure> {
-        let scenario = Scenario::load(self.file, &plan.overrides)?;
+        let scenario = self.planner.load(&plan.overrides)?;
         if format!("{:016x}", scenario.hash()) != plan.entry.scenario_hash {
             let cause = "the scenario or a file it names has changed since the comparison began".to_owned();
             return Err(Failure::Run { cause, dir: place.to_owned() });
@@ -186,7 +193,7 @@ impl<'a> Crew<'a> {
         let run = drive::Run { label: &plan.entry.dir, tags: &plan.tags, board: self.board, threads: self.threads };
         let end = run.drive(&scenario, &place)?;
         let place = place.path();
-        let data = output::load(place, &plan.entry.label)?;
+        let data = output::load(place, &plan.entry.label, self.planner.registry)?;
         let fingerprint = data.provenance.fingerprint.clone();
         output::write_report(place, data, Pictures::No)?;
         Ok((end, fingerprint))

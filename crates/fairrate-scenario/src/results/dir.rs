@@ -90,13 +90,13 @@ fn is_ours(path: &Path) -> bool {
         || json(INDEX).is_some_and(|value| value["schema"].as_str().is_some_and(|s| s.starts_with("fairrate.compare/")))
 }
 
-/// Puts a file in place in one step: under its name is what was there before, or all of `text`. A link of that name is
+/// Puts a file in place in one step: under its name is what was there before, or all of `content`. A link of that name is
 /// replaced, not followed.
 ///
 /// # Errors
 /// What the operating system says; nothing new is left then.
-pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    put(path, text, false)
+pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    put(path, content.as_ref(), false)
 }
 
 /// The same, also after a loss of power.
@@ -104,17 +104,17 @@ pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 /// What the operating system says; nothing new is left then.
 pub fn write_durably(path: &Path, text: &str) -> io::Result<()> {
-    put(path, text, true)?;
+    put(path, text.as_bytes(), true)?;
     sync_dir(path.parent().unwrap_or(Path::new(".")))
 }
 
-fn put(path: &Path, text: &str, durably: bool) -> io::Result<()> {
+fn put(path: &Path, content: &[u8], durably: bool) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = path.with_file_name(format!("{name}.new"));
     remove_if_there(&part)?;
     let write = || {
         let mut file = OpenOptions::new().write(true).create_new(true).open(&part)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(content)?;
         if durably {
             file.sync_all()?;
         }

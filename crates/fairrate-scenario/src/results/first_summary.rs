@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fairrate_control::AlgorithmConfig;
 use fairrate_sim::{PortId, ProbeSpec};
 use fairrate_units::Bytes;
 
@@ -31,6 +32,7 @@ pub(super) fn first_summary(scenario: &Scenario) -> Summary {
         scenario: scenario.name().to_owned(),
         scenario_hash: format!("{:016x}", scenario.hash()),
         cc: config.cc.info().name.to_owned(),
+        cc_title: own_title(&config.cc).to_owned(),
         seed: config.seed,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: super::COMMIT.to_owned(),
@@ -82,6 +84,14 @@ pub(super) fn first_summary(scenario: &Scenario) -> Summary {
         ports: ports.into_iter().map(info).collect(),
         tables: BTreeMap::new(),
         checksum: String::new(),
+    }
+}
+
+/// An algorithm's name in prose, if it is no built-in one: nobody else knows it.
+fn own_title(cc: &AlgorithmConfig) -> &str {
+    match cc {
+        AlgorithmConfig::Custom(own) => own.info().title,
+        _ => "",
     }
 }
 

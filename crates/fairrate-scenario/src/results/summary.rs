@@ -189,6 +189,9 @@ pub struct Summary {
     pub scenario_hash: String,
     /// Name of the algorithm.
     pub cc: String,
+    /// Its name in prose, if it is no built-in one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cc_title: String,
     /// Seed of the run.
     pub seed: u64,
     /// Version of fairrate.
@@ -325,9 +328,10 @@ impl Summary {
     }
 
     /// Whether it tells of a complete run of `scenario` by a fairrate of the same sources, which would do the same
-    /// again.
+    /// again. Runs of a program's own algorithms are not: their sources are not known here.
     pub fn is_complete_run_of(&self, scenario: &Scenario) -> bool {
         self.state == "complete"
+            && !scenario.is_of_own_algorithm()
             && self.schema == super::SCHEMA
             && self.scenario_hash == format!("{:016x}", scenario.hash())
             && self.version == env!("CARGO_PKG_VERSION")

@@ -85,10 +85,10 @@ impl ResultsWriter {
     fn begin(dir: &Arc<ResultsDir>, scenario: &Scenario, tags: &[Tag], summary: Summary) -> Result<Self, ResultsError> {
         let path = dir.path();
         remove_earlier(path)?;
-        for (name, text) in scenario.files() {
-            write_file(path, name, text)?;
+        for (name, content) in scenario.files() {
+            write_file(path, name, content)?;
         }
-        write_file(path, SCENARIO, &scenario.to_toml())?;
+        write_file(path, SCENARIO, scenario.to_toml())?;
         let tags = all_tags(&summary, tags);
         let facts = [
             ("fairrate:scenario", summary.scenario.as_str()),
@@ -419,9 +419,9 @@ fn summary_text(path: &Path, summary: &mut Summary) -> Result<String, ResultsErr
     summary.signed_json().map_err(|source| ResultsError::Summary { path: path.to_owned(), source })
 }
 
-fn write_file(dir: &Path, name: &str, text: &str) -> Result<(), ResultsError> {
+fn write_file(dir: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<(), ResultsError> {
     let path = dir.join(name);
-    write_whole(&path, text).map_err(|e| ResultsError::io(&path, e))
+    write_whole(&path, content).map_err(|e| ResultsError::io(&path, e))
 }
 
 fn port_names(scenario: &Scenario) -> Vec<PortName> {

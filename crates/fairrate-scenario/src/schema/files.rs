@@ -1,9 +1,10 @@
-//! The files a scenario names: topology, flow lists, size distributions.
+//! The files a scenario names: topology, flow lists, size distributions, and the library of an algorithm.
 
 use std::cell::RefCell;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use fairrate_control::LibraryError;
 use fairrate_sim::FileError;
 
 use crate::error::{Report, Site, nearest};
@@ -18,8 +19,8 @@ const MAX_FILE_BYTES: u64 = 4 << 30;
 pub(crate) struct Attachment {
     /// Name beside the resolved scenario.
     pub name: String,
-    /// Content.
-    pub text: String,
+    /// Content: text, but for a library.
+    pub content: Vec<u8>,
 }
 
 /// Where the files of a scenario are.
@@ -96,20 +97,47 @@ impl<'a> Files<'a> {
                 return None;
             }
         };
-        let name = self.attach(stem, extension, &text);
+        let name = self.attach(stem, extension, text.clone().into_bytes());
         section.out.push("path", quote(&name));
         let source = section.report.add_source(&path.value, text.clone());
         Some(Text { source, text })
     }
 
-    fn attach(&self, stem: &str, extension: &str, text: &str) -> String {
+    /// The shared library that `path` names: where it is, and its content.
+    pub fn library(&self, path: &str) -> Result<(PathBuf, Vec<u8>), LibraryError> {
+        let Some(full) = self.library_path(path) else {
+            let help = "read the scenario from its file, or name a built-in algorithm".to_owned();
+            return Err(LibraryError { message: "a scenario that is no file can name no library".to_owned(), help });
+        };
+        let unreadable = |why| {
+            let help = match self.similar(path) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => "paths in a scenario are relative to its file, those of `--cc` to the present directory".into(),
+            };
+            LibraryError { message: format!("cannot read `{path}`: {why}"), help }
+        };
+        let content = read_bytes(&full).map_err(unreadable)?;
+        Ok((full, content))
+    }
+
+    /// Where the library that `path` names is; `None` if files are texts.
+    pub fn library_path(&self, path: &str) -> Option<PathBuf> {
+        match self.place {
+            // Absolute, as a system's loader looks for a plain name elsewhere.
+            Place::Dir(base) => std::path::absolute(base.join(path)).ok(),
+            Place::Texts(_) => None,
+        }
+    }
+
+    /// Keeps a file for the results, and says what the resolved scenario calls it.
+    pub fn attach(&self, stem: &str, extension: &str, content: Vec<u8>) -> String {
         let mut attachments = self.attachments.borrow_mut();
-        if let Some(same) = attachments.iter().find(|a| a.name.starts_with(stem) && a.text == text) {
+        if let Some(same) = attachments.iter().find(|a| a.name.starts_with(stem) && a.content == content) {
             return same.name.clone();
         }
         let n = attachments.iter().filter(|a| a.name.starts_with(stem)).count();
         let name = if n == 0 { format!("{stem}.{extension}") } else { format!("{stem}-{}.{extension}", n + 1) };
-        attachments.push(Attachment { name: name.clone(), text: text.to_owned() });
+        attachments.push(Attachment { name: name.clone(), content });
         name
     }
 
@@ -129,9 +157,12 @@ fn no_such_file() -> String {
 }
 
 fn read_regular(path: &Path) -> Result<String, String> {
+    String::from_utf8(read_bytes(path)?).map_err(|_| "it is not text".to_owned())
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     let describe = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => no_such_file(),
-        std::io::ErrorKind::InvalidData => "it is not text".to_owned(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => e.to_string(),
     };
@@ -142,10 +173,10 @@ fn read_regular(path: &Path) -> Result<String, String> {
     if MAX_FILE_BYTES < meta.len() {
         return Err("it is too large".into());
     }
-    let mut text = String::new();
+    let mut content = Vec::new();
     let file = std::fs::File::open(path).map_err(describe)?;
-    file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(describe)?;
-    Ok(text)
+    file.take(MAX_FILE_BYTES).read_to_end(&mut content).map_err(describe)?;
+    Ok(content)
 }
 
 /// Reads a text from disk as the scenario reader does, for the scenario itself.

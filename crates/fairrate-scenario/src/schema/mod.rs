@@ -3,6 +3,7 @@
 //! Reading has two stages. First all sections are read into plain values, so that one report names every key
 //! that is wrong. If there is none, the network and the flows are made and what depends on them is checked.
 
+mod algorithm;
 mod allocator;
 mod circuits;
 mod fault;
@@ -25,6 +26,7 @@ use crate::memory::{available_memory, shown_bytes};
 use crate::reader::{OrWord, Output, Section};
 use crate::tree::Table;
 
+pub(crate) use algorithm::Algorithms;
 pub(crate) use files::{Attachment, Files, Place, read_text};
 
 /// What a document means.
@@ -54,13 +56,14 @@ pub(crate) fn read(
     site: Site,
     default_name: &str,
     files: &Files<'_>,
+    algorithms: Algorithms,
     report: &Report,
 ) -> Result<Resolved, ScenarioError> {
     let mut root = Section::new(report, site, "the scenario", Some(table));
     let run = read_run(&mut root, default_name);
     let shape = topology::read(&mut root, files);
     let timing = read_links(&mut root, run.profile);
-    let (transport, cc) = transport::read(&mut root, run.profile);
+    let (transport, cc) = transport::read(&mut root, run.profile, files, algorithms);
     let fabric = switch::read(&mut root, run.profile, &cc, &timing, &shape);
     circuits::check(&root, &shape, &transport, &cc, &fabric);
     switch::check_recovery(&root, &fabric, &transport);

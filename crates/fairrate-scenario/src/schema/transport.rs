@@ -1,14 +1,15 @@
 //! `[transport]`: how hosts move bytes and which algorithm controls them.
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Parameters, Profile, RawValue, SetParamError};
+use fairrate_control::{AlgorithmConfig, Needs, Parameters, Profile};
 use fairrate_sim::{
     BaseRttRule, DelayedAck, EcnEcho, LossDetection, MptcpConfig, Recovery, Scheduler, SubflowPaths, TcpConfig,
     Transport, TransportConfig, WindowRule,
 };
 use fairrate_units::{Bytes, Time};
 
-use crate::reader::{OrWord, Output, Section};
-use crate::tree::{Node, Value};
+use super::algorithm::{self, Algorithms};
+use super::files::Files;
+use crate::reader::{OrWord, Section};
 
 /// The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
 const DATA_CLASS: u8 = 3;
@@ -17,12 +18,17 @@ const DATA_CLASS: u8 = 3;
 const MAX_SUBFLOWS: u8 = 16;
 
 /// Reads `[transport]` and the algorithm's section in it.
-pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig, AlgorithmConfig) {
+pub(super) fn read(
+    root: &mut Section<'_>,
+    profile: Profile,
+    files: &Files<'_>,
+    algorithms: Algorithms,
+) -> (TransportConfig, AlgorithmConfig) {
     let mut s = root.child("transport", "`[transport]`");
-    let cc = read_cc(&mut s, profile);
+    let (cc, registry) = algorithm::read_cc(&mut s, profile, files, algorithms);
     let config = read_config(&mut s, profile, &cc.needs());
     check(&s, &config);
-    let (cc, sections) = read_algorithms(&mut s, profile, config.kind, cc);
+    let (cc, sections) = algorithm::read_algorithms(&mut s, profile, config.kind, cc, &registry);
     check_notifications(&s, config.kind, &cc);
     check_grants(&s, config.kind, &cc);
     check_packets(&s, &config, &cc);
@@ -30,18 +36,6 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig
     out.tables.extend(sections);
     root.out.tables.push(("transport".into(), out));
     (config, cc)
-}
-
-/// The algorithm; PowerTCP unless the file says otherwise, being what fairrate started from.
-fn read_cc(s: &mut Section<'_>, profile: Profile) -> AlgorithmConfig {
-    let names: Vec<&str> = ALGORITHMS.iter().map(|a| a.name).collect();
-    let field = s.get("cc", "powertcp".to_owned());
-    AlgorithmConfig::by_name(&field.value, profile).unwrap_or_else(|| {
-        if s.node("cc").is_some_and(|n| matches!(n.value, Value::Text(_))) {
-            s.unknown_word("cc", &field.value, field.site, &names);
-        }
-        AlgorithmConfig::by_name("line-rate", profile).expect("`line-rate` is in the table")
-    })
 }
 
 fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> TransportConfig {
@@ -286,75 +280,5 @@ fn check_packets(s: &Section<'_>, config: &TransportConfig, cc: &AlgorithmConfig
     if needs.control.is_some_and(|control| most < control) {
         let message = format!("control packets of `{name}` are longer than {most}");
         s.problem_at("scenario::out_of_range", name, message, "reduce `control_packet`, as `control_packet = \"40B\"`");
-    }
-}
-
-/// Reads the sections of all algorithms the file has, so that a slip in any of them is found and none is lost when
-/// another algorithm is chosen later. Gives the configuration of the one in use, and what is to be written.
-fn read_algorithms(
-    s: &mut Section<'_>,
-    profile: Profile,
-    kind: Transport,
-    cc: AlgorithmConfig,
-) -> (AlgorithmConfig, Vec<(String, Output)>) {
-    let chosen = cc.info().name;
-    let (mut cc, mut sections) = (cc, Vec::new());
-    for info in ALGORITHMS {
-        let given = s.has(info.name);
-        let Some(mut config) = AlgorithmConfig::by_name(info.name, profile) else { continue };
-        if matches!(kind, Transport::Tcp(_)) {
-            config = config.over_tcp();
-        }
-        if given {
-            let section = s.child(info.name, &format!("`[transport.{}]`", info.name));
-            read_parameters(section, &mut config);
-        }
-        if given || info.name == chosen {
-            let mut out = Output::default();
-            config.params().into_iter().for_each(|p| out.push(p.name, p.toml));
-            sections.push((info.name.to_owned(), out));
-        }
-        if info.name == chosen {
-            cc = config;
-        }
-    }
-    (cc, sections)
-}
-
-fn read_parameters(mut section: Section<'_>, config: &mut AlgorithmConfig) {
-    let params = config.params();
-    let names: Vec<&str> = params.iter().map(|p| p.name).collect();
-    for key in section.keys().collect::<Vec<_>>() {
-        let Some(param) = params.iter().find(|p| p.name == key) else { continue };
-        let Some(node) = section.node(key) else { continue };
-        let Some(raw) = raw_value(node) else {
-            let message = format!("`{key}` cannot be {}", node.value.describe());
-            section.problem_at("scenario::wrong_type", key, message, format!("write it as `{key} = {}`", param.toml));
-            continue;
-        };
-        if let Err(SetParamError::Invalid { message, help }) = config.set(key, raw) {
-            section.problem_at("scenario::bad_parameter", key, format!("`{key}`: {message}"), help);
-        }
-    }
-    for name in &names {
-        section.node(name);
-    }
-    if names.is_empty() {
-        if let Some(key) = section.keys().next() {
-            let message = format!("{} has no parameters", section.name);
-            section.problem_at("scenario::unknown_key", key, message, format!("remove `{key}`"));
-        }
-        return;
-    }
-    section.finish();
-}
-
-fn raw_value(node: &Node) -> Option<RawValue<'_>> {
-    match &node.value {
-        Value::Text(text) => Some(RawValue::Text(text)),
-        Value::Integer(n) => Some(RawValue::Integer(*n)),
-        Value::Float(x) => Some(RawValue::Float(*x)),
-        Value::Bool(b) => Some(RawValue::Bool(*b)),
-        Value::Date(_) | Value::Array(_) | Value::Table(_) => None,
     }
 }

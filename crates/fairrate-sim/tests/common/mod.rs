@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fairrate_allocate::{Flow, Link, LinkId, Network, max_min};
 use fairrate_control::{
-    Ack, AlgorithmConfig, AlgorithmInfo, Allowance, Controller, CustomAlgorithm, FlowContext, Loss, Needs, Parameters,
-    Profile, RawValue,
+    Ack, Algorithm, AlgorithmConfig, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, CustomAlgorithm, FlowContext,
+    Loss, Needs, NoPort, Param, Parameters, Profile, RawValue, SetParamError,
 };
 use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::Topology;
@@ -33,8 +33,55 @@ pub fn algorithm_with(name: &str, params: &[(&str, RawValue<'_>)]) -> AlgorithmC
     config
 }
 
+type Build = dyn Fn(&FlowContext) -> Box<dyn Controller + Send> + Send + Sync;
+
+/// An algorithm whose controllers a function makes.
+#[derive(Clone)]
+struct PlugIn {
+    needs: Needs,
+    build: Arc<Build>,
+}
+
+impl Parameters for PlugIn {
+    fn params(&self) -> Vec<Param> {
+        Vec::new()
+    }
+    fn set(&mut self, _: &str, _: RawValue<'_>) -> Result<(), SetParamError> {
+        Err(SetParamError::UnknownName)
+    }
+}
+
+impl AlgorithmSpec for PlugIn {
+    type Controller = Algorithm;
+    type Port = NoPort;
+    fn needs(&self) -> Needs {
+        self.needs
+    }
+    fn build(&self, flow: &FlowContext) -> Algorithm {
+        Algorithm::Custom((self.build)(flow))
+    }
+}
+
+/// An algorithm with these needs whose controllers `build` makes.
+pub fn plug_in<C: Controller + Send + 'static>(
+    needs: Needs,
+    build: impl Fn(&FlowContext) -> C + Send + Sync + 'static,
+) -> AlgorithmConfig {
+    let info = AlgorithmInfo { name: "plug-in", title: "plug-in", paper: "none", idea: "none" };
+    let build = Arc::new(move |flow: &FlowContext| -> Box<dyn Controller + Send> { Box::new(build(flow)) });
+    AlgorithmConfig::Custom(CustomAlgorithm::new(info, PlugIn { needs, build }))
+}
+
 /// An algorithm that allows a flow the same all the time.
 pub fn steady(allowance: impl Fn(&FlowContext) -> Allowance + Send + Sync + 'static) -> AlgorithmConfig {
+    steady_with(Needs::NOTHING, allowance)
+}
+
+/// The same with needs.
+pub fn steady_with(
+    needs: Needs,
+    allowance: impl Fn(&FlowContext) -> Allowance + Send + Sync + 'static,
+) -> AlgorithmConfig {
     struct Steady(Allowance);
     impl Controller for Steady {
         fn on_start(&mut self, _: Time) -> Allowance {
@@ -53,9 +100,7 @@ pub fn steady(allowance: impl Fn(&FlowContext) -> Allowance + Send + Sync + 'sta
             self.0
         }
     }
-    let info = &AlgorithmInfo { name: "steady", title: "steady", paper: "none", idea: "none" };
-    let build = move |flow: &FlowContext| -> Box<dyn Controller + Send> { Box::new(Steady(allowance(flow))) };
-    AlgorithmConfig::Custom(CustomAlgorithm { info, needs: Needs::NOTHING, build: Arc::new(build), build_port: None })
+    plug_in(needs, move |flow| Steady(allowance(flow)))
 }
 
 /// TCP with timeouts from 200 us to 10 ms and everything else as it is by default.

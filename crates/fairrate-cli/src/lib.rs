@@ -1,0 +1,153 @@
+//! The command line of fairrate: a laboratory for datacenter congestion control.
+//!
+//! One file a subcommand. Data goes to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the run failed,
+//! 2 bad input (nothing is written), 130 interrupted (what there was is written).
+//!
+//! A program with algorithms of its own calls [`main_with`].
+
+mod allocate;
+mod bench;
+mod compare;
+mod drive;
+mod error_json;
+mod external;
+mod failure;
+mod figure;
+mod large_blocks;
+mod list;
+mod output;
+mod progress;
+mod report;
+mod run;
+mod terminal;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use fairrate_control::Registry;
+
+/// A laboratory for datacenter congestion control
+#[derive(Debug, Parser)]
+#[command(name = "fairrate", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 the run failed, 2 bad input, 130 interrupted (what there was is written).\n\
+    Any other command NAME runs the program fairrate-NAME from PATH."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a scenario
+    ///
+    /// Writes the results directory as the run goes: flows, ports, rates and pauses as Parquet, summary.json, the
+    /// resolved scenario.toml and, at the end, report.html. Prints the tables of the run.
+    Run(run::Args),
+    /// Run a scenario with several algorithms and hold them against each other
+    ///
+    /// Runs the same flows from the same seeds under each algorithm, and at each point of a grid, each run in a directory of
+    /// its own below DIR. Prints one table, and writes DIR/report.html, with all algorithms in every figure, and
+    /// DIR/compare.json. Several seeds give means with intervals, and differences paired by seed. The same command goes on
+    /// where an interrupted one stopped.
+    Compare(compare::Args),
+    /// Compute the ideal rates of flows that share links
+    ///
+    /// Prints a line a flow, in the order of its file: flow,rate_gbps. No packets are simulated.
+    Allocate(allocate::Args),
+    /// Measure how fast parts of fairrate are on this machine
+    ///
+    /// Prints a line for each case: the median, smallest and largest of its times. Other programs that run at the same time
+    /// spoil the numbers.
+    Bench(bench::Args),
+    /// Draw figures of the papers
+    ///
+    /// Runs what a figure of a paper shows, draws it, and holds it against what the paper says. Writes figure.svg, figure.html,
+    /// points.csv and claims.json, each figure into a directory of its own below DIR. What was run already is taken over, so an
+    /// interrupted command goes on where it stopped. Whether the paper is right is no matter of the exit code.
+    Figure(figure::Args),
+    /// List what scenarios can name
+    List(list::Args),
+    /// Write report.html of a results directory anew
+    Report(report::Args),
+    #[command(external_subcommand)]
+    External(Vec<OsString>),
+}
+
+impl Command {
+    /// Whether errors are to be JSON too.
+    fn json(&self) -> bool {
+        match self {
+            Self::Run(args) => args.json,
+            Self::Compare(args) => args.json,
+            Self::Allocate(args) => args.json,
+            Self::Bench(args) => args.json,
+            Self::Figure(args) => args.json,
+            Self::List(args) => args.json,
+            Self::Report(_) | Self::External(_) => false,
+        }
+    }
+}
+
+/// The whole command line, with the algorithms of `registry` and those of shared libraries. The program's arguments are those of
+/// the process; the exit code is to be the program's.
+///
+/// ```no_run
+/// use fairrate_control::dctcp::DctcpConfig;
+/// use fairrate_control::{AlgorithmInfo, Registry, RegistryError};
+///
+/// fn main() -> Result<std::process::ExitCode, RegistryError> {
+///     let info = AlgorithmInfo { name: "mine", title: "Mine", paper: "none", idea: "DCTCP under another name" };
+///     Ok(fairrate_cli::main_with(&Registry::new().with(info, DctcpConfig::new)?))
+/// }
+/// ```
+pub fn main_with(registry: &Registry) -> ExitCode {
+    large_blocks::are_mapped();
+    let command = match parse(registry) {
+        Ok(cli) => cli.command,
+        Err(error) => return not_understood(&error),
+    };
+    let registry = &registry.clone().with_libraries(fairrate_plugin::open);
+    let json = command.json();
+    let done = match command {
+        Command::Run(args) => run::run(&args, registry),
+        Command::Compare(args) => compare::run(&args, registry),
+        Command::Allocate(args) => allocate::run(&args, registry),
+        Command::Bench(args) => bench::run(&args),
+        Command::Figure(args) => figure::run(&args),
+        Command::List(args) => list::run(&args, registry),
+        Command::Report(args) => report::run(&args, registry),
+        Command::External(words) => external::run(&words),
+    };
+    match done {
+        Ok(code) => code,
+        Err(failure) => failure.tell(json),
+    }
+}
+
+/// Reads the arguments. Help names the program's own algorithms.
+fn parse(registry: &Registry) -> Result<Cli, clap::Error> {
+    let own: Vec<&str> = registry.own_infos().map(|info| info.name).collect();
+    let mut command = Cli::command();
+    if !own.is_empty() {
+        let names = format!("Algorithms of this program: {}", own.join(", "));
+        for subcommand in ["run", "compare", "list"] {
+            command = command.mut_subcommand(subcommand, |c| c.after_help(&names));
+        }
+    }
+    let matches = command.try_get_matches()?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))
+}
+
+/// Arguments that are not understood, or help that was asked for.
+fn not_understood(error: &clap::Error) -> ExitCode {
+    let asks_for_json = || std::env::args_os().any(|arg| arg == "--json");
+    if !error.use_stderr() || !asks_for_json() {
+        error.exit();
+    }
+    let code = u8::try_from(error.exit_code()).unwrap_or(2);
+    eprint!("{}", error_json::usage(&error.to_string(), code));
+    ExitCode::from(code)
+}
