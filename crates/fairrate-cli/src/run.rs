@@ -80,7 +80,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let variant = args.cc.as_deref().map(parse_variant).transpose()?.unwrap_or_default();
     let sets = args.sets.pairs().iter().cloned().chain(variant.sets).collect();
-    let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc) };
+    let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc), plug_in: None };
     let scenario = Scenario::load(&args.scenario, &overrides)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&scenario));
     // Held until the report is written.

@@ -14,9 +14,12 @@
 //! - `summary.json`: see [`Summary`]. Until the run has ended its `state` is `running`.
 //! - `scenario.toml`, the resolved scenario, and beside it the files it names, so that it runs as it is.
 
+pub mod columns;
+mod drive;
 mod error;
 mod memory;
 mod overrides;
+mod place;
 mod reader;
 mod results;
 mod scalar;
@@ -24,9 +27,11 @@ mod scenario;
 mod schema;
 mod tree;
 
+pub use drive::{Watch, drive};
 pub use error::{ScenarioError, printable};
 pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;
+pub use place::ProblemParts;
 pub use results::{
     AllocatorSummary, COMMIT, Convergence, ConvergenceRow, Deadlines, FctBucket, FlowRow, PfcRow, PortInfo, PortRow,
     Quantiles, RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, Summary, TableInfo, Tag, TagValue,

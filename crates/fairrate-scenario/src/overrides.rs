@@ -1,10 +1,12 @@
 //! `--set key=value`, `--seed` and `--cc`: changes to the document before it is read.
 
+use fairrate_control::CustomAlgorithm;
+
 use crate::error::{Report, Site};
 use crate::tree::{Entry, Node, Table, Value, parse_value};
 
 /// Changes to a scenario from the command line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     /// `--set key=value`: a dotted key (`traffic.0.load` counts lists from 0) and a value in TOML syntax; a
     /// bare word is taken as a string.
@@ -13,6 +15,8 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// `--cc`.
     pub cc: Option<String>,
+    /// An algorithm from outside the registry, in place of any that the document names.
+    pub plug_in: Option<CustomAlgorithm>,
 }
 
 /// Applies `overrides` to the document.

@@ -15,7 +15,7 @@ mod topology;
 mod traffic;
 mod transport;
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Profile};
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, CustomAlgorithm, Needs, Profile};
 use fairrate_sim::workload::Workload;
 use fairrate_sim::{ClockRule, FlowSpec, ProbeSpec, SimConfig, StopRule, TieRule};
 use fairrate_units::{Bytes, Rate, Time};
@@ -54,13 +54,14 @@ pub(crate) fn read(
     site: Site,
     default_name: &str,
     files: &Files<'_>,
+    plug_in: Option<&CustomAlgorithm>,
     report: &Report,
 ) -> Result<Resolved, ScenarioError> {
     let mut root = Section::new(report, site, "the scenario", Some(table));
     let run = read_run(&mut root, default_name);
     let shape = topology::read(&mut root, files);
     let timing = read_links(&mut root, run.profile);
-    let (transport, cc) = transport::read(&mut root, run.profile);
+    let (transport, cc) = transport::read(&mut root, run.profile, plug_in);
     let fabric = switch::read(&mut root, run.profile, &cc, &timing, &shape);
     circuits::check(&root, &shape, &transport, &cc, &fabric);
     switch::check_recovery(&root, &fabric, &transport);

@@ -1,6 +1,8 @@
 //! `[transport]`: how hosts move bytes and which algorithm controls them.
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Parameters, Profile, RawValue, SetParamError};
+use fairrate_control::{
+    ALGORITHMS, AlgorithmConfig, CustomAlgorithm, Needs, Parameters, Profile, RawValue, SetParamError,
+};
 use fairrate_sim::{
     BaseRttRule, DelayedAck, EcnEcho, LossDetection, MptcpConfig, Recovery, Scheduler, SubflowPaths, TcpConfig,
     Transport, TransportConfig, WindowRule,
@@ -8,6 +10,7 @@ use fairrate_sim::{
 use fairrate_units::{Bytes, Time};
 
 use crate::reader::{OrWord, Output, Section};
+use crate::scalar::quote;
 use crate::tree::{Node, Value};
 
 /// The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
@@ -17,9 +20,16 @@ const DATA_CLASS: u8 = 3;
 const MAX_SUBFLOWS: u8 = 16;
 
 /// Reads `[transport]` and the algorithm's section in it.
-pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig, AlgorithmConfig) {
+pub(super) fn read(
+    root: &mut Section<'_>,
+    profile: Profile,
+    plug_in: Option<&CustomAlgorithm>,
+) -> (TransportConfig, AlgorithmConfig) {
     let mut s = root.child("transport", "`[transport]`");
-    let cc = read_cc(&mut s, profile);
+    let cc = match plug_in {
+        Some(plug_in) => take_plug_in(&mut s, plug_in),
+        None => read_cc(&mut s, profile),
+    };
     let config = read_config(&mut s, profile, &cc.needs());
     check(&s, &config);
     let (cc, sections) = read_algorithms(&mut s, profile, config.kind, cc);
@@ -30,6 +40,13 @@ pub(super) fn read(root: &mut Section<'_>, profile: Profile) -> (TransportConfig
     out.tables.extend(sections);
     root.out.tables.push(("transport".into(), out));
     (config, cc)
+}
+
+/// The algorithm from outside, whatever the file says.
+fn take_plug_in(s: &mut Section<'_>, plug_in: &CustomAlgorithm) -> AlgorithmConfig {
+    s.node("cc");
+    s.out.push("cc", quote(plug_in.info.name));
+    AlgorithmConfig::Custom(plug_in.clone())
 }
 
 /// The algorithm; PowerTCP unless the file says otherwise, being what fairrate started from.
