@@ -15,6 +15,7 @@ const CHECKS: &[(&str, &[&str])] = &[
     ),
     ("dependencies", &["xtask", "dependencies"]),
     ("tests", &["test", "--workspace", "--locked"]),
+    ("Python", &["xtask", "python", "--if-possible"]),
     ("ns-3", &["xtask", "validate", "ns3"]),
     ("ns-3's TCP", &["xtask", "validate", "ns3-tcp"]),
     ("instructions", &["xtask", "instructions", "--if-possible"]),

@@ -8,6 +8,7 @@ mod lab;
 mod ns3;
 mod ns3_tcp;
 mod paper;
+mod python;
 mod rocc;
 
 use std::path::PathBuf;
@@ -30,6 +31,8 @@ enum Task {
     Dependencies,
     /// Instructions of a packet-hop, as callgrind counts them, beside the committed ones.
     Instructions(instructions::Options),
+    /// The Python package: built, its tests, types and notebook, in an environment below `target`.
+    Python(python::Options),
     /// Holds the simulator against another one.
     Validate {
         #[command(subcommand)]
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Task::Test => checks::run(&root),
         Task::Dependencies => dependencies::run(&root),
         Task::Instructions(options) => instructions::run(&root, &options),
+        Task::Python(options) => python::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
         Task::Validate { against: Against::Rocc(options) } => rocc::run(&root, &options),

@@ -18,9 +18,9 @@ use pyo3::prelude::*;
 mod _native {
     use super::PyModuleMethods;
     #[pymodule_export]
-    use super::plan::{Column, columns, file_name};
-    #[pymodule_export]
     use super::controller::{PlugIn, PyAllowance};
+    #[pymodule_export]
+    use super::plan::{Column, columns, file_name};
     #[pymodule_export]
     use super::results::{check_directory, copy, is_complete_run_of, make_directory, metrics, publish, summary};
     #[pymodule_export]

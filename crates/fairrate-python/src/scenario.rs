@@ -118,7 +118,7 @@ impl Scenario {
 
     /// The same under an algorithm in Python.
     fn with_plug_in(&self, py: Python<'_>, plug_in: &PlugIn) -> PyResult<Self> {
-        let plugged = Some(plug_in.algorithm());
+        let plugged = Some(Box::new(plug_in.algorithm()));
         let overrides = Overrides { sets: self.sets.clone(), plug_in: plugged, ..Overrides::default() };
         let (text, name, place) = (Arc::clone(&self.text), self.file_name.clone(), self.place.clone());
         Self::read_with(py, text, name, place, overrides, plug_in.failed())

@@ -16,7 +16,7 @@ pub struct Overrides {
     /// `--cc`.
     pub cc: Option<String>,
     /// An algorithm from outside the registry, in place of any that the document names.
-    pub plug_in: Option<CustomAlgorithm>,
+    pub plug_in: Option<Box<CustomAlgorithm>>,
 }
 
 /// Applies `overrides` to the document.

@@ -69,7 +69,7 @@ impl Scenario {
         report.check()?;
         let name = Path::new(file_name).file_stem().and_then(|s| s.to_str()).unwrap_or("scenario");
         let files = Files::new(place);
-        let plug_in = overrides.plug_in.as_ref();
+        let plug_in = overrides.plug_in.as_deref();
         let read = schema::read(&table, Site::new(source, 0..0), name, &files, plug_in, &report)?;
         let mut resolved = String::from("# The resolved scenario: every default filled in, runnable as it is.\n");
         read.output.render("", &mut resolved);
