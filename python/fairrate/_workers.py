@@ -7,8 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from typing import Any
 
-from loky import ProcessPoolExecutor
-
 MOST_TRIES = 3
 """A run whose worker dies so often fails."""
 
@@ -27,6 +25,9 @@ class Workers(Executor):
         return self._threads.submit(self._call, fn, args, kwargs)
 
     def _call(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        # It takes a while to import, and a single run needs none.
+        from loky import ProcessPoolExecutor
+
         pool = self._idle.get()
         try:
             for last in range(MOST_TRIES, 0, -1):

@@ -92,7 +92,7 @@ def _series(
         ax.plot(rows["t_ns"] / 1e6, rows[column] / unit, **{"label": str(name), **line})
     ax.set(xlabel="time (ms)", ylabel=label)
     ax.set_ylim(bottom=0)
-    if frame[by].n_unique() > 1:
+    if "label" in line or frame[by].n_unique() > 1:
         ax.legend()
     return ax
 

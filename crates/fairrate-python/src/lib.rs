@@ -1,6 +1,8 @@
 //! The native half of the Python package `fairrate`: it reads scenarios, runs them and hands their tables to Python. What
 //! users call is written in Python, in `python/fairrate`, over these functions.
 
+#![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value.
+
 mod controller;
 mod errors;
 mod plan;

@@ -42,7 +42,6 @@ impl Column {
 
 /// Every algorithm at every point of a grid. `seeded` says that seeds are given apart.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "Python's lists become ours")]
 pub fn columns(
     py: Python<'_>,
     cc: Vec<String>,

@@ -151,7 +151,7 @@ impl Scenario {
     /// Simulated time at most, in nanoseconds; `None`: until all flows are done.
     #[getter]
     fn duration_ns(&self) -> Option<f64> {
-        self.inner.sim_config().stop.at.map(|at| at.as_ns_f64())
+        self.inner.sim_config().stop.at.map(fairrate_units::Time::as_ns_f64)
     }
     /// With every default filled in.
     #[getter]

@@ -12,7 +12,6 @@ fn ends(interval: Option<Interval>) -> Ends {
 
 /// The nearest-rank percentiles at fractions `p`; `None` without values.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "Python's lists become ours")]
 pub fn percentile(py: Python<'_>, values: Vec<f64>, p: Vec<f64>) -> Vec<Option<f64>> {
     py.detach(|| {
         let sorted = stats::sorted(values);
@@ -22,35 +21,31 @@ pub fn percentile(py: Python<'_>, values: Vec<f64>, p: Vec<f64>) -> Vec<Option<f
 
 /// The arithmetic mean.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "Python's lists become ours")]
 pub fn mean(values: Vec<f64>) -> Option<f64> {
     stats::mean(&values)
 }
 
 /// Jain's index.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "Python's lists become ours")]
 pub fn jain(shares: Vec<f64>) -> Option<f64> {
     stats::jain(&shares)
 }
 
 /// Half of Student's 95 % interval of a mean.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "Python's lists become ours")]
 pub fn student_half_width(values: Vec<f64>) -> Option<f64> {
     stats::student_half_width(&values)
 }
 
 /// Number, mean and bootstrap interval of one value a seed.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "Python's lists become ours")]
 pub fn estimate(py: Python<'_>, values: Vec<f64>) -> Option<(usize, f64, Ends)> {
     py.detach(|| Estimate::of(&values)).map(|e| (e.n, e.mean, ends(e.interval)))
 }
 
 /// Number, mean and interval of paired differences, their ratio and its interval, and whether they are clear.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, clippy::type_complexity, reason = "Python's lists become ours")]
+#[expect(clippy::type_complexity, reason = "Python gets a tuple")]
 pub fn difference(py: Python<'_>, pairs: Vec<(f64, f64)>) -> Option<(usize, f64, Ends, Option<f64>, Ends, bool)> {
     let found = py.detach(|| Difference::of(&pairs))?;
     Some((found.n, found.mean, ends(found.interval), found.ratio, ends(found.ratio_interval), found.is_clear()))

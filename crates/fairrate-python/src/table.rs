@@ -43,7 +43,6 @@ impl Table {
 
     /// Arrow's C stream.
     #[pyo3(signature = (requested_schema=None))]
-    #[expect(clippy::needless_pass_by_value, reason = "Python's protocol has the argument")]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,

@@ -17,11 +17,13 @@
 pub mod columns;
 mod drive;
 mod error;
+mod json_schema;
 mod memory;
 mod overrides;
 mod place;
 mod reader;
 mod results;
+mod samples;
 mod scalar;
 mod scenario;
 mod schema;
@@ -29,6 +31,7 @@ mod tree;
 
 pub use drive::{Watch, drive};
 pub use error::{ScenarioError, printable};
+pub use json_schema::json_schema;
 pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;
 pub use place::ProblemParts;
@@ -37,4 +40,6 @@ pub use results::{
     Quantiles, RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, Summary, TableInfo, Tag, TagValue,
     write_durably, write_whole,
 };
+#[doc(hidden)]
+pub use samples::samples;
 pub use scenario::Scenario;
