@@ -16,7 +16,7 @@ from fairrate._native import VERSION as __version__
 from fairrate._native import Ack, Allowance, Flow, IntHop, Packet, Port
 from fairrate._result import Result, load
 from fairrate._run import run
-from fairrate._scenario import Scenario
+from fairrate._scenario import Scenario, json_schema
 from fairrate._sweep import Sweep, SweepRun, sweep
 from fairrate._table import Table
 
@@ -42,6 +42,7 @@ __all__ = [
     "Table",
     "__commit__",
     "__version__",
+    "json_schema",
     "load",
     "plot",
     "run",

@@ -115,6 +115,12 @@ class Scenario:
         return _from_texts, (self.resolved, self.name, self._native.files)
 
 
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of scenarios, as ``fairrate schema`` prints it: what editors complete and check them by."""
+    schema: dict[str, Any] = json.loads(_native.json_schema())
+    return schema
+
+
 def _from_texts(text: str, name: str, files: list[tuple[str, str]]) -> Scenario:
     return Scenario(_native.Scenario.from_texts(text, name, files, []))
 

@@ -28,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]
-    use super::scenario::{Scenario, toml_document, toml_value};
+    use super::scenario::{Scenario, json_schema, toml_document, toml_value};
     #[pymodule_export]
     use super::stats::{difference, estimate, jain, mean, percentile, student_half_width};
     #[pymodule_export]

@@ -179,6 +179,12 @@ pub fn toml_document(json: &str) -> PyResult<String> {
     toml::to_string(&table).map_err(no_toml)
 }
 
+/// The JSON schema of scenario files.
+#[pyfunction]
+pub fn json_schema(py: Python<'_>) -> String {
+    py.detach(|| fairrate_scenario::json_schema().to_string())
+}
+
 fn no_toml(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(format!("no TOML can say this: {error}"))
 }

@@ -27,11 +27,8 @@ impl Shape {
     /// Takes in what a document has.
     fn learn(&mut self, output: &Output) {
         for (key, takes) in &output.known {
-            let known = self.keys.entry(key.clone()).or_default();
-            if *known == Takes::default() {
-                known.clone_from(takes);
-            }
-            known.words.extend(takes.words.iter().filter(|word| !known.words.contains(word)).collect::<Vec<_>>());
+            let known = self.keys.entry(key.clone()).or_insert_with(|| takes.clone());
+            *known = either(known, takes);
         }
         if let Some((_, kind)) = output.values.iter().find(|(key, _)| key == "kind") {
             let keys = output.known.iter().map(|(key, _)| key.clone());
@@ -80,6 +77,16 @@ impl Shape {
         }
         schema
     }
+}
+
+/// What takes what one or the other takes. A reader that does not say what it takes may take anything.
+fn either(a: &Takes, b: &Takes) -> Takes {
+    let says = |takes: &Takes| *takes != Takes::default();
+    if !says(a) || !says(b) || a.form != b.form {
+        return Takes::default();
+    }
+    let more = b.words.iter().filter(|word| !a.words.contains(word));
+    Takes { form: a.form, words: a.words.iter().chain(more).copied().collect() }
 }
 
 /// A section of this kind has these keys and no others.

@@ -48,6 +48,8 @@ pub fn samples() -> Vec<String> {
         let rto = if shape.name == "rdcn" { "[transport]\nrto = \"4ms\"" } else { "" };
         documents.push(format!("[topology]\nkind = \"{}\"\n{path}\n{INCAST}\n{rto}", shape.name));
     }
+    let rates = "link_rates = [\"25Gbps\", \"10Gbps\"]";
+    documents.push(format!("[topology]\nkind = \"parking-lot\"\n{rates}\n{INCAST}"));
     for block in TRAFFIC {
         // Queries and other racks need racks; the flow list names hosts of a star.
         let shape = if block.contains("queries") { "leaf-spine" } else { "star" };
@@ -63,7 +65,9 @@ pub fn samples() -> Vec<String> {
     for fault in ["loss = 0.1\nburst = { good = 9, bad = 2 }", "down_at = \"1us\""] {
         documents.push(star(&format!("[[fault]]\nlinks = \"host-links\"\n{fault}\n[transport]\nrto = \"1ms\"")));
     }
-    for probe in ["queue = \"sw0->h0\"", "queues = \"host-links\"", "flows = \"all\"", "convergence = true"] {
+    for probe in
+        ["queue = \"sw0->h0\"", "queues = \"host-links\"", "flows = \"all\"", "flows = [0]", "convergence = true"]
+    {
         documents.push(star(&format!("[[probe]]\n{probe}")));
     }
     documents
