@@ -28,6 +28,17 @@ def test_every_example_fits(validator: Any, examples: Path) -> None:
             assert errors == [], path.name
 
 
+def test_every_algorithm_fits(validator: Any, incast: fairrate.Scenario) -> None:
+    for name in validator.schema["properties"]["transport"]["properties"]["cc"]["enum"]:
+        changes = {"transport.cc": name}
+        try:
+            scenario = incast.with_(changes)
+        except fairrate.ScenarioError:
+            scenario = incast.with_(changes | {"transport.kind": "tcp"})
+        errors = [f"{list(e.path)}: {e.message}" for e in validator.iter_errors(tomllib.loads(scenario.resolved))]
+        assert errors == [], name
+
+
 def test_what_does_not_fit(validator: Any, examples: Path) -> None:
     good = tomllib.loads((examples / "websearch.toml").read_text())
     for path, value in [

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::reader::{Output, Takes};
 use crate::samples::{samples, understood};
-use crate::scalar::{Form, Scalar};
+use crate::scalar::Form;
 
 /// The reference of scenarios.
 const PAGE: &str = include_str!("../../../docs/scenario.md");
@@ -127,14 +127,14 @@ fn of_algorithm(name: &str) -> Option<Value> {
 }
 
 fn of_param(param: &Param) -> Value {
-    use fairrate_units::{Bytes, Rate, Time};
+    // Some take words or lists as well, which only they know.
+    let is_number = param.toml.parse::<f64>().is_ok();
     let mut schema = match param.kind {
-        ParamKind::Float => of_form(Form::Number),
-        ParamKind::Count => of_form(Form::Whole),
+        ParamKind::Float if is_number => of_form(Form::Number),
+        ParamKind::Count if is_number => of_form(Form::Whole),
+        ParamKind::Float | ParamKind::Count => json!({}),
         ParamKind::Bool => of_form(Form::Flag),
-        ParamKind::Time => of_form(Time::FORM),
-        ParamKind::Rate => of_form(Rate::FORM),
-        ParamKind::Bytes => of_form(Bytes::FORM),
+        ParamKind::Time | ParamKind::Rate | ParamKind::Bytes => json!({ "type": ["string", "array"] }),
         ParamKind::Choice(words) => json!({ "enum": words }),
     };
     schema["description"] = format!("{}; default {}", param.doc.trim(), param.toml).into();
