@@ -39,7 +39,9 @@ impl Shape {
         }
         for (key, items) in &output.arrays {
             let shape = self.lists.entry(key.clone()).or_default();
-            items.iter().for_each(|item| shape.learn(item));
+            for item in items {
+                shape.learn(item);
+            }
         }
     }
 
