@@ -15,9 +15,10 @@ class Workers(Executor):
     """An executor of ``n`` processes. Each is a pool of its own, since a pool breaks as a whole when one of its processes dies."""
 
     def __init__(self, n: int) -> None:
-        self._idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        for _ in range(n):
-            self._idle.put(None)
+        self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+        self._all = [_Worker() for _ in range(n)]
+        for worker in self._all:
+            self._idle.put(worker)
         self._threads = ThreadPoolExecutor(n, thread_name_prefix="fairrate")
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -25,33 +26,46 @@ class Workers(Executor):
         return self._threads.submit(self._call, fn, args, kwargs)
 
     def _call(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        worker = self._idle.get()
+        try:
+            return worker.call(fn, args, kwargs)
+        finally:
+            self._idle.put(worker)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Ends the processes; ``cancel_futures`` does so at once, whatever they are at."""
+        if not cancel_futures:
+            self._threads.shutdown(wait=wait)
+        for worker in self._all:
+            worker.end()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Worker:
+    """A process, begun when it is needed, and again when it has died."""
+
+    def __init__(self) -> None:
+        self._pool: Any = None
+        self._has_ended = False
+
+    def call(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         # It takes a while to import, and a single run needs none.
         from loky import ProcessPoolExecutor
 
-        pool = self._idle.get()
-        try:
-            for last in range(MOST_TRIES, 0, -1):
-                pool = pool or ProcessPoolExecutor(max_workers=1, timeout=None)
-                try:
-                    return pool.submit(fn, *args, **kwargs).result()
-                except BrokenExecutor:
-                    _end(pool)
-                    pool = None
-                    if last == 1:
-                        raise
-        finally:
-            self._idle.put(pool)
+        for last in range(MOST_TRIES, 0, -1):
+            self._pool = self._pool or ProcessPoolExecutor(max_workers=1, timeout=None)
+            try:
+                return self._pool.submit(fn, *args, **kwargs).result()
+            except BrokenExecutor:
+                self._kill()
+                if last == 1 or self._has_ended:
+                    raise
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Ends the processes; ``cancel_futures`` does so at once."""
-        if cancel_futures:
-            self._threads.shutdown(wait=False, cancel_futures=True)
-        else:
-            self._threads.shutdown(wait=wait)
-        while not self._idle.empty():
-            _end(self._idle.get())
+    def end(self) -> None:
+        self._has_ended = True
+        self._kill()
 
-
-def _end(pool: Any) -> None:
-    if pool is not None:
-        pool.shutdown(wait=False, kill_workers=True)
+    def _kill(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=False, kill_workers=True)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -139,6 +140,27 @@ def test_a_killed_worker_costs_its_run_only(small: Scenario, tmp_path: Path) -> 
     got = fairrate.sweep(scenario, ["hpcc"], seeds=range(1, 5), jobs=2, cache=tmp_path)
     thread.join()
     assert killed and prints(got) == want
+
+
+ENDLESS = """
+import fairrate, sys
+scenario = fairrate.Scenario.load(sys.argv[1]).with_(duration="10s")
+try:
+    fairrate.sweep(scenario, ["hpcc"], seeds=[1, 2, 3], jobs=2, cache=sys.argv[2])
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_a_sweep_and_its_workers(examples: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ENDLESS, examples / "incast10.toml", tmp_path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while len(list(tmp_path.rglob("flows.parquet"))) < 2:
+            time.sleep(0.01)
+        # To the parent alone, as notebooks do it.
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    assert (output, process.returncode) == ("interrupted\n", 0)
 
 
 def test_a_run_that_fails_leaves_the_others(small: Scenario, tmp_path: Path) -> None:

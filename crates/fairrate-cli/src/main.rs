@@ -113,7 +113,7 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Schema => output::print_json(&fairrate_scenario::json_schema()).map(|()| ExitCode::SUCCESS),
-        Command::Completions(args) => shell::completions(&args, Cli::command()),
+        Command::Completions(args) => shell::completions(args, Cli::command()),
         Command::Man(args) => shell::man(&args, Cli::command()),
         Command::External(words) => external::run(&words),
     };

@@ -26,7 +26,7 @@ pub struct Man {
 }
 
 /// Prints it.
-pub fn completions(args: &Completions, mut command: Command) -> Result<ExitCode, Failure> {
+pub fn completions(args: Completions, mut command: Command) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, "fairrate", &mut text);
     output::print(&String::from_utf8_lossy(&text)).map(|()| ExitCode::SUCCESS)

@@ -45,7 +45,6 @@ pub fn estimate(py: Python<'_>, values: Vec<f64>) -> Option<(usize, f64, Ends)> 
 
 /// Number, mean and interval of paired differences, their ratio and its interval, and whether they are clear.
 #[pyfunction]
-#[expect(clippy::type_complexity, reason = "Python gets a tuple")]
 pub fn difference(py: Python<'_>, pairs: Vec<(f64, f64)>) -> Option<(usize, f64, Ends, Option<f64>, Ends, bool)> {
     let found = py.detach(|| Difference::of(&pairs))?;
     Some((found.n, found.mean, ends(found.interval), found.ratio, ends(found.ratio_interval), found.is_clear()))

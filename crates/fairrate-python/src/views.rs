@@ -57,6 +57,7 @@ pub struct IntHop {
 
 /// An acknowledgment.
 #[pyclass(frozen, get_all, module = "fairrate._native")]
+#[expect(clippy::struct_field_names, reason = "the names are those of the Rust side")]
 pub struct Ack {
     now_ns: f64,
     ack_seq: u64,
@@ -106,6 +107,7 @@ impl Ack {
 
 /// What an egress port knows of itself before its first packet.
 #[pyclass(frozen, get_all, module = "fairrate._native")]
+#[expect(clippy::struct_field_names, reason = "the names are those of the Rust side")]
 pub struct Port {
     port: u32,
     rate_bps: u64,
