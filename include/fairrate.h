@@ -133,7 +133,7 @@ typedef struct {
 typedef struct {
   // FAIRRATE_ABI.
   uint32_t abi;
-  // Name in scenarios: small letters, digits and dashes.
+  // Name in scenarios: letters, digits, dashes and underscores.
   const char *name;
   // Name in prose and plots.
   const char *title;

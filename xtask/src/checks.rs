@@ -17,6 +17,7 @@ const CHECKS: &[(&str, &[&str])] = &[
     ("C header", &["xtask", "header", "--check"]),
     ("tests", &["test", "--workspace", "--locked"]),
     ("own algorithms", &["xtask", "own-algorithms"]),
+    ("Python", &["xtask", "python", "--if-possible"]),
     ("ns-3", &["xtask", "validate", "ns3"]),
     ("ns-3's TCP", &["xtask", "validate", "ns3-tcp"]),
     ("instructions", &["xtask", "instructions", "--if-possible"]),

@@ -9,6 +9,7 @@ mod instructions;
 mod ns3;
 mod ns3_tcp;
 mod own_algorithms;
+mod python;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,6 +37,8 @@ enum Task {
     OwnAlgorithms,
     /// Instructions of a packet-hop, as callgrind counts them, beside the committed ones.
     Instructions(instructions::Options),
+    /// The Python package: built, its tests, types and notebook, in an environment below `target`.
+    Python(python::Options),
     /// Holds the simulator against another one.
     Validate {
         #[command(subcommand)]
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Task::Header(options) => header::run(&root, &options),
         Task::OwnAlgorithms => own_algorithms::run(&root),
         Task::Instructions(options) => instructions::run(&root, &options),
+        Task::Python(options) => python::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
     };

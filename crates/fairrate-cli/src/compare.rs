@@ -1,6 +1,5 @@
 //! `fairrate compare`: one scenario under several algorithms, seeds and points of a grid.
 
-mod columns;
 mod index;
 mod runs;
 
@@ -19,10 +18,10 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, Pictures};
 use crate::progress::Board;
 use crate::run::{Sets, Threads};
-pub use columns::{Seeds, parse_seeds, parse_variant};
+pub use fairrate_scenario::columns::{Seeds, parse_seeds, parse_variant};
 pub use runs::in_parallel;
 
-use columns::{Axis, MOST_RUNS, parse_axis};
+use fairrate_scenario::columns::{self, Axis, MOST_RUNS, parse_axis};
 use index::Index;
 use runs::{Crew, Planner};
 
@@ -208,7 +207,7 @@ pub fn report(dir: &Path, metrics: &[Metric], registry: &Registry) -> Result<(),
     }
     let metrics = if metrics.is_empty() { index.drawn() } else { metrics.to_vec() };
     match index.assemble(dir, registry)? {
-        Some((variants, comparison)) => output::write_page(dir, &variants, &comparison, &metrics, Pictures::Yes),
+        Some((variants, comparison)) => Ok(output::write_page(dir, &variants, &comparison, &metrics, Pictures::Yes)?),
         None => Err(Failure::Directory {
             dir: dir.to_owned(),
             problem: "has no run that has ended".to_owned(),

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairrate_allocate::FileError;
+use fairrate_report::publish::PublishError;
+use fairrate_scenario::columns::ColumnsError;
 use fairrate_scenario::{ResultsError, ScenarioError, printable};
 use miette::{NamedSource, SourceSpan};
 
@@ -166,6 +168,21 @@ pub enum Failure {
     },
 }
 
+impl From<ColumnsError> for Failure {
+    fn from(error: ColumnsError) -> Self {
+        match error {
+            ColumnsError::UnknownName { what, name, help } => Self::UnknownName { what, name, help },
+            ColumnsError::Usage { message, help } => Self::Usage { message, help },
+        }
+    }
+}
+
+impl From<PublishError> for Failure {
+    fn from(error: PublishError) -> Self {
+        Self::io(error.doing, &error.path, error.source)
+    }
+}
+
 impl Failure {
     /// An error of reading or writing.
     pub fn io(doing: &'static str, path: &Path, cause: impl std::fmt::Display) -> Self {
@@ -183,14 +200,7 @@ impl Failure {
 
     /// A name that is not among `known`.
     pub fn unknown_name(what: &'static str, name: &str, known: &[&str]) -> Self {
-        let near = known.iter().map(|k| (strsim::damerau_levenshtein(name, k), k)).min();
-        let help = match near {
-            Some((distance, word)) if distance <= (name.chars().count() / 3).max(2) => {
-                format!("did you mean `{word}`?")
-            }
-            _ => format!("known are {}", known.join(", ")),
-        };
-        Self::UnknownName { what, name: name.to_owned(), help }
+        ColumnsError::unknown_name(what, name, known).into()
     }
 
     /// The exit code it has.

@@ -19,6 +19,7 @@ mod output;
 mod progress;
 mod report;
 mod run;
+mod shell;
 mod terminal;
 
 use std::ffi::OsString;
@@ -72,6 +73,14 @@ enum Command {
     List(list::Args),
     /// Write report.html of a results directory anew
     Report(report::Args),
+    /// Print the JSON schema of scenario files
+    ///
+    /// Editors complete and check scenarios by it.
+    Schema,
+    /// Print what completes commands in a shell
+    Completions(shell::Completions),
+    /// Write manual pages
+    Man(shell::Man),
     #[command(external_subcommand)]
     External(Vec<OsString>),
 }
@@ -86,7 +95,7 @@ impl Command {
             Self::Bench(args) => args.json,
             Self::Figure(args) => args.json,
             Self::List(args) => args.json,
-            Self::Report(_) | Self::External(_) => false,
+            Self::Report(_) | Self::Schema | Self::Completions(_) | Self::Man(_) | Self::External(_) => false,
         }
     }
 }
@@ -119,6 +128,9 @@ pub fn main_with(registry: &Registry) -> ExitCode {
         Command::Figure(args) => figure::run(&args),
         Command::List(args) => list::run(&args, registry),
         Command::Report(args) => report::run(&args, registry),
+        Command::Schema => output::print_json(&fairrate_scenario::json_schema()).map(|()| ExitCode::SUCCESS),
+        Command::Completions(args) => shell::completions(args, Cli::command()),
+        Command::Man(args) => shell::man(&args, Cli::command()),
         Command::External(words) => external::run(&words),
     };
     match done {

@@ -4,13 +4,14 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
 use fairrate_control::Registry;
-use fairrate_report::comparison::Comparison;
-use fairrate_report::metric::Metric;
 use fairrate_report::metrics::Metrics;
-use fairrate_report::model::{RunData, Variant, variants};
-use fairrate_report::{export, figures, html, load, table};
+use fairrate_report::model::RunData;
+use fairrate_report::{load, table};
 use fairrate_scenario::write_whole;
 use serde::Serialize;
+
+pub use fairrate_report::publish::{Pictures, page as write_page, run as write_report};
+pub use fairrate_scenario::columns::file_name;
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -37,62 +38,9 @@ pub fn load(dir: &Path, label: &str, registry: &Registry) -> Result<RunData, Fai
     Ok(RunData { label: label.to_owned(), ..load::run(dir, registry)? })
 }
 
-/// Whether figures are written as files of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pictures {
-    /// They are.
-    Yes,
-    /// They are not.
-    No,
-}
-
-/// Writes `dir/report.html` about one run, and says its numbers.
-pub fn write_report(dir: &Path, run: RunData, pictures: Pictures) -> Result<(RunData, Metrics), Failure> {
-    let mut variants = variants(vec![run]);
-    let mut comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
-    write_page(dir, &variants, &comparison, &[], pictures)?;
-    Ok((variants.remove(0).runs.remove(0), comparison.metrics.remove(0)))
-}
-
-/// Writes `dir/report.html`, and its figures as files below `dir/figures`.
-pub fn write_page(
-    dir: &Path,
-    variants: &[Variant],
-    comparison: &Comparison,
-    metrics: &[Metric],
-    pictures: Pictures,
-) -> Result<(), Failure> {
-    let chapters = figures::all(variants, comparison, metrics);
-    write(&dir.join("report.html"), &html::page(variants, comparison, &chapters))?;
-    match pictures {
-        Pictures::Yes => write_figures(&dir.join("figures"), &export::files(&chapters)),
-        Pictures::No => Ok(()),
-    }
-}
-
-/// Writes the files of a report's figures, and removes those of the figures it had before.
-fn write_figures(dir: &Path, files: &[export::File]) -> Result<(), Failure> {
-    std::fs::create_dir_all(dir).map_err(|e| Failure::io("making", dir, e))?;
-    let before = std::fs::read_to_string(dir.join(export::LIST)).unwrap_or_default();
-    for name in export::listed(&before).iter().filter(|name| files.iter().all(|f| f.name != **name)) {
-        // One that somebody has removed already is as it should be.
-        let _ = std::fs::remove_file(dir.join(name));
-    }
-    files.iter().try_for_each(|file| write(&dir.join(&file.name), &file.text))
-}
-
 /// Writes a file in one piece: never half of it under its name.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     write_whole(path, text).map_err(|e| Failure::io("writing", path, e))
-}
-
-/// Characters of a file's name at most; file systems allow some 255 bytes.
-const LONGEST_NAME: usize = 120;
-
-/// A label as the name of a file or directory.
-pub fn file_name(label: &str) -> String {
-    let name = label.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c)), "-");
-    name.chars().take(LONGEST_NAME).collect()
 }
 
 /// Prints data to stdout. Nobody reading it (a closed pipe) is no failure; a full disk is.

@@ -22,6 +22,22 @@ fn help_says_what_there_is() {
 }
 
 #[test]
+fn editors_shells_and_manuals_get_what_they_want() {
+    let schema: serde_json::Value = serde_json::from_str(&stdout(&run(&["schema"]))).unwrap();
+    assert_eq!(schema["properties"]["seed"]["type"], "integer");
+    for shell in ["bash", "zsh", "fish"] {
+        let output = run(&["completions", shell]);
+        assert!(output.status.success() && stdout(&output).contains("compare"), "{shell}");
+    }
+    assert_eq!(run(&["completions", "dash"]).status.code(), Some(2));
+    let dir = fresh_dir("manual");
+    assert!(run(&["man", "--out", dir.to_str().unwrap()]).status.success());
+    for page in ["fairrate.1", "fairrate-run.1", "fairrate-compare.1"] {
+        assert!(std::fs::read_to_string(dir.join(page)).is_ok_and(|text| text.contains(".SH")), "{page}");
+    }
+}
+
+#[test]
 fn a_run_writes_its_directory_and_prints_its_tables() {
     let scenario = small_scenario("run_tables");
     let out = scenario.with_file_name("out");

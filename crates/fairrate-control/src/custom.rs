@@ -171,7 +171,7 @@ pub type OpenLibrary = fn(&Path) -> Result<CustomAlgorithm, LibraryError>;
 pub enum RegistryError {
     /// Another algorithm has it.
     Taken(String),
-    /// It has other characters than small letters, digits and dashes, or begins with a dash, or is empty or longer than 60.
+    /// It has other characters than letters, digits, dashes and underscores, or begins with a dash, or is empty or longer than 60.
     BadName(String),
 }
 
@@ -182,7 +182,7 @@ impl fmt::Display for RegistryError {
             Self::BadName(name) => {
                 write!(
                     f,
-                    "`{name}` is no name for an algorithm; take small letters, digits and dashes, as in `my-hull`"
+                    "`{name}` is no name for an algorithm; take letters, digits, dashes and underscores, as in `my-hull`"
                 )
             }
         }
@@ -282,7 +282,7 @@ impl Registry {
 
     fn add(mut self, info: AlgorithmInfo, defaults: Defaults, is_library: bool) -> Result<Self, RegistryError> {
         let name = info.name;
-        let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let is_fit = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         if name.is_empty() || 60 < name.len() || name.starts_with('-') || !name.chars().all(is_fit) {
             return Err(RegistryError::BadName(name.to_owned()));
         }

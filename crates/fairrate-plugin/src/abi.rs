@@ -133,7 +133,7 @@ pub struct FairrateParameter {
 pub struct FairrateAlgorithm {
     /// FAIRRATE_ABI.
     pub abi: u32,
-    /// Name in scenarios: small letters, digits and dashes.
+    /// Name in scenarios: letters, digits, dashes and underscores.
     pub name: *const c_char,
     /// Name in prose and plots.
     pub title: *const c_char,

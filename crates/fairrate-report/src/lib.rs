@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod model;
 mod panels;
 mod pauses;
+pub mod publish;
 pub mod series;
 pub mod stats;
 pub mod style;

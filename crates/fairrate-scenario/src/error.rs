@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
+use crate::place::{ProblemParts, key_at, line_and_column};
+
 /// A place in one of the texts a scenario is read from: the file, a `--set` argument, a flow list ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Site {
@@ -32,6 +34,26 @@ pub(crate) struct Problem {
     label: String,
     help: String,
     place: Option<(Arc<NamedSource<String>>, Site)>,
+}
+
+impl Problem {
+    fn parts(&self) -> ProblemParts {
+        let said = ProblemParts {
+            code: self.code,
+            message: self.message.clone(),
+            help: self.help.clone(),
+            ..ProblemParts::default()
+        };
+        let Some((source, site)) = &self.place else { return said };
+        let (line, column) = line_and_column(source.inner(), site.start);
+        ProblemParts {
+            source: Some(source.name().to_owned()),
+            key: key_at(source.name(), source.inner(), site.start),
+            line: Some(line),
+            column: Some(column),
+            ..said
+        }
+    }
 }
 
 impl fmt::Display for Problem {
@@ -89,6 +111,11 @@ impl ScenarioError {
     /// What to do about the first problem.
     pub fn first_help(&self) -> &str {
         &self.first.help
+    }
+
+    /// All problems, taken apart.
+    pub fn problems(&self) -> Vec<ProblemParts> {
+        std::iter::once(&*self.first).chain(&self.rest).map(Problem::parts).collect()
     }
 
     /// Line of the first problem, from 1, and the name of the text it is in.

@@ -14,22 +14,32 @@
 //! - `summary.json`: see [`Summary`]. Until the run has ended its `state` is `running`.
 //! - `scenario.toml`, the resolved scenario, and beside it the files it names, so that it runs as it is.
 
+pub mod columns;
+mod drive;
 mod error;
+mod json_schema;
 mod memory;
 mod overrides;
+mod place;
 mod reader;
 mod results;
+mod samples;
 mod scalar;
 mod scenario;
 mod schema;
 mod tree;
 
+pub use drive::{Watch, drive};
 pub use error::{ScenarioError, printable};
+pub use json_schema::json_schema;
 pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;
+pub use place::ProblemParts;
 pub use results::{
     AllocatorSummary, Convergence, ConvergenceRow, Deadlines, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles,
     RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, SOURCES, Summary, TableInfo, Tag, TagValue,
     write_durably, write_whole,
 };
+#[doc(hidden)]
+pub use samples::samples;
 pub use scenario::{Reader, Scenario};

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::error::{Report, Site, did_you_mean, nearest, one_of};
-use crate::scalar::{Scalar, quote};
+use crate::scalar::{Form, Scalar, quote};
 use crate::tree::{Node, Table, Value};
 
 /// A value that was read and where it stands: its own place, or its section's if it is a default.
@@ -27,9 +27,20 @@ pub(crate) enum OrWord<T> {
     Value(T),
 }
 
+/// What a key takes, as far as its reader says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Takes {
+    /// Values of this form; `None`: of any form, unless there are words.
+    pub form: Option<Form>,
+    /// These words.
+    pub words: Vec<&'static str>,
+}
+
 /// What was understood of a section, as it will be written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Output {
+    /// Every key there can be.
+    pub known: Vec<(String, Takes)>,
     pub values: Vec<(String, String)>,
     pub tables: Vec<(String, Output)>,
     pub arrays: Vec<(String, Vec<Output>)>,
@@ -86,21 +97,27 @@ pub(crate) struct Section<'a> {
     pub anchor: Anchor<'a>,
     /// How messages call it, such as "`[switch]`".
     pub name: String,
-    known: Vec<String>,
     pub out: Output,
 }
 
 impl<'a> Section<'a> {
     pub fn new(report: &'a Report, site: Site, name: impl Into<String>, table: Option<&'a Table>) -> Self {
-        Self { report, anchor: Anchor { site, table }, name: name.into(), known: Vec::new(), out: Output::default() }
+        Self { report, anchor: Anchor { site, table }, name: name.into(), out: Output::default() }
     }
 
     /// The value of `key`, if the file has it.
     pub fn node(&mut self, key: &str) -> Option<&'a Node> {
-        if !self.is_known(key) {
-            self.known.push(key.to_owned());
-        }
+        self.takes(key, Takes::default());
         self.anchor.table?.get(key).map(|e| &e.node)
+    }
+
+    /// Notes that there can be `key`, and what it takes: the first to say so has it.
+    fn takes(&mut self, key: &str, takes: Takes) {
+        match self.out.known.iter_mut().find(|(known, _)| known == key) {
+            None => self.out.known.push((key.to_owned(), takes)),
+            Some((_, known)) if *known == Takes::default() => *known = takes,
+            Some(_) => {}
+        }
     }
 
     /// Whether the file has `key`, without asking for it.
@@ -110,7 +127,7 @@ impl<'a> Section<'a> {
 
     /// Whether `key` has been asked for.
     pub fn is_known(&self, key: &str) -> bool {
-        self.known.iter().any(|known| known == key)
+        self.out.known.iter().any(|(known, _)| known == key)
     }
 
     /// The place of the value of `key`, or of the section.
@@ -138,6 +155,7 @@ impl<'a> Section<'a> {
 
     /// The value of `key` if it is given; nothing is written down.
     pub fn given<T: Scalar>(&mut self, key: &str) -> Option<Field<T>> {
+        self.takes(key, Takes { form: Some(T::FORM), words: Vec::new() });
         let node = self.node(key)?;
         Some(Field { value: self.read_node(key, node), site: node.site })
     }
@@ -174,7 +192,8 @@ impl<'a> Section<'a> {
 
     /// One of the words of `choices`, or `default`.
     pub fn choice<T: Copy + PartialEq>(&mut self, key: &str, choices: &[(&'static str, T)], default: T) -> Field<T> {
-        let words: Vec<&str> = choices.iter().map(|c| c.0).collect();
+        let words: Vec<&'static str> = choices.iter().map(|c| c.0).collect();
+        self.takes(key, Takes { form: None, words: words.clone() });
         let Some(node) = self.node(key) else {
             return self.chosen(key, choices, Field { value: default, site: self.anchor.site });
         };
@@ -219,6 +238,7 @@ impl<'a> Section<'a> {
 
     /// A value, or one of `words`.
     pub fn value_or<T: Scalar>(&mut self, key: &str, words: &[&'static str], default: OrWord<T>) -> Field<OrWord<T>> {
+        self.takes(key, Takes { form: Some(T::FORM), words: words.to_vec() });
         let field = match self.node(key) {
             None => Field { value: default, site: self.anchor.site },
             Some(node) => {
@@ -311,7 +331,7 @@ impl<'a> Section<'a> {
 
     /// Reports the keys that nobody asked for, and gives what was understood.
     pub fn finish(self) -> Output {
-        let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
+        let known: Vec<&str> = self.out.known.iter().map(|(key, _)| key.as_str()).collect();
         for entry in self.anchor.table.into_iter().flat_map(|t| &t.entries) {
             if known.contains(&entry.key.as_str()) {
                 continue;

@@ -18,12 +18,29 @@ pub(crate) struct Wrong {
 pub(crate) trait Scalar: Sized {
     /// What it is, with its article.
     const WHAT: &'static str;
+    /// How it is written.
+    const FORM: Form;
     /// Something valid, to go on with after a problem.
     fn placeholder() -> Self;
     /// Reads it; `key` is for the help.
     fn read(key: &str, value: &Value) -> Result<Self, Wrong>;
     /// Writes it as TOML.
     fn write(&self) -> String;
+}
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A number and one of these units, in quotes.
+    Quantity(&'static [&'static str]),
+    /// A number.
+    Number,
+    /// A whole number.
+    Whole,
+    /// `true` or `false`.
+    Flag,
+    /// Text.
+    Text,
 }
 
 fn wrong_type<T: Scalar>(value: &Value, help: String) -> Wrong {
@@ -35,6 +52,7 @@ macro_rules! quantity {
     ($type:ty, $what:literal, $unit:literal, $units:literal, $unit_list:expr, $max:expr, $placeholder:expr) => {
         impl Scalar for $type {
             const WHAT: &'static str = $what;
+            const FORM: Form = Form::Quantity(&$unit_list);
             fn placeholder() -> Self {
                 $placeholder
             }
@@ -118,6 +136,7 @@ fn repaired(text: &str, units: &[&str]) -> Option<String> {
 
 impl Scalar for f64 {
     const WHAT: &'static str = "a number";
+    const FORM: Form = Form::Number;
     fn placeholder() -> Self {
         0.5
     }
@@ -143,6 +162,7 @@ macro_rules! count {
     ($type:ty) => {
         impl Scalar for $type {
             const WHAT: &'static str = "a whole number";
+            const FORM: Form = Form::Whole;
             fn placeholder() -> Self {
                 1
             }
@@ -172,6 +192,7 @@ count!(u64);
 
 impl Scalar for bool {
     const WHAT: &'static str = "true or false";
+    const FORM: Form = Form::Flag;
     fn placeholder() -> Self {
         true
     }
@@ -191,6 +212,7 @@ impl Scalar for bool {
 
 impl Scalar for String {
     const WHAT: &'static str = "a string";
+    const FORM: Form = Form::Text;
     fn placeholder() -> Self {
         Self::new()
     }

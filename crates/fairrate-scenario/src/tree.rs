@@ -74,6 +74,11 @@ pub(crate) fn parse(text: &str, source: u32, report: &Report) -> Option<Table> {
     }
 }
 
+/// The same of a text that was parsed before; what is wrong was said then.
+pub(crate) fn parse_quietly(text: &str, report: &Report) -> Option<Table> {
+    DeTable::parse(text).ok().map(|table| convert_table(table.into_inner(), 0, 0, report))
+}
+
 /// Parses one value of a `--set` argument; `offset` is where it stands in the argument.
 pub(crate) fn parse_value(text: &str, source: u32, offset: usize, report: &Report) -> Option<Node> {
     let value = DeValue::parse(text).ok()?;

@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fairrate_scenario::{Overrides, Scenario};
-use fairrate_sim::QUEUES;
-use fairrate_sim::topology::TOPOLOGIES;
+use fairrate_scenario::{Overrides, Scenario, samples};
 use fairrate_sim::workload::parse_flow_list;
 
 fn root() -> PathBuf {
@@ -146,57 +144,12 @@ fn hold(scenario: &Scenario, text: &str, page: &BTreeMap<String, BTreeMap<String
 
 #[test]
 fn the_reference_has_every_key_with_its_default() {
-    let traffic = [
-        "kind = \"poisson\"\nsizes = \"websearch\"\nload = 0.5\nmax_flows = 9",
-        "kind = \"poisson\"\nsizes = \"fixed\"\nsize = \"1KB\"\nload = 0.5\nstop = \"1us\"",
-        "kind = \"poisson\"\nsizes = \"file\"\npath = \"sizes.txt\"\nload = 0.5\nmax_flows = 9\nhosts = [0]",
-        "kind = \"closed-loop\"\nsizes = \"websearch\"\nload = 0.5\nstop = \"9ms\"",
-        "kind = \"closed-loop\"\nsizes = \"fixed\"\nsize = \"1KB\"\nload = 0.5",
-        "kind = \"closed-loop\"\nsizes = \"file\"\npath = \"sizes.txt\"\nload = 0.5\nsenders = [0, 1]\nreceivers = [\"sw0\"]",
-        "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"",
-        "kind = \"incast-queries\"\nrequest_size = \"1KB\"\nresponders = 1\nrate_per_host_per_s = 1e6\nstop = \"90us\"",
-        "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"endless\"\nburst = \"1KB\"\npause = \"1us\"",
-        "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"\ndeadline = { mean = \"1us\" }",
-        "kind = \"staggered\"\nreceiver = 0\nsenders = 1\ninterval = \"1us\"",
-        "kind = \"permutation\"\nbytes = \"1KB\"",
-        "kind = \"stride\"\nstride = 3\nbytes = \"1KB\"",
-        "kind = \"all-to-all\"\nbytes = \"1KB\"",
-        "kind = \"churn\"\nflows = 2\nchanges = 2\n[[probe]]\nconvergence = true",
-        "kind = \"list\"\npath = \"flows.csv\"",
-    ];
-    let probes = ["queue = \"sw0->h0\"", "queues = \"host-links\"", "flows = \"all\"", "convergence = true"];
     let page = documented();
     let mut seen = Vec::new();
-    let mut check = |text: &str| hold(&read(text), text, &page, &mut seen);
-    let incast = "[[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"";
     for profile in ["paper", "ns3"] {
-        let head = format!("profile = \"{profile}\"\n");
-        for shape in TOPOLOGIES {
-            let path = if shape.name == "file" { "path = \"topology.txt\"" } else { "" };
-            // What circuits drop has to be sent again.
-            let rto = if shape.name == "rdcn" { "[transport]\nrto = \"4ms\"" } else { "" };
-            check(&format!("{head}[topology]\nkind = \"{}\"\n{path}\n{incast}\n{rto}", shape.name));
-        }
-        for block in traffic {
-            // Queries and other racks need racks; the flow list names hosts of a star.
-            let shape = if block.contains("queries") { "leaf-spine" } else { "star" };
-            check(&format!("{head}duration = \"99us\"\n[topology]\nkind = \"{shape}\"\n[[traffic]]\n{block}"));
-        }
-        for queue in QUEUES.iter().filter(|q| q.name != "pfabric") {
-            let queue = format!("[switch]\nqueue = \"{}\"\n[transport]\nrto = \"4ms\"", queue.name);
-            check(&format!("{head}[topology]\nkind = \"star\"\n{queue}\n{incast}"));
-        }
-        check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n[transport]\nkind = \"tcp\""));
-        check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n[switch]\necn = {{ phantom = 0.9 }}"));
-        let outage = "[[allocator.outage]]\ndown_at = \"1us\"\n[[allocator.external]]\nsrc = 0\ndst = 1";
-        let flowtune = "[transport]\nkind = \"tcp\"\ncc = \"flowtune\"";
-        check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n{flowtune}\n{outage}"));
-        for fault in ["loss = 0.1\nburst = { good = 9, bad = 2 }", "down_at = \"1us\""] {
-            let fault = format!("[[fault]]\nlinks = \"host-links\"\n{fault}\n[transport]\nrto = \"1ms\"");
-            check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n{fault}"));
-        }
-        for probe in probes {
-            check(&format!("{head}[topology]\nkind = \"star\"\n{incast}\n[[probe]]\n{probe}"));
+        for sample in samples() {
+            let text = format!("profile = \"{profile}\"\n{sample}");
+            hold(&read(&text), &text, &page, &mut seen);
         }
     }
     for (section, rows) in &page {

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use fairrate_control::Registry;
 use fairrate_report::metric::Metric;
+use fairrate_scenario::columns::Column;
 use fairrate_scenario::{Overrides, Results, ResultsDir, Scenario, Tag, TagValue};
 
-use super::columns::Column;
 use super::index::{Index, RunEntry};
 use crate::drive::{self, End};
 use crate::failure::Failure;
@@ -103,20 +103,13 @@ impl Planner<'_> {
         };
         let place = dir.join(&entry.dir);
         ResultsDir::check(&place)?;
-        if let Some(fingerprint) = complete_run(&place, &scenario).filter(|_| !self.fresh) {
-            entry.end("complete", None, fingerprint);
+        if let Some(results) = Results::complete_of(&place, &scenario).filter(|_| !self.fresh) {
+            entry.end("complete", None, results.summary.fingerprint);
         }
         let label = Tag::new("label", TagValue::Text(entry.label.clone()));
         let tags = std::iter::once(label).chain(column.tags()).collect();
         Ok(Plan { overrides, scenario: scenario.name().to_owned(), entry, tags })
     }
-}
-
-/// The fingerprint of the run in `dir`, if it is complete and would come out the same again.
-fn complete_run(dir: &Path, scenario: &Scenario) -> Option<String> {
-    let results = Results::open(dir).ok().filter(|results| results.summary.is_complete_run_of(scenario))?;
-    results.verify().ok()?;
-    Some(results.summary.fingerprint)
 }
 
 /// A run that failed, and why.

@@ -1,6 +1,7 @@
 //! The results directory of a run: Parquet tables that grow with it, a summary, the resolved scenario.
 
 mod columns;
+mod copy;
 mod dir;
 mod first_summary;
 mod growing;

@@ -14,6 +14,8 @@ use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use twox_hash::XxHash64;
 
+use crate::scenario::Scenario;
+
 use super::{ResultsError, SCENARIO, SCHEMA, SUMMARY, Summary, TABLES};
 
 /// A row of `flows.parquet`.
@@ -155,6 +157,14 @@ impl Results {
         Ok(Self { dir: dir.to_owned(), summary })
     }
 
+    /// The results in `dir`, if they are whole and those of a complete run of `scenario` by this very fairrate: the run would come
+    /// out the same again.
+    pub fn complete_of(dir: &Path, scenario: &Scenario) -> Option<Self> {
+        let results = Self::open(dir).ok().filter(|results| results.summary.is_complete_run_of(scenario))?;
+        results.verify().ok()?;
+        Some(results)
+    }
+
     /// Whether every table is what was written, by its length and hash. Of a run that goes on or was killed nobody knows.
     ///
     /// # Errors
@@ -163,7 +173,11 @@ impl Results {
         TABLES.iter().try_for_each(|table| self.verify_table(table))
     }
 
-    fn verify_table(&self, table: &str) -> Result<(), ResultsError> {
+    /// The same of one table: `flows`, `ports`, `rates`, `pfc` or `convergence`.
+    ///
+    /// # Errors
+    /// If it is missing or damaged.
+    pub fn verify_table(&self, table: &str) -> Result<(), ResultsError> {
         let Some(info) = self.summary.tables.get(table) else { return Ok(()) };
         let path = self.dir.join(format!("{table}.parquet"));
         let io = |e| ResultsError::io(&path, e);

@@ -380,7 +380,7 @@ impl Drop for ResultsWriter {
 }
 
 /// Removes what an earlier run has left.
-fn remove_earlier(dir: &Path) -> Result<(), ResultsError> {
+pub(super) fn remove_earlier(dir: &Path) -> Result<(), ResultsError> {
     let remove = |path: &Path| remove_if_there(path).map_err(|e| ResultsError::io(path, e));
     for table in TABLES {
         let path = dir.join(format!("{table}.parquet"));

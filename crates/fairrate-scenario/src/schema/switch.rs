@@ -6,8 +6,9 @@ use fairrate_units::{Bytes, Rate};
 
 use super::topology::Shape;
 use super::{Timing, queue};
+use crate::error::Site;
 use crate::reader::{OrWord, Section};
-use crate::tree::{Node, Value};
+use crate::tree::{Node, Table, Value};
 
 /// Reads `[switch]`.
 pub(super) fn read(
@@ -79,10 +80,25 @@ fn alpha(s: &mut Section<'_>, key: &str, default: OrWord<f64>) -> Option<f64> {
 const BY_EGRESS: (Bytes, Bytes) = (Bytes::new(500_000), Bytes::new(10_000));
 
 fn read_pfc(s: &mut Section<'_>, default: Pfc) -> Pfc {
-    let Some(Node { value: Value::Table(table), site }) = s.node("pfc") else {
-        return if s.get("pfc", default == Pfc::Ingress).value { Pfc::Ingress } else { Pfc::Off };
+    let given = match s.node("pfc") {
+        None => default,
+        Some(Node { value: Value::Bool(true), .. }) => Pfc::Ingress,
+        Some(Node { value: Value::Bool(false), .. }) => Pfc::Off,
+        Some(Node { value: Value::Table(table), site }) => return read_levels(s, *site, table),
+        Some(node) => {
+            let message = format!("expected true, false or levels for `pfc`, found {}", node.value.describe());
+            let help = "write `pfc = true`, `pfc = false` or `pfc = { pause = \"500KB\", resume = \"10KB\" }`";
+            s.problem_at("scenario::wrong_type", "pfc", message, help);
+            default
+        }
     };
-    let mut levels = Section::new(s.report, *site, "`pfc`", Some(table));
+    s.out.push("pfc", (given == Pfc::Ingress).to_string());
+    given
+}
+
+/// The levels of PFC by egress queues.
+fn read_levels(s: &mut Section<'_>, site: Site, table: &Table) -> Pfc {
+    let mut levels = Section::new(s.report, site, "`pfc`", Some(table));
     let (pause, resume) = (levels.get("pause", BY_EGRESS.0).value, levels.get("resume", BY_EGRESS.1).value);
     if pause <= resume {
         let message = format!("a queue that pauses above {pause} and lets go at {resume}");

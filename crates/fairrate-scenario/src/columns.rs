@@ -1,14 +1,68 @@
-//! The columns of a comparison: algorithms and their variants, at every point of a grid.
+//! The columns of a comparison: algorithms and their variants, at every point of a grid. The command line and the Python
+//! package call them alike, so that each finds the runs of the other.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use fairrate_allocate::nearest;
 use fairrate_control::{AlgorithmConfig, CustomAlgorithm, Parameters, Profile, Registry, names_library};
-use fairrate_scenario::{Tag, TagValue};
 
-use crate::failure::Failure;
-use crate::output::file_name;
+use crate::{Tag, TagValue};
+
+/// Why algorithms, grids and seeds make no comparison.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ColumnsError {
+    /// A name that is not known.
+    #[error("{what} `{name}` is not known")]
+    UnknownName {
+        /// What it should name.
+        what: &'static str,
+        /// As written.
+        name: String,
+        /// What it may have been meant to be.
+        help: String,
+    },
+    /// What does not go together.
+    #[error("{message}")]
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        help: String,
+    },
+}
+
+impl ColumnsError {
+    /// A name that is not among `known`.
+    pub fn unknown_name(what: &'static str, name: &str, known: &[&str]) -> Self {
+        let help = match nearest(name, known.iter().copied()) {
+            Some(word) => format!("did you mean `{word}`?"),
+            None => format!("known are {}", known.join(", ")),
+        };
+        Self::UnknownName { what, name: name.to_owned(), help }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> &str {
+        match self {
+            Self::UnknownName { help, .. } | Self::Usage { help, .. } => help,
+        }
+    }
+}
+
+/// The word that `name` may have been meant to be.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = known.map(|word| (strsim::damerau_levenshtein(name, word), word)).min()?;
+    Some(near.1).filter(|_| near.0 <= (name.chars().count() / 3).max(2))
+}
+
+/// Characters of a file's name at most; file systems allow some 255 bytes.
+const LONGEST_NAME: usize = 120;
+
+/// A label as the name of a file or directory.
+pub fn file_name(label: &str) -> String {
+    let name = label.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c)), "-");
+    name.chars().take(LONGEST_NAME).collect()
+}
 
 /// Columns at most: a slip in a grid is noticed before its runs are planned.
 const MOST: usize = 10_000;
@@ -18,7 +72,7 @@ pub const MOST_RUNS: usize = 100_000;
 /// The key of a scenario's algorithm: its values are lines of figures, not places on them.
 const ALGORITHM: &str = "transport.cc";
 
-/// `--seeds`.
+/// Seeds, as `--seeds` has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<u64>);
 
@@ -26,6 +80,9 @@ pub struct Seeds(pub Vec<u64>);
 const MOST_SEEDS: usize = 10_000;
 
 /// Reads `3`, `1..5` or `1,4,7`.
+///
+/// # Errors
+/// Says what to write.
 pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let number = |t: &str| t.trim().parse::<u64>().map_err(|_| format!("`{t}` is no seed; write 3, 1..5 or 1,4,7"));
     let (mut seeds, mut seen) = (Vec::new(), HashSet::new());
@@ -45,7 +102,7 @@ pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
     Ok(Seeds(seeds))
 }
 
-/// `--grid`: a key of the scenario and the values it takes.
+/// A key of the scenario and the values it takes, as `--grid` has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     key: String,
@@ -54,6 +111,17 @@ pub struct Axis {
 }
 
 impl Axis {
+    /// A key and its values, each as TOML or a bare word. A value that comes again is left out.
+    pub fn new(key: &str, values: impl IntoIterator<Item = String>) -> Self {
+        let mut kept: Vec<String> = Vec::new();
+        for value in values {
+            if !kept.contains(&value) {
+                kept.push(value);
+            }
+        }
+        Self { key: key.trim().to_owned(), values: kept }
+    }
+
     /// Whether all of its values are numbers.
     fn is_of_numbers(&self) -> bool {
         self.values.iter().all(|value| number(value).is_some())
@@ -65,19 +133,17 @@ fn number(value: &str) -> Option<f64> {
 }
 
 /// Reads `KEY=VALUE,VALUE`. Commas inside of quotes or brackets are part of a value.
+///
+/// # Errors
+/// Says what to write.
 pub fn parse_axis(text: &str) -> Result<Axis, String> {
     let wrong = || "write it as key=value,value, as in traffic.0.load=0.4,0.6".to_owned();
     let (key, rest) = text.split_once('=').ok_or_else(wrong)?;
-    let mut values: Vec<String> = Vec::new();
-    for value in split_values(rest)? {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    if key.trim().is_empty() || values.iter().any(String::is_empty) {
+    let axis = Axis::new(key, split_values(rest)?);
+    if axis.key.is_empty() || axis.values.iter().any(String::is_empty) {
         return Err(wrong());
     }
-    Ok(Axis { key: key.trim().to_owned(), values })
+    Ok(axis)
 }
 
 fn split_values(text: &str) -> Result<Vec<String>, String> {
@@ -114,14 +180,17 @@ pub struct Variant {
 }
 
 /// Reads `NAME` or `NAME:KEY=VALUE:...`, where NAME may be the path of a library.
-pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, Failure> {
+///
+/// # Errors
+/// If the algorithm or a parameter is not known, or the library cannot be loaded.
+pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, ColumnsError> {
     let mut parts = text.split(':').map(str::trim);
     let written = parts.next().unwrap_or_default();
     let (cc, defaults) = if names_library(written) {
         let (path, library) = open(written, registry)?;
         (path.display().to_string(), AlgorithmConfig::Custom(library))
     } else {
-        let known = || Failure::unknown_name("algorithm", written, &registry.names());
+        let known = || ColumnsError::unknown_name("algorithm", written, &registry.names());
         (written.to_owned(), registry.config(written, Profile::Paper).ok_or_else(known)?)
     };
     let name = defaults.info().name;
@@ -130,7 +199,7 @@ pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, Failure
     for part in parts {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
         if !names.contains(&key) {
-            return Err(Failure::unknown_name("parameter", key, &names));
+            return Err(ColumnsError::unknown_name("parameter", key, &names));
         }
         sets.push((format!("transport.{name}.{key}"), value.to_owned()));
     }
@@ -139,12 +208,15 @@ pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, Failure
 }
 
 /// The library of this path, which is relative to the present directory, and its full path.
-fn open(written: &str, registry: &Registry) -> Result<(PathBuf, CustomAlgorithm), Failure> {
-    let path = std::path::absolute(written).map_err(|e| Failure::io("finding", Path::new(written), e))?;
+fn open(written: &str, registry: &Registry) -> Result<(PathBuf, CustomAlgorithm), ColumnsError> {
+    let path = std::path::absolute(written).map_err(|e| ColumnsError::Usage {
+        message: format!("finding `{written}` failed: {e}"),
+        help: "give the path of a library, as `./libmine.so`".to_owned(),
+    })?;
     let near = || similar(&path).filter(|_| !path.exists()).map(|name| format!("did you mean `{name}`?"));
     match registry.open(&path) {
         Ok(library) => Ok((path, library)),
-        Err(error) => Err(Failure::Usage { message: error.message, help: near().unwrap_or(error.help) }),
+        Err(error) => Err(ColumnsError::Usage { message: error.message, help: near().unwrap_or(error.help) }),
     }
 }
 
@@ -157,11 +229,14 @@ fn similar(path: &Path) -> Option<String> {
 }
 
 /// The algorithms of `registry` and those of the libraries among `ccs`, so that a scenario may have parameters of any of them.
-pub fn with_libraries(ccs: &[String], registry: &Registry) -> Result<Registry, Failure> {
+///
+/// # Errors
+/// If a library cannot be loaded, or its algorithm has a name that is taken.
+pub fn with_libraries(ccs: &[String], registry: &Registry) -> Result<Registry, ColumnsError> {
     let paths = ccs.iter().map(|text| text.split(':').next().unwrap_or_default().trim());
     paths.filter(|name| names_library(name)).try_fold(registry.clone(), |registry, path| {
         let (path, library) = open(path, &registry)?;
-        registry.with_library(library).map_err(|error| Failure::Usage {
+        registry.with_library(library).map_err(|error| ColumnsError::Usage {
             message: format!("the algorithm of `{}` cannot have its name: {error}", path.display()),
             help: "change the name in the library".to_owned(),
         })
@@ -202,8 +277,12 @@ impl Column {
     }
 }
 
-/// Every algorithm at every point of the grid: the first axis goes slowest, algorithms fastest.
-pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool, registry: &Registry) -> Result<Vec<Column>, Failure> {
+/// Every algorithm at every point of the grid: the first axis goes slowest, algorithms fastest. `seeded` says that seeds are given
+/// apart.
+///
+/// # Errors
+/// If an algorithm is not known, a key is set twice, or there are too many columns.
+pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool, registry: &Registry) -> Result<Vec<Column>, ColumnsError> {
     let mut variants: Vec<Variant> = Vec::new();
     for text in ccs {
         let variant = parse_variant(text, registry)?;
@@ -215,7 +294,7 @@ pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool, registry: &Registry)
     let n = axes.iter().fold(variants.len().max(1), |n, a| n.saturating_mul(a.values.len()));
     if MOST < n {
         let help = format!("at most {MOST} are run at once; take fewer values of a key");
-        return Err(Failure::Usage { message: format!("these grids have {n} columns"), help });
+        return Err(ColumnsError::Usage { message: format!("these grids have {n} columns"), help });
     }
     let numbers: Vec<String> = axes.iter().filter(|a| a.is_of_numbers()).map(|a| a.key.clone()).collect();
     let mut columns: Vec<Column> = Vec::new();
@@ -247,7 +326,7 @@ pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool, registry: &Registry)
 }
 
 /// A key that is set twice would make columns that are called differently and are the same.
-fn check_axes(axes: &[Axis], variants: &[Variant], seeded: bool) -> Result<(), Failure> {
+fn check_axes(axes: &[Axis], variants: &[Variant], seeded: bool) -> Result<(), ColumnsError> {
     for (i, axis) in axes.iter().enumerate() {
         let key = axis.key.as_str();
         let twice = match key {
@@ -258,7 +337,7 @@ fn check_axes(axes: &[Axis], variants: &[Variant], seeded: bool) -> Result<(), F
             _ => continue,
         };
         let help = "give all values of a key in one place".to_owned();
-        return Err(Failure::Usage { message: format!("`{key}` is set by {twice}"), help });
+        return Err(ColumnsError::Usage { message: format!("`{key}` is set by {twice}"), help });
     }
     Ok(())
 }
@@ -332,8 +411,7 @@ mod tests {
         let variant = parse_variant("powertcp:gamma=0.5").unwrap();
         let sets = vec![("transport.powertcp.gamma".to_owned(), "0.5".to_owned())];
         assert_eq!((variant.cc.as_str(), variant.sets), ("powertcp", sets));
-        let error = parse_variant("powertpc").unwrap_err();
-        assert!(format!("{:?}", miette::Report::new(error)).contains("did you mean `powertcp`?"));
+        assert_eq!(parse_variant("powertpc").unwrap_err().help(), "did you mean `powertcp`?");
         assert!(parse_variant("powertcp:gama=0.5").is_err());
     }
 

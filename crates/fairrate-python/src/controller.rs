@@ -1,0 +1,333 @@
+//! Algorithms in Python: a class whose objects control a flow each. It enters the simulator by the same door as any algorithm
+//! from outside the registry.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use fairrate_control::{
+    ALGORITHMS, Ack, AlgorithmInfo, AlgorithmSpec, Allowance, Controller, CustomAlgorithm, FlowContext, HeaderWords,
+    IntCounter, Loss, Needs, Notice, Param, Parameters, PortContext, PortScope, RawValue, SetParamError,
+};
+use fairrate_units::{Bytes, Rate, Time};
+use pyo3::exceptions::{PyNotImplementedError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::port;
+use crate::views;
+
+/// The first exception of an algorithm's code. Once there is one, none of it is called any more.
+#[derive(Clone, Default)]
+pub struct Failed(Arc<Mutex<Option<PyErr>>>);
+
+impl Failed {
+    /// Keeps the first.
+    pub fn note(&self, error: PyErr) {
+        self.slot().get_or_insert(error);
+    }
+    /// Whether there was one.
+    pub fn is_noted(&self) -> bool {
+        self.slot().is_some()
+    }
+    /// The first.
+    pub fn take(&self) -> Option<PyErr> {
+        self.slot().take()
+    }
+    fn slot(&self) -> std::sync::MutexGuard<'_, Option<PyErr>> {
+        self.0.lock().expect("nothing panics with this lock held")
+    }
+}
+
+/// An algorithm in Python, and the exception that its code raised.
+#[pyclass(frozen, module = "fairrate._native")]
+pub struct PlugIn {
+    algorithm: CustomAlgorithm,
+    failed: Failed,
+}
+
+impl PlugIn {
+    /// What the simulator takes.
+    pub fn algorithm(&self) -> CustomAlgorithm {
+        self.algorithm.clone()
+    }
+    /// Where its exceptions go.
+    pub fn failed(&self) -> Failed {
+        self.failed.clone()
+    }
+}
+
+/// The classes of an algorithm.
+#[derive(Clone)]
+struct Class {
+    needs: Needs,
+    sender: Arc<Py<PyAny>>,
+    /// The class of its ports' agents.
+    port: Option<Arc<Py<PyAny>>>,
+    failed: Failed,
+}
+
+impl Parameters for Class {
+    fn params(&self) -> Vec<Param> {
+        Vec::new()
+    }
+    fn set(&mut self, _: &str, _: RawValue<'_>) -> Result<(), SetParamError> {
+        Err(SetParamError::UnknownName)
+    }
+}
+
+impl AlgorithmSpec for Class {
+    type Controller = Sender;
+    type Port = port::Agent;
+    fn needs(&self) -> Needs {
+        self.needs
+    }
+    fn build(&self, flow: &FlowContext) -> Sender {
+        Sender::new(&self.sender, flow, &self.failed)
+    }
+    fn build_port(&self, context: &PortContext) -> Option<port::Agent> {
+        let class = self.port.as_ref()?;
+        let made = Python::attach(|py| port::Agent::new(class.bind(py), context, &self.failed));
+        made.map_err(|error| self.failed.note(error)).ok()
+    }
+}
+
+#[pymethods]
+impl PlugIn {
+    /// Of a class and its name in results.
+    #[new]
+    fn new(py: Python<'_>, name: &str, class: Py<PyAny>) -> PyResult<Self> {
+        if ALGORITHMS.iter().any(|a| a.name == name) {
+            return Err(PyValueError::new_err(format!("fairrate has an algorithm `{name}`; give yours another name")));
+        }
+        let bound = class.bind(py);
+        let (needs, port) = (needs(bound)?, bound.getattr("port")?);
+        let failed = Failed::default();
+        let port = (!port.is_none()).then(|| Arc::new(port.unbind()));
+        let spec = Class { needs, sender: Arc::new(class), port, failed: failed.clone() };
+        Ok(Self { algorithm: CustomAlgorithm::new(*info(name), spec), failed })
+    }
+}
+
+/// The listing of a name, made once a process: listings live as long as it does.
+fn info(name: &str) -> &'static AlgorithmInfo {
+    static KNOWN: OnceLock<Mutex<HashMap<String, &'static AlgorithmInfo>>> = OnceLock::new();
+    let known = KNOWN.get_or_init(Mutex::default);
+    let mut known = known.lock().expect("nothing panics with this lock held");
+    known.entry(name.to_owned()).or_insert_with(|| {
+        let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+        Box::leak(Box::new(AlgorithmInfo { name, title: name, paper: "none", idea: "an algorithm in Python" }))
+    })
+}
+
+/// What the class says it needs: `fairrate.Needs`.
+fn needs(class: &Bound<'_, PyAny>) -> PyResult<Needs> {
+    let given = class.getattr("needs")?;
+    let bytes = |name: &str| given.getattr(name)?.extract().map(Bytes::new);
+    let flag = |name: &str| given.getattr(name)?.extract::<bool>();
+    let interval: Option<f64> = given.getattr("cnp_interval_ns")?.extract()?;
+    let ports: String = given.getattr("ports")?.extract()?;
+    Ok(Needs {
+        int: flag("telemetry")?.then_some(IntCounter::Transmitted),
+        ecn: flag("ecn")?,
+        cnp_interval: interval.map(|ns| time("cnp_interval_ns", ns)).transpose()?,
+        data_overhead: bytes("data_overhead_bytes")?,
+        ack_overhead: bytes("ack_overhead_bytes")?,
+        first_ack_only_stored: flag("first_ack_only_stored")?,
+        header: HeaderWords {
+            fixed: given.getattr("header_words")?.extract()?,
+            per_hop: given.getattr("header_words_per_hop")?.extract()?,
+        },
+        ports: match ports.as_str() {
+            "none" => PortScope::None,
+            "switches" => PortScope::Switches,
+            "all" => PortScope::All,
+            other => return Err(PyValueError::new_err(format!("`ports` is none, switches or all, not {other}"))),
+        },
+        ..Needs::NOTHING
+    })
+}
+
+/// Picoseconds of a time in nanoseconds.
+pub fn time(what: &str, ns: f64) -> PyResult<Time> {
+    if ns.is_nan() || ns < 0.0 {
+        return Err(PyValueError::new_err(format!("`{what}` is {ns}, and no time")));
+    }
+    Ok(Time::from_ps((ns * 1e3) as u64))
+}
+
+/// What a flow may do, as Python says it.
+#[pyclass(frozen, get_all, module = "fairrate._native", name = "Allowance")]
+pub struct PyAllowance {
+    /// Most unacknowledged bytes; `None`: no window.
+    cwnd_bytes: Option<f64>,
+    /// Pacing rate; `None`: that of the link.
+    rate_bps: Option<f64>,
+    /// When to be asked again; `None`: never.
+    timer_ns: Option<f64>,
+}
+
+#[pymethods]
+impl PyAllowance {
+    #[new]
+    #[pyo3(signature = (cwnd_bytes=None, rate_bps=None, timer_ns=None))]
+    fn new(cwnd_bytes: Option<f64>, rate_bps: Option<f64>, timer_ns: Option<f64>) -> PyResult<Self> {
+        for (name, value) in [("cwnd_bytes", cwnd_bytes), ("rate_bps", rate_bps), ("timer_ns", timer_ns)] {
+            if value.is_some_and(|x| x.is_nan() || x < 0.0) {
+                return Err(PyValueError::new_err(format!("`{name}` is {}", value.unwrap_or_default())));
+            }
+        }
+        Ok(Self { cwnd_bytes, rate_bps, timer_ns })
+    }
+
+    fn __repr__(&self) -> String {
+        let shown = |x: Option<f64>| x.map_or_else(|| "None".to_owned(), |x| x.to_string());
+        let (cwnd, rate, timer) = (shown(self.cwnd_bytes), shown(self.rate_bps), shown(self.timer_ns));
+        format!("Allowance(cwnd_bytes={cwnd}, rate_bps={rate}, timer_ns={timer})")
+    }
+}
+
+impl PyAllowance {
+    fn of(&self, line_rate: Rate) -> Allowance {
+        Allowance {
+            // Fractions are cut, as the algorithms of the registry cut them.
+            cwnd: self.cwnd_bytes.map_or(Bytes::MAX, |bytes| Bytes::new((bytes as u64).max(1))),
+            rate: self.rate_bps.map_or(line_rate, |bps| Rate::from_bps_f64(bps).min(line_rate)),
+            timer: self.timer_ns.map_or(Time::MAX, |ns| Time::from_ps((ns * 1e3) as u64)),
+        }
+    }
+}
+
+/// The methods of an object; those that its class does not have cost nothing.
+struct Methods {
+    on_ack: Py<PyAny>,
+    on_loss: Option<Py<PyAny>>,
+    on_cnp: Option<Py<PyAny>>,
+    on_timer: Option<Py<PyAny>>,
+    on_sent: Option<Py<PyAny>>,
+    on_notice: Option<Py<PyAny>>,
+    stamp: Option<Py<PyAny>>,
+}
+
+/// A method of `object` if its class, not `base`, has it.
+pub fn own_method(object: &Bound<'_, PyAny>, base: &str, name: &str) -> PyResult<Option<Py<PyAny>>> {
+    let base = object.py().import("fairrate._controller")?.getattr(base)?;
+    let is_own = base
+        .getattr_opt(name)?
+        .is_none_or(|theirs| object.get_type().getattr(name).is_ok_and(|ours| !ours.is(&theirs)));
+    if is_own { Ok(object.getattr_opt(name)?.map(Bound::unbind)) } else { Ok(None) }
+}
+
+impl Methods {
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let own = |name: &str| own_method(object, "Controller", name);
+        Ok(Self {
+            on_ack: own("on_ack")?.ok_or_else(|| missing(object, "on_ack"))?,
+            on_loss: own("on_loss")?,
+            on_cnp: own("on_cnp")?,
+            on_timer: own("on_timer")?,
+            on_sent: own("on_sent")?,
+            on_notice: own("on_notice")?,
+            stamp: own("stamp")?,
+        })
+    }
+}
+
+fn missing(object: &Bound<'_, PyAny>, method: &str) -> PyErr {
+    let class = object.get_type().qualname().map_or_else(|_| "the class".to_owned(), |name| name.to_string());
+    PyNotImplementedError::new_err(format!("{class} has no `{method}`"))
+}
+
+/// The control of a flow by an object of Python.
+struct Sender {
+    flow: FlowContext,
+    object: Option<(Py<PyAny>, Methods)>,
+    in_force: Allowance,
+    failed: Failed,
+}
+
+impl Sender {
+    fn new(class: &Py<PyAny>, flow: &FlowContext, failed: &Failed) -> Self {
+        let made = Python::attach(|py| {
+            let object = class.bind(py).call0()?;
+            let methods = Methods::of(&object)?;
+            Ok((object.unbind(), methods))
+        });
+        let object = made.map_err(|error| failed.note(error)).ok();
+        let in_force = Allowance { cwnd: Bytes::MAX, rate: flow.line_rate, timer: Time::MAX };
+        Self { flow: *flow, object, in_force, failed: failed.clone() }
+    }
+
+    /// Calls Python, unless its code has failed before; what comes back is in force from now on.
+    fn ask(&mut self, call: impl FnOnce(Python<'_>, &Py<PyAny>, &Methods) -> PyResult<Option<Py<PyAny>>>) -> Allowance {
+        if let Some((object, methods)) = self.object.as_ref().filter(|_| !self.failed.is_noted()) {
+            let line_rate = self.flow.line_rate;
+            let asked = Python::attach(|py| {
+                let Some(answer) = call(py, object, methods)? else { return Ok(None) };
+                let answer = answer.bind(py);
+                if answer.is_none() {
+                    return Ok(None);
+                }
+                Ok(Some(answer.cast::<PyAllowance>()?.get().of(line_rate)))
+            });
+            match asked {
+                Ok(Some(allowance)) => self.in_force = allowance,
+                Ok(None) => {}
+                Err(error) => self.failed.note(error),
+            }
+        }
+        self.in_force
+    }
+}
+
+fn call_at(py: Python<'_>, method: Option<&Py<PyAny>>, now: Time) -> PyResult<Option<Py<PyAny>>> {
+    method.map(|method| method.call1(py, (now.as_ns_f64(),))).transpose()
+}
+
+impl Controller for Sender {
+    fn on_start(&mut self, _: Time) -> Allowance {
+        let flow = views::Flow::of(&self.flow);
+        self.ask(|py, object, _| object.call_method1(py, "on_start", (flow,)).map(Some))
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        let seen = views::Ack::of(ack);
+        self.ask(|py, _, methods| methods.on_ack.call1(py, (seen,)).map(Some))
+    }
+    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
+        let kind = if loss == Loss::Timeout { "timeout" } else { "gap" };
+        self.ask(|py, _, methods| {
+            methods.on_loss.as_ref().map(|method| method.call1(py, (now.as_ns_f64(), kind))).transpose()
+        })
+    }
+    fn on_cnp(&mut self, now: Time) -> Allowance {
+        self.ask(|py, _, methods| call_at(py, methods.on_cnp.as_ref(), now))
+    }
+    fn on_timer(&mut self, now: Time) -> Allowance {
+        // It rings once.
+        self.in_force.timer = Time::MAX;
+        self.ask(|py, _, methods| call_at(py, methods.on_timer.as_ref(), now))
+    }
+    fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
+        self.object.as_ref()?.1.on_sent.as_ref()?;
+        let arguments = (now.as_ns_f64(), bytes.as_u64());
+        Some(self.ask(|py, _, m| m.on_sent.as_ref().map(|method| method.call1(py, arguments)).transpose()))
+    }
+    fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
+        self.object.as_ref()?.1.on_notice.as_ref()?;
+        let arguments = (now.as_ns_f64(), notice.port, notice.values.to_vec());
+        Some(self.ask(|py, _, m| m.on_notice.as_ref().map(|method| method.call1(py, arguments)).transpose()))
+    }
+    fn stamp(&mut self, now: Time, header: &mut [f64]) {
+        let Some((_, Methods { stamp: Some(stamp), .. })) = &self.object else { return };
+        if self.failed.is_noted() {
+            return;
+        }
+        let stamped = Python::attach(|py| {
+            let words = PyList::new(py, header.iter())?;
+            stamp.call1(py, (now.as_ns_f64(), &words))?;
+            views::copy_words(&words, header)
+        });
+        if let Err(error) = stamped {
+            self.failed.note(error);
+        }
+    }
+}

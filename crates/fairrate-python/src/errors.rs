@@ -1,0 +1,88 @@
+//! Errors of fairrate as exceptions of the package: the classes are in `python/fairrate/_errors.py`.
+
+use std::path::Path;
+
+use fairrate_report::publish::PublishError;
+use fairrate_scenario::columns::ColumnsError;
+use fairrate_scenario::{ProblemParts, ResultsError, ScenarioError};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// An instance of a class of `_errors.py`, with attributes.
+fn raise(py: Python<'_>, class: &str, message: &str, attributes: &Bound<'_, PyDict>) -> PyErr {
+    let made = py.import("fairrate._errors").and_then(|m| m.getattr(class)?.call((message,), Some(attributes)));
+    made.map_or_else(|error| error, PyErr::from_value)
+}
+
+fn dict<'py>(py: Python<'py>, items: &[(&str, Option<&str>)]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (key, value) in items {
+        dict.set_item(key, value)?;
+    }
+    Ok(dict)
+}
+
+/// An exception of a class with code, path and suggestion.
+fn plain(py: Python<'_>, class: &str, message: &str, code: &str, path: Option<&Path>, suggestion: &str) -> PyErr {
+    let path = path.map(|p| p.display().to_string());
+    let attributes = [("code", Some(code)), ("path", path.as_deref()), ("suggestion", Some(suggestion))];
+    match dict(py, &attributes) {
+        Ok(attributes) => raise(py, class, message, &attributes),
+        Err(error) => error,
+    }
+}
+
+/// `fairrate.ScenarioError`, with every problem.
+pub fn of_scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
+    let mut problems = error.problems().into_iter().map(|problem| of_problem(py, &problem)).collect::<Vec<_>>();
+    let others = problems.split_off(1);
+    let first = problems.remove(0);
+    match first.value(py).setattr("others", others.iter().map(|e| e.value(py)).collect::<Vec<_>>()) {
+        Ok(()) => first,
+        Err(error) => error,
+    }
+}
+
+fn of_problem(py: Python<'_>, problem: &ProblemParts) -> PyErr {
+    // A place in an argument is none in a file.
+    let in_file = problem.source.as_deref().is_some_and(|source| !source.starts_with("--"));
+    let texts = [
+        ("code", Some(problem.code)),
+        ("path", problem.source.as_deref().filter(|_| in_file)),
+        ("key", problem.key.as_deref()),
+        ("suggestion", Some(problem.help.as_str())),
+    ];
+    let attributes = dict(py, &texts).and_then(|attributes| {
+        attributes.set_item("line", problem.line.filter(|_| in_file))?;
+        attributes.set_item("column", problem.column.filter(|_| in_file))?;
+        Ok(attributes)
+    });
+    attributes.map_or_else(|error| error, |attributes| raise(py, "ScenarioError", &problem.message, &attributes))
+}
+
+/// `fairrate.ResultsError`.
+pub fn of_results(py: Python<'_>, error: &ResultsError) -> PyErr {
+    use miette::Diagnostic;
+    let text = |part: Option<Box<dyn std::fmt::Display + '_>>| part.map(|p| p.to_string()).unwrap_or_default();
+    plain(py, "ResultsError", &error.to_string(), &text(error.code()), Some(error.path()), &text(error.help()))
+}
+
+/// `fairrate.ScenarioError`, of what is asked beside the scenario.
+pub fn of_columns(py: Python<'_>, error: &ColumnsError) -> PyErr {
+    let code = match error {
+        ColumnsError::UnknownName { .. } => "cli::unknown_name",
+        ColumnsError::Usage { .. } => "cli::usage",
+    };
+    plain(py, "ScenarioError", &error.to_string(), code, None, error.help())
+}
+
+/// `fairrate.RunError`: a run that came to a bad end.
+pub fn of_run(py: Python<'_>, cause: &str, dir: &Path) -> PyErr {
+    plain(py, "RunError", &format!("the run failed: {cause}"), "run::failed", Some(dir), "")
+}
+
+/// `OSError`: a page that cannot be written.
+pub fn of_publish(error: &PublishError) -> PyErr {
+    PyOSError::new_err(error.to_string())
+}

@@ -1,0 +1,44 @@
+//! The native half of the Python package `fairrate`: it reads scenarios, runs them and hands their tables to Python. What
+//! users call is written in Python, in `python/fairrate`, over these functions.
+
+#![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value.
+
+mod controller;
+mod errors;
+mod plan;
+mod port;
+mod results;
+mod run;
+mod scenario;
+mod stats;
+mod table;
+mod views;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    use super::PyModuleMethods;
+    #[pymodule_export]
+    use super::controller::{PlugIn, PyAllowance};
+    #[pymodule_export]
+    use super::plan::{Column, columns, file_name};
+    #[pymodule_export]
+    use super::results::{check_directory, copy, is_complete_run_of, make_directory, metrics, publish, summary};
+    #[pymodule_export]
+    use super::run::run;
+    #[pymodule_export]
+    use super::scenario::{Scenario, json_schema, toml_document, toml_value};
+    #[pymodule_export]
+    use super::stats::{difference, estimate, jain, mean, percentile, student_half_width};
+    #[pymodule_export]
+    use super::table::Table;
+    #[pymodule_export]
+    use super::views::{Ack, Flow, IntHop, Packet, Port};
+
+    #[pymodule_init]
+    fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
+        module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+        module.add("SOURCES", fairrate_scenario::SOURCES)
+    }
+}

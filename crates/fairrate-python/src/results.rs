@@ -1,0 +1,74 @@
+//! Results directories: what they say, copies of them, and their pages.
+
+use std::path::{Path, PathBuf};
+
+use fairrate_control::Registry;
+use fairrate_report::metric::Metric;
+use fairrate_report::metrics::Metrics;
+use fairrate_report::model::{RunData, variants};
+use fairrate_report::publish::{Pictures, run as write_page};
+use fairrate_scenario::{Results, ResultsDir};
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::scenario::Scenario;
+
+/// The text of `summary.json`, if the directory has results.
+#[pyfunction]
+pub fn summary(py: Python<'_>, dir: PathBuf) -> PyResult<String> {
+    let results = Results::open(&dir).map_err(|e| errors::of_results(py, &e))?;
+    Ok(std::fs::read_to_string(results.dir().join("summary.json"))?)
+}
+
+/// Whether the directory has a whole, complete run of the scenario by this very fairrate.
+#[pyfunction]
+pub fn is_complete_run_of(py: Python<'_>, dir: PathBuf, scenario: &Scenario) -> bool {
+    let scenario = scenario.inner();
+    py.detach(|| Results::complete_of(&dir, &scenario).is_some())
+}
+
+/// Copies results into another directory.
+#[pyfunction]
+pub fn copy(py: Python<'_>, from: PathBuf, to: PathBuf) -> PyResult<()> {
+    let copied = py.detach(|| Results::open(&from)?.copy_to(&ResultsDir::claim(&to)?));
+    copied.map_err(|e| errors::of_results(py, &e))
+}
+
+/// Writes `report.html`, and its figures as files if `figures` says so.
+#[pyfunction]
+pub fn publish(py: Python<'_>, dir: PathBuf, label: String, figures: bool) -> PyResult<()> {
+    let loaded =
+        py.detach(|| fairrate_report::load::run(&dir, &Registry::new())).map_err(|e| errors::of_results(py, &e))?;
+    let pictures = if figures { Pictures::Yes } else { Pictures::No };
+    let written = py.detach(|| write_page(&dir, RunData { label, ..loaded }, pictures).map(|_| ()));
+    written.map_err(|e| errors::of_publish(&e))
+}
+
+/// Whether results may go to a directory.
+#[pyfunction]
+pub fn check_directory(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
+    ResultsDir::check(&dir).map_err(|e| errors::of_results(py, &e))
+}
+
+/// Makes a directory for results, or finds that it is one.
+#[pyfunction]
+pub fn make_directory(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
+    let is_one = |dir: &Path| dir.join(".fairrate.lock").exists();
+    if is_one(&dir) {
+        return Ok(());
+    }
+    ResultsDir::claim(&dir).map(|_| ()).map_err(|e| errors::of_results(py, &e))
+}
+
+/// Name and value of every metric of a run, as reports have them; `None`: the run has no such number.
+#[pyfunction]
+pub fn metrics(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<(String, Option<f64>)>> {
+    let loaded =
+        py.detach(|| fairrate_report::load::run(&dir, &Registry::new())).map_err(|e| errors::of_results(py, &e))?;
+    let values = || {
+        let of_run = Metrics::of(&variants(vec![loaded]).remove(0));
+        let known = Metric::names().into_iter().filter_map(|name| Some((Metric::by_name(&name)?, name)));
+        known.map(|(metric, name)| (name, metric.value(&of_run))).collect()
+    };
+    Ok(py.detach(values))
+}

@@ -1,0 +1,204 @@
+//! Scenarios, and Python's values as TOML.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fairrate_control::Registry;
+use fairrate_scenario::Overrides;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::controller::{Failed, PlugIn};
+use crate::errors;
+
+/// The built-in algorithms, and those of shared libraries that a scenario names.
+pub fn algorithms() -> Registry {
+    Registry::new().with_libraries(fairrate_plugin::open)
+}
+
+/// Where a scenario's files are.
+#[derive(Clone)]
+enum Place {
+    Dir(PathBuf),
+    /// Name and text of each.
+    Texts(Arc<[(String, String)]>),
+}
+
+/// A runnable scenario, with the text that it was read from.
+#[pyclass(frozen, module = "fairrate._native")]
+pub struct Scenario {
+    text: Arc<str>,
+    file_name: String,
+    place: Place,
+    /// Changed keys and their values in TOML, the latest last.
+    sets: Vec<(String, String)>,
+    /// The algorithms that it may name.
+    registry: Registry,
+    inner: Arc<fairrate_scenario::Scenario>,
+    /// Where exceptions of an algorithm in Python go.
+    failed: Failed,
+}
+
+impl Scenario {
+    /// The scenario itself.
+    pub fn inner(&self) -> Arc<fairrate_scenario::Scenario> {
+        Arc::clone(&self.inner)
+    }
+
+    /// What the code of its algorithm has raised.
+    pub fn failed(&self) -> Failed {
+        self.failed.clone()
+    }
+
+    fn read(
+        py: Python<'_>,
+        text: Arc<str>,
+        file_name: String,
+        place: Place,
+        sets: Vec<(String, String)>,
+    ) -> PyResult<Self> {
+        Self::read_with(py, text, file_name, place, sets, (algorithms(), Failed::default()))
+    }
+
+    fn read_with(
+        py: Python<'_>,
+        text: Arc<str>,
+        file_name: String,
+        place: Place,
+        sets: Vec<(String, String)>,
+        (registry, failed): (Registry, Failed),
+    ) -> PyResult<Self> {
+        let overrides = Overrides { sets, ..Overrides::default() };
+        let reader = fairrate_scenario::Scenario::with_algorithms(&registry);
+        let read = || match &place {
+            Place::Dir(dir) => reader.from_toml(&text, &file_name, dir, &overrides),
+            Place::Texts(files) => {
+                let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, &**text)).collect();
+                reader.from_texts(&text, &file_name, &files, &overrides)
+            }
+        };
+        let inner = py.detach(read).map_err(|e| errors::of_scenario(py, &e))?;
+        Ok(Self { text, file_name, place, sets: overrides.sets, registry, inner: Arc::new(inner), failed })
+    }
+}
+
+#[pymethods]
+impl Scenario {
+    /// Reads a file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let (shown, dir) = (path.display().to_string(), path.parent().unwrap_or(Path::new("")).to_owned());
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::read(py, text.into(), shown, Place::Dir(dir), Vec::new()),
+            // Reading it says why it cannot be read.
+            Err(_) => {
+                match fairrate_scenario::Scenario::with_algorithms(&algorithms()).load(&path, &Overrides::default()) {
+                    Err(error) => Err(errors::of_scenario(py, &error)),
+                    Ok(inner) => {
+                        let text = inner.to_toml().into();
+                        Self::read(py, text, shown, Place::Dir(dir), Vec::new())
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads a text whose files lie in a directory.
+    #[staticmethod]
+    fn from_toml(py: Python<'_>, text: String, file_name: String, base_dir: PathBuf) -> PyResult<Self> {
+        Self::read(py, text.into(), file_name, Place::Dir(base_dir), Vec::new())
+    }
+
+    /// Reads a text whose files are texts too.
+    #[staticmethod]
+    fn from_texts(
+        py: Python<'_>,
+        text: String,
+        file_name: String,
+        files: Vec<(String, String)>,
+        sets: Vec<(String, String)>,
+    ) -> PyResult<Self> {
+        Self::read(py, text.into(), file_name, Place::Texts(files.into()), sets)
+    }
+
+    /// The same with changed keys; values are TOML or bare words.
+    fn with_sets(&self, py: Python<'_>, sets: Vec<(String, String)>) -> PyResult<Self> {
+        let sets = self.sets.iter().cloned().chain(sets).collect();
+        let (text, name, place) = (Arc::clone(&self.text), self.file_name.clone(), self.place.clone());
+        Self::read_with(py, text, name, place, sets, (self.registry.clone(), self.failed.clone()))
+    }
+
+    /// The same under an algorithm in Python.
+    fn with_plug_in(&self, py: Python<'_>, plug_in: &PlugIn) -> PyResult<Self> {
+        let algorithm = plug_in.algorithm();
+        let cc = ("transport.cc".to_owned(), format!("\"{}\"", algorithm.info().name));
+        let sets = self.sets.iter().cloned().chain([cc]).collect();
+        let registry = algorithms().with_algorithm(algorithm).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let (text, name, place) = (Arc::clone(&self.text), self.file_name.clone(), self.place.clone());
+        Self::read_with(py, text, name, place, sets, (registry, plug_in.failed()))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+    #[getter]
+    fn description(&self) -> &str {
+        self.inner.description()
+    }
+    #[getter]
+    fn cc(&self) -> &'static str {
+        self.inner.sim_config().cc.info().name
+    }
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.inner.sim_config().seed
+    }
+    #[getter]
+    fn hash(&self) -> String {
+        format!("{:016x}", self.inner.hash())
+    }
+    #[getter]
+    fn n_flows(&self) -> usize {
+        self.inner.sim_config().flows.len()
+    }
+    /// Simulated time at most, in nanoseconds; `None`: until all flows are done.
+    #[getter]
+    fn duration_ns(&self) -> Option<f64> {
+        self.inner.sim_config().stop.at.map(fairrate_units::Time::as_ns_f64)
+    }
+    /// With every default filled in.
+    #[getter]
+    fn resolved(&self) -> String {
+        self.inner.to_toml()
+    }
+    /// Name and text of the files of the resolved scenario.
+    #[getter]
+    fn files(&self) -> Vec<(String, String)> {
+        self.inner.files().map(|(name, text)| (name.to_owned(), String::from_utf8_lossy(text).into_owned())).collect()
+    }
+}
+
+/// A value given as JSON, as TOML.
+#[pyfunction]
+pub fn toml_value(json: &str) -> PyResult<String> {
+    let value: toml::Value = serde_json::from_str(json).map_err(no_toml)?;
+    Ok(value.to_string())
+}
+
+/// A document given as a JSON object, as TOML.
+#[pyfunction]
+pub fn toml_document(json: &str) -> PyResult<String> {
+    let table: toml::Table = serde_json::from_str(json).map_err(no_toml)?;
+    toml::to_string(&table).map_err(no_toml)
+}
+
+/// The JSON schema of scenario files.
+#[pyfunction]
+pub fn json_schema(py: Python<'_>) -> String {
+    py.detach(|| fairrate_scenario::json_schema().to_string())
+}
+
+fn no_toml(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("no TOML can say this: {error}"))
+}

@@ -1,0 +1,38 @@
+//! Copies results into another directory.
+
+use std::fs;
+use std::path::Path;
+
+use super::dir::{ResultsDir, write_durably};
+use super::{Results, ResultsError, SCENARIO, SUMMARY, TABLES};
+use crate::overrides::Overrides;
+use crate::scenario::Scenario;
+
+impl Results {
+    /// Copies tables, scenario and summary into `dir`, in place of results there. The summary comes last: until then the results
+    /// are not whole.
+    ///
+    /// # Errors
+    /// If something cannot be read or written.
+    pub fn copy_to(&self, dir: &ResultsDir) -> Result<(), ResultsError> {
+        let (from, to) = (self.dir(), dir.path());
+        super::writer::remove_earlier(to)?;
+        let summary = to.join(SUMMARY);
+        super::dir::remove_if_there(&summary).map_err(|e| ResultsError::io(&summary, e))?;
+        let scenario = Scenario::load(&from.join(SCENARIO), &Overrides::default());
+        let files: Vec<String> = scenario.iter().flat_map(Scenario::files).map(|(name, _)| name.to_owned()).collect();
+        let tables = TABLES.iter().map(|table| format!("{table}.parquet"));
+        for name in tables.chain(files).chain([SCENARIO.to_owned()]) {
+            copy(&from.join(&name), &to.join(&name))?;
+        }
+        let text = fs::read_to_string(from.join(SUMMARY)).map_err(|e| ResultsError::io(&from.join(SUMMARY), e))?;
+        write_durably(&summary, &text).map_err(|e| ResultsError::io(&summary, e))
+    }
+}
+
+/// Copies a file in one step: a link of the new name is replaced, not followed.
+fn copy(from: &Path, to: &Path) -> Result<(), ResultsError> {
+    let part = to.with_extension("new");
+    fs::copy(from, &part).map_err(|e| ResultsError::io(from, e))?;
+    fs::rename(&part, to).map_err(|e| ResultsError::io(to, e))
+}

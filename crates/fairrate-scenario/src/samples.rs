@@ -1,0 +1,87 @@
+//! Small documents that between them have every section of a scenario with every key.
+
+use fairrate_sim::QUEUES;
+use fairrate_sim::topology::TOPOLOGIES;
+
+use fairrate_control::Registry;
+
+use crate::error::{Report, ScenarioError, Site};
+use crate::reader::Output;
+use crate::schema::{self, Algorithms, Files, Place};
+use crate::tree;
+
+/// The files that the documents name.
+const FILES: &[(&str, &str)] = &[
+    ("sizes.txt", include_str!("../tests/docs_files/sizes.txt")),
+    ("flows.csv", include_str!("../tests/docs_files/flows.csv")),
+    ("topology.txt", include_str!("../tests/docs_files/topology.txt")),
+];
+
+const TRAFFIC: &[&str] = &[
+    "kind = \"poisson\"\nsizes = \"websearch\"\nload = 0.5\nmax_flows = 9",
+    "kind = \"poisson\"\nsizes = \"fixed\"\nsize = \"1KB\"\nload = 0.5\nstop = \"1us\"",
+    "kind = \"poisson\"\nsizes = \"file\"\npath = \"sizes.txt\"\nload = 0.5\nmax_flows = 9\nhosts = [0]",
+    "kind = \"closed-loop\"\nsizes = \"websearch\"\nload = 0.5\nstop = \"9ms\"",
+    "kind = \"closed-loop\"\nsizes = \"fixed\"\nsize = \"1KB\"\nload = 0.5",
+    "kind = \"closed-loop\"\nsizes = \"file\"\npath = \"sizes.txt\"\nload = 0.5\nsenders = [0, 1]\nreceivers = [\"sw0\"]",
+    "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"",
+    "kind = \"incast-queries\"\nrequest_size = \"1KB\"\nresponders = 1\nrate_per_host_per_s = 1e6\nstop = \"90us\"",
+    "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"endless\"\nburst = \"1KB\"\npause = \"1us\"",
+    "kind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"\ndeadline = { mean = \"1us\" }",
+    "kind = \"staggered\"\nreceiver = 0\nsenders = 1\ninterval = \"1us\"",
+    "kind = \"permutation\"\nbytes = \"1KB\"",
+    "kind = \"stride\"\nstride = 3\nbytes = \"1KB\"",
+    "kind = \"all-to-all\"\nbytes = \"1KB\"",
+    "kind = \"churn\"\nflows = 2\nchanges = 2\n[[probe]]\nconvergence = true",
+    "kind = \"list\"\npath = \"flows.csv\"",
+];
+
+const INCAST: &str = "[[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"";
+
+/// The documents, for tests of the reference and for [`json_schema`](crate::json_schema). They name `sizes.txt`, `flows.csv` and
+/// `topology.txt`.
+#[must_use]
+pub fn samples() -> Vec<String> {
+    let star = |rest: &str| format!("[topology]\nkind = \"star\"\n{INCAST}\n{rest}");
+    let mut documents = Vec::new();
+    for shape in TOPOLOGIES {
+        let path = if shape.name == "file" { "path = \"topology.txt\"" } else { "" };
+        // What circuits drop has to be sent again.
+        let rto = if shape.name == "rdcn" { "[transport]\nrto = \"4ms\"" } else { "" };
+        documents.push(format!("[topology]\nkind = \"{}\"\n{path}\n{INCAST}\n{rto}", shape.name));
+    }
+    let rates = "link_rates = [\"25Gbps\", \"10Gbps\"]";
+    documents.push(format!("[topology]\nkind = \"parking-lot\"\n{rates}\n{INCAST}"));
+    for block in TRAFFIC {
+        // Queries and other racks need racks; the flow list names hosts of a star.
+        let shape = if block.contains("queries") { "leaf-spine" } else { "star" };
+        documents.push(format!("duration = \"99us\"\n[topology]\nkind = \"{shape}\"\n[[traffic]]\n{block}"));
+    }
+    for queue in QUEUES.iter().filter(|q| q.name != "pfabric") {
+        documents.push(star(&format!("[switch]\nqueue = \"{}\"\n[transport]\nrto = \"4ms\"", queue.name)));
+    }
+    documents.push(star("[transport]\nkind = \"tcp\""));
+    documents.push(star("[switch]\necn = { phantom = 0.9 }"));
+    documents.push(star("[switch]\npfc = { pause = \"500KB\" }\n[transport]\nrto = \"4ms\""));
+    let outage = "[[allocator.outage]]\ndown_at = \"1us\"\n[[allocator.external]]\nsrc = 0\ndst = 1";
+    documents.push(star(&format!("[transport]\nkind = \"tcp\"\ncc = \"flowtune\"\n{outage}")));
+    for fault in ["loss = 0.1\nburst = { good = 9, bad = 2 }", "down_at = \"1us\""] {
+        documents.push(star(&format!("[[fault]]\nlinks = \"host-links\"\n{fault}\n[transport]\nrto = \"1ms\"")));
+    }
+    for probe in
+        ["queue = \"sw0->h0\"", "queues = \"host-links\"", "flows = \"all\"", "flows = [0]", "convergence = true"]
+    {
+        documents.push(star(&format!("[[probe]]\n{probe}")));
+    }
+    documents
+}
+
+/// What was understood of a document that names no files but [`FILES`].
+pub(crate) fn understood(text: &str) -> Result<Output, ScenarioError> {
+    let report = Report::default();
+    let source = report.add_source("sample.toml", text.to_owned());
+    let table = tree::parse(text, source, &report).unwrap_or_default();
+    let files = Files::new(Place::Texts(FILES));
+    let algorithms = Algorithms::new(&Registry::new(), &table);
+    Ok(schema::read(&table, Site::new(source, 0..0), "sample", &files, algorithms, &report)?.output)
+}

@@ -1,0 +1,51 @@
+"""A laboratory for datacenter congestion control.
+
+    >>> import fairrate
+    >>> scenario = fairrate.Scenario.load("examples/incast10.toml")
+    >>> result = fairrate.run(scenario.with_(**{"transport.cc": "hpcc"}))
+    >>> result.flows.to_polars()
+
+Times are integer nanoseconds (``_ns``), rates bits per second (``_bps``) and sizes bytes (``_bytes``) wherever a name ends so.
+"""
+
+from fairrate import plot, stats
+from fairrate._controller import Controller, Needs, PortAgent
+from fairrate._errors import Error, ResultsError, RunError, ScenarioError, SweepError
+from fairrate._native import SOURCES as __sources__
+from fairrate._native import VERSION as __version__
+from fairrate._native import Ack, Allowance, Flow, IntHop, Packet, Port
+from fairrate._result import Result, load
+from fairrate._run import run
+from fairrate._scenario import Scenario, json_schema
+from fairrate._sweep import Sweep, SweepRun, sweep
+from fairrate._table import Table
+
+__all__ = [
+    "Ack",
+    "Allowance",
+    "Controller",
+    "Error",
+    "Flow",
+    "IntHop",
+    "Needs",
+    "Packet",
+    "Port",
+    "PortAgent",
+    "Result",
+    "ResultsError",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Sweep",
+    "SweepError",
+    "SweepRun",
+    "Table",
+    "__sources__",
+    "__version__",
+    "json_schema",
+    "load",
+    "plot",
+    "run",
+    "stats",
+    "sweep",
+]

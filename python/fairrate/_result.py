@@ -1,0 +1,153 @@
+"""Results of a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import weakref
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fairrate import _native
+from fairrate._scenario import Scenario
+from fairrate._table import Table
+
+
+class Result:
+    """The results of a run: a directory as the command line writes it, and its tables.
+
+    Tables are read when they are first asked for. A result without a directory of its own lies in a temporary one, which goes with
+    it; :meth:`save` keeps it.
+    """
+
+    def __init__(self, dir: str | os.PathLike[str], label: str | None = None) -> None:
+        """Opens a results directory; ``label`` is what figures call the run, its algorithm by default.
+
+        Raises:
+            ResultsError: If there are no results in it, or they are damaged.
+        """
+        self._dir = Path(dir)
+        self.summary: dict[str, Any] = json.loads(_native.summary(self._dir))
+        self.label = label if label is not None else str(self.summary["cc"])
+        self._is_temporary = False
+
+    @classmethod
+    def _temporary(cls, dir: Path, label: str | None) -> Result:
+        result = cls(dir, label)
+        result._is_temporary = True
+        weakref.finalize(result, shutil.rmtree, dir, ignore_errors=True)
+        return result
+
+    @property
+    def dir(self) -> Path:
+        """Where the results are."""
+        return self._dir
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The resolved scenario."""
+        return Scenario.load(self._dir / "scenario.toml")
+
+    @cached_property
+    def flows(self) -> Table:
+        """A row a flow: ``id``, ``src``, ``dst``, ``bytes``, ``start_ns``, ``fct_ns``, ``slowdown`` and more."""
+        return self._table("flows")
+
+    @cached_property
+    def ports(self) -> Table:
+        """A row a sample of a port: ``t_ns``, ``port``, ``qlen_bytes``, ``tx_bytes`` and more."""
+        return self._table("ports")
+
+    @cached_property
+    def rates(self) -> Table:
+        """A row a sample of a flow: ``t_ns``, ``flow``, ``cwnd_bytes``, ``rate_bps``, ``delivered_bytes``."""
+        return self._table("rates")
+
+    @cached_property
+    def pauses(self) -> Table:
+        """A row a PFC frame: ``t_ns``, ``port``, ``pause``, ``class``."""
+        return self._table("pfc")
+
+    @cached_property
+    def convergence(self) -> Table:
+        """A row an arrival or departure of a flow: ``t_ns``, ``flow``, ``rtts`` and more; empty without such a probe."""
+        return self._table("convergence")
+
+    def _table(self, name: str) -> Table:
+        return Table(_native.Table.of_results(self._dir, name))
+
+    @cached_property
+    def metrics(self) -> dict[str, float | None]:
+        """The numbers of the report by the names of ``fairrate compare --metric``, in the units of its figures:
+        Gb/s, KB, %, and slowdowns as plain ratios."""
+        return dict(_native.metrics(self._dir))
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all events: equal exactly if two runs did the same."""
+        return str(self.summary["fingerprint"])
+
+    def save(self, dir: str | os.PathLike[str]) -> Result:
+        """Writes the directory that the command line would have written, with its report; results there are replaced.
+
+        Returns:
+            The results at their new place.
+
+        Raises:
+            ResultsError: If the directory has something else in it, or cannot be written.
+        """
+        if Path(dir).resolve() != self._dir.resolve():
+            _native.copy(self._dir, dir)
+        _native.publish(dir, self.label, True)
+        return Result(dir, self.label)
+
+    def __repr__(self) -> str:
+        s = self.summary
+        return f"<fairrate.Result of {s['scenario']}: {self.label}, seed {s['seed']}, {s['state']}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        s = self.summary
+        rows = {
+            "state": s["state"],
+            "goodput": f"{s['goodput_bps'] / 1e9:.3g} Gb/s",
+            "flows done": f"{s['finished_flows']:,} of {s['flows']:,}",
+            "drops": f"{s['drops']:,}",
+            "ECN marks": f"{s['ecn_marks']:,}",
+            "PFC pauses": f"{s['pfc_pauses']:,}",
+            "fingerprint": s["fingerprint"],
+        }
+        cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(str(v))}</td></tr>" for k, v in rows.items())
+        return f"<b>{escape(s['scenario'])}: {escape(self.label)}, seed {s['seed']}</b><table>{cells}</table>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self._is_temporary:
+            return Result, (self._dir, self.label)
+        # A temporary directory is of this machine and of this process, so its files go along.
+        files = {p.name: p.read_bytes() for p in self._dir.iterdir() if p.is_file()}
+        return _unpacked, (files, self.label)
+
+
+def _unpacked(files: dict[str, bytes], label: str) -> Result:
+    dir = temporary_directory()
+    for name, content in files.items():
+        (dir / name).write_bytes(content)
+    return Result._temporary(dir, label)
+
+
+def temporary_directory() -> Path:
+    """A directory that goes with its result."""
+    return Path(tempfile.mkdtemp(prefix="fairrate-"))
+
+
+def load(dir: str | os.PathLike[str]) -> Result:
+    """Opens a results directory, of the command line or of :meth:`Result.save`.
+
+    Raises:
+        ResultsError: If there are no results in it, or they are damaged.
+    """
+    return Result(dir)

@@ -1,0 +1,100 @@
+"""Running a scenario."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fairrate import _native
+from fairrate._controller import Controller, name_of
+from fairrate._result import Result, temporary_directory
+from fairrate._scenario import Scenario
+
+
+def run(
+    scenario: Scenario,
+    *,
+    cc: str | type[Controller] | None = None,
+    threads: int = 1,
+    progress: bool = False,
+    out: str | os.PathLike[str] | None = None,
+) -> Result:
+    """Runs a scenario to its end.
+
+    Other Python threads go on meanwhile. Ctrl-C ends the run after some hundredths of a second.
+
+    Args:
+        scenario: What to run.
+        cc: Algorithm in place of the scenario's: a name, or a class of :class:`fairrate.Controller`.
+        threads: Threads at most; results are the same bits for any number.
+        progress: Whether to show a bar on stderr, or in the notebook.
+        out: Results directory, which then stays. Without it the results are in a temporary one until they are saved.
+
+    Raises:
+        ScenarioError: If the scenario cannot be run so.
+        ResultsError: If ``out`` has something else in it, or cannot be written.
+        RunError: If the run failed.
+        Exception: What the code of ``cc`` raised.
+        KeyboardInterrupt: After Ctrl-C. What there was is in ``out`` and valid.
+    """
+    if isinstance(cc, str):
+        scenario, cc = scenario.with_({"transport.cc": cc}), None
+    return run_labelled(scenario, cc, None, [], threads, progress, out)
+
+
+def run_labelled(
+    scenario: Scenario,
+    controller: type[Controller] | None,
+    label: str | None,
+    tags: list[tuple[str, int | float | str]],
+    threads: int,
+    progress: bool,
+    out: str | os.PathLike[str] | None,
+) -> Result:
+    """Runs a scenario whose tables say ``label`` and ``tags`` in every row."""
+    if not 1 <= threads <= 1024:
+        raise ValueError("threads is a number from 1 to 1024")
+    native = scenario._native
+    if controller is not None:
+        native = native.with_plug_in(_native.PlugIn(name_of(controller), controller))
+    dir = Path(out) if out is not None else temporary_directory()
+    labelled: list[tuple[str, int | float | str]] = [] if label is None else [("label", label)]
+    try:
+        with _Bar(native, progress) as watch:
+            _native.run(native, dir, labelled + tags, threads, watch)
+    except BaseException:
+        if out is None:
+            shutil.rmtree(dir, ignore_errors=True)
+        raise
+    return Result(dir, label) if out is not None else Result._temporary(dir, label)
+
+
+class _Bar:
+    """A bar by simulated time, or by flows where no time limits the run."""
+
+    def __init__(self, scenario: _native.Scenario, wanted: bool) -> None:
+        self._scenario = scenario
+        self._wanted = wanted
+        self._bar: Any = None
+
+    def __enter__(self) -> Callable[[float, int], object] | None:
+        if not self._wanted:
+            return None
+        from tqdm.auto import tqdm
+
+        duration_ns = self._scenario.duration_ns
+        total = duration_ns / 1e6 if duration_ns else self._scenario.n_flows
+        label = f"{self._scenario.name} {self._scenario.cc}"
+        self._bar = tqdm(total=total, desc=label, unit="ms" if duration_ns else "flows", leave=False)
+
+        def watch(now_ns: float, flows_done: int) -> None:
+            self._bar.update((now_ns / 1e6 if duration_ns else flows_done) - self._bar.n)
+
+        return watch
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.close()

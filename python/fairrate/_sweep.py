@@ -1,0 +1,361 @@
+"""One scenario under several algorithms, seeds and points of a grid."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from fairrate import _native, stats
+from fairrate._cache import Cache
+from fairrate._controller import Controller, name_of
+from fairrate._errors import ScenarioError, SweepError
+from fairrate._result import Result
+from fairrate._run import run_labelled
+from fairrate._scenario import Scenario, toml
+from fairrate._workers import MOST_TRIES, Workers
+
+if TYPE_CHECKING:
+    import polars
+
+Metric = str | Callable[[Result], float | None]
+"""A name of :attr:`Result.metrics` or of ``summary``, or a function of a result."""
+
+Tags = list[tuple[str, int | float | str]]
+
+
+@dataclass(frozen=True)
+class SweepRun:
+    """A run of a sweep.
+
+    Attributes:
+        label: Algorithm with its changes and its point of the grid: what the run has in common with those of other seeds.
+        line: Algorithm with its changes alone.
+        cc: Name of the algorithm.
+        seed: Its seed.
+        grid: Its point of the grid, by dotted key.
+        result: What came out.
+        taken_over: Whether it was there already.
+    """
+
+    label: str
+    line: str
+    cc: str
+    seed: int
+    grid: dict[str, Any]
+    result: Result = field(repr=False)
+    taken_over: bool = False
+
+
+class Sweep(Sequence[SweepRun]):
+    """The runs of a sweep, in the order of grid, algorithms and seeds."""
+
+    def __init__(self, runs: Iterable[SweepRun]) -> None:
+        self._runs = list(runs)
+
+    @overload
+    def __getitem__(self, index: int) -> SweepRun: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sweep: ...
+    def __getitem__(self, index: int | slice) -> SweepRun | Sweep:
+        return Sweep(self._runs[index]) if isinstance(index, slice) else self._runs[index]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[SweepRun]:
+        return iter(self._runs)
+
+    @property
+    def labels(self) -> list[str]:
+        """The columns, each once."""
+        return list(dict.fromkeys(run.label for run in self._runs))
+
+    def where(self, **conditions: Any) -> Sweep:
+        """The runs with these values of ``label``, ``line``, ``cc``, ``seed`` or, by dotted key, of the grid."""
+
+        def has(run: SweepRun, key: str, value: Any) -> bool:
+            return bool((run.grid[key] if key in run.grid else getattr(run, key)) == value)
+
+        return Sweep(run for run in self._runs if all(has(run, *c) for c in conditions.items()))
+
+    def values(self, metric: Metric) -> dict[str, dict[int, float]]:
+        """A metric by label and seed; runs that have no such number are left out."""
+        found: dict[str, dict[int, float]] = {label: {} for label in self.labels}
+        for run in self._runs:
+            value = value_of(run.result, metric)
+            if value is not None:
+                found[run.label][run.seed] = value
+        return found
+
+    def estimates(self, metric: Metric) -> dict[str, stats.Estimate | None]:
+        """The mean over seeds of a metric, with its bootstrap interval, by label."""
+        return {label: stats.estimate(by_seed.values()) for label, by_seed in self.values(metric).items()}
+
+    def difference(self, label: str, base: str, metric: Metric) -> stats.Difference | None:
+        """How the mean of a metric of ``label`` differs from that of ``base``, paired by seed; ``None`` without pairs."""
+        values = self.values(metric)
+        for name in (label, base):
+            if name not in values:
+                raise KeyError(f"no run is called {name!r}; there are {', '.join(values)}")
+        seeds = [seed for seed in values[label] if seed in values[base]]
+        return stats.difference([values[label][s] for s in seeds], [values[base][s] for s in seeds])
+
+    def frame(self, *metrics: Metric) -> polars.DataFrame:
+        """A row a run: its label, algorithm, seed and point of the grid, its fingerprint, and the metrics asked for."""
+        import polars
+
+        def row(run: SweepRun) -> dict[str, Any]:
+            known = {"label": run.label, "cc": run.cc, "seed": run.seed, **run.grid, "fingerprint": run.result.fingerprint}
+            return known | {metric_name(m): value_of(run.result, m) for m in metrics}
+
+        return polars.DataFrame([row(run) for run in self._runs])
+
+    def flows(self) -> polars.DataFrame:
+        """The flows of all runs. Columns ``label``, ``cc``, ``seed`` and those of the grid say which run a row is of."""
+        return self._stacked(lambda result: result.flows)
+
+    def ports(self) -> polars.DataFrame:
+        """The samples of ports of all runs, as :meth:`flows`."""
+        return self._stacked(lambda result: result.ports)
+
+    def rates(self) -> polars.DataFrame:
+        """The samples of flows of all runs, as :meth:`flows`."""
+        return self._stacked(lambda result: result.rates)
+
+    def _stacked(self, table: Callable[[Result], Any]) -> polars.DataFrame:
+        import polars
+
+        def part(run: SweepRun) -> polars.DataFrame:
+            tags = {"label": run.label, "cc": run.cc, "seed": run.seed, **run.grid}
+            frame = polars.DataFrame(table(run.result))
+            return frame.with_columns(**{key: polars.lit(value) for key, value in tags.items()})
+
+        return polars.concat([part(run) for run in self._runs], how="diagonal_relaxed")
+
+    def __repr__(self) -> str:
+        return f"<fairrate.Sweep of {len(self)} runs: {', '.join(self.labels)}>"
+
+    def _repr_html_(self) -> Any:
+        return self.frame()._repr_html_()
+
+
+def metric_name(metric: Metric) -> str:
+    """What a metric is called."""
+    return metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
+
+
+def value_of(result: Result, metric: Metric) -> float | None:
+    """A metric of a result; ``None``: it has no such number."""
+    if callable(metric):
+        return metric(result)
+    known = result.metrics
+    for name in (metric, f"{metric}:all"):
+        if name in known:
+            return known[name]
+    value = result.summary.get(metric)
+    if isinstance(value, int | float):
+        return float(value)
+    raise KeyError(f"no metric is called {metric!r}; there are {', '.join(known)}, and the numbers of summary.json")
+
+
+@dataclass
+class _Plan:
+    """A run that is to be done."""
+
+    scenario: Scenario
+    controller: type[Controller] | None
+    column: _native.Column
+    label: str
+    line: str
+    seed: int
+    dir: Path | None
+    found: Path | None
+    tries: int = 0
+
+    @property
+    def tags(self) -> Tags:
+        return list(self.column.tags)
+
+    def run(self, result: Result, taken_over: bool) -> SweepRun:
+        cc = name_of(self.controller) if self.controller is not None else self.scenario.cc
+        grid = dict(self.column.tags)
+        return SweepRun(self.label, self.line, cc, self.seed, grid, result, taken_over)
+
+
+def sweep(
+    scenario: Scenario,
+    cc: Sequence[str | type[Controller]] = (),
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    seeds: Iterable[int] | None = None,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    threads: int = 1,
+    progress: bool = False,
+) -> Sweep:
+    """Runs a scenario under every algorithm, at every point of a grid, with every seed. All see the same flows.
+
+    Every run is checked before the first one starts. Runs go on processes of this machine; a process that is killed costs the run
+    it was at, which is done again.
+
+    Args:
+        scenario: What to run.
+        cc: Algorithms, as ``"powertcp"`` or ``"powertcp:gamma=0.5"``, and classes of :class:`fairrate.Controller`, whose runs are
+            not kept in a cache; the scenario's if there is none.
+        grid: Values by dotted key, as ``{"traffic.0.load": [0.4, 0.6]}``; several keys multiply.
+        seeds: Seeds; the scenario's if there are none.
+        executor: Where to run instead: any ``concurrent.futures.Executor``, or ``client.get_executor()`` of dask. Results travel back
+            by value, so that workers need none of this machine's files.
+        jobs: Runs at the same time; so many that every thread of a run has a core, by default.
+        cache: Directory of results. Complete runs of the same scenario by the same fairrate in it are taken over, whichever command
+            made them, and new ones go where ``fairrate compare`` looks for them.
+        threads: Threads of a run.
+        progress: Whether to show a bar on stderr, or in the notebook.
+
+    Raises:
+        ScenarioError: If a run cannot be done so. Nothing was run.
+        SweepError: If runs failed, once all others are done.
+        KeyboardInterrupt: After Ctrl-C. Complete runs are in the cache.
+    """
+    places = Cache(cache, scenario) if cache is not None else None
+    plans = _plans(scenario, cc, grid or {}, seeds, places)
+    done = {id(plan): plan.run(Result(plan.found, plan.label), True) for plan in plans if plan.found is not None}
+    failures: list[tuple[str, int, BaseException]] = []
+    with _Bar(len(plans), len(done), progress) as advance:
+        for plan, outcome in _run_all([p for p in plans if p.found is None], executor, jobs, threads):
+            if isinstance(outcome, BaseException):
+                failures.append((plan.label, plan.seed, outcome))
+            else:
+                done[id(plan)] = plan.run(_kept(plan, outcome), False)
+            advance()
+    got = Sweep(done[id(plan)] for plan in plans if id(plan) in done)
+    if failures:
+        first = f"{failures[0][0]} seed {failures[0][1]}: {failures[0][2]}"
+        message = f"{len(failures)} of {len(plans)} runs failed; the first: {first}"
+        raise SweepError(message, code="run::failed", failures=failures, sweep=got)
+    return got
+
+
+def _plans(
+    scenario: Scenario,
+    cc: Sequence[str | type[Controller]],
+    grid: Mapping[str, Sequence[Any]],
+    seeds: Iterable[int] | None,
+    places: Cache | None,
+) -> list[_Plan]:
+    if isinstance(cc, str):
+        raise ScenarioError(f"`cc` is a list of algorithms, not {cc!r}", suggestion=f"write cc=[{cc!r}]")
+    axes = [(key, [toml(value) for value in values]) for key, values in grid.items()]
+    wanted: list[int | None] = list(seeds) if seeds is not None else [None]
+    plans = []
+    for column, controller in _columns(cc, axes, seeds is not None):
+        for seed in wanted:
+            sets = [*column.sets, *([("seed", toml(int(seed)))] if seed is not None else [])]
+            one = Scenario(scenario._native.with_sets(sets))
+            if controller is not None:
+                line = name_of(controller)
+                label = f"{line} {column.label}".strip()
+                plans.append(_Plan(one, controller, column, label, line, one.seed, None, None))
+                continue
+            label, line = column.label or one.cc, column.line or one.cc
+            name = (column.name or one.cc) + (f"-seed{seed}" if seed is not None else "")
+            dir, found = places.place(name, one) if places is not None else (None, None)
+            plans.append(_Plan(one, None, column, label, line, one.seed, dir, found))
+    return plans
+
+
+def _columns(
+    cc: Sequence[str | type[Controller]], axes: list[tuple[str, list[str]]], seeded: bool
+) -> list[tuple[_native.Column, type[Controller] | None]]:
+    """Every algorithm at every point of the grid, algorithms fastest."""
+    names = [name for name in cc if isinstance(name, str)]
+    controllers = [controller for controller in cc if not isinstance(controller, str)]
+    points = _native.columns([], axes, seeded)
+    named = _native.columns(names, axes, seeded) if names or not controllers else []
+    n = len(named) // len(points)
+    found: list[tuple[_native.Column, type[Controller] | None]] = []
+    for i, point in enumerate(points):
+        found += [(column, None) for column in named[i * n : (i + 1) * n]]
+        found += [(point, controller) for controller in controllers]
+    return found
+
+
+def _work(
+    scenario: Scenario, controller: type[Controller] | None, label: str, tags: Tags, threads: int, out: Path | None
+) -> Result:
+    """What a worker does."""
+    result = run_labelled(scenario, controller, label, tags, threads, False, out)
+    if out is not None:
+        _native.publish(out, label, False)
+    return result
+
+
+def _kept(plan: _Plan, result: Result) -> Result:
+    """The result where the cache has it."""
+    if plan.dir is None or result.dir == plan.dir:
+        return result
+    _native.copy(result.dir, plan.dir)
+    _native.publish(plan.dir, plan.label, False)
+    return Result(plan.dir, plan.label)
+
+
+def _run_all(
+    plans: list[_Plan], executor: Executor | None, jobs: int | None, threads: int
+) -> Iterator[tuple[_Plan, Result | BaseException]]:
+    if not plans:
+        return
+    workers = None
+    if executor is None:
+        executor = workers = Workers(min(jobs or max(1, (os.cpu_count() or 1) // threads), len(plans)))
+    is_local = workers is not None
+
+    def submit(plan: _Plan) -> Future[Result]:
+        plan.tries += 1
+        out = plan.dir if is_local else None
+        return executor.submit(_work, plan.scenario, plan.controller, plan.label, plan.tags, threads, out)
+
+    pending = {submit(plan): plan for plan in plans}
+    try:
+        while pending:
+            future = next(as_completed(pending))
+            plan = pending.pop(future)
+            error = future.exception()
+            if _is_lost(error) and not is_local and plan.tries < MOST_TRIES:
+                pending[submit(plan)] = plan
+                continue
+            yield plan, error if error is not None else future.result()
+    except BaseException:
+        for future in pending:
+            future.cancel()
+        raise
+    finally:
+        if workers is not None:
+            workers.shutdown(cancel_futures=bool(pending))
+
+
+def _is_lost(error: BaseException | None) -> bool:
+    """Whether a worker died, rather than its run. Dask has an exception of its own for it."""
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+
+
+class _Bar:
+    """A bar over all runs."""
+
+    def __init__(self, n: int, done: int, wanted: bool) -> None:
+        self._bar: Any = None
+        if wanted:
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(total=n, initial=done, desc="runs", unit="run")
+
+    def __enter__(self) -> Callable[[], None]:
+        return lambda: self._bar.update(1) if self._bar is not None else None
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.close()

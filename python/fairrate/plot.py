@@ -1,0 +1,185 @@
+"""Figures on matplotlib. Every function draws on ``ax``, or on new axes, and returns the axes.
+
+    >>> with fairrate.plot.paper():
+    ...     fairrate.plot.queue(result).figure.savefig("queue.pdf")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from fairrate import stats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from fairrate._result import Result
+    from fairrate._sweep import Metric, Sweep
+
+PAPER: dict[str, Any] = {
+    "figure.figsize": (3.33, 2.2),
+    "figure.dpi": 150,
+    "savefig.bbox": "tight",
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "lines.linewidth": 1.1,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.linewidth": 0.4,
+    "grid.alpha": 0.4,
+    "pdf.fonttype": 42,
+}
+"""Settings of matplotlib for a column of a two-column paper: 3.33 inches wide, fonts of 7 and 8 points, which PDFs embed."""
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Colours that people with any colour vision tell apart (M. Okabe, K. Ito, 2008)."""
+
+
+@contextmanager
+def paper(**settings: Any) -> Iterator[None]:
+    """Draws in :data:`PAPER` style; ``settings`` are matplotlib's, with ``_`` for the dot, as ``font_size=9``."""
+    import matplotlib as mpl
+    from cycler import cycler
+
+    more = {key.replace("_", ".", 1): value for key, value in settings.items()}
+    style: Any = {**PAPER, "axes.prop_cycle": cycler(color=COLOURS), **more}
+    with mpl.rc_context(style):
+        yield
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots()[1]
+
+
+def queue(result: Result, port: str | None = None, *, ax: Axes | None = None, **line: Any) -> Axes:
+    """The queue of a port over time, in KB over ms; all probed ports without ``port``."""
+    return _series(result.ports, "port", port, "qlen_bytes", 1e3, "queue (KB)", ax, line)
+
+
+def rates(result: Result, flow: int | None = None, *, ax: Axes | None = None, **line: Any) -> Axes:
+    """The pacing rates of flows over time, in Gb/s over ms."""
+    return _series(result.rates, "flow", flow, "rate_bps", 1e9, "rate (Gb/s)", ax, line)
+
+
+def windows(result: Result, flow: int | None = None, *, ax: Axes | None = None, **line: Any) -> Axes:
+    """The congestion windows of flows over time, in KB over ms."""
+    return _series(result.rates, "flow", flow, "cwnd_bytes", 1e3, "window (KB)", ax, line)
+
+
+def _series(
+    table: Any, by: str, only: Any, column: str, unit: float, label: str, ax: Axes | None, line: Mapping[str, Any]
+) -> Axes:
+    import polars
+
+    ax = _axes(ax)
+    frame = polars.DataFrame(table)
+    if only is not None:
+        frame = frame.filter(polars.col(by) == only)
+        if frame.is_empty():
+            raise KeyError(f"no probe has sampled {by} {only!r}")
+    for (name,), rows in frame.group_by([by], maintain_order=True):
+        ax.plot(rows["t_ns"] / 1e6, rows[column] / unit, **{"label": str(name), **line})
+    ax.set(xlabel="time (ms)", ylabel=label)
+    ax.set_ylim(bottom=0)
+    if "label" in line or frame[by].n_unique() > 1:
+        ax.legend()
+    return ax
+
+
+def cdf(values: Any, *, ax: Axes | None = None, xlabel: str = "", **line: Any) -> Axes:
+    """The share of values at or below each one; nulls are left out. Give ``label=`` and the same ``ax`` for several."""
+    ax = _axes(ax)
+    known = sorted(float(x) for x in values if x is not None)
+    if not known:
+        raise ValueError("there are no values")
+    shares = [(i + 1) / len(known) for i in range(len(known))]
+    ax.step(known, shares, where="post", **line)
+    ax.set(xlabel=xlabel, ylabel="CDF", ylim=(0, 1))
+    if "label" in line:
+        ax.legend()
+    return ax
+
+
+def slowdown(
+    results: Sweep | Mapping[str, Any] | Result,
+    p: float = 0.99,
+    *,
+    edges_bytes: Sequence[int] = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000),
+    ax: Axes | None = None,
+) -> Axes:
+    """A percentile of the FCT slowdown by flow size, a line for each label of a sweep or of a dict of results.
+
+    Flows of all seeds of a label count together. A bucket's point is at its upper end; buckets without flows have none.
+    """
+    ax = _axes(ax)
+    for label, flows in _flows_by_label(results).items():
+        table = stats.by_size(flows, edges_bytes=edges_bytes, p=(p,)).drop_nulls()
+        ax.plot(table["up_to_bytes"] / 1e3, table[f"p{100 * p:g}"], marker="o", markersize=3, label=label)
+    ax.set(xscale="log", yscale="log", xlabel="flow size (KB)", ylabel=f"FCT slowdown, p{100 * p:g}")
+    ax.legend()
+    return ax
+
+
+def _flows_by_label(results: Any) -> dict[str, Any]:
+    import polars
+
+    if hasattr(results, "labels"):
+        flows = results.flows().select("label", "bytes", "slowdown")
+        return {label: flows.filter(polars.col("label") == label) for label in results.labels}
+    if isinstance(results, Mapping):
+        return {label: result.flows for label, result in results.items()}
+    return {results.label: results.flows}
+
+
+def bars(sweep: Sweep, metric: Metric, *, ylabel: str | None = None, ax: Axes | None = None) -> Axes:
+    """The mean over seeds of a metric, a bar a label, with 95 % bootstrap intervals."""
+    from fairrate._sweep import metric_name
+
+    ax = _axes(ax)
+    found = {label: e for label, e in sweep.estimates(metric).items() if e is not None}
+    ax.bar(list(found), [e.mean for e in found.values()], color=[COLOURS[i % len(COLOURS)] for i in range(len(found))])
+    _intervals(ax, list(range(len(found))), list(found.values()))
+    ax.set_ylabel(ylabel or metric_name(metric))
+    if max(map(len, found), default=0) > 10:
+        ax.tick_params(axis="x", rotation=30)
+    return ax
+
+
+def over(sweep: Sweep, key: str, metric: Metric, *, ylabel: str | None = None, ax: Axes | None = None) -> Axes:
+    """The mean over seeds of a metric over a key of the grid, a line an algorithm, with 95 % bootstrap intervals."""
+    from fairrate._sweep import metric_name
+
+    ax = _axes(ax)
+    for i, name in enumerate(dict.fromkeys(run.line for run in sweep)):
+        lines = sweep.where(line=name)
+        points = []
+        for at in dict.fromkeys(run.grid[key] for run in lines):
+            runs = lines.where(**{key: at})
+            found = stats.estimate(v for by_seed in runs.values(metric).values() for v in by_seed.values())
+            if found is not None:
+                points.append((at, found))
+        points.sort(key=lambda point: point[0])
+        colour = COLOURS[i % len(COLOURS)]
+        ax.plot([at for at, _ in points], [e.mean for _, e in points], marker="o", markersize=3, color=colour, label=name)
+        _intervals(ax, [at for at, _ in points], [e for _, e in points], colour)
+    ax.set(xlabel=key, ylabel=ylabel or metric_name(metric))
+    ax.legend()
+    return ax
+
+
+def _intervals(ax: Axes, places: Sequence[Any], estimates: Sequence[stats.Estimate], colour: str = "black") -> None:
+    for place, e in zip(places, estimates, strict=True):
+        if e.low is not None and e.high is not None:
+            ends = [[e.mean - e.low], [e.high - e.mean]]
+            ax.errorbar([place], [e.mean], yerr=ends, color=colour, capsize=2, linewidth=1, fmt="none")

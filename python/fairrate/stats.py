@@ -1,0 +1,149 @@
+"""The statistics of fairrate's reports: the same code, so the same numbers.
+
+Values are any iterable of numbers; polars series and numpy arrays are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairrate import _native
+
+if TYPE_CHECKING:
+    import polars
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds.
+
+    Attributes:
+        n: Seeds.
+        mean: Arithmetic mean.
+        low: Lower end of its 95 % bootstrap interval; ``None`` with fewer than two seeds.
+        high: Upper end.
+    """
+
+    n: int
+    mean: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a mean differs from another one, seed by seed.
+
+    Attributes:
+        n: Pairs.
+        mean: Mean of the differences.
+        low: Lower end of its 95 % bootstrap interval; ``None`` with fewer than two pairs.
+        high: Upper end.
+        ratio: The mean over the other one; ``None`` if that is zero.
+        ratio_low: Lower end of the ratio's interval.
+        ratio_high: Upper end.
+        is_clear: Whether there are five pairs or more and the interval lies on one side of zero.
+    """
+
+    n: int
+    mean: float
+    low: float | None
+    high: float | None
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    is_clear: bool
+
+
+def percentile(values: Iterable[float], p: float) -> float | None:
+    """The nearest-rank percentile: the smallest value with at least the share ``p`` (0 to 1) at or below it.
+
+    Always a value that occurred; ``None`` without values.
+    """
+    return _native.percentile(_floats(values), [p])[0]
+
+
+def percentiles(values: Iterable[float], p: Sequence[float]) -> list[float | None]:
+    """Several :func:`percentile` of the same values."""
+    return _native.percentile(_floats(values), list(p))
+
+
+def mean(values: Iterable[float]) -> float | None:
+    """The arithmetic mean; ``None`` without values."""
+    return _native.mean(_floats(values))
+
+
+def jain(shares: Iterable[float]) -> float | None:
+    """Jain's fairness index: 1 when all shares are equal, 1/n when one takes everything; ``None`` if all are zero."""
+    return _native.jain(_floats(shares))
+
+
+def student_half_width(values: Iterable[float]) -> float | None:
+    """Half the width of the 95 % interval of a mean by Student's t; ``None`` with fewer than two values."""
+    return _native.student_half_width(_floats(values))
+
+
+def estimate(values: Iterable[float]) -> Estimate | None:
+    """The mean of one value a seed, with its 95 % bootstrap interval; ``None`` without values.
+
+    Draws are seeded: the same values give the same interval.
+    """
+    found = _native.estimate(_floats(values))
+    return None if found is None else Estimate(found[0], found[1], *(found[2] or (None, None)))
+
+
+def difference(values: Iterable[float], base: Iterable[float]) -> Difference | None:
+    """How ``values`` differ from ``base``, paired by their order, with a 95 % bootstrap interval; ``None`` without pairs.
+
+    Raises:
+        ValueError: If there are not as many of one as of the other.
+    """
+    found = _native.difference(list(zip(_floats(values), _floats(base), strict=True)))
+    if found is None:
+        return None
+    n, mean, ends, ratio, ratio_ends, is_clear = found
+    (low, high), (ratio_low, ratio_high) = ends or (None, None), ratio_ends or (None, None)
+    return Difference(n, mean, low, high, ratio, ratio_low, ratio_high, is_clear)
+
+
+SIZES_BYTES = (10_000, 100_000, 1_000_000)
+"""Upper ends of the size buckets of reports: those of PowerTCP's text, with the gap between short and medium a bucket of its own."""
+
+
+def by_size(
+    flows: Any,
+    value: str = "slowdown",
+    *,
+    edges_bytes: Sequence[int] = SIZES_BYTES,
+    p: Sequence[float] = (0.5, 0.95, 0.99, 0.999),
+) -> polars.DataFrame:
+    """Percentiles of a column of finished flows by their size.
+
+    Args:
+        flows: ``Result.flows``, or a data frame that has its columns ``bytes`` and ``value``.
+        value: The column, as ``slowdown`` or ``fct_ns``.
+        edges_bytes: Upper ends of the buckets, ascending, each in its bucket; a last bucket takes larger flows.
+        p: Shares, 0 to 1.
+
+    Returns:
+        A row a bucket: ``above_bytes``, ``up_to_bytes`` (null: no end), ``flows``, ``mean``, and ``p50`` and so on.
+    """
+    import polars
+
+    frame = polars.DataFrame(flows).select("bytes", value).drop_nulls()
+    rows = []
+    for above, up_to in zip([0, *edges_bytes], [*edges_bytes, None], strict=True):
+        inside = polars.col("bytes") > above
+        if up_to is not None:
+            inside &= polars.col("bytes") <= up_to
+        values = frame.filter(inside)[value].to_list()
+        row: dict[str, Any] = {"above_bytes": above, "up_to_bytes": up_to, "flows": len(values), "mean": mean(values)}
+        names = (f"p{100 * share:g}" for share in p)
+        rows.append(row | dict(zip(names, percentiles(values, p), strict=True)))
+    return polars.DataFrame(rows, infer_schema_length=None)
+
+
+def _floats(values: Iterable[float]) -> list[float]:
+    return [float(x) for x in values]

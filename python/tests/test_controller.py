@@ -1,0 +1,177 @@
+"""Algorithms in Python."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+
+import polars
+import pytest
+
+import fairrate
+from fairrate import Ack, Allowance, Controller, Flow, Needs, Packet, Port, PortAgent, Scenario
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+from theta_powertcp import ThetaPowerTcp  # noqa: E402
+
+
+class Fixed(Controller):
+    """A window of ten packets."""
+
+    def on_start(self, flow: Flow) -> Allowance:
+        self.window = 10 * flow.mtu_bytes
+        return Allowance(cwnd_bytes=self.window)
+
+    def on_ack(self, ack: Ack) -> None:
+        assert ack.in_flight <= self.window
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_theta_powertcp_is_fairrates_own_to_the_bit(incast: Scenario, threads: int) -> None:
+    ours = fairrate.run(incast, cc=ThetaPowerTcp, threads=threads)
+    theirs = fairrate.run(incast, cc="theta-powertcp")
+    assert ours.fingerprint == theirs.fingerprint
+    assert ours.summary["cc"] == ours.label == "ThetaPowerTcp"
+    for mine, built_in in [(ours.rates, theirs.rates), (ours.ports, theirs.ports)]:
+        assert mine.to_polars().drop("cc", "label").equals(built_in.to_polars().drop("cc", "label"))
+
+
+def test_no_answer_changes_nothing(incast: Scenario) -> None:
+    result = fairrate.run(incast, cc=Fixed)
+    rates = result.rates.to_polars()
+    assert set(rates["cwnd_bytes"]) == {10_000} and set(rates["rate_bps"]) == {25_000_000_000}
+
+
+def test_a_sweep_has_it_beside_others(incast: Scenario, tmp_path: Path) -> None:
+    sweep = fairrate.sweep(incast, ["theta-powertcp", ThetaPowerTcp], seeds=[1, 2], cache=tmp_path)
+    assert sweep.labels == ["theta-powertcp", "ThetaPowerTcp"]
+    prints = sweep.frame()["fingerprint"]
+    assert prints[0] == prints[2] and prints[1] == prints[3]
+    again = fairrate.sweep(incast, ["theta-powertcp", ThetaPowerTcp], seeds=[1, 2], cache=tmp_path)
+    assert [run.taken_over for run in again] == [True, True, False, False]
+
+
+class Failing(Fixed):
+    """Fails at its hundredth acknowledgment."""
+
+    def on_start(self, flow: Flow) -> Allowance:
+        self.n = 0
+        return super().on_start(flow)
+
+    def on_ack(self, ack: Ack) -> None:
+        self.n += 1
+        if self.n == 100:
+            raise LookupError("the hundredth")
+
+
+def test_an_exception_ends_the_run_with_its_traceback(incast: Scenario, tmp_path: Path) -> None:
+    with pytest.raises(LookupError, match="the hundredth") as caught:
+        fairrate.run(incast, cc=Failing, out=tmp_path)
+    assert "raise LookupError" in "".join(traceback.format_exception(caught.value))
+    summary = fairrate.load(tmp_path).summary
+    assert summary["state"] == "failed" and "exception" in summary["error"]
+
+
+def test_what_is_no_algorithm(incast: Scenario) -> None:
+    class Silent(Controller):
+        def on_start(self, flow: Flow) -> Allowance:
+            return Allowance()
+
+    with pytest.raises(NotImplementedError, match="Silent has no `on_ack`"):
+        fairrate.run(incast, cc=Silent)
+
+    class Wrong(Fixed):
+        def on_ack(self, ack: Ack) -> int:  # type: ignore[override]
+            return 3
+
+    with pytest.raises(TypeError):
+        fairrate.run(incast, cc=Wrong)
+    with pytest.raises(ValueError, match="cwnd_bytes"):
+        Allowance(cwnd_bytes=float("nan"))
+    powertcp = type("powertcp", (Fixed,), {})
+    with pytest.raises(ValueError, match="another name"):
+        fairrate.run(incast, cc=powertcp)
+
+
+def test_an_algorithm_gets_what_it_needs(incast: Scenario) -> None:
+    seen: dict[str, int] = {"hops": 0, "timers": 0, "sent": 0}
+
+    class Nosy(Fixed):
+        needs = Needs(telemetry=True, data_overhead_bytes=42, ecn=True)
+
+        def on_start(self, flow: Flow) -> Allowance:
+            super().on_start(flow)
+            return Allowance(cwnd_bytes=self.window, timer_ns=flow.start_ns + 1_000)
+
+        def on_ack(self, ack: Ack) -> None:
+            seen["hops"] = max(seen["hops"], len(ack.int))
+            assert all(hop.rate_bps == 25e9 for hop in ack.int)
+
+        def on_timer(self, now_ns: float) -> Allowance | None:
+            seen["timers"] += 1
+            return None
+
+        def on_sent(self, now_ns: float, n_bytes: int) -> None:
+            seen["sent"] += n_bytes
+
+    result = fairrate.run(incast, cc=Nosy)
+    # One switch on the way, a timer a flow that rings once, and payload only.
+    assert (seen["hops"], seen["timers"]) == (1, 11)
+    assert 0 < seen["sent"] <= result.summary["bytes_sent"]
+
+
+def test_ports_mark_write_headers_and_send_notices(incast: Scenario) -> None:
+    heard: list[tuple[int, float]] = []
+    rung: list[int] = []
+
+    class Marker(PortAgent):
+        def on_start(self, port: Port) -> None:
+            self.port, self.timer_ns = port, 10_000
+
+        def on_enqueue(self, now_ns: float, queue_bytes: int, packet: Packet) -> list[tuple[int, list[float]]] | None:
+            if packet.kind != "data":
+                return None
+            packet.mark = queue_bytes > 20_000
+            packet.header = [packet.header[0] + 1, float(queue_bytes)]
+            return [(packet.flow, [7.0])] if packet.mark and self.port.rate_bps == 25_000_000_000 else None
+
+        def on_timer(self, now_ns: float, queue_bytes: int) -> None:
+            rung.append(self.port.port)
+
+    class Listening(Fixed):
+        needs = Needs(ecn=True, header_words=2, ports="switches")
+        port = Marker
+
+        def stamp(self, now_ns: float, header: list[float]) -> None:
+            header[0] = 5.0
+
+        def on_ack(self, ack: Ack) -> None:
+            # The sender's five, and one switch on the way.
+            assert ack.header[0] == 6.0
+            assert ack.ecn_marked == (ack.header[1] > 20_000)
+
+        def on_notice(self, now_ns: float, port: int, values: object) -> None:
+            heard.append((port, values[0]))  # type: ignore[index]
+
+    result = fairrate.run(incast, cc=Listening)
+    assert result.summary["ecn_marks"] > 0
+    # Some are on their way at the end.
+    assert 0 < len(heard) <= result.summary["notices"]
+    assert {value for _, value in heard} == {7.0}
+    assert len(rung) == len(set(rung)) > 0
+    assert isinstance(result.rates.to_polars(), polars.DataFrame)
+
+
+def test_an_exception_of_a_port_ends_the_run(incast: Scenario) -> None:
+    class Broken(PortAgent):
+        def on_dequeue(self, now_ns: float, queue_bytes: int, packet: Packet) -> None:
+            packet.header = [1.0]
+
+    class Under(Fixed):
+        needs = Needs(header_words=2, ports="all")
+        port = Broken
+
+    with pytest.raises(ValueError, match="a header of 2 words was made one of 1"):
+        fairrate.run(incast, cc=Under)

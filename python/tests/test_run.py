@@ -1,0 +1,164 @@
+"""Runs and their results."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import fairrate
+from fairrate import Scenario
+
+SIX = {
+    "incast10": {"duration": "1.5ms"},
+    "websearch": {"duration": "400us", "transport.cc": "hpcc"},
+    "faults": {},
+    "homa-incast": {},
+    "rocc-fabric": {"duration": "300us"},
+    "ratemp-random": {"duration": "2ms"},
+}
+"""Scenarios of several transports and topologies, each a fraction of a second."""
+
+
+def files(dir: Path) -> dict[str, bytes]:
+    """The files of a results directory without what wall-clock time leaves in them."""
+    found = {str(p.relative_to(dir)): p.read_bytes() for p in sorted(dir.rglob("*")) if p.is_file()}
+    summary = json.loads(found["summary.json"])
+    summary["wall_s"] = 0
+    found["summary.json"] = json.dumps(summary).encode()
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", SIX)
+def test_the_same_bits_as_the_command_line(
+    name: str, threads: int, cli: Path, examples: Path, tmp_path: Path
+) -> None:
+    path = examples / f"{name}.toml"
+    sets = [f"--set={key}={value}" for key, value in SIX[name].items()]
+    command = [cli, "run", path, *sets, "--threads", str(threads), "--quiet", "--out", tmp_path / "cli"]
+    subprocess.run(command, check=True, capture_output=True)
+    result = fairrate.run(Scenario.load(path).with_(SIX[name]), threads=threads)
+    result.save(tmp_path / "python")
+    ours, theirs = files(tmp_path / "python"), files(tmp_path / "cli")
+    assert ours.keys() == theirs.keys()
+    # The report says how long the run took.
+    differ = [name for name in ours if ours[name] != theirs[name] and name != "report.html"]
+    assert differ == []
+    assert result.summary["packet_hops"] > 0
+
+
+def test_results_are_saved_and_loaded(incast: Scenario, tmp_path: Path) -> None:
+    result = fairrate.run(incast)
+    temporary = result.dir
+    saved = result.save(tmp_path / "kept")
+    assert (saved.dir / "report.html").exists() and list((saved.dir / "figures").glob("*.svg"))
+    del result
+    assert not temporary.exists()
+    loaded = fairrate.load(tmp_path / "kept")
+    assert loaded.summary == saved.summary
+    assert loaded.scenario == incast and len(loaded.flows) == 11
+    assert loaded.metrics["goodput"] == pytest.approx(loaded.summary["goodput_bps"] / 1e9)
+    assert loaded.save(tmp_path / "kept").summary == loaded.summary
+
+
+def test_a_run_writes_where_it_is_told(incast: Scenario, tmp_path: Path) -> None:
+    result = fairrate.run(incast, cc="hpcc", out=tmp_path / "out")
+    assert result.dir == tmp_path / "out"
+    assert (result.label, result.summary["state"]) == ("hpcc", "complete")
+
+
+def test_a_directory_of_something_else_stays(incast: Scenario, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(fairrate.ResultsError) as caught:
+        fairrate.run(incast, out=tmp_path)
+    assert caught.value.code == "results::occupied" and caught.value.path == str(tmp_path)
+    with pytest.raises(fairrate.ResultsError):
+        fairrate.load(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_damage_is_seen(incast: Scenario, tmp_path: Path) -> None:
+    result = fairrate.run(incast, out=tmp_path)
+    table = tmp_path / "flows.parquet"
+    content = bytearray(table.read_bytes())
+    content[len(content) // 2] ^= 1
+    table.write_bytes(content)
+    with pytest.raises(fairrate.ResultsError) as caught:
+        _ = result.flows
+    assert caught.value.code == "results::damaged"
+
+
+def test_a_result_travels(incast: Scenario, tmp_path: Path) -> None:
+    result = fairrate.run(incast)
+    text = pickle.dumps(result)
+    want, dir = result.flows.to_polars(), result.dir
+    del result
+    got = pickle.loads(text)
+    assert got.dir != dir and got.flows.to_polars().equals(want)
+    kept = got.save(tmp_path / "kept")
+    assert pickle.loads(pickle.dumps(kept)).dir == kept.dir
+
+
+def test_other_threads_go_on(examples: Path) -> None:
+    scenario = Scenario.load(examples / "incast10.toml")
+    ticks, over = [], threading.Event()
+
+    def tick() -> None:
+        while not over.wait(0.001):
+            ticks.append(None)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    fairrate.run(scenario)
+    over.set()
+    thread.join()
+    # A run that kept Python to itself would leave no more than a few before and after it.
+    assert 20 < len(ticks)
+
+
+def test_progress_reaches_its_end(incast: Scenario, capsys: pytest.CaptureFixture[str]) -> None:
+    fairrate.run(incast, progress=True)
+    assert "incast10" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("threads", [0, 2000])
+def test_threads_have_bounds(incast: Scenario, threads: int) -> None:
+    with pytest.raises(ValueError, match="threads"):
+        fairrate.run(incast, threads=threads)
+
+
+ENDLESS = """
+import fairrate, sys
+scenario = fairrate.Scenario.load(sys.argv[1]).with_(duration="10s")
+print("begins", flush=True)
+try:
+    fairrate.run(scenario, out=sys.argv[2])
+except KeyboardInterrupt:
+    print(fairrate.load(sys.argv[2]).summary["state"])
+"""
+
+
+def test_ctrl_c_ends_a_run_and_leaves_valid_results(examples: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ENDLESS, examples / "incast10.toml", tmp_path / "out"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begins\n"
+        while not (tmp_path / "out/summary.json").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "interrupted\n"
+    assert process.returncode == 0
+
+
+def test_what_notebooks_show(incast: Scenario) -> None:
+    result = fairrate.run(incast)
+    assert repr(result) == "<fairrate.Result of incast10: powertcp, seed 1, complete>"
+    assert result.fingerprint in result._repr_html_()

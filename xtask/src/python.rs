@@ -1,0 +1,97 @@
+//! `cargo xtask python`: builds the Python package into an environment of its own and runs its tests, its types and its notebook
+//! there.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+
+/// How.
+#[derive(Args)]
+pub struct Options {
+    /// Without Python, or without a registry to get packages from, says so and tests nothing
+    #[arg(long)]
+    if_possible: bool,
+}
+
+/// The oldest Python that the package is for.
+const OLDEST: (u32, u32) = (3, 10);
+
+/// Builds and tests; `false` if a test fails.
+///
+/// # Errors
+/// If Python or the registry is missing, unless that is allowed, or the package cannot be built.
+pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+    let venv = match environment(root) {
+        Ok(venv) => venv,
+        Err(why) if options.if_possible => {
+            eprintln!("{why}: the Python package is left out");
+            return Ok(true);
+        }
+        Err(why) => return Err(why),
+    };
+    let python = venv.join("bin/python");
+    // `pip install .` as users do it, but with the tools that are here already.
+    let build = ["-m", "pip", "install", "-q", "--no-build-isolation", "--force-reinstall", "--no-deps", "."];
+    if !succeeds(Command::new(&python).args(build).current_dir(root).env("PATH", path_with(&venv)))? {
+        return Err("the Python package cannot be built".to_owned());
+    }
+    // The tests hold it against the command line; `cargo test` has built one.
+    let cli = target(root).join("debug/fairrate");
+    let steps: [&[&str]; 3] = [
+        &["-m", "mypy", "python/fairrate", "python/examples"],
+        &["-m", "pytest", "-q"],
+        &["-m", "pytest", "-q", "--nbmake", "python/examples"],
+    ];
+    for step in steps {
+        eprintln!("python {}", step.join(" "));
+        if !succeeds(Command::new(&python).args(step).current_dir(root).env("FAIRRATE_BIN", &cli))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The environment below `target`, with what the package and its tests need.
+fn environment(root: &Path) -> Result<PathBuf, String> {
+    let python = ["python3", "python"].into_iter().find(|name| version(name) >= Some(OLDEST));
+    let python = python.ok_or(format!("there is no Python {}.{} or later", OLDEST.0, OLDEST.1))?;
+    let venv = target(root).join("python-venv");
+    if !venv.join("bin/python").exists() && !succeeds(Command::new(python).args(["-m", "venv"]).arg(&venv))? {
+        return Err("Python cannot make an environment".to_owned());
+    }
+    // Newer versions of pip know dependency groups.
+    let wanted: [&[&str]; 2] = [&["--upgrade", "pip", "maturin>=1.9,<2"], &["--group", "test"]];
+    for packages in wanted {
+        let mut install = Command::new(venv.join("bin/python"));
+        install.args(["-m", "pip", "install", "-q", "--disable-pip-version-check"]).args(packages).current_dir(root);
+        if !succeeds(&mut install)? {
+            return Err("Python's packages cannot be installed".to_owned());
+        }
+    }
+    Ok(venv)
+}
+
+/// The version of a Python, if it can be asked.
+fn version(python: &str) -> Option<(u32, u32)> {
+    let asked = Command::new(python).args(["-c", "import sys; print(*sys.version_info[:2])"]).output().ok()?;
+    let text = String::from_utf8(asked.stdout).ok()?;
+    let (major, minor) = text.trim().split_once(' ')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+fn succeeds(command: &mut Command) -> Result<bool, String> {
+    let shown = format!("{command:?}");
+    Ok(command.status().map_err(|e| format!("cannot run {shown}: {e}"))?.success())
+}
+
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// `PATH` with the environment's programs first: pip looks for maturin there.
+fn path_with(venv: &Path) -> std::ffi::OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(venv.join("bin")).chain(std::env::split_paths(&path));
+    std::env::join_paths(all).unwrap_or(path.clone())
+}
