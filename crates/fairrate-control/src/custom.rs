@@ -380,7 +380,7 @@ mod tests {
     fn names_are_taken_once_and_are_names() {
         let add = |name| Registry::new().with(info(name), DctcpConfig::new).err();
         assert_eq!(add("hpcc"), Some(RegistryError::Taken("hpcc".into())));
-        for bad in ["", "My", "a b", "-a", "a:b", "a/b", "ä"] {
+        for bad in ["", "My Own", "a b", "-a", "a:b", "a/b", "ä"] {
             assert_eq!(add(bad), Some(RegistryError::BadName(bad.into())));
         }
         let twice = Registry::new().with(info("x"), DctcpConfig::new).unwrap().with(info("x"), DctcpConfig::new);

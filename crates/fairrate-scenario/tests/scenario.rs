@@ -263,7 +263,6 @@ fn overrides_reach_everything() {
         .sets,
         seed: Some(9),
         cc: Some("hpcc".to_owned()),
-        ..Overrides::default()
     };
     let scenario = read_with(&text, &overrides).expect("it reads");
     let config = scenario.sim_config();
