@@ -108,7 +108,7 @@ impl AlgorithmSpec for HpccConfig {
         let in_rtt = |bps: f64| bps * flow.base_rtt.as_secs_f64() / 8.0;
         let least_window = match self.floor {
             HpccFloor::Packet => flow.mtu.as_f64(),
-            HpccFloor::Rate => in_rtt(self.min_rate.as_bps_f64()),
+            HpccFloor::Rate => in_rtt(self.min_rate.as_bps_f64()).max(1.0),
         };
         let (w_ai, least, most) = match self.state {
             HpccState::Window => (in_rtt(increase_bps), least_window, w_init),
@@ -313,6 +313,12 @@ mod tests {
         };
         assert_eq!(window(HpccConfig::default()), 1_000);
         assert_eq!(window(HpccConfig { floor: HpccFloor::Rate, ..HpccConfig::default() }), 629);
+        // 0.1 Gb/s for 50 ns are less than a byte.
+        let near = FlowContext { base_rtt: Time::from_ns(50), ..flow_25g() };
+        let mut flow = HpccConfig { floor: HpccFloor::Rate, ..HpccConfig::default() }.build(&near);
+        flow.on_start(Time::ZERO);
+        let least = (0..50).map(|i| flow.on_ack(&ack(i, i, 10, 19, &hop(8_000, 25_000, 1_000_000))).cwnd).min();
+        assert!(Some(Bytes::new(1)) <= least);
     }
 
     #[test]
