@@ -6,27 +6,20 @@ use fairrate_report::style::{Style, styles};
 
 /// A line: its name, the algorithm whose look it has, and at each x the values of all seeds.
 pub struct Curve<'a> {
-    pub name: &'a str,
+    pub name: String,
     pub cc: &'a str,
     pub values: Vec<(f64, Vec<f64>)>,
 }
 
 /// A panel of lines with bands, or of points with whiskers where `x` has words. What was not run has no line.
-pub fn panel(title: &str, x: Axis, y: Axis, curves: Vec<Curve<'_>>) -> Panel {
+pub fn panel(title: impl Into<String>, x: Axis, y: Axis, curves: Vec<Curve<'_>>) -> Panel {
     let looks = styles(&curves.iter().map(|curve| curve.cc).collect::<Vec<_>>());
-    let series = curves.into_iter().zip(looks).map(|(curve, style)| series(&curve, style));
-    Panel {
-        title: title.to_owned(),
-        x,
-        y,
-        series: series.filter(|line| !line.x.is_empty()).collect(),
-        ..Panel::default()
-    }
+    let series = curves.into_iter().zip(looks).map(|(curve, style)| series(curve, style));
+    Panel { title: title.into(), x, y, series: series.filter(|line| !line.x.is_empty()).collect(), ..Panel::default() }
 }
 
-fn series(curve: &Curve<'_>, style: Style) -> Series {
-    let (key, name) = (curve.name.to_owned(), curve.name.to_owned());
-    let mut out = Series { key, name, style, marks: true, ..Series::default() };
+fn series(curve: Curve<'_>, style: Style) -> Series {
+    let mut out = Series { key: curve.name.clone(), name: curve.name, style, marks: true, ..Series::default() };
     for (x, values) in &curve.values {
         let Some(mean) = stats::mean(values).filter(|mean| mean.is_finite()) else { continue };
         let half = stats::student_half_width(values).unwrap_or(0.0);

@@ -1,9 +1,9 @@
 //! Panels of lines, as figures of papers have them.
 
 use fairrate_report::figure::{Axis, Figure as Panel, Series};
-use fairrate_report::stats;
 use fairrate_report::style::{Style, styles};
 
+use crate::curves::{self, Curve};
 use crate::points::thinned;
 
 /// Points of a line at most: more are not seen.
@@ -44,54 +44,9 @@ pub struct Compared<'a> {
 
 /// A panel whose horizontal axis has words: means over seeds with their 95 % intervals.
 pub fn words_panel(title: impl Into<String>, words: &[&str], y: Axis, lines: Vec<Compared<'_>>) -> Panel {
-    let looks = styles(&lines.iter().map(|line| line.cc).collect::<Vec<_>>());
-    let ticks: Vec<(f64, String)> = (0..).map(f64::from).zip(words.iter().map(|&word| word.to_owned())).collect();
-    let x = Axis { words: true, range: Some((-0.5, ticks.len() as f64 - 0.5)), ticks, ..Axis::default() };
-    let series = lines.into_iter().zip(looks).map(|(line, style)| of_words(line, style));
-    Panel { title: title.into(), x, y, series: series.collect(), ..Panel::default() }
-}
-
-fn of_words(line: Compared<'_>, style: Style) -> Series {
-    let mut series = Series { key: line.name.clone(), name: line.name, style, marks: true, ..Series::default() };
-    for (x, values) in (0..).map(f64::from).zip(&line.values) {
-        let Some(mean) = stats::mean(values) else { continue };
-        let half = stats::student_half_width(values).unwrap_or(0.0);
-        series.x.push(x);
-        series.y.push(mean);
-        series.low.push(mean - half);
-        series.high.push(mean + half);
-    }
-    series
-}
-
-/// A line of what seeds gave, at each x.
-pub struct Means<'a> {
-    pub name: String,
-    /// The algorithm whose look it has.
-    pub cc: &'a str,
-    pub values: Vec<(f64, Vec<f64>)>,
-}
-
-/// A panel of such lines; those without any values are left out.
-pub fn means(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Means<'_>>) -> Panel {
-    let lines = lines.into_iter().map(|Means { name, cc, values }| {
-        let points: Vec<(f64, f64, f64)> = values.iter().filter_map(|(x, values)| point(*x, values)).collect();
-        (Line { name, cc, points: points.iter().map(|&(x, mean, _)| (x, mean)).collect() }, points)
-    });
-    let (lines, points): (Vec<_>, Vec<_>) = lines.filter(|(_, points)| !points.is_empty()).unzip();
-    let mut panel = panel(title, x, y, lines);
-    for (series, points) in panel.series.iter_mut().zip(points) {
-        series.marks = true;
-        series.low = points.iter().map(|(_, mean, half)| mean - half).collect();
-        series.high = points.iter().map(|(_, mean, half)| mean + half).collect();
-    }
-    panel
-}
-
-/// A mean with half of its interval.
-fn point(x: f64, values: &[f64]) -> Option<(f64, f64, f64)> {
-    let mean = stats::mean(values).filter(|mean| mean.is_finite())?;
-    Some((x, mean, stats::student_half_width(values).unwrap_or(0.0)))
+    let numbered = |values: Vec<Vec<f64>>| (0..).map(f64::from).zip(values).collect();
+    let curves = lines.into_iter().map(|Compared { name, cc, values }| Curve { name, cc, values: numbered(values) });
+    curves::panel(title, curves::words("", words), y, curves.collect())
 }
 
 /// Points without lines: where trajectories begin or end.

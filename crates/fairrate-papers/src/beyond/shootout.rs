@@ -174,7 +174,7 @@ fn draw(points: &Points, sizes: &Sizes, measure: &Measure) -> Panel {
     };
     // Who takes no part has an empty line, so that the others look the same in all panels.
     let curve = |contender: &Contender| Curve {
-        name: contender.cc,
+        name: contender.cc.to_owned(),
         cc: contender.cc,
         values: if measure.is_of(contender) { values(contender).into() } else { Vec::new() },
     };
@@ -191,7 +191,7 @@ fn draw(points: &Points, sizes: &Sizes, measure: &Measure) -> Panel {
 fn draw_sizes(points: &Points, sizes: &Sizes, quantile: &str) -> Panel {
     let labels = CLASSES.map(|(class, ..)| class);
     let curve = |contender: &Contender| Curve {
-        name: contender.cc,
+        name: contender.cc.to_owned(),
         cc: contender.cc,
         values: (0..)
             .map(f64::from)
@@ -214,7 +214,7 @@ fn draw_together(points: &Points) -> [Panel; 2] {
     let labels = labels.each_ref().map(String::as_str);
     let of = |title: &str, y: Axis, key: fn(usize) -> String| {
         let curve = |contender: &Contender| Curve {
-            name: contender.cc,
+            name: contender.cc.to_owned(),
             cc: contender.cc,
             values: (0..)
                 .map(f64::from)

@@ -3,7 +3,7 @@
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
-use super::lines::{self, Means};
+use super::lines::{self, Curve};
 use super::traffic::{self, LOADS, name};
 use super::{ALL, DCTCP, FLOWTUNE, IW10, K65, PFABRIC, SFQ_CODEL, TINY, Variant, WEB, XCP, XCP_NS2};
 use crate::claim::{Claim, Rule};
@@ -43,7 +43,7 @@ fn ahead(points: &Points, load: &str, of: &Variant) -> Vec<f64> {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let of = |(title, variants, least): (&str, &[&'static Variant], f64)| {
-        let line = |(variant, look): (&&'static Variant, &'static str)| Means {
+        let line = |(variant, look): (&&'static Variant, &'static str)| Curve {
             name: variant.line.to_owned(),
             cc: look,
             values: LOADS.map(|(x, load)| (x, ahead(points, load, variant))).into(),

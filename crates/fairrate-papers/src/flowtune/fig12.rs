@@ -6,7 +6,7 @@ use fairrate_report::stats;
 
 use super::Sizes;
 use super::churn::{self, Churn, SERVERS_BPS, Sends};
-use super::lines::{self, Means};
+use super::lines::{self, Curve};
 use super::methods::{NED, SIZES, Step, VARIANTS_AT, allocator, churn as traffic, loads, name, real_time, sizes};
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
@@ -85,7 +85,7 @@ fn over(name: &str, line: &'static str, churn: Churn, sends: Sends, step: &Step)
 
 fn panels(points: &Points) -> Vec<Panel> {
     let of = |sizes: &Sizes| {
-        let line = |(line, look): (&&'static str, &'static str)| Means {
+        let line = |(line, look): (&&'static str, &'static str)| Curve {
             name: (*line).to_owned(),
             cc: look,
             values: (2..=9)

@@ -8,7 +8,7 @@ use fairrate_report::stats;
 
 use super::Sizes;
 use super::churn::{self, Churn, Iterates, Sends};
-use super::lines::{self, Means};
+use super::lines::{self, Curve};
 use super::methods::{NED, SIZES, Step, VARIANTS_AT, allocator, churn as traffic, loads, name, real_time, sizes};
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
@@ -113,7 +113,7 @@ fn parts(name: &str, line: &str, churn: Churn, allocators: impl Fn() -> Named + 
 
 fn panels(points: &Points) -> Vec<Panel> {
     let draw = |title: String, y: Axis, sizes: &Sizes, shown: &[(&str, &str, &'static str)]| {
-        let line = |&(line, what, look): &(&str, &str, &'static str)| Means {
+        let line = |&(line, what, look): &(&str, &str, &'static str)| Curve {
             name: format!("{line}, {what}"),
             cc: look,
             values: by_load(|load| points.values(&name(sizes, load), line, what)),
@@ -141,7 +141,7 @@ fn by_load(values: impl Fn(u32) -> Vec<f64>) -> Vec<(f64, Vec<f64>)> {
 
 /// NED with other steps over NED with the paper's.
 fn gammas(points: &Points, sizes: &Sizes, what: &str, y: Axis) -> Panel {
-    let line = |&(_, line, look): &(f64, &'static str, &'static str)| Means {
+    let line = |&(_, line, look): &(f64, &'static str, &'static str)| Curve {
         name: line.to_owned(),
         cc: look,
         values: by_load(|load| points.ratios(&name(sizes, load), line, "NED", what)),

@@ -2,7 +2,7 @@
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
-use super::lines::{self, Means};
+use super::lines::{self, Curve};
 use super::traffic::LOADS;
 use super::updates::{self, SAID, Said};
 use crate::claim::{Claim, Rule};
@@ -35,7 +35,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let draw = |title: &str, (y, most): (&str, f64), what: &str| {
-        let line = |said: &Said| Means {
+        let line = |said: &Said| Curve {
             name: said.sizes.title.to_owned(),
             cc: said.look,
             values: LOADS.map(|(x, load)| (x, points.values(&name(said, load), "flowtune", what))).into(),

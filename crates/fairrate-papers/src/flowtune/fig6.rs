@@ -2,7 +2,7 @@
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
-use super::lines::{self, Means};
+use super::lines::{self, Curve};
 use super::updates::{self, SAID, Said};
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
@@ -49,7 +49,7 @@ fn panels(points: &Points) -> Vec<Panel> {
         let line = |said: &Said| {
             let percent = |threshold: &str| saved(points, said, threshold, what).iter().map(|x| 100.0 * x).collect();
             let values = THRESHOLDS.map(|(x, threshold)| (x, percent(threshold))).into();
-            Means { name: said.sizes.title.to_owned(), cc: said.look, values }
+            Curve { name: said.sizes.title.to_owned(), cc: said.look, values }
         };
         let (x, y) = (Axis::new("threshold"), Axis::new("saved (%)").showing(0.0, 80.0));
         let panel = lines::means(title, x, y, SAID.iter().map(line).collect());

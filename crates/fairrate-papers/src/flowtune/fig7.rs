@@ -2,7 +2,7 @@
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
-use super::lines::{self, Means};
+use super::lines::{self, Curve};
 use super::updates;
 use crate::claim::{Claim, Rule};
 use crate::drawing::with_level;
@@ -44,7 +44,7 @@ fn shares(points: &Points, racks: u32) -> Vec<f64> {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let values = RACKS.map(|racks| (f64::from(16 * racks), shares(points, racks))).into();
-    let line = Means { name: "packets with updates".to_owned(), cc: "powertcp", values };
+    let line = Curve { name: "packets with updates".to_owned(), cc: "powertcp", values };
     let ticks = RACKS.map(|racks| (f64::from(16 * racks), (16 * racks).to_string())).into();
     let servers = Axis { ticks, ..Axis::new("servers").logarithmic() };
     let y = Axis::new("share of the capacity (%)").showing(0.0, 1.0);

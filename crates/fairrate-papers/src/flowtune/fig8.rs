@@ -2,7 +2,7 @@
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
-use super::lines::{self, Means};
+use super::lines::{self, Curve};
 use super::traffic::{self, CLASSES, LARGE, LOADS, SIZES, name};
 use super::{ALL, DCTCP, FLOWTUNE, GAMMA, IW10, K65, K65_IW10, PFABRIC, SFQ_CODEL, Sizes, TINY, Variant, WEB, XCP_NS2};
 use crate::claim::{Claim, Rule};
@@ -36,7 +36,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let of = |sizes: &'static Sizes, variant: &'static Variant| {
-        let line = |((_, _, class), look): (&(f64, f64, &str), &'static str)| Means {
+        let line = |((_, _, class), look): (&(f64, f64, &str), &'static str)| Curve {
             name: (*class).to_owned(),
             cc: look,
             values: LOADS.map(|(x, load)| (x, ratios(points, sizes, load, variant, &FLOWTUNE, class))).into(),

@@ -2,7 +2,7 @@
 
 use fairrate_report::figure::{Axis, Figure as Panel, Series};
 
-pub use crate::drawing::{Means, means};
+pub use crate::curves::{Curve, panel as means};
 
 /// A range that the paper has at an x, in the look of the line that it is about.
 #[must_use]

@@ -100,10 +100,14 @@ fn panels(points: &Points) -> Vec<Panel> {
                 median(points, &key(row, threads)).map(|us| of(us, threads as f64)).into_iter().collect()
             };
             let cc = if threads == 1 { "powertcp" } else { "dcqcn" };
-            Curve { name: here(threads), cc, values: x().zip(TABLE.iter().map(at)).collect() }
+            Curve { name: here(threads).to_owned(), cc, values: x().zip(TABLE.iter().map(at)).collect() }
         };
         let paper = TABLE.iter().map(|row| vec![of(row.us, f64::from(row.cores))]);
-        let paper = Curve { name: "paper, 4, 16 and then 64 cores", cc: "line-rate", values: x().zip(paper).collect() };
+        let paper = Curve {
+            name: "paper, 4, 16 and then 64 cores".to_owned(),
+            cc: "line-rate",
+            values: x().zip(paper).collect(),
+        };
         let curves = THREADS.map(of_threads).into_iter().chain([paper]).collect();
         let mut panel = curves::panel(title, words("nodes/flows", &labels), Axis::new(y).logarithmic(), curves);
         for threads in THREADS {

@@ -4,7 +4,7 @@ use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
 use fairrate_sim::PortId;
 
-use super::lines::{self, Means};
+use super::lines::{self, Curve};
 use super::{HADOOP, MSS, Sizes, Variant, WEB};
 use crate::experiment::Run;
 use crate::figure::Scale;
@@ -124,7 +124,7 @@ fn paths(record: &Record) -> Vec<(PortId, Vec<[PortId; 2]>)> {
 
 /// A panel of a number by load, a line a variant.
 pub fn draw(points: &Points, title: &str, y: Axis, variants: &[&'static Variant], what: &str) -> Panel {
-    let line = |(variant, look): (&&'static Variant, &'static str)| Means {
+    let line = |(variant, look): (&&'static Variant, &'static str)| Curve {
         name: variant.line.to_owned(),
         cc: look,
         values: LOADS.map(|(x, load)| (x, points.values(&name(&WEB, load), variant.line, what))).into(),

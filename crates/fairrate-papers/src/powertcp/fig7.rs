@@ -5,7 +5,7 @@ use fairrate_report::stats;
 
 use super::websearch::{HPCC, Line, POWERTCP, Reading, THETA, at, runs as runs_at};
 use crate::claim::{Claim, Rule};
-use crate::drawing::{self, panel};
+use crate::curves::{self, Curve};
 use crate::experiment::Run;
 use crate::figure::{Figure, Kind, Scale};
 use crate::points::Points;
@@ -31,12 +31,12 @@ fn runs(scale: &Scale) -> Vec<Run> {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let draw = |title: &str, class: &str| {
-        let line = |line: &Line| {
-            let mean = |load: u32| Some((f64::from(load), points.mean(&at(READING, load), line.name, class)?));
-            drawing::Line::of(line.cc, &LOADS.into_iter().filter_map(mean).collect::<Vec<_>>())
+        let curve = |line: &Line| {
+            let at = |load: u32| (f64::from(load), points.values(&at(READING, load), line.name, class));
+            Curve { name: line.name.to_owned(), cc: line.cc, values: LOADS.map(at).into() }
         };
-        let y = Axis::new("99.9th percentile of slowdown");
-        panel(title, Axis::new("load of the ToR uplinks (%)"), y, LINES.iter().map(line).collect())
+        let y = Axis::new("99.9th percentile of slowdown").showing(0.0, 2.0);
+        curves::panel(title, Axis::new("load of the ToR uplinks (%)"), y, LINES.iter().map(curve).collect())
     };
     vec![draw("(a) short flows (< 5 KB)", "short"), draw("(b) long flows (9 to 10 MB)", "long")]
 }

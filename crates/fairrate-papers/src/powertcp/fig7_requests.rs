@@ -95,7 +95,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     let draw = |reading: Reading, sweep: &Sweep, class: usize| {
         let (key, what) = [("short", "short flows"), ("long", "long flows")][class];
         let curve = |line: &Line| Curve {
-            name: line.name,
+            name: line.name.to_owned(),
             cc: line.cc,
             values: sweep
                 .values

@@ -198,7 +198,7 @@ impl Traffic {
             let at = |load: &&str| (load.parse().expect("loads are numbers"), values(load, run));
             // From its module's first rate MPCC has a tenth of what others have: beside it nothing else would be told apart.
             let loads = LOADS.iter().filter(|_| !is_ratio || run != "mpcc");
-            Curve { name: shown(run), cc, values: loads.map(at).collect() }
+            Curve { name: shown(run).to_owned(), cc, values: loads.map(at).collect() }
         };
         let title = format!("{}, {}: {title}", self.name, hosts.text());
         let x = Axis::new("load").showing(0.2, 1.0);

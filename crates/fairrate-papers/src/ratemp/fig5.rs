@@ -48,7 +48,7 @@ fn panels(points: &Points) -> Vec<Panel> {
         let curve = |cc: &'static str| {
             let sizes = (0..).map(f64::from).zip(DOWNLOADS);
             let values = sizes.map(|(x, (size, _))| (x, points.values(size, cc, what))).collect();
-            Curve { name: cc, cc, values }
+            Curve { name: cc.to_owned(), cc, values }
         };
         let x = words("size of a download", &DOWNLOADS.map(|download| download.0));
         curves::panel(title, x, y.logarithmic(), ALL.map(curve).into())

@@ -59,8 +59,8 @@ fn panels(points: &Points) -> Vec<Panel> {
         let of_paper = |line: &str| TABLE.iter().find(|row| row.0 == line).map(of).into_iter().collect();
         let papers = places.map(|(x, line)| (x, of_paper(line))).collect();
         let curves = vec![
-            Curve { name: "here", cc: "powertcp", values: ours },
-            Curve { name: "the paper's Table I", cc: "line-rate", values: papers },
+            Curve { name: "here".to_owned(), cc: "powertcp", values: ours },
+            Curve { name: "the paper's Table I".to_owned(), cc: "line-rate", values: papers },
         ];
         let labels: Vec<&str> = lines.iter().map(|line| if *line == SHORT { "ratemp, short" } else { line }).collect();
         let y = Axis::new(format!("{title} (us)")).logarithmic().showing(range.0, range.1);

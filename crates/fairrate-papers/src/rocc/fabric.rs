@@ -9,7 +9,8 @@ use fairrate_sim::{FlowOutcome, NodeId};
 
 use super::baselines::{BFC, DCQCN, DCQCN_AUTHORS, HPCC, PACC};
 use super::star::{FULL, ROCC};
-use crate::drawing::{Means, means, with_level};
+use crate::curves::{self, Curve};
+use crate::drawing::with_level;
 use crate::experiment::Run;
 use crate::figure::Scale;
 use crate::points::{Point, Points};
@@ -228,7 +229,7 @@ pub fn by_size(
     let sizes = || (0..).map(f64::from).zip(workload.sizes.iter().copied());
     let line = |(variant, look): &(Variant, &'static str)| {
         let drawn = sizes().filter(|&(_, size)| ENOUGH <= count(variant, "done", size));
-        Means {
+        Curve {
             name: variant.line.to_owned(),
             cc: look,
             values: drawn.map(|(x, size)| (x, value(variant, size))).collect(),
@@ -236,7 +237,7 @@ pub fn by_size(
     };
     let x = Axis { ticks: sizes().map(|(x, size)| (x, short(size))).collect(), ..Axis::new("flow size (bytes)") };
     let x = x.showing(0.0, workload.sizes.len() as f64 - 1.0);
-    let mut panel = means(format!("{run}: {title}"), x, y, LINES.iter().map(line).collect());
+    let mut panel = curves::panel(format!("{run}: {title}"), x, y, LINES.iter().map(line).collect());
     for series in &mut panel.series {
         let cut = |x: &f64| points.values(&run, &series.name, &format!("cut-{}", workload.sizes[*x as usize]));
         let is_partial = |x: &f64| cut(x).iter().any(|cut| 0.0 < *cut);
@@ -251,12 +252,13 @@ pub fn counts(points: &Points, workload: &Workload, load: u32) -> Panel {
     let sizes = || (0..).map(f64::from).zip(workload.sizes);
     let line = |(variant, look): &(Variant, &'static str)| {
         let values = sizes().map(|(x, size)| (x, points.values(&run, variant.line, &format!("done-{size}")))).collect();
-        Means { name: variant.line.to_owned(), cc: look, values }
+        Curve { name: variant.line.to_owned(), cc: look, values }
     };
     let most = workload.sizes.len() as f64 - 1.0;
     let x = Axis { ticks: sizes().map(|(x, size)| (x, short(*size))).collect(), ..Axis::new("flow size (bytes)") };
     let y = Axis::new("finished flows of a run").logarithmic();
-    let panel = means(format!("{run}: flows that count"), x.showing(0.0, most), y, LINES.iter().map(line).collect());
+    let panel =
+        curves::panel(format!("{run}: flows that count"), x.showing(0.0, most), y, LINES.iter().map(line).collect());
     if panel.series.is_empty() { panel } else { with_level(panel, "fewer are not drawn", ENOUGH, (0.0, most)) }
 }
 
