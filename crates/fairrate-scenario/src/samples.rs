@@ -38,7 +38,7 @@ const TRAFFIC: &[&str] = &[
 
 const INCAST: &str = "[[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"";
 
-/// The documents, for tests of the reference and for [`json_schema`](crate::json_schema). They name `sizes.txt`, `flows.csv` and
+/// The documents, for tests of the reference and for [`json_schema`](crate::json_schema()). They name `sizes.txt`, `flows.csv` and
 /// `topology.txt`.
 #[must_use]
 pub fn samples() -> Vec<String> {
