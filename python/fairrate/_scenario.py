@@ -112,7 +112,7 @@ class Scenario:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The resolved text and its files: they are all a worker on another machine needs.
-        return _from_texts, (self.resolved, self.name, self._native.files)
+        return _with_files, (self.resolved, self.name, self._native.files)
 
 
 def json_schema() -> dict[str, Any]:
@@ -121,8 +121,8 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
-def _from_texts(text: str, name: str, files: list[tuple[str, str]]) -> Scenario:
-    return Scenario(_native.Scenario.from_texts(text, name, files, []))
+def _with_files(text: str, name: str, files: list[tuple[str, bytes]]) -> Scenario:
+    return Scenario(_native.Scenario.with_files(text, name, files, []))
 
 
 def toml(value: Any) -> str:

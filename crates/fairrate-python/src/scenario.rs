@@ -7,6 +7,8 @@ use fairrate_control::Registry;
 use fairrate_scenario::Overrides;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use tempfile::TempDir;
 
 use crate::controller::{Failed, PlugIn};
 use crate::errors;
@@ -22,6 +24,24 @@ enum Place {
     Dir(PathBuf),
     /// Name and text of each.
     Texts(Arc<[(String, String)]>),
+    /// As long as a scenario needs it.
+    Temporary(Arc<TempDir>),
+}
+
+impl Place {
+    /// Of files with their contents. A library is no text, and is loaded from disk.
+    fn of(files: Vec<(String, Vec<u8>)>) -> std::io::Result<Self> {
+        let as_text =
+            |(name, content): &(String, Vec<u8>)| Some((name.clone(), String::from_utf8(content.clone()).ok()?));
+        if let Some(texts) = files.iter().map(as_text).collect::<Option<Vec<_>>>() {
+            return Ok(Self::Texts(texts.into()));
+        }
+        let dir = TempDir::with_prefix("fairrate-")?;
+        for (name, content) in files {
+            std::fs::write(dir.path().join(name), content)?;
+        }
+        Ok(Self::Temporary(Arc::new(dir)))
+    }
 }
 
 /// A runnable scenario, with the text that it was read from.
@@ -72,6 +92,7 @@ impl Scenario {
         let reader = fairrate_scenario::Scenario::with_algorithms(&registry);
         let read = || match &place {
             Place::Dir(dir) => reader.from_toml(&text, &file_name, dir, &overrides),
+            Place::Temporary(dir) => reader.from_toml(&text, &file_name, dir.path(), &overrides),
             Place::Texts(files) => {
                 let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, &**text)).collect();
                 reader.from_texts(&text, &file_name, &files, &overrides)
@@ -109,16 +130,16 @@ impl Scenario {
         Self::read(py, text.into(), file_name, Place::Dir(base_dir), Vec::new())
     }
 
-    /// Reads a text whose files are texts too.
+    /// Reads a text whose files come with it, each with its content.
     #[staticmethod]
-    fn from_texts(
+    fn with_files(
         py: Python<'_>,
         text: String,
         file_name: String,
-        files: Vec<(String, String)>,
+        files: Vec<(String, Vec<u8>)>,
         sets: Vec<(String, String)>,
     ) -> PyResult<Self> {
-        Self::read(py, text.into(), file_name, Place::Texts(files.into()), sets)
+        Self::read(py, text.into(), file_name, Place::of(files)?, sets)
     }
 
     /// The same with changed keys; values are TOML or bare words.
@@ -172,10 +193,10 @@ impl Scenario {
     fn resolved(&self) -> String {
         self.inner.to_toml()
     }
-    /// Name and text of the files of the resolved scenario.
+    /// Name and content of the files of the resolved scenario.
     #[getter]
-    fn files(&self) -> Vec<(String, String)> {
-        self.inner.files().map(|(name, text)| (name.to_owned(), String::from_utf8_lossy(text).into_owned())).collect()
+    fn files<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyBytes>)> {
+        self.inner.files().map(|(name, content)| (name.to_owned(), PyBytes::new(py, content))).collect()
     }
 }
 
