@@ -148,30 +148,13 @@ impl Claim {
     /// A claim about what does not depend on a seed.
     pub fn exact(id: &str, sentence: &str, rule: Rule, unit: &'static str, value: Option<f64>) -> Self {
         let values = value.into_iter().collect();
-        Self {
-            id: id.to_owned(),
-            sentence: sentence.to_owned(),
-            rule,
-            unit,
-            values,
-            is_random: false,
-            cause: None,
-            changes: Vec::new(),
-        }
+        Self { is_random: false, ..Self::mean(id, sentence, rule, unit, values) }
     }
 
     /// A claim about a mean over seeds.
     pub fn mean(id: &str, sentence: &str, rule: Rule, unit: &'static str, values: Vec<f64>) -> Self {
-        Self {
-            id: id.to_owned(),
-            sentence: sentence.to_owned(),
-            rule,
-            unit,
-            values,
-            is_random: true,
-            cause: None,
-            changes: Vec::new(),
-        }
+        let (id, sentence) = (id.to_owned(), sentence.to_owned());
+        Self { id, sentence, rule, unit, values, is_random: true, cause: None, changes: Vec::new() }
     }
 
     /// The same with a cause.

@@ -1,0 +1,108 @@
+use super::*;
+
+fn axes(texts: &[&str]) -> Vec<Axis> {
+    texts.iter().map(|t| parse_axis(t).unwrap()).collect()
+}
+
+fn labels(ccs: &[&str], grid: &[&str]) -> Vec<String> {
+    let ccs: Vec<String> = ccs.iter().map(|c| (*c).to_owned()).collect();
+    columns(&ccs, &axes(grid), false, &Registry::new()).unwrap().into_iter().map(|c| c.label).collect()
+}
+
+#[test]
+fn seeds_come_alone_in_lists_and_in_ranges_with_both_ends() {
+    let ok = |text| parse_seeds(text).unwrap().0;
+    assert_eq!((ok("3"), ok("1..5"), ok("1,4,7")), (vec![3], vec![1, 2, 3, 4, 5], vec![1, 4, 7]));
+    assert_eq!((ok("1..2,2..=3"), ok("0..0")), (vec![1, 2, 3], vec![0]));
+    for wrong in ["", "a", "5..1", "1..", "-1", "0..99999999999", "1..10000,10001..20000"] {
+        assert!(parse_seeds(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_variant_is_a_name_and_its_changes() {
+    let name = fairrate_control::ALGORITHMS[0].name;
+    let parse_variant = |text| parse_variant(text, &Registry::new());
+    assert_eq!(parse_variant(name).unwrap(), Variant { label: name.into(), cc: name.into(), sets: vec![] });
+    let variant = parse_variant("powertcp:gamma=0.5").unwrap();
+    let sets = vec![("transport.powertcp.gamma".to_owned(), "0.5".to_owned())];
+    assert_eq!((variant.cc.as_str(), variant.sets), ("powertcp", sets));
+    assert_eq!(parse_variant("powertpc").unwrap_err().help(), "did you mean `powertcp`?");
+    assert!(parse_variant("powertcp:gama=0.5").is_err());
+}
+
+#[test]
+fn commas_in_quotes_and_brackets_are_part_of_a_value() {
+    let values = |text| parse_axis(text).unwrap().values;
+    assert_eq!(values("traffic.0.load=0.4, 0.6,0.4"), ["0.4", "0.6"]);
+    assert_eq!(values(r#"probe.0.queues=["a->b","c"],["d"]"#), [r#"["a->b","c"]"#, r#"["d"]"#]);
+    assert_eq!(values(r#"a="x,y",'z,[',{b=[1,2]}"#), [r#""x,y""#, "'z,['", "{b=[1,2]}"]);
+    for wrong in ["load", "=1", "a=", "a=1,,2", "a=[1,2", "a=\"1", "a=1,"] {
+        assert!(parse_axis(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn grids_multiply_and_algorithms_go_fastest() {
+    let got = labels(&["hpcc", "powertcp:gamma=0.5"], &["traffic.0.load=0.4,0.6", "switch.buffer=1MiB"]);
+    let want = ["hpcc load=0.4 buffer=1MiB", "powertcp:gamma=0.5 load=0.4 buffer=1MiB", "hpcc load=0.6 buffer=1MiB"];
+    assert_eq!((&got[..3], got.len()), (&want.map(str::to_owned)[..], 4));
+    assert_eq!(labels(&[], &["a=1,2", "b=3,4"]), ["a=1 b=3", "a=1 b=4", "a=2 b=3", "a=2 b=4"]);
+    assert_eq!(labels(&[], &[]), [""]);
+}
+
+#[test]
+fn a_column_is_a_place_on_a_line() {
+    let ccs = ["hpcc", "powertcp:gamma=0.5"].map(str::to_owned);
+    let of = |ccs: &[String], grid: &[&str]| {
+        let columns = columns(ccs, &axes(grid), false, &Registry::new()).unwrap();
+        columns.into_iter().map(|c| (c.line, c.place)).collect::<Vec<_>>()
+    };
+    let at = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
+    let got = of(&ccs, &["traffic.0.bytes='50KB'"]);
+    assert_eq!(got, [(ccs[0].clone(), at("bytes", "50KB")), (ccs[1].clone(), at("bytes", "50KB"))]);
+    assert_eq!(of(&[], &["transport.cc=swift", "a=1"]), [("swift".to_owned(), at("a", "1"))]);
+    assert_eq!(of(&[], &["a=1"]), [(String::new(), at("a", "1"))]);
+}
+
+#[test]
+fn keys_are_as_short_as_they_can_be() {
+    let got = labels(&[], &["traffic.0.load=1", "traffic.1.load=2", "switch.pfc=true", "transport.red.pfc=3"]);
+    assert_eq!(got, ["traffic.0.load=1 traffic.1.load=2 switch.pfc=true red.pfc=3"]);
+    assert_eq!(labels(&[], &["a.load=1", "load=2"]), ["a.load=1 load=2"]);
+}
+
+#[test]
+fn names_are_fit_for_directories_and_differ() {
+    let got = columns(&[], &axes(&[r#"f=a/b,a:b,"a:b",A/B,../x"#]), false, &Registry::new()).unwrap();
+    let names: Vec<&str> = got.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["f=a-b", "f=a-b-2", "f=a-b-3", "f=A-B-4", "f=..-x"]);
+    let labels: Vec<&str> = got.iter().map(|c| c.label.as_str()).collect();
+    assert_eq!(labels, ["f=a/b", "f=a:b", "f=a:b (2)", "f=A/B", "f=../x"]);
+    let long = format!("f={0}1,{0}2", "x".repeat(400));
+    let got = columns(&[], &axes(&[&long]), false, &Registry::new()).unwrap();
+    assert!(got[0].name != got[1].name && got.iter().all(|c| c.name.len() < 200));
+}
+
+#[test]
+fn rows_have_numbers_where_an_axis_has_nothing_else() {
+    let got = columns(&[], &axes(&["traffic.0.load=0.4,0.6", "links.x=1,\"2us\"", "y='a'"]), false, &Registry::new())
+        .unwrap();
+    let tags: Vec<Tag> = got[1].tags().collect();
+    let text = |name: &str, text: &str| Tag::new(name, TagValue::Text(text.into()));
+    assert_eq!(tags, [Tag::new("traffic.0.load", TagValue::Number(0.4)), text("links.x", "2us"), text("y", "a")]);
+    assert_eq!(got[0].tags().nth(1), Some(text("links.x", "1")));
+}
+
+#[test]
+fn a_key_is_set_in_one_place() {
+    let fails = |ccs: &[&str], grid: &[&str], seeded| {
+        let ccs: Vec<String> = ccs.iter().map(|c| (*c).to_owned()).collect();
+        columns(&ccs, &axes(grid), seeded, &Registry::new()).is_err()
+    };
+    assert!(fails(&[], &["a=1", "a=2"], false) && fails(&[], &["seed=1,2"], true));
+    assert!(fails(&["hpcc"], &["transport.cc=hpcc"], false) && !fails(&[], &["transport.cc=hpcc", "seed=1"], false));
+    assert!(fails(&["powertcp:gamma=0.5"], &["transport.powertcp.gamma=0.4"], false));
+    let many = (0..200).map(|i| i.to_string()).collect::<Vec<_>>().join(",");
+    assert!(fails(&[], &[&format!("a={many}"), &format!("b={many}")], false));
+}
