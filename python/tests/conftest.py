@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import pytest
 import fairrate
 
 matplotlib.use("Agg")
+# Shells leave Ctrl-C ignored in what they run in the background, and processes pass that on.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parents[2]
 

@@ -116,15 +116,12 @@ def test_other_threads_go_on(examples: Path, tmp_path: Path) -> None:
             time.sleep(0.01)
         signal.raise_signal(signal.SIGINT)
 
-    # Whoever started the tests may have left it ignored, as shells do for what runs in the background.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     thread = threading.Thread(target=interrupt)
     thread.start()
     # A run that kept Python to itself would let nobody interrupt it, and go on to its end.
     with pytest.raises(KeyboardInterrupt):
         fairrate.run(scenario, out=out)
     thread.join()
-    signal.signal(signal.SIGINT, before)
 
 
 def test_progress_reaches_its_end(incast: Scenario, capsys: pytest.CaptureFixture[str]) -> None:
