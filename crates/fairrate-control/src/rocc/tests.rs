@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
+use super::law::Constants;
 use super::*;
 use crate::config::{Parameters, RawValue};
 use crate::test_flow::{data_packet, flow_25g, port_40g};
