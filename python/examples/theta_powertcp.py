@@ -14,37 +14,29 @@ class ThetaPowerTcp(Controller):
         self.most = self.cwnd = flow.line_rate_bps * self.tau_s / 8
         self.least = min(flow.mtu_bytes, self.most)
         self.beta = self.beta_bps * self.tau_s / 8  # bytes a round trip
-        self.previous: tuple[float, float] | None = None  # prevRTT and its time
+        self.previous: Ack | None = None
         self.power: float | None = None
         self.last_update = 0
         return self.allowance()
 
     def on_ack(self, ack: Ack) -> Allowance:
-        if self.previous and self.previous[1] + self.tau_ns + ack.rtt_ns < ack.now_ns:
-            self.previous = None  # idle for more than τ
-        if self.previous is None:
+        before, tau = self.previous, self.tau_ns
+        if before is None or before.now_ns + tau + ack.rtt_ns < ack.now_ns:  # the first, or idle for more than τ
             self.power, self.last_update = None, max(self.last_update, ack.snd_nxt)
-        elif self.previous[1] == ack.now_ns:
+        elif before.now_ns == ack.now_ns:
             return self.allowance()
         else:
-            self.update(ack, self.smoothed(ack, *self.previous))
-        self.previous = ack.rtt_ns, ack.now_ns
+            dt = ack.now_ns - before.now_ns
+            power = max((ack.rtt_ns - before.rtt_ns) / dt + 1.0, self.floor) * ack.rtt_ns / tau  # (θ̇ + 1) θ / τ
+            dt = min(dt, tau)
+            self.power = power if self.power is None else (self.power * (tau - dt) + power * dt) / tau
+            if self.last_update < ack.ack_seq:  # once a round trip
+                old = max(ack.cwnd_at_send, self.least) / max(self.power, 1e-9)
+                cwnd = self.gamma * (old + self.beta) + round((1 - self.gamma) * 1e9) / 1e9 * self.cwnd
+                self.cwnd = min(max(cwnd, self.least), self.most)
+                self.last_update = max(self.last_update, ack.snd_nxt)
+        self.previous = ack
         return self.allowance()
-
-    def smoothed(self, ack: Ack, rtt_ns: float, at_ns: float) -> float:
-        dt = ack.now_ns - at_ns
-        current = max((ack.rtt_ns - rtt_ns) / dt + 1.0, self.floor)  # θ̇ + 1
-        power = current * ack.rtt_ns / self.tau_ns
-        dt = min(dt, self.tau_ns)
-        self.power = power if self.power is None else (self.power * (self.tau_ns - dt) + power * dt) / self.tau_ns
-        return self.power
-
-    def update(self, ack: Ack, power: float) -> None:
-        if self.last_update < ack.ack_seq:  # once a round trip
-            old = max(ack.cwnd_at_send, self.least) / max(power, 1e-9)
-            cwnd = self.gamma * (old + self.beta) + round((1 - self.gamma) * 1e9) / 1e9 * self.cwnd
-            self.cwnd = min(max(cwnd, self.least), self.most)
-            self.last_update = max(self.last_update, ack.snd_nxt)
 
     def allowance(self) -> Allowance:
         return Allowance(cwnd_bytes=self.cwnd, rate_bps=self.cwnd * 8 / self.tau_s)
