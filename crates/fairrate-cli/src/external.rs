@@ -1,30 +1,46 @@
-//! `fairrate NAME`: runs the program `fairrate-NAME` from PATH, as git and cargo do.
+//! `fairrate NAME`: runs the program `fairrate-NAME` that lies beside this one or in PATH, as git and cargo do.
 
-use std::ffi::OsString;
-use std::path::Path;
+use std::env::consts::EXE_EXTENSION;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
 use clap::CommandFactory;
 
 use crate::failure::Failure;
 
+/// Commands of `fairrate-kernel`, which is one program for all of them.
+const OF_KERNEL: [&str; 3] = ["attach", "detach", "status"];
+
 /// Runs it with the remaining words and takes over its exit code.
 pub fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
     let Some((name, rest)) = words.split_first() else { return Ok(ExitCode::from(2)) };
     // With a separator in it the name would be a path, and PATH would not be looked at.
     if Path::new(name).components().count() != 1 || name.to_string_lossy().contains(std::path::is_separator) {
-        return Err(unknown(&name.to_string_lossy()));
+        let name = name.to_string_lossy();
+        return Err(unknown(&name, &format!("fairrate-{name}")));
     }
-    let mut program = OsString::from("fairrate-");
-    program.push(name);
+    let of_kernel = OF_KERNEL.iter().any(|&of_kernel| name == of_kernel);
+    let mut full_name = OsString::from("fairrate-");
+    full_name.push(if of_kernel { "kernel".as_ref() } else { name.as_os_str() });
+    let program = program(&full_name);
+    let rest = if of_kernel { words } else { rest };
     let mut command = Command::new(&program);
     command.args(rest);
     // Not `exec`: the standard library's is for Unix alone, and a child gets the terminal's signals as well.
     match command.status() {
         Ok(status) => Ok(exit_code(status)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(unknown(&name.to_string_lossy())),
-        Err(error) => Err(Failure::io("starting", Path::new(&program), error)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(unknown(&name.to_string_lossy(), &full_name.to_string_lossy()))
+        }
+        Err(error) => Err(Failure::io("starting", &program, error)),
     }
+}
+
+/// Where the program of a name is: beside this one, else to be looked for in PATH.
+pub fn program(name: &OsStr) -> PathBuf {
+    let beside = std::env::current_exe().map(|this| this.with_file_name(name).with_extension(EXE_EXTENSION));
+    beside.ok().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(name))
 }
 
 /// The program's own code; 128 and the number of the signal that killed it, as shells have it.
@@ -37,13 +53,13 @@ fn exit_code(status: ExitStatus) -> ExitCode {
     code.map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-fn unknown(name: &str) -> Failure {
+fn unknown(name: &str, program: &str) -> Failure {
     let cli = crate::Cli::command();
     let known: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
     let failure = Failure::unknown_name("command", name, &known);
     match failure {
         Failure::UnknownName { what, name, help } => {
-            let help = format!("{help}; a program `fairrate-{name}` in PATH would be run");
+            let help = format!("{help}; a program `{program}` beside this one or in PATH would be run");
             Failure::UnknownName { what, name, help }
         }
         other => other,

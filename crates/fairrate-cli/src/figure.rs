@@ -1,6 +1,5 @@
 //! `fairrate figure`: the figures of the papers, run, drawn, and held against what the papers say.
 
-use std::env::consts::EXE_EXTENSION;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
@@ -14,6 +13,7 @@ use serde_json::Value;
 
 use crate::compare::{Seeds, in_parallel, parse_seeds};
 use crate::drive;
+use crate::external;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 use crate::progress::{Board, Goal};
@@ -112,7 +112,7 @@ struct Converter {
     ending: &'static str,
 }
 
-/// What a format needs: nothing, or a program that lies beside this one or in PATH.
+/// What a format needs: nothing, or a program.
 fn converter(format: Format) -> Result<Option<Converter>, Failure> {
     const NAME: &str = "fairrate-picture";
     let ending = match format {
@@ -120,8 +120,7 @@ fn converter(format: Format) -> Result<Option<Converter>, Failure> {
         Format::Pdf => "pdf",
         Format::Png => "png",
     };
-    let beside = std::env::current_exe().map(|this| this.with_file_name(NAME).with_extension(EXE_EXTENSION));
-    let program = beside.ok().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(NAME));
+    let program = external::program(NAME.as_ref());
     match Command::new(&program).arg("--version").output() {
         Ok(_) => Ok(Some(Converter { program, ending })),
         Err(_) => Err(Failure::Usage {

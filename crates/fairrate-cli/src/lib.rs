@@ -33,7 +33,7 @@ use fairrate_control::Registry;
 #[command(name = "fairrate", version, propagate_version = true, max_term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 done, 1 the run failed, 2 bad input, 130 interrupted (what there was is written).\n\
-    Any other command NAME runs the program fairrate-NAME from PATH."
+    Any other command NAME runs the program fairrate-NAME that lies beside this one or in PATH."
 )]
 struct Cli {
     #[command(subcommand)]

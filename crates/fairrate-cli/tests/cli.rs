@@ -257,16 +257,40 @@ fn lists_are_tables_or_json() {
     }
 }
 
+/// A program that prints its name and its arguments, and exits with 7.
+#[cfg(unix)]
+fn put_program(dir: &std::path::Path, name: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::create_dir_all(dir).unwrap();
+    let program = dir.join(name);
+    std::fs::write(&program, "#!/bin/sh\necho ${0##*/} \"$@\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 #[cfg(unix)]
 #[test]
 fn other_commands_come_from_the_path() {
-    use std::os::unix::fs::PermissionsExt;
     let dir = fresh_dir("plugins");
-    std::fs::create_dir_all(&dir).unwrap();
-    let program = dir.join("fairrate-hello");
-    std::fs::write(&program, "#!/bin/sh\necho hello \"$@\"\nexit 7\n").unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    put_program(&dir, "fairrate-hello");
     let path = std::env::join_paths([dir].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())));
     let output = common::fairrate().args(["hello", "--you", "there"]).env("PATH", path.unwrap()).output().unwrap();
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(7), "hello --you there\n"));
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(7), "fairrate-hello --you there\n"));
+}
+
+#[cfg(unix)]
+#[test]
+fn other_commands_come_from_beside_the_program_and_three_are_one() {
+    let dir = fresh_dir("beside");
+    put_program(&dir, "fairrate-hello");
+    put_program(&dir, "fairrate-kernel");
+    let this = dir.join("fairrate");
+    std::fs::hard_link(env!("CARGO_BIN_EXE_fairrate"), &this).unwrap();
+    for (asked, expected) in [
+        (vec!["hello", "there"], "fairrate-hello there\n"),
+        (vec!["attach", "theta-powertcp"], "fairrate-kernel attach theta-powertcp\n"),
+        (vec!["status"], "fairrate-kernel status\n"),
+    ] {
+        let output = std::process::Command::new(&this).args(&asked).output().unwrap();
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(7), expected));
+    }
 }
