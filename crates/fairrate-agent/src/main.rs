@@ -1,4 +1,4 @@
-mod flowlets;
+use fairrate_agent::flowlets;
 use std::time::{Duration, Instant};
 fn main() {
     let f = flowlets::Flowlets::watch(Duration::from_millis(5)).unwrap();
