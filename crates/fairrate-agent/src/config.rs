@@ -16,6 +16,9 @@ pub struct Config {
     /// What counts as a flowlet.
     #[serde(default)]
     pub flowlets: Flowlets,
+    /// How rates become paces.
+    #[serde(default)]
+    pub pacing: Pacing,
     /// Destinations whose flows the allocator is told of.
     pub fabric: Vec<IpNet>,
     /// Weights of control groups, and of those below them; all others have 1.
@@ -46,6 +49,21 @@ pub struct Flowlets {
 impl Default for Flowlets {
     fn default() -> Self {
         Self { gap: Duration::from_millis(5), every: Duration::from_millis(1) }
+    }
+}
+
+/// How rates become paces.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pacing {
+    /// The part of a rate on the wire that is payload, which is what TCP paces.
+    pub payload_share: f64,
+}
+
+impl Default for Pacing {
+    /// 1,448 of the 1,538 bytes that a full segment takes on Ethernet: headers, timestamps, preamble and gap come on top.
+    fn default() -> Self {
+        Self { payload_share: 1448.0 / 1538.0 }
     }
 }
 
@@ -106,10 +124,16 @@ impl Config {
             return Err("`allocator.servers` is empty: name the allocator, such as \"10.0.0.9:4600\"".to_owned());
         }
         if self.fabric.is_empty() {
-            return Err("`fabric` is empty: no flow would have a rate; name the hosts' network, such as \"10.0.0.0/16\"".to_owned());
+            return Err(
+                "`fabric` is empty: no flow would have a rate; name the hosts' network, such as \"10.0.0.0/16\""
+                    .to_owned(),
+            );
         }
         if self.flowlets.every.is_zero() || self.flowlets.gap < self.flowlets.every {
             return Err("`flowlets.every` is to be above 0 and at most `flowlets.gap`".to_owned());
+        }
+        if !(0.0 < self.pacing.payload_share && self.pacing.payload_share <= 1.0) {
+            return Err("`pacing.payload_share` is to be above 0 and at most 1".to_owned());
         }
         match self.weight.iter().find(|of| !(of.weight.is_finite() && 0.0 < of.weight)) {
             Some(of) => Err(format!("the weight {} of {} is not above 0", of.weight, of.cgroup.display())),

@@ -6,7 +6,11 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{
+    Iter, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, RingBuffer, RingBufferBuilder,
+};
+
+use crate::agent::{Cookie, Event};
 
 /// The program, compiled.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/flowlets.bpf.o"));
@@ -16,24 +20,6 @@ const WALK: &str = "visit";
 
 /// The kind of an event that begins a flowlet.
 const BEGINS: u32 = 1;
-
-/// A connection, by its socket's cookie, which no other socket has as long as the kernel runs.
-pub type Cookie = u64;
-
-/// A connection that begins or ceases to have something to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// The connection.
-    pub cookie: Cookie,
-    /// The control group of its socket.
-    pub cgroup: u64,
-    /// This host.
-    pub source: SocketAddr,
-    /// Where it sends to.
-    pub destination: SocketAddr,
-    /// It begins, else it ends.
-    pub begins: bool,
-}
 
 /// Why connections cannot be seen.
 #[derive(Debug, thiserror::Error)]
@@ -132,7 +118,10 @@ impl Flowlets {
     pub fn walk(&self) -> Result<(), FlowletsError> {
         let failed = |cause| FlowletsError::Kernel { doing: "walking over sockets", cause };
         let mut nothing = Vec::new();
-        Iter::new(&self.walk).map_err(failed)?.read_to_end(&mut nothing).map_err(|e| FlowletsError::Io("the sockets", e))?;
+        Iter::new(&self.walk)
+            .map_err(failed)?
+            .read_to_end(&mut nothing)
+            .map_err(|e| FlowletsError::Io("the sockets", e))?;
         Ok(())
     }
 }

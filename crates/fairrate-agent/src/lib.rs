@@ -1,7 +1,8 @@
 //! Flowtune's endpoint for the TCP connections of a Linux host (J. Perry, H. Balakrishnan, D. Shah, MIT-CSAIL-TR-2016-011, section 2).
 //! It sees flowlets begin and end in the kernel, tells the allocator, and paces sockets that it did not make, by eBPF.
 
+pub mod agent;
 pub mod config;
-pub mod weights;
 #[cfg(feature = "bpf")]
 pub mod flowlets;
+pub mod weights;

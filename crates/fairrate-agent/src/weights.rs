@@ -16,10 +16,8 @@ pub struct Weights {
 impl Weights {
     /// Weights as configured. A group that begins to exist later counts from [`Self::look`] on.
     pub fn new(given: &[Weight]) -> Self {
-        let mut weights = Self {
-            given: given.iter().map(|of| (of.cgroup.clone(), of.weight)).collect(),
-            of: HashMap::new(),
-        };
+        let mut weights =
+            Self { given: given.iter().map(|of| (of.cgroup.clone(), of.weight)).collect(), of: HashMap::new() };
         weights.look();
         weights
     }
