@@ -10,6 +10,7 @@ mod ns3;
 mod ns3_tcp;
 mod own_algorithms;
 mod python;
+mod vm;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ enum Task {
     Instructions(instructions::Options),
     /// The Python package: built, its tests, types and notebook, in an environment below `target`.
     Python(python::Options),
+    /// Runs programs in a virtual machine with Debian's kernel: another Linux than this machine's.
+    Vm(vm::Options),
     /// Holds the simulator against another one.
     Validate {
         #[command(subcommand)]
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Task::OwnAlgorithms => own_algorithms::run(&root),
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Python(options) => python::run(&root, &options),
+        Task::Vm(options) => vm::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
     };

@@ -1,0 +1,178 @@
+//! `cargo xtask vm`: runs programs of this workspace in a virtual machine with Debian's kernel, a second witness beside the kernel of
+//! this machine: an older one, with queues and congestion controls that others leave out. No hardware support is needed.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args;
+
+/// What to run.
+#[derive(Args)]
+pub struct Options {
+    /// Shell commands to run there; programs named with --with are in PATH, as are ip, tc and busybox's
+    script: String,
+    /// Programs to take along, with the libraries that they need
+    #[arg(long = "with", value_name = "PROGRAM")]
+    programs: Vec<PathBuf>,
+    /// Memory in MiB
+    #[arg(long, default_value_t = 768)]
+    memory: u32,
+    /// Seconds after which the machine is stopped
+    #[arg(long, default_value_t = 300)]
+    limit: u32,
+}
+
+/// The package whose newest dependency is the kernel.
+const KERNEL: &str = "linux-image-cloud-amd64";
+/// Modules that are loaded first.
+const MODULES: [&str; 5] =
+    ["drivers/net/veth", "net/sched/sch_tbf", "net/sched/sch_netem", "net/sched/sch_fq", "net/ipv4/tcp_dctcp"];
+/// Programs of the system that go along.
+const SYSTEM: [&str; 3] = ["dash", "ip", "tc"];
+/// What the machine prints when the script has ended, before its exit code.
+const ENDED: &str = "fairrate vm: exit code ";
+
+/// Runs the script; `false` if it fails.
+///
+/// # Errors
+/// If the virtual machine cannot be made or started: it takes qemu-system-x86, busybox-static and Debian's package tools.
+pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+    let dir = root.join("target/vm");
+    std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let kernel = kernel(&dir)?;
+    let image = initramfs(&dir, &kernel, options)?;
+    let mut qemu = Command::new("timeout");
+    qemu.arg(options.limit.to_string()).args(["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m"]);
+    qemu.arg(options.memory.to_string()).args(["-nographic", "-no-reboot", "-nic", "none", "-kernel"]);
+    qemu.arg(&kernel.image).arg("-initrd").arg(image).args(["-append", "console=ttyS0 quiet panic=-1"]);
+    let output = qemu.stdin(Stdio::null()).output().map_err(|e| format!("qemu-system-x86_64: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Before it there is what the firmware says.
+    let said = text.split_once("fairrate vm: ").map_or(&*text, |(_, said)| said);
+    print!("{said}");
+    let code = said.split_once(ENDED.trim_start_matches("fairrate vm: ")).and_then(|(_, code)| code.lines().next());
+    match code {
+        Some(code) => Ok(code.trim() == "0"),
+        None => Err(format!("the machine did not come to the end of the script in {} s", options.limit)),
+    }
+}
+
+/// A kernel and its modules.
+struct Kernel {
+    image: PathBuf,
+    modules: PathBuf,
+}
+
+/// Debian's kernel, from its registry if it is not here yet.
+fn kernel(dir: &Path) -> Result<Kernel, String> {
+    let unpacked = dir.join("kernel");
+    if !unpacked.join("boot").exists() {
+        let depends = said(Command::new("apt-cache").args(["depends", KERNEL]))?;
+        let newest =
+            depends.lines().find_map(|line| line.trim().strip_prefix("Depends: ")).ok_or("there is no such kernel")?;
+        said(Command::new("apt-get").args(["download", "-q", newest]).current_dir(dir))?;
+        let package = entry(dir, |name| name.starts_with(newest) && name.ends_with(".deb"))?;
+        said(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&unpacked))?;
+    }
+    Ok(Kernel {
+        image: entry(&unpacked.join("boot"), |name| name.starts_with("vmlinuz"))?,
+        modules: entry(&unpacked.join("lib/modules"), |_| true)?.join("kernel"),
+    })
+}
+
+/// The file system that the machine starts with: all it has.
+fn initramfs(dir: &Path, kernel: &Kernel, options: &Options) -> Result<PathBuf, String> {
+    let (root, image) = (dir.join("root"), dir.join("initramfs"));
+    let failed = |e: std::io::Error| format!("{}: {e}", root.display());
+    if root.exists() {
+        std::fs::remove_dir_all(&root).map_err(failed)?;
+    }
+    for name in ["bin", "sbin", "proc", "sys", "dev", "tmp", "run/netns", "modules"] {
+        std::fs::create_dir_all(root.join(name)).map_err(failed)?;
+    }
+    let busybox = located("busybox")?;
+    std::fs::copy(&busybox, root.join("bin/busybox")).map_err(failed)?;
+    for applet in said(Command::new(&busybox).arg("--list"))?.lines().filter(|applet| *applet != "busybox") {
+        symlink("busybox", root.join("bin").join(applet)).map_err(failed)?;
+    }
+    let system = SYSTEM.iter().map(|name| located(name)).collect::<Result<Vec<_>, _>>()?;
+    for program in system.iter().chain(&options.programs) {
+        take_along(program, &root)?;
+    }
+    for module in MODULES {
+        let file = kernel.modules.join(module).with_extension("ko");
+        let name = file.file_name().ok_or("a module has a name")?;
+        std::fs::copy(&file, root.join("modules").join(name)).map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    std::fs::write(root.join("script"), &options.script).map_err(failed)?;
+    std::fs::write(root.join("init"), INIT).map_err(failed)?;
+    std::fs::set_permissions(root.join("init"), std::fs::Permissions::from_mode(0o755)).map_err(failed)?;
+    let pack =
+        format!("cd '{}' && find . | {} cpio -o -H newc > '{}'", root.display(), busybox.display(), image.display());
+    said(Command::new("sh").args(["-c", &pack]))?;
+    Ok(image)
+}
+
+/// The first process.
+const INIT: &str = r#"#!/bin/sh
+export PATH=/bin:/sbin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
+mount -t bpf bpf /sys/fs/bpf
+mount -t cgroup2 cgroup /sys/fs/cgroup
+/bin/ip link set lo up
+for module in /modules/*.ko; do insmod "$module"; done
+echo "fairrate vm: Linux $(uname -r)"
+# The shell of busybox would take its own ip and tc.
+dash /script 2>&1
+echo "fairrate vm: exit code $?"
+poweroff -f
+"#;
+
+/// Copies a program and the libraries that it needs.
+fn take_along(program: &Path, root: &Path) -> Result<(), String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", program.display());
+    let name = program.file_name().ok_or_else(|| format!("{} is no program", program.display()))?;
+    let inside = root.join("bin").join(name);
+    if inside.is_symlink() {
+        std::fs::remove_file(&inside).map_err(failed)?;
+    }
+    std::fs::copy(program, &inside).map_err(failed)?;
+    let needs = said(Command::new("ldd").arg(program)).unwrap_or_default();
+    let libraries: BTreeSet<&str> = needs.split_whitespace().filter(|word| word.starts_with('/')).collect();
+    for library in libraries {
+        let to = root.join(library.trim_start_matches('/'));
+        std::fs::create_dir_all(to.parent().unwrap_or(root)).map_err(failed)?;
+        std::fs::copy(library, to).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Where a program of the system is.
+fn located(name: &str) -> Result<PathBuf, String> {
+    let dirs = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&dirs).map(|dir| dir.join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| format!("`{name}` is not in PATH"))
+}
+
+/// An entry of a directory by its name.
+fn entry(dir: &Path, is_it: impl Fn(&str) -> bool) -> Result<PathBuf, String> {
+    let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let mut found = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(&is_it));
+    found.next().map(|entry| entry.path()).ok_or_else(|| format!("{} has no such entry", dir.display()))
+}
+
+/// What a program says; an error with what it complains of, if it fails.
+fn said(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|e| format!("{name}: {e}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
