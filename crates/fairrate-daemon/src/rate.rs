@@ -20,13 +20,15 @@ impl WireRate {
         if rate_bps.is_nan() || rate_bps <= 0.0 {
             return Self::NONE;
         }
-        let kbps = (rate_bps / 1e3).round().max(1.0);
+        // The largest is below 2^42 kbit/s.
+        let rate_kbps = (rate_bps / 1e3).min((1_u64 << 42) as f64);
+        let kbps = rate_kbps.round().max(1.0);
         if kbps < f64::from(1 << MANTISSA_BITS) {
             return Self(kbps as u16);
         }
         // The code of a number is that of its bits with the leading one dropped; rounding up carries into the exponent.
-        let exponent = (u64::MAX.min(kbps as u64)).ilog2() - MANTISSA_BITS;
-        let mantissa = (rate_bps / 1e3 / (2f64.powi(exponent as i32))).round() as u64;
+        let exponent = (kbps as u64).ilog2() - MANTISSA_BITS;
+        let mantissa = (rate_kbps / (1_u64 << exponent) as f64).round() as u64;
         let code = (u64::from(exponent + 1) << MANTISSA_BITS) + mantissa - (1 << MANTISSA_BITS);
         Self(u16::try_from(code).unwrap_or(u16::MAX))
     }
