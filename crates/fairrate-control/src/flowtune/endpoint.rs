@@ -73,6 +73,21 @@ impl Endpoint {
         Self { lifetime, heard: Time::ZERO, silent: false, flowlets: BTreeMap::new() }
     }
 
+    /// From now on rates hold for `lifetime`.
+    pub fn set_lifetime(&mut self, lifetime: Time) {
+        self.lifetime = lifetime;
+    }
+
+    /// Whether the allocator has been silent for a lifetime, so that none of its rates is in force.
+    pub fn is_silent(&self) -> bool {
+        self.silent
+    }
+
+    /// What the allocator gave a flowlet last; `None`: there is no such flowlet, or it has no rate yet.
+    pub fn rate_bps(&self, flow: u32) -> Option<f64> {
+        self.flowlets.get(&flow).copied().filter(|rate_bps| 0.0 < *rate_bps)
+    }
+
     /// A flow that had nothing to send has something: what to tell the allocator, unless it knows.
     pub fn begin(&mut self, flow: u32) -> Option<Message> {
         if self.flowlets.contains_key(&flow) {

@@ -1,0 +1,342 @@
+//! The client for programs that pace themselves.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+pub use fairrate_control::flowtune::Grant;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio_rustls::TlsConnector;
+
+use crate::agent::Agent;
+use crate::rate::Weight;
+use crate::stream::{READ, Stream, WRITE};
+use crate::tls::{Security, server_name};
+use crate::wire::{Decoder, Flow, FromAllocator, Start};
+
+/// How a [`Client`] keeps its connections.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// The longest time between two attempts to connect to a server. It begins with a 16th of it.
+    pub retry: Duration,
+    /// How long connecting may take.
+    pub patience: Duration,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self { retry: Duration::from_millis(400), patience: Duration::from_secs(1) }
+    }
+}
+
+/// A connection to the allocators, on a thread of its own.
+///
+/// The servers are told all flows, and the rate in force is that of the first one that is there. If none is, rates end with
+/// the lease; when one is back, they come into force again. Connections that break are made anew.
+///
+/// Dropping it tells the servers that its flows are over.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use fairrate_daemon::{Client, ClientOptions, Security};
+///
+/// let servers = ["10.0.0.9:4600".parse()?, "10.0.1.9:4600".parse()?];
+/// let client = Client::connect(&servers, Security::Insecure, ClientOptions::default())?;
+/// client.begin(1, "10.0.0.1".parse()?, "10.0.0.2".parse()?, 1.0);
+/// for grant in client.grants(Duration::from_secs(1)) {
+///     println!("flow {}: {} bit/s", grant.flow, grant.rate_bps);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Client {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    agent: Mutex<Agent>,
+    /// Rates have changed.
+    granted: Condvar,
+    /// For each server: there is something to say to it.
+    to_say: Vec<Notify>,
+    /// The agent's deadline may be another one.
+    timer: Notify,
+    servers: Vec<SocketAddr>,
+    security: Security,
+    options: ClientOptions,
+    began: Instant,
+    is_leaving: AtomicBool,
+}
+
+/// How an attempt ended.
+enum Ended {
+    /// The server was told that the client goes.
+    Left,
+    /// Not before there was an answer to HELLO, or before.
+    Cut { why: String, was_up: bool },
+}
+
+impl Client {
+    /// A client of these servers, the first of which is asked first; the others stand by. Returns at once: a server need not
+    /// be there.
+    ///
+    /// # Errors
+    /// If there is no thread or no random number to be had, or the keys cannot be used.
+    pub fn connect(servers: &[SocketAddr], security: Security, options: ClientOptions) -> io::Result<Self> {
+        if let Security::Tls(files) = &security {
+            files.client().map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+        }
+        let session = getrandom::u64().map_err(io::Error::other)?;
+        let shared = Arc::new(Shared {
+            agent: Mutex::new(Agent::new(session, servers.len())),
+            granted: Condvar::new(),
+            to_say: servers.iter().map(|_| Notify::new()).collect(),
+            timer: Notify::new(),
+            servers: servers.to_owned(),
+            security,
+            options,
+            began: Instant::now(),
+            is_leaving: AtomicBool::new(false),
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let of_thread = Arc::clone(&shared);
+        let run = move || runtime.block_on(run(of_thread));
+        let thread = std::thread::Builder::new().name("fairrate-client".into()).spawn(run)?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// A flowlet begins. `weight` is relative to other flows', from 1/256 to 255. If there is a flow of this number with other
+    /// ends or weight, that one is over.
+    pub fn begin(&self, flow: Flow, src: Ipv4Addr, dst: Ipv4Addr, weight: f64) {
+        self.shared.lock().begin(Start { flow, src, dst, weight: Weight::from_f64(weight) });
+        self.shared.tell();
+    }
+
+    /// A flowlet is over.
+    pub fn end(&self, flow: Flow) {
+        self.shared.lock().end(flow);
+        self.shared.tell();
+    }
+
+    /// Rates that have changed since the last call, each flow once; waits for the first one up to `timeout`. A rate of 0: as TCP
+    /// likes.
+    pub fn grants(&self, timeout: Duration) -> Vec<Grant> {
+        let agent = self.shared.lock();
+        let waited = self.shared.granted.wait_timeout_while(agent, timeout, |agent| !agent.has_grants());
+        let (mut agent, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut grants = Vec::new();
+        agent.take_grants(&mut grants);
+        grants
+    }
+
+    /// The rate in force in bit/s; `None`: as TCP likes.
+    pub fn rate_bps(&self, flow: Flow) -> Option<f64> {
+        self.shared.lock().rate_bps(flow)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.shared.is_leaving.store(true, Ordering::Release);
+        self.shared.lock().leave();
+        self.shared.tell();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been shown already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Agent> {
+        // What a panic leaves of an agent is still an agent.
+        self.agent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::Acquire)
+    }
+
+    /// Lets the thread look at what there is to say.
+    fn tell(&self) {
+        self.to_say.iter().for_each(Notify::notify_one);
+        self.timer.notify_one();
+    }
+}
+
+/// How long the servers may take to hear that the client goes.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+async fn run(shared: Arc<Shared>) {
+    let servers: Vec<_> =
+        (0..shared.servers.len()).map(|server| tokio::spawn(keep(Arc::clone(&shared), server))).collect();
+    let timer = tokio::spawn(watch_leases(Arc::clone(&shared)));
+    // It ends when the client leaves.
+    let _ = timer.await;
+    let goodbyes = async {
+        for server in servers {
+            let _ = server.await;
+        }
+    };
+    let _ = tokio::time::timeout(LAST_WORDS, goodbyes).await;
+}
+
+/// Lets rates go out of force when their lease is over.
+async fn watch_leases(shared: Arc<Shared>) {
+    while !shared.is_leaving() {
+        let deadline = {
+            let (now, mut agent) = (shared.now(), shared.lock());
+            if agent.deadline(now).is_some_and(|at| at <= now) {
+                agent.on_timer(now);
+            }
+            if agent.has_grants() {
+                shared.granted.notify_all();
+            }
+            agent.deadline(now)
+        };
+        match deadline {
+            Some(at) => tokio::select! {
+                () = shared.timer.notified() => {}
+                () = tokio::time::sleep(at.saturating_sub(shared.now())) => {}
+            },
+            None => shared.timer.notified().await,
+        }
+    }
+}
+
+/// Keeps a connection to a server.
+async fn keep(shared: Arc<Shared>, server: usize) {
+    let address = shared.servers[server];
+    let first_wait = shared.options.retry / 16;
+    let mut wait = first_wait;
+    loop {
+        let (why, was_up) = match attempt(&shared, server).await {
+            Ended::Left => return,
+            Ended::Cut { why, was_up } => (why, was_up),
+        };
+        shared.lock().on_cut(server);
+        if shared.is_leaving() {
+            return;
+        }
+        tracing::debug!(%address, why, "no connection to the allocator");
+        wait = if was_up { first_wait } else { (2 * wait).min(shared.options.retry) };
+        // Agents that lost their server together do not come back together.
+        let share = f64::from(getrandom::u32().unwrap_or(u32::MAX)) / f64::from(u32::MAX);
+        tokio::select! {
+            () = tokio::time::sleep(wait.mul_f64(0.5 + 0.5 * share)) => {}
+            () = left(&shared, server) => return,
+        }
+    }
+}
+
+/// Returns when the client leaves.
+async fn left(shared: &Shared, server: usize) {
+    while !shared.is_leaving() {
+        shared.to_say[server].notified().await;
+    }
+}
+
+async fn attempt(shared: &Shared, server: usize) -> Ended {
+    let opened = tokio::time::timeout(shared.options.patience, open(shared, server)).await;
+    let stream = match opened {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(e)) => return Ended::Cut { why: e.to_string(), was_up: false },
+        Err(_) => return Ended::Cut { why: "connecting takes too long".into(), was_up: false },
+    };
+    shared.lock().on_connected(shared.now(), server);
+    let (input, output) = tokio::io::split(stream);
+    let mut was_up = false;
+    tokio::select! {
+        why = read(shared, server, input, &mut was_up) => Ended::Cut { why, was_up },
+        result = write(shared, server, output) => match result {
+            Ok(()) => Ended::Left,
+            Err(e) => Ended::Cut { why: e.to_string(), was_up: false },
+        },
+    }
+}
+
+async fn open(shared: &Shared, server: usize) -> io::Result<Box<dyn Stream>> {
+    let address = shared.servers[server];
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    match &shared.security {
+        Security::Insecure => Ok(Box::new(stream)),
+        Security::Tls(files) => {
+            // Read anew, as keys may have changed.
+            let config = files.client().map_err(io::Error::other)?;
+            Ok(Box::new(TlsConnector::from(config).connect(server_name(address.ip()), stream).await?))
+        }
+    }
+}
+
+/// Reads until the connection ends, and says why it did.
+async fn read(shared: &Shared, server: usize, mut input: ReadHalf<Box<dyn Stream>>, was_up: &mut bool) -> String {
+    let (mut decoder, mut buffer) = (Decoder::default(), vec![0; READ]);
+    loop {
+        let give_up_at = shared.lock().give_up_at(server);
+        let patience = give_up_at.saturating_sub(shared.now());
+        let n = match tokio::time::timeout(patience, input.read(&mut buffer)).await {
+            Err(_) if shared.now() < shared.lock().give_up_at(server) => continue,
+            Err(_) => return "it has been silent for twice its lease".into(),
+            Ok(Ok(0)) => return "it closed the connection".into(),
+            Ok(Ok(n)) => n,
+            Ok(Err(e)) => return e.to_string(),
+        };
+        let (now, mut agent, mut result) = (shared.now(), shared.lock(), Ok(()));
+        let read = decoder.read(&buffer[..n], |message: FromAllocator| {
+            *was_up |= matches!(message, FromAllocator::Hello { .. });
+            if result.is_ok() {
+                result = agent.on_message(now, server, message);
+            }
+        });
+        if agent.has_grants() {
+            shared.granted.notify_all();
+        }
+        drop(agent);
+        shared.to_say[server].notify_one();
+        shared.timer.notify_one();
+        match (read, result) {
+            (Err(e), _) => return e.to_string(),
+            (_, Err(reason)) => return reason.to_string(),
+            _ => {}
+        }
+    }
+}
+
+/// Writes until the client leaves.
+async fn write(shared: &Shared, server: usize, mut output: WriteHalf<Box<dyn Stream>>) -> io::Result<()> {
+    let mut out = Vec::with_capacity(WRITE);
+    loop {
+        out.clear();
+        let (stays, next) = {
+            let (now, mut agent) = (shared.now(), shared.lock());
+            (agent.write(now, server, &mut out, WRITE), agent.speaks_at(server))
+        };
+        if !out.is_empty() {
+            output.write_all(&out).await?;
+            output.flush().await?;
+        }
+        if !stays {
+            return output.shutdown().await;
+        }
+        match next {
+            Some(Duration::ZERO) => {}
+            Some(at) => tokio::select! {
+                () = shared.to_say[server].notified() => {}
+                () = tokio::time::sleep(at.saturating_sub(shared.now())) => {}
+            },
+            None => shared.to_say[server].notified().await,
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! The allocator's side: connections, agents, their flows and leases, and the rates to be told. No sockets and no clock.
+//!
+//! A connection belongs to an agent once it has said HELLO. The agent's flows last as long as it says something within a
+//! lease, on one connection or the next. Rates that an agent has to be told are a set of flows, not a queue, so an agent that
+//! reads slowly costs no memory and hears the newest rates when it does.
+
+mod flows;
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use fairrate_allocate::{AllocatorService, LinkId, RateEngine, Update};
+
+use self::flows::Flows;
+use crate::agent::WORDS_A_LEASE;
+use crate::rate::WireRate;
+use crate::wire::{self, Flow, FromAgent, FromAllocator, Reason, Start, VERSION};
+
+/// A connection, by a number that does not come again.
+pub type ConnectionId = u64;
+
+/// The links from one address to another, the sender's first; nothing if there is no path.
+pub type Paths = Box<dyn Fn(Ipv4Addr, Ipv4Addr, &mut Vec<LinkId>) + Send>;
+
+/// Sweeps for leases that are over, and words that are due, in a lease.
+const SWEEPS_A_LEASE: u32 = 2 * WORDS_A_LEASE;
+
+/// What a desk goes by.
+#[derive(Clone, Debug)]
+pub struct DeskConfig {
+    /// A number drawn when the allocator starts.
+    pub epoch: u64,
+    /// How long flows last without a word of their agent, and rates without one of the allocator.
+    pub lease: Duration,
+    /// A rate is told when it is off by more than this share of what was told last.
+    pub threshold: f64,
+    /// Agents at most. Beyond: the connection is closed with a reason.
+    pub max_agents: usize,
+    /// Flows of an agent at most. Beyond: a flow has no rate.
+    pub max_flows: usize,
+}
+
+/// Whose flows an agent may tell.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Identity {
+    /// Everybody's: a connection without TLS.
+    Anyone,
+    /// Those sent from these addresses, which are in order.
+    Addresses(Vec<Ipv4Addr>),
+}
+
+impl Identity {
+    fn may_speak_for(&self, address: Ipv4Addr) -> bool {
+        match self {
+            Self::Anyone => true,
+            Self::Addresses(addresses) => addresses.binary_search(&address).is_ok(),
+        }
+    }
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Flowlets that began.
+    pub starts: u64,
+    /// Flowlets that ended.
+    pub ends: u64,
+    /// Rates written.
+    pub rates: u64,
+    /// Flows refused as their source is not the agent's.
+    pub unauthorised: u64,
+    /// Flows refused as the agent has too many.
+    pub beyond_limit: u64,
+    /// Flows refused as no path leads from source to destination.
+    pub without_path: u64,
+    /// Agents whose lease ended.
+    pub leases_ended: u64,
+    /// Iterations.
+    pub iterations: u64,
+}
+
+struct Connection {
+    identity: Identity,
+    agent: Option<usize>,
+    /// Whether HELLO is to be answered.
+    greets: bool,
+    heard: Duration,
+    spoke: Duration,
+    /// Whether it is in `to_write`.
+    is_listed: bool,
+}
+
+struct Agent {
+    key: (Identity, u64),
+    connection: Option<ConnectionId>,
+    /// When its last connection ended.
+    left: Duration,
+    flows: Flows,
+}
+
+/// The allocator's side of all conversations.
+pub struct Desk {
+    config: DeskConfig,
+    service: AllocatorService,
+    paths: Paths,
+    connections: BTreeMap<ConnectionId, Connection>,
+    agents: Vec<Option<Agent>>,
+    sessions: HashMap<(Identity, u64), usize>,
+    /// By the number of a flow at the service: its agent and its place there.
+    owners: Vec<(u32, u32)>,
+    free_numbers: Vec<u32>,
+    to_write: Vec<ConnectionId>,
+    to_close: Vec<(ConnectionId, Reason)>,
+    /// When the desk was last looked after, and when leases are looked at next.
+    last: Duration,
+    next_sweep: Duration,
+    counts: Counts,
+    updates: Vec<Update>,
+    path: Vec<LinkId>,
+}
+
+impl Desk {
+    /// A desk without connections. The engine's capacities should leave room for the threshold.
+    pub fn new(config: DeskConfig, engine: Box<dyn RateEngine>, paths: Paths) -> Self {
+        Self {
+            service: AllocatorService::new(engine, config.threshold),
+            config,
+            paths,
+            connections: BTreeMap::new(),
+            agents: Vec::new(),
+            sessions: HashMap::new(),
+            owners: Vec::new(),
+            free_numbers: Vec::new(),
+            to_write: Vec::new(),
+            to_close: Vec::new(),
+            last: Duration::ZERO,
+            next_sweep: Duration::ZERO,
+            counts: Counts::default(),
+            updates: Vec::new(),
+            path: Vec::new(),
+        }
+    }
+
+    /// There is a new connection, of an agent that may speak for `identity`.
+    pub fn on_connected(&mut self, now: Duration, id: ConnectionId, identity: Identity) {
+        let connection =
+            Connection { identity, agent: None, greets: false, heard: now, spoke: now, is_listed: false };
+        self.connections.insert(id, connection);
+    }
+
+    /// A connection is gone. Its agent's flows stay for a lease.
+    pub fn on_disconnected(&mut self, now: Duration, id: ConnectionId) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        if let Some(agent) = connection.agent.and_then(|at| self.agents[at].as_mut())
+            && agent.connection == Some(id)
+        {
+            (agent.connection, agent.left) = (None, now);
+        }
+    }
+
+    /// Closes a connection: it is among [`Desk::take_closed`].
+    pub fn close(&mut self, now: Duration, id: ConnectionId, reason: Reason) {
+        if self.connections.contains_key(&id) {
+            self.to_close.push((id, reason));
+            self.on_disconnected(now, id);
+        }
+    }
+
+    /// Closes all connections.
+    pub fn close_all(&mut self, now: Duration, reason: Reason) {
+        let all: Vec<ConnectionId> = self.connections.keys().copied().collect();
+        all.into_iter().for_each(|id| self.close(now, id, reason));
+    }
+
+    /// An agent has said something.
+    pub fn on_message(&mut self, now: Duration, id: ConnectionId, message: FromAgent) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        connection.heard = now;
+        let known = connection.agent;
+        match (message, known) {
+            (FromAgent::Hello { version, session }, None) => self.on_hello(now, id, version, session),
+            (FromAgent::Hello { .. }, Some(_)) | (_, None) => self.close(now, id, Reason::Protocol),
+            (FromAgent::Start(start), Some(at)) => self.on_start(id, at, start),
+            (FromAgent::End(flow), Some(at)) => self.end(at, flow),
+            (FromAgent::Synced, Some(at)) => {
+                let stale = self.agents[at].as_ref().map(|agent| agent.flows.untold()).unwrap_or_default();
+                stale.into_iter().for_each(|flow| self.end(at, flow));
+            }
+            (FromAgent::Alive, Some(_)) => {}
+            (FromAgent::Bye(_), Some(at)) => {
+                self.close(now, id, Reason::Shutdown);
+                self.forget(at);
+            }
+        }
+    }
+
+    fn on_hello(&mut self, now: Duration, id: ConnectionId, version: u8, session: u64) {
+        if version != VERSION {
+            return self.close(now, id, Reason::Version);
+        }
+        let Some(connection) = self.connections.get(&id) else { return };
+        let key = (connection.identity.clone(), session);
+        let at = match self.sessions.get(&key) {
+            Some(&at) => at,
+            None if self.config.max_agents <= self.sessions.len() => {
+                return self.close(now, id, Reason::TooManyAgents);
+            }
+            None => self.add_agent(key),
+        };
+        let Some(agent) = &mut self.agents[at] else { return };
+        agent.flows.begin_sync();
+        if let Some(older) = agent.connection.replace(id) {
+            self.close(now, older, Reason::Replaced);
+        }
+        if let Some(connection) = self.connections.get_mut(&id) {
+            (connection.agent, connection.greets) = (Some(at), true);
+        }
+        self.list(id);
+    }
+
+    fn add_agent(&mut self, key: (Identity, u64)) -> usize {
+        let agent = Agent { key: key.clone(), connection: None, left: Duration::ZERO, flows: Flows::default() };
+        let at = self.agents.iter().position(Option::is_none).unwrap_or(self.agents.len());
+        if at == self.agents.len() {
+            self.agents.push(None);
+        }
+        self.agents[at] = Some(agent);
+        self.sessions.insert(key, at);
+        at
+    }
+
+    fn on_start(&mut self, id: ConnectionId, at: usize, start: Start) {
+        let Some(agent) = &mut self.agents[at] else { return };
+        if !agent.key.0.may_speak_for(start.src) {
+            self.counts.unauthorised += 1;
+            return;
+        }
+        if agent.flows.tell_again(start) {
+            return self.list(id);
+        }
+        self.end(at, start.flow);
+        let Some(agent) = &mut self.agents[at] else { return };
+        if self.config.max_flows <= agent.flows.n_told() {
+            self.counts.beyond_limit += 1;
+            return;
+        }
+        self.path.clear();
+        (self.paths)(start.src, start.dst, &mut self.path);
+        if self.path.is_empty() {
+            self.counts.without_path += 1;
+            return;
+        }
+        let number = self.free_numbers.pop().unwrap_or(self.owners.len() as u32);
+        let owner = (at as u32, agent.flows.add(start, number));
+        match self.owners.get_mut(number as usize) {
+            Some(place) => *place = owner,
+            None => self.owners.push(owner),
+        }
+        self.service.start(number, &self.path, start.weight.as_f64(), f64::INFINITY);
+        self.counts.starts += 1;
+    }
+
+    fn end(&mut self, at: usize, flow: Flow) {
+        let number = self.agents[at].as_mut().and_then(|agent| agent.flows.remove(flow));
+        if let Some(number) = number {
+            self.service.end(number);
+            self.free_numbers.push(number);
+            self.counts.ends += 1;
+        }
+    }
+
+    /// An agent is gone, and its flows with it.
+    fn forget(&mut self, at: usize) {
+        let flows: Vec<Flow> = self.agents[at].iter().flat_map(|agent| agent.flows.all()).collect();
+        flows.into_iter().for_each(|flow| self.end(at, flow));
+        if let Some(agent) = self.agents[at].take() {
+            self.sessions.remove(&agent.key);
+        }
+    }
+
+    /// Notes that there is something to say on a connection.
+    fn list(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(&id)
+            && !std::mem::replace(&mut connection.is_listed, true)
+        {
+            self.to_write.push(id);
+        }
+    }
+
+    /// Looks after leases. To be called several times a lease: an allocator that was stopped gives its agents the time that
+    /// it lost.
+    pub fn tick(&mut self, now: Duration) {
+        let gap = now.saturating_sub(self.last);
+        self.last = now;
+        if self.config.lease / WORDS_A_LEASE < gap {
+            self.connections.values_mut().for_each(|connection| connection.heard += gap);
+            self.agents.iter_mut().flatten().for_each(|agent| agent.left += gap);
+        }
+        if self.next_sweep <= now {
+            self.next_sweep = now + self.config.lease / SWEEPS_A_LEASE;
+            self.sweep(now);
+        }
+    }
+
+    fn sweep(&mut self, now: Duration) {
+        let lease = self.config.lease;
+        let (mut silent, mut quiet) = (Vec::new(), Vec::new());
+        for (&id, connection) in &self.connections {
+            if connection.heard + lease <= now {
+                silent.push((id, connection.agent));
+            } else if connection.agent.is_some() && connection.spoke + lease / WORDS_A_LEASE <= now {
+                quiet.push(id);
+            }
+        }
+        for (id, agent) in silent {
+            self.close(now, id, Reason::Silent);
+            agent.into_iter().for_each(|at| self.end_lease(at));
+        }
+        quiet.into_iter().for_each(|id| self.list(id));
+        let is_over = |agent: &Agent| agent.connection.is_none() && agent.left + lease <= now;
+        let over = (0..self.agents.len()).filter(|&at| self.agents[at].as_ref().is_some_and(is_over));
+        over.collect::<Vec<usize>>().into_iter().for_each(|at| self.end_lease(at));
+    }
+
+    fn end_lease(&mut self, at: usize) {
+        self.counts.leases_ended += 1;
+        self.forget(at);
+    }
+
+    /// One iteration of the optimiser. True: a rate has changed by enough to be told.
+    pub fn iterate(&mut self) -> bool {
+        let mut updates = std::mem::take(&mut self.updates);
+        self.service.iterate(&mut updates);
+        self.counts.iterations += 1;
+        let has_news = !updates.is_empty();
+        for update in updates.drain(..) {
+            let (at, place) = self.owners[update.flow as usize];
+            let Some(agent) = &mut self.agents[at as usize] else { continue };
+            agent.flows.set_rate(place, WireRate::from_bps(update.rate_bps));
+            if let Some(id) = agent.connection {
+                self.list(id);
+            }
+        }
+        self.updates = updates;
+        has_news
+    }
+
+    /// Connections on which there is something to say, each once until [`Desk::write`].
+    pub fn take_to_write(&mut self, out: &mut Vec<ConnectionId>) {
+        out.append(&mut self.to_write);
+    }
+
+    /// Adds what there is to say on a connection, up to about `most` bytes. If there is more, it is listed again.
+    pub fn write(&mut self, now: Duration, id: ConnectionId, out: &mut Vec<u8>, most: usize) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        connection.is_listed = false;
+        let Some(agent) = connection.agent.and_then(|at| self.agents[at].as_mut()) else { return };
+        let before = out.len();
+        if std::mem::take(&mut connection.greets) {
+            let (epoch, lease) = (self.config.epoch, self.config.lease);
+            wire::encode([FromAllocator::Hello { version: VERSION, epoch, lease }], out);
+        }
+        let mut n_rates = 0;
+        let rates = agent.flows.take_changed(most / 6).inspect(|_| n_rates += 1);
+        wire::encode(rates.map(|(flow, rate)| FromAllocator::Rate { flow, rate }), out);
+        self.counts.rates += n_rates;
+        if out.len() == before && connection.spoke + self.config.lease / WORDS_A_LEASE <= now {
+            wire::encode([FromAllocator::Alive], out);
+        }
+        if before < out.len() {
+            connection.spoke = now;
+        }
+        if agent.flows.has_changed() {
+            self.list(id);
+        }
+    }
+
+    /// Puts a connection back that could not be written to now.
+    pub fn write_later(&mut self, id: ConnectionId) {
+        if self.connections.contains_key(&id) {
+            self.to_write.push(id);
+        }
+    }
+
+    /// Connections that are to be closed, and why.
+    pub fn take_closed(&mut self, out: &mut Vec<(ConnectionId, Reason)>) {
+        out.append(&mut self.to_close);
+    }
+
+    /// Flows the optimiser knows.
+    pub fn n_flows(&self) -> usize {
+        self.service.n_flows()
+    }
+
+    /// Agents with a lease.
+    pub fn n_agents(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Connections there are.
+    pub fn n_connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// All flows with the rates that were told, in no order.
+    pub fn flows(&self) -> impl Iterator<Item = (Start, WireRate)> + '_ {
+        self.agents.iter().flatten().flat_map(|agent| agent.flows.told())
+    }
+
+    /// What has happened so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+}

@@ -1,0 +1,380 @@
+//! What agents and the allocator say to each other, as bytes. No sockets.
+//!
+//! A stream is a sequence of frames: the length of the rest in 16 bits, a kind in 8 bits, and records of this kind, all of one
+//! length. Numbers are big-endian. Starts, ends and rates have the paper's 16, 4 and 6 bytes (section 6.2).
+//!
+//! | kind | record | bytes | from |
+//! |---|---|---|---|
+//! | 1 | HELLO: version (8 bits), session (64) | 9 | agent |
+//! | 2 | START: flow (32), source (32), destination (32), weight in 256ths (16), flags (16, zero) | 16 | agent |
+//! | 3 | END: flow (32) | 4 | agent |
+//! | 4 | ALIVE | 0 | both |
+//! | 5 | SYNCED: all flows have been told since HELLO | 0 | agent |
+//! | 17 | HELLO: version (8), epoch (64), lease in ms (32) | 13 | allocator |
+//! | 18 | RATE: flow (32), [rate](WireRate) (16) | 6 | allocator |
+//! | 19 | BYE: [reason](Reason) (8) | 1 | both |
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use crate::rate::{Weight, WireRate};
+
+/// The protocol's version, which both sides must have.
+pub const VERSION: u8 = 1;
+
+/// Bytes of a frame after its length at most.
+pub const MAX_FRAME: usize = 16 * 1024;
+
+/// A flow as its agent calls it.
+pub type Flow = u32;
+
+/// A flowlet begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The flow.
+    pub flow: Flow,
+    /// Its sender's address.
+    pub src: Ipv4Addr,
+    /// Its receiver's address.
+    pub dst: Ipv4Addr,
+    /// What it counts for.
+    pub weight: Weight,
+}
+
+/// What an agent says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FromAgent {
+    /// First of all: who it is. The same session after a cut is the same agent.
+    Hello {
+        /// The protocol it speaks.
+        version: u8,
+        /// A number drawn when the agent started.
+        session: u64,
+    },
+    /// A flowlet begins.
+    Start(Start),
+    /// A flowlet is over.
+    End(Flow),
+    /// Nothing new.
+    Alive,
+    /// Flows that were not told since HELLO are over.
+    Synced,
+    /// It goes, and its flows with it.
+    Bye(Reason),
+}
+
+/// What the allocator says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FromAllocator {
+    /// The answer to HELLO.
+    Hello {
+        /// The protocol it speaks.
+        version: u8,
+        /// A number drawn when the allocator started.
+        epoch: u64,
+        /// How long rates hold without a word, and flows without one.
+        lease: Duration,
+    },
+    /// Send at this rate.
+    Rate {
+        /// The flow.
+        flow: Flow,
+        /// The rate; none: as TCP likes.
+        rate: WireRate,
+    },
+    /// Nothing new: rates hold.
+    Alive,
+    /// It closes the connection.
+    Bye(Reason),
+}
+
+/// Why a side closes a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+#[repr(u8)]
+pub enum Reason {
+    /// The program ends in good order.
+    #[error("it shuts down")]
+    Shutdown = 1,
+    /// What was said is no message, or comes at the wrong time.
+    #[error("what was said is against the protocol")]
+    Protocol = 2,
+    /// Another version of the protocol.
+    #[error("the protocol's version is another one")]
+    Version = 3,
+    /// Nothing was said for a lease.
+    #[error("nothing was heard for a lease")]
+    Silent = 4,
+    /// The allocator has as many agents as it may.
+    #[error("there are too many agents")]
+    TooManyAgents = 5,
+    /// The same agent has another connection.
+    #[error("the agent has a newer connection")]
+    Replaced = 6,
+    /// What was written to the agent was not read for a lease.
+    #[error("what was written was not read for a lease")]
+    Slow = 7,
+    /// Keys have changed: connect again.
+    #[error("keys have changed")]
+    Rekeyed = 8,
+}
+
+impl Reason {
+    const ALL: [Self; 8] = [
+        Self::Shutdown,
+        Self::Protocol,
+        Self::Version,
+        Self::Silent,
+        Self::TooManyAgents,
+        Self::Replaced,
+        Self::Slow,
+        Self::Rekeyed,
+    ];
+
+    fn from_code(code: u8) -> Self {
+        // A later version may have more reasons; what matters is that the connection is closed.
+        Self::ALL.into_iter().find(|reason| *reason as u8 == code).unwrap_or(Self::Shutdown)
+    }
+}
+
+/// Why bytes are no messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// A frame without a kind.
+    #[error("a frame is empty")]
+    Empty,
+    /// A frame longer than any.
+    #[error("a frame of {0} bytes is longer than {MAX_FRAME}")]
+    TooLong(usize),
+    /// A kind that this side does not say.
+    #[error("there is no message of kind {0}")]
+    Kind(u8),
+    /// Records that are not whole.
+    #[error("a frame of kind {kind} has {len} bytes of records")]
+    Length {
+        /// The kind.
+        kind: u8,
+        /// Bytes after it.
+        len: usize,
+    },
+    /// A flow that counts for nothing.
+    #[error("the weight of flow {0} is 0")]
+    Weight(Flow),
+}
+
+/// What one side says: its kinds and their records.
+pub trait Message: Copy {
+    /// Bytes of a record of this kind; `None`: this side says no such thing.
+    fn record_len(kind: u8) -> Option<usize>;
+    /// The kind.
+    fn kind(self) -> u8;
+    /// Adds the record.
+    fn write(self, out: &mut Vec<u8>);
+    /// Reads a record of [`Message::record_len`] bytes.
+    ///
+    /// # Errors
+    /// If its values cannot be.
+    fn read(kind: u8, record: &[u8]) -> Result<Self, FrameError>;
+}
+
+impl Message for FromAgent {
+    fn record_len(kind: u8) -> Option<usize> {
+        Some(match kind {
+            1 => 9,
+            2 => 16,
+            3 => 4,
+            4 | 5 => 0,
+            19 => 1,
+            _ => return None,
+        })
+    }
+
+    fn kind(self) -> u8 {
+        match self {
+            Self::Hello { .. } => 1,
+            Self::Start(_) => 2,
+            Self::End(_) => 3,
+            Self::Alive => 4,
+            Self::Synced => 5,
+            Self::Bye(_) => 19,
+        }
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Hello { version, session } => {
+                out.push(version);
+                out.extend(session.to_be_bytes());
+            }
+            Self::Start(Start { flow, src, dst, weight }) => {
+                out.extend(flow.to_be_bytes());
+                out.extend(src.octets());
+                out.extend(dst.octets());
+                out.extend(weight.bits().to_be_bytes());
+                out.extend([0, 0]);
+            }
+            Self::End(flow) => out.extend(flow.to_be_bytes()),
+            Self::Alive | Self::Synced => {}
+            Self::Bye(reason) => out.push(reason as u8),
+        }
+    }
+
+    fn read(kind: u8, record: &[u8]) -> Result<Self, FrameError> {
+        Ok(match kind {
+            1 => Self::Hello { version: record[0], session: u64::from_be_bytes(array(record, 1)) },
+            2 => {
+                let flow = u32::from_be_bytes(array(record, 0));
+                let weight = Weight::from_bits(u16::from_be_bytes(array(record, 12)));
+                Self::Start(Start {
+                    flow,
+                    src: array::<4>(record, 4).into(),
+                    dst: array::<4>(record, 8).into(),
+                    weight: weight.ok_or(FrameError::Weight(flow))?,
+                })
+            }
+            3 => Self::End(u32::from_be_bytes(array(record, 0))),
+            4 => Self::Alive,
+            5 => Self::Synced,
+            19 => Self::Bye(Reason::from_code(record[0])),
+            _ => return Err(FrameError::Kind(kind)),
+        })
+    }
+}
+
+impl Message for FromAllocator {
+    fn record_len(kind: u8) -> Option<usize> {
+        Some(match kind {
+            17 => 13,
+            18 => 6,
+            4 => 0,
+            19 => 1,
+            _ => return None,
+        })
+    }
+
+    fn kind(self) -> u8 {
+        match self {
+            Self::Hello { .. } => 17,
+            Self::Rate { .. } => 18,
+            Self::Alive => 4,
+            Self::Bye(_) => 19,
+        }
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Hello { version, epoch, lease } => {
+                out.push(version);
+                out.extend(epoch.to_be_bytes());
+                let lease_ms = u32::try_from(lease.as_millis()).unwrap_or(u32::MAX);
+                out.extend(lease_ms.to_be_bytes());
+            }
+            Self::Rate { flow, rate } => {
+                out.extend(flow.to_be_bytes());
+                out.extend(rate.0.to_be_bytes());
+            }
+            Self::Alive => {}
+            Self::Bye(reason) => out.push(reason as u8),
+        }
+    }
+
+    fn read(kind: u8, record: &[u8]) -> Result<Self, FrameError> {
+        Ok(match kind {
+            17 => Self::Hello {
+                version: record[0],
+                epoch: u64::from_be_bytes(array(record, 1)),
+                lease: Duration::from_millis(u32::from_be_bytes(array(record, 9)).into()),
+            },
+            18 => Self::Rate {
+                flow: u32::from_be_bytes(array(record, 0)),
+                rate: WireRate(u16::from_be_bytes(array(record, 4))),
+            },
+            4 => Self::Alive,
+            19 => Self::Bye(Reason::from_code(record[0])),
+            _ => return Err(FrameError::Kind(kind)),
+        })
+    }
+}
+
+/// `N` bytes of a record, which has been checked to be long enough.
+fn array<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
+    record[at..at + N].try_into().expect("a record has its length")
+}
+
+/// Adds messages to `out`, those of a kind that follow each other in one frame.
+pub fn encode<M: Message>(messages: impl IntoIterator<Item = M>, out: &mut Vec<u8>) {
+    let mut open: Option<(u8, usize)> = None;
+    for message in messages {
+        let kind = message.kind();
+        let len = M::record_len(kind).unwrap_or(0);
+        let at = match open {
+            Some((of, at)) if of == kind && 0 < len && out.len() - at - 2 + len <= MAX_FRAME => at,
+            _ => {
+                out.extend([0, 0, kind]);
+                out.len() - 3
+            }
+        };
+        open = Some((kind, at));
+        message.write(out);
+        let len = (out.len() - at - 2) as u16;
+        out[at..at + 2].copy_from_slice(&len.to_be_bytes());
+    }
+}
+
+/// Bytes of a stream that are no whole frame yet: at most one frame.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    rest: Vec<u8>,
+}
+
+impl Decoder {
+    /// Takes the next bytes of a stream and hands on the messages that are whole.
+    ///
+    /// # Errors
+    /// If the bytes are no messages. The stream is of no use from there on.
+    pub fn read<M: Message>(&mut self, bytes: &[u8], mut each: impl FnMut(M)) -> Result<(), FrameError> {
+        self.rest.extend_from_slice(bytes);
+        let mut at = 0;
+        while let Some(frame) = whole_frame(&self.rest[at..])? {
+            read_frame(frame, &mut each)?;
+            at += 2 + frame.len();
+        }
+        self.rest.drain(..at);
+        Ok(())
+    }
+
+    /// Bytes that wait for the rest of their frame.
+    pub fn waiting(&self) -> usize {
+        self.rest.len()
+    }
+}
+
+/// Kind and records of the first frame, if it is there as a whole.
+fn whole_frame(bytes: &[u8]) -> Result<Option<&[u8]>, FrameError> {
+    let Some((len, rest)) = bytes.split_first_chunk::<2>() else { return Ok(None) };
+    let len = usize::from(u16::from_be_bytes(*len));
+    match len {
+        0 => Err(FrameError::Empty),
+        len if MAX_FRAME < len => Err(FrameError::TooLong(len)),
+        len => Ok(rest.get(..len)),
+    }
+}
+
+fn read_frame<M: Message>(frame: &[u8], each: &mut impl FnMut(M)) -> Result<(), FrameError> {
+    let (kind, records) = (frame[0], &frame[1..]);
+    let record_len = M::record_len(kind).ok_or(FrameError::Kind(kind))?;
+    let wrong = Err(FrameError::Length { kind, len: records.len() });
+    match (record_len, records.len()) {
+        (0, 0) => each(M::read(kind, records)?),
+        (0, _) | (_, 0) => return wrong,
+        (record_len, len) if len % record_len != 0 => return wrong,
+        (record_len, _) => {
+            for record in records.chunks_exact(record_len) {
+                each(M::read(kind, record)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
