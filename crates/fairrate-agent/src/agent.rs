@@ -123,8 +123,7 @@ mod tests {
     use super::*;
 
     fn agent() -> Agent {
-        let text =
-            "fabric = [\"10.0.0.0/16\"]\n[allocator]\nservers = [\"10.0.0.9:4600\"]\n[pacing]\npayload_share = 0.9\n";
+        let text = "fabric = [\"10.0.0.0/16\"]\n[allocator]\nservers = [\"10.0.0.9:4600\"]\ninsecure = true\n[pacing]\npayload_share = 0.9\n";
         Agent::new(toml::from_str(text).unwrap())
     }
 

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fairrate_daemon::{KeyFiles, Security};
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
 
@@ -32,6 +33,18 @@ pub struct Config {
 pub struct Allocator {
     /// Addresses: the first is asked first, the others stand by.
     pub servers: Vec<SocketAddr>,
+    /// Keys of this host: its certificate names its addresses.
+    pub tls: Option<KeyFiles>,
+    /// Plain TCP, for tests: whoever can connect may speak for everybody.
+    #[serde(default)]
+    pub insecure: bool,
+}
+
+impl Allocator {
+    /// How connections to it are secured.
+    pub fn security(&self) -> Security {
+        self.tls.clone().map_or(Security::Insecure, Security::Tls)
+    }
 }
 
 /// What counts as a flowlet.
@@ -123,6 +136,10 @@ impl Config {
         if self.allocator.servers.is_empty() {
             return Err("`allocator.servers` is empty: name the allocator, such as \"10.0.0.9:4600\"".to_owned());
         }
+        if self.allocator.tls.is_some() == self.allocator.insecure {
+            return Err("`allocator` needs either keys, as `tls = { ca = ..., certificate = ..., key = ... }`, or `insecure = true`"
+                .to_owned());
+        }
         if self.fabric.is_empty() {
             return Err(
                 "`fabric` is empty: no flow would have a rate; name the hosts' network, such as \"10.0.0.0/16\""
@@ -156,7 +173,8 @@ fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::E
 mod tests {
     use super::*;
 
-    const LEAST: &str = "fabric = [\"10.0.0.0/16\", \"fd00::/8\"]\n[allocator]\nservers = [\"10.0.0.9:4600\"]\n";
+    const LEAST: &str =
+        "fabric = [\"10.0.0.0/16\", \"fd00::/8\"]\n[allocator]\nservers = [\"10.0.0.9:4600\"]\ninsecure = true\n";
 
     fn read(text: &str) -> Result<Config, String> {
         let config: Config = toml::from_str(text).map_err(|e| e.to_string())?;
@@ -175,7 +193,7 @@ mod tests {
     fn what_is_wrong_is_said_with_its_line() {
         for (more, expected) in [
             ("", "`allocator.servers` is empty"),
-            ("[flowlets]\ngap = \"5 parsecs\"\n", "line 5"),
+            ("[flowlets]\ngap = \"5 parsecs\"\n", "line 6"),
             ("[flowlets]\ngip = \"5ms\"\n", "expected `gap` or `every`"),
             ("[flowlets]\ngap = \"100us\"\n", "at most `flowlets.gap`"),
             ("[[weight]]\ncgroup = \"/sys/fs/cgroup/gold\"\nweight = -1.0\n", "is not above 0"),

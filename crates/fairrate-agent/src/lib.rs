@@ -5,4 +5,6 @@ pub mod agent;
 pub mod config;
 #[cfg(feature = "bpf")]
 pub mod flowlets;
+#[cfg(feature = "bpf")]
+pub mod run;
 pub mod weights;

@@ -1,14 +1,66 @@
-use fairrate_agent::flowlets;
-use std::time::{Duration, Instant};
-fn main() {
-    let f = flowlets::Flowlets::watch(Duration::from_millis(5)).unwrap();
-    let rate: f64 = std::env::args().nth(1).map_or(100e6, |a| a.parse().unwrap());
-    let t0 = Instant::now();
-    while t0.elapsed() < Duration::from_secs(8) {
-        for e in f.events(Duration::from_millis(1)).unwrap() {
-            println!("{:.4} {e:?}", t0.elapsed().as_secs_f64());
-            f.pace(e.cookie, e.begins.then_some(rate)).unwrap();
-        }
-        f.walk().unwrap();
+//! `fairrate-agent`: Flowtune's endpoint for the TCP connections of a host.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{Parser, Subcommand};
+use fairrate_agent::config::Config;
+use fairrate_agent::run;
+
+#[derive(Parser)]
+#[command(name = "fairrate-agent", version, about = "Flowtune's endpoint for the TCP connections of a host")]
+#[command(after_help = "Exit codes: 0 done, 1 the agent failed, 2 bad input.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Tell the allocator of this network namespace's TCP flowlets, and pace them as it says
+    ///
+    /// Needs root. SIGINT and SIGTERM let go of all connections and end it.
+    Run {
+        /// A TOML file
+        config: PathBuf,
+    },
+    /// Check a configuration
+    Check {
+        /// A TOML file
+        config: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let (path, runs) = match Cli::parse().command {
+        Command::Run { config } => (config, true),
+        Command::Check { config } => (config, false),
+    };
+    let config = match Config::load(&path) {
+        Ok(config) => config,
+        Err(error) => return failed(&error, 2),
+    };
+    if !runs {
+        return ExitCode::SUCCESS;
     }
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("error: the agent needs root: it loads a program into the kernel");
+        return ExitCode::from(2);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    if let Err(error) = ctrlc::set_handler(move || asked.store(true, Ordering::Release)) {
+        return failed(&error, 1);
+    }
+    match run::run(config, &stop) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error, 1),
+    }
+}
+
+fn failed(error: &dyn std::error::Error, code: u8) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::from(code)
 }
