@@ -75,6 +75,14 @@ fn unfit_flows(config: &SimConfig) -> Option<Problem> {
     {
         return several_paths(tcp.multipath.subflows);
     }
+    if let Transport::Tcp(tcp) = config.transport.kind
+        && tcp.handshake
+    {
+        return problem(
+            "its flows begin with a handshake",
+            "set `handshake = false`: connections stand before the start",
+        );
+    }
     if !config.changes.is_empty() {
         return problem("its flows wait until rates have converged", "give flows a `start` and a `stop`");
     }

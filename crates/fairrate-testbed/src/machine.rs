@@ -139,7 +139,7 @@ fn limits(s: &LinuxSummary) -> Vec<String> {
         found.push(format!("{:.1} % of the processors' time went to other machines", s.steal_share * 100.0));
     }
     if limit::START.as_ns() < s.start_late_max_ns {
-        found.push(format!("a flow started {} late", Time::from_ns(s.start_late_max_ns)));
+        found.push(format!("a flow started {:.1} ms late", s.start_late_max_ns as f64 / 1e6));
     }
     if 0 < s.processor_drops {
         found.push(format!("processors dropped {} packets before any queue", s.processor_drops));
