@@ -97,13 +97,9 @@ impl Failure {
     fn code(&self) -> u8 {
         use ResultsError::{InUse, NoResults, Occupied};
         match self {
-            Self::Results(Occupied { .. } | NoResults { .. } | InUse { .. }) => 2,
-            Self::Results(_) | Self::System { .. } | Self::Run { .. } => 1,
-            Self::Scenario(_)
-            | Self::Unfit { .. }
-            | Self::Usage { .. }
-            | Self::Machine { .. }
-            | Self::Algorithm { .. } => 2,
+            Self::Results(error) if !matches!(error, Occupied { .. } | NoResults { .. } | InUse { .. }) => 1,
+            Self::System { .. } | Self::Run { .. } => 1,
+            _ => 2,
         }
     }
 

@@ -29,47 +29,50 @@ pub fn check(scenario: &Scenario) -> Result<(), Failure> {
 
 type Problem = (String, String);
 
-fn problem(what: impl Into<String>, help: impl Into<String>) -> Option<Problem> {
-    Some((what.into(), help.into()))
+fn problem(what: impl Into<String>, help: impl Into<String>) -> Problem {
+    (what.into(), help.into())
 }
 
 fn unfit_network(config: &SimConfig) -> Option<Problem> {
     let topology = &config.topology;
     if topology.circuits.is_some() {
-        return problem("circuits that come and go are not laid out", "choose another topology than `rdcn`");
+        return Some(problem("circuits that come and go are not laid out", "choose another topology than `rdcn`"));
     }
     if !config.faults.is_empty() {
-        return problem("its links have faults", "leave out `[[fault]]`; this network loses only what finds no room");
+        return Some(problem(
+            "its links have faults",
+            "leave out `[[fault]]`; this network loses only what finds no room",
+        ));
     }
     if config.fabric.balancing == Balancing::PerPacket {
-        return problem("packets choose their paths one by one", "set `balancing = \"per-flow\"`");
+        return Some(problem("packets choose their paths one by one", "set `balancing = \"per-flow\"`"));
     }
     if config.allocator.is_some() {
-        return problem("its algorithm has a central allocator", "choose another `cc`");
+        return Some(problem("its algorithm has a central allocator", "choose another `cc`"));
     }
     if MOST_NODES < topology.nodes.len() {
         let n = topology.nodes.len();
-        return problem(format!("{n} hosts and switches are too many"), format!("take at most {MOST_NODES}"));
+        return Some(problem(format!("{n} hosts and switches are too many"), format!("take at most {MOST_NODES}")));
     }
     let fastest = topology.links.iter().map(|link| link.rate).max()?;
     if FASTEST < fastest {
         let scale = 1e9 / fastest.as_bps_f64();
         let help = format!("add `--scale {scale:.0e}`, which brings it to 1 Gb/s: rates change, sizes and times stay");
-        return problem(format!("a link of {fastest} is too fast for namespaces"), help);
+        return Some(problem(format!("a link of {fastest} is too fast for namespaces"), help));
     }
     let n_hosts_off_switches =
         topology.links.iter().filter(|link| [link.a, link.b].iter().all(|end| topology.is_host(*end))).count();
-    (0 < n_hosts_off_switches).then(|| ("a link joins two hosts".to_owned(), "put a switch between them".to_owned()))
+    (0 < n_hosts_off_switches).then(|| problem("a link joins two hosts", "put a switch between them"))
 }
 
 fn unfit_flows(config: &SimConfig) -> Option<Problem> {
     if MOST_FLOWS < config.flows.len() {
         let n = config.flows.len();
         let help = format!("take at most {MOST_FLOWS}: shorten `duration`, or set `max_flows`");
-        return problem(format!("{n} flows are too many"), help);
+        return Some(problem(format!("{n} flows are too many"), help));
     }
     let several_paths =
-        |subflows: u8| problem(format!("flows over {subflows} subflows are not built"), "set `subflows = 1`");
+        |subflows: u8| Some(problem(format!("flows over {subflows} subflows are not built"), "set `subflows = 1`"));
     if let Transport::Tcp(tcp) = config.transport.kind
         && 1 < tcp.multipath.subflows
     {
@@ -78,26 +81,26 @@ fn unfit_flows(config: &SimConfig) -> Option<Problem> {
     if let Transport::Tcp(tcp) = config.transport.kind
         && tcp.handshake
     {
-        return problem(
+        return Some(problem(
             "its flows begin with a handshake",
             "set `handshake = false`: connections stand before the start",
-        );
+        ));
     }
     if !config.changes.is_empty() {
-        return problem("its flows wait until rates have converged", "give flows a `start` and a `stop`");
+        return Some(problem("its flows wait until rates have converged", "give flows a `start` and a `stop`"));
     }
     config.flows.iter().find_map(|flow| {
         if let Some(subflows) = flow.subflows.filter(|&n| 1 < n) {
             return several_paths(subflows);
         }
         if flow.burst.is_some() {
-            return problem("a flow writes in bursts", "leave out `burst` and `pause`");
+            return Some(problem("a flow writes in bursts", "leave out `burst` and `pause`"));
         }
         if flow.demand != Rate::MAX {
-            return problem("the application of a flow offers a limited rate", "leave out `demand`");
+            return Some(problem("the application of a flow offers a limited rate", "leave out `demand`"));
         }
         if flow.trigger == Trigger::Change {
-            return problem("a flow waits until rates have converged", "give flows a `start`");
+            return Some(problem("a flow waits until rates have converged", "give flows a `start`"));
         }
         None
     })

@@ -98,7 +98,7 @@ impl Watch {
         let Some(last) = self.last.insert(sample.port, *sample) else { return };
         if 2 * FULL_PACKET < last.qlen_bytes.min(sample.qlen_bytes) {
             let busy = self.busy.entry(sample.port).or_default();
-            busy.time = busy.time + sample.t.saturating_sub(last.t);
+            busy.time += sample.t.saturating_sub(last.t);
             busy.bytes += sample.tx_bytes - last.tx_bytes;
         }
     }

@@ -54,8 +54,8 @@ impl Namespaces {
     /// # Errors
     /// If they cannot be made, as without root.
     pub fn make(&self, names: impl Iterator<Item = String>) -> Result<(), Failure> {
-        let lines: String = names.map(|name| format!("netns add {name}\n")).collect();
-        tools::batch("ip", &[], &lines)
+        let lines: Vec<String> = names.map(|name| format!("netns add {name}")).collect();
+        tools::batch("ip", &[], &lines.join("\n"))
     }
 }
 
@@ -110,7 +110,7 @@ fn remove_marked(mark: &str) -> io::Result<usize> {
     };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let marked: Vec<String> = names.filter(|name| name.starts_with(&start)).collect();
-    let lines: String = marked.iter().map(|name| format!("netns del {name}\n")).collect();
-    tools::batch("ip", &["-force"], &lines).map_err(io::Error::other)?;
+    let lines: Vec<String> = marked.iter().map(|name| format!("netns del {name}")).collect();
+    tools::batch("ip", &["-force"], &lines.join("\n")).map_err(io::Error::other)?;
     Ok(marked.len())
 }

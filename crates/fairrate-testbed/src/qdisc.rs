@@ -49,7 +49,7 @@ impl Queues {
             socket.connect(&SocketAddr::new(0, 0)).map_err(failed)?;
             let index = |&port: &PortId| {
                 let index = nix::net::if_::if_nametoindex(device(port).as_str());
-                Ok((index.map_err(|e| Failure::system("finding a device", e))? as i32, port))
+                Ok((index.map_err(|e| Failure::system("finding a device", e))?.cast_signed(), port))
             };
             let ports = ports.iter().map(index).collect::<Result<_, Failure>>()?;
             Ok(Self { socket, ports, buffer: Vec::with_capacity(BUFFER) })

@@ -84,7 +84,7 @@ impl<'a> Sampler<'a> {
                     let probe = &mut self.probes[i];
                     // What could not be sampled in time is left out.
                     let periods = now.saturating_sub(probe.next).as_ps() / probe.every.as_ps() + 1;
-                    probe.next = probe.next + probe.every * periods;
+                    probe.next += probe.every * periods;
                 }
             }
         }
