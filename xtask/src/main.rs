@@ -11,6 +11,7 @@ mod ns3_tcp;
 mod own_algorithms;
 mod python;
 mod vm;
+mod testbed;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,6 +43,8 @@ enum Task {
     Python(python::Options),
     /// Runs programs in a virtual machine with Debian's kernel: another Linux than this machine's.
     Vm(vm::Options),
+    /// The testbed on this machine, as root: small runs, their results, and that nothing is left behind.
+    Testbed(testbed::Options),
     /// Holds the simulator against another one.
     Validate {
         #[command(subcommand)]
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Python(options) => python::run(&root, &options),
         Task::Vm(options) => vm::run(&root, &options),
+        Task::Testbed(options) => testbed::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
     };

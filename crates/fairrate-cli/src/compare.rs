@@ -1,5 +1,6 @@
 //! `fairrate compare`: one scenario under several algorithms, seeds and points of a grid.
 
+mod backend;
 mod index;
 mod runs;
 
@@ -21,6 +22,7 @@ use crate::run::{Sets, Threads};
 pub use fairrate_scenario::columns::{Seeds, parse_seeds, parse_variant};
 pub use runs::in_parallel;
 
+use backend::{Backend, Backends};
 use fairrate_scenario::columns::{self, Axis, MOST_RUNS, parse_axis};
 use index::Index;
 use runs::{Crew, Planner};
@@ -37,7 +39,7 @@ pub struct Args {
     /// Algorithms, or paths of libraries with one; NAME:KEY=VALUE is a variant with another parameter, as in
     /// powertcp,powertcp:gamma=0.5
     /// [default: the scenario's]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', required_unless_present_any = ["grid", "seeds"])]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', required_unless_present_any = ["grid", "seeds", "backend"])]
     cc: Vec<String>,
     /// Values of a key, keys as for --set, as in `--grid traffic.0.load=0.4,0.6`; several multiply
     ///
@@ -51,6 +53,12 @@ pub struct Args {
     /// Number to draw against a key of the grid; may be given several times [default: the usual ones]
     #[arg(long = "metric", value_name = "NAME", requires = "grid", long_help = metric_help())]
     metrics: Vec<String>,
+    /// What moves the packets; with `sim,linux` the simulator runs each network as it really was on Linux
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "sim")]
+    backend: Vec<Backend>,
+    /// On Linux, multiply the rates of all links
+    #[arg(long, value_name = "FACTOR")]
+    scale: Option<f64>,
     #[command(flatten)]
     sets: Sets,
     /// Results directory; complete runs of the same scenario in it are taken over [default: runs/NAME-compare]
@@ -120,7 +128,8 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let metrics = metrics(&args.metrics)?;
     let registry = &columns::with_libraries(&args.cc, registry)?;
     let columns = columns::columns(&args.cc, &args.grid, args.seeds.is_some(), registry)?;
-    let n_runs = columns.len() * args.seeds.as_ref().map_or(1, |s| s.0.len());
+    let backends = Backends::new(&args.backend, args.scale)?;
+    let n_runs = columns.len() * backends.each().count() * args.seeds.as_ref().map_or(1, |s| s.0.len());
     if MOST_RUNS < n_runs {
         let help = format!("at most {MOST_RUNS} are planned at once; take fewer seeds, or fewer values of a key");
         return Err(Failure::Usage { message: format!("these are {n_runs} runs"), help });
@@ -135,9 +144,11 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         sets: args.sets.pairs(),
         seeds: args.seeds.as_ref().map(|s| s.0.as_slice()),
         fresh: args.fresh,
+        backends: &backends,
     };
     let threads = args.threads.get();
-    let jobs = jobs(args.jobs, threads);
+    // Nothing runs beside a network that is real.
+    let jobs = if backends.has_linux() { 1 } else { jobs(args.jobs, threads) };
     let (dir, plans) = planner.plan(&columns, jobs)?;
     let taken_over = plans.iter().filter(|p| p.is_taken_over()).count();
     let board = Board::of_runs(args.quiet, plans.len(), taken_over);

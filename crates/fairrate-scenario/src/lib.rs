@@ -36,9 +36,9 @@ pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;
 pub use place::ProblemParts;
 pub use results::{
-    AllocatorSummary, Convergence, ConvergenceRow, Deadlines, FctBucket, FlowRow, PfcRow, PortInfo, PortRow, Quantiles,
-    RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, SOURCES, Summary, TableInfo, Tag, TagValue,
-    write_durably, write_whole,
+    AllocatorSummary, BusyPort, Convergence, ConvergenceRow, Deadlines, FctBucket, FlowRow, LinuxSummary, PfcRow,
+    PortInfo, PortRow, Quantiles, RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, SOURCES,
+    Summary, TableInfo, Tag, TagValue, write_durably, write_whole,
 };
 #[doc(hidden)]
 pub use samples::samples;

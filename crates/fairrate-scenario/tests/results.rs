@@ -336,7 +336,10 @@ fn a_dropped_writer_leaves_every_row() {
         reordering: Reordering::default(),
     };
     writer.flow(&outcome(1));
-    writer.rate(&RateSample { t: Time::ZERO, flow: FlowId(1), cwnd_bytes: u64::MAX, rate_bps: 7, delivered_bytes: 5 });
+    let (rate_bps, delivered_bytes) = (7, 5);
+    let sample =
+        RateSample { t: Time::ZERO, flow: FlowId(1), cwnd_bytes: u64::MAX, rate_bps, delivered_bytes, measured: None };
+    writer.rate(&sample);
     writer.pfc(&PfcEvent { t: Time::from_ps(1_500), port: PortId(1), class: 3, pause: true });
     drop(writer);
     let results = Results::open(&dir).expect("it opens");

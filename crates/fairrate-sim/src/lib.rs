@@ -34,8 +34,8 @@ pub use config::{
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};
 pub use output::{
-    AllocatorTotals, ConvergenceSample, Drops, FlowOutcome, PfcEvent, PortSample, RateSample, RateSums, Recorder,
-    Reordering, RttSample, RunTotals, Sink,
+    AllocatorTotals, ConvergenceSample, Drops, FlowOutcome, MeasuredSender, PfcEvent, PortSample, RateSample, RateSums,
+    Recorder, Reordering, RttSample, RunTotals, Sink,
 };
 #[doc(hidden)]
 pub use simulation::Switching;

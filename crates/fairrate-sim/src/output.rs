@@ -95,6 +95,17 @@ pub struct RateSample {
     pub rate_bps: u64,
     /// Payload bytes the receiver has in order.
     pub delivered_bytes: u64,
+    /// What only real hosts tell; `None`: a simulation.
+    pub measured: Option<MeasuredSender>,
+}
+
+/// What the TCP of a real host knows of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeasuredSender {
+    /// Smoothed round-trip time.
+    pub rtt: Time,
+    /// Payload bytes sent again since the start.
+    pub retransmitted_bytes: u64,
 }
 
 /// A round-trip time that a sender has measured.

@@ -9,6 +9,7 @@ use fairrate_report::metric::Metric;
 use fairrate_scenario::columns::Column;
 use fairrate_scenario::{Overrides, Results, ResultsDir, Scenario, Tag, TagValue};
 
+use super::backend::{self, Backend, Backends};
 use super::index::{Index, RunEntry};
 use crate::drive::{self, End};
 use crate::failure::Failure;
@@ -25,6 +26,10 @@ pub struct Plan {
     pub entry: RunEntry,
     /// What its rows have in common.
     tags: Vec<Tag>,
+    /// What moves its packets.
+    backend: Backend,
+    /// The directory of the run on Linux that is to be simulated; empty: the scenario is.
+    twin: String,
 }
 
 impl Plan {
@@ -48,6 +53,8 @@ pub struct Planner<'a> {
     pub seeds: Option<&'a [u64]>,
     /// Does everything again.
     pub fresh: bool,
+    /// What moves packets.
+    pub backends: &'a Backends,
 }
 
 impl Planner<'_> {
@@ -60,11 +67,12 @@ impl Planner<'_> {
         drop(first);
         ResultsDir::check(&dir)?;
         let seeds: Vec<Option<u64>> = self.seeds.map_or_else(|| vec![None], |s| s.iter().copied().map(Some).collect());
-        let runs: Vec<(&Column, Option<u64>)> =
-            columns.iter().flat_map(|c| seeds.iter().map(move |s| (c, *s))).collect();
+        let each = columns.iter().flat_map(|column| self.backends.each().map(move |backend| (column, backend)));
+        let runs: Vec<(&Column, Backend, Option<u64>)> =
+            each.flat_map(|(column, backend)| seeds.iter().map(move |seed| (column, backend, *seed))).collect();
         let wrong = AtomicBool::new(false);
         let check = |i: usize| {
-            let plan = self.check(&dir, runs[i].0, runs[i].1);
+            let plan = self.check(&dir, runs[i].0, runs[i].1, runs[i].2);
             wrong.fetch_or(plan.is_err(), Ordering::Relaxed);
             plan
         };
@@ -82,33 +90,48 @@ impl Planner<'_> {
         Overrides { sets, seed, cc: column.cc.clone() }
     }
 
-    fn check(&self, dir: &Path, column: &Column, seed: Option<u64>) -> Result<Plan, Failure> {
+    fn check(&self, dir: &Path, column: &Column, backend: Backend, seed: Option<u64>) -> Result<Plan, Failure> {
         let overrides = self.overrides(column, seed);
         let scenario = self.load(&overrides)?;
         let config = scenario.sim_config();
         let cc = config.cc.info().name;
         let name = if column.name.is_empty() { cc } else { &column.name };
+        let of = |backend: Backend| match self.backends.suffix(backend) {
+            Some(suffix) => format!("{name}-{suffix}"),
+            None => name.to_owned(),
+        };
+        let dir_of = |backend| seed.map_or_else(|| of(backend), |seed| format!("{}-seed{seed}", of(backend)));
+        let label = if column.label.is_empty() { cc } else { &column.label };
+        let line = if column.line.is_empty() { cc } else { &column.line };
+        let called = |name: &str| match self.backends.suffix(backend) {
+            Some(suffix) => format!("{name} ({suffix})"),
+            None => name.to_owned(),
+        };
         let mut entry = RunEntry {
-            label: if column.label.is_empty() { cc.to_owned() } else { column.label.clone() },
+            label: called(label),
             point: column.point.clone(),
             grid: column.grid.iter().cloned().collect(),
-            line: if column.line.is_empty() { cc.to_owned() } else { column.line.clone() },
+            line: called(line),
             place: column.place.clone(),
             cc: cc.to_owned(),
             seed: config.seed,
-            dir: seed.map_or_else(|| name.to_owned(), |seed| format!("{name}-seed{seed}")),
+            dir: dir_of(backend),
             state: "pending".to_owned(),
             scenario_hash: format!("{:016x}", scenario.hash()),
             ..RunEntry::default()
         };
         let place = dir.join(&entry.dir);
         ResultsDir::check(&place)?;
-        if let Some(results) = Results::complete_of(&place, &scenario).filter(|_| !self.fresh) {
+        // A network that is real is another one each time.
+        let again = self.fresh || self.backends.has_linux();
+        if let Some(results) = Results::complete_of(&place, &scenario).filter(|_| !again) {
             entry.end("complete", None, results.summary.fingerprint);
         }
         let label = Tag::new("label", TagValue::Text(entry.label.clone()));
         let tags = std::iter::once(label).chain(column.tags()).collect();
-        Ok(Plan { overrides, scenario: scenario.name().to_owned(), entry, tags })
+        let is_twin = backend == Backend::Sim && self.backends.has_linux();
+        let twin = if is_twin { dir_of(Backend::Linux) } else { String::new() };
+        Ok(Plan { overrides, scenario: scenario.name().to_owned(), entry, tags, backend, twin })
     }
 }
 
@@ -149,7 +172,9 @@ impl<'a> Crew<'a> {
 
     /// Does the runs that are not there, `jobs` at a time, until all have ended or Ctrl-C.
     pub fn work(self, jobs: usize) -> Result<Index, Failure> {
-        let open: Vec<usize> = (0..self.plans.len()).filter(|i| !self.plans[*i].is_taken_over()).collect();
+        let mut open: Vec<usize> = (0..self.plans.len()).filter(|i| !self.plans[*i].is_taken_over()).collect();
+        // The simulator runs what the networks on Linux were.
+        open.sort_by_key(|i| !self.plans[*i].twin.is_empty());
         in_parallel(open.len(), jobs, &drive::interrupted, &|k| self.one(open[k]));
         let (index, error) = self.index.into_inner().expect("no thread panics with this lock held");
         error.map_or(Ok(index), Err)
@@ -177,11 +202,12 @@ impl<'a> Crew<'a> {
 
     /// One run with its own report, and its fingerprint.
     fn run(&self, plan: &Plan, place: &Path) -> Result<(End, String), Failure> {
-        let scenario = self.planner.load(&plan.overrides)?;
-        if format!("{:016x}", scenario.hash()) != plan.entry.scenario_hash {
-            let cause = "the scenario or a file it names has changed since the comparison began".to_owned();
-            return Err(Failure::Run { cause, dir: place.to_owned() });
+        if plan.backend == Backend::Linux {
+            let end =
+                self.planner.backends.run_on_linux(self.planner.file, &plan.overrides, &plan.entry.label, place)?;
+            return Ok((end, String::new()));
         }
+        let scenario = self.scenario(plan, place)?;
         let place = Arc::new(ResultsDir::claim(place)?);
         let run = drive::Run { label: &plan.entry.dir, tags: &plan.tags, board: self.board, threads: self.threads };
         let end = run.drive(&scenario, &place)?;
@@ -190,6 +216,22 @@ impl<'a> Crew<'a> {
         let fingerprint = data.provenance.fingerprint.clone();
         output::write_report(place, data, Pictures::No)?;
         Ok((end, fingerprint))
+    }
+}
+
+impl Crew<'_> {
+    /// What the simulator is to run.
+    fn scenario(&self, plan: &Plan, place: &Path) -> Result<Scenario, Failure> {
+        if !plan.twin.is_empty() {
+            let file = backend::effective(&self.dir.join(&plan.twin))?;
+            return Ok(Scenario::with_algorithms(self.planner.registry).load(&file, &Overrides::default())?);
+        }
+        let scenario = self.planner.load(&plan.overrides)?;
+        if format!("{:016x}", scenario.hash()) != plan.entry.scenario_hash {
+            let cause = "the scenario or a file it names has changed since the comparison began".to_owned();
+            return Err(Failure::Run { cause, dir: place.to_owned() });
+        }
+        Ok(scenario)
     }
 }
 

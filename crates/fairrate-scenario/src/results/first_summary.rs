@@ -7,7 +7,7 @@ use fairrate_sim::{PortId, ProbeSpec};
 use fairrate_units::Bytes;
 
 use super::SCHEMA;
-use super::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets};
+use super::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets, simulator};
 use crate::scenario::Scenario;
 
 /// Names, sizes and what is to be sampled; all counts are zero.
@@ -29,6 +29,8 @@ pub(super) fn first_summary(scenario: &Scenario) -> Summary {
     };
     Summary {
         schema: SCHEMA.to_owned(),
+        backend: simulator(),
+        linux: None,
         scenario: scenario.name().to_owned(),
         scenario_hash: format!("{:016x}", scenario.hash()),
         cc: config.cc.info().name.to_owned(),

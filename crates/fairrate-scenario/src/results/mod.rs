@@ -5,6 +5,7 @@ mod copy;
 mod dir;
 mod first_summary;
 mod growing;
+mod linux;
 mod read;
 mod summary;
 mod tags;
@@ -21,6 +22,7 @@ const COMMIT: &str = env!("FAIRRATE_COMMIT");
 pub const SOURCES: &str = env!("FAIRRATE_SOURCES");
 
 pub use dir::{ResultsDir, write_durably, write_whole};
+pub use linux::{BusyPort, LinuxSummary};
 pub use read::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, Results};
 pub use summary::{
     AllocatorSummary, Convergence, Deadlines, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo,
@@ -206,6 +208,8 @@ const RATES: &[ColumnSpec] = &[
     ("cwnd_bytes", Type::IntOrNone, "B"),
     ("rate_bps", Type::Int, "bit/s"),
     ("delivered_bytes", Type::Int, "B"),
+    ("rtt_ns", Type::IntOrNone, "ns"),
+    ("retransmitted_bytes", Type::IntOrNone, "B"),
 ];
 
 const PFC: &[ColumnSpec] = &[

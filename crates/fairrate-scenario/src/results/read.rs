@@ -89,6 +89,10 @@ pub struct RateRow {
     pub rate_bps: u64,
     /// Payload bytes the receiver has in order.
     pub delivered_bytes: u64,
+    /// Smoothed round-trip time; `None`: a simulation.
+    pub rtt_ns: Option<f64>,
+    /// Payload bytes sent again since the start; `None`: a simulation.
+    pub retransmitted_bytes: Option<u64>,
 }
 
 /// A row of `pfc.parquet`.
@@ -314,12 +318,16 @@ impl Results {
         self.each_group("rates", |t| {
             let (time, flow, cwnd) = (t.times("t_ns")?, t.ints("flow")?, t.maybe_ints("cwnd_bytes")?);
             let (rate, delivered) = (t.ints("rate_bps")?, t.ints("delivered_bytes")?);
+            let (rtt, again) = (t.maybe_times("rtt_ns"), t.maybe_ints("retransmitted_bytes"));
+            let (rtt, again) = (t.or_none(rtt)?, t.or_none(again)?);
             let row = |i: usize| RateRow {
                 t_ns: time[i],
                 flow: flow[i] as u32,
                 cwnd_bytes: cwnd[i],
                 rate_bps: rate[i],
                 delivered_bytes: delivered[i],
+                rtt_ns: rtt[i],
+                retransmitted_bytes: again[i],
             };
             (0..t.n_rows).map(row).for_each(&mut f);
             Ok(())
@@ -420,6 +428,14 @@ impl Group<'_> {
 
     fn maybe_times(&mut self, name: &str) -> Result<Vec<Option<f64>>, ResultsError> {
         self.column::<Int64Type, _>(name, "int64", |ns| ns as f64)
+    }
+
+    /// Values of a column that tables of older programs do not have.
+    fn or_none<T: Clone>(&self, column: Result<Vec<Option<T>>, ResultsError>) -> Result<Vec<Option<T>>, ResultsError> {
+        match column {
+            Err(ResultsError::NoColumn { .. }) => Ok(vec![None; self.n_rows]),
+            other => other,
+        }
     }
 
     fn maybe_floats(&mut self, name: &str) -> Result<Vec<Option<f64>>, ResultsError> {

@@ -7,6 +7,7 @@ use fairrate_units::Time;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
+use super::linux::LinuxSummary;
 use crate::scenario::Scenario;
 
 /// How a run ended.
@@ -183,6 +184,12 @@ pub struct TableInfo {
 pub struct Summary {
     /// `fairrate.results/` and a number, which changes when a field or a column of a table goes or changes its meaning.
     pub schema: String,
+    /// What moved the packets: `sim` or `linux`.
+    #[serde(default = "simulator", skip_serializing_if = "is_simulator")]
+    pub backend: String,
+    /// Of a run on real Linux: the machine and the network it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linux: Option<LinuxSummary>,
     /// Name of the scenario.
     pub scenario: String,
     /// Hash of the resolved scenario and its files, in hexadecimal.
@@ -312,6 +319,15 @@ pub struct Summary {
     pub checksum: String,
 }
 
+/// The backend of summaries that name none.
+pub(super) fn simulator() -> String {
+    "sim".to_owned()
+}
+
+fn is_simulator(backend: &str) -> bool {
+    backend == "sim"
+}
+
 impl Summary {
     /// The text of `summary.json`; notes its checksum.
     pub(super) fn signed_json(&mut self) -> Result<String, serde_json::Error> {
@@ -331,6 +347,7 @@ impl Summary {
     /// again. Runs of a program's own algorithms are not: their sources are not known here.
     pub fn is_complete_run_of(&self, scenario: &Scenario) -> bool {
         self.state == "complete"
+            && is_simulator(&self.backend)
             && !scenario.is_of_own_algorithm()
             && self.schema == super::SCHEMA
             && self.scenario_hash == format!("{:016x}", scenario.hash())

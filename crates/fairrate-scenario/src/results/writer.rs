@@ -15,6 +15,7 @@ use super::columns::{Cell, ColumnSpec, TableWriter};
 use super::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
 use super::first_summary::{first_summary, port_name};
 use super::growing::GrowingFile;
+use super::linux::LinuxSummary;
 use super::summary::{Convergence, Deadlines, Finished, RunState, Summary, buckets};
 use super::tags::{Tag, TagValue};
 use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SCHEMA, SUMMARY, TABLES};
@@ -121,6 +122,12 @@ impl ResultsWriter {
             error: None,
             closed: false,
         })
+    }
+
+    /// The run is one on real Linux, of which this is to be said.
+    pub fn set_linux(&mut self, linux: LinuxSummary) {
+        "linux".clone_into(&mut self.summary.backend);
+        self.summary.linux = Some(linux);
     }
 
     /// Whether everything so far was written; a run may want to look now and then. After an error the summary says that the
@@ -331,6 +338,8 @@ impl Sink for ResultsWriter {
             if sample.cwnd_bytes == u64::MAX { Cell::None } else { Cell::Int(sample.cwnd_bytes) },
             Cell::Int(sample.rate_bps),
             Cell::Int(sample.delivered_bytes),
+            sample.measured.map_or(Cell::None, |m| ns(m.rtt)),
+            sample.measured.map_or(Cell::None, |m| Cell::Int(m.retransmitted_bytes)),
         ];
         let result = self.rates.push(row);
         self.note(result);

@@ -76,7 +76,7 @@ fn sample_flow(run: &Run, parts: &[Mutex<Part>], id: FlowId, now_ps: u64) -> Opt
     let delivered_bytes = lock(&parts[receives]).received(id).bytes;
     let part = lock(&parts[sends]);
     let (cwnd_bytes, rate_bps) = part.hosts.window_and_rate(&part.world, id)?;
-    Some(RateSample { t: Time::from_ps(now_ps), flow: id, cwnd_bytes, rate_bps, delivered_bytes })
+    Some(RateSample { t: Time::from_ps(now_ps), flow: id, cwnd_bytes, rate_bps, delivered_bytes, measured: None })
 }
 
 impl Part {

@@ -55,6 +55,6 @@ impl Fluid {
         let served = &self.served[self.flows[id].place?];
         let rate_bps = (served.rate_bps + 0.5) as u64;
         let delivered_bytes = self.delivered_bytes(id);
-        Some(RateSample { t: self.now(), flow: id, cwnd_bytes: u64::MAX, rate_bps, delivered_bytes })
+        Some(RateSample { t: self.now(), flow: id, cwnd_bytes: u64::MAX, rate_bps, delivered_bytes, measured: None })
     }
 }

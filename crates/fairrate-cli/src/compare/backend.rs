@@ -1,0 +1,126 @@
+//! What moves the packets of a run: the simulator, or `fairrate-testbed` on network namespaces.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::ValueEnum;
+use fairrate_scenario::{Overrides, Results};
+
+use crate::drive::End;
+use crate::external;
+use crate::failure::{Failure, INTERRUPTED};
+
+/// The program that runs scenarios on Linux.
+const PROGRAM: &str = "fairrate-testbed";
+
+/// What moves packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// The simulator
+    Sim,
+    /// Network namespaces and the TCP of Linux; needs root
+    Linux,
+}
+
+impl Backend {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Linux => "linux",
+        }
+    }
+}
+
+/// The backends of a comparison.
+#[derive(Clone, Debug)]
+pub struct Backends {
+    /// Each once, in the order of columns.
+    all: Vec<Backend>,
+    /// What Linux multiplies rates by.
+    scale: Option<f64>,
+}
+
+impl Backends {
+    /// As they are asked for. A scale is for Linux alone.
+    ///
+    /// # Errors
+    /// If there is a scale and no Linux.
+    pub fn new(asked: &[Backend], scale: Option<f64>) -> Result<Self, Failure> {
+        let mut all = Vec::new();
+        for backend in asked {
+            if !all.contains(backend) {
+                all.push(*backend);
+            }
+        }
+        if scale.is_some() && !all.contains(&Backend::Linux) {
+            let help = "add `--backend sim,linux`, or set the rates with `--set`".to_owned();
+            return Err(Failure::Usage { message: "`--scale` is for runs on Linux".to_owned(), help });
+        }
+        Ok(Self { all, scale })
+    }
+
+    /// Each of them.
+    pub fn each(&self) -> impl Iterator<Item = Backend> + '_ {
+        self.all.iter().copied()
+    }
+
+    /// Whether some runs are on Linux. Those must not be disturbed, and the simulator runs what they were.
+    pub fn has_linux(&self) -> bool {
+        self.all.contains(&Backend::Linux)
+    }
+
+    /// What names of columns and directories end with, if there is more than the simulator.
+    pub fn suffix(&self, backend: Backend) -> Option<&'static str> {
+        self.has_linux().then(|| backend.name())
+    }
+
+    /// Runs a scenario on Linux. What goes wrong is told in the program's own words.
+    ///
+    /// # Errors
+    /// If the program cannot be run, or fails before it has results.
+    pub fn run_on_linux(&self, file: &Path, overrides: &Overrides, label: &str, place: &Path) -> Result<End, Failure> {
+        let program = external::program(OsStr::new(PROGRAM));
+        let mut command = Command::new(&program);
+        command.arg(file).arg("--out").arg(place).args(["--label", label, "--quiet"]);
+        for (key, value) in &overrides.sets {
+            command.args(["--set", &format!("{key}={value}")]);
+        }
+        let seed = overrides.seed.map(|seed| seed.to_string());
+        let scale = self.scale.map(|scale| scale.to_string());
+        let options = [("--cc", overrides.cc.clone()), ("--seed", seed), ("--scale", scale)];
+        for (name, value) in options {
+            command.args(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+        }
+        let output = command.stdin(Stdio::null()).output().map_err(|e| missing(&program, &e))?;
+        match output.status.code() {
+            Some(0) => Ok(End::Complete),
+            Some(code) if code == i32::from(INTERRUPTED) => Ok(End::Interrupted),
+            _ => {
+                let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                Err(Failure::Run { cause: said, dir: place.to_owned() })
+            }
+        }
+    }
+}
+
+/// The scenario of a run on Linux as it really was.
+///
+/// # Errors
+/// If that run has not ended well.
+pub fn effective(place: &Path) -> Result<PathBuf, Failure> {
+    let state = Results::open(place)?.summary.state;
+    if state == "complete" {
+        return Ok(place.join("scenario.toml"));
+    }
+    let cause = format!("its twin on Linux is {state}, so the network to be simulated is not known");
+    Err(Failure::Run { cause, dir: place.to_owned() })
+}
+
+fn missing(program: &Path, error: &std::io::Error) -> Failure {
+    Failure::Usage {
+        message: format!("`{}` cannot be run: {error}", program.display()),
+        help: format!("build it beside this program: `cargo build --release -p {PROGRAM}`"),
+    }
+}

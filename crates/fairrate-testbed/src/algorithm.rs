@@ -1,0 +1,100 @@
+//! The algorithm that the kernel is to use: one of its own, or one that `fairrate-kernel` brings into it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use fairrate_control::{AlgorithmConfig, Parameters as _, Profile};
+use fairrate_sim::SimConfig;
+
+use crate::failure::Failure;
+
+/// The program that brings algorithms into the kernel.
+const PROGRAM: &str = "fairrate-kernel";
+/// Where tests say that it is.
+const VARIABLE: &str = "FAIRRATE_KERNEL";
+
+/// Algorithms that kernels have, by their names in scenarios.
+const OF_KERNELS: [(&str, &str); 3] = [("newreno", "reno"), ("cubic", "cubic"), ("bbr", "bbr")];
+
+/// The kernel's name of the algorithm, if kernels have it.
+pub fn of_kernel(config: &SimConfig) -> Option<&'static str> {
+    let name = config.cc.info().name;
+    OF_KERNELS.iter().find(|(ours, _)| *ours == name).map(|(_, theirs)| *theirs)
+}
+
+/// An algorithm that connections can use, for as long as this lives.
+#[derive(Debug)]
+pub struct Attached {
+    name: String,
+    /// Of `fairrate-kernel`, what takes the algorithm away again.
+    detach: Option<Command>,
+}
+
+impl Attached {
+    /// Sees to it that the kernel has the scenario's algorithm, in the namespaces of its hosts.
+    ///
+    /// # Errors
+    /// If `fairrate-kernel` is needed and missing, or refuses.
+    pub fn new(config: &SimConfig, namespaces: &[String]) -> Result<Self, Failure> {
+        if let Some(name) = of_kernel(config) {
+            return Ok(Self { name: name.to_owned(), detach: None });
+        }
+        let algorithm = with_parameters(&config.cc);
+        let program = program();
+        let mut name = String::new();
+        for namespace in namespaces {
+            let arguments = ["attach", &algorithm, "--netns", namespace, "--print-name"];
+            let output = Command::new(&program).args(arguments).output().map_err(|e| missing(&algorithm, &e))?;
+            if !output.status.success() {
+                let said = String::from_utf8_lossy(&output.stderr);
+                let message = format!("`{PROGRAM} attach {algorithm}` failed: {}", said.trim());
+                return Err(Failure::Algorithm { message, help: kernels_own() });
+            }
+            String::from_utf8_lossy(&output.stdout).trim().clone_into(&mut name);
+        }
+        let mut detach = Command::new(program);
+        detach.args(["detach", config.cc.info().name]);
+        Ok(Self { name, detach: Some(detach) })
+    }
+
+    /// Its name for `TCP_CONGESTION`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        // It refuses while another testbed uses the algorithm, which then takes it away.
+        let _ = self.detach.as_mut().map(Command::output);
+    }
+}
+
+/// `NAME:KEY=VALUE,...` with the parameters that are not the defaults.
+fn with_parameters(cc: &AlgorithmConfig) -> String {
+    let name = cc.info().name;
+    let defaults = AlgorithmConfig::by_name(name, Profile::Paper).map(|cc| cc.params()).unwrap_or_default();
+    let other = |p: &fairrate_control::Param| !defaults.iter().any(|d| d.name == p.name && d.toml == p.toml);
+    let changed: Vec<String> =
+        cc.params().into_iter().filter(other).map(|p| format!("{}={}", p.name, p.toml.trim_matches('"'))).collect();
+    if changed.is_empty() { name.to_owned() } else { format!("{name}:{}", changed.join(",")) }
+}
+
+/// Where the program is: as the variable says, beside this one, or to be looked for in PATH.
+fn program() -> PathBuf {
+    let said = std::env::var_os(VARIABLE).filter(|path: &OsString| !path.is_empty()).map(PathBuf::from);
+    let beside = || std::env::current_exe().ok().map(|this| this.with_file_name(PROGRAM)).filter(|path| path.is_file());
+    said.or_else(beside).unwrap_or_else(|| PathBuf::from(PROGRAM))
+}
+
+fn missing(algorithm: &str, error: &std::io::Error) -> Failure {
+    let message =
+        format!("this kernel does not have `{algorithm}`, and `{PROGRAM}`, which brings it, cannot be run: {error}");
+    Failure::Algorithm { message, help: format!("build it beside this program, or {}", kernels_own()) }
+}
+
+fn kernels_own() -> String {
+    let names: Vec<&str> = OF_KERNELS.iter().map(|(name, _)| *name).collect();
+    format!("choose an algorithm that kernels have: {}", names.join(", "))
+}

@@ -1,0 +1,121 @@
+//! `fairrate-testbed`: the command line.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use fairrate_control::Registry;
+use fairrate_report::publish::{self, Pictures};
+use fairrate_report::{format, load, table};
+use fairrate_scenario::columns::{file_name, parse_variant};
+use fairrate_scenario::{Overrides, ResultsDir, RunState, Tag, TagValue};
+
+use crate::failure::{Failure, INTERRUPTED};
+use crate::field::Field;
+use crate::run::{Job, listen_for_interrupts};
+
+/// Run a scenario on network namespaces, with the TCP of Linux
+///
+/// Hosts and switches are network namespaces, links are veth pairs with a token bucket and a queue at each end. Flows are TCP
+/// connections that start at the scenario's times and send its bytes. The results directory is that of `fairrate run`; its
+/// scenario.toml is the network as it really was, so that the simulator can run the same. Needs root.
+#[derive(Debug, Parser)]
+#[command(name = "fairrate-testbed", version, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 the run failed, 2 bad input or no root, 130 interrupted (what there was is written)."
+)]
+pub struct Args {
+    /// Scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    scenario: PathBuf,
+    /// Algorithm in place of the scenario's; NAME:KEY=VALUE with other parameters
+    #[arg(long, value_name = "NAME")]
+    cc: Option<String>,
+    /// Multiply the rates of all links, as 0.01 makes 250 Mb/s of 25 Gb/s; sizes and times stay
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = scale)]
+    scale: f64,
+    /// Change a key of the scenario: dotted, lists counted from 0, as in `--set traffic.0.load=0.4`
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    sets: Vec<(String, String)>,
+    /// Seed of every random stream, in place of the scenario's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Results directory [default: runs/NAME-ALGORITHM-SEED-linux]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// What tables call the run [default: the algorithm's name]
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// Nothing on stderr but errors, and no tables
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    let factor = text.parse::<f64>().ok().filter(|factor| 0.0 < *factor && *factor <= 1.0);
+    factor.ok_or_else(|| "write a factor above 0 and up to 1, as 0.01".to_owned())
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("write it as key=value, as in traffic.0.load=0.4".to_owned()),
+    }
+}
+
+/// The whole command line.
+pub fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(code) => code,
+        Err(failure) => failure.tell(),
+    }
+}
+
+fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let registry = Registry::new();
+    let variant = args.cc.as_deref().map(|text| parse_variant(text, &registry)).transpose()?.unwrap_or_default();
+    let sets = args.sets.iter().cloned().chain(variant.sets).collect();
+    let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc) };
+    let field = Field::new(args.scenario.clone(), overrides, args.scale)?;
+    let scenario = field.load()?;
+    let cc = scenario.sim_config().cc.info().name;
+    let name = format!("{}-{cc}-{}-linux", scenario.name(), scenario.sim_config().seed);
+    let dir = args.out.clone().unwrap_or_else(|| Path::new("runs").join(file_name(&name)));
+    ResultsDir::check(&dir)?;
+    check_root()?;
+    listen_for_interrupts();
+    let label = args.label.clone().unwrap_or_else(|| cc.to_owned());
+    let tags = vec![Tag::new("label", TagValue::Text(label.clone()))];
+    let state = Job { field, scale: args.scale, dir: &dir, tags, quiet: args.quiet }.run()?;
+    report(&dir, &label, args.quiet, &registry)?;
+    match state {
+        RunState::Complete => Ok(ExitCode::SUCCESS),
+        RunState::Interrupted => Ok(ExitCode::from(INTERRUPTED)),
+        RunState::Failed(cause) => Err(Failure::Run { cause, dir }),
+    }
+}
+
+fn check_root() -> Result<(), Failure> {
+    if nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(Failure::Machine {
+        message: "the testbed needs root, for namespaces and queues".to_owned(),
+        help: "run it with `sudo`; everything it makes is gone when it ends".to_owned(),
+    })
+}
+
+/// Writes report.html and prints the tables.
+fn report(dir: &Path, label: &str, quiet: bool, registry: &Registry) -> Result<(), Failure> {
+    let mut data = load::run(dir, registry)?;
+    label.clone_into(&mut data.label);
+    let (data, metrics) = publish::run(dir, data, Pictures::Yes)?;
+    if quiet {
+        return Ok(());
+    }
+    let tables: Vec<String> = table::single(&metrics).iter().map(|t| t.to_text(false)).collect();
+    let (end, state) = (format::time_ns(data.totals.end_ns), &data.state);
+    println!("{}: {label} on Linux, seed {}, {end} ({state})\n", data.scenario, data.seed);
+    println!("{}\nreport      {}", tables.join("\n"), dir.join("report.html").display());
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! The scenario as the testbed has it: rates scaled, and everything as Linux does it, so that the simulator can run the same.
+//!
+//! A [`Field`] remembers the file and what is changed in it. The changes are those of the user, then the scale, then the facts of
+//! TCP and queues on Linux, and at last the delays that were measured.
+
+use std::path::PathBuf;
+
+use fairrate_control::Registry;
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_sim::SimConfig;
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::failure::Failure;
+
+/// Payload of a full packet: an MTU of 1,500 bytes without the headers of IP and TCP and without timestamps.
+pub const MSS: u64 = 1_448;
+/// Everything a packet has beside its payload, Ethernet's header included. An acknowledgment has nothing else.
+pub const HEADER: u64 = 66;
+/// A full packet as queueing disciplines count it.
+pub const FULL_PACKET: u64 = MSS + HEADER;
+
+/// A scenario file and what is changed in it.
+#[derive(Clone, Debug)]
+pub struct Field {
+    file: PathBuf,
+    user: Overrides,
+    sets: Vec<(String, String)>,
+    /// What the scenario has and the testbed has not, for people.
+    pub notes: Vec<String>,
+}
+
+impl Field {
+    /// The scenario of a file with the user's changes, all its rates times `scale`.
+    ///
+    /// # Errors
+    /// If the scenario is wrong, or the testbed cannot run it.
+    pub fn new(file: PathBuf, user: Overrides, scale: f64) -> Result<Self, Failure> {
+        let mut field = Self { file, user, sets: Vec::new(), notes: Vec::new() };
+        let asked = field.load()?;
+        field.sets.extend(scaled_rates(&asked, scale)?);
+        let scaled = field.load()?;
+        crate::fit::check(&scaled)?;
+        field.notes = crate::fit::notes(&scaled);
+        field.sets.extend(facts_of_linux(scaled.sim_config()));
+        Ok(field)
+    }
+
+    /// The scenario with all changes so far.
+    ///
+    /// # Errors
+    /// If the scenario is wrong, as when its file has changed.
+    pub fn load(&self) -> Result<Scenario, Failure> {
+        let sets = self.user.sets.iter().chain(&self.sets).cloned().collect();
+        let overrides = Overrides { sets, ..self.user.clone() };
+        Ok(Scenario::with_algorithms(&Registry::new()).load(&self.file, &overrides)?)
+    }
+
+    /// Gives every link a delay.
+    ///
+    /// # Errors
+    /// As [`Field::load`].
+    pub fn set_delay(&mut self, delay: Time) -> Result<(), Failure> {
+        let topology = topology_keys(&self.load()?)?;
+        let delays = topology.keys().filter(|key| is_of(key, "delay"));
+        let value = format!("\"{}ns\"", delay.as_ns());
+        self.sets.extend(delays.map(|key| (format!("topology.{key}"), value.clone())));
+        Ok(())
+    }
+}
+
+/// The keys of `[topology]` with every default.
+fn topology_keys(scenario: &Scenario) -> Result<toml::Table, Failure> {
+    let text = scenario.to_toml();
+    let table: toml::Table = text.parse().map_err(|e| Failure::system("reading the resolved scenario", e))?;
+    let topology = table.get("topology").and_then(toml::Value::as_table);
+    Ok(topology.cloned().unwrap_or_default())
+}
+
+/// Whether a key is `rate`, `host_rate` and so on.
+fn is_of(key: &str, quantity: &str) -> bool {
+    key == quantity || key.strip_suffix(quantity).is_some_and(|start| start.ends_with('_'))
+}
+
+/// The keys of the topology's rates, each times `scale`.
+fn scaled_rates(scenario: &Scenario, scale: f64) -> Result<Vec<(String, String)>, Failure> {
+    if scale == 1.0 {
+        return Ok(Vec::new());
+    }
+    let topology = topology_keys(scenario)?;
+    if topology.get("kind").and_then(toml::Value::as_str) == Some("file") {
+        let help = "change the rates in the file, or leave `--scale` out".to_owned();
+        return Err(Failure::Usage { message: "`--scale` does not reach into topology files".to_owned(), help });
+    }
+    let scaled = |text: &str| text.parse::<Rate>().ok().map(|rate| format!("\"{}bps\"", scaled(rate, scale).as_bps()));
+    let changed = topology.iter().filter_map(|(key, value)| {
+        let value = match value {
+            toml::Value::String(text) if is_of(key, "rate") => scaled(text)?,
+            toml::Value::Array(rates) if is_of(key, "rates") => {
+                let each: Option<Vec<String>> = rates.iter().map(|rate| scaled(rate.as_str()?)).collect();
+                format!("[{}]", each?.join(", "))
+            }
+            _ => return None,
+        };
+        Some((format!("topology.{key}"), value))
+    });
+    Ok(changed.collect())
+}
+
+fn scaled(rate: Rate, scale: f64) -> Rate {
+    Rate::from_bps_f64((rate.as_bps_f64() * scale).round())
+}
+
+/// Most bytes that may wait at an egress port of a switch.
+pub fn port_limit(config: &SimConfig) -> Bytes {
+    config.fabric.queue.limit_bytes.min(config.fabric.buffer)
+}
+
+/// What holds on Linux, as keys of the scenario. Sources: `net/ipv4/tcp*.c` and `ip-sysctl.rst` of Linux.
+fn facts_of_linux(config: &SimConfig) -> Vec<(String, String)> {
+    let limit = port_limit(config);
+    // No port has to share its limit with another one.
+    let ports = config.topology.n_ports() as u64;
+    let shared = Bytes::new((limit.as_u64() + 2 * FULL_PACKET).saturating_mul(ports));
+    let mut sets = vec![
+        ("transport.kind", "tcp".to_owned()),
+        ("transport.mtu", size(Bytes::new(MSS))),
+        ("transport.header", size(Bytes::new(HEADER))),
+        ("transport.ack", size(Bytes::new(HEADER))),
+        ("transport.data_overhead", "algorithm".to_owned()),
+        ("transport.ack_overhead", "algorithm".to_owned()),
+        ("transport.tcp.rto_min", "\"200ms\"".to_owned()),
+        ("transport.tcp.rto_max", "\"120s\"".to_owned()),
+        ("transport.tcp.clock_granularity", "\"1us\"".to_owned()),
+        ("transport.tcp.loss_detection", "rack".to_owned()),
+        ("transport.tcp.tail_loss_probe", "true".to_owned()),
+        ("transport.tcp.delayed_ack", "2".to_owned()),
+        ("transport.tcp.delayed_ack_timeout", "\"40ms\"".to_owned()),
+        ("transport.tcp.idle_restart", "true".to_owned()),
+        ("transport.tcp.prr", "true".to_owned()),
+        ("switch.buffer", size(shared)),
+        ("switch.queue_limit", size(limit)),
+        ("switch.queue_packets", "unlimited".to_owned()),
+        ("switch.queue", "fifo".to_owned()),
+        ("switch.pfc", "false".to_owned()),
+        ("switch.ecn", "false".to_owned()),
+        ("switch.dt_alpha", "unlimited".to_owned()),
+        ("switch.egress_alpha", "unlimited".to_owned()),
+    ];
+    if config.cc.info().name == "cubic" {
+        sets.extend([("transport.cubic.form", "linux".to_owned()), ("transport.cubic.hystart", "true".to_owned())]);
+    }
+    sets.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn size(bytes: Bytes) -> String {
+    format!("\"{}B\"", bytes.as_u64())
+}

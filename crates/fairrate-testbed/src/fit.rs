@@ -1,0 +1,132 @@
+//! What of a scenario the testbed cannot do, and what it does without.
+
+use fairrate_scenario::Scenario;
+use fairrate_sim::{Balancing, Pfc, QueueRule, SimConfig, Transport, Trigger};
+use fairrate_units::{Bytes, Rate};
+
+use crate::failure::Failure;
+use crate::field::FULL_PACKET;
+
+/// Namespaces at most: a machine of a few cores does not forward for more.
+const MOST_NODES: usize = 250;
+/// Connections at most; each has two sockets.
+const MOST_FLOWS: usize = 10_000;
+/// Rates that token buckets keep on a machine of a few cores.
+const FASTEST: Rate = Rate::from_gbps(2);
+
+/// Refuses what would make another workload or another network than the scenario's.
+///
+/// # Errors
+/// The first such thing, with what to write instead.
+pub fn check(scenario: &Scenario) -> Result<(), Failure> {
+    let config = scenario.sim_config();
+    let network = unfit_network(config);
+    match network.or_else(|| unfit_flows(config)) {
+        Some((what, help)) => Err(Failure::Unfit { scenario: scenario.name().to_owned(), what, help }),
+        None => Ok(()),
+    }
+}
+
+type Problem = (String, String);
+
+fn problem(what: impl Into<String>, help: impl Into<String>) -> Problem {
+    (what.into(), help.into())
+}
+
+fn unfit_network(config: &SimConfig) -> Option<Problem> {
+    let topology = &config.topology;
+    if topology.circuits.is_some() {
+        return Some(problem("circuits that come and go are not laid out", "choose another topology than `rdcn`"));
+    }
+    if !config.faults.is_empty() {
+        return Some(problem(
+            "its links have faults",
+            "leave out `[[fault]]`; this network loses only what finds no room",
+        ));
+    }
+    if config.fabric.balancing == Balancing::PerPacket {
+        return Some(problem("packets choose their paths one by one", "set `balancing = \"per-flow\"`"));
+    }
+    if config.allocator.is_some() {
+        return Some(problem("its algorithm has a central allocator", "choose another `cc`"));
+    }
+    if MOST_NODES < topology.nodes.len() {
+        let n = topology.nodes.len();
+        return Some(problem(format!("{n} hosts and switches are too many"), format!("take at most {MOST_NODES}")));
+    }
+    let fastest = topology.links.iter().map(|link| link.rate).max()?;
+    if FASTEST < fastest {
+        let scale = 1e9 / fastest.as_bps_f64();
+        let help = format!("add `--scale {scale:.0e}`, which brings it to 1 Gb/s: rates change, sizes and times stay");
+        return Some(problem(format!("a link of {fastest} is too fast for namespaces"), help));
+    }
+    let n_hosts_off_switches =
+        topology.links.iter().filter(|link| [link.a, link.b].iter().all(|end| topology.is_host(*end))).count();
+    (0 < n_hosts_off_switches).then(|| problem("a link joins two hosts", "put a switch between them"))
+}
+
+fn unfit_flows(config: &SimConfig) -> Option<Problem> {
+    if MOST_FLOWS < config.flows.len() {
+        let n = config.flows.len();
+        let help = format!("take at most {MOST_FLOWS}: shorten `duration`, or set `max_flows`");
+        return Some(problem(format!("{n} flows are too many"), help));
+    }
+    let several_paths =
+        |subflows: u8| Some(problem(format!("flows over {subflows} subflows are not built"), "set `subflows = 1`"));
+    if let Transport::Tcp(tcp) = config.transport.kind
+        && 1 < tcp.multipath.subflows
+    {
+        return several_paths(tcp.multipath.subflows);
+    }
+    if let Transport::Tcp(tcp) = config.transport.kind
+        && tcp.handshake
+    {
+        return Some(problem(
+            "its flows begin with a handshake",
+            "set `handshake = false`: connections stand before the start",
+        ));
+    }
+    if !config.changes.is_empty() {
+        return Some(problem("its flows wait until rates have converged", "give flows a `start` and a `stop`"));
+    }
+    config.flows.iter().find_map(|flow| {
+        if let Some(subflows) = flow.subflows.filter(|&n| 1 < n) {
+            return several_paths(subflows);
+        }
+        if flow.burst.is_some() {
+            return Some(problem("a flow writes in bursts", "leave out `burst` and `pause`"));
+        }
+        if flow.demand != Rate::MAX {
+            return Some(problem("the application of a flow offers a limited rate", "leave out `demand`"));
+        }
+        if flow.trigger == Trigger::Change {
+            return Some(problem("a flow waits until rates have converged", "give flows a `start`"));
+        }
+        None
+    })
+}
+
+/// What the scenario has and the testbed does in another way. The effective scenario says what was done.
+pub fn notes(scenario: &Scenario) -> Vec<String> {
+    let config = scenario.sim_config();
+    let mut notes = Vec::new();
+    let mut note = |holds: bool, text: &str| {
+        if holds {
+            notes.push(text.to_owned());
+        }
+    };
+    note(config.transport.kind == Transport::Rdma, "the scenario's hosts use RDMA; here they use TCP");
+    note(config.fabric.pfc != Pfc::Off, "links do not pause (PFC); what finds no room is dropped");
+    let thresholds = config.fabric.ingress_alpha.is_some() || config.fabric.egress_alpha.is_some();
+    note(thresholds, "every egress port has a limit of its own; buffers are not shared by Dynamic Thresholds");
+    note(config.fabric.queue.rule != QueueRule::Fifo, "queues are first in, first out");
+    note(config.fabric.queue.limit_packets != u32::MAX, "queues are limited in bytes, and not in packets");
+    note(config.fabric.ecn.is_some(), "switches do not mark (ECN)");
+    note(config.flows.iter().any(|flow| flow.class.is_some()), "all flows are of one priority class");
+    note(config.flows.iter().any(|flow| flow.weight != 1.0), "weights have no effect");
+    let limit = crate::field::port_limit(config);
+    note(limit < Bytes::new(2 * FULL_PACKET), "a queue has room for less than two packets");
+    let delays = config.topology.links.iter().any(|link| link.delay.as_ps() != 0);
+    note(delays, "links have the delay of the kernel, which was measured, and not the scenario's");
+    notes
+}

@@ -1,0 +1,26 @@
+//! The testbed: scenarios on network namespaces and the TCP of Linux.
+//!
+//! [`Field`](field::Field) turns a scenario into what the testbed can do, [`Plan`](plan::Plan) says what is laid out, and
+//! [`Job`](run::Job) lays it out, runs it and writes the results directory that `fairrate run` writes too.
+
+pub mod algorithm;
+pub mod cli;
+pub mod connections;
+pub mod failure;
+pub mod field;
+pub mod fit;
+pub mod idle;
+pub mod machine;
+pub mod namespaces;
+pub mod network;
+pub mod paths;
+pub mod plan;
+pub mod qdisc;
+pub mod receiving;
+pub mod run;
+pub mod sampling;
+pub mod sending;
+pub mod shared;
+pub mod tcp_info;
+pub mod tools;
+pub mod wakeup;

@@ -1,0 +1,98 @@
+//! The scenario's paths as routes: a host has one address for each way that leads to it.
+//!
+//! A switch forwards by the address alone. Where flows to one host take several ways, the host has several addresses, and each
+//! switch has one route for each. A flow's data goes to an address of its receiver, and its acknowledgments to one of its sender.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use fairrate_sim::routing::{FlowKey, Routes};
+use fairrate_sim::{NodeId, PortId, SimConfig};
+
+/// Which of a host's addresses.
+pub type Alias = u8;
+
+/// One of a host's addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Address {
+    /// The host.
+    pub host: NodeId,
+    /// Which of its addresses.
+    pub alias: Alias,
+}
+
+impl Address {
+    /// As IP has it: 10.ALIAS.HOST, with 16 bits of the host's number.
+    pub fn ip(self) -> Ipv4Addr {
+        let [_, _, high, low] = self.host.0.to_be_bytes();
+        // The last octet is never 0 or 255, and so no address of a network.
+        let host = u16::from_be_bytes([high, low]);
+        let (third, fourth) = (host / 250, host % 250 + 1);
+        Ipv4Addr::new(10, self.alias, third as u8, fourth as u8)
+    }
+}
+
+/// Between which addresses a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The sender's.
+    pub src: Address,
+    /// The receiver's.
+    pub dst: Address,
+}
+
+/// The ways of all flows.
+#[derive(Clone, Debug, Default)]
+pub struct Ways {
+    /// Of each flow.
+    pub ends: Vec<Ends>,
+    /// The egress port of a switch to an address.
+    pub exits: BTreeMap<(NodeId, Address), PortId>,
+    /// How many addresses a host has.
+    aliases: BTreeMap<NodeId, Alias>,
+    /// The egress ports of each flow's data and of its acknowledgments.
+    pub ports: Vec<(Vec<PortId>, Vec<PortId>)>,
+}
+
+impl Ways {
+    /// Picks the paths as the simulator does, and the addresses that lead along them.
+    pub fn new(config: &SimConfig) -> Self {
+        let routes = Routes::new(&config.topology);
+        let mut ways = Self::default();
+        for flow in &config.flows {
+            let key = FlowKey { src: flow.src, dst: flow.dst, sport: flow.sport, dport: flow.dport };
+            let (mut there, mut back) = (Vec::new(), Vec::new());
+            routes.path(config.fabric.ecmp, config.seed, key, &mut there);
+            routes.path(config.fabric.ecmp, config.seed, key.reversed(), &mut back);
+            let ends = Ends { dst: ways.address(config, flow.dst, &there), src: ways.address(config, flow.src, &back) };
+            ways.ends.push(ends);
+            ways.ports.push((there, back));
+        }
+        ways
+    }
+
+    /// The addresses of a host.
+    pub fn addresses(&self, host: NodeId) -> impl Iterator<Item = Address> + '_ {
+        let n = self.aliases.get(&host).copied().unwrap_or(0);
+        (0..n).map(move |alias| Address { host, alias })
+    }
+
+    /// The first address of `host` to which every switch of the path has this way or none yet. The path is noted for it.
+    fn address(&mut self, config: &SimConfig, host: NodeId, path: &[PortId]) -> Address {
+        // The first port is the sender's own.
+        let hops: Vec<(NodeId, PortId)> = path.iter().skip(1).map(|&p| (config.topology.from(p), p)).collect();
+        let fits = |alias: &Alias| {
+            let taken = |(switch, port): &(NodeId, PortId)| {
+                let exit = self.exits.get(&(*switch, Address { host, alias: *alias }));
+                exit.is_some_and(|exit| exit != port)
+            };
+            !hops.iter().any(taken)
+        };
+        let alias = (0..=Alias::MAX).find(fits).unwrap_or(Alias::MAX);
+        let address = Address { host, alias };
+        self.exits.extend(hops.into_iter().map(|(switch, port)| ((switch, address), port)));
+        let n = self.aliases.entry(host).or_default();
+        *n = (*n).max(alias.saturating_add(1));
+        address
+    }
+}

@@ -1,0 +1,136 @@
+//! What is laid out: namespaces, links, addresses, routes and queues, as the words that `ip` and `tc` are given.
+
+use std::fmt::Write as _;
+
+use fairrate_sim::topology::Topology;
+use fairrate_sim::{NodeId, PortId, SimConfig};
+use fairrate_units::Rate;
+
+use crate::field::{FULL_PACKET, port_limit};
+use crate::paths::Ways;
+
+/// How long a token bucket may save up: what a timer may be late without a loss of rate.
+const BURST_S: f64 = 100e-6;
+/// Room in the queue of a host's own link. Hosts of the simulator keep what waits at its flow and drop nothing.
+const HOST_LIMIT: u64 = 16_000_000;
+
+/// A network to be laid out.
+pub struct Plan<'a> {
+    config: &'a SimConfig,
+    ways: &'a Ways,
+    /// The mark that names of namespaces begin with.
+    mark: &'a str,
+}
+
+impl<'a> Plan<'a> {
+    /// The network of `config`, in namespaces whose names begin with `mark`.
+    pub fn new(config: &'a SimConfig, ways: &'a Ways, mark: &'a str) -> Self {
+        Self { config, ways, mark }
+    }
+
+    fn topology(&self) -> &'a Topology {
+        &self.config.topology
+    }
+
+    /// All nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.config.topology.nodes.len() as u32).map(NodeId)
+    }
+
+    /// The namespace of a node.
+    pub fn namespace(&self, node: NodeId) -> String {
+        format!("{}-{}", self.mark, self.topology().nodes[node.index()].name)
+    }
+
+    /// The egress ports of a node.
+    pub fn ports(&self, node: NodeId) -> impl Iterator<Item = PortId> + use<'_> {
+        let all = (0..self.topology().n_ports() as u32).map(PortId);
+        all.filter(move |&port| self.topology().from(port) == node)
+    }
+
+    /// For `ip -batch`: the links, each end in its namespace. Both ends have the same hardware address, so that packets find
+    /// their way without address resolution. No packet is longer than the MTU: without segments put together, each is paced and
+    /// counted alone.
+    pub fn links(&self) -> String {
+        let mut text = String::new();
+        for i in 0..self.topology().links.len() as u32 {
+            let (near, far) = (PortId(2 * i), PortId(2 * i + 1));
+            let mac = mac(i);
+            let end = |port: PortId| {
+                let namespace = self.namespace(self.topology().from(port));
+                format!("{} netns {namespace} address {mac} mtu 1500 gso_max_segs 1", device(port))
+            };
+            let _ = writeln!(text, "link add {} type veth peer name {}", end(near), end(far));
+        }
+        text
+    }
+
+    /// For `ip -batch` in a node's namespace: devices up, addresses, routes.
+    pub fn addresses(&self, node: NodeId) -> String {
+        let mut text = String::from("link set lo up\n");
+        for port in self.ports(node) {
+            let _ = writeln!(text, "link set {} arp off up", device(port));
+        }
+        if self.topology().is_host(node) {
+            for port in self.ports(node) {
+                for address in self.ways.addresses(node) {
+                    let _ = writeln!(text, "addr add {}/32 dev {}", address.ip(), device(port));
+                }
+                let _ = writeln!(text, "route add default dev {}", device(port));
+            }
+        }
+        let exits = self.ways.exits.iter().filter(|((switch, _), _)| *switch == node);
+        for ((_, address), port) in exits {
+            let _ = writeln!(text, "route add {}/32 dev {}", address.ip(), device(*port));
+        }
+        text
+    }
+
+    /// For `tc -batch` in a node's namespace: a token bucket with a first-in, first-out queue at every egress port.
+    pub fn queues(&self, node: NodeId) -> String {
+        let is_host = self.topology().is_host(node);
+        let limit = if is_host { HOST_LIMIT } else { port_limit(self.config).as_u64() };
+        let line = |port: PortId| {
+            let rate = self.topology().link(port).rate;
+            let (device, burst) = (device(port), burst(rate));
+            format!("qdisc add dev {device} root handle 1: tbf rate {}bit burst {burst} limit {limit}\n", rate.as_bps())
+        };
+        self.ports(node).map(line).collect()
+    }
+
+    /// Sysctls of a node's namespace, below `/proc/sys/net/ipv4`.
+    pub fn sysctls(&self, node: NodeId) -> &'static [(&'static str, &'static str)] {
+        if self.topology().is_host(node) {
+            // Flows know nothing of those before them. The rest are the defaults that the effective scenario has.
+            &[
+                ("conf/all/rp_filter", "0"),
+                ("tcp_no_metrics_save", "1"),
+                ("tcp_slow_start_after_idle", "1"),
+                ("tcp_sack", "1"),
+                ("tcp_timestamps", "1"),
+                ("tcp_recovery", "1"),
+                ("tcp_early_retrans", "3"),
+                ("tcp_max_syn_backlog", "65536"),
+                ("ip_local_port_range", "1024 65535"),
+            ]
+        } else {
+            &[("ip_forward", "1"), ("conf/all/rp_filter", "0"), ("conf/all/send_redirects", "0")]
+        }
+    }
+}
+
+/// The device of an egress port.
+pub fn device(port: PortId) -> String {
+    format!("p{}", port.0)
+}
+
+/// Of both ends of a link; locally administered.
+fn mac(link: u32) -> String {
+    let [a, b, c, d] = link.to_be_bytes();
+    format!("02:66:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
+}
+
+/// The bucket's size in bytes: two packets at least, as one that is a byte short sends nothing.
+fn burst(rate: Rate) -> u64 {
+    ((rate.as_bytes_per_sec() * BURST_S) as u64).max(2 * FULL_PACKET)
+}

@@ -1,0 +1,318 @@
+//! A run from the first namespace to the last row of results.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use fairrate_scenario::{LinuxSummary, ResultsDir, ResultsWriter, RunState, Scenario, Tag};
+use fairrate_sim::{Drops, FlowId, FlowOutcome, PortId, RunTotals, SimConfig, Sink as _};
+use fairrate_units::{Bytes, Time};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+use crate::algorithm::Attached;
+use crate::connections::connect_all;
+use crate::failure::Failure;
+use crate::field::{FULL_PACKET, Field, HEADER};
+use crate::machine::Watch;
+use crate::namespaces::Namespaces;
+use crate::paths::Ways;
+use crate::plan::Plan;
+use crate::qdisc::PortCounters;
+use crate::receiving::receive;
+use crate::sampling::Sampler;
+use crate::sending::Sending;
+use crate::shared::{Phase, Shared, Told, telling};
+use crate::{idle, network, tools};
+
+/// From the last preparation to the start.
+const LEAD: Duration = Duration::from_millis(50);
+/// How long nothing may arrive while flows are active.
+const PATIENCE: Time = Time::from_ms(30_000);
+/// Between two looks at the clock.
+const LOOK: Duration = Duration::from_millis(20);
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// From now on Ctrl-C and SIGTERM end the run, with what there is written and the network removed.
+pub fn listen_for_interrupts() {
+    // A second handler in the same process is the only error there is, and there is none.
+    let _ = ctrlc::set_handler(|| {
+        if !STOP.swap(true, Ordering::SeqCst) {
+            eprintln!("interrupted: writing what there is, and removing the network");
+        }
+    });
+}
+
+/// Whether Ctrl-C was heard.
+fn interrupted() -> bool {
+    STOP.load(Ordering::SeqCst)
+}
+
+/// What is to be run, and how it is called.
+pub struct Job<'a> {
+    /// The scenario and what is changed in it.
+    pub field: Field,
+    /// What its rates were multiplied by.
+    pub scale: f64,
+    /// Where results go.
+    pub dir: &'a Path,
+    /// What all rows of its tables say.
+    pub tags: Vec<Tag>,
+    /// No words on stderr.
+    pub quiet: bool,
+}
+
+impl Job<'_> {
+    /// Lays out the network, runs the flows, writes the results, and removes the network.
+    ///
+    /// # Errors
+    /// If the network cannot be laid out, or the run or its results fail.
+    pub fn run(self) -> Result<RunState, Failure> {
+        let scenario = self.field.load()?;
+        let config = scenario.sim_config();
+        let ways = Ways::new(config);
+        let versions = [("ip", tools::version("ip")?), ("tc", tools::version("tc")?)];
+        let (namespaces, removed) = Namespaces::claim()?;
+        if 0 < removed {
+            self.say(&format!("removed {removed} namespaces that a killed run had left"));
+        }
+        let plan = Plan::new(config, &ways, namespaces.mark());
+        network::lay_out(&plan, &namespaces)?;
+        let hosts: Vec<String> = config.topology.hosts().map(|host| plan.namespace(host)).collect();
+        let attached = Attached::new(config, &hosts)?;
+        allow_sockets();
+        // Flows start at their times, whoever else is at work. Where that is not allowed, late starts are counted.
+        let _ = rustix::process::nice(-20);
+        let connections = connect_all(&plan, config, &ways, attached.name())?;
+        let rtts: Vec<Time> = connections.iter().map(|c| Time::from_us(u64::from(c.before.min_rtt_us))).collect();
+        let mut field = self.field.clone();
+        field.set_delay(idle::link_delay(config, &ways, &rtts))?;
+        let effective = field.load()?;
+        let mut linux = LinuxSummary {
+            kernel: kernel(),
+            tools: versions.into_iter().map(|(name, version)| (name.to_owned(), version)).collect(),
+            algorithm: attached.name().to_owned(),
+            scale: self.scale,
+            base_rtt_ns: idle::median(rtts).as_ns(),
+            notes: self.field.notes.clone(),
+            ..LinuxSummary::default()
+        };
+        let (nodes, base_rtt) = (config.topology.nodes.len(), Time::from_ns(linux.base_rtt_ns));
+        let flows = connections.len();
+        self.say(&format!("{nodes} namespaces, {flows} connections by `{}`, base RTT {base_rtt}", attached.name()));
+        // Until here nothing was written that stays.
+        let dir = Arc::new(ResultsDir::claim(self.dir)?);
+        let mut writer = ResultsWriter::create_in(&dir, &effective, &self.tags)?;
+        let before = network::counters(config, &plan)?;
+        let shared = Shared::new(Instant::now() + LEAD, connections);
+        let run = Run { shared: &shared, effective: &effective, ways: &ways, plan: &plan, before };
+        let begun = Instant::now();
+        let (mut state, mut done, watch) = run.go(&mut writer)?;
+        let wall = begun.elapsed();
+        let after = network::counters(config, &plan)?;
+        let unfinished = run.unfinished(&done)?;
+        let totals = run.totals(&mut done, &unfinished, &after)?;
+        linux.largest_mean_packet_bytes = run.largest_mean_packet(&after);
+        watch.end(config, &mut linux);
+        for limit in &linux.machine_limits {
+            self.say(&format!("the machine was the limit: {limit}"));
+        }
+        writer.set_linux(linux);
+        if let RunState::Complete = state
+            && interrupted()
+        {
+            state = RunState::Interrupted;
+        }
+        writer.finish(&unfinished, &totals, wall, &state)?;
+        Ok(state)
+    }
+
+    fn say(&self, words: &str) {
+        if !self.quiet {
+            eprintln!("{words}");
+        }
+    }
+}
+
+/// A network with connections, ready to run.
+struct Run<'a> {
+    shared: &'a Shared,
+    effective: &'a Scenario,
+    ways: &'a Ways,
+    plan: &'a Plan<'a>,
+    /// What ports had counted before the start.
+    before: BTreeMap<PortId, PortCounters>,
+}
+
+/// What a run has told so far.
+struct Done {
+    /// Of each flow, whether it was reported.
+    flows: Vec<bool>,
+    finished: u64,
+    /// The longest queue that was seen.
+    peak_bytes: u64,
+    end: Time,
+}
+
+impl Run<'_> {
+    fn config(&self) -> &SimConfig {
+        self.effective.sim_config()
+    }
+
+    /// Runs it, and says how it ended.
+    fn go(&self, writer: &mut ResultsWriter) -> Result<(RunState, Done, Watch), Failure> {
+        let config = self.config();
+        let ideal = idle::ideal_fcts(config, self.ways);
+        let (tell, told) = channel();
+        let sending = Sending::new(self.shared, &config.flows, &ideal, tell.clone())?;
+        let sampler = Sampler::new(self.shared, config, self.plan, self.before.clone(), tell.clone())?;
+        let mut listener = Listener {
+            writer,
+            watch: Watch::begin(),
+            done: Done { flows: vec![false; config.flows.len()], finished: 0, peak_bytes: 0, end: Time::ZERO },
+        };
+        let state = std::thread::scope(|scope| {
+            let (a, b, c) = (tell.clone(), tell.clone(), tell);
+            scope.spawn(move || telling(&a, || receive(self.shared, &config.flows)));
+            scope.spawn(move || telling(&b, || sending.run()));
+            scope.spawn(move || telling(&c, || sampler.run()));
+            let state = self.listen(&told, &mut listener);
+            listener.done.end = self.shared.clock.now();
+            self.shared.stop();
+            state
+        });
+        // What was told while the threads ended. A flow that is done is done.
+        while let Ok(told) = told.try_recv() {
+            listener.hear(told)?;
+        }
+        listener.writer.check()?;
+        Ok((state?, listener.done, listener.watch))
+    }
+
+    fn listen(&self, told: &Receiver<Told>, listener: &mut Listener<'_>) -> Result<RunState, Failure> {
+        let stop = self.config().stop;
+        let finite = self.config().flows.iter().filter(|flow| flow.bytes != Bytes::MAX).count() as u64;
+        let mut moved = (0, Time::ZERO);
+        loop {
+            match told.recv_timeout(LOOK) {
+                Ok(Told::Failed(failure)) => return Ok(RunState::Failed(failure.to_string())),
+                Ok(told) => listener.hear(told)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(RunState::Complete),
+            }
+            let now = self.shared.clock.now();
+            if interrupted() {
+                return Ok(RunState::Interrupted);
+            }
+            let is_done = stop.when_flows_done && listener.done.finished == finite;
+            if is_done || stop.at.is_some_and(|at| at <= now) {
+                return Ok(RunState::Complete);
+            }
+            let delivered = self.shared.progress.iter().map(|p| p.delivered.load(Ordering::Relaxed)).sum::<u64>();
+            if moved.0 != delivered || !self.shared.progress.iter().any(|p| p.phase() == Phase::Active) {
+                moved = (delivered, now);
+            }
+            if PATIENCE < now.saturating_sub(moved.1) {
+                return Ok(RunState::Failed(format!("nothing has arrived since t={}", moved.1)));
+            }
+        }
+    }
+
+    /// The flows that have started and are not done.
+    fn unfinished(&self, done: &Done) -> Result<Vec<FlowOutcome>, Failure> {
+        let started = |i: &usize| self.shared.progress[*i].phase() != Phase::Waiting && !done.flows[*i];
+        let ideal = idle::ideal_fcts(self.config(), self.ways);
+        (0..done.flows.len()).filter(started).map(|i| self.shared.outcome(FlowId(i as u32), ideal[i])).collect()
+    }
+
+    /// Data on the wire as TCP counts it: every segment has headers of the same size.
+    fn totals(
+        &self,
+        done: &mut Done,
+        unfinished: &[FlowOutcome],
+        after: &BTreeMap<PortId, PortCounters>,
+    ) -> Result<RunTotals, Failure> {
+        let (mut sent_bytes, mut delivered_bytes) = (0, 0);
+        for connection in &self.shared.connections {
+            let (sent, received) = (connection.sent()?, connection.received()?);
+            let wire = sent.bytes_sent + sent.segments_sent * HEADER;
+            let arrived = received.segments_received.min(sent.segments_sent);
+            sent_bytes += wire;
+            delivered_bytes += wire * arrived / sent.segments_sent.max(1);
+        }
+        let since = |count: fn(&PortCounters) -> u64| {
+            let of = |all: &BTreeMap<PortId, PortCounters>| all.values().map(count).sum::<u64>();
+            of(after) - of(&self.before)
+        };
+        let drops = since(|port| port.drops);
+        let dropped_bytes = (drops * FULL_PACKET).min(sent_bytes - delivered_bytes);
+        let finite = |outcome: &&FlowOutcome| self.config().flows[outcome.flow.index()].bytes != Bytes::MAX;
+        Ok(RunTotals {
+            end: done.end,
+            packet_hops: since(|port| port.tx_packets),
+            sent_bytes,
+            delivered_bytes,
+            dropped_bytes,
+            in_flight_bytes: sent_bytes - delivered_bytes - dropped_bytes,
+            drops: Drops { queue_limit: drops, ..Drops::default() },
+            peak_buffer_bytes: done.peak_bytes,
+            flows_done: done.finished,
+            flows_unfinished: unfinished.iter().filter(finite).count() as u64,
+            ..RunTotals::default()
+        })
+    }
+
+    /// Of all ports, the largest mean size of a packet.
+    fn largest_mean_packet(&self, after: &BTreeMap<PortId, PortCounters>) -> u64 {
+        let mean = |(port, after): (&PortId, &PortCounters)| {
+            let before = self.before.get(port).copied().unwrap_or_default();
+            (after.tx_bytes - before.tx_bytes) / (after.tx_packets - before.tx_packets).max(1)
+        };
+        after.iter().map(mean).max().unwrap_or(0)
+    }
+}
+
+/// Who hears what the threads tell.
+struct Listener<'a> {
+    writer: &'a mut ResultsWriter,
+    watch: Watch,
+    done: Done,
+}
+
+impl Listener<'_> {
+    fn hear(&mut self, told: Told) -> Result<(), Failure> {
+        match told {
+            Told::Flow(outcome) => {
+                self.done.flows[outcome.flow.index()] = true;
+                self.done.finished += 1;
+                self.writer.flow(&outcome);
+            }
+            Told::Port(sample) => {
+                self.watch.port(&sample);
+                self.done.peak_bytes = self.done.peak_bytes.max(sample.qlen_bytes);
+                self.writer.port(&sample);
+            }
+            Told::Rate(sample) => self.writer.rate(&sample),
+            Told::Late(late) => self.watch.started_late(late),
+            Told::SampledLate(late) => self.watch.sampled_late(late),
+            Told::Failed(failure) => return Err(failure),
+        }
+        Ok(self.writer.check()?)
+    }
+}
+
+/// As many open sockets as the system lets this process have.
+fn allow_sockets() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // With fewer, making a connection says so.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+fn kernel() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    text.trim().to_owned()
+}

@@ -1,0 +1,58 @@
+//! Waiting for events until a time, to the microsecond.
+
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::time::{TimeSpec, TimeValLike as _};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+
+use crate::failure::Failure;
+
+/// The longest wait without a look at whether the run is over.
+const LOOK: u8 = 20;
+/// What the timer's events carry.
+const TIMER: u64 = u64::MAX;
+
+/// A timer among the events of an epoll.
+pub struct Wakeup {
+    timer: TimerFd,
+}
+
+impl Wakeup {
+    /// A timer that an epoll waits for.
+    ///
+    /// # Errors
+    /// If the kernel gives none.
+    pub fn new(epoll: &Epoll) -> Result<Self, Failure> {
+        let failed = |e| Failure::system("making a timer", e);
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC);
+        let timer = timer.map_err(failed)?;
+        epoll.add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, TIMER)).map_err(failed)?;
+        Ok(Self { timer })
+    }
+
+    /// Events of sockets until `next`, or for some milliseconds; perhaps none.
+    ///
+    /// # Errors
+    /// If the kernel refuses to wait.
+    pub fn wait<'e>(
+        &self,
+        epoll: &Epoll,
+        next: Option<Instant>,
+        events: &'e mut [EpollEvent],
+    ) -> Result<impl Iterator<Item = &'e EpollEvent> + use<'e>, Failure> {
+        if let Some(next) = next {
+            // No time at all would disarm the timer.
+            let left = next.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
+            let once = Expiration::OneShot(TimeSpec::nanoseconds(left.as_nanos() as i64));
+            self.timer.set(once, TimerSetTimeFlags::empty()).map_err(|e| Failure::system("setting a timer", e))?;
+        }
+        let n = match epoll.wait(events, EpollTimeout::from(LOOK)) {
+            Ok(n) => n,
+            Err(nix::errno::Errno::EINTR) => 0,
+            Err(e) => return Err(Failure::system("waiting for sockets", e)),
+        };
+        Ok(events[..n].iter().filter(|event| event.data() != TIMER))
+    }
+}

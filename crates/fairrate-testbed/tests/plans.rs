@@ -1,0 +1,165 @@
+//! What would be laid out, for each topology; what is refused, and how scenarios change. None of it needs root.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use fairrate_scenario::{Overrides, Scenario};
+use fairrate_testbed::field::Field;
+use fairrate_testbed::paths::{Address, Ways};
+use fairrate_testbed::plan::Plan;
+use fairrate_units::Time;
+
+const ALL_TO_ALL: &str = "kind = \"all-to-all\"\nbytes = \"100KB\"";
+
+/// Writes a scenario of this topology and these flows, and reads it as the testbed does.
+fn field(name: &str, topology: &str, traffic: &str, scale: f64, sets: &[(&str, &str)]) -> Result<Field, String> {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("plans");
+    std::fs::create_dir_all(&dir).unwrap();
+    let head = "duration = \"1s\"\n[switch]\npfc = false\nbuffer = \"100KB\"\n[transport]\ncc = \"cubic\"";
+    let text = format!("{head}\n[topology]\n{topology}\n[[traffic]]\n{traffic}\n");
+    let file = dir.join(format!("{name}.toml"));
+    std::fs::write(&file, text).unwrap();
+    let sets = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let overrides = Overrides { sets, ..Overrides::default() };
+    Field::new(file, overrides, scale).map_err(|failure| format!("{:?}", miette::Report::new(failure)))
+}
+
+/// Everything that `ip` and `tc` would be told.
+fn words(topology: &str, traffic: &str, scale: f64) -> String {
+    let name = topology.split('"').nth(1).unwrap();
+    let scenario = field(name, topology, traffic, scale, &[]).unwrap().load().unwrap();
+    let config = scenario.sim_config();
+    let ways = Ways::new(config);
+    let plan = Plan::new(config, &ways, "fr-1");
+    let mut text = format!("ip -batch\n{}", plan.links());
+    for node in plan.nodes() {
+        let namespace = plan.namespace(node);
+        let _ = write!(text, "\nip -n {namespace} -batch\n{}", plan.addresses(node));
+        let _ = write!(text, "tc -n {namespace} -batch\n{}", plan.queues(node));
+    }
+    text
+}
+
+#[test]
+fn star() {
+    insta::assert_snapshot!(words("kind = \"star\"\nhosts = 3\nrate = \"100Mbps\"", ALL_TO_ALL, 1.0));
+}
+
+#[test]
+fn dumbbell_a_hundredth_as_fast() {
+    let topology = "kind = \"dumbbell\"\nleft = 1\nright = 1\nhost_rate = \"40Gbps\"\nbottleneck_rate = \"10Gbps\"";
+    insta::assert_snapshot!(words(topology, ALL_TO_ALL, 0.01));
+}
+
+#[test]
+fn parking_lot_with_a_rate_for_each_link() {
+    let rates = "host_rate = \"1Gbps\"\nlink_rates = [\"500Mbps\", \"300Mbps\"]";
+    let topology = format!("kind = \"parking-lot\"\nhosts_per_switch = 1\n{rates}");
+    insta::assert_snapshot!(words(&topology, ALL_TO_ALL, 0.5));
+}
+
+#[test]
+fn asymmetric() {
+    let topology = "kind = \"asymmetric\"\nslow_hosts = 1\nfast_hosts = 1";
+    let traffic = "kind = \"incast\"\nreceiver = \"h2\"\nsenders = 2\nbytes = \"100KB\"";
+    insta::assert_snapshot!(words(topology, traffic, 0.01));
+}
+
+#[test]
+fn a_host_of_a_leaf_spine_has_an_address_for_each_way_to_it() {
+    let topology = "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2";
+    insta::assert_snapshot!(words(topology, ALL_TO_ALL, 0.01));
+}
+
+#[test]
+fn routes_follow_the_simulators_paths() {
+    let topology = "kind = \"fat-tree\"\npods = 2\nhosts_per_tor = 2\ncores = 4";
+    let scenario = field("fat-tree", topology, ALL_TO_ALL, 0.001, &[]).unwrap().load().unwrap();
+    let config = scenario.sim_config();
+    let ways = Ways::new(config);
+    let follow = |start, to: Address| {
+        let (mut at, mut hops) = (start, Vec::new());
+        while at != to.host {
+            let port = ways.exits[&(at, to)];
+            hops.push(port);
+            at = config.topology.to(port);
+        }
+        hops
+    };
+    let mut last_alias = 0;
+    for (ends, (there, back)) in ways.ends.iter().zip(&ways.ports) {
+        assert_eq!(follow(config.topology.to(there[0]), ends.dst), there[1..]);
+        assert_eq!(follow(config.topology.to(back[0]), ends.src), back[1..]);
+        last_alias = last_alias.max(ends.dst.alias);
+    }
+    assert!(0 < last_alias, "some host has several ways to it");
+}
+
+#[test]
+fn what_the_testbed_cannot_do_is_refused_with_a_way_out() {
+    let star = "kind = \"star\"\nhosts = 3\nrate = \"100Mbps\"";
+    let permutation = "kind = \"permutation\"\nbytes = \"1KB\"";
+    let several = format!("{permutation}\nsubflows = 2");
+    let slow = format!("{permutation}\ndemand = \"1Mbps\"");
+    let tcp = ("transport.kind", "tcp");
+    let cases: [(&str, &str, &str, &[(&str, &str)]); 7] = [
+        ("fast", "kind = \"star\"\nhosts = 3", ALL_TO_ALL, &[]),
+        ("many", "kind = \"star\"\nhosts = 300\nrate = \"1Mbps\"", permutation, &[]),
+        ("circuits", "kind = \"rdcn\"\ntors = 3", ALL_TO_ALL, &[]),
+        ("demand", star, &slow, &[]),
+        ("subflows", star, &several, &[tcp]),
+        ("handshake", star, permutation, &[tcp, ("transport.tcp.handshake", "true")]),
+        (
+            "spraying",
+            star,
+            permutation,
+            &[("switch.balancing", "per-packet"), ("transport.recovery", "selective-repeat")],
+        ),
+    ];
+    let all = cases.map(|(name, topology, traffic, sets)| {
+        let refused = field(name, topology, traffic, 1.0, sets).map(|_| ()).unwrap_err();
+        format!("{name}:\n{}", refused.replace(env!("CARGO_TARGET_TMPDIR"), "DIR"))
+    });
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn the_effective_scenario_says_what_is_done_on_linux() {
+    let topology = "kind = \"dumbbell\"\nleft = 1\nright = 1\nhost_rate = \"40Gbps\"\nhost_delay = \"5us\"";
+    let mut field = field("effective", topology, ALL_TO_ALL, 0.01, &[]).unwrap();
+    field.set_delay(Time::from_us(7)).unwrap();
+    let text = field.load().unwrap().to_toml();
+    for line in [
+        "host_rate = \"400Mbps\"",
+        "bottleneck_rate = \"250Mbps\"",
+        "host_delay = \"7us\"",
+        "bottleneck_delay = \"7us\"",
+        "kind = \"tcp\"",
+        "mtu = \"1448B\"",
+        "queue_limit = \"100KB\"",
+        "pfc = false",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
+    }
+    let notes = [
+        "the scenario's hosts use RDMA; here they use TCP",
+        "every egress port has a limit of its own; buffers are not shared by Dynamic Thresholds",
+        "links have the delay of the kernel, which was measured, and not the scenario's",
+    ];
+    assert_eq!(field.notes, notes);
+}
+
+#[test]
+fn field_examples_are_on_linux_as_they_stand() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/field");
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut n = 0;
+    for file in files.filter(|file| file.extension().is_some_and(|e| e == "toml")) {
+        let asked = Scenario::load(&file, &Overrides::default()).unwrap();
+        let field = Field::new(file.clone(), Overrides::default(), 1.0).unwrap();
+        assert_eq!(field.notes, [""; 0], "{}", file.display());
+        assert_eq!(field.load().unwrap().sim_config().transport, asked.sim_config().transport, "{}", file.display());
+        n += 1;
+    }
+    assert_eq!(n, 2);
+}

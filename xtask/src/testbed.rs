@@ -1,0 +1,267 @@
+//! `cargo xtask testbed`: the testbed on this machine, as root. Small runs, their results, and that nothing is left behind.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use fairrate_scenario::{Overrides, Results, Scenario, drive};
+use fairrate_sim::Progress;
+
+/// How.
+#[derive(Args)]
+pub struct Options {
+    /// Without root or iproute2, says so and tests nothing
+    #[arg(long)]
+    if_possible: bool,
+}
+
+/// A check: its name and what it does.
+type Check = (&'static str, fn(&Bench) -> Result<(), String>);
+
+const CHECKS: [Check; 6] = [
+    ("an incast delivers its bytes, and its results read", incast),
+    ("flows take the simulator's paths", paths),
+    ("a killed run is cleaned up by the next one", killed),
+    ("an interrupted run leaves valid results and no network", interrupted),
+    ("two testbeds do not disturb each other", two_at_once),
+    ("without root it says so and makes nothing", no_root),
+];
+
+/// Builds the testbed and runs the checks; `false` if one fails.
+///
+/// # Errors
+/// If it cannot be built, or not be run here, unless that is allowed.
+pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
+    if let Err(why) = possible() {
+        let message = format!("not run: {why} ({} checks of the testbed)", CHECKS.len());
+        return if options.if_possible {
+            println!("{message}");
+            Ok(true)
+        } else {
+            Err(message)
+        };
+    }
+    let bench = Bench::new(root)?;
+    let mut outside = 0;
+    for (name, check) in CHECKS {
+        let outcome = check(&bench).and_then(|()| nothing_is_left(&bench));
+        println!("{name}: {}", outcome.as_ref().err().map_or("ok", String::as_str));
+        outside += u32::from(outcome.is_err());
+    }
+    let _ = std::fs::remove_dir_all(&bench.dir);
+    println!("rows: {} inside, {outside} outside", CHECKS.len() as u32 - outside);
+    Ok(outside == 0)
+}
+
+/// Whether namespaces and queues can be made here.
+fn possible() -> Result<(), String> {
+    let quiet = |program: &str, args: &[&str]| {
+        Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+    };
+    if !quiet("ip", &["-V"]) || !quiet("tc", &["-V"]) {
+        return Err("needs iproute2".to_owned());
+    }
+    let name = format!("frx-{}", std::process::id());
+    let made = quiet("ip", &["netns", "add", &name]) && quiet("ip", &["netns", "del", &name]);
+    if made { Ok(()) } else { Err("needs root".to_owned()) }
+}
+
+/// The program and a directory for its results.
+struct Bench {
+    program: PathBuf,
+    dir: PathBuf,
+}
+
+impl Bench {
+    fn new(root: &Path) -> Result<Self, String> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let build = ["build", "--locked", "-q", "-p", "fairrate-testbed"];
+        let status = Command::new(cargo).args(build).current_dir(root).status().map_err(|e| e.to_string())?;
+        if !status.success() {
+            return Err("the testbed cannot be built".to_owned());
+        }
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+        let dir = std::env::temp_dir().join(format!("fairrate-testbed-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
+        Ok(Self { program: target.join("debug/fairrate-testbed"), dir })
+    }
+
+    /// A scenario file of this topology and these flows, at 100 Mb/s where the topology does not say otherwise.
+    fn scenario(&self, name: &str, topology: &str, traffic: &str) -> Result<PathBuf, String> {
+        let file = self.dir.join(format!("{name}.toml"));
+        let switch = "pfc = false\ndt_alpha = \"unlimited\"\nbuffer = \"100KB\"";
+        let probes = "[[probe]]\nqueue = \"*->*\"\nevery = \"5ms\"\n[[probe]]\nflows = \"all\"\nevery = \"10ms\"";
+        let text = format!(
+            "duration = \"20s\"\nstop = \"all-flows-done\"\n[topology]\n{topology}\n[switch]\n{switch}\n[transport]\n\
+             kind = \"tcp\"\ncc = \"cubic\"\n[[traffic]]\n{traffic}\n{probes}\n"
+        );
+        std::fs::write(&file, text).map_err(|e| e.to_string())?;
+        Ok(file)
+    }
+
+    fn star(&self, name: &str, bytes: &str) -> Result<PathBuf, String> {
+        let traffic = format!("kind = \"incast\"\nreceiver = \"h0\"\nsenders = 4\nbytes = \"{bytes}\"");
+        self.scenario(name, "kind = \"star\"\nhosts = 5\nrate = \"100Mbps\"", &traffic)
+    }
+
+    fn start(&self, file: &Path, out: &str) -> Result<Child, String> {
+        let mut command = Command::new(&self.program);
+        command.arg(file).arg("--quiet").arg("--out").arg(self.dir.join(out));
+        command.stderr(Stdio::piped()).spawn().map_err(|e| e.to_string())
+    }
+
+    /// Runs a scenario to its end.
+    fn run(&self, file: &Path, out: &str) -> Result<Results, String> {
+        let done = self.start(file, out)?.wait_with_output().map_err(|e| e.to_string())?;
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        expect(done.status.success(), || format!("{}: {said}", done.status))?;
+        self.results(out)
+    }
+
+    fn results(&self, out: &str) -> Result<Results, String> {
+        Results::open(&self.dir.join(out)).map_err(|e| e.to_string())
+    }
+}
+
+fn expect(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// Namespaces of a process.
+fn namespaces(process: u32) -> Vec<String> {
+    let start = format!("fr-{process}-");
+    let entries = std::fs::read_dir("/run/netns").into_iter().flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| name.starts_with(&start)).collect()
+}
+
+/// No namespace of a testbed that is not running, and no mark.
+fn nothing_is_left(_: &Bench) -> Result<(), String> {
+    let entries = std::fs::read_dir("/run/netns").into_iter().flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let dead = |name: &String| {
+        let process = name.strip_prefix("fr-").and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists())
+    };
+    let left: Vec<String> = names.filter(dead).collect();
+    expect(left.is_empty(), || format!("left behind: {}", left.join(", ")))
+}
+
+fn incast(bench: &Bench) -> Result<(), String> {
+    let results = bench.run(&bench.star("incast", "500KB")?, "incast")?;
+    let summary = &results.summary;
+    expect(summary.backend == "linux" && summary.state == "complete", || {
+        format!("{} {}", summary.backend, summary.state)
+    })?;
+    let text = |e: fairrate_scenario::ResultsError| e.to_string();
+    let flows = results.flows().map_err(text)?;
+    let whole = |flow: &fairrate_scenario::FlowRow| {
+        // 2 MB over 100 Mb/s take 160 ms, and a flow alone at least a quarter of that.
+        let fct = flow.fct_ns.unwrap_or(0.0);
+        flow.finished && flow.delivered_bytes == 500_000 && (40e6..20e9).contains(&fct) && Some(fct) <= flow.fct_ack_ns
+    };
+    expect(flows.len() == 4 && flows.iter().all(whole), || format!("{flows:?}"))?;
+    let ports = results.ports().map_err(text)?;
+    let last = ports.iter().filter(|row| &*row.port == "sw0->h0").next_back();
+    // A sample comes some milliseconds before the last byte.
+    expect(last.is_some_and(|row| 1_500_000 < row.tx_bytes), || format!("{last:?}"))?;
+    let rates = results.rates().map_err(text)?;
+    expect(rates.iter().any(|row| row.rtt_ns.is_some_and(|rtt| 0.0 < rtt)), || "no round-trip times".to_owned())?;
+    let linux = summary.linux.as_ref().ok_or("no word of the machine")?;
+    expect(linux.largest_mean_packet_bytes <= 1_514, || "segments were put together".to_owned())?;
+    let registry = fairrate_control::Registry::new();
+    let data = fairrate_report::load::run(&bench.dir.join("incast"), &registry).map_err(text)?;
+    expect(data.state == "complete", || data.state.clone())
+}
+
+/// Each uplink carries as many flows as in the simulator: bytes on the wire are within a tenth, as acknowledgments and what is
+/// sent again differ.
+fn paths(bench: &Bench) -> Result<(), String> {
+    let topology = "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nhost_rate = \"100Mbps\"\nuplink_rate = \"200Mbps\"";
+    let file = bench.scenario("paths", topology, "kind = \"all-to-all\"\nbytes = \"200KB\"")?;
+    let linux = bench.run(&file, "paths")?;
+    let sent = |results: &Results, port: &str| {
+        let rows = results.ports().map_err(|e| e.to_string())?;
+        Ok::<u64, String>(rows.iter().filter(|row| &*row.port == port).map(|row| row.tx_bytes).max().unwrap_or(0))
+    };
+    let effective = Scenario::load(&bench.dir.join("paths/scenario.toml"), &Overrides::default());
+    let effective = effective.map_err(|e| e.to_string())?;
+    let place = fairrate_scenario::ResultsDir::claim(&bench.dir.join("paths-sim")).map_err(|e| e.to_string())?;
+    drive(&effective, &std::sync::Arc::new(place), &[], 1, &mut Blind).map_err(|e| e.to_string())?;
+    let simulated = bench.results("paths-sim")?;
+    for port in ["tor0->spine0", "tor0->spine1", "tor1->spine0", "tor1->spine1"] {
+        let (a, b) = (sent(&linux, port)?, sent(&simulated, port)?);
+        // A flow is 200 KB; the last sample may lack 5 ms.
+        expect(a.abs_diff(b) < 130_000, || format!("`{port}` carried {a} B, in the simulator {b} B"))?;
+    }
+    Ok(())
+}
+
+/// Looks at nothing.
+struct Blind;
+
+impl fairrate_scenario::Watch for Blind {
+    fn look(&mut self, _: &Progress) -> std::ops::ControlFlow<fairrate_scenario::RunState> {
+        std::ops::ControlFlow::Continue(())
+    }
+}
+
+/// Waits until the flows of a run are on their way.
+fn is_under_way(bench: &Bench, out: &str) -> Result<(), String> {
+    let (begin, file) = (Instant::now(), bench.dir.join(out).join("summary.json"));
+    while !file.exists() {
+        expect(begin.elapsed() < Duration::from_secs(20), || "a run does not begin".to_owned())?;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Flows start a moment after the first results, and take seconds.
+    std::thread::sleep(Duration::from_millis(500));
+    Ok(())
+}
+
+fn killed(bench: &Bench) -> Result<(), String> {
+    let mut child = bench.start(&bench.star("long", "100MB")?, "killed")?;
+    is_under_way(bench, "killed")?;
+    child.kill().and_then(|()| child.wait()).map_err(|e| e.to_string())?;
+    expect(namespaces(child.id()).len() == 6, || "its namespaces were gone already".to_owned())?;
+    bench.run(&bench.star("next", "50KB")?, "next")?;
+    expect(namespaces(child.id()).is_empty(), || "the next run did not remove them".to_owned())
+}
+
+fn interrupted(bench: &Bench) -> Result<(), String> {
+    let mut child = bench.start(&bench.star("long", "100MB")?, "interrupted")?;
+    is_under_way(bench, "interrupted")?;
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().map_err(|e| e.to_string())?;
+    let status: ExitStatus = child.wait().map_err(|e| e.to_string())?;
+    expect(sent.success() && status.code() == Some(130), || format!("it ended with {status}"))?;
+    let results = bench.results("interrupted")?;
+    expect(results.summary.state == "interrupted", || results.summary.state.clone())?;
+    let flows = results.flows().map_err(|e| e.to_string())?;
+    expect(flows.len() == 4 && flows.iter().all(|flow| !flow.finished), || format!("{flows:?}"))
+}
+
+fn two_at_once(bench: &Bench) -> Result<(), String> {
+    let file = bench.star("two", "300KB")?;
+    let mut other = bench.start(&file, "two-a")?;
+    let mine = bench.run(&file, "two-b")?;
+    let status = other.wait().map_err(|e| e.to_string())?;
+    expect(status.success(), || format!("the other one ended with {status}"))?;
+    let both = [mine, bench.results("two-a")?];
+    let done = both.iter().all(|results| results.summary.goodput_bytes == 4 * 300_000);
+    expect(done, || "not all bytes have arrived".to_owned())
+}
+
+/// As a user without rights, who has a copy of the program that he may run.
+fn no_root(bench: &Bench) -> Result<(), String> {
+    const NOBODY: u32 = 65_534;
+    let (copy, file) = (bench.dir.join("fairrate-testbed"), bench.star("rootless", "50KB")?);
+    std::fs::copy(&bench.program, &copy).map_err(|e| e.to_string())?;
+    let out = bench.dir.join("rootless");
+    let mut command = Command::new(copy);
+    command.arg(file).arg("--out").arg(&out).uid(NOBODY).gid(NOBODY);
+    let done = command.output().map_err(|e| e.to_string())?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    expect(done.status.code() == Some(2) && said.contains("needs root"), || format!("{}: {said}", done.status))?;
+    expect(!out.exists(), || "it has made a directory".to_owned())
+}
