@@ -351,6 +351,11 @@ impl Desk {
         out.append(&mut self.to_write);
     }
 
+    /// Whether [`Desk::take_to_write`] has any.
+    pub fn has_to_write(&self) -> bool {
+        !self.to_write.is_empty()
+    }
+
     /// Adds what there is to say on a connection, up to about `most` bytes. If there is more, it is listed again.
     pub fn write(&mut self, now: Duration, id: ConnectionId, out: &mut Vec<u8>, most: usize) {
         let Some(connection) = self.connections.get_mut(&id) else { return };

@@ -1,12 +1,18 @@
 //! Flowtune's allocator as a service (J. Perry, H. Balakrishnan, D. Shah, MIT-CSAIL-TR-2016-011, sections 2, 4 and 6).
 //!
-//! [`Client`] is for programs that pace themselves. [`Agent`] and [`Desk`] are the two sides of the conversation as state
-//! machines, and [`wire`] is its bytes; none of them knows sockets or clocks.
+//! [`Client`] is for programs that pace themselves, and [`Server`] is the allocator. [`Agent`] and [`Desk`] are the two sides
+//! of the conversation as state machines, and [`wire`] is its bytes; none of them knows sockets or clocks.
 
 mod agent;
 mod client;
+pub mod config;
 mod desk;
+mod engine;
+pub mod http;
+mod metrics;
+mod network;
 mod rate;
+mod server;
 mod stream;
 mod tls;
 pub mod wire;
@@ -14,5 +20,9 @@ pub mod wire;
 pub use agent::{Agent, FIRST_LEASE};
 pub use client::{Client, ClientOptions, Grant};
 pub use desk::{ConnectionId, Counts, Desk, DeskConfig, Identity, Paths};
+pub use engine::{Pace, Wait};
+pub use metrics::Metrics;
+pub use network::Network;
 pub use rate::{Weight, WireRate};
+pub use server::{Server, ServerConfig, ServerError};
 pub use tls::{KeyError, KeyFiles, Security};

@@ -1,0 +1,320 @@
+//! The allocator's configuration, a TOML file.
+
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fairrate_scenario::{Overrides, Scenario, ScenarioError};
+use fairrate_sim::topology::Topology;
+use serde::{Deserialize, Deserializer, de};
+
+use crate::desk::DeskConfig;
+use crate::engine::{Pace, Wait};
+use crate::network::Network;
+use crate::server::ServerConfig;
+use crate::tls::{KeyFiles, Security};
+
+/// All of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where agents connect.
+    pub listen: SocketAddr,
+    /// Where metrics and health are asked for; nowhere if missing.
+    #[serde(default)]
+    pub metrics: Option<SocketAddr>,
+    /// Plain TCP: whoever connects may speak for everybody.
+    #[serde(default)]
+    pub insecure: bool,
+    /// Keys for TLS.
+    #[serde(default)]
+    pub keys: Option<KeyFiles>,
+    /// How long flows last without a word of their agent, and rates without one of the allocator.
+    #[serde(default = "default_lease", deserialize_with = "duration")]
+    pub lease: Duration,
+    /// A scenario whose topology it is, in place of `[topology]`.
+    #[serde(default)]
+    pub scenario: Option<PathBuf>,
+    /// The scenario's section; read by the scenario's reader.
+    #[serde(default)]
+    topology: Option<toml::Table>,
+    /// Addresses of the hosts in the topology's order: the first one and a plus.
+    #[serde(default)]
+    pub hosts: Option<String>,
+    /// Addresses of hosts by name, in place of `hosts`.
+    #[serde(default)]
+    pub host: Vec<Host>,
+    /// The optimiser.
+    #[serde(default)]
+    pub engine: Engine,
+    /// What there may be at most.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// A host's address.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Its name in the topology.
+    pub name: String,
+    /// Its address.
+    pub address: Ipv4Addr,
+}
+
+/// The optimiser.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Engine {
+    /// Time between iterations (the paper's 10 us).
+    #[serde(deserialize_with = "duration")]
+    pub interval: Duration,
+    /// NED's step (the paper's 0.4).
+    pub gamma: f64,
+    /// A rate is told when it is off by more than this share (the paper's 0.01), which links leave free.
+    pub threshold: f64,
+    /// What its thread does between iterations.
+    pub wait: Wait,
+    /// Least time between two batches of rates for an agent.
+    #[serde(deserialize_with = "duration")]
+    pub batch: Duration,
+    /// Iterations without a rate to tell after which it waits for the next flowlet.
+    pub rest_after: u32,
+    /// For the choice among equal paths.
+    pub seed: u64,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_micros(10),
+            gamma: 0.4,
+            threshold: 0.01,
+            wait: Wait::Sleep,
+            batch: Duration::from_micros(100),
+            rest_after: 2_000,
+            seed: 1,
+        }
+    }
+}
+
+/// What there may be at most.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Agents. Beyond: the connection is closed with a reason.
+    pub agents: usize,
+    /// Connections, with those that have not said who they are. Beyond: they are closed at once.
+    pub connections: usize,
+    /// Flows of an agent. Beyond: a flow has no rate.
+    pub flows_per_agent: usize,
+    /// Messages of a connection a second. Beyond: they are read later.
+    pub updates_per_second: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { agents: 5_000, connections: 10_000, flows_per_agent: 10_000, updates_per_second: 100_000 }
+    }
+}
+
+/// Why a file is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("{}: {cause}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// It is not as it should be; the parser says where.
+    #[error("{}: {cause}", path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What, with its line.
+        cause: toml::de::Error,
+    },
+    /// A value cannot be.
+    #[error("{}: {what}", path.display())]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// Which, and what it could be.
+        what: String,
+    },
+    /// The topology is wrong; the error says where.
+    #[error(transparent)]
+    Topology(#[from] ScenarioError),
+}
+
+const fn default_lease() -> Duration {
+    Duration::from_millis(500)
+}
+
+impl Config {
+    /// Reads and checks a file, and makes the network. Paths in the file are relative to it.
+    ///
+    /// # Errors
+    /// If it cannot be read, has unknown or missing keys, or values that cannot be.
+    pub fn load(path: &Path) -> Result<(Self, Network), ConfigError> {
+        let unreadable = |cause| ConfigError::Unreadable { path: path.to_owned(), cause };
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        Self::from_toml(&text, path)
+    }
+
+    /// The same of the file's text.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn from_toml(text: &str, path: &Path) -> Result<(Self, Network), ConfigError> {
+        let wrong = |cause| ConfigError::Wrong { path: path.to_owned(), cause };
+        let mut config: Self = toml::from_str(text).map_err(wrong)?;
+        let value = |what| ConfigError::Value { path: path.to_owned(), what };
+        config.check().map_err(value)?;
+        let dir = path.parent().unwrap_or(Path::new(""));
+        if let Some(keys) = &mut config.keys {
+            for file in [&mut keys.ca, &mut keys.certificate, &mut keys.key] {
+                *file = dir.join(&*file);
+            }
+        }
+        let topology = config.read_topology(text, path, dir)?;
+        let hosts = config.addresses(&topology).map_err(value)?;
+        let network = Network::new(&topology, hosts, config.engine.seed);
+        Ok((config, network))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let fail = |what: &str| Err(what.to_owned());
+        if self.insecure && self.keys.is_some() {
+            return fail("`insecure = true` and `[keys]` exclude each other: remove one");
+        }
+        if !self.insecure && self.keys.is_none() {
+            return fail("there is no `[keys]`: make keys with `fairrate-allocator keys`, or set `insecure = true` for a test");
+        }
+        if self.scenario.is_some() == self.topology.is_some() {
+            return fail("name the network once: by `[topology]` or by `scenario = \"file.toml\"`");
+        }
+        if self.hosts.is_some() != self.host.is_empty() {
+            return fail("name the hosts' addresses once: by `hosts = \"10.0.0.1+\"` or by `[[host]]`");
+        }
+        if self.lease < Duration::from_millis(10) {
+            return fail("`lease` is below 10 ms: write a time such as \"500ms\"");
+        }
+        let engine = &self.engine;
+        if engine.interval.is_zero() {
+            return fail("`engine.interval` is 0: write \"10us\"");
+        }
+        if !(0.0 < engine.gamma && engine.gamma < 2.0) {
+            return Err(format!("NED does not converge with `engine.gamma = {}`: write 0.2 to 1.5", engine.gamma));
+        }
+        if !(0.0..=0.5).contains(&engine.threshold) {
+            return Err(format!("`engine.threshold = {}`: write a number from 0 to 0.5", engine.threshold));
+        }
+        if self.lease / 8 < engine.batch {
+            return fail("`engine.batch` is above an eighth of `lease`: rates would end before they are told");
+        }
+        let limits = [self.limits.agents, self.limits.connections, self.limits.flows_per_agent];
+        if limits.contains(&0) || self.limits.updates_per_second == 0 {
+            return fail("a limit of 0 lets nobody in: write a number above 0 in `[limits]`");
+        }
+        Ok(())
+    }
+
+    fn read_topology(&self, text: &str, path: &Path, dir: &Path) -> Result<Topology, ConfigError> {
+        // A scenario has to end and to have an algorithm; neither matters here.
+        let sets = [("duration", "1ms"), ("transport.cc", "newreno"), ("transport.kind", "tcp")];
+        let sets = sets.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        let scenario = match &self.scenario {
+            Some(file) => Scenario::load(&dir.join(file), &Overrides::default())?,
+            None => {
+                let overrides = Overrides { sets, ..Overrides::default() };
+                Scenario::from_toml(&only_topology(text), &path.display().to_string(), dir, &overrides)?
+            }
+        };
+        Ok(scenario.into_sim_config().topology)
+    }
+
+    fn addresses(&self, topology: &Topology) -> Result<HashMap<Ipv4Addr, fairrate_sim::NodeId>, String> {
+        if let Some(hosts) = &self.hosts {
+            let first = hosts.strip_suffix('+').and_then(|first| first.parse::<Ipv4Addr>().ok());
+            let Some(first) = first else {
+                return Err(format!("`hosts = \"{hosts}\"` is no first address with a plus: write \"10.0.0.1+\""));
+            };
+            let addresses = (u32::from(first)..=u32::MAX).map(Ipv4Addr::from);
+            return Ok(addresses.zip(topology.hosts()).collect());
+        }
+        let mut addresses = HashMap::new();
+        for host in &self.host {
+            let Some(node) = topology.node(&host.name).filter(|&node| topology.is_host(node)) else {
+                let names: Vec<&str> = topology.hosts().map(|node| topology.nodes[node.index()].name.as_str()).collect();
+                let nearest = fairrate_allocate::nearest(&host.name, names.iter().copied());
+                let help = nearest.map_or_else(String::new, |name| format!(": did you mean `{name}`?"));
+                return Err(format!("the topology has no host `{}`{help}", host.name));
+            };
+            if addresses.insert(host.address, node).is_some() {
+                return Err(format!("the address {} is of two hosts", host.address));
+            }
+        }
+        Ok(addresses)
+    }
+
+    /// What the desk goes by.
+    pub fn desk(&self, epoch: u64) -> DeskConfig {
+        DeskConfig {
+            epoch,
+            lease: self.lease,
+            threshold: self.engine.threshold,
+            max_agents: self.limits.agents,
+            max_flows: self.limits.flows_per_agent,
+        }
+    }
+
+    /// What the server goes by.
+    pub fn server(&self) -> ServerConfig {
+        ServerConfig {
+            listen: self.listen,
+            security: self.keys.clone().map_or(Security::Insecure, Security::Tls),
+            pace: Pace {
+                interval: self.engine.interval,
+                wait: self.engine.wait,
+                batch: self.engine.batch,
+                rest_after: self.engine.rest_after,
+            },
+            lease: self.lease,
+            max_connections: self.limits.connections,
+            max_updates: self.limits.updates_per_second,
+        }
+    }
+}
+
+/// The text without all that is not of `[topology]`: lines stay where they are, so that errors name the right ones.
+fn only_topology(text: &str) -> String {
+    let header = |line: &str| {
+        let name = line.trim_start().strip_prefix('[')?.trim_start_matches('[');
+        let (name, _) = name.split_once(']')?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "._-\" ".contains(c);
+        name.chars().all(is_name).then(|| name.trim().to_owned())
+    };
+    let mut is_inside = false;
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        if let Some(name) = header(line).filter(|name| !name.starts_with(|c: char| c.is_ascii_digit() || c == '"')) {
+            is_inside = name == "topology" || name.starts_with("topology.");
+        }
+        out.push_str(if is_inside { line } else { "" });
+        out.push('\n');
+    }
+    out
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    humantime::parse_duration(&text).map_err(|e| de::Error::custom(format!("{e}: write a time such as \"500ms\"")))
+}
+
+#[cfg(test)]
+mod tests;

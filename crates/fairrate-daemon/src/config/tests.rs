@@ -1,0 +1,50 @@
+use super::*;
+
+const LEAST: &str =
+    "listen = \"127.0.0.1:0\"\ninsecure = true\nhosts = \"10.0.0.1+\"\n[topology]\nkind = \"star\"\nhosts = 4\n";
+
+fn read(text: &str) -> Result<(Config, Network), String> {
+    Config::from_toml(text, Path::new("allocator.toml")).map_err(|error| match &error {
+        ConfigError::Topology(scenario) => format!("{error}, line {:?}: {}", scenario.first_line(), scenario.first_help()),
+        _ => error.to_string(),
+    })
+}
+
+#[test]
+fn little_is_needed_and_the_rest_has_defaults() {
+    let (config, network) = read(LEAST).unwrap();
+    assert_eq!((config.lease, config.engine.interval), (Duration::from_millis(500), Duration::from_micros(10)));
+    assert_eq!((network.n_hosts(), network.n_links()), (4, 8));
+    let (paths, mut path) = (network.into_paths(), Vec::new());
+    paths("10.0.0.1".parse().unwrap(), "10.0.0.4".parse().unwrap(), &mut path);
+    assert_eq!(path.len(), 2);
+    path.clear();
+    paths("10.0.0.1".parse().unwrap(), "10.0.0.5".parse().unwrap(), &mut path);
+    assert_eq!(path, [], "there is no such host");
+}
+
+#[test]
+fn hosts_have_addresses_by_name() {
+    let by_name = LEAST.replace("hosts = \"10.0.0.1+\"\n", "") + "[[host]]\nname = \"h1\"\naddress = \"10.9.0.1\"\n";
+    assert_eq!(read(&by_name).unwrap().1.n_hosts(), 1);
+    assert!(read(&by_name.replace("h1", "h11")).unwrap_err().contains("no host `h11`: did you mean `h1`?"));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    for (from, to, expected) in [
+        ("insecure = true", "insecure = false", "there is no `[keys]`"),
+        ("hosts = \"10.0.0.1+\"", "hosts = \"10.0.0.1\"", "write \"10.0.0.1+\""),
+        ("hosts = \"10.0.0.1+\"", "", "name the hosts' addresses once"),
+        ("hosts = 4", "hosts = 4\nrat = \"10Gbps\"", "line Some((\"allocator.toml\", 7)): did you mean `rate`"),
+        ("kind = \"star\"", "kind = \"stair\"", "line Some((\"allocator.toml\", 5))"),
+        ("hosts = 4\n", "hosts = 4\n[engine]\ngamma = 3.0\n", "write 0.2 to 1.5"),
+        ("hosts = 4\n", "hosts = 4\n[engine]\ninterval = \"10 parsecs\"\n", "line 8"),
+        ("hosts = 4\n", "hosts = 4\n[limits]\nflow = 3\n", "expected one of `agents`"),
+        ("hosts = 4\n", "hosts = 4\n[limits]\nagents = 0\n", "a limit of 0"),
+        ("insecure = true", "insecure = true\nlease = \"1ms\"", "`lease` is below 10 ms"),
+    ] {
+        let error = read(&LEAST.replacen(from, to, 1)).map(|_| ()).unwrap_err();
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+}

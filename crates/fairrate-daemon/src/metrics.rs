@@ -1,0 +1,133 @@
+//! Numbers for operators, in Prometheus's form.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use prometheus::{Encoder, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
+
+use crate::desk::{Counts, Desk};
+
+/// The optimiser's thread is taken for dead when it was not heard of for this long.
+const DEAD_AFTER: Duration = Duration::from_secs(2);
+
+/// All of them.
+pub struct Metrics {
+    registry: Registry,
+    agents: IntGauge,
+    connections: IntGauge,
+    flows: IntGauge,
+    starts: IntCounter,
+    ends: IntCounter,
+    rates: IntCounter,
+    refused: IntCounterVec,
+    leases_ended: IntCounter,
+    iterations: IntCounter,
+    pub(crate) iteration: Histogram,
+    pub(crate) closed: IntCounterVec,
+    pub(crate) received: IntCounter,
+    pub(crate) sent: IntCounter,
+    pub(crate) turned_away: IntCounterVec,
+    pub(crate) keys_loaded: IntCounterVec,
+    published: Mutex<(Instant, Counts)>,
+}
+
+/// `[name, what it counts]` of every metric but those of the process.
+#[cfg(test)]
+pub(crate) const NAMES: &[&str] = &[
+    "fairrate_agents",
+    "fairrate_connections",
+    "fairrate_flows",
+    "fairrate_flow_starts_total",
+    "fairrate_flow_ends_total",
+    "fairrate_rates_total",
+    "fairrate_refused_total",
+    "fairrate_leases_ended_total",
+    "fairrate_iterations_total",
+    "fairrate_iteration_seconds",
+    "fairrate_connections_closed_total",
+    "fairrate_received_bytes_total",
+    "fairrate_sent_bytes_total",
+    "fairrate_turned_away_total",
+    "fairrate_keys_loaded_total",
+];
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// All at zero.
+    pub fn new() -> Self {
+        let registry = Registry::new();
+        let process = prometheus::process_collector::ProcessCollector::for_self();
+        registry.register(Box::new(process)).expect("names of metrics differ");
+        let gauge = |name, help| register(&registry, IntGauge::new(name, help));
+        let counter = |name, help| register(&registry, IntCounter::new(name, help));
+        let by = |name, help, label| register(&registry, IntCounterVec::new(Opts::new(name, help), &[label]));
+        // An iteration takes from microseconds to a few milliseconds.
+        let buckets = prometheus::exponential_buckets(2e-6, 2.0, 14).expect("the bounds are above 0");
+        let iteration = HistogramOpts::new("fairrate_iteration_seconds", "Time of an iteration").buckets(buckets);
+        Self {
+            agents: gauge("fairrate_agents", "Agents with a lease"),
+            connections: gauge("fairrate_connections", "Connections of agents"),
+            flows: gauge("fairrate_flows", "Flows the optimiser knows"),
+            starts: counter("fairrate_flow_starts_total", "Flowlets that began"),
+            ends: counter("fairrate_flow_ends_total", "Flowlets that ended"),
+            rates: counter("fairrate_rates_total", "Rates told"),
+            refused: by("fairrate_refused_total", "Flows that got no rate", "why"),
+            leases_ended: counter("fairrate_leases_ended_total", "Agents whose lease ended"),
+            iterations: counter("fairrate_iterations_total", "Iterations of the optimiser"),
+            iteration: register(&registry, Histogram::with_opts(iteration)),
+            closed: by("fairrate_connections_closed_total", "Connections the allocator closed", "why"),
+            received: counter("fairrate_received_bytes_total", "Bytes from agents"),
+            sent: counter("fairrate_sent_bytes_total", "Bytes to agents"),
+            turned_away: by("fairrate_turned_away_total", "Connections that came to nothing", "why"),
+            keys_loaded: by("fairrate_keys_loaded_total", "Attempts to load keys again", "result"),
+            published: Mutex::new((Instant::now(), Counts::default())),
+            registry,
+        }
+    }
+
+    /// Brings up to date what the desk counts.
+    pub(crate) fn publish(&self, desk: &Desk) {
+        let Ok(mut published) = self.published.lock() else { return };
+        let (now, before) = (desk.counts(), published.1);
+        self.agents.set(desk.n_agents() as i64);
+        self.connections.set(desk.n_connections() as i64);
+        self.flows.set(desk.n_flows() as i64);
+        self.starts.inc_by(now.starts - before.starts);
+        self.ends.inc_by(now.ends - before.ends);
+        self.rates.inc_by(now.rates - before.rates);
+        self.iterations.inc_by(now.iterations - before.iterations);
+        self.leases_ended.inc_by(now.leases_ended - before.leases_ended);
+        for (why, n) in [
+            ("unauthorised", now.unauthorised - before.unauthorised),
+            ("too-many-flows", now.beyond_limit - before.beyond_limit),
+            ("no-path", now.without_path - before.without_path),
+        ] {
+            self.refused.with_label_values(&[why]).inc_by(n);
+        }
+        *published = (Instant::now(), now);
+    }
+
+    /// Whether the optimiser's thread is alive.
+    pub fn is_healthy(&self) -> bool {
+        self.published.lock().is_ok_and(|published| published.0.elapsed() < DEAD_AFTER)
+    }
+
+    /// All of them as text.
+    pub fn text(&self) -> String {
+        let mut text = Vec::new();
+        // Writing into memory does not fail, and names were checked when they were registered.
+        let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+fn register<M: prometheus::core::Collector + Clone + 'static>(registry: &Registry, metric: prometheus::Result<M>) -> M {
+    let metric = metric.expect("names of metrics are valid");
+    registry.register(Box::new(metric.clone())).expect("names of metrics differ");
+    metric
+}

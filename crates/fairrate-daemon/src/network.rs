@@ -1,0 +1,62 @@
+//! The network that rates are for: links of a scenario's topology, and the addresses of its hosts.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use fairrate_allocate::{LinkId, RateEngine, RealTime};
+use fairrate_sim::routing::{FlowKey, Routes};
+use fairrate_sim::topology::Topology;
+use fairrate_sim::{EcmpHash, NodeId, PortId};
+
+use crate::desk::Paths;
+
+/// Links, hosts and the paths between them.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// By port: what a link carries in one direction.
+    capacities_bps: Vec<f64>,
+    /// The smallest of the hosts' links.
+    host_link_bps: f64,
+    hosts: HashMap<Ipv4Addr, NodeId>,
+    routes: Routes,
+    seed: u64,
+}
+
+impl Network {
+    /// A network whose hosts have these addresses. `seed` is for the choice among equal paths.
+    pub fn new(topology: &Topology, hosts: HashMap<Ipv4Addr, NodeId>, seed: u64) -> Self {
+        let ports = (0..topology.n_ports() as u32).map(PortId);
+        let capacities_bps: Vec<f64> = ports.map(|port| topology.link(port).rate.as_bps_f64()).collect();
+        let of_host = topology.links.iter().filter(|link| topology.is_host(link.a) || topology.is_host(link.b));
+        let host_link_bps = of_host.map(|link| link.rate.as_bps_f64()).fold(f64::INFINITY, f64::min);
+        Self { capacities_bps, host_link_bps, hosts, routes: Routes::new(topology), seed }
+    }
+
+    /// Links, each direction on its own.
+    pub fn n_links(&self) -> usize {
+        self.capacities_bps.len()
+    }
+
+    /// Hosts with an address.
+    pub fn n_hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// The optimiser for these links. A share `threshold` of each is left, as rates may be off by that.
+    pub fn engine(&self, gamma: f64, threshold: f64) -> Box<dyn RateEngine> {
+        let share = 1.0 - threshold;
+        let capacities: Vec<f64> = self.capacities_bps.iter().map(|bps| bps * share).collect();
+        Box::new(RealTime::general(&capacities, self.host_link_bps * share, gamma))
+    }
+
+    /// The links between addresses. Among equal ones a hash of the two hosts decides, as ports are not known.
+    pub fn into_paths(self) -> Paths {
+        Box::new(move |src, dst, out| {
+            let (Some(&src), Some(&dst)) = (self.hosts.get(&src), self.hosts.get(&dst)) else { return };
+            let mut ports = Vec::new();
+            let key = FlowKey { src, dst, sport: 0, dport: 0 };
+            self.routes.path(EcmpHash::Mix, self.seed, key, &mut ports);
+            out.extend(ports.iter().map(|port| LinkId(port.0)));
+        })
+    }
+}
