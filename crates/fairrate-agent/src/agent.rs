@@ -96,6 +96,11 @@ impl Agent {
         Some(Pace { cookie, rate_bps: (0.0 < wire_bps).then_some(wire_bps * self.config.pacing.payload_share) })
     }
 
+    /// Weights of control groups.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
     /// Control groups may have come and gone.
     pub fn look_at_groups(&mut self) {
         self.weights.look();

@@ -34,7 +34,7 @@ pub struct Allocator {
     /// Addresses: the first is asked first, the others stand by.
     pub servers: Vec<SocketAddr>,
     /// Keys of this host: its certificate names its addresses.
-    pub tls: Option<KeyFiles>,
+    pub keys: Option<KeyFiles>,
     /// Plain TCP, for tests: whoever can connect may speak for everybody.
     #[serde(default)]
     pub insecure: bool,
@@ -43,7 +43,7 @@ pub struct Allocator {
 impl Allocator {
     /// How connections to it are secured.
     pub fn security(&self) -> Security {
-        self.tls.clone().map_or(Security::Insecure, Security::Tls)
+        self.keys.clone().map_or(Security::Insecure, Security::Tls)
     }
 }
 
@@ -136,8 +136,8 @@ impl Config {
         if self.allocator.servers.is_empty() {
             return Err("`allocator.servers` is empty: name the allocator, such as \"10.0.0.9:4600\"".to_owned());
         }
-        if self.allocator.tls.is_some() == self.allocator.insecure {
-            return Err("`allocator` needs either keys, as `tls = { ca = ..., certificate = ..., key = ... }`, or `insecure = true`"
+        if self.allocator.keys.is_some() == self.allocator.insecure {
+            return Err("`allocator` needs either keys, as `keys = { ca = ..., certificate = ..., key = ... }`, or `insecure = true`"
                 .to_owned());
         }
         if self.fabric.is_empty() {

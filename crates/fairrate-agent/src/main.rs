@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{Parser, Subcommand};
 use fairrate_agent::config::Config;
 use fairrate_agent::run;
+use tracing_subscriber::EnvFilter;
 
 #[derive(Parser)]
 #[command(name = "fairrate-agent", version, about = "Flowtune's endpoint for the TCP connections of a host")]
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         eprintln!("error: the agent needs root: it loads a program into the kernel");
         return ExitCode::from(2);
     }
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter()).init();
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
     if let Err(error) = ctrlc::set_handler(move || asked.store(true, Ordering::Release)) {
@@ -58,6 +60,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error, 1),
     }
+}
+
+/// What is logged: RUST_LOG, or what an operator wants to know.
+fn filter() -> EnvFilter {
+    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"))
 }
 
 fn failed(error: &dyn std::error::Error, code: u8) -> ExitCode {

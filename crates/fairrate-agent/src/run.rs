@@ -33,6 +33,10 @@ pub fn run(config: Config, stop: &AtomicBool) -> Result<(), RunError> {
     let client =
         Client::connect(&config.allocator.servers, security, ClientOptions::default()).map_err(RunError::Client)?;
     let (every, mut agent) = (config.flowlets.every, Agent::new(config));
+    for path in agent.weights().missing() {
+        tracing::warn!(path = %path.display(), "there is no such control group yet: its weight is not in use");
+    }
+    tracing::info!(?every, "ready");
     let mut looked = Instant::now();
     while !stop.load(Ordering::Acquire) {
         for event in flowlets.events(every)? {

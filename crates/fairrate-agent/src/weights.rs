@@ -32,6 +32,11 @@ impl Weights {
         }
     }
 
+    /// Groups that do not exist, as far as this program sees.
+    pub fn missing(&self) -> impl Iterator<Item = &Path> {
+        self.given.iter().map(|(path, _)| path.as_path()).filter(|path| !path.is_dir())
+    }
+
     /// The weight of a socket of this group.
     pub fn of(&self, cgroup: u64) -> f64 {
         self.of.get(&cgroup).copied().unwrap_or(1.0)
@@ -63,6 +68,7 @@ mod tests {
         let mut weights = Weights::new(&[weight(&own, 4.0), weight(&gold, 2.0), weight(&root.join("later"), 3.0)]);
         let number = |path: &Path| std::fs::metadata(path).unwrap().ino();
         assert_eq!([&gold, &inner, &own, &root].map(|path| weights.of(number(path))), [2.0, 2.0, 4.0, 1.0]);
+        assert_eq!(weights.missing().collect::<Vec<_>>(), [root.join("later")]);
         std::fs::create_dir(root.join("later")).unwrap();
         weights.look();
         assert_eq!(weights.of(number(&root.join("later"))), 3.0);
