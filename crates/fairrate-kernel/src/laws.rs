@@ -58,7 +58,7 @@ c_structs! {
     RoccState { rate_bps: u64, due_ns: u64, port: u64, }
     /// Parameters of RateMP.
     RateMpParams {
-        alpha_bps: u64, line_bps: u64, kmax_ns: u64, base_rtt_window_ns: u64, min_rate_q32: u64, g_q31: u32, initial_window: u32,
+        alpha_bps: u64, line_bps: u64, kmax_ns: u64, base_rtt_window_ns: u64, min_rate_ns_q32: u64, g_q31: u32, initial_window: u32,
         handshake: u32, reserved: u32,
     }
     /// A subflow under RateMP.

@@ -164,7 +164,7 @@ pub fn ratemp(config: &RateMpConfig, path: &Path) -> Result<RateMpParams, Error>
         line_bps: path.line_rate.as_bps(),
         kmax_ns: (config.kmax.as_f64() / capacity.as_bytes_per_sec() * 1e9).round() as u64,
         base_rtt_window_ns: config.base_rtt_window.as_ns(),
-        min_rate_q32: (config.min_rate * ONE_Q32).round() as u64,
+        min_rate_ns_q32: (config.min_rate * 1e9 * ONE_Q32).round() as u64,
         g_q31: q31(config.g),
         initial_window: config.initial_window,
         handshake: (config.base_rtt == RateMpBaseRtt::Handshake).into(),

@@ -61,38 +61,18 @@ FR_LAW fr_u64 fr_mul_q32(fr_u64 a, fr_u64 b)
     return fr_add(fr_mul(b, a >> 32), fr_add((b >> 32) * (a & 0xffffffffULL), (b & 0xffffffffULL) * (a & 0xffffffffULL) >> 32));
 }
 
-/* a/b with 32 bits behind the point. Of a `b` of more than 32 bits the leading 32 count: an error below 2^-31 of the result. */
+/* a/b with 32 bits behind the point, rounded down. Of a `b` of more than 48 bits the leading 48 count. */
 FR_LAW fr_u64 fr_ratio_q32(fr_u64 a, fr_u64 b)
 {
     if (b >> 48) {
         a >>= 16;
         b >>= 16;
     }
-    if (b >> 40) {
-        a >>= 8;
-        b >>= 8;
-    }
-    if (b >> 36) {
-        a >>= 4;
-        b >>= 4;
-    }
-    if (b >> 34) {
-        a >>= 2;
-        b >>= 2;
-    }
-    if (b >> 33) {
-        a >>= 1;
-        b >>= 1;
-    }
-    if (b >> 32) {
-        a >>= 1;
-        b >>= 1;
-    }
-    if (b == 0)
+    if (b == 0 || a / b >> 32)
         return FR_MOST;
-    if (a / b >> 32)
-        return FR_MOST;
-    return (a / b << 32) + (a % b << 32) / b;
+    fr_u64 whole = a / b, rest = a % b << 16;
+    fr_u64 middle = rest / b;
+    return (whole << 32) + (middle << 16) + (rest % b << 16) / b;
 }
 
 /* a*f, for a part f <= 1 with 31 bits behind the point. */

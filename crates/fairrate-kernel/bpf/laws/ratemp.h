@@ -12,7 +12,7 @@ struct fr_ratemp_params {
     fr_u64 line_bps;
     fr_u64 kmax_ns; /* the time in which c serves Kmax */
     fr_u64 base_rtt_window_ns;
-    fr_u64 min_rate_q32; /* packets a base RTT */
+    fr_u64 min_rate_ns_q32; /* packets a base RTT, times the nanoseconds of a second */
     fr_u32 g_q31;
     fr_u32 initial_window; /* packets */
     fr_u32 handshake;      /* the handshake's RTT counts for the base */
@@ -155,7 +155,7 @@ FR_LAW void fr_ratemp_adjust(struct fr_ratemp_state *s, const struct fr_ratemp_p
         s->x_q32 = fr_less(s->x_q32, fr_mul_q32((fr_u64)-delta, n_q32));
     else if (is_limited)
         s->x_q32 = fr_add(s->x_q32, fr_mul_q32((fr_u64)delta, n_q32));
-    s->x_q32 = fr_max(s->x_q32, fr_mul_div(p->min_rate_q32, FR_NS_PER_S, s->base_ns));
+    s->x_q32 = fr_max(s->x_q32, p->min_rate_ns_q32 / s->base_ns);
 }
 
 /* Algorithm 1. `total_q32` is the sum of the connection's rates before this acknowledgment, in packets/s. */
