@@ -87,6 +87,28 @@ FR_LAW fr_u64 fr_part_q63(fr_u64 a, fr_u64 f_q63)
     return ((a1 * f1 + (middle >> 32) + (other >> 32)) << 1) + (other >> 31 & 1);
 }
 
+/* a*b/c rounded down, for any a, b and c: 128 bits in between, divided bit by bit. */
+FR_LAW fr_u64 fr_mul_div_wide(fr_u64 a, fr_u64 b, fr_u64 c)
+{
+    fr_u64 a1 = a >> 32, a0 = a & 0xffffffffULL, b1 = b >> 32, b0 = b & 0xffffffffULL;
+    fr_u64 middle = a1 * b0 + (a0 * b0 >> 32);
+    fr_u64 other = a0 * b1 + (middle & 0xffffffffULL);
+    fr_u64 high = a1 * b1 + (middle >> 32) + (other >> 32);
+    fr_u64 low = a * b;
+    if (c <= high)
+        return FR_MOST;
+    for (int i = 0; i < 64; i++) {
+        fr_u64 carry = high >> 63;
+        high = high << 1 | low >> 63;
+        low <<= 1;
+        if (carry || c <= high) {
+            high -= c;
+            low |= 1;
+        }
+    }
+    return low;
+}
+
 /* a/b at most 1, with 63 bits behind the point; a < 2^32 and 0 < b < 2^32. */
 FR_LAW fr_u64 fr_share_q63(fr_u64 a, fr_u64 b)
 {

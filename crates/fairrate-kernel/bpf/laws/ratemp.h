@@ -114,13 +114,18 @@ FR_LAW void fr_ratemp_measure(struct fr_ratemp_state *s, const struct fr_ratemp_
     s->base_ns = fr_min(s->smallest_ns, s->last_smallest_ns);
 }
 
-/* Eq. (10) and (11): (alpha_total - total * congestion) / packets, in packets/s with 32 bits behind the point. */
-FR_LAW fr_s64 fr_ratemp_step(fr_u64 alpha_q32, fr_u64 total_q32, fr_u64 congestion_q63, fr_u64 packets_q32)
+/* Eq. (10) and (11): alpha_total - total * congestion, what a round trip adds to x, in packets/s with 32 bits behind the point. */
+FR_LAW fr_s64 fr_ratemp_step(fr_u64 alpha_q32, fr_u64 total_q32, fr_u64 congestion_q63)
 {
-    fr_u64 held_q32 = fr_part_q63(total_q32, congestion_q63);
-    if (alpha_q32 < held_q32)
-        return -(fr_s64)fr_min(fr_ratio_q32(held_q32 - alpha_q32, packets_q32), FR_MOST >> 1);
-    return (fr_s64)fr_min(fr_ratio_q32(alpha_q32 - held_q32, packets_q32), FR_MOST >> 1);
+    return (fr_s64)fr_min(alpha_q32, FR_MOST >> 1) - (fr_s64)fr_min(fr_part_q63(total_q32, congestion_q63), FR_MOST >> 1);
+}
+
+/* The part of a step that `n` packets make of the x * base RTT of a round trip. */
+FR_LAW fr_u64 fr_ratemp_part(const struct fr_ratemp_state *s, fr_u64 step_q32, fr_u64 n_q32, fr_u64 packets_q32)
+{
+    if (packets_q32 <= n_q32)
+        return step_q32;
+    return fr_mul_div_wide(step_q32, fr_mul_div(n_q32, FR_NS_PER_S, s->base_ns), s->x_q32);
 }
 
 /* Eq. (7) over Kmax, at most 1. */
@@ -144,17 +149,16 @@ FR_LAW void fr_ratemp_adjust(struct fr_ratemp_state *s, const struct fr_ratemp_p
                              fr_u64 total_q32, int is_limited)
 {
     fr_u64 packets_q32 = fr_ratemp_packets_q32(s);
-    fr_u64 n_q32 = fr_min(n_acked_q32, packets_q32);
-    fr_s64 delta = fr_ratemp_step(alpha_q32, total_q32, s->beta_q63, packets_q32);
+    fr_s64 step = fr_ratemp_step(alpha_q32, total_q32, s->beta_q63);
     if (packets_q32 <= FR_ONE_Q32) {
-        fr_s64 by_delay = fr_ratemp_step(alpha_q32, total_q32, fr_ratemp_delay_q63(s, p), packets_q32);
-        if (0 < delta / 2 + by_delay / 2)
-            delta = by_delay;
+        fr_s64 by_delay = fr_ratemp_step(alpha_q32, total_q32, fr_ratemp_delay_q63(s, p));
+        if (0 < (step >> 1) + (by_delay >> 1))
+            step = by_delay;
     }
-    if (delta < 0)
-        s->x_q32 = fr_less(s->x_q32, fr_mul_q32((fr_u64)-delta, n_q32));
+    if (step < 0)
+        s->x_q32 = fr_less(s->x_q32, fr_ratemp_part(s, (fr_u64)-step, n_acked_q32, packets_q32));
     else if (is_limited)
-        s->x_q32 = fr_add(s->x_q32, fr_mul_q32((fr_u64)delta, n_q32));
+        s->x_q32 = fr_add(s->x_q32, fr_ratemp_part(s, (fr_u64)step, n_acked_q32, packets_q32));
     s->x_q32 = fr_max(s->x_q32, p->min_rate_ns_q32 / s->base_ns);
 }
 
