@@ -1,7 +1,8 @@
 /* DCTCP as a congestion control of TCP: the sender's law, and the receiver's echo of marks (RFC 8257 section 3.2), for which both ends
- * must use it.
+ * must use it. At a switch's port a program marks packets that join a queue longer than K.
  */
 #include "flow.h"
+#include "port.h"
 #include "laws/dctcp.h"
 
 FR_PARAMS(fr_dctcp_params)
@@ -119,6 +120,16 @@ SEC("struct_ops") u32 fr_dctcp_ssthresh(u64 *ctx)
 SEC("struct_ops") u32 fr_dctcp_undo_cwnd(u64 *ctx)
 {
     return tcp_sk((struct sock *)ctx[0])->snd_cwnd;
+}
+
+/* Marks what joins a queue of more than K bytes, on its way to the queue. */
+SEC("tc") int fr_dctcp_port(struct __sk_buff *skb)
+{
+    struct net_device *dev = device_of(skb);
+    struct port *port = port_of(dev);
+    if (port && port->setting < backlog_of(dev))
+        bpf_skb_ecn_set_ce(skb);
+    return TC_ACT_UNSPEC;
 }
 
 SEC(".struct_ops") struct tcp_congestion_ops fr_dctcp = {

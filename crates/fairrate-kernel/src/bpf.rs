@@ -4,6 +4,7 @@ mod machine;
 mod netns;
 mod object;
 mod pins;
+mod ports;
 
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::setup::{Algorithm, IN_KERNEL, Setup};
+use crate::setup::{Algorithm, IN_KERNEL, PortProgram, PortSetting, Setup};
 
 pub use machine::check;
 pub use netns::Namespace;
@@ -45,18 +46,19 @@ pub struct Default {
 }
 
 /// Attaches an algorithm, unless it is, and gives it these parameters: in each of `namespaces`, whose default it becomes, or where
-/// there are none everywhere that has no others. Connections keep the parameters they were made with.
+/// there are none everywhere that has no others. Connections keep the parameters they were made with. At `ports` of switches it puts
+/// what it does there.
 ///
 /// # Errors
 /// If the machine cannot, or the kernel refuses the program.
-pub fn attach(setup: &Setup, namespaces: &[Namespace]) -> Result<(), Error> {
+pub fn attach(setup: &Setup, namespaces: &[Namespace], ports: &[PortSetting]) -> Result<(), Error> {
     let _lock = pins::lock()?;
     pins::clean(&unregister)?;
     let algorithm = setup.algorithm;
     let is_new = !is_registered(algorithm)?;
     if is_new {
-        if let Some(dir) = pins::dir(algorithm) {
-            pins::remove(&dir, &unregister)?;
+        if pins::dir(algorithm).is_some() {
+            take_out(algorithm)?;
         }
         let stage = pins::stage()?;
         object::register(algorithm, &stage)?;
@@ -74,7 +76,7 @@ pub fn attach(setup: &Setup, namespaces: &[Namespace]) -> Result<(), Error> {
         put(&dir.join("namespaces"), namespace.cookie(), &note(&before, &setup.text))?;
         namespace.set_default(algorithm.tcp_name)?;
     }
-    Ok(())
+    ports.iter().try_for_each(|port| ports::attach(algorithm, port))
 }
 
 /// Takes an algorithm out of the kernel. Namespaces get the default they had.
@@ -99,7 +101,15 @@ pub fn detach(algorithm: Algorithm, force: bool) -> Result<(), Error> {
             namespace.set_default(&before).or_else(|_| namespace.set_default("reno"))?;
         }
     }
-    pins::remove(&dir, &unregister)
+    take_out(algorithm)
+}
+
+/// Removes all of an algorithm, its programs at ports first.
+fn take_out(algorithm: Algorithm) -> Result<(), Error> {
+    if algorithm.port != PortProgram::None {
+        ports::detach_all(algorithm)?;
+    }
+    pins::remove(&pins::path(algorithm), &unregister)
 }
 
 /// What is attached.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use fairrate_kernel::error::Error;
 use fairrate_kernel::params::Path;
-use fairrate_kernel::setup::{self, Setup};
+use fairrate_kernel::setup::{self, PortSetting, Setup};
 use fairrate_units::{Rate, Time};
 
 #[derive(Parser)]
@@ -31,7 +31,7 @@ enum Command {
 
 #[derive(Args)]
 struct Attach {
-    /// theta-powertcp or dctcp, with parameters as in scenarios: `theta-powertcp:gamma=0.8,beta=10Mbps`
+    /// theta-powertcp, powertcp or dctcp, with parameters as in scenarios: `theta-powertcp:gamma=0.8,beta=10Mbps`
     #[arg(value_name = "ALGORITHM[:PARAMETER=VALUE,...]")]
     setup: String,
     /// Makes it the default of this network namespace, with these parameters; can be given several times
@@ -46,6 +46,10 @@ struct Attach {
     /// The network's base round-trip time τ; without it a flow takes the smallest it has seen
     #[arg(long, value_name = "TIME")]
     tau: Option<String>,
+    /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry and needs the port's RATE, dctcp marks
+    /// from a queue of so many BYTES; can be given several times
+    #[arg(long, value_name = "NETNS/DEV:RATE|BYTES")]
+    switch_port: Vec<String>,
     /// Prints the name for TCP_CONGESTION and nothing else
     #[arg(long)]
     print_name: bool,
@@ -92,6 +96,14 @@ fn path(options: &Attach) -> Result<Path, Error> {
     Ok(Path { line_rate, tau })
 }
 
+/// What is to be attached, and at which ports.
+fn read(options: &Attach) -> Result<(Setup, Vec<PortSetting>), Error> {
+    let setup = Setup::parse(&options.setup, &path(options)?)?;
+    let ports = options.switch_port.iter().map(|text| PortSetting::parse(text, setup.algorithm));
+    let ports = ports.collect::<Result<_, _>>()?;
+    Ok((setup, ports))
+}
+
 #[cfg(feature = "bpf")]
 fn ready() -> Result<(), Error> {
     fairrate_kernel::bpf::check(std::path::Path::new("/sys/kernel/btf/vmlinux"))
@@ -100,12 +112,12 @@ fn ready() -> Result<(), Error> {
 #[cfg(feature = "bpf")]
 fn attach(options: &Attach) -> Result<(), Error> {
     use fairrate_kernel::bpf::{self, Namespace};
-    let setup = Setup::parse(&options.setup, &path(options)?)?;
+    let (setup, ports) = read(options)?;
     ready()?;
     let here = options.default.then(Namespace::here);
     let named = options.netns.iter().map(|name| Namespace::named(name));
     let namespaces: Vec<Namespace> = named.chain(here).collect::<Result<_, _>>()?;
-    bpf::attach(&setup, &namespaces)?;
+    bpf::attach(&setup, &namespaces, &ports)?;
     let name = setup.algorithm.tcp_name;
     if options.print_name {
         println!("{name}");
@@ -159,7 +171,7 @@ fn ready() -> Result<(), Error> {
 
 #[cfg(not(feature = "bpf"))]
 fn attach(options: &Attach) -> Result<(), Error> {
-    Setup::parse(&options.setup, &path(options)?)?;
+    read(options)?;
     let _ = (&options.netns, options.default, options.print_name);
     ready()
 }

@@ -2,6 +2,7 @@
 
 use bytemuck::bytes_of;
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile, RawValue, SetParamError};
+use fairrate_units::{Bytes, Rate};
 
 use crate::error::Error;
 use crate::params::{self, Path};
@@ -13,13 +14,66 @@ pub struct Algorithm {
     pub name: &'static str,
     /// Its name for `TCP_CONGESTION`.
     pub tcp_name: &'static str,
+    /// What it does at switches.
+    pub port: PortProgram,
+}
+
+/// What an algorithm does at a switch's port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortProgram {
+    /// Nothing.
+    None,
+    /// It marks packets that join a queue longer than the port's setting, in bytes.
+    Marks,
+    /// It stamps telemetry; the port's setting is its rate in kb/s.
+    Stamps,
 }
 
 /// All of them.
-pub const IN_KERNEL: [Algorithm; 2] = [
-    Algorithm { name: "theta-powertcp", tcp_name: "fr_theta" },
-    Algorithm { name: "dctcp", tcp_name: "fr_dctcp" },
+pub const IN_KERNEL: [Algorithm; 3] = [
+    Algorithm { name: "theta-powertcp", tcp_name: "fr_theta", port: PortProgram::None },
+    Algorithm { name: "powertcp", tcp_name: "fr_powertcp", port: PortProgram::Stamps },
+    Algorithm { name: "dctcp", tcp_name: "fr_dctcp", port: PortProgram::Marks },
 ];
+
+/// `NETNS/DEV:RATE` or `NETNS/DEV:BYTES`: an egress port of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSetting {
+    /// The switch's network namespace.
+    pub namespace: String,
+    /// The device.
+    pub device: String,
+    /// A rate in kb/s or a queue length in bytes, as the algorithm's program has it.
+    pub setting: u64,
+}
+
+impl PortSetting {
+    /// Reads a port for an algorithm.
+    ///
+    /// # Errors
+    /// If it is written otherwise, or the algorithm does nothing at ports.
+    pub fn parse(text: &str, algorithm: Algorithm) -> Result<Self, Error> {
+        let invalid =
+            |message: String, help: &str| Error::Parameter { parameter: text.to_owned(), message, help: help.to_owned() };
+        let (what, example) = match algorithm.port {
+            PortProgram::None => {
+                let message = format!("`{}` does nothing at switches", algorithm.name);
+                return Err(invalid(message, "leave --switch-port out"));
+            }
+            PortProgram::Marks => ("the queue length from which packets are marked", "switch/eth1:60KB"),
+            PortProgram::Stamps => ("the port's rate", "switch/eth1:200Mbps"),
+        };
+        let help = format!("write it as {example}: the switch's network namespace, its device and {what}");
+        let (place, setting) = text.rsplit_once(':').ok_or_else(|| invalid("there is no `:`".to_owned(), &help))?;
+        let (namespace, device) = place.rsplit_once('/').ok_or_else(|| invalid("there is no `/`".to_owned(), &help))?;
+        let setting = if algorithm.port == PortProgram::Marks {
+            setting.parse::<Bytes>().map_err(|e| invalid(e.to_string(), &help))?.as_u64()
+        } else {
+            setting.parse::<Rate>().map_err(|e| invalid(e.to_string(), &help))?.as_bps() / 1_000
+        };
+        Ok(Self { namespace: namespace.to_owned(), device: device.to_owned(), setting })
+    }
+}
 
 /// An algorithm with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +101,7 @@ impl Setup {
         }
         let params = match &config {
             AlgorithmConfig::ThetaPowerTcp(c) => bytes_of(&params::theta(c, path)?).to_vec(),
+            AlgorithmConfig::PowerTcp(c) => bytes_of(&params::powertcp(c, path)?).to_vec(),
             AlgorithmConfig::Dctcp(c) => bytes_of(&params::dctcp(c)?).to_vec(),
             _ => return Err(unknown(name)),
         };
@@ -111,7 +166,7 @@ pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use fairrate_units::{Rate, Time};
+    use fairrate_units::Time;
 
     use super::*;
 

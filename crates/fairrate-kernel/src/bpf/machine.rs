@@ -1,5 +1,6 @@
 //! Whether this machine can.
 
+use std::fs::{self, File};
 use std::path::Path;
 
 use nix::unistd::geteuid;
@@ -24,6 +25,15 @@ pub fn check(btf: &Path) -> Result<(), Error> {
         return Err(Error::refused("TCP of this kernel takes no programs (struct_ops)", help));
     }
     Ok(())
+}
+
+/// The root of the control groups (version 2), which all processes are below.
+pub(super) fn control_groups() -> Result<File, Error> {
+    let mounts = fs::read_to_string("/proc/mounts").map_err(|e| Error::system("read /proc/mounts", e))?;
+    let found = mounts.lines().map(|l| l.split(' ').collect::<Vec<_>>()).find(|m| m.get(2) == Some(&"cgroup2"));
+    let help = "mount it: `mount -t cgroup2 none /sys/fs/cgroup/unified`";
+    let mount = found.ok_or_else(|| Error::refused("no control groups of version 2 are mounted", help))?;
+    File::open(mount[1]).map_err(|e| Error::system(&format!("open {}", mount[1]), e))
 }
 
 /// Whether `cong_control` has the four arguments of Linux 6.10 and later.

@@ -54,6 +54,11 @@ impl Namespace {
         self.cookie
     }
 
+    /// Runs `f` in it.
+    pub(super) fn inside<T: Send>(&self, f: impl FnOnce() -> std::io::Result<T> + Send) -> Result<T, Error> {
+        inside(&self.path, f)
+    }
+
     /// The congestion control of new sockets.
     pub(super) fn default(&self) -> Result<String, Error> {
         inside(&self.path, || fs::read_to_string(DEFAULT)).map(|name| name.trim().to_owned())

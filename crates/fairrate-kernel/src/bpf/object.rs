@@ -1,5 +1,6 @@
 //! Compiled programs into the kernel.
 
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +11,7 @@ use crate::error::Error;
 use crate::setup::Algorithm;
 
 /// Maps that are pinned beside the congestion control itself, which is `ops`.
-const MAPS: [&str; 3] = ["params", "namespaces", "sockets"];
+const MAPS: [&str; 4] = ["params", "namespaces", "sockets", "ports"];
 
 /// What libbpf said; it has one printer a process.
 static SAID: Mutex<String> = Mutex::new(String::new());
@@ -24,6 +25,7 @@ macro_rules! object {
 fn bytes(algorithm: Algorithm) -> &'static [u8] {
     match algorithm.name {
         "dctcp" => object!("dctcp"),
+        "powertcp" => object!("powertcp"),
         _ => object!("theta"),
     }
 }
@@ -32,6 +34,7 @@ fn bytes(algorithm: Algorithm) -> &'static [u8] {
 pub(super) fn register(algorithm: Algorithm, stage: &Path) -> Result<(), Error> {
     let ops = ops(algorithm);
     let mut object = load(bytes(algorithm), &ops)?;
+    pin_programs(algorithm, &object, stage)?;
     let mut ops_map = None;
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
@@ -47,6 +50,23 @@ pub(super) fn register(algorithm: Algorithm, stage: &Path) -> Result<(), Error> 
     let mut link = map.attach_struct_ops().map_err(|e| Error::system(&format!("register `{}`", algorithm.tcp_name), e))?;
     // Otherwise it would go with this process.
     link.disconnect();
+    Ok(())
+}
+
+/// Pins what is at switches as `port`, and what is at all connections, on the root of the control groups, as `options`.
+fn pin_programs(algorithm: Algorithm, object: &Object, stage: &Path) -> Result<(), Error> {
+    for mut program in object.progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        let pinned = match name.strip_prefix(algorithm.tcp_name) {
+            Some("_port") => program.pin(stage.join("port")),
+            Some("_options") => {
+                let root = machine::control_groups()?;
+                program.attach_cgroup(root.as_raw_fd()).and_then(|mut link| link.pin(stage.join("options")))
+            }
+            _ => Ok(()),
+        };
+        pinned.map_err(|e| Error::system(&format!("attach the program `{name}`"), e))?;
+    }
     Ok(())
 }
 
