@@ -90,19 +90,27 @@ static __always_inline void write_option(struct bpf_sock_ops *ctx)
     bpf_store_hdr_opt(ctx, &option, sizeof(option), 0);
 }
 
+/* Options of this kind are searched by kind and identifier. */
+static __always_inline int load_option(struct bpf_sock_ops *ctx, struct option *option, u16 what)
+{
+    *option = (struct option){.kind = OPTION_KIND, .length = 4, .what = what};
+    return bpf_load_hdr_opt(ctx, option, sizeof(*option), 0) == sizeof(*option) && option->rate_kbps;
+}
+
 static __always_inline void read_option(struct bpf_sock_ops *ctx)
 {
-    struct option option = {.kind = OPTION_KIND};
+    struct option record, echo;
     void *sk = ctx->sk;
-    if (!sk || bpf_load_hdr_opt(ctx, &option, sizeof(option), 0) != sizeof(option) || !option.rate_kbps)
+    int has_record = load_option(ctx, &record, OPTION_RECORD), has_echo = load_option(ctx, &echo, OPTION_ECHO);
+    if (!sk || !(has_record || has_echo))
         return;
     struct brought *brought = bpf_sk_storage_get(&options, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
     if (!brought)
         return;
-    if (option.what == OPTION_RECORD) {
-        brought->record = option;
-    } else if (option.what == OPTION_ECHO) {
-        brought->echo = option;
+    if (has_record)
+        brought->record = record;
+    if (has_echo) {
+        brought->echo = echo;
         brought->n_echoes += 1;
     }
 }
