@@ -11,14 +11,16 @@ const CLANGS: [&str; 6] = ["clang", "clang-19", "clang-17", "clang-16", "clang-1
 
 fn main() {
     println!("cargo:rerun-if-changed=bpf");
+    println!("cargo:rerun-if-changed=tests/kernel/refused.bpf.c");
     cc::Build::new().file("bpf/native.c").warnings_into_errors(true).opt_level(2).compile("fairrate_laws");
     if env::var_os("CARGO_FEATURE_BPF").is_some() {
-        PROGRAMS.iter().for_each(|name| compile(name));
+        PROGRAMS.iter().for_each(|name| compile(name, "bpf"));
+        compile("refused", "tests/kernel");
     }
 }
 
-/// Compiles `bpf/NAME.bpf.c` to `OUT_DIR/NAME.bpf.o`.
-fn compile(name: &str) {
+/// Compiles `DIR/NAME.bpf.c` to `OUT_DIR/NAME.bpf.o`.
+fn compile(name: &str, dir: &str) {
     println!("cargo:rerun-if-env-changed=CLANG");
     let clang = clang().expect("the feature `bpf` needs clang: install it, or name it in the variable CLANG");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join(format!("{name}.bpf.o"));
@@ -26,8 +28,8 @@ fn compile(name: &str) {
     let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys tells where its headers are");
     let mut command = Command::new(&clang);
     command.args(["-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", "-D__TARGET_ARCH_x86", "-I"]);
-    let status = command.arg(headers).args(["-c", &format!("bpf/{name}.bpf.c"), "-o"]).arg(&out).status();
-    assert!(status.is_ok_and(|s| s.success()), "{clang} cannot compile bpf/{name}.bpf.c");
+    let status = command.arg(headers).args(["-c", &format!("{dir}/{name}.bpf.c"), "-o"]).arg(&out).status();
+    assert!(status.is_ok_and(|s| s.success()), "{clang} cannot compile {dir}/{name}.bpf.c");
 }
 
 fn clang() -> Option<String> {

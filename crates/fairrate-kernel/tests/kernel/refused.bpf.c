@@ -1,0 +1,22 @@
+/* A congestion control that reads past the end of an array, which no verifier lets in. */
+#include "../../bpf/flow.h"
+
+SEC("struct_ops") void fr_refused_init(u64 *ctx)
+{
+    u64 key = bpf_ktime_get_ns();
+    struct note *note = bpf_map_lookup_elem(&namespaces, &key);
+    if (note)
+        note->before[key & 1023] = 0;
+}
+
+SEC("struct_ops") u32 fr_refused_window(u64 *ctx)
+{
+    return 2;
+}
+
+SEC(".struct_ops") struct tcp_congestion_ops fr_refused = {
+    .init = fr_refused_init,
+    .ssthresh = fr_refused_window,
+    .undo_cwnd = fr_refused_window,
+    .name = "fr_refused",
+};
