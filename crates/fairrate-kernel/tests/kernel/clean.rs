@@ -31,7 +31,8 @@ pub fn is_clean() -> bool {
 fn two_hundred_cycles_leave_nothing() {
     let Some(_machine) = machine() else { return };
     for i in 0..200 {
-        let (algorithm, name) = ALGORITHMS[i % 3];
+        // The verifier takes longest for the last.
+        let (algorithm, name) = ALGORITHMS[if i % 20 == 0 { 2 } else { i % 2 }];
         assert_eq!(done(&format!("attach {algorithm} --print-name")).trim(), name);
         done(&format!("detach {algorithm}"));
     }
