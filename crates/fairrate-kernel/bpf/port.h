@@ -71,12 +71,17 @@ static __always_inline struct net_device *device_of(struct __sk_buff *skb)
     return BPF_CORE_READ(packet, dev);
 }
 
-static __always_inline struct port *port_of(struct net_device *dev)
+static __always_inline struct port_key key_of(struct net_device *dev)
 {
-    struct port_key key = {
+    return (struct port_key){
         .cookie = BPF_CORE_READ(dev, nd_net.net, net_cookie),
         .ifindex = BPF_CORE_READ(dev, ifindex),
     };
+}
+
+static __always_inline struct port *port_of(struct net_device *dev)
+{
+    struct port_key key = key_of(dev);
     return bpf_map_lookup_elem(&ports, &key);
 }
 

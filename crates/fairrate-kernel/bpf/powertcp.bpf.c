@@ -9,6 +9,14 @@
 
 FR_PARAMS(fr_powertcp_params)
 
+/* Telemetry of a port, the words of an option. */
+struct record {
+    u32 ts_ns;       /* the lower bits */
+    u32 tx_bytes;    /* the lower bits */
+    u32 qlen_and_id; /* 24 bits of 4 bytes each, and the port's number */
+    u32 rate_kbps;
+};
+
 /* Windows that are remembered. */
 #define N_SENT 32
 
@@ -102,7 +110,8 @@ static __always_inline int take_echo(struct sock *sk, struct flow *flow)
     struct brought *brought = bpf_sk_storage_get(&options, sk, 0, 0);
     if (!brought || brought->n_echoes == flow->n_echoes)
         return 0;
-    struct option echo = brought->echo;
+    struct record echo;
+    __builtin_memcpy(&echo, brought->echo.words, sizeof(echo));
     u32 since = echo.ts_ns - (u32)flow->hop.ts_ns, id = echo.qlen_and_id & 255;
     flow->n_echoes = brought->n_echoes;
     /* Older than the last one: acknowledgments came out of order. */
@@ -188,32 +197,41 @@ SEC(".struct_ops") struct tcp_congestion_ops fr_powertcp_old = {
     .name = "fr_powertcp",
 };
 
-/* The options of connections in namespaces that have parameters of their own. */
-SEC("sockops") int fr_powertcp_options(struct bpf_sock_ops *ctx)
+static __always_inline int is_ours(struct bpf_sock_ops *ctx)
 {
-    u32 flags = CB_PARSE_ALL | CB_WRITE;
-    u64 cookie;
-    switch (ctx->op) {
-    case OP_ACTIVE_ESTABLISHED:
-    case OP_PASSIVE_ESTABLISHED:
-        cookie = bpf_get_netns_cookie(ctx);
-        if (bpf_map_lookup_elem(&params, &cookie))
-            bpf_sock_ops_cb_flags_set(ctx, flags);
-        break;
-    case OP_LENGTH:
-        bpf_reserve_hdr_opt(ctx, sizeof(struct option), 0);
-        break;
-    case OP_WRITE:
-        write_option(ctx);
-        break;
-    case OP_PARSE:
-        read_option(ctx);
-        break;
-    }
-    return 1;
+    u64 cookie = bpf_get_netns_cookie(ctx);
+    return bpf_map_lookup_elem(&params, &cookie) != 0;
 }
 
-/* At the other end of a port's link: stamps what has left its queue. */
+/* Connections in namespaces that have parameters of their own carry telemetry. */
+SEC("sockops") int fr_powertcp_options(struct bpf_sock_ops *ctx)
+{
+    return on_options(ctx, is_ours);
+}
+
+/* Stamps a packet that has left the queue of `from`, unless the port that has stamped it takes longer to empty its queue. */
+static __always_inline void stamp(struct __sk_buff *skb, struct net_device *from, struct port *port)
+{
+    struct option old = {}, new = {};
+    struct record before, record;
+    u64 sent = __sync_fetch_and_add(&port->tx_bytes, skb->len) + skb->len;
+    u32 at = find_record(skb);
+    if (!at || bpf_skb_load_bytes(skb, at, &old, sizeof(old)))
+        return;
+    u64 qlen = fr_min(backlog_of(from) >> 2, 0xffffff);
+    __builtin_memcpy(&before, old.words, sizeof(before));
+    if (before.rate_kbps && qlen * before.rate_kbps < (u64)(before.qlen_and_id >> 8) * port->setting)
+        return;
+    record.ts_ns = bpf_ktime_get_ns();
+    record.tx_bytes = sent;
+    record.qlen_and_id = qlen << 8 | (port->id & 255);
+    record.rate_kbps = port->setting;
+    new = old;
+    __builtin_memcpy(new.words, &record, sizeof(record));
+    rewrite(skb, at, &old, &new);
+}
+
+/* At the other end of a port's link. */
 SEC("tc") int fr_powertcp_port(struct __sk_buff *skb)
 {
     struct net_device *dev = device_of(skb);

@@ -1,8 +1,7 @@
-/* In-band telemetry in a TCP option: kind 253 (RFC 6994's, for experiments), 20 bytes.
+/* What switches tell senders: a record of 16 bytes in a TCP option of kind 253 (RFC 4727, for experiments).
  *
- * A sender leaves room for a record in every packet with data. Each port on the way writes its own into it, unless the one that is there
- * has a longer queue in time: a single record fits beside timestamps. The receiver sends the last one back with packets without data. So
- * of a connection that sends data both ways at once only pauses bring echoes.
+ * A sender leaves room for a record in every packet with data, and ports on the way write into it. The receiver sends the last one back
+ * with packets without data. So of a connection that sends data both ways at once only pauses bring echoes.
  */
 #ifndef FAIRRATE_TELEMETRY_H
 #define FAIRRATE_TELEMETRY_H
@@ -18,10 +17,7 @@ struct option {
     u8 kind;
     u8 length;
     u16 what;
-    u32 ts_ns;        /* the lower bits */
-    u32 tx_bytes;     /* the lower bits */
-    u32 qlen_and_id;  /* 24 bits of 4 bytes each, and the port's number */
-    u32 rate_kbps;    /* 0: no record */
+    u32 words[4]; /* the algorithm's; the last is 0 as long as nobody has written */
 };
 
 /* What the header options of a connection have brought. */
@@ -82,7 +78,7 @@ static __always_inline void write_option(struct bpf_sock_ops *ctx)
     void *sk = ctx->sk;
     struct brought *brought = sk ? bpf_sk_storage_get(&options, sk, 0, 0) : 0;
     if (is_pure_ack(ctx)) {
-        if (!brought || !brought->record.rate_kbps)
+        if (!brought || !brought->record.words[3])
             return;
         option = brought->record;
         option.what = OPTION_ECHO;
@@ -94,7 +90,7 @@ static __always_inline void write_option(struct bpf_sock_ops *ctx)
 static __always_inline int load_option(struct bpf_sock_ops *ctx, struct option *option, u16 what)
 {
     *option = (struct option){.kind = OPTION_KIND, .length = 4, .what = what};
-    return bpf_load_hdr_opt(ctx, option, sizeof(*option), 0) == sizeof(*option) && option->rate_kbps;
+    return bpf_load_hdr_opt(ctx, option, sizeof(*option), 0) == sizeof(*option) && option->words[3];
 }
 
 static __always_inline void read_option(struct bpf_sock_ops *ctx)
@@ -140,30 +136,38 @@ static __always_inline u32 find_record(struct __sk_buff *skb)
     return 0;
 }
 
-/* Stamps a packet that has left the queue of `from`, as it reaches the other end of the link. */
-static __always_inline void stamp(struct __sk_buff *skb, struct net_device *from, struct port *port)
+/* Replaces the option at `at` and corrects the checksum. */
+static __always_inline void rewrite(struct __sk_buff *skb, u32 at, struct option *old, struct option *new)
 {
-    struct option old = {}, new = {};
-    u64 sent = __sync_fetch_and_add(&port->tx_bytes, skb->len) + skb->len;
-    u32 at = find_record(skb);
-    if (!at || bpf_skb_load_bytes(skb, at, &old, sizeof(old)))
-        return;
-    u64 qlen = fr_min(backlog_of(from) >> 2, 0xffffff);
-    if (old.rate_kbps && qlen * old.rate_kbps < (u64)(old.qlen_and_id >> 8) * port->setting)
-        return;
-    new = old;
-    new.ts_ns = bpf_ktime_get_ns();
-    new.tx_bytes = sent;
-    new.qlen_and_id = qlen << 8 | (port->id & 255);
-    new.rate_kbps = port->setting;
     u8 version;
     if (bpf_skb_load_bytes(skb, 14, &version, 1))
         return;
     u32 sum_at = 14 + (version & 15) * 4 + 16;
-    s64 difference = bpf_csum_diff((u32 *)&old, sizeof(old), (u32 *)&new, sizeof(new), 0);
-    /* The sum first: packets whose sum is still to be computed by a device keep theirs. */
+    s64 difference = bpf_csum_diff((u32 *)old, sizeof(*old), (u32 *)new, sizeof(*new), 0);
     bpf_l4_csum_replace(skb, sum_at, 0, difference, 0);
-    bpf_skb_store_bytes(skb, at, &new, sizeof(new), 0);
+    bpf_skb_store_bytes(skb, at, new, sizeof(*new), 0);
+}
+
+/* The options of connections; `is_ours` says whether a new connection takes part. */
+static __always_inline int on_options(struct bpf_sock_ops *ctx, int (*is_ours)(struct bpf_sock_ops *))
+{
+    switch (ctx->op) {
+    case OP_ACTIVE_ESTABLISHED:
+    case OP_PASSIVE_ESTABLISHED:
+        if (is_ours(ctx))
+            bpf_sock_ops_cb_flags_set(ctx, CB_PARSE_ALL | CB_WRITE);
+        break;
+    case OP_LENGTH:
+        bpf_reserve_hdr_opt(ctx, sizeof(struct option), 0);
+        break;
+    case OP_WRITE:
+        write_option(ctx);
+        break;
+    case OP_PARSE:
+        read_option(ctx);
+        break;
+    }
+    return 1;
 }
 
 #endif

@@ -150,17 +150,19 @@ def main() -> None:
     parser.add_argument("--algorithms", default="cubic,theta-powertcp,dctcp,powertcp")
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--tag", default="m")
+    parser.add_argument("--tau-us", type=int, help="instead of the base RTT that TCP measures on the idle network")
+    parser.add_argument("--tag", default="m", help="in the names of the namespaces")
     options = parser.parse_args()
     with Network(options.tag) as net:
-        tau_us = base_rtt_us(net)
-        print(f"base RTT {tau_us} us")
+        tau_us = options.tau_us or base_rtt_us(net)
+        print(f"tau {tau_us} us")
         for algorithm in options.algorithms.split(","):
             of_ours = algorithm not in ("cubic", "reno", "bbr")
             name = attach(net, algorithm, tau_us) if of_ours else algorithm
             try:
                 for i in range(options.runs):
-                    print(algorithm, i + 1, json.dumps({k: round(v, 1) for k, v in run(net, name, options.seconds).items()}), flush=True)
+                    found = {k: round(v, 1) for k, v in run(net, name, options.seconds).items()}
+                    print(algorithm, i + 1, json.dumps(found), flush=True)
             finally:
                 if of_ours:
                     sh(f"{KERNEL} detach {algorithm.split(':')[0]} --force")

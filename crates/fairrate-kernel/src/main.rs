@@ -31,7 +31,7 @@ enum Command {
 
 #[derive(Args)]
 struct Attach {
-    /// theta-powertcp, powertcp or dctcp, with parameters as in scenarios: `theta-powertcp:gamma=0.8,beta=10Mbps`
+    /// theta-powertcp, powertcp, rocc or dctcp, with parameters as in scenarios: `theta-powertcp:gamma=0.8,beta=10Mbps`
     #[arg(value_name = "ALGORITHM[:PARAMETER=VALUE,...]")]
     setup: String,
     /// Makes it the default of this network namespace, with these parameters; can be given several times
@@ -46,8 +46,8 @@ struct Attach {
     /// The network's base round-trip time τ; without it a flow takes the smallest it has seen
     #[arg(long, value_name = "TIME")]
     tau: Option<String>,
-    /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry and needs the port's RATE, dctcp marks
-    /// from a queue of so many BYTES; can be given several times
+    /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry and rocc computes a fair rate,
+    /// for which they need the port's RATE; dctcp marks from a queue of so many BYTES; can be given several times
     #[arg(long, value_name = "NETNS/DEV:RATE|BYTES")]
     switch_port: Vec<String>,
     /// Prints the name for TCP_CONGESTION and nothing else
@@ -99,7 +99,7 @@ fn path(options: &Attach) -> Result<Path, Error> {
 /// What is to be attached, and at which ports.
 fn read(options: &Attach) -> Result<(Setup, Vec<PortSetting>), Error> {
     let setup = Setup::parse(&options.setup, &path(options)?)?;
-    let ports = options.switch_port.iter().map(|text| PortSetting::parse(text, setup.algorithm));
+    let ports = options.switch_port.iter().map(|text| PortSetting::parse(text, &setup));
     let ports = ports.collect::<Result<_, _>>()?;
     Ok((setup, ports))
 }

@@ -1,10 +1,12 @@
 //! `ALGORITHM[:parameter=value,...]`, as the command line has it, read into the bytes that a program in the kernel takes.
 
 use bytemuck::bytes_of;
+use fairrate_control::rocc::RoccConfig;
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile, RawValue, SetParamError};
 use fairrate_units::{Bytes, Rate};
 
 use crate::error::Error;
+use crate::laws::{RoccPoint, RoccPortState};
 use crate::params::{self, Path};
 
 /// An algorithm that runs in the kernel.
@@ -27,12 +29,15 @@ pub enum PortProgram {
     Marks,
     /// It stamps telemetry; the port's setting is its rate in kb/s.
     Stamps,
+    /// It is RoCC's congestion point; the port's setting is its rate in kb/s.
+    CongestionPoint,
 }
 
 /// All of them.
-pub const IN_KERNEL: [Algorithm; 3] = [
+pub const IN_KERNEL: [Algorithm; 4] = [
     Algorithm { name: "theta-powertcp", tcp_name: "fr_theta", port: PortProgram::None },
     Algorithm { name: "powertcp", tcp_name: "fr_powertcp", port: PortProgram::Stamps },
+    Algorithm { name: "rocc", tcp_name: "fr_rocc", port: PortProgram::CongestionPoint },
     Algorithm { name: "dctcp", tcp_name: "fr_dctcp", port: PortProgram::Marks },
 ];
 
@@ -45,14 +50,17 @@ pub struct PortSetting {
     pub device: String,
     /// A rate in kb/s or a queue length in bytes, as the algorithm's program has it.
     pub setting: u64,
+    /// RoCC's congestion point there, as its program keeps it.
+    pub point: Option<Vec<u8>>,
 }
 
 impl PortSetting {
     /// Reads a port for an algorithm.
     ///
     /// # Errors
-    /// If it is written otherwise, or the algorithm does nothing at ports.
-    pub fn parse(text: &str, algorithm: Algorithm) -> Result<Self, Error> {
+    /// If it is written otherwise, the algorithm does nothing at ports, or not at this one.
+    pub fn parse(text: &str, setup: &Setup) -> Result<Self, Error> {
+        let algorithm = setup.algorithm;
         let invalid =
             |message: String, help: &str| Error::Parameter { parameter: text.to_owned(), message, help: help.to_owned() };
         let (what, example) = match algorithm.port {
@@ -61,7 +69,7 @@ impl PortSetting {
                 return Err(invalid(message, "leave --switch-port out"));
             }
             PortProgram::Marks => ("the queue length from which packets are marked", "switch/eth1:60KB"),
-            PortProgram::Stamps => ("the port's rate", "switch/eth1:200Mbps"),
+            PortProgram::Stamps | PortProgram::CongestionPoint => ("the port's rate", "switch/eth1:200Mbps"),
         };
         let help = format!("write it as {example}: the switch's network namespace, its device and {what}");
         let (place, setting) = text.rsplit_once(':').ok_or_else(|| invalid("there is no `:`".to_owned(), &help))?;
@@ -71,12 +79,23 @@ impl PortSetting {
         } else {
             setting.parse::<Rate>().map_err(|e| invalid(e.to_string(), &help))?.as_bps() / 1_000
         };
-        Ok(Self { namespace: namespace.to_owned(), device: device.to_owned(), setting })
+        let point = match &setup.config {
+            AlgorithmConfig::Rocc(config) => Some(point(config, Rate::from_bps(setting * 1_000))?),
+            _ => None,
+        };
+        Ok(Self { namespace: namespace.to_owned(), device: device.to_owned(), setting, point })
     }
 }
 
+/// A congestion point whose rate is the largest.
+fn point(config: &RoccConfig, rate: Rate) -> Result<Vec<u8>, Error> {
+    let params = params::rocc_port(config, rate)?;
+    let state = RoccPortState { f: params.f_max, q_old: 0 };
+    Ok(bytes_of(&RoccPoint { params, state, period_ns: config.period.as_ns(), ticked_ns: 0 }).to_vec())
+}
+
 /// An algorithm with its parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// Which.
     pub algorithm: Algorithm,
@@ -84,6 +103,8 @@ pub struct Setup {
     pub params: Vec<u8>,
     /// As given.
     pub text: String,
+    /// The same as the simulator has it.
+    pub config: AlgorithmConfig,
 }
 
 impl Setup {
@@ -102,10 +123,11 @@ impl Setup {
         let params = match &config {
             AlgorithmConfig::ThetaPowerTcp(c) => bytes_of(&params::theta(c, path)?).to_vec(),
             AlgorithmConfig::PowerTcp(c) => bytes_of(&params::powertcp(c, path)?).to_vec(),
+            AlgorithmConfig::Rocc(c) => bytes_of(&params::rocc(c, path)).to_vec(),
             AlgorithmConfig::Dctcp(c) => bytes_of(&params::dctcp(c)?).to_vec(),
             _ => return Err(unknown(name)),
         };
-        Ok(Self { algorithm, params, text: text.to_owned() })
+        Ok(Self { algorithm, params, text: text.to_owned(), config })
     }
 }
 

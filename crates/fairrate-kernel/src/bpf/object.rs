@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::setup::Algorithm;
 
 /// Maps that are pinned beside the congestion control itself, which is `ops`.
-const MAPS: [&str; 4] = ["params", "namespaces", "sockets", "ports"];
+const MAPS: [&str; 5] = ["params", "namespaces", "sockets", "ports", "points"];
 
 /// What libbpf said; it has one printer a process.
 static SAID: Mutex<String> = Mutex::new(String::new());
@@ -26,6 +26,7 @@ fn bytes(algorithm: Algorithm) -> &'static [u8] {
     match algorithm.name {
         "dctcp" => object!("dctcp"),
         "powertcp" => object!("powertcp"),
+        "rocc" => object!("rocc"),
         _ => object!("theta"),
     }
 }

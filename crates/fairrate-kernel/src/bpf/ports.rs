@@ -55,6 +55,10 @@ pub(super) fn attach(algorithm: Algorithm, port: &PortSetting) -> Result<(), Err
     // First the entry, by which `detach` finds the program.
     let written = ports.update(bytes_of(&key), bytes_of(&value), MapFlags::ANY);
     written.map_err(|e| Error::system("write to the ports", e))?;
+    if let Some(point) = &port.point {
+        let written = open(&dir.join("points"))?.update(bytes_of(&key), point, MapFlags::ANY);
+        written.map_err(|e| Error::system("write to the ports", e))?;
+    }
     with_hook(algorithm, &dir, &namespace, &key, |hook| {
         hook.create()?;
         hook.replace(true).attach().map(drop)
