@@ -2,7 +2,8 @@
 """Congestion controls at one bottleneck of 200 Mb/s between network namespaces: goodput, queue, RTT.
 
 h1 - switch - h2; the port to h2 has a token bucket and a queue of 500 KB. Each algorithm gets three runs of ten seconds with one flow
-of iperf3. The queue is read fifty times a second. Needs root, iproute2, iperf3 and `fairrate-kernel` (in PATH, or by FAIRRATE_KERNEL).
+of iperf3, or as many as `--flows` says. The queue is read fifty times a second. Needs root, iproute2, iperf3 and `fairrate-kernel` (in
+PATH, or by FAIRRATE_KERNEL).
 """
 
 import argparse
@@ -114,9 +115,10 @@ def base_rtt_us(net: Network) -> int:
     return round(told["end"]["streams"][0]["sender"]["mean_rtt"])
 
 
-def run(net: Network, cc: str, seconds: int) -> dict:
+def run(net: Network, cc: str, seconds: int, flows: int) -> dict:
     queue = Queue(net.switch, net.port)
-    server, client = iperf(net, f"-C {cc} -t {seconds}")
+    server, client = iperf(net, f"-C {cc} -t {seconds} -P {flows} -O 1")
+    seconds += 1
     end, backlogs = time.monotonic() + seconds, []
     time.sleep(1.0)  # the start
     while time.monotonic() < end - 0.2:
@@ -127,11 +129,14 @@ def run(net: Network, cc: str, seconds: int) -> dict:
     if "error" in told:
         raise SystemExit(told["error"])
     sender = told["end"]["streams"][0]["sender"]
+    goodputs = [stream["receiver"]["bits_per_second"] / 1e6 for stream in told["end"]["streams"]]
     return {
-        "goodput_mbps": told["end"]["sum_received"]["bits_per_second"] / 1e6,
+        "goodput_mbps": sum(goodputs),
+        "least_mbps": min(goodputs),
+        "most_mbps": max(goodputs),
         "queue_bytes": statistics.mean(backlogs),
         "rtt_us": sender["mean_rtt"],
-        "retransmits": sender["retransmits"],
+        "retransmits": told["end"]["sum_sent"]["retransmits"],
     }
 
 
@@ -140,6 +145,7 @@ def attach(net: Network, algorithm: str, tau_us: int) -> str:
     extra = {
         "powertcp": f"--netns {net.h1} --netns {net.h2} --tau {tau_us}us --switch-port {port}:{RATE_MBPS}Mbps",
         "theta-powertcp": f"--netns {net.h1} --tau {tau_us}us",
+        "rocc": f"--netns {net.h1} --netns {net.h2} --line-rate {RATE_MBPS}Mbps --switch-port {port}:{RATE_MBPS}Mbps",
         "dctcp": f"--netns {net.h1} --netns {net.h2} --switch-port {port}:{MARK_FROM // 1000}KB",
     }
     return sh(f"{KERNEL} attach {algorithm} {extra.get(algorithm.split(':')[0], '')} --print-name").strip()
@@ -147,7 +153,8 @@ def attach(net: Network, algorithm: str, tau_us: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--algorithms", default="cubic,theta-powertcp,dctcp,powertcp")
+    parser.add_argument("--algorithms", nargs="+", default=["cubic", "theta-powertcp", "dctcp", "powertcp"])
+    parser.add_argument("--flows", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--tau-us", type=int, help="instead of the base RTT that TCP measures on the idle network")
@@ -156,12 +163,12 @@ def main() -> None:
     with Network(options.tag) as net:
         tau_us = options.tau_us or base_rtt_us(net)
         print(f"tau {tau_us} us")
-        for algorithm in options.algorithms.split(","):
+        for algorithm in options.algorithms:
             of_ours = algorithm not in ("cubic", "reno", "bbr")
             name = attach(net, algorithm, tau_us) if of_ours else algorithm
             try:
                 for i in range(options.runs):
-                    found = {k: round(v, 1) for k, v in run(net, name, options.seconds).items()}
+                    found = {k: round(v, 1) for k, v in run(net, name, options.seconds, options.flows).items()}
                     print(algorithm, i + 1, json.dumps(found), flush=True)
             finally:
                 if of_ours:
