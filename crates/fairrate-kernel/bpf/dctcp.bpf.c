@@ -1,6 +1,7 @@
 /* DCTCP as a congestion control of TCP: the sender's law, and the receiver's echo of marks (RFC 8257 section 3.2), for which both ends
  * must use it. At a switch's port a program marks packets that join a queue longer than K.
  */
+#include "ecn.h"
 #include "flow.h"
 #include "port.h"
 #include "laws/dctcp.h"
@@ -13,8 +14,7 @@ struct flow {
     u64 acked; /* bytes acknowledged before */
     u32 delivered;
     u32 delivered_ce;
-    u32 has_ce; /* the receiver's: whether the last data was marked */
-    u32 prior_rcv_nxt;
+    struct receiver receiver;
 };
 
 struct {
@@ -36,8 +36,7 @@ SEC("struct_ops") void fr_dctcp_init(u64 *ctx)
     flow->acked = tp->bytes_acked;
     flow->delivered = tp->delivered;
     flow->delivered_ce = tp->delivered_ce;
-    flow->has_ce = 0;
-    flow->prior_rcv_nxt = tp->rcv_nxt;
+    flow->receiver = (struct receiver){.prior_rcv_nxt = tp->rcv_nxt};
     /* Without a rate of the path a bandwidth-delay product is not known: ten packets then, as over TCP. */
     fr_dctcp_start(&flow->state, &flow->params, 10 * tp->mss_cache, tp->mss_cache);
     set_cwnd(tp, flow->state.cwnd_q16);
@@ -82,34 +81,12 @@ SEC("struct_ops") void fr_dctcp_set_state(u64 *ctx)
         fr_dctcp_on_timeout(&flow->state, &flow->params, bpf_ktime_get_ns(), tcp_sk(sk)->mss_cache);
 }
 
-static __always_inline void echo(struct tcp_sock *tp, u32 has_ce)
-{
-    if (has_ce)
-        tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
-    else
-        tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
-}
-
-/* RFC 8257 section 3.2: when the mark changes, what was received before is acknowledged at once, with the mark it had. */
 SEC("struct_ops") void fr_dctcp_cwnd_event(u64 *ctx)
 {
     struct sock *sk = (struct sock *)ctx[0];
-    struct tcp_sock *tp = tcp_sk(sk);
-    u32 event = ctx[1];
     struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
-    if (!flow || (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE))
-        return;
-    u32 has_ce = event == CA_EVENT_ECN_IS_CE;
-    if (flow->has_ce != has_ce) {
-        if (tp->inet_conn.icsk_ack.pending & ICSK_ACK_TIMER) {
-            echo(tp, flow->has_ce);
-            bpf_tcp_send_ack(tp, flow->prior_rcv_nxt);
-        }
-        tp->inet_conn.icsk_ack.pending |= ICSK_ACK_NOW;
-    }
-    flow->prior_rcv_nxt = tp->rcv_nxt;
-    flow->has_ce = has_ce;
-    echo(tp, has_ce);
+    if (flow)
+        on_data(tcp_sk(sk), &flow->receiver, ctx[1]);
 }
 
 SEC("struct_ops") u32 fr_dctcp_ssthresh(u64 *ctx)

@@ -30,6 +30,7 @@ typedef _Bool bool;
 #define BPF_MAP_TYPE_ARRAY 2
 #define BPF_MAP_TYPE_SK_STORAGE 24
 #define BPF_F_NO_PREALLOC 1
+#define BPF_NOEXIST 1
 #define BPF_SK_STORAGE_GET_F_CREATE 1
 
 #define TCP_CA_RECOVERY 3
@@ -69,6 +70,7 @@ struct inet_sock {
 
 struct inet_connection_sock {
     struct inet_sock icsk_inet;
+    void *icsk_ulp_data;
     struct {
         u8 pending;
     } icsk_ack;
@@ -99,7 +101,12 @@ struct tcp_sock {
     u32 delivered_ce;
     u64 bytes_acked;
     u8 ecn_flags;
+    bool is_mptcp;
     struct minmax rtt_min;
+};
+
+struct mptcp_subflow_context {
+    struct sock *conn;
 };
 
 struct rate_sample {

@@ -18,7 +18,8 @@ import time
 
 RATE_MBPS = 200
 BUFFER = 500_000
-MARK_FROM = 60_000
+MARK_FROM = 60_000  # DCTCP's K
+KMAX = 150_000  # RateMP's
 KERNEL = os.environ.get("FAIRRATE_KERNEL", "fairrate-kernel")
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -146,6 +147,7 @@ def attach(net: Network, algorithm: str, tau_us: int) -> str:
         "powertcp": f"--netns {net.h1} --netns {net.h2} --tau {tau_us}us --switch-port {port}:{RATE_MBPS}Mbps",
         "theta-powertcp": f"--netns {net.h1} --tau {tau_us}us",
         "rocc": f"--netns {net.h1} --netns {net.h2} --line-rate {RATE_MBPS}Mbps --switch-port {port}:{RATE_MBPS}Mbps",
+        "ratemp": f"--netns {net.h1} --netns {net.h2} --line-rate {RATE_MBPS}Mbps --switch-port {port}:{KMAX // 1000}KB",
         "dctcp": f"--netns {net.h1} --netns {net.h2} --switch-port {port}:{MARK_FROM // 1000}KB",
     }
     return sh(f"{KERNEL} attach {algorithm} {extra.get(algorithm.split(':')[0], '')} --print-name").strip()

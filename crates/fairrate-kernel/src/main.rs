@@ -31,7 +31,7 @@ enum Command {
 
 #[derive(Args)]
 struct Attach {
-    /// theta-powertcp, powertcp, rocc or dctcp, with parameters as in scenarios: `theta-powertcp:gamma=0.8,beta=10Mbps`
+    /// theta-powertcp, powertcp, rocc, ratemp or dctcp, with parameters as in scenarios: `theta-powertcp:gamma=0.8,beta=10Mbps`
     #[arg(value_name = "ALGORITHM[:PARAMETER=VALUE,...]")]
     setup: String,
     /// Makes it the default of this network namespace, with these parameters; can be given several times
@@ -47,7 +47,8 @@ struct Attach {
     #[arg(long, value_name = "TIME")]
     tau: Option<String>,
     /// Puts what the algorithm does at switches at an egress port: powertcp stamps telemetry and rocc computes a fair rate,
-    /// for which they need the port's RATE; dctcp marks from a queue of so many BYTES; can be given several times
+    /// for which they need the port's RATE; dctcp marks from a queue of so many BYTES, ratemp in
+    /// proportion up to so many; can be given several times
     #[arg(long, value_name = "NETNS/DEV:RATE|BYTES")]
     switch_port: Vec<String>,
     /// Prints the name for TCP_CONGESTION and nothing else

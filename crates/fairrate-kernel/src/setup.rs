@@ -27,17 +27,27 @@ pub enum PortProgram {
     None,
     /// It marks packets that join a queue longer than the port's setting, in bytes.
     Marks,
+    /// It marks packets with the probability of queue over the port's setting, in bytes.
+    MarksInProportion,
     /// It stamps telemetry; the port's setting is its rate in kb/s.
     Stamps,
     /// It is RoCC's congestion point; the port's setting is its rate in kb/s.
     CongestionPoint,
 }
 
+impl PortProgram {
+    /// Whether it is on the way to the port's queue, and goes by its length; others are at the other end of the link.
+    pub fn is_before_the_queue(self) -> bool {
+        matches!(self, Self::Marks | Self::MarksInProportion)
+    }
+}
+
 /// All of them.
-pub const IN_KERNEL: [Algorithm; 4] = [
+pub const IN_KERNEL: [Algorithm; 5] = [
     Algorithm { name: "theta-powertcp", tcp_name: "fr_theta", port: PortProgram::None },
     Algorithm { name: "powertcp", tcp_name: "fr_powertcp", port: PortProgram::Stamps },
     Algorithm { name: "rocc", tcp_name: "fr_rocc", port: PortProgram::CongestionPoint },
+    Algorithm { name: "ratemp", tcp_name: "fr_ratemp", port: PortProgram::MarksInProportion },
     Algorithm { name: "dctcp", tcp_name: "fr_dctcp", port: PortProgram::Marks },
 ];
 
@@ -69,12 +79,13 @@ impl PortSetting {
                 return Err(invalid(message, "leave --switch-port out"));
             }
             PortProgram::Marks => ("the queue length from which packets are marked", "switch/eth1:60KB"),
+            PortProgram::MarksInProportion => ("the queue length at which every packet is marked", "switch/eth1:40KB"),
             PortProgram::Stamps | PortProgram::CongestionPoint => ("the port's rate", "switch/eth1:200Mbps"),
         };
         let help = format!("write it as {example}: the switch's network namespace, its device and {what}");
         let (place, setting) = text.rsplit_once(':').ok_or_else(|| invalid("there is no `:`".to_owned(), &help))?;
         let (namespace, device) = place.rsplit_once('/').ok_or_else(|| invalid("there is no `/`".to_owned(), &help))?;
-        let setting = if algorithm.port == PortProgram::Marks {
+        let setting = if algorithm.port.is_before_the_queue() {
             setting.parse::<Bytes>().map_err(|e| invalid(e.to_string(), &help))?.as_u64()
         } else {
             setting.parse::<Rate>().map_err(|e| invalid(e.to_string(), &help))?.as_bps() / 1_000
@@ -124,6 +135,7 @@ impl Setup {
             AlgorithmConfig::ThetaPowerTcp(c) => bytes_of(&params::theta(c, path)?).to_vec(),
             AlgorithmConfig::PowerTcp(c) => bytes_of(&params::powertcp(c, path)?).to_vec(),
             AlgorithmConfig::Rocc(c) => bytes_of(&params::rocc(c, path)).to_vec(),
+            AlgorithmConfig::RateMp(c) => bytes_of(&params::ratemp(c, path)?).to_vec(),
             AlgorithmConfig::Dctcp(c) => bytes_of(&params::dctcp(c)?).to_vec(),
             _ => return Err(unknown(name)),
         };

@@ -26,6 +26,7 @@ fn bytes(algorithm: Algorithm) -> &'static [u8] {
     match algorithm.name {
         "dctcp" => object!("dctcp"),
         "powertcp" => object!("powertcp"),
+        "ratemp" => object!("ratemp"),
         "rocc" => object!("rocc"),
         _ => object!("theta"),
     }

@@ -10,7 +10,7 @@ use libbpf_rs::{MapCore, MapFlags, TC_EGRESS, TC_INGRESS, TcHook};
 use super::netns::{self, Namespace};
 use super::{open, pins};
 use crate::error::Error;
-use crate::setup::{Algorithm, PortProgram, PortSetting};
+use crate::setup::{Algorithm, PortSetting};
 
 /// Ours alone among the programs of a device.
 const PRIORITY: u32 = 3905;
@@ -93,7 +93,7 @@ fn with_hook(
 ) -> Result<(), Error> {
     let fd = libbpf_rs::Program::fd_from_pinned_path(dir.join("port"));
     let fd = fd.map_err(|e| Error::system("open the port's program", e))?;
-    let at = if algorithm.port == PortProgram::Marks { TC_EGRESS } else { TC_INGRESS };
+    let at = if algorithm.port.is_before_the_queue() { TC_EGRESS } else { TC_INGRESS };
     namespace.inside(|| {
         let mut hook = TcHook::new(fd.as_fd());
         hook.ifindex(key.ifindex as i32).attach_point(at).handle(1).priority(PRIORITY);
@@ -122,7 +122,7 @@ fn place(algorithm: Algorithm, port: &PortSetting) -> Result<(Namespace, Device)
         let message = format!("`{}` has no device `{}`", port.namespace, port.device);
         Error::refused(message, format!("`ip -n {} link` lists them", port.namespace))
     })?;
-    if algorithm.port == PortProgram::Marks {
+    if algorithm.port.is_before_the_queue() {
         return Ok((namespace, device));
     }
     let no_peer = || {
