@@ -123,7 +123,8 @@ pub fn status() -> Result<Vec<Attached>, Error> {
         let map = open(&dir.join("namespaces"))?;
         let mut namespaces = Vec::new();
         for key in map.keys() {
-            let value = map.lookup(&key, MapFlags::ANY).map_err(|e| Error::system("read a map", e))?.unwrap_or_default();
+            let value =
+                map.lookup(&key, MapFlags::ANY).map_err(|e| Error::system("read a map", e))?.unwrap_or_default();
             let cookie = u64::from_ne_bytes(key.try_into().unwrap_or_default());
             namespaces.push(Default { cookie, setup: text(value.get(BEFORE..).unwrap_or_default()) });
         }

@@ -77,13 +77,19 @@ pub const HOPS_MOST: usize = 5;
 
 mod native {
     use super::{
-        AckInput, DctcpParams, DctcpState, Hop, PowerTcpParams, PowerTcpState, RateMpAllowance, RateMpParams, RateMpState, RoccParams,
-        RoccPortParams, RoccPortState, RoccState, ThetaParams, ThetaState,
+        AckInput, DctcpParams, DctcpState, Hop, PowerTcpParams, PowerTcpState, RateMpAllowance, RateMpParams,
+        RateMpState, RoccParams, RoccPortParams, RoccPortState, RoccState, ThetaParams, ThetaState,
     };
 
     unsafe extern "C" {
         pub fn fr_native_theta_start(s: *mut ThetaState, p: *const ThetaParams, mtu: u64, tau: u64);
-        pub fn fr_native_theta_on_ack(s: *mut ThetaState, p: *const ThetaParams, ack: *const AckInput, mtu: u64, tau: u64);
+        pub fn fr_native_theta_on_ack(
+            s: *mut ThetaState,
+            p: *const ThetaParams,
+            ack: *const AckInput,
+            mtu: u64,
+            tau: u64,
+        );
         pub fn fr_native_powertcp_start(s: *mut PowerTcpState, p: *const PowerTcpParams, mtu: u64, tau: u64, now: u64);
         pub fn fr_native_powertcp_on_ack(
             s: *mut PowerTcpState,
@@ -110,7 +116,11 @@ mod native {
             mtu: u64,
             wire_bits: u64,
         );
-        pub fn fr_native_ratemp_allowed(s: *const RateMpState, p: *const RateMpParams, wire_bits: u64) -> RateMpAllowance;
+        pub fn fr_native_ratemp_allowed(
+            s: *const RateMpState,
+            p: *const RateMpParams,
+            wire_bits: u64,
+        ) -> RateMpAllowance;
         pub fn fr_native_ratemp_packets_q32(s: *const RateMpState) -> u64;
         pub fn fr_native_ratemp_on_gap(s: *mut RateMpState);
         pub fn fr_native_ratemp_on_timeout(s: *mut RateMpState);
@@ -137,7 +147,9 @@ impl Theta {
     /// Alg. 2; gives the window in bytes.
     pub fn on_ack(&mut self, ack: &AckInput) -> f64 {
         // SAFETY: as above.
-        unsafe { native::fr_native_theta_on_ack(&raw mut self.state, &raw const self.params, ack, self.mtu, self.tau_ns) };
+        unsafe {
+            native::fr_native_theta_on_ack(&raw mut self.state, &raw const self.params, ack, self.mtu, self.tau_ns)
+        };
         self.cwnd()
     }
     /// The window in bytes.
@@ -251,7 +263,9 @@ impl Rocc {
     /// A notice of a port that tells so many rate units.
     pub fn on_notice(&mut self, now_ns: u64, told: u64, port: u32) {
         // SAFETY: as above.
-        unsafe { native::fr_native_rocc_on_notice(&raw mut self.state, &raw const self.params, now_ns, told, port.into()) };
+        unsafe {
+            native::fr_native_rocc_on_notice(&raw mut self.state, &raw const self.params, now_ns, told, port.into())
+        };
     }
     /// The rate at a time, in bit/s.
     pub fn rate(&mut self, now_ns: u64) -> u64 {

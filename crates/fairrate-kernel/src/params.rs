@@ -6,7 +6,9 @@ use fairrate_control::ratemp::{
     RateMpBaseRtt, RateMpBetaRounds, RateMpCapacity, RateMpConfig, RateMpLowRateStep, RateMpWindow,
 };
 use fairrate_control::rocc::{Arithmetic, InitialRate, RateAt, RoccConfig};
-use fairrate_control::theta_powertcp::{BaseRtt, FirstAck, InitialPower, Reference, ThetaPowerTcpConfig, UpdateInterval};
+use fairrate_control::theta_powertcp::{
+    BaseRtt, FirstAck, InitialPower, Reference, ThetaPowerTcpConfig, UpdateInterval,
+};
 use fairrate_control::{IntCounter, IntFormat, ParamType};
 use fairrate_units::{Rate, Time};
 

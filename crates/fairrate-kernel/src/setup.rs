@@ -71,8 +71,11 @@ impl PortSetting {
     /// If it is written otherwise, the algorithm does nothing at ports, or not at this one.
     pub fn parse(text: &str, setup: &Setup) -> Result<Self, Error> {
         let algorithm = setup.algorithm;
-        let invalid =
-            |message: String, help: &str| Error::Parameter { parameter: text.to_owned(), message, help: help.to_owned() };
+        let invalid = |message: String, help: &str| Error::Parameter {
+            parameter: text.to_owned(),
+            message,
+            help: help.to_owned(),
+        };
         let (what, example) = match algorithm.port {
             PortProgram::None => {
                 let message = format!("`{}` does nothing at switches", algorithm.name);
@@ -163,8 +166,7 @@ fn unknown(name: &str) -> Error {
 
 /// Sets `name=value`.
 fn set(config: &mut AlgorithmConfig, algorithm: &str, parameter: &str) -> Result<(), Error> {
-    let invalid =
-        |message: String, help: String| Error::Parameter { parameter: parameter.to_owned(), message, help };
+    let invalid = |message: String, help: String| Error::Parameter { parameter: parameter.to_owned(), message, help };
     let Some((name, value)) = parameter.split_once('=') else {
         return Err(invalid("there is no `=`".to_owned(), "write it as `gamma=0.9`".to_owned()));
     };

@@ -17,7 +17,10 @@ pub fn check(btf: &Path) -> Result<(), Error> {
     }
     if !btf.exists() {
         let message = format!("this kernel does not describe its types: there is no {}", btf.display());
-        return Err(Error::refused(message, "use a kernel built with CONFIG_DEBUG_INFO_BTF, as those of Debian 12 are"));
+        return Err(Error::refused(
+            message,
+            "use a kernel built with CONFIG_DEBUG_INFO_BTF, as those of Debian 12 are",
+        ));
     }
     let types = libbpf_rs::btf::Btf::from_path(btf).map_err(|e| Error::system("read the kernel's types", e))?;
     if types.type_by_name::<libbpf_rs::btf::types::Struct<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::setup::Algorithm;
 
 /// Maps that are pinned beside the congestion control itself, which is `ops`.
-const MAPS: [&str; 5] = ["params", "namespaces", "sockets", "ports", "points"];
+const MAPS: [&str; 6] = ["params", "namespaces", "sockets", "ports", "points", "connections"];
 
 /// What libbpf said; it has one printer a process.
 static SAID: Mutex<String> = Mutex::new(String::new());
@@ -49,7 +49,8 @@ pub(super) fn register(algorithm: Algorithm, stage: &Path) -> Result<(), Error> 
         }
     }
     let mut map = ops_map.ok_or_else(|| Error::refused("the program has no congestion control", "build it again"))?;
-    let mut link = map.attach_struct_ops().map_err(|e| Error::system(&format!("register `{}`", algorithm.tcp_name), e))?;
+    let mut link =
+        map.attach_struct_ops().map_err(|e| Error::system(&format!("register `{}`", algorithm.tcp_name), e))?;
     // Otherwise it would go with this process.
     link.disconnect();
     Ok(())
@@ -113,7 +114,12 @@ fn refused(said: &str, error: &libbpf_rs::Error) -> Error {
         return Error::refused(format!("cannot load the program: {error}\n{said}"), "this was tried on Linux 6.18");
     };
     let log = log.split("-- END PROG LOAD LOG").next().unwrap_or(log);
-    let told = |l: &&str| !l.trim().is_empty() && !l.starts_with("verification time") && !l.starts_with("stack depth") && !l.starts_with("processed ");
+    let told = |l: &&str| {
+        !l.trim().is_empty()
+            && !l.starts_with("verification time")
+            && !l.starts_with("stack depth")
+            && !l.starts_with("processed ")
+    };
     let lines: Vec<&str> = log.lines().filter(told).collect();
     let last = lines[lines.len().saturating_sub(4)..].join("\n  ");
     let message = format!("the kernel's verifier refuses the program; the end of its log:\n  {last}");

@@ -127,7 +127,10 @@ fn place(algorithm: Algorithm, port: &PortSetting) -> Result<(Namespace, Device)
     }
     let no_peer = || {
         let message = format!("`{}` is no end of a veth pair whose other end is in a named namespace", port.device);
-        Error::refused(message, "telemetry is stamped where a port's link ends; make the pair with `ip link add type veth`")
+        Error::refused(
+            message,
+            "telemetry is stamped where a port's link ends; make the pair with `ip link add type veth`",
+        )
     };
     match peer.ok_or_else(no_peer)? {
         Peer::Here(name) => {

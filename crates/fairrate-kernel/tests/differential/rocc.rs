@@ -1,7 +1,9 @@
 //! RoCC's two halves, which are whole numbers in Rust too.
 
 use fairrate_control::rocc::{LowQueueGain, RoccConfig, Thresholds};
-use fairrate_control::{Actions, AlgorithmSpec, Controller, FlowContext, Notice, PortAgent, PortContext, PortPacketKind, PortView};
+use fairrate_control::{
+    Actions, AlgorithmSpec, Controller, FlowContext, Notice, PortAgent, PortContext, PortPacketKind, PortView,
+};
 use fairrate_kernel::laws::{Rocc, RoccPort};
 use fairrate_kernel::params::{self, Path};
 use fairrate_units::{Bytes, Rate, Time};

@@ -3,6 +3,7 @@
 //! All that TCP knows by a name is one for the whole machine, so these tests run one after the other and expect that nothing is attached.
 
 mod clean;
+mod multipath;
 mod traffic;
 
 use std::process::{Command, Output};

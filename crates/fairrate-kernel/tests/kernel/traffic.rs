@@ -24,17 +24,16 @@ impl Network {
         let mut lines: Vec<String> = ["1", "s", "2"].iter().map(|n| format!("ip netns add {t}{n}")).collect();
         lines.push(format!("ip link add name {t}a netns {t}1 type veth peer name {t}b netns {t}s"));
         lines.push(format!("ip link add name {t}c netns {t}s type veth peer name {t}d netns {t}2"));
-        for (n, device, address) in [("1", "a", "10.8.1.1"), ("s", "b", "10.8.1.2"), ("s", "c", "10.8.2.2"), ("2", "d", "10.8.2.1")] {
+        for (n, device, address) in
+            [("1", "a", "10.8.1.1"), ("s", "b", "10.8.1.2"), ("s", "c", "10.8.2.2"), ("2", "d", "10.8.2.1")]
+        {
             lines.push(format!("ip -n {t}{n} addr add {address}/24 dev {t}{device}"));
             lines.push(format!("ip -n {t}{n} link set {t}{device} up gso_max_segs 1"));
         }
         lines.push(format!("ip -n {t}1 route add default via 10.8.1.2"));
         lines.push(format!("ip -n {t}2 route add default via 10.8.2.2"));
         lines.push(format!("tc -n {t}s qdisc add dev {t}c root tbf rate 100mbit burst 4k limit 500000"));
-        for line in &lines {
-            let words: Vec<&str> = line.split(' ').collect();
-            assert!(Command::new(words[0]).args(&words[1..]).status().is_ok_and(|s| s.success()), "{line}");
-        }
+        lines.iter().for_each(|line| succeed(line));
         inside(&format!("{t}s"), || fs::write("/proc/sys/net/ipv4/ip_forward", "1")).expect("it is a setting");
         net
     }
@@ -77,7 +76,15 @@ impl Drop for Network {
     }
 }
 
-fn inside<T: Send>(namespace: &str, f: impl FnOnce() -> std::io::Result<T> + Send) -> std::io::Result<T> {
+/// Runs a command that has to succeed.
+#[track_caller]
+pub fn succeed(line: &str) {
+    let words: Vec<&str> = line.split(' ').collect();
+    assert!(Command::new(words[0]).args(&words[1..]).status().is_ok_and(|s| s.success()), "{line}");
+}
+
+/// Runs `f` in a namespace.
+pub fn inside<T: Send>(namespace: &str, f: impl FnOnce() -> std::io::Result<T> + Send) -> std::io::Result<T> {
     let file = fs::File::open(format!("/run/netns/{namespace}"))?;
     let enter = || {
         setns(&file, CloneFlags::CLONE_NEWNET)?;
@@ -147,10 +154,22 @@ fn ports_mark_and_stamp_and_are_left_as_they_were() {
     net.send("fr_dctcp", 2_000_000);
     done("detach dctcp --force");
     assert_eq!(qdiscs(), 0);
-    done(&format!("attach powertcp {hosts} --tau 500us --switch-port {}:100Mbps", net.port()));
-    net.send("fr_powertcp", 2_000_000);
-    done("detach --force");
-    assert_eq!(qdiscs(), 0);
+    let others = [
+        ("ratemp --line-rate 100Mbps", "fr_ratemp", "40KB"),
+        ("powertcp --tau 500us", "fr_powertcp", "100Mbps"),
+        (
+            "rocc:period=16ms,rate_unit=25kbps,min_rate=250kbps,rise_interval=22ms,thresholds=given",
+            "fr_rocc",
+            "100Mbps",
+        ),
+    ];
+    for (setup, name, setting) in others {
+        done(&format!("attach {setup} {hosts} --switch-port {}:{setting}", net.port()));
+        assert_eq!(qdiscs(), 1);
+        net.send(name, 2_000_000);
+        done("detach --force");
+        assert_eq!(qdiscs(), 0);
+    }
     let message = refused(&format!("attach powertcp {hosts} --switch-port {0}s/nowhere:1Gbps", net.tag));
     assert!(message.contains("has no device `nowhere`"), "{message}");
     done("detach");
