@@ -6,6 +6,7 @@ mod dependencies;
 mod figures;
 mod header;
 mod instructions;
+mod kernel;
 mod ns3;
 mod ns3_tcp;
 mod own_algorithms;
@@ -45,6 +46,8 @@ enum Task {
     Vm(vm::Options),
     /// The testbed on this machine, as root: small runs, their results, and that nothing is left behind.
     Testbed(testbed::Options),
+    /// The congestion controls of `fairrate-kernel` in the running kernel, as root.
+    Kernel(kernel::Options),
     /// Holds the simulator against another one.
     Validate {
         #[command(subcommand)]
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Task::Python(options) => python::run(&root, &options),
         Task::Vm(options) => vm::run(&root, &options),
         Task::Testbed(options) => testbed::run(&root, &options),
+        Task::Kernel(options) => kernel::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
     };
