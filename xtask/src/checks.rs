@@ -19,6 +19,7 @@ const CHECKS: &[(&str, &[&str])] = &[
     ("own algorithms", &["xtask", "own-algorithms"]),
     ("Python", &["xtask", "python", "--if-possible"]),
     ("testbed", &["xtask", "testbed", "--if-possible"]),
+    ("agents", &["xtask", "agent", "--if-possible"]),
     ("in the kernel", &["xtask", "kernel", "--if-possible"]),
     ("ns-3", &["xtask", "validate", "ns3"]),
     ("ns-3's TCP", &["xtask", "validate", "ns3-tcp"]),

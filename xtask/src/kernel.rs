@@ -34,7 +34,7 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
 }
 
 /// What this machine lacks.
-fn missing() -> Option<&'static str> {
+pub fn missing() -> Option<&'static str> {
     let starts = |program: &str, arg: &str| Command::new(program).arg(arg).output().is_ok_and(|o| o.status.success());
     let is_root = || Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n");
     let has_header = |name: &str| {

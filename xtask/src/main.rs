@@ -1,6 +1,7 @@
 //! Development tasks: `cargo xtask test` is every check a change must pass, `cargo xtask validate ns3` holds the
 //! simulator against ns-3, `cargo xtask instructions` counts what a packet-hop takes.
 
+mod agent;
 mod checks;
 mod dependencies;
 mod figures;
@@ -11,8 +12,8 @@ mod ns3;
 mod ns3_tcp;
 mod own_algorithms;
 mod python;
-mod vm;
 mod testbed;
+mod vm;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,6 +47,8 @@ enum Task {
     Vm(vm::Options),
     /// The testbed on this machine, as root: small runs, their results, and that nothing is left behind.
     Testbed(testbed::Options),
+    /// Flowtune's agents and allocator on hosts in network namespaces, as root.
+    Agent(agent::Options),
     /// The congestion controls of `fairrate-kernel` in the running kernel, as root.
     Kernel(kernel::Options),
     /// Holds the simulator against another one.
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Task::Python(options) => python::run(&root, &options),
         Task::Vm(options) => vm::run(&root, &options),
         Task::Testbed(options) => testbed::run(&root, &options),
+        Task::Agent(options) => agent::run(&root, &options),
         Task::Kernel(options) => kernel::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),
