@@ -225,14 +225,15 @@ impl Config {
     }
 
     fn read_topology(&self, text: &str, path: &Path, dir: &Path) -> Result<Topology, ConfigError> {
-        // A scenario has to end and to have an algorithm; neither matters here.
+        // A scenario has to end, and to have an algorithm and traffic; none of it matters here.
         let sets = [("duration", "1ms"), ("transport.cc", "newreno"), ("transport.kind", "tcp")];
         let sets = sets.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let scenario = match &self.scenario {
             Some(file) => Scenario::load(&dir.join(file), &Overrides::default())?,
             None => {
                 let overrides = Overrides { sets, ..Overrides::default() };
-                Scenario::from_toml(&only_topology(text), &path.display().to_string(), dir, &overrides)?
+                let text = only_topology(text) + "\n\n\n\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1MB\"\n";
+                Scenario::from_toml(&text, &path.display().to_string(), dir, &overrides)?
             }
         };
         Ok(scenario.into_sim_config().topology)

@@ -9,6 +9,8 @@ pub mod config;
 mod desk;
 mod engine;
 pub mod http;
+pub mod keys;
+pub mod load;
 mod metrics;
 mod network;
 mod rate;

@@ -1,1 +1,142 @@
-fn main(){}
+//! `fairrate-allocator`: Flowtune's allocator as a service.
+
+mod run;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use fairrate_daemon::config::{Config, ConfigError};
+use fairrate_daemon::{keys, load};
+
+/// Flowtune's allocator as a service: agents tell it of flowlets, and it tells them rates.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the allocator.
+    Run {
+        /// The configuration, a TOML file.
+        config: PathBuf,
+    },
+    /// Check a configuration and say what it means.
+    Check {
+        /// The configuration, a TOML file.
+        config: PathBuf,
+    },
+    /// Make a certificate authority, a certificate for the allocator and one for each agent.
+    Keys(KeysArgs),
+    /// Load an allocator on this machine with agents and flows, and measure how fast it answers.
+    Load(LoadArgs),
+}
+
+#[derive(Args)]
+struct KeysArgs {
+    /// Where to write them. An authority that is there already is used again.
+    dir: PathBuf,
+    /// Addresses of the allocators, with commas.
+    #[arg(long, value_delimiter = ',', required = true)]
+    allocators: Vec<Ipv4Addr>,
+    /// Addresses of agents, with commas: each gets a certificate that names this address alone.
+    #[arg(long, value_delimiter = ',')]
+    agents: Vec<Ipv4Addr>,
+}
+
+#[derive(Args)]
+struct LoadArgs {
+    /// The allocator, on a loopback address and insecure.
+    #[arg(long, default_value = "127.0.0.1:4600")]
+    server: SocketAddr,
+    /// Its metrics, for its processor time, memory and bytes.
+    #[arg(long)]
+    metrics: Option<SocketAddr>,
+    /// Connections.
+    #[arg(long, default_value_t = 1_000)]
+    agents: u32,
+    /// Flows of all agents.
+    #[arg(long, default_value_t = 100_000)]
+    flows: u32,
+    /// Flowlets that end, each followed by a new one, in a second.
+    #[arg(long, default_value_t = 1_000.0)]
+    churn: f64,
+    /// How long to measure, after all flows are there.
+    #[arg(long, default_value = "10s", value_parser = humantime::parse_duration)]
+    time: Duration,
+    /// Address of the first host; agents are the hosts from there on.
+    #[arg(long, default_value = "10.0.0.1")]
+    first_host: Ipv4Addr,
+    /// Hosts of the allocator's topology.
+    #[arg(long, default_value_t = 1_000)]
+    hosts: u32,
+    /// For the choice of flows.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Run { config } => match load_config(&config) {
+            Ok(loaded) => run::run(loaded),
+            Err(code) => code,
+        },
+        Command::Check { config } => load_config(&config).map_or_else(|code| code, |loaded| describe(&loaded)),
+        Command::Keys(args) => told(keys::make(&args.dir, &args.allocators, &args.agents).map(|files| {
+            files.iter().for_each(|file| println!("{}", file.display()));
+        })),
+        Command::Load(args) => told(load::run(&plan(&args)).map(|report| print!("{report}"))),
+    }
+}
+
+fn plan(args: &LoadArgs) -> load::Plan {
+    load::Plan {
+        server: args.server,
+        metrics: args.metrics,
+        n_agents: args.agents,
+        n_flows: args.flows,
+        churn: args.churn,
+        time: args.time,
+        first_host: args.first_host,
+        n_hosts: args.hosts,
+        seed: args.seed,
+    }
+}
+
+/// A command's exit code; bad input is 2.
+fn told(result: Result<(), impl std::fmt::Display>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn load_config(path: &std::path::Path) -> Result<run::Loaded, ExitCode> {
+    match Config::load(path) {
+        Ok((config, network)) => Ok(run::Loaded { config, network }),
+        Err(ConfigError::Topology(error)) => {
+            eprintln!("{:?}", miette::Report::new(error));
+            Err(ExitCode::from(2))
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            Err(ExitCode::from(2))
+        }
+    }
+}
+
+fn describe(run::Loaded { config, network }: &run::Loaded) -> ExitCode {
+    println!("{} hosts with addresses, {} links (both directions)", network.n_hosts(), network.n_links());
+    let security = if config.insecure { "plain TCP: whoever connects may speak for everybody" } else { "TLS" };
+    println!("listens on {} ({security})", config.listen);
+    println!("iterates every {:?}, lease {:?}", config.engine.interval, config.lease);
+    ExitCode::SUCCESS
+}

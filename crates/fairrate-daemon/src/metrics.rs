@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use prometheus::{Encoder, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
+use prometheus::{Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
 use crate::desk::{Counts, Desk};
 
@@ -28,10 +28,11 @@ pub struct Metrics {
     pub(crate) sent: IntCounter,
     pub(crate) turned_away: IntCounterVec,
     pub(crate) keys_loaded: IntCounterVec,
+    cpu: Gauge,
     published: Mutex<(Instant, Counts)>,
 }
 
-/// `[name, what it counts]` of every metric but those of the process.
+/// Every metric but those that the library has of any process.
 #[cfg(test)]
 pub(crate) const NAMES: &[&str] = &[
     "fairrate_agents",
@@ -49,6 +50,7 @@ pub(crate) const NAMES: &[&str] = &[
     "fairrate_sent_bytes_total",
     "fairrate_turned_away_total",
     "fairrate_keys_loaded_total",
+    "fairrate_cpu_seconds",
 ];
 
 impl Default for Metrics {
@@ -85,6 +87,7 @@ impl Metrics {
             sent: counter("fairrate_sent_bytes_total", "Bytes to agents"),
             turned_away: by("fairrate_turned_away_total", "Connections that came to nothing", "why"),
             keys_loaded: by("fairrate_keys_loaded_total", "Attempts to load keys again", "result"),
+            cpu: register(&registry, Gauge::new("fairrate_cpu_seconds", "Processor time of all threads")),
             published: Mutex::new((Instant::now(), Counts::default())),
             registry,
         }
@@ -119,6 +122,9 @@ impl Metrics {
 
     /// All of them as text.
     pub fn text(&self) -> String {
+        if let Ok(stat) = procfs::process::Process::myself().and_then(|process| process.stat()) {
+            self.cpu.set((stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64);
+        }
         let mut text = Vec::new();
         // Writing into memory does not fail, and names were checked when they were registered.
         let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);

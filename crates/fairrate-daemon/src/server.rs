@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle as Task;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -90,7 +90,7 @@ impl Server {
         let address = config.listen;
         let no_listener = |cause| ServerError::Listen { address, cause };
         let acceptor = RwLock::new(acceptor(&config.security)?);
-        let listener = TcpListener::bind(address).await.map_err(no_listener)?;
+        let listener = listen(address).map_err(no_listener)?;
         let address = listener.local_addr().map_err(no_listener)?;
         let (engine, thread) =
             engine::start(desk, config.lease, config.pace, Arc::clone(&metrics)).map_err(ServerError::Thread)?;
@@ -134,6 +134,22 @@ impl Server {
 
 /// How long an agent may take to hear why its connection is closed.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// What the kernel may hold of a connection in each direction, about.
+const KERNEL_BUFFER: u32 = 64 * 1024;
+
+/// Connections that wait to be accepted at most.
+const BACKLOG: u32 = 1024;
+
+/// Connections inherit the buffers.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(KERNEL_BUFFER)?;
+    socket.set_recv_buffer_size(KERNEL_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>, engine: ToEngine) {
     loop {

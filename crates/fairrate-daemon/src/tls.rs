@@ -80,12 +80,6 @@ impl KeyFiles {
         let builder = builder.with_client_cert_verifier(verifier);
         Ok(Arc::new(builder.with_single_cert(certificates(&self.certificate)?, self.key()?)?))
     }
-
-    /// When a file was last changed, to see whether one was.
-    pub(crate) fn changed_at(&self) -> Vec<Option<std::time::SystemTime>> {
-        let at = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).ok();
-        [&self.ca, &self.certificate, &self.key].map(|path| at(path)).to_vec()
-    }
 }
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {

@@ -333,19 +333,26 @@ impl Decoder {
     /// If the bytes are no messages. The stream is of no use from there on.
     pub fn read<M: Message>(&mut self, bytes: &[u8], mut each: impl FnMut(M)) -> Result<(), FrameError> {
         self.rest.extend_from_slice(bytes);
-        let mut at = 0;
-        while let Some(frame) = whole_frame(&self.rest[at..])? {
-            read_frame(frame, &mut each)?;
-            at += 2 + frame.len();
-        }
-        self.rest.drain(..at);
-        Ok(())
+        let result = read_frames(&self.rest, &mut each);
+        // After an error nothing of the stream is kept.
+        self.rest.drain(..*result.as_ref().unwrap_or(&self.rest.len()));
+        result.map(|_| ())
     }
 
     /// Bytes that wait for the rest of their frame.
     pub fn waiting(&self) -> usize {
         self.rest.len()
     }
+}
+
+/// Reads the frames that are whole, and says how many bytes they have.
+fn read_frames<M: Message>(bytes: &[u8], each: &mut impl FnMut(M)) -> Result<usize, FrameError> {
+    let mut at = 0;
+    while let Some(frame) = whole_frame(&bytes[at..])? {
+        read_frame(frame, each)?;
+        at += 2 + frame.len();
+    }
+    Ok(at)
 }
 
 /// Kind and records of the first frame, if it is there as a whole.

@@ -3,6 +3,7 @@
 //!
 //! A function returns if all is well, and panics otherwise.
 
+mod frames;
 mod results;
 
 use std::path::Path;
@@ -13,6 +14,7 @@ use fairrate_sim::topology::{Star, parse_topology_file};
 use fairrate_sim::workload::parse_flow_list;
 use fairrate_units::{Rate, Time};
 
+pub use frames::frames;
 pub use results::{FILES, results, whole};
 
 /// Any text is a scenario or an error, and a scenario's resolved text is that same scenario.

@@ -147,6 +147,11 @@ fn files_of_allocate() {
 }
 
 #[test]
+fn frames() {
+    run(&corpus("frames"), MUTATIONS, |_, data| bodies::frames(data));
+}
+
+#[test]
 fn results() {
     let number = |name: &str| bodies::FILES.iter().position(|file| *file == name).expect("a file of results") as u8;
     let whole = bodies::FILES.iter().zip(bodies::whole());

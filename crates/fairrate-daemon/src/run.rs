@@ -1,0 +1,72 @@
+//! `fairrate-allocator run`.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use fairrate_daemon::config::Config;
+use fairrate_daemon::{Desk, Metrics, Network, Server, http};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// A configuration with its network.
+pub struct Loaded {
+    pub config: Config,
+    pub network: Network,
+}
+
+/// Runs until a signal says otherwise.
+pub fn run(loaded: Loaded) -> ExitCode {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(has_colour).with_writer(std::io::stderr).init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&format!("cannot start: {error}")),
+    };
+    runtime.block_on(serve(loaded)).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+}
+
+fn failed(error: &str) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::FAILURE
+}
+
+async fn serve(Loaded { config, network }: Loaded) -> Result<(), String> {
+    let shown = |error: &dyn std::fmt::Display| error.to_string();
+    let epoch = getrandom::u64().map_err(|e| shown(&e))?;
+    let engine = network.engine(config.engine.gamma, config.engine.threshold);
+    let desk = Desk::new(config.desk(epoch), engine, network.into_paths());
+    let metrics = Arc::new(Metrics::new());
+    let server = Server::start(config.server(), desk, Arc::clone(&metrics)).await.map_err(|e| shown(&e))?;
+    if config.insecure {
+        tracing::warn!("plain TCP: whoever connects may speak for everybody");
+    }
+    tracing::info!(address = %server.address(), epoch, "ready");
+    if let Some(address) = config.metrics {
+        let (address, _) =
+            http::serve(address, metrics).await.map_err(|e| format!("cannot listen on {address}: {e}"))?;
+        tracing::info!(%address, "metrics");
+    }
+    until_signalled(&server).await.map_err(|e| shown(&e))?;
+    tracing::info!("shutting down");
+    server.stop().await;
+    Ok(())
+}
+
+/// Loads keys again at SIGHUP; returns at SIGTERM and SIGINT.
+async fn until_signalled(server: &Server) -> std::io::Result<()> {
+    let mut signals: [Signal; 3] =
+        [signal(SignalKind::hangup())?, signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
+    let [hangup, terminate, interrupt] = &mut signals;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+            _ = hangup.recv() => match server.rekey().await {
+                Ok(()) => tracing::info!("keys loaded again"),
+                Err(error) => tracing::error!(%error, "the keys cannot be used; the old ones stay"),
+            },
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The program: its errors, its signals, and what agents see of its deaths.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use common::{ALONE_BPS, INSECURE, client, host, is_near, until};
+
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairrate-allocator"));
+    command.env_remove("RUST_LOG").env("NO_COLOR", "1");
+    command
+}
+
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).expect("the target directory can be written");
+    path
+}
+
+/// A program that is killed when the test ends.
+struct Running {
+    child: Child,
+    address: SocketAddr,
+    metrics: SocketAddr,
+}
+
+impl Running {
+    fn start(name: &str, listen: &str) -> Self {
+        let text = INSECURE.replace("listen = \"127.0.0.1:0\"", listen);
+        let config = file(name, &text);
+        let mut command = program();
+        let mut child = command.arg("run").arg(config).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        let mut after = |what: &str| {
+            let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains(what)).expect(what);
+            let (_, rest) = line.split_once("address=").expect("it says where");
+            rest.split(' ').next().and_then(|address| address.parse().ok()).expect("an address")
+        };
+        let (address, metrics) = (after("ready"), after("metrics"));
+        // What it logs later has to go somewhere.
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        Self { child, address, metrics }
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args([signal, &id]).status().expect("there is `kill`");
+        assert!(status.success());
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.metrics).expect("it listens");
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").expect("there is room");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("it answers in text");
+        text
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const ANY_PORT: &str = "listen = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"";
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn bad_input_is_told_with_its_place() {
+    let wrong_key = file("wrong-key.toml", &INSECURE.replace("insecure", "insecur"));
+    let wrong_rate = file("wrong-rate.toml", &INSECURE.replace("rate = \"10Gbps\"", "rat = \"10Gbps\""));
+    let missing = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-such-file.toml");
+    for (command, config, expected) in [
+        ("check", &wrong_key, vec!["wrong-key.toml", "line 2", "unknown field `insecur`", "`insecure`"]),
+        ("run", &wrong_rate, vec!["wrong-rate.toml:8", "no key `rat`", "did you mean `rate`?"]),
+        ("check", &missing, vec!["no-such-file.toml", "No such file"]),
+    ] {
+        let output = program().arg(command).arg(config).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(2));
+        let text = stderr(&output);
+        for part in expected {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+    let elsewhere = program().args(["load", "--server", "10.0.0.1:4600"]).output().expect("it starts");
+    assert_eq!(elsewhere.status.code(), Some(2));
+    assert!(stderr(&elsewhere).contains("no loopback address"), "{}", stderr(&elsewhere));
+}
+
+#[test]
+fn a_configuration_is_described() {
+    let config = file("right.toml", INSECURE);
+    let output = program().arg("check").arg(config).output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("8 hosts with addresses, 16 links"), "{text}");
+}
+
+#[test]
+fn who_is_killed_comes_back() {
+    let first = Running::start("killed.toml", ANY_PORT);
+    let (address, again) = (first.address, format!("listen = \"{}\"\nmetrics = \"127.0.0.1:0\"", first.address));
+    let client = client(&[address]);
+    (0..20).for_each(|flow| client.begin(flow, host(1), host(2), 1.0));
+    let all_have_rates = || (0..20).all(|flow| is_near(client.rate_bps(flow), ALONE_BPS / 20.0));
+    until("all have their rates", all_have_rates);
+    // `Drop` kills it, as `kill -9` does.
+    drop(first);
+    until("rates end with the lease", || client.rate_bps(0).is_none());
+    let second = Running::start("killed-again.toml", &again);
+    until("all have their rates again", all_have_rates);
+    drop(second);
+}
+
+#[test]
+fn who_is_stopped_goes_on() {
+    let server = Running::start("stopped.toml", ANY_PORT);
+    let client = client(&[server.address]);
+    client.begin(1, host(1), host(2), 1.0);
+    until("the flow has its rate", || is_near(client.rate_bps(1), ALONE_BPS));
+    server.signal("-STOP");
+    until("its rate ends with the lease", || client.rate_bps(1).is_none());
+    // Longer than the lease and than agents wait for a word: they have given up meanwhile.
+    std::thread::sleep(Duration::from_secs(1));
+    server.signal("-CONT");
+    until("the rate is back", || is_near(client.rate_bps(1), ALONE_BPS));
+}
+
+#[test]
+fn signals_and_metrics() {
+    let mut server = Running::start("signals.toml", ANY_PORT);
+    assert!(server.get("/healthz").ends_with("\r\n\r\nok\n"));
+    let client = client(&[server.address]);
+    client.begin(1, host(1), host(2), 1.0);
+    until("the flow has its rate", || is_near(client.rate_bps(1), ALONE_BPS));
+    until("it is counted", || server.get("/metrics").contains("\nfairrate_flows 1\n"));
+    server.signal("-HUP");
+    until("its connection is made anew", || {
+        server.get("/metrics").contains("fairrate_connections_closed_total{why=\"Rekeyed\"} 1\n")
+    });
+    server.signal("-TERM");
+    assert!(server.child.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_load_is_measured() {
+    let server = Running::start("load.toml", ANY_PORT);
+    let (address, metrics) = (server.address.to_string(), server.metrics.to_string());
+    let plan = ["--agents", "4", "--flows", "20", "--hosts", "8", "--churn", "200", "--time", "500ms"];
+    let to = ["load", "--server", &address, "--metrics", &metrics];
+    let output = program().args(to).args(plan).output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", stderr(&output));
+    for part in ["4 agents, 20 flows", "start to first rate: p50", "allocator: ", "Mbit/s from agents"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}

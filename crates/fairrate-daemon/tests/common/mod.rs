@@ -1,0 +1,86 @@
+//! A server on loopback, and how to wait for something.
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fairrate_daemon::config::Config;
+use fairrate_daemon::{Client, ClientOptions, Desk, Metrics, Security, Server};
+use tokio::runtime::Runtime;
+
+/// Hosts of the star, and the rate of its links.
+pub const N_HOSTS: u8 = 8;
+pub const CAPACITY_BPS: f64 = 10e9;
+/// What is allowed besides the threshold of 1 %: prices that still move, and rounding.
+pub const TOLERANCE: f64 = 0.012;
+
+pub const INSECURE: &str = "listen = \"127.0.0.1:0\"\ninsecure = true\nlease = \"300ms\"\nhosts = \"10.0.0.1+\"\n\
+                            [topology]\nkind = \"star\"\nhosts = 8\nrate = \"10Gbps\"\n";
+
+pub fn host(i: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, i)
+}
+
+/// A server and the threads it runs on.
+pub struct Running {
+    runtime: Runtime,
+    server: Option<Server>,
+    pub metrics: Arc<Metrics>,
+    pub address: SocketAddr,
+}
+
+impl Running {
+    pub fn start(toml: &str, epoch: u64) -> Self {
+        let (config, network) = Config::from_toml(toml, Path::new("allocator.toml")).expect("it is right");
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
+        let engine = network.engine(config.engine.gamma, config.engine.threshold);
+        let desk = Desk::new(config.desk(epoch), engine, network.into_paths());
+        let metrics = Arc::new(Metrics::new());
+        let start = Server::start(config.server(), desk, Arc::clone(&metrics));
+        let server = runtime.block_on(start).expect("it starts");
+        let address = server.address();
+        Self { runtime, server: Some(server), metrics, address }
+    }
+
+    /// Loads the keys again.
+    pub fn rekey(&self) {
+        let server = self.server.as_ref().expect("it runs");
+        self.runtime.block_on(server.rekey()).expect("the keys are right");
+    }
+
+    /// Ends it in good order.
+    pub fn stop(mut self) {
+        if let Some(server) = self.server.take() {
+            self.runtime.block_on(server.stop());
+        }
+    }
+
+    /// What a metric says.
+    pub fn metric(&self, name: &str) -> f64 {
+        let text = self.metrics.text();
+        let values = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+        values.last().unwrap_or(0.0)
+    }
+}
+
+pub fn client(servers: &[SocketAddr]) -> Client {
+    Client::connect(servers, Security::Insecure, ClientOptions::default()).expect("there are threads")
+}
+
+/// Waits until something holds. Far longer than it takes: only a failure waits that long.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(30), "it does not come to pass: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+pub fn is_near(rate_bps: Option<f64>, expected_bps: f64) -> bool {
+    rate_bps.is_some_and(|rate_bps| (rate_bps / expected_bps - 1.0).abs() <= TOLERANCE)
+}
+
+/// What a flow alone on a link gets: links leave a threshold free.
+pub const ALONE_BPS: f64 = CAPACITY_BPS * 0.99;

@@ -1,0 +1,120 @@
+//! Who may say what.
+
+mod common;
+
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
+
+use common::{ALONE_BPS, Running, host, is_near, until};
+use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security, keys};
+
+const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// A directory of its own with keys for the allocator and three agents.
+fn keys_in(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    keys::make(&dir, &[LOOPBACK], &[host(1), host(2), host(3)]).expect("the directory can be written");
+    dir
+}
+
+fn start(dir: &Path) -> Running {
+    let file = |name: &str| dir.join(name).display().to_string();
+    let (ca, certificate, key) = (file("ca.pem"), file("allocator.pem"), file("allocator.key"));
+    let keys = format!("[keys]\nca = \"{ca}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n");
+    Running::start(&(common::INSECURE.replace("insecure = true\n", "") + &keys), 1)
+}
+
+fn files(dir: &Path, agent: Ipv4Addr) -> KeyFiles {
+    let file = |suffix: &str| dir.join(format!("{agent}.{suffix}"));
+    KeyFiles { ca: dir.join("ca.pem"), certificate: file("pem"), key: file("key") }
+}
+
+fn client(server: &Running, files: KeyFiles) -> Client {
+    let client = Client::connect(&[server.address], Security::Tls(files), ClientOptions::default());
+    client.expect("the keys are right")
+}
+
+#[test]
+fn an_agent_speaks_for_its_own_addresses_alone() {
+    let dir = keys_in("own-addresses");
+    let server = start(&dir);
+    let honest = client(&server, files(&dir, host(2)));
+    honest.begin(1, host(2), host(4), 1.0);
+    until("the honest one has the link", || is_near(honest.rate_bps(1), ALONE_BPS));
+    let before = honest.rate_bps(1);
+    honest.grants(std::time::Duration::ZERO);
+
+    // It claims a thousand flows of the other's host, and has one of its own.
+    let hostile = client(&server, files(&dir, host(1)));
+    (0..1_000).for_each(|flow| hostile.begin(flow, host(2), host(4), 255.0));
+    hostile.begin(1_000, host(1), host(3), 1.0);
+    until("its own flow has a rate", || is_near(hostile.rate_bps(1_000), ALONE_BPS));
+    until("all claims are counted", || server.metric("fairrate_refused_total{why=\"unauthorised\"}") == 1_000.0);
+    assert!((0..1_000).all(|flow| hostile.rate_bps(flow).is_none()));
+    assert_eq!(honest.rate_bps(1), before, "nobody else's rate has moved");
+    assert_eq!(honest.grants(std::time::Duration::ZERO), [], "nor was it told again");
+    assert_eq!(server.metric("fairrate_flows"), 2.0);
+    server.stop();
+}
+
+#[test]
+fn strangers_come_to_nothing() {
+    let dir = keys_in("strangers");
+    let server = start(&dir);
+    // Plain TCP.
+    let mut plain = TcpStream::connect(server.address).expect("it listens");
+    plain.write_all(&[0, 10, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1]).expect("there is room");
+    until("it is turned away", || server.metric("fairrate_turned_away_total{why=\"handshake\"}") == 1.0);
+    // A certificate of another authority. The client takes the server for a stranger too.
+    let other = keys_in("other-authority");
+    let stranger = client(&server, KeyFiles { ca: dir.join("ca.pem"), ..files(&other, host(1)) });
+    stranger.begin(1, host(1), host(2), 1.0);
+    let mistrustful = client(&server, files(&other, host(1)));
+    mistrustful.begin(1, host(1), host(2), 1.0);
+    until("they are turned away", || 5.0 <= server.metric("fairrate_turned_away_total{why=\"handshake\"}"));
+    assert_eq!((stranger.rate_bps(1), mistrustful.rate_bps(1)), (None, None));
+    assert_eq!(server.metric("fairrate_agents"), 0.0);
+    server.stop();
+}
+
+#[test]
+fn keys_change_without_a_restart() {
+    let dir = keys_in("rotation");
+    let server = start(&dir);
+    let client = client(&server, files(&dir, host(1)));
+    client.begin(1, host(1), host(2), 1.0);
+    until("the flow has a rate", || is_near(client.rate_bps(1), ALONE_BPS));
+    let old = std::fs::read(dir.join("ca.pem")).expect("it is there");
+    // The agent's key is stolen: a new authority signs new keys.
+    std::fs::remove_file(dir.join("ca.pem")).expect("it is there");
+    std::fs::rename(dir.join("10.0.0.3.pem"), dir.join("stolen.pem")).expect("it is there");
+    std::fs::rename(dir.join("10.0.0.3.key"), dir.join("stolen.key")).expect("it is there");
+    keys::make(&dir, &[LOOPBACK], &[host(1)]).expect("the directory can be written");
+    assert_ne!(std::fs::read(dir.join("ca.pem")).expect("it is there"), old);
+    server.rekey();
+    until("connections are made anew", || server.metric("fairrate_connections_closed_total{why=\"Rekeyed\"}") == 1.0);
+    until("the agent is back", || server.metric("fairrate_connections") == 1.0);
+    assert!(is_near(client.rate_bps(1), ALONE_BPS), "its rate has held meanwhile");
+
+    let stolen = KeyFiles { ca: dir.join("ca.pem"), certificate: dir.join("stolen.pem"), key: dir.join("stolen.key") };
+    let thief = self::client(&server, stolen);
+    thief.begin(1, host(3), host(4), 1.0);
+    until("the old key opens nothing", || 1.0 <= server.metric("fairrate_turned_away_total{why=\"handshake\"}"));
+    assert_eq!(thief.rate_bps(1), None);
+    server.stop();
+}
+
+#[test]
+fn keys_that_are_none_are_refused_at_once() {
+    let dir = keys_in("wrong-files");
+    let wrong = KeyFiles { key: dir.join("10.0.0.2.key"), ..files(&dir, host(1)) };
+    let address = "127.0.0.1:4600".parse().expect("an address");
+    let connect = |files| Client::connect(&[address], Security::Tls(files), ClientOptions::default());
+    let error = connect(wrong).expect_err("the key is another's").to_string();
+    assert!(error.contains("do not fit"), "{error}");
+    let missing = KeyFiles { ca: dir.join("none.pem"), ..files(&dir, host(1)) };
+    let error = connect(missing).expect_err("there is no such file").to_string();
+    assert!(error.contains("none.pem"), "{error}");
+}
