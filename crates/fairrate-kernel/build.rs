@@ -14,7 +14,9 @@ fn main() {
     println!("cargo:rerun-if-changed=tests/kernel/refused.bpf.c");
     cc::Build::new().file("bpf/native.c").warnings_into_errors(true).opt_level(2).compile("fairrate_laws");
     if env::var_os("CARGO_FEATURE_BPF").is_some() {
-        PROGRAMS.iter().for_each(|name| compile(name, "bpf"));
+        for name in PROGRAMS {
+            compile(name, "bpf");
+        }
         compile("refused", "tests/kernel");
     }
 }

@@ -52,18 +52,17 @@ pub(super) fn publish(stage: &Path, algorithm: Algorithm) -> Result<(), Error> {
 }
 
 /// Removes what a process that died has left.
-pub(super) fn clean(unregister: &impl Fn(&PathBuf) -> Result<(), Error>) -> Result<(), Error> {
+pub(super) fn clean() -> Result<(), Error> {
     let stage = Path::new(ROOT).join(STAGE);
-    if stage.exists() { remove(&stage, unregister) } else { Ok(()) }
+    if stage.exists() { remove(&stage) } else { Ok(()) }
 }
 
 /// Removes the pins of a directory, the congestion control first.
-pub(super) fn remove(dir: &Path, unregister: &impl Fn(&PathBuf) -> Result<(), Error>) -> Result<(), Error> {
+pub(super) fn remove(dir: &Path) -> Result<(), Error> {
     let ops = dir.join("ops");
     if ops.exists() {
-        unregister(&ops)?;
+        super::unregister(&ops)?;
     }
-    // Pins are files to unlink; `remove_dir_all` would do, but says less.
     for entry in fs::read_dir(dir).map_err(|e| Error::system("list the pins", e))?.flatten() {
         fs::remove_file(entry.path()).map_err(|e| Error::system("remove a pin", e))?;
     }

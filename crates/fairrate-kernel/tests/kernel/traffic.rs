@@ -33,7 +33,9 @@ impl Network {
         lines.push(format!("ip -n {t}1 route add default via 10.8.1.2"));
         lines.push(format!("ip -n {t}2 route add default via 10.8.2.2"));
         lines.push(format!("tc -n {t}s qdisc add dev {t}c root tbf rate 100mbit burst 4k limit 500000"));
-        lines.iter().for_each(|line| succeed(line));
+        for line in &lines {
+            succeed(line);
+        }
         inside(&format!("{t}s"), || fs::write("/proc/sys/net/ipv4/ip_forward", "1")).expect("it is a setting");
         net
     }
