@@ -39,7 +39,9 @@ pub struct Attached {
 /// A namespace with a default congestion control of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Default {
-    /// The namespace's cookie.
+    /// Its name, if it has one and is still there.
+    pub name: Option<String>,
+    /// The kernel's number of it.
     pub cookie: u64,
     /// As it was given: the algorithm with its parameters.
     pub setup: String,
@@ -118,6 +120,7 @@ fn take_out(algorithm: Algorithm) -> Result<(), Error> {
 /// If the pins cannot be read.
 pub fn status() -> Result<Vec<Attached>, Error> {
     let mut attached = Vec::new();
+    let known = netns::all();
     for algorithm in IN_KERNEL {
         let Some(dir) = pins::dir(algorithm).filter(|_| is_registered(algorithm).unwrap_or(false)) else { continue };
         let map = open(&dir.join("namespaces"))?;
@@ -126,7 +129,8 @@ pub fn status() -> Result<Vec<Attached>, Error> {
             let value =
                 map.lookup(&key, MapFlags::ANY).map_err(|e| Error::system("read a map", e))?.unwrap_or_default();
             let cookie = u64::from_ne_bytes(key.try_into().unwrap_or_default());
-            namespaces.push(Default { cookie, setup: text(value.get(BEFORE..).unwrap_or_default()) });
+            let name = known.iter().find(|n| n.cookie() == cookie).and_then(Namespace::name);
+            namespaces.push(Default { name, cookie, setup: text(value.get(BEFORE..).unwrap_or_default()) });
         }
         namespaces.sort_by_key(|n| n.cookie);
         let (algorithm, tcp_name) = (algorithm.name, algorithm.tcp_name);

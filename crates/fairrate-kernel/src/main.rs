@@ -154,7 +154,8 @@ fn status(json: bool) -> Result<(), Error> {
     for a in &attached {
         println!("{} ({}): {} connections", a.algorithm, a.tcp_name, a.sockets);
         for n in &a.namespaces {
-            println!("  default of namespace {}: {}", n.cookie, n.setup);
+            let name = n.name.clone().unwrap_or_else(|| format!("with number {}", n.cookie));
+            println!("  default of namespace {name}: {}", n.setup);
         }
     }
     Ok(())

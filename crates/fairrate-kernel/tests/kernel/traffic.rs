@@ -116,6 +116,7 @@ fn a_namespace_gets_its_default_and_has_it_back() {
     assert_ne!(default_of(&net.name("2")), "fr_theta");
     let status = net.send("fr_theta", 2_000_000);
     assert!(status.contains("(fr_theta): 1 connections"), "{status}");
+    assert!(status.contains(&format!("default of namespace {host}: theta-powertcp\n")), "{status}");
     // Again, with other parameters: the default before stays known.
     done(&format!("attach theta-powertcp:gamma=0.5 --netns {host}"));
     net.send("fr_theta", 500_000);
