@@ -32,7 +32,8 @@ def sh(command: str) -> str:
 class Network:
     """The namespaces, for the time of a `with`."""
 
-    def __init__(self, tag: str) -> None:
+    def __init__(self, tag: str, burst: str) -> None:
+        self.burst = burst
         self.h1, self.switch, self.h2 = (f"fr{tag}{n}" for n in ("h1", "sw", "h2"))
         self.port = f"fr{tag}c"
         self.tag = tag
@@ -50,7 +51,7 @@ class Network:
             sh(f"ip -n {name} link set {t}{device} up gso_max_segs 1")
         sh(f"ip -n {h1} route add default via 10.9.1.2 && ip -n {h2} route add default via 10.9.2.2")
         sh(f"nsenter --net=/run/netns/{sw} sysctl -qw net.ipv4.ip_forward=1")
-        sh(f"tc -n {sw} qdisc add dev {t}c root handle 1: tbf rate {RATE_MBPS}mbit burst 4k limit {4 * BUFFER}")
+        sh(f"tc -n {sw} qdisc add dev {t}c root handle 1: tbf rate {RATE_MBPS}mbit burst {self.burst} limit {4 * BUFFER}")
         sh(f"tc -n {sw} qdisc add dev {t}c parent 1:1 handle 10: bfifo limit {BUFFER}")
         return self
 
@@ -116,15 +117,27 @@ def base_rtt_us(net: Network) -> int:
     return round(told["end"]["streams"][0]["sender"]["mean_rtt"])
 
 
+def idle_share(before: list[int], after: list[int]) -> float:
+    """Of the processors' time between two readings of /proc/stat."""
+    spent = [b - a for a, b in zip(before, after)]
+    return (spent[3] + spent[4]) / sum(spent)
+
+
+def processor_time() -> list[int]:
+    with open("/proc/stat", encoding="ascii") as file:
+        return [int(number) for number in file.readline().split()[1:9]]
+
+
 def run(net: Network, cc: str, seconds: int, flows: int) -> dict:
     queue = Queue(net.switch, net.port)
     server, client = iperf(net, f"-C {cc} -t {seconds} -P {flows} -O 1")
     seconds += 1
-    end, backlogs = time.monotonic() + seconds, []
+    end, backlogs, before = time.monotonic() + seconds, [], processor_time()
     time.sleep(1.0)  # the start
     while time.monotonic() < end - 0.2:
         backlogs.append(queue.backlog())
         time.sleep(0.02)
+    idle = idle_share(before, processor_time())
     told = json.loads(client.communicate()[0])
     server.wait()
     if "error" in told:
@@ -137,6 +150,7 @@ def run(net: Network, cc: str, seconds: int, flows: int) -> dict:
         "most_mbps": max(goodputs),
         "queue_bytes": statistics.mean(backlogs),
         "rtt_us": sender["mean_rtt"],
+        "cpu_idle": 100.0 * idle,
         "retransmits": told["end"]["sum_sent"]["retransmits"],
     }
 
@@ -160,9 +174,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--tau-us", type=int, help="instead of the base RTT that TCP measures on the idle network")
+    parser.add_argument("--burst", default="4k", help="of the token bucket")
     parser.add_argument("--tag", default="m", help="in the names of the namespaces")
     options = parser.parse_args()
-    with Network(options.tag) as net:
+    with Network(options.tag, options.burst) as net:
         tau_us = options.tau_us or base_rtt_us(net)
         print(f"tau {tau_us} us")
         for algorithm in options.algorithms:

@@ -6,7 +6,7 @@ mod object;
 mod pins;
 mod ports;
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use serde::Serialize;
@@ -39,7 +39,9 @@ pub struct Attached {
 /// A namespace with a default congestion control of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Default {
-    /// The namespace's cookie.
+    /// Its name, if it has one and is still there.
+    pub name: Option<String>,
+    /// The kernel's number of it.
     pub cookie: u64,
     /// As it was given: the algorithm with its parameters.
     pub setup: String,
@@ -53,7 +55,7 @@ pub struct Default {
 /// If the machine cannot, or the kernel refuses the program.
 pub fn attach(setup: &Setup, namespaces: &[Namespace], ports: &[PortSetting]) -> Result<(), Error> {
     let _lock = pins::lock()?;
-    pins::clean(&unregister)?;
+    pins::clean()?;
     let algorithm = setup.algorithm;
     let is_new = !is_registered(algorithm)?;
     if is_new {
@@ -85,7 +87,7 @@ pub fn attach(setup: &Setup, namespaces: &[Namespace], ports: &[PortSetting]) ->
 /// If connections use it and `force` is not set; they keep it until they close.
 pub fn detach(algorithm: Algorithm, force: bool) -> Result<(), Error> {
     let _lock = pins::lock()?;
-    pins::clean(&unregister)?;
+    pins::clean()?;
     let Some(dir) = pins::dir(algorithm) else {
         let message = format!("`{}` is not attached", algorithm.name);
         return Err(Error::refused(message, "`fairrate-kernel status` tells what is"));
@@ -109,7 +111,7 @@ fn take_out(algorithm: Algorithm) -> Result<(), Error> {
     if algorithm.port != PortProgram::None {
         ports::detach_all(algorithm)?;
     }
-    pins::remove(&pins::path(algorithm), &unregister)
+    pins::remove(&pins::path(algorithm))
 }
 
 /// What is attached.
@@ -118,6 +120,7 @@ fn take_out(algorithm: Algorithm) -> Result<(), Error> {
 /// If the pins cannot be read.
 pub fn status() -> Result<Vec<Attached>, Error> {
     let mut attached = Vec::new();
+    let known = netns::all();
     for algorithm in IN_KERNEL {
         let Some(dir) = pins::dir(algorithm).filter(|_| is_registered(algorithm).unwrap_or(false)) else { continue };
         let map = open(&dir.join("namespaces"))?;
@@ -126,7 +129,8 @@ pub fn status() -> Result<Vec<Attached>, Error> {
             let value =
                 map.lookup(&key, MapFlags::ANY).map_err(|e| Error::system("read a map", e))?.unwrap_or_default();
             let cookie = u64::from_ne_bytes(key.try_into().unwrap_or_default());
-            namespaces.push(Default { cookie, setup: text(value.get(BEFORE..).unwrap_or_default()) });
+            let name = known.iter().find(|n| n.cookie() == cookie).and_then(Namespace::name);
+            namespaces.push(Default { name, cookie, setup: text(value.get(BEFORE..).unwrap_or_default()) });
         }
         namespaces.sort_by_key(|n| n.cookie);
         let (algorithm, tcp_name) = (algorithm.name, algorithm.tcp_name);
@@ -142,23 +146,23 @@ fn is_registered(algorithm: Algorithm) -> Result<bool, Error> {
 }
 
 /// Takes a pinned congestion control out of TCP's list. Connections that have it keep it.
-fn unregister(ops: &PathBuf) -> Result<(), Error> {
+fn unregister(ops: &Path) -> Result<(), Error> {
     // Where it was never registered there is nothing to delete.
     let _ = open(ops)?.delete(&0_u32.to_ne_bytes());
     Ok(())
 }
 
-fn n_sockets(dir: &std::path::Path) -> Result<u64, Error> {
+fn n_sockets(dir: &Path) -> Result<u64, Error> {
     let value = open(&dir.join("sockets"))?.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY);
     let value = value.map_err(|e| Error::system("count the connections", e))?.unwrap_or_default();
     Ok(u64::from_ne_bytes(value.try_into().unwrap_or_default()))
 }
 
-fn open(path: &std::path::Path) -> Result<MapHandle, Error> {
+fn open(path: &Path) -> Result<MapHandle, Error> {
     MapHandle::from_pinned_path(path).map_err(|e| Error::system(&format!("open {}", path.display()), e))
 }
 
-fn put(path: &std::path::Path, key: u64, value: &[u8]) -> Result<(), Error> {
+fn put(path: &Path, key: u64, value: &[u8]) -> Result<(), Error> {
     let result = open(path)?.update(&key.to_ne_bytes(), value, MapFlags::ANY);
     result.map_err(|e| Error::system(&format!("write to {}", path.display()), e))
 }
@@ -172,7 +176,7 @@ fn note(before: &str, setup: &str) -> Vec<u8> {
     note
 }
 
-fn noted_before(dir: &std::path::Path, cookie: u64) -> Result<String, Error> {
+fn noted_before(dir: &Path, cookie: u64) -> Result<String, Error> {
     let value = open(&dir.join("namespaces"))?.lookup(&cookie.to_ne_bytes(), MapFlags::ANY);
     let value = value.map_err(|e| Error::system("read a map", e))?;
     Ok(value.map_or_else(|| "reno".to_owned(), |v| text(&v[..BEFORE])))

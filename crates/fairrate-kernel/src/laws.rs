@@ -148,7 +148,7 @@ impl Theta {
     pub fn on_ack(&mut self, ack: &AckInput) -> f64 {
         // SAFETY: as above.
         unsafe {
-            native::fr_native_theta_on_ack(&raw mut self.state, &raw const self.params, ack, self.mtu, self.tau_ns)
+            native::fr_native_theta_on_ack(&raw mut self.state, &raw const self.params, ack, self.mtu, self.tau_ns);
         };
         self.cwnd()
     }
@@ -264,7 +264,7 @@ impl Rocc {
     pub fn on_notice(&mut self, now_ns: u64, told: u64, port: u32) {
         // SAFETY: as above.
         unsafe {
-            native::fr_native_rocc_on_notice(&raw mut self.state, &raw const self.params, now_ns, told, port.into())
+            native::fr_native_rocc_on_notice(&raw mut self.state, &raw const self.params, now_ns, told, port.into());
         };
     }
     /// The rate at a time, in bit/s.

@@ -133,13 +133,10 @@ fn detach(options: &Detach) -> Result<(), Error> {
     use fairrate_kernel::bpf;
     let which = options.algorithm.as_deref().map(setup::find).transpose()?;
     ready()?;
-    match which {
-        Some(algorithm) => bpf::detach(algorithm, options.force),
-        None => {
-            let attached = bpf::status()?;
-            attached.iter().try_for_each(|a| bpf::detach(setup::find(a.algorithm)?, options.force))
-        }
+    if let Some(algorithm) = which {
+        return bpf::detach(algorithm, options.force);
     }
+    bpf::status()?.iter().try_for_each(|a| bpf::detach(setup::find(a.algorithm)?, options.force))
 }
 
 #[cfg(feature = "bpf")]
@@ -157,7 +154,8 @@ fn status(json: bool) -> Result<(), Error> {
     for a in &attached {
         println!("{} ({}): {} connections", a.algorithm, a.tcp_name, a.sockets);
         for n in &a.namespaces {
-            println!("  default of namespace {}: {}", n.cookie, n.setup);
+            let name = n.name.clone().unwrap_or_else(|| format!("with number {}", n.cookie));
+            println!("  default of namespace {name}: {}", n.setup);
         }
     }
     Ok(())

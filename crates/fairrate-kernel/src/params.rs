@@ -38,8 +38,8 @@ const MOST_STEPS: i128 = 1 << 25;
 /// If the kernel has not what they ask for.
 pub fn theta(config: &ThetaPowerTcpConfig, path: &Path) -> Result<ThetaParams, Error> {
     let needs = Needs("θ-PowerTCP");
-    needs.only("reference", config.reference, Reference::WindowAtSend)?;
-    needs.only("first_ack", config.first_ack, FirstAck::Store)?;
+    needs.only("reference", &config.reference, &Reference::WindowAtSend)?;
+    needs.only("first_ack", &config.first_ack, &FirstAck::Store)?;
     let one_minus_gamma = complement(config.gamma);
     Ok(ThetaParams {
         law: PowerParams {
@@ -65,11 +65,11 @@ pub fn theta(config: &ThetaPowerTcpConfig, path: &Path) -> Result<ThetaParams, E
 pub fn powertcp(config: &PowerTcpConfig, path: &Path) -> Result<PowerTcpParams, Error> {
     use fairrate_control::powertcp::RateChange;
     let needs = Needs("PowerTCP");
-    needs.only("reference", config.reference, Reference::WindowAtSend)?;
-    needs.only("first_ack", config.first_ack, FirstAck::Store)?;
-    needs.only("int_counter", config.int_counter, IntCounter::Transmitted)?;
-    needs.only("int_format", config.int_format, IntFormat::Exact)?;
-    needs.only("rate_change", config.rate_change, RateChange::Smooth)?;
+    needs.only("reference", &config.reference, &Reference::WindowAtSend)?;
+    needs.only("first_ack", &config.first_ack, &FirstAck::Store)?;
+    needs.only("int_counter", &config.int_counter, &IntCounter::Transmitted)?;
+    needs.only("int_format", &config.int_format, &IntFormat::Exact)?;
+    needs.only("rate_change", &config.rate_change, &RateChange::Smooth)?;
     Ok(PowerTcpParams {
         law: PowerParams {
             beta_bps: config.beta.as_bps(),
@@ -93,8 +93,8 @@ pub fn powertcp(config: &PowerTcpConfig, path: &Path) -> Result<PowerTcpParams, 
 /// If the kernel has not what they ask for.
 pub fn dctcp(config: &DctcpConfig) -> Result<DctcpParams, Error> {
     let needs = Needs("DCTCP");
-    needs.only("form", config.form, DctcpForm::Window)?;
-    needs.only("pacing", config.pacing, false)?;
+    needs.only("form", &config.form, &DctcpForm::Window)?;
+    needs.only("pacing", &config.pacing, &false)?;
     Ok(DctcpParams {
         g_q31: q31(config.g),
         initial_alpha_q31: q31(config.initial_alpha),
@@ -115,9 +115,9 @@ pub fn dctcp(config: &DctcpConfig) -> Result<DctcpParams, Error> {
 /// If the kernel has not what they ask for, or the port's numbers leave the law's range.
 pub fn rocc_port(config: &RoccConfig, rate: Rate) -> Result<RoccPortParams, Error> {
     let needs = Needs("RoCC");
-    needs.only("arithmetic", config.arithmetic, Arithmetic::Fixed)?;
-    needs.only("rate_at", config.rate_at, RateAt::Switch)?;
-    needs.only("initial", config.initial, InitialRate::Max)?;
+    needs.only("arithmetic", &config.arithmetic, &Arithmetic::Fixed)?;
+    needs.only("rate_at", &config.rate_at, &RateAt::Switch)?;
+    needs.only("initial", &config.initial, &InitialRate::Max)?;
     let c = config.fixed_point(rate);
     if MOST_GAIN < c.alpha + c.beta || MOST_STEPS < c.f_max {
         let help = "give a larger `rate_unit`, or smaller `alpha`, `beta` or `fraction_bits`".to_owned();
@@ -154,9 +154,9 @@ pub fn rocc(config: &RoccConfig, path: &Path) -> RoccParams {
 /// If the kernel has not what they ask for.
 pub fn ratemp(config: &RateMpConfig, path: &Path) -> Result<RateMpParams, Error> {
     let needs = Needs("RateMP");
-    needs.only("window", config.window, RateMpWindow::BaseRtt)?;
-    needs.only("low_rate_step", config.low_rate_step, RateMpLowRateStep::RoundTrip)?;
-    needs.only("beta_rounds", config.beta_rounds, RateMpBetaRounds::Acknowledged)?;
+    needs.only("window", &config.window, &RateMpWindow::BaseRtt)?;
+    needs.only("low_rate_step", &config.low_rate_step, &RateMpLowRateStep::RoundTrip)?;
+    needs.only("beta_rounds", &config.beta_rounds, &RateMpBetaRounds::Acknowledged)?;
     let capacity = match config.capacity {
         RateMpCapacity::LineRate => path.line_rate,
         RateMpCapacity::Rate(rate) => rate,
@@ -178,7 +178,7 @@ pub fn ratemp(config: &RateMpConfig, path: &Path) -> Result<RateMpParams, Error>
 struct Needs(&'static str);
 
 impl Needs {
-    fn only<T: ParamType + PartialEq>(&self, name: &str, value: T, only: T) -> Result<(), Error> {
+    fn only<T: ParamType + PartialEq>(&self, name: &str, value: &T, only: &T) -> Result<(), Error> {
         if value == only {
             return Ok(());
         }

@@ -11,6 +11,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use crate::error::Error;
 
+const NAMED: &str = "/run/netns";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// `SO_NETNS_COOKIE` of Linux.
 const NETNS_COOKIE: libc::c_int = 71;
@@ -28,7 +29,7 @@ impl Namespace {
     /// # Errors
     /// If there is none.
     pub fn named(name: &str) -> Result<Self, Error> {
-        let path = if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) };
+        let path = if name.contains('/') { PathBuf::from(name) } else { Path::new(NAMED).join(name) };
         if !path.exists() {
             let message = format!("there is no network namespace `{name}`");
             return Err(Error::refused(message, "`ip netns` lists them"));
@@ -54,6 +55,11 @@ impl Namespace {
         self.cookie
     }
 
+    /// Its name, if `ip netns` has one for it.
+    pub(super) fn name(&self) -> Option<String> {
+        self.path.strip_prefix(NAMED).ok().map(|name| name.display().to_string())
+    }
+
     /// Runs `f` in it.
     pub(super) fn inside<T: Send>(&self, f: impl FnOnce() -> std::io::Result<T> + Send) -> Result<T, Error> {
         inside(&self.path, f)
@@ -73,7 +79,8 @@ impl Namespace {
 pub(super) fn all() -> Vec<Namespace> {
     let entries = |dir: &str| fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
     let processes = entries("/proc").map(|p| p.join("ns/net"));
-    let paths = entries("/run/netns").chain(processes).filter_map(|path| {
+    // Of several paths to one the last counts: its name.
+    let paths = processes.chain(entries(NAMED)).filter_map(|path| {
         use std::os::unix::fs::MetadataExt;
         let inode = fs::metadata(&path).ok()?.ino();
         Some((inode, path))

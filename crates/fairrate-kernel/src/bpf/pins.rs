@@ -4,6 +4,7 @@
 //! directory above. So a `stage` that somebody finds is of a process that died, and goes.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -17,16 +18,34 @@ const FILE_SYSTEM: &str = "/sys/fs/bpf";
 const ROOT: &str = "/sys/fs/bpf/fairrate";
 const STAGE: &str = "stage";
 
+/// Holds others off; the directory goes with it if no algorithm is left.
+pub(super) struct Lock(#[allow(dead_code)] Flock<File>);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // It stays as long as there are pins in it.
+        let _ = fs::remove_dir(ROOT);
+    }
+}
+
 /// Holds others off until it is dropped, or the process ends. Mounts the file system for pins if it is not.
-pub(super) fn lock() -> Result<Flock<File>, Error> {
+pub(super) fn lock() -> Result<Lock, Error> {
     let is_mounted = statfs(FILE_SYSTEM).is_ok_and(|s| s.filesystem_type() == BPF_FS_MAGIC);
     if !is_mounted {
         mount(Some("bpf"), FILE_SYSTEM, Some("bpf"), MsFlags::empty(), None::<&str>)
             .map_err(|e| Error::system(&format!("mount {FILE_SYSTEM}"), e))?;
     }
-    fs::create_dir_all(ROOT).map_err(|e| Error::system(&format!("make {ROOT}"), e))?;
-    let dir = File::open(ROOT).map_err(|e| Error::system(&format!("open {ROOT}"), e))?;
-    Flock::lock(dir, FlockArg::LockExclusive).map_err(|(_, e)| Error::system(&format!("lock {ROOT}"), e))
+    loop {
+        fs::create_dir_all(ROOT).map_err(|e| Error::system(&format!("make {ROOT}"), e))?;
+        let dir = File::open(ROOT).map_err(|e| Error::system(&format!("open {ROOT}"), e))?;
+        let lock = Flock::lock(dir, FlockArg::LockExclusive);
+        let lock = lock.map_err(|(_, e)| Error::system(&format!("lock {ROOT}"), e))?;
+        // Who had the lock may have removed the directory.
+        let inode = |m: std::io::Result<fs::Metadata>| m.map(|m| m.ino()).ok();
+        if inode(fs::metadata(ROOT)) == inode(lock.metadata()) {
+            return Ok(Lock(lock));
+        }
+    }
 }
 
 /// Where the pins of an algorithm are.
@@ -52,18 +71,17 @@ pub(super) fn publish(stage: &Path, algorithm: Algorithm) -> Result<(), Error> {
 }
 
 /// Removes what a process that died has left.
-pub(super) fn clean(unregister: &impl Fn(&PathBuf) -> Result<(), Error>) -> Result<(), Error> {
+pub(super) fn clean() -> Result<(), Error> {
     let stage = Path::new(ROOT).join(STAGE);
-    if stage.exists() { remove(&stage, unregister) } else { Ok(()) }
+    if stage.exists() { remove(&stage) } else { Ok(()) }
 }
 
 /// Removes the pins of a directory, the congestion control first.
-pub(super) fn remove(dir: &Path, unregister: &impl Fn(&PathBuf) -> Result<(), Error>) -> Result<(), Error> {
+pub(super) fn remove(dir: &Path) -> Result<(), Error> {
     let ops = dir.join("ops");
     if ops.exists() {
-        unregister(&ops)?;
+        super::unregister(&ops)?;
     }
-    // Pins are files to unlink; `remove_dir_all` would do, but says less.
     for entry in fs::read_dir(dir).map_err(|e| Error::system("list the pins", e))?.flatten() {
         fs::remove_file(entry.path()).map_err(|e| Error::system("remove a pin", e))?;
     }

@@ -98,10 +98,10 @@ fn the_rates_of_a_connections_subflows_are_added_up() {
         Ok(TcpStream::from(fd))
     });
     let mut client = client.expect("the server listens");
-    client.write_all(&[7; 1_000_000]).expect("it is connected");
+    client.write_all(&vec![7; 1_000_000]).expect("it is connected");
     // The client's connection and the server's have two subflows each.
     assert!(soon(|| joined() == [2, 2]), "{:?}", joined());
-    client.write_all(&[7; 1_000_000]).expect("it is connected");
+    client.write_all(&vec![7; 1_000_000]).expect("it is connected");
     drop(client);
     assert_eq!(receiver.join().expect("no panic").expect("the connection holds"), 2_000_000);
     assert!(soon(|| joined().is_empty()), "{:?}", joined());

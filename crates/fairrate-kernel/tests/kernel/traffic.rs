@@ -33,7 +33,9 @@ impl Network {
         lines.push(format!("ip -n {t}1 route add default via 10.8.1.2"));
         lines.push(format!("ip -n {t}2 route add default via 10.8.2.2"));
         lines.push(format!("tc -n {t}s qdisc add dev {t}c root tbf rate 100mbit burst 4k limit 500000"));
-        lines.iter().for_each(|line| succeed(line));
+        for line in &lines {
+            succeed(line);
+        }
         inside(&format!("{t}s"), || fs::write("/proc/sys/net/ipv4/ip_forward", "1")).expect("it is a setting");
         net
     }
@@ -114,6 +116,7 @@ fn a_namespace_gets_its_default_and_has_it_back() {
     assert_ne!(default_of(&net.name("2")), "fr_theta");
     let status = net.send("fr_theta", 2_000_000);
     assert!(status.contains("(fr_theta): 1 connections"), "{status}");
+    assert!(status.contains(&format!("default of namespace {host}: theta-powertcp\n")), "{status}");
     // Again, with other parameters: the default before stays known.
     done(&format!("attach theta-powertcp:gamma=0.5 --netns {host}"));
     net.send("fr_theta", 500_000);
