@@ -142,10 +142,12 @@ fn facts_of_linux(config: &SimConfig) -> Vec<(String, String)> {
         ("switch.queue_packets", "unlimited".to_owned()),
         ("switch.queue", "fifo".to_owned()),
         ("switch.pfc", "false".to_owned()),
-        ("switch.ecn", "false".to_owned()),
         ("switch.dt_alpha", "unlimited".to_owned()),
         ("switch.egress_alpha", "unlimited".to_owned()),
     ];
+    if !crate::algorithm::marks(config) {
+        sets.push(("switch.ecn", "false".to_owned()));
+    }
     if config.cc.info().name == "cubic" {
         sets.extend([("transport.cubic.form", "linux".to_owned()), ("transport.cubic.hystart", "true".to_owned())]);
     }

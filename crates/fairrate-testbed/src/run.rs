@@ -81,8 +81,7 @@ impl Job<'_> {
         }
         let plan = Plan::new(config, &ways, namespaces.mark());
         network::lay_out(&plan, &namespaces)?;
-        let hosts: Vec<String> = config.topology.hosts().map(|host| plan.namespace(host)).collect();
-        let attached = Attached::new(config, &hosts)?;
+        let attached = Attached::new(config, &plan)?;
         allow_sockets();
         // Flows start at their times, whoever else is at work. Where that is not allowed, late starts are counted.
         let _ = rustix::process::nice(-20);
