@@ -165,7 +165,7 @@ fn incast(bench: &Bench) -> Result<(), String> {
     };
     expect(flows.len() == 4 && flows.iter().all(whole), || format!("{flows:?}"))?;
     let ports = results.ports().map_err(text)?;
-    let last = ports.iter().filter(|row| &*row.port == "sw0->h0").next_back();
+    let last = ports.iter().rfind(|row| &*row.port == "sw0->h0");
     // A sample comes some milliseconds before the last byte.
     expect(last.is_some_and(|row| 1_500_000 < row.tx_bytes), || format!("{last:?}"))?;
     let rates = results.rates().map_err(text)?;

@@ -126,7 +126,8 @@ fn what_the_testbed_cannot_do_is_refused_with_a_way_out() {
 #[test]
 fn the_effective_scenario_says_what_is_done_on_linux() {
     let topology = "kind = \"dumbbell\"\nleft = 1\nright = 1\nhost_rate = \"40Gbps\"\nhost_delay = \"5us\"";
-    let mut field = field("effective", topology, ALL_TO_ALL, 0.01, &[]).unwrap();
+    let traffic = format!("{ALL_TO_ALL}\n[[probe]]\nqueue = \"sw0->sw1\"");
+    let mut field = field("effective", topology, &traffic, 0.01, &[]).unwrap();
     field.set_delay(Time::from_us(7)).unwrap();
     let text = field.load().unwrap().to_toml();
     for line in [
@@ -134,6 +135,7 @@ fn the_effective_scenario_says_what_is_done_on_linux() {
         "bottleneck_rate = \"250Mbps\"",
         "host_delay = \"7us\"",
         "bottleneck_delay = \"7us\"",
+        "every = \"1ms\"",
         "kind = \"tcp\"",
         "mtu = \"1448B\"",
         "queue_limit = \"100KB\"",
