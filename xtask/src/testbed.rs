@@ -20,12 +20,13 @@ pub struct Options {
 /// A check: its name and what it does.
 type Check = (&'static str, fn(&Bench) -> Result<(), String>);
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 7] = [
     ("an incast delivers its bytes, and its results read", incast),
     ("flows take the simulator's paths", paths),
     ("a killed run is cleaned up by the next one", killed),
     ("an interrupted run leaves valid results and no network", interrupted),
     ("two testbeds do not disturb each other", two_at_once),
+    ("an algorithm that the kernel lacks is asked for and given back", brought),
     ("without root it says so and makes nothing", no_root),
 ];
 
@@ -164,7 +165,7 @@ fn incast(bench: &Bench) -> Result<(), String> {
     };
     expect(flows.len() == 4 && flows.iter().all(whole), || format!("{flows:?}"))?;
     let ports = results.ports().map_err(text)?;
-    let last = ports.iter().filter(|row| &*row.port == "sw0->h0").next_back();
+    let last = ports.iter().rfind(|row| &*row.port == "sw0->h0");
     // A sample comes some milliseconds before the last byte.
     expect(last.is_some_and(|row| 1_500_000 < row.tx_bytes), || format!("{last:?}"))?;
     let rates = results.rates().map_err(text)?;
@@ -250,6 +251,32 @@ fn two_at_once(bench: &Bench) -> Result<(), String> {
     let both = [mine, bench.results("two-a")?];
     let done = both.iter().all(|results| results.summary.goodput_bytes == 4 * 300_000);
     expect(done, || "not all bytes have arrived".to_owned())
+}
+
+/// A program in place of `fairrate-kernel` that notes what it is told, and has the kernel's Reno for every algorithm.
+fn brought(bench: &Bench) -> Result<(), String> {
+    let (stand_in, heard) = (bench.dir.join("stand-in"), bench.dir.join("heard"));
+    let script = format!("#!/bin/sh\necho \"$@\" >> {}\necho reno\n", heard.display());
+    std::fs::write(&stand_in, script).map_err(|e| e.to_string())?;
+    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&stand_in, may_run).map_err(|e| e.to_string())?;
+    let file = bench.star("brought", "50KB")?;
+    let mut command = Command::new(&bench.program);
+    command.arg(&file).args(["--cc", "powertcp:gamma=0.5", "--quiet", "--out"]).arg(bench.dir.join("brought"));
+    let done = command.env("FAIRRATE_KERNEL", &stand_in).output().map_err(|e| e.to_string())?;
+    expect(done.status.success(), || String::from_utf8_lossy(&done.stderr).into_owned())?;
+    let summary = bench.results("brought")?.summary;
+    let used = summary.linux.map(|linux| linux.algorithm).unwrap_or_default();
+    expect(summary.cc == "powertcp" && used == "reno", || format!("{} by {used}", summary.cc))?;
+    let heard = std::fs::read_to_string(&heard).map_err(|e| e.to_string())?;
+    let lines: Vec<&str> = heard.lines().collect();
+    let asked = lines.first().is_some_and(|line| {
+        line.starts_with("attach powertcp:gamma=0.5 --print-name --netns fr-")
+            && line.matches("--netns").count() == 5
+            && line.matches("--switch-port").count() == 5
+            && line.contains("--line-rate 100000000bps")
+    });
+    expect(asked && lines.last() == Some(&"detach powertcp"), || heard.clone())
 }
 
 /// As a user without rights, who has a copy of the program that he may run.

@@ -6,8 +6,10 @@ use std::process::Command;
 
 use fairrate_control::{AlgorithmConfig, Parameters as _, Profile};
 use fairrate_sim::SimConfig;
+use fairrate_units::{Bytes, Rate};
 
 use crate::failure::Failure;
+use crate::plan::{Plan, device};
 
 /// The program that brings algorithms into the kernel.
 const PROGRAM: &str = "fairrate-kernel";
@@ -32,27 +34,25 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Sees to it that the kernel has the scenario's algorithm, in the namespaces of its hosts.
+    /// Sees to it that the kernel has the scenario's algorithm, at hosts and, where it has a part there, at switches.
     ///
     /// # Errors
     /// If `fairrate-kernel` is needed and missing, or refuses.
-    pub fn new(config: &SimConfig, namespaces: &[String]) -> Result<Self, Failure> {
+    pub fn new(config: &SimConfig, plan: &Plan<'_>) -> Result<Self, Failure> {
         if let Some(name) = of_kernel(config) {
             return Ok(Self { name: name.to_owned(), detach: None });
         }
         let algorithm = with_parameters(&config.cc);
         let program = program();
-        let mut name = String::new();
-        for namespace in namespaces {
-            let arguments = ["attach", &algorithm, "--netns", namespace, "--print-name"];
-            let output = Command::new(&program).args(arguments).output().map_err(|e| missing(&algorithm, &e))?;
-            if !output.status.success() {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let message = format!("`{PROGRAM} attach {algorithm}` failed: {}", said.trim());
-                return Err(Failure::Algorithm { message, help: kernels_own() });
-            }
-            String::from_utf8_lossy(&output.stdout).trim().clone_into(&mut name);
+        let mut attach = Command::new(&program);
+        attach.args(["attach", &algorithm, "--print-name"]).args(arguments(config, plan));
+        let output = attach.output().map_err(|e| missing(&algorithm, &e))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let message = format!("`{PROGRAM} attach {algorithm}` failed: {}", said.trim());
+            return Err(Failure::Algorithm { message, help: kernels_own() });
         }
+        let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let mut detach = Command::new(program);
         detach.args(["detach", config.cc.info().name]);
         Ok(Self { name, detach: Some(detach) })
@@ -69,6 +69,42 @@ impl Drop for Attached {
         // It refuses while another testbed uses the algorithm, which then takes it away.
         let _ = self.detach.as_mut().map(Command::output);
     }
+}
+
+/// Where the algorithm is to be: the namespaces of hosts, and egress ports of switches with what its part there has to know.
+fn arguments(config: &SimConfig, plan: &Plan<'_>) -> Vec<String> {
+    let topology = &config.topology;
+    let hosts = topology.hosts().flat_map(|host| ["--netns".to_owned(), plan.namespace(host)]);
+    let rate = topology.hosts().flat_map(|host| plan.ports(host)).map(|port| topology.link(port).rate).max();
+    let rate = rate.into_iter().flat_map(|rate| ["--line-rate".to_owned(), format!("{}bps", rate.as_bps())]);
+    let switches = plan.nodes().filter(|&node| !topology.is_host(node));
+    let ports = switches.flat_map(|switch| plan.ports(switch).map(move |port| (switch, port)));
+    let ports = ports.filter_map(|(switch, port)| {
+        let setting = at_port(config, topology.link(port).rate)?;
+        Some(["--switch-port".to_owned(), format!("{}/{}:{setting}", plan.namespace(switch), device(port))])
+    });
+    hosts.chain(rate).chain(ports.flatten()).collect()
+}
+
+/// What the algorithm's part at a port of this rate has to know; `None`: it has none.
+fn at_port(config: &SimConfig, rate: Rate) -> Option<String> {
+    match config.cc.info().name {
+        "powertcp" | "rocc" => Some(format!("{}bps", rate.as_bps())),
+        "dctcp" => marks_from(config, rate).map(|bytes| format!("{}B", bytes.as_u64())),
+        _ => None,
+    }
+}
+
+/// The queue from which a port of this rate marks.
+fn marks_from(config: &SimConfig, rate: Rate) -> Option<Bytes> {
+    let ecn = config.fabric.ecn.as_ref()?;
+    let scale = ecn.per_rate.map_or(1.0, |per| rate.as_bps_f64() / per.as_bps_f64());
+    Some(Bytes::new((ecn.kmin.as_f64() * scale) as u64))
+}
+
+/// Whether switches mark here: only where the algorithm brings its own marker.
+pub fn marks(config: &SimConfig) -> bool {
+    config.cc.info().name == "dctcp" && config.fabric.ecn.is_some()
 }
 
 /// `NAME:KEY=VALUE,...` with the parameters that are not the defaults.

@@ -99,6 +99,9 @@ fn join(ends: Ends, socket: Socket, listener: &Socket) -> std::io::Result<(Socke
     socket.set_tcp_notsent_lowat(UNSENT)?;
     socket.connect_timeout(&SockAddr::from(SocketAddrV4::new(ends.dst.ip(), PORT)), PATIENCE)?;
     let (receiver, _) = listener.accept()?;
+    // What a run leaves unsent goes with it, and nothing holds the algorithm any longer.
+    socket.set_linger(Some(Duration::ZERO))?;
+    receiver.set_linger(Some(Duration::ZERO))?;
     Ok((socket, receiver))
 }
 

@@ -19,6 +19,9 @@ pub const HEADER: u64 = 66;
 /// A full packet as queueing disciplines count it.
 pub const FULL_PACKET: u64 = MSS + HEADER;
 
+/// The least time between two samples: what asking takes must not matter.
+pub const LEAST_INTERVAL: Time = Time::from_ms(1);
+
 /// A scenario file and what is changed in it.
 #[derive(Clone, Debug)]
 pub struct Field {
@@ -42,6 +45,7 @@ impl Field {
         crate::fit::check(&scaled)?;
         field.notes = crate::fit::notes(&scaled);
         field.sets.extend(facts_of_linux(scaled.sim_config()));
+        field.sets.extend(slower_probes(&scaled)?);
         Ok(field)
     }
 
@@ -68,12 +72,27 @@ impl Field {
     }
 }
 
-/// The keys of `[topology]` with every default.
+/// The scenario with every default, as a table.
+fn resolved(scenario: &Scenario) -> Result<toml::Table, Failure> {
+    scenario.to_toml().parse().map_err(|e| Failure::system("reading the resolved scenario", e))
+}
+
+/// The keys of `[topology]`.
 fn topology_keys(scenario: &Scenario) -> Result<toml::Table, Failure> {
-    let text = scenario.to_toml();
-    let table: toml::Table = text.parse().map_err(|e| Failure::system("reading the resolved scenario", e))?;
-    let topology = table.get("topology").and_then(toml::Value::as_table);
-    Ok(topology.cloned().unwrap_or_default())
+    let table = resolved(scenario)?;
+    Ok(table.get("topology").and_then(toml::Value::as_table).cloned().unwrap_or_default())
+}
+
+/// The intervals of probes that look more often than is possible here.
+fn slower_probes(scenario: &Scenario) -> Result<Vec<(String, String)>, Failure> {
+    let table = resolved(scenario)?;
+    let probes = table.get("probe").and_then(toml::Value::as_array).into_iter().flatten().enumerate();
+    let too_often = |probe: &toml::Value| {
+        let every = probe.get("every").and_then(toml::Value::as_str).and_then(|text| text.parse::<Time>().ok());
+        every.is_some_and(|every| every < LEAST_INTERVAL)
+    };
+    let slower = |i: usize| (format!("probe.{i}.every"), format!("\"{}ns\"", LEAST_INTERVAL.as_ns()));
+    Ok(probes.filter(|(_, probe)| too_often(probe)).map(|(i, _)| slower(i)).collect())
 }
 
 /// Whether a key is `rate`, `host_rate` and so on.
@@ -142,10 +161,12 @@ fn facts_of_linux(config: &SimConfig) -> Vec<(String, String)> {
         ("switch.queue_packets", "unlimited".to_owned()),
         ("switch.queue", "fifo".to_owned()),
         ("switch.pfc", "false".to_owned()),
-        ("switch.ecn", "false".to_owned()),
         ("switch.dt_alpha", "unlimited".to_owned()),
         ("switch.egress_alpha", "unlimited".to_owned()),
     ];
+    if !crate::algorithm::marks(config) {
+        sets.push(("switch.ecn", "false".to_owned()));
+    }
     if config.cc.info().name == "cubic" {
         sets.extend([("transport.cubic.form", "linux".to_owned()), ("transport.cubic.hystart", "true".to_owned())]);
     }

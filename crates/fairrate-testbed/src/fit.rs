@@ -4,6 +4,7 @@ use fairrate_scenario::Scenario;
 use fairrate_sim::{Balancing, Pfc, QueueRule, SimConfig, Transport, Trigger};
 use fairrate_units::{Bytes, Rate};
 
+use crate::algorithm::marks;
 use crate::failure::Failure;
 use crate::field::FULL_PACKET;
 
@@ -121,7 +122,7 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
     note(thresholds, "every egress port has a limit of its own; buffers are not shared by Dynamic Thresholds");
     note(config.fabric.queue.rule != QueueRule::Fifo, "queues are first in, first out");
     note(config.fabric.queue.limit_packets != u32::MAX, "queues are limited in bytes, and not in packets");
-    note(config.fabric.ecn.is_some(), "switches do not mark (ECN)");
+    note(config.fabric.ecn.is_some() && !marks(config), "switches do not mark (ECN)");
     note(config.flows.iter().any(|flow| flow.class.is_some()), "all flows are of one priority class");
     note(config.flows.iter().any(|flow| flow.weight != 1.0), "weights have no effect");
     let limit = crate::field::port_limit(config);

@@ -1,7 +1,7 @@
 //! Network namespaces that go away however the program ends.
 //!
 //! All namespaces of a run have names that begin with its mark, `fr-` and the number of its process. A file of that name below
-//! [`MARKS`] is locked as long as the process lives. Whoever starts removes what carries the mark of a file without a lock.
+//! `/run/fairrate-testbed` is locked as long as the process lives. Whoever starts removes what carries the mark of a file without a lock.
 
 use std::fs::{self, File};
 use std::io;

@@ -74,15 +74,13 @@ impl Job<'_> {
         let scenario = self.field.load()?;
         let config = scenario.sim_config();
         let ways = Ways::new(config);
-        let versions = [("ip", tools::version("ip")?), ("tc", tools::version("tc")?)];
         let (namespaces, removed) = Namespaces::claim()?;
         if 0 < removed {
             self.say(&format!("removed {removed} namespaces that a killed run had left"));
         }
         let plan = Plan::new(config, &ways, namespaces.mark());
         network::lay_out(&plan, &namespaces)?;
-        let hosts: Vec<String> = config.topology.hosts().map(|host| plan.namespace(host)).collect();
-        let attached = Attached::new(config, &hosts)?;
+        let attached = Attached::new(config, &plan)?;
         allow_sockets();
         // Flows start at their times, whoever else is at work. Where that is not allowed, late starts are counted.
         let _ = rustix::process::nice(-20);
@@ -92,17 +90,11 @@ impl Job<'_> {
         field.set_delay(idle::link_delay(config, &ways, &rtts))?;
         let effective = field.load()?;
         let mut linux = LinuxSummary {
-            kernel: kernel(),
-            tools: versions.into_iter().map(|(name, version)| (name.to_owned(), version)).collect(),
             algorithm: attached.name().to_owned(),
-            scale: self.scale,
             base_rtt_ns: idle::median(rtts).as_ns(),
-            notes: self.field.notes.clone(),
-            ..LinuxSummary::default()
+            ..self.about_the_machine()?
         };
-        let (nodes, base_rtt) = (config.topology.nodes.len(), Time::from_ns(linux.base_rtt_ns));
-        let flows = connections.len();
-        self.say(&format!("{nodes} namespaces, {flows} connections by `{}`, base RTT {base_rtt}", attached.name()));
+        self.say_what_stands(config, &linux);
         // Until here nothing was written that stays.
         let dir = Arc::new(ResultsDir::claim(self.dir)?);
         let mut writer = ResultsWriter::create_in(&dir, &effective, &self.tags)?;
@@ -110,24 +102,38 @@ impl Job<'_> {
         let shared = Shared::new(Instant::now() + LEAD, connections);
         let run = Run { shared: &shared, effective: &effective, ways: &ways, plan: &plan, before };
         let begun = Instant::now();
-        let (mut state, mut done, watch) = run.go(&mut writer)?;
-        let wall = begun.elapsed();
-        let after = network::counters(config, &plan)?;
-        let unfinished = run.unfinished(&done)?;
-        let totals = run.totals(&mut done, &unfinished, &after)?;
-        linux.largest_mean_packet_bytes = run.largest_mean_packet(&after);
-        watch.end(config, &mut linux);
+        let (state, unfinished, totals) = run.to_the_end(&mut writer, &mut linux).unwrap_or_else(|failure| {
+            // What was written until then stays.
+            (RunState::Failed(failure.to_string()), Vec::new(), RunTotals::default())
+        });
         for limit in &linux.machine_limits {
             self.say(&format!("the machine was the limit: {limit}"));
         }
         writer.set_linux(linux);
-        if let RunState::Complete = state
-            && interrupted()
-        {
-            state = RunState::Interrupted;
-        }
-        writer.finish(&unfinished, &totals, wall, &state)?;
+        writer.finish(&unfinished, &totals, begun.elapsed(), &state)?;
         Ok(state)
+    }
+
+    /// What is known before anything is laid out.
+    fn about_the_machine(&self) -> Result<LinuxSummary, Failure> {
+        let version = |tool: &str| Ok((tool.to_owned(), tools::version(tool)?));
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Ok(LinuxSummary {
+            kernel: release.trim().to_owned(),
+            tools: ["ip", "tc"].into_iter().map(version).collect::<Result<_, Failure>>()?,
+            scale: self.scale,
+            notes: self.field.notes.clone(),
+            ..LinuxSummary::default()
+        })
+    }
+
+    fn say_what_stands(&self, config: &SimConfig, linux: &LinuxSummary) {
+        let (nodes, flows) = (config.topology.nodes.len(), config.flows.len());
+        let (algorithm, base_rtt) = (&linux.algorithm, Time::from_ns(linux.base_rtt_ns));
+        self.say(&format!("{nodes} namespaces, {flows} connections by `{algorithm}`, base RTT {base_rtt}"));
+        for note in &linux.notes {
+            self.say(&format!("note: {note}"));
+        }
     }
 
     fn say(&self, words: &str) {
@@ -162,7 +168,22 @@ impl Run<'_> {
         self.effective.sim_config()
     }
 
-    /// Runs it, and says how it ended.
+    /// Runs it, and says how it ended, which flows are not done, and what it came to.
+    fn to_the_end(
+        &self,
+        writer: &mut ResultsWriter,
+        linux: &mut LinuxSummary,
+    ) -> Result<(RunState, Vec<FlowOutcome>, RunTotals), Failure> {
+        let (state, done, watch) = self.go(writer)?;
+        let after = network::counters(self.config(), self.plan)?;
+        let unfinished = self.unfinished(&done)?;
+        let totals = self.totals(&done, &unfinished, &after)?;
+        linux.largest_mean_packet_bytes = self.largest_mean_packet(&after);
+        watch.end(self.config(), linux);
+        Ok((state, unfinished, totals))
+    }
+
+    /// Moves packets until its end.
     fn go(&self, writer: &mut ResultsWriter) -> Result<(RunState, Done, Watch), Failure> {
         let config = self.config();
         let ideal = idle::ideal_fcts(config, self.ways);
@@ -184,12 +205,15 @@ impl Run<'_> {
             self.shared.stop();
             state
         });
+        let mut state = state?;
         // What was told while the threads ended. A flow that is done is done.
-        while let Ok(told) = told.try_recv() {
-            listener.hear(told)?;
+        for told in told.try_iter() {
+            match told {
+                Told::Failed(failure) => state = RunState::Failed(failure.to_string()),
+                told => listener.hear(told)?,
+            }
         }
-        listener.writer.check()?;
-        Ok((state?, listener.done, listener.watch))
+        Ok((state, listener.done, listener.watch))
     }
 
     fn listen(&self, told: &Receiver<Told>, listener: &mut Listener<'_>) -> Result<RunState, Failure> {
@@ -231,7 +255,7 @@ impl Run<'_> {
     /// Data on the wire as TCP counts it: every segment has headers of the same size.
     fn totals(
         &self,
-        done: &mut Done,
+        done: &Done,
         unfinished: &[FlowOutcome],
         after: &BTreeMap<PortId, PortCounters>,
     ) -> Result<RunTotals, Failure> {
@@ -310,9 +334,4 @@ fn allow_sockets() {
         // With fewer, making a connection says so.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
     }
-}
-
-fn kernel() -> String {
-    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    text.trim().to_owned()
 }

@@ -7,12 +7,10 @@ use fairrate_sim::{FlowId, MeasuredSender, NodeId, PortId, PortSample, ProbeSpec
 use fairrate_units::Time;
 
 use crate::failure::Failure;
+use crate::field::LEAST_INTERVAL;
 use crate::plan::Plan;
 use crate::qdisc::{PortCounters, Queues};
 use crate::shared::{Phase, Shared, Told};
-
-/// The least time between two samples: what asking takes must not matter.
-pub const LEAST: Time = Time::from_ms(1);
 
 /// What is sampled, how often, and when next.
 struct Probe {
@@ -56,7 +54,7 @@ impl<'a> Sampler<'a> {
                 }
                 ProbeSpec::Convergence { .. } => return Ok(None),
             };
-            Ok(Some(Probe { every: (*every).max(LEAST), next: Time::ZERO, what }))
+            Ok(Some(Probe { every: (*every).max(LEAST_INTERVAL), next: Time::ZERO, what }))
         };
         let probes = config.probes.iter().filter_map(|spec| probe(spec).transpose()).collect::<Result<_, Failure>>()?;
         Ok(Self { shared, told, probes, before })

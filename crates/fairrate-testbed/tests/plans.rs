@@ -11,8 +11,11 @@ use fairrate_units::Time;
 
 const ALL_TO_ALL: &str = "kind = \"all-to-all\"\nbytes = \"100KB\"";
 
+/// Keys and their values, as `--set` has them.
+type Sets<'a> = &'a [(&'a str, &'a str)];
+
 /// Writes a scenario of this topology and these flows, and reads it as the testbed does.
-fn field(name: &str, topology: &str, traffic: &str, scale: f64, sets: &[(&str, &str)]) -> Result<Field, String> {
+fn field(name: &str, topology: &str, traffic: &str, scale: f64, sets: Sets<'_>) -> Result<Field, String> {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("plans");
     std::fs::create_dir_all(&dir).unwrap();
     let head = "duration = \"1s\"\n[switch]\npfc = false\nbuffer = \"100KB\"\n[transport]\ncc = \"cubic\"";
@@ -102,7 +105,7 @@ fn what_the_testbed_cannot_do_is_refused_with_a_way_out() {
     let several = format!("{permutation}\nsubflows = 2");
     let slow = format!("{permutation}\ndemand = \"1Mbps\"");
     let tcp = ("transport.kind", "tcp");
-    let cases: [(&str, &str, &str, &[(&str, &str)]); 7] = [
+    let cases: [(&str, &str, &str, Sets<'_>); 7] = [
         ("fast", "kind = \"star\"\nhosts = 3", ALL_TO_ALL, &[]),
         ("many", "kind = \"star\"\nhosts = 300\nrate = \"1Mbps\"", permutation, &[]),
         ("circuits", "kind = \"rdcn\"\ntors = 3", ALL_TO_ALL, &[]),
@@ -126,7 +129,8 @@ fn what_the_testbed_cannot_do_is_refused_with_a_way_out() {
 #[test]
 fn the_effective_scenario_says_what_is_done_on_linux() {
     let topology = "kind = \"dumbbell\"\nleft = 1\nright = 1\nhost_rate = \"40Gbps\"\nhost_delay = \"5us\"";
-    let mut field = field("effective", topology, ALL_TO_ALL, 0.01, &[]).unwrap();
+    let traffic = format!("{ALL_TO_ALL}\n[[probe]]\nqueue = \"sw0->sw1\"");
+    let mut field = field("effective", topology, &traffic, 0.01, &[]).unwrap();
     field.set_delay(Time::from_us(7)).unwrap();
     let text = field.load().unwrap().to_toml();
     for line in [
@@ -134,6 +138,7 @@ fn the_effective_scenario_says_what_is_done_on_linux() {
         "bottleneck_rate = \"250Mbps\"",
         "host_delay = \"7us\"",
         "bottleneck_delay = \"7us\"",
+        "every = \"1ms\"",
         "kind = \"tcp\"",
         "mtu = \"1448B\"",
         "queue_limit = \"100KB\"",

@@ -124,3 +124,23 @@ fn missing(program: &Path, error: &std::io::Error) -> Failure {
         help: format!("build it beside this program: `cargo build --release -p {PROGRAM}`"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_told_apart_once_linux_is_there() {
+        let alone = Backends::new(&[Backend::Sim], None).unwrap();
+        assert_eq!((alone.suffix(Backend::Sim), alone.has_linux()), (None, false));
+        let both = Backends::new(&[Backend::Sim, Backend::Linux, Backend::Sim], Some(0.01)).unwrap();
+        assert_eq!(both.each().collect::<Vec<_>>(), [Backend::Sim, Backend::Linux]);
+        assert_eq!(both.suffix(Backend::Sim), Some("sim"));
+    }
+
+    #[test]
+    fn a_scale_without_linux_is_refused() {
+        let refused = Backends::new(&[Backend::Sim], Some(0.01)).unwrap_err();
+        assert_eq!(refused.to_string(), "`--scale` is for runs on Linux");
+    }
+}
