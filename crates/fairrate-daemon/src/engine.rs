@@ -263,7 +263,7 @@ impl Engine {
     fn close_connections(&mut self) {
         self.desk.take_closed(&mut self.closed);
         for (id, reason) in self.closed.drain(..) {
-            self.metrics.closed.with_label_values(&[&format!("{reason:?}")]).inc();
+            self.metrics.closed_for(reason).inc();
             tracing::info!(connection = id, %reason, "connection closed");
             if let Some(outbox) = self.outboxes.remove(&id) {
                 outbox.close(reason);

@@ -78,6 +78,9 @@ pub struct Report {
     numbers: Option<(Numbers, Numbers)>,
 }
 
+/// How long the allocator may take to close a connection.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// What an agent has measured.
 #[derive(Debug, Default)]
 struct Seen {
@@ -226,7 +229,7 @@ impl Loader {
         let mut next_change = None;
         loop {
             self.write(&mut output).await?;
-            let speaks_at = self.agent.speaks_at(0).map_or(Instant::now(), |at| self.began + at);
+            let speaks_at = self.agent.speaks_at(0).map(|at| self.began + at);
             tokio::select! {
                 result = self.phases.changed() => {
                     if result.is_err() || *self.phases.borrow() == Phase::Over {
@@ -235,11 +238,11 @@ impl Loader {
                     next_change = Some(self.next_change(Instant::now()));
                     self.seen.latencies.clear();
                 }
-                () = sleep_until(next_change.unwrap_or(speaks_at)), if next_change.is_some() => {
+                () = at(next_change) => {
                     self.change();
                     next_change = next_change.map(|at| self.next_change(at));
                 }
-                () = sleep_until(speaks_at) => {}
+                () = at(speaks_at) => {}
                 result = read(&mut input, &mut decoder) => self.hear(result?)?,
             }
             if self.waiting.is_empty()
@@ -251,6 +254,10 @@ impl Loader {
         self.seen.waiting = self.waiting.len();
         self.agent.leave();
         self.write(&mut output).await?;
+        // Closing with words unread would take the last ones back.
+        output.shutdown().await?;
+        let rest = async { while read(&mut input, &mut decoder).await.is_ok() {} };
+        let _ = tokio::time::timeout(LAST_WORDS, rest).await;
         Ok(self.seen)
     }
 
@@ -279,6 +286,14 @@ impl Loader {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns at this time, or never.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 
