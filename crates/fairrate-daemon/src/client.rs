@@ -317,11 +317,7 @@ async fn write(shared: &Shared, server: usize, mut output: WriteHalf<Box<dyn Str
     }
 }
 
-async fn try_write(
-    shared: &Shared,
-    server: usize,
-    output: &mut WriteHalf<Box<dyn Stream>>,
-) -> io::Result<Infallible> {
+async fn try_write(shared: &Shared, server: usize, output: &mut WriteHalf<Box<dyn Stream>>) -> io::Result<Infallible> {
     let mut out = Vec::with_capacity(WRITE);
     loop {
         out.clear();

@@ -312,6 +312,8 @@ fn host(plan: &Plan, number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(plan.first_host).wrapping_add(number))
 }
 
+const MIB: f64 = (1_u32 << 20) as f64;
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = &self.plan;
@@ -326,7 +328,7 @@ impl fmt::Display for Report {
         writeln!(f, "without a rate at the end: {}", self.waiting)?;
         let Some((before, after)) = &self.numbers else { return Ok(()) };
         let rate = |of: fn(&Numbers) -> f64| (of(after) - of(before)) / seconds;
-        writeln!(f, "allocator: {:.2} cores, {:.1} MiB", rate(|n| n.cpu_s), after.resident_bytes / (1 << 20) as f64)?;
+        writeln!(f, "allocator: {:.2} cores, {:.1} MiB", rate(|n| n.cpu_s), after.resident_bytes / MIB)?;
         writeln!(f, "           {:.0} iterations a second", rate(|n| n.iterations))?;
         writeln!(f, "           {:.0} rates a second", rate(|n| n.rates))?;
         let mbps = |bytes: f64| bytes * 8.0 / 1e6;

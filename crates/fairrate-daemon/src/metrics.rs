@@ -3,7 +3,9 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use prometheus::{Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
+use prometheus::{
+    Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+};
 
 use crate::desk::{Counts, Desk};
 use crate::wire::Reason;
@@ -103,9 +105,15 @@ impl Metrics {
 
     /// A counter by reasons is there before its first event, so that its rate is right.
     fn show_zeros(&self) {
-        Reason::ALL.into_iter().for_each(|reason| self.closed_for(reason).inc_by(0));
-        TurnedAway::ALL.into_iter().for_each(|why| self.turned_away_for(why).inc_by(0));
-        [true, false].into_iter().for_each(|is_ok| self.keys_loaded(is_ok).inc_by(0));
+        for reason in Reason::ALL {
+            self.closed_for(reason).inc_by(0);
+        }
+        for why in TurnedAway::ALL {
+            self.turned_away_for(why).inc_by(0);
+        }
+        for is_ok in [true, false] {
+            self.keys_loaded(is_ok).inc_by(0);
+        }
     }
 
     pub(crate) fn closed_for(&self, reason: Reason) -> IntCounter {
@@ -124,9 +132,9 @@ impl Metrics {
     pub(crate) fn publish(&self, desk: &Desk) {
         let Ok(mut published) = self.published.lock() else { return };
         let (now, before) = (desk.counts(), published.1);
-        self.agents.set(desk.n_agents() as i64);
-        self.connections.set(desk.n_connections() as i64);
-        self.flows.set(desk.n_flows() as i64);
+        set(&self.agents, desk.n_agents());
+        set(&self.connections, desk.n_connections());
+        set(&self.flows, desk.n_flows());
         self.starts.inc_by(now.starts - before.starts);
         self.ends.inc_by(now.ends - before.ends);
         self.rates.inc_by(now.rates - before.rates);
@@ -157,6 +165,10 @@ impl Metrics {
         let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
         String::from_utf8_lossy(&text).into_owned()
     }
+}
+
+fn set(gauge: &IntGauge, n: usize) {
+    gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
 }
 
 fn register<M: prometheus::core::Collector + Clone + 'static>(registry: &Registry, metric: prometheus::Result<M>) -> M {

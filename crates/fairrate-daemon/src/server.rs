@@ -82,11 +82,14 @@ fn acceptor(security: &Security) -> Result<Option<TlsAcceptor>, KeyError> {
 }
 
 impl Server {
-    /// Starts a server within a tokio runtime.
+    /// Starts a server on the tokio runtime that the caller has entered.
     ///
     /// # Errors
     /// If its address, its keys or a thread cannot be had.
-    pub async fn start(config: ServerConfig, desk: Desk, metrics: Arc<Metrics>) -> Result<Self, ServerError> {
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn start(config: ServerConfig, desk: Desk, metrics: Arc<Metrics>) -> Result<Self, ServerError> {
         let address = config.listen;
         let no_listener = |cause| ServerError::Listen { address, cause };
         let acceptor = RwLock::new(acceptor(&config.security)?);
