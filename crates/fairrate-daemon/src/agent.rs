@@ -221,12 +221,12 @@ impl Agent {
 
     /// The rate of a flow by what all servers have said.
     fn rate_by_servers(&self, now: Duration, flow: Flow, in_force_bps: f64) -> f64 {
-        let speaking = self.servers.iter().filter(|server| !server.endpoint.is_silent());
+        let mut speaking = self.servers.iter().filter(|server| !server.endpoint.is_silent());
         let rate = |server: &Server| {
             let held = (now < server.holds_until && 0.0 < in_force_bps).then_some(in_force_bps);
             server.endpoint.rate_bps(flow).or(held)
         };
-        speaking.filter_map(rate).next().unwrap_or(0.0)
+        speaking.find_map(rate).unwrap_or(0.0)
     }
 
     fn refresh(&mut self, now: Duration, flow: Flow) {
@@ -242,7 +242,9 @@ impl Agent {
 
     fn refresh_all(&mut self, now: Duration) {
         let flows: Vec<Flow> = self.flows.keys().copied().collect();
-        flows.into_iter().for_each(|flow| self.refresh(now, flow));
+        for flow in flows {
+            self.refresh(now, flow);
+        }
     }
 
     /// When [`Agent::on_timer`] is to be called, unless something happens before.

@@ -1,5 +1,6 @@
 //! The client for programs that pace themselves.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,12 +76,11 @@ struct Shared {
     is_leaving: AtomicBool,
 }
 
-/// How an attempt ended.
-enum Ended {
-    /// The server was told that the client goes.
-    Left,
-    /// Not before there was an answer to HELLO, or before.
-    Cut { why: String, was_up: bool },
+/// How a connection ended.
+struct Ended {
+    why: String,
+    /// Whether the server had answered.
+    was_up: bool,
 }
 
 impl Client {
@@ -221,10 +221,7 @@ async fn keep(shared: Arc<Shared>, server: usize) {
     let first_wait = shared.options.retry / 16;
     let mut wait = first_wait;
     loop {
-        let (why, was_up) = match attempt(&shared, server).await {
-            Ended::Left => return,
-            Ended::Cut { why, was_up } => (why, was_up),
-        };
+        let Ended { why, was_up } = attempt(&shared, server).await;
         shared.lock().on_cut(server);
         if shared.is_leaving() {
             return;
@@ -251,19 +248,17 @@ async fn attempt(shared: &Shared, server: usize) -> Ended {
     let opened = tokio::time::timeout(shared.options.patience, open(shared, server)).await;
     let stream = match opened {
         Ok(Ok(stream)) => stream,
-        Ok(Err(e)) => return Ended::Cut { why: e.to_string(), was_up: false },
-        Err(_) => return Ended::Cut { why: "connecting takes too long".into(), was_up: false },
+        Ok(Err(e)) => return Ended { why: e.to_string(), was_up: false },
+        Err(_) => return Ended { why: "connecting takes too long".into(), was_up: false },
     };
     shared.lock().on_connected(shared.now(), server);
     let (input, output) = tokio::io::split(stream);
     let mut was_up = false;
-    tokio::select! {
-        why = read(shared, server, input, &mut was_up) => Ended::Cut { why, was_up },
-        result = write(shared, server, output) => match result {
-            Ok(()) => Ended::Left,
-            Err(e) => Ended::Cut { why: e.to_string(), was_up: false },
-        },
-    }
+    let why = tokio::select! {
+        why = read(shared, server, input, &mut was_up) => why,
+        why = write(shared, server, output) => why,
+    };
+    Ended { why, was_up }
 }
 
 async fn open(shared: &Shared, server: usize) -> io::Result<Box<dyn Stream>> {
@@ -314,8 +309,15 @@ async fn read(shared: &Shared, server: usize, mut input: ReadHalf<Box<dyn Stream
     }
 }
 
-/// Writes until the client leaves.
-async fn write(shared: &Shared, server: usize, mut output: WriteHalf<Box<dyn Stream>>) -> io::Result<()> {
+/// Writes until the connection ends, and says why it did.
+async fn write(shared: &Shared, server: usize, mut output: WriteHalf<Box<dyn Stream>>) -> String {
+    match try_write(shared, server, &mut output).await {
+        Ok(never) => match never {},
+        Err(e) => e.to_string(),
+    }
+}
+
+async fn try_write(shared: &Shared, server: usize, output: &mut WriteHalf<Box<dyn Stream>>) -> io::Result<Infallible> {
     let mut out = Vec::with_capacity(WRITE);
     loop {
         out.clear();
@@ -328,7 +330,9 @@ async fn write(shared: &Shared, server: usize, mut output: WriteHalf<Box<dyn Str
             output.flush().await?;
         }
         if !stays {
-            return output.shutdown().await;
+            // The server closes the connection. Closing it here, with words unread, would take the last ones back.
+            output.shutdown().await?;
+            return std::future::pending().await;
         }
         match next {
             Some(Duration::ZERO) => {}

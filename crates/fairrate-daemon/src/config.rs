@@ -193,7 +193,9 @@ impl Config {
             return fail("`insecure = true` and `[keys]` exclude each other: remove one");
         }
         if !self.insecure && self.keys.is_none() {
-            return fail("there is no `[keys]`: make keys with `fairrate-allocator keys`, or set `insecure = true` for a test");
+            return fail(
+                "there is no `[keys]`: make keys with `fairrate-allocator keys`, or set `insecure = true` for a test",
+            );
         }
         if self.scenario.is_some() == self.topology.is_some() {
             return fail("name the network once: by `[topology]` or by `scenario = \"file.toml\"`");
@@ -228,13 +230,12 @@ impl Config {
         // A scenario has to end, and to have an algorithm and traffic; none of it matters here.
         let sets = [("duration", "1ms"), ("transport.cc", "newreno"), ("transport.kind", "tcp")];
         let sets = sets.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-        let scenario = match &self.scenario {
-            Some(file) => Scenario::load(&dir.join(file), &Overrides::default())?,
-            None => {
-                let overrides = Overrides { sets, ..Overrides::default() };
-                let text = only_topology(text) + "\n\n\n\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1MB\"\n";
-                Scenario::from_toml(&text, &path.display().to_string(), dir, &overrides)?
-            }
+        let scenario = if let Some(file) = &self.scenario {
+            Scenario::load(&dir.join(file), &Overrides::default())?
+        } else {
+            let overrides = Overrides { sets, ..Overrides::default() };
+            let text = only_topology(text) + "\n\n\n\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1MB\"\n";
+            Scenario::from_toml(&text, &path.display().to_string(), dir, &overrides)?
         };
         Ok(scenario.into_sim_config().topology)
     }
@@ -251,7 +252,8 @@ impl Config {
         let mut addresses = HashMap::new();
         for host in &self.host {
             let Some(node) = topology.node(&host.name).filter(|&node| topology.is_host(node)) else {
-                let names: Vec<&str> = topology.hosts().map(|node| topology.nodes[node.index()].name.as_str()).collect();
+                let names: Vec<&str> =
+                    topology.hosts().map(|node| topology.nodes[node.index()].name.as_str()).collect();
                 let nearest = fairrate_allocate::nearest(&host.name, names.iter().copied());
                 let help = nearest.map_or_else(String::new, |name| format!(": did you mean `{name}`?"));
                 return Err(format!("the topology has no host `{}`{help}", host.name));

@@ -144,8 +144,7 @@ impl Desk {
 
     /// There is a new connection, of an agent that may speak for `identity`.
     pub fn on_connected(&mut self, now: Duration, id: ConnectionId, identity: Identity) {
-        let connection =
-            Connection { identity, agent: None, greets: false, heard: now, spoke: now, is_listed: false };
+        let connection = Connection { identity, agent: None, greets: false, heard: now, spoke: now, is_listed: false };
         self.connections.insert(id, connection);
     }
 
@@ -170,7 +169,9 @@ impl Desk {
     /// Closes all connections.
     pub fn close_all(&mut self, now: Duration, reason: Reason) {
         let all: Vec<ConnectionId> = self.connections.keys().copied().collect();
-        all.into_iter().for_each(|id| self.close(now, id, reason));
+        for id in all {
+            self.close(now, id, reason);
+        }
     }
 
     /// An agent has said something.
@@ -185,7 +186,9 @@ impl Desk {
             (FromAgent::End(flow), Some(at)) => self.end(at, flow),
             (FromAgent::Synced, Some(at)) => {
                 let stale = self.agents[at].as_ref().map(|agent| agent.flows.untold()).unwrap_or_default();
-                stale.into_iter().for_each(|flow| self.end(at, flow));
+                for flow in stale {
+                    self.end(at, flow);
+                }
             }
             (FromAgent::Alive, Some(_)) => {}
             (FromAgent::Bye(_), Some(at)) => {
@@ -273,7 +276,9 @@ impl Desk {
     /// An agent is gone, and its flows with it.
     fn forget(&mut self, at: usize) {
         let flows: Vec<Flow> = self.agents[at].iter().flat_map(|agent| agent.flows.all()).collect();
-        flows.into_iter().for_each(|flow| self.end(at, flow));
+        for flow in flows {
+            self.end(at, flow);
+        }
         if let Some(agent) = self.agents[at].take() {
             self.sessions.remove(&agent.key);
         }
@@ -315,9 +320,13 @@ impl Desk {
         }
         for (id, agent) in silent {
             self.close(now, id, Reason::Silent);
-            agent.into_iter().for_each(|at| self.end_lease(at));
+            if let Some(at) = agent {
+                self.end_lease(at);
+            }
         }
-        quiet.into_iter().for_each(|id| self.list(id));
+        for id in quiet {
+            self.list(id);
+        }
         let is_over = |agent: &Agent| agent.connection.is_none() && agent.left + lease <= now;
         let over = (0..self.agents.len()).filter(|&at| self.agents[at].as_ref().is_some_and(is_over));
         over.collect::<Vec<usize>>().into_iter().for_each(|at| self.end_lease(at));

@@ -19,11 +19,7 @@ use crate::wire::{FromAgent, Reason};
 /// What happens on connections.
 pub(crate) enum Event {
     /// There is a new one.
-    Connected {
-        id: ConnectionId,
-        identity: Identity,
-        outbox: Arc<Outbox>,
-    },
+    Connected { id: ConnectionId, identity: Identity, outbox: Arc<Outbox> },
     /// The agent has said this.
     Said(ConnectionId, Vec<FromAgent>),
     /// What the agent has said is against the protocol.
@@ -203,7 +199,9 @@ impl Engine {
                 }
                 Event::Said(id, messages) => {
                     n_messages += messages.len();
-                    messages.into_iter().for_each(|message| self.desk.on_message(now, id, message));
+                    for message in messages {
+                        self.desk.on_message(now, id, message);
+                    }
                 }
                 Event::Wrong(id) => self.desk.close(now, id, Reason::Protocol),
                 Event::Disconnected(id) => {
@@ -231,7 +229,7 @@ impl Engine {
         self.next_iteration = now + self.pace.interval;
         let has_news = self.desk.iterate();
         self.quiet = if has_news { 0 } else { self.quiet + 1 };
-        self.metrics.iteration.observe((self.began.elapsed() - now).as_secs_f64());
+        self.metrics.iteration.observe(self.began.elapsed().saturating_sub(now).as_secs_f64());
     }
 
     /// Fills the outboxes that are empty.
@@ -263,7 +261,7 @@ impl Engine {
     fn close_connections(&mut self) {
         self.desk.take_closed(&mut self.closed);
         for (id, reason) in self.closed.drain(..) {
-            self.metrics.closed.with_label_values(&[&format!("{reason:?}")]).inc();
+            self.metrics.closed_for(reason).inc();
             tracing::info!(connection = id, %reason, "connection closed");
             if let Some(outbox) = self.outboxes.remove(&id) {
                 outbox.close(reason);
@@ -293,8 +291,6 @@ impl Engine {
         if self.desk.has_to_write() {
             until = until.min(self.next_batch.max(now + self.pace.interval));
         }
-        if now < until {
-            std::thread::park_timeout(until - now);
-        }
+        std::thread::park_timeout(until.saturating_sub(now));
     }
 }

@@ -78,6 +78,9 @@ pub struct Report {
     numbers: Option<(Numbers, Numbers)>,
 }
 
+/// How long the allocator may take to close a connection.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// What an agent has measured.
 #[derive(Debug, Default)]
 struct Seen {
@@ -226,7 +229,7 @@ impl Loader {
         let mut next_change = None;
         loop {
             self.write(&mut output).await?;
-            let speaks_at = self.agent.speaks_at(0).map_or(Instant::now(), |at| self.began + at);
+            let speaks_at = self.agent.speaks_at(0).map(|at| self.began + at);
             tokio::select! {
                 result = self.phases.changed() => {
                     if result.is_err() || *self.phases.borrow() == Phase::Over {
@@ -235,11 +238,11 @@ impl Loader {
                     next_change = Some(self.next_change(Instant::now()));
                     self.seen.latencies.clear();
                 }
-                () = sleep_until(next_change.unwrap_or(speaks_at)), if next_change.is_some() => {
+                () = at(next_change) => {
                     self.change();
                     next_change = next_change.map(|at| self.next_change(at));
                 }
-                () = sleep_until(speaks_at) => {}
+                () = at(speaks_at) => {}
                 result = read(&mut input, &mut decoder) => self.hear(result?)?,
             }
             if self.waiting.is_empty()
@@ -251,6 +254,10 @@ impl Loader {
         self.seen.waiting = self.waiting.len();
         self.agent.leave();
         self.write(&mut output).await?;
+        // Closing with words unread would take the last ones back.
+        output.shutdown().await?;
+        let rest = async { while read(&mut input, &mut decoder).await.is_ok() {} };
+        let _ = tokio::time::timeout(LAST_WORDS, rest).await;
         Ok(self.seen)
     }
 
@@ -282,6 +289,14 @@ impl Loader {
     }
 }
 
+/// Returns at this time, or never.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
 async fn read(input: &mut OwnedReadHalf, decoder: &mut Decoder) -> io::Result<Vec<FromAllocator>> {
     let mut buffer = [0; READ];
     let n = input.read(&mut buffer).await?;
@@ -297,6 +312,8 @@ fn host(plan: &Plan, number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(plan.first_host).wrapping_add(number))
 }
 
+const MIB: f64 = (1_u32 << 20) as f64;
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = &self.plan;
@@ -311,7 +328,7 @@ impl fmt::Display for Report {
         writeln!(f, "without a rate at the end: {}", self.waiting)?;
         let Some((before, after)) = &self.numbers else { return Ok(()) };
         let rate = |of: fn(&Numbers) -> f64| (of(after) - of(before)) / seconds;
-        writeln!(f, "allocator: {:.2} cores, {:.1} MiB", rate(|n| n.cpu_s), after.resident_bytes / (1 << 20) as f64)?;
+        writeln!(f, "allocator: {:.2} cores, {:.1} MiB", rate(|n| n.cpu_s), after.resident_bytes / MIB)?;
         writeln!(f, "           {:.0} iterations a second", rate(|n| n.iterations))?;
         writeln!(f, "           {:.0} rates a second", rate(|n| n.rates))?;
         let mbps = |bytes: f64| bytes * 8.0 / 1e6;

@@ -88,7 +88,9 @@ fn main() -> ExitCode {
         },
         Command::Check { config } => load_config(&config).map_or_else(|code| code, |loaded| describe(&loaded)),
         Command::Keys(args) => told(keys::make(&args.dir, &args.allocators, &args.agents).map(|files| {
-            files.iter().for_each(|file| println!("{}", file.display()));
+            for file in files {
+                println!("{}", file.display());
+            }
         })),
         Command::Load(args) => told(load::run(&plan(&args)).map(|report| print!("{report}"))),
     }

@@ -3,9 +3,12 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use prometheus::{Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
+use prometheus::{
+    Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+};
 
 use crate::desk::{Counts, Desk};
+use crate::wire::Reason;
 
 /// The optimiser's thread is taken for dead when it was not heard of for this long.
 const DEAD_AFTER: Duration = Duration::from_secs(2);
@@ -23,35 +26,40 @@ pub struct Metrics {
     leases_ended: IntCounter,
     iterations: IntCounter,
     pub(crate) iteration: Histogram,
-    pub(crate) closed: IntCounterVec,
+    closed: IntCounterVec,
     pub(crate) received: IntCounter,
     pub(crate) sent: IntCounter,
-    pub(crate) turned_away: IntCounterVec,
-    pub(crate) keys_loaded: IntCounterVec,
+    turned_away: IntCounterVec,
+    keys_loaded: IntCounterVec,
     cpu: Gauge,
     published: Mutex<(Instant, Counts)>,
 }
 
-/// Every metric but those that the library has of any process.
-#[cfg(test)]
-pub(crate) const NAMES: &[&str] = &[
-    "fairrate_agents",
-    "fairrate_connections",
-    "fairrate_flows",
-    "fairrate_flow_starts_total",
-    "fairrate_flow_ends_total",
-    "fairrate_rates_total",
-    "fairrate_refused_total",
-    "fairrate_leases_ended_total",
-    "fairrate_iterations_total",
-    "fairrate_iteration_seconds",
-    "fairrate_connections_closed_total",
-    "fairrate_received_bytes_total",
-    "fairrate_sent_bytes_total",
-    "fairrate_turned_away_total",
-    "fairrate_keys_loaded_total",
-    "fairrate_cpu_seconds",
-];
+/// Why a connection comes to nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TurnedAway {
+    /// It could not be accepted.
+    Accept,
+    /// There are as many as there may be.
+    TooManyConnections,
+    /// It is no TLS, or with a certificate of somebody else.
+    Handshake,
+    /// The handshake took longer than a lease.
+    SlowHandshake,
+}
+
+impl TurnedAway {
+    const ALL: [Self; 4] = [Self::Accept, Self::TooManyConnections, Self::Handshake, Self::SlowHandshake];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::TooManyConnections => "too-many-connections",
+            Self::Handshake => "handshake",
+            Self::SlowHandshake => "slow-handshake",
+        }
+    }
+}
 
 impl Default for Metrics {
     fn default() -> Self {
@@ -71,7 +79,7 @@ impl Metrics {
         // An iteration takes from microseconds to a few milliseconds.
         let buckets = prometheus::exponential_buckets(2e-6, 2.0, 14).expect("the bounds are above 0");
         let iteration = HistogramOpts::new("fairrate_iteration_seconds", "Time of an iteration").buckets(buckets);
-        Self {
+        let metrics = Self {
             agents: gauge("fairrate_agents", "Agents with a lease"),
             connections: gauge("fairrate_connections", "Connections of agents"),
             flows: gauge("fairrate_flows", "Flows the optimiser knows"),
@@ -90,16 +98,43 @@ impl Metrics {
             cpu: register(&registry, Gauge::new("fairrate_cpu_seconds", "Processor time of all threads")),
             published: Mutex::new((Instant::now(), Counts::default())),
             registry,
+        };
+        metrics.show_zeros();
+        metrics
+    }
+
+    /// A counter by reasons is there before its first event, so that its rate is right.
+    fn show_zeros(&self) {
+        for reason in Reason::ALL {
+            self.closed_for(reason).inc_by(0);
         }
+        for why in TurnedAway::ALL {
+            self.turned_away_for(why).inc_by(0);
+        }
+        for is_ok in [true, false] {
+            self.keys_loaded(is_ok).inc_by(0);
+        }
+    }
+
+    pub(crate) fn closed_for(&self, reason: Reason) -> IntCounter {
+        self.closed.with_label_values(&[&format!("{reason:?}")])
+    }
+
+    pub(crate) fn turned_away_for(&self, why: TurnedAway) -> IntCounter {
+        self.turned_away.with_label_values(&[why.name()])
+    }
+
+    pub(crate) fn keys_loaded(&self, is_ok: bool) -> IntCounter {
+        self.keys_loaded.with_label_values(&[if is_ok { "ok" } else { "error" }])
     }
 
     /// Brings up to date what the desk counts.
     pub(crate) fn publish(&self, desk: &Desk) {
         let Ok(mut published) = self.published.lock() else { return };
         let (now, before) = (desk.counts(), published.1);
-        self.agents.set(desk.n_agents() as i64);
-        self.connections.set(desk.n_connections() as i64);
-        self.flows.set(desk.n_flows() as i64);
+        set(&self.agents, desk.n_agents());
+        set(&self.connections, desk.n_connections());
+        set(&self.flows, desk.n_flows());
         self.starts.inc_by(now.starts - before.starts);
         self.ends.inc_by(now.ends - before.ends);
         self.rates.inc_by(now.rates - before.rates);
@@ -130,6 +165,10 @@ impl Metrics {
         let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
         String::from_utf8_lossy(&text).into_owned()
     }
+}
+
+fn set(gauge: &IntGauge, n: usize) {
+    gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
 }
 
 fn register<M: prometheus::core::Collector + Clone + 'static>(registry: &Registry, metric: prometheus::Result<M>) -> M {

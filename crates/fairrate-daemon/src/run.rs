@@ -38,7 +38,7 @@ async fn serve(Loaded { config, network }: Loaded) -> Result<(), String> {
     let engine = network.engine(config.engine.gamma, config.engine.threshold);
     let desk = Desk::new(config.desk(epoch), engine, network.into_paths());
     let metrics = Arc::new(Metrics::new());
-    let server = Server::start(config.server(), desk, Arc::clone(&metrics)).await.map_err(|e| shown(&e))?;
+    let server = Server::start(config.server(), desk, Arc::clone(&metrics)).map_err(|e| shown(&e))?;
     if config.insecure {
         tracing::warn!("plain TCP: whoever connects may speak for everybody");
     }

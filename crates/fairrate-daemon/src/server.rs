@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::desk::{ConnectionId, Desk, Identity};
 use crate::engine::{self, Event, Outbox, Pace, ToEngine};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, TurnedAway};
 use crate::stream::{READ, Stream};
 use crate::tls::{KeyError, Security, identity};
 use crate::wire::{self, Decoder, FromAllocator, Reason};
@@ -82,11 +82,14 @@ fn acceptor(security: &Security) -> Result<Option<TlsAcceptor>, KeyError> {
 }
 
 impl Server {
-    /// Starts a server within a tokio runtime.
+    /// Starts a server on the tokio runtime that the caller has entered.
     ///
     /// # Errors
     /// If its address, its keys or a thread cannot be had.
-    pub async fn start(config: ServerConfig, desk: Desk, metrics: Arc<Metrics>) -> Result<Self, ServerError> {
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn start(config: ServerConfig, desk: Desk, metrics: Arc<Metrics>) -> Result<Self, ServerError> {
         let address = config.listen;
         let no_listener = |cause| ServerError::Listen { address, cause };
         let acceptor = RwLock::new(acceptor(&config.security)?);
@@ -111,8 +114,7 @@ impl Server {
     /// If the keys cannot be used; then nothing changes.
     pub async fn rekey(&self) -> Result<(), KeyError> {
         let new = acceptor(&self.shared.config.security);
-        let result = if new.is_ok() { "ok" } else { "error" };
-        self.shared.metrics.keys_loaded.with_label_values(&[result]).inc();
+        self.shared.metrics.keys_loaded(new.is_ok()).inc();
         *self.shared.acceptor.write().unwrap_or_else(PoisonError::into_inner) = new?;
         self.engine.send(Event::CloseAll(Reason::Rekeyed)).await;
         Ok(())
@@ -158,13 +160,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, engine: ToEngine) {
             Err(error) => {
                 // Mostly there are no file descriptors left; some come free.
                 tracing::warn!(%error, "cannot accept a connection");
-                shared.metrics.turned_away.with_label_values(&["accept"]).inc();
+                shared.metrics.turned_away_for(TurnedAway::Accept).inc();
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
         let Ok(permit) = Arc::clone(&shared.connections).try_acquire_owned() else {
-            shared.metrics.turned_away.with_label_values(&["too-many-connections"]).inc();
+            shared.metrics.turned_away_for(TurnedAway::TooManyConnections).inc();
             continue;
         };
         let (shared, engine) = (Arc::clone(&shared), engine.clone());
@@ -181,9 +183,9 @@ async fn serve(stream: TcpStream, shared: &Shared, engine: &ToEngine) {
         Ok(Ok(opened)) => opened,
         Ok(Err(error)) => {
             tracing::debug!(%error, "handshake failed");
-            return shared.metrics.turned_away.with_label_values(&["handshake"]).inc();
+            return shared.metrics.turned_away_for(TurnedAway::Handshake).inc();
         }
-        Err(_) => return shared.metrics.turned_away.with_label_values(&["slow-handshake"]).inc(),
+        Err(_) => return shared.metrics.turned_away_for(TurnedAway::SlowHandshake).inc(),
     };
     let id = shared.ids.fetch_add(1, Ordering::Relaxed);
     let outbox = Arc::new(Outbox::default());

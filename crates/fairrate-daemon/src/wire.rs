@@ -119,7 +119,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Shutdown,
         Self::Protocol,
         Self::Version,

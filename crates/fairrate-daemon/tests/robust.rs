@@ -123,9 +123,7 @@ fn connections_beyond_the_limits_are_closed() {
     fourth.write_all(&bytes([hello(4)])).expect("there is room");
     assert_eq!(all_words(&mut fourth), [FromAllocator::Bye(Reason::TooManyAgents)]);
     let many: Vec<TcpStream> = (0..30).map(|_| TcpStream::connect(server.address).expect("it listens")).collect();
-    until("some are turned away", || {
-        18.0 <= server.metric("fairrate_turned_away_total{why=\"too-many-connections\"}")
-    });
+    until("some are turned away", || 18.0 <= server.metric("fairrate_turned_away_total{why=\"too-many-connections\"}"));
     drop(many);
     honest.check();
     server.stop();

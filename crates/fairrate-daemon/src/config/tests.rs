@@ -5,7 +5,9 @@ const LEAST: &str =
 
 fn read(text: &str) -> Result<(Config, Network), String> {
     Config::from_toml(text, Path::new("allocator.toml")).map_err(|error| match &error {
-        ConfigError::Topology(scenario) => format!("{error}, line {:?}: {}", scenario.first_line(), scenario.first_help()),
+        ConfigError::Topology(scenario) => {
+            format!("{error}, line {:?}: {}", scenario.first_line(), scenario.first_help())
+        }
         _ => error.to_string(),
     })
 }

@@ -45,7 +45,7 @@ impl Flows {
         }
         self.n_told += usize::from(!std::mem::replace(&mut slot.is_told, true));
         if slot.rate != WireRate::NONE {
-            self.note_changed(place);
+            self.note_changed(place, false);
         }
         true
     }
@@ -75,17 +75,23 @@ impl Flows {
     }
 
     pub fn set_rate(&mut self, place: u32, rate: WireRate) {
-        self.slots[place as usize].rate = rate;
-        self.note_changed(place);
+        let before = std::mem::replace(&mut self.slots[place as usize].rate, rate);
+        self.note_changed(place, before == WireRate::NONE);
     }
 
-    fn note_changed(&mut self, place: u32) {
-        if !std::mem::replace(&mut self.slots[place as usize].is_listed, true) {
+    /// Notes that a rate is to be told. A first rate is told before changes.
+    fn note_changed(&mut self, place: u32, is_first: bool) {
+        if std::mem::replace(&mut self.slots[place as usize].is_listed, true) {
+            return;
+        }
+        if is_first {
+            self.changed.push_front(place);
+        } else {
             self.changed.push_back(place);
         }
     }
 
-    /// Up to `most` of the flows whose rate is to be told, the longest waiting first.
+    /// Up to `most` of the flows whose rate is to be told, and those rates.
     pub fn take_changed(&mut self, most: usize) -> impl Iterator<Item = (Flow, WireRate)> + '_ {
         let places = self.changed.drain(..most.min(self.changed.len()));
         let slots = &mut self.slots;

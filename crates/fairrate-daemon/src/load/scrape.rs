@@ -24,8 +24,9 @@ pub(super) async fn numbers(address: SocketAddr) -> io::Result<Numbers> {
     let mut text = String::new();
     stream.read_to_string(&mut text).await?;
     let number = |name: &str| {
-        let values = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<f64>().ok());
-        values.last().ok_or_else(|| io::Error::other(format!("there is no `{name}`")))
+        let mut values =
+            text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<f64>().ok());
+        values.next_back().ok_or_else(|| io::Error::other(format!("there is no `{name}`")))
     };
     Ok(Numbers {
         cpu_s: number("fairrate_cpu_seconds")?,

@@ -34,12 +34,14 @@ pub struct Running {
 impl Running {
     pub fn start(toml: &str, epoch: u64) -> Self {
         let (config, network) = Config::from_toml(toml, Path::new("allocator.toml")).expect("it is right");
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
         let engine = network.engine(config.engine.gamma, config.engine.threshold);
         let desk = Desk::new(config.desk(epoch), engine, network.into_paths());
         let metrics = Arc::new(Metrics::new());
-        let start = Server::start(config.server(), desk, Arc::clone(&metrics));
-        let server = runtime.block_on(start).expect("it starts");
+        let entered = runtime.enter();
+        let server = Server::start(config.server(), desk, Arc::clone(&metrics)).expect("it starts");
+        drop(entered);
         let address = server.address();
         Self { runtime, server: Some(server), metrics, address }
     }

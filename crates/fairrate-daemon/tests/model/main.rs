@@ -16,13 +16,13 @@ const TOLERANCE: f64 = THRESHOLD + 0.002;
 fn optimum(world: &World) -> Vec<(usize, u32, f64)> {
     let link = |i: usize| Link { name: i.to_string(), capacity_bps: CAPACITY_BPS * (1.0 - THRESHOLD) };
     let all: Vec<_> = world.flows().collect();
-    let flow = |start: &fairrate_daemon::wire::Start| {
-        Flow { weight: start.weight.as_f64(), ..Flow::new("", path(start.src, start.dst)) }
+    let flow = |start: &fairrate_daemon::wire::Start| Flow {
+        weight: start.weight.as_f64(),
+        ..Flow::new("", path(start.src, start.dst))
     };
     let network =
         Network { links: (0..N_LINKS).map(link).collect(), flows: all.iter().map(|(_, start)| flow(start)).collect() };
-    let utilities: Vec<Utility> =
-        all.iter().map(|(_, start)| Utility::Log { weight: start.weight.as_f64() }).collect();
+    let utilities: Vec<Utility> = all.iter().map(|(_, start)| Utility::Log { weight: start.weight.as_f64() }).collect();
     let (solution, _) = reference(&network, &utilities, CAPACITY_BPS).expect("it has an optimum");
     all.iter().zip(solution.rates_bps).map(|(&(agent, start), rate)| (agent, start.flow, rate)).collect()
 }
