@@ -9,8 +9,8 @@ use fairrate_units::{Rate, Time};
 use crate::stream::{Stream, as_ack};
 use crate::{Errors, STEPS};
 
-/// Acknowledgments of a connection. While a rate falls, the law makes a difference between two computations larger, some eightfold in
-/// 250 acknowledgments, so that after thousands of them it is no longer that of the arithmetic.
+/// Acknowledgments of a connection. While a rate falls, the law makes a difference between two computations larger, some
+/// eightfold in 250 to 350 acknowledgments, so that after thousands of them it is no longer that of the arithmetic.
 const FLOW_STEPS: u64 = 500;
 
 /// Connections one after the other; gives the largest error.
