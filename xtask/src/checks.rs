@@ -18,6 +18,7 @@ const CHECKS: &[(&str, &[&str])] = &[
     ("tests", &["test", "--workspace", "--locked"]),
     ("own algorithms", &["xtask", "own-algorithms"]),
     ("Python", &["xtask", "python", "--if-possible"]),
+    ("in the kernel", &["xtask", "kernel", "--if-possible"]),
     ("testbed", &["xtask", "testbed", "--if-possible"]),
     ("ns-3", &["xtask", "validate", "ns3"]),
     ("ns-3's TCP", &["xtask", "validate", "ns3-tcp"]),

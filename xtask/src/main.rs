@@ -6,6 +6,7 @@ mod dependencies;
 mod figures;
 mod header;
 mod instructions;
+mod kernel;
 mod ns3;
 mod ns3_tcp;
 mod own_algorithms;
@@ -40,6 +41,8 @@ enum Task {
     Instructions(instructions::Options),
     /// The Python package: built, its tests, types and notebook, in an environment below `target`.
     Python(python::Options),
+    /// The congestion controls of `fairrate-kernel` in the running kernel, as root.
+    Kernel(kernel::Options),
     /// The testbed on this machine, as root: small runs, their results, and that nothing is left behind.
     Testbed(testbed::Options),
     /// Holds the simulator against another one.
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Task::OwnAlgorithms => own_algorithms::run(&root),
         Task::Instructions(options) => instructions::run(&root, &options),
         Task::Python(options) => python::run(&root, &options),
+        Task::Kernel(options) => kernel::run(&root, &options),
         Task::Testbed(options) => testbed::run(&root, &options),
         Task::Validate { against: Against::Ns3(options) } => ns3::run(&root, &options),
         Task::Validate { against: Against::Ns3Tcp(options) } => ns3_tcp::run(&root, &options),

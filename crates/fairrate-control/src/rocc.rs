@@ -35,6 +35,7 @@ use crate::draws::Draws;
 use crate::flow_table::{FlowTable, TableSpec};
 use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
 
+pub use self::law::FairRate;
 pub use crate::flow_table::Recipients;
 
 choice! {

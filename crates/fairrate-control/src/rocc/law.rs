@@ -34,16 +34,31 @@ impl Constants {
 
 /// Algorithm 1 with numbers of one kind. In fixed point F is counted in its last bits, and gains in bits of their own.
 #[derive(Clone, Debug)]
-pub(super) struct FairRate<N> {
-    f_min: N,
-    f_max: N,
-    q_ref: N,
-    q_mid: N,
-    q_max: N,
-    alpha: N,
-    beta: N,
+pub struct FairRate<N> {
+    /// Fmin.
+    pub f_min: N,
+    /// Fmax.
+    pub f_max: N,
+    /// Qref, in ΔQ.
+    pub q_ref: N,
+    /// Qmid, in ΔQ.
+    pub q_mid: N,
+    /// Qmax, in ΔQ.
+    pub q_max: N,
+    /// α̃.
+    pub alpha: N,
+    /// β̃.
+    pub beta: N,
     /// While both queue lengths are below this, gains are whole: Qref/8, or zero.
-    whole_below: N,
+    pub whole_below: N,
+}
+
+impl RoccConfig {
+    /// The numbers of algorithm 1 at a port of this rate in fixed point, for code that computes elsewhere: rates in steps of
+    /// 2^-`fraction_bits` ΔF, gains in 2^-32 steps a ΔQ.
+    pub fn fixed_point(&self, rate: Rate) -> FairRate<i128> {
+        Law::new(self, rate).fixed
+    }
 }
 
 /// Bits behind the point of fixed-point gains.

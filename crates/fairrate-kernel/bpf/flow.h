@@ -1,0 +1,101 @@
+/* What the algorithms have in common as congestion controls of TCP: parameters by network namespace, a count of sockets, and what an
+ * acknowledgment says.
+ */
+#ifndef FAIRRATE_FLOW_H
+#define FAIRRATE_FLOW_H
+
+#include "kernel.h"
+#include "laws/fixed.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* Established connections that the algorithm controls. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, u32);
+    __type(value, u64);
+} sockets SEC(".maps");
+
+/* Of the namespaces that it is the default of: the default before and the setup, as text. For the loader alone. */
+struct note {
+    char before[16];
+    char setup[240];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 4096);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, u64);
+    __type(value, struct note);
+} namespaces SEC(".maps");
+
+/* Parameters by the cookie of a network namespace; 0: of all that have none. */
+#define FR_PARAMS(type_name)                                                                                                           \
+    struct {                                                                                                                           \
+        __uint(type, BPF_MAP_TYPE_HASH);                                                                                               \
+        __uint(max_entries, 4096);                                                                                                     \
+        __uint(map_flags, BPF_F_NO_PREALLOC);                                                                                          \
+        __type(key, u64);                                                                                                              \
+        __type(value, struct type_name);                                                                                               \
+    } params SEC(".maps");                                                                                                             \
+                                                                                                                                       \
+    static __always_inline const struct type_name *params_of(struct sock *sk)                                                         \
+    {                                                                                                                                  \
+        u64 cookie = sk->__sk_common.skc_net.net->net_cookie, other = 0;                                                               \
+        const struct type_name *found = bpf_map_lookup_elem(&params, &cookie);                                                         \
+        return found ? found : bpf_map_lookup_elem(&params, &other);                                                                   \
+    }
+
+static __always_inline struct tcp_sock *tcp_sk(struct sock *sk)
+{
+    return (struct tcp_sock *)sk;
+}
+
+static __always_inline void count_socket(s64 by)
+{
+    u32 zero = 0;
+    u64 *n = bpf_map_lookup_elem(&sockets, &zero);
+    if (n)
+        __sync_fetch_and_add(n, by);
+}
+
+/* The smallest round-trip time of the last minutes (the kernel's own filter), in nanoseconds; 1 ms before there is one. */
+static __always_inline u64 min_rtt_ns(struct tcp_sock *tp)
+{
+    u32 us = tp->rtt_min.s[0].v;
+    return us == ~0U ? 1000000 : fr_max(us, 1) * 1000;
+}
+
+static __always_inline u64 in_flight_packets(struct tcp_sock *tp)
+{
+    return fr_less(tp->packets_out + tp->retrans_out, tp->sacked_out + tp->lost_out);
+}
+
+/* The acknowledgment that TCP is processing. Sequence numbers count acknowledged bytes from the start of the connection. */
+static __always_inline void read_ack(struct tcp_sock *tp, const struct rate_sample *rs, struct fr_ack *ack)
+{
+    ack->now_ns = bpf_ktime_get_ns();
+    ack->ack_seq = tp->bytes_acked;
+    ack->snd_nxt = tp->bytes_acked + (tp->snd_nxt - tp->snd_una);
+    ack->rtt_ns = rs->rtt_us > 0 ? rs->rtt_us * 1000 : 0;
+    ack->in_flight = in_flight_packets(tp) * tp->mss_cache;
+    ack->app_limited = rs->is_app_limited;
+}
+
+/* A window in packets, cut to whole ones. A receiver acknowledges every second packet at once, so fewer than two would wait for its
+ * timer.
+ */
+static __always_inline void set_cwnd(struct tcp_sock *tp, u64 cwnd_q16)
+{
+    u64 packets = (cwnd_q16 >> 16) / fr_max(tp->mss_cache, 1);
+    tp->snd_cwnd = fr_clamp(packets, 2, 1 << 20);
+}
+
+static __always_inline void set_pace(struct sock *sk, u64 bytes_per_s)
+{
+    sk->sk_pacing_rate = fr_max(bytes_per_s, 1);
+}
+
+#endif

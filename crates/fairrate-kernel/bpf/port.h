@@ -1,0 +1,102 @@
+/* What programs at a switch's port have in common: which port this is, and what is queued there. */
+#ifndef FAIRRATE_PORT_H
+#define FAIRRATE_PORT_H
+
+#include "kernel.h"
+#include "laws/fixed.h"
+
+/* Of struct __sk_buff, which programs see in place of a packet. */
+struct __sk_buff {
+    u32 len;
+    u32 pkt_type;
+    u32 mark;
+    u32 queue_mapping;
+    u32 protocol;
+};
+
+#define TC_ACT_UNSPEC (-1)
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct gnet_stats_queue {
+    u32 backlog;
+};
+
+struct Qdisc {
+    struct gnet_stats_queue qstats;
+};
+
+struct net_device {
+    int ifindex;
+    possible_net_t nd_net;
+    struct Qdisc *qdisc;
+    u8 priv[0];
+};
+
+struct veth_priv {
+    struct net_device *peer;
+};
+
+struct sk_buff {
+    struct net_device *dev;
+};
+
+#pragma clang attribute pop
+
+extern void *bpf_cast_to_kern_ctx(void *) __attribute__((section(".ksyms")));
+
+/* A device that a program is at. */
+struct port_key {
+    u64 cookie; /* of its network namespace */
+    u64 ifindex;
+};
+
+struct port {
+    u64 tx_bytes;
+    u64 setting; /* what was given with the port: a rate in kb/s, or a queue length in bytes */
+    u32 id;      /* above 0 */
+    u32 made_clsact; /* for the loader: it made the qdisc that programs hang on */
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 256);
+    __type(key, struct port_key);
+    __type(value, struct port);
+} ports SEC(".maps");
+
+static __always_inline struct net_device *device_of(struct __sk_buff *skb)
+{
+    struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
+    return BPF_CORE_READ(packet, dev);
+}
+
+static __always_inline struct port_key key_of(struct net_device *dev)
+{
+    return (struct port_key){
+        .cookie = BPF_CORE_READ(dev, nd_net.net, net_cookie),
+        .ifindex = BPF_CORE_READ(dev, ifindex),
+    };
+}
+
+static __always_inline struct port *port_of(struct net_device *dev)
+{
+    struct port_key key = key_of(dev);
+    return bpf_map_lookup_elem(&ports, &key);
+}
+
+/* The other end of a veth pair. */
+static __always_inline struct net_device *peer_of(struct net_device *dev)
+{
+    u32 size = bpf_core_type_size(struct net_device);
+    u32 offset = bpf_core_field_exists(dev->priv) ? bpf_core_field_offset(struct net_device, priv) : (size + 31) & ~31U;
+    struct veth_priv *priv = (void *)dev + offset;
+    return BPF_CORE_READ(priv, peer);
+}
+
+static __always_inline u32 backlog_of(struct net_device *dev)
+{
+    return BPF_CORE_READ(dev, qdisc, qstats.backlog);
+}
+
+#endif

@@ -1,0 +1,171 @@
+/* RoCC: the congestion point at a switch's port, the reaction point at the sender.
+ *
+ * The congestion point computes at the end of every period T, when the next packet leaves; of periods without packets, in which the queue
+ * was empty, it makes up for 64. Notices ride on data: a packet that leaves the queue carries the fair rate to the receiver, which returns
+ * it. So the flows that are told are those with packets in the queue. Of several ports the lowest rate arrives.
+ */
+#include "telemetry.h"
+#include "laws/rocc.h"
+
+FR_PARAMS(fr_rocc_params)
+
+struct flow {
+    struct fr_rocc_params params;
+    struct fr_rocc_state state;
+    u64 n_echoes;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_SK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct flow);
+} flows SEC(".maps");
+
+/* A congestion point, by the device that its program is at. */
+struct congestion_point {
+    struct fr_rocc_port_params params;
+    struct fr_rocc_port_state state;
+    u64 period_ns;
+    u64 ticked_ns;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 256);
+    __type(key, struct port_key);
+    __type(value, struct congestion_point);
+} points SEC(".maps");
+
+static __always_inline void apply(struct sock *sk, struct flow *flow)
+{
+    fr_rocc_advance(&flow->state, &flow->params, bpf_ktime_get_ns() + 1);
+    /* RoCC has no window; what the receiver takes and the pace limit a flow. */
+    tcp_sk(sk)->snd_cwnd = 1 << 14;
+    set_pace(sk, fr_rocc_rate(&flow->state, &flow->params) / 8);
+}
+
+SEC("struct_ops") void fr_rocc_init(u64 *ctx)
+{
+    struct sock *sk = (struct sock *)ctx[0];
+    const struct fr_rocc_params *params = params_of(sk);
+    struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    if (!flow || !params)
+        return;
+    *flow = (struct flow){.params = *params};
+    if (!sk->sk_pacing_status)
+        sk->sk_pacing_status = SK_PACING_NEEDED;
+    count_socket(1);
+    apply(sk, flow);
+}
+
+SEC("struct_ops") void fr_rocc_release(u64 *ctx)
+{
+    struct sock *sk = (struct sock *)ctx[0];
+    if (bpf_sk_storage_get(&flows, sk, 0, 0))
+        count_socket(-1);
+    bpf_sk_storage_delete(&flows, sk);
+}
+
+static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
+{
+    struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
+    struct brought *brought = bpf_sk_storage_get(&options, sk, 0, 0);
+    if (!flow)
+        return;
+    if (brought && brought->n_echoes != flow->n_echoes) {
+        flow->n_echoes = brought->n_echoes;
+        fr_rocc_on_notice(&flow->state, &flow->params, bpf_ktime_get_ns(), brought->echo.words[0], brought->echo.words[1]);
+    }
+    apply(sk, flow);
+}
+
+FR_CONG_CONTROL(fr_rocc, on_ack)
+
+SEC("struct_ops") u32 fr_rocc_ssthresh(u64 *ctx)
+{
+    return fr_max(tcp_sk((struct sock *)ctx[0])->snd_cwnd >> 1, 2);
+}
+
+SEC("struct_ops") u32 fr_rocc_undo_cwnd(u64 *ctx)
+{
+    return tcp_sk((struct sock *)ctx[0])->snd_cwnd;
+}
+
+SEC("struct_ops") u32 fr_rocc_min_tso_segs(u64 *ctx)
+{
+    return 1;
+}
+
+SEC(".struct_ops") struct tcp_congestion_ops fr_rocc = {
+    .init = fr_rocc_init,
+    .release = fr_rocc_release,
+    .cong_control = fr_rocc_cong_control,
+    .ssthresh = fr_rocc_ssthresh,
+    .undo_cwnd = fr_rocc_undo_cwnd,
+    .min_tso_segs = fr_rocc_min_tso_segs,
+    .flags = TCP_CONG_NON_RESTRICTED,
+    .name = "fr_rocc",
+};
+
+SEC(".struct_ops") struct tcp_congestion_ops fr_rocc_old = {
+    .init = fr_rocc_init,
+    .release = fr_rocc_release,
+    .cong_control = fr_rocc_cong_control_old,
+    .ssthresh = fr_rocc_ssthresh,
+    .undo_cwnd = fr_rocc_undo_cwnd,
+    .min_tso_segs = fr_rocc_min_tso_segs,
+    .flags = TCP_CONG_NON_RESTRICTED,
+    .name = "fr_rocc",
+};
+
+static __always_inline int is_ours(struct bpf_sock_ops *ctx)
+{
+    u64 cookie = bpf_get_netns_cookie(ctx);
+    return bpf_map_lookup_elem(&params, &cookie) != 0;
+}
+
+/* Connections in namespaces that have parameters of their own carry notices. */
+SEC("sockops") int fr_rocc_options(struct bpf_sock_ops *ctx)
+{
+    return on_options(ctx, is_ours);
+}
+
+/* Algorithm 1 at the ends of all periods up to now. One processor computes, others go on. */
+static __always_inline void tick(struct congestion_point *point, u64 queue_bytes)
+{
+    u64 now = bpf_ktime_get_ns(), last = point->ticked_ns;
+    u64 n = (now - last) / fr_max(point->period_ns, 1);
+    if (!n || __sync_val_compare_and_swap(&point->ticked_ns, last, last + n * point->period_ns) != last)
+        return;
+    for (int i = 0; i < 64; i++)
+        if (i + 1 < n)
+            fr_rocc_port_tick(&point->state, &point->params, 0);
+    fr_rocc_port_tick(&point->state, &point->params, queue_bytes);
+}
+
+/* At the other end of a port's link: tells a packet that has left the queue the fair rate, unless it has been told a lower one. */
+SEC("tc") int fr_rocc_port(struct __sk_buff *skb)
+{
+    struct net_device *dev = device_of(skb);
+    struct port *port = port_of(dev);
+    struct port_key key = key_of(dev);
+    struct congestion_point *point = bpf_map_lookup_elem(&points, &key);
+    struct option old = {}, new = {};
+    if (!port || !point)
+        return TC_ACT_UNSPEC;
+    __sync_fetch_and_add(&port->tx_bytes, skb->len);
+    tick(point, backlog_of(peer_of(dev)));
+    u32 at = find_record(skb);
+    if (!at || bpf_skb_load_bytes(skb, at, &old, sizeof(old)))
+        return TC_ACT_UNSPEC;
+    u32 told = fr_rocc_told(&point->state, &point->params);
+    if (old.words[3] && old.words[0] < told)
+        return TC_ACT_UNSPEC;
+    new = old;
+    new.words[0] = told;
+    new.words[1] = port->id;
+    new.words[3] = 1;
+    rewrite(skb, at, &old, &new);
+    return TC_ACT_UNSPEC;
+}

@@ -1,0 +1,173 @@
+/* What switches tell senders: a record of 16 bytes in a TCP option of kind 253 (RFC 4727, for experiments).
+ *
+ * A sender leaves room for a record in every packet with data, and ports on the way write into it. The receiver sends the last one back
+ * with packets without data. So of a connection that sends data both ways at once only pauses bring echoes.
+ */
+#ifndef FAIRRATE_TELEMETRY_H
+#define FAIRRATE_TELEMETRY_H
+
+#include "flow.h"
+#include "port.h"
+
+#define OPTION_KIND 253
+#define OPTION_RECORD 0x1afa /* the experiment's identifier */
+#define OPTION_ECHO 0x1afb
+
+struct option {
+    u8 kind;
+    u8 length;
+    u16 what;
+    u32 words[4]; /* the algorithm's; the last is 0 as long as nobody has written */
+};
+
+/* What the header options of a connection have brought. */
+struct brought {
+    struct option record; /* of data, to be echoed */
+    struct option echo;   /* of our own data */
+    u64 n_echoes;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_SK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct brought);
+} options SEC(".maps");
+
+/* Of struct bpf_sock_ops, as programs see it. */
+struct bpf_sock_ops {
+    u32 op;
+    u32 args[4];
+    u32 family;
+    u32 remote_ip4;
+    u32 local_ip4;
+    u32 remote_ip6[4];
+    u32 local_ip6[4];
+    u32 remote_port;
+    u32 local_port;
+    u32 is_fullsock;
+    u32 counters1[22];
+    u64 counters2[2];
+    void *sk;
+    void *skb_data;
+    void *skb_data_end;
+    u32 skb_len;
+    u32 skb_tcp_flags;
+};
+
+#define OP_ACTIVE_ESTABLISHED 4
+#define OP_PASSIVE_ESTABLISHED 5
+#define OP_PARSE 13
+#define OP_LENGTH 14
+#define OP_WRITE 15
+#define CB_PARSE_ALL (1 << 4)
+#define CB_WRITE (1 << 6)
+
+/* Whether a packet that is about to leave has no data; its header is all that is linear. */
+static __always_inline int is_pure_ack(struct bpf_sock_ops *ctx)
+{
+    u8 *header = ctx->skb_data;
+    if ((void *)(header + 20) > ctx->skb_data_end)
+        return 0;
+    return ctx->skb_len == (header[12] >> 4) * 4;
+}
+
+static __always_inline void write_option(struct bpf_sock_ops *ctx)
+{
+    struct option option = {.kind = OPTION_KIND, .length = sizeof(option), .what = OPTION_RECORD};
+    void *sk = ctx->sk;
+    struct brought *brought = sk ? bpf_sk_storage_get(&options, sk, 0, 0) : 0;
+    if (is_pure_ack(ctx)) {
+        if (!brought || !brought->record.words[3])
+            return;
+        option = brought->record;
+        option.what = OPTION_ECHO;
+    }
+    bpf_store_hdr_opt(ctx, &option, sizeof(option), 0);
+}
+
+/* Options of this kind are searched by kind and identifier. */
+static __always_inline int load_option(struct bpf_sock_ops *ctx, struct option *option, u16 what)
+{
+    *option = (struct option){.kind = OPTION_KIND, .length = 4, .what = what};
+    return bpf_load_hdr_opt(ctx, option, sizeof(*option), 0) == sizeof(*option) && option->words[3];
+}
+
+static __always_inline void read_option(struct bpf_sock_ops *ctx)
+{
+    struct option record, echo;
+    void *sk = ctx->sk;
+    int has_record = load_option(ctx, &record, OPTION_RECORD), has_echo = load_option(ctx, &echo, OPTION_ECHO);
+    if (!sk || !(has_record || has_echo))
+        return;
+    struct brought *brought = bpf_sk_storage_get(&options, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    if (!brought)
+        return;
+    if (has_record)
+        brought->record = record;
+    if (has_echo) {
+        brought->echo = echo;
+        brought->n_echoes += 1;
+    }
+}
+
+/* Where in a packet the option with room for a record is; 0: nowhere. Ethernet and IPv4. */
+static __always_inline u32 find_record(struct __sk_buff *skb)
+{
+    u8 byte, protocol, option[4];
+    u16 type;
+    if (bpf_skb_load_bytes(skb, 12, &type, 2) || type != 0x0008)
+        return 0;
+    if (bpf_skb_load_bytes(skb, 14, &byte, 1) || bpf_skb_load_bytes(skb, 23, &protocol, 1) || protocol != 6)
+        return 0;
+    u32 tcp = 14 + (byte & 15) * 4, at = tcp + 20;
+    if (bpf_skb_load_bytes(skb, tcp + 12, &byte, 1))
+        return 0;
+    u32 end = tcp + (byte >> 4) * 4;
+    for (int i = 0; i < 12; i++) {
+        if (end < at + 4 || bpf_skb_load_bytes(skb, at, option, 4))
+            return 0;
+        if (option[0] == OPTION_KIND && option[1] == sizeof(struct option) && *(u16 *)&option[2] == OPTION_RECORD)
+            return at + sizeof(struct option) <= end ? at : 0;
+        if (option[0] == 0)
+            return 0;
+        at += option[0] == 1 ? 1 : fr_max(option[1], 2);
+    }
+    return 0;
+}
+
+/* Replaces the option at `at` and corrects the checksum. */
+static __always_inline void rewrite(struct __sk_buff *skb, u32 at, struct option *old, struct option *new)
+{
+    u8 version;
+    if (bpf_skb_load_bytes(skb, 14, &version, 1))
+        return;
+    u32 sum_at = 14 + (version & 15) * 4 + 16;
+    s64 difference = bpf_csum_diff((u32 *)old, sizeof(*old), (u32 *)new, sizeof(*new), 0);
+    bpf_l4_csum_replace(skb, sum_at, 0, difference, 0);
+    bpf_skb_store_bytes(skb, at, new, sizeof(*new), 0);
+}
+
+/* The options of connections; `is_ours` says whether a new connection takes part. */
+static __always_inline int on_options(struct bpf_sock_ops *ctx, int (*is_ours)(struct bpf_sock_ops *))
+{
+    switch (ctx->op) {
+    case OP_ACTIVE_ESTABLISHED:
+    case OP_PASSIVE_ESTABLISHED:
+        if (is_ours(ctx))
+            bpf_sock_ops_cb_flags_set(ctx, CB_PARSE_ALL | CB_WRITE);
+        break;
+    case OP_LENGTH:
+        bpf_reserve_hdr_opt(ctx, sizeof(struct option), 0);
+        break;
+    case OP_WRITE:
+        write_option(ctx);
+        break;
+    case OP_PARSE:
+        read_option(ctx);
+        break;
+    }
+    return 1;
+}
+
+#endif

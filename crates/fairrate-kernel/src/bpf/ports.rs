@@ -1,0 +1,184 @@
+//! Programs at the ports of switches: which device a port is, and what is put there.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::Command;
+
+use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
+use libbpf_rs::{MapCore, MapFlags, TC_EGRESS, TC_INGRESS, TcHook};
+
+use super::netns::{self, Namespace};
+use super::{open, pins};
+use crate::error::Error;
+use crate::setup::{Algorithm, PortSetting};
+
+/// Ours alone among the programs of a device.
+const PRIORITY: u32 = 3905;
+
+/// `struct port_key` of the programs.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Key {
+    cookie: u64,
+    ifindex: u64,
+}
+
+/// `struct port` of the programs.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Port {
+    tx_bytes: u64,
+    setting: u64,
+    id: u32,
+    made_clsact: u32,
+}
+
+/// Puts the algorithm's program at a port of a switch, or gives the one that is there a new setting.
+///
+/// # Errors
+/// If there is no such device, or it is no end of a veth pair where the program has to be at the other one.
+pub(super) fn attach(algorithm: Algorithm, port: &PortSetting) -> Result<(), Error> {
+    let dir = pins::path(algorithm);
+    let (namespace, device) = place(algorithm, port)?;
+    let key = Key { cookie: namespace.cookie(), ifindex: device.ifindex };
+    let ports = open(&dir.join("ports"))?;
+    let known = ports.lookup(bytes_of(&key), MapFlags::ANY).map_err(|e| Error::system("read the ports", e))?;
+    let value = match known {
+        Some(bytes) => Port { setting: port.setting, ..pod_read_unaligned(&bytes) },
+        None => Port {
+            tx_bytes: 0,
+            setting: port.setting,
+            id: 1 + ports.keys().count() as u32,
+            made_clsact: u32::from(!namespace.inside(|| has_clsact(&device.name))?),
+        },
+    };
+    // First the entry, by which `detach` finds the program.
+    let written = ports.update(bytes_of(&key), bytes_of(&value), MapFlags::ANY);
+    written.map_err(|e| Error::system("write to the ports", e))?;
+    if let Some(point) = &port.point {
+        let written = open(&dir.join("points"))?.update(bytes_of(&key), point, MapFlags::ANY);
+        written.map_err(|e| Error::system("write to the ports", e))?;
+    }
+    with_hook(algorithm, &dir, &namespace, &key, |hook| {
+        hook.create()?;
+        hook.replace(true).attach().map(drop)
+    })
+}
+
+/// Takes the algorithm's programs from all ports that still are.
+pub(super) fn detach_all(algorithm: Algorithm) -> Result<(), Error> {
+    let dir = pins::path(algorithm);
+    let ports = open(&dir.join("ports"))?;
+    let namespaces = netns::all();
+    for key in ports.keys() {
+        let value = ports.lookup(&key, MapFlags::ANY).map_err(|e| Error::system("read the ports", e))?;
+        let (Some(value), key) = (value, pod_read_unaligned::<Key>(&key)) else { continue };
+        let value: Port = pod_read_unaligned(&value);
+        // A namespace that is gone took its devices with it, and so does a device that is gone.
+        let Some(namespace) = namespaces.iter().find(|n| n.cookie() == key.cookie) else { continue };
+        let _ = with_hook(algorithm, &dir, namespace, &key, |hook| {
+            hook.detach()?;
+            if value.made_clsact == 0 { Ok(()) } else { hook.attach_point(TC_INGRESS | TC_EGRESS).destroy() }
+        });
+    }
+    Ok(())
+}
+
+fn with_hook(
+    algorithm: Algorithm,
+    dir: &Path,
+    namespace: &Namespace,
+    key: &Key,
+    f: impl FnOnce(&mut TcHook) -> libbpf_rs::Result<()> + Send,
+) -> Result<(), Error> {
+    let fd = libbpf_rs::Program::fd_from_pinned_path(dir.join("port"));
+    let fd = fd.map_err(|e| Error::system("open the port's program", e))?;
+    let at = if algorithm.port.is_before_the_queue() { TC_EGRESS } else { TC_INGRESS };
+    namespace.inside(|| {
+        let mut hook = TcHook::new(fd.as_fd());
+        hook.ifindex(key.ifindex as i32).attach_point(at).handle(1).priority(PRIORITY);
+        f(&mut hook).map_err(std::io::Error::other)
+    })
+}
+
+/// A network device.
+struct Device {
+    name: String,
+    ifindex: u64,
+}
+
+/// The other end of a link.
+enum Peer {
+    /// In the same namespace, with this name.
+    Here(String),
+    /// In the namespace with this number, with this index.
+    There { namespace: u64, ifindex: u64 },
+}
+
+/// Where the program of a port is: marks are set on the way to the queue, stamps where the link ends.
+fn place(algorithm: Algorithm, port: &PortSetting) -> Result<(Namespace, Device), Error> {
+    let namespace = Namespace::named(&port.namespace)?;
+    let (device, peer) = namespace.inside(|| device(&port.device)).map_err(|_| {
+        let message = format!("`{}` has no device `{}`", port.namespace, port.device);
+        Error::refused(message, format!("`ip -n {} link` lists them", port.namespace))
+    })?;
+    if algorithm.port.is_before_the_queue() {
+        return Ok((namespace, device));
+    }
+    let no_peer = || {
+        let message = format!("`{}` is no end of a veth pair whose other end is in a named namespace", port.device);
+        Error::refused(
+            message,
+            "telemetry is stamped where a port's link ends; make the pair with `ip link add type veth`",
+        )
+    };
+    match peer.ok_or_else(no_peer)? {
+        Peer::Here(name) => {
+            let (device, _) = namespace.inside(|| self::device(&name))?;
+            Ok((namespace, device))
+        }
+        Peer::There { namespace: id, ifindex } => {
+            let name = namespace.inside(|| namespace_name(id))?.ok_or_else(no_peer)?;
+            let namespace = Namespace::named(&name)?;
+            let name = namespace.inside(|| name_of(ifindex)).map_err(|_| no_peer())?;
+            Ok((namespace, Device { name, ifindex }))
+        }
+    }
+}
+
+/// What `ip` or `tc` tells as JSON.
+fn told(program: &str, args: &[&str]) -> std::io::Result<serde_json::Value> {
+    let output = Command::new(program).args(args).output()?;
+    if !output.status.success() {
+        return Err(std::io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    serde_json::from_slice(&output.stdout).map_err(std::io::Error::other)
+}
+
+/// A device of the present namespace, and the other end of its link.
+fn device(name: &str) -> std::io::Result<(Device, Option<Peer>)> {
+    let link = &told("ip", &["-j", "link", "show", "dev", name])?[0];
+    let ifindex = link["ifindex"].as_u64().ok_or_else(|| std::io::Error::other("no such device"))?;
+    let here = link["link"].as_str().map(|name| Peer::Here(name.to_owned()));
+    let there = link["link_index"].as_u64().zip(link["link_netnsid"].as_u64());
+    let there = there.map(|(ifindex, namespace)| Peer::There { namespace, ifindex });
+    Ok((Device { name: name.to_owned(), ifindex }, there.or(here)))
+}
+
+fn name_of(ifindex: u64) -> std::io::Result<String> {
+    let links = told("ip", &["-j", "link"])?;
+    let found = links.as_array().into_iter().flatten().find(|l| l["ifindex"].as_u64() == Some(ifindex));
+    let name = found.and_then(|l| l["ifname"].as_str()).map(str::to_owned);
+    name.ok_or_else(|| std::io::Error::other("no such device"))
+}
+
+fn namespace_name(id: u64) -> std::io::Result<Option<String>> {
+    let all = told("ip", &["-j", "netns", "list-id"])?;
+    let found = all.as_array().into_iter().flatten().find(|n| n["nsid"].as_u64() == Some(id));
+    Ok(found.and_then(|n| n["name"].as_str()).map(str::to_owned))
+}
+
+fn has_clsact(device: &str) -> std::io::Result<bool> {
+    let qdiscs = told("tc", &["-j", "qdisc", "show", "dev", device])?;
+    Ok(qdiscs.as_array().into_iter().flatten().any(|q| q["kind"] == "clsact"))
+}

@@ -1,0 +1,12 @@
+//! Congestion control of fairrate in the Linux kernel, by eBPF.
+//!
+//! [`laws`] has the laws, which are C headers compiled for this machine and for the kernel alike. [`params`] turns the parameters of
+//! scenarios into theirs, [`setup`] reads them. With the feature `bpf` the crate loads the programs into the kernel, which
+//! `fairrate-kernel` does.
+
+#[cfg(feature = "bpf")]
+pub mod bpf;
+pub mod error;
+pub mod laws;
+pub mod params;
+pub mod setup;

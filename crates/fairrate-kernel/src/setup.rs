@@ -1,0 +1,244 @@
+//! `ALGORITHM[:parameter=value,...]`, as the command line has it, read into the bytes that a program in the kernel takes.
+
+use bytemuck::bytes_of;
+use fairrate_control::rocc::RoccConfig;
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Parameters, Profile, RawValue, SetParamError};
+use fairrate_units::{Bytes, Rate};
+
+use crate::error::Error;
+use crate::laws::{RoccPoint, RoccPortState};
+use crate::params::{self, Path};
+
+/// An algorithm that runs in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Algorithm {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// Its name for `TCP_CONGESTION`.
+    pub tcp_name: &'static str,
+    /// What it does at switches.
+    pub port: PortProgram,
+}
+
+/// What an algorithm does at a switch's port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortProgram {
+    /// Nothing.
+    None,
+    /// It marks packets that join a queue longer than the port's setting, in bytes.
+    Marks,
+    /// It marks packets with the probability of queue over the port's setting, in bytes.
+    MarksInProportion,
+    /// It stamps telemetry; the port's setting is its rate in kb/s.
+    Stamps,
+    /// It is RoCC's congestion point; the port's setting is its rate in kb/s.
+    CongestionPoint,
+}
+
+impl PortProgram {
+    /// Whether it is on the way to the port's queue, and goes by its length; others are at the other end of the link.
+    pub fn is_before_the_queue(self) -> bool {
+        matches!(self, Self::Marks | Self::MarksInProportion)
+    }
+}
+
+/// All of them.
+pub const IN_KERNEL: [Algorithm; 5] = [
+    Algorithm { name: "theta-powertcp", tcp_name: "fr_theta", port: PortProgram::None },
+    Algorithm { name: "powertcp", tcp_name: "fr_powertcp", port: PortProgram::Stamps },
+    Algorithm { name: "rocc", tcp_name: "fr_rocc", port: PortProgram::CongestionPoint },
+    Algorithm { name: "ratemp", tcp_name: "fr_ratemp", port: PortProgram::MarksInProportion },
+    Algorithm { name: "dctcp", tcp_name: "fr_dctcp", port: PortProgram::Marks },
+];
+
+/// `NETNS/DEV:RATE` or `NETNS/DEV:BYTES`: an egress port of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSetting {
+    /// The switch's network namespace.
+    pub namespace: String,
+    /// The device.
+    pub device: String,
+    /// A rate in kb/s or a queue length in bytes, as the algorithm's program has it.
+    pub setting: u64,
+    /// RoCC's congestion point there, as its program keeps it.
+    pub point: Option<Vec<u8>>,
+}
+
+impl PortSetting {
+    /// Reads a port for an algorithm.
+    ///
+    /// # Errors
+    /// If it is written otherwise, the algorithm does nothing at ports, or not at this one.
+    pub fn parse(text: &str, setup: &Setup) -> Result<Self, Error> {
+        let algorithm = setup.algorithm;
+        let invalid = |message: String, help: &str| Error::Parameter {
+            parameter: text.to_owned(),
+            message,
+            help: help.to_owned(),
+        };
+        let (what, example) = match algorithm.port {
+            PortProgram::None => {
+                let message = format!("`{}` does nothing at switches", algorithm.name);
+                return Err(invalid(message, "leave --switch-port out"));
+            }
+            PortProgram::Marks => ("the queue length from which packets are marked", "switch/eth1:60KB"),
+            PortProgram::MarksInProportion => ("the queue length at which every packet is marked", "switch/eth1:40KB"),
+            PortProgram::Stamps | PortProgram::CongestionPoint => ("the port's rate", "switch/eth1:200Mbps"),
+        };
+        let help = format!("write it as {example}: the switch's network namespace, its device and {what}");
+        let (place, setting) = text.rsplit_once(':').ok_or_else(|| invalid("there is no `:`".to_owned(), &help))?;
+        let (namespace, device) = place.rsplit_once('/').ok_or_else(|| invalid("there is no `/`".to_owned(), &help))?;
+        let setting = if algorithm.port.is_before_the_queue() {
+            setting.parse::<Bytes>().map_err(|e| invalid(e.to_string(), &help))?.as_u64()
+        } else {
+            setting.parse::<Rate>().map_err(|e| invalid(e.to_string(), &help))?.as_bps() / 1_000
+        };
+        let point = match &setup.config {
+            AlgorithmConfig::Rocc(config) => Some(point(config, Rate::from_bps(setting * 1_000))?),
+            _ => None,
+        };
+        Ok(Self { namespace: namespace.to_owned(), device: device.to_owned(), setting, point })
+    }
+}
+
+/// A congestion point whose rate is the largest.
+fn point(config: &RoccConfig, rate: Rate) -> Result<Vec<u8>, Error> {
+    let params = params::rocc_port(config, rate)?;
+    let state = RoccPortState { f: params.f_max, q_old: 0 };
+    Ok(bytes_of(&RoccPoint { params, state, period_ns: config.period.as_ns(), ticked_ns: 0 }).to_vec())
+}
+
+/// An algorithm with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// Which.
+    pub algorithm: Algorithm,
+    /// The parameters as the program has them: a struct of [`crate::laws`].
+    pub params: Vec<u8>,
+    /// As given.
+    pub text: String,
+    /// The same as the simulator has it.
+    pub config: AlgorithmConfig,
+}
+
+impl Setup {
+    /// Reads `text` for a host with this path.
+    ///
+    /// # Errors
+    /// If there is no such algorithm or parameter, a value does not fit, or the kernel has not what it asks for.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, Error> {
+        let (name, given) = text.split_once(':').unwrap_or((text, ""));
+        let algorithm = find(name)?;
+        let config = AlgorithmConfig::by_name(name, Profile::Paper).ok_or_else(|| unknown(name))?;
+        let mut config = config.over_tcp();
+        for parameter in given.split(',').filter(|p| !p.trim().is_empty()) {
+            set(&mut config, name, parameter.trim())?;
+        }
+        let params = match &config {
+            AlgorithmConfig::ThetaPowerTcp(c) => bytes_of(&params::theta(c, path)?).to_vec(),
+            AlgorithmConfig::PowerTcp(c) => bytes_of(&params::powertcp(c, path)?).to_vec(),
+            AlgorithmConfig::Rocc(c) => bytes_of(&params::rocc(c, path)).to_vec(),
+            AlgorithmConfig::RateMp(c) => bytes_of(&params::ratemp(c, path)?).to_vec(),
+            AlgorithmConfig::Dctcp(c) => bytes_of(&params::dctcp(c)?).to_vec(),
+            _ => return Err(unknown(name)),
+        };
+        Ok(Self { algorithm, params, text: text.to_owned(), config })
+    }
+}
+
+/// The algorithm of this name.
+///
+/// # Errors
+/// If the kernel has none.
+pub fn find(name: &str) -> Result<Algorithm, Error> {
+    IN_KERNEL.into_iter().find(|a| a.name == name).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> Error {
+    let names = IN_KERNEL.map(|a| a.name);
+    let help = if ALGORITHMS.iter().any(|a| a.name == name) {
+        format!("the simulator alone has it; the kernel has {}", names.join(", "))
+    } else {
+        nearest(name, &names).map_or(format!("it has {}", names.join(", ")), |n| format!("did you mean `{n}`?"))
+    };
+    Error::UnknownAlgorithm { name: name.to_owned(), help }
+}
+
+/// Sets `name=value`.
+fn set(config: &mut AlgorithmConfig, algorithm: &str, parameter: &str) -> Result<(), Error> {
+    let invalid = |message: String, help: String| Error::Parameter { parameter: parameter.to_owned(), message, help };
+    let Some((name, value)) = parameter.split_once('=') else {
+        return Err(invalid("there is no `=`".to_owned(), "write it as `gamma=0.9`".to_owned()));
+    };
+    let (name, value) = (name.trim(), value.trim().trim_matches('"'));
+    config.set(name, raw(value)).map_err(|error| match error {
+        SetParamError::Invalid { message, help } => invalid(message, help),
+        SetParamError::UnknownName => {
+            let params = config.params();
+            let names: Vec<&str> = params.iter().map(|p| p.name).collect();
+            let help = nearest(name, &names)
+                .map_or_else(|| format!("it has {}", names.join(", ")), |n| format!("did you mean `{n}`?"));
+            Error::UnknownParameter { algorithm: algorithm.to_owned(), name: name.to_owned(), help }
+        }
+    })
+}
+
+/// A value as TOML would have it.
+fn raw(value: &str) -> RawValue<'_> {
+    if let Ok(n) = value.parse() {
+        return RawValue::Integer(n);
+    }
+    match value.parse() {
+        Ok(x) => RawValue::Float(x),
+        Err(_) => value.parse().map_or(RawValue::Text(value), RawValue::Bool),
+    }
+}
+
+/// The name that is meant, if one is near.
+pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let near = names.iter().map(|n| (strsim::jaro_winkler(name, n), *n)).filter(|(near, _)| 0.75 <= *near);
+    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, n)| n)
+}
+
+#[cfg(test)]
+mod tests {
+    use fairrate_units::Time;
+
+    use super::*;
+
+    const PATH: Path = Path { line_rate: Rate::from_gbps(1), tau: Some(Time::from_us(300)) };
+
+    fn error(text: &str) -> (String, String) {
+        let error = Setup::parse(text, &PATH).expect_err("it should be refused");
+        (error.to_string(), error.help().to_owned())
+    }
+
+    #[test]
+    fn parameters_are_those_of_scenarios() {
+        let setup = Setup::parse("theta-powertcp:gamma=0.5, beta=10Mbps", &PATH).expect("both exist");
+        let params: &crate::laws::ThetaParams = bytemuck::from_bytes(&setup.params);
+        assert_eq!((params.law.gamma_q31, params.law.beta_bps), (1 << 30, 10_000_000));
+        assert_eq!((params.law.line_bps, params.tau_ns), (1_000_000_000, 300_000));
+        let dctcp = Setup::parse("dctcp", &PATH).expect("it exists");
+        // Over TCP it begins with ten packets, in slow start.
+        let params: &crate::laws::DctcpParams = bytemuck::from_bytes(&dctcp.params);
+        assert_eq!((params.first_packets, params.slow_start), (10, 1));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_to_write() {
+        let cases = [
+            ("thetapowertcp", "the kernel has no algorithm `thetapowertcp`", "did you mean `theta-powertcp`?"),
+            ("hpcc", "the kernel has no algorithm `hpcc`", "the simulator alone has it; the kernel has "),
+            ("dctcp:gg=1", "`dctcp` has no parameter `gg`", "did you mean `g`?"),
+            ("dctcp:g", "in `g`: there is no `=`", "write it as `gamma=0.9`"),
+            ("dctcp:g=7", "in `g=7`: `7` is out of range", "give a number from 0 to 1"),
+            ("theta-powertcp:beta=5", "in `beta=5`: expected a rate with its unit", "write it as a string"),
+            ("dctcp:form=rate", "the kernel's DCTCP has no `form = \"rate\"`", "it has form = \"window\""),
+        ];
+        for (text, message, help) in cases {
+            let found = error(text);
+            assert!(found.0.starts_with(message) && found.1.starts_with(help), "{text}: {found:?}");
+        }
+    }
+}

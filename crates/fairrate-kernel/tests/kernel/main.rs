@@ -1,0 +1,49 @@
+//! Programs in the running kernel: needs root, and says so where it is not.
+//!
+//! All that TCP knows by a name is one for the whole machine, so these tests run one after the other and expect that nothing is attached.
+
+mod clean;
+mod multipath;
+mod traffic;
+
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+static MACHINE: Mutex<()> = Mutex::new(());
+
+/// Holds the machine for a test; `None` without root.
+fn machine() -> Option<MutexGuard<'static, ()>> {
+    if !nix::unistd::geteuid().is_root() {
+        println!("not run: needs root");
+        return None;
+    }
+    let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    assert!(clean::is_clean(), "something is attached: `fairrate-kernel detach` before these tests");
+    Some(machine)
+}
+
+fn command(args: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairrate-kernel"));
+    command.args(args.split_whitespace());
+    command
+}
+
+fn run(args: &str) -> Output {
+    command(args).output().expect("the program starts")
+}
+
+/// Runs and succeeds; gives what it printed.
+#[track_caller]
+fn done(args: &str) -> String {
+    let output = run(args);
+    assert!(output.status.success(), "{args}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs and is refused with exit code 2; gives the message.
+#[track_caller]
+fn refused(args: &str) -> String {
+    let output = run(args);
+    assert_eq!(output.status.code(), Some(2), "{args}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

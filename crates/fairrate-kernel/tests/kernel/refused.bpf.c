@@ -1,0 +1,27 @@
+/* A congestion control that reads past the end of an array, which no verifier lets in. */
+#include "../../bpf/flow.h"
+
+SEC("struct_ops") void fr_refused_init(u64 *ctx)
+{
+    u64 key = bpf_ktime_get_ns();
+    struct note *note = bpf_map_lookup_elem(&namespaces, &key);
+    if (note)
+        note->before[key & 1023] = 0;
+}
+
+SEC("struct_ops") u32 fr_refused_ssthresh(u64 *ctx)
+{
+    return 2;
+}
+
+SEC("struct_ops") u32 fr_refused_undo_cwnd(u64 *ctx)
+{
+    return 2;
+}
+
+SEC(".struct_ops") struct tcp_congestion_ops fr_refused = {
+    .init = fr_refused_init,
+    .ssthresh = fr_refused_ssthresh,
+    .undo_cwnd = fr_refused_undo_cwnd,
+    .name = "fr_refused",
+};
