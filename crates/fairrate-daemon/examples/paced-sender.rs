@@ -35,7 +35,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("{:8.3} s: {:.1} Mbit/s", began.elapsed().as_secs_f64(), rate_bps / 1e6);
         }
         // What was missed in a pause is not sent in a burst.
-        next = next.max(Instant::now() - Duration::from_millis(1));
+        if next + Duration::from_millis(1) < Instant::now() {
+            next = Instant::now();
+        }
         while next <= Instant::now() {
             // A receiver that is not there is not our concern.
             let _ = socket.send_to(&DATAGRAM, target);

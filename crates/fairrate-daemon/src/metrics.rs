@@ -105,6 +105,7 @@ impl Metrics {
 
     /// A counter by reasons is there before its first event, so that its rate is right.
     fn show_zeros(&self) {
+        self.note_refused(&Counts::default(), &Counts::default());
         for reason in Reason::ALL {
             self.closed_for(reason).inc_by(0);
         }
@@ -140,6 +141,11 @@ impl Metrics {
         self.rates.inc_by(now.rates - before.rates);
         self.iterations.inc_by(now.iterations - before.iterations);
         self.leases_ended.inc_by(now.leases_ended - before.leases_ended);
+        self.note_refused(&before, &now);
+        *published = (Instant::now(), now);
+    }
+
+    fn note_refused(&self, before: &Counts, now: &Counts) {
         for (why, n) in [
             ("unauthorised", now.unauthorised - before.unauthorised),
             ("too-many-flows", now.beyond_limit - before.beyond_limit),
@@ -147,7 +153,6 @@ impl Metrics {
         ] {
             self.refused.with_label_values(&[why]).inc_by(n);
         }
-        *published = (Instant::now(), now);
     }
 
     /// Whether the optimiser's thread is alive.

@@ -62,8 +62,8 @@ impl Running {
     /// What a metric says.
     pub fn metric(&self, name: &str) -> f64 {
         let text = self.metrics.text();
-        let values = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
-        values.last().unwrap_or(0.0)
+        let mut values = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+        values.next_back().unwrap_or(0.0)
     }
 }
 

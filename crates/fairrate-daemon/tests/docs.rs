@@ -1,0 +1,67 @@
+//! What `docs/allocator.md` says is so: its configurations are right, and its tables have every key, limit and metric.
+
+mod common;
+
+use std::path::Path;
+
+use common::{INSECURE, Running};
+use fairrate_daemon::config::Config;
+
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/allocator.md");
+    std::fs::read_to_string(path).expect("the page")
+}
+
+/// The blocks of text that hold a key like this.
+fn blocks<'a>(page: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
+    page.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next()).filter(move |block| block.contains(key))
+}
+
+#[test]
+fn configurations_are_right() {
+    let page = page();
+    let whole = blocks(&page, "listen =").next().expect("there is a configuration");
+    Config::from_toml(whole, Path::new("allocator.toml")).expect("it is right");
+    let keys = blocks(&page, "[keys]").next().expect("there are keys");
+    let with_keys = whole.replace("insecure = true\n", "") + keys;
+    Config::from_toml(&with_keys, Path::new("allocator.toml")).expect("it is right with keys too");
+}
+
+#[test]
+fn defaults_are_those_of_the_code() {
+    let (config, _) = Config::from_toml(INSECURE, Path::new("allocator.toml")).expect("it is right");
+    let (engine, limits) = (config.engine, config.limits);
+    let page = page();
+    let says = |key: &str, default: String| {
+        assert!(page.contains(&format!("| `{key}` | `{default}` |")), "{key} is {default}");
+    };
+    says("engine.interval", format!("\"{}\"", humantime::format_duration(engine.interval)));
+    says("engine.gamma", engine.gamma.to_string());
+    says("engine.threshold", engine.threshold.to_string());
+    says("engine.batch", format!("\"{}\"", humantime::format_duration(engine.batch)));
+    says("engine.rest_after", engine.rest_after.to_string());
+    says("engine.seed", engine.seed.to_string());
+    says("limits.agents", limits.agents.to_string());
+    says("limits.connections", limits.connections.to_string());
+    says("limits.flows_per_agent", limits.flows_per_agent.to_string());
+    says("limits.updates_per_second", limits.updates_per_second.to_string());
+}
+
+#[test]
+fn every_metric_is_explained() {
+    let (server, page) = (Running::start(INSECURE, 1), page());
+    let text = server.metrics.text();
+    let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE fairrate_")?.split(' ').next());
+    let missing: Vec<&str> = names.filter(|name| !page.contains(&format!("`fairrate_{name}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let board = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/grafana-allocator.json");
+    let board = std::fs::read_to_string(board).expect("the dashboard");
+    let shown = board
+        .split("fairrate_")
+        .skip(1)
+        .filter_map(|rest| rest.split(|c: char| c != '_' && !c.is_ascii_lowercase()).next());
+    for name in shown.map(|name| name.trim_end_matches("_bucket")) {
+        assert!(text.contains(&format!("# TYPE fairrate_{name} ")), "the dashboard shows `fairrate_{name}`");
+    }
+    server.stop();
+}
