@@ -167,7 +167,7 @@ fn a_flood_is_slowed_down_and_costs_nobody_else() {
     let writer = std::thread::spawn(move || {
         let _ = output.write_all(&bytes([hello(8)]));
         // A million flows, each begun anew ever again. It ends when the connection does.
-        (0_u32..200_000).all(|i| {
+        (0_u32..2_000_000).all(|i| {
             let first = (i * 5) % 1_000_000;
             output.write_all(&bytes((first..first + 5).map(|flow| start(flow, 1, 2)))).is_ok()
         })

@@ -93,7 +93,7 @@ fn keys_change_without_a_restart() {
     std::fs::rename(dir.join("10.0.0.3.key"), dir.join("stolen.key")).expect("it is there");
     keys::make(&dir, &[LOOPBACK], &[host(1)]).expect("the directory can be written");
     assert_ne!(std::fs::read(dir.join("ca.pem")).expect("it is there"), old);
-    server.rekey();
+    server.rekey().expect("the keys are right");
     until("connections are made anew", || server.metric("fairrate_connections_closed_total{why=\"Rekeyed\"}") == 1.0);
     until("the agent is back", || server.metric("fairrate_connections") == 1.0);
     assert!(is_near(client.rate_bps(1), ALONE_BPS), "its rate has held meanwhile");
@@ -103,6 +103,23 @@ fn keys_change_without_a_restart() {
     thief.begin(1, host(3), host(4), 1.0);
     until("the old key opens nothing", || 1.0 <= server.metric("fairrate_turned_away_total{why=\"handshake\"}"));
     assert_eq!(thief.rate_bps(1), None);
+    server.stop();
+}
+
+#[test]
+fn wrong_keys_leave_the_old_ones() {
+    let dir = keys_in("wrong-rotation");
+    let server = start(&dir);
+    let client = client(&server, files(&dir, host(1)));
+    client.begin(1, host(1), host(2), 1.0);
+    until("the flow has a rate", || is_near(client.rate_bps(1), ALONE_BPS));
+    std::fs::write(dir.join("allocator.key"), "no key").expect("it can be written");
+    server.rekey().expect_err("there is no key");
+    assert_eq!(server.metric("fairrate_keys_loaded_total{result=\"error\"}"), 1.0);
+    let other = self::client(&server, files(&dir, host(2)));
+    other.begin(1, host(2), host(3), 1.0);
+    until("new connections are made with the old keys", || is_near(other.rate_bps(1), ALONE_BPS));
+    assert_eq!(server.metric("fairrate_connections_closed_total{why=\"Rekeyed\"}"), 0.0);
     server.stop();
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairrate_daemon::config::Config;
-use fairrate_daemon::{Client, ClientOptions, Desk, Metrics, Security, Server};
+use fairrate_daemon::{Client, ClientOptions, Desk, KeyError, Metrics, Security, Server};
 use tokio::runtime::Runtime;
 
 /// Hosts of the star, and the rate of its links.
@@ -47,9 +47,8 @@ impl Running {
     }
 
     /// Loads the keys again.
-    pub fn rekey(&self) {
-        let server = self.server.as_ref().expect("it runs");
-        self.runtime.block_on(server.rekey()).expect("the keys are right");
+    pub fn rekey(&self) -> Result<(), KeyError> {
+        self.runtime.block_on(self.server.as_ref().expect("it runs").rekey())
     }
 
     /// Ends it in good order.

@@ -172,7 +172,9 @@ impl World {
     /// From now on nothing bad happens.
     pub fn mend(&mut self) {
         let down: Vec<usize> = (0..self.servers.len()).filter(|&i| self.servers[i].desk.is_none()).collect();
-        down.into_iter().for_each(|server| self.restart(server));
+        for server in down {
+            self.restart(server);
+        }
         self.hosts.iter_mut().for_each(|host| host.hangs_until = self.now);
         self.servers.iter_mut().for_each(|server| server.hangs_until = self.now);
     }
