@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use fairrate_control::{AlgorithmConfig, Parameters as _, Profile};
-use fairrate_sim::SimConfig;
+use fairrate_sim::{EcnConfig, SimConfig};
 use fairrate_units::{Bytes, Rate};
 
 use crate::failure::Failure;
@@ -90,21 +90,22 @@ fn arguments(config: &SimConfig, plan: &Plan<'_>) -> Vec<String> {
 fn at_port(config: &SimConfig, rate: Rate) -> Option<String> {
     match config.cc.info().name {
         "powertcp" | "rocc" => Some(format!("{}bps", rate.as_bps())),
-        "dctcp" => marks_from(config, rate).map(|bytes| format!("{}B", bytes.as_u64())),
+        "dctcp" => marks_at(config, rate, |ecn| ecn.kmin),
+        "ratemp" => marks_at(config, rate, |ecn| ecn.kmax),
         _ => None,
     }
 }
 
-/// The queue from which a port of this rate marks.
-fn marks_from(config: &SimConfig, rate: Rate) -> Option<Bytes> {
+/// A threshold of marks at a port of this rate.
+fn marks_at(config: &SimConfig, rate: Rate, threshold: fn(&EcnConfig) -> Bytes) -> Option<String> {
     let ecn = config.fabric.ecn.as_ref()?;
     let scale = ecn.per_rate.map_or(1.0, |per| rate.as_bps_f64() / per.as_bps_f64());
-    Some(Bytes::new((ecn.kmin.as_f64() * scale) as u64))
+    Some(format!("{}B", (threshold(ecn).as_f64() * scale) as u64))
 }
 
 /// Whether switches mark here: only where the algorithm brings its own marker.
 pub fn marks(config: &SimConfig) -> bool {
-    config.cc.info().name == "dctcp" && config.fabric.ecn.is_some()
+    ["dctcp", "ratemp"].contains(&config.cc.info().name) && config.fabric.ecn.is_some()
 }
 
 /// `NAME:KEY=VALUE,...` with the parameters that are not the defaults.

@@ -110,7 +110,11 @@ fn five_flows_that_come_and_go_have_equal_shares() {
         let with = climb(&rack);
         draw(&without, &with);
         let farthest = with.farthest(PAYLOAD_BPS);
-        println!("with the allocator: at most {:.1} % from an equal share: {:.0?} bit/s", 100.0 * farthest, with.settled());
+        println!(
+            "with the allocator: at most {:.1} % from an equal share: {:.0?} bit/s",
+            100.0 * farthest,
+            with.settled()
+        );
         farthest < 0.05
     };
     assert!((0..3).any(|_| settles()));
