@@ -73,7 +73,8 @@ fn kernel(dir: &Path) -> Result<Kernel, String> {
         let newest =
             depends.lines().find_map(|line| line.trim().strip_prefix("Depends: ")).ok_or("there is no such kernel")?;
         said(Command::new("apt-get").args(["download", "-q", newest]).current_dir(dir))?;
-        let package = entry(dir, |name| name.starts_with(newest) && name.ends_with(".deb"))?;
+        let package =
+            entry(dir, |name| name.starts_with(newest) && Path::new(name).extension().is_some_and(|e| e == "deb"))?;
         said(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&unpacked))?;
     }
     Ok(Kernel {

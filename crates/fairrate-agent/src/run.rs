@@ -42,7 +42,7 @@ pub fn run(config: Config, stop: &AtomicBool) -> Result<(), RunError> {
         for event in flowlets.events(every)? {
             match agent.on_event(&event) {
                 Some(Tell::Begin { flow, source, destination, weight }) => {
-                    client.begin(flow, source, destination, weight)
+                    client.begin(flow, source, destination, weight);
                 }
                 Some(Tell::End { flow }) => {
                     client.end(flow);

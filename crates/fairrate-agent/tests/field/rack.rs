@@ -59,7 +59,7 @@ impl Running {
 
     /// Sends it a signal.
     pub fn signal(&self, signal: nix::sys::signal::Signal) {
-        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.0.id() as i32), signal);
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.0.id().cast_signed()), signal);
     }
 }
 

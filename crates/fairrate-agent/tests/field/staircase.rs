@@ -43,7 +43,9 @@ fn climb(rack: &Rack) -> Staircase {
             samples.push((at, all));
         }
     }
-    flows.into_iter().for_each(|(_, flow)| flow.stop());
+    for (_, flow) in flows {
+        flow.stop();
+    }
     Staircase { samples }
 }
 

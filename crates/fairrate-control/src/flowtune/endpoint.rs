@@ -63,8 +63,17 @@ pub struct Endpoint {
     heard: Time,
     /// Whether the lifetime has passed since.
     silent: bool,
-    /// Flowlets the allocator was told of, and the rates it gave (zero: none yet).
-    flowlets: BTreeMap<u32, f64>,
+    /// Flowlets the allocator was told of.
+    flowlets: BTreeMap<u32, Flowlet>,
+}
+
+/// A flowlet that the allocator was told of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flowlet {
+    /// The rate it gave last; zero: none since it began to work.
+    told_bps: f64,
+    /// Whether a rate is in force at the host.
+    is_granted: bool,
 }
 
 impl Endpoint {
@@ -85,7 +94,7 @@ impl Endpoint {
 
     /// What the allocator gave a flowlet last; `None`: there is no such flowlet, or it has no rate yet.
     pub fn rate_bps(&self, flow: u32) -> Option<f64> {
-        self.flowlets.get(&flow).copied().filter(|rate_bps| 0.0 < *rate_bps)
+        self.flowlets.get(&flow).map(|flowlet| flowlet.told_bps).filter(|rate_bps| 0.0 < *rate_bps)
     }
 
     /// A flow that had nothing to send has something: what to tell the allocator, unless it knows.
@@ -93,7 +102,7 @@ impl Endpoint {
         if self.flowlets.contains_key(&flow) {
             return None;
         }
-        self.flowlets.insert(flow, 0.0);
+        self.flowlets.insert(flow, Flowlet::default());
         Some(Message::Start { flow })
     }
 
@@ -108,22 +117,25 @@ impl Endpoint {
         self.heard = now;
         let mut before = std::mem::take(&mut self.silent);
         if message == Message::Hello {
-            // What an earlier allocator gave ends with it; the silence before it has ended all that.
-            self.flowlets.values_mut().for_each(|rate| *rate = 0.0);
+            // An earlier allocator's rates stay in force until they expire, or this one gives others.
+            self.flowlets.values_mut().for_each(|flowlet| flowlet.told_bps = 0.0);
             answers.extend(self.flowlets.keys().map(|&flow| Message::Start { flow }));
             before = false;
         }
         if let Message::Update { flow, rate_bps } = message
-            && let Some(rate) = self.flowlets.get_mut(&flow)
+            && let Some(flowlet) = self.flowlets.get_mut(&flow)
         {
-            *rate = rate_bps;
+            flowlet.told_bps = rate_bps;
             if !before {
+                flowlet.is_granted = true;
                 grants.push(Grant { flow, rate_bps });
             }
         }
         if before {
-            let given = self.flowlets.iter().filter(|(_, rate)| 0.0 < **rate);
-            grants.extend(given.map(|(&flow, &rate_bps)| Grant { flow, rate_bps }));
+            for (&flow, flowlet) in self.flowlets.iter_mut().filter(|(_, flowlet)| 0.0 < flowlet.told_bps) {
+                flowlet.is_granted = true;
+                grants.push(Grant { flow, rate_bps: flowlet.told_bps });
+            }
         }
     }
 
@@ -138,8 +150,11 @@ impl Endpoint {
             return;
         }
         self.silent = true;
-        let given = self.flowlets.iter().filter(|(_, rate)| 0.0 < **rate);
-        grants.extend(given.map(|(&flow, _)| Grant { flow, rate_bps: 0.0 }));
+        for (&flow, flowlet) in &mut self.flowlets {
+            if std::mem::take(&mut flowlet.is_granted) {
+                grants.push(Grant { flow, rate_bps: 0.0 });
+            }
+        }
     }
 }
 
@@ -187,5 +202,23 @@ mod tests {
         endpoint.on_timer(US(110), &mut Vec::new());
         let (grants, answers) = hear(&mut endpoint, US(5_000), Message::Hello);
         assert_eq!((grants, answers), (vec![], vec![Message::Start { flow: 1 }, Message::Start { flow: 2 }]));
+    }
+
+    #[test]
+    fn rates_of_an_allocator_that_began_anew_expire_unless_it_gives_others() {
+        let mut endpoint = Endpoint::new(US(100));
+        endpoint.begin(1);
+        endpoint.begin(2);
+        let rate = |flow, rate_bps| Grant { flow, rate_bps };
+        hear(&mut endpoint, US(10), Message::Update { flow: 1, rate_bps: 3e9 });
+        hear(&mut endpoint, US(10), Message::Update { flow: 2, rate_bps: 3e9 });
+        // It has begun anew before its silence was noticed, gives one of them a rate, and is gone.
+        assert_eq!(hear(&mut endpoint, US(50), Message::Hello).0, []);
+        assert_eq!(hear(&mut endpoint, US(60), Message::Update { flow: 2, rate_bps: 5e9 }).0, [rate(2, 5e9)]);
+        let mut grants = Vec::new();
+        endpoint.on_timer(US(160), &mut grants);
+        assert_eq!(grants, [rate(1, 0.0), rate(2, 0.0)]);
+        // What is heard first after that brings back what this one gave, and no more.
+        assert_eq!(hear(&mut endpoint, US(300), Message::Alive).0, [rate(2, 5e9)]);
     }
 }
