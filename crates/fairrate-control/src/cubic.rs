@@ -19,8 +19,8 @@
 //! window grows only while it limits the flow, so the two differ little. Time in which it does not limit the flow, and
 //! gaps between acknowledgments longer than a round trip, do not count as t (section 5.8). The first window is that of
 //! RFC 6928. A window that lies above the cubic curve keeps its size; section 4.3's W_est never lowers it either.
-//! HyStart is off: its thresholds are milliseconds, which datacenter delays never reach. What there is of it is the
-//! test for rising delay of Linux; the test for trains of acknowledgments and RFC 9406 are absent. An ECN mark is a
+//! HyStart is off: its thresholds are milliseconds, which datacenter delays never reach. What there is of it is Linux's
+//! test for rising delay and, as an option, its test for trains of acknowledgments; RFC 9406 is absent. An ECN mark is a
 //! loss without the loss, at most once a window. After idle time the window halves for each timeout, down to the first
 //! one (RFC 2861, Linux), and a new stage begins.
 //!
@@ -69,6 +69,9 @@ algorithm_config! {
         hystart: bool = false;
         /// Smallest rise of the delay that ends slow start, for `hystart = true` (Linux: 4 ms).
         hystart_rise: Time = Time::from_ms(4);
+        /// Whether a train of acknowledgments ends slow start too when it lasts for half the smallest round trip and what Linux
+        /// allows for aggregation, for `hystart = true` (Linux: on).
+        hystart_trains: bool = false;
     }
 }
 
@@ -97,6 +100,7 @@ impl AlgorithmSpec for CubicConfig {
             recover: None,
             window_use: WindowUse::default(),
             hystart: HyStart::default(),
+            train: AckTrain::default(),
             config: self.clone(),
         }
     }
@@ -126,6 +130,7 @@ pub struct Cubic {
     recover: Option<u64>,
     window_use: WindowUse,
     hystart: HyStart,
+    train: AckTrain,
 }
 
 /// A stage of congestion avoidance.
@@ -172,6 +177,38 @@ impl HyStart {
     }
 }
 
+/// The test for trains of acknowledgments that ends slow start early: one that is long fills the path.
+#[derive(Clone, Copy, Debug, Default)]
+struct AckTrain {
+    round_end: u64,
+    round_start: Time,
+    /// The last acknowledgment of the train.
+    last: Time,
+}
+
+impl AckTrain {
+    /// Longest gap in a train (Linux).
+    const DELTA: Time = Time::from_ms(2);
+    /// What Linux allows for aggregation: four of the largest segments at the pacing rate, a millisecond at most.
+    const AGGREGATED: f64 = 4.0 * 65_536.0;
+    const MAX_ALLOWED: f64 = 0.001;
+
+    fn look(&mut self, ack: &Ack<'_>) {
+        if self.round_end < ack.ack_seq {
+            (self.round_end, self.round_start, self.last) = (ack.snd_nxt, ack.now, ack.now);
+        }
+    }
+
+    /// Whether the train has lasted for more than `seconds` since the round began.
+    fn is_longer(&mut self, now: Time, seconds: f64) -> bool {
+        if Self::DELTA < now.saturating_sub(self.last) {
+            return false;
+        }
+        self.last = now;
+        seconds < now.saturating_sub(self.round_start).as_secs_f64()
+    }
+}
+
 impl Cubic {
     /// RFC 9438 eq. 1.
     fn w_cubic(&self, epoch: &Epoch, t: f64) -> f64 {
@@ -199,13 +236,22 @@ impl Cubic {
         }
         // Acknowledged bytes are counted (RFC 3465, L = 2).
         self.cwnd += acked.min(2.0);
-        let rise = self.config.hystart_rise.as_secs_f64();
-        if self.config.hystart
-            && HyStart::LOW_WINDOW <= self.cwnd
-            && self.hystart.delay_rises(ack, ack.rtt.as_secs_f64(), rise)
-        {
+        if self.config.hystart && self.fills_the_path(ack) {
             self.ssthresh = self.cwnd;
         }
+    }
+
+    /// HyStart, as Linux has it without pacing.
+    fn fills_the_path(&mut self, ack: &Ack<'_>) -> bool {
+        self.train.look(ack);
+        if self.cwnd < HyStart::LOW_WINDOW {
+            return false;
+        }
+        let pacing = 2.0 * self.cwnd * self.mss / self.srtt.unwrap_or(f64::INFINITY);
+        let allowed = (AckTrain::AGGREGATED / pacing).min(AckTrain::MAX_ALLOWED);
+        let is_train = self.config.hystart_trains && self.train.is_longer(ack.now, (self.min_rtt + allowed) / 2.0);
+        let rise = self.config.hystart_rise.as_secs_f64();
+        self.hystart.delay_rises(ack, ack.rtt.as_secs_f64(), rise) || is_train
     }
 
     /// Congestion avoidance (sections 4.2 to 4.5).

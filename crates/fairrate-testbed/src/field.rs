@@ -169,6 +169,7 @@ fn facts_of_linux(config: &SimConfig) -> Vec<(String, String)> {
     }
     if config.cc.info().name == "cubic" {
         sets.extend([("transport.cubic.form", "linux".to_owned()), ("transport.cubic.hystart", "true".to_owned())]);
+        sets.push(("transport.cubic.hystart_trains", "true".to_owned()));
     }
     sets.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

@@ -180,3 +180,19 @@ fn hystart_leaves_slow_start_on_rising_delay() {
         assert_eq!(cubic.ssthresh < f64::INFINITY, ends, "{cubic:?}");
     }
 }
+
+#[test]
+fn hystart_leaves_slow_start_on_a_long_train() {
+    let config = CubicConfig { hystart: true, hystart_trains: true, initial_window: 16, ..CubicConfig::default() };
+    // Half of the smallest round trip of 10 ms and of Linux's millisecond: 5.5 ms from the round's first acknowledgment on.
+    for (gap_ms, left_after) in [(1, Some(6)), (2, Some(6)), (3, None)] {
+        let mut cubic = config.build(&flow_25g());
+        let left = (0..9).map(|n| n * gap_ms).find(|at| {
+            // All of the round: what is sent after its start is not acknowledged yet.
+            let a = Ack { now: Time::from_ms(100 + at), rtt: Time::from_ms(10), snd_nxt: u64::MAX, ..ack(&cubic, 1) };
+            cubic.on_ack(&a);
+            cubic.ssthresh < f64::INFINITY
+        });
+        assert_eq!(left, left_after, "gaps of {gap_ms} ms");
+    }
+}
