@@ -4,9 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use fairrate_daemon::config::ConfigError;
+use fairrate_daemon::config::duration;
 use fairrate_daemon::{KeyFiles, Security};
 use ipnet::IpNet;
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 
 /// All of it.
 #[derive(Clone, Debug, Deserialize)]
@@ -90,35 +92,6 @@ pub struct Weight {
     pub weight: f64,
 }
 
-/// Why a file is no configuration.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// It cannot be read.
-    #[error("{}: {cause}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        cause: std::io::Error,
-    },
-    /// It is not as it should be; the parser says where.
-    #[error("{}: {cause}", path.display())]
-    Wrong {
-        /// The file.
-        path: PathBuf,
-        /// What, with its line.
-        cause: toml::de::Error,
-    },
-    /// A value cannot be.
-    #[error("{}: {what}", path.display())]
-    Value {
-        /// The file.
-        path: PathBuf,
-        /// Which, and what it could be.
-        what: String,
-    },
-}
-
 impl Config {
     /// Reads and checks a file.
     ///
@@ -162,11 +135,6 @@ impl Config {
     pub fn has_fabric(&self, address: IpAddr) -> bool {
         self.fabric.iter().any(|network| network.contains(&address))
     }
-}
-
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    humantime::parse_duration(&text).map_err(|e| de::Error::custom(format!("{e}: write a time such as \"5ms\"")))
 }
 
 #[cfg(test)]

@@ -249,7 +249,7 @@ impl Cubic {
         }
         let pacing = 2.0 * self.cwnd * self.mss / self.srtt.unwrap_or(f64::INFINITY);
         let allowed = (AckTrain::AGGREGATED / pacing).min(AckTrain::MAX_ALLOWED);
-        let is_train = self.config.hystart_trains && self.train.is_longer(ack.now, (self.min_rtt + allowed) / 2.0);
+        let is_train = self.config.hystart_trains && self.train.is_longer(ack.now, 0.5 * (self.min_rtt + allowed));
         let rise = self.config.hystart_rise.as_secs_f64();
         self.hystart.delay_rises(ack, ack.rtt.as_secs_f64(), rise) || is_train
     }

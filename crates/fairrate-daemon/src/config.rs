@@ -314,7 +314,11 @@ fn only_topology(text: &str) -> String {
     out
 }
 
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+/// Reads a time such as `"500ms"`, for serde's `deserialize_with`.
+///
+/// # Errors
+/// If it is no time.
+pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     humantime::parse_duration(&text).map_err(|e| de::Error::custom(format!("{e}: write a time such as \"500ms\"")))
 }
