@@ -99,8 +99,7 @@ impl AlgorithmSpec for CubicConfig {
             snd_nxt: 0,
             recover: None,
             window_use: WindowUse::default(),
-            hystart: HyStart::default(),
-            train: AckTrain::default(),
+            hystart: self.hystart.then(Box::default),
             config: self.clone(),
         }
     }
@@ -129,8 +128,8 @@ pub struct Cubic {
     /// No second cut and no growth before this byte is acknowledged.
     recover: Option<u64>,
     window_use: WindowUse,
-    hystart: HyStart,
-    train: AckTrain,
+    /// Behind a pointer, as most flows have none.
+    hystart: Option<Box<HyStart>>,
 }
 
 /// A stage of congestion avoidance.
@@ -143,7 +142,7 @@ struct Epoch {
     w_est: f64,
 }
 
-/// The delay test that ends slow start early.
+/// The tests that end slow start early.
 #[derive(Clone, Copy, Debug, Default)]
 struct HyStart {
     round_end: u64,
@@ -152,6 +151,7 @@ struct HyStart {
     n_samples: u32,
     /// Smallest RTT of all, in seconds; zero before the first.
     least: f64,
+    train: AckTrain,
 }
 
 impl HyStart {
@@ -236,22 +236,23 @@ impl Cubic {
         }
         // Acknowledged bytes are counted (RFC 3465, L = 2).
         self.cwnd += acked.min(2.0);
-        if self.config.hystart && self.fills_the_path(ack) {
+        if self.fills_the_path(ack) {
             self.ssthresh = self.cwnd;
         }
     }
 
     /// HyStart, as Linux has it without pacing.
     fn fills_the_path(&mut self, ack: &Ack<'_>) -> bool {
-        self.train.look(ack);
+        let Some(hystart) = &mut self.hystart else { return false };
+        hystart.train.look(ack);
         if self.cwnd < HyStart::LOW_WINDOW {
             return false;
         }
         let pacing = 2.0 * self.cwnd * self.mss / self.srtt.unwrap_or(f64::INFINITY);
         let allowed = (AckTrain::AGGREGATED / pacing).min(AckTrain::MAX_ALLOWED);
-        let is_train = self.config.hystart_trains && self.train.is_longer(ack.now, 0.5 * (self.min_rtt + allowed));
+        let is_train = self.config.hystart_trains && hystart.train.is_longer(ack.now, 0.5 * (self.min_rtt + allowed));
         let rise = self.config.hystart_rise.as_secs_f64();
-        self.hystart.delay_rises(ack, ack.rtt.as_secs_f64(), rise) || is_train
+        hystart.delay_rises(ack, ack.rtt.as_secs_f64(), rise) || is_train
     }
 
     /// Congestion avoidance (sections 4.2 to 4.5).
