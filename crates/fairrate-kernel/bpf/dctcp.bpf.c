@@ -17,12 +17,7 @@ struct flow {
     struct receiver receiver;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_SK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct flow);
-} flows SEC(".maps");
+FR_FLOWS
 
 SEC("struct_ops") void fr_dctcp_init(u64 *ctx)
 {
@@ -43,13 +38,7 @@ SEC("struct_ops") void fr_dctcp_init(u64 *ctx)
     count_socket(1);
 }
 
-SEC("struct_ops") void fr_dctcp_release(u64 *ctx)
-{
-    struct sock *sk = (struct sock *)ctx[0];
-    if (bpf_sk_storage_get(&flows, sk, 0, 0))
-        count_socket(-1);
-    bpf_sk_storage_delete(&flows, sk);
-}
+FR_RELEASE(fr_dctcp)
 
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
@@ -89,16 +78,6 @@ SEC("struct_ops") void fr_dctcp_cwnd_event(u64 *ctx)
         on_data(tcp_sk(sk), &flow->receiver, ctx[1]);
 }
 
-SEC("struct_ops") u32 fr_dctcp_ssthresh(u64 *ctx)
-{
-    return fr_max(tcp_sk((struct sock *)ctx[0])->snd_cwnd >> 1, 2);
-}
-
-SEC("struct_ops") u32 fr_dctcp_undo_cwnd(u64 *ctx)
-{
-    return tcp_sk((struct sock *)ctx[0])->snd_cwnd;
-}
-
 /* Marks what joins a queue of more than K bytes, on its way to the queue. */
 SEC("tc") int fr_dctcp_port(struct __sk_buff *skb)
 {
@@ -109,26 +88,5 @@ SEC("tc") int fr_dctcp_port(struct __sk_buff *skb)
     return TC_ACT_UNSPEC;
 }
 
-SEC(".struct_ops") struct tcp_congestion_ops fr_dctcp = {
-    .init = fr_dctcp_init,
-    .release = fr_dctcp_release,
-    .cong_control = fr_dctcp_cong_control,
-    .set_state = fr_dctcp_set_state,
-    .cwnd_event = fr_dctcp_cwnd_event,
-    .ssthresh = fr_dctcp_ssthresh,
-    .undo_cwnd = fr_dctcp_undo_cwnd,
-    .flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
-    .name = "fr_dctcp",
-};
-
-SEC(".struct_ops") struct tcp_congestion_ops fr_dctcp_old = {
-    .init = fr_dctcp_init,
-    .release = fr_dctcp_release,
-    .cong_control = fr_dctcp_cong_control_old,
-    .set_state = fr_dctcp_set_state,
-    .cwnd_event = fr_dctcp_cwnd_event,
-    .ssthresh = fr_dctcp_ssthresh,
-    .undo_cwnd = fr_dctcp_undo_cwnd,
-    .flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
-    .name = "fr_dctcp",
-};
+FR_OPS(fr_dctcp, .set_state = fr_dctcp_set_state, .cwnd_event = fr_dctcp_cwnd_event,
+       .flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN)

@@ -98,4 +98,50 @@ static __always_inline void set_pace(struct sock *sk, u64 bytes_per_s)
     sk->sk_pacing_rate = fr_max(bytes_per_s, 1);
 }
 
+/* What an algorithm keeps of each connection: its `struct flow`. */
+#define FR_FLOWS                                                                                                                       \
+    struct {                                                                                                                           \
+        __uint(type, BPF_MAP_TYPE_SK_STORAGE);                                                                                         \
+        __uint(map_flags, BPF_F_NO_PREALLOC);                                                                                          \
+        __type(key, int);                                                                                                              \
+        __type(value, struct flow);                                                                                                    \
+    } flows SEC(".maps");
+
+/* A connection ends, or takes another algorithm. */
+#define FR_RELEASE(name)                                                                                                               \
+    SEC("struct_ops") void name##_release(u64 *ctx)                                                                                    \
+    {                                                                                                                                  \
+        struct sock *sk = (struct sock *)ctx[0];                                                                                       \
+        if (bpf_sk_storage_get(&flows, sk, 0, 0))                                                                                      \
+            count_socket(-1);                                                                                                          \
+        bpf_sk_storage_delete(&flows, sk);                                                                                             \
+    }
+
+SEC("struct_ops") u32 fr_ssthresh(u64 *ctx)
+{
+    return fr_max(tcp_sk((struct sock *)ctx[0])->snd_cwnd >> 1, 2);
+}
+
+SEC("struct_ops") u32 fr_undo_cwnd(u64 *ctx)
+{
+    return tcp_sk((struct sock *)ctx[0])->snd_cwnd;
+}
+
+/* The algorithm as TCP knows it, in both forms; more members follow. */
+#define FR_OPS(name_, ...)                                                                                                             \
+    SEC(".struct_ops") struct tcp_congestion_ops name_ = {.cong_control = name_##_cong_control, FR_MEMBERS(name_), __VA_ARGS__};       \
+    SEC(".struct_ops") struct tcp_congestion_ops name_##_old = {                                                                       \
+        .cong_control = name_##_cong_control_old, FR_MEMBERS(name_), __VA_ARGS__};
+
+#define FR_MEMBERS(name_)                                                                                                              \
+    .init = name_##_init, .release = name_##_release, .ssthresh = fr_ssthresh, .undo_cwnd = fr_undo_cwnd, .name = #name_
+
+/* The same for one that paces: each packet by itself. */
+#define FR_PACED_OPS(name_, ...)                                                                                                       \
+    SEC("struct_ops") u32 fr_one_segment(u64 *ctx)                                                                                     \
+    {                                                                                                                                  \
+        return 1;                                                                                                                      \
+    }                                                                                                                                  \
+    FR_OPS(name_, .min_tso_segs = fr_one_segment, __VA_ARGS__)
+
 #endif

@@ -36,12 +36,7 @@ struct flow {
     struct sent sent[N_SENT];
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_SK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct flow);
-} flows SEC(".maps");
+FR_FLOWS
 
 static __always_inline u64 tau_of(const struct fr_powertcp_params *params, struct tcp_sock *tp)
 {
@@ -70,13 +65,7 @@ SEC("struct_ops") void fr_powertcp_init(u64 *ctx)
     apply(sk, flow, tau);
 }
 
-SEC("struct_ops") void fr_powertcp_release(u64 *ctx)
-{
-    struct sock *sk = (struct sock *)ctx[0];
-    if (bpf_sk_storage_get(&flows, sk, 0, 0))
-        count_socket(-1);
-    bpf_sk_storage_delete(&flows, sk);
-}
+FR_RELEASE(fr_powertcp)
 
 /* The window in force when the byte before `seq` was sent. */
 static __always_inline u64 cwnd_at_send(const struct flow *flow, u64 seq)
@@ -158,44 +147,7 @@ SEC("struct_ops") void fr_powertcp_set_state(u64 *ctx)
         flow->state.law.cwnd_q16 = (u64)tcp_sk(sk)->mss_cache << 16;
 }
 
-SEC("struct_ops") u32 fr_powertcp_ssthresh(u64 *ctx)
-{
-    return fr_max(tcp_sk((struct sock *)ctx[0])->snd_cwnd >> 1, 2);
-}
-
-SEC("struct_ops") u32 fr_powertcp_undo_cwnd(u64 *ctx)
-{
-    return tcp_sk((struct sock *)ctx[0])->snd_cwnd;
-}
-
-SEC("struct_ops") u32 fr_powertcp_min_tso_segs(u64 *ctx)
-{
-    return 1;
-}
-
-SEC(".struct_ops") struct tcp_congestion_ops fr_powertcp = {
-    .init = fr_powertcp_init,
-    .release = fr_powertcp_release,
-    .cong_control = fr_powertcp_cong_control,
-    .set_state = fr_powertcp_set_state,
-    .ssthresh = fr_powertcp_ssthresh,
-    .undo_cwnd = fr_powertcp_undo_cwnd,
-    .min_tso_segs = fr_powertcp_min_tso_segs,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = "fr_powertcp",
-};
-
-SEC(".struct_ops") struct tcp_congestion_ops fr_powertcp_old = {
-    .init = fr_powertcp_init,
-    .release = fr_powertcp_release,
-    .cong_control = fr_powertcp_cong_control_old,
-    .set_state = fr_powertcp_set_state,
-    .ssthresh = fr_powertcp_ssthresh,
-    .undo_cwnd = fr_powertcp_undo_cwnd,
-    .min_tso_segs = fr_powertcp_min_tso_segs,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = "fr_powertcp",
-};
+FR_PACED_OPS(fr_powertcp, .set_state = fr_powertcp_set_state, .flags = TCP_CONG_NON_RESTRICTED)
 
 static __always_inline int is_ours(struct bpf_sock_ops *ctx)
 {

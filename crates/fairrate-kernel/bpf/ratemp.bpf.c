@@ -42,12 +42,7 @@ struct flow {
     struct receiver receiver;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_SK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct flow);
-} flows SEC(".maps");
+FR_FLOWS
 
 static __always_inline u64 connection_of(struct tcp_sock *tp)
 {
@@ -175,46 +170,8 @@ SEC("struct_ops") void fr_ratemp_cwnd_event(u64 *ctx)
         on_data(tcp_sk(sk), &flow->receiver, ctx[1]);
 }
 
-SEC("struct_ops") u32 fr_ratemp_ssthresh(u64 *ctx)
-{
-    return fr_max(tcp_sk((struct sock *)ctx[0])->snd_cwnd >> 1, 2);
-}
-
-SEC("struct_ops") u32 fr_ratemp_undo_cwnd(u64 *ctx)
-{
-    return tcp_sk((struct sock *)ctx[0])->snd_cwnd;
-}
-
-SEC("struct_ops") u32 fr_ratemp_min_tso_segs(u64 *ctx)
-{
-    return 1;
-}
-
-SEC(".struct_ops") struct tcp_congestion_ops fr_ratemp = {
-    .init = fr_ratemp_init,
-    .release = fr_ratemp_release,
-    .cong_control = fr_ratemp_cong_control,
-    .set_state = fr_ratemp_set_state,
-    .cwnd_event = fr_ratemp_cwnd_event,
-    .ssthresh = fr_ratemp_ssthresh,
-    .undo_cwnd = fr_ratemp_undo_cwnd,
-    .min_tso_segs = fr_ratemp_min_tso_segs,
-    .flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
-    .name = "fr_ratemp",
-};
-
-SEC(".struct_ops") struct tcp_congestion_ops fr_ratemp_old = {
-    .init = fr_ratemp_init,
-    .release = fr_ratemp_release,
-    .cong_control = fr_ratemp_cong_control_old,
-    .set_state = fr_ratemp_set_state,
-    .cwnd_event = fr_ratemp_cwnd_event,
-    .ssthresh = fr_ratemp_ssthresh,
-    .undo_cwnd = fr_ratemp_undo_cwnd,
-    .min_tso_segs = fr_ratemp_min_tso_segs,
-    .flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
-    .name = "fr_ratemp",
-};
+FR_PACED_OPS(fr_ratemp, .set_state = fr_ratemp_set_state, .cwnd_event = fr_ratemp_cwnd_event,
+             .flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN)
 
 /* Eq. (5): marks with the probability queue / Kmax, on the way to the queue. */
 SEC("tc") int fr_ratemp_port(struct __sk_buff *skb)

@@ -15,12 +15,7 @@ struct flow {
     u64 n_echoes;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_SK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct flow);
-} flows SEC(".maps");
+FR_FLOWS
 
 /* A congestion point, by the device that its program is at. */
 struct congestion_point {
@@ -59,13 +54,7 @@ SEC("struct_ops") void fr_rocc_init(u64 *ctx)
     apply(sk, flow);
 }
 
-SEC("struct_ops") void fr_rocc_release(u64 *ctx)
-{
-    struct sock *sk = (struct sock *)ctx[0];
-    if (bpf_sk_storage_get(&flows, sk, 0, 0))
-        count_socket(-1);
-    bpf_sk_storage_delete(&flows, sk);
-}
+FR_RELEASE(fr_rocc)
 
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
@@ -82,42 +71,7 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 
 FR_CONG_CONTROL(fr_rocc, on_ack)
 
-SEC("struct_ops") u32 fr_rocc_ssthresh(u64 *ctx)
-{
-    return fr_max(tcp_sk((struct sock *)ctx[0])->snd_cwnd >> 1, 2);
-}
-
-SEC("struct_ops") u32 fr_rocc_undo_cwnd(u64 *ctx)
-{
-    return tcp_sk((struct sock *)ctx[0])->snd_cwnd;
-}
-
-SEC("struct_ops") u32 fr_rocc_min_tso_segs(u64 *ctx)
-{
-    return 1;
-}
-
-SEC(".struct_ops") struct tcp_congestion_ops fr_rocc = {
-    .init = fr_rocc_init,
-    .release = fr_rocc_release,
-    .cong_control = fr_rocc_cong_control,
-    .ssthresh = fr_rocc_ssthresh,
-    .undo_cwnd = fr_rocc_undo_cwnd,
-    .min_tso_segs = fr_rocc_min_tso_segs,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = "fr_rocc",
-};
-
-SEC(".struct_ops") struct tcp_congestion_ops fr_rocc_old = {
-    .init = fr_rocc_init,
-    .release = fr_rocc_release,
-    .cong_control = fr_rocc_cong_control_old,
-    .ssthresh = fr_rocc_ssthresh,
-    .undo_cwnd = fr_rocc_undo_cwnd,
-    .min_tso_segs = fr_rocc_min_tso_segs,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = "fr_rocc",
-};
+FR_PACED_OPS(fr_rocc, .flags = TCP_CONG_NON_RESTRICTED)
 
 static __always_inline int is_ours(struct bpf_sock_ops *ctx)
 {

@@ -14,12 +14,7 @@ struct flow {
     u64 cut_until; /* losses of what was sent before are of one event */
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_SK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct flow);
-} flows SEC(".maps");
+FR_FLOWS
 
 static __always_inline u64 tau_ns(const struct flow *flow, struct tcp_sock *tp)
 {
@@ -49,13 +44,7 @@ SEC("struct_ops") void fr_theta_init(u64 *ctx)
     apply(sk, flow, tau);
 }
 
-SEC("struct_ops") void fr_theta_release(u64 *ctx)
-{
-    struct sock *sk = (struct sock *)ctx[0];
-    if (bpf_sk_storage_get(&flows, sk, 0, 0))
-        count_socket(-1);
-    bpf_sk_storage_delete(&flows, sk);
-}
+FR_RELEASE(fr_theta)
 
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
@@ -89,41 +78,4 @@ SEC("struct_ops") void fr_theta_set_state(u64 *ctx)
         flow->state.law.cwnd_q16 = (u64)tcp_sk(sk)->mss_cache << 16;
 }
 
-SEC("struct_ops") u32 fr_theta_ssthresh(u64 *ctx)
-{
-    return fr_max(tcp_sk((struct sock *)ctx[0])->snd_cwnd >> 1, 2);
-}
-
-SEC("struct_ops") u32 fr_theta_undo_cwnd(u64 *ctx)
-{
-    return tcp_sk((struct sock *)ctx[0])->snd_cwnd;
-}
-
-SEC("struct_ops") u32 fr_theta_min_tso_segs(u64 *ctx)
-{
-    return 1;
-}
-
-SEC(".struct_ops") struct tcp_congestion_ops fr_theta = {
-    .init = fr_theta_init,
-    .release = fr_theta_release,
-    .cong_control = fr_theta_cong_control,
-    .set_state = fr_theta_set_state,
-    .ssthresh = fr_theta_ssthresh,
-    .undo_cwnd = fr_theta_undo_cwnd,
-    .min_tso_segs = fr_theta_min_tso_segs,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = "fr_theta",
-};
-
-SEC(".struct_ops") struct tcp_congestion_ops fr_theta_old = {
-    .init = fr_theta_init,
-    .release = fr_theta_release,
-    .cong_control = fr_theta_cong_control_old,
-    .set_state = fr_theta_set_state,
-    .ssthresh = fr_theta_ssthresh,
-    .undo_cwnd = fr_theta_undo_cwnd,
-    .min_tso_segs = fr_theta_min_tso_segs,
-    .flags = TCP_CONG_NON_RESTRICTED,
-    .name = "fr_theta",
-};
+FR_PACED_OPS(fr_theta, .set_state = fr_theta_set_state, .flags = TCP_CONG_NON_RESTRICTED)

@@ -9,19 +9,9 @@ SEC("struct_ops") void fr_refused_init(u64 *ctx)
         note->before[key & 1023] = 0;
 }
 
-SEC("struct_ops") u32 fr_refused_ssthresh(u64 *ctx)
-{
-    return 2;
-}
-
-SEC("struct_ops") u32 fr_refused_undo_cwnd(u64 *ctx)
-{
-    return 2;
-}
-
 SEC(".struct_ops") struct tcp_congestion_ops fr_refused = {
     .init = fr_refused_init,
-    .ssthresh = fr_refused_ssthresh,
-    .undo_cwnd = fr_refused_undo_cwnd,
+    .ssthresh = fr_ssthresh,
+    .undo_cwnd = fr_undo_cwnd,
     .name = "fr_refused",
 };
