@@ -7,6 +7,7 @@ mod first_summary;
 mod growing;
 mod linux;
 mod read;
+mod rows;
 mod summary;
 mod tags;
 mod writer;
@@ -23,7 +24,8 @@ pub const SOURCES: &str = env!("FAIRRATE_SOURCES");
 
 pub use dir::{ResultsDir, write_durably, write_whole};
 pub use linux::{BusyPort, LinuxSummary};
-pub use read::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow, Results};
+pub use read::Results;
+pub use rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow};
 pub use summary::{
     AllocatorSummary, Convergence, Deadlines, FctBucket, PortInfo, Quantiles, RunState, Summary, TableInfo,
 };
