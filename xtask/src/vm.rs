@@ -31,7 +31,8 @@ const MODULES: [&str; 5] =
     ["drivers/net/veth", "net/sched/sch_tbf", "net/sched/sch_netem", "net/sched/sch_fq", "net/ipv4/tcp_dctcp"];
 /// Programs of the system that go along.
 const SYSTEM: [&str; 3] = ["dash", "ip", "tc"];
-/// What the machine prints when the script has ended, before its exit code.
+/// What the machine prints before its first own words, and when the script has ended before its exit code.
+const BEGINS: &str = "fairrate vm: Linux ";
 const ENDED: &str = "fairrate vm: exit code ";
 
 /// Runs the script; `false` if it fails.
@@ -50,10 +51,9 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let output = qemu.stdin(Stdio::null()).output().map_err(|e| format!("qemu-system-x86_64: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     // Before it there is what the firmware says.
-    let said = text.split_once("fairrate vm: ").map_or(&*text, |(_, said)| said);
+    let said = text.find(BEGINS).map_or(&*text, |at| &text[at..]);
     print!("{said}");
-    let code = said.split_once(ENDED.trim_start_matches("fairrate vm: ")).and_then(|(_, code)| code.lines().next());
-    match code {
+    match said.split_once(ENDED).and_then(|(_, code)| code.lines().next()) {
         Some(code) => Ok(code.trim() == "0"),
         None => Err(format!("the machine did not come to the end of the script in {} s", options.limit)),
     }

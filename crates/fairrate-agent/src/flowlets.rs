@@ -40,6 +40,8 @@ pub enum FlowletsError {
 /// The program at work. When this goes, the program goes from the kernel, and rates that were given stay.
 pub struct Flowlets {
     rates: MapHandle,
+    /// The program's variables.
+    variables: MapHandle,
     events: RingBuffer<'static>,
     seen: Arc<Mutex<Vec<Event>>>,
     walk: Link,
@@ -74,17 +76,20 @@ impl Flowlets {
         builder.add(&ring, put).map_err(failed("opening the events"))?;
         let events = builder.build().map_err(failed("opening the events"))?;
         let rates = MapHandle::try_from(&map("rates")).map_err(failed("opening the rates"))?;
+        let bss = object.maps().find(|map| map.name().to_string_lossy().ends_with(".bss"));
+        let bss = bss.expect("the program has a variable");
+        let variables = MapHandle::try_from(&bss).map_err(failed("opening the variables"))?;
         let walk = walk.expect("the program walks over sockets");
-        Ok(Self { rates, events, seen, walk, _programs: programs, _object: object })
+        Ok(Self { rates, variables, events, seen, walk, _programs: programs, _object: object })
     }
 
-    /// What has happened since the last call, in order. Waits for something up to `timeout`.
+    /// What has happened since the last call, in order. Waits for something up to `timeout`, in milliseconds, one at least.
     ///
     /// # Errors
     /// If the kernel cannot be asked.
     pub fn events(&self, timeout: Duration) -> Result<Vec<Event>, FlowletsError> {
         let failed = |cause| FlowletsError::Kernel { doing: "waiting for events", cause };
-        match self.events.poll(timeout) {
+        match self.events.poll(timeout.max(Duration::from_millis(1))) {
             Err(cause) if cause.kind() != libbpf_rs::ErrorKind::Interrupted => return Err(failed(cause)),
             _ => {}
         }
@@ -109,6 +114,17 @@ impl Flowlets {
                 _ => Ok(()),
             },
         }
+    }
+
+    /// Flowlets so far that could not be told of, as there were too many connections or events.
+    ///
+    /// # Errors
+    /// If the kernel cannot be asked.
+    pub fn missed(&self) -> Result<u64, FlowletsError> {
+        let failed = |cause| FlowletsError::Kernel { doing: "reading a counter", cause };
+        let bytes = self.variables.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+        let first = bytes.as_deref().and_then(|bytes| bytes.first_chunk());
+        Ok(first.map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
     }
 
     /// Walks over all sockets: rates come into force, ends of flowlets are found.

@@ -9,8 +9,8 @@ use crate::agent::{Agent, Tell};
 use crate::config::Config;
 use crate::flowlets::{Flowlets, FlowletsError};
 
-/// Time between two looks at which control groups there are.
-const GROUPS: Duration = Duration::from_secs(1);
+/// Time between two looks at what seldom changes.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Why the agent stopped.
 #[derive(Debug, thiserror::Error)]
@@ -37,9 +37,10 @@ pub fn run(config: Config, stop: &AtomicBool) -> Result<(), RunError> {
         tracing::warn!(path = %path.display(), "there is no such control group yet: its weight is not in use");
     }
     tracing::info!(?every, "ready");
-    let mut looked = Instant::now();
+    let (mut next_walk, mut next_look, mut missed) = (Instant::now(), Instant::now(), 0);
     while !stop.load(Ordering::Acquire) {
-        for event in flowlets.events(every)? {
+        let patience = next_walk.saturating_duration_since(Instant::now());
+        for event in flowlets.events(patience)? {
             match agent.on_event(&event) {
                 Some(Tell::Begin { flow, source, destination, weight }) => {
                     client.begin(flow, source, destination, weight);
@@ -51,18 +52,32 @@ pub fn run(config: Config, stop: &AtomicBool) -> Result<(), RunError> {
                 None => {}
             }
         }
+        // Events may come at any rate; a walk costs time for every socket.
+        if Instant::now() < next_walk {
+            continue;
+        }
+        next_walk = Instant::now() + every;
         for grant in client.grants(Duration::ZERO) {
             if let Some(pace) = agent.on_grant(grant.flow, grant.rate_bps) {
                 flowlets.pace(pace.cookie, pace.rate_bps)?;
             }
         }
         flowlets.walk()?;
-        if GROUPS <= looked.elapsed() {
+        if next_look <= Instant::now() {
+            next_look = Instant::now() + LOOK;
             agent.look_at_groups();
-            looked = Instant::now();
+            missed = warn_of_missed(flowlets.missed()?, missed);
         }
     }
     drop(client);
     agent.connections().try_for_each(|cookie| flowlets.pace(cookie, None))?;
     Ok(flowlets.walk()?)
+}
+
+/// Says that flowlets were missed, if more were than before; gives how many.
+fn warn_of_missed(now: u64, before: u64) -> u64 {
+    if before < now {
+        tracing::warn!(flowlets = now - before, "there are too many connections or events: flowlets go without rates");
+    }
+    now
 }
