@@ -1,5 +1,6 @@
 //! `fairrate-agent`: Flowtune's endpoint for the TCP connections of a host.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ fn main() -> ExitCode {
         eprintln!("error: the agent needs root: it loads a program into the kernel");
         return ExitCode::from(2);
     }
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter()).init();
+    let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt().with_env_filter(filter()).with_ansi(has_colour).with_writer(std::io::stderr).init();
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
     if let Err(error) = ctrlc::set_handler(move || asked.store(true, Ordering::Release)) {

@@ -6,7 +6,7 @@
 
 mod flows;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -59,6 +59,15 @@ impl Identity {
     }
 }
 
+/// Whether something to say can wait for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// It cannot: the first rate of a flow, or who the allocator is.
+    Now,
+    /// It can: changes of rates, of which the newest will do, and signs of life.
+    Soon,
+}
+
 /// What has happened so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -87,8 +96,8 @@ struct Connection {
     greets: bool,
     heard: Duration,
     spoke: Duration,
-    /// Whether it is in `to_write`.
-    is_listed: bool,
+    /// Whether it is in `to_write`, by urgency.
+    is_listed: [bool; 2],
 }
 
 struct Agent {
@@ -110,7 +119,8 @@ pub struct Desk {
     /// By the number of a flow at the service: its agent and its place there.
     owners: Vec<(u32, u32)>,
     free_numbers: Vec<u32>,
-    to_write: Vec<ConnectionId>,
+    /// Connections on which there is something to say, by urgency. One may be in both.
+    to_write: [VecDeque<ConnectionId>; 2],
     to_close: Vec<(ConnectionId, Reason)>,
     /// When the desk was last looked after, and when leases are looked at next.
     last: Duration,
@@ -132,7 +142,7 @@ impl Desk {
             sessions: HashMap::new(),
             owners: Vec::new(),
             free_numbers: Vec::new(),
-            to_write: Vec::new(),
+            to_write: [VecDeque::new(), VecDeque::new()],
             to_close: Vec::new(),
             last: Duration::ZERO,
             next_sweep: Duration::ZERO,
@@ -144,7 +154,8 @@ impl Desk {
 
     /// There is a new connection, of an agent that may speak for `identity`.
     pub fn on_connected(&mut self, now: Duration, id: ConnectionId, identity: Identity) {
-        let connection = Connection { identity, agent: None, greets: false, heard: now, spoke: now, is_listed: false };
+        let connection =
+            Connection { identity, agent: None, greets: false, heard: now, spoke: now, is_listed: [false; 2] };
         self.connections.insert(id, connection);
     }
 
@@ -219,7 +230,7 @@ impl Desk {
         if let Some(connection) = self.connections.get_mut(&id) {
             (connection.agent, connection.greets) = (Some(at), true);
         }
-        self.list(id);
+        self.list(id, Urgency::Now);
     }
 
     fn add_agent(&mut self, key: (Identity, u64)) -> usize {
@@ -240,7 +251,7 @@ impl Desk {
             return;
         }
         if agent.flows.tell_again(start) {
-            return self.list(id);
+            return self.list(id, Urgency::Now);
         }
         self.end(at, start.flow);
         let Some(agent) = &mut self.agents[at] else { return };
@@ -285,11 +296,11 @@ impl Desk {
     }
 
     /// Notes that there is something to say on a connection.
-    fn list(&mut self, id: ConnectionId) {
+    pub fn list(&mut self, id: ConnectionId, urgency: Urgency) {
         if let Some(connection) = self.connections.get_mut(&id)
-            && !std::mem::replace(&mut connection.is_listed, true)
+            && !std::mem::replace(&mut connection.is_listed[urgency as usize], true)
         {
-            self.to_write.push(id);
+            self.to_write[urgency as usize].push_back(id);
         }
     }
 
@@ -325,7 +336,7 @@ impl Desk {
             }
         }
         for id in quiet {
-            self.list(id);
+            self.list(id, Urgency::Soon);
         }
         let is_over = |agent: &Agent| agent.connection.is_none() && agent.left + lease <= now;
         let over = (0..self.agents.len()).filter(|&at| self.agents[at].as_ref().is_some_and(is_over));
@@ -346,29 +357,34 @@ impl Desk {
         for update in updates.drain(..) {
             let (at, place) = self.owners[update.flow as usize];
             let Some(agent) = &mut self.agents[at as usize] else { continue };
-            agent.flows.set_rate(place, WireRate::from_bps(update.rate_bps));
+            let is_first = agent.flows.set_rate(place, WireRate::from_bps(update.rate_bps));
             if let Some(id) = agent.connection {
-                self.list(id);
+                self.list(id, if is_first { Urgency::Now } else { Urgency::Soon });
             }
         }
         self.updates = updates;
         has_news
     }
 
-    /// Connections on which there is something to say, each once until [`Desk::write`].
-    pub fn take_to_write(&mut self, out: &mut Vec<ConnectionId>) {
-        out.append(&mut self.to_write);
+    /// The connection that has had something of this urgency to say for longest; it is listed no more.
+    pub fn next_listed(&mut self, urgency: Urgency) -> Option<ConnectionId> {
+        loop {
+            let id = self.to_write[urgency as usize].pop_front()?;
+            if let Some(connection) = self.connections.get_mut(&id) {
+                connection.is_listed[urgency as usize] = false;
+                return Some(id);
+            }
+        }
     }
 
-    /// Whether [`Desk::take_to_write`] has any.
-    pub fn has_to_write(&self) -> bool {
-        !self.to_write.is_empty()
+    /// How many connections are listed at most: some may be gone.
+    pub fn n_listed(&self, urgency: Urgency) -> usize {
+        self.to_write[urgency as usize].len()
     }
 
-    /// Adds what there is to say on a connection, up to about `most` bytes. If there is more, it is listed again.
+    /// Adds what there is to say on a connection, of any urgency, up to about `most` bytes. If there is more, it is listed again.
     pub fn write(&mut self, now: Duration, id: ConnectionId, out: &mut Vec<u8>, most: usize) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        connection.is_listed = false;
         let Some(agent) = connection.agent.and_then(|at| self.agents[at].as_mut()) else { return };
         let before = out.len();
         if std::mem::take(&mut connection.greets) {
@@ -386,14 +402,7 @@ impl Desk {
             connection.spoke = now;
         }
         if agent.flows.has_changed() {
-            self.list(id);
-        }
-    }
-
-    /// Puts a connection back that could not be written to now.
-    pub fn write_later(&mut self, id: ConnectionId) {
-        if self.connections.contains_key(&id) {
-            self.to_write.push(id);
+            self.list(id, Urgency::Soon);
         }
     }
 

@@ -1,9 +1,11 @@
 //! The optimiser's thread: it takes what connections say, iterates, and fills their outboxes.
 //!
-//! A connection has at most one batch of bytes waiting. While its socket does not take them, changed rates stay what they are
-//! at the desk: a set of flows.
+//! A connection has at most one batch of bytes on its way. While its socket does not take them, changed rates stay what they are
+//! at the desk: a set of flows. Few connections have bytes that wait for a thread to write them, so that the first rates of
+//! flows, which go past, come to the front at once.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -11,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use tokio::sync::{Notify, mpsc};
 
-use crate::desk::{ConnectionId, Desk, Identity};
+use crate::desk::{ConnectionId, Desk, Identity, Urgency};
 use crate::metrics::Metrics;
 use crate::stream::WRITE;
 use crate::wire::{FromAgent, Reason};
@@ -38,6 +40,9 @@ const EVENTS: usize = 256;
 /// Messages taken between two iterations at most, about.
 const MESSAGES_A_TURN: usize = 4096;
 
+/// Connections with bytes that wait for a thread, beyond which what is not urgent stays at the desk.
+const WAITING: usize = 32;
+
 /// Numbers for operators are brought up to date this often.
 const PUBLISH: Duration = Duration::from_millis(100);
 
@@ -59,7 +64,7 @@ pub struct Pace {
     pub interval: Duration,
     /// What it does in between.
     pub wait: Wait,
-    /// Least time between two batches of rates for a connection.
+    /// Least time between two batches of changed rates.
     pub batch: Duration,
     /// After so many iterations without a rate to tell it waits for the next flowlet.
     pub rest_after: u32,
@@ -78,7 +83,28 @@ struct Outgoing {
     bytes: Vec<u8>,
     /// When they were put there.
     since: Duration,
+    /// While no thread has taken them.
+    waiting: Option<Waiting>,
+    /// Whether a thread has taken some and has not come back for more.
+    is_writing: bool,
     closed: Option<Reason>,
+}
+
+/// Counts one for as long as it lives.
+#[derive(Debug)]
+struct Waiting(Arc<AtomicUsize>);
+
+impl Waiting {
+    fn one(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Outbox {
@@ -90,6 +116,8 @@ impl Outbox {
     pub fn take(&self, bytes: &mut Vec<u8>) -> Option<Reason> {
         let mut state = self.lock();
         std::mem::swap(&mut state.bytes, bytes);
+        state.waiting = None;
+        state.is_writing = !bytes.is_empty();
         state.closed
     }
 
@@ -140,7 +168,7 @@ pub(crate) fn start(
         next_batch: Duration::ZERO,
         next_publish: Duration::ZERO,
         quiet: 0,
-        to_write: Vec::new(),
+        waiting: Arc::default(),
         closed: Vec::new(),
     };
     let thread = std::thread::Builder::new().name("fairrate-engine".into()).spawn(move || engine.run())?;
@@ -160,7 +188,8 @@ struct Engine {
     next_publish: Duration,
     /// Iterations since a flow changed or a rate was to be told.
     quiet: u32,
-    to_write: Vec<ConnectionId>,
+    /// Outboxes with bytes that no thread has taken.
+    waiting: Arc<AtomicUsize>,
     closed: Vec<(ConnectionId, Reason)>,
 }
 
@@ -232,30 +261,38 @@ impl Engine {
         self.metrics.iteration.observe(self.began.elapsed().saturating_sub(now).as_secs_f64());
     }
 
-    /// Fills the outboxes that are empty.
     fn write(&mut self, now: Duration) {
-        if now < self.next_batch {
-            return;
+        self.fill(now, Urgency::Now, usize::MAX);
+        if self.next_batch <= now {
+            self.next_batch = now + self.pace.batch;
+            self.fill(now, Urgency::Soon, WAITING.saturating_sub(self.waiting.load(Ordering::Relaxed)));
         }
-        self.next_batch = now + self.pace.batch;
-        let mut to_write = std::mem::take(&mut self.to_write);
-        self.desk.take_to_write(&mut to_write);
-        for id in to_write.drain(..) {
+    }
+
+    /// Fills outboxes that are empty, `most` of them.
+    fn fill(&mut self, now: Duration, urgency: Urgency, most: usize) {
+        let mut n_filled = 0;
+        for _ in 0..self.desk.n_listed(urgency) {
+            if n_filled == most {
+                return;
+            }
+            let Some(id) = self.desk.next_listed(urgency) else { return };
             let Some(outbox) = self.outboxes.get(&id) else { continue };
             let mut outgoing = outbox.lock();
-            if outgoing.bytes.is_empty() {
+            if outgoing.bytes.is_empty() && !outgoing.is_writing {
                 self.desk.write(now, id, &mut outgoing.bytes, WRITE);
-                outgoing.since = now;
                 if !outgoing.bytes.is_empty() {
+                    outgoing.since = now;
+                    outgoing.waiting = Some(Waiting::one(&self.waiting));
                     outbox.changed.notify_one();
+                    n_filled += 1;
                 }
             } else if outgoing.since + self.lease <= now {
                 self.desk.close(now, id, Reason::Slow);
             } else {
-                self.desk.write_later(id);
+                self.desk.list(id, urgency);
             }
         }
-        self.to_write = to_write;
     }
 
     fn close_connections(&mut self) {
@@ -288,7 +325,9 @@ impl Engine {
                 return std::hint::spin_loop();
             }
         }
-        if self.desk.has_to_write() {
+        if 0 < self.desk.n_listed(Urgency::Now) {
+            until = until.min(now + self.pace.interval);
+        } else if 0 < self.desk.n_listed(Urgency::Soon) {
             until = until.min(self.next_batch.max(now + self.pace.interval));
         }
         std::thread::park_timeout(until.saturating_sub(now));

@@ -21,7 +21,7 @@ pub mod wire;
 
 pub use agent::{Agent, FIRST_LEASE};
 pub use client::{Client, ClientOptions, Grant};
-pub use desk::{ConnectionId, Counts, Desk, DeskConfig, Identity, Paths};
+pub use desk::{ConnectionId, Counts, Desk, DeskConfig, Identity, Paths, Urgency};
 pub use engine::{Pace, Wait};
 pub use metrics::Metrics;
 pub use network::Network;

@@ -60,10 +60,27 @@ fn all_words(stream: &mut TcpStream) -> Vec<FromAllocator> {
     words
 }
 
-/// Resident bytes of this process.
-fn resident_bytes() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
-    statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages") * 4096
+/// Memory of this process, the allocator and its attackers together, from when this is made.
+struct Memory {
+    before: u64,
+}
+
+impl Memory {
+    fn now() -> Self {
+        Self { before: Self::resident_bytes() }
+    }
+
+    fn resident_bytes() -> u64 {
+        let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+        statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages") * 4096
+    }
+
+    /// Not much has been added. The bound is ours.
+    fn check(&self, attack: &str) {
+        let grown = Self::resident_bytes().saturating_sub(self.before);
+        println!("{attack}: {:.1} MiB more", grown as f64 / f64::from(1 << 20));
+        assert!(grown < 48 << 20, "{attack}: {grown} bytes more");
+    }
 }
 
 #[test]
@@ -90,6 +107,7 @@ fn who_does_not_speak_the_protocol_hears_so() {
 fn half_open_connections_end_with_the_lease() {
     let server = Running::start(INSECURE, 1);
     let honest = Honest::on(&server);
+    let memory = Memory::now();
     // Some say nothing, some half a word, some only who they are, with a flow.
     let mut streams: Vec<TcpStream> =
         (0..200).map(|_| TcpStream::connect(server.address).expect("it listens")).collect();
@@ -100,6 +118,7 @@ fn half_open_connections_end_with_the_lease() {
             _ => stream.write_all(&bytes([hello(i), start(1, 1, 2)])).expect("there is room"),
         }
     }
+    memory.check("200 half-open connections");
     until("all are closed", || server.metric("fairrate_connections_closed_total{why=\"Silent\"}") == 200.0);
     until("their flows are over", || server.metric("fairrate_flows") == 1.0);
     assert_eq!(all_words(&mut streams[0]), [FromAllocator::Bye(Reason::Silent)]);
@@ -133,6 +152,7 @@ fn connections_beyond_the_limits_are_closed() {
 fn a_slow_reader_is_closed_and_costs_nobody_else() {
     let server = Running::start(INSECURE, 1);
     let honest = Honest::on(&server);
+    let memory = Memory::now();
     // It has many flows, keeps saying that it is alive, and reads nothing.
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     socket.set_recv_buffer_size(4096).expect("it can be set");
@@ -151,6 +171,7 @@ fn a_slow_reader_is_closed_and_costs_nobody_else() {
         let _ = slow.write(&bytes([FromAgent::Alive]));
         closed() == 1.0
     });
+    memory.check("a slow reader of 5,000 flows");
     drop(rival);
     honest.check();
     server.stop();
@@ -161,7 +182,7 @@ fn a_flood_is_slowed_down_and_costs_nobody_else() {
     let limits = "[limits]\nflows_per_agent = 1000\nupdates_per_second = 20000\n";
     let server = Running::start(&(INSECURE.to_owned() + limits), 1);
     let honest = Honest::on(&server);
-    let before = resident_bytes();
+    let memory = Memory::now();
     let flood = TcpStream::connect(server.address).expect("it listens");
     let mut output = flood.try_clone().expect("a handle");
     let writer = std::thread::spawn(move || {
@@ -175,9 +196,7 @@ fn a_flood_is_slowed_down_and_costs_nobody_else() {
     until("the flood is there", || 1_000.0 <= server.metric("fairrate_refused_total{why=\"too-many-flows\"}"));
     (0..10).for_each(|_| honest.check());
     assert!(server.metric("fairrate_flows") <= 1_000.0 + 2.0, "an agent has as many flows as it may");
-    // What is allowed for 1,000 flows, buffers and the threads of this test: ours.
-    let grown = resident_bytes().saturating_sub(before);
-    assert!(grown < 48 << 20, "{grown} bytes more");
+    memory.check("a flood of two million flowlets of one agent");
     let _ = flood.shutdown(std::net::Shutdown::Both);
     assert!(!writer.join().expect("it does not panic"), "it could not say all in this time");
     until("its flows end with its lease", || server.metric("fairrate_flows") == 1.0);

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fairrate_scenario::Overrides;
+use fairrate_sim::rng::{Purpose, Stream};
 use fairrate_sim::{NodeId, SimConfig};
 use fairrate_testbed::namespaces::{Namespaces, inside};
 use fairrate_testbed::network::lay_out;
@@ -22,7 +23,9 @@ const RECEIVER: u32 = 6;
 /// The allocator's host.
 const ALLOCATOR: u32 = 7;
 /// What a link carries, bit/s.
-pub const LINK_BPS: f64 = 100e6;
+const LINK_BPS: f64 = 100e6;
+/// What the allocator gives of a link is all but the threshold's hundredth; this is what of it is payload.
+pub const PAYLOAD_BPS: f64 = LINK_BPS * 0.99 * 1448.0 / 1538.0;
 /// How long rates hold without a word.
 pub const LEASE: Duration = Duration::from_millis(300);
 
@@ -155,6 +158,26 @@ impl Rack {
 
     /// A connection from `host` that sends without end, until it is told to stop.
     pub fn flow(&self, host: u32, receiver: &Receiver) -> Flow {
+        let block = vec![0; 1 << 14];
+        self.connection(host, receiver, move |mut stream| while stream.write_all(&block).is_ok() {})
+    }
+
+    /// A connection from `host` that sends messages of `bytes` at random times (Poisson), `bps` of payload in the mean.
+    pub fn messages(&self, host: u32, receiver: &Receiver, bytes: usize, bps: f64) -> Flow {
+        let mut draw = Stream::new(1, host.into(), Purpose::Test);
+        let mean = bytes as f64 * 8.0 / bps;
+        let message = vec![0; bytes];
+        self.connection(host, receiver, move |mut stream| {
+            let mut next = Instant::now();
+            while stream.write_all(&message).is_ok() {
+                next += Duration::from_secs_f64(-mean * (1.0 - draw.uniform()).ln());
+                std::thread::sleep(next.saturating_duration_since(Instant::now()));
+            }
+        })
+    }
+
+    /// A connection from `host` to which `send` writes on a thread of its own.
+    fn connection(&self, host: u32, receiver: &Receiver, send: impl FnOnce(TcpStream) + Send + 'static) -> Flow {
         let to = SocketAddrV4::new(Self::address(RECEIVER), receiver.port());
         let connect = || {
             let connected = || -> std::io::Result<Socket> {
@@ -170,11 +193,8 @@ impl Rack {
         let received = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&received);
         let taking = std::thread::spawn(move || take(accepted, &counted));
-        let mut writing = socket.try_clone().expect("a socket can be cloned");
-        let sending = std::thread::spawn(move || {
-            let block = vec![0; 1 << 14];
-            while writing.write_all(&block).is_ok() {}
-        });
+        let writing = socket.try_clone().expect("a socket can be cloned");
+        let sending = std::thread::spawn(move || send(writing));
         Flow { socket, received, threads: vec![sending, taking] }
     }
 }

@@ -7,16 +7,13 @@ use fairrate_papers::sheet;
 use fairrate_report::figure::{Axis, Figure as Panel, Series};
 use fairrate_report::style::styles;
 
-use crate::rack::{Flow, LINK_BPS, Rack, Running, rates};
+use crate::rack::{Flow, PAYLOAD_BPS, Rack, Running, rates};
 
 /// Flows, and the time between two changes.
 const N: u32 = 5;
 const STEP: Duration = Duration::from_secs(1);
 /// Samples of a step. The first half of a step is for settling.
 const SAMPLES: u32 = 10;
-
-/// What the allocator gives of a link: all but the threshold's hundredth; and what of it is payload.
-const PAYLOAD_BPS: f64 = LINK_BPS * 0.99 * 1448.0 / 1538.0;
 
 /// Rates of the flows there are, sample by sample, each with its time and the number of flows.
 struct Staircase {

@@ -74,9 +74,12 @@ impl Flows {
         Some(slot.number)
     }
 
-    pub fn set_rate(&mut self, place: u32, rate: WireRate) {
+    /// True: it is the flow's first rate.
+    pub fn set_rate(&mut self, place: u32, rate: WireRate) -> bool {
         let before = std::mem::replace(&mut self.slots[place as usize].rate, rate);
-        self.note_changed(place, before == WireRate::NONE);
+        let is_first = before == WireRate::NONE;
+        self.note_changed(place, is_first);
+        is_first
     }
 
     /// Notes that a rate is to be told. A first rate is told before changes.

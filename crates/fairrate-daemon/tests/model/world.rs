@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fairrate_allocate::{LinkId, RealTime};
 use fairrate_daemon::wire::{Decoder, Flow, FromAgent, FromAllocator, MAX_FRAME, Start};
-use fairrate_daemon::{Agent, ConnectionId, Desk, DeskConfig, Identity, Weight};
+use fairrate_daemon::{Agent, ConnectionId, Desk, DeskConfig, Identity, Urgency, Weight};
 use fairrate_sim::rng::Stream;
 
 pub const N_HOSTS: usize = 6;
@@ -324,9 +324,9 @@ impl World {
                 connection.at_server = None;
             }
         }
-        let mut ready = Vec::new();
-        desk.take_to_write(&mut ready);
-        for id in ready {
+        let n_listed = [Urgency::Now, Urgency::Soon].map(|urgency| (urgency, desk.n_listed(urgency)));
+        for urgency in n_listed.into_iter().flat_map(|(urgency, n)| std::iter::repeat_n(urgency, n)) {
+            let Some(id) = desk.next_listed(urgency) else { continue };
             let mut out = Vec::new();
             desk.write(now, id, &mut out, PIECE);
             if let (false, Some(connection)) = (out.is_empty(), connections.get_mut(&id)) {
