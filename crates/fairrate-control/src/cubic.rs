@@ -72,6 +72,8 @@ algorithm_config! {
         /// Whether a train of acknowledgments ends slow start too when it lasts for half the smallest round trip and what Linux
         /// allows for aggregation, for `hystart = true` (Linux: on).
         hystart_trains: bool = false;
+        /// Whether the connection was in use before the flow, so that the path's idle round-trip time is known from the start.
+        knows_path: bool = false;
     }
 }
 
@@ -82,6 +84,7 @@ impl AlgorithmSpec for CubicConfig {
         Needs { ecn: self.ecn, prr: true, ..Needs::NOTHING }
     }
     fn build(&self, flow: &FlowContext) -> Cubic {
+        let known = self.knows_path.then(|| flow.path_base_rtt.as_secs_f64()).filter(|rtt| 0.0 < *rtt);
         Cubic {
             line: flow.line_rate,
             mss: flow.mtu.as_f64().max(1.0),
@@ -93,13 +96,13 @@ impl AlgorithmSpec for CubicConfig {
             cwnd_prior: 0.0,
             epoch: None,
             last_ack: flow.start,
-            srtt: None,
-            min_rtt: f64::INFINITY,
+            srtt: known,
+            min_rtt: known.unwrap_or(f64::INFINITY),
             una: 0,
             snd_nxt: 0,
             recover: None,
             window_use: WindowUse::default(),
-            hystart: self.hystart.then(Box::default),
+            hystart: self.hystart.then(|| Box::new(HyStart { least: known.unwrap_or(0.0), ..HyStart::default() })),
             config: self.clone(),
         }
     }

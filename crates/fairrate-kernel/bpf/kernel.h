@@ -37,6 +37,7 @@ typedef _Bool bool;
 #define TCP_CA_LOSS 4
 #define TCP_CONG_NON_RESTRICTED 1
 #define TCP_CONG_NEEDS_ECN 2
+#define CA_EVENT_TX_START 0
 #define CA_EVENT_ECN_NO_CE 4
 #define CA_EVENT_ECN_IS_CE 5
 #define TCP_ECN_DEMAND_CWR 4

@@ -1,8 +1,8 @@
 /* RoCC: the congestion point at a switch's port, the reaction point at the sender.
  *
  * The congestion point computes at the end of every period T, when the next packet leaves; of periods without packets, in which the queue
- * was empty, it makes up for 64. Notices ride on data: a packet that leaves the queue carries the fair rate to the receiver, which returns
- * it. So the flows that are told are those with packets in the queue. Of several ports the lowest rate arrives.
+ * was empty, it makes up for 64. Notices ride on data: the packets that are in the queue at that time carry the fair rate to the receiver,
+ * which returns it. So the flows that are told are those with packets in the queue. Of several ports the lowest rate arrives.
  */
 #include "telemetry.h"
 #include "laws/rocc.h"
@@ -12,7 +12,8 @@ FR_PARAMS(fr_rocc_params)
 struct flow {
     struct fr_rocc_params params;
     struct fr_rocc_state state;
-    u64 n_echoes;
+    u64 notice; /* the last one's port and number: receivers return it again and again */
+    u64 cut_until_ns; /* until then losses mean nothing: there was a notice, or a cut */
 };
 
 FR_FLOWS
@@ -23,6 +24,8 @@ struct congestion_point {
     struct fr_rocc_port_state state;
     u64 period_ns;
     u64 ticked_ns;
+    u64 n_ticks;
+    u64 tell_until; /* bytes sent by when all packets that were in the queue at the last tick have left */
 };
 
 struct {
@@ -56,22 +59,47 @@ SEC("struct_ops") void fr_rocc_init(u64 *ctx)
 
 FR_RELEASE(fr_rocc)
 
+/* The paper's network loses nothing. Here acknowledgments that report much loss have no room for a notice, so losses without notices halve
+ * the rate, once in the time after which it would double.
+ */
+static __always_inline void cut(struct flow *flow, u64 now)
+{
+    flow->state.rate_bps = fr_max(fr_rocc_rate(&flow->state, &flow->params) >> 1, flow->params.min_bps);
+    flow->state.due_ns = now + flow->params.rise_ns;
+}
+
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
     struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
     struct brought *brought = bpf_sk_storage_get(&options, sk, 0, 0);
     if (!flow)
         return;
-    if (brought && brought->n_echoes != flow->n_echoes) {
-        flow->n_echoes = brought->n_echoes;
-        fr_rocc_on_notice(&flow->state, &flow->params, bpf_ktime_get_ns(), brought->echo.words[0], brought->echo.words[1]);
+    u64 now = bpf_ktime_get_ns();
+    u64 notice = brought ? (u64)brought->echo.words[1] << 32 | brought->echo.words[2] : 0;
+    if (brought && notice != flow->notice) {
+        flow->notice = notice;
+        fr_rocc_on_notice(&flow->state, &flow->params, now, brought->echo.words[0], brought->echo.words[1]);
+    } else if (rs->losses > 0 && flow->cut_until_ns <= now) {
+        cut(flow, now);
+    } else {
+        return apply(sk, flow);
     }
+    flow->cut_until_ns = now + flow->params.rise_ns;
     apply(sk, flow);
 }
 
 FR_CONG_CONTROL(fr_rocc, on_ack)
 
-FR_PACED_OPS(fr_rocc, .flags = TCP_CONG_NON_RESTRICTED)
+/* A connection that sends after it was idle has the rate to which its timer has brought it. */
+SEC("struct_ops") void fr_rocc_cwnd_event(u64 *ctx)
+{
+    struct sock *sk = (struct sock *)ctx[0];
+    struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
+    if (flow && (u32)ctx[1] == CA_EVENT_TX_START)
+        apply(sk, flow);
+}
+
+FR_PACED_OPS(fr_rocc, .cwnd_event = fr_rocc_cwnd_event, .flags = TCP_CONG_NON_RESTRICTED)
 
 static __always_inline int is_ours(struct bpf_sock_ops *ctx)
 {
@@ -86,7 +114,7 @@ SEC("sockops") int fr_rocc_options(struct bpf_sock_ops *ctx)
 }
 
 /* Algorithm 1 at the ends of all periods up to now. One processor computes, others go on. */
-static __always_inline void tick(struct congestion_point *point, u64 queue_bytes)
+static __always_inline void tick(struct congestion_point *point, u64 tx_bytes, u64 queue_bytes)
 {
     u64 now = bpf_ktime_get_ns(), last = point->ticked_ns;
     u64 n = (now - last) / fr_max(point->period_ns, 1);
@@ -96,9 +124,11 @@ static __always_inline void tick(struct congestion_point *point, u64 queue_bytes
         if (i + 1 < n)
             fr_rocc_port_tick(&point->state, &point->params, 0);
     fr_rocc_port_tick(&point->state, &point->params, queue_bytes);
+    point->n_ticks += 1;
+    point->tell_until = tx_bytes + queue_bytes;
 }
 
-/* At the other end of a port's link: tells a packet that has left the queue the fair rate, unless it has been told a lower one. */
+/* At the other end of a port's link: tells a packet that was in the queue the fair rate, unless it has been told a lower one. */
 SEC("tc") int fr_rocc_port(struct __sk_buff *skb)
 {
     struct net_device *dev = device_of(skb);
@@ -108,8 +138,10 @@ SEC("tc") int fr_rocc_port(struct __sk_buff *skb)
     struct option old = {}, new = {};
     if (!port || !point)
         return TC_ACT_UNSPEC;
-    __sync_fetch_and_add(&port->tx_bytes, skb->len);
-    tick(point, backlog_of(peer_of(dev)));
+    u64 tx_bytes = __sync_fetch_and_add(&port->tx_bytes, skb->len);
+    tick(point, tx_bytes, backlog_of(peer_of(dev)));
+    if (point->tell_until <= tx_bytes)
+        return TC_ACT_UNSPEC;
     u32 at = find_record(skb);
     if (!at || bpf_skb_load_bytes(skb, at, &old, sizeof(old)))
         return TC_ACT_UNSPEC;
@@ -119,6 +151,7 @@ SEC("tc") int fr_rocc_port(struct __sk_buff *skb)
     new = old;
     new.words[0] = told;
     new.words[1] = port->id;
+    new.words[2] = point->n_ticks;
     new.words[3] = 1;
     rewrite(skb, at, &old, &new);
     return TC_ACT_UNSPEC;

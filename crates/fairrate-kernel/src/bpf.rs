@@ -67,10 +67,21 @@ pub fn attach(setup: &Setup, namespaces: &[Namespace], ports: &[PortSetting]) ->
         put(&stage.join("params"), 0, &setup.params)?;
         pins::publish(&stage, algorithm)?;
     }
-    let dir = pins::path(algorithm);
     if namespaces.is_empty() && !is_new {
-        put(&dir.join("params"), 0, &setup.params)?;
+        put(&pins::path(algorithm).join("params"), 0, &setup.params)?;
     }
+    let result = settle(setup, namespaces, ports);
+    if result.is_err() && is_new {
+        // Half of it is of no use. The first error counts.
+        let _ = withdraw(algorithm);
+    }
+    result
+}
+
+/// Makes an algorithm that is registered the default of namespaces, and puts what it does at ports there.
+fn settle(setup: &Setup, namespaces: &[Namespace], ports: &[PortSetting]) -> Result<(), Error> {
+    let algorithm = setup.algorithm;
+    let dir = pins::path(algorithm);
     for namespace in namespaces {
         put(&dir.join("params"), namespace.cookie(), &setup.params)?;
         let before = namespace.default()?;
@@ -97,9 +108,14 @@ pub fn detach(algorithm: Algorithm, force: bool) -> Result<(), Error> {
         let message = format!("{n} connections use `{}`", algorithm.name);
         return Err(Error::refused(message, "close them, or give --force: they keep it until they close"));
     }
+    withdraw(algorithm)
+}
+
+/// Gives namespaces the default they had, and takes the algorithm out.
+fn withdraw(algorithm: Algorithm) -> Result<(), Error> {
     for namespace in netns::all() {
         if namespace.default()? == algorithm.tcp_name {
-            let before = noted_before(&dir, namespace.cookie())?;
+            let before = noted_before(&pins::path(algorithm), namespace.cookie())?;
             namespace.set_default(&before).or_else(|_| namespace.set_default("reno"))?;
         }
     }

@@ -53,7 +53,7 @@ c_structs! {
     /// RoCC's congestion point.
     RoccPortState { f: i64, q_old: i64, }
     /// RoCC's congestion point as the program at a port keeps it.
-    RoccPoint { params: RoccPortParams, state: RoccPortState, period_ns: u64, ticked_ns: u64, }
+    RoccPoint { params: RoccPortParams, state: RoccPortState, period_ns: u64, ticked_ns: u64, n_ticks: u64, tell_until: u64, }
     /// Parameters of RoCC's reaction point.
     RoccParams { rate_unit_bps: u64, min_bps: u64, line_bps: u64, rise_ns: u64, }
     /// RoCC's reaction point.

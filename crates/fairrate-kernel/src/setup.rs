@@ -105,7 +105,15 @@ impl PortSetting {
 fn point(config: &RoccConfig, rate: Rate) -> Result<Vec<u8>, Error> {
     let params = params::rocc_port(config, rate)?;
     let state = RoccPortState { f: params.f_max, q_old: 0 };
-    Ok(bytes_of(&RoccPoint { params, state, period_ns: config.period.as_ns(), ticked_ns: 0 }).to_vec())
+    Ok(bytes_of(&RoccPoint {
+        params,
+        state,
+        period_ns: config.period.as_ns(),
+        ticked_ns: 0,
+        n_ticks: 0,
+        tell_until: 0,
+    })
+    .to_vec())
 }
 
 /// An algorithm with its parameters.

@@ -219,6 +219,21 @@ fn as_many_bytes_are_acknowledged_with_marks_as_were_marked() {
     }
 }
 
+/// A first window of one segment waits for the receiver's timer of 10 ms, one of two does not.
+#[test]
+fn a_window_of_two_segments_does_not_wait_for_the_receivers_timer() {
+    for (min_window, waits) in [(0, true), (2, false)] {
+        let delayed_ack = Some(DelayedAck { every: 2, timeout: Time::from_ms(10) });
+        let tcp =
+            TcpConfig { delayed_ack, min_window, rto_min: Time::from_ms(100), rto_max: Time::from_ms(100), ..TCP };
+        let mut c = lossy(2, "newreno", 4 << 20, tcp, vec![flow(0, 1, 1_000_000, Time::ZERO)]);
+        c.cc = algorithm_with("newreno", &[("initial_window", RawValue::Integer(1))]);
+        let (recorder, _) = run(c);
+        let fct = recorder.flows[0].fct.expect("it finishes");
+        assert_eq!(Time::from_ms(10) < fct, waits, "{fct}");
+    }
+}
+
 /// The longest time in which a sender with a full pipe of 100 packets is silent after it has lost one.
 fn silence(prr: bool) -> Time {
     let topology = Star { hosts: 2, rate: Rate::from_gbps(10), delay: Time::from_us(20) }.build();

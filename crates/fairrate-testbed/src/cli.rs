@@ -34,6 +34,9 @@ pub struct Args {
     /// Multiply the rates of all links, as 0.01 makes 250 Mb/s of 25 Gb/s; sizes and times stay
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = scale)]
     scale: f64,
+    /// Round trips of each connection before the start, by which TCP knows the path; 0: it has only been made
+    #[arg(long, value_name = "ROUNDS", default_value_t = 5)]
+    warm_up: u32,
     /// Change a key of the scenario: dotted, lists counted from 0, as in `--set traffic.0.load=0.4`
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     sets: Vec<(String, String)>,
@@ -76,7 +79,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     let variant = args.cc.as_deref().map(|text| parse_variant(text, &registry)).transpose()?.unwrap_or_default();
     let sets = args.sets.iter().cloned().chain(variant.sets).collect();
     let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc) };
-    let field = Field::new(args.scenario.clone(), overrides, args.scale)?;
+    let field = Field::new(args.scenario.clone(), overrides, args.scale, 0 < args.warm_up)?;
     let scenario = field.load()?;
     let cc = scenario.sim_config().cc.info().name;
     let name = format!("{}-{cc}-{}-linux", scenario.name(), scenario.sim_config().seed);
@@ -86,7 +89,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     listen_for_interrupts();
     let label = args.label.clone().unwrap_or_else(|| cc.to_owned());
     let tags = vec![Tag::new("label", TagValue::Text(label.clone()))];
-    let state = Job { field, scale: args.scale, dir: &dir, tags, quiet: args.quiet }.run()?;
+    let state = Job { field, scale: args.scale, warm_up: args.warm_up, dir: &dir, tags, quiet: args.quiet }.run()?;
     report(&dir, &label, args.quiet, &registry)?;
     match state {
         RunState::Complete => Ok(ExitCode::SUCCESS),

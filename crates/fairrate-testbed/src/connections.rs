@@ -18,8 +18,6 @@ use crate::tcp_info::TcpInfo;
 const PORT: u16 = 5_001;
 /// Payload that waits unsent in the kernel: enough for any burst of acknowledgments, and little to copy ahead.
 const UNSENT: u32 = 256 * 1024;
-/// Round trips before the start, by which a connection knows its path.
-const ROUNDS: usize = 5;
 /// How long a connection may take to be made, or a round trip to come back.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -36,11 +34,18 @@ pub struct Connection {
     pub received_before: TcpInfo,
 }
 
-/// Makes a connection for each flow, under the kernel's algorithm of this name.
+/// Makes a connection for each flow, under the kernel's algorithm of this name, and uses it for so many round trips, by which it
+/// knows its path.
 ///
 /// # Errors
 /// If the kernel lets nobody use the algorithm, or a connection cannot be made.
-pub fn connect_all(plan: &Plan<'_>, config: &SimConfig, ways: &Ways, cc: &str) -> Result<Vec<Connection>, Failure> {
+pub fn connect_all(
+    plan: &Plan<'_>,
+    config: &SimConfig,
+    ways: &Ways,
+    cc: &str,
+    rounds: u32,
+) -> Result<Vec<Connection>, Failure> {
     let mut made: Vec<Option<Connection>> = Vec::new();
     made.resize_with(config.flows.len(), || None);
     let listeners = listen_all(plan, config)?;
@@ -52,7 +57,7 @@ pub fn connect_all(plan: &Plan<'_>, config: &SimConfig, ways: &Ways, cc: &str) -
         let connected = inside(&plan.namespace(src), || {
             let connect = |(i, flow): (usize, &fairrate_sim::FlowSpec)| {
                 let listener = listeners[flow.dst.index()].as_ref().expect("every receiver listens");
-                Ok((i, connect(ways.ends[i], listener, cc)?))
+                Ok((i, connect(ways.ends[i], listener, cc, rounds)?))
             };
             flows().map(connect).collect::<Result<Vec<_>, Failure>>()
         })?;
@@ -80,14 +85,14 @@ fn listen_all(plan: &Plan<'_>, config: &SimConfig) -> Result<Vec<Option<Socket>>
     plan.nodes().map(at).collect()
 }
 
-fn connect(ends: Ends, listener: &Socket, cc: &str) -> Result<Connection, Failure> {
+fn connect(ends: Ends, listener: &Socket, cc: &str, rounds: u32) -> Result<Connection, Failure> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).map_err(|e| Failure::system("making a socket", e))?;
     socket.set_tcp_congestion(cc.as_bytes()).map_err(|e| no_such_algorithm(cc, &e))?;
     let failed = |e| Failure::system(format!("connecting {} to {}", ends.src.ip(), ends.dst.ip()), e);
     let (sender, receiver) = join(ends, socket, listener).map_err(failed)?;
     let mut connection =
         Connection { sender, receiver, before: TcpInfo::default(), received_before: TcpInfo::default() };
-    connection.warm_up().map_err(failed)?;
+    connection.warm_up(rounds).map_err(failed)?;
     connection.before = TcpInfo::of(&connection.sender)?;
     connection.received_before = TcpInfo::of(&connection.receiver)?;
     Ok(connection)
@@ -107,11 +112,11 @@ fn join(ends: Ends, socket: Socket, listener: &Socket) -> std::io::Result<(Socke
 
 impl Connection {
     /// Sends a full packet there and a byte back, a few times.
-    fn warm_up(&mut self) -> std::io::Result<()> {
+    fn warm_up(&mut self, rounds: u32) -> std::io::Result<()> {
         self.sender.set_read_timeout(Some(PATIENCE))?;
         self.receiver.set_read_timeout(Some(PATIENCE))?;
         let mut packet = [0; MSS as usize];
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             (&self.sender).write_all(&packet)?;
             (&self.receiver).read_exact(&mut packet)?;
             (&self.receiver).write_all(&[0])?;

@@ -33,18 +33,18 @@ pub struct Field {
 }
 
 impl Field {
-    /// The scenario of a file with the user's changes, all its rates times `scale`.
+    /// The scenario of a file with the user's changes, all its rates times `scale`. Connections are in use before the start, or not.
     ///
     /// # Errors
     /// If the scenario is wrong, or the testbed cannot run it.
-    pub fn new(file: PathBuf, user: Overrides, scale: f64) -> Result<Self, Failure> {
+    pub fn new(file: PathBuf, user: Overrides, scale: f64, is_warm: bool) -> Result<Self, Failure> {
         let mut field = Self { file, user, sets: Vec::new(), notes: Vec::new() };
         let asked = field.load()?;
         field.sets.extend(scaled_rates(&asked, scale)?);
         let scaled = field.load()?;
         crate::fit::check(&scaled)?;
         field.notes = crate::fit::notes(&scaled);
-        field.sets.extend(facts_of_linux(scaled.sim_config()));
+        field.sets.extend(facts_of_linux(scaled.sim_config(), is_warm));
         field.sets.extend(slower_probes(&scaled)?);
         Ok(field)
     }
@@ -135,7 +135,7 @@ pub fn port_limit(config: &SimConfig) -> Bytes {
 }
 
 /// What holds on Linux, as keys of the scenario. Sources: `net/ipv4/tcp*.c` and `ip-sysctl.rst` of Linux.
-fn facts_of_linux(config: &SimConfig) -> Vec<(String, String)> {
+fn facts_of_linux(config: &SimConfig, is_warm: bool) -> Vec<(String, String)> {
     let limit = port_limit(config);
     // No port has to share its limit with another one.
     let ports = config.topology.n_ports() as u64;
@@ -167,9 +167,14 @@ fn facts_of_linux(config: &SimConfig) -> Vec<(String, String)> {
     if !crate::algorithm::marks(config) {
         sets.push(("switch.ecn", "false".to_owned()));
     }
+    if crate::algorithm::of_kernel(config).is_none() {
+        // What `fairrate-kernel` brings never has less.
+        sets.push(("transport.tcp.min_window", "2".to_owned()));
+    }
     if config.cc.info().name == "cubic" {
         sets.extend([("transport.cubic.form", "linux".to_owned()), ("transport.cubic.hystart", "true".to_owned())]);
         sets.push(("transport.cubic.hystart_trains", "true".to_owned()));
+        sets.push(("transport.cubic.knows_path", is_warm.to_string()));
     }
     sets.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

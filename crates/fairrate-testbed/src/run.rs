@@ -57,6 +57,8 @@ pub struct Job<'a> {
     pub field: Field,
     /// What its rates were multiplied by.
     pub scale: f64,
+    /// Round trips of a connection before the start.
+    pub warm_up: u32,
     /// Where results go.
     pub dir: &'a Path,
     /// What all rows of its tables say.
@@ -84,7 +86,7 @@ impl Job<'_> {
         allow_sockets();
         // Flows start at their times, whoever else is at work. Where that is not allowed, late starts are counted.
         let _ = rustix::process::nice(-20);
-        let connections = connect_all(&plan, config, &ways, attached.name())?;
+        let connections = connect_all(&plan, config, &ways, attached.name(), self.warm_up)?;
         let rtts: Vec<Time> = connections.iter().map(|c| Time::from_us(u64::from(c.before.min_rtt_us))).collect();
         let mut field = self.field.clone();
         field.set_delay(idle::link_delay(config, &ways, &rtts))?;

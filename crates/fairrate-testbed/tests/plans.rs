@@ -24,7 +24,7 @@ fn field(name: &str, topology: &str, traffic: &str, scale: f64, sets: Sets<'_>) 
     std::fs::write(&file, text).unwrap();
     let sets = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let overrides = Overrides { sets, ..Overrides::default() };
-    Field::new(file, overrides, scale).map_err(|failure| format!("{:?}", miette::Report::new(failure)))
+    Field::new(file, overrides, scale, true).map_err(|failure| format!("{:?}", miette::Report::new(failure)))
 }
 
 /// Everything that `ip` and `tc` would be told.
@@ -161,7 +161,7 @@ fn field_examples_are_on_linux_as_they_stand() {
     let mut n = 0;
     for file in files.filter(|file| file.extension().is_some_and(|e| e == "toml")) {
         let asked = Scenario::load(&file, &Overrides::default()).unwrap();
-        let field = Field::new(file.clone(), Overrides::default(), 1.0).unwrap();
+        let field = Field::new(file.clone(), Overrides::default(), 1.0, true).unwrap();
         assert_eq!(field.notes, [""; 0], "{}", file.display());
         assert_eq!(field.load().unwrap().sim_config().transport, asked.sim_config().transport, "{}", file.display());
         n += 1;

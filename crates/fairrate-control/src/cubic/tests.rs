@@ -196,3 +196,18 @@ fn hystart_leaves_slow_start_on_a_long_train() {
         assert_eq!(left, left_after, "gaps of {gap_ms} ms");
     }
 }
+
+/// A path whose idle round trip takes 10 ms is full when one of 20 ms has grown by its eighth; nobody knows who has only seen 20 ms.
+#[test]
+fn a_connection_that_was_in_use_knows_its_path() {
+    for (knows_path, ends) in [(true, true), (false, false)] {
+        let config = CubicConfig { hystart: true, knows_path, initial_window: 16, ..CubicConfig::default() };
+        let path = FlowContext { path_base_rtt: Time::from_ms(10), ..flow_25g() };
+        let mut cubic = config.build(&path);
+        for _ in 0..8 {
+            let a = Ack { rtt: Time::from_ms(20), ..ack(&cubic, 1) };
+            cubic.on_ack(&a);
+        }
+        assert_eq!(cubic.ssthresh < f64::INFINITY, ends, "{cubic:?}");
+    }
+}

@@ -67,6 +67,14 @@ fn attaching_twice_is_attaching_once() {
 }
 
 #[test]
+fn half_an_attachment_is_taken_back() {
+    let Some(_machine) = machine() else { return };
+    let message = refused("attach rocc --default --switch-port fr-no-such-switch/eth0:1Gbps");
+    assert!(message.contains("fr-no-such-switch"), "{message}");
+    assert!(is_clean());
+}
+
+#[test]
 fn killed_at_any_time_it_can_be_attached_again() {
     let Some(_machine) = machine() else { return };
     for ms in (0..40).step_by(2) {

@@ -78,6 +78,7 @@ fn read_config(s: &mut Section<'_>, data_class: u8, n_blocks: usize) -> Allocato
         // They wait for messages all the time.
         idle_restart: false,
         prr: true,
+        min_window: 0,
         receive_window: u64::MAX,
         ecn_echo: EcnEcho::Accurate,
         multipath: MptcpConfig::SINGLE,

@@ -113,6 +113,7 @@ fn read_kind(s: &mut Section<'_>) -> Transport {
         idle_restart: t.get("idle_restart", true).value,
         // Linux since 3.2.
         prr: t.get("prr", true).value,
+        min_window: t.get("min_window", 0).value,
         receive_window: match t.value_or::<Bytes>("receive_window", &["unlimited"], OrWord::Word(0)).value {
             OrWord::Word(_) => u64::MAX,
             OrWord::Value(bytes) => bytes.as_u64(),

@@ -37,6 +37,7 @@ const TCP: &[Key] = &[
     ("handshake", YES_NO),
     ("idle_restart", YES_NO),
     ("prr", YES_NO),
+    ("min_window", &["0", "1", "2", "20"]),
     ("receive_window", &["\"10KB\"", "\"100KB\"", "\"unlimited\""]),
     ("ecn_echo", &["\"accurate\"", "\"classic\""]),
     ("subflows", &["2", "3", "8"]),

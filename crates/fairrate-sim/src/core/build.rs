@@ -343,6 +343,10 @@ fn constants(config: &SimConfig, routes: &Routes, needs: &Needs) -> Constants {
     Constants {
         framing,
         mtu: framing.mtu.as_u64(),
+        min_window: match t.kind {
+            Transport::Tcp(tcp) => u64::from(tcp.min_window) * framing.mtu.as_u64(),
+            Transport::Rdma => 0,
+        },
         data_header: framing.header.as_u64(),
         ack_wire: framing.ack.as_u64() as u16,
         cnp_wire: t.cnp.as_u64() as u16,

@@ -36,6 +36,8 @@ pub(crate) struct Run {
 pub(crate) struct Constants {
     pub(crate) framing: Framing,
     pub(crate) mtu: u64,
+    /// The least window of TCP in bytes, whatever the algorithm says.
+    pub(crate) min_window: u64,
     pub(crate) data_header: u64,
     pub(crate) ack_wire: u16,
     pub(crate) cnp_wire: u16,

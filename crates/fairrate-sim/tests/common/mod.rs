@@ -114,6 +114,7 @@ pub const TCP: TcpConfig = TcpConfig {
     handshake: false,
     idle_restart: true,
     prr: true,
+    min_window: 0,
     receive_window: u64::MAX,
     ecn_echo: EcnEcho::Accurate,
     multipath: MptcpConfig::SINGLE,

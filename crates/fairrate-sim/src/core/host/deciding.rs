@@ -38,7 +38,7 @@ impl Hosts {
         let sender = self.senders[slot].as_mut().expect("the slot is in use");
         let nic = &mut self.nics[sender.host];
         sender.cwnd = match w.run.config.transport.window {
-            WindowRule::Algorithm => allowance.cwnd.as_u64(),
+            WindowRule::Algorithm => allowance.cwnd.as_u64().max(c.min_window),
             WindowRule::None => u64::MAX,
             WindowRule::RateScaled => {
                 let line_rate = w.net.ports[nic.port].rate;

@@ -121,6 +121,7 @@ mod tests {
             handshake: false,
             idle_restart: true,
             prr: true,
+            min_window: 0,
             receive_window: u64::MAX,
             ecn_echo,
             multipath: MptcpConfig::SINGLE,

@@ -26,6 +26,8 @@ pub struct TcpConfig {
     /// During recovery, what is in flight comes down to the window bit by bit (PRR, RFC 9937), for algorithms with windows
     /// of TCP.
     pub prr: bool,
+    /// The least window in segments, whatever the algorithm says.
+    pub min_window: u32,
     /// Bytes a receiver takes beyond what is acknowledged; `u64::MAX`: any number.
     pub receive_window: u64,
     /// How receivers echo ECN marks.
