@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use fairrate_testbed::namespaces::{Namespaces, inside};
 use fairrate_testbed::network::lay_out;
 use fairrate_testbed::paths::{Address, Ways};
 use fairrate_testbed::plan::Plan;
+use nix::libc;
 use socket2::{Domain, Socket, Type};
 
 /// The host that receives all. Those before it send.
@@ -221,6 +223,18 @@ impl Flow {
     /// Bytes that have come so far.
     pub fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
+    }
+
+    /// The rate that the agent has given it (`SO_MAX_PACING_RATE`), bit/s; infinite before.
+    pub fn limit_bps(&self) -> f64 {
+        let (mut bytes_per_s, mut length) = (0_u64, size_of::<u64>() as libc::socklen_t);
+        let to = (&raw mut bytes_per_s).cast();
+        let fd = self.socket.as_raw_fd();
+        // SAFETY: `to` is valid for `length` bytes, any of which may be any value, and the descriptor is open.
+        #[allow(unsafe_code)]
+        let code = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, to, &raw mut length) };
+        assert_eq!(code, 0, "a socket has a limit");
+        if bytes_per_s == u64::MAX { f64::INFINITY } else { bytes_per_s as f64 * 8.0 }
     }
 
     /// Whether it still sends.
