@@ -72,6 +72,8 @@ pub struct Engine {
     pub interval: Duration,
     /// NED's step (the paper's 0.4).
     pub gamma: f64,
+    /// What is fair: 1 is proportional fairness (the paper's); the larger, the nearer max-min; the smaller, the more throughput.
+    pub alpha: f64,
     /// A rate is told when it is off by more than this share (the paper's 0.01), which links leave free.
     pub threshold: f64,
     /// What its thread does between iterations.
@@ -90,6 +92,7 @@ impl Default for Engine {
         Self {
             interval: Duration::from_micros(10),
             gamma: 0.4,
+            alpha: 1.0,
             threshold: 0.01,
             wait: Wait::Sleep,
             batch: Duration::from_micros(100),
@@ -212,6 +215,9 @@ impl Config {
         }
         if !(0.0 < engine.gamma && engine.gamma < 2.0) {
             return Err(format!("NED does not converge with `engine.gamma = {}`: write 0.2 to 1.5", engine.gamma));
+        }
+        if !(0.25..=8.0).contains(&engine.alpha) {
+            return Err(format!("`engine.alpha = {}`: write a number from 0.25 to 8", engine.alpha));
         }
         if !(0.0..=0.5).contains(&engine.threshold) {
             return Err(format!("`engine.threshold = {}`: write a number from 0 to 0.5", engine.threshold));

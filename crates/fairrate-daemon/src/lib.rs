@@ -8,6 +8,7 @@ mod client;
 pub mod config;
 mod desk;
 mod engine;
+mod fair;
 pub mod http;
 pub mod keys;
 pub mod load;

@@ -8,7 +8,9 @@ use fairrate_sim::routing::{FlowKey, Routes};
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{EcmpHash, NodeId, PortId};
 
+use crate::config::Engine;
 use crate::desk::Paths;
+use crate::fair::AlphaFair;
 
 /// Links, hosts and the paths between them.
 #[derive(Clone, Debug)]
@@ -42,11 +44,16 @@ impl Network {
         self.hosts.len()
     }
 
-    /// The optimiser for these links. A share `threshold` of each is left, as rates may be off by that.
-    pub fn engine(&self, gamma: f64, threshold: f64) -> Box<dyn RateEngine> {
-        let share = 1.0 - threshold;
+    /// The optimiser for these links. A share of each, the threshold, is left, as rates may be off by that.
+    pub fn engine(&self, engine: &Engine) -> Box<dyn RateEngine> {
+        let share = 1.0 - engine.threshold;
         let capacities: Vec<f64> = self.capacities_bps.iter().map(|bps| bps * share).collect();
-        Box::new(RealTime::general(&capacities, self.host_link_bps * share, gamma))
+        let unit_bps = self.host_link_bps * share;
+        if engine.alpha == 1.0 {
+            Box::new(RealTime::general(&capacities, unit_bps, engine.gamma))
+        } else {
+            Box::new(AlphaFair::new(&capacities, unit_bps, engine.gamma, engine.alpha))
+        }
     }
 
     /// The links between addresses. Among equal ones a hash of the two hosts decides, as ports are not known.

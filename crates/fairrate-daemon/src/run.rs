@@ -35,7 +35,7 @@ fn failed(error: &str) -> ExitCode {
 async fn serve(Loaded { config, network }: Loaded) -> Result<(), String> {
     let shown = |error: &dyn std::fmt::Display| error.to_string();
     let epoch = getrandom::u64().map_err(|e| shown(&e))?;
-    let engine = network.engine(config.engine.gamma, config.engine.threshold);
+    let engine = network.engine(&config.engine);
     let desk = Desk::new(config.desk(epoch), engine, network.into_paths());
     let metrics = Arc::new(Metrics::new());
     let server = Server::start(config.server(), desk, Arc::clone(&metrics)).map_err(|e| shown(&e))?;

@@ -37,6 +37,7 @@ fn defaults_are_those_of_the_code() {
     };
     says("engine.interval", format!("\"{}\"", humantime::format_duration(engine.interval)));
     says("engine.gamma", engine.gamma.to_string());
+    says("engine.alpha", engine.alpha.to_string());
     says("engine.threshold", engine.threshold.to_string());
     says("engine.batch", format!("\"{}\"", humantime::format_duration(engine.batch)));
     says("engine.rest_after", engine.rest_after.to_string());

@@ -26,6 +26,30 @@ fn rates_are_shares_by_weight_and_follow_flows() {
     server.stop();
 }
 
+/// A long flow over two links, on each of which there is another: it has C / (1 + 2^(1 / α)), and what it leaves is the others'.
+#[test]
+fn alpha_says_what_is_fair() {
+    for alpha in [0.5, 1.0, 2.0, 8.0] {
+        let server = Running::start(&format!("{INSECURE}[engine]\nalpha = {alpha:?}\n"), 1);
+        let client = client(&[server.address]);
+        for (flow, src, dst) in [(1, 1, 2), (2, 1, 3), (3, 4, 2)] {
+            client.begin(flow, host(src), host(dst), 1.0);
+        }
+        let long = ALONE_BPS / (1.0 + 2.0_f64.powf(1.0 / alpha));
+        until("rates are fair", || {
+            is_near(client.rate_bps(1), long) && [2, 3].iter().all(|&f| is_near(client.rate_bps(f), ALONE_BPS - long))
+        });
+        // Weights are shares of a bottleneck all the same.
+        client.end(2);
+        client.end(3);
+        client.begin(4, host(4), host(2), 3.0);
+        until("weights are 1 to 3", || {
+            is_near(client.rate_bps(1), ALONE_BPS / 4.0) && is_near(client.rate_bps(4), ALONE_BPS * 0.75)
+        });
+        server.stop();
+    }
+}
+
 #[test]
 fn flows_without_a_path_have_no_rate() {
     let server = Running::start(INSECURE, 1);

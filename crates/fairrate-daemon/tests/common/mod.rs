@@ -36,7 +36,7 @@ impl Running {
         let (config, network) = Config::from_toml(toml, Path::new("allocator.toml")).expect("it is right");
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
-        let engine = network.engine(config.engine.gamma, config.engine.threshold);
+        let engine = network.engine(&config.engine);
         let desk = Desk::new(config.desk(epoch), engine, network.into_paths());
         let metrics = Arc::new(Metrics::new());
         let entered = runtime.enter();
