@@ -20,9 +20,10 @@ pub struct Options {
 /// A check: its name and what it does.
 type Check = (&'static str, fn(&Bench) -> Result<(), String>);
 
-const CHECKS: [Check; 7] = [
+const CHECKS: [Check; 8] = [
     ("an incast delivers its bytes, and its results read", incast),
     ("flows take the simulator's paths", paths),
+    ("a connection of two subflows uses two paths", multipath),
     ("a killed run is cleaned up by the next one", killed),
     ("an interrupted run leaves valid results and no network", interrupted),
     ("two testbeds do not disturb each other", two_at_once),
@@ -196,6 +197,26 @@ fn paths(bench: &Bench) -> Result<(), String> {
         let (a, b) = (sent(&linux, port)?, sent(&simulated, port)?);
         // A flow is 200 KB; the last sample may lack 5 ms.
         expect(a.abs_diff(b) < 130_000, || format!("`{port}` carried {a} B, in the simulator {b} B"))?;
+    }
+    Ok(())
+}
+
+/// A connection of MPTCP uses both paths: neither could carry all of it.
+fn multipath(bench: &Bench) -> Result<(), String> {
+    if !Path::new("/proc/sys/net/mptcp/enabled").exists() {
+        println!("not run: needs MPTCP");
+        return Ok(());
+    }
+    let topology = "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\nhost_rate = \"200Mbps\"\nuplink_rate = \"50Mbps\"";
+    let flow = "kind = \"incast\"\nreceiver = \"h0\"\nsenders = [\"h1\"]\nbytes = \"2MB\"\nsubflows = 2";
+    let paths = "[transport.tcp]\npaths = \"disjoint\"";
+    let results = bench.run(&bench.scenario("multipath", topology, &format!("{flow}\n{paths}"))?, "multipath")?;
+    let flows = results.flows().map_err(|e| e.to_string())?;
+    expect(flows.len() == 1 && flows[0].finished && flows[0].delivered_bytes == 2_000_000, || format!("{flows:?}"))?;
+    let rows = results.ports().map_err(|e| e.to_string())?;
+    for port in ["tor1->spine0", "tor1->spine1"] {
+        let sent = rows.iter().filter(|row| &*row.port == port).map(|row| row.tx_bytes).max().unwrap_or(0);
+        expect(500_000 < sent, || format!("`{port}` carried {sent} B of 2 MB"))?;
     }
     Ok(())
 }

@@ -276,7 +276,7 @@ impl Fluid {
     /// Picks the flow's path, and what follows from it.
     fn lay_path(&mut self, id: FlowId) {
         let spec = &self.config.flows[id.index()];
-        let key = FlowKey { src: spec.src, dst: spec.dst, sport: spec.sport, dport: spec.dport };
+        let key = FlowKey::of(spec);
         let (ecmp, seed, clock) = (self.config.fabric.ecmp, self.config.seed, self.config.fabric.clock);
         self.routes.path(ecmp, seed, key.reversed(), &mut self.path_buffer);
         let back = self.hops(&self.path_buffer);

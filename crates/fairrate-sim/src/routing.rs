@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::config::EcmpHash;
+use crate::config::{EcmpHash, FlowSpec, SimConfig, SubflowPaths};
 use crate::ids::{NodeId, PortId};
 use crate::rng::{mix64, pick};
 use crate::topology::Topology;
@@ -27,10 +27,48 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
+    /// The ends of a user's flow.
+    pub const fn of(flow: &FlowSpec) -> Self {
+        Self { src: flow.src, dst: flow.dst, sport: flow.sport, dport: flow.dport }
+    }
+
     /// The key of acknowledgments: addresses and ports swapped.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport }
+    }
+}
+
+/// Source ports tried for a subflow that is to have a path of its own.
+const PORTS_TRIED: u16 = 64;
+
+/// The ends of each of a flow's `n` subflows, which decide their paths.
+pub fn subflow_keys(config: &SimConfig, routes: &Routes, flow: &FlowSpec, paths: SubflowPaths, n: u16) -> Vec<FlowKey> {
+    let key = |offset: u16| FlowKey { sport: flow.sport.wrapping_add(offset), ..FlowKey::of(flow) };
+    let (mut used, mut path): (Vec<PortId>, Vec<PortId>) = (Vec::new(), Vec::new());
+    let path_of = |key: FlowKey, path: &mut Vec<PortId>| routes.path(config.fabric.ecmp, config.seed, key, path);
+    // The key of the path that has the fewest links in common with the ports that are used, of those tried.
+    let mut of_own_path = |subflow: u16| {
+        let mut best = (usize::MAX, key(subflow));
+        for attempt in 0..PORTS_TRIED {
+            let key = key(subflow.wrapping_add(attempt.wrapping_mul(n)));
+            path_of(key, &mut path);
+            let shared = used.iter().filter(|&&port| path.contains(&port)).count();
+            if shared < best.0 {
+                best = (shared, key);
+            }
+            // The links of the two hosts are everybody's.
+            if shared <= 2 * usize::from(subflow) {
+                break;
+            }
+        }
+        path_of(best.1, &mut path);
+        used.extend_from_slice(&path);
+        best.1
+    };
+    match paths {
+        SubflowPaths::Hashed => (0..n).map(key).collect(),
+        SubflowPaths::Disjoint => (0..n).map(&mut of_own_path).collect(),
     }
 }
 

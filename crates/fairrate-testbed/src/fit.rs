@@ -7,6 +7,8 @@ use fairrate_units::{Bytes, Rate};
 use crate::algorithm::marks;
 use crate::failure::Failure;
 use crate::field::FULL_PACKET;
+use crate::paths::{Ways, n_subflows};
+use crate::plan::MOST_SUBFLOWS;
 
 /// Namespaces at most: a machine of a few cores does not forward for more.
 const MOST_NODES: usize = 250;
@@ -72,12 +74,8 @@ fn unfit_flows(config: &SimConfig) -> Option<Problem> {
         let help = format!("take at most {MOST_FLOWS}: shorten `duration`, or set `max_flows`");
         return Some(problem(format!("{n} flows are too many"), help));
     }
-    let several_paths =
-        |subflows: u8| Some(problem(format!("flows over {subflows} subflows are not built"), "set `subflows = 1`"));
-    if let Transport::Tcp(tcp) = config.transport.kind
-        && 1 < tcp.multipath.subflows
-    {
-        return several_paths(tcp.multipath.subflows);
+    if let Some(problem) = unfit_subflows(config) {
+        return Some(problem);
     }
     if let Transport::Tcp(tcp) = config.transport.kind
         && tcp.handshake
@@ -91,9 +89,6 @@ fn unfit_flows(config: &SimConfig) -> Option<Problem> {
         return Some(problem("its flows wait until rates have converged", "give flows a `start` and a `stop`"));
     }
     config.flows.iter().find_map(|flow| {
-        if let Some(subflows) = flow.subflows.filter(|&n| 1 < n) {
-            return several_paths(subflows);
-        }
         if flow.burst.is_some() {
             return Some(problem("a flow writes in bursts", "leave out `burst` and `pause`"));
         }
@@ -105,6 +100,25 @@ fn unfit_flows(config: &SimConfig) -> Option<Problem> {
         }
         None
     })
+}
+
+/// Receivers tell every sender of all their addresses, and a sender makes a subflow to each.
+fn unfit_subflows(config: &SimConfig) -> Option<Problem> {
+    let most = MOST_SUBFLOWS + 1;
+    let n = config.flows.iter().map(|flow| n_subflows(config, flow)).max().filter(|&n| 1 < n)?;
+    if most < n {
+        return Some(problem(format!("{n} subflows are more than Linux makes"), format!("take at most {most}")));
+    }
+    let ways = Ways::new(config);
+    let flows = ways.ends.iter().zip(&ways.more).filter(|(_, more)| !more.is_empty());
+    let mut unlike = flows.filter(|(first, more)| ways.told_of(first.dst.host).len() != more.len() + 1);
+    let (first, _) = unlike.next()?;
+    let name = &config.topology.nodes[first.dst.host.index()].name;
+    let help = "let subflows have paths of their own (`paths = \"disjoint\"`), the same for all flows to a host, and as many for each";
+    Some(problem(
+        format!("subflows of one flow to {name} share a path, or those of two flows have different ones"),
+        help,
+    ))
 }
 
 /// What the scenario has and the testbed does in another way. The effective scenario says what was done.
@@ -125,6 +139,8 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
     note(config.fabric.ecn.is_some() && !marks(config), "switches do not mark (ECN)");
     note(config.flows.iter().any(|flow| flow.class.is_some()), "all flows are of one priority class");
     note(config.flows.iter().any(|flow| flow.weight != 1.0), "weights have no effect");
+    let is_multipath = config.flows.iter().any(|flow| 1 < n_subflows(config, flow));
+    note(is_multipath, "who of the subflows takes the next data is Linux's choice, and not the scenario's `scheduler`");
     let limit = crate::field::port_limit(config);
     note(limit < Bytes::new(2 * FULL_PACKET), "a queue has room for less than two packets");
     let delays = config.topology.links.iter().any(|link| link.delay.as_ps() != 0);

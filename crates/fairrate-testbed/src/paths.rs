@@ -3,11 +3,11 @@
 //! A switch forwards by the address alone. Where flows to one host take several ways, the host has several addresses, and each
 //! switch has one route for each. A flow's data goes to an address of its receiver, and its acknowledgments to one of its sender.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use fairrate_sim::routing::{FlowKey, Routes};
-use fairrate_sim::{NodeId, PortId, SimConfig};
+use fairrate_sim::routing::{FlowKey, Routes, subflow_keys};
+use fairrate_sim::{FlowSpec, NodeId, PortId, SimConfig, Transport};
 
 /// Which of a host's addresses.
 pub type Alias = u8;
@@ -44,13 +44,15 @@ pub struct Ends {
 /// The ways of all flows.
 #[derive(Clone, Debug, Default)]
 pub struct Ways {
-    /// Of each flow.
+    /// Of each flow, or of its first subflow.
     pub ends: Vec<Ends>,
+    /// Of each flow, those of its further subflows.
+    pub more: Vec<Vec<Ends>>,
     /// The egress port of a switch to an address.
     pub exits: BTreeMap<(NodeId, Address), PortId>,
     /// How many addresses a host has.
     aliases: BTreeMap<NodeId, Alias>,
-    /// The egress ports of each flow's data and of its acknowledgments.
+    /// The egress ports of each flow's data and of its acknowledgments, or of its first subflow's.
     pub ports: Vec<(Vec<PortId>, Vec<PortId>)>,
 }
 
@@ -60,15 +62,28 @@ impl Ways {
         let routes = Routes::new(&config.topology);
         let mut ways = Self::default();
         for flow in &config.flows {
-            let key = FlowKey { src: flow.src, dst: flow.dst, sport: flow.sport, dport: flow.dport };
-            let (mut there, mut back) = (Vec::new(), Vec::new());
-            routes.path(config.fabric.ecmp, config.seed, key, &mut there);
-            routes.path(config.fabric.ecmp, config.seed, key.reversed(), &mut back);
-            let ends = Ends { dst: ways.address(config, flow.dst, &there), src: ways.address(config, flow.src, &back) };
-            ways.ends.push(ends);
-            ways.ports.push((there, back));
+            let mut all = Vec::new();
+            for (i, key) in keys(config, &routes, flow).into_iter().enumerate() {
+                let (mut there, mut back) = (Vec::new(), Vec::new());
+                routes.path(config.fabric.ecmp, config.seed, key, &mut there);
+                routes.path(config.fabric.ecmp, config.seed, key.reversed(), &mut back);
+                let dst = ways.address(config, flow.dst, &there);
+                all.push(Ends { dst, src: ways.address(config, flow.src, &back) });
+                if i == 0 {
+                    ways.ports.push((there, back));
+                }
+            }
+            ways.ends.push(all.remove(0));
+            ways.more.push(all);
         }
         ways
+    }
+
+    /// The addresses of a host to which subflows come. Of all but the first of a connection it tells the sender.
+    pub fn told_of(&self, host: NodeId) -> BTreeSet<Address> {
+        let multipath = self.ends.iter().zip(&self.more).filter(|(_, more)| !more.is_empty());
+        let all = multipath.flat_map(|(first, more)| std::iter::once(first).chain(more)).map(|ends| ends.dst);
+        all.filter(|address| address.host == host).collect()
     }
 
     /// The addresses of a host.
@@ -94,5 +109,21 @@ impl Ways {
         let n = self.aliases.entry(host).or_default();
         *n = (*n).max(alias.saturating_add(1));
         address
+    }
+}
+
+/// Over how many subflows a flow goes.
+pub fn n_subflows(config: &SimConfig, flow: &FlowSpec) -> u8 {
+    match config.transport.kind {
+        Transport::Tcp(tcp) => flow.subflows.unwrap_or(tcp.multipath.subflows),
+        Transport::Rdma => 1,
+    }
+}
+
+/// The ends of a flow's subflows, as the simulator has them.
+fn keys(config: &SimConfig, routes: &Routes, flow: &FlowSpec) -> Vec<FlowKey> {
+    match (config.transport.kind, n_subflows(config, flow)) {
+        (Transport::Tcp(tcp), n) if 1 < n => subflow_keys(config, routes, flow, tcp.multipath.paths, n.into()),
+        _ => vec![FlowKey::of(flow)],
     }
 }

@@ -1,5 +1,6 @@
 //! What is laid out: namespaces, links, addresses, routes and queues, as the words that `ip` and `tc` are given.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use fairrate_sim::topology::Topology;
@@ -13,6 +14,9 @@ use crate::paths::Ways;
 const BURST_S: f64 = 100e-6;
 /// Room in the queue of a host's own link. Hosts of the simulator keep what waits at its flow and drop nothing.
 const HOST_LIMIT: u64 = 16_000_000;
+
+/// Subflows of a connection of MPTCP at most, besides the first: Linux's own limit.
+pub const MOST_SUBFLOWS: u8 = 8;
 
 /// A network to be laid out.
 pub struct Plan<'a> {
@@ -79,9 +83,31 @@ impl<'a> Plan<'a> {
                 let _ = writeln!(text, "route add default dev {}", device(port));
             }
         }
+        text.push_str(&self.subflows(node));
         let exits = self.ways.exits.iter().filter(|((switch, _), _)| *switch == node);
         for ((_, address), port) in exits {
             let _ = writeln!(text, "route add {}/32 dev {}", address.ip(), device(*port));
+        }
+        text
+    }
+
+    /// What a host with subflows is told: receivers tell of all addresses, and senders make a subflow to each, from the address to
+    /// which its acknowledgments come.
+    fn subflows(&self, node: NodeId) -> String {
+        let mut text = String::new();
+        let of_sender = self.ways.more.iter().flatten().filter(|ends| ends.src.host == node);
+        let sources: BTreeMap<_, _> = of_sender.map(|ends| (ends.dst, ends.src)).collect();
+        for (dst, src) in &sources {
+            for port in self.ports(node) {
+                let _ = writeln!(text, "route add {}/32 dev {} src {}", dst.ip(), device(port), src.ip());
+            }
+        }
+        let told_of = self.ways.told_of(node);
+        for address in &told_of {
+            let _ = writeln!(text, "mptcp endpoint add {} signal", address.ip());
+        }
+        if !(sources.is_empty() && told_of.is_empty()) {
+            let _ = writeln!(text, "mptcp limits set subflows {MOST_SUBFLOWS} add_addr_accepted {MOST_SUBFLOWS}");
         }
         text
     }

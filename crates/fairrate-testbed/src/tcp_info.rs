@@ -91,16 +91,39 @@ impl TcpInfo {
     /// If it is none of TCP.
     pub fn of(socket: &impl AsFd) -> Result<Self, Failure> {
         let mut layout = Layout::default();
-        let mut length = size_of::<Layout>() as libc::socklen_t;
-        let to = (&raw mut layout).cast();
-        let fd = socket.as_fd().as_raw_fd();
-        // SAFETY: `to` is valid for `length` bytes, any of which may be any value, and the descriptor is open.
-        #[allow(unsafe_code)]
-        let code = unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut length) };
-        if code != 0 {
-            return Err(Failure::system("reading TCP_INFO", std::io::Error::last_os_error()));
+        get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut layout)?;
+        Ok(Self::from(&layout))
+    }
+
+    /// Of a socket of MPTCP: windows, rates and counters are sums over its subflows, and round-trip times the longest.
+    ///
+    /// # Errors
+    /// If it is none of MPTCP.
+    pub fn of_subflows(socket: &impl AsFd) -> Result<Self, Failure> {
+        let all = subflows(socket)?;
+        Ok(all.infos[..all.n()].iter().map(Self::from).reduce(Self::joined).unwrap_or_default())
+    }
+
+    /// Two subflows together.
+    fn joined(self, other: Self) -> Self {
+        Self {
+            rtt_us: self.rtt_us.max(other.rtt_us),
+            min_rtt_us: self.min_rtt_us.max(other.min_rtt_us),
+            cwnd_bytes: self.cwnd_bytes + other.cwnd_bytes,
+            pacing_bps: self.pacing_bps.zip(other.pacing_bps).map(|(a, b)| a + b),
+            bytes_sent: self.bytes_sent + other.bytes_sent,
+            bytes_retransmitted: self.bytes_retransmitted + other.bytes_retransmitted,
+            segments_sent: self.segments_sent + other.segments_sent,
+            segments_received: self.segments_received + other.segments_received,
+            timeouts: self.timeouts + other.timeouts,
+            receiver_limited_us: self.receiver_limited_us.max(other.receiver_limited_us),
         }
-        Ok(Self {
+    }
+}
+
+impl From<&Layout> for TcpInfo {
+    fn from(layout: &Layout) -> Self {
+        Self {
             rtt_us: layout.rtt,
             min_rtt_us: layout.min_rtt,
             cwnd_bytes: u64::from(layout.snd_cwnd) * u64::from(layout.snd_mss),
@@ -111,8 +134,58 @@ impl TcpInfo {
             segments_received: u64::from(layout.data_segs_in),
             timeouts: u32::from(layout.total_rto),
             receiver_limited_us: layout.rwnd_limited,
-        })
+        }
     }
+}
+
+/// `SOL_MPTCP` and `MPTCP_TCPINFO` of `linux/mptcp.h`.
+const SOL_MPTCP: libc::c_int = 284;
+const MPTCP_TCPINFO: libc::c_int = 2;
+/// Subflows that the kernel tells of at most.
+const MOST_SUBFLOWS: usize = 16;
+
+/// `struct mptcp_subflow_data`, and behind it what is asked for of each subflow.
+#[repr(C, align(8))]
+#[derive(Debug)]
+struct Subflows {
+    size: u32,
+    n: u32,
+    size_of_kernels: u32,
+    size_of_each: u32,
+    infos: [Layout; MOST_SUBFLOWS],
+}
+
+impl Subflows {
+    fn n(&self) -> usize {
+        (self.n as usize).min(MOST_SUBFLOWS)
+    }
+}
+
+fn subflows(socket: &impl AsFd) -> Result<Subflows, Failure> {
+    let size_of_each = size_of::<Layout>() as u32;
+    let infos = [Layout::default(); MOST_SUBFLOWS];
+    let mut all = Subflows { size: 16, n: 0, size_of_kernels: 0, size_of_each, infos };
+    get(socket, SOL_MPTCP, MPTCP_TCPINFO, &mut all)?;
+    Ok(all)
+}
+
+/// How many subflows a socket of MPTCP has now.
+///
+/// # Errors
+/// If it is none of MPTCP.
+pub fn n_subflows(socket: &impl AsFd) -> Result<usize, Failure> {
+    Ok(subflows(socket)?.n())
+}
+
+/// Asks for an option into `value`, which any bytes may be.
+fn get<T>(socket: &impl AsFd, level: libc::c_int, option: libc::c_int, value: &mut T) -> Result<(), Failure> {
+    let mut length = size_of::<T>() as libc::socklen_t;
+    let to = std::ptr::from_mut(value).cast();
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: `to` is valid for `length` bytes, any of which may be any value, and the descriptor is open.
+    #[allow(unsafe_code)]
+    let code = unsafe { libc::getsockopt(fd, level, option, to, &raw mut length) };
+    if code == 0 { Ok(()) } else { Err(Failure::system("reading TCP_INFO", std::io::Error::last_os_error())) }
 }
 
 impl TcpInfo {

@@ -75,6 +75,18 @@ fn a_host_of_a_leaf_spine_has_an_address_for_each_way_to_it() {
 }
 
 #[test]
+fn hosts_with_subflows_tell_of_addresses_and_have_routes() {
+    let topology = "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 1";
+    let traffic = "kind = \"incast\"\nreceiver = \"h0\"\nsenders = [\"h1\"]\nbytes = \"1MB\"\nsubflows = 2";
+    let sets = [("transport.kind", "tcp"), ("transport.tcp.paths", "disjoint")];
+    let scenario = field("subflows", topology, traffic, 0.01, &sets).unwrap().load().unwrap();
+    let ways = Ways::new(scenario.sim_config());
+    let plan = Plan::new(scenario.sim_config(), &ways, "fr-1");
+    let hosts: Vec<String> = scenario.sim_config().topology.hosts().map(|host| plan.addresses(host)).collect();
+    insta::assert_snapshot!(hosts.join("\n"));
+}
+
+#[test]
 fn routes_follow_the_simulators_paths() {
     let topology = "kind = \"fat-tree\"\npods = 2\nhosts_per_tor = 2\ncores = 4";
     let scenario = field("fat-tree", topology, ALL_TO_ALL, 0.001, &[]).unwrap().load().unwrap();

@@ -5,15 +5,12 @@ use std::sync::Arc;
 
 use super::flow::Flow;
 use super::steering::Exit;
-use crate::config::{FlowSpec, SimConfig, SubflowPaths, Transport};
+use crate::config::{SimConfig, Transport};
 use crate::ids::{FlowId, HopId, NodeId, Number, PortId, PortIdx};
-use crate::routing::{FlowKey, Routes};
+use crate::routing::{FlowKey, Routes, subflow_keys};
 use crate::table::Table;
 use crate::topology::Topology;
 use crate::transport::Connections;
-
-/// Source ports tried for a subflow that is to have a path of its own.
-const PORTS_TRIED: u16 = 64;
 
 /// The egress ports of all paths, path behind path: each by its number in the network, or by its place in the part that it
 /// belongs to.
@@ -106,11 +103,6 @@ pub(super) struct PathTable<'a> {
     buffer: Vec<PortId>,
 }
 
-/// The ends of a user's flow.
-fn flow_key(spec: &FlowSpec) -> FlowKey {
-    FlowKey { src: spec.src, dst: spec.dst, sport: spec.sport, dport: spec.dport }
-}
-
 impl<'a> PathTable<'a> {
     /// An empty table.
     pub(super) fn new(config: &'a SimConfig, routes: &'a Routes, has_notices: bool) -> Self {
@@ -124,13 +116,15 @@ impl<'a> PathTable<'a> {
                 (Transport::Tcp(tcp), Some(first)) => {
                     let (own, of_subflows) = flows.split_at_mut(first.index());
                     let of_subflows = &mut of_subflows[..connections.subflow_ids(id).len()];
-                    self.lay_subflow_paths(spec, tcp.multipath.paths, of_subflows);
+                    let keys =
+                        subflow_keys(self.config, self.routes, spec, tcp.multipath.paths, of_subflows.len() as u16);
+                    keys.into_iter().zip(&mut *of_subflows).for_each(|(key, flow)| self.lay(flow, key));
                     // A connection's own path is that of its first subflow.
                     let (first, flow) = (&of_subflows[0], &mut own[id.index()]);
                     (flow.data_route, flow.ack_route) = (first.data_route, first.ack_route);
                     (flow.notice_route, flow.n_hops) = (first.notice_route, first.n_hops);
                 }
-                _ => self.lay(&mut flows[id.index()], flow_key(spec)),
+                _ => self.lay(&mut flows[id.index()], FlowKey::of(spec)),
             }
         }
         self.ports.into()
@@ -159,42 +153,4 @@ impl<'a> PathTable<'a> {
         self.ports.extend_from_slice(&self.buffer);
         (start.plus(1), self.buffer.len() as u8)
     }
-
-    /// Picks the paths of all subflows of a connection.
-    fn lay_subflow_paths(&mut self, spec: &FlowSpec, paths: SubflowPaths, subflows: &mut [Flow]) {
-        let n_subflows = subflows.len() as u16;
-        let mut used: Vec<PortId> = Vec::new();
-        for (subflow, flow) in (0..).zip(subflows) {
-            let key = match paths {
-                SubflowPaths::Hashed => subflow_key(spec, subflow),
-                SubflowPaths::Disjoint => self.key_of_own_path(spec, subflow, n_subflows, &used),
-            };
-            self.lay(flow, key);
-            let start = flow.data_route.index() - 1;
-            used.extend_from_slice(&self.ports[start..start + flow.n_hops as usize]);
-        }
-    }
-
-    /// The key of the path that has the fewest links in common with the ports that are used, of those tried.
-    fn key_of_own_path(&mut self, spec: &FlowSpec, subflow: u16, n_subflows: u16, used: &[PortId]) -> FlowKey {
-        let mut best = (usize::MAX, subflow_key(spec, subflow));
-        for attempt in 0..PORTS_TRIED {
-            let key = subflow_key(spec, subflow.wrapping_add(attempt.wrapping_mul(n_subflows)));
-            self.routes.path(self.config.fabric.ecmp, self.config.seed, key, &mut self.buffer);
-            let shared = used.iter().filter(|&&port| self.buffer.contains(&port)).count();
-            if shared < best.0 {
-                best = (shared, key);
-            }
-            // The links of the two hosts are everybody's.
-            if shared <= 2 * usize::from(subflow) {
-                break;
-            }
-        }
-        best.1
-    }
-}
-
-fn subflow_key(spec: &FlowSpec, offset: u16) -> FlowKey {
-    let key = flow_key(spec);
-    FlowKey { sport: key.sport.wrapping_add(offset), ..key }
 }
