@@ -157,12 +157,14 @@ pub trait Controller {
 }
 
 /// Which queue a mark tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MarkedQueue {
     /// The one that the packet joins, itself counted.
     Joined,
     /// The one that it leaves behind, itself not counted.
     Left,
+    /// The port's phantom queue that it joins, itself counted, which drains at this share of the port's rate.
+    Phantom(f64),
 }
 
 /// The marking that an algorithm is made for: RED on the instantaneous queue.

@@ -39,6 +39,7 @@ pub mod dctcp;
 pub mod flowtune;
 pub mod homa;
 pub mod hpcc;
+pub mod hull;
 pub mod ideal;
 pub mod lia;
 pub mod line_rate;

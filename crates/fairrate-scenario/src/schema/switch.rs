@@ -142,11 +142,12 @@ const PHANTOM: EcnConfig = EcnConfig {
 /// The marking that an algorithm asks for itself.
 fn own_red(red: RedDefault) -> EcnConfig {
     let RedDefault { kmin, kmax, pmax, per_rate, queue } = red;
-    let at = match queue {
-        MarkedQueue::Joined => MarkAt::Enqueue,
-        MarkedQueue::Left => MarkAt::Dequeue,
+    let (phantom, at) = match queue {
+        MarkedQueue::Joined => (None, MarkAt::Enqueue),
+        MarkedQueue::Left => (None, MarkAt::Dequeue),
+        MarkedQueue::Phantom(share) => (Some(share), MarkAt::Enqueue),
     };
-    EcnConfig { kmin, kmax, pmax, per_rate, at, ..RED }
+    EcnConfig { phantom, kmin, kmax, pmax, per_rate, at, ..RED }
 }
 
 /// Marking where the file says nothing: for the algorithms that read marks, and as in the artifact always.
@@ -184,8 +185,9 @@ fn read_ecn(s: &mut Section<'_>, profile: Profile, cc: &AlgorithmConfig) -> Opti
 }
 
 fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
-    let phantom = read_phantom(e);
-    let base = if phantom.is_some() { EcnConfig { draws: base.draws, ..PHANTOM } } else { base };
+    let phantom = read_phantom(e, base.phantom);
+    let base =
+        if phantom.is_some() && base.phantom.is_none() { EcnConfig { draws: base.draws, ..PHANTOM } } else { base };
     // Thresholds from the file hold as they stand; the default ones are for a rate.
     let own = e.has("kmin") || e.has("kmax");
     let per = base.per_rate.filter(|_| !own).map_or(OrWord::Word(0), OrWord::Value);
@@ -226,9 +228,12 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
 }
 
 /// The share of a port's rate at which its phantom queue drains, if marking goes by one.
-fn read_phantom(e: &mut Section<'_>) -> Option<f64> {
-    e.node("phantom")?;
-    let OrWord::Value(share) = e.value_or::<f64>("phantom", &["none"], OrWord::Word(0)).value else { return None };
+fn read_phantom(e: &mut Section<'_>, default: Option<f64>) -> Option<f64> {
+    if default.is_none() {
+        e.node("phantom")?;
+    }
+    let default = default.map_or(OrWord::Word(0), OrWord::Value);
+    let OrWord::Value(share) = e.value_or::<f64>("phantom", &["none"], default).value else { return None };
     if !(0.0 < share && share <= 1.0) {
         let help = "write the share of the line rate at which it drains, as `phantom = 0.95`";
         e.problem_at("scenario::out_of_range", "phantom", format!("`phantom = {share}` is out of range"), help);
@@ -284,6 +289,8 @@ mod tests {
         let step = default_ecn(Profile::Paper, &derived).expect("it reads marks");
         assert_eq!((step.kmin, step.kmax, step.pmax), (Bytes::new(30_000), Bytes::new(30_000), 1.0));
         assert_eq!((step.per_rate, step.at), (Some(Rate::from_gbps(10)), MarkAt::Enqueue));
+        let hull = AlgorithmConfig::by_name("hull", Profile::Paper).expect("it is registered").needs();
+        assert_eq!(default_ecn(Profile::Paper, &hull), Some(EcnConfig { phantom: Some(0.95), ..PHANTOM }));
     }
 
     #[test]

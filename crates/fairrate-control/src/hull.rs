@@ -1,0 +1,129 @@
+//! `hull`: HULL. M. Alizadeh et al., "Less is More: Trading a little Bandwidth for Ultra-Low Latency in the Data Center",
+//! NSDI 2012, §3. DCTCP at hosts that pace, marked by phantom queues.
+//!
+//! | paper          | here              | unit         |
+//! |----------------|-------------------|--------------|
+//! | γ              | `DRAIN`           | 1            |
+//! | marking threshold | `MARKS.kmin`   | bytes        |
+//! | pacer          | `pacing`          | true or false |
+//!
+//! Readings: the threshold is that of the paper's testbed, 1 KB at 1 Gb/s, in proportion elsewhere, which is also the
+//! simulator's for phantom queues; the paper's simulations at 10 Gb/s have 6 KB, 0.6 of that. The paper's pacer is a token
+//! bucket in the NIC that measures what a flow sends, and only long flows have one; here all flows are paced, as DCTCP's
+//! `pacing` does it: window over the path's base RTT, which a smoothed RTT is near while queues are. The window is always
+//! steered as DCTCP published it: the artifact has no HULL.
+
+use fairrate_units::{Bytes, Rate, Time};
+
+use crate::config::algorithm_config;
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, RedDefault};
+use crate::dctcp::{Dctcp, DctcpConfig, DctcpInitialWindow};
+use crate::port::NoPort;
+
+algorithm_config! {
+    /// Parameters of HULL.
+    pub struct HullConfig {
+        /// Whether packets are spaced at window / base RTT of the path, headers counted; otherwise at line rate.
+        pacing: bool = true;
+        /// Gain of alpha's average (RFC 8257 §4.2: 1/16).
+        g: f64 = 1.0 / 16.0, in 0.0..=1.0;
+        /// First window; over TCP the default is `"10mtu"` (RFC 6928).
+        initial_window: DctcpInitialWindow = DctcpInitialWindow::Bdp;
+        /// Whether the flow starts in slow start; over TCP the default is true.
+        slow_start: bool = false;
+        /// Smallest window in packets (Linux: 2).
+        min_window: u32 = 2, in 1..=1_000_000;
+        /// Growth per RTT in packets (RFC 5681: 1).
+        ai_packets: f64 = 1.0, in 0.0..=1000.0;
+    }
+}
+
+/// γ: the share of a link at which its phantom queue drains (paper: 0.95).
+const DRAIN: f64 = 0.95;
+
+/// Marks above 1 KB at 1 Gb/s of a phantom queue.
+const MARKS: RedDefault = RedDefault {
+    kmin: Bytes::new(1_000),
+    kmax: Bytes::new(1_000),
+    pmax: 1.0,
+    per_rate: Some(Rate::from_gbps(1)),
+    queue: MarkedQueue::Phantom(DRAIN),
+};
+
+impl HullConfig {
+    /// DCTCP as HULL has it.
+    fn dctcp(&self) -> DctcpConfig {
+        DctcpConfig {
+            pacing: self.pacing,
+            g: self.g,
+            initial_window: self.initial_window,
+            slow_start: self.slow_start,
+            min_window: self.min_window,
+            ai_packets: self.ai_packets,
+            ..DctcpConfig::default()
+        }
+    }
+}
+
+impl AlgorithmSpec for HullConfig {
+    type Controller = Hull;
+    type Port = NoPort;
+    fn over_tcp(self) -> Self {
+        Self { initial_window: DctcpInitialWindow::TenMtu, slow_start: true, ..self }
+    }
+    fn needs(&self) -> Needs {
+        Needs { red: Some(MARKS), ..self.dctcp().needs() }
+    }
+    fn build(&self, flow: &FlowContext) -> Hull {
+        Hull { dctcp: self.dctcp().build(flow) }
+    }
+}
+
+/// A flow under HULL.
+#[derive(Clone, Debug)]
+pub struct Hull {
+    dctcp: Dctcp,
+}
+
+impl Controller for Hull {
+    fn on_start(&mut self, now: Time) -> Allowance {
+        self.dctcp.on_start(now)
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+        self.dctcp.on_ack(ack)
+    }
+    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
+        self.dctcp.on_loss(now, loss)
+    }
+    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
+        self.dctcp.on_idle(now, timeouts)
+    }
+    fn on_cnp(&mut self, now: Time) -> Allowance {
+        self.dctcp.on_cnp(now)
+    }
+    fn on_timer(&mut self, now: Time) -> Allowance {
+        self.dctcp.on_timer(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_flow::{acked, flow_25g};
+
+    /// A window of 25,000 bytes with alpha 1 halves to 12,500, which are 12,500 x 8.448 bits on the wire in 8 us.
+    #[test]
+    fn a_mark_halves_window_and_pace() {
+        let mut hull = HullConfig::default().build(&flow_25g());
+        assert_eq!(hull.on_start(Time::ZERO).rate, Rate::from_gbps(25));
+        let cut = hull.on_ack(&Ack { ecn_marked: true, ..acked(16_000, 8_000, 41_000) });
+        assert_eq!((cut.cwnd, cut.rate), (Bytes::new(12_500), Rate::from_mbps(13_200)));
+    }
+
+    #[test]
+    fn it_asks_for_phantom_queues() {
+        let needs = HullConfig::default().needs();
+        assert!(needs.ecn);
+        assert_eq!(needs.red.map(|red| (red.kmin, red.queue)), Some((Bytes::new(1_000), MarkedQueue::Phantom(0.95))));
+    }
+}
