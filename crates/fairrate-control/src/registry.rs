@@ -266,7 +266,7 @@ macro_rules! registry {
     };
 }
 
-// The one table of algorithms. A new algorithm is one file and one line here.
+// The one table of algorithms. A new algorithm is one file, its `pub mod` in lib.rs, and one entry here.
 registry! {
     "line-rate" => line_rate::{LineRate, LineRateConfig}, "line rate",
         "none", "no control: send at line rate and let flow control stop it";

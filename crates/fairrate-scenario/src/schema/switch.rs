@@ -221,7 +221,7 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
         );
     }
     if phantom.is_some() && at == MarkAt::Dequeue {
-        let help = "remove `at`, or `phantom`";
+        let help = "remove `at`, or set `phantom = \"none\"`";
         e.problem_at("scenario::conflict", "at", "packets join a phantom queue, and nothing leaves it", help);
     }
     EcnConfig { phantom, kmin: kmin.value, kmax: kmax.value, pmax: pmax.value, per_rate, at, draws }
