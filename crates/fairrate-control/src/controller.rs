@@ -157,14 +157,14 @@ pub trait Controller {
 }
 
 /// Which queue a mark tells of.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkedQueue {
     /// The one that the packet joins, itself counted.
     Joined,
     /// The one that it leaves behind, itself not counted.
     Left,
-    /// The port's phantom queue that it joins, itself counted, which drains at this share of the port's rate.
-    Phantom(f64),
+    /// The port's phantom queue that it joins, itself counted, which drains at this percentage of the port's rate.
+    Phantom(u8),
 }
 
 /// The marking that an algorithm is made for: RED on the instantaneous queue.

@@ -3,7 +3,7 @@
 //!
 //! | paper          | here              | unit         |
 //! |----------------|-------------------|--------------|
-//! | γ              | `DRAIN`           | 1            |
+//! | γ              | `DRAIN`           | percent      |
 //! | marking threshold | `MARKS.kmin`   | bytes        |
 //! | pacer          | `pacing`          | true or false |
 //!
@@ -38,8 +38,8 @@ algorithm_config! {
     }
 }
 
-/// γ: the share of a link at which its phantom queue drains (paper: 0.95).
-const DRAIN: f64 = 0.95;
+/// γ: the percentage of a link's rate at which its phantom queue drains (paper: 0.95).
+const DRAIN: u8 = 95;
 
 /// Marks above 1 KB at 1 Gb/s of a phantom queue.
 const MARKS: RedDefault = RedDefault {
@@ -124,6 +124,6 @@ mod tests {
     fn it_asks_for_phantom_queues() {
         let needs = HullConfig::default().needs();
         assert!(needs.ecn);
-        assert_eq!(needs.red.map(|red| (red.kmin, red.queue)), Some((Bytes::new(1_000), MarkedQueue::Phantom(0.95))));
+        assert_eq!(needs.red.map(|red| (red.kmin, red.queue)), Some((Bytes::new(1_000), MarkedQueue::Phantom(95))));
     }
 }

@@ -145,7 +145,7 @@ fn own_red(red: RedDefault) -> EcnConfig {
     let (phantom, at) = match queue {
         MarkedQueue::Joined => (None, MarkAt::Enqueue),
         MarkedQueue::Left => (None, MarkAt::Dequeue),
-        MarkedQueue::Phantom(share) => (Some(share), MarkAt::Enqueue),
+        MarkedQueue::Phantom(percent) => (Some(f64::from(percent) / 100.0), MarkAt::Enqueue),
     };
     EcnConfig { phantom, kmin, kmax, pmax, per_rate, at, ..RED }
 }
