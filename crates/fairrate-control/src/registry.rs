@@ -288,8 +288,6 @@ registry! {
         "Alizadeh et al., SIGCOMM 2010", "cut the window in proportion to the share of ECN-marked bytes";
     "d2tcp" => d2tcp::{D2tcp, D2tcpConfig}, "D2TCP",
         "Vamanan et al., SIGCOMM 2012", "DCTCP whose cut grows where a deadline is far and shrinks where it is near";
-    "hull" => hull::{Hull, HullConfig}, "HULL",
-        "Alizadeh et al., NSDI 2012", "DCTCP, paced, on marks of phantom queues slower than their links: queues stay empty";
     "flowtune" => flowtune::{Flowtune, FlowtuneConfig}, "Flowtune",
         "Perry et al., MIT-CSAIL-TR-2016-011", "a central allocator solves for all rates and tells every flow its own";
     "newreno" => newreno::{NewReno, NewRenoConfig}, "NewReno",
@@ -338,4 +336,6 @@ registry! {
         "Gilad et al., CoNEXT 2020", "every subflow probes for the rate of most utility to the connection";
     "ratemp" => ratemp::{RateMp, RateMpConfig, coupled RateMpConnection}, "RateMP",
         "Han et al., INFOCOM 2024", "rates that balance marks and the connection's total, below a packet a round trip too";
+    "hull" => hull::{Hull, HullConfig}, "HULL",
+        "Alizadeh et al., NSDI 2012", "DCTCP, paced, on marks of phantom queues slower than their links: queues stay empty";
 }
