@@ -13,10 +13,10 @@
 //! `pacing` does it: window over the path's base RTT, which a smoothed RTT is near while queues are. The window is always
 //! steered as DCTCP published it: the artifact has no HULL.
 
-use fairrate_units::{Bytes, Rate, Time};
+use fairrate_units::{Bytes, Rate};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MarkedQueue, Needs, RedDefault};
+use crate::controller::{AlgorithmSpec, FlowContext, MarkedQueue, Needs, RedDefault};
 use crate::dctcp::{Dctcp, DctcpConfig, DctcpInitialWindow};
 use crate::port::NoPort;
 
@@ -75,40 +75,19 @@ impl AlgorithmSpec for HullConfig {
         Needs { red: Some(MARKS), ..self.dctcp().needs() }
     }
     fn build(&self, flow: &FlowContext) -> Hull {
-        Hull { dctcp: self.dctcp().build(flow) }
+        self.dctcp().build(flow)
     }
 }
 
-/// A flow under HULL.
-#[derive(Clone, Debug)]
-pub struct Hull {
-    dctcp: Dctcp,
-}
-
-impl Controller for Hull {
-    fn on_start(&mut self, now: Time) -> Allowance {
-        self.dctcp.on_start(now)
-    }
-    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
-        self.dctcp.on_ack(ack)
-    }
-    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
-        self.dctcp.on_loss(now, loss)
-    }
-    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
-        self.dctcp.on_idle(now, timeouts)
-    }
-    fn on_cnp(&mut self, now: Time) -> Allowance {
-        self.dctcp.on_cnp(now)
-    }
-    fn on_timer(&mut self, now: Time) -> Allowance {
-        self.dctcp.on_timer(now)
-    }
-}
+/// A flow under HULL: its window is DCTCP's.
+pub type Hull = Dctcp;
 
 #[cfg(test)]
 mod tests {
+    use fairrate_units::Time;
+
     use super::*;
+    use crate::controller::{Ack, Controller as _};
     use crate::test_flow::{acked, flow_25g};
 
     /// A window of 25,000 bytes with alpha 1 halves to 12,500, which are 12,500 x 8.448 bits on the wire in 8 us.

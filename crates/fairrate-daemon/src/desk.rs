@@ -296,7 +296,7 @@ impl Desk {
     }
 
     /// Notes that there is something to say on a connection.
-    pub fn list(&mut self, id: ConnectionId, urgency: Urgency) {
+    pub(crate) fn list(&mut self, id: ConnectionId, urgency: Urgency) {
         if let Some(connection) = self.connections.get_mut(&id)
             && !std::mem::replace(&mut connection.is_listed[urgency as usize], true)
         {

@@ -38,6 +38,7 @@ ROUTES = {
     "D": ["10.9.12.0/24 via 10.9.22.1"],
 }
 IPPROTO_MPTCP = 262
+SO_SNDBUFFORCE = 32
 SEND_BUFFER = 4 << 20
 
 
@@ -101,7 +102,7 @@ class Flow:
         self.sender = net.socket(nodes[0], protocol)
         self.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
         # What the kernel finds by itself goes by the windows, which are two packets here, and half of it waits on the slower path.
-        self.sender.setsockopt(socket.SOL_SOCKET, 32, SEND_BUFFER)
+        self.sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER)
         self.sender.connect((address, 5001))
         self.receiver, _ = listener.accept()
         self.received = 0
