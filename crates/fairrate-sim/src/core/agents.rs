@@ -100,6 +100,18 @@ fn delays_into_nodes(topology: &Topology) -> Vec<Time> {
 }
 
 impl Agents {
+    /// Whether packets of a kind may matter to agents, as they join a queue or as they leave it.
+    #[inline]
+    pub(crate) fn watch(&self, kind: PacketKind) -> bool {
+        self.watched != 0 && (self.watched | self.watched >> 16) >> kind as u8 & 1 != 0
+    }
+
+    /// The same at one of these steps.
+    #[inline]
+    pub(crate) fn watch_at(&self, kind: PacketKind, step: Step) -> bool {
+        self.watched >> shift(step) >> kind as u8 & 1 != 0
+    }
+
     /// Whether no port has one.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -176,15 +188,17 @@ impl Agents {
 }
 
 impl World {
-    /// Tells the agent of a port of a packet, if it has one that may want to know. Whether it was told, so that what it asks
-    /// for has to be done.
+    /// Tells the agent of a port of a packet, if it has one that may want to know. Whether it asks for something, which has to
+    /// be done.
     #[inline]
     pub(crate) fn agent_sees(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
-        let watched = self.agents.watched >> shift(step);
-        watched != 0 && watched >> self.net.pool.get(packet).kind as u8 & 1 != 0 && self.tell_agent(port, packet, step)
+        self.agents.watched != 0
+            && self.agents.watch_at(self.net.pool.get(packet).kind, step)
+            && self.tell_agent(port, packet, step)
     }
 
-    fn tell_agent(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
+    /// The same where packets of this kind matter.
+    pub(crate) fn tell_agent(&mut self, port: PortIdx, packet: PacketIdx, step: Step) -> bool {
         let Some(agent) = self.agents.of_port[port].as_mut() else { return false };
         let p = self.net.pool.get(packet);
         let (flow, class, wire) = (p.flow.0, p.class, u32::from(p.wire));
@@ -204,11 +218,12 @@ impl World {
             Step::Enqueue => agent.on_enqueue(&view, &mut seen, &mut self.agents.actions),
             Step::Dequeue => agent.on_dequeue(&view, &mut seen, &mut self.agents.actions),
         }
+        let is_timed = agent.timer().as_ps() != self.agents.timers[port];
         if seen.mark && kind == PortPacketKind::Data {
             self.net.pool.get_mut(packet).set_marked(true);
             self.net.ports[port].ecn_marks += 1;
             self.told.totals.ecn_marks += 1;
         }
-        true
+        is_timed || self.agents.ask_for_something()
     }
 }

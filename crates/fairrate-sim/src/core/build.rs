@@ -184,7 +184,7 @@ impl Part {
         let own_ports = || ids.iter().zip(&ports).map(|(&id, port)| plan.is_in(number, id).then_some((id, port)));
         let agents = Agents::new(config, own_ports(), constants.base_rtt, wire_mtu.as_u64());
         let of_switch = switches_of_ports(plan, number, &ids);
-        let mut switches = build_switches(run, &of_switch, &ids, &ports, wire_mtu, !agents.is_empty());
+        let mut switches = build_switches(run, &of_switch, &ids, &ports, wire_mtu);
         let own: Vec<PortId> = ids.iter().copied().filter(|&id| plan.is_in(number, id)).collect();
         switches.attach_circuits(run, &links, &own, ports.len());
         let agenda = if plan.windows && may_keep_agenda(run, &ports, &agents) {
@@ -277,7 +277,6 @@ fn build_switches(
     ids: &Table<PortIdx, PortId>,
     ports: &Table<PortIdx, Port>,
     wire_mtu: Bytes,
-    has_agents: bool,
 ) -> Switches {
     let config = &run.config;
     let links = ids.iter().map(|&id| config.topology.link(id));
@@ -306,7 +305,6 @@ fn build_switches(
         mark_at,
         ports.numbers().take(n_markers).map(marker).collect(),
         shared_draws,
-        has_agents,
         ports,
     )
 }

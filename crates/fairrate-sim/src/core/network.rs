@@ -43,16 +43,12 @@ impl Network {
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: PortIdx, packet: PacketIdx) {
-        totals.packet_hops += 1;
-        let (end_rank, arrival_rank) = clock.take_two_ranks();
-        if self.faults.is_some() && self.transmit_faulty(clock, totals, port, packet, (end_rank, arrival_rank)) {
+        if self.faults.is_some() && self.transmit_faulty(clock, totals, port, packet) {
             return;
         }
         let (ports, mut net) = self.split();
-        let p = &mut ports[port];
-        p.tx_rank = end_rank;
-        let arrival = p.serialise(net.pool.get(packet).wire, clock.now_ps);
-        net.send_off(clock, p, port, packet, arrival, arrival_rank);
+        let wire = net.pool.get(packet).wire;
+        net.transmit(clock, totals, &mut ports[port], port, (packet, wire));
     }
 
     /// The ports, and the rest.
@@ -84,11 +80,12 @@ impl Network {
         totals: &mut RunTotals,
         port: PortIdx,
         packet: PacketIdx,
-        (end_rank, rank): (u32, u32),
     ) -> bool {
         let (now_ps, kind, wire) = (clock.now_ps, self.pool.get(packet).kind, self.pool.get(packet).wire);
         let Some(link) = self.faulty_link(port) else { return false };
         let verdict = link.judge(kind, now_ps);
+        totals.packet_hops += 1;
+        let (end_rank, rank) = clock.take_two_ranks();
         self.ports[port].tx_rank = end_rank;
         let arrival = self.ports[port].serialise(wire, now_ps);
         if verdict.lost {
@@ -203,14 +200,6 @@ impl Network {
         clock.push(p.busy_until_ps, EventKind::TxDone, port, p.tx_rank);
     }
 
-    /// Stamps data that leaves a switch by `port` at a given time with telemetry, if anybody reads that.
-    #[allow(clippy::inline_always)] // See `Part::run`.
-    #[inline(always)]
-    pub(crate) fn stamp(&mut self, at_ps: u64, port: PortIdx, packet: PacketIdx) {
-        let (ports, mut net) = self.split();
-        net.stamp(&ports[port], at_ps, packet);
-    }
-
     /// Data bytes in queues and on wires.
     pub(crate) fn data_bytes(&self) -> u64 {
         let queued = self.ports.iter().flat_map(|port| port.contents(&self.pool));
@@ -233,6 +222,24 @@ pub(super) struct Beside<'a> {
 }
 
 impl Beside<'_> {
+    /// Serialises a packet of so many bytes onto the wire of a port, which has no faults and whose transmitter is free.
+    #[allow(clippy::inline_always)] // See `Part::run`.
+    #[inline(always)]
+    pub(super) fn transmit(
+        &mut self,
+        clock: &mut Clock,
+        totals: &mut RunTotals,
+        port: &mut Port,
+        egress: PortIdx,
+        (packet, wire): (PacketIdx, u16),
+    ) {
+        totals.packet_hops += 1;
+        let (end_rank, arrival_rank) = clock.take_two_ranks();
+        port.tx_rank = end_rank;
+        let arrival_ps = port.serialise(wire, clock.now_ps);
+        self.send_off(clock, port, egress, packet, arrival_ps, arrival_rank);
+    }
+
     /// Puts a packet that has been serialised onto the wire of a port, which may lead to another part.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]

@@ -48,7 +48,7 @@ impl EventList {
     fn push_ranked(&mut self, event: Event) {
         if let Pending::Plain(plain) = &mut self.0 {
             let mut wheel = Wheel::new(plain.shift);
-            wheel.now = plain.now;
+            wheel.go_to(plain.now);
             plain.drain().for_each(|event| wheel.push(event));
             self.0 = Pending::Ranked(wheel);
         }

@@ -10,7 +10,7 @@ const BUCKETS_SHIFT: std::ops::RangeInclusive<u32> = 10..=18;
 /// What a wheel spans, if the number of its buckets allows: 2^23 ps = 8.4 us, more than a link's delay.
 const SPAN_SHIFT: u32 = 23;
 /// The widest buckets.
-const WIDEST_SHIFT: u32 = SPAN_SHIFT - *BUCKETS_SHIFT.start();
+const WIDEST_SHIFT: u32 = 16;
 /// How many buckets are emptied between two looks at how full they were.
 const LOOK_EVERY: u32 = if cfg!(test) { 8 } else { 1 << 12 };
 /// Events in a bucket on average, above which buckets become narrower.
@@ -68,8 +68,10 @@ struct Node<E> {
 pub(super) struct Wheel<E> {
     /// The bucket being emptied, sorted so that the next event is last.
     current: Vec<E>,
-    /// Absolute number of that bucket.
+    /// Absolute number of that bucket: see [`Wheel::go_to`].
     pub(super) now: u64,
+    /// A time before all entries, by much less than 2^32 ps.
+    base_ps: u64,
     /// Bucket width is `1 << shift` picoseconds.
     pub(super) shift: u32,
     /// Number of buckets less one; a power of two less one.
@@ -96,6 +98,7 @@ impl<E: Entry> Wheel<E> {
         let mut list = Self {
             current: Vec::with_capacity(64),
             now: 0,
+            base_ps: 0,
             shift,
             mask: 0,
             heads: Vec::new(),
@@ -165,7 +168,7 @@ impl<E: Entry> Wheel<E> {
         if self.current.is_empty() {
             self.advance(limit_ps);
         }
-        let event = self.current.last()?.unpack(self.base_ps());
+        let event = self.current.last()?.unpack(self.base_ps);
         if limit_ps <= event.time_ps {
             return None;
         }
@@ -173,15 +176,16 @@ impl<E: Entry> Wheel<E> {
         Some(event)
     }
 
-    /// A time before all entries, by much less than 2^32 ps.
+    /// Moves the clock to a bucket.
     #[inline]
-    fn base_ps(&self) -> u64 {
+    pub(super) fn go_to(&mut self, bucket: u64) {
+        self.now = bucket;
         // What is pushed into the bucket being emptied may be before the narrow one that stands for it since a rebuild.
-        (self.now << self.shift).saturating_sub(1 << WIDEST_SHIFT)
+        self.base_ps = (bucket << self.shift).saturating_sub(1 << WIDEST_SHIFT);
     }
 
     pub(super) fn peek(&self) -> Option<Event> {
-        let base_ps = self.base_ps();
+        let base_ps = self.base_ps;
         if let Some(entry) = self.current.last() {
             return Some(entry.unpack(base_ps));
         }
@@ -234,7 +238,7 @@ impl<E: Entry> Wheel<E> {
         }
         if near < far.saturating_sub(self.mask) {
             // Nothing of the heap comes into reach of the wheel.
-            self.now = near;
+            self.go_to(near);
         } else {
             self.empty_far(next);
         }
@@ -243,7 +247,7 @@ impl<E: Entry> Wheel<E> {
 
     /// Moves the clock to `bucket`, and what comes into reach by that from the heap into the wheel.
     fn empty_far(&mut self, bucket: u64) {
-        self.now = bucket;
+        self.go_to(bucket);
         while let Some(Reverse(event)) = self.far.peek().copied() {
             let b = event.time_ps >> self.shift;
             if b - bucket > self.mask {
@@ -337,7 +341,7 @@ impl<E: Entry> Wheel<E> {
         // All events lie behind the bucket that has been emptied, and so behind the last of the narrow ones in it.
         let end_ps = ((self.now + 1) << self.shift) - 1;
         self.build_wheel(shift);
-        self.now = end_ps >> shift;
+        self.go_to(end_ps >> shift);
         for event in events {
             self.push(event);
         }
@@ -353,7 +357,7 @@ impl<E: Entry> Wheel<E> {
                 at = node.next;
             }
         }
-        let (base_ps, far) = (self.base_ps(), std::mem::take(&mut self.far));
+        let (base_ps, far) = (self.base_ps, std::mem::take(&mut self.far));
         entries.into_iter().map(move |entry| entry.unpack(base_ps)).chain(far.into_iter().map(|Reverse(event)| event))
     }
 

@@ -94,8 +94,8 @@ pub struct Mmu {
     ingress: Vec<Ingress>,
     /// Headroom of a class, per ingress port.
     headroom: Table<PortIdx, u32>,
-    /// More bytes than frames ever wait at a port.
-    most_frames: u64,
+    /// A switch that holds less admits everything and tells nobody to pause, whatever its bytes came by and wait for.
+    sure_below: u64,
     /// Largest number of bytes that any switch has held.
     peak: u64,
 }
@@ -121,7 +121,7 @@ impl Mmu {
         let ingress = vec![Ingress::default(); switch_of.len() * N_CLASSES];
         let by_egress = matches!(config.pfc, Pfc::Egress { .. });
         huge_pages::ask_for(&ingress, ingress.capacity());
-        Self {
+        let mut mmu = Self {
             buffer: config.buffer.as_u64(),
             ingress_alpha: config.ingress_alpha.filter(|_| !by_egress).unwrap_or(f64::INFINITY),
             egress_alpha: config.egress_alpha,
@@ -131,9 +131,21 @@ impl Mmu {
             pools,
             ingress,
             headroom,
-            most_frames: 4 * N_CLASSES as u64 * config.pfc_frame.as_u64(),
+            sure_below: 0,
             peak: 0,
-        }
+        };
+        // More bytes than frames ever wait at a port.
+        let most_frames = 4 * N_CLASSES as u64 * config.pfc_frame.as_u64();
+        mmu.sure_below = first_not(mmu.buffer, |most| mmu.admits_all_of(most, most_frames));
+        mmu
+    }
+
+    /// Whether a switch that holds up to `most` bytes, and at each port up to `most_frames` of frames, admits each of them.
+    fn admits_all_of(&self, most: u64, most_frames: u64) -> bool {
+        let free = self.buffer.saturating_sub(most) as f64;
+        most < self.buffer
+            && most as f64 <= self.ingress_alpha * free
+            && self.egress_alpha.is_none_or(|alpha| (most + most_frames) as f64 <= alpha * free)
     }
 
     /// Largest number of bytes any switch has held.
@@ -149,6 +161,12 @@ impl Mmu {
         let pool = &mut self.pools[switch];
         let slot = &mut self.ingress[charge_of(ingress, class)];
         let bytes = u64::from(wire);
+        if pool.n_uneasy == 0 && pool.used + bytes < self.sure_below {
+            pool.used += bytes;
+            self.peak = self.peak.max(pool.used);
+            slot.bytes += u32::from(wire);
+            return Admission::Accept;
+        }
         let shared_free = |pool: &Pool| self.buffer.saturating_sub(pool.used - pool.headroom_used);
 
         if let Some(alpha) = self.egress_alpha
@@ -198,7 +216,17 @@ impl Mmu {
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub fn lets_pass(&mut self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
-        let pool = &mut self.pools[switch];
+        let most = self.pools[switch].used + u64::from(wire);
+        let passes = self.surely_admits(switch, most) || self.lets_pass_at_thresholds(switch, ingress, class, wire);
+        if passes {
+            self.peak = self.peak.max(most);
+        }
+        passes
+    }
+
+    /// As [`Mmu::lets_pass`], of a switch that holds too much for that to be sure.
+    fn lets_pass_at_thresholds(&self, switch: SwitchIdx, ingress: PortIdx, class: u8, wire: u16) -> bool {
+        let pool = &self.pools[switch];
         let slot = &self.ingress[charge_of(ingress, class)];
         let (bytes, used) = (i64::from(wire), (pool.used - pool.headroom_used).cast_signed());
         let free = 0.max(self.buffer.cast_signed() - used);
@@ -206,15 +234,11 @@ impl Mmu {
         // With PFC the packet itself counts as used when its ingress is judged.
         let limit = self.buffer + if self.pfc { pool.headroom_total } else { 0 };
         let free_at_ingress = if self.pfc { 0.max(self.buffer.cast_signed() - used - bytes) } else { free };
-        let passes = slot.headroom == 0
+        slot.headroom == 0
             && !slot.paused
             && pool.used + u64::from(wire) <= limit
             && self.egress_alpha.is_none_or(|alpha| bytes as f64 <= alpha * free as f64)
-            && held as f64 <= self.ingress_alpha * free_at_ingress as f64;
-        if passes {
-            self.peak = self.peak.max(pool.used + u64::from(wire));
-        }
-        passes
+            && held as f64 <= self.ingress_alpha * free_at_ingress as f64
     }
 
     /// The classes whose sender at the other end of `ingress` has been told to pause.
@@ -231,11 +255,14 @@ impl Mmu {
         let was_uneasy = slot.is_uneasy();
         pool.used -= u64::from(wire);
         slot.bytes -= u32::from(wire);
+        if !was_uneasy {
+            return false;
+        }
         let from_headroom = slot.headroom.min(u32::from(wire));
         slot.headroom -= from_headroom;
         pool.headroom_used -= u64::from(from_headroom);
         if !slot.paused || slot.headroom > 0 {
-            pool.n_uneasy -= u32::from(was_uneasy && !slot.is_uneasy());
+            pool.n_uneasy -= u32::from(!slot.is_uneasy());
             return false;
         }
         let free = self.buffer.saturating_sub(pool.used - pool.headroom_used);
@@ -264,12 +291,7 @@ impl Mmu {
     /// or to resume. If so, only the bytes it holds need to be known of the outcome: see [`Mmu::set_used`].
     #[inline]
     pub fn surely_admits(&self, switch: SwitchIdx, most: u64) -> bool {
-        let free = self.buffer.saturating_sub(most) as f64;
-        self.pools[switch].n_uneasy == 0
-            && most < self.buffer
-            && most as f64 <= self.ingress_alpha * free
-            // An egress queue holds frames besides.
-            && self.egress_alpha.is_none_or(|alpha| (most + self.most_frames) as f64 <= alpha * free)
+        self.pools[switch].n_uneasy == 0 && most < self.sure_below
     }
 
     /// A switch holds so many bytes now, after a time for which [`Mmu::surely_admits`] held. Whose they are is not noted.
@@ -303,6 +325,20 @@ impl Mmu {
     pub fn account(&mut self, ingress: PortIdx, class: u8, wire: u16) {
         self.ingress[charge_of(ingress, class)].bytes += u32::from(wire);
     }
+}
+
+/// The first number for which something does not hold that holds below it and not above; `end`, if it holds for all below that.
+fn first_not(end: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut from, mut to) = (0, end);
+    while from < to {
+        let middle = from + (to - from) / 2;
+        if holds(middle) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    from
 }
 
 /// Where the charges of an (ingress port, class) stand.

@@ -53,27 +53,37 @@ impl Switches {
             return;
         }
         let packet = if p.has_disciplines() { self.dequeue_managed(w, port) } else { p.dequeue(&w.net.pool) };
-        if !w.net.pool.get(packet).kind.is_frame() {
+        let head = w.net.pool.get(packet);
+        let (kind, wire) = (head.kind, head.wire);
+        if !kind.is_frame() {
             self.leave_buffer(w, port, packet);
-            if w.net.pool.get(packet).kind == PacketKind::Data {
-                w.net.stamp(w.clock.now_ps, port, packet);
-            }
         }
-        w.transmit(port, packet);
-        let p = &w.net.ports[port];
-        if p.can_send() && !p.tx_done_pending {
+        let has_faults = w.net.faults.is_some();
+        let (ports, mut net) = w.net.split();
+        let p = &mut ports[port];
+        if kind == PacketKind::Data {
+            net.stamp(p, w.clock.now_ps, packet);
+        }
+        let has_more = p.can_send() && !p.tx_done_pending;
+        if has_faults {
+            w.transmit(port, packet);
+        } else {
+            net.transmit(&mut w.clock, &mut w.told.totals, p, port, (packet, wire));
+        }
+        if has_more {
             w.net.schedule_tx_done(&mut w.clock, port);
         }
     }
 
     /// A packet leaves the buffer for the wire: uncharge it, mark it.
+    #[inline]
     pub(super) fn leave_buffer(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx) {
-        let head = w.net.pool.get(packet);
+        let (p, head) = (&mut w.net.ports[port], w.net.pool.get_mut(packet));
         let (ingress, class, wire, is_data) = (head.ingress, head.class, head.wire, head.kind == PacketKind::Data);
-        let p = &w.net.ports[port];
         let (switch, waiting) = (p.of_switch, p.class_bytes(class));
         if is_data || self.shared_draws.is_some() {
-            self.mark(w, port, packet, MarkAt::Dequeue, w.clock.now_ps, waiting);
+            let marked = self.mark(p, port, head, MarkAt::Dequeue, w.clock.now_ps, waiting);
+            w.told.totals.ecn_marks += u64::from(marked);
         }
         if w.agent_sees(port, packet, Step::Dequeue) {
             self.do_as_agent_asks(w, port);

@@ -16,23 +16,41 @@ impl Switches {
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
     pub(in crate::core) fn forward(&mut self, w: &mut World, ingress: PortIdx, packet: PacketIdx) {
-        let p = w.net.pool.get_mut(packet);
+        let has_faults = w.net.faults.is_some();
+        let (ports, mut net) = w.net.split();
+        let p = net.pool.get_mut(packet);
         p.ingress = ingress;
-        let exit = w.net.paths.exit(p.route);
+        let exit = net.paths.exit(p.route);
         p.route = p.route.plus(1);
-        let (class, wire) = (p.class, p.wire);
+        let (class, wire, kind) = (p.class, p.wire, p.kind);
         let egress = match exit {
             Exit::By(port) => port,
-            Exit::Toward(host) => w.run.choose_exit(&w.net.ports, &w.net.links, ingress, host, p),
+            Exit::Toward(host) => w.run.choose_exit(ports, net.links, ingress, host, p),
         };
-        let port = &w.net.ports[egress];
+        let (port, totals, now_ps) = (&mut ports[egress], &mut w.told.totals, w.clock.now_ps);
         let switch = port.of_switch;
         if port.is_clear(class)
             && w.clock.has_passed(port.busy_until_ps, port.tx_rank)
-            && !self.has_special_ports
+            && self.rotors.is_none()
             && self.buffers.lets_pass(switch, ingress, class, wire)
         {
-            self.pass(w, egress, packet);
+            if w.agents.watch(kind) {
+                self.pass_agent(w, egress, packet);
+                return;
+            }
+            // Nothing is in its way: it joins the queue and leaves it at once. On leaving, nothing waits behind it, for which
+            // no marker marks nor draws.
+            let marked = self.mark(port, egress, p, MarkAt::Enqueue, now_ps, u32::from(wire));
+            totals.ecn_marks += u64::from(marked);
+            port.enqueued_bytes += u64::from(wire);
+            if kind == PacketKind::Data {
+                net.stamp(port, now_ps, packet);
+            }
+            if has_faults {
+                w.transmit(egress, packet);
+            } else {
+                net.transmit(&mut w.clock, totals, port, egress, (packet, wire));
+            }
             return;
         }
         let waiting = port.class_bytes(class);
@@ -47,16 +65,59 @@ impl Switches {
                 return;
             }
         }
-        self.mark(w, egress, packet, MarkAt::Enqueue, w.clock.now_ps, waiting + u32::from(wire));
-        if self.has_special_ports {
-            self.enqueue_specially(w, egress, packet);
+        let (port, pool) = (&mut w.net.ports[egress], &mut w.net.pool);
+        let marked =
+            self.mark(port, egress, pool.get_mut(packet), MarkAt::Enqueue, now_ps, waiting + u32::from(wire));
+        w.told.totals.ecn_marks += u64::from(marked);
+        if self.has_special_ports || w.agents.watch(kind) {
+            let queue = self.show_newcomer(w, egress, packet);
+            self.join(w, egress, packet, queue);
         } else {
-            w.net.ports[egress].enqueue(&mut w.net.pool, packet);
+            port.enqueue(pool, packet);
         }
+        self.after_joining(w, ingress, class, egress);
+    }
+
+    /// A packet that came by `ingress` has joined a queue.
+    #[inline]
+    fn after_joining(&mut self, w: &mut World, ingress: PortIdx, class: u8, egress: PortIdx) {
         if self.backlog_pfc.is_some() {
             self.judge_backlog(w, egress, class, ingress);
         }
         self.kick(w, egress);
+    }
+
+    /// A packet joins the queue of a port that may have an agent, where nothing is in its way, and leaves it at once, unless its
+    /// agent sees to something else.
+    #[inline(never)]
+    fn pass_agent(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
+        let (port, p) = (&mut w.net.ports[egress], w.net.pool.get_mut(packet));
+        let (ingress, class, wire, is_data) = (p.ingress, p.class, p.wire, p.kind == PacketKind::Data);
+        let (switch, now_ps) = (port.of_switch, w.clock.now_ps);
+        let admission = self.buffers.admit(switch, ingress, class, wire, 0);
+        debug_assert_eq!(admission, Admission::Accept, "the buffer lets it pass");
+        let marked = self.mark(port, egress, p, MarkAt::Enqueue, now_ps, u32::from(wire));
+        w.told.totals.ecn_marks += u64::from(marked);
+        let queue = self.show_newcomer(w, egress, packet);
+        let port = &mut w.net.ports[egress];
+        let is_free = port.is_clear(class) && w.clock.has_passed(port.busy_until_ps, port.tx_rank);
+        if queue.is_some() || !is_free {
+            self.join(w, egress, packet, queue);
+            self.after_joining(w, ingress, class, egress);
+            return;
+        }
+        port.enqueued_bytes += u64::from(wire);
+        if w.agent_sees(egress, packet, Step::Dequeue) {
+            self.do_as_agent_asks(w, egress);
+        }
+        // A class that is paused is none that the buffer lets pass.
+        let resumes = self.buffers.release(switch, ingress, class, wire);
+        debug_assert!(!resumes, "nobody has been told to pause");
+        if is_data {
+            let (ports, mut net) = w.net.split();
+            net.stamp(&ports[egress], now_ps, packet);
+        }
+        w.transmit(egress, packet);
     }
 
     /// A packet that came by `ingress` has joined a queue, which may now be above the level at which it pauses.
@@ -66,21 +127,6 @@ impl Switches {
         if pfc.joins(port.of_switch, egress, class, ingress, port.class_bytes(class)) {
             self.send_pfc(w, ingress, class, true);
         }
-    }
-
-    /// A packet joins the queue of a port where nothing is in its way, and leaves it at once.
-    #[allow(clippy::inline_always)] // See `Part::run`.
-    #[inline(always)]
-    fn pass(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
-        let p = w.net.pool.get(packet);
-        let (is_data, wire) = (p.kind == PacketKind::Data, p.wire);
-        // On leaving, nothing waits behind it, for which no marker marks nor draws.
-        self.mark(w, egress, packet, MarkAt::Enqueue, w.clock.now_ps, u32::from(wire));
-        w.net.ports[egress].enqueued_bytes += u64::from(wire);
-        if is_data {
-            w.net.stamp(w.clock.now_ps, egress, packet);
-        }
-        w.transmit(egress, packet);
     }
 
     /// Whether `egress` has room for a packet, and its discipline, if it has one, admits it; if not, the packet is gone.
@@ -101,13 +147,23 @@ impl Switches {
         admitted.is_ok()
     }
 
-    /// Puts a packet, which the buffer is charged with, into a queue of a port that may have an agent or a discipline.
-    #[cold]
-    fn enqueue_specially(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) {
-        if w.agent_sees(egress, packet, Step::Enqueue) {
+    /// Shows the agent of a port, if it has one, a packet that is about to join a queue. The physical queue that it is to join,
+    /// if the agent says so.
+    #[inline]
+    fn show_newcomer(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx) -> Option<u16> {
+        if !w.agents.watch_at(w.net.pool.get(packet).kind, Step::Enqueue) {
+            return None;
+        }
+        if w.tell_agent(egress, packet, Step::Enqueue) {
             self.do_as_agent_asks(w, egress);
         }
-        match w.agents.assigned_queue(&w.net, egress, packet) {
+        w.agents.assigned_queue(&w.net, egress, packet)
+    }
+
+    /// Puts a packet, which the buffer is charged with, into a queue of a port that may have an agent or a discipline.
+    #[cold]
+    fn join(&mut self, w: &mut World, egress: PortIdx, packet: PacketIdx, queue: Option<u16>) {
+        match queue {
             Some(queue) => {
                 let quantum = (w.run.constants.mtu + w.run.constants.data_header) as u32;
                 w.net.ports[egress].enqueue_flow(&mut w.net.pool, packet, queue, quantum);
@@ -129,7 +185,7 @@ impl Switches {
     }
 
     /// Does what the agent of a port has asked for.
-    #[inline]
+    #[inline(never)]
     pub(super) fn do_as_agent_asks(&mut self, w: &mut World, port: PortIdx) {
         if w.agents.ask_for_something() {
             self.send_for_agent(w, port);

@@ -27,7 +27,7 @@ pub(crate) struct Switches {
     markers: Table<PortIdx, Option<Marker>>,
     /// What all markers draw from, if not each from its own stream.
     shared_draws: Option<Box<AutomaticStreams>>,
-    /// Whether any port has an agent or a queueing discipline, or is that of a circuit.
+    /// Whether any port has a queueing discipline, or is that of a circuit.
     has_special_ports: bool,
     /// What a queueing discipline has just decided.
     verdicts: Verdicts,
@@ -45,10 +45,9 @@ impl Switches {
         mark_at: Option<MarkAt>,
         markers: Table<PortIdx, Option<Marker>>,
         shared_draws: Option<Box<AutomaticStreams>>,
-        has_agents: bool,
         ports: &[Port],
     ) -> Self {
-        let has_special_ports = has_agents || ports.iter().any(Port::has_disciplines);
+        let has_special_ports = ports.iter().any(Port::has_disciplines);
         Self {
             buffers,
             backlog_pfc,
@@ -77,19 +76,15 @@ impl Switches {
         w.net.pool.release(packet);
     }
 
-    /// Lets the marker of `port` decide at a given time about a packet of whose class so many bytes wait.
+    /// Lets the marker of a port decide at a given time about a packet of whose class so many bytes wait. Whether it is marked.
     #[inline]
-    fn mark(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx, at: MarkAt, at_ps: u64, qlen: u32) {
-        if self.mark_at == Some(at) {
-            self.mark_by(w, port, packet, at_ps, qlen);
-        }
+    fn mark(&mut self, port: &mut Port, egress: PortIdx, p: &mut Packet, at: MarkAt, at_ps: u64, qlen: u32) -> bool {
+        self.mark_at == Some(at) && self.mark_by(port, egress, p, at_ps, qlen)
     }
 
-    fn mark_by(&mut self, w: &mut World, port: PortIdx, packet: PacketIdx, at_ps: u64, qlen: u32) {
-        let Some(marker) = &mut self.markers[port] else { return };
-        let (ports, p) = (&mut w.net.ports, w.net.pool.get_mut(packet));
-        let draws = self.shared_draws.as_deref_mut();
-        w.told.totals.ecn_marks += u64::from(judge(marker, &mut ports[port], p, at_ps, qlen, draws));
+    fn mark_by(&mut self, port: &mut Port, egress: PortIdx, p: &mut Packet, at_ps: u64, qlen: u32) -> bool {
+        let Some(marker) = &mut self.markers[egress] else { return false };
+        judge(marker, port, p, at_ps, qlen, self.shared_draws.as_deref_mut())
     }
 }
 
