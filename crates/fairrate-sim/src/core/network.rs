@@ -74,13 +74,7 @@ impl Network {
 
     /// Serialises a packet onto a wire with faults. False if `port` has none, and nothing is done.
     #[cold]
-    fn transmit_faulty(
-        &mut self,
-        clock: &mut Clock,
-        totals: &mut RunTotals,
-        port: PortIdx,
-        packet: PacketIdx,
-    ) -> bool {
+    fn transmit_faulty(&mut self, clock: &mut Clock, totals: &mut RunTotals, port: PortIdx, packet: PacketIdx) -> bool {
         let (now_ps, kind, wire) = (clock.now_ps, self.pool.get(packet).kind, self.pool.get(packet).wire);
         let Some(link) = self.faulty_link(port) else { return false };
         let verdict = link.judge(kind, now_ps);

@@ -262,17 +262,19 @@ impl<E: Entry> Wheel<E> {
     fn take_bucket(&mut self) {
         debug_assert!(self.current.is_empty(), "a bucket is emptied before the next");
         let slot = (self.now & self.mask) as usize;
-        let mut at = std::mem::replace(&mut self.heads[slot], NONE);
+        let first = std::mem::replace(&mut self.heads[slot], NONE);
         let word = &mut self.occupied[slot / 64];
         *word &= !(1 << (slot % 64));
         if *word == 0 {
             self.summary[slot / 4_096] &= !(1 << (slot / 64 % 64));
         }
-        while let Some(node) = self.nodes.get_mut(at as usize) {
+        let (mut at, mut last) = (first, NONE);
+        while let Some(node) = self.nodes.get(at as usize) {
             self.current.push(node.entry);
-            let next = std::mem::replace(&mut node.next, self.free);
-            self.free = at;
-            at = next;
+            (last, at) = (at, node.next);
+        }
+        if let Some(last) = self.nodes.get_mut(last as usize) {
+            last.next = std::mem::replace(&mut self.free, first);
         }
         let n = self.current.len();
         self.n_near -= n;

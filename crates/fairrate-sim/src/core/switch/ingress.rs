@@ -66,8 +66,7 @@ impl Switches {
             }
         }
         let (port, pool) = (&mut w.net.ports[egress], &mut w.net.pool);
-        let marked =
-            self.mark(port, egress, pool.get_mut(packet), MarkAt::Enqueue, now_ps, waiting + u32::from(wire));
+        let marked = self.mark(port, egress, pool.get_mut(packet), MarkAt::Enqueue, now_ps, waiting + u32::from(wire));
         w.told.totals.ecn_marks += u64::from(marked);
         if self.has_special_ports || w.agents.watch(kind) {
             let queue = self.show_newcomer(w, egress, packet);
