@@ -28,7 +28,9 @@ impl Wakeup {
         let failed = |e| Failure::system("making a timer", e);
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC);
         let timer = timer.map_err(failed)?;
-        epoll.add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, TIMER)).map_err(failed)?;
+        // Nobody reads the timer: it wakes once each time that it is set.
+        let once = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
+        epoll.add(timer.as_fd(), EpollEvent::new(once, TIMER)).map_err(failed)?;
         Ok(Self { timer })
     }
 
