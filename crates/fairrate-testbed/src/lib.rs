@@ -6,10 +6,13 @@
 pub mod algorithm;
 pub mod cli;
 pub mod connections;
+pub mod delay;
 pub mod failure;
 pub mod field;
 pub mod fit;
 pub mod idle;
+pub mod lateness;
+pub mod lines;
 pub mod machine;
 pub mod namespaces;
 pub mod network;
@@ -24,3 +27,4 @@ pub mod shared;
 pub mod tcp_info;
 pub mod tools;
 pub mod wakeup;
+pub mod wire;
