@@ -60,6 +60,11 @@ impl DelayLine {
         }
     }
 
+    /// How long it keeps a packet.
+    pub fn delay(&self) -> Duration {
+        self.delay
+    }
+
     /// Takes a packet that has arrived at `arrived`; `false` if it finds no room.
     pub fn push(&mut self, arrived: Instant, packet: &[u8]) -> bool {
         if self.room < self.bytes.len() + packet.len() || self.packets.len() == self.most {

@@ -18,6 +18,7 @@ pub mod namespaces;
 pub mod network;
 pub mod paths;
 pub mod plan;
+pub mod priority;
 pub mod qdisc;
 pub mod receiving;
 pub mod run;

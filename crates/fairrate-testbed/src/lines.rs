@@ -8,11 +8,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fairrate_scenario::DelaySummary;
 use fairrate_sim::PortId;
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
 use crate::delay::{DelayLine, HEADER};
 use crate::failure::Failure;
@@ -20,11 +21,13 @@ use crate::field::FULL_PACKET;
 use crate::lateness::Lateness;
 use crate::namespaces::inside;
 use crate::plan::{Plan, wire};
-use crate::wakeup::Wakeup;
+use crate::priority::first_of_all;
 use crate::wire::{WireEnd, control};
 
 /// Packets taken from a device before others have a turn.
 const TURN: usize = 64;
+/// Milliseconds without a look at whether the run is over.
+const LOOK: u8 = 20;
 
 /// What the lines have counted.
 #[derive(Debug, Default)]
@@ -133,7 +136,8 @@ struct Keeper {
     counts: Arc<Mutex<Counts>>,
     stop: Arc<AtomicBool>,
     epoll: Epoll,
-    wakeup: Wakeup,
+    /// What arrives now is not due before so much time.
+    soonest: Duration,
 }
 
 impl Keeper {
@@ -148,21 +152,36 @@ impl Keeper {
         for (i, end) in ends.iter().enumerate() {
             epoll.add(end, EpollEvent::new(EpollFlags::EPOLLIN, i as u64)).map_err(failed)?;
         }
-        let wakeup = Wakeup::new(&epoll)?;
-        Ok(Self { ends, lines, counts, stop, epoll, wakeup })
+        let soonest = lines.iter().map(DelayLine::delay).min().unwrap_or_default();
+        Ok(Self { ends, lines, counts, stop, epoll, soonest })
     }
 
     fn run(mut self) -> Result<(), Failure> {
+        first_of_all();
         let mut events = [EpollEvent::empty(); 64];
         let (mut packet, mut control) = ([0; FULL_PACKET as usize + HEADER], control());
         while !self.stop.load(Ordering::Acquire) {
-            let next = self.lines.iter().filter_map(DelayLine::due).min();
-            for event in self.wakeup.wait(&self.epoll, next, &mut events)? {
+            for event in self.wait(&mut events)? {
                 self.take(event.data() as usize, &mut packet, &mut control)?;
             }
             self.send_what_is_due()?;
         }
         Ok(())
+    }
+
+    /// Waits until a packet is due, or may be, and says where packets have arrived. The kernel has stamped them, so there is no
+    /// hurry to take them.
+    fn wait<'e>(&self, events: &'e mut [EpollEvent]) -> Result<&'e [EpollEvent], Failure> {
+        let next = self.lines.iter().filter_map(DelayLine::due).min();
+        if let Some(next) = next {
+            std::thread::sleep(next.saturating_duration_since(Instant::now()).min(self.soonest / 2));
+        }
+        let timeout = next.map_or(EpollTimeout::from(LOOK), |_| EpollTimeout::ZERO);
+        match self.epoll.wait(events, timeout) {
+            Ok(n) => Ok(&events[..n]),
+            Err(Errno::EINTR) => Ok(&[]),
+            Err(e) => Err(Failure::system("waiting for packets", e)),
+        }
     }
 
     fn take(&mut self, i: usize, packet: &mut [u8], control: &mut Vec<u8>) -> Result<(), Failure> {
