@@ -20,7 +20,7 @@ mod limit {
     pub const CPU: f64 = 0.9;
     /// Share of their time that others had.
     pub const STEAL: f64 = 0.02;
-    /// How late 99 in a hundred packets may leave a link with a delay of its own.
+    /// How late 99 of 100 packets may leave a link with a delay of its own: half of the shortest such delay.
     pub const DELAY: Time = Time::from_us(250);
     /// How late a flow may start.
     pub const START: Time = Time::from_ms(1);
@@ -213,6 +213,6 @@ mod tests {
         let words = limits_of_delays(&badly);
         assert_eq!(words[0], "3 packets were lost on links with a delay");
         assert_eq!(words[1], "one in a hundred packets left a link with a delay more than 2.50 ms late");
-        assert_eq!(words[2], "a base RTT is 1.25ms, where the delays of links are 1ms");
+        assert_eq!(words[2], "a base RTT is 1250us, where the delays of links are 1ms");
     }
 }
