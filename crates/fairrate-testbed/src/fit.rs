@@ -71,7 +71,10 @@ fn unfit_network(config: &SimConfig) -> Option<Problem> {
     if MOST_KEPT < kept {
         let kept = kept.as_u64().div_ceil(1_000_000);
         let what = format!("keeping packets for the delays of its links takes {kept} MB of memory");
-        return Some(problem(what, format!("lower rates (`--scale`) or delays until it is {} MB at most", MOST_KEPT.as_u64() / 1_000_000)));
+        return Some(problem(
+            what,
+            format!("lower rates (`--scale`) or delays until it is {} MB at most", MOST_KEPT.as_u64() / 1_000_000),
+        ));
     }
     let n_hosts_off_switches =
         topology.links.iter().filter(|link| [link.a, link.b].iter().all(|end| topology.is_host(*end))).count();

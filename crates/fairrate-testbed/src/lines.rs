@@ -184,7 +184,7 @@ impl Keeper {
         }
     }
 
-    fn take(&mut self, i: usize, packet: &mut [u8], control: &mut Vec<u8>) -> Result<(), Failure> {
+    fn take(&mut self, i: usize, packet: &mut [u8], control: &mut [u8]) -> Result<(), Failure> {
         for _ in 0..TURN {
             let received = self.ends[i].receive(packet, control);
             let Some((length, arrived)) = received.map_err(|e| Failure::system("taking a packet", e))? else {

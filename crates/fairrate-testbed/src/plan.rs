@@ -105,7 +105,8 @@ impl<'a> Plan<'a> {
 
     /// For `ip -batch` in the namespace of wires: devices up.
     pub fn wires_up(&self) -> String {
-        self.delayed_ports().map(|port| format!("link set {} arp off up\n", wire(port))).collect()
+        let up: Vec<String> = self.delayed_ports().map(|port| format!("link set {} arp off up", wire(port))).collect();
+        up.join("\n")
     }
 
     /// For `ip -batch` in a node's namespace: devices up, addresses, routes.

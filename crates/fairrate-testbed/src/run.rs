@@ -109,7 +109,7 @@ impl Job<'_> {
         let off = idle::furthest_off(config, &ways, &rtts).unwrap_or_default();
         let run = Run { shared: &shared, effective: &effective, ways: &ways, plan: &plan, lines, off, before };
         let begun = Instant::now();
-        let (state, unfinished, totals) = run.to_the_end(&mut writer, &mut linux).unwrap_or_else(|failure| {
+        let (state, unfinished, totals) = run.finish(&mut writer, &mut linux).unwrap_or_else(|failure| {
             // What was written until then stays.
             (RunState::Failed(failure.to_string()), Vec::new(), RunTotals::default())
         });
@@ -180,7 +180,7 @@ impl Run<'_> {
     }
 
     /// Runs it, and says how it ended, which flows are not done, and what it came to.
-    fn to_the_end(
+    fn finish(
         mut self,
         writer: &mut ResultsWriter,
         linux: &mut LinuxSummary,

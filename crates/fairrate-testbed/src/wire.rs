@@ -64,7 +64,7 @@ impl WireEnd {
     ///
     /// # Errors
     /// If the device is gone.
-    pub fn receive(&self, packet: &mut [u8], control: &mut Vec<u8>) -> io::Result<Option<(usize, Instant)>> {
+    pub fn receive(&self, packet: &mut [u8], control: &mut [u8]) -> io::Result<Option<(usize, Instant)>> {
         let mut parts = [IoSliceMut::new(packet)];
         let received = recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(control), MsgFlags::empty());
         let message = match received {

@@ -37,7 +37,7 @@ fn words(topology: &str, traffic: &str, scale: f64) -> String {
     let plan = Plan::new(config, &ways, "fr-1");
     let mut text = format!("ip -batch\n{}", plan.links());
     if plan.delayed_ports().next().is_some() {
-        let _ = write!(text, "\nip -n {} -batch\n{}", plan.wires(), plan.wires_up());
+        let _ = write!(text, "\nip -n {} -batch\n{}\n", plan.wires(), plan.wires_up());
     }
     for node in plan.nodes() {
         let namespace = plan.namespace(node);
