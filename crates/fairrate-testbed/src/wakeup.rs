@@ -58,3 +58,21 @@ impl Wakeup {
         Ok(events[..n].iter().filter(|event| event.data() != TIMER))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::epoll::EpollCreateFlags;
+
+    use super::*;
+
+    #[test]
+    fn a_timer_wakes_once() {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
+        let wakeup = Wakeup::new(&epoll).unwrap();
+        let mut events = [EpollEvent::empty(); 4];
+        assert_eq!(wakeup.wait(&epoll, Some(Instant::now()), &mut events).unwrap().count(), 0);
+        // Whatever has woken it, nothing wakes it now.
+        epoll.wait(&mut events, EpollTimeout::from(LOOK)).unwrap();
+        assert_eq!(epoll.wait(&mut events, EpollTimeout::ZERO), Ok(0));
+    }
+}

@@ -51,7 +51,7 @@ pub struct DelaySummary {
     pub links: u32,
     /// Packets that were kept for it.
     pub packets: u64,
-    /// How much later than that they were sent on: half of the packets.
+    /// How much later than that they were sent on: half of the packets. 20 ms are 20 ms or more.
     pub late_p50_ns: u64,
     /// The same of 99 in a hundred packets.
     pub late_p99_ns: u64,
