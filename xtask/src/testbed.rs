@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use fairrate_scenario::{Overrides, Results, Scenario, drive};
 use fairrate_sim::Progress;
+use fairrate_units::Time;
 
 /// How.
 #[derive(Args)]
@@ -20,10 +21,13 @@ pub struct Options {
 /// A check: its name and what it does.
 type Check = (&'static str, fn(&Bench) -> Result<(), String>);
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 11] = [
     ("an incast delivers its bytes, and its results read", incast),
     ("flows take the simulator's paths", paths),
     ("a connection of two subflows uses two paths", multipath),
+    ("links have their delays, to the millisecond", delays),
+    ("two links with different delays have each its own", two_delays),
+    ("packets keep their order over a link with a delay, and none is lost", whole),
     ("a killed run is cleaned up by the next one", killed),
     ("an interrupted run leaves valid results and no network", interrupted),
     ("two testbeds do not disturb each other", two_at_once),
@@ -105,18 +109,32 @@ impl Bench {
 
     fn star(&self, name: &str, bytes: &str) -> Result<PathBuf, String> {
         let traffic = format!("kind = \"incast\"\nreceiver = \"h0\"\nsenders = 4\nbytes = \"{bytes}\"");
-        self.scenario(name, "kind = \"star\"\nhosts = 5\nrate = \"100Mbps\"", &traffic)
+        // Two links on a path, and a namespace of wires.
+        self.scenario(name, "kind = \"star\"\nhosts = 5\nrate = \"100Mbps\"\ndelay = \"1ms\"", &traffic)
     }
 
-    fn start(&self, file: &Path, out: &str) -> Result<Child, String> {
+    /// A flow from one host over two switches to the other.
+    fn line(&self, name: &str, delays: &str, bytes: &str) -> Result<PathBuf, String> {
+        let rates = "host_rate = \"200Mbps\"\nbottleneck_rate = \"100Mbps\"";
+        let topology = format!("kind = \"dumbbell\"\nleft = 1\nright = 1\n{rates}\n{delays}");
+        let flow = format!("kind = \"incast\"\nreceiver = \"h1\"\nsenders = [\"h0\"]\nbytes = \"{bytes}\"");
+        self.scenario(name, &topology, &flow)
+    }
+
+    fn start(&self, file: &Path, out: &str, arguments: &[&str]) -> Result<Child, String> {
         let mut command = Command::new(&self.program);
-        command.arg(file).arg("--quiet").arg("--out").arg(self.dir.join(out));
+        command.arg(file).args(arguments).arg("--quiet").arg("--out").arg(self.dir.join(out));
         command.stderr(Stdio::piped()).spawn().map_err(|e| e.to_string())
     }
 
     /// Runs a scenario to its end.
     fn run(&self, file: &Path, out: &str) -> Result<Results, String> {
-        let done = self.start(file, out)?.wait_with_output().map_err(|e| e.to_string())?;
+        self.run_with(file, out, &[])
+    }
+
+    /// The same with more arguments.
+    fn run_with(&self, file: &Path, out: &str, arguments: &[&str]) -> Result<Results, String> {
+        let done = self.start(file, out, arguments)?.wait_with_output().map_err(|e| e.to_string())?;
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         expect(done.status.success(), || format!("{}: {said}", done.status))?;
         self.results(out)
@@ -221,6 +239,48 @@ fn multipath(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
+/// The base RTT of a path is that of its delays, and up to a millisecond more. It is the least of many round trips, which a busy
+/// machine does not change.
+fn has_base_rtt(bench: &Bench, delays: &str, links: u32, asked: Time) -> Result<(), String> {
+    let name = format!("rtt-{}", asked.as_ns());
+    let results = bench.run_with(&bench.line(&name, delays, "50KB")?, &name, &["--warm-up", "50"])?;
+    let linux = results.summary.linux.ok_or("no word of the machine")?;
+    let kept = linux.delays.ok_or("no word of delays")?;
+    let rtt = Time::from_ns(kept.measured_rtt_ns);
+    let is_kept = kept.links == links && Time::from_ns(kept.asked_rtt_ns) == asked && 0 < kept.packets;
+    expect(is_kept && asked <= rtt && rtt < asked + Time::from_ms(1), || format!("{kept:?}"))?;
+    let effective = Scenario::load(&bench.dir.join(name).join("scenario.toml"), &Overrides::default());
+    let effective = effective.map_err(|e| e.to_string())?;
+    let longest = effective.sim_config().topology.links.iter().map(|link| link.delay).max().unwrap_or_default();
+    expect(asked.as_ns() / u64::from(2 * links) <= longest.as_ns(), || format!("the effective scenario has {longest}"))
+}
+
+fn delays(bench: &Bench) -> Result<(), String> {
+    for ms in [5, 20] {
+        let delay = format!("host_delay = \"0s\"\nbottleneck_delay = \"{ms}ms\"");
+        has_base_rtt(bench, &delay, 1, Time::from_ms(2 * ms))?;
+    }
+    Ok(())
+}
+
+fn two_delays(bench: &Bench) -> Result<(), String> {
+    has_base_rtt(bench, "host_delay = \"1ms\"\nbottleneck_delay = \"7ms\"", 3, Time::from_ms(18))
+}
+
+/// 5 MB at full rate over 10 ms, with room for all of them. What comes in another order would be sent again.
+fn whole(bench: &Bench) -> Result<(), String> {
+    let file = bench.line("whole", "host_delay = \"0s\"\nbottleneck_delay = \"10ms\"", "5MB")?;
+    let room = ["--set", "switch.buffer=20MB", "--set", "switch.queue_limit=6MB"];
+    let results = bench.run_with(&file, "whole", &room)?;
+    let lost = results.summary.linux.as_ref().and_then(|linux| linux.delays.as_ref()).map(|delays| delays.drops);
+    let flows = results.flows().map_err(|e| e.to_string())?;
+    let is_whole = |flow: &fairrate_scenario::FlowRow| {
+        flow.finished && flow.delivered_bytes == 5_000_000 && flow.retransmitted_bytes == 0
+    };
+    let totals = (results.summary.drops, lost);
+    expect(totals == (0, Some(0)) && flows.iter().all(is_whole), || format!("{totals:?} {flows:?}"))
+}
+
 /// Looks at nothing.
 struct Blind;
 
@@ -243,16 +303,16 @@ fn is_under_way(bench: &Bench, out: &str) -> Result<(), String> {
 }
 
 fn killed(bench: &Bench) -> Result<(), String> {
-    let mut child = bench.start(&bench.star("long", "100MB")?, "killed")?;
+    let mut child = bench.start(&bench.star("long", "100MB")?, "killed", &[])?;
     is_under_way(bench, "killed")?;
     child.kill().and_then(|()| child.wait()).map_err(|e| e.to_string())?;
-    expect(namespaces(child.id()).len() == 6, || "its namespaces were gone already".to_owned())?;
+    expect(namespaces(child.id()).len() == 7, || "its namespaces were gone already".to_owned())?;
     bench.run(&bench.star("next", "50KB")?, "next")?;
     expect(namespaces(child.id()).is_empty(), || "the next run did not remove them".to_owned())
 }
 
 fn interrupted(bench: &Bench) -> Result<(), String> {
-    let mut child = bench.start(&bench.star("long", "100MB")?, "interrupted")?;
+    let mut child = bench.start(&bench.star("long", "100MB")?, "interrupted", &[])?;
     is_under_way(bench, "interrupted")?;
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().map_err(|e| e.to_string())?;
     let status: ExitStatus = child.wait().map_err(|e| e.to_string())?;
@@ -265,7 +325,7 @@ fn interrupted(bench: &Bench) -> Result<(), String> {
 
 fn two_at_once(bench: &Bench) -> Result<(), String> {
     let file = bench.star("two", "300KB")?;
-    let mut other = bench.start(&file, "two-a")?;
+    let mut other = bench.start(&file, "two-a", &[])?;
     let mine = bench.run(&file, "two-b")?;
     let status = other.wait().map_err(|e| e.to_string())?;
     expect(status.success(), || format!("the other one ended with {status}"))?;

@@ -165,12 +165,17 @@ impl HyStart {
     /// Largest rise of the delay that is waited for, in seconds (Linux).
     const MAX_RISE: f64 = 0.016;
 
-    /// Whether the round's delay has risen by an eighth of the smallest, within bounds.
-    fn delay_rises(&mut self, ack: &Ack<'_>, rtt: f64, rise: f64) -> bool {
+    /// Sees an acknowledgment, whatever the window: rounds are counted from the beginning.
+    fn look(&mut self, ack: &Ack<'_>, rtt: f64) {
+        self.train.look(ack);
         self.least = if self.least == 0.0 { rtt } else { self.least.min(rtt) };
         if self.round_end < ack.ack_seq {
             (self.round_end, self.round_min, self.n_samples) = (ack.snd_nxt, f64::INFINITY, 0);
         }
+    }
+
+    /// Whether the round's delay has risen by an eighth of the smallest, within bounds.
+    fn delay_rises(&mut self, rtt: f64, rise: f64) -> bool {
         if self.n_samples < Self::SAMPLES {
             self.n_samples += 1;
             self.round_min = self.round_min.min(rtt);
@@ -247,7 +252,8 @@ impl Cubic {
     /// HyStart, as Linux has it without pacing.
     fn fills_the_path(&mut self, ack: &Ack<'_>) -> bool {
         let Some(hystart) = &mut self.hystart else { return false };
-        hystart.train.look(ack);
+        let rtt = ack.rtt.as_secs_f64();
+        hystart.look(ack, rtt);
         if self.cwnd < HyStart::LOW_WINDOW {
             return false;
         }
@@ -255,7 +261,7 @@ impl Cubic {
         let allowed = (AckTrain::AGGREGATED / pacing).min(AckTrain::MAX_ALLOWED);
         let is_train = self.config.hystart_trains && hystart.train.is_longer(ack.now, 0.5 * (self.min_rtt + allowed));
         let rise = self.config.hystart_rise.as_secs_f64();
-        hystart.delay_rises(ack, ack.rtt.as_secs_f64(), rise) || is_train
+        hystart.delay_rises(rtt, rise) || is_train
     }
 
     /// Congestion avoidance (sections 4.2 to 4.5).

@@ -36,8 +36,8 @@ pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;
 pub use place::ProblemParts;
 pub use results::{
-    AllocatorSummary, BusyPort, Convergence, ConvergenceRow, Deadlines, FctBucket, FlowRow, LinuxSummary, PfcRow,
-    PortInfo, PortRow, Quantiles, RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, SOURCES,
+    AllocatorSummary, BusyPort, Convergence, ConvergenceRow, Deadlines, DelaySummary, FctBucket, FlowRow, LinuxSummary,
+    PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, SOURCES,
     Summary, TableInfo, Tag, TagValue, write_durably, write_whole,
 };
 #[doc(hidden)]

@@ -21,8 +21,9 @@ const UNSENT: u32 = 256 * 1024;
 /// Bytes that wait at a sender of several subflows. What the kernel finds by itself goes by their windows, and those of the faster
 /// subflows would wait for what is on the slower ones.
 const MULTIPATH_UNACKNOWLEDGED: usize = 4 << 20;
-/// How long a connection may take to be made, a round trip to come back, or a subflow to join.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a connection may take to be made, a round trip to come back, or a subflow to join: more than a round trip over some links
+/// of a second, the longest that scenarios have.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Both ends of a flow's connection.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::SimConfig;
 use fairrate_units::{Bytes, Rate, Time};
 
+use crate::delay;
 use crate::failure::Failure;
 
 /// Payload of a full packet: an MTU of 1,500 bytes without the headers of IP and TCP and without timestamps.
@@ -59,15 +60,20 @@ impl Field {
         Ok(Scenario::with_algorithms(&Registry::new()).load(&self.file, &overrides)?)
     }
 
-    /// Gives every link a delay.
+    /// Gives every link a delay besides the one that is laid out.
     ///
     /// # Errors
     /// As [`Field::load`].
-    pub fn set_delay(&mut self, delay: Time) -> Result<(), Failure> {
+    pub fn set_delay(&mut self, besides: Time) -> Result<(), Failure> {
         let topology = topology_keys(&self.load()?)?;
-        let delays = topology.keys().filter(|key| is_of(key, "delay"));
-        let value = format!("\"{}ns\"", delay.as_ns());
-        self.sets.extend(delays.map(|key| (format!("topology.{key}"), value.clone())));
+        let delays = topology.iter().filter(|(key, _)| is_of(key, "delay"));
+        let with_own = |(key, asked): (&String, &toml::Value)| {
+            let asked =
+                asked.as_str().and_then(|text| text.parse::<Time>().ok()).filter(|asked| delay::is_laid_out(*asked));
+            let delay = asked.unwrap_or(Time::ZERO) + besides;
+            (format!("topology.{key}"), format!("\"{}ns\"", delay.as_ns()))
+        };
+        self.sets.extend(delays.map(with_own));
         Ok(())
     }
 }

@@ -2,9 +2,10 @@
 
 use fairrate_scenario::Scenario;
 use fairrate_sim::{Balancing, Pfc, QueueRule, SimConfig, Transport, Trigger};
-use fairrate_units::{Bytes, Rate};
+use fairrate_units::{Bytes, Rate, Time};
 
 use crate::algorithm::marks;
+use crate::delay;
 use crate::failure::Failure;
 use crate::field::FULL_PACKET;
 use crate::paths::{Ways, n_subflows};
@@ -16,6 +17,8 @@ const MOST_NODES: usize = 250;
 const MOST_FLOWS: usize = 10_000;
 /// Rates that token buckets keep on a machine of a few cores.
 const FASTEST: Rate = Rate::from_gbps(2);
+/// Memory for the packets on links with a delay of their own.
+const MOST_KEPT: Bytes = Bytes::new(1_000_000_000);
 
 /// Refuses what would make another workload or another network than the scenario's.
 ///
@@ -62,6 +65,16 @@ fn unfit_network(config: &SimConfig) -> Option<Problem> {
         let scale = 1e9 / fastest.as_bps_f64();
         let help = format!("add `--scale {scale:.0e}`, which brings it to 1 Gb/s: rates change, sizes and times stay");
         return Some(problem(format!("a link of {fastest} is too fast for namespaces"), help));
+    }
+    let kept = topology.links.iter().filter(|link| delay::is_laid_out(link.delay)).map(delay::memory);
+    let kept = kept.fold(Bytes::ZERO, |sum, bytes| sum + bytes);
+    if MOST_KEPT < kept {
+        let kept = kept.as_u64().div_ceil(1_000_000);
+        let what = format!("keeping packets for the delays of its links takes {kept} MB of memory");
+        return Some(problem(
+            what,
+            format!("lower rates (`--scale`) or delays until it is {} MB at most", MOST_KEPT.as_u64() / 1_000_000),
+        ));
     }
     let n_hosts_off_switches =
         topology.links.iter().filter(|link| [link.a, link.b].iter().all(|end| topology.is_host(*end))).count();
@@ -143,7 +156,11 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
     note(is_multipath, "who of the subflows takes the next data is Linux's choice, and not the scenario's `scheduler`");
     let limit = crate::field::port_limit(config);
     note(limit < Bytes::new(2 * FULL_PACKET), "a queue has room for less than two packets");
-    let delays = config.topology.links.iter().any(|link| link.delay.as_ps() != 0);
-    note(delays, "links have the delay of the kernel, which was measured, and not the scenario's");
+    let delays = config.topology.links.iter().map(|link| link.delay);
+    let short = delays.filter(|delay| *delay != Time::ZERO && !delay::is_laid_out(*delay)).max();
+    notes.extend(short.map(|short| {
+        let least = delay::LEAST;
+        format!("delays below {least} are too short to be laid out, as {short} is: such links have the kernel's, which was measured")
+    }));
     notes
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use fairrate_scenario::{BusyPort, LinuxSummary};
+use fairrate_scenario::{BusyPort, DelaySummary, LinuxSummary};
 use fairrate_sim::{PortId, PortSample, SimConfig};
 use fairrate_units::Time;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 
 use crate::field::FULL_PACKET;
+use crate::idle;
 
 /// Thresholds of ours, above which a run says that the machine was the limit.
 mod limit {
@@ -19,6 +20,8 @@ mod limit {
     pub const CPU: f64 = 0.9;
     /// Share of their time that others had.
     pub const STEAL: f64 = 0.02;
+    /// How late 99 of 100 packets may leave a link with a delay of its own: half of the shortest such delay.
+    pub const DELAY: Time = Time::from_us(250);
     /// How late a flow may start.
     pub const START: Time = Time::from_ms(1);
     /// Least rate of a port with a queue, over that of its link.
@@ -148,10 +151,29 @@ fn limits(s: &LinuxSummary) -> Vec<String> {
         found
             .push(format!("packets have {} bytes on average: segments were put together", s.largest_mean_packet_bytes));
     }
+    if let Some(delays) = &s.delays {
+        found.extend(limits_of_delays(delays));
+    }
     let slow = s.busy_ports.iter().filter(|port| limit::BUSY_S < port.busy_s && port.rate_share < limit::RATE);
     found.extend(slow.map(|port| {
         format!("`{}` sent at {:.1} % of its rate while packets waited", port.port, port.rate_share * 100.0)
     }));
+    found
+}
+
+fn limits_of_delays(delays: &DelaySummary) -> Vec<String> {
+    let mut found = Vec::new();
+    if 0 < delays.drops {
+        found.push(format!("{} packets were lost on links with a delay", delays.drops));
+    }
+    if limit::DELAY.as_ns() < delays.late_p99_ns {
+        let late = delays.late_p99_ns as f64 / 1e6;
+        found.push(format!("one in a hundred packets left a link with a delay more than {late:.2} ms late"));
+    }
+    let (asked, measured) = (Time::from_ns(delays.asked_rtt_ns), Time::from_ns(delays.measured_rtt_ns));
+    if 1.0 < idle::off(asked, measured) {
+        found.push(format!("a base RTT is {measured}, where the delays of links are {asked}"));
+    }
     found
 }
 
@@ -176,5 +198,21 @@ mod tests {
         let words = limits(&tired);
         assert_eq!(words.len(), 4, "{words:?}");
         assert_eq!(words[3], "`sw0->h0` sent at 90.0 % of its rate while packets waited");
+    }
+
+    #[test]
+    fn delays_that_were_not_kept_are_said() {
+        let well = DelaySummary {
+            late_p99_ns: 80_000,
+            asked_rtt_ns: 1_000_000,
+            measured_rtt_ns: 1_150_000,
+            ..DelaySummary::default()
+        };
+        assert!(limits_of_delays(&well).is_empty());
+        let badly = DelaySummary { drops: 3, late_p99_ns: 2_500_000, measured_rtt_ns: 1_250_000, ..well };
+        let words = limits_of_delays(&badly);
+        assert_eq!(words[0], "3 packets were lost on links with a delay");
+        assert_eq!(words[1], "one in a hundred packets left a link with a delay more than 2.50 ms late");
+        assert_eq!(words[2], "a base RTT is 1250us, where the delays of links are 1ms");
     }
 }

@@ -16,8 +16,9 @@ use crate::{sampling, tools};
 /// # Errors
 /// If the kernel or a tool refuses.
 pub fn lay_out(plan: &Plan<'_>, namespaces: &Namespaces) -> Result<(), Failure> {
-    namespaces.make(plan.nodes().map(|node| plan.namespace(node)))?;
+    namespaces.make(plan.namespaces())?;
     tools::batch("ip", &[], &plan.links())?;
+    tools::batch("ip", &["-n", &plan.wires()], &plan.wires_up())?;
     for node in plan.nodes() {
         let namespace = plan.namespace(node);
         inside(&namespace, || plan.sysctls(node).iter().try_for_each(|(key, value)| set(key, value)))?;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fairrate_sim::topology::Topology;
+use fairrate_sim::topology::{Link, Topology};
 use fairrate_sim::{NodeId, PortId, SimConfig};
 use fairrate_units::Rate;
 
+use crate::delay;
 use crate::field::{FULL_PACKET, port_limit};
 use crate::paths::Ways;
 
@@ -52,21 +53,60 @@ impl<'a> Plan<'a> {
         all.filter(move |&port| self.topology().from(port) == node)
     }
 
+    /// The link of an egress port.
+    pub fn link(&self, port: PortId) -> &'a Link {
+        self.topology().link(port)
+    }
+
+    /// The namespace in which links with a delay of their own have their ends.
+    pub fn wires(&self) -> String {
+        format!("{}-wires", self.mark)
+    }
+
+    /// The egress ports of links with a delay of their own; both of a link follow each other.
+    pub fn delayed_ports(&self) -> impl Iterator<Item = PortId> + use<'_> {
+        let all = (0..self.topology().n_ports() as u32).map(PortId);
+        all.filter(|&port| delay::is_laid_out(self.link(port).delay))
+    }
+
+    /// The names of all namespaces.
+    pub fn namespaces(&self) -> impl Iterator<Item = String> {
+        let wires = self.delayed_ports().next().map(|_| self.wires());
+        self.nodes().map(|node| self.namespace(node)).chain(wires)
+    }
+
     /// For `ip -batch`: the links, each end in its namespace. Both ends have the same hardware address, so that packets find
     /// their way without address resolution. No packet is longer than the MTU: without segments put together, each is paced and
-    /// counted alone.
+    /// counted alone. Each end of a link with a delay of its own is a pair, whose other end has another address: there no packet
+    /// is at home.
     pub fn links(&self) -> String {
         let mut text = String::new();
-        for i in 0..self.topology().links.len() as u32 {
+        for (i, link) in (0..).zip(&self.topology().links) {
             let (near, far) = (PortId(2 * i), PortId(2 * i + 1));
             let mac = mac(i);
             let end = |port: PortId| {
                 let namespace = self.namespace(self.topology().from(port));
                 format!("{} netns {namespace} address {mac} mtu 1500 gso_max_segs 1", device(port))
             };
-            let _ = writeln!(text, "link add {} type veth peer name {}", end(near), end(far));
+            let mut pair = |a: &str, b: &str| {
+                let _ = writeln!(text, "link add {a} type veth peer name {b}");
+            };
+            if delay::is_laid_out(link.delay) {
+                let wires = self.wires();
+                for port in [near, far] {
+                    pair(&end(port), &format!("{} netns {wires} mtu 1500", wire(port)));
+                }
+            } else {
+                pair(&end(near), &end(far));
+            }
         }
         text
+    }
+
+    /// For `ip -batch` in the namespace of wires: devices up.
+    pub fn wires_up(&self) -> String {
+        let up: Vec<String> = self.delayed_ports().map(|port| format!("link set {} arp off up", wire(port))).collect();
+        up.join("\n")
     }
 
     /// For `ip -batch` in a node's namespace: devices up, addresses, routes.
@@ -148,6 +188,11 @@ impl<'a> Plan<'a> {
 /// The device of an egress port.
 pub fn device(port: PortId) -> String {
     format!("p{}", port.0)
+}
+
+/// Where the packets of an egress port come out, if its link has a delay of its own.
+pub fn wire(port: PortId) -> String {
+    format!("w{}", port.0)
 }
 
 /// Of both ends of a link; locally administered.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use fairrate_scenario::{LinuxSummary, ResultsDir, ResultsWriter, RunState, Scenario, Tag};
+use fairrate_scenario::{DelaySummary, LinuxSummary, ResultsDir, ResultsWriter, RunState, Scenario, Tag};
 use fairrate_sim::{Drops, FlowId, FlowOutcome, PortId, RunTotals, SimConfig, Sink as _};
 use fairrate_units::{Bytes, Time};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -16,6 +16,7 @@ use crate::algorithm::Attached;
 use crate::connections::connect_all;
 use crate::failure::Failure;
 use crate::field::{FULL_PACKET, Field, HEADER};
+use crate::lines::Lines;
 use crate::machine::Watch;
 use crate::namespaces::Namespaces;
 use crate::paths::Ways;
@@ -84,8 +85,10 @@ impl Job<'_> {
         network::lay_out(&plan, &namespaces)?;
         let attached = Attached::new(config, &plan)?;
         allow_sockets();
-        // Flows start at their times, whoever else is at work. Where that is not allowed, late starts are counted.
+        // Flows start at their times, and packets leave at theirs, whoever else is at work. Where that is not allowed, what is late
+        // is counted.
         let _ = rustix::process::nice(-20);
+        let lines = Lines::begin(&plan)?;
         let connections = connect_all(&plan, config, &ways, attached.name(), self.warm_up)?;
         let rtts: Vec<Time> = connections.iter().map(|c| Time::from_us(u64::from(c.before.min_rtt_us))).collect();
         let mut field = self.field.clone();
@@ -93,7 +96,7 @@ impl Job<'_> {
         let effective = field.load()?;
         let mut linux = LinuxSummary {
             algorithm: attached.name().to_owned(),
-            base_rtt_ns: idle::median(rtts).as_ns(),
+            base_rtt_ns: idle::median(rtts.clone()).as_ns(),
             ..self.about_the_machine()?
         };
         self.say_what_stands(config, &linux);
@@ -102,9 +105,11 @@ impl Job<'_> {
         let mut writer = ResultsWriter::create_in(&dir, &effective, &self.tags)?;
         let before = network::counters(config, &plan)?;
         let shared = Shared::new(Instant::now() + LEAD, connections);
-        let run = Run { shared: &shared, effective: &effective, ways: &ways, plan: &plan, before };
+        lines.as_ref().map_or(Ok(()), Lines::count_anew)?;
+        let off = idle::furthest_off(config, &ways, &rtts).unwrap_or_default();
+        let run = Run { shared: &shared, effective: &effective, ways: &ways, plan: &plan, lines, off, before };
         let begun = Instant::now();
-        let (state, unfinished, totals) = run.to_the_end(&mut writer, &mut linux).unwrap_or_else(|failure| {
+        let (state, unfinished, totals) = run.finish(&mut writer, &mut linux).unwrap_or_else(|failure| {
             // What was written until then stays.
             (RunState::Failed(failure.to_string()), Vec::new(), RunTotals::default())
         });
@@ -151,6 +156,10 @@ struct Run<'a> {
     effective: &'a Scenario,
     ways: &'a Ways,
     plan: &'a Plan<'a>,
+    /// Links with a delay of their own.
+    lines: Option<Lines>,
+    /// The delays and the round-trip time of the flow where they differ most.
+    off: (Time, Time),
     /// What ports had counted before the start.
     before: BTreeMap<PortId, PortCounters>,
 }
@@ -171,12 +180,17 @@ impl Run<'_> {
     }
 
     /// Runs it, and says how it ended, which flows are not done, and what it came to.
-    fn to_the_end(
-        &self,
+    fn finish(
+        mut self,
         writer: &mut ResultsWriter,
         linux: &mut LinuxSummary,
     ) -> Result<(RunState, Vec<FlowOutcome>, RunTotals), Failure> {
         let (state, done, watch) = self.go(writer)?;
+        linux.delays = self.lines.take().map(Lines::end).transpose()?.map(|delays| DelaySummary {
+            asked_rtt_ns: self.off.0.as_ns(),
+            measured_rtt_ns: self.off.1.as_ns(),
+            ..delays
+        });
         let after = network::counters(self.config(), self.plan)?;
         let unfinished = self.unfinished(&done)?;
         let totals = self.totals(&done, &unfinished, &after)?;
@@ -232,6 +246,9 @@ impl Run<'_> {
             let now = self.shared.clock.now();
             if interrupted() {
                 return Ok(RunState::Interrupted);
+            }
+            if self.lines.as_ref().is_some_and(Lines::have_failed) {
+                return Ok(RunState::Failed("packets no longer pass the links with a delay".to_owned()));
             }
             let is_done = stop.when_flows_done && listener.done.finished == finite;
             if is_done || stop.at.is_some_and(|at| at <= now) {

@@ -28,7 +28,9 @@ impl Wakeup {
         let failed = |e| Failure::system("making a timer", e);
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC);
         let timer = timer.map_err(failed)?;
-        epoll.add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, TIMER)).map_err(failed)?;
+        // Nobody reads the timer: it wakes once each time that it is set.
+        let once = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
+        epoll.add(timer.as_fd(), EpollEvent::new(once, TIMER)).map_err(failed)?;
         Ok(Self { timer })
     }
 
@@ -54,5 +56,23 @@ impl Wakeup {
             Err(e) => return Err(Failure::system("waiting for sockets", e)),
         };
         Ok(events[..n].iter().filter(|event| event.data() != TIMER))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::epoll::EpollCreateFlags;
+
+    use super::*;
+
+    #[test]
+    fn a_timer_wakes_once() {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
+        let wakeup = Wakeup::new(&epoll).unwrap();
+        let mut events = [EpollEvent::empty(); 4];
+        assert_eq!(wakeup.wait(&epoll, Some(Instant::now()), &mut events).unwrap().count(), 0);
+        // Whatever has woken it, nothing wakes it now.
+        epoll.wait(&mut events, EpollTimeout::from(LOOK)).unwrap();
+        assert_eq!(epoll.wait(&mut events, EpollTimeout::ZERO), Ok(0));
     }
 }

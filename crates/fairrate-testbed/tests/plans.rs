@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_testbed::field::Field;
+use fairrate_testbed::idle;
 use fairrate_testbed::paths::{Address, Ways};
 use fairrate_testbed::plan::Plan;
 use fairrate_units::Time;
@@ -35,6 +36,9 @@ fn words(topology: &str, traffic: &str, scale: f64) -> String {
     let ways = Ways::new(config);
     let plan = Plan::new(config, &ways, "fr-1");
     let mut text = format!("ip -batch\n{}", plan.links());
+    if plan.delayed_ports().next().is_some() {
+        let _ = write!(text, "\nip -n {} -batch\n{}\n", plan.wires(), plan.wires_up());
+    }
     for node in plan.nodes() {
         let namespace = plan.namespace(node);
         let _ = write!(text, "\nip -n {namespace} -batch\n{}", plan.addresses(node));
@@ -52,6 +56,13 @@ fn star() {
 fn dumbbell_a_hundredth_as_fast() {
     let topology = "kind = \"dumbbell\"\nleft = 1\nright = 1\nhost_rate = \"40Gbps\"\nbottleneck_rate = \"10Gbps\"";
     insta::assert_snapshot!(words(topology, ALL_TO_ALL, 0.01));
+}
+
+#[test]
+fn a_link_with_a_delay_of_its_own_has_its_ends_in_the_namespace_of_wires() {
+    let topology = "kind = \"dumbbell\"\nleft = 1\nright = 1\nhost_rate = \"100Mbps\"\nhost_delay = \"5us\"\n\
+                    bottleneck_rate = \"50Mbps\"\nbottleneck_delay = \"5ms\"";
+    insta::assert_snapshot!("delay", words(topology, ALL_TO_ALL, 1.0));
 }
 
 #[test]
@@ -117,7 +128,9 @@ fn what_the_testbed_cannot_do_is_refused_with_a_way_out() {
     let several = format!("{permutation}\nsubflows = 2");
     let slow = format!("{permutation}\ndemand = \"1Mbps\"");
     let tcp = ("transport.kind", "tcp");
-    let cases: [(&str, &str, &str, Sets<'_>); 7] = [
+    let far = "kind = \"star\"\nhosts = 60\nrate = \"100Mbps\"\ndelay = \"1s\"";
+    let cases: [(&str, &str, &str, Sets<'_>); 8] = [
+        ("far", far, permutation, &[]),
         ("fast", "kind = \"star\"\nhosts = 3", ALL_TO_ALL, &[]),
         ("many", "kind = \"star\"\nhosts = 300\nrate = \"1Mbps\"", permutation, &[]),
         ("circuits", "kind = \"rdcn\"\ntors = 3", ALL_TO_ALL, &[]),
@@ -161,9 +174,28 @@ fn the_effective_scenario_says_what_is_done_on_linux() {
     let notes = [
         "the scenario's hosts use RDMA; here they use TCP",
         "every egress port has a limit of its own; buffers are not shared by Dynamic Thresholds",
-        "links have the delay of the kernel, which was measured, and not the scenario's",
+        "delays below 500us are too short to be laid out, as 5us is: such links have the kernel's, which was measured",
     ];
     assert_eq!(field.notes, notes);
+}
+
+#[test]
+fn delays_that_are_laid_out_stay_and_the_rest_is_spread() {
+    let topology = "kind = \"dumbbell\"\nleft = 1\nright = 1\nhost_rate = \"1Gbps\"\nbottleneck_rate = \"1Gbps\"\n\
+                    host_delay = \"10us\"\nbottleneck_delay = \"5ms\"";
+    let mut field = field("laid-out", topology, ALL_TO_ALL, 1.0, &[]).unwrap();
+    let scenario = field.load().unwrap();
+    let (config, ways) = (scenario.sim_config(), Ways::new(scenario.sim_config()));
+    // Three packets of 1,514 bytes and three of 66 take 37.92 us at 1 Gb/s. Six links delay 10 ms and what is left of 120 us.
+    let rtts = vec![Time::from_us(10_120 + 38); config.flows.len()];
+    let besides = idle::link_delay(config, &ways, &rtts);
+    assert!((Time::from_us(20)..Time::from_ns(20_100)).contains(&besides), "{besides}");
+    field.set_delay(Time::from_us(20)).unwrap();
+    let text = field.load().unwrap().to_toml();
+    for line in ["host_delay = \"20us\"", "bottleneck_delay = \"5020us\""] {
+        assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
+    }
+    assert_eq!(idle::furthest_off(config, &ways, &rtts), Some((Time::from_ms(10), rtts[0])));
 }
 
 #[test]
@@ -178,5 +210,5 @@ fn field_examples_are_on_linux_as_they_stand() {
         assert_eq!(field.load().unwrap().sim_config().transport, asked.sim_config().transport, "{}", file.display());
         n += 1;
     }
-    assert_eq!(n, 2);
+    assert_eq!(n, 3);
 }

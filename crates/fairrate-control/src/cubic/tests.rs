@@ -211,3 +211,18 @@ fn a_connection_that_was_in_use_knows_its_path() {
         assert_eq!(cubic.ssthresh < f64::INFINITY, ends, "{cubic:?}");
     }
 }
+
+/// Linux counts rounds from the first packet on, and not from where the window is worth a test.
+#[test]
+fn hystart_counts_rounds_of_small_windows_too() {
+    let config = CubicConfig { hystart: true, initial_window: 10, ..CubicConfig::default() };
+    let mut cubic = config.build(&flow_25g());
+    // The first acknowledgment comes with packet 11 sent; so the twelfth begins a round, and its eighth sample is the nineteenth.
+    let left = (1..40).find(|n| {
+        let rtt = Time::from_ms(if *n < 12 { 10 } else { 20 });
+        let a = Ack { rtt, ..ack(&cubic, 1) };
+        cubic.on_ack(&a);
+        cubic.ssthresh < f64::INFINITY
+    });
+    assert_eq!((left, cubic.ssthresh), (Some(19), 29.0));
+}

@@ -37,8 +37,32 @@ pub struct LinuxSummary {
     pub largest_mean_packet_bytes: u64,
     /// The probed ports that had a queue.
     pub busy_ports: Vec<BusyPort>,
+    /// Links with a delay that the testbed itself keeps; absent: there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays: Option<DelaySummary>,
     /// In which ways the machine, and not the network, was the limit; none is well.
     pub machine_limits: Vec<String>,
+}
+
+/// How well the delays of links were kept. Packets are those from the start to the end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DelaySummary {
+    /// Links with such a delay.
+    pub links: u32,
+    /// Packets that were kept for it.
+    pub packets: u64,
+    /// How much later than that they were sent on: half of the packets. 20 ms are 20 ms or more.
+    pub late_p50_ns: u64,
+    /// The same of 99 in a hundred packets.
+    pub late_p99_ns: u64,
+    /// The same of all packets.
+    pub late_max_ns: u64,
+    /// Packets that were lost there, as nobody took them in time or no room was left.
+    pub drops: u64,
+    /// The sum of these delays on the way there and back, of the flow whose base round-trip time is furthest from it.
+    pub asked_rtt_ns: u64,
+    /// The base round-trip time of that flow, measured before the start.
+    pub measured_rtt_ns: u64,
 }
 
 /// A port and its rate while packets waited at it.

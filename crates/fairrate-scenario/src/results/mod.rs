@@ -23,7 +23,7 @@ const COMMIT: &str = env!("FAIRRATE_COMMIT");
 pub const SOURCES: &str = env!("FAIRRATE_SOURCES");
 
 pub use dir::{ResultsDir, write_durably, write_whole};
-pub use linux::{BusyPort, LinuxSummary};
+pub use linux::{BusyPort, DelaySummary, LinuxSummary};
 pub use read::Results;
 pub use rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow};
 pub use summary::{

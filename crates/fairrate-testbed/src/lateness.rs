@@ -1,0 +1,71 @@
+//! How late many packets were, in memory that does not grow.
+
+use std::time::Duration;
+
+use fairrate_units::Time;
+
+/// Microseconds that are told apart; what is later is in the last one.
+const MOST_US: usize = 20_000;
+
+/// How many packets were late by how much, to the microsecond.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    by_us: Vec<u64>,
+    n: u64,
+    max: Duration,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Self { by_us: vec![0; MOST_US], n: 0, max: Duration::ZERO }
+    }
+}
+
+impl Lateness {
+    /// One more packet.
+    pub fn add(&mut self, late: Duration) {
+        self.by_us[(late.as_micros() as usize).min(MOST_US - 1)] += 1;
+        self.n += 1;
+        self.max = self.max.max(late);
+    }
+
+    /// How many packets there were.
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// What so many of a hundred packets were not later than, rounded up to a microsecond; zero of none.
+    pub fn percentile(&self, percent: u64) -> Time {
+        let rank = (self.n * percent).div_ceil(100);
+        let mut seen = 0;
+        let us = self.by_us.iter().position(|n| {
+            seen += n;
+            0 < rank && rank <= seen
+        });
+        us.map_or(Time::ZERO, |us| Time::from_us(us as u64 + 1)).min(self.max())
+    }
+
+    /// The latest one.
+    pub fn max(&self) -> Time {
+        Time::from_ns(self.max.as_nanos() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_to_the_microsecond() {
+        let mut lateness = Lateness::default();
+        assert_eq!((lateness.percentile(99), lateness.max()), (Time::ZERO, Time::ZERO));
+        (1..=98).for_each(|us| lateness.add(Duration::from_nanos(us * 1_000 - 1)));
+        lateness.add(Duration::from_micros(500));
+        lateness.add(Duration::from_secs(1));
+        assert_eq!(lateness.n(), 100);
+        assert_eq!(lateness.percentile(50), Time::from_us(50));
+        assert_eq!(lateness.percentile(98), Time::from_us(98));
+        assert_eq!(lateness.percentile(99), Time::from_us(501));
+        assert_eq!(lateness.max(), Time::from_ms(1_000));
+    }
+}
