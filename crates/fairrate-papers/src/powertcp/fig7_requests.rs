@@ -116,14 +116,20 @@ fn claims(points: &Points) -> Vec<Claim> {
 }
 
 /// A claim about changes against HPCC in a reading, in per cent.
-fn claim(reading: Reading, id: &str, sentence: &str, rule: Rule, values: Vec<f64>) -> Claim {
+fn claim(reading: Reading, id: &str, sentence: &str, rule: Rule, values: impl Fn(Reading) -> Vec<f64>) -> Claim {
     let (id, sentence) = (format!("{id}-{}", reading.name()), format!("{}: {sentence}", reading.name()));
-    Claim::mean(&id, &sentence, rule, "%", values)
+    let claim = Claim::mean(&id, &sentence, rule, "%", values(reading));
+    match reading {
+        Reading::Own => claim.changing("traffic, τ and what is counted are the artifact's", values(Reading::Traffic)),
+        _ => claim,
+    }
 }
 
 /// What is said of 7c and d.
 fn of_rates(points: &Points, reading: Reading) -> Vec<Claim> {
-    let over = |line: &Line, class: &str, of| RATES.over_all(points, reading, line, class, of);
+    let over = |line: &'static Line, class: &'static str, of| {
+        move |reading| RATES.over_all(points, reading, line, class, of)
+    };
     vec![
         claim(
             reading,
@@ -144,7 +150,7 @@ fn of_rates(points: &Points, reading: Reading) -> Vec<Claim> {
             "rates-short-16",
             "\"at high request rates showing 33 % improvement\": short flows, PowerTCP against HPCC at 16 /s",
             Rule::Less(-33.0),
-            RATES.against_hpcc(points, reading, 16, &POWERTCP, "short"),
+            |reading| RATES.against_hpcc(points, reading, 16, &POWERTCP, "short"),
         ),
         claim(
             reading,
@@ -165,8 +171,9 @@ fn of_rates(points: &Points, reading: Reading) -> Vec<Claim> {
 
 /// What is said of 7e and f.
 fn of_sizes(points: &Points, reading: Reading) -> Vec<Claim> {
-    let over = |line: &Line, class: &str| SIZES.over_all(points, reading, line, class, mean);
-    let at = |megabytes: u32| SIZES.against_hpcc(points, reading, megabytes, &POWERTCP, "short");
+    let over =
+        |line: &'static Line, class: &'static str| move |reading| SIZES.over_all(points, reading, line, class, mean);
+    let at = |megabytes: u32| move |reading| SIZES.against_hpcc(points, reading, megabytes, &POWERTCP, "short");
     vec![
         grows(points, reading),
         claim(
