@@ -139,8 +139,8 @@ pub trait PortAgent {
     /// A packet leaves the queue for the wire. Marks and headers written here count.
     fn on_dequeue(&mut self, _view: &PortView, _packet: &mut PortPacket<'_>, _actions: &mut Actions) {}
     /// The physical queue of its class that a data packet of `flow` joins, asked right after [`PortAgent::on_enqueue`], where data
-    /// matters at that step; `None`: the queue of its class. The physical queues of a class take turns (deficit round robin) after its own queue, and one
-    /// whose first packet is of a paused flow is passed over. Not asked at hosts.
+    /// matters at that step; `None`: the queue of its class. The physical queues of a class take turns (deficit round robin) after
+    /// its own queue, and one whose first packet is of a paused flow is passed over. Not asked at hosts.
     fn assign(&self, _class: u8, _flow: u32) -> Option<u16> {
         None
     }

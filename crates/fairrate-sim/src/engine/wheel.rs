@@ -9,7 +9,7 @@ use super::event::Event;
 const BUCKETS_SHIFT: std::ops::RangeInclusive<u32> = 10..=18;
 /// What a wheel spans, if the number of its buckets allows: 2^23 ps = 8.4 us, more than a link's delay.
 const SPAN_SHIFT: u32 = 23;
-/// The widest buckets.
+/// The widest buckets: 2^16 ps = 65.5 ns, of which the least wheel spans 67 us.
 const WIDEST_SHIFT: u32 = 16;
 /// How many buckets are emptied between two looks at how full they were.
 const LOOK_EVERY: u32 = if cfg!(test) { 8 } else { 1 << 12 };

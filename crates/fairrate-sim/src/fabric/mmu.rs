@@ -383,6 +383,7 @@ mod tests {
     use crate::config::{Balancing, EcmpHash, QueueConfig, TieRule};
     use crate::ids::NodeId;
     use fairrate_units::{Rate, Time};
+    use proptest::prelude::*;
 
     const SWITCH: SwitchIdx = SwitchIdx(0);
     const INGRESS: PortIdx = PortIdx(1);
@@ -480,5 +481,39 @@ mod tests {
         let admitted = (0..80).map(|_| mmu.admit(SWITCH, INGRESS, 3, 1_000, 0)).last();
         assert_eq!(admitted, Some(Admission::AcceptAndPause));
         assert_eq!([(); 3].map(|()| mmu.release(SWITCH, INGRESS, 3, 1_000)), [false, false, true]);
+    }
+
+    proptest! {
+        /// With the bound that makes admission sure, and without it, all packets fare the same.
+        #[test]
+        fn the_bound_changes_nothing(
+            pfc in any::<bool>(),
+            ingress_alpha in prop::option::of(0.01_f64..4.0),
+            egress_alpha in prop::option::of(0.01_f64..4.0),
+            steps in prop::collection::vec((any::<bool>(), 1_u16..1_500, 0_u8..3), 1..300),
+        ) {
+            let mut quick = mmu_of(&FabricConfig { ingress_alpha, egress_alpha, ..config(pfc) });
+            let mut exact = mmu_of(&FabricConfig { ingress_alpha, egress_alpha, ..config(pfc) });
+            exact.sure_below = 0;
+            let (mut held, mut waiting) = (Vec::new(), [0; 3]);
+            for (comes, wire, class) in steps {
+                let queue = &mut waiting[usize::from(class)];
+                if comes {
+                    let admission = quick.admit(SWITCH, INGRESS, class, wire, *queue);
+                    prop_assert_eq!(admission, exact.admit(SWITCH, INGRESS, class, wire, *queue));
+                    if !matches!(admission, Admission::Drop(_)) {
+                        held.push((class, wire));
+                        *queue += u32::from(wire);
+                    }
+                } else if let Some((class, wire)) = held.pop() {
+                    waiting[usize::from(class)] -= u32::from(wire);
+                    let resumes = quick.release(SWITCH, INGRESS, class, wire);
+                    prop_assert_eq!(resumes, exact.release(SWITCH, INGRESS, class, wire));
+                }
+                let passes = quick.lets_pass(SWITCH, INGRESS, class, wire);
+                prop_assert_eq!(passes, exact.lets_pass(SWITCH, INGRESS, class, wire));
+                prop_assert_eq!((quick.peak(), quick.used(SWITCH)), (exact.peak(), exact.used(SWITCH)));
+            }
+        }
     }
 }
