@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
@@ -16,10 +18,11 @@ const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// `SO_NETNS_COOKIE` of Linux.
 const NETNS_COOKIE: libc::c_int = 71;
 
-/// A network namespace.
+/// A network namespace. It is held open: the process whose path led there may be gone the next moment.
 #[derive(Clone, Debug)]
 pub struct Namespace {
     path: PathBuf,
+    file: Arc<File>,
     cookie: u64,
 }
 
@@ -46,8 +49,13 @@ impl Namespace {
     }
 
     fn at(path: PathBuf) -> Result<Self, Error> {
-        let cookie = inside(&path, cookie)?;
-        Ok(Self { path, cookie })
+        let file = File::open(&path).map_err(|e| unusable(&path, e))?;
+        Self::opened(path, file)
+    }
+
+    fn opened(path: PathBuf, file: File) -> Result<Self, Error> {
+        let cookie = inside(&file, cookie).map_err(|e| unusable(&path, e))?;
+        Ok(Self { path, file: Arc::new(file), cookie })
     }
 
     /// The number that no other namespace has had since the machine started.
@@ -62,16 +70,16 @@ impl Namespace {
 
     /// Runs `f` in it.
     pub(super) fn inside<T: Send>(&self, f: impl FnOnce() -> std::io::Result<T> + Send) -> Result<T, Error> {
-        inside(&self.path, f)
+        inside(&self.file, f).map_err(|e| unusable(&self.path, e))
     }
 
     /// The congestion control of new sockets.
     pub(super) fn default(&self) -> Result<String, Error> {
-        inside(&self.path, || fs::read_to_string(DEFAULT)).map(|name| name.trim().to_owned())
+        self.inside(|| fs::read_to_string(DEFAULT)).map(|name| name.trim().to_owned())
     }
 
     pub(super) fn set_default(&self, name: &str) -> Result<(), Error> {
-        inside(&self.path, || fs::write(DEFAULT, name))
+        self.inside(|| fs::write(DEFAULT, name))
     }
 }
 
@@ -79,26 +87,28 @@ impl Namespace {
 pub(super) fn all() -> Vec<Namespace> {
     let entries = |dir: &str| fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
     let processes = entries("/proc").map(|p| p.join("ns/net"));
-    // Of several paths to one the last counts: its name.
-    let paths = processes.chain(entries(NAMED)).filter_map(|path| {
-        use std::os::unix::fs::MetadataExt;
-        let inode = fs::metadata(&path).ok()?.ino();
-        Some((inode, path))
+    // What goes away meanwhile is no error.
+    let opened = processes.chain(entries(NAMED)).filter_map(|path| {
+        let file = File::open(&path).ok()?;
+        Some((file.metadata().ok()?.ino(), (path, file)))
     });
-    let unique: BTreeMap<u64, PathBuf> = paths.collect();
-    // One that goes away meanwhile is no error.
-    unique.into_values().filter_map(|path| Namespace::at(path).ok()).collect()
+    // Of several paths to one the last counts: its name.
+    let unique: BTreeMap<u64, (PathBuf, File)> = opened.collect();
+    unique.into_values().filter_map(|(path, file)| Namespace::opened(path, file).ok()).collect()
 }
 
-/// Runs `f` in the namespace at `path`, on a thread of its own.
-fn inside<T: Send>(path: &Path, f: impl FnOnce() -> std::io::Result<T> + Send) -> Result<T, Error> {
+/// Runs `f` in a namespace, on a thread of its own.
+fn inside<T: Send>(namespace: &File, f: impl FnOnce() -> std::io::Result<T> + Send) -> std::io::Result<T> {
     let enter = || {
-        setns(File::open(path)?, CloneFlags::CLONE_NEWNET)?;
+        setns(namespace, CloneFlags::CLONE_NEWNET)?;
         f()
     };
     let result = std::thread::scope(|scope| scope.spawn(enter).join());
-    let result = result.unwrap_or_else(|_| Err(std::io::Error::other("the thread panicked")));
-    result.map_err(|e| Error::system(&format!("use the network namespace {}", path.display()), e))
+    result.unwrap_or_else(|_| Err(std::io::Error::other("the thread panicked")))
+}
+
+fn unusable(path: &Path, error: std::io::Error) -> Error {
+    Error::system(&format!("use the network namespace {}", path.display()), error)
 }
 
 /// The cookie of the thread's namespace.

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use libbpf_rs::query::ProgInfoIter;
 
-use crate::{command, done, machine, refused};
+use crate::{command, done, machine, refused, run};
 
 const ALGORITHMS: [(&str, &str); 5] = [
     ("theta-powertcp", "fr_theta"),
@@ -100,6 +102,25 @@ fn many_at_once_do_not_disturb_each_other() {
     for child in detach {
         assert!(child.expect("the program starts").wait().expect("it ends").success());
     }
+    assert!(is_clean());
+}
+
+/// Namespaces are found by the processes in them, of which any may end the next moment.
+#[test]
+fn processes_that_come_and_go_meanwhile_are_no_error() {
+    let Some(_machine) = machine() else { return };
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                Command::new("true").status().expect("the program starts");
+            }
+        });
+        let results: Vec<bool> =
+            (0..30).flat_map(|_| ["attach theta-powertcp", "detach"]).map(|args| run(args).status.success()).collect();
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(results.iter().filter(|succeeds| !**succeeds).count(), 0);
+    });
     assert!(is_clean());
 }
 

@@ -127,9 +127,8 @@ fn claim(reading: Reading, id: &str, sentence: &str, rule: Rule, values: impl Fn
 
 /// What is said of 7c and d.
 fn of_rates(points: &Points, reading: Reading) -> Vec<Claim> {
-    let over = |line: &'static Line, class: &'static str, of| {
-        move |reading| RATES.over_all(points, reading, line, class, of)
-    };
+    let over =
+        |line: &'static Line, class: &'static str, of| move |reading| RATES.over_all(points, reading, line, class, of);
     vec![
         claim(
             reading,
