@@ -54,15 +54,24 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     Ok(!options.check || n_stale == 0)
 }
 
-/// Copies what runs came to, in short form. Figures of a directory that were run with `--quick` are left alone.
+/// Copies what runs came to, in short form; of figures whose runs are the same, once. Figures of a directory that were run with
+/// `--quick` are left alone.
 fn take(root: &Path, from: &Path) -> Result<(), String> {
+    let mut taken: Vec<(About, String)> = Vec::new();
     for figure in FIGURES.iter().filter(|figure| figure.kind != Kind::Calculation) {
-        let Some((about, points)) = read(&from.join(figure.id).join(MEASURED))? else { continue };
+        let Some((about, points)) = read(from, figure.id)? else { continue };
         if about.quick {
             println!("{} was run with --quick: left out", figure.id);
             continue;
         }
-        write(&root.join(DIR).join(figure.id).join(MEASURED), &measured::compact(&about, &points))?;
+        let mut table = measured::compact(&about, &points);
+        let of_paper = taken.iter().filter(|(other, _)| other.figure.split('/').next() == Some(figure.paper()));
+        let shorter = of_paper.filter_map(|(other, rows)| measured::without_rows(&table, other, rows)).next();
+        match shorter {
+            Some(shorter) => table = shorter,
+            None => taken.push((about, table.clone())),
+        }
+        write(&root.join(DIR).join(figure.id).join(MEASURED), &table)?;
     }
     Ok(())
 }
@@ -98,7 +107,7 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
 /// What the runs of a figure came to, as far as it is known.
 fn points(root: &Path, figure: &Figure) -> Result<Option<(About, Points)>, String> {
     if figure.kind != Kind::Calculation {
-        return read(&root.join(DIR).join(figure.id).join(MEASURED));
+        return read(&root.join(DIR), figure.id);
     }
     let mut points = Points::default();
     let runs = (figure.runs)(&Scale::new(false, vec![1]));
@@ -109,11 +118,18 @@ fn points(root: &Path, figure: &Figure) -> Result<Option<(About, Points)>, Strin
     Ok(Some((About::new(figure.id, false, runs.len(), 0.0), points)))
 }
 
-fn read(file: &Path) -> Result<Option<(About, Points)>, String> {
-    match std::fs::read_to_string(file) {
+/// What the runs of a figure came to, from below a directory, if it is there.
+fn read(from: &Path, figure: &str) -> Result<Option<(About, Points)>, String> {
+    let place = |figure: &str| from.join(figure).join(MEASURED);
+    let failed = |e: std::io::Error, figure: &str| format!("cannot read `{}`: {e}", place(figure).display());
+    let other = |figure: &str| std::fs::read_to_string(place(figure)).map_err(|e| failed(e, figure));
+    match std::fs::read_to_string(place(figure)) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(format!("cannot read `{}`: {e}", file.display())),
-        Ok(text) => measured::read(&text).map(Some).map_err(|e| format!("`{}`: {e}", file.display())),
+        Err(e) => Err(failed(e, figure)),
+        Ok(text) => {
+            let known = measured::read_with(&text, other);
+            known.map(Some).map_err(|e| format!("`{}`: {e}", place(figure).display()))
+        }
     }
 }
 

@@ -207,7 +207,11 @@ fn read(from: &Path, figure: &Figure) -> Result<Measured, Failure> {
     let file = place(from, figure).join(MEASURED);
     let failed = |cause: String| Failure::Unreadable { path: file.clone(), cause };
     let text = std::fs::read_to_string(&file).map_err(|e| failed(e.to_string()))?;
-    let (about, points) = measured::read(&text).map_err(failed)?;
+    let other = |id: &str| {
+        let file = from.join(id).join(MEASURED);
+        std::fs::read_to_string(&file).map_err(|e| format!("it needs `{}`: {e}", file.display()))
+    };
+    let (about, points) = measured::read_with(&text, other).map_err(failed)?;
     if about.figure != figure.id {
         return Err(failed(format!("it is of {}", about.figure)));
     }

@@ -1,5 +1,7 @@
 //! What all runs of a figure came to, as one table, from which the figure can be drawn without running anything.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::points::{Point, Points, thinned};
@@ -31,6 +33,9 @@ pub struct About {
     pub seconds: f64,
     /// Hash of the sources that made them.
     pub sources: String,
+    /// The figure whose table has its numbers among others, if its own table has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_of: Option<String>,
 }
 
 /// A number of a run, or a point of one of its series, which has an x.
@@ -50,7 +55,8 @@ type Key = (String, String, Option<u64>);
 impl About {
     /// Of runs by this program.
     pub fn new(figure: &str, quick: bool, runs: usize, seconds: f64) -> Self {
-        Self { figure: figure.to_owned(), quick, runs, seconds: seconds.round(), sources: store::sources(figure) }
+        let (figure, sources) = (figure.to_owned(), store::sources(figure));
+        Self { figure, quick, runs, seconds: seconds.round(), sources, rows_of: None }
     }
 }
 
@@ -82,6 +88,31 @@ fn detailed(about: &About, points: &Points, detail: Detail) -> String {
     let table = csv.into_inner().expect("memory takes it");
     let about = serde_json::to_string(about).expect("it has no map");
     format!("# {about}\n{}", String::from_utf8_lossy(&table))
+}
+
+/// Leaves the numbers of a table out that another figure's table has too: then its first line names that figure. Either is what
+/// [`write()`] or [`compact`] wrote; `None`: the other one lacks something.
+pub fn without_rows(table: &str, other: &About, other_table: &str) -> Option<String> {
+    let (head, rows) = table.split_once('\n')?;
+    let theirs: HashSet<&str> = other_table.lines().skip(1).collect();
+    if !rows.lines().all(|row| theirs.contains(row)) {
+        return None;
+    }
+    let about: About = serde_json::from_str(head.strip_prefix("# ")?).ok()?;
+    let about = About { rows_of: Some(other.figure.clone()), ..about };
+    Some(format!("# {}\n{}\n", serde_json::to_string(&about).ok()?, rows.lines().next()?))
+}
+
+/// Reads a table; `other` gives that of another figure, if that one has its numbers.
+///
+/// # Errors
+/// If one of them is not such a table, or there is no other one.
+pub fn read_with(text: &str, other: impl FnOnce(&str) -> Result<String, String>) -> Result<(About, Points), String> {
+    let (about, points) = read(text)?;
+    match &about.rows_of {
+        None => Ok((about, points)),
+        Some(figure) => read(&other(figure)?).map(|(_, points)| (about, points)),
+    }
 }
 
 /// Reads what [`write()`] wrote.
@@ -136,6 +167,31 @@ mod tests {
         assert_eq!(back.values("60 %, here", "powertcp", "a, \"b\""), [0.3, 0.3]);
         assert_eq!(back.series("60 %, here", "powertcp", "s"), [(0.0, 1.0), (0.5, -2e-12)]);
         assert_eq!(back.iter().filter(|(.., point)| !point.series.is_empty()).count(), 1);
+    }
+
+    #[test]
+    fn numbers_that_another_table_has_are_read_from_there() {
+        let table = |figure: &str, n: usize| {
+            let mut points = Points::default();
+            for (name, y) in [("a", 1.0), ("b", 2.0)].into_iter().take(n) {
+                points.add(name, "hpcc", Some(1), Point::of([("y", y)]));
+            }
+            let about = About::new(figure, false, n, 1.0);
+            let text = write(&about, &points);
+            (about, text)
+        };
+        let ((large_about, large), (small_about, small)) = (table("rocc/fig16", 2), table("rocc/fig17", 1));
+        assert_eq!(without_rows(&large, &small_about, &small), None);
+        let short = without_rows(&small, &large_about, &large).unwrap();
+        assert_eq!(short.lines().count(), 2);
+        let (about, points) = read_with(&short, |figure| {
+            assert_eq!(figure, "rocc/fig16");
+            Ok(large.clone())
+        })
+        .unwrap();
+        assert_eq!((about.figure.as_str(), about.runs), ("rocc/fig17", 1));
+        assert_eq!(points.values("a", "hpcc", "y"), [1.0]);
+        assert!(read_with(&short, |_| Err("there is none".to_owned())).is_err());
     }
 
     #[test]
