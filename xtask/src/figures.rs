@@ -65,9 +65,8 @@ fn take(root: &Path, from: &Path) -> Result<(), String> {
             continue;
         }
         let mut table = measured::compact(&about, &points);
-        let of_paper = taken.iter().filter(|(other, _)| other.figure.split('/').next() == Some(figure.paper()));
-        let shorter = of_paper.filter_map(|(other, rows)| measured::without_rows(&table, other, rows)).next();
-        match shorter {
+        let mut of_paper = taken.iter().filter(|(other, _)| other.figure.split('/').next() == Some(figure.paper()));
+        match of_paper.find_map(|(other, rows)| measured::without_rows(&table, other, rows)) {
             Some(shorter) => table = shorter,
             None => taken.push((about, table.clone())),
         }
