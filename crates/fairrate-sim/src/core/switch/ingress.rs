@@ -109,7 +109,7 @@ impl Switches {
         if w.agent_sees(egress, packet, Step::Dequeue) {
             self.do_as_agent_asks(w, egress);
         }
-        // A class that is paused is none that the buffer lets pass.
+        // Of a class whose sender has been told to pause the buffer lets nothing pass.
         let resumes = self.buffers.release(switch, ingress, class, wire);
         debug_assert!(!resumes, "nobody has been told to pause");
         if is_data {
