@@ -39,9 +39,9 @@ pub fn off(asked: Time, rtt: Time) -> f64 {
     (rtt - asked).abs() / (asked * MAY_BE_OFF_BY).max(MAY_BE_OFF.as_secs_f64())
 }
 
-/// What each link delays beside what is laid out, to explain the round-trip times of flows: their median. A token bucket lets a packet through at once
-/// that finds it full; a link of the simulator takes the time of serialisation. What that is more than was measured cannot be taken
-/// away: the delay is zero then.
+/// What each link delays beside what is laid out, to explain the round-trip times of flows: their median. A token bucket lets a
+/// packet through at once that finds it full; a link of the simulator takes the time of serialisation. What that is more than was
+/// measured cannot be taken away: the delay is zero then.
 pub fn link_delay(config: &SimConfig, ways: &Ways, rtts: &[Time]) -> Time {
     let without_delay = |ports: &[PortId]| {
         hops(config, ports).into_iter().map(|hop| Hop { delay: Time::ZERO, ..hop }).collect::<Vec<_>>()
