@@ -211,11 +211,18 @@ impl PacketPool {
         *n_int += 1;
     }
 
-    /// Replaces the telemetry a packet carries.
-    pub fn set_int(&mut self, packet: PacketIdx, records: &[IntHop]) {
+    /// The place of a packet's telemetry records, with what is left over behind those that it carries.
+    #[inline]
+    pub fn records(&self, packet: PacketIdx) -> &[IntHop] {
         let start = packet.index() * self.int_stride;
-        self.int[start..start + records.len()].copy_from_slice(records);
-        self.packets[packet].n_int = records.len() as u8;
+        &self.int[start..start + self.int_stride]
+    }
+
+    /// The same, to write.
+    #[inline]
+    pub fn records_mut(&mut self, packet: PacketIdx) -> &mut [IntHop] {
+        let start = packet.index() * self.int_stride;
+        &mut self.int[start..start + self.int_stride]
     }
 
     /// The header words a packet carries; left over from another packet until they are written.

@@ -1,13 +1,13 @@
 //! One thread a part. They meet twice in a window: when it begins and when all have reached its end.
 //!
 //! Somebody else may need a processor. So a thread that waits sleeps after a short while; a part whose thread has not come when
-//! the leader is through is done by the leader; and if a thread keeps the others waiting, which is one that has lost its
-//! processor, the leader goes on alone for some time.
+//! the leader is through is done by the leader; and if rounds take longer than the leader would need for all parts, as they do
+//! where a thread has lost its processor, the leader goes on alone for some time.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -22,11 +22,21 @@ const SPINS: u32 = 1_024;
 /// wait for them takes longer.
 const FEW: u64 = 160;
 
-/// A thread that takes so many times as long as the leader for a round, and at least as long as this, has lost its processor.
-const SLOW: u32 = 4;
-const LONG: Duration = Duration::from_micros(200);
-/// For how many times as long as it has waited the leader goes on alone after that.
-const ALONE: u32 = 50;
+/// How long the leader sleeps at a time where it waits for the others.
+const NAP: Duration = Duration::from_micros(200);
+
+/// Going together has to save this much of the time that the leader would need alone. Threads that share a processor save nothing,
+/// and wake each other thousands of times a second.
+const LEAST_GAIN: f64 = 0.15;
+/// Nanoseconds that may be lost by going together before the leader goes on alone, and that may be saved for that.
+const MOST_LOST: f64 = 200e3;
+const MOST_SAVED: f64 = 1e6;
+/// How long the leader goes on alone: the first time, and at most. Each time is twice as long as the one before, until going
+/// together pays.
+const ALONE: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(640)];
+/// Of so many rounds the leader does one alone, to know how long that takes. How long it takes for its own part of a round says
+/// nothing: another thread may have run on its processor meanwhile.
+const SAMPLE: u32 = 128;
 
 /// The threads of a run, the calling one included, which leads.
 pub(super) struct Crew<'a> {
@@ -44,8 +54,8 @@ pub(super) struct Crew<'a> {
     is_short: AtomicBool,
     /// Events of the round before.
     n_before: AtomicU64,
-    /// Until when the leader goes on alone.
-    alone_until: Mutex<Option<Instant>>,
+    /// Whether it pays to go together.
+    pace: Mutex<Pace>,
     is_dismissed: AtomicBool,
     /// The threads themselves, and how often each looks before it sleeps.
     leader: Thread,
@@ -68,7 +78,7 @@ impl<'a> Crew<'a> {
             n_events: AtomicU64::new(0),
             is_short: AtomicBool::new(false),
             n_before: AtomicU64::new(0),
-            alone_until: Mutex::new(None),
+            pace: Mutex::new(Pace::new()),
             is_dismissed: AtomicBool::new(false),
             leader: std::thread::current(),
             workers: OnceLock::new(),
@@ -98,27 +108,31 @@ impl<'a> Crew<'a> {
     /// the end of the window, and how many events that were.
     pub(super) fn run(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
         let is_small = self.n_before.load(Ordering::Relaxed) < FEW;
-        let (all_done, n_events) = if is_small || self.parts.len() == 1 || self.goes_alone() {
-            let each = self.parts.iter().map(|part| lock(part).run(window_end_ps, max_events));
-            each.fold((true, 0), |all, one| (all.0 && one.0, all.1 + one.1))
+        let (all_done, n_events) = if self.parts.len() == 1 || is_small {
+            self.run_alone(window_end_ps, max_events)
         } else {
-            self.run_together(window_end_ps, max_events)
+            let start = Instant::now();
+            let is_alone = self.pace().is_alone(start);
+            let run = if is_alone { Self::run_alone } else { Self::run_together };
+            let (all_done, n_events) = run(self, window_end_ps, max_events);
+            self.pace().note(is_alone, start, start.elapsed(), n_events);
+            (all_done, n_events)
         };
         self.n_before.store(n_events, Ordering::Relaxed);
         (all_done, n_events)
     }
 
-    /// Whether the leader goes on alone at present.
-    fn goes_alone(&self) -> bool {
-        let mut until = self.alone_until.lock().expect("nothing panics with this lock held");
-        let is_alone = until.is_some_and(|until| Instant::now() < until);
-        if !is_alone {
-            *until = None;
-        }
-        is_alone
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().expect("nothing panics with this lock held")
     }
 
-    /// The same with all threads at a time.
+    /// The leader does all parts.
+    fn run_alone(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
+        let each = self.parts.iter().map(|part| lock(part).run(window_end_ps, max_events));
+        each.fold((true, 0), |all, one| (all.0 && one.0, all.1 + one.1))
+    }
+
+    /// All threads do what they get hold of.
     fn run_together(&self, window_end_ps: u64, max_events: u64) -> (bool, u64) {
         self.window_end_ps.store(window_end_ps, Ordering::Relaxed);
         self.max_events.store(max_events, Ordering::Relaxed);
@@ -126,7 +140,6 @@ impl<'a> Crew<'a> {
         self.n_events.store(0, Ordering::Relaxed);
         self.is_short.store(false, Ordering::Relaxed);
         let round = self.round.load(Ordering::Relaxed) + 1;
-        let start = Instant::now();
         self.call();
         let (mut all_done, mut n_events, mut n_others) = (true, 0, 0);
         for (number, part) in self.parts.iter().enumerate() {
@@ -138,7 +151,7 @@ impl<'a> Crew<'a> {
                 n_others += 1;
             }
         }
-        self.wait_for(n_others, start);
+        self.wait_for(n_others);
         if let Some(panic) = self.panic.lock().expect("nothing panics with this lock held").take() {
             resume_unwind(panic);
         }
@@ -152,20 +165,14 @@ impl<'a> Crew<'a> {
         self.taken[number].fetch_max(round, Ordering::AcqRel) < round
     }
 
-    /// Waits until so many workers are through with a round that began at `start`, and remembers if that takes long.
-    fn wait_for(&self, n_others: usize, start: Instant) {
+    /// Waits until so many workers are through with a round.
+    fn wait_for(&self, n_others: usize) {
         let are_through = || self.through.load(Ordering::Acquire) == n_others;
         if self.look(are_through) {
             return;
         }
-        let own = start.elapsed();
         while !are_through() {
-            std::thread::park_timeout(LONG);
-        }
-        let waited = start.elapsed().saturating_sub(own);
-        if (SLOW * own).max(LONG) <= waited {
-            let until = Instant::now() + waited * ALONE;
-            *self.alone_until.lock().expect("nothing panics with this lock held") = Some(until);
+            std::thread::park_timeout(NAP);
         }
     }
 
@@ -216,6 +223,53 @@ impl<'a> Crew<'a> {
     }
 }
 
+/// What going together costs or saves.
+struct Pace {
+    /// Nanoseconds that the leader needs for an event where it is alone; none so far: 0.
+    event_ns: f64,
+    /// Nanoseconds that going together has cost of late beyond what would have paid; what it has saved is negative.
+    lost_ns: f64,
+    /// Rounds since the leader was alone.
+    n_together: u32,
+    /// Until when the leader goes on alone, and how long it will the next time.
+    alone_until: Option<Instant>,
+    alone: Duration,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { event_ns: 0.0, lost_ns: 0.0, n_together: SAMPLE, alone_until: None, alone: ALONE[0] }
+    }
+
+    /// Whether the leader does this round alone.
+    fn is_alone(&mut self, now: Instant) -> bool {
+        self.alone_until = self.alone_until.filter(|&until| now < until);
+        self.alone_until.is_some() || SAMPLE <= self.n_together
+    }
+
+    /// A round of so many events has taken so long.
+    fn note(&mut self, was_alone: bool, start: Instant, took: Duration, n_events: u64) {
+        let took_ns = took.as_nanos() as f64;
+        if was_alone {
+            self.n_together = 0;
+            let event_ns = took_ns / n_events.max(1) as f64;
+            // Smoothed, since other programs disturb it.
+            self.event_ns += (event_ns - self.event_ns) * if self.event_ns == 0.0 { 1.0 } else { 0.25 };
+            return;
+        }
+        self.n_together += 1;
+        let pays_ns = (1.0 - LEAST_GAIN) * self.event_ns * n_events as f64;
+        self.lost_ns = (self.lost_ns + took_ns - pays_ns).max(-MOST_SAVED);
+        if MOST_LOST <= self.lost_ns {
+            self.lost_ns = 0.0;
+            self.alone_until = Some(start + took + self.alone);
+            self.alone = (2 * self.alone).min(ALONE[1]);
+        } else if self.lost_ns == -MOST_SAVED {
+            self.alone = ALONE[0];
+        }
+    }
+}
+
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -227,5 +281,37 @@ impl Drop for Dismissal<'_, '_> {
     fn drop(&mut self) {
         self.0.is_dismissed.store(true, Ordering::Relaxed);
         self.0.call();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The leader needs 100 ns an event.
+    #[test]
+    fn the_leader_goes_alone_while_that_is_faster() {
+        let mut pace = Pace::new();
+        let start = Instant::now();
+        let mut round = |took_us: u64| {
+            let is_alone = pace.is_alone(start);
+            pace.note(is_alone, start, Duration::from_micros(if is_alone { 200 } else { took_us }), 2_000);
+            (pace.alone_until.is_some(), pace.alone)
+        };
+        // The first one is alone, to know how long that takes. 170 us would pay.
+        assert_eq!(round(120), (false, ALONE[0]));
+        (0..20).for_each(|_| assert_eq!(round(120), (false, ALONE[0])));
+        // All threads are on one processor. What was saved lasts for 33 rounds, and 200 us may be lost.
+        (0..39).for_each(|_| assert_eq!(round(200), (false, ALONE[0])));
+        assert_eq!(round(200), (true, 2 * ALONE[0]));
+        assert!(pace.is_alone(start + ALONE[0]) && !pace.is_alone(start + 2 * ALONE[0]));
+        // One long wait is enough, and the next time is longer, up to a limit.
+        for n in 2..10 {
+            pace.note(false, start, Duration::from_millis(3), 2_000);
+            assert_eq!(pace.alone, (ALONE[0] * (1 << n)).min(ALONE[1]));
+        }
+        pace.alone_until = None;
+        (0..40).for_each(|_| pace.note(false, start, Duration::from_micros(120), 2_000));
+        assert!(pace.alone_until.is_none() && pace.alone == ALONE[0]);
     }
 }

@@ -14,7 +14,8 @@ pub(crate) struct Mail {
     /// Packets. [`Packet::ingress`] has the port that each has left, by its place in the receiving part, and
     /// [`Packet::arrival_ps`] when it arrives.
     packets: Vec<Packet>,
-    /// Their telemetry records and header words, one packet's behind the other's.
+    /// Their telemetry records and header words, one packet's behind the other's: as much of each as a pool has for it. To copy
+    /// only the records that there are would be a length that cannot be predicted.
     int: Vec<IntHop>,
     headers: Vec<f64>,
     /// What is told of lines, by their numbers.
@@ -29,8 +30,13 @@ impl Mail {
     /// Puts a packet in, with all it carries. It stays in `pool`.
     pub(crate) fn post(&mut self, pool: &PacketPool, port: PortIdx, packet: PacketIdx, arrival_ps: u64, rank: u32) {
         self.packets.push(Packet { ingress: port, arrival_ps, rank, ..*pool.get(packet) });
-        self.int.extend_from_slice(pool.int(packet));
-        self.headers.extend_from_slice(pool.header(packet));
+        let (records, words) = (pool.records(packet), pool.header(packet));
+        if !records.is_empty() {
+            self.int.extend_from_slice(records);
+        }
+        if !words.is_empty() {
+            self.headers.extend_from_slice(words);
+        }
         self.earliest_ps = Some(self.earliest_ps.map_or(arrival_ps, |earliest| earliest.min(arrival_ps)));
     }
 
@@ -59,17 +65,23 @@ impl Mail {
     /// Takes all packets out into a network; `each` is told the port that each has left, and its place there.
     pub(crate) fn unpack(&mut self, net: &mut Network, mut each: impl FnMut(&mut Network, PortIdx, PacketIdx)) {
         let (mut int, mut headers) = (&self.int[..], &self.headers[..]);
-        for p in self.packets.drain(..) {
-            let pool = &mut net.pool;
-            let packet = pool.take(p);
-            let (records, others) = int.split_at(usize::from(p.n_int));
-            pool.set_int(packet, records);
-            let words = pool.header_mut(packet);
-            let (own, behind) = headers.split_at(words.len());
-            words.copy_from_slice(own);
-            (int, headers) = (others, behind);
+        for p in &self.packets {
+            let packet = net.pool.take(*p);
+            let records = net.pool.records_mut(packet);
+            if !records.is_empty() {
+                let (own, others) = int.split_at(records.len());
+                records.copy_from_slice(own);
+                int = others;
+            }
+            let words = net.pool.header_mut(packet);
+            if !words.is_empty() {
+                let (own, others) = headers.split_at(words.len());
+                words.copy_from_slice(own);
+                headers = others;
+            }
             each(net, p.ingress, packet);
         }
+        self.packets.clear();
         self.int.clear();
         self.headers.clear();
         (self.earliest_ps, self.has_come) = (None, false);
