@@ -23,6 +23,10 @@ pub struct Options {
     /// First take over what runs came to, from an output directory of `fairrate figure`
     #[arg(long, value_name = "DIR")]
     take: Option<PathBuf>,
+    /// With --take: keep those runs of the tables that are there already which the directory lacks, such as those from other
+    /// seeds. Only right where what changed since then moves no result
+    #[arg(long, requires = "take")]
+    add: bool,
     /// Write nothing; say what is out of date
     #[arg(long)]
     check: bool,
@@ -34,7 +38,7 @@ pub struct Options {
 /// If a file cannot be read or written.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     if let Some(from) = &options.take {
-        take(root, from)?;
+        take(root, from, options.add)?;
     }
     let files = files(root)?;
     let mut n_stale = 0;
@@ -55,24 +59,43 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
 }
 
 /// Copies what runs came to, in short form; of figures whose runs are the same, once. Figures of a directory that were run with
-/// `--quick` are left alone.
-fn take(root: &Path, from: &Path) -> Result<(), String> {
-    let mut taken: Vec<(About, String)> = Vec::new();
+/// `--quick` are left alone. With `add`, runs that are only in the tables that are there stay.
+fn take(root: &Path, from: &Path, add: bool) -> Result<(), String> {
     for figure in FIGURES.iter().filter(|figure| figure.kind != Kind::Calculation) {
-        let Some((about, points)) = read(from, figure.id)? else { continue };
+        let Some((mut about, mut points)) = read(from, figure.id)? else { continue };
         if about.quick {
             println!("{} was run with --quick: left out", figure.id);
             continue;
         }
-        let mut table = measured::compact(&about, &points);
-        let mut of_paper = taken.iter().filter(|(other, _)| other.figure.split('/').next() == Some(figure.paper()));
-        match of_paper.find_map(|(other, rows)| measured::without_rows(&table, other, rows)) {
-            Some(shorter) => table = shorter,
-            None => taken.push((about, table.clone())),
+        if add && let Some((about_old, mut all)) = read(&root.join(DIR), figure.id)? {
+            let again = points.iter().filter(|&(name, line, seed, _)| all.has(name, line, seed)).count();
+            about = about.with(&about_old, again);
+            all.extend(points);
+            points = all;
         }
-        write(&root.join(DIR).join(figure.id).join(MEASURED), &table)?;
+        let table = measured::compact(&about, &points);
+        let shorter = tables_before(root, figure)?
+            .into_iter()
+            .find_map(|(other, rows)| measured::without_rows(&table, &other, &rows));
+        write(&root.join(DIR).join(figure.id).join(MEASURED), &shorter.unwrap_or(table))?;
     }
     Ok(())
+}
+
+/// The tables that are there, of the figures before one in its paper, as far as they have all of their numbers.
+fn tables_before(root: &Path, figure: &Figure) -> Result<Vec<(About, String)>, String> {
+    let before =
+        FIGURES.iter().take_while(|other| other.id != figure.id).filter(|other| other.paper() == figure.paper());
+    let mut tables = Vec::new();
+    for other in before {
+        let path = root.join(DIR).join(other.id).join(MEASURED);
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let (about, _) = measured::read(&text).map_err(|e| format!("`{}`: {e}", path.display()))?;
+        if about.rows_of.is_none() {
+            tables.push((about, text));
+        }
+    }
+    Ok(tables)
 }
 
 /// All files that are made, with their texts, from the root on.

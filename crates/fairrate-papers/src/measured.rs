@@ -33,7 +33,7 @@ pub struct About {
     pub seconds: f64,
     /// Hash of the sources that made them.
     pub sources: String,
-    /// The figure whose table has its numbers among others, if its own table has none.
+    /// The figure whose table has those of its numbers that its own table lacks, if it lacks any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_of: Option<String>,
 }
@@ -53,6 +53,12 @@ struct Row {
 type Key = (String, String, Option<u64>);
 
 impl About {
+    /// Of these runs and others besides, of which `again` were done again here.
+    #[must_use]
+    pub fn with(self, others: &Self, again: usize) -> Self {
+        Self { runs: self.runs + others.runs - again, seconds: self.seconds + others.seconds, ..self }
+    }
+
     /// Of runs by this program.
     pub fn new(figure: &str, quick: bool, runs: usize, seconds: f64) -> Self {
         let (figure, sources) = (figure.to_owned(), store::sources(figure));
@@ -91,28 +97,31 @@ fn detailed(about: &About, points: &Points, detail: Detail) -> String {
 }
 
 /// Leaves the numbers of a table out that another figure's table has too: then its first line names that figure. Either is what
-/// [`write()`] or [`compact`] wrote; `None`: the other one lacks something.
+/// [`write()`] or [`compact`] wrote; `None`: the other one has hardly any of them.
 pub fn without_rows(table: &str, other: &About, other_table: &str) -> Option<String> {
     let (head, rows) = table.split_once('\n')?;
-    let theirs: HashSet<&str> = other_table.lines().skip(1).collect();
-    if !rows.lines().all(|row| theirs.contains(row)) {
+    let (columns, rows) = rows.split_once('\n')?;
+    let theirs: HashSet<&str> = other_table.lines().skip(2).collect();
+    let own: Vec<&str> = rows.lines().filter(|row| !theirs.contains(row)).collect();
+    if rows.lines().count() < 2 * own.len() {
         return None;
     }
     let about: About = serde_json::from_str(head.strip_prefix("# ")?).ok()?;
     let about = About { rows_of: Some(other.figure.clone()), ..about };
-    Some(format!("# {}\n{}\n", serde_json::to_string(&about).ok()?, rows.lines().next()?))
+    let lines = [format!("# {}", serde_json::to_string(&about).ok()?), columns.to_owned()];
+    Some(lines.iter().map(String::as_str).chain(own).flat_map(|line| [line, "\n"]).collect())
 }
 
-/// Reads a table; `other` gives that of another figure, if that one has its numbers.
+/// Reads a table; `other` gives that of another figure, if that one has some of its numbers.
 ///
 /// # Errors
 /// If one of them is not such a table, or there is no other one.
 pub fn read_with(text: &str, other: impl FnOnce(&str) -> Result<String, String>) -> Result<(About, Points), String> {
-    let (about, points) = read(text)?;
-    match &about.rows_of {
-        None => Ok((about, points)),
-        Some(figure) => read(&other(figure)?).map(|(_, points)| (about, points)),
-    }
+    let (about, own) = read(text)?;
+    let Some(figure) = &about.rows_of else { return Ok((about, own)) };
+    let (_, mut points) = read(&other(figure)?)?;
+    points.extend(own);
+    Ok((about, points))
 }
 
 /// Reads what [`write()`] wrote.
@@ -171,27 +180,31 @@ mod tests {
 
     #[test]
     fn numbers_that_another_table_has_are_read_from_there() {
-        let table = |figure: &str, n: usize| {
+        let table = |figure: &str, names: &[&str]| {
             let mut points = Points::default();
-            for (name, y) in [("a", 1.0), ("b", 2.0)].into_iter().take(n) {
-                points.add(name, "hpcc", Some(1), Point::of([("y", y)]));
+            for name in names {
+                points.add(name, "hpcc", Some(1), Point::of([("y", f64::from(name.as_bytes()[0]))]));
             }
-            let about = About::new(figure, false, n, 1.0);
+            let about = About::new(figure, false, names.len(), 1.0);
             let text = write(&about, &points);
             (about, text)
         };
-        let ((large_about, large), (small_about, small)) = (table("rocc/fig16", 2), table("rocc/fig17", 1));
-        assert_eq!(without_rows(&large, &small_about, &small), None);
-        let short = without_rows(&small, &large_about, &large).unwrap();
-        assert_eq!(short.lines().count(), 2);
-        let (about, points) = read_with(&short, |figure| {
-            assert_eq!(figure, "rocc/fig16");
-            Ok(large.clone())
-        })
-        .unwrap();
-        assert_eq!((about.figure.as_str(), about.runs), ("rocc/fig17", 1));
-        assert_eq!(points.values("a", "hpcc", "y"), [1.0]);
-        assert!(read_with(&short, |_| Err("there is none".to_owned())).is_err());
+        let (large_about, large) = table("rocc/fig15", &["a", "b", "c"]);
+        for (names, own) in [(&["a"][..], &[][..]), (&["b", "d"], &["d,hpcc,1,y,,100.0"])] {
+            let (_, small) = table("rocc/fig17", names);
+            let short = without_rows(&small, &large_about, &large).unwrap();
+            assert_eq!(short.lines().skip(2).collect::<Vec<_>>(), own);
+            let (about, points) = read_with(&short, |figure| {
+                assert_eq!(figure, "rocc/fig15");
+                Ok(large.clone())
+            })
+            .unwrap();
+            assert_eq!((about.figure.as_str(), about.runs), ("rocc/fig17", names.len()));
+            assert!(names.iter().all(|name| points.values(name, "hpcc", "y") == [f64::from(name.as_bytes()[0])]));
+            assert!(read_with(&short, |_| Err("there is none".to_owned())).is_err());
+        }
+        let (_, other) = table("rocc/fig17", &["a", "d", "e"]);
+        assert_eq!(without_rows(&other, &large_about, &large), None, "most of it is its own");
     }
 
     #[test]

@@ -62,6 +62,28 @@ impl Points {
         of_line.sort_by_key(|(seed, _)| *seed);
     }
 
+    /// Adds all of others, whose numbers stand where both have one.
+    pub fn extend(&mut self, others: Self) {
+        for ((name, line), of_line) in others.points {
+            for (seed, point) in of_line {
+                let here = self.points.entry((name.clone(), line.clone())).or_default();
+                match here.iter_mut().find(|(other, _)| *other == seed) {
+                    None => self.add(&name, &line, seed, point),
+                    Some((_, here)) => {
+                        here.numbers.extend(point.numbers);
+                        here.series.extend(point.series);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether it has a run from this seed.
+    pub fn has(&self, name: &str, line: &str, seed: Option<u64>) -> bool {
+        let of_line = self.points.get(&(name.to_owned(), line.to_owned()));
+        of_line.is_some_and(|of_line| of_line.iter().any(|(other, _)| *other == seed))
+    }
+
     /// All of them: by name of the run and of the line, in the order of seeds.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, Option<u64>, &Point)> {
         self.points.iter().flat_map(|((name, line), of_line)| {
@@ -106,6 +128,24 @@ mod tests {
         let thin = thinned(&series, 20);
         assert!(thin.len() <= 20 && thin.contains(&(777.0, 5.0)), "{thin:?}");
         assert!(thin.is_sorted_by_key(|point| point.0));
+    }
+
+    #[test]
+    fn others_are_added_and_their_numbers_stand() {
+        let of = |runs: &[(&str, u64, &str, f64)]| {
+            let mut points = Points::default();
+            for &(name, seed, what, y) in runs {
+                points.add(name, "hpcc", Some(seed), Point::of([(what, y)]));
+            }
+            points
+        };
+        let mut points = of(&[("a", 1, "x", 1.0), ("a", 3, "x", 3.0), ("b", 1, "x", 4.0)]);
+        points.extend(of(&[("a", 2, "x", 2.0), ("a", 3, "x", 5.0), ("b", 1, "y", 6.0)]));
+        assert_eq!(points.values("a", "hpcc", "x"), [1.0, 2.0, 5.0]);
+        assert_eq!((points.values("b", "hpcc", "x"), points.values("b", "hpcc", "y")), (vec![4.0], vec![6.0]));
+        assert!(
+            points.has("a", "hpcc", Some(2)) && !points.has("b", "hpcc", Some(2)) && !points.has("a", "rocc", Some(1))
+        );
     }
 
     #[test]
