@@ -89,8 +89,12 @@ fn tables_before(root: &Path, figure: &Figure) -> Result<Vec<(About, String)>, S
     let mut tables = Vec::new();
     for other in before {
         let path = root.join(DIR).join(other.id).join(MEASURED);
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        let (about, _) = measured::read(&text).map_err(|e| format!("`{}`: {e}", path.display()))?;
+        if !path.exists() {
+            continue;
+        }
+        let named = |e: String| format!("`{}`: {e}", path.display());
+        let text = std::fs::read_to_string(&path).map_err(|e| named(e.to_string()))?;
+        let (about, _) = measured::read(&text).map_err(named)?;
         if about.rows_of.is_none() {
             tables.push((about, text));
         }

@@ -242,8 +242,7 @@ impl PacketPool {
     /// The telemetry a packet carries.
     #[inline]
     pub fn int(&self, packet: PacketIdx) -> &[IntHop] {
-        let start = packet.index() * self.int_stride;
-        &self.int[start..start + self.packets[packet].n_int as usize]
+        &self.records(packet)[..usize::from(self.packets[packet].n_int)]
     }
 }
 

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use fairrate_units::Time;
 
 use super::crew::Crew;
+use super::pace::Pace;
 use super::told;
 use crate::config::SimConfig;
 use crate::core::Part;
@@ -52,6 +53,8 @@ enum Next {
 pub(crate) struct Cluster {
     run: Arc<Run>,
     parts: Vec<Mutex<Part>>,
+    /// Whether it pays that threads go together.
+    pace: Mutex<Pace>,
     probes: Probes,
     /// Least time in picoseconds from what one part does to what another one notices of it.
     cut_ps: u64,
@@ -82,6 +85,7 @@ impl Cluster {
         let run = plan.run;
         Self {
             parts,
+            pace: Mutex::default(),
             probes: Probes::new(&run.config),
             cut_ps: plan.cut_ps,
             lookahead_ps: plan.lookahead_ps,
@@ -144,9 +148,9 @@ impl Cluster {
         let wants_rtts = sink.wants_rtts();
         self.parts.iter().for_each(|part| lock(part).world.told.tells_rtts = wants_rtts);
         // The parts are lent to the threads, and all else stays with this one.
-        let parts = std::mem::take(&mut self.parts);
-        let over = Crew::with(&parts, |crew| self.lead(crew, &parts, max_events, sink));
-        self.parts = parts;
+        let (parts, pace) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.pace));
+        let over = Crew::with(&parts, &pace, |crew| self.lead(crew, &parts, max_events, sink));
+        (self.parts, self.pace) = (parts, pace);
         over
     }
 

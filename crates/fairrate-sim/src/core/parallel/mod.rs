@@ -3,6 +3,7 @@
 mod cluster;
 mod crew;
 mod mail;
+mod pace;
 mod partition;
 mod told;
 
