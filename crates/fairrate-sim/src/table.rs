@@ -31,6 +31,12 @@ impl<I: Number, T> Table<I, T> {
         self.values.get_mut(number.index())
     }
 
+    /// `n` values, from that of a number on.
+    #[inline]
+    pub fn run_mut(&mut self, first: I, n: usize) -> &mut [T] {
+        &mut self.values[first.index()..][..n]
+    }
+
     /// How many values there is room for.
     pub fn capacity(&self) -> usize {
         self.values.capacity()

@@ -192,15 +192,44 @@ impl Iterator for Bits {
 /// the time since the window began, the door, the packet.
 #[derive(Default)]
 pub(super) struct Keys {
-    pub(super) keys: Vec<u64>,
+    /// The first `n` are in use. Either there is none, or there are at least [`Self::FEW`].
+    slots: Vec<u64>,
+    n: usize,
 }
 
 impl Keys {
     const NORMAL: u64 = 1 << (32 + TIME_AND_DOOR_BITS);
+    /// So many are sorted without branches.
+    const FEW: usize = 16;
+
+    pub(super) fn clear(&mut self) {
+        self.n = 0;
+    }
 
     #[inline]
     pub(super) fn push(&mut self, since_ps: u64, door: u32, door_bits: u32, packet: PacketIdx) {
-        self.keys.push(Self::NORMAL | (since_ps << door_bits | u64::from(door)) << 32 | u64::from(packet.0));
+        if self.n == self.slots.len() {
+            self.grow();
+        }
+        self.slots[self.n] = Self::NORMAL | (since_ps << door_bits | u64::from(door)) << 32 | u64::from(packet.0);
+        self.n += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.slots.resize((2 * self.n).max(Self::FEW), 0);
+    }
+
+    /// All of them.
+    #[inline]
+    pub(super) fn get(&self) -> &[u64] {
+        &self.slots[..self.n]
+    }
+
+    /// The packet behind one of them, or some other packet of these.
+    #[inline]
+    pub(super) fn guess_after(&self, i: usize) -> PacketIdx {
+        Self::packet(self.slots[(i + 1).min(self.n - 1)])
     }
 
     /// The packet.
@@ -219,26 +248,60 @@ impl Keys {
     /// Sorts, a few of them without branches.
     #[inline]
     pub(super) fn sort(&mut self) {
-        match self.keys.len() {
+        match self.n {
             0 | 1 => {}
-            2..=4 => by_rank::<4>(&mut self.keys),
-            5..=8 => by_rank::<8>(&mut self.keys),
-            _ => self.keys.sort_unstable(),
+            2..=4 => sort_few(&mut self.slots, self.n, |keys: &mut [f64; 4]| {
+                exchange::<4, 1>(keys);
+                exchange::<4, 3>(keys);
+                exchange::<4, 1>(keys);
+            }),
+            5..=8 => sort_few(&mut self.slots, self.n, |keys: &mut [f64; 8]| {
+                exchange::<8, 1>(keys);
+                exchange::<8, 3>(keys);
+                exchange::<8, 1>(keys);
+                exchange::<8, 7>(keys);
+                exchange::<8, 2>(keys);
+                exchange::<8, 1>(keys);
+            }),
+            9..=Self::FEW => sort_few(&mut self.slots, self.n, |keys: &mut [f64; Self::FEW]| {
+                exchange::<16, 1>(keys);
+                exchange::<16, 3>(keys);
+                exchange::<16, 1>(keys);
+                exchange::<16, 7>(keys);
+                exchange::<16, 2>(keys);
+                exchange::<16, 1>(keys);
+                exchange::<16, 15>(keys);
+                exchange::<16, 4>(keys);
+                exchange::<16, 2>(keys);
+                exchange::<16, 1>(keys);
+            }),
+            _ => self.slots[..self.n].sort_unstable(),
         }
     }
 }
 
-/// Puts up to `N` different keys into order by counting, for each, those before it.
+/// Sorts the first `n` keys by a network for `N`. They are compared as numbers that SSE2 can compare.
 #[inline]
-fn by_rank<const N: usize>(keys: &mut [u64]) {
-    // Compared as numbers that SSE2 can compare. What fills up is not a number, which is less than nothing.
-    let mut from = [f64::NAN; N];
-    for (from, key) in from.iter_mut().zip(&*keys) {
-        *from = f64::from_bits(*key);
+fn sort_few<const N: usize>(slots: &mut [u64], n: usize, sort: impl FnOnce(&mut [f64; N])) {
+    let slots = slots.first_chunk_mut::<N>().expect("there are at least as many slots");
+    let mut keys = [0.0; N];
+    for (i, (key, slot)) in keys.iter_mut().zip(&*slots).enumerate() {
+        *key = if i < n { f64::from_bits(*slot) } else { f64::INFINITY };
     }
-    for i in 0..keys.len() {
-        let rank: usize = from.iter().map(|&other| usize::from(other < from[i])).sum();
-        keys[rank] = from[i].to_bits();
+    sort(&mut keys);
+    *slots = keys.map(f64::to_bits);
+}
+
+/// A step of a bitonic network: puts each key and the one whose place differs in the bits of `MASK` into order.
+#[inline]
+fn exchange<const N: usize, const MASK: usize>(keys: &mut [f64; N]) {
+    for i in 0..N {
+        let other = i ^ MASK;
+        if i < other {
+            let (a, b) = (keys[i], keys[other]);
+            keys[i] = if a < b { a } else { b };
+            keys[other] = if a < b { b } else { a };
+        }
     }
 }
 
@@ -251,7 +314,7 @@ mod tests {
     proptest! {
         #[test]
         fn keys_come_in_order_and_say_what_they_were(
-            packets in prop::collection::btree_map((0_u64..1 << 20, 0_u32..512), any::<u32>().prop_map(PacketIdx), 0..20),
+            packets in prop::collection::btree_map((0_u64..1 << 20, 0_u32..512), any::<u32>().prop_map(PacketIdx), 0..40),
         ) {
             let mut keys = Keys::default();
             // Latest first.
@@ -259,7 +322,7 @@ mod tests {
                 keys.push(since_ps, door, 9, packet);
             }
             keys.sort();
-            let got: Vec<_> = keys.keys.iter().map(|&key| Keys::unpack(key, 9)).collect();
+            let got: Vec<_> = keys.get().iter().map(|&key| Keys::unpack(key, 9)).collect();
             let expected: Vec<_> = packets.into_iter().map(|((since_ps, door), packet)| (since_ps, door, packet)).collect();
             prop_assert_eq!(got, expected);
         }

@@ -12,7 +12,7 @@ use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::fabric::{Marker, Port};
 use crate::ids::{PacketIdx, PortIdx, SwitchIdx};
-use crate::packet::PacketKind;
+use crate::packet::{Packet, PacketKind};
 use crate::prefetch::prefetch;
 use crate::table::Table;
 
@@ -39,12 +39,12 @@ impl Switches {
         let Window { doors, from_ps, end_ps, .. } = *window;
         let (ports, net) = w.net.split();
         // With fewer packets, nothing that is fetched comes in time.
-        let is_large = MANY_PORTS <= ports.len() && 2 < keys.keys.len();
-        let sums = Sums { n_events: keys.keys.len() as u64, used: self.buffers.used(id), ..Sums::new() };
+        let is_large = MANY_PORTS <= ports.len() && 2 < keys.get().len();
+        let sums = Sums { n_events: keys.get().len() as u64, used: self.buffers.used(id), ..Sums::new() };
         let mut way = Way { net, clock: &mut w.clock, mark_at: self.mark_at, markers: &mut self.markers, sums };
-        for (i, &key) in keys.keys.iter().enumerate() {
+        for (i, &key) in keys.get().iter().enumerate() {
             if is_large {
-                way.fetch_ahead(ports, &keys.keys[i + 1..]);
+                way.fetch_ahead(ports, keys.guess_after(i), keys.guess_after(i + 1));
             }
             let (since_ps, door, packet) = Keys::unpack(key, doors.door_bits);
             let at_ps = from_ps + since_ps;
@@ -84,7 +84,7 @@ impl Switches {
                 self.buffers.note_peak(way.sums.used);
             }
             // A port that is free and yet not clear holds what is paused.
-            let has_more = is_free && port.can_send() && way.send_waiting(port, egress, at_ps);
+            let has_more = is_free && port.can_send() && way.pass_paused(port, egress, at_ps);
             if !is_due && (has_more || !is_free) {
                 port.tx_done_pending = true;
                 way.net.agenda.set_due(port.due_bit);
@@ -118,9 +118,14 @@ impl Way<'_> {
         due_ps
     }
 
+    /// A port that is free sends past what is paused. Whether another packet may go after that.
+    #[cold]
+    fn pass_paused(&mut self, port: &mut Port, egress: PortIdx, at_ps: u64) -> bool {
+        self.send_waiting(port, egress, at_ps)
+    }
+
     /// Lets a port, for which something is due, send what goes before a time.
-    #[allow(clippy::inline_always)] // See `Part::run`.
-    #[inline(always)]
+    #[inline(never)]
     fn drain(&mut self, port: &mut Port, egress: PortIdx, before_ps: u64) {
         loop {
             let at_ps = port.busy_until_ps;
@@ -175,7 +180,7 @@ impl Way<'_> {
         if self.mark_at == Some(at)
             && let Some(marker) = &mut self.markers[egress]
         {
-            let is_marked = judge(marker, port, self.net.pool.get_mut(packet), at_ps, qlen, None);
+            let is_marked = ask(marker, port, self.net.pool.get_mut(packet), at_ps, qlen);
             self.sums.n_marks += u64::from(is_marked);
         }
     }
@@ -183,12 +188,12 @@ impl Way<'_> {
     /// Fetches what the next packets but one will touch: the port they leave by, and what went there before them.
     #[allow(clippy::inline_always)] // See `Way::drain_all`.
     #[inline(always)]
-    fn fetch_ahead(&self, ports: &Ports, keys: &[u64]) {
-        let egress = |key: &u64| {
-            let p = self.net.pool.get(Keys::packet(*key));
+    fn fetch_ahead(&self, ports: &Ports, next: PacketIdx, next_but_one: PacketIdx) {
+        let egress = |packet: PacketIdx| {
+            let p = self.net.pool.get(packet);
             self.net.paths.laid(p.route).map(|port| (p.class, &ports[port]))
         };
-        if let Some((class, port)) = keys.get(1).and_then(egress) {
+        if let Some((class, port)) = egress(next_but_one) {
             prefetch(&port.queued_bytes);
             port.prefetch_queue(class);
             self.net.pool.prefetch(port.last_on_wire());
@@ -196,7 +201,7 @@ impl Way<'_> {
                 prefetch(&self.net.agenda.doors[door]);
             }
         }
-        if let Some((class, port)) = keys.first().and_then(egress) {
+        if let Some((class, port)) = egress(next) {
             self.net.pool.prefetch(port.last_waiting(class));
         }
     }
@@ -215,4 +220,10 @@ impl Way<'_> {
             self.net.pool.prefetch(port.last_on_wire());
         }
     }
+}
+
+/// As [`judge`], apart from the code that every packet goes through.
+#[inline(never)]
+fn ask(marker: &mut Marker, port: &mut Port, p: &mut Packet, at_ps: u64, qlen: u32) -> bool {
+    judge(marker, port, p, at_ps, qlen, None)
 }

@@ -7,8 +7,9 @@
 //! order, and ports need not take turns. Otherwise the switch goes through its events one by one.
 
 use super::Switches;
-use crate::core::agenda::{Agenda, Bits, Doors, Keys, NEVER};
+use crate::core::agenda::{Agenda, Bits, Door, Doors, Keys, NEVER};
 use crate::core::look_ahead::MANY_PORTS;
+use crate::core::network::Network;
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
 use crate::ids::{PacketIdx, PortId, PortIdx, SwitchIdx};
@@ -49,9 +50,9 @@ impl Switches {
         let doors = w.net.agenda.switches[id];
         let end_ps = (from_ps + doors.window_ps).min(until_ps);
         let mut window = Window { from_ps, end_ps, doors, bytes: 0, has_frames: false, next_ps: NEVER };
-        self.gather(w, &mut window);
-        self.keys.sort();
-        let keys = std::mem::take(&mut self.keys);
+        let mut keys = std::mem::take(&mut self.keys);
+        gather(w, &mut window, &mut keys);
+        keys.sort();
         let most = self.buffers.used(id) + window.bytes;
         let is_quiet = self.backlog_pfc.as_ref().is_none_or(|pfc| pfc.is_quiet(id, most));
         let sums = if !window.has_frames && is_quiet && self.buffers.surely_admits(id, most) {
@@ -73,60 +74,13 @@ impl Switches {
         sums.n_events
     }
 
-    /// Takes all that arrives in a window off the wires.
-    #[inline]
-    fn gather(&mut self, w: &mut World, window: &mut Window) {
-        let Window { doors, from_ps, end_ps, .. } = *window;
-        self.keys.keys.clear();
-        let (pool, ports, paths, agenda) = (&w.net.pool, &w.net.ports, &w.net.paths, &mut w.net.agenda);
-        let is_large = MANY_PORTS <= ports.len();
-        for word in 0..doors.n.div_ceil(64) {
-            let first = doors.first.plus(word * 64);
-            let mut open = agenda.open[(doors.first_word + word) as usize];
-            if is_large {
-                Bits(open).for_each(|bit| pool.prefetch(agenda.doors[first.plus(bit)].head));
-            }
-            let mut left = open;
-            while left != 0 {
-                for bit in Bits(left) {
-                    let door = &mut agenda.doors[first.plus(bit)];
-                    loop {
-                        if end_ps <= door.head_ps {
-                            left ^= 1 << bit;
-                            open ^= u64::from(door.head_ps == NEVER) << bit;
-                            window.next_ps = window.next_ps.min(door.head_ps);
-                            break;
-                        }
-                        let p = pool.get(door.head);
-                        self.keys.push(door.head_ps - from_ps, word * 64 + bit, doors.door_bits, door.head);
-                        window.bytes += u64::from(p.wire);
-                        window.has_frames |= p.kind.is_frame();
-                        if is_large {
-                            pool.prefetch_record(door.head, p.n_int);
-                        }
-                        if let Some(egress) = paths.laid(p.route) {
-                            prefetch(&ports[egress]);
-                        }
-                        (door.head, door.head_ps) = (p.next, p.arrival_ps);
-                        pool.prefetch(door.head);
-                        if is_large {
-                            // One of each door in turn, so that those behind them are fetched meanwhile.
-                            break;
-                        }
-                    }
-                }
-            }
-            agenda.open[(doors.first_word + word) as usize] = open;
-        }
-    }
-
     /// Goes through the events of a window in their order, as if there were no windows.
     #[inline(never)]
     fn go_one_by_one(&mut self, w: &mut World, id: SwitchIdx, window: &Window, keys: &Keys) -> Sums {
         let Window { doors, from_ps, end_ps, .. } = *window;
         self.account(w, id, &doors);
         let mut sums = Sums { latest_ps: from_ps, ..Sums::new() };
-        let mut arrivals = keys.keys.iter().map(|&key| Keys::unpack(key, doors.door_bits)).peekable();
+        let mut arrivals = keys.get().iter().map(|&key| Keys::unpack(key, doors.door_bits)).peekable();
         loop {
             let (due_ps, due_port) = first_due(w, &doors);
             let arrival_ps = arrivals.peek().map_or(NEVER, |&(since_ps, ..)| from_ps + since_ps);
@@ -204,6 +158,56 @@ impl Sums {
         self.fingerprint = self.fingerprint.wrapping_add(Event::new(at_ps, kind, port.0).print());
         self.latest_ps = self.latest_ps.max(at_ps);
     }
+}
+
+/// Takes all that arrives in a window off the wires.
+#[inline]
+fn gather(w: &mut World, window: &mut Window, keys: &mut Keys) {
+    let Window { doors: Doors { first, n, first_word, door_bits, .. }, from_ps, end_ps, .. } = *window;
+    let Network { pool, ports, paths, agenda, .. } = &mut w.net;
+    let is_large = MANY_PORTS <= ports.len();
+    let words = &mut agenda.open[first_word as usize..][..n.div_ceil(64) as usize];
+    let doors = agenda.doors.run_mut(first, n as usize);
+    let (mut bytes, mut has_frames, mut next_ps) = (0, false, NEVER);
+    keys.clear();
+    for (word, open) in (0..).zip(words) {
+        // Which doors have something to take is as good as random, so nothing branches on it.
+        let mut ready = 0;
+        for bit in Bits(*open) {
+            let Door { head_ps, head } = doors[(word * 64 + bit) as usize];
+            if is_large {
+                pool.prefetch(head);
+            }
+            ready |= u64::from(head_ps < end_ps) << bit;
+            next_ps = next_ps.min(if head_ps < end_ps { NEVER } else { head_ps });
+        }
+        let mut turn = ready;
+        while ready != 0 {
+            // One of each door in turn, so that those behind them are fetched meanwhile.
+            turn = if turn == 0 { ready } else { turn };
+            let bit = turn.trailing_zeros();
+            turn &= turn - 1;
+            let number = word * 64 + bit;
+            let door = &mut doors[number as usize];
+            let p = pool.get(door.head);
+            keys.push(door.head_ps - from_ps, number, door_bits, door.head);
+            bytes += u64::from(p.wire);
+            has_frames |= p.kind.is_frame();
+            if is_large {
+                pool.prefetch_record(door.head, p.n_int);
+            }
+            if let Some(egress) = paths.laid(p.route) {
+                prefetch(&ports[egress]);
+            }
+            *door = Door { head_ps: p.arrival_ps, head: p.next };
+            pool.prefetch(p.next);
+            let has_more = p.arrival_ps < end_ps;
+            ready ^= u64::from(!has_more) << bit;
+            *open ^= u64::from(p.arrival_ps == NEVER) << bit;
+            next_ps = next_ps.min(if has_more { NEVER } else { p.arrival_ps });
+        }
+    }
+    (window.bytes, window.has_frames, window.next_ps) = (bytes, has_frames, next_ps);
 }
 
 /// The first port of a switch that is to look for something to send, and when: by time, then by number.
