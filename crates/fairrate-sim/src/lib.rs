@@ -19,6 +19,7 @@ mod prefetch;
 pub mod rng;
 pub mod routing;
 mod simulation;
+mod sorting;
 mod table;
 pub mod topology;
 mod transport;

@@ -8,6 +8,7 @@ pub(super) use super::queue::{DueQueue, NEVER};
 use crate::fabric::Port;
 use crate::ids::{DoorIdx, Number, PacketIdx, PortIdx, SwitchIdx};
 use crate::packet::PacketPool;
+use crate::sorting;
 use crate::table::Table;
 
 /// Bits of a key for the time in a window and the door: see [`Keys`].
@@ -188,120 +189,48 @@ impl Iterator for Bits {
 
 /// What arrives in a window, in order: by time and, at the same time, by door.
 ///
-/// A packet is one number, which also sorts as a floating-point number: from the top a bit that makes it normal and finite,
-/// the time since the window began, the door, the packet.
+/// A packet is one number, as the bits of a floating-point number, which SSE2 can compare: from the top a bit that makes it normal
+/// and finite, the time since the window began, the door, the packet.
 #[derive(Default)]
-pub(super) struct Keys {
-    /// The first `n` are in use. Either there is none, or there are at least [`Self::FEW`].
-    slots: Vec<u64>,
-    n: usize,
-}
+pub(super) struct Keys(Vec<f64>);
 
 impl Keys {
     const NORMAL: u64 = 1 << (32 + TIME_AND_DOOR_BITS);
-    /// So many are sorted without branches.
-    const FEW: usize = 16;
 
     pub(super) fn clear(&mut self) {
-        self.n = 0;
+        self.0.clear();
     }
 
     #[inline]
     pub(super) fn push(&mut self, since_ps: u64, door: u32, door_bits: u32, packet: PacketIdx) {
-        if self.n == self.slots.len() {
-            self.grow();
-        }
-        self.slots[self.n] = Self::NORMAL | (since_ps << door_bits | u64::from(door)) << 32 | u64::from(packet.0);
-        self.n += 1;
+        let key = Self::NORMAL | (since_ps << door_bits | u64::from(door)) << 32 | u64::from(packet.0);
+        self.0.push(f64::from_bits(key));
     }
 
-    #[cold]
-    fn grow(&mut self) {
-        self.slots.resize((2 * self.n).max(Self::FEW), 0);
-    }
-
-    /// All of them.
+    /// How many there are.
     #[inline]
-    pub(super) fn get(&self) -> &[u64] {
-        &self.slots[..self.n]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Of all: time since the window began, door and packet.
+    #[inline]
+    pub(super) fn iter(&self, door_bits: u32) -> impl Iterator<Item = (u64, u32, PacketIdx)> + '_ {
+        self.0.iter().map(move |key| {
+            let high = (key.to_bits() & (Self::NORMAL - 1)) >> 32;
+            (high >> door_bits, (high & ((1 << door_bits) - 1)) as u32, PacketIdx(key.to_bits() as u32))
+        })
     }
 
     /// The packet behind one of them, or some other packet of these.
     #[inline]
     pub(super) fn guess_after(&self, i: usize) -> PacketIdx {
-        Self::packet(self.slots[(i + 1).min(self.n - 1)])
+        PacketIdx(self.0[(i + 1).min(self.0.len() - 1)].to_bits() as u32)
     }
 
-    /// The packet.
-    #[inline]
-    pub(super) fn packet(key: u64) -> PacketIdx {
-        PacketIdx(key as u32)
-    }
-
-    /// Time since the window began, door and packet.
-    #[inline]
-    pub(super) fn unpack(key: u64, door_bits: u32) -> (u64, u32, PacketIdx) {
-        let high = (key & (Self::NORMAL - 1)) >> 32;
-        (high >> door_bits, (high & ((1 << door_bits) - 1)) as u32, PacketIdx(key as u32))
-    }
-
-    /// Sorts, a few of them without branches.
     #[inline]
     pub(super) fn sort(&mut self) {
-        match self.n {
-            0 | 1 => {}
-            2..=4 => sort_few(&mut self.slots, self.n, |keys: &mut [f64; 4]| {
-                exchange::<4, 1>(keys);
-                exchange::<4, 3>(keys);
-                exchange::<4, 1>(keys);
-            }),
-            5..=8 => sort_few(&mut self.slots, self.n, |keys: &mut [f64; 8]| {
-                exchange::<8, 1>(keys);
-                exchange::<8, 3>(keys);
-                exchange::<8, 1>(keys);
-                exchange::<8, 7>(keys);
-                exchange::<8, 2>(keys);
-                exchange::<8, 1>(keys);
-            }),
-            9..=Self::FEW => sort_few(&mut self.slots, self.n, |keys: &mut [f64; Self::FEW]| {
-                exchange::<16, 1>(keys);
-                exchange::<16, 3>(keys);
-                exchange::<16, 1>(keys);
-                exchange::<16, 7>(keys);
-                exchange::<16, 2>(keys);
-                exchange::<16, 1>(keys);
-                exchange::<16, 15>(keys);
-                exchange::<16, 4>(keys);
-                exchange::<16, 2>(keys);
-                exchange::<16, 1>(keys);
-            }),
-            _ => self.slots[..self.n].sort_unstable(),
-        }
-    }
-}
-
-/// Sorts the first `n` keys by a network for `N`. They are compared as numbers that SSE2 can compare.
-#[inline]
-fn sort_few<const N: usize>(slots: &mut [u64], n: usize, sort: impl FnOnce(&mut [f64; N])) {
-    let slots = slots.first_chunk_mut::<N>().expect("there are at least as many slots");
-    let mut keys = [0.0; N];
-    for (i, (key, slot)) in keys.iter_mut().zip(&*slots).enumerate() {
-        *key = if i < n { f64::from_bits(*slot) } else { f64::INFINITY };
-    }
-    sort(&mut keys);
-    *slots = keys.map(f64::to_bits);
-}
-
-/// A step of a bitonic network: puts each key and the one whose place differs in the bits of `MASK` into order.
-#[inline]
-fn exchange<const N: usize, const MASK: usize>(keys: &mut [f64; N]) {
-    for i in 0..N {
-        let other = i ^ MASK;
-        if i < other {
-            let (a, b) = (keys[i], keys[other]);
-            keys[i] = if a < b { a } else { b };
-            keys[other] = if a < b { b } else { a };
-        }
+        sorting::sort(&mut self.0, f64::INFINITY, |a, b| a < b, |many| many.sort_unstable_by_key(|key| key.to_bits()));
     }
 }
 
@@ -322,7 +251,7 @@ mod tests {
                 keys.push(since_ps, door, 9, packet);
             }
             keys.sort();
-            let got: Vec<_> = keys.get().iter().map(|&key| Keys::unpack(key, 9)).collect();
+            let got: Vec<_> = keys.iter(9).collect();
             let expected: Vec<_> = packets.into_iter().map(|((since_ps, door), packet)| (since_ps, door, packet)).collect();
             prop_assert_eq!(got, expected);
         }

@@ -29,7 +29,9 @@ struct Group([u64; 8]);
 impl Group {
     #[inline]
     fn least(&self) -> u64 {
-        let [low, high] = [0, 4].map(|i| self.0[i].min(self.0[i + 1]).min(self.0[i + 2].min(self.0[i + 3])));
+        let keys = &self.0;
+        let low = keys[0].min(keys[1]).min(keys[2].min(keys[3]));
+        let high = keys[4].min(keys[5]).min(keys[6].min(keys[7]));
         low.min(high)
     }
 }

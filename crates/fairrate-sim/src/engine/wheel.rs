@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::event::Event;
+use crate::sorting;
 
 /// How many buckets a wheel has: as many as span [`SPAN_SHIFT`], within these bounds.
 const BUCKETS_SHIFT: std::ops::RangeInclusive<u32> = 10..=18;
@@ -19,6 +20,8 @@ const NONE: u32 = u32::MAX;
 
 /// An event as it waits, small and quick to compare.
 pub(super) trait Entry: Copy + Ord {
+    /// None is before it.
+    const FIRST: Self;
     fn key(self) -> u32;
     fn pack(event: Event) -> Self;
     /// The event, which is not before `base_ps`, nor as much as 2^32 ps behind it.
@@ -27,6 +30,7 @@ pub(super) trait Entry: Copy + Ord {
 
 /// An event without a rank whose time is known but for a multiple of 2^32 ps = 4.3 ms: the wheel spans less.
 impl Entry for u64 {
+    const FIRST: Self = 0;
     #[inline]
     fn pack(event: Event) -> Self {
         event.time_ps << 32 | u64::from(event.key())
@@ -43,6 +47,7 @@ impl Entry for u64 {
 }
 
 impl Entry for u128 {
+    const FIRST: Self = 0;
     #[inline]
     fn pack(event: Event) -> Self {
         event.order()
@@ -281,11 +286,8 @@ impl<E: Entry> Wheel<E> {
         self.taken += n as u32;
         self.until_look -= 1;
         self.is_fresh = true;
-        if n > 20 {
-            self.current.sort_unstable_by_key(|&entry| Reverse(entry));
-        } else {
-            sort_few(&mut self.current);
-        }
+        let sort_many = |many: &mut [E]| many.sort_unstable_by_key(|&entry| Reverse(entry));
+        sorting::sort(&mut self.current, E::FIRST, |a, b| b < a, sort_many);
     }
 
     /// Absolute number of the first bucket after `now` that is in use; the wheel is not empty.
@@ -374,19 +376,5 @@ impl<E: Entry> Wheel<E> {
         self.summary = vec![0; (buckets / 4_096).max(1)];
         self.nodes.clear();
         (self.free, self.n_near) = (NONE, 0);
-    }
-}
-
-/// Sorts a few events so that the earliest is last.
-#[inline]
-fn sort_few<E: Entry>(events: &mut [E]) {
-    for end in 1..events.len() {
-        let event = events[end];
-        let mut at = end;
-        while at > 0 && events[at - 1] < event {
-            events[at] = events[at - 1];
-            at -= 1;
-        }
-        events[at] = event;
     }
 }

@@ -39,14 +39,13 @@ impl Switches {
         let Window { doors, from_ps, end_ps, .. } = *window;
         let (ports, net) = w.net.split();
         // With fewer packets, nothing that is fetched comes in time.
-        let is_large = MANY_PORTS <= ports.len() && 2 < keys.get().len();
-        let sums = Sums { n_events: keys.get().len() as u64, used: self.buffers.used(id), ..Sums::new() };
+        let is_large = MANY_PORTS <= ports.len() && 2 < keys.len();
+        let sums = Sums { n_events: keys.len() as u64, used: self.buffers.used(id), ..Sums::new() };
         let mut way = Way { net, clock: &mut w.clock, mark_at: self.mark_at, markers: &mut self.markers, sums };
-        for (i, &key) in keys.get().iter().enumerate() {
+        for (i, (since_ps, door, packet)) in keys.iter(doors.door_bits).enumerate() {
             if is_large {
                 way.fetch_ahead(ports, keys.guess_after(i), keys.guess_after(i + 1));
             }
-            let (since_ps, door, packet) = Keys::unpack(key, doors.door_bits);
             let at_ps = from_ps + since_ps;
             let from = way.net.agenda.ports[doors.first.plus(door)];
             way.sums.count(at_ps, EventKind::Arrive, way.net.links.id_of(from));

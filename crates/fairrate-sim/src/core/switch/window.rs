@@ -80,7 +80,7 @@ impl Switches {
         let Window { doors, from_ps, end_ps, .. } = *window;
         self.account(w, id, &doors);
         let mut sums = Sums { latest_ps: from_ps, ..Sums::new() };
-        let mut arrivals = keys.get().iter().map(|&key| Keys::unpack(key, doors.door_bits)).peekable();
+        let mut arrivals = keys.iter(doors.door_bits).peekable();
         loop {
             let (due_ps, due_port) = first_due(w, &doors);
             let arrival_ps = arrivals.peek().map_or(NEVER, |&(since_ps, ..)| from_ps + since_ps);
