@@ -53,7 +53,7 @@ pub const WORKLOADS: [&Workload; 2] = [&WEBSEARCH, &HADOOP];
 pub const LOADS: [u32; 2] = [70, 50];
 
 /// The paper's five algorithms with their forms, and the algorithms whose looks their lines have.
-pub const LINES: [(Variant, &str); 9] = [
+pub const LINES: [Line; 9] = [
     (ROCC, "powertcp"),
     (FULL, "theta-powertcp"),
     (DCQCN, "dcqcn"),
@@ -82,12 +82,20 @@ pub fn at(workload: &Workload, load: u32) -> String {
     format!("{}, {load} %", workload.name)
 }
 
+/// A line, and the algorithm whose look it has.
+pub type Line = (Variant, &'static str);
+
 /// Runs of workloads at loads under all algorithms. With `quick` there is Hadoop's traffic at 70 % only.
 pub fn runs(scale: &Scale, workloads: &[&'static Workload], loads: &[u32]) -> Vec<Run> {
+    runs_of(&LINES, scale, workloads, loads)
+}
+
+/// The same under some.
+pub fn runs_of(lines: &'static [Line], scale: &Scale, workloads: &[&'static Workload], loads: &[u32]) -> Vec<Run> {
     let wanted = |workload: &Workload, load: u32| !scale.quick || (workload.name == HADOOP.name && load == LOADS[0]);
     let settings = workloads.iter().flat_map(|&workload| loads.iter().map(move |&load| (workload, load)));
     let of = |(workload, load): (&'static Workload, u32)| {
-        let runs = LINES.iter().map(move |(variant, _)| run(workload, load, variant, scale.quick));
+        let runs = lines.iter().map(move |(variant, _)| run(workload, load, variant, scale.quick));
         runs.flat_map(|run| scale.seeds.iter().map(move |&seed| run().seeded(seed).shared()))
     };
     settings.filter(|&(workload, load)| wanted(workload, load)).flat_map(of).collect()
@@ -227,7 +235,7 @@ pub fn by_size(
     let run = at(workload, load);
     let count = |variant: &Variant, what: &str, size: u64| least(points, &run, variant, &format!("{what}-{size}"));
     let sizes = || (0..).map(f64::from).zip(workload.sizes.iter().copied());
-    let line = |(variant, look): &(Variant, &'static str)| {
+    let line = |(variant, look): &Line| {
         let drawn = sizes().filter(|&(_, size)| ENOUGH <= count(variant, "done", size));
         Curve {
             name: variant.line.to_owned(),
@@ -250,7 +258,7 @@ pub fn by_size(
 pub fn counts(points: &Points, workload: &Workload, load: u32) -> Panel {
     let run = at(workload, load);
     let sizes = || (0..).map(f64::from).zip(workload.sizes);
-    let line = |(variant, look): &(Variant, &'static str)| {
+    let line = |(variant, look): &Line| {
         let values = sizes().map(|(x, size)| (x, points.values(&run, variant.line, &format!("done-{size}")))).collect();
         Curve { name: variant.line.to_owned(), cc: look, values }
     };
