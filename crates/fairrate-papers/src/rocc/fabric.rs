@@ -52,6 +52,9 @@ pub const WORKLOADS: [&Workload; 2] = [&WEBSEARCH, &HADOOP];
 /// In per cent of the senders' links.
 pub const LOADS: [u32; 2] = [70, 50];
 
+/// A line, and the algorithm whose look it has.
+pub type Line = (Variant, &'static str);
+
 /// The paper's five algorithms with their forms, and the algorithms whose looks their lines have.
 pub const LINES: [Line; 9] = [
     (ROCC, "powertcp"),
@@ -81,9 +84,6 @@ const ENOUGH: f64 = 100.0;
 pub fn at(workload: &Workload, load: u32) -> String {
     format!("{}, {load} %", workload.name)
 }
-
-/// A line, and the algorithm whose look it has.
-pub type Line = (Variant, &'static str);
 
 /// Runs of workloads at loads under all algorithms. With `quick` there is Hadoop's traffic at 70 % only.
 pub fn runs(scale: &Scale, workloads: &[&'static Workload], loads: &[u32]) -> Vec<Run> {
