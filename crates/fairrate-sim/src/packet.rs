@@ -3,8 +3,8 @@
 use fairrate_control::IntHop;
 
 use crate::huge_pages;
-use crate::ids::{FlowId, HopId, Number, PacketIdx, PortIdx};
-use crate::prefetch::prefetch;
+use crate::ids::{FlowId, HopId, PacketIdx, PortIdx};
+use crate::prefetch::{prefetch, prefetch_place};
 use crate::table::Table;
 
 /// What a packet is.
@@ -155,17 +155,13 @@ impl PacketPool {
     /// Fetches a packet that will be read soon. It may be none or outdated.
     #[inline]
     pub fn prefetch(&self, packet: PacketIdx) {
-        if let Some(packet) = self.guess(packet) {
-            prefetch(packet);
-        }
+        self.packets.prefetch(packet);
     }
 
     /// Fetches the place of a packet's next telemetry record, which will be written soon.
     #[inline]
     pub fn prefetch_record(&self, packet: PacketIdx, n_int: u8) {
-        if let Some(record) = self.int.get(packet.index() * self.int_stride + usize::from(n_int)) {
-            prefetch(record);
-        }
+        prefetch_place(self.int.as_ptr().wrapping_add(packet.index() * self.int_stride + usize::from(n_int)));
     }
 
     /// Fetches the telemetry of a packet that will be read soon. There may be none of this number.
@@ -182,13 +178,6 @@ impl PacketPool {
     #[inline]
     pub fn peek(&self, packet: PacketIdx) -> Option<&Packet> {
         self.packets.get(packet)
-    }
-
-    /// A packet, or another one if there is none of this number.
-    #[inline]
-    fn guess(&self, packet: PacketIdx) -> Option<&Packet> {
-        let last = PacketIdx::from_index(self.packets.len().saturating_sub(1));
-        self.packets.get(packet.min(last))
     }
 
     /// The packets of the list that begins with `first`, which may be none.

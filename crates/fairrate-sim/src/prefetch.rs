@@ -8,6 +8,12 @@ pub(crate) fn prefetch_all<T>(value: &T) {
     }
 }
 
+/// Fetches the cache line of a place, which need not be one of anything.
+#[inline]
+pub(crate) fn prefetch_place<T>(place: *const T) {
+    fetch(place.cast());
+}
+
 /// Fetches the cache line where `value` begins, if the processor can be asked to.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {

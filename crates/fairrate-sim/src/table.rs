@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 use crate::ids::Number;
+use crate::prefetch::prefetch_place;
 
 /// What there is of each thing, by its number `I`. As a slice it can be walked through, but not indexed by other numbers.
 #[derive(Clone, Debug)]
@@ -35,6 +36,12 @@ impl<I: Number, T> Table<I, T> {
     #[inline]
     pub fn run_mut(&mut self, first: I, n: usize) -> &mut [T] {
         &mut self.values[first.index()..][..n]
+    }
+
+    /// Fetches a value that will be read soon. There may be none of this number.
+    #[inline]
+    pub fn prefetch(&self, number: I) {
+        prefetch_place(self.values.as_ptr().wrapping_add(number.index()));
     }
 
     /// How many values there is room for.

@@ -4,28 +4,24 @@
 //! them arrives. So the switch takes all of it at once: its window. The packets on a link are listed at the switch's door
 //! for it, and [`Packet::arrival_ps`](crate::packet::Packet::arrival_ps) is the time of the one behind it.
 
+use super::arrivals::Arrivals;
 pub(super) use super::queue::{DueQueue, NEVER};
 use crate::fabric::Port;
 use crate::ids::{DoorIdx, Number, PacketIdx, PortIdx, SwitchIdx};
 use crate::packet::PacketPool;
-use crate::sorting;
 use crate::table::Table;
-
-/// Bits of a key for the time in a window and the door: see [`Keys`].
-const TIME_AND_DOOR_BITS: u32 = 29;
-/// The longest window, 2^23 ps = 8.4 us: longer ones say less of what is certain to be admitted.
-const TIME_BITS: u32 = 23;
 
 /// What is on its way to switches, and which of their ports are to send.
 #[derive(Default)]
 pub(crate) struct Agenda {
     /// The doors. Those of one switch stand behind those of another, each switch's in the order of the ports they come from.
     pub(super) doors: Table<DoorIdx, Door>,
-    /// Of each door, the port at the other end of its link, and the switch.
+    /// Of each door, the port at the other end of its link.
     pub(super) ports: Table<DoorIdx, PortIdx>,
-    switch_of: Table<DoorIdx, SwitchIdx>,
     /// A bit for each door, in words of each switch's own: whether a packet is on its way there.
     pub(super) open: Vec<u64>,
+    /// The switch that each of the words belongs to.
+    switch_of: Vec<SwitchIdx>,
     pub(super) switches: Table<SwitchIdx, Doors>,
     /// When each switch is looked at next.
     pub(super) queue: DueQueue,
@@ -39,6 +35,8 @@ pub(super) struct Door {
     /// When the first of them arrives, in picoseconds; [`NEVER`]: there is none.
     pub(super) head_ps: u64,
     pub(super) head: PacketIdx,
+    /// Which of the bits in [`Agenda::open`] is this door's.
+    bit: u32,
 }
 
 /// The doors of a switch, and how long its windows are.
@@ -66,37 +64,35 @@ impl Agenda {
         order.sort_unstable();
         let idle = Doors { window_ps: 0, first: DoorIdx(0), n: 0, first_word: 0, door_bits: 0 };
         let mut switches: Table<SwitchIdx, Doors> = vec![idle; n_switches].into();
-        let n_doors = order.len();
-        let (mut ports_of_doors, mut switch_of) = (Vec::with_capacity(n_doors), Vec::with_capacity(n_doors));
-        let mut n_words = 0;
+        let (mut doors, mut ports_of_doors) = (Vec::with_capacity(order.len()), Vec::with_capacity(order.len()));
+        let mut switch_of = Vec::new();
         for of_switch in order.chunk_by(|a, b| a.0 == b.0) {
-            let (switch, n) = (of_switch[0].0, of_switch.len() as u32);
-            let doors = &mut switches[switch];
-            doors.first = DoorIdx::from_index(ports_of_doors.len());
-            (doors.n, doors.first_word, doors.door_bits) = (n, n_words, n.next_power_of_two().ilog2());
-            n_words += n.div_ceil(64);
+            let (switch, n, first_bit) = (of_switch[0].0, of_switch.len() as u32, 64 * switch_of.len() as u32);
+            let of = &mut switches[switch];
+            of.first = DoorIdx::from_index(doors.len());
+            (of.n, of.first_word, of.door_bits) = (n, first_bit / 64, n.next_power_of_two().ilog2());
+            switch_of.resize(switch_of.len() + n.div_ceil(64) as usize, switch);
             let delays_ps = of_switch.iter().map(|&(_, port)| ports[port].delay_ps);
-            let most_ps = 1 << TIME_AND_DOOR_BITS.checked_sub(doors.door_bits)?.min(TIME_BITS);
-            doors.window_ps = delays_ps.fold(most_ps, u64::min);
-            if doors.window_ps == 0 {
+            of.window_ps = delays_ps.fold(Arrivals::longest_ps(of.door_bits)?, u64::min);
+            if of.window_ps == 0 {
                 return None;
             }
             ports_of_doors.extend(of_switch.iter().map(|&(_, port)| port));
-            switch_of.resize(ports_of_doors.len(), switch);
+            doors.extend((first_bit..first_bit + n).map(|bit| Door { head_ps: NEVER, head: PacketIdx::NONE, bit }));
         }
-        for (door, (&port, &switch)) in (0..).map(DoorIdx).zip(ports_of_doors.iter().zip(&switch_of)) {
-            let doors: &Doors = &switches[switch];
-            ports[port].set_door(door);
-            ports[port.reverse()].due_bit = doors.first_word * 64 + door.0 - doors.first.0;
+        for (number, (&port, door)) in (0..).map(DoorIdx).zip(ports_of_doors.iter().zip(&doors)) {
+            ports[port].set_door(number);
+            ports[port.reverse()].due_bit = door.bit;
         }
+        let n_words = switch_of.len();
         Some(Self {
-            doors: vec![Door { head_ps: NEVER, head: PacketIdx::NONE }; n_doors].into(),
+            doors: doors.into(),
             ports: ports_of_doors.into(),
-            switch_of: switch_of.into(),
-            open: vec![0; n_words as usize],
+            open: vec![0; n_words],
+            switch_of,
             switches,
             queue: DueQueue::new(n_switches),
-            due: vec![0; n_words as usize],
+            due: vec![0; n_words],
         })
     }
 
@@ -119,12 +115,12 @@ impl Agenda {
     ) {
         let p = pool.get_mut(packet);
         (p.next, p.arrival_ps) = (PacketIdx::NONE, NEVER);
-        if self.doors[door].head_ps == NEVER {
-            let doors = &self.switches[self.switch_of[door]];
-            let at = door.index() - doors.first.index();
-            self.open[doors.first_word as usize + at / 64] |= 1 << (at % 64);
-            self.doors[door] = Door { head_ps: arrival_ps, head: packet };
-            let switch = self.switch_of[door];
+        let door = &mut self.doors[door];
+        if door.head_ps == NEVER {
+            (door.head_ps, door.head) = (arrival_ps, packet);
+            let word = door.bit as usize / 64;
+            self.open[word] |= 1 << (door.bit % 64);
+            let switch = self.switch_of[word];
             if arrival_ps < self.queue.due_ps(switch) {
                 self.queue.advance(switch, arrival_ps);
             }
@@ -184,76 +180,5 @@ impl Iterator for Bits {
         // Of no bits, it is past the last.
         self.0 &= self.0.wrapping_sub(1);
         (bit < 64).then_some(bit)
-    }
-}
-
-/// What arrives in a window, in order: by time and, at the same time, by door.
-///
-/// A packet is one number, as the bits of a floating-point number, which SSE2 can compare: from the top a bit that makes it normal
-/// and finite, the time since the window began, the door, the packet.
-#[derive(Default)]
-pub(super) struct Keys(Vec<f64>);
-
-impl Keys {
-    const NORMAL: u64 = 1 << (32 + TIME_AND_DOOR_BITS);
-
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, since_ps: u64, door: u32, door_bits: u32, packet: PacketIdx) {
-        let key = Self::NORMAL | (since_ps << door_bits | u64::from(door)) << 32 | u64::from(packet.0);
-        self.0.push(f64::from_bits(key));
-    }
-
-    /// How many there are.
-    #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Of all: time since the window began, door and packet.
-    #[inline]
-    pub(super) fn iter(&self, door_bits: u32) -> impl Iterator<Item = (u64, u32, PacketIdx)> + '_ {
-        self.0.iter().map(move |key| {
-            let high = (key.to_bits() & (Self::NORMAL - 1)) >> 32;
-            (high >> door_bits, (high & ((1 << door_bits) - 1)) as u32, PacketIdx(key.to_bits() as u32))
-        })
-    }
-
-    /// The packet behind one of them, or some other packet of these.
-    #[inline]
-    pub(super) fn guess_after(&self, i: usize) -> PacketIdx {
-        PacketIdx(self.0[(i + 1).min(self.0.len() - 1)].to_bits() as u32)
-    }
-
-    #[inline]
-    pub(super) fn sort(&mut self) {
-        sorting::sort(&mut self.0, f64::INFINITY, |a, b| a < b, |many| many.sort_unstable_by_key(|key| key.to_bits()));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn keys_come_in_order_and_say_what_they_were(
-            packets in prop::collection::btree_map((0_u64..1 << 20, 0_u32..512), any::<u32>().prop_map(PacketIdx), 0..40),
-        ) {
-            let mut keys = Keys::default();
-            // Latest first.
-            for (&(since_ps, door), &packet) in packets.iter().rev() {
-                keys.push(since_ps, door, 9, packet);
-            }
-            keys.sort();
-            let got: Vec<_> = keys.iter(9).collect();
-            let expected: Vec<_> = packets.into_iter().map(|((since_ps, door), packet)| (since_ps, door, packet)).collect();
-            prop_assert_eq!(got, expected);
-        }
     }
 }

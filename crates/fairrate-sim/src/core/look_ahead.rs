@@ -64,10 +64,10 @@ impl Part {
         let net = &self.world.net;
         if let Some((port, p)) = self.arriving(event)
             && port.to_host().is_none()
-            && let Some(egress) = net.paths.laid(p.route)
+            && let Some(egress) = net.ports.get(net.paths.onward(p.route).port())
         {
-            prefetch(&net.ports[egress]);
-            prefetch(&net.ports[egress].queued_bytes);
+            prefetch(egress);
+            prefetch(&egress.queued_bytes);
         }
     }
 

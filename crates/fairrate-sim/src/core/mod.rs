@@ -6,6 +6,7 @@
 
 mod agenda;
 mod agents;
+mod arrivals;
 mod build;
 mod clock;
 mod deadlock;

@@ -255,18 +255,19 @@ impl Beside<'_> {
         }
     }
 
-    /// Stamps data that leaves a switch by a port at a given time with telemetry, if anybody reads that.
+    /// Stamps data that leaves a switch by a port at a given time with telemetry, if anybody reads that. `qlen`: the bytes
+    /// that wait there.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(super) fn stamp(&mut self, port: &Port, at_ps: u64, packet: PacketIdx) {
+    pub(super) fn stamp(&mut self, port: &Port, at_ps: u64, packet: PacketIdx, qlen: u64) {
         let Some((counter, format)) = self.telemetry else { return };
         let hop = IntHop {
             ts: Time::from_ps(at_ps),
             tx_bytes: match counter {
                 IntCounter::Transmitted => port.tx_bytes,
-                IntCounter::Enqueued => port.enqueued_bytes,
+                IntCounter::Enqueued => port.joined_bytes(qlen, self.pool.get(packet).wire),
             },
-            qlen: port.queued_bytes as u32,
+            qlen: qlen as u32,
             rate: port.int_rate,
         };
         self.pool.push_int(packet, hop.encoded(format));

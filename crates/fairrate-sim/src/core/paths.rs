@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::flow::Flow;
-use super::steering::Exit;
+use super::steering::{Exit, Onward};
 use crate::config::{SimConfig, Transport};
-use crate::ids::{FlowId, HopId, NodeId, Number, PortId, PortIdx};
+use crate::ids::{FlowId, HopId, Number, PortId, PortIdx};
 use crate::routing::{FlowKey, Routes, subflow_keys};
 use crate::table::Table;
 use crate::topology::Topology;
@@ -28,21 +28,17 @@ impl<P: Number> Paths<P> {
     }
 }
 
-/// An entry that says which host a hop is toward, and not by which port.
-const TOWARD: u32 = 1 << 31;
-
 impl Paths<PortIdx> {
     /// How a packet goes on at a hop.
     #[inline]
     pub(crate) fn exit(&self, hop: HopId) -> Exit {
-        let entry = self.ports[hop.index()];
-        if entry < TOWARD { Exit::By(PortIdx(entry)) } else { Exit::Toward(NodeId(entry ^ TOWARD)) }
+        Onward(self.ports[hop.index()]).exit()
     }
 
-    /// The egress port at a hop, if there is such a hop and its port is known before a packet is there.
+    /// How a packet goes on at a hop, if there is such a hop.
     #[inline]
-    pub(crate) fn laid(&self, hop: HopId) -> Option<PortIdx> {
-        self.ports.get(hop.index()).filter(|&&entry| entry < TOWARD).map(|&entry| PortIdx(entry))
+    pub(super) fn onward(&self, hop: HopId) -> Onward {
+        self.ports.get(hop.index()).map_or(Onward::NOWHERE, |&entry| Onward(entry))
     }
 
     /// The same hops, of which those between switches lead toward their flows' hosts by any port.
@@ -52,8 +48,8 @@ impl Paths<PortIdx> {
             let spec = &config.flows[flow.parent.index()];
             // The first hop is the sender's own port, and the last leads to the receiver.
             let between = |second: HopId| second.index()..second.index() + usize::from(flow.n_hops).saturating_sub(2);
-            entries[between(flow.data_route)].fill(TOWARD | spec.dst.0);
-            entries[between(flow.ack_route)].fill(TOWARD | spec.src.0);
+            entries[between(flow.data_route)].fill(Onward::TOWARD | spec.dst.0);
+            entries[between(flow.ack_route)].fill(Onward::TOWARD | spec.src.0);
         }
         self.ports = entries.into();
         self

@@ -21,6 +21,28 @@ pub(crate) enum Exit {
     Toward(NodeId),
 }
 
+/// How a packet goes on, as the table of paths has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Onward(pub(super) u32);
+
+impl Onward {
+    /// An entry with this bit says which host it is toward, and not by which port.
+    pub(super) const TOWARD: u32 = 1 << 31;
+    /// Of what ends at the next node.
+    pub(super) const NOWHERE: Self = Self(u32::MAX);
+
+    /// The port, if it is known before the packet is there; otherwise a number that no port has.
+    #[inline]
+    pub(super) fn port(self) -> PortIdx {
+        PortIdx(self.0)
+    }
+
+    #[inline]
+    pub(super) fn exit(self) -> Exit {
+        if self.0 < Self::TOWARD { Exit::By(PortIdx(self.0)) } else { Exit::Toward(NodeId(self.0 ^ Self::TOWARD)) }
+    }
+}
+
 impl Run {
     /// The port by which a packet that came by `ingress` goes on to a host: one of those on shortest paths, each as likely as
     /// the others, without those whose links are down if any is up.

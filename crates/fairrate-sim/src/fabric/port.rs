@@ -65,11 +65,12 @@ pub struct Port {
     whole_ns: bool,
     /// Bytes waiting, all classes.
     pub queued_bytes: u64,
-    /// Bytes ever put into the queues.
-    pub enqueued_bytes: u64,
     /// Where switches work through windows: the bit that says that a `TxDone` is due.
     pub due_bit: u32,
+    /// Those of classes 0 to 3 are in the same cache line.
     queues: [ClassQueue; N_CLASSES],
+    /// Bytes that joined the queues and were not sent by this port, less those that it sent and that did not join: modulo 2^64.
+    joined_but_unsent: u64,
     /// Capacity.
     pub rate: Rate,
     /// Physical queues of each class, if flows are spread over such.
@@ -97,7 +98,7 @@ impl Port {
             delay_ps,
             queued_bytes: 0,
             tx_bytes: 0,
-            enqueued_bytes: 0,
+            joined_but_unsent: 0,
             due_bit: 0,
             far_end: HostId::NONE.0,
             of_host: HostId::NONE,
@@ -193,13 +194,17 @@ impl Port {
     /// Fetches the queue of a class.
     #[inline]
     pub fn prefetch_queue(&self, class: u8) {
+        prefetch(&self.queued_bytes);
         prefetch(&self.queues[usize::from(class) % N_CLASSES]);
     }
 
-    /// The packet of a class that joined its queue last, or none, or one that has left.
+    /// The packet behind which one of a class would come now: that which joined its queue last or, if none waits, was sent last.
     #[inline]
-    pub fn last_waiting(&self, class: u8) -> PacketIdx {
-        self.queues[usize::from(class) % N_CLASSES].list.tail()
+    pub fn last_ahead(&self, class: u8) -> PacketIdx {
+        let class = usize::from(class) % N_CLASSES;
+        // Chosen before it is read, as queues are in a cache line of their own, and without a branch.
+        let list = if self.backlog >> class & 1 == 0 { &self.wire } else { &self.queues[class].list };
+        list.tail()
     }
 
     /// Whether a packet of `class` that joined now would be the only one here, and the first that may go.
@@ -214,37 +219,42 @@ impl Port {
         let p = pool.get(packet);
         let (class, wire) = (p.class as usize, p.wire);
         self.queued_bytes += u64::from(wire);
-        self.enqueued_bytes += u64::from(wire);
         self.queues[class].bytes += u32::from(wire);
         class
     }
 
     /// Puts a frame into the queue of `class` without regard to the class field of the packet, which names
-    /// what a pause frame is about.
+    /// what a pause frame is about. Frames do not count among what has joined.
     pub fn enqueue_frame(&mut self, pool: &mut PacketPool, packet: PacketIdx) {
+        self.note_stranger(pool.get(packet).wire);
         self.queued_bytes += u64::from(pool.get(packet).wire);
         self.queues[0].bytes += u32::from(pool.get(packet).wire);
         self.backlog |= 1;
         self.queues[0].list.push(pool, packet);
     }
 
-    /// Takes a frame out of the queue that [`Port::enqueue_frame`] puts them into, if there is one.
+    /// Takes a frame out of the queue that [`Port::enqueue_frame`] puts them into, if there is one. It will not be sent.
     pub fn take_frame(&mut self, pool: &PacketPool) -> Option<PacketIdx> {
         // Without PFC the class may be data's.
         if self.queues[0].list.is_empty() || !pool.get(self.queues[0].list.head()).kind.is_frame() {
             return None;
         }
         let frame = self.queues[0].list.pop(pool);
-        self.refresh_backlog(0);
-        Some(self.count_out(pool, 0, frame))
+        Some(self.count_frame_out(pool, frame))
     }
 
     /// Takes the last frame that waits to pause or resume `class`.
     pub fn cancel_pause(&mut self, pool: &mut PacketPool, class: u8) -> Option<PacketIdx> {
         let is_wanted = |p: &Packet| p.class == class && matches!(p.kind, PacketKind::Pause | PacketKind::Resume);
         let frame = self.queues[0].list.take_last(pool, is_wanted)?;
+        Some(self.count_frame_out(pool, frame))
+    }
+
+    /// Counts a frame that leaves its queue and will not be sent, and returns it.
+    fn count_frame_out(&mut self, pool: &PacketPool, frame: PacketIdx) -> PacketIdx {
         self.refresh_backlog(0);
-        Some(self.count_out(pool, 0, frame))
+        self.note_unsent(pool.get(frame).wire);
+        self.count_out(pool, 0, frame)
     }
 
     /// Whether a class that may send has packets.
@@ -274,6 +284,22 @@ impl Port {
         self.queued_bytes -= u64::from(wire);
         self.backlog ^= u8::from(queue.list.is_empty()) << class;
         packet
+    }
+
+    /// Notes a packet that leaves a queue and will not be sent by this port.
+    pub fn note_unsent(&mut self, wire: u16) {
+        self.joined_but_unsent = self.joined_but_unsent.wrapping_add(u64::from(wire));
+    }
+
+    /// Notes a packet that this port will send though it did not join one of its queues, or does not count there.
+    pub fn note_stranger(&mut self, wire: u16) {
+        self.joined_but_unsent = self.joined_but_unsent.wrapping_sub(u64::from(wire));
+    }
+
+    /// Bytes that have joined the queues, while so many wait and a packet of `wire` bytes is between queue and transmitter.
+    #[inline]
+    pub fn joined_bytes(&self, queued_bytes: u64, wire: u16) -> u64 {
+        (self.tx_bytes + queued_bytes + u64::from(wire)).wrapping_add(self.joined_but_unsent)
     }
 
     /// Whether packets wait, whether or not they may go.

@@ -61,7 +61,6 @@ impl Hosts {
         let port = &mut w.net.ports[egress];
         let is_free = port.busy_until_ps <= w.clock.now_ps && port.is_clear(p.class) && !w.clock.is_by_insertion();
         if is_free && !w.agents.watch(p.kind) {
-            port.enqueued_bytes += u64::from(p.wire);
             w.transmit(egress, packet);
             self.plan_wake(w, host);
         } else {

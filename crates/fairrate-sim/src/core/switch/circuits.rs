@@ -226,12 +226,15 @@ impl Switches {
         if is_data {
             stamp(w, port, transmitter, counted, packet);
         }
+        let p = w.net.pool.get_mut(packet);
         if by_circuit {
-            let p = w.net.pool.get_mut(packet);
             p.route = p.route.plus(1);
             if is_data && marks {
                 p.set_marked(true);
             }
+        } else {
+            w.net.ports[port].note_unsent(p.wire);
+            w.net.ports[transmitter].note_stranger(p.wire);
         }
         w.transmit(transmitter, packet);
     }
@@ -279,11 +282,12 @@ fn plan(w: &mut World, voq: &Voq) {
 fn stamp(w: &mut World, voq: PortIdx, transmitter: PortIdx, counted: u64, packet: PacketIdx) {
     let Some((counter, format)) = w.net.telemetry else { return };
     let (queue, sender) = (&w.net.ports[voq], &w.net.ports[transmitter]);
+    let wire = w.net.pool.get(packet).wire;
     let hop = IntHop {
         ts: w.clock.now(),
         tx_bytes: match counter {
             IntCounter::Transmitted => counted.wrapping_add(sender.tx_bytes),
-            IntCounter::Enqueued => queue.enqueued_bytes,
+            IntCounter::Enqueued => queue.joined_bytes(queue.queued_bytes, wire),
         },
         qlen: queue.queued_bytes as u32,
         rate: sender.int_rate,

@@ -62,7 +62,7 @@ impl Switches {
         let (ports, mut net) = w.net.split();
         let p = &mut ports[port];
         if kind == PacketKind::Data {
-            net.stamp(p, w.clock.now_ps, packet);
+            net.stamp(p, w.clock.now_ps, packet, p.queued_bytes);
         }
         let has_more = p.can_send() && !p.tx_done_pending;
         if has_faults {

@@ -42,9 +42,8 @@ impl Switches {
             // no marker marks nor draws.
             let marked = self.mark(port, egress, p, MarkAt::Enqueue, now_ps, u32::from(wire));
             totals.ecn_marks += u64::from(marked);
-            port.enqueued_bytes += u64::from(wire);
             if kind == PacketKind::Data {
-                net.stamp(port, now_ps, packet);
+                net.stamp(port, now_ps, packet, 0);
             }
             if has_faults {
                 w.transmit(egress, packet);
@@ -105,7 +104,6 @@ impl Switches {
             self.after_joining(w, ingress, class, egress);
             return;
         }
-        port.enqueued_bytes += u64::from(wire);
         if w.agent_sees(egress, packet, Step::Dequeue) {
             self.do_as_agent_asks(w, egress);
         }
@@ -114,7 +112,7 @@ impl Switches {
         debug_assert!(!resumes, "nobody has been told to pause");
         if is_data {
             let (ports, mut net) = w.net.split();
-            net.stamp(&ports[egress], now_ps, packet);
+            net.stamp(&ports[egress], now_ps, packet, 0);
         }
         w.transmit(egress, packet);
     }

@@ -7,7 +7,7 @@ mod short_cut;
 mod window;
 
 use self::circuits::Rotors;
-use super::agenda::Keys;
+use super::arrivals::Arrivals;
 use super::world::World;
 use crate::config::MarkAt;
 use crate::fabric::{BacklogPfc, DropCause, Marker, Mmu, Port, Verdicts};
@@ -32,7 +32,7 @@ pub(crate) struct Switches {
     /// What a queueing discipline has just decided.
     verdicts: Verdicts,
     /// What arrives in the window being worked through.
-    keys: Keys,
+    arrivals: Arrivals,
     /// Those of ToRs with circuits.
     rotors: Option<Box<Rotors>>,
 }
@@ -56,7 +56,7 @@ impl Switches {
             shared_draws,
             has_special_ports,
             verdicts: Verdicts::default(),
-            keys: Keys::default(),
+            arrivals: Arrivals::default(),
             rotors: None,
         }
     }

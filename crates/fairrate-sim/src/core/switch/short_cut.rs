@@ -3,7 +3,8 @@
 use super::window::{Sums, Window};
 use super::{Switches, judge};
 use crate::config::MarkAt;
-use crate::core::agenda::{Agenda, Bits, Doors, Keys, NEVER};
+use crate::core::agenda::{Agenda, Bits, Doors, NEVER};
+use crate::core::arrivals::{Arrival, Arrivals};
 use crate::core::clock::Clock;
 use crate::core::look_ahead::MANY_PORTS;
 use crate::core::network::{Beside, Ports};
@@ -34,27 +35,27 @@ impl Switches {
         w: &mut World,
         id: SwitchIdx,
         window: &Window,
-        keys: &Keys,
+        arrivals: &Arrivals,
     ) -> Sums {
         let Window { doors, from_ps, end_ps, .. } = *window;
         let (ports, net) = w.net.split();
         // With fewer packets, nothing that is fetched comes in time.
-        let is_large = MANY_PORTS <= ports.len() && 2 < keys.len();
-        let sums = Sums { n_events: keys.len() as u64, used: self.buffers.used(id), ..Sums::new() };
+        let is_large = MANY_PORTS <= ports.len() && 2 < arrivals.len();
+        let sums = Sums { n_events: arrivals.len() as u64, used: self.buffers.used(id), ..Sums::new() };
         let mut way = Way { net, clock: &mut w.clock, mark_at: self.mark_at, markers: &mut self.markers, sums };
-        for (i, (since_ps, door, packet)) in keys.iter(doors.door_bits).enumerate() {
+        let mut at_ps = from_ps;
+        for (i, (since_ps, door, arrival)) in arrivals.iter(doors.door_bits).enumerate() {
             if is_large {
-                way.fetch_ahead(ports, keys.guess_after(i), keys.guess_after(i + 1));
+                way.fetch_ahead(ports, arrivals.at(i + 1), arrivals.at(i + 2));
             }
-            let at_ps = from_ps + since_ps;
+            let Arrival { packet, onward, wire, class, is_data } = arrival;
+            at_ps = from_ps + since_ps;
             let from = way.net.agenda.ports[doors.first.plus(door)];
             way.sums.count(at_ps, EventKind::Arrive, way.net.links.id_of(from));
             let p = way.net.pool.get_mut(packet);
             p.ingress = from.reverse();
-            let exit = way.net.paths.exit(p.route);
             p.route = p.route.plus(1);
-            let (wire, is_data, class) = (p.wire, p.kind == PacketKind::Data, p.class);
-            let egress = match exit {
+            let egress = match onward.exit() {
                 Exit::By(port) => port,
                 Exit::Toward(host) => w.run.choose_exit(ports, way.net.links, from.reverse(), host, p),
             };
@@ -66,12 +67,11 @@ impl Switches {
                 way.drain(port, egress, at_ps);
             }
             if port.is_clear(class) && port.busy_until_ps < at_ps {
-                port.enqueued_bytes += u64::from(wire);
                 way.mark(port, egress, packet, MarkAt::Enqueue, at_ps, u32::from(wire));
                 if SEES_PEAK {
                     self.buffers.note_peak(way.sums.used + u64::from(wire));
                 }
-                way.leave(port, egress, packet, (wire, is_data), at_ps);
+                way.leave(port, egress, packet, (wire, is_data), at_ps, 0);
                 continue;
             }
             let joined = port.class_bytes(class) + u32::from(wire);
@@ -89,6 +89,7 @@ impl Switches {
                 way.net.agenda.set_due(port.due_bit);
             }
         }
+        way.sums.latest_ps = way.sums.latest_ps.max(at_ps);
         if way.net.agenda.has_due(doors) {
             if is_large {
                 way.fetch_due(ports, doors);
@@ -133,6 +134,7 @@ impl Way<'_> {
             }
             self.sums.count(at_ps, EventKind::TxDone, self.net.links.id_of(egress));
             self.sums.n_events += 1;
+            self.sums.latest_ps = self.sums.latest_ps.max(at_ps);
             if !port.can_send() || !self.send_waiting(port, egress, at_ps) {
                 port.tx_done_pending = false;
                 self.net.agenda.clear_due(port.due_bit);
@@ -156,16 +158,24 @@ impl Way<'_> {
         if !kind.is_frame() {
             self.sums.used -= u64::from(wire);
         }
-        self.leave(port, egress, packet, (wire, kind == PacketKind::Data), at_ps);
+        self.leave(port, egress, packet, (wire, kind == PacketKind::Data), at_ps, port.queued_bytes);
         has_more
     }
 
-    /// A packet leaves the switch by a free port at a given time.
+    /// A packet leaves the switch by a free port at a given time, where so many bytes wait behind it.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn leave(&mut self, port: &mut Port, egress: PortIdx, packet: PacketIdx, (wire, is_data): (u16, bool), at_ps: u64) {
+    fn leave(
+        &mut self,
+        port: &mut Port,
+        egress: PortIdx,
+        packet: PacketIdx,
+        (wire, is_data): (u16, bool),
+        at_ps: u64,
+        qlen: u64,
+    ) {
         if is_data {
-            self.net.stamp(port, at_ps, packet);
+            self.net.stamp(port, at_ps, packet, qlen);
         }
         self.sums.n_hops += 1;
         let arrival_ps = port.serialise(wire, at_ps);
@@ -187,21 +197,16 @@ impl Way<'_> {
     /// Fetches what the next packets but one will touch: the port they leave by, and what went there before them.
     #[allow(clippy::inline_always)] // See `Way::drain_all`.
     #[inline(always)]
-    fn fetch_ahead(&self, ports: &Ports, next: PacketIdx, next_but_one: PacketIdx) {
-        let egress = |packet: PacketIdx| {
-            let p = self.net.pool.get(packet);
-            self.net.paths.laid(p.route).map(|port| (p.class, &ports[port]))
-        };
-        if let Some((class, port)) = egress(next_but_one) {
-            prefetch(&port.queued_bytes);
-            port.prefetch_queue(class);
+    fn fetch_ahead(&self, ports: &Ports, next: Arrival, next_but_one: Arrival) {
+        if let Some(port) = ports.get(next_but_one.onward.port()) {
+            port.prefetch_queue(next_but_one.class);
             self.net.pool.prefetch(port.last_on_wire());
             if let Some(door) = port.door() {
-                prefetch(&self.net.agenda.doors[door]);
+                self.net.agenda.doors.prefetch(door);
             }
         }
-        if let Some((class, port)) = egress(next) {
-            self.net.pool.prefetch(port.last_waiting(class));
+        if let Some(port) = ports.get(next.onward.port()) {
+            self.net.pool.prefetch(port.last_ahead(next.class));
         }
     }
 

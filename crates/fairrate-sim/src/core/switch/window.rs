@@ -7,14 +7,14 @@
 //! order, and ports need not take turns. Otherwise the switch goes through its events one by one.
 
 use super::Switches;
-use crate::core::agenda::{Agenda, Bits, Door, Doors, Keys, NEVER};
+use crate::core::agenda::{Agenda, Bits, Door, Doors, NEVER};
+use crate::core::arrivals::{Arrival, Arrivals};
 use crate::core::look_ahead::MANY_PORTS;
 use crate::core::network::Network;
 use crate::core::world::World;
 use crate::engine::{Event, EventKind};
 use crate::ids::{PacketIdx, PortId, PortIdx, SwitchIdx};
 use crate::packet::PacketKind;
-use crate::prefetch::prefetch;
 
 /// What a window knows before anything happens in it.
 pub(super) struct Window {
@@ -50,21 +50,21 @@ impl Switches {
         let doors = w.net.agenda.switches[id];
         let end_ps = (from_ps + doors.window_ps).min(until_ps);
         let mut window = Window { from_ps, end_ps, doors, bytes: 0, has_frames: false, next_ps: NEVER };
-        let mut keys = std::mem::take(&mut self.keys);
-        gather(w, &mut window, &mut keys);
-        keys.sort();
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        gather(w, &mut window, &mut arrivals);
+        arrivals.sort();
         let most = self.buffers.used(id) + window.bytes;
         let is_quiet = self.backlog_pfc.as_ref().is_none_or(|pfc| pfc.is_quiet(id, most));
         let sums = if !window.has_frames && is_quiet && self.buffers.surely_admits(id, most) {
             if self.buffers.peak() < most {
-                self.take_short_cut::<true>(w, id, &window, &keys)
+                self.take_short_cut::<true>(w, id, &window, &arrivals)
             } else {
-                self.take_short_cut::<false>(w, id, &window, &keys)
+                self.take_short_cut::<false>(w, id, &window, &arrivals)
             }
         } else {
-            self.go_one_by_one(w, id, &window, &keys)
+            self.go_one_by_one(w, id, &window, &arrivals)
         };
-        self.keys = keys;
+        self.arrivals = arrivals;
         w.net.agenda.queue.postpone(id, window.next_ps.min(sums.due_ps));
         let totals = &mut w.told.totals;
         totals.fingerprint = totals.fingerprint.wrapping_add(sums.fingerprint);
@@ -76,11 +76,11 @@ impl Switches {
 
     /// Goes through the events of a window in their order, as if there were no windows.
     #[inline(never)]
-    fn go_one_by_one(&mut self, w: &mut World, id: SwitchIdx, window: &Window, keys: &Keys) -> Sums {
+    fn go_one_by_one(&mut self, w: &mut World, id: SwitchIdx, window: &Window, arrivals: &Arrivals) -> Sums {
         let Window { doors, from_ps, end_ps, .. } = *window;
         self.account(w, id, &doors);
         let mut sums = Sums { latest_ps: from_ps, ..Sums::new() };
-        let mut arrivals = keys.iter(doors.door_bits).peekable();
+        let mut arrivals = arrivals.iter(doors.door_bits).peekable();
         loop {
             let (due_ps, due_port) = first_due(w, &doors);
             let arrival_ps = arrivals.peek().map_or(NEVER, |&(since_ps, ..)| from_ps + since_ps);
@@ -90,7 +90,7 @@ impl Switches {
                 break;
             }
             w.clock.now_ps = at_ps;
-            let event = if let Some((_, door, packet)) = arrivals.next_if(|_| arrival_ps <= due_ps) {
+            let event = if let Some((_, door, Arrival { packet, .. })) = arrivals.next_if(|_| arrival_ps <= due_ps) {
                 let from = w.net.agenda.ports[doors.first.plus(door)];
                 self.on_arrival(w, from.reverse(), packet);
                 Event::new(at_ps, EventKind::Arrive, from.0)
@@ -156,25 +156,24 @@ impl Sums {
     #[inline]
     pub(super) fn count(&mut self, at_ps: u64, kind: EventKind, port: PortId) {
         self.fingerprint = self.fingerprint.wrapping_add(Event::new(at_ps, kind, port.0).print());
-        self.latest_ps = self.latest_ps.max(at_ps);
     }
 }
 
 /// Takes all that arrives in a window off the wires.
 #[inline]
-fn gather(w: &mut World, window: &mut Window, keys: &mut Keys) {
+fn gather(w: &mut World, window: &mut Window, arrivals: &mut Arrivals) {
     let Window { doors: Doors { first, n, first_word, door_bits, .. }, from_ps, end_ps, .. } = *window;
     let Network { pool, ports, paths, agenda, .. } = &mut w.net;
     let is_large = MANY_PORTS <= ports.len();
     let words = &mut agenda.open[first_word as usize..][..n.div_ceil(64) as usize];
     let doors = agenda.doors.run_mut(first, n as usize);
     let (mut bytes, mut has_frames, mut next_ps) = (0, false, NEVER);
-    keys.clear();
+    arrivals.clear();
     for (word, open) in (0..).zip(words) {
         // Which doors have something to take is as good as random, so nothing branches on it.
         let mut ready = 0;
         for bit in Bits(*open) {
-            let Door { head_ps, head } = doors[(word * 64 + bit) as usize];
+            let Door { head_ps, head, .. } = doors[(word * 64 + bit) as usize];
             if is_large {
                 pool.prefetch(head);
             }
@@ -189,18 +188,20 @@ fn gather(w: &mut World, window: &mut Window, keys: &mut Keys) {
             turn &= turn - 1;
             let number = word * 64 + bit;
             let door = &mut doors[number as usize];
-            let p = pool.get(door.head);
-            keys.push(door.head_ps - from_ps, number, door_bits, door.head);
+            let packet = door.head;
+            let p = pool.get(packet);
+            let (onward, is_data) = (paths.onward(p.route), p.kind == PacketKind::Data);
+            let arrival = Arrival { packet, onward, wire: p.wire, class: p.class, is_data };
+            arrivals.push(door.head_ps - from_ps, number, door_bits, arrival);
             bytes += u64::from(p.wire);
             has_frames |= p.kind.is_frame();
             if is_large {
-                pool.prefetch_record(door.head, p.n_int);
+                pool.prefetch_record(packet, p.n_int);
             }
-            if let Some(egress) = paths.laid(p.route) {
-                prefetch(&ports[egress]);
-            }
-            *door = Door { head_ps: p.arrival_ps, head: p.next };
-            pool.prefetch(p.next);
+            ports.prefetch(onward.port());
+            (door.head_ps, door.head) = (p.arrival_ps, p.next);
+            // There may be no next one, and what is fetched should be somewhere.
+            pool.prefetch(if p.next.is_none() { packet } else { p.next });
             let has_more = p.arrival_ps < end_ps;
             ready ^= u64::from(!has_more) << bit;
             *open ^= u64::from(p.arrival_ps == NEVER) << bit;

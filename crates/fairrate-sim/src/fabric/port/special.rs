@@ -73,8 +73,8 @@ impl Port {
         discipline.push(pool, packet, priority, now_ps, verdicts);
         self.count_in(pool, packet);
         for &(victim, _) in &verdicts.dropped[before..] {
-            if victim == packet {
-                self.enqueued_bytes -= u64::from(pool.get(packet).wire);
+            if victim != packet {
+                self.note_unsent(pool.get(victim).wire);
             }
             self.count_out(pool, class, victim);
         }
@@ -91,6 +91,7 @@ impl Port {
         let before = verdicts.dropped.len();
         let packet = discipline.pop(pool, now_ps, verdicts);
         for &(victim, _) in &verdicts.dropped[before..] {
+            self.note_unsent(pool.get(victim).wire);
             self.count_out(pool, class, victim);
         }
         self.refresh_backlog(class);

@@ -1,0 +1,114 @@
+//! What arrives at a switch in a window.
+
+use super::steering::Onward;
+use crate::ids::PacketIdx;
+use crate::sorting;
+
+/// Bits of a key for the time in a window and the door.
+const TIME_AND_DOOR_BITS: u32 = 29;
+/// The longest window, 2^23 ps = 8.4 us: longer ones say less of what is certain to be admitted.
+const TIME_BITS: u32 = 23;
+
+/// Packets that arrive in a window, in order: by time and, at the same time, by door.
+#[derive(Default)]
+pub(super) struct Arrivals {
+    /// Each is one number, as the bits of a floating-point number, which SSE2 can compare: from the top a bit that makes it
+    /// normal and finite, the time since the window began, the door, the place among the packets.
+    keys: Vec<f64>,
+    /// In the order in which they were gathered.
+    packets: Vec<Arrival>,
+}
+
+/// A packet that arrives, with what is needed of it before it is at hand.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival {
+    pub(super) packet: PacketIdx,
+    pub(super) onward: Onward,
+    pub(super) wire: u16,
+    pub(super) class: u8,
+    pub(super) is_data: bool,
+}
+
+impl Arrivals {
+    const NORMAL: u64 = 1 << (32 + TIME_AND_DOOR_BITS);
+
+    /// The longest window of a switch whose doors take so many bits, in picoseconds, if it can have windows.
+    pub(super) fn longest_ps(door_bits: u32) -> Option<u64> {
+        Some(1 << TIME_AND_DOOR_BITS.checked_sub(door_bits)?.min(TIME_BITS))
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.keys.clear();
+        self.packets.clear();
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, since_ps: u64, door: u32, door_bits: u32, arrival: Arrival) {
+        let place = self.packets.len() as u64;
+        let key = Self::NORMAL | (since_ps << door_bits | u64::from(door)) << 32 | place;
+        self.keys.push(f64::from_bits(key));
+        self.packets.push(arrival);
+    }
+
+    /// How many there are.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Of all: time since the window began, door and packet.
+    #[inline]
+    pub(super) fn iter(&self, door_bits: u32) -> impl Iterator<Item = (u64, u32, Arrival)> + '_ {
+        self.keys.iter().map(move |&key| {
+            let high = (key.to_bits() & (Self::NORMAL - 1)) >> 32;
+            (high >> door_bits, (high & ((1 << door_bits) - 1)) as u32, self.of(key))
+        })
+    }
+
+    /// The packet so many places on, or the last one.
+    #[inline]
+    pub(super) fn at(&self, i: usize) -> Arrival {
+        self.of(self.keys[i.min(self.keys.len() - 1)])
+    }
+
+    #[inline]
+    fn of(&self, key: f64) -> Arrival {
+        self.packets[key.to_bits() as u32 as usize]
+    }
+
+    #[inline]
+    pub(super) fn sort(&mut self) {
+        sorting::sort(
+            &mut self.keys,
+            f64::INFINITY,
+            |a, b| a < b,
+            |many| many.sort_unstable_by_key(|key| key.to_bits()),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn they_come_in_order_with_what_they_are(
+            packets in prop::collection::btree_map((0_u64..1 << 20, 0_u32..512), any::<u32>().prop_map(PacketIdx), 0..40),
+        ) {
+            let mut arrivals = Arrivals::default();
+            // Latest first.
+            for (&(since_ps, door), &packet) in packets.iter().rev() {
+                let arrival = Arrival { packet, onward: Onward::NOWHERE, wire: door as u16, class: 3, is_data: true };
+                arrivals.push(since_ps, door, 9, arrival);
+            }
+            arrivals.sort();
+            let got: Vec<_> = arrivals.iter(9).map(|(since_ps, door, a)| (since_ps, door, a.packet, a.wire)).collect();
+            let expected: Vec<_> =
+                packets.into_iter().map(|((since_ps, door), packet)| (since_ps, door, packet, door as u16)).collect();
+            prop_assert_eq!(got, expected);
+        }
+    }
+}
