@@ -65,10 +65,13 @@ impl Arrivals {
         })
     }
 
-    /// The packet so many places on, or the last one.
+    /// How one of them goes on, and its class; nowhere if there are fewer.
     #[inline]
-    pub(super) fn at(&self, i: usize) -> Arrival {
-        self.of(self.keys[i.min(self.keys.len() - 1)])
+    pub(super) fn onward(&self, i: usize) -> (Onward, u8) {
+        self.keys.get(i).map_or((Onward::NOWHERE, 0), |&key| {
+            let arrival = self.of(key);
+            (arrival.onward, arrival.class)
+        })
     }
 
     #[inline]

@@ -3,12 +3,12 @@
 use super::window::{Sums, Window};
 use super::{Switches, judge};
 use crate::config::MarkAt;
-use crate::core::agenda::{Agenda, Bits, Doors, NEVER};
+use crate::core::agenda::{Bits, Doors, NEVER};
 use crate::core::arrivals::{Arrival, Arrivals};
 use crate::core::clock::Clock;
 use crate::core::look_ahead::MANY_PORTS;
 use crate::core::network::{Beside, Ports};
-use crate::core::steering::Exit;
+use crate::core::steering::{Exit, Onward};
 use crate::core::world::World;
 use crate::engine::EventKind;
 use crate::fabric::{Marker, Port};
@@ -44,9 +44,12 @@ impl Switches {
         let sums = Sums { n_events: arrivals.len() as u64, used: self.buffers.used(id), ..Sums::new() };
         let mut way = Way { net, clock: &mut w.clock, mark_at: self.mark_at, markers: &mut self.markers, sums };
         let mut at_ps = from_ps;
+        let mut next = arrivals.onward(1);
         for (i, (since_ps, door, arrival)) in arrivals.iter(doors.door_bits).enumerate() {
             if is_large {
-                way.fetch_ahead(ports, arrivals.at(i + 1), arrivals.at(i + 2));
+                let next_but_one = arrivals.onward(i + 2);
+                way.fetch_ahead(ports, next, next_but_one);
+                next = next_but_one;
             }
             let Arrival { packet, onward, wire, class, is_data } = arrival;
             at_ps = from_ps + since_ps;
@@ -63,7 +66,7 @@ impl Switches {
                 way.drain_all(ports, &doors, at_ps);
             }
             let port = &mut ports[egress];
-            if port.tx_done_pending {
+            if port.tx_done_pending && port.busy_until_ps < at_ps {
                 way.drain(port, egress, at_ps);
             }
             if port.is_clear(class) && port.busy_until_ps < at_ps {
@@ -92,7 +95,7 @@ impl Switches {
         way.sums.latest_ps = way.sums.latest_ps.max(at_ps);
         if way.net.agenda.has_due(doors) {
             if is_large {
-                way.fetch_due(ports, doors);
+                way.fetch_due(ports, &doors);
             }
             way.sums.due_ps = way.drain_all(ports, &doors, end_ps);
         }
@@ -111,7 +114,9 @@ impl Way<'_> {
             for bit in Bits(self.net.agenda.due[(doors.first_word + word) as usize]) {
                 let egress = self.net.agenda.ports[doors.first.plus(word * 64 + bit)].reverse();
                 let port = &mut ports[egress];
-                self.drain(port, egress, before_ps);
+                if port.busy_until_ps < before_ps {
+                    self.drain(port, egress, before_ps);
+                }
                 due_ps = due_ps.min(if port.tx_done_pending { port.busy_until_ps } else { NEVER });
             }
         }
@@ -124,14 +129,11 @@ impl Way<'_> {
         self.send_waiting(port, egress, at_ps)
     }
 
-    /// Lets a port, for which something is due, send what goes before a time.
+    /// Lets a port, for which something is due before a time, send what goes before that.
     #[inline(never)]
     fn drain(&mut self, port: &mut Port, egress: PortIdx, before_ps: u64) {
-        loop {
+        while port.busy_until_ps < before_ps {
             let at_ps = port.busy_until_ps;
-            if before_ps <= at_ps {
-                return;
-            }
             self.sums.count(at_ps, EventKind::TxDone, self.net.links.id_of(egress));
             self.sums.n_events += 1;
             self.sums.latest_ps = self.sums.latest_ps.max(at_ps);
@@ -197,31 +199,45 @@ impl Way<'_> {
     /// Fetches what the next packets but one will touch: the port they leave by, and what went there before them.
     #[allow(clippy::inline_always)] // See `Way::drain_all`.
     #[inline(always)]
-    fn fetch_ahead(&self, ports: &Ports, next: Arrival, next_but_one: Arrival) {
-        if let Some(port) = ports.get(next_but_one.onward.port()) {
-            port.prefetch_queue(next_but_one.class);
+    fn fetch_ahead(&self, ports: &Ports, next: (Onward, u8), next_but_one: (Onward, u8)) {
+        let ((onward, class), (then, then_class)) = (next, next_but_one);
+        if let Some(port) = ports.get(then.port()) {
+            port.prefetch_queue(then_class);
             self.net.pool.prefetch(port.last_on_wire());
             if let Some(door) = port.door() {
                 self.net.agenda.doors.prefetch(door);
             }
         }
-        if let Some(port) = ports.get(next.onward.port()) {
-            self.net.pool.prefetch(port.last_ahead(next.class));
+        if let Some(port) = ports.get(onward.port()) {
+            self.net.pool.prefetch(port.last_ahead(class));
         }
     }
 
     /// Fetches the ports for which something is due, and the packets they will send.
     #[allow(clippy::inline_always)] // See `Way::drain_all`.
     #[inline(always)]
-    fn fetch_due(&self, ports: &Ports, doors: Doors) {
-        let due = || Agenda::doors_in(&self.net.agenda.due, doors).map(|door| self.net.agenda.ports[door].reverse());
-        for port in due().map(|port| &ports[port]) {
-            prefetch(port);
-            prefetch(&port.queued_bytes);
-        }
-        for port in due().map(|port| &ports[port]).filter(|port| port.can_send()) {
-            self.net.pool.prefetch(port.first_waiting());
-            self.net.pool.prefetch(port.last_on_wire());
+    fn fetch_due(&self, ports: &Ports, doors: &Doors) {
+        self.each_due(doors, |port| {
+            prefetch(&ports[port]);
+            prefetch(&ports[port].queued_bytes);
+        });
+        self.each_due(doors, |port| {
+            let port = &ports[port];
+            if port.can_send() {
+                self.net.pool.prefetch(port.first_waiting());
+                self.net.pool.prefetch(port.last_on_wire());
+            }
+        });
+    }
+
+    /// Calls `look` with all ports of a switch for which something is due.
+    #[allow(clippy::inline_always)] // See `Way::drain_all`.
+    #[inline(always)]
+    fn each_due(&self, doors: &Doors, mut look: impl FnMut(PortIdx)) {
+        for word in 0..doors.n.div_ceil(64) {
+            for bit in Bits(self.net.agenda.due[(doors.first_word + word) as usize]) {
+                look(self.net.agenda.ports[doors.first.plus(word * 64 + bit)].reverse());
+            }
         }
     }
 }
