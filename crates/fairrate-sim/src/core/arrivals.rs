@@ -65,13 +65,11 @@ impl Arrivals {
         })
     }
 
-    /// How one of them goes on, and its class; nowhere if there are fewer.
+    /// How one of them goes on, and its class; if there are fewer, of the last one.
     #[inline]
     pub(super) fn onward(&self, i: usize) -> (Onward, u8) {
-        self.keys.get(i).map_or((Onward::NOWHERE, 0), |&key| {
-            let arrival = self.of(key);
-            (arrival.onward, arrival.class)
-        })
+        let arrival = self.of(self.keys[i.min(self.keys.len() - 1)]);
+        (arrival.onward, arrival.class)
     }
 
     #[inline]

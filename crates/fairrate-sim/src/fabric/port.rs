@@ -156,6 +156,12 @@ impl Port {
         (DOOR <= self.far_end && self.far_end != HostId::NONE.0).then_some(DoorIdx(self.far_end & !DOOR))
     }
 
+    /// The door at the other end, or, if there is none, a number that a door may have.
+    #[inline]
+    pub fn door_or_other(&self) -> DoorIdx {
+        DoorIdx(self.far_end & !DOOR)
+    }
+
     /// The packet that was put onto the wire last, if that leads to a door.
     #[inline]
     pub fn last_on_wire(&self) -> PacketIdx {

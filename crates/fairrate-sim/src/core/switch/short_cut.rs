@@ -44,7 +44,7 @@ impl Switches {
         let sums = Sums { n_events: arrivals.len() as u64, used: self.buffers.used(id), ..Sums::new() };
         let mut way = Way { net, clock: &mut w.clock, mark_at: self.mark_at, markers: &mut self.markers, sums };
         let mut at_ps = from_ps;
-        let mut next = arrivals.onward(1);
+        let mut next = (Onward::NOWHERE, 0);
         for (i, (since_ps, door, arrival)) in arrivals.iter(doors.door_bits).enumerate() {
             if is_large {
                 let next_but_one = arrivals.onward(i + 2);
@@ -153,7 +153,7 @@ impl Way<'_> {
         let has_more = port.can_send();
         let p = self.net.pool.get(packet);
         let (wire, class, kind) = (p.wire, p.class, p.kind);
-        if kind == PacketKind::Data {
+        if self.mark_at == Some(MarkAt::Dequeue) && kind == PacketKind::Data {
             let waiting = port.class_bytes(class);
             self.mark(port, egress, packet, MarkAt::Dequeue, at_ps, waiting);
         }
@@ -204,9 +204,7 @@ impl Way<'_> {
         if let Some(port) = ports.get(then.port()) {
             port.prefetch_queue(then_class);
             self.net.pool.prefetch(port.last_on_wire());
-            if let Some(door) = port.door() {
-                self.net.agenda.doors.prefetch(door);
-            }
+            self.net.agenda.doors.prefetch(port.door_or_other());
         }
         if let Some(port) = ports.get(onward.port()) {
             self.net.pool.prefetch(port.last_ahead(class));
