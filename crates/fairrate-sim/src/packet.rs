@@ -108,18 +108,22 @@ impl PacketPool {
     /// Takes a packet.
     #[inline]
     pub fn take(&mut self, packet: Packet) -> PacketIdx {
+        if self.free.is_none() {
+            self.grow();
+        }
         let at = self.free;
-        let Some(place) = self.packets.get_mut(at) else { return self.grow(packet) };
+        let place = &mut self.packets[at];
         self.free = place.next;
         *place = packet;
         at
     }
 
-    /// Makes room for a packet more than ever before.
+    /// Makes room for a packet more than ever before. It does not take that packet, which otherwise would have to be in memory
+    /// for every call of [`PacketPool::take`].
     #[cold]
-    fn grow(&mut self, packet: Packet) -> PacketIdx {
+    fn grow(&mut self) {
         let before = self.packets.capacity();
-        let at = self.packets.push(packet);
+        self.free = self.packets.push(Packet::new(PacketKind::Data));
         let capacity = self.packets.capacity();
         if capacity != before {
             huge_pages::ask_for(&self.packets, capacity);
@@ -128,7 +132,6 @@ impl PacketPool {
         }
         self.int.resize(self.packets.len() * self.int_stride, IntHop::default());
         self.headers.resize(self.packets.len() * self.header_stride, 0.0);
-        at
     }
 
     /// Takes a packet that is equal to another one, with all it carries.

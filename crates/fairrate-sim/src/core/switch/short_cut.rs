@@ -23,7 +23,7 @@ struct Way<'a> {
     clock: &'a mut Clock,
     mark_at: Option<MarkAt>,
     markers: &'a mut Table<PortIdx, Option<Marker>>,
-    sums: Sums,
+    sums: &'a mut Sums,
 }
 
 impl Switches {
@@ -36,12 +36,13 @@ impl Switches {
         id: SwitchIdx,
         window: &Window,
         arrivals: &Arrivals,
-    ) -> Sums {
+        sums: &mut Sums,
+    ) {
         let Window { doors, from_ps, end_ps, .. } = *window;
         let (ports, net) = w.net.split();
         // With fewer packets, nothing that is fetched comes in time.
         let is_large = MANY_PORTS <= ports.len() && 2 < arrivals.len();
-        let sums = Sums { n_events: arrivals.len() as u64, used: self.buffers.used(id), ..Sums::new() };
+        (sums.n_events, sums.used) = (arrivals.len() as u64, self.buffers.used(id));
         let mut way = Way { net, clock: &mut w.clock, mark_at: self.mark_at, markers: &mut self.markers, sums };
         let mut at_ps = from_ps;
         let mut next = (Onward::NOWHERE, 0);
@@ -100,7 +101,6 @@ impl Switches {
             way.sums.due_ps = way.drain_all(ports, &doors, end_ps);
         }
         self.buffers.set_used(id, way.sums.used);
-        way.sums
     }
 }
 

@@ -31,14 +31,15 @@ pub(super) struct Window {
 /// What adds up in a window.
 pub(super) struct Sums {
     pub(super) fingerprint: u64,
+    /// When something is due at a port after the window. It stands between two sums, as neighbours are added up by one
+    /// instruction, which has to wait where only one of them has been written just before.
+    pub(super) due_ps: u64,
     pub(super) n_events: u64,
+    pub(super) latest_ps: u64,
     pub(super) n_hops: u64,
-    pub(super) n_marks: u64,
     /// Bytes that the switch holds.
     pub(super) used: u64,
-    pub(super) latest_ps: u64,
-    /// When something is due at a port after the window.
-    pub(super) due_ps: u64,
+    pub(super) n_marks: u64,
 }
 
 impl Switches {
@@ -55,15 +56,16 @@ impl Switches {
         arrivals.sort();
         let most = self.buffers.used(id) + window.bytes;
         let is_quiet = self.backlog_pfc.as_ref().is_none_or(|pfc| pfc.is_quiet(id, most));
-        let sums = if !window.has_frames && is_quiet && self.buffers.surely_admits(id, most) {
+        let mut sums = Sums::new();
+        if !window.has_frames && is_quiet && self.buffers.surely_admits(id, most) {
             if self.buffers.peak() < most {
-                self.take_short_cut::<true>(w, id, &window, &arrivals)
+                self.take_short_cut::<true>(w, id, &window, &arrivals, &mut sums);
             } else {
-                self.take_short_cut::<false>(w, id, &window, &arrivals)
+                self.take_short_cut::<false>(w, id, &window, &arrivals, &mut sums);
             }
         } else {
-            self.go_one_by_one(w, id, &window, &arrivals)
-        };
+            self.go_one_by_one(w, id, &window, &arrivals, &mut sums);
+        }
         self.arrivals = arrivals;
         w.net.agenda.queue.postpone(id, window.next_ps.min(sums.due_ps));
         let totals = &mut w.told.totals;
@@ -76,10 +78,10 @@ impl Switches {
 
     /// Goes through the events of a window in their order, as if there were no windows.
     #[inline(never)]
-    fn go_one_by_one(&mut self, w: &mut World, id: SwitchIdx, window: &Window, arrivals: &Arrivals) -> Sums {
+    fn go_one_by_one(&mut self, w: &mut World, id: SwitchIdx, window: &Window, arrivals: &Arrivals, sums: &mut Sums) {
         let Window { doors, from_ps, end_ps, .. } = *window;
         self.account(w, id, &doors);
-        let mut sums = Sums { latest_ps: from_ps, ..Sums::new() };
+        sums.latest_ps = from_ps;
         let mut arrivals = arrivals.iter(doors.door_bits).peekable();
         loop {
             let (due_ps, due_port) = first_due(w, &doors);
@@ -110,7 +112,6 @@ impl Switches {
             }
         }
         w.clock.now_ps = from_ps;
-        sums
     }
 
     /// A packet or a frame comes in by the port `ingress`.
