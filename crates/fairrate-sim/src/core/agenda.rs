@@ -1,4 +1,4 @@
-//! What the switches of a part have to do next, where they work through windows of time.
+//! What the switches and hosts of a part have to do next, where they work through windows of time.
 //!
 //! A packet that arrives at a switch within the least delay of the links that lead there is on its wire when the first of
 //! them arrives. So the switch takes all of it at once: its window. The packets on a link are listed at the switch's door
@@ -7,7 +7,7 @@
 use super::arrivals::Arrivals;
 pub(super) use super::queue::{DueQueue, NEVER};
 use crate::fabric::Port;
-use crate::ids::{DoorIdx, Number, PacketIdx, PortIdx, SwitchIdx};
+use crate::ids::{DoorIdx, HostId, Number, PacketIdx, PortIdx, SwitchIdx, WorkerIdx};
 use crate::packet::PacketPool;
 use crate::table::Table;
 
@@ -23,10 +23,18 @@ pub(crate) struct Agenda {
     /// The switch that each of the words belongs to.
     switch_of: Vec<SwitchIdx>,
     pub(super) switches: Table<SwitchIdx, Doors>,
-    /// When each switch is looked at next.
+    /// When each switch is looked at next, and each host if hosts work through windows too.
     pub(super) queue: DueQueue,
+    has_hosts: bool,
     /// A bit for each door: whether a `TxDone` of the port there is due when its transmitter is free.
     pub(super) due: Vec<u64>,
+}
+
+/// What works through windows.
+#[derive(Clone, Copy)]
+pub(super) enum Worker {
+    Switch(SwitchIdx),
+    Host(HostId),
 }
 
 /// The packets on a link to a switch.
@@ -56,8 +64,12 @@ pub(super) struct Doors {
 impl Agenda {
     /// The switches of a part, `ports` of which are told their doors; `None` if they cannot work through windows, because
     /// a link that leads to one has no delay or a switch has too many ports. `of_switch`: the switch that each port belongs to,
-    /// if it does.
-    pub(super) fn new(of_switch: &Table<PortIdx, Option<SwitchIdx>>, ports: &mut Table<PortIdx, Port>) -> Option<Self> {
+    /// if it does. `n_hosts`: the hosts of the network, if they work through windows too.
+    pub(super) fn new(
+        of_switch: &Table<PortIdx, Option<SwitchIdx>>,
+        ports: &mut Table<PortIdx, Port>,
+        n_hosts: Option<usize>,
+    ) -> Option<Self> {
         let to_switches = ports.numbers().filter_map(|port| Some((of_switch[port.reverse()]?, port)));
         let mut order: Vec<(SwitchIdx, PortIdx)> = to_switches.collect();
         let n_switches = order.iter().max().map_or(0, |&(last, _)| last.index() + 1);
@@ -91,7 +103,8 @@ impl Agenda {
             open: vec![0; n_words],
             switch_of,
             switches,
-            queue: DueQueue::new(n_switches),
+            queue: DueQueue::new(n_switches + n_hosts.unwrap_or(0)),
+            has_hosts: n_hosts.is_some(),
             due: vec![0; n_words],
         })
     }
@@ -100,6 +113,45 @@ impl Agenda {
     #[inline]
     pub(super) fn is_kept(&self) -> bool {
         !self.doors.is_empty()
+    }
+
+    /// Whether hosts work through windows, too.
+    #[inline]
+    pub(super) fn has_hosts(&self) -> bool {
+        self.has_hosts
+    }
+
+    /// Who is next.
+    #[inline]
+    pub(super) fn next(&self) -> Worker {
+        let next = self.queue.next();
+        match next.index().checked_sub(self.switches.len()) {
+            None => Worker::Switch(SwitchIdx(next.0)),
+            Some(host) => Worker::Host(HostId::from_index(host)),
+        }
+    }
+
+    /// A worker is looked at again at a time, which is later than now.
+    #[inline]
+    pub(super) fn postpone(&mut self, worker: Worker, at_ps: u64) {
+        self.queue.postpone(self.number_of(worker), at_ps);
+    }
+
+    /// A worker has something to do at a time.
+    #[inline]
+    pub(super) fn expect(&mut self, worker: Worker, at_ps: u64) {
+        let number = self.number_of(worker);
+        if at_ps < self.queue.due_ps(number) {
+            self.queue.advance(number, at_ps);
+        }
+    }
+
+    #[inline]
+    fn number_of(&self, worker: Worker) -> WorkerIdx {
+        match worker {
+            Worker::Switch(switch) => WorkerIdx(switch.0),
+            Worker::Host(host) => WorkerIdx::from_index(self.switches.len() + host.index()),
+        }
     }
 
     /// Puts a packet that has left `port` onto its way to a door.
@@ -120,10 +172,7 @@ impl Agenda {
             (door.head_ps, door.head) = (arrival_ps, packet);
             let word = door.bit as usize / 64;
             self.open[word] |= 1 << (door.bit % 64);
-            let switch = self.switch_of[word];
-            if arrival_ps < self.queue.due_ps(switch) {
-                self.queue.advance(switch, arrival_ps);
-            }
+            self.expect(Worker::Switch(self.switch_of[word]), arrival_ps);
         } else {
             let last = pool.get_mut(port.last_on_wire());
             (last.next, last.arrival_ps) = (packet, arrival_ps);

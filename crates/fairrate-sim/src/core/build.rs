@@ -15,6 +15,7 @@ use super::clock::Clock;
 use super::density::{self, expected_packets};
 use super::flow::Flow;
 use super::host::{Hosts, ReceivingEnd, SendingEnd};
+use super::host_window::hosts_with_windows;
 use super::network::Network;
 use super::parallel::{Mail, Partition, loads};
 use super::paths::{PathTable, Paths};
@@ -188,7 +189,7 @@ impl Part {
         let own: Vec<PortId> = ids.iter().copied().filter(|&id| plan.is_in(number, id)).collect();
         switches.attach_circuits(run, &links, &own, ports.len());
         let agenda = if plan.windows && may_keep_agenda(run, &ports, &agents) {
-            Agenda::new(&of_switch, &mut ports)
+            Agenda::new(&of_switch, &mut ports, hosts_with_windows(run))
         } else {
             None
         };

@@ -1,8 +1,13 @@
 //! The clock of a part: simulated time, the events to come, and the order of those of the same time.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
 use fairrate_units::Time;
 
 use crate::engine::{Event, EventKind, EventList};
+use crate::ids::HostId;
 
 /// Width of the event list's buckets at first: 2^11 ps, so that its wheel spans 8.4 us, more than a link's delay.
 const BUCKET_SHIFT: u32 = 11;
@@ -13,6 +18,9 @@ pub(crate) struct Clock {
     /// The latest time at which something has happened in a window of a switch.
     pub(super) latest_ps: u64,
     events: EventList,
+    /// Wake-ups of NICs that have been overtaken by earlier ones, where hosts work through windows: they lead to nothing, but
+    /// they are events.
+    overtaken: BinaryHeap<Reverse<Event>>,
     /// Ranks of simultaneous events: all zero, or (for ns-3's order of ties) the order of scheduling.
     by_insertion: bool,
     last_rank: u32,
@@ -27,6 +35,7 @@ impl Clock {
             now_ps: 0,
             latest_ps: 0,
             events: EventList::new(BUCKET_SHIFT),
+            overtaken: BinaryHeap::new(),
             by_insertion,
             last_rank: 0,
             current_rank: 0,
@@ -86,14 +95,45 @@ impl Clock {
         self.events.push(Event::new(time_ps, kind, entity.into()).ranked(rank));
     }
 
-    /// Goes on to the next event, if it is before `limit_ps`.
+    /// Goes on to the next event, if it is before another one.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(crate) fn next_before(&mut self, limit_ps: u64) -> Option<Event> {
-        let event = self.events.pop_before(limit_ps)?;
+    pub(crate) fn next_before(&mut self, limit: Event) -> Option<Event> {
+        let event = self.events.pop_ahead_of(limit)?;
         debug_assert!(self.now_ps <= event.time_ps, "time never runs backward");
         (self.now_ps, self.current_rank) = (event.time_ps, event.rank);
         Some(event)
+    }
+
+    /// An event that is not behind any that is pending.
+    #[inline]
+    pub(super) fn bound(&self) -> Event {
+        self.events.bound()
+    }
+
+    /// How many events are pending.
+    #[inline]
+    pub(super) fn n_pending(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Notes that the wake-up of a host's NIC that was due then, if any was, has been overtaken by an earlier one.
+    #[inline]
+    pub(super) fn note_overtaken(&mut self, wake_ps: u64, host: HostId) {
+        if wake_ps < u64::MAX {
+            self.overtaken.push(Reverse(Event::new(wake_ps, EventKind::HostWake, host.0)));
+        }
+    }
+
+    /// Goes past the wake-ups before `until_ps` that have been overtaken: how many they are, and their part of the fingerprint.
+    pub(super) fn pass_overtaken(&mut self, until_ps: u64) -> (u64, u64) {
+        let (mut n, mut fingerprint) = (0, 0_u64);
+        while let Some(first) = self.overtaken.peek_mut().filter(|first| first.0.time_ps < until_ps) {
+            let event = PeekMut::pop(first).0;
+            (n, fingerprint) = (n + 1, fingerprint.wrapping_add(event.print()));
+            self.latest_ps = self.latest_ps.max(event.time_ps);
+        }
+        (n, fingerprint)
     }
 
     /// The latest time at which something has happened.
@@ -103,7 +143,8 @@ impl Clock {
 
     /// The next event; [`Event::LAST`]: there is none.
     pub(super) fn peek(&self) -> Event {
-        self.events.peek().unwrap_or(Event::LAST)
+        let overtaken = self.overtaken.peek().map_or(Event::LAST, |first| first.0);
+        self.events.peek().unwrap_or(Event::LAST).min(overtaken)
     }
 
     /// As [`EventList::reaches_bucket`].

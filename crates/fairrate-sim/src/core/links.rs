@@ -28,7 +28,7 @@ impl Part {
     /// The node behind `port` takes a packet in.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    fn take_in(&mut self, port: PortIdx, packet: PacketIdx) {
+    pub(super) fn take_in(&mut self, port: PortIdx, packet: PacketIdx) {
         let w = &mut self.world;
         let kind = w.net.pool.get(packet).kind;
         if kind.is_frame() {

@@ -13,6 +13,7 @@ mod deadlock;
 mod density;
 mod flow;
 mod host;
+mod host_window;
 mod links;
 mod look_ahead;
 mod network;
@@ -33,6 +34,7 @@ pub(crate) use self::flow::Flow;
 pub(crate) use self::host::Hosts;
 pub(crate) use self::host::convergence::{demand_bps, solver_of};
 pub(crate) use self::parallel::Cluster;
+use self::agenda::Worker;
 use self::parallel::Mail;
 pub(crate) use self::paths::Paths;
 pub(crate) use self::run::Run;
@@ -63,11 +65,16 @@ impl Part {
         let mut n = 0;
         while n < max_events {
             let window_ps = self.world.net.agenda.queue.next_ps();
-            let Some(event) = self.world.clock.next_before(until_ps.min(window_ps)) else {
-                if window_ps < until_ps {
-                    n += self.switches.on_window(&mut self.world, until_ps);
+            let has_window = window_ps < until_ps;
+            // Windows begin with arrivals, or with what comes after arrivals.
+            let limit =
+                if has_window { Event::new(window_ps, EventKind::Arrive, 0) } else { Event::earliest(until_ps) };
+            let Some(event) = self.world.clock.next_before(limit) else {
+                if has_window {
+                    n += self.on_window(until_ps);
                     continue;
                 }
+                n += self.pass_overtaken(until_ps);
                 self.world.told.totals.events += n;
                 return (true, n);
             };
@@ -81,6 +88,15 @@ impl Part {
         }
         self.world.told.totals.events += n;
         (false, n)
+    }
+
+    /// The switch or host that is next works through its window, or what of it comes before `until_ps`. How many events that is.
+    #[inline]
+    fn on_window(&mut self, until_ps: u64) -> u64 {
+        match self.world.net.agenda.next() {
+            Worker::Switch(switch) => self.switches.on_window(&mut self.world, switch, until_ps),
+            Worker::Host(host) => self.on_window_of_host(host, until_ps),
+        }
     }
 
     #[allow(clippy::inline_always)] // See `Part::run`.

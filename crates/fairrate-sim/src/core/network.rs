@@ -3,7 +3,7 @@
 use fairrate_control::{IntCounter, IntFormat, IntHop};
 use fairrate_units::Time;
 
-use super::agenda::Agenda;
+use super::agenda::{Agenda, Worker};
 use super::clock::Clock;
 use super::parallel::Mail;
 use super::paths::Paths;
@@ -251,7 +251,11 @@ impl Beside<'_> {
         } else if let Some(door) = port.door() {
             self.agenda.launch(self.pool, port, door, packet, arrival_ps);
         } else if port.launch(self.pool, packet, arrival_ps, rank).is_some() {
-            clock.push(arrival_ps, EventKind::Arrive, egress.0, rank);
+            if self.agenda.has_hosts() {
+                self.agenda.expect(Worker::Host(port.to_host()), arrival_ps);
+            } else {
+                clock.push(arrival_ps, EventKind::Arrive, egress.0, rank);
+            }
         }
     }
 

@@ -1,27 +1,27 @@
-//! Which of the switches of a part is next.
+//! Which of the switches and hosts of a part is next, where they work through windows of time.
 
-use crate::ids::{Number, SwitchIdx};
+use crate::ids::{Number, WorkerIdx};
 
 /// No time.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// Switches by the time at which each is due, the earliest first.
+/// Switches and hosts, in short workers, by the time at which each is due, the earliest first.
 ///
-/// The keys of the switches stand in groups of eight; so do the least keys of the groups, and so on, up to a single group.
+/// Their keys stand in groups of eight; so do the least keys of the groups, and so on, up to a single group.
 /// A key changes along one way to the top, without branches to predict.
 pub(super) struct DueQueue {
-    /// The groups of all levels, the single one first. A key is a time since `base_ps`, and below it the switch.
+    /// The groups of all levels, the single one first. A key is a time since `base_ps`, and below it the worker.
     groups: Vec<Group>,
-    /// Where each level begins, the last one first: that of the switches.
+    /// Where each level begins, the last one first: that of the workers.
     levels: Vec<usize>,
-    /// The bits of a key that say which switch it is.
-    switch_bits: u32,
+    /// The bits of a key that say which worker it is.
+    worker_bits: u32,
     base_ps: u64,
     first: u64,
     first_ps: u64,
 }
 
-/// The keys of eight switches, or of as many groups: a cache line.
+/// The keys of eight workers, or of as many groups: a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Group([u64; 8]);
@@ -43,12 +43,12 @@ impl Default for DueQueue {
 }
 
 impl DueQueue {
-    /// `n` switches that are never due.
+    /// `n` workers that are never due.
     pub(super) fn new(n: usize) -> Self {
         Self::with_bits(n, n.next_power_of_two().ilog2())
     }
 
-    fn with_bits(n: usize, switch_bits: u32) -> Self {
+    fn with_bits(n: usize, worker_bits: u32) -> Self {
         let mut sizes = vec![n.div_ceil(8).max(1)];
         while let Some(&size) = sizes.last().filter(|size| 1 < **size) {
             sizes.push(size.div_ceil(8));
@@ -60,7 +60,7 @@ impl DueQueue {
             end
         });
         let levels = levels.collect();
-        Self { groups: vec![Group([NEVER; 8]); total], levels, switch_bits, base_ps: 0, first: NEVER, first_ps: NEVER }
+        Self { groups: vec![Group([NEVER; 8]); total], levels, worker_bits, base_ps: 0, first: NEVER, first_ps: NEVER }
     }
 
     /// The first time at which one is due; [`NEVER`]: none is.
@@ -71,20 +71,20 @@ impl DueQueue {
 
     /// Which one is due then.
     #[inline]
-    pub(super) fn next(&self) -> SwitchIdx {
-        SwitchIdx::from_index((self.first & ((1 << self.switch_bits) - 1)) as usize)
+    pub(super) fn next(&self) -> WorkerIdx {
+        WorkerIdx::from_index((self.first & ((1 << self.worker_bits) - 1)) as usize)
     }
 
-    /// When a switch is due.
+    /// When a worker is due.
     #[inline]
-    pub(super) fn due_ps(&self, switch: SwitchIdx) -> u64 {
-        self.time_of(self.groups[self.levels[0] + switch.index() / 8].0[switch.index() % 8])
+    pub(super) fn due_ps(&self, worker: WorkerIdx) -> u64 {
+        self.time_of(self.groups[self.levels[0] + worker.index() / 8].0[worker.index() % 8])
     }
 
-    /// A switch is due earlier than it was.
+    /// A worker is due earlier than it was.
     #[inline]
-    pub(super) fn advance(&mut self, switch: SwitchIdx, at_ps: u64) {
-        let (mut at, key) = (switch.index(), self.key_of(switch, at_ps));
+    pub(super) fn advance(&mut self, worker: WorkerIdx, at_ps: u64) {
+        let (mut at, key) = (worker.index(), self.key_of(worker, at_ps));
         for &level in &self.levels {
             let group = &mut self.groups[level + at / 8];
             group.0[at % 8] = key;
@@ -96,13 +96,13 @@ impl DueQueue {
         (self.first, self.first_ps) = (key, self.time_of(key));
     }
 
-    /// A switch is due later than it was.
+    /// A worker is due later than it was.
     #[inline]
-    pub(super) fn postpone(&mut self, switch: SwitchIdx, at_ps: u64) {
+    pub(super) fn postpone(&mut self, worker: WorkerIdx, at_ps: u64) {
         if self.farthest_ps() < at_ps && at_ps < NEVER {
             self.rebase();
         }
-        let (mut at, mut key) = (switch.index(), self.key_of(switch, at_ps));
+        let (mut at, mut key) = (worker.index(), self.key_of(worker, at_ps));
         for &level in &self.levels {
             let group = &mut self.groups[level + at / 8];
             group.0[at % 8] = key;
@@ -113,29 +113,29 @@ impl DueQueue {
     }
 
     #[inline]
-    fn key_of(&self, switch: SwitchIdx, at_ps: u64) -> u64 {
+    fn key_of(&self, worker: WorkerIdx, at_ps: u64) -> u64 {
         let since_ps = at_ps.min(self.farthest_ps()) - self.base_ps;
-        let key = since_ps << self.switch_bits | switch.index() as u64;
+        let key = since_ps << self.worker_bits | worker.index() as u64;
         if at_ps == NEVER { NEVER } else { key }
     }
 
     #[inline]
     fn time_of(&self, key: u64) -> u64 {
-        if key == NEVER { NEVER } else { self.base_ps + (key >> self.switch_bits) }
+        if key == NEVER { NEVER } else { self.base_ps + (key >> self.worker_bits) }
     }
 
-    /// The last time that a key can say. A switch that is due later counts as due then, and will find nothing to do: with
-    /// 8,192 switches that is 37 minutes of simulated time after the base.
+    /// The last time that a key can say. A worker that is due later counts as due then, and will find nothing to do: with
+    /// 8,192 of them that is 37 minutes of simulated time after the base.
     #[inline]
     fn farthest_ps(&self) -> u64 {
-        self.base_ps + ((u64::MAX >> self.switch_bits) - 1)
+        self.base_ps + ((u64::MAX >> self.worker_bits) - 1)
     }
 
-    /// Counts times from that of the first switch on: nothing happens earlier.
+    /// Counts times from that of the first worker on: nothing happens earlier.
     #[cold]
     fn rebase(&mut self) {
         let base_ps = if self.first_ps == NEVER { self.base_ps } else { self.first_ps };
-        let moved = (base_ps - self.base_ps) << self.switch_bits;
+        let moved = (base_ps - self.base_ps) << self.worker_bits;
         let keys = self.groups.iter_mut().flat_map(|group| &mut group.0).chain([&mut self.first]);
         for key in keys.filter(|key| **key != NEVER) {
             *key -= moved;
@@ -159,15 +159,15 @@ mod tests {
                 let number = number % n;
                 let due_ps = if due_ps < 900 { due_ps } else { NEVER };
                 if due_ps < model[number] {
-                    queue.advance(SwitchIdx::from_index(number), due_ps);
+                    queue.advance(WorkerIdx::from_index(number), due_ps);
                 } else {
-                    queue.postpone(SwitchIdx::from_index(number), due_ps);
+                    queue.postpone(WorkerIdx::from_index(number), due_ps);
                 }
                 model[number] = due_ps;
                 let least_ps = *model.iter().min().unwrap();
                 prop_assert_eq!(queue.next_ps(), least_ps);
                 prop_assert!(least_ps == NEVER || model[queue.next().index()] == least_ps);
-                prop_assert!((0..n).all(|number| queue.due_ps(SwitchIdx::from_index(number)) == model[number]));
+                prop_assert!((0..n).all(|number| queue.due_ps(WorkerIdx::from_index(number)) == model[number]));
             }
         }
 
@@ -180,7 +180,7 @@ mod tests {
             for (number, after_ps) in steps {
                 let (number, due_ps) = (number % n, now_ps + after_ps);
                 if due_ps < model[number] {
-                    queue.advance(SwitchIdx::from_index(number), due_ps);
+                    queue.advance(WorkerIdx::from_index(number), due_ps);
                     model[number] = due_ps;
                 }
                 let least_ps = *model.iter().min().unwrap();

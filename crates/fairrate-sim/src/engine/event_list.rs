@@ -68,8 +68,26 @@ impl EventList {
     #[inline(always)]
     pub fn pop_before(&mut self, limit_ps: u64) -> Option<Event> {
         match &mut self.0 {
-            Pending::Plain(wheel) => wheel.pop_before(limit_ps),
-            Pending::Ranked(wheel) => wheel.pop_before(limit_ps),
+            Pending::Plain(wheel) => wheel.pop_ahead_of(Event::earliest(limit_ps)),
+            Pending::Ranked(wheel) => wheel.pop_ahead_of(Event::earliest(limit_ps)),
+        }
+    }
+
+    /// The same, if it is before `limit`.
+    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[inline(always)]
+    pub(crate) fn pop_ahead_of(&mut self, limit: Event) -> Option<Event> {
+        match &mut self.0 {
+            Pending::Plain(wheel) => wheel.pop_ahead_of(limit),
+            Pending::Ranked(wheel) => wheel.pop_ahead_of(limit),
+        }
+    }
+
+    /// An event that is not behind any of these.
+    pub(crate) fn bound(&self) -> Event {
+        match &self.0 {
+            Pending::Plain(wheel) => wheel.bound(),
+            Pending::Ranked(wheel) => wheel.bound(),
         }
     }
 

@@ -169,12 +169,12 @@ impl<E: Entry> Wheel<E> {
 
     #[allow(clippy::inline_always)] // A call costs as much as what it does.
     #[inline(always)]
-    pub(super) fn pop_before(&mut self, limit_ps: u64) -> Option<Event> {
+    pub(super) fn pop_ahead_of(&mut self, limit: Event) -> Option<Event> {
         if self.current.is_empty() {
-            self.advance(limit_ps);
+            self.advance(limit.time_ps.saturating_add(1));
         }
         let event = self.current.last()?.unpack(self.base_ps);
-        if limit_ps <= event.time_ps {
+        if limit.time_ps <= event.time_ps && (limit.time_ps < event.time_ps || limit <= event) {
             return None;
         }
         self.current.pop();
@@ -187,6 +187,15 @@ impl<E: Entry> Wheel<E> {
         self.now = bucket;
         // What is pushed into the bucket being emptied may be before the narrow one that stands for it since a rebuild.
         self.base_ps = (bucket << self.shift).saturating_sub(1 << WIDEST_SHIFT);
+    }
+
+    pub(super) fn bound(&self) -> Event {
+        if let Some(entry) = self.current.last() {
+            return entry.unpack(self.base_ps);
+        }
+        let far = self.far.peek().map_or(Event::LAST, |event| event.0);
+        let near = if self.n_near == 0 { Event::LAST } else { Event::earliest(self.next_occupied() << self.shift) };
+        near.min(far)
     }
 
     pub(super) fn peek(&self) -> Option<Event> {

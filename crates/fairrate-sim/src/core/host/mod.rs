@@ -27,7 +27,7 @@ use super::network::Network;
 use super::run::Run;
 use super::share::Own;
 use super::world::World;
-use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
+use crate::ids::{FlowId, HostId, PacketIdx, PortIdx, SenderIdx};
 use crate::table::Table;
 use crate::transport::{Allocator, Connections, ControllerRef, Messages, Nic, NicFlow, Receiver, Sender, Tally};
 
@@ -188,6 +188,18 @@ impl Hosts {
     #[inline]
     pub(crate) fn has(&self, host: HostId) -> bool {
         self.nics.has(host)
+    }
+
+    /// The port of a host.
+    #[inline]
+    pub(super) fn port_of(&self, host: HostId) -> PortIdx {
+        self.nics[host].port
+    }
+
+    /// When a host's NIC wakes up, if it will.
+    #[inline]
+    pub(super) fn wake_ps(&self, host: HostId) -> u64 {
+        self.nics[host].wake_ps
     }
 
     /// The sender in a slot that is in use.

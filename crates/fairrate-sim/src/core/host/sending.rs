@@ -4,6 +4,7 @@ use fairrate_control::Controller;
 use fairrate_units::Bytes;
 
 use super::Hosts;
+use crate::core::agenda::Worker;
 use crate::core::agents::Step;
 use crate::core::world::World;
 use crate::engine::EventKind;
@@ -87,8 +88,13 @@ impl Hosts {
             at.max(port.busy_until_ps)
         };
         if at < nic.wake_ps {
-            self.nics[host].wake_ps = at;
-            w.clock.schedule(at, EventKind::HostWake, host);
+            let overtaken_ps = std::mem::replace(&mut self.nics[host].wake_ps, at);
+            if w.net.agenda.has_hosts() {
+                w.clock.note_overtaken(overtaken_ps, host);
+                w.net.agenda.expect(Worker::Host(host), at);
+            } else {
+                w.clock.schedule(at, EventKind::HostWake, host);
+            }
         }
     }
 

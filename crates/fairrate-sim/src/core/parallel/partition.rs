@@ -62,7 +62,7 @@ impl Partition {
 
 /// Whether something in a run knows of all nodes at once: ns-3's order of ties and its random numbers, the optimum
 /// that rates are compared with, and an allocator whose death breaks all its connections.
-fn needs_one_part(config: &SimConfig) -> bool {
+pub(in crate::core) fn needs_one_part(config: &SimConfig) -> bool {
     config.fabric.ties == TieRule::Insertion
         || config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == crate::config::MarkDraws::LikeNs3)
         || config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }))

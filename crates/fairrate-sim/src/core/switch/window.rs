@@ -7,7 +7,7 @@
 //! order, and ports need not take turns. Otherwise the switch goes through its events one by one.
 
 use super::Switches;
-use crate::core::agenda::{Agenda, Bits, Door, Doors, NEVER};
+use crate::core::agenda::{Agenda, Bits, Door, Doors, NEVER, Worker};
 use crate::core::arrivals::{Arrival, Arrivals};
 use crate::core::look_ahead::MANY_PORTS;
 use crate::core::network::Network;
@@ -43,10 +43,10 @@ pub(super) struct Sums {
 }
 
 impl Switches {
-    /// The switch that is next works through its window, or what of it comes before `until_ps`. How many events that is.
+    /// A switch, which is next, works through its window, or what of it comes before `until_ps`. How many events that is.
     #[inline(never)]
-    pub(in crate::core) fn on_window(&mut self, w: &mut World, until_ps: u64) -> u64 {
-        let (id, from_ps) = (w.net.agenda.queue.next(), w.net.agenda.queue.next_ps());
+    pub(in crate::core) fn on_window(&mut self, w: &mut World, id: SwitchIdx, until_ps: u64) -> u64 {
+        let from_ps = w.net.agenda.queue.next_ps();
         w.clock.now_ps = from_ps;
         let doors = w.net.agenda.switches[id];
         let end_ps = (from_ps + doors.window_ps).min(until_ps);
@@ -67,7 +67,7 @@ impl Switches {
             self.go_one_by_one(w, id, &window, &arrivals, &mut sums);
         }
         self.arrivals = arrivals;
-        w.net.agenda.queue.postpone(id, window.next_ps.min(sums.due_ps));
+        w.net.agenda.postpone(Worker::Switch(id), window.next_ps.min(sums.due_ps));
         let totals = &mut w.told.totals;
         totals.fingerprint = totals.fingerprint.wrapping_add(sums.fingerprint);
         totals.packet_hops += sums.n_hops;

@@ -1,0 +1,81 @@
+//! A host works through a window of time: what reaches it within the delay of its link, and the wake-ups of its NIC.
+//!
+//! As with switches (`switch/window.rs`), all that arrives is on the wire when the first of it arrives, and the host is alone for the
+//! window: nothing that happens at another node meanwhile concerns it. But it has events, too (flows that start, timers), which
+//! come in between: so its window ends with the next event of all hosts. It does what would be done event by event, with the same
+//! events in the fingerprint.
+
+use super::Part;
+use super::agenda::{NEVER, Worker};
+use super::look_ahead::MORE_PORTS;
+use super::parallel::needs_one_part;
+use super::run::Run;
+use crate::engine::{Event, EventKind};
+use crate::ids::HostId;
+
+/// How many hosts of a network work through windows, where its switches do: all, or none. Windows do not fetch what they will
+/// need, which large networks gain by. And nothing may happen at a host at the very time of something at another one.
+pub(super) fn hosts_with_windows(run: &Run) -> Option<usize> {
+    let (config, topology) = (&run.config, &run.config.topology);
+    let are_alone = config.allocator.is_none() && run.flows.iter().all(|flow| flow.successor.is_none());
+    let is_small = topology.n_ports() < MORE_PORTS;
+    (is_small && are_alone && !needs_one_part(config)).then(|| topology.hosts().count())
+}
+
+impl Part {
+    /// A host, which is next, works through its window, or what of it comes before `until_ps`. How many events that is.
+    #[inline(never)]
+    pub(super) fn on_window_of_host(&mut self, host: HostId, until_ps: u64) -> u64 {
+        let from_ps = self.world.net.agenda.queue.next_ps();
+        let link = self.hosts.port_of(host).reverse();
+        let end_ps = (from_ps + self.world.net.ports[link].delay_ps).min(until_ps);
+        let (mut n_pending, mut bound) = (self.world.clock.n_pending(), self.world.clock.bound());
+        let mut n = 0;
+        let next_ps = loop {
+            let w = &mut self.world;
+            let head = w.net.ports[link].next_to_arrive();
+            let arrival_ps = w.net.pool.peek(head).map_or(NEVER, |packet| packet.arrival_ps);
+            let wake_ps = self.hosts.wake_ps(host);
+            let at_ps = arrival_ps.min(wake_ps);
+            let event = if arrival_ps <= wake_ps {
+                w.net.named(Event::new(at_ps, EventKind::Arrive, link.0))
+            } else {
+                Event::new(at_ps, EventKind::HostWake, host.0)
+            };
+            if end_ps <= at_ps || bound <= event {
+                break at_ps;
+            }
+            w.clock.now_ps = at_ps;
+            if arrival_ps <= wake_ps {
+                let (packet, _) = w.net.ports[link].arrive(&w.net.pool);
+                self.take_in(link, packet);
+            } else {
+                self.hosts.on_wake(w, host, 0);
+            }
+            n += 1;
+            let told = &mut self.world.told;
+            told.totals.fingerprint = told.totals.fingerprint.wrapping_add(event.print());
+            if told.has_news() {
+                told.mark(event);
+            }
+            if self.world.clock.n_pending() != n_pending {
+                (n_pending, bound) = (self.world.clock.n_pending(), self.world.clock.bound());
+            }
+        };
+        let w = &mut self.world;
+        if 0 < n {
+            w.clock.latest_ps = w.clock.latest_ps.max(w.clock.now_ps);
+            w.clock.now_ps = from_ps;
+        }
+        w.net.agenda.postpone(Worker::Host(host), next_ps);
+        n
+    }
+
+    /// Goes past the wake-ups before `until_ps` that have been overtaken by earlier ones. How many they are.
+    pub(super) fn pass_overtaken(&mut self, until_ps: u64) -> u64 {
+        let (n, fingerprint) = self.world.clock.pass_overtaken(until_ps);
+        let totals = &mut self.world.told.totals;
+        totals.fingerprint = totals.fingerprint.wrapping_add(fingerprint);
+        n
+    }
+}
