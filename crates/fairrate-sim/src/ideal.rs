@@ -50,8 +50,8 @@ pub fn tx_time(clock: ClockRule, rate: Rate, bytes: Bytes) -> Time {
 /// The last packet leaves a hop when it has come in and the train of full packets before it has gone. So the
 /// time is the longest way through the grid of (packet, hop) from the first packet at the first hop to the last
 /// packet at the last: along the hops with one full packet up to some hop k, waiting for the other full packets
-/// at the slowest hop on that way, then on with the last packet from hop k. Where packets go side by side, they share the
-/// wait among them, and the last one may pass the others: there the time is a lower bound.
+/// at the slowest hop on that way, then on with the last packet from hop k. Where packets go side by side, nobody waits for one
+/// of them, but all links together have to send all of them: there the time is a lower bound.
 pub fn ideal_fct(clock: ClockRule, path: &[Hop], framing: Framing, bytes: Bytes) -> Time {
     let mtu = framing.mtu.as_u64().max(1);
     let full_packets = bytes.as_u64().saturating_sub(1) / mtu;
@@ -65,11 +65,18 @@ pub fn ideal_fct(clock: ClockRule, path: &[Hop], framing: Framing, bytes: Bytes)
     if 0 < full_packets {
         let (mut one_up_to_here, mut slowest) = (0, 0);
         for hop in path {
-            one_up_to_here += if hop.lanes == 1 { full(hop) } else { last(hop) };
-            slowest = slowest.max(full(hop) / u128::from(hop.lanes.max(1)));
-            let train = one_up_to_here + u128::from(full_packets - 1) * slowest;
-            longest = longest.max(train + last_from_here);
-            last_from_here -= last(hop);
+            let last_after = last_from_here - last(hop);
+            if hop.lanes <= 1 {
+                one_up_to_here += full(hop);
+                slowest = slowest.max(full(hop));
+                let train = one_up_to_here + u128::from(full_packets - 1) * slowest;
+                longest = longest.max(train + last_from_here);
+            } else {
+                let all = (u128::from(full_packets) * full(hop) + last(hop)) / u128::from(hop.lanes);
+                longest = longest.max(one_up_to_here + all.max(last(hop)) + last_after);
+                one_up_to_here += last(hop);
+            }
+            last_from_here = last_after;
         }
     }
     Time::from_ps(u64::try_from(longest + delays).unwrap_or(u64::MAX))
@@ -142,6 +149,16 @@ mod tests {
         // A last packet of 10 B overtakes nobody: at the third hop it waits for the full packet before it, which
         // came out of the second hop 348.8 ns after it went in and takes 348.8 ns more.
         assert_eq!(fct(&[hop(25, 0), hop(25, 0), hop(25, 0)], 1_010), 3 * 348_800 + 32_000);
+    }
+
+    /// Packets of 436 and 416 ns on two links side by side do not wait for each other there, but behind them. With a third one
+    /// there are 644 ns of work for each link.
+    #[test]
+    fn packets_side_by_side_do_not_wait_for_each_other() {
+        let path = [hop(100, 0), Hop { lanes: 2, ..hop(20, 0) }, hop(100, 0)];
+        let fct = |bytes| ideal_fct(ClockRule::Picoseconds, &path, FRAMING, Bytes::new(bytes)).as_ps();
+        assert_eq!(fct(1_950), 87_200 + 416_000 + 87_200 + 83_200);
+        assert_eq!(fct(2_950), 87_200 + 644_000 + 83_200);
     }
 
     /// What the closed form stands for: every packet at every hop.

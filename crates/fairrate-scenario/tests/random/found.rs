@@ -155,4 +155,20 @@ senders = ["h6", "h1", "h7"]
 stop = "100us"
 "#,
     ),
+    (
+        "packets that go side by side were taken to wait for each other: a flow was faster than alone",
+        r#"
+[topology]
+kind = "leaf-spine"
+host_rate = "100Gbps"
+[switch]
+balancing = "per-packet"
+[[traffic]]
+kind = "closed-loop"
+sizes = "fixed"
+size = "1999B"
+load = 0.1
+stop = "100us"
+"#,
+    ),
 ];

@@ -29,12 +29,12 @@ mod switch;
 mod told;
 mod world;
 
+use self::agenda::Worker;
 pub(crate) use self::build::framing;
 pub(crate) use self::flow::Flow;
 pub(crate) use self::host::Hosts;
 pub(crate) use self::host::convergence::{demand_bps, solver_of};
 pub(crate) use self::parallel::Cluster;
-use self::agenda::Worker;
 use self::parallel::Mail;
 pub(crate) use self::paths::Paths;
 pub(crate) use self::run::Run;
