@@ -214,7 +214,7 @@ pub struct Needs {
     pub int_format: IntFormat,
     /// Switches mark ECN on the flow's packets.
     pub ecn: bool,
-    /// How they should, if the algorithm depends on it and the scenario does not say.
+    /// How they should, if the algorithm depends on it and the scenario does not say. The ns3 profile marks as the artifact does.
     pub red: Option<RedDefault>,
     /// Receivers answer marked packets with at most one CNP per flow in this interval.
     pub cnp_interval: Option<Time>,
