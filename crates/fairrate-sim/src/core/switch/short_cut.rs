@@ -44,8 +44,7 @@ impl Switches {
         let is_large = MANY_PORTS <= ports.len() && 2 < arrivals.len();
         (sums.n_events, sums.used) = (arrivals.len() as u64, self.buffers.used(id));
         let mut way = Way { net, clock: &mut w.clock, mark_at: self.mark_at, markers: &mut self.markers, sums };
-        let mut at_ps = from_ps;
-        let mut next = (Onward::NOWHERE, 0);
+        let (mut at_ps, mut next) = (0, (Onward::NOWHERE, 0));
         for (i, (since_ps, door, arrival)) in arrivals.iter(doors.door_bits).enumerate() {
             if is_large {
                 let next_but_one = arrivals.onward(i + 2);
