@@ -15,7 +15,7 @@ use crate::prefetch::{prefetch, prefetch_all};
 pub(super) const MANY_PORTS: usize = 4_096;
 /// A network with so many has flows and NICs that do not fit either: one of 1,024 hosts loses by fetching them, one of 8,192
 /// hosts and 49,152 ports gains.
-pub(super) const MORE_PORTS: usize = 16_384;
+const MORE_PORTS: usize = 16_384;
 
 impl Part {
     /// Fetches what the events of the bucket that the clock has just reached will read.
