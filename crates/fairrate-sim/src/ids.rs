@@ -86,7 +86,7 @@ numbers! {
     PortIdx
     /// A switch: its number among those of a part, in the order of the nodes.
     SwitchIdx
-    /// What works through windows: the switches of a part, and behind them, if hosts do so too, those of the network.
+    /// What works through windows: the switches of a part and, behind them, the hosts of the network if these do so too.
     WorkerIdx
     /// A link to a switch that works through windows: its place among those of a part.
     DoorIdx

@@ -200,14 +200,15 @@ impl Agenda {
             || (64 < doors.n && self.due[first..][..doors.n.div_ceil(64) as usize].iter().any(|&word| word != 0))
     }
 
-    /// The doors of a switch whose bits are set in words such as [`Agenda::due`].
-    #[inline]
-    pub(super) fn doors_in(words: &[u64], doors: Doors) -> impl Iterator<Item = DoorIdx> + '_ {
-        let words = &words[doors.first_word as usize..][..doors.n.div_ceil(64) as usize];
-        (doors.first.0..)
-            .step_by(64)
-            .zip(words)
-            .flat_map(|(first, &word)| Bits(word).map(move |bit| DoorIdx(first + bit)))
+    /// Calls `look` with the ports of a switch that are to look for something to send.
+    #[allow(clippy::inline_always)] // Calls cost as much as what they do.
+    #[inline(always)]
+    pub(super) fn each_due(&self, doors: &Doors, mut look: impl FnMut(PortIdx)) {
+        for word in 0..doors.n.div_ceil(64) {
+            for bit in Bits(self.due[(doors.first_word + word) as usize]) {
+                look(self.ports[doors.first.plus(word * 64 + bit)].reverse());
+            }
+        }
     }
 
     /// The packets on their way to switches.

@@ -37,6 +37,7 @@ impl Onward {
         PortIdx(self.0)
     }
 
+    /// As it is decided on: a port, or a host to choose one for.
     #[inline]
     pub(super) fn exit(self) -> Exit {
         if self.0 < Self::TOWARD { Exit::By(PortIdx(self.0)) } else { Exit::Toward(NodeId(self.0 ^ Self::TOWARD)) }

@@ -214,28 +214,17 @@ impl Way<'_> {
     #[allow(clippy::inline_always)] // See `Way::drain_all`.
     #[inline(always)]
     fn fetch_due(&self, ports: &Ports, doors: &Doors) {
-        self.each_due(doors, |port| {
+        self.net.agenda.each_due(doors, |port| {
             prefetch(&ports[port]);
             prefetch(&ports[port].queued_bytes);
         });
-        self.each_due(doors, |port| {
+        self.net.agenda.each_due(doors, |port| {
             let port = &ports[port];
             if port.can_send() {
                 self.net.pool.prefetch(port.first_waiting());
                 self.net.pool.prefetch(port.last_on_wire());
             }
         });
-    }
-
-    /// Calls `look` with all ports of a switch for which something is due.
-    #[allow(clippy::inline_always)] // See `Way::drain_all`.
-    #[inline(always)]
-    fn each_due(&self, doors: &Doors, mut look: impl FnMut(PortIdx)) {
-        for word in 0..doors.n.div_ceil(64) {
-            for bit in Bits(self.net.agenda.due[(doors.first_word + word) as usize]) {
-                look(self.net.agenda.ports[doors.first.plus(word * 64 + bit)].reverse());
-            }
-        }
     }
 }
 

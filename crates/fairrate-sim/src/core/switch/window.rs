@@ -7,7 +7,7 @@
 //! order, and ports need not take turns. Otherwise the switch goes through its events one by one.
 
 use super::Switches;
-use crate::core::agenda::{Agenda, Bits, Door, Doors, NEVER, Worker};
+use crate::core::agenda::{Bits, Door, Doors, NEVER, Worker};
 use crate::core::arrivals::{Arrival, Arrivals};
 use crate::core::look_ahead::MANY_PORTS;
 use crate::core::network::Network;
@@ -216,9 +216,6 @@ fn gather(w: &mut World, window: &mut Window, arrivals: &mut Arrivals) {
 #[inline(never)]
 fn first_due(w: &World, doors: &Doors) -> (u64, PortIdx) {
     let mut first = (NEVER, PortIdx::NONE);
-    for door in Agenda::doors_in(&w.net.agenda.due, *doors) {
-        let port = w.net.agenda.ports[door].reverse();
-        first = first.min((w.net.ports[port].busy_until_ps, port));
-    }
+    w.net.agenda.each_due(doors, |port| first = first.min((w.net.ports[port].busy_until_ps, port)));
     first
 }
