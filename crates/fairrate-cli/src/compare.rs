@@ -200,7 +200,9 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, over_grid: O
     if let Some(differences) = table::differences(comparison).filter(|_| over_grid.is_none()) {
         parts.extend([format!("{}\n", notes[1]), differences.to_blocks(styled, WIDEST)]);
     }
-    let about: Vec<&str> = notes.iter().take(1).chain(notes.iter().skip(2)).map(String::as_str).collect();
+    let behind = html::behind(&comparison.metrics);
+    let about = notes.iter().take(1).chain(notes.iter().skip(2)).chain(&behind);
+    let about: Vec<&str> = about.map(String::as_str).collect();
     if !about.is_empty() {
         parts.push(about.join("\n") + "\n");
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use fairrate_control::Registry;
 use fairrate_report::metrics::Metrics;
 use fairrate_report::model::RunData;
-use fairrate_report::{load, table};
+use fairrate_report::{html, load, table};
 use fairrate_scenario::write_whole;
 use serde::Serialize;
 
@@ -89,8 +89,9 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, json: bool) -> Re
     }
     let tables: Vec<String> = table::single(&metrics).iter().map(|t| t.to_text(styled())).collect();
     let end = fairrate_report::format::time_ns(data.totals.end_ns);
+    let behind = html::behind(std::slice::from_ref(&metrics)).map_or_else(String::new, |note| format!("\n{note}\n"));
     print_text(&format!(
-        "{}: {}, seed {}, {end} simulated in {:.1} s ({})\n\n{}\nfingerprint {}\nreport      {}\n",
+        "{}: {}, seed {}, {end} simulated in {:.1} s ({})\n\n{}{behind}\nfingerprint {}\nreport      {}\n",
         data.scenario,
         data.label,
         data.seed,

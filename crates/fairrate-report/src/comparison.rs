@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::bootstrap::{Difference, Estimate, LEVEL, RESAMPLES};
 use crate::format;
 use crate::metrics::{BucketSlowdown, Convergence, Metrics, PortMetrics, Share};
-use crate::stats::Distribution;
+use crate::stats::{self, Distribution};
 
 /// All columns of a comparison and what is measured of them.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Measure {
     pub show: fn(f64) -> String,
     /// One a column.
     pub cells: Vec<Cell>,
+    /// The columns with the best value, and those that cannot be told from it; none if that is all of them.
+    pub leaders: Vec<usize>,
 }
 
 /// A measure of a column.
@@ -49,8 +51,8 @@ pub struct Cell {
     pub estimate: Option<Estimate>,
     /// The number of the column it is held against, and the difference, paired by seed.
     pub difference: Option<(usize, Difference)>,
-    /// Of how many flows it tells, where these are not all.
-    pub share: Option<Share>,
+    /// The flows that finished, where the number is a lower bound since others did not.
+    pub bound: Option<Share>,
 }
 
 /// Which value of a measure is the best.
@@ -82,7 +84,7 @@ impl Comparison {
             groups.extend(ports.into_iter().map(|port| all.port(port)));
         }
         groups.extend(all.convergence());
-        groups.push(all.whole_run());
+        groups.extend([all.all_flows(), all.whole_run()]);
         Self { metrics, groups, left_out: Vec::new() }
     }
 
@@ -98,8 +100,7 @@ impl Comparison {
 
     /// Whether every seed of every column gave the same numbers, the wall clock's aside.
     pub fn seeds_agree(&self) -> bool {
-        let simulated = self.groups.iter().flat_map(|g| &g.measures).filter(|m| m.key != "ns_per_packet_hop");
-        let mut cells = simulated.flat_map(|m| &m.cells).filter_map(|c| c.estimate);
+        let mut cells = self.groups.iter().flat_map(|g| &g.measures).flat_map(|m| &m.cells).filter_map(|c| c.estimate);
         cells.all(|e| e.interval.is_none_or(|i| i.low == i.high))
     }
 
@@ -114,7 +115,7 @@ impl Comparison {
                     metric: measure.key.clone(),
                     column: column.label.clone(),
                     estimate,
-                    share: cell.share,
+                    bound: cell.bound,
                     difference: cell.difference.map(|(to, difference)| Versus {
                         to: self.metrics[to].label.clone(),
                         difference,
@@ -156,9 +157,9 @@ pub struct Statistic {
     /// Mean over its seeds.
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// Flows that finished and flows that started, where it knows only the former and they are fewer.
-    #[serde(flatten)]
-    pub share: Option<Share>,
+    /// Flows that finished and flows that started, where the mean is a lower bound since the former are fewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Share>,
     /// How it differs from another column; `None` for the first one.
     pub difference: Option<Versus>,
 }
@@ -178,6 +179,51 @@ pub struct Versus {
 /// The column that column `i` is held against: the first one of the same grid point, or, for that one, the first of all.
 fn baseline(all: &[Metrics], i: usize) -> usize {
     all.iter().position(|m| m.point == all[i].point).filter(|first| *first != i).unwrap_or(0)
+}
+
+/// Returns the groups of columns within which one can be best: those of the same grid point, or all where each has a point of its
+/// own.
+fn rivals(metrics: &[Metrics]) -> Vec<Vec<usize>> {
+    let mut points: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (i, column) in metrics.iter().enumerate() {
+        match points.iter_mut().find(|(point, _)| *point == column.point) {
+            Some((_, columns)) => columns.push(i),
+            None => points.push((&column.point, vec![i])),
+        }
+    }
+    if points.len() == metrics.len() {
+        return vec![(0..points.len()).collect()];
+    }
+    points.into_iter().map(|(_, columns)| columns).collect()
+}
+
+/// Returns the columns with the best `value`, and those that cannot be told from it: they look the same, or the 95 % interval of
+/// the difference paired by seed (by Student's t, which holds for few seeds too) contains zero. None, if these are all rivals.
+pub fn leaders(metrics: &[Metrics], value: Value<'_>, better: Better, show: fn(f64) -> String) -> Vec<usize> {
+    let series: Vec<Vec<(u64, f64)>> = metrics.iter().map(|m| by_seed(m, value)).collect();
+    let mean = |i: usize| Estimate::of(&series[i].iter().map(|(_, x)| *x).collect::<Vec<_>>()).map(|e| e.mean);
+    let leading = |rivals: Vec<usize>| {
+        let known = rivals.iter().filter_map(|&i| Some((i, mean(i)?)));
+        let best = match better {
+            Better::Lower => known.min_by(|a, b| a.1.total_cmp(&b.1)),
+            Better::Higher => known.max_by(|a, b| a.1.total_cmp(&b.1)),
+            Better::Neither => None,
+        };
+        let Some((best, target)) = best else { return Vec::new() };
+        let leads =
+            |&i: &usize| mean(i).is_some_and(|x| show(x) == show(target)) || is_indistinct(&series[i], &series[best]);
+        let leading: Vec<usize> = rivals.iter().copied().filter(leads).collect();
+        if leading.len() == rivals.len() { Vec::new() } else { leading }
+    };
+    rivals(metrics).into_iter().flat_map(leading).collect()
+}
+
+/// Returns `true` if the interval of the differences between values of the same seeds contains zero.
+fn is_indistinct(a: &[(u64, f64)], b: &[(u64, f64)]) -> bool {
+    let of_seed = |seed: u64| b.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
+    let differences: Vec<f64> = a.iter().filter_map(|(seed, x)| Some(x - of_seed(*seed)?)).collect();
+    let half_width = stats::student_half_width(&differences);
+    half_width.zip(stats::mean(&differences)).is_some_and(|(half, mean)| mean.abs() <= half)
 }
 
 struct Columns<'a> {
@@ -201,30 +247,46 @@ impl Columns<'_> {
             let of_seed = |seed: u64| series[base].iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
             let pairs: Vec<(f64, f64)> = series[i].iter().filter_map(|(s, x)| Some((*x, of_seed(*s)?))).collect();
             let difference = Difference::of(&pairs).filter(|_| i != base).map(|d| (base, d));
-            Cell { estimate: Estimate::of(&values), difference, share: None }
+            Cell { estimate: Estimate::of(&values), difference, bound: None }
         };
-        Measure { key, name, better, show, cells: (0..self.metrics.len()).map(cell).collect() }
+        let cells = (0..self.metrics.len()).map(cell).collect();
+        Measure { key, name, better, show, cells, leaders: leaders(self.metrics, value, better, show) }
     }
 
     fn slowdown(&self, bucket: &'static str) -> Group {
         let of = |m: &Metrics| m.bucket(bucket).map(|b| b.slowdown);
+        let key = |field: &str| format!("slowdown[{bucket}].{field}");
         let measure = |name, field, f: fn(&Distribution) -> Option<f64>| {
-            let key = format!("slowdown[{bucket}].{field}");
-            let mut measure = self.measure(key, name, Better::Lower, &|m| of(m).as_ref().and_then(f), format::number);
+            let value = |m: &Metrics| of(m).as_ref().and_then(f);
+            let mut measure = self.measure(key(field), name, Better::Lower, &value, format::number);
             for (cell, m) in measure.cells.iter_mut().zip(self.metrics) {
-                cell.share = m.bucket(bucket).and_then(BucketSlowdown::share);
+                let seeds = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
+                let is_bound = |d: Distribution| field == "mean" || f(&d).is_some_and(|x| d.is_bound(x));
+                let bounded = seeds.iter().filter_map(of).any(|d| 0 < d.n_bounds && is_bound(d));
+                cell.bound = m.bucket(bucket).and_then(BucketSlowdown::share).filter(|_| bounded);
             }
             measure
         };
-        let n = self.metrics.iter().filter_map(|m| m.bucket(bucket)).map(|b| b.flows).max().unwrap_or(0);
-        let measures = vec![
+        let mut measures = vec![
             measure("mean", "mean", |d| d.mean),
             measure("p50", "p50", |d| d.p50),
             measure("p95", "p95", |d| d.p95),
             measure("p99", "p99", |d| d.p99),
             measure("p99.9", "p999", |d| d.p999),
         ];
-        Group { title: format!("FCT slowdown, {bucket} ({} flows)", format::count(n as f64)), measures }
+        let unfinished = |m: &Metrics| m.bucket(bucket).map(BucketSlowdown::unfinished_share);
+        if self.metrics.iter().filter_map(unfinished).any(|share| 0.0 < share) {
+            measures.push(self.measure(key("unfinished"), "unfinished", Better::Lower, &unfinished, format::percent));
+        }
+        let mut counts: Vec<usize> = self.metrics.iter().filter_map(of).map(|d| d.n).collect();
+        counts.dedup();
+        let title = format!("FCT slowdown, {bucket}");
+        if let [n] = counts[..] {
+            return Group { title: format!("{title} ({} flows)", format::count(n as f64)), measures };
+        }
+        let n = |m: &Metrics| of(m).map(|d| d.n as f64);
+        measures.insert(0, self.measure(key("n"), "flows", Better::Neither, &n, format::count));
+        Group { title, measures }
     }
 
     fn port(&self, port: &str) -> Group {
@@ -272,13 +334,44 @@ impl Columns<'_> {
         })
     }
 
+    /// The rates and loads of all flows within the measuring window.
+    fn all_flows(&self) -> Group {
+        let jain = |x: f64| format!("{x:.4}");
+        let goodput = |m: &Metrics| Some(m.goodput_bps);
+        let mut measures = vec![
+            self.measure("goodput_bps".to_owned(), "goodput", Better::Higher, &goodput, format::rate),
+            self.measure("jain".to_owned(), "Jain index", Better::Higher, &|m| m.jain, jain),
+        ];
+        for (links, offered_name, carried_name) in TIERS {
+            let of = |m: &Metrics| m.load.iter().find(|tier| tier.links == links).cloned();
+            let (offered, carried) = (|m: &Metrics| of(m)?.offered, |m: &Metrics| Some(of(m)?.carried));
+            if self.metrics.iter().any(|m| offered(m).is_some()) {
+                let key = |field: &str| format!("load[{links}].{field}");
+                measures.push(self.measure(key("offered"), offered_name, Better::Neither, &offered, format::percent));
+                measures.push(self.measure(key("carried"), carried_name, Better::Higher, &carried, format::percent));
+            }
+        }
+        Group { title: "All flows".into(), measures }
+    }
+
+    /// The speed of the simulator, which depends on the machine: seeds say nothing of it.
+    fn speed(&self) -> Measure {
+        let (value, show) = (|m: &Metrics| m.ns_per_packet_hop, |x: f64| format!("{x:.0}"));
+        let mut speed =
+            self.measure("ns_per_packet_hop".to_owned(), "ns per packet-hop", Better::Neither, &value, show);
+        for cell in &mut speed.cells {
+            cell.difference = None;
+            cell.estimate = cell.estimate.map(|estimate| Estimate { interval: None, ..estimate });
+        }
+        speed
+    }
+
+    /// The counters of the run from its start to its end.
     fn whole_run(&self) -> Group {
-        use Better::{Higher, Lower, Neither};
+        use Better::{Lower, Neither};
         let measure =
             |name, key: &str, better, value: Value<'_>, show| self.measure(key.to_owned(), name, better, value, show);
         let mut measures = vec![
-            measure("goodput", "goodput_bps", Higher, &|m| Some(m.goodput_bps), format::rate),
-            measure("Jain index", "jain", Higher, &|m| m.jain, |x| format!("{x:.4}")),
             measure("PFC pauses", "pfc_pauses", Lower, &|m| Some(m.pfc_pauses), format::count),
             measure("drops", "drops", Lower, &|m| Some(m.drops), format::count),
             measure("ECN marks", "ecn_marks", Neither, &|m| Some(m.ecn_marks), format::count),
@@ -305,16 +398,22 @@ impl Columns<'_> {
             let (missed, key) = (|m: &Metrics| m.deadlines?.missed_share, "deadlines.missed_share");
             measures.push(measure("deadlines missed", key, Lower, &missed, format::percent));
         }
-        let ns = |m: &Metrics| m.ns_per_packet_hop;
         measures.extend([
             measure("flows done", "flows_done", Neither, &|m| Some(m.flows_done), format::count),
             measure("unfinished", "flows_unfinished", Lower, &|m| Some(m.flows_unfinished), format::count),
             measure("packet-hops", "packet_hops", Neither, &|m| Some(m.packet_hops), format::count),
-            measure("ns per packet-hop", "ns_per_packet_hop", Neither, &ns, |x| format!("{x:.0}")),
+            self.speed(),
         ]);
         Group { title: "Whole run".into(), measures }
     }
 }
+
+/// Link sets whose loads are shown, and what the rows are called.
+const TIERS: [(&str, &str, &str); 3] = [
+    ("host-links", "offered, host links", "carried, host links"),
+    ("tor-uplinks", "offered, ToR uplinks", "carried, ToR uplinks"),
+    ("agg-uplinks", "offered, agg uplinks", "carried, agg uplinks"),
+];
 
 /// The mean over the seeds of a column.
 pub fn estimate(m: &Metrics, value: Value<'_>) -> Option<Estimate> {

@@ -5,12 +5,11 @@
 use std::fmt::Write;
 
 use crate::bootstrap;
-use crate::comparison::{Comparison, MAX_PORTS};
+use crate::comparison::{Better, Comparison, MAX_PORTS, Value, estimate, leaders};
 use crate::figures::{self, Chapter, Line, MAX_DRAWN};
 use crate::format;
-use crate::metrics::{Metrics, PortMetrics, Share};
+use crate::metrics::{Metrics, PortMetrics};
 use crate::model::{RunData, Variant};
-use crate::stats;
 use crate::style::{DASHES, MARKERS};
 use crate::sweep::Grid;
 use crate::table::{self, Table};
@@ -124,10 +123,11 @@ fn navigation() -> String {
 struct Headline {
     title: String,
     values: Vec<Option<f64>>,
-    /// Of how many flows each value tells, where these are not all.
-    shares: Vec<Option<Share>>,
+    /// The columns whose values are lower bounds, as not all of their flows finished.
+    bounds: Vec<bool>,
+    /// The best columns, and those that cannot be told from them.
+    leaders: Vec<usize>,
     show: fn(f64) -> String,
-    lower_is_better: bool,
 }
 
 /// The four numbers that say most: of a run as they are, of a comparison as bars.
@@ -139,7 +139,7 @@ fn cards(variants: &[Variant], metrics: &[Metrics], lines: &[Line]) -> String {
     for headline in headlines.iter().filter(|h| h.values.iter().any(Option::is_some)).take(6) {
         let _ = write!(out, "<section class=\"card\"><h3>{}</h3>", escape(&headline.title).replace("-&gt;", "&rarr;"));
         match headline.values.as_slice() {
-            [Some(value)] => out.push_str(&big_number(&(headline.show)(*value), headline.shares[0])),
+            [Some(value)] => out.push_str(&big_number(&(headline.show)(*value), headline.bounds[0])),
             _ => out.push_str(&bars(headline, metrics, &colours)),
         }
         out.push_str("</section>\n");
@@ -148,37 +148,40 @@ fn cards(variants: &[Variant], metrics: &[Metrics], lines: &[Line]) -> String {
 }
 
 fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
-    // As in the tables: the mean of what each seed has.
-    let over_seeds = |m: &Metrics, f: &dyn Fn(&Metrics) -> Option<f64>| {
-        let runs = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
-        stats::mean(&runs.iter().map(f).collect::<Option<Vec<f64>>>()?)
-    };
-    let each = |f: &dyn Fn(&Metrics) -> Option<f64>| metrics.iter().map(|m| over_seeds(m, f)).collect::<Vec<_>>();
+    use Better::{Higher, Lower};
     let mut all = Vec::new();
-    let mut add = |title: &str, lower_is_better: bool, show: fn(f64) -> String, values: Vec<Option<f64>>| {
-        let shares = metrics.iter().map(|m| m.slowdown.first().filter(|_| title.starts_with("FCT"))?.share()).collect();
-        all.push(Headline { title: title.to_owned(), values, shares, show, lower_is_better });
-    };
-    add("Deadlines missed", true, format::percent, each(&|m| m.deadlines?.missed_share));
-    add("FCT slowdown, 99th percentile", true, format::number, each(&|m| m.overall().and_then(|d| d.p99)));
-    add("FCT slowdown, median", true, format::number, each(&|m| m.overall().and_then(|d| d.p50)));
-    let rtts = |x| format!("{} RTTs", format::number(x));
-    add("Convergence, 99th percentile", true, rtts, each(&|m| m.convergence.and_then(|c| c.p99_rtts)));
-    add("Convergence, median", true, rtts, each(&|m| m.convergence.and_then(|c| c.p50_rtts)));
-    if let Some(port) = metrics.iter().find_map(headline_port).map(|p| p.port.as_str()) {
-        let at = |f: fn(&PortMetrics) -> Option<f64>| {
-            each(&|m| m.ports.iter().chain(&m.all_ports).find(|p| p.port == port).and_then(f))
+    let mut add = |title: &str, better: Better, show: fn(f64) -> String, value: Value<'_>| {
+        // As in the tables: the mean of the values of all seeds.
+        let values = metrics.iter().map(|m| estimate(m, value).map(|e| e.mean)).collect();
+        let is_bound = |m: &Metrics| {
+            let seeds = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
+            seeds.iter().any(|run| value(run).zip(run.overall()).is_some_and(|(x, d)| d.is_bound(x)))
         };
-        add(&format!("Peak queue, {port}"), true, format::bytes, at(|p| Some(p.qlen_peak_bytes)));
-        add(&format!("99th percentile of the queue, {port}"), true, format::bytes, at(|p| Some(p.qlen_p99_bytes)));
-        add(&format!("Mean queue, {port}"), true, format::bytes, at(|p| Some(p.qlen_mean_bytes)));
-        add(&format!("Utilisation, {port}"), false, format::percent, at(|p| p.utilisation));
+        let bounds = metrics.iter().map(|m| title.starts_with("FCT") && is_bound(m)).collect();
+        let leaders = leaders(metrics, value, better, show);
+        all.push(Headline { title: title.to_owned(), values, bounds, leaders, show });
+    };
+    add("Deadlines missed", Lower, format::percent, &|m| m.deadlines?.missed_share);
+    add("FCT slowdown, 99th percentile", Lower, format::number, &|m| m.overall().and_then(|d| d.p99));
+    add("FCT slowdown, median", Lower, format::number, &|m| m.overall().and_then(|d| d.p50));
+    let rtts = |x| format!("{} RTTs", format::number(x));
+    add("Convergence, 99th percentile", Lower, rtts, &|m| m.convergence.and_then(|c| c.p99_rtts));
+    add("Convergence, median", Lower, rtts, &|m| m.convergence.and_then(|c| c.p50_rtts));
+    if let Some(port) = metrics.iter().find_map(headline_port).map(|p| p.port.clone()) {
+        let at = |m: &Metrics, f: fn(&PortMetrics) -> Option<f64>| {
+            m.ports.iter().chain(&m.all_ports).find(|p| p.port == port).and_then(f)
+        };
+        add(&format!("Peak queue, {port}"), Lower, format::bytes, &|m| at(m, |p| Some(p.qlen_peak_bytes)));
+        let p99 = format!("99th percentile of the queue, {port}");
+        add(&p99, Lower, format::bytes, &|m| at(m, |p| Some(p.qlen_p99_bytes)));
+        add(&format!("Mean queue, {port}"), Lower, format::bytes, &|m| at(m, |p| Some(p.qlen_mean_bytes)));
+        add(&format!("Utilisation, {port}"), Higher, format::percent, &|m| at(m, |p| p.utilisation));
     } else {
-        add("Goodput of all flows", false, format::rate, each(&|m| Some(m.goodput_bps)));
+        add("Goodput of all flows", Higher, format::rate, &|m| Some(m.goodput_bps));
     }
-    add("Fairness of long flows (Jain index)", false, |x| format!("{x:.3}"), each(&|m| m.jain));
-    add("PFC pauses", true, format::count, each(&|m| Some(m.pfc_pauses)));
-    add("Flows unfinished", true, format::count, each(&|m| Some(m.flows_unfinished)));
+    add("Fairness of long flows (Jain index)", Higher, |x| format!("{x:.3}"), &|m| m.jain);
+    add("PFC pauses", Lower, format::count, &|m| Some(m.pfc_pauses));
+    add("Flows unfinished", Lower, format::count, &|m| Some(m.flows_unfinished));
     all
 }
 
@@ -191,24 +194,19 @@ fn headline_port(m: &Metrics) -> Option<&PortMetrics> {
 }
 
 /// A number with its unit set smaller.
-fn big_number(text: &str, share: Option<Share>) -> String {
+fn big_number(text: &str, is_bound: bool) -> String {
     let (value, unit) = text.split_once(' ').unwrap_or((text, ""));
-    let unit = share.map_or_else(|| unit.to_owned(), |share| format!("{unit} ({share} flows)"));
-    format!("<p class=\"big\">{value} <small>{unit}</small></p>")
+    format!("<p class=\"big\">{} <small>{unit}</small></p>", table::bounded(value.to_owned(), is_bound))
 }
 
 /// A bar for each algorithm, as long as its value.
 fn bars(headline: &Headline, metrics: &[Metrics], colours: &[usize]) -> String {
-    let known = || headline.values.iter().flatten().copied();
-    let largest = known().fold(0.0, f64::max);
-    let best = if headline.lower_is_better { known().reduce(f64::min) } else { known().reduce(f64::max) };
-    let best = best.map(headline.show);
-    let tie = known().all(|v| Some((headline.show)(v)) == best);
+    let largest = headline.values.iter().flatten().copied().fold(0.0, f64::max);
     let mut out = String::from("<div class=\"bars\">");
-    for (((m, value), share), colour) in metrics.iter().zip(&headline.values).zip(&headline.shares).zip(colours) {
+    for (i, ((m, value), colour)) in metrics.iter().zip(&headline.values).zip(colours).enumerate() {
         let text = value.map_or_else(|| "-".to_owned(), headline.show);
-        let class = if !tie && Some(&text) == best.as_ref() { " class=\"best\"" } else { "" };
-        let text = share.map_or_else(|| text.clone(), |share| format!("{text} ({share})"));
+        let class = if headline.leaders.contains(&i) { " class=\"best\"" } else { "" };
+        let text = table::bounded(text, headline.bounds[i]);
         let percent = value.map_or(0.0, |v| if 0.0 < largest { 100.0 * v / largest } else { 0.0 });
         let width = if percent == 0.0 { "0".to_owned() } else { format!("max(2px,{percent:.1}%)") };
         let _ = write!(
@@ -237,7 +235,7 @@ fn undrawn(variants: &[Variant]) -> String {
 fn numbers(comparison: &Comparison) -> String {
     let mut out = String::from("<h2>In numbers</h2>\n");
     let about = notes(comparison);
-    if let Some(note) = about.first() {
+    for note in about.first().into_iter().chain(&bold_note(comparison)).chain(&behind(&comparison.metrics)) {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
     }
     out.extend(tables(comparison).iter().map(table_html));
@@ -250,6 +248,36 @@ fn numbers(comparison: &Comparison) -> String {
         out.push_str(&table_html(&table.without(WALL_CLOCK_ROW)));
     }
     out
+}
+
+/// Says what bold numbers are.
+fn bold_note(comparison: &Comparison) -> Option<String> {
+    let rule = if comparison.has_seeds() {
+        "the best value, and all that cannot be told from it: the 95 % interval of the difference, paired by seed, contains zero"
+    } else {
+        "the best value of this one seed; more seeds would tell whether that is chance"
+    };
+    (1 < comparison.metrics.len()).then(|| format!("Bold: {rule}."))
+}
+
+/// Says under which algorithms the network carried much less than it was offered.
+pub fn behind(metrics: &[Metrics]) -> Option<String> {
+    let of = |m: &Metrics| {
+        let tier = m.behind()?;
+        let (links, carried) = (tier.links.replace('-', " "), format::percent(tier.carried));
+        Some(format!("{carried} of the {} offered to {links} under {}", format::percent(tier.offered?), m.title))
+    };
+    let each: Vec<String> = metrics.iter().filter_map(of).collect();
+    let (shown, more) = each.split_at(each.len().min(MAX_NAMED));
+    let rest =
+        if more.is_empty() { String::new() } else { format!(", and less than offered under {} more", more.len()) };
+    (!each.is_empty()).then(|| {
+        format!(
+            "Far from steady state: within the measuring window the network carried {}{rest}. Let flows arrive for longer, \
+             measure later (`[measure] from`), or lower the load.",
+            shown.join(", ")
+        )
+    })
 }
 
 /// What means, intervals and differences over several seeds are, a sentence or two each; nothing for one seed.
@@ -286,7 +314,9 @@ fn tables(comparison: &Comparison) -> Vec<Table> {
 
 fn table_html(table: &Table) -> String {
     let corner = if let [only] = table.sections.as_slice() { escape(&only.title) } else { String::new() };
-    let mut out = format!("<div class=\"scroll\"><table><thead><tr><th>{corner}</th>");
+    let caption =
+        if table.caption.is_empty() { String::new() } else { format!("<caption>{}</caption>", escape(&table.caption)) };
+    let mut out = format!("<div class=\"scroll\"><table>{caption}<thead><tr><th>{corner}</th>");
     for head in &table.columns {
         let _ = write!(out, "<th>{}</th>", escape(head));
     }

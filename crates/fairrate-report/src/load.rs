@@ -36,8 +36,9 @@ pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
         seed: summary.seed,
         state: summary.state.clone(),
         totals: totals(summary),
-        flows: flow_rows.iter().map(flow).collect(),
+        flows: flow_rows.iter().map(|row| flow(row, summary.sim_s * 1e9)).collect(),
         ports: port_series(&results, &capacities)?,
+        measured: summary.measured.clone(),
         rates,
         pauses: results.pfc()?.iter().map(pause).collect(),
         settled_rtts: results.convergence()?.iter().map(|row| row.rtts.unwrap_or(f64::INFINITY)).collect(),
@@ -74,8 +75,11 @@ fn totals(s: &Summary) -> Totals {
     }
 }
 
-fn flow(row: &FlowRow) -> Flow {
-    Flow { id: row.id, bytes: row.bytes, start_ns: row.start_ns, fct_ns: row.fct_ns, slowdown: row.slowdown }
+fn flow(row: &FlowRow, end_ns: f64) -> Flow {
+    let open_ns = (row.slowdown.is_none() && row.start_ns <= end_ns).then_some(end_ns - row.start_ns);
+    let at_least = open_ns.zip(row.ideal_fct_ns).map(|(open, ideal)| (open / ideal.max(1.0)).max(1.0));
+    let (id, bytes, start_ns) = (row.id, row.bytes, row.start_ns);
+    Flow { id, bytes, start_ns, fct_ns: row.fct_ns, slowdown: row.slowdown, at_least }
 }
 
 fn pause(row: &PfcRow) -> Pause {
@@ -108,14 +112,26 @@ fn prolongs(t_ns: &mut Vec<f64>, at_ns: f64, values: &[(&Vec<f64>, f64)]) -> boo
 fn port_series(results: &Results, capacities: &HashMap<&str, f64>) -> Result<Vec<PortSeries>, ResultsError> {
     let mut at: HashMap<Arc<str>, usize> = HashMap::new();
     let mut all: Vec<PortSeries> = Vec::new();
+    let measured = &results.summary.measured;
+    let (from_ns, until_ns) = (measured.from_ns as f64, measured.until_ns as f64);
+    // The counters of each port when the measuring window began.
+    let mut before: Vec<(u64, u64, f64)> = Vec::new();
     results.each_port(|row| {
         let i = *at.entry(Arc::clone(&row.port)).or_insert_with(|| {
             let (name, capacity_bps) = (row.port.to_string(), capacities.get(&*row.port).copied());
             all.push(PortSeries { name, capacity_bps, ..PortSeries::default() });
+            before.push((0, 0, 0.0));
             all.len() - 1
         });
         let port = &mut all[i];
-        (port.drops, port.ecn_marks, port.pfc_pause_ns) = (row.drops, row.ecn_marks, row.pfc_pause_ns);
+        if row.t_ns <= from_ns {
+            before[i] = (row.drops, row.ecn_marks, row.pfc_pause_ns);
+        }
+        if row.t_ns <= until_ns {
+            let (drops, ecn_marks, pause_ns) = before[i];
+            (port.drops, port.ecn_marks) = (row.drops - drops, row.ecn_marks - ecn_marks);
+            port.pfc_pause_ns = row.pfc_pause_ns - pause_ns;
+        }
         let (qlen_bytes, tx_bytes) = (row.qlen_bytes as f64, row.tx_bytes as f64);
         if prolongs(&mut port.t_ns, row.t_ns, &[(&port.qlen_bytes, qlen_bytes), (&port.tx_bytes, tx_bytes)]) {
             return;

@@ -11,6 +11,8 @@ pub struct Metric(Kind);
 enum Kind {
     /// A statistic of the FCT slowdown of flows of a size; indices into [`STATISTICS`] and [`SIZES`].
     Slowdown(usize, usize),
+    /// The share of flows of a size that did not finish; an index into [`SIZES`].
+    Unfinished(usize),
     /// Anything else; an index into [`OTHERS`].
     Other(usize),
 }
@@ -35,6 +37,9 @@ const SIZES: [(&str, &str, &str); 5] = [
     ("medium", "100 KB-1 MB", "medium flows (100 KB to 1 MB)"),
     ("long", "> 1 MB", "long flows (above 1 MB)"),
 ];
+
+/// The name of [`Kind::Unfinished`], without the size.
+const UNFINISHED: &str = "unfinished-share";
 
 struct Other {
     name: &'static str,
@@ -165,24 +170,29 @@ impl Metric {
         if let Some(other) = OTHERS.iter().position(|o| o.name == name) {
             return Some(Self(Kind::Other(other)));
         }
+        let size_of = |name: &str| SIZES.iter().position(|s| s.0 == name);
+        if let Some(rest) = name.strip_prefix(UNFINISHED) {
+            let size = if rest.is_empty() { "all" } else { rest.strip_prefix(':')? };
+            return size_of(size).map(|size| Self(Kind::Unfinished(size)));
+        }
         let (statistic, size) = name.strip_prefix("slowdown-")?.split_once(':').unwrap_or((&name[9..], "all"));
         let statistic = STATISTICS.iter().position(|s| s.0 == statistic)?;
-        let size = SIZES.iter().position(|s| s.0 == size)?;
-        Some(Self(Kind::Slowdown(statistic, size)))
+        Some(Self(Kind::Slowdown(statistic, size_of(size)?)))
     }
 
     /// All names.
     pub fn names() -> Vec<String> {
         let sizes = |statistic: &str| SIZES.map(|size| format!("slowdown-{statistic}:{}", size.0));
         let slowdowns = STATISTICS.iter().flat_map(|s| sizes(s.0));
-        slowdowns.chain(OTHERS.iter().map(|o| o.name.to_owned())).collect()
+        let unfinished = SIZES.map(|size| format!("{UNFINISHED}:{}", size.0));
+        slowdowns.chain(unfinished).chain(OTHERS.iter().map(|o| o.name.to_owned())).collect()
     }
 
     /// The names in a few words, for help and errors.
     pub fn summary() -> String {
         let join = |names: Vec<&str>| names.join("|");
         format!(
-            "slowdown-{}[:{}]; {}",
+            "slowdown-{}[:SIZE], {UNFINISHED}[:SIZE], where SIZE is {}; {}",
             join(STATISTICS.iter().map(|s| s.0).collect()),
             join(SIZES.iter().map(|s| s.0).collect()),
             OTHERS.iter().map(|o| o.name).collect::<Vec<_>>().join(", "),
@@ -199,6 +209,7 @@ impl Metric {
     pub fn name(self) -> String {
         match self.0 {
             Kind::Slowdown(statistic, size) => format!("slowdown-{}:{}", STATISTICS[statistic].0, SIZES[size].0),
+            Kind::Unfinished(size) => format!("{UNFINISHED}:{}", SIZES[size].0),
             Kind::Other(i) => OTHERS[i].name.to_owned(),
         }
     }
@@ -207,6 +218,7 @@ impl Metric {
     pub fn title(self) -> String {
         match self.0 {
             Kind::Slowdown(statistic, size) => format!("FCT slowdown, {}, {}", STATISTICS[statistic].1, SIZES[size].2),
+            Kind::Unfinished(size) => format!("Flows that did not finish, {}", SIZES[size].2),
             Kind::Other(i) => OTHERS[i].title.to_owned(),
         }
     }
@@ -215,6 +227,7 @@ impl Metric {
     pub fn label(self) -> &'static str {
         match self.0 {
             Kind::Slowdown(..) => "FCT / ideal FCT",
+            Kind::Unfinished(_) => "share of flows (%)",
             Kind::Other(i) => OTHERS[i].label,
         }
     }
@@ -228,6 +241,7 @@ impl Metric {
     pub fn value(self, m: &Metrics) -> Option<f64> {
         match self.0 {
             Kind::Slowdown(statistic, size) => STATISTICS[statistic].2(&m.bucket(SIZES[size].1)?.slowdown),
+            Kind::Unfinished(size) => m.bucket(SIZES[size].1).map(|bucket| 100.0 * bucket.unfinished_share()),
             Kind::Other(i) => (OTHERS[i].value)(m).map(|x| x / OTHERS[i].unit),
         }
     }
@@ -249,12 +263,13 @@ impl Metric {
         m.bucket(SIZES[size].1).map(|b| b.slowdown.n)
     }
 
-    /// Of how many flows it tells, where these are not all.
-    pub fn share(self, m: &Metrics) -> Option<Share> {
-        match self.0 {
-            Kind::Slowdown(_, size) => m.bucket(SIZES[size].1)?.share(),
-            Kind::Other(_) => None,
-        }
+    /// Returns the flows that finished, if the value is a lower bound since others did not.
+    pub fn bound(self, m: &Metrics) -> Option<Share> {
+        let Kind::Slowdown(statistic, size) = self.0 else { return None };
+        let bucket = m.bucket(SIZES[size].1)?;
+        let is_mean = STATISTICS[statistic].0 == "mean";
+        let is_bound = is_mean || bucket.slowdown.is_bound(self.value(m)?);
+        bucket.share().filter(|_| is_bound)
     }
 }
 

@@ -1,10 +1,14 @@
 //! The numbers of a run, or of all seeds of one algorithm, that tables show and `--json` prints.
 
+use fairrate_scenario::TierLoad;
 use serde::Serialize;
 
 use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
 use crate::series::value_at;
 use crate::stats::{self, Distribution, Held};
+
+/// The carried share of the offered load from which on a run counts as near steady state.
+pub const STEADY: f64 = 0.9;
 
 /// Flow sizes that belong together: those of the PowerTCP paper's short, medium and long flows, and of
 /// `summary.json`.
@@ -39,14 +43,19 @@ pub struct Metrics {
     pub point: String,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
-    /// FCT slowdown of the flows that finished: first of all sizes, then by size bucket; buckets without flows are left out.
+    /// The ends of the measuring window of each run, in ns.
+    pub windows_ns: Vec<(f64, f64)>,
+    /// FCT slowdown of the flows that started within the window: first of all sizes, then by size bucket; buckets without flows
+    /// are left out. A flow that did not finish counts with the least slowdown that it will have.
     pub slowdown: Vec<BucketSlowdown>,
     /// Every probed port.
     pub ports: Vec<PortMetrics>,
     /// All probed ports together, where there are several: queues of all times and ports pooled, counters summed,
     /// utilisation their mean.
     pub all_ports: Option<PortMetrics>,
-    /// Payload bits delivered per second of simulated time, over all flows.
+    /// Offered and carried load by tier of links.
+    pub load: Vec<TierLoad>,
+    /// Payload bits delivered per second of the measuring window, over all flows.
     pub goodput_bps: f64,
     /// Jain index of the long flows' goodput; see [`fairness`].
     pub jain: Option<f64>,
@@ -98,21 +107,25 @@ pub struct Metrics {
 pub struct BucketSlowdown {
     /// The range in words, `all sizes` for all.
     pub bucket: &'static str,
-    /// Finite flows that started, those that did not finish included.
-    pub flows: usize,
-    /// The distribution of those that finished.
+    /// The distribution. Flows that did not finish are its bounds.
     #[serde(flatten)]
     pub slowdown: Distribution,
 }
 
 impl BucketSlowdown {
-    /// Of how many flows the numbers tell, where these are not all.
+    /// Returns the flows that finished, where these are not all.
     pub fn share(&self) -> Option<Share> {
-        (self.slowdown.n < self.flows).then_some(Share { finished: self.slowdown.n, flows: self.flows })
+        let (flows, unfinished) = (self.slowdown.n, self.slowdown.n_bounds);
+        (0 < unfinished).then_some(Share { finished: flows - unfinished, flows })
+    }
+
+    /// Returns the fraction of the flows that did not finish.
+    pub fn unfinished_share(&self) -> f64 {
+        self.slowdown.n_bounds as f64 / self.slowdown.n.max(1) as f64
     }
 }
 
-/// Some of the flows: numbers that are made from completion times know only those that finished.
+/// The flows that finished, of those that started within the measuring window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Share {
     /// Flows that finished.
@@ -154,7 +167,7 @@ pub struct DeadlineMetrics {
     pub missed_share: Option<f64>,
 }
 
-/// What a probed port did, from its first to its last sample.
+/// The measures of a probed port within the measuring window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PortMetrics {
     /// The port as `from->to`.
@@ -198,9 +211,11 @@ impl Metrics {
             title: variant.title.clone(),
             point: variant.first().point.clone(),
             seeds: runs.iter().map(|r| r.seed).collect(),
+            windows_ns: runs.iter().map(RunData::window).collect(),
             slowdown: slowdown_by_size(runs),
             ports: ports(runs),
             all_ports: all_ports(runs),
+            load: load(runs),
             goodput_bps: mean(&|r| r.totals.goodput_bps),
             jain: stats::mean(&jains),
             convergence: convergence(runs),
@@ -226,6 +241,11 @@ impl Metrics {
         }
     }
 
+    /// Returns the first tier that carried much less than it was offered: the network is far from steady state, or overloaded.
+    pub fn behind(&self) -> Option<&TierLoad> {
+        self.load.iter().find(|tier| tier.offered.is_some_and(|offered| tier.carried < STEADY * offered))
+    }
+
     /// Slowdown of flows of all sizes.
     pub fn overall(&self) -> Option<&Distribution> {
         self.slowdown.first().map(|b| &b.slowdown)
@@ -233,7 +253,7 @@ impl Metrics {
 
     /// How many flows finished, where these are not all.
     pub fn finished(runs: &[RunData]) -> Option<Share> {
-        let finite = || runs.iter().flat_map(RunData::started).filter(|f| f.bytes.is_some());
+        let finite = || runs.iter().flat_map(RunData::measured_flows).filter(|f| f.bytes.is_some());
         let (finished, flows) = (finite().filter(|f| f.slowdown.is_some()).count(), finite().count());
         (finished < flows).then_some(Share { finished, flows })
     }
@@ -249,16 +269,28 @@ fn slowdown_by_size(runs: &[RunData]) -> Vec<BucketSlowdown> {
     let all = SizeBucket { name: "all sizes", above: 0, up_to: u64::MAX };
     let of = |bucket: SizeBucket| {
         let inside = |f: &&Flow| f.bytes.is_some_and(|b| bucket.above < b && b <= bucket.up_to);
-        let started = runs.iter().flat_map(RunData::started).filter(inside);
-        let (mut flows, mut values) = (0, Vec::new());
-        for flow in started {
-            flows += 1;
-            values.extend(flow.slowdown);
-        }
-        BucketSlowdown { bucket: bucket.name, flows, slowdown: Distribution::of(&stats::sorted(values)) }
+        let flows: Vec<&Flow> = runs.iter().flat_map(RunData::measured_flows).filter(inside).collect();
+        let bounds: Vec<f64> = flows.iter().filter_map(|f| f.at_least).collect();
+        let finished = flows.iter().filter_map(|f| f.slowdown).collect();
+        BucketSlowdown { bucket: bucket.name, slowdown: Distribution::with_bounds(finished, &bounds) }
     };
     let buckets = std::iter::once(all).chain(SIZE_BUCKETS).map(of);
-    buckets.filter(|b| b.flows != 0).collect()
+    buckets.filter(|b| b.slowdown.n != 0).collect()
+}
+
+/// The load on each tier of the first run, averaged over the runs.
+fn load(runs: &[RunData]) -> Vec<TierLoad> {
+    let average = |tier: &TierLoad| {
+        let same = || runs.iter().flat_map(|r| &r.measured.load).filter(|t| t.links == tier.links);
+        let offered: Option<Vec<f64>> = same().map(|t| t.offered).collect();
+        let carried: Vec<f64> = same().map(|t| t.carried).collect();
+        TierLoad {
+            links: tier.links.clone(),
+            offered: offered.and_then(|each| stats::mean(&each)),
+            carried: stats::mean(&carried).unwrap_or(0.0),
+        }
+    };
+    runs.first().map_or_else(Vec::new, |first| first.measured.load.iter().map(average).collect())
 }
 
 /// How the rates of all runs settled.
@@ -284,40 +316,45 @@ fn deadlines(runs: &[RunData]) -> Option<DeadlineMetrics> {
 fn ports(runs: &[RunData]) -> Vec<PortMetrics> {
     let Some(first) = runs.first() else { return Vec::new() };
     let average = |port: &PortSeries| {
-        let same = runs.iter().filter_map(|r| r.ports.iter().find(|p| p.name == port.name));
-        let each: Vec<PortMetrics> = same.map(port_metrics).collect();
-        let mean = |f: &dyn Fn(&PortMetrics) -> f64| each.iter().map(f).sum::<f64>() / each.len() as f64;
-        let utilised: Vec<f64> = each.iter().filter_map(|p| p.utilisation).collect();
-        PortMetrics {
-            port: port.name.clone(),
-            utilisation: stats::mean(&utilised),
-            throughput_bps: mean(&|p| p.throughput_bps),
-            qlen_mean_bytes: mean(&|p| p.qlen_mean_bytes),
-            qlen_p99_bytes: mean(&|p| p.qlen_p99_bytes),
-            qlen_peak_bytes: mean(&|p| p.qlen_peak_bytes),
-            drops: mean(&|p| p.drops),
-            ecn_marks: mean(&|p| p.ecn_marks),
-            pfc_pause_ns: mean(&|p| p.pfc_pause_ns),
-        }
+        let of_run =
+            |r: &RunData| Some(port_metrics(&r.ports.iter().find(|p| p.name == port.name)?.within(r.window())));
+        mean_of_ports(&runs.iter().filter_map(of_run).collect::<Vec<_>>())
     };
-    first.ports.iter().map(average).collect()
+    first.ports.iter().filter_map(average).collect()
+}
+
+/// The mean of what a port did in several runs; `None` without any.
+fn mean_of_ports(each: &[PortMetrics]) -> Option<PortMetrics> {
+    let mean = |f: &dyn Fn(&PortMetrics) -> f64| each.iter().map(f).sum::<f64>() / each.len() as f64;
+    let utilised: Vec<f64> = each.iter().filter_map(|p| p.utilisation).collect();
+    Some(PortMetrics {
+        port: each.first()?.port.clone(),
+        utilisation: stats::mean(&utilised),
+        throughput_bps: mean(&|p| p.throughput_bps),
+        qlen_mean_bytes: mean(&|p| p.qlen_mean_bytes),
+        qlen_p99_bytes: mean(&|p| p.qlen_p99_bytes),
+        qlen_peak_bytes: mean(&|p| p.qlen_peak_bytes),
+        drops: mean(&|p| p.drops),
+        ecn_marks: mean(&|p| p.ecn_marks),
+        pfc_pause_ns: mean(&|p| p.pfc_pause_ns),
+    })
 }
 
 /// All ports of a run as one, averaged over the runs.
 fn all_ports(runs: &[RunData]) -> Option<PortMetrics> {
     let several = runs.iter().filter(|r| 1 < r.ports.len());
-    let pooled: Vec<RunData> = several.map(|r| RunData { ports: vec![pool(&r.ports)], ..RunData::default() }).collect();
-    let mut all = ports(&pooled).pop()?;
+    let each: Vec<PortMetrics> = several.map(|r| port_metrics(&pool(&r.ports, r.window()))).collect();
+    let mut all = mean_of_ports(&each)?;
     let n = runs.iter().map(|r| r.ports.len()).max().unwrap_or(0);
     all.port = format!("all {n} ports");
     Some(all)
 }
 
-/// The records of several ports one after another, as if of one port of their total rate.
-fn pool(ports: &[PortSeries]) -> PortSeries {
+/// The records of several ports within a window one after another, as if of one port of their mean rate.
+fn pool(ports: &[PortSeries], window: (f64, f64)) -> PortSeries {
     let mut all = PortSeries { name: "all".into(), capacity_bps: Some(0.0), ..PortSeries::default() };
     let (mut t_end, mut tx_end) = (0.0, 0.0);
-    for port in ports {
+    for port in ports.iter().map(|port| port.within(window)) {
         let (t0, tx0) = (port.t_ns.first().copied().unwrap_or(0.0), port.tx_bytes.first().copied().unwrap_or(0.0));
         all.t_ns.extend(port.t_ns.iter().map(|t| t_end + t - t0));
         all.tx_bytes.extend(port.tx_bytes.iter().map(|b| tx_end + b - tx0));
@@ -358,7 +395,7 @@ pub fn fairness(run: &RunData) -> Option<f64> {
     let endless = |s: &&FlowSeries| run.flows.iter().any(|f| f.id == s.flow && f.bytes.is_none());
     let long: Vec<&FlowSeries> = run.rates.iter().filter(endless).filter(|s| !s.t_ns.is_empty()).collect();
     if 2 <= long.len() {
-        return long_flow_fairness(&long);
+        return long_flow_fairness(&long, run.window());
     }
     let finite: Vec<&Flow> = run.flows.iter().filter(|f| f.bytes.is_some()).collect();
     let first = finite.first()?;
@@ -369,9 +406,9 @@ pub fn fairness(run: &RunData) -> Option<f64> {
     stats::jain(&finite.iter().map(|f| f.fct_ns.map_or(0.0, |t| 1.0 / t)).collect::<Vec<_>>())
 }
 
-fn long_flow_fairness(long: &[&FlowSeries]) -> Option<f64> {
-    let from = long.iter().filter_map(|s| s.t_ns.first()).copied().fold(f64::NEG_INFINITY, f64::max);
-    let to = long.iter().filter_map(|s| s.t_ns.last()).copied().fold(f64::INFINITY, f64::min);
+fn long_flow_fairness(long: &[&FlowSeries], (from, until): (f64, f64)) -> Option<f64> {
+    let from = long.iter().filter_map(|s| s.t_ns.first()).copied().fold(from, f64::max);
+    let to = long.iter().filter_map(|s| s.t_ns.last()).copied().fold(until, f64::min);
     if to <= from {
         return None;
     }

@@ -1,5 +1,9 @@
 //! Runs as tables and figures see them. [`crate::load`] fills this from results directories.
 
+use fairrate_scenario::Measured;
+
+use crate::series::value_at;
+
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunData {
@@ -25,6 +29,8 @@ pub struct RunData {
     pub state: String,
     /// Totals.
     pub totals: Totals,
+    /// The measuring window, and what was offered and carried within it.
+    pub measured: Measured,
     /// Every flow of the workload.
     pub flows: Vec<Flow>,
     /// Sampled ports.
@@ -43,10 +49,15 @@ pub struct RunData {
 }
 
 impl RunData {
-    /// The flows that started before the end.
-    pub fn started(&self) -> impl Iterator<Item = &Flow> {
-        let end_ns = self.totals.end_ns;
-        self.flows.iter().filter(move |f| f.start_ns <= end_ns)
+    /// Returns the flows that started within the measuring window.
+    pub fn measured_flows(&self) -> impl Iterator<Item = &Flow> {
+        let (from, until) = self.window();
+        self.flows.iter().filter(move |f| from <= f.start_ns && f.start_ns <= until)
+    }
+
+    /// Returns the ends of the measuring window, in ns.
+    pub fn window(&self) -> (f64, f64) {
+        (self.measured.from_ns as f64, self.measured.until_ns as f64)
     }
 }
 
@@ -117,6 +128,15 @@ pub struct Flow {
     pub fct_ns: Option<f64>,
     /// `fct_ns` over that of the flow alone on an idle network; `None`: unfinished.
     pub slowdown: Option<f64>,
+    /// The least slowdown that an unfinished flow will have: as if it had finished when the run ended.
+    pub at_least: Option<f64>,
+}
+
+impl Flow {
+    /// Returns the slowdown, or what it is at least.
+    pub fn slowdown_or_bound(&self) -> Option<f64> {
+        self.slowdown.or(self.at_least)
+    }
 }
 
 /// Samples of one egress port.
@@ -132,12 +152,34 @@ pub struct PortSeries {
     pub qlen_bytes: Vec<f64>,
     /// Bytes sent since the start.
     pub tx_bytes: Vec<f64>,
-    /// Drops at the last sample.
+    /// Drops within the measuring window.
     pub drops: u64,
-    /// Marks at the last sample.
+    /// Marks within it.
     pub ecn_marks: u64,
-    /// Time paused by the last sample, in ns.
+    /// Time paused within it, in ns.
     pub pfc_pause_ns: f64,
+}
+
+impl PortSeries {
+    /// Returns the samples between two times, with one at each end: queues hold their value between samples, and counters grow
+    /// evenly.
+    #[must_use]
+    pub fn within(&self, (from, until): (f64, f64)) -> Self {
+        let (first, last) = (self.t_ns.first().copied(), self.t_ns.last().copied());
+        let (Some(first), Some(last)) = (first, last) else { return self.clone() };
+        let (from, until) = (from.clamp(first, last), until.clamp(first, last));
+        let inside = self.t_ns.partition_point(|t| *t <= from)..self.t_ns.partition_point(|t| *t < until);
+        let inside = inside.start..inside.end.max(inside.start);
+        let held = |t: f64| self.qlen_bytes[self.t_ns.partition_point(|s| *s <= t).max(1) - 1];
+        let grown = |t: f64| value_at(&self.t_ns, &self.tx_bytes, t).unwrap_or(0.0);
+        let with_ends = |values: &[f64], at: &dyn Fn(f64) -> f64| [&[at(from)], values, &[at(until)]].concat();
+        Self {
+            t_ns: with_ends(&self.t_ns[inside.clone()], &|t| t),
+            qlen_bytes: with_ends(&self.qlen_bytes[inside.clone()], &held),
+            tx_bytes: with_ends(&self.tx_bytes[inside], &grown),
+            ..self.clone()
+        }
+    }
 }
 
 /// Samples of one flow.

@@ -74,7 +74,7 @@ impl Page<'_> {
 
     fn throughput(&self, port: &str) -> Figure {
         let width = bin_width(span_ns(self.variants), BINS, self.sample_interval(port));
-        let line = |p: &PortSeries| {
+        let line = |p: &PortSeries, _| {
             let (t, rate) = growth(&p.t_ns, &p.tx_bytes, width);
             (self.unit.of(&t), rate.iter().map(|r| r * 8.0).collect())
         };
@@ -91,7 +91,7 @@ impl Page<'_> {
     }
 
     fn queue(&self, port: &str) -> Figure {
-        let line = |p: &PortSeries| {
+        let line = |p: &PortSeries, _| {
             let kilobytes: Vec<f64> = p.qlen_bytes.iter().map(|q| q / 1e3).collect();
             let (t, q) = drop_repeats(&self.unit.of(&p.t_ns), &kilobytes);
             downsample(&t, &q, self.points)
@@ -113,11 +113,11 @@ impl Page<'_> {
         steps.filter(|s| 0.0 < *s).reduce(f64::min).unwrap_or(1.0)
     }
 
-    /// A line for each variant that probed the port.
-    fn port_lines(&self, port: &str, step: bool, line: impl Fn(&PortSeries) -> (Vec<f64>, Vec<f64>)) -> Vec<Series> {
+    /// A line for each variant that probed the port, of its samples and the run's measuring window.
+    fn port_lines(&self, port: &str, step: bool, line: impl Fn(&PortSeries, (f64, f64)) -> Points) -> Vec<Series> {
         let of = |(variant, style): (&Variant, Style)| {
             let found = variant.first().ports.iter().find(|p| p.name == port)?;
-            let (x, y) = line(found);
+            let (x, y) = line(found, variant.first().window());
             Some(Series { step, x, y, ..variant_line(variant, style) })
         };
         self.each().filter_map(of).collect()
@@ -125,7 +125,8 @@ impl Page<'_> {
 
     /// How many flows of finite size have finished, under the algorithm where most did.
     pub(crate) fn completions(&self) -> usize {
-        let finished = |v: &&Variant| v.runs.iter().flat_map(|r| &r.flows).filter(|f| f.slowdown.is_some()).count();
+        let finished =
+            |v: &&Variant| v.runs.iter().flat_map(RunData::measured_flows).filter(|f| f.slowdown.is_some()).count();
         self.variants.iter().map(finished).max().unwrap_or(0)
     }
 
@@ -140,7 +141,7 @@ impl Page<'_> {
             title: "FCT slowdown by flow size".into(),
             note: format!(
                 "Filled: 99th percentile. Thin and hollow: median. A point per half decade of sizes, at its median size{}",
-                self.unfinished(". Of the flows that finished: "),
+                self.unfinished(". Lower bounds where flows did not finish: "),
             ),
             x: Axis::new("flow size (bytes)").logarithmic(),
             y: Axis::new("FCT / ideal FCT").logarithmic().showing(1.0, 2.0),
@@ -193,7 +194,7 @@ impl Page<'_> {
 
     fn slowdown_cdf(&self) -> Figure {
         let line = |(variant, style): (&Variant, Style)| {
-            let flows = variant.runs.iter().flat_map(|r| &r.flows);
+            let flows = variant.runs.iter().flat_map(RunData::measured_flows);
             let values: Vec<f64> = flows.filter_map(|f| f.slowdown).collect();
             let (x, mut y) = cdf(&values, |_| 1.0, self.points / 4);
             if let Some(Share { finished, flows }) = Metrics::finished(&variant.runs) {
@@ -218,10 +219,10 @@ impl Page<'_> {
     fn queue_cdf(&self, port: &str) -> Figure {
         Figure {
             title: format!("Queue of {port}"),
-            note: "Fraction of the sampled time that the queue was no longer than this".into(),
+            note: "Fraction of the measuring window that the queue was no longer than this".into(),
             x: Axis::new("queue (KB)").showing(0.0, 0.0),
             y: Axis::new("fraction of time").showing(0.0, 1.0),
-            series: self.port_lines(port, true, |p| time_at_length(&[p], self.points / 4)),
+            series: self.port_lines(port, true, |p, window| time_at_length(&[p.within(window)], self.points / 4)),
             ..Figure::default()
         }
     }
@@ -229,14 +230,16 @@ impl Page<'_> {
     /// The same of all probed ports, of all seeds.
     fn pooled_queue_cdf(&self) -> Figure {
         let line = |(variant, style): (&Variant, Style)| {
-            let ports: Vec<&PortSeries> = variant.runs.iter().flat_map(|r| &r.ports).collect();
+            let within = |r: &RunData| r.ports.iter().map(|p| p.within(r.window())).collect::<Vec<_>>();
+            let ports: Vec<PortSeries> = variant.runs.iter().flat_map(within).collect();
             let (x, y) = time_at_length(&ports, self.points / 4);
             Series { step: true, x, y, ..variant_line(variant, style) }
         };
         let n = self.variants.iter().map(|v| v.first().ports.len()).max().unwrap_or(0);
         Figure {
             title: format!("Queues of all {n} probed ports"),
-            note: "Fraction of the sampled time, over all ports and seeds, that a queue was no longer than this".into(),
+            note: "Fraction of the measuring window, over all ports and seeds, that a queue was no longer than this"
+                .into(),
             x: Axis::new("queue (KB)").showing(0.0, 0.0),
             y: Axis::new("fraction of time").showing(0.0, 1.0),
             series: self.each().map(line).collect(),
@@ -372,13 +375,16 @@ impl Page<'_> {
     }
 }
 
+/// The points of a line.
+type Points = (Vec<f64>, Vec<f64>);
+
 /// The distribution of queue lengths, in KB, over the time they were held.
-fn time_at_length(ports: &[&PortSeries], points: usize) -> (Vec<f64>, Vec<f64>) {
+fn time_at_length(ports: &[PortSeries], points: usize) -> (Vec<f64>, Vec<f64>) {
     let held = |p: &PortSeries| -> Vec<f64> {
         let until_next = p.t_ns.windows(2).map(|t| t[1] - t[0]);
         until_next.chain([0.0]).take(p.t_ns.len()).collect()
     };
-    let weights: Vec<f64> = ports.iter().flat_map(|p| held(p)).collect();
+    let weights: Vec<f64> = ports.iter().flat_map(held).collect();
     let kilobytes: Vec<f64> = ports.iter().flat_map(|p| p.qlen_bytes.iter().map(|q| q / 1e3)).collect();
     cdf(&kilobytes, |i| weights[i], points)
 }
@@ -413,8 +419,8 @@ fn most_telling(run: &RunData) -> Vec<&FlowSeries> {
 fn slowdown_by_size(variant: &Variant, style: Style) -> [Series; 2] {
     let half_decade = |bytes: u64| ((bytes.max(1) as f64).log10() * 2.0 + 1e-9).floor() as usize;
     let mut groups: Vec<Vec<(u64, f64)>> = vec![Vec::new(); 40];
-    let sized = |f: &Flow| f.bytes.zip(f.slowdown);
-    for (bytes, slowdown) in variant.runs.iter().flat_map(|r| &r.flows).filter_map(sized) {
+    let sized = |f: &Flow| f.bytes.zip(f.slowdown_or_bound());
+    for (bytes, slowdown) in variant.runs.iter().flat_map(RunData::measured_flows).filter_map(sized) {
         groups[half_decade(bytes)].push((bytes, slowdown));
     }
     groups.retain(|g| !g.is_empty());

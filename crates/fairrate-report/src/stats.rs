@@ -44,11 +44,15 @@ pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// What a table shows of a set of values.
+/// The statistics of a set of values, of some of which only a lower bound may be known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Distribution {
-    /// Number of values.
+    /// Number of values, bounds included.
     pub n: usize,
+    /// Number of values that are lower bounds.
+    pub n_bounds: usize,
+    /// The least of these bounds. A percentile from here on is a lower bound itself; the mean is one if there is any.
+    pub least_bound: Option<f64>,
     /// Arithmetic mean; this and the others are `None` without values.
     pub mean: Option<f64>,
     /// Median (nearest rank, as all percentiles).
@@ -68,6 +72,8 @@ impl Distribution {
     pub fn of(sorted: &[f64]) -> Self {
         Self {
             n: sorted.len(),
+            n_bounds: 0,
+            least_bound: None,
             mean: mean(sorted),
             p50: percentile(sorted, 0.5),
             p95: percentile(sorted, 0.95),
@@ -75,6 +81,17 @@ impl Distribution {
             p999: percentile(sorted, 0.999),
             max: sorted.last().copied(),
         }
+    }
+
+    /// Summarises `known` values and lower `bounds` of others, each counted with its bound.
+    pub fn with_bounds(known: Vec<f64>, bounds: &[f64]) -> Self {
+        let all = sorted(known.into_iter().chain(bounds.iter().copied()));
+        Self { n_bounds: bounds.len(), least_bound: bounds.iter().copied().reduce(f64::min), ..Self::of(&all) }
+    }
+
+    /// Returns `true` if a percentile of this `value` is only a lower bound.
+    pub fn is_bound(&self, value: f64) -> bool {
+        self.least_bound.is_some_and(|bound| bound <= value)
     }
 }
 

@@ -105,11 +105,11 @@ impl<'a> Grid<'a> {
         let mut out = Series { key: line.to_owned(), name: line.to_owned(), style, marks: true, ..Series::default() };
         for (x, metrics) in points {
             let Some(estimate) = estimate(metrics, &|m| metric.value(m)) else { continue };
-            let share = metric.share(metrics);
-            if share.is_some() {
+            let bound = metric.bound(metrics);
+            if bound.is_some() {
                 out.partial.push(out.x.len());
             }
-            out.hint.push(share.map_or_else(String::new, |share| format!("{share} flows")));
+            out.hint.push(bound.map_or_else(String::new, |share| format!("lower bound: {share} flows finished")));
             out.x.push(x);
             out.y.push(estimate.mean);
             out.low.push(estimate.interval.map_or(f64::NAN, |i| i.low));
@@ -128,7 +128,7 @@ impl<'a> Grid<'a> {
     pub fn table(&self, metrics: &[Metric], lines: &[(&str, Style)]) -> Table {
         let columns = self.x.values.iter().map(|value| format!("{}={value}", self.x.key)).collect();
         let sections = metrics.iter().flat_map(|m| self.figures(*m, lines)).map(|f| self.section(&f)).collect();
-        Table { columns, sections }
+        Table { caption: table::caption(self.columns.iter().map(|(_, m)| *m)), columns, sections }
     }
 
     fn section(&self, figure: &Figure) -> Section {
@@ -137,12 +137,8 @@ impl<'a> Grid<'a> {
             let Some(k) = s.x.iter().position(|have| *have == x) else { return "-".to_owned() };
             let ends = s.low.get(k).zip(s.high.get(k)).filter(|(low, _)| low.is_finite());
             let interval = ends.map(|(low, high)| Interval { low: *low, high: *high });
-            let share = s
-                .hint
-                .get(k)
-                .and_then(|hint| hint.strip_suffix(" flows"))
-                .map_or_else(String::new, |h| format!(" ({h})"));
-            table::with_interval(format::number(s.y[k]), interval, format::number) + &share
+            let number = table::with_interval(format::number(s.y[k]), interval, format::number);
+            table::bounded(number, s.partial.contains(&k))
         };
         let row = |s: &Series| Row {
             name: s.name.clone(),
@@ -198,7 +194,7 @@ fn note(metric: Metric, columns: &[(&Variant, &Metrics)], partial: bool) -> Stri
         ));
     }
     if partial {
-        note.push("Hollow: not all flows finished, and the number knows only those that did".to_owned());
+        note.push("Hollow: a lower bound, as not all flows finished".to_owned());
     }
     note.join(". ")
 }
@@ -316,16 +312,19 @@ mod tests {
         let lines = [("PowerTCP", Style::default()), ("HPCC", Style::default())];
         let text = grid.table(&[metric("goodput"), metric("slowdown-p99:long")], &lines).to_text(false);
         let words: Vec<Vec<&str>> = text.lines().map(|l| l.split_whitespace().collect()).collect();
-        assert_eq!(words[0], ["load=0.2", "load=0.4"]);
         assert_eq!(
-            words[1..4],
+            (words[0].join(" ").as_str(), &words[1][..]),
+            ("Measured from 0 ns to 4.00 ms", &["load=0.2", "load=0.4"][..])
+        );
+        assert_eq!(
+            words[2..5],
             [
                 vec!["Goodput", "of", "all", "flows", "(Gb/s)"],
                 vec!["PowerTCP", "24.0", "24.0"],
                 vec!["HPCC", "12.0", "12.0"]
             ]
         );
-        assert_eq!((words.len(), grid.summary().as_str()), (7, "load 0.2, 0.4"));
+        assert_eq!((words.len(), grid.summary().as_str()), (8, "load 0.2, 0.4"));
     }
 
     #[test]
@@ -355,7 +354,7 @@ mod tests {
     fn points_of_part_of_the_flows_are_marked() {
         let (mut variants, _) = columns(&[("load", &["0.2", "0.4"])], &[1]);
         for flow in variants[2].runs[0].flows.iter_mut().take(1_000) {
-            (flow.fct_ns, flow.slowdown) = (None, None);
+            (flow.fct_ns, flow.slowdown, flow.at_least) = (None, None, Some(9.0));
         }
         let metrics: Vec<Metrics> = variants.iter().map(Metrics::of).collect();
         let figure = &figures_of(&variants, &metrics)[0];

@@ -1,5 +1,7 @@
 //! Made-up runs with the shape of real ones, for tests of tables and figures. Seeded, no simulator involved.
 
+use fairrate_scenario::Measured;
+
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals, Variant, variants};
 
 const STEP_NS: f64 = 1_000.0;
@@ -77,6 +79,7 @@ fn run(cc: &str, rank: u32, seed: u64) -> RunData {
             flows_done: 3_000,
             ..Totals::default()
         },
+        measured: Measured { from_ns: 0, until_ns: 4_000_000, goodput_bytes: 0, load: Vec::new() },
         rates: (0..4).map(|i| endless_flow(i, &t_ns, slow)).collect(),
         flows: flows.into_iter().chain(endless).collect(),
         ports: vec![port],
@@ -102,6 +105,7 @@ fn flow(id: u32, slow: f64, random: &mut Lcg) -> Flow {
         start_ns: 3e6 * random.next(),
         fct_ns: Some(fct_ns),
         slowdown: Some(slowdown),
+        at_least: None,
     }
 }
 

@@ -5,11 +5,13 @@ use std::fmt::Write;
 use crate::bootstrap::Interval;
 use crate::comparison::{Better, Cell, Comparison, Group, Measure};
 use crate::format;
-use crate::metrics::{BucketSlowdown, Metrics, PortMetrics, Share};
+use crate::metrics::{BucketSlowdown, Metrics, PortMetrics};
 
 /// A table: a column of row names, then columns of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
+    /// A line above the table; may be empty.
+    pub caption: String,
     /// Heads of the number columns.
     pub columns: Vec<String>,
     /// Groups of rows, each under its own title.
@@ -39,24 +41,39 @@ pub struct Row {
 /// The table of a comparison: a column an algorithm, a row a number; with several seeds means and their intervals.
 pub fn comparison(all: &Comparison) -> Table {
     let columns = all.metrics.iter().map(|m| m.label.clone()).collect();
-    let rivals = rivals(all);
-    Table { columns, sections: all.groups.iter().map(|g| section(g, &rivals)).collect() }
+    Table { caption: caption(all.metrics.iter()), columns, sections: all.groups.iter().map(section).collect() }
+}
+
+/// Names the measuring window. Where windows end with the last flow's start, each run has its own.
+pub fn caption<'a>(metrics: impl Iterator<Item = &'a Metrics> + Clone) -> String {
+    let windows = || metrics.clone().flat_map(|m| &m.windows_ns);
+    let range = |edge: fn(&(f64, f64)) -> f64| {
+        let (least, most) = (windows().map(edge).fold(f64::MAX, f64::min), windows().map(edge).fold(0.0, f64::max));
+        let (least, most) = (format::time_ns(least), format::time_ns(most));
+        if least == most { least } else { format!("{least}..{most}") }
+    };
+    if windows().next().is_none() {
+        return String::new();
+    }
+    format!("Measured from {} to {}", range(|w| w.0), range(|w| w.1))
 }
 
 /// How columns differ from the one they are held against, paired by seed: in percent, or as it is where that is zero. A star:
 /// the interval excludes zero, and seeds are not few. `None` without several columns and seeds.
 pub fn differences(all: &Comparison) -> Option<Table> {
     let several = all.has_seeds() && 1 < all.metrics.len();
+    let has_chance = !all.seeds_agree();
     let measures = |g: &Group| {
         let told = g.measures.iter().filter(|m| m.better != Better::Neither);
         told.filter(|m| m.cells.iter().any(|c| c.difference.is_some_and(|(_, d)| d.mean != 0.0)))
-            .map(difference_row)
+            .map(|m| difference_row(m, has_chance))
             .collect()
     };
     let sections = all.groups.iter().map(|g| Section { title: g.title.clone(), rows: measures(g) });
     let sections: Vec<Section> = sections.filter(|s: &Section| !s.rows.is_empty()).collect();
     let columns = all.metrics[1..].iter().map(|m| m.label.clone()).collect();
-    (several && !sections.is_empty()).then_some(Table { columns, sections })
+    let caption = caption(all.metrics.iter());
+    (several && !sections.is_empty()).then_some(Table { caption, columns, sections })
 }
 
 /// The tables of one run: slowdown by size, probed ports, and the run as a whole.
@@ -69,22 +86,28 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
         tables.push(probed_ports(metrics));
     }
     let all = Comparison::of(vec![metrics.clone()]);
-    let told = all.groups.iter().filter(|g| g.title.starts_with("Convergence") || g.title.starts_with("Whole run"));
-    tables.push(Table { columns: vec![metrics.label.clone()], sections: told.map(|g| section(g, &[])).collect() });
+    let is_told = |g: &&Group| ["Convergence", "All flows", "Whole run"].iter().any(|title| g.title.starts_with(title));
+    let sections = all.groups.iter().filter(is_told).map(section).collect();
+    tables.push(Table { caption: String::new(), columns: vec![metrics.label.clone()], sections });
+    for table in &mut tables {
+        table.caption = caption(std::iter::once(metrics));
+    }
     tables
 }
 
 fn slowdown_by_size(buckets: &[BucketSlowdown]) -> Table {
-    let columns = ["flows", "mean", "p50", "p95", "p99", "p99.9", "max"].map(str::to_owned).to_vec();
+    let columns = ["flows", "unfinished", "mean", "p50", "p95", "p99", "p99.9", "max"].map(str::to_owned).to_vec();
     let row = |b: &BucketSlowdown| {
         let d = &b.slowdown;
-        let values = [d.mean, d.p50, d.p95, d.p99, d.p999, d.max].map(format::optional);
-        let flows = b.share().map_or_else(|| format::count(b.flows as f64), |share| share.to_string());
-        let cells = std::iter::once(flows).chain(values).collect();
+        let mean = bounded(format::optional(d.mean), 0 < d.n_bounds);
+        let rank = |x: Option<f64>| bounded(format::optional(x), x.is_some_and(|x| d.is_bound(x)));
+        let flows = [format::count(d.n as f64), format::count(d.n_bounds as f64), mean];
+        let cells = flows.into_iter().chain([d.p50, d.p95, d.p99, d.p999, d.max].map(rank)).collect();
         Row { name: b.bucket.to_owned(), cells, best: Vec::new() }
     };
     let rows = buckets.iter().map(row).collect();
-    Table { columns, sections: vec![Section { title: "FCT slowdown".into(), rows }] }
+    let sections = vec![Section { title: "FCT slowdown".into(), rows }];
+    Table { caption: String::new(), columns, sections }
 }
 
 fn probed_ports(metrics: &Metrics) -> Table {
@@ -105,61 +128,29 @@ fn probed_ports(metrics: &Metrics) -> Table {
     };
     let section =
         Section { title: "Ports".into(), rows: metrics.all_ports.iter().chain(&metrics.ports).map(row).collect() };
-    Table { columns: columns.map(str::to_owned).to_vec(), sections: vec![section] }
+    let columns = columns.map(str::to_owned).to_vec();
+    Table { caption: String::new(), columns, sections: vec![section] }
 }
 
-fn section(group: &Group, rivals: &[Vec<usize>]) -> Section {
-    Section { title: group.title.clone(), rows: group.measures.iter().map(|m| row(m, rivals)).collect() }
-}
-
-/// Which columns a value is the best of: those of the same grid point, or all where each has a point of its own.
-fn rivals(all: &Comparison) -> Vec<Vec<usize>> {
-    let mut points: Vec<(&str, Vec<usize>)> = Vec::new();
-    for (i, column) in all.metrics.iter().enumerate() {
-        match points.iter_mut().find(|(point, _)| *point == column.point) {
-            Some((_, columns)) => columns.push(i),
-            None => points.push((&column.point, vec![i])),
-        }
-    }
-    if points.len() == all.metrics.len() {
-        return vec![(0..points.len()).collect()];
-    }
-    points.into_iter().map(|(_, columns)| columns).collect()
-}
-
-/// The columns among `rivals` that have the best value. Where all texts are equal none is best.
-fn best(measure: &Measure, rivals: &[usize]) -> Vec<usize> {
-    let mean = |i: usize| measure.cells[i].estimate.map(|e| e.mean);
-    let known = rivals.iter().filter_map(|i| mean(*i));
-    let target = match measure.better {
-        Better::Lower => known.reduce(f64::min),
-        Better::Higher => known.reduce(f64::max),
-        Better::Neither => None,
-    };
-    let Some(target) = target.map(measure.show) else { return Vec::new() };
-    let is_best = |i: &usize| mean(*i).map(measure.show).as_ref() == Some(&target);
-    let best: Vec<usize> = rivals.iter().copied().filter(is_best).collect();
-    if best.len() == rivals.len() { Vec::new() } else { best }
+fn section(group: &Group) -> Section {
+    Section { title: group.title.clone(), rows: group.measures.iter().map(row).collect() }
 }
 
 /// A row of one value per column.
-fn row(measure: &Measure, rivals: &[Vec<usize>]) -> Row {
+fn row(measure: &Measure) -> Row {
     let show = measure.show;
     let number = |c: &Cell| c.estimate.map_or_else(|| "-".into(), |e| with_interval(show(e.mean), e.interval, show));
-    let text = |c: &Cell| with_share(number(c), c.share);
+    let text = |c: &Cell| bounded(number(c), c.bound.is_some());
     let cells = measure.cells.iter().map(text).collect();
-    Row { name: measure.name.to_owned(), cells, best: rivals.iter().flat_map(|r| best(measure, r)).collect() }
+    Row { name: measure.name.to_owned(), cells, best: measure.leaders.clone() }
 }
 
-/// `1.10 (9 of 16)`: a number that knows only the flows that finished.
-fn with_share(number: String, share: Option<Share>) -> String {
-    match share {
-        Some(share) => format!("{number} ({share})"),
-        None => number,
-    }
+/// Marks a number that is a lower bound, as `≥ 1.10`.
+pub fn bounded(number: String, is_bound: bool) -> String {
+    if is_bound { format!("\u{2265} {number}") } else { number }
 }
 
-fn difference_row(measure: &Measure) -> Row {
+fn difference_row(measure: &Measure, has_chance: bool) -> Row {
     let percent = |x: f64| format!("{:+.1} %", 100.0 * x);
     let cell = |cell: &Cell| {
         let Some((_, d)) = cell.difference else { return "-".to_owned() };
@@ -169,8 +160,7 @@ fn difference_row(measure: &Measure) -> Row {
             let sign = if 0.0 < d.mean { "+" } else { "" };
             with_interval(format!("{sign}{}", (measure.show)(d.mean)), d.interval, measure.show)
         };
-        let text = if d.is_clear() { format!("{text} *") } else { text };
-        with_share(text, cell.share)
+        if has_chance && d.is_clear() { format!("{text} *") } else { text }
     };
     Row { name: measure.name.to_owned(), cells: measure.cells[1..].iter().map(cell).collect(), best: Vec::new() }
 }
@@ -219,7 +209,8 @@ impl Table {
             best: row.best.iter().filter(|i| (from..to).contains(i)).map(|i| i - from).collect(),
         };
         let section = |s: &Section| Section { title: s.title.clone(), rows: s.rows.iter().map(row).collect() };
-        Self { columns: self.columns[from..to].to_vec(), sections: self.sections.iter().map(section).collect() }
+        let sections = self.sections.iter().map(section).collect();
+        Self { caption: self.caption.clone(), columns: self.columns[from..to].to_vec(), sections }
     }
 
     /// The table as text, columns aligned; with `styled`, section titles and the best values are bold.
@@ -233,7 +224,8 @@ impl Table {
             .collect();
         let bold = |text: &str, on: bool| if styled && on { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() };
         let corner = if one_section { self.sections[0].title.as_str() } else { "" };
-        let mut out = bold(&pad_right(corner, first), true);
+        let mut out = if self.caption.is_empty() { String::new() } else { format!("{}\n", self.caption) };
+        out += &bold(&pad_right(corner, first), true);
         for (head, w) in self.columns.iter().zip(&widths) {
             let _ = write!(out, "  {}", pad_left(head, *w));
         }
@@ -320,24 +312,28 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_finished_flows_say_how_many_these_are() {
+    fn numbers_are_lower_bounds_where_flows_did_not_finish() {
         let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
         for flow in variants[1].runs[0].flows.iter_mut().take(1_000) {
-            (flow.fct_ns, flow.slowdown) = (None, None);
+            (flow.fct_ns, flow.slowdown, flow.at_least) = (None, None, Some(1e3));
         }
         let all: Vec<Metrics> = variants.iter().map(Metrics::of).collect();
         let comparison = Comparison::of(all.clone());
         let table = super::comparison(&comparison);
-        for row in &table.sections[0].rows {
-            assert!(!row.cells[0].contains(" of ") && row.cells[1].ends_with(" (2,000 of 3,000)"), "{row:?}");
-        }
+        let rows = &table.sections[0].rows;
+        let is_bound = |name: &str| rows.iter().find(|r| r.name == name).map(|r| r.cells[1].starts_with("\u{2265} "));
+        // A third did not finish, so the mean is a bound and the median is known.
+        let bounds = ["mean", "p50", "p95", "p99", "p99.9"].map(is_bound);
+        assert_eq!(bounds, [Some(true), Some(false), Some(true), Some(true), Some(true)]);
+        assert!(rows.iter().all(|row| !row.cells[0].contains('\u{2265}')), "{rows:?}");
+        assert_eq!(rows.iter().find(|r| r.name == "unfinished").unwrap().cells, ["0.0 %", "33.3 %"]);
         let text = single(&all[1])[0].to_text(false);
-        assert!(text.lines().nth(1).is_some_and(|l| l.contains(" 2,000 of 3,000 ")), "{text}");
+        assert!(text.lines().nth(2).is_some_and(|l| l.contains(" 3,000       1,000  \u{2265} ")), "{text}");
         let statistics = serde_json::to_value(comparison.statistics()).unwrap();
         let of = |column: &str| {
             let values = statistics["values"].as_array().unwrap();
             let found = values.iter().find(|v| v["metric"] == "slowdown[all sizes].p99" && v["column"] == column);
-            found.map(|v| (v["finished"].clone(), v["flows"].clone()))
+            found.map(|v| (v["bound"]["finished"].clone(), v["bound"]["flows"].clone()))
         };
         assert_eq!(of("hpcc"), Some((2_000.into(), 3_000.into())));
         assert_eq!(of("powertcp"), Some((serde_json::Value::Null, serde_json::Value::Null)));
@@ -365,8 +361,8 @@ mod tests {
         let of = |ccs: &[&str]| {
             let variants = synthetic::grid(ccs, &[("load", &["0.2", "0.4"])], &[1]);
             let table = comparison(&Comparison::of(variants.iter().map(Metrics::of).collect()));
-            let rows = table.sections.last().unwrap().rows.clone();
-            rows.into_iter().find(|r| r.name == "goodput").unwrap().best
+            let mut rows = table.sections.iter().flat_map(|s| &s.rows);
+            rows.find(|r| r.name == "goodput").unwrap().best.clone()
         };
         assert_eq!((of(&["powertcp", "hpcc"]), of(&["powertcp"])), (vec![0, 2], vec![]));
     }
@@ -374,9 +370,59 @@ mod tests {
     #[test]
     fn ties_of_all_are_nobodys_win() {
         let table = comparison(&Comparison::of(metrics(&["powertcp", "hpcc"])));
-        let best =
-            |name: &str| table.sections.last().unwrap().rows.iter().find(|r| r.name == name).unwrap().best.clone();
+        let rows = || table.sections.iter().flat_map(|s| &s.rows);
+        let best = |name: &str| rows().find(|r| r.name == name).unwrap().best.clone();
         assert_eq!((best("flows done"), best("unfinished"), best("goodput")), (vec![], vec![], vec![0]));
+    }
+
+    #[test]
+    fn the_best_is_shared_with_all_that_cannot_be_told_from_it() {
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc", "dcqcn"], &[1, 2, 3, 4, 5]);
+        let goodputs = [[1.0, 2.0, 3.0, 4.0, 5.0], [1.1, 1.9, 3.2, 3.9, 4.8], [0.5, 1.5, 2.5, 3.5, 4.5]];
+        for (variant, goodputs) in variants.iter_mut().zip(goodputs) {
+            for (run, goodput) in variant.runs.iter_mut().zip(goodputs) {
+                run.totals.goodput_bps = goodput * 1e9;
+            }
+        }
+        // The second differs by -0.02 +- 0.24 from the first, seed by seed; the third by -0.5, always.
+        let table = comparison(&Comparison::of(variants.iter().map(Metrics::of).collect()));
+        let mut rows = table.sections.iter().flat_map(|s| &s.rows);
+        assert_eq!(rows.find(|r| r.name == "goodput").unwrap().best, [0, 1]);
+    }
+
+    #[test]
+    fn seeds_that_change_nothing_give_no_stars() {
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1, 2, 3, 4, 5]);
+        for (i, run) in variants.iter_mut().flat_map(|v| v.runs.iter_mut()).enumerate() {
+            run.totals.goodput_bps = if i < 5 { 2e9 } else { 1e9 };
+            run.totals.wall_s = 1.0 + i as f64;
+        }
+        let of = |variants: &[crate::model::Variant]| {
+            let all = Comparison::of(variants.iter().map(Metrics::of).collect());
+            differences(&all).unwrap().to_text(false)
+        };
+        assert!(of(&variants).contains("-50.0 % *"));
+        for variant in &mut variants {
+            let first = variant.runs[0].clone();
+            for (seed, run) in (1..).zip(&mut variant.runs) {
+                *run = crate::model::RunData { seed, ..first.clone() };
+                run.totals.wall_s = seed as f64;
+            }
+        }
+        let text = of(&variants);
+        assert!(text.contains("-50.0 %") && !text.contains('*') && !text.contains("ns per packet-hop"), "{text}");
+    }
+
+    #[test]
+    fn columns_of_other_counts_have_a_row_for_them() {
+        let mut variants = synthetic::comparison(&["powertcp", "hpcc"], &[1]);
+        let title = |variants: &[crate::model::Variant]| {
+            let table = comparison(&Comparison::of(variants.iter().map(Metrics::of).collect()));
+            (table.sections[0].title.clone(), table.sections[0].rows[0].cells.clone())
+        };
+        assert_eq!(title(&variants).0, "FCT slowdown, all sizes (3,000 flows)");
+        variants[1].runs[0].flows.truncate(7);
+        assert_eq!(title(&variants), ("FCT slowdown, all sizes".to_owned(), vec!["3,000".to_owned(), "7".to_owned()]));
     }
 
     #[test]

@@ -37,9 +37,10 @@ pub use overrides::Overrides;
 pub use place::ProblemParts;
 pub use results::{
     AllocatorSummary, BusyPort, Convergence, ConvergenceRow, Deadlines, DelaySummary, FctBucket, FlowRow, LinuxSummary,
-    PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results, ResultsDir, ResultsError, ResultsWriter, RunState, SOURCES,
-    Summary, TableInfo, Tag, TagValue, write_durably, write_whole,
+    Measured, PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results, ResultsDir, ResultsError, ResultsWriter,
+    RunState, SOURCES, Summary, TableInfo, Tag, TagValue, TierLoad, write_durably, write_whole,
 };
 #[doc(hidden)]
 pub use samples::samples;
 pub use scenario::{Reader, Scenario};
+pub use schema::Window;

@@ -374,6 +374,7 @@ fn home_of(key: &str) -> Option<&'static str> {
         "queue" | "queues" | "convergence" | "every" => Some("[[probe]]"),
         "loss" | "burst" | "corrupt" | "duplicate" | "reorder" | "down_at" | "up_at" => Some("[[fault]]"),
         "hosts" | "hosts_per_tor" | "delay" | "host_rate" => Some("[topology]"),
+        "from" | "until" => Some("[measure]"),
         "duration" | "seed" | "profile" | "name" => Some("the top of the file"),
         _ => None,
     }

@@ -5,7 +5,7 @@ use fairrate_sim::SimConfig;
 
 use crate::error::{Report, ScenarioError, Site};
 use crate::overrides::{self, Overrides};
-use crate::schema::{self, Algorithms, Attachment, Files, Place};
+use crate::schema::{self, Algorithms, Attachment, Files, Place, Window};
 use crate::tree;
 
 /// A runnable scenario: everything a run is made from, every default filled in.
@@ -14,6 +14,7 @@ pub struct Scenario {
     name: String,
     description: String,
     config: SimConfig,
+    window: Window,
     resolved: String,
     attachments: Vec<Attachment>,
     is_own: bool,
@@ -100,6 +101,11 @@ impl Scenario {
     /// The simulation it describes.
     pub fn into_sim_config(self) -> SimConfig {
         self.config
+    }
+
+    /// The window of time that its measures are of.
+    pub fn window(&self) -> Window {
+        self.window
     }
 
     /// The scenario with every default filled in. Files it names are those of [`Scenario::files`], beside it.
@@ -206,6 +212,7 @@ impl Reader<'_> {
             name: read.name,
             description: read.description,
             config: read.config,
+            window: read.window,
             resolved,
             attachments: files.into_attachments(),
         })

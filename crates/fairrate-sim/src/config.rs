@@ -44,6 +44,9 @@ pub struct SimConfig {
     pub allocator: Option<AllocatorConfig>,
     /// What is sampled.
     pub probes: Vec<ProbeSpec>,
+    /// Times of [`Sink::snapshot`](crate::Sink::snapshot), ascending: before anything else of that time. They leave no trace in
+    /// the fingerprint.
+    pub snapshots: Vec<Time>,
     /// When the run ends.
     pub stop: StopRule,
     /// Seed of every random stream.

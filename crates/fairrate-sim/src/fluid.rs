@@ -56,6 +56,8 @@ pub(crate) struct Fluid {
     port_bytes: Table<PortId, u64>,
     changes: Changes,
     totals: RunTotals,
+    /// How many of the run's snapshots were taken.
+    n_snapshots: usize,
 }
 
 /// One flow for the whole run.
@@ -140,6 +142,7 @@ impl Fluid {
             port_bytes: vec![0; config.topology.n_ports()].into(),
             changes: Changes { settled_ps: NEVER, ..Changes::default() },
             totals: RunTotals::default(),
+            n_snapshots: 0,
             routes,
             framing,
             flows,
@@ -202,10 +205,14 @@ impl Fluid {
                 self.compute_rates(sink);
             }
             let Some(event) = self.next_event() else {
-                self.now_ps = if self.end_ps == NEVER { self.now_ps } else { self.end_ps };
+                if self.end_ps < NEVER {
+                    self.take_snapshots(self.end_ps, sink);
+                    self.now_ps = self.end_ps;
+                }
                 return true;
             };
             debug_assert!(self.now_ps <= event.time_ps, "time never runs backward");
+            self.take_snapshots(event.time_ps.min(self.end_ps), sink);
             if self.end_ps < event.time_ps {
                 self.now_ps = self.end_ps;
                 return true;

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use fairrate_scenario::{DelaySummary, LinuxSummary, ResultsDir, ResultsWriter, RunState, Scenario, Tag};
-use fairrate_sim::{Drops, FlowId, FlowOutcome, PortId, RunTotals, SimConfig, Sink as _};
+use fairrate_sim::{Drops, FlowId, FlowOutcome, PortId, RunTotals, SimConfig, Sink as _, Snapshot};
 use fairrate_units::{Bytes, Time};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -236,8 +236,13 @@ impl Run<'_> {
         let stop = self.config().stop;
         let finite = self.config().flows.iter().filter(|flow| flow.bytes != Bytes::MAX).count() as u64;
         let mut moved = (0, Time::ZERO);
+        let mut snapshots = self.config().snapshots.iter().copied().peekable();
         loop {
-            match told.recv_timeout(LOOK) {
+            while let Some(at) = snapshots.next_if(|&at| at <= self.shared.clock.now()) {
+                listener.writer.snapshot(Snapshot { t: at, delivered: &mut self.delivered() });
+            }
+            let until = |at: &Time| self.shared.clock.at(*at).saturating_duration_since(Instant::now());
+            match told.recv_timeout(snapshots.peek().map_or(LOOK, until).min(LOOK)) {
                 Ok(Told::Failed(failure)) => return Ok(RunState::Failed(failure.to_string())),
                 Ok(told) => listener.hear(told)?,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -254,7 +259,7 @@ impl Run<'_> {
             if is_done || stop.at.is_some_and(|at| at <= now) {
                 return Ok(RunState::Complete);
             }
-            let delivered = self.shared.progress.iter().map(|p| p.delivered.load(Ordering::Relaxed)).sum::<u64>();
+            let delivered = self.delivered().map(|(_, bytes)| bytes).sum::<u64>();
             if moved.0 != delivered || !self.shared.progress.iter().any(|p| p.phase() == Phase::Active) {
                 moved = (delivered, now);
             }
@@ -262,6 +267,11 @@ impl Run<'_> {
                 return Ok(RunState::Failed(format!("nothing has arrived since t={}", moved.1)));
             }
         }
+    }
+
+    /// Returns the payload that has arrived of each flow.
+    fn delivered(&self) -> impl Iterator<Item = (FlowId, u64)> {
+        (0..).map(FlowId).zip(&self.shared.progress).map(|(flow, p)| (flow, p.delivered.load(Ordering::Relaxed)))
     }
 
     /// The flows that have started and are not done.

@@ -1,3 +1,6 @@
+use fairrate_scenario::Measured;
+use proptest::prelude::*;
+
 use super::*;
 use crate::synthetic;
 
@@ -13,22 +16,90 @@ fn slowdowns_fall_into_their_buckets() {
         flow(2, Some(5_000), None),
         flow(3, None, None),
     ];
-    let run = RunData { flows, ..RunData::default() };
+    let run = RunData { flows, measured: Measured { until_ns: 1, ..Measured::default() }, ..RunData::default() };
     let got: Vec<_> = slowdown_by_size(&[run]).iter().map(|b| (b.bucket, b.slowdown.n, b.slowdown.mean)).collect();
     assert_eq!(got, [("all sizes", 2, Some(3.0)), ("<= 10 KB", 1, Some(2.0)), ("10-100 KB", 1, Some(4.0))]);
 }
 
+fn measured(until_ns: u64) -> Measured {
+    Measured { from_ns: 1_000, until_ns, ..Measured::default() }
+}
+
 #[test]
-fn slowdowns_say_how_many_flows_they_know() {
-    let late = Flow { start_ns: 9e3, ..flow(2, Some(5_000), None) };
-    let flows = vec![flow(0, Some(10_000), Some(2e3)), flow(1, Some(5_000), None), late, flow(3, None, None)];
-    let totals = crate::model::Totals { end_ns: 8e3, ..Default::default() };
-    let got = slowdown_by_size(&[RunData { totals, flows, ..RunData::default() }]);
-    // The late flow would have begun after the end, and the endless one never finishes.
-    assert_eq!(got.iter().map(|b| (b.slowdown.n, b.flows)).collect::<Vec<_>>(), [(1, 2), (1, 2)]);
+fn unfinished_flows_count_with_what_they_take_at_least() {
+    let starved = Flow { start_ns: 1e3, at_least: Some(7.0), ..flow(1, Some(5_000), None) };
+    let flows = vec![
+        Flow { start_ns: 1e3, ..flow(0, Some(10_000), Some(2e3)) },
+        starved,
+        Flow { start_ns: 9e3, ..flow(2, Some(5_000), Some(1e3)) },
+        flow(3, Some(5_000), Some(1e3)),
+        Flow { start_ns: 2e3, ..flow(4, None, None) },
+    ];
+    let got = slowdown_by_size(&[RunData { measured: measured(8_000), flows, ..RunData::default() }]);
+    // One flow starts after the window and one before it, and the endless one has no slowdown: 2 and at least 7 are left.
+    let all = &got[0].slowdown;
+    assert_eq!((all.n, all.n_bounds, all.p50, all.p99, all.mean), (2, 1, Some(2.0), Some(7.0), Some(4.5)));
+    assert!(!all.is_bound(2.0) && all.is_bound(7.0));
     assert_eq!(got[0].share().map(|s| s.to_string()).as_deref(), Some("1 of 2"));
-    let none = slowdown_by_size(&[RunData { flows: vec![flow(0, Some(1), None)], ..RunData::default() }]);
-    assert_eq!((none[0].slowdown.n, none[0].share().map(|s| s.to_string())), (0, Some("0 of 1".to_owned())));
+    assert_eq!(got[0].unfinished_share(), 0.5);
+}
+
+proptest! {
+    /// Whichever flows are starved, no percentile becomes less: a flow that did not finish took longer than any that did.
+    #[test]
+    fn slowdowns_do_not_fall_as_flows_starve(
+        each in prop::collection::vec((0.0..1e3, 1.0..50.0, any::<bool>()), 1..60), p in 0.0..1.0
+    ) {
+        // All runs end at 60 of the flows' ideal time after they began; flows of a start finish by then.
+        let of = |starves: bool| {
+            let flow = |(id, (start, slowdown, starved)): (usize, &(f64, f64, bool))| {
+                let open = *starved && starves;
+                let (slowdown, at_least) = if open { (None, Some(60.0)) } else { (Some(*slowdown), None) };
+                Flow { id: id as u32, bytes: Some(1), start_ns: 1e3 + start, slowdown, at_least, ..Flow::default() }
+            };
+            let flows = each.iter().enumerate().map(flow).collect();
+            slowdown_by_size(&[RunData { measured: measured(8_000), flows, ..RunData::default() }]).remove(0).slowdown
+        };
+        let (fed, starved) = (of(false), of(true));
+        prop_assert_eq!(fed.n, starved.n);
+        let all = |d: &Distribution| [d.mean, d.p50, d.p95, d.p99, d.p999, d.max];
+        for (fed, starved) in all(&fed).into_iter().zip(all(&starved)) {
+            prop_assert!(fed <= starved);
+        }
+        // A percentile that is not called a bound is the same whatever becomes of the flows that starve.
+        let value = |d: &Distribution| [d.p50, d.p95, d.p99][(p * 3.0) as usize];
+        if let Some(x) = value(&starved).filter(|x| !starved.is_bound(*x)) {
+            let later = Distribution::with_bounds(
+                each.iter().filter(|f| !f.2).map(|f| f.1).collect(), &vec![1e9; starved.n_bounds]);
+            prop_assert_eq!(value(&later), Some(x));
+        }
+    }
+}
+
+#[test]
+fn ports_are_measured_within_the_window() {
+    // A queue of 5000 B until 2 us, and 100 B in the window from 2 to 4 us; then a drain of 96 us without any.
+    let port = PortSeries {
+        capacity_bps: Some(8e9),
+        t_ns: vec![0.0, 1e3, 2e3, 3e3, 4e3, 1e5],
+        qlen_bytes: vec![5e3, 5e3, 100.0, 100.0, 0.0, 0.0],
+        tx_bytes: vec![0.0, 0.0, 0.0, 1e3, 2e3, 2e3],
+        ..PortSeries::default()
+    };
+    let run = |from_ns, until_ns| RunData {
+        measured: Measured { from_ns, until_ns, ..Measured::default() },
+        ports: vec![port.clone()],
+        ..RunData::default()
+    };
+    let got = &ports(&[run(2_000, 4_000)])[0];
+    assert_eq!((got.qlen_mean_bytes, got.qlen_p99_bytes, got.qlen_peak_bytes), (100.0, 100.0, 100.0));
+    // 2000 B in 2 us at 1 B/ns.
+    assert_eq!(got.utilisation, Some(1.0));
+    let whole = &ports(&[run(0, 100_000)])[0];
+    assert_eq!((whole.qlen_peak_bytes, whole.utilisation), (5e3, Some(0.02)));
+    // Between two samples the queue holds its value, and the counter grows evenly.
+    let between = &ports(&[run(1_500, 2_500)])[0];
+    assert_eq!((between.qlen_mean_bytes, between.utilisation), (2_550.0, Some(0.5)));
 }
 
 #[test]
@@ -81,7 +152,8 @@ fn ports_together_by_hand() {
         drops: 1,
         ..PortSeries::default()
     };
-    let run = RunData { ports: vec![port(100.0, 1000.0), port(0.0, 0.0)], ..RunData::default() };
+    let ports = vec![port(100.0, 1000.0), port(0.0, 0.0)];
+    let run = RunData { measured: measured(2_000), ports, ..RunData::default() };
     let all = all_ports(&[run.clone(), run]).unwrap();
     assert_eq!((all.port.as_str(), all.utilisation, all.drops), ("all 2 ports", Some(0.25), 2.0));
     assert_eq!((all.qlen_mean_bytes, all.qlen_p99_bytes, all.qlen_peak_bytes), (50.0, 100.0, 100.0));
@@ -96,8 +168,12 @@ fn fairness_looks_at_the_time_all_long_flows_share() {
         ..FlowSeries::default()
     };
     // Flow 0 has the link alone for 1 us; from 1 us to 3 us both get 100.
-    let mut run = RunData { flows: vec![flow(0, None, None), flow(1, None, None)], ..RunData::default() };
+    let flows = vec![flow(0, None, None), flow(1, None, None)];
+    let mut run = RunData { measured: measured(3_000), flows, ..RunData::default() };
     run.rates = vec![series(0, &[0.0, 1e3, 3e3], &[0.0, 900.0, 1000.0]), series(1, &[1e3, 3e3], &[0.0, 100.0])];
+    assert_eq!(fairness(&run), Some(1.0));
+    // Within 1 and 2 us flow 0 gets 50 and flow 1 as much; with the first microsecond it would have more.
+    run.measured.until_ns = 2_000;
     assert_eq!(fairness(&run), Some(1.0));
     run.rates.pop();
     assert_eq!(fairness(&run), None);

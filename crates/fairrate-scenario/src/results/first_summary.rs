@@ -7,6 +7,7 @@ use fairrate_sim::{PortId, ProbeSpec};
 use fairrate_units::Bytes;
 
 use super::SCHEMA;
+use super::measured::Measured;
 use super::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets, simulator};
 use crate::scenario::Scenario;
 
@@ -52,9 +53,11 @@ pub(super) fn first_summary(scenario: &Scenario) -> Summary {
         bytes_in_flight: 0,
         goodput_bytes: 0,
         goodput_bps: 0.0,
+        measured: Measured::default(),
         flows: config.flows.len() as u64,
         finished_flows: 0,
         unfinished_flows: 0,
+        flows_to_start: 0,
         endless_flows: config.flows.iter().filter(|f| f.bytes == Bytes::MAX).count() as u64,
         retransmitted_bytes: 0,
         reordered_bytes: 0,
@@ -80,7 +83,7 @@ pub(super) fn first_summary(scenario: &Scenario) -> Summary {
         control_bytes: 0,
         allocator: config.allocator.as_ref().map(|_| AllocatorSummary::default()),
         peak_buffer_bytes: 0,
-        fct: buckets(&[]),
+        fct: buckets(&[], &[]),
         deadlines: config.flows.iter().any(|f| f.deadline.is_some()).then(Deadlines::default),
         convergence: converges.then(Convergence::default),
         ports: ports.into_iter().map(info).collect(),

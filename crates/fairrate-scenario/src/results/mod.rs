@@ -6,6 +6,7 @@ mod dir;
 mod first_summary;
 mod growing;
 mod linux;
+mod measured;
 mod read;
 mod rows;
 mod summary;
@@ -24,6 +25,7 @@ pub const SOURCES: &str = env!("FAIRRATE_SOURCES");
 
 pub use dir::{ResultsDir, write_durably, write_whole};
 pub use linux::{BusyPort, DelaySummary, LinuxSummary};
+pub use measured::{Measured, TierLoad};
 pub use read::Results;
 pub use rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow};
 pub use summary::{
@@ -165,8 +167,9 @@ const SUMMARY: &str = "summary.json";
 /// Name of the resolved scenario's file.
 const SCENARIO: &str = "scenario.toml";
 /// The form of results: the number changes when a column, a field or a meaning goes. Version 1 did not say so; its times were
-/// real numbers, and its tables had no `cc`, `label` and `seed`.
-const SCHEMA: &str = "fairrate.results/2";
+/// real numbers, and its tables had no `cc`, `label` and `seed`. Version 2 had no measuring window, left unfinished flows out of
+/// `fct`, and called a flow finished once its last byte was acknowledged.
+const SCHEMA: &str = "fairrate.results/3";
 /// The tables, in the order of [`Summary::tables`].
 const TABLES: [&str; 5] = ["flows", "ports", "rates", "pfc", "convergence"];
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
 use super::linux::LinuxSummary;
+use super::measured::Measured;
 use crate::scenario::Scenario;
 
 /// How a run ended.
@@ -54,7 +55,7 @@ impl Quantiles {
     }
 }
 
-/// Completion times of the finished flows of a range of sizes.
+/// Completion times of the flows of a range of sizes that started within the measuring window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FctBucket {
     /// What the range is called: `<=10KB` ..., and `all`.
@@ -63,8 +64,11 @@ pub struct FctBucket {
     pub above_bytes: u64,
     /// ... and at most this large.
     pub up_to_bytes: Option<u64>,
-    /// How many finished.
+    /// Flows that finished.
     pub flows: u64,
+    /// Flows that did not. They count below with the least that they will have taken, as if they had finished when the run
+    /// ended: where there are any, all numbers are lower bounds.
+    pub unfinished: u64,
     /// Completion time over that of the flow alone on an idle network.
     pub slowdown: Option<Quantiles>,
     /// Completion time in nanoseconds.
@@ -80,25 +84,33 @@ const BUCKETS: [(&str, u64, Option<u64>); 5] = [
     ("all", 0, None),
 ];
 
-/// One finished flow, as buckets see it.
+/// A flow and the time it took, as buckets see it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Finished {
-    pub bytes: u64,
-    pub fct_ns: f64,
-    pub slowdown: f64,
+pub(super) struct Timed {
+    bytes: u64,
+    fct_ns: f64,
+    slowdown: f64,
 }
 
-/// Sorts finished flows into the buckets.
-pub(super) fn buckets(flows: &[Finished]) -> Vec<FctBucket> {
+impl Timed {
+    /// A flow of `bytes` that took `fct`, and alone on an idle network would take `ideal`.
+    pub fn new(bytes: u64, fct: Time, ideal: Time) -> Self {
+        Self { bytes, fct_ns: fct.as_ns_f64(), slowdown: fct.as_ps() as f64 / ideal.as_ps().max(1) as f64 }
+    }
+}
+
+/// Sorts finished and unfinished flows into the buckets.
+pub(super) fn buckets(finished: &[Timed], unfinished: &[Timed]) -> Vec<FctBucket> {
     let bucket = |&(name, above, up_to): &(&str, u64, Option<u64>)| {
-        let inside = |f: &&Finished| above < f.bytes && up_to.is_none_or(|most| f.bytes <= most);
-        let mut slowdown: Vec<f64> = flows.iter().filter(inside).map(|f| f.slowdown).collect();
-        let mut fct: Vec<f64> = flows.iter().filter(inside).map(|f| f.fct_ns).collect();
+        let inside = |f: &&Timed| above < f.bytes && up_to.is_none_or(|most| f.bytes <= most);
+        let all = || finished.iter().chain(unfinished).filter(inside);
+        let (mut slowdown, mut fct): (Vec<f64>, Vec<f64>) = all().map(|f| (f.slowdown, f.fct_ns)).unzip();
         FctBucket {
             bucket: name.to_owned(),
             above_bytes: above,
             up_to_bytes: up_to,
-            flows: slowdown.len() as u64,
+            flows: finished.iter().filter(inside).count() as u64,
+            unfinished: unfinished.iter().filter(inside).count() as u64,
             slowdown: Quantiles::of(&mut slowdown),
             fct_ns: Quantiles::of(&mut fct),
         }
@@ -235,14 +247,18 @@ pub struct Summary {
     pub bytes_in_flight: u64,
     /// Payload bytes that receivers have in order.
     pub goodput_bytes: u64,
-    /// `goodput_bytes` over the simulated time, in bits per second.
+    /// The same within the measuring window, over its length, in bits per second.
     pub goodput_bps: f64,
-    /// Flows that have started, or had a time to.
+    /// The measuring window, and loads within it.
+    pub measured: Measured,
+    /// Flows that have started.
     pub flows: u64,
-    /// Flows that finished.
+    /// Finite flows whose last byte has arrived.
     pub finished_flows: u64,
-    /// Finite flows that did not finish.
+    /// Finite flows that have started and not finished.
     pub unfinished_flows: u64,
+    /// Flows that had a time to start, which had not come.
+    pub flows_to_start: u64,
     /// Of these, endless ones.
     pub endless_flows: u64,
     /// Payload bytes sent again.

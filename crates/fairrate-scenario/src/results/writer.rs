@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, FlowSpec, PfcEvent, PortId, PortSample, RateSample, RunTotals, Sink,
+    Snapshot,
 };
 use fairrate_units::{Bytes, Time};
 use parquet::data_type::ByteArray;
@@ -16,7 +17,8 @@ use super::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_wh
 use super::first_summary::{first_summary, port_name};
 use super::growing::GrowingFile;
 use super::linux::LinuxSummary;
-use super::summary::{Convergence, Deadlines, Finished, RunState, Summary, buckets};
+use super::measured::Meter;
+use super::summary::{Convergence, Deadlines, RunState, Summary, buckets};
 use super::tags::{Tag, TagValue};
 use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SCHEMA, SUMMARY, TABLES};
 use crate::scenario::Scenario;
@@ -46,7 +48,7 @@ pub struct ResultsWriter {
     files: Vec<String>,
     specs: Vec<FlowSpec>,
     port_names: Vec<PortName>,
-    finished: Vec<Finished>,
+    meter: Meter,
     /// Of every change of flows, how many base RTTs rates took to settle, if they did.
     settled: Vec<Option<f64>>,
     /// The deadlines of flows that have finished, and when those of the others pass.
@@ -54,6 +56,7 @@ pub struct ResultsWriter {
     due: Vec<Time>,
     n_flows: u64,
     n_endless: u64,
+    n_finished: u64,
     goodput_bytes: u64,
     retransmitted_bytes: u64,
     summary: Summary,
@@ -110,12 +113,13 @@ impl ResultsWriter {
             files: scenario.files().map(|(name, _)| name).chain([SCENARIO]).map(str::to_owned).collect(),
             specs: scenario.sim_config().flows.clone(),
             port_names: port_names(scenario),
-            finished: Vec::new(),
+            meter: Meter::new(&scenario.sim_config().topology, scenario.window()),
             settled: Vec::new(),
             deadlines: Deadlines::default(),
             due: Vec::new(),
             n_flows: 0,
             n_endless: 0,
+            n_finished: 0,
             goodput_bytes: 0,
             retransmitted_bytes: 0,
             summary,
@@ -156,6 +160,10 @@ impl ResultsWriter {
         for outcome in unfinished {
             self.flow(outcome);
         }
+        let (started, to_start): (Vec<_>, Vec<_>) = unfinished.iter().partition(|outcome| outcome.start <= totals.end);
+        let is_open = |o: &&&FlowOutcome| o.fct.is_none() && self.specs[o.flow.index()].bytes < Bytes::MAX;
+        self.summary.unfinished_flows = started.iter().filter(is_open).count() as u64;
+        self.summary.flows_to_start = to_start.len() as u64;
         self.check()?;
         self.complete_summary(totals, wall, state);
         let done = self.write_all();
@@ -221,9 +229,11 @@ impl ResultsWriter {
         (s.bytes_sent, s.bytes_delivered) = (totals.sent_bytes, totals.delivered_bytes);
         (s.bytes_dropped, s.bytes_in_flight) = (totals.dropped_bytes, totals.in_flight_bytes);
         s.goodput_bytes = self.goodput_bytes;
-        s.goodput_bps = if totals.end == Time::ZERO { 0.0 } else { self.goodput_bytes as f64 * 8.0 / s.sim_s };
-        (s.flows, s.endless_flows) = (self.n_flows, self.n_endless);
-        (s.finished_flows, s.unfinished_flows) = (totals.flows_done, totals.flows_unfinished);
+        s.measured = self.meter.measured(totals);
+        let measured_ns = s.measured.until_ns - s.measured.from_ns;
+        s.goodput_bps = if measured_ns == 0 { 0.0 } else { s.measured.goodput_bytes as f64 * 8e9 / measured_ns as f64 };
+        (s.flows, s.endless_flows) = (self.n_flows - s.flows_to_start, self.n_endless);
+        s.finished_flows = self.n_finished;
         s.retransmitted_bytes = self.retransmitted_bytes;
         s.drops = totals.drops.total();
         s.drops_egress_threshold = totals.drops.egress_threshold;
@@ -243,7 +253,7 @@ impl ResultsWriter {
         s.reordered_bytes = totals.reordering.bytes;
         s.reordering_mean_ns = totals.reordering.mean().as_ns_f64();
         s.reordering_max_ns = totals.reordering.max.as_ns_f64();
-        s.fct = buckets(&self.finished);
+        s.fct = buckets(&self.meter.finished, &self.meter.unfinished_at(totals.end));
         if let Some(deadlines) = &mut s.deadlines {
             *deadlines = self.deadlines.with_unfinished(&self.due, totals.end);
         }
@@ -270,6 +280,10 @@ impl ResultsWriter {
 }
 
 impl Sink for ResultsWriter {
+    fn snapshot(&mut self, snapshot: Snapshot<'_>) {
+        self.meter.snapshot(&self.specs, snapshot);
+    }
+
     fn flow(&mut self, outcome: &FlowOutcome) {
         let spec = &self.specs[outcome.flow.index()];
         let endless = spec.bytes == Bytes::MAX;
@@ -277,9 +291,8 @@ impl Sink for ResultsWriter {
         let has_waited = 0 < outcome.reordering.bytes;
         let finite_fct = outcome.fct.filter(|_| !endless);
         let slowdown = finite_fct.map(|fct| fct.as_ps() as f64 / outcome.ideal_fct.as_ps().max(1) as f64);
-        if let (Some(fct), Some(slowdown)) = (finite_fct, slowdown) {
-            self.finished.push(Finished { bytes: spec.bytes.as_u64(), fct_ns: fct.as_ns_f64(), slowdown });
-        }
+        self.meter.flow(spec, outcome);
+        self.n_finished += u64::from(finite_fct.is_some());
         match (spec.deadline, outcome.fct) {
             (Some(deadline), Some(fct)) => self.deadlines.add(deadline < fct),
             (Some(deadline), None) => self.due.push(outcome.start.saturating_add(deadline)),
@@ -300,7 +313,7 @@ impl Sink for ResultsWriter {
             ns_or_none((!endless).then_some(outcome.ideal_fct)),
             slowdown.map_or(Cell::None, Cell::Float),
             Cell::Int(outcome.retransmitted_bytes),
-            Cell::Flag(outcome.fct_ack.is_some()),
+            Cell::Flag(finite_fct.is_some()),
             Cell::Int(outcome.delivered_bytes),
             Cell::Int(u64::from(spec.group)),
             Cell::Int(outcome.reordering.bytes),

@@ -8,6 +8,7 @@ mod allocator;
 mod circuits;
 mod fault;
 mod files;
+mod measure;
 mod names;
 mod probe;
 mod queue;
@@ -27,6 +28,8 @@ use crate::reader::{OrWord, Output, Section};
 use crate::tree::Table;
 
 pub(crate) use algorithm::Algorithms;
+pub use measure::Window;
+
 pub(crate) use files::{Attachment, Files, Place, read_text};
 
 /// What a document means.
@@ -34,6 +37,7 @@ pub(crate) struct Resolved {
     pub name: String,
     pub description: String,
     pub config: SimConfig,
+    pub window: Window,
     pub output: Output,
 }
 
@@ -69,6 +73,7 @@ pub(crate) fn read(
     switch::check_recovery(&root, &fabric, &transport);
     let blocks = traffic::read(&mut root, files, run.end.at, shape.kind(), transport.kind);
     let allocator = allocator::read(&mut root, &transport, &cc, blocks.len());
+    let measure = measure::read(&mut root, blocks.iter().any(traffic::Block::has_arrivals));
     let faults = fault::read(&mut root, &transport);
     let probes = probe::read(&mut root);
     let has_convergence_probe = probes.iter().any(probe::Probe::is_convergence);
@@ -93,11 +98,14 @@ pub(crate) fn read(
     faults.extend(fault::of_topology(report, site, &topology, &transport));
     let probes = probe::build(report, &probes, &names, &flows);
     check_samples(report, &run, &probes);
+    let window = measure::build(report, &measure, &run, &flows);
+    let snapshots = std::iter::once(window.from).chain(window.until).collect();
     let Run { name, description, seed, end: stop, .. } = run;
-    let config = SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, stop, seed };
+    let config =
+        SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, snapshots, stop, seed };
     check_times(report, &config, network_site);
     report.check()?;
-    Ok(Resolved { name, description, config, output })
+    Ok(Resolved { name, description, config, window, output })
 }
 
 fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {

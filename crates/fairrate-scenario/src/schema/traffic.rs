@@ -56,6 +56,13 @@ enum Kind {
     List { file: Text, ignore_columns: Vec<String> },
 }
 
+impl Block<'_> {
+    /// Returns `true` if flows arrive at random or listed times, one after the other, as load on the network.
+    pub fn has_arrivals(&self) -> bool {
+        matches!(self.kind, Kind::Poisson { .. } | Kind::IncastQueries(_) | Kind::List { .. })
+    }
+}
+
 /// Reads all blocks. `end` is where arrivals stop unless the block says otherwise.
 pub(super) fn read<'a>(
     root: &mut Section<'a>,

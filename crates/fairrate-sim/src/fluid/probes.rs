@@ -6,7 +6,7 @@ use super::Fluid;
 use crate::config::ProbeSpec;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, PortId};
-use crate::output::{PortSample, RateSample, Sink};
+use crate::output::{PortSample, RateSample, Sink, Snapshot};
 
 impl Fluid {
     /// A probe samples.
@@ -28,6 +28,16 @@ impl Fluid {
             ProbeSpec::Convergence { .. } => return,
         };
         self.schedule(self.now_ps.saturating_add(every.as_ps()), EventKind::Probe, index);
+    }
+
+    /// Takes the snapshots that are due up to `until_ps`, before which nothing happens.
+    pub(super) fn take_snapshots(&mut self, until_ps: u64, sink: &mut dyn Sink) {
+        while let Some(&t) = self.config.snapshots.get(self.n_snapshots).filter(|t| t.as_ps() <= until_ps) {
+            self.n_snapshots += 1;
+            self.now_ps = t.as_ps();
+            let mut delivered = self.flows.numbers().map(|flow| (flow, self.delivered_bytes(flow)));
+            sink.snapshot(Snapshot { t, delivered: &mut delivered });
+        }
     }
 
     fn sample_ports(&self, ports: &[PortId], sink: &mut dyn Sink) {

@@ -195,6 +195,7 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         changes: Vec::new(),
         faults: Vec::new(),
         allocator: None,
+        snapshots: Vec::new(),
         probes: Vec::new(),
         stop: StopRule { at: None, when_flows_done: true },
         seed: 1,

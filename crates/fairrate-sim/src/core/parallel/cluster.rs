@@ -25,7 +25,7 @@ use crate::core::run::Run;
 use crate::core::stall;
 use crate::engine::Event;
 use crate::ids::FlowId;
-use crate::output::{FlowOutcome, RunTotals, Sink};
+use crate::output::{FlowOutcome, RunTotals, Sink, Snapshot};
 use crate::simulation::{SimError, Switching};
 
 /// Events after which stalls are looked for.
@@ -56,6 +56,8 @@ pub(crate) struct Cluster {
     /// Whether it pays that threads go together.
     pace: Mutex<Pace>,
     probes: Probes,
+    /// How many of the run's snapshots were taken.
+    n_snapshots: usize,
     /// Least time in picoseconds from what one part does to what another one notices of it.
     cut_ps: u64,
     /// The same, if all links between racks were cut: the least length of an epoch.
@@ -87,6 +89,7 @@ impl Cluster {
             parts,
             pace: Mutex::default(),
             probes: Probes::new(&run.config),
+            n_snapshots: 0,
             cut_ps: plan.cut_ps,
             lookahead_ps: plan.lookahead_ps,
             end_ps: run.config.stop.at.map_or(u64::MAX, Time::as_ps),
@@ -162,6 +165,7 @@ impl Cluster {
         sink: &mut dyn Sink,
     ) -> Result<bool, SimError> {
         let mut left = max_events;
+        self.take_snapshots(parts, next_ps(parts), sink);
         loop {
             if left == 0 {
                 return Ok(false);
@@ -180,6 +184,7 @@ impl Cluster {
             left = left.saturating_sub(n_events);
             let next = next(parts);
             told::tell(parts, Some(next), sink);
+            self.take_snapshots(parts, next.time_ps, sink);
             self.is_open = next.time_ps < self.epoch_end_ps;
             if !self.is_open && self.is_over(parts) {
                 return close(parts, sink).map(|()| true);
@@ -195,10 +200,11 @@ impl Cluster {
     /// Works through the next window of the epoch; where there is one part, through the epoch or `max_events` of it. How
     /// many events that were.
     fn work(&self, crew: &Crew<'_>, parts: &[Mutex<Part>], max_events: u64) -> u64 {
+        let end_ps = self.epoch_end_ps.min(self.snapshot_ps());
         if parts.len() == 1 {
-            return crew.run(self.epoch_end_ps, max_events.min(CHECK_EVERY)).1;
+            return crew.run(end_ps, max_events.min(CHECK_EVERY)).1;
         }
-        let window_end_ps = next_ps(parts).saturating_add(self.cut_ps).min(self.epoch_end_ps);
+        let window_end_ps = next_ps(parts).saturating_add(self.cut_ps).min(end_ps);
         let mut n_events = 0;
         loop {
             let (all_done, n) = crew.run(window_end_ps, CHECK_EVERY);
@@ -231,8 +237,29 @@ impl Cluster {
         }
         if self.end_ps < u64::MAX {
             self.now_ps = self.end_ps;
+            self.take_snapshots(parts, self.end_ps, sink);
         }
         Next::Nothing
+    }
+
+    /// The time of the next snapshot in picoseconds; `u64::MAX`: there is none.
+    fn snapshot_ps(&self) -> u64 {
+        self.run.config.snapshots.get(self.n_snapshots).map_or(u64::MAX, |at| at.as_ps())
+    }
+
+    /// Takes the snapshots that are due where nothing happens before `next_ps`. A snapshot ends a window of the parts, but no
+    /// epoch: it changes nothing of what the run does.
+    fn take_snapshots(&mut self, parts: &[Mutex<Part>], next_ps: u64, sink: &mut dyn Sink) {
+        while self.snapshot_ps() <= next_ps && next_ps < u64::MAX {
+            let t = Time::from_ps(self.snapshot_ps());
+            self.n_snapshots += 1;
+            let flows = (0..self.run.config.flows.len() as u32).map(FlowId);
+            let mut delivered = flows.take_while(|&flow| self.run.is_users(flow)).map(|flow| {
+                let (_, receives) = self.run.parts_of_flow(flow);
+                (flow, lock(&parts[receives]).received(flow).bytes)
+            });
+            sink.snapshot(Snapshot { t, delivered: &mut delivered });
+        }
     }
 
     /// Whether the work of the run is done.

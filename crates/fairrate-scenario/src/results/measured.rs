@@ -1,0 +1,185 @@
+//! What a run came to within its measuring window.
+
+use fairrate_sim::topology::{Tier, Topology};
+use fairrate_sim::{FlowOutcome, FlowSpec, NodeId, RunTotals, Snapshot};
+use fairrate_units::{Bytes, Time};
+use serde::{Deserialize, Serialize};
+
+use super::summary::Timed;
+use crate::schema::Window;
+
+/// The measuring window of a run that has ended, and the payload delivered within it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Start of the window.
+    pub from_ns: u64,
+    /// End of the window: that of `[measure]`, or the end of the run if it came first.
+    pub until_ns: u64,
+    /// Payload bytes that receivers got in order within the window.
+    pub goodput_bytes: u64,
+    /// Offered and carried load by tier of links.
+    pub load: Vec<TierLoad>,
+}
+
+/// The load on a set of links within the measuring window, in payload bytes over what the links could carry, as `load` counts
+/// in `[[traffic]]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TierLoad {
+    /// The link set, as `tor-uplinks`.
+    pub links: String,
+    /// The load of all flows that started within the window; `None` if one of them is endless.
+    pub offered: Option<f64>,
+    /// The load that receivers got in order within the window.
+    pub carried: f64,
+}
+
+/// Link sets that a flow crosses at most once, from the hosts up.
+const TIERS: [&str; 4] = ["host-links", "tor-uplinks", "agg-uplinks", "tor-downlinks"];
+
+/// Payload bytes: of all flows, and of those that cross each of [`TIERS`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    all: u64,
+    by_tier: [u64; TIERS.len()],
+}
+
+impl Sums {
+    fn add(&mut self, bytes: u64, crossed: [bool; TIERS.len()]) {
+        self.all += bytes;
+        for (sum, _) in self.by_tier.iter_mut().zip(crossed).filter(|(_, crossed)| *crossed) {
+            *sum += bytes;
+        }
+    }
+}
+
+/// Measures a run within its window.
+pub(super) struct Meter {
+    window: Window,
+    /// Capacity of each of [`TIERS`] in bit/s; 0: the network has no such links.
+    capacity_bps: [f64; TIERS.len()],
+    /// The rack and pod of each host.
+    places: Vec<(u32, u32)>,
+    /// Delivered bytes at the snapshots so far.
+    snapshots: Vec<Sums>,
+    /// Delivered bytes at the end, and offered bytes.
+    delivered: Sums,
+    offered: Sums,
+    has_endless: bool,
+    /// Flows of the window that have finished.
+    pub finished: Vec<Timed>,
+    /// Size, start and ideal completion time of those that have not.
+    unfinished: Vec<(u64, Time, Time)>,
+}
+
+impl Meter {
+    /// Returns a meter for a run on `topology`.
+    pub fn new(topology: &Topology, window: Window) -> Self {
+        let capacity = |tier: &str| match topology.link_sets.get(tier) {
+            // Circuits carry what would otherwise cross the uplinks.
+            Some(_) if tier == "tor-uplinks" && topology.circuits.is_some() => 0.0,
+            Some(ports) => topology.capacity_bps(ports),
+            None => 0.0,
+        };
+        Self {
+            window,
+            capacity_bps: TIERS.map(capacity),
+            places: places(topology),
+            snapshots: Vec::new(),
+            delivered: Sums::default(),
+            offered: Sums::default(),
+            has_endless: false,
+            finished: Vec::new(),
+            unfinished: Vec::new(),
+        }
+    }
+
+    /// Adds the state of all flows at an edge of the window.
+    pub fn snapshot(&mut self, specs: &[FlowSpec], snapshot: Snapshot<'_>) {
+        let mut sums = Sums::default();
+        for (flow, bytes) in snapshot.delivered.filter(|(_, bytes)| 0 < *bytes) {
+            sums.add(bytes, self.crossed(&specs[flow.index()]));
+        }
+        self.snapshots.push(sums);
+    }
+
+    /// Adds the outcome of a flow.
+    pub fn flow(&mut self, spec: &FlowSpec, outcome: &FlowOutcome) {
+        let crossed = self.crossed(spec);
+        self.delivered.add(outcome.delivered_bytes, crossed);
+        if outcome.start < self.window.from || self.window.until.is_some_and(|until| until < outcome.start) {
+            return;
+        }
+        if spec.bytes == Bytes::MAX {
+            self.has_endless = true;
+            return;
+        }
+        let bytes = spec.bytes.as_u64();
+        self.offered.add(bytes, crossed);
+        match outcome.fct {
+            Some(fct) => self.finished.push(Timed::new(bytes, fct, outcome.ideal_fct)),
+            None => self.unfinished.push((bytes, outcome.start, outcome.ideal_fct)),
+        }
+    }
+
+    /// Returns the flows of the window that had not finished at `end`, with the least that each of them will have taken.
+    pub fn unfinished_at(&self, end: Time) -> Vec<Timed> {
+        let started = self.unfinished.iter().filter(|(_, start, _)| *start <= end);
+        let at_least = |start: Time, ideal: Time| (end - start).max(ideal);
+        started.map(|&(bytes, start, ideal)| Timed::new(bytes, at_least(start, ideal), ideal)).collect()
+    }
+
+    /// Returns what the run came to within its window.
+    pub fn measured(&self, totals: &RunTotals) -> Measured {
+        let from = self.window.from.min(totals.end);
+        let until = self.window.until.unwrap_or(totals.end).min(totals.end).max(from);
+        let before = self.snapshots.first().copied().unwrap_or(self.delivered);
+        let after = self.snapshots.get(1).copied().unwrap_or(self.delivered);
+        let seconds = (until - from).as_secs_f64();
+        let load = |tier: usize| {
+            let most_bytes = self.capacity_bps[tier] * seconds / 8.0;
+            let share = |bytes: u64| bytes as f64 / most_bytes;
+            (0.0 < most_bytes).then(|| TierLoad {
+                links: TIERS[tier].to_owned(),
+                offered: (!self.has_endless).then(|| share(self.offered.by_tier[tier])),
+                carried: share(after.by_tier[tier] - before.by_tier[tier]),
+            })
+        };
+        Measured {
+            from_ns: whole_ns(from),
+            until_ns: whole_ns(until),
+            goodput_bytes: after.all - before.all,
+            load: (0..TIERS.len()).filter_map(load).collect(),
+        }
+    }
+
+    /// Returns for each of [`TIERS`] whether a flow crosses it.
+    fn crossed(&self, spec: &FlowSpec) -> [bool; TIERS.len()] {
+        let (src, dst) = (self.places[spec.src.index()], self.places[spec.dst.index()]);
+        [true, src.0 != dst.0, src.1 != dst.1, true]
+    }
+}
+
+/// Returns the rack and pod of each node. The ToRs of a pod share aggregation switches; the pod of a host is the first of those of
+/// its ToR.
+fn places(topology: &Topology) -> Vec<(u32, u32)> {
+    let tier = |node: NodeId| topology.nodes[node.index()].tier;
+    let mut places: Vec<(u32, u32)> = topology.nodes.iter().map(|node| (node.rack, u32::MAX)).collect();
+    // From the top down, so that a ToR knows its pod before its hosts ask for it.
+    for (above, below) in [(Tier::Aggregation, Tier::Tor), (Tier::Tor, Tier::Host)] {
+        for link in &topology.links {
+            for (up, down) in [(link.a, link.b), (link.b, link.a)] {
+                if tier(up) == above && tier(down) == below {
+                    let pod = if above == Tier::Aggregation { up.0 } else { places[up.index()].1 };
+                    let known = &mut places[down.index()].1;
+                    *known = pod.min(*known);
+                }
+            }
+        }
+    }
+    places
+}
+
+/// Rounds to the nearest nanosecond.
+fn whole_ns(t: Time) -> u64 {
+    (t.as_ps() + 500) / 1_000
+}

@@ -1,0 +1,76 @@
+//! `[measure]`: the window of time that queues, utilisation, goodput and slowdowns are of.
+
+use fairrate_sim::{FlowSpec, Trigger};
+use fairrate_units::{Bytes, Time};
+
+use super::Run;
+use crate::error::{Report, Site};
+use crate::reader::{OrWord, Section};
+
+/// The measuring window of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its start.
+    pub from: Time,
+    /// Its end; `None`: the end of the run.
+    pub until: Option<Time>,
+}
+
+/// The section as the file has it.
+pub(super) struct Measure {
+    from: OrWord<Time>,
+    until: OrWord<Time>,
+    from_site: Site,
+    until_site: Site,
+    is_default: bool,
+}
+
+/// Words for `from`.
+const FROM: &[&str] = &["first-start"];
+/// Words for `until`.
+const UNTIL: &[&str] = &["last-start", "end"];
+
+/// Reads the section. Where flows arrive on their own (`has_arrivals`), the window ends with the last start by default: what comes
+/// after it is a drain, which lasts as long as the algorithm makes it last. Otherwise it ends with the run.
+pub(super) fn read(root: &mut Section<'_>, has_arrivals: bool) -> Measure {
+    let mut s = root.child("measure", "`[measure]`");
+    let from = s.value_or::<Time>("from", FROM, OrWord::Word(0));
+    let is_default = !s.has("until");
+    let until = s.value_or::<Time>("until", UNTIL, OrWord::Word(usize::from(!has_arrivals)));
+    root.out.tables.push(("measure".into(), s.finish()));
+    let (from_site, until_site) = (from.site, until.site);
+    Measure { from: from.value, until: until.value, from_site, until_site, is_default }
+}
+
+/// Returns the window, once the flows are known.
+pub(super) fn build(report: &Report, measure: &Measure, run: &Run, flows: &[FlowSpec]) -> Window {
+    let timed = || flows.iter().filter(|flow| flow.trigger == Trigger::Time).map(|flow| flow.start);
+    let from = match measure.from {
+        OrWord::Value(from) => from,
+        OrWord::Word(_) => timed().min().unwrap_or_default(),
+    };
+    let has_endless = flows.iter().any(|flow| flow.bytes == Bytes::MAX);
+    let last = timed().max().unwrap_or_default();
+    let until = match measure.until {
+        OrWord::Value(until) => Some(until),
+        // Endless flows keep the network busy until the end, and flows that all start together are over with it.
+        OrWord::Word(0) if measure.is_default && (has_endless || last <= from) => None,
+        OrWord::Word(0) => Some(last),
+        OrWord::Word(_) => None,
+    };
+    check(report, measure, run, from, until);
+    Window { from, until }
+}
+
+fn check(report: &Report, measure: &Measure, run: &Run, from: Time, until: Option<Time>) {
+    let problem = |site: Site, message: String, help: &str| {
+        report.problem("scenario::out_of_range", site, message, "an empty window", help);
+    };
+    if let Some(until) = until.filter(|until| *until <= from) {
+        let message = format!("the measuring window ends at {until} and starts at {from}");
+        problem(measure.until_site, message, "let `until` be later than `from`, or write `until = \"end\"`");
+    } else if let Some(end) = run.end.at.filter(|end| *end <= from) {
+        let message = format!("the measuring window starts at {from}, and the run ends at {end}");
+        problem(measure.from_site, message, "let `from` be earlier, or `duration` longer");
+    }
+}
