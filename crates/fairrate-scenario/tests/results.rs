@@ -233,7 +233,7 @@ fn results_of_another_schema_are_named() {
     for (written, found) in
         [("", "fairrate.results/1"), ("\"schema\": \"fairrate.results/99\",", "fairrate.results/99")]
     {
-        std::fs::write(&path, text.replace("\"schema\": \"fairrate.results/2\",", written)).expect("a summary");
+        std::fs::write(&path, text.replace("\"schema\": \"fairrate.results/3\",", written)).expect("a summary");
         let error = Results::open(&dir).expect_err("it is refused");
         assert!(matches!(&error, ResultsError::Schema { found: said, .. } if said == found), "{error}");
     }
@@ -282,7 +282,7 @@ fn every_row_says_which_run_it_is_from() {
     let reader = SerializedFileReader::new(file).expect("it is valid");
     let facts = reader.metadata().file_metadata().key_value_metadata().expect("facts");
     let schema = facts.iter().find(|fact| fact.key == "fairrate:schema").and_then(|fact| fact.value.as_deref());
-    assert_eq!(schema, Some("fairrate.results/2"));
+    assert_eq!(schema, Some("fairrate.results/3"));
     let mut n = 0;
     for row in reader.get_row_iter(None).expect("rows") {
         let row = row.expect("a row").to_string();
@@ -542,4 +542,75 @@ fn flows_of_a_list_keep_their_ids() {
     let twice = format!("{}[[traffic]]\nkind = \"list\"\npath = \"flows.csv\"\n", text("\"all\""));
     let error = Scenario::from_toml(&twice, "ids.toml", &dir, &Overrides::default()).expect_err("ids come twice");
     assert!(error.to_string().contains("of a flow of another list"), "{error}");
+}
+
+/// Two flows of a list, one of which a link that goes down starves, and one that starts outside of the window.
+const WINDOWED: &str = r#"
+duration = "1ms"
+[topology]
+kind = "star"
+hosts = 5
+rate = "10Gbps"
+[transport]
+cc = "line-rate"
+[[traffic]]
+kind = "list"
+path = "flows.csv"
+[[fault]]
+links = ["sw0->h1"]
+loss = 1.0
+"#;
+const WINDOWED_FLOWS: &str =
+    "start_ns,src,dst,bytes\n1000,0,2,1000\n100000,3,1,1000\n200000,3,2,1000\n300000,4,2,100000\n";
+
+fn windowed(measure: &str) -> Summary {
+    let text = format!("{WINDOWED}{measure}");
+    let files = [("flows.csv", WINDOWED_FLOWS)];
+    let scenario = Scenario::from_texts(&text, "w.toml", &files, &Overrides::default()).expect("it reads");
+    let dir = fresh(&format!("windowed-{}", scenario.hash()));
+    let mut writer = ResultsWriter::create(&dir, &scenario).expect("it can be written");
+    let mut simulation = Simulation::new(scenario.into_sim_config());
+    simulation.run(&mut writer).expect("it ends");
+    let (unfinished, totals) = (simulation.unfinished(), simulation.totals());
+    writer.finish(&unfinished, &totals, Duration::from_millis(1), &RunState::Complete).expect("it was written")
+}
+
+#[test]
+fn a_window_has_the_flows_that_start_in_it_and_the_bytes_that_arrive_in_it() {
+    let all = windowed("");
+    // From the first start to the last: the last flow delivers after it.
+    assert_eq!((all.measured.from_ns, all.measured.until_ns, all.measured.goodput_bytes), (1_000, 300_000, 2_000));
+    assert!((all.goodput_bps - 2_000.0 * 8e9 / 299_000.0).abs() < 1.0, "{}", all.goodput_bps);
+    assert_eq!((all.flows, all.finished_flows, all.unfinished_flows, all.flows_to_start), (4, 3, 1, 0));
+    let of_all = all.fct.iter().find(|b| b.bucket == "all").expect("a bucket");
+    assert_eq!((of_all.flows, of_all.unfinished), (3, 1));
+    // The starved flow has waited for 900 us.
+    assert!(of_all.fct_ns.is_some_and(|q| q.p99 == 900_000.0), "{of_all:?}");
+    let later = windowed("[measure]\nfrom = \"150us\"\nuntil = \"end\"");
+    assert_eq!((later.measured.from_ns, later.measured.until_ns), (150_000, 1_000_000));
+    assert_eq!(later.measured.goodput_bytes, 101_000);
+    let of_all = later.fct.iter().find(|b| b.bucket == "all").expect("a bucket");
+    assert_eq!((of_all.flows, of_all.unfinished), (2, 0));
+    // 101 KB of five links of 10 Gb/s for 850 us: offered and carried.
+    let hosts = later.measured.load.iter().find(|tier| tier.links == "host-links").expect("host links");
+    let share = 101_000.0 * 8.0 / (5.0 * 10e9 * 850e-6);
+    assert!((hosts.carried / share - 1.0).abs() < 1e-9 && hosts.offered == Some(hosts.carried), "{hosts:?}");
+    // What was delivered in two windows side by side is what was delivered in both.
+    let first = windowed("[measure]\nuntil = \"301us\"");
+    let second = windowed("[measure]\nfrom = \"301us\"\nuntil = \"end\"");
+    let both = first.measured.goodput_bytes + second.measured.goodput_bytes;
+    assert_eq!((both, first.fingerprint), (all.goodput_bytes, all.fingerprint));
+}
+
+#[test]
+fn a_window_that_is_empty_is_refused() {
+    for (measure, message) in [
+        ("[measure]\nfrom = \"2ms\"", "the measuring window starts at 2ms, and the run ends at 1ms"),
+        ("[measure]\nfrom = \"500us\"\nuntil = \"400us\"", "the measuring window ends at 400us and starts at 500us"),
+    ] {
+        let text = format!("{WINDOWED}{measure}");
+        let files = [("flows.csv", WINDOWED_FLOWS)];
+        let error = Scenario::from_texts(&text, "w.toml", &files, &Overrides::default()).expect_err("it is refused");
+        assert_eq!(error.to_string(), message);
+    }
 }

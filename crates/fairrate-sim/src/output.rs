@@ -195,6 +195,8 @@ pub struct Recorder {
     pub pfc: Vec<PfcEvent>,
     /// Changes after which rates have settled, or not.
     pub convergence: Vec<ConvergenceSample>,
+    /// The times of snapshots, with the bytes delivered of each flow.
+    pub snapshots: Vec<(Time, Vec<u64>)>,
 }
 
 impl Sink for Recorder {
@@ -212,6 +214,9 @@ impl Sink for Recorder {
     }
     fn convergence(&mut self, sample: &ConvergenceSample) {
         self.convergence.push(*sample);
+    }
+    fn snapshot(&mut self, snapshot: Snapshot<'_>) {
+        self.snapshots.push((snapshot.t, snapshot.delivered.map(|(_, bytes)| bytes).collect()));
     }
 }
 

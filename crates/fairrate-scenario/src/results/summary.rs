@@ -461,10 +461,11 @@ mod tests {
 
     #[test]
     fn a_flow_is_in_one_range_and_in_all() {
-        let flow = |bytes| Finished { bytes, fct_ns: 1.0, slowdown: 2.0 };
-        let buckets = buckets(&[flow(1), flow(10_000), flow(10_001), flow(1_000_000), flow(1_000_001)]);
-        let counts: Vec<u64> = buckets.iter().map(|b| b.flows).collect();
-        assert_eq!(counts, [2, 1, 1, 1, 5]);
-        assert_eq!(buckets[0].slowdown.map(|q| q.mean), Some(2.0));
+        let flow = |bytes, ns| Timed::new(bytes, Time::from_ns(ns), Time::from_ns(1));
+        let finished = [1, 10_000, 10_001, 1_000_000, 1_000_001].map(|bytes| flow(bytes, 2));
+        let buckets = buckets(&finished, &[flow(5, 8)]);
+        let counts: Vec<(u64, u64)> = buckets.iter().map(|b| (b.flows, b.unfinished)).collect();
+        assert_eq!(counts, [(2, 1), (1, 0), (1, 0), (1, 0), (5, 1)]);
+        assert_eq!(buckets[0].slowdown.map(|q| (q.mean, q.p50, q.p99)), Some((4.0, 2.0, 8.0)));
     }
 }

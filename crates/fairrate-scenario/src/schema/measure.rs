@@ -22,7 +22,6 @@ pub(super) struct Measure {
     until: OrWord<Time>,
     from_site: Site,
     until_site: Site,
-    is_default: bool,
 }
 
 /// Words for `from`.
@@ -35,11 +34,10 @@ const UNTIL: &[&str] = &["last-start", "end"];
 pub(super) fn read(root: &mut Section<'_>, has_arrivals: bool) -> Measure {
     let mut s = root.child("measure", "`[measure]`");
     let from = s.value_or::<Time>("from", FROM, OrWord::Word(0));
-    let is_default = !s.has("until");
     let until = s.value_or::<Time>("until", UNTIL, OrWord::Word(usize::from(!has_arrivals)));
     root.out.tables.push(("measure".into(), s.finish()));
     let (from_site, until_site) = (from.site, until.site);
-    Measure { from: from.value, until: until.value, from_site, until_site, is_default }
+    Measure { from: from.value, until: until.value, from_site, until_site }
 }
 
 /// Returns the window, once the flows are known.
@@ -54,7 +52,7 @@ pub(super) fn build(report: &Report, measure: &Measure, run: &Run, flows: &[Flow
     let until = match measure.until {
         OrWord::Value(until) => Some(until),
         // Endless flows keep the network busy until the end, and flows that all start together are over with it.
-        OrWord::Word(0) if measure.is_default && (has_endless || last <= from) => None,
+        OrWord::Word(0) if has_endless || last <= from => None,
         OrWord::Word(0) => Some(last),
         OrWord::Word(_) => None,
     };
@@ -69,7 +67,7 @@ fn check(report: &Report, measure: &Measure, run: &Run, from: Time, until: Optio
     if let Some(until) = until.filter(|until| *until <= from) {
         let message = format!("the measuring window ends at {until} and starts at {from}");
         problem(measure.until_site, message, "let `until` be later than `from`, or write `until = \"end\"`");
-    } else if let Some(end) = run.end.at.filter(|end| *end <= from) {
+    } else if let (OrWord::Value(from), Some(end)) = (&measure.from, run.end.at.filter(|end| *end <= from)) {
         let message = format!("the measuring window starts at {from}, and the run ends at {end}");
         problem(measure.from_site, message, "let `from` be earlier, or `duration` longer");
     }
