@@ -90,7 +90,7 @@ impl Record {
                 return Ok(None);
             }
         }
-        let Watch { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence }, rtts } = watch;
+        let Watch { recorder: Recorder { flows, ports, rates, pfc: pauses, convergence, snapshots: _ }, rtts } = watch;
         let (config, totals, cut) = (simulation.config().clone(), simulation.totals(), simulation.unfinished());
         let rtts = rtts.unwrap_or_default();
         Ok(Some(Self { config, flows, cut, ports, rates, rtts, convergence, pauses, totals }))
