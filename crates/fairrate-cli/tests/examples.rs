@@ -247,7 +247,8 @@ fn websearch_offers_its_load_to_the_uplinks() {
 #[test]
 fn websearch_sends_every_flow_over_one_uplink() {
     for name in ["websearch", "websearch20"] {
-        let json = run_example(name, &["traffic.0.stop=300us"]);
+        // All of the run, until the last byte is there.
+        let json = run_example(name, &["traffic.0.stop=300us", "measure.from=0ns", "measure.until=end"]);
         assert_eq!(json["metrics"]["ports"].as_array().unwrap().len(), 16, "{name}");
         assert_eq!(number(&json, "/metrics/flows_unfinished"), 0.0, "{name}");
         // Uplinks carry the data of all flows once, and their acknowledgments: 1,090 and 88 bytes for 1,000 of payload.

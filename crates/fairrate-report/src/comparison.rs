@@ -282,7 +282,9 @@ impl Columns<'_> {
         counts.dedup();
         let title = format!("FCT slowdown, {bucket}");
         if let [n] = counts[..] {
-            return Group { title: format!("{title} ({} flows)", format::count(n as f64)), measures };
+            let seeds = self.metrics.iter().map(|m| m.seeds.len()).max().unwrap_or(1);
+            let of_seeds = if seeds < 2 { String::new() } else { format!(" of {seeds} seeds") };
+            return Group { title: format!("{title} ({} flows{of_seeds})", format::count(n as f64)), measures };
         }
         let n = |m: &Metrics| of(m).map(|d| d.n as f64);
         measures.insert(0, self.measure(key("n"), "flows", Better::Neither, &n, format::count));
