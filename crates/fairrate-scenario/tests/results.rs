@@ -614,3 +614,21 @@ fn a_window_that_is_empty_is_refused() {
         assert_eq!(error.to_string(), message);
     }
 }
+
+#[test]
+fn flows_that_an_interrupted_run_did_not_reach_offer_nothing() {
+    let files = [("flows.csv", WINDOWED_FLOWS)];
+    let scenario = Scenario::from_texts(WINDOWED, "w.toml", &files, &Overrides::default()).expect("it reads");
+    let mut writer = ResultsWriter::create(&fresh("reached"), &scenario).expect("it can be written");
+    let mut simulation = Simulation::new(scenario.into_sim_config());
+    // The second flow starts at 100 us, and the third at 200 us.
+    while simulation.advance(1, &mut writer).expect("it goes on").now < Time::from_us(101) {}
+    let (unfinished, totals) = (simulation.unfinished(), simulation.totals());
+    let state = RunState::Interrupted;
+    let summary = writer.finish(&unfinished, &totals, Duration::from_millis(1), &state).expect("it was written");
+    let n = (summary.flows, summary.finished_flows, summary.unfinished_flows, summary.flows_to_start);
+    assert_eq!((n, summary.fct[4].flows, summary.fct[4].unfinished), ((2, 1, 1, 2), 1, 1));
+    let hosts = &summary.measured.load[0];
+    // Of the two flows of 1000 B one has arrived.
+    assert_eq!(hosts.offered.map(|offered| (offered / hosts.carried * 1e6).round()), Some(2e6), "{hosts:?}");
+}

@@ -61,14 +61,23 @@ pub(super) struct Meter {
     places: Vec<(u32, u32)>,
     /// Delivered bytes at the snapshots so far.
     snapshots: Vec<Sums>,
-    /// Delivered bytes at the end, and offered bytes.
+    /// Delivered bytes at the end, and bytes offered by the flows that have finished.
     delivered: Sums,
     offered: Sums,
     has_endless: bool,
     /// Flows of the window that have finished.
     pub finished: Vec<Timed>,
-    /// Size, start and ideal completion time of those that have not.
-    unfinished: Vec<(u64, Time, Time)>,
+    /// Flows of the window that have not.
+    unfinished: Vec<Unfinished>,
+}
+
+/// A finite flow that has not finished; it may not have started either.
+#[derive(Clone, Copy, Debug)]
+struct Unfinished {
+    bytes: u64,
+    start: Time,
+    ideal: Time,
+    crossed: [bool; TIERS.len()],
 }
 
 impl Meter {
@@ -113,19 +122,22 @@ impl Meter {
             self.has_endless = true;
             return;
         }
-        let bytes = spec.bytes.as_u64();
-        self.offered.add(bytes, crossed);
-        match outcome.fct {
-            Some(fct) => self.finished.push(Timed::new(bytes, fct, outcome.ideal_fct)),
-            None => self.unfinished.push((bytes, outcome.start, outcome.ideal_fct)),
+        let (bytes, start, ideal) = (spec.bytes.as_u64(), outcome.start, outcome.ideal_fct);
+        if let Some(fct) = outcome.fct {
+            self.offered.add(bytes, crossed);
+            self.finished.push(Timed::new(bytes, fct, ideal));
+        } else {
+            self.unfinished.push(Unfinished { bytes, start, ideal, crossed });
         }
     }
 
     /// Returns the flows of the window that had not finished at `end`, with the least that each of them will have taken.
     pub fn unfinished_at(&self, end: Time) -> Vec<Timed> {
-        let started = self.unfinished.iter().filter(|(_, start, _)| *start <= end);
-        let at_least = |start: Time, ideal: Time| (end - start).max(ideal);
-        started.map(|&(bytes, start, ideal)| Timed::new(bytes, at_least(start, ideal), ideal)).collect()
+        self.open_at(end).map(|f| Timed::new(f.bytes, (end - f.start).max(f.ideal), f.ideal)).collect()
+    }
+
+    fn open_at(&self, end: Time) -> impl Iterator<Item = &Unfinished> {
+        self.unfinished.iter().filter(move |f| f.start <= end)
     }
 
     /// Returns what the run came to within its window.
@@ -135,12 +147,14 @@ impl Meter {
         let before = self.snapshots.first().copied().unwrap_or(self.delivered);
         let after = self.snapshots.get(1).copied().unwrap_or(self.delivered);
         let seconds = (until - from).as_secs_f64();
+        let mut offered = self.offered;
+        self.open_at(totals.end).for_each(|f| offered.add(f.bytes, f.crossed));
         let load = |tier: usize| {
             let most_bytes = self.capacity_bps[tier] * seconds / 8.0;
             let share = |bytes: u64| bytes as f64 / most_bytes;
             (0.0 < most_bytes).then(|| TierLoad {
                 links: TIERS[tier].to_owned(),
-                offered: (!self.has_endless).then(|| share(self.offered.by_tier[tier])),
+                offered: (!self.has_endless).then(|| share(offered.by_tier[tier])),
                 carried: share(after.by_tier[tier] - before.by_tier[tier]),
             })
         };
