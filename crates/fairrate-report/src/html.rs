@@ -85,11 +85,12 @@ fn header(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> Stri
     );
     let about = if first.description.is_empty() { &first.scenario } else { &first.description };
     let mut out = format!(
-        "<header>\n<p class=\"kind\">{kind}, {}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {scale} &middot; {}</p>\n",
+        "<header>\n<p class=\"kind\">{kind}, {}</p>\n<h1>{}</h1>\n<p class=\"lead\">{} &middot; {scale} &middot; {}{}</p>\n",
         escape(&first.scenario),
         escape(&capitalised(about)),
         escape(&names(lines)),
         seeds(variants),
+        measured(&comparison.metrics),
     );
     let mut partial: Vec<String> = variants.iter().flat_map(|v| &v.runs).filter_map(incomplete).collect();
     partial.extend(comparison.left_out.iter().map(|run| format!("{run}, left out")));
@@ -102,6 +103,14 @@ fn header(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> Stri
         let _ = writeln!(out, "<p class=\"warn\">Partial results: {}.</p>", escape(&partial.join("; ")));
     }
     out + "</header>\n"
+}
+
+/// Names the measuring window, behind a dot.
+fn measured(metrics: &[Metrics]) -> String {
+    match table::caption(metrics.iter()).strip_prefix('M') {
+        Some(rest) => format!(" &middot; m{rest}"),
+        None => String::new(),
+    }
 }
 
 fn capitalised(text: &str) -> String {
