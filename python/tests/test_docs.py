@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mypy import api
 
 ROOT = Path(__file__).parents[2]
 
@@ -12,6 +13,14 @@ ROOT = Path(__file__).parents[2]
 def blocks(page: str) -> list[str]:
     text = (ROOT / page).read_text()
     return [part.split("```")[0] for part in text.split("```python\n")[1:]]
+
+
+def test_the_readme_has_the_types_it_should(tmp_path: Path) -> None:
+    script = tmp_path / "readme.py"
+    script.write_text("\n".join(blocks("README.md")))
+    config = ["--strict", "--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path / "cache")]
+    printed, errors, code = api.run([*config, str(script)])
+    assert code == 0, printed + errors
 
 
 @pytest.mark.parametrize(("page", "n"), [("README.md", 1), ("docs/python.md", 4)])

@@ -31,6 +31,21 @@ def test_series_over_time(incast: Scenario) -> None:
         plot.queue(result, "tor9->h1")
 
 
+def test_a_larger_line_that_comes_later_is_seen_whole(incast: Scenario) -> None:
+    runs = [fairrate.run(incast, cc=cc) for cc in ("powertcp", "dctcp")]
+    peaks = [run.ports.to_polars()["qlen_bytes"].max() / 1e3 for run in runs]
+    assert 1.5 * peaks[0] < peaks[1], "the second line has to be the larger one"
+    axes = plot.queue(runs[0], "tor0->h16", label="first")
+    plot.queue(runs[1], "tor0->h16", ax=axes, label="second")
+    low, high = axes.get_ylim()
+    assert low == 0 and peaks[1] <= high
+    for draw in (plot.rates, plot.windows):
+        axes = draw(runs[0])
+        draw(runs[1], ax=axes)
+        highest = max(float(max(line.get_ydata(), default=0)) for line in axes.lines)
+        assert axes.get_ylim()[0] == 0 and highest <= axes.get_ylim()[1]
+
+
 def test_a_cdf_ends_at_one() -> None:
     axes = plot.cdf([3, None, 1, 2], label="x", xlabel="n")
     x, y = axes.lines[0].get_data()
