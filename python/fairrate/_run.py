@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,9 @@ def run(
     """
     if isinstance(cc, str):
         scenario, cc = scenario.with_({"transport.cc": cc}), None
+    if cc is None:
+        for message in scenario.warnings:
+            warnings.warn(message, stacklevel=2)
     return run_labelled(scenario, cc, None, [], threads, progress, out)
 
 

@@ -94,6 +94,11 @@ class Scenario:
         """The scenario as TOML, every default filled in, runnable as it is."""
         return self._native.resolved
 
+    @property
+    def warnings(self) -> list[str]:
+        """What is allowed and likely not meant, as a default that was published for other rates; runs warn of it."""
+        return self._native.warnings
+
     def __repr__(self) -> str:
         return f"<fairrate.Scenario {self.name}: {self.cc}, seed {self.seed}, {self._native.n_flows:,} flows>"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from dataclasses import dataclass, field
@@ -266,6 +267,8 @@ def _plans(
             name = (column.name or one.cc) + (f"-seed{seed}" if seed is not None else "")
             dir, found = places.place(name, one) if places is not None else (None, None)
             plans.append(_Plan(one, None, column, label, line, one.seed, dir, found))
+    for message in dict.fromkeys(m for plan in plans if plan.controller is None for m in plan.scenario.warnings):
+        warnings.warn(message, stacklevel=3)
     return plans
 
 

@@ -162,3 +162,13 @@ def test_what_notebooks_show(incast: Scenario) -> None:
     result = fairrate.run(incast)
     assert repr(result) == "<fairrate.Result of incast10: powertcp, seed 1, complete>"
     assert result.fingerprint in result._repr_html_()
+
+
+def test_defaults_for_other_hosts_are_warned_about(incast: Scenario) -> None:
+    fast = incast.with_({"topology.host_rate": "100Gbps", "transport.cc": "dcqcn"})
+    with pytest.warns(UserWarning, match=r"`ai = .40Mbps.` of `dcqcn`.*100Gbps"):
+        fairrate.run(fast)
+    with pytest.warns(UserWarning) as found:
+        fairrate.sweep(fast, cc=["dcqcn", "powertcp"], seeds=[1, 2])
+    assert [str(w.message).split(" ")[0] for w in found] == ["`ai", "`hai"]
+    assert incast.warnings == []

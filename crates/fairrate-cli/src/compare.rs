@@ -150,6 +150,13 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     // Nothing runs beside a network that is real.
     let jobs = if backends.has_linux() { 1 } else { jobs(args.jobs, threads) };
     let (dir, plans) = planner.plan(&columns, jobs)?;
+    let mut warnings: Vec<&str> = Vec::new();
+    for warning in plans.iter().flat_map(|plan| &plan.warnings) {
+        if !warnings.contains(&warning.as_str()) {
+            warnings.push(warning);
+        }
+    }
+    output::warn(&warnings);
     let taken_over = plans.iter().filter(|p| p.is_taken_over()).count();
     let board = Board::of_runs(args.quiet, plans.len(), taken_over);
     drive::listen_for_interrupts();

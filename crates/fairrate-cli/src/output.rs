@@ -29,6 +29,7 @@ struct RunJson<'a> {
     state: &'a str,
     seed: u64,
     fingerprint: &'a str,
+    warnings: &'a [String],
     metrics: Metrics,
     summary: serde_json::Value,
 }
@@ -57,6 +58,13 @@ pub fn print_text(text: &str) -> Result<(), Failure> {
     print(&terminal::harmless(text, styled()))
 }
 
+/// Prints warnings to stderr, a line each.
+pub fn warn(warnings: &[&str]) {
+    for warning in warnings {
+        eprintln!("warning: {}", terminal::harmless(warning, false));
+    }
+}
+
 /// Prints a value as indented JSON.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     // Serialising to memory fails only for maps without text keys, and there are none.
@@ -69,7 +77,7 @@ pub fn styled() -> bool {
 }
 
 /// Prints the tables of a run, or its JSON.
-pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, json: bool) -> Result<(), Failure> {
+pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, warnings: &[String], json: bool) -> Result<(), Failure> {
     let report = dir.join("report.html");
     if json {
         let path = dir.join("summary.json");
@@ -83,6 +91,7 @@ pub fn print_run(dir: &Path, data: &RunData, metrics: Metrics, json: bool) -> Re
             state: &data.state,
             seed: data.seed,
             fingerprint: &data.provenance.fingerprint,
+            warnings,
             metrics,
             summary,
         });

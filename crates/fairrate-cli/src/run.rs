@@ -84,6 +84,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let sets = args.sets.pairs().iter().cloned().chain(variant.sets).collect();
     let overrides = Overrides { sets, seed: args.seed, cc: args.cc.is_some().then_some(variant.cc) };
     let scenario = Scenario::with_algorithms(registry).load(&args.scenario, &overrides)?;
+    output::warn(&scenario.warnings().iter().map(String::as_str).collect::<Vec<_>>());
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&scenario));
     // Held until the report is written.
     let place = Arc::new(ResultsDir::claim(&dir)?);
@@ -92,7 +93,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let run = drive::Run { label, tags: &[], board: &Board::new(args.quiet), threads: args.threads.get() };
     let end = run.drive(&scenario, &place)?;
     let (data, metrics) = output::write_report(&dir, output::load(&dir, label, registry)?, Pictures::Yes)?;
-    output::print_run(&dir, &data, metrics, args.json)?;
+    output::print_run(&dir, &data, metrics, scenario.warnings(), args.json)?;
     finish(end, &dir)
 }
 

@@ -54,6 +54,26 @@ fn a_run_writes_its_directory_and_prints_its_tables() {
 }
 
 #[test]
+fn defaults_for_other_hosts_are_warned_about_once() {
+    let scenario = small_scenario("warned");
+    let out = scenario.with_file_name("out");
+    let common = ["--set", "topology.rate=100Gbps", "--quiet", "--out", out.to_str().unwrap()];
+    let of = |command: &[&str]| run(&[command, &common[..]].concat());
+    let file = scenario.to_str().unwrap();
+    let compared = of(&["compare", file, "--cc", "dcqcn,powertcp", "--seeds", "1..3"]);
+    let warnings: Vec<String> = stderr(&compared).lines().map(str::to_owned).collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(
+        warnings[0].starts_with("warning: `ai = \"40Mbps\"` of `dcqcn` is the default of DCQCN's paper"),
+        "{warnings:?}"
+    );
+    std::fs::remove_dir_all(&out).unwrap();
+    let one = of(&["run", file, "--cc", "dcqcn", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&one)).expect("stdout is JSON");
+    assert_eq!(json["warnings"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn json_parses_and_the_same_seed_gives_the_same_run() {
     let scenario = small_scenario("run_json");
     let json = |out: &str, seed: &str| {

@@ -297,6 +297,19 @@ impl Needs {
     pub const TIMESTAMPS: Self = Self { data_overhead: Bytes::new(8), ..Self::NOTHING };
 }
 
+/// A parameter whose published default is for hosts of certain rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeFor {
+    /// The parameter's name.
+    pub param: &'static str,
+    /// The slowest hosts it was published for.
+    pub least: Rate,
+    /// The fastest.
+    pub most: Rate,
+    /// Where that is said.
+    pub source: &'static str,
+}
+
 /// The configuration of one algorithm: what it needs and how a flow's controller is made from it.
 pub trait AlgorithmSpec: crate::config::Parameters + Clone {
     /// The controller this configures.
@@ -310,6 +323,10 @@ pub trait AlgorithmSpec: crate::config::Parameters + Clone {
     }
     /// What the algorithm needs with these parameters.
     fn needs(&self) -> Needs;
+    /// The parameters whose published defaults are for hosts of certain rates. Scenarios with other hosts get a warning.
+    fn made_for(&self) -> &'static [MadeFor] {
+        &[]
+    }
     /// A controller for a flow.
     fn build(&self, flow: &FlowContext) -> Self::Controller;
     /// The agent of one egress port of those that [`Needs::ports`] names.

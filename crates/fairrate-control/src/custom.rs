@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
-use crate::controller::{AlgorithmSpec, Controller, FlowContext, Needs};
+use crate::controller::{AlgorithmSpec, Controller, FlowContext, MadeFor, Needs};
 use crate::coupled::{CoupledController, CoupledSpec};
 use crate::port::{PortAgent, PortContext};
 use crate::registry::{ALGORITHMS, AlgorithmConfig, AlgorithmInfo};
@@ -52,6 +52,10 @@ impl CustomAlgorithm {
 
     pub(crate) fn needs(&self) -> Needs {
         self.spec.needs()
+    }
+
+    pub(crate) fn made_for(&self) -> &'static [MadeFor] {
+        self.spec.made_for()
     }
 
     pub(crate) fn build(&self, flow: &FlowContext) -> Box<dyn Controller + Send> {
@@ -103,6 +107,7 @@ impl PartialEq for CustomAlgorithm {
 trait AnySpec: Parameters + Send + Sync {
     fn over_tcp(self: Box<Self>) -> Box<dyn AnySpec>;
     fn needs(&self) -> Needs;
+    fn made_for(&self) -> &'static [MadeFor];
     fn build(&self, flow: &FlowContext) -> Box<dyn Controller + Send>;
     fn build_connection(&self, subflows: &[FlowContext]) -> Option<Box<dyn CoupledController + Send>>;
     fn build_port(&self, port: &PortContext) -> Option<Box<dyn PortAgent + Send>>;
@@ -136,6 +141,9 @@ where
     }
     fn needs(&self) -> Needs {
         self.spec.needs()
+    }
+    fn made_for(&self) -> &'static [MadeFor] {
+        self.spec.made_for()
     }
     fn build(&self, flow: &FlowContext) -> Box<dyn Controller + Send> {
         Box::new(self.spec.build(flow))

@@ -24,7 +24,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MadeFor, Needs};
 use crate::limits::{bdp, scaled_window};
 use crate::port::{NoPort, Notice};
 
@@ -91,6 +91,13 @@ algorithm_config! {
     }
 }
 
+/// The testbed of DCQCN §6 has 40 Gb/s; slower hosts of 10 Gb/s recover with the same steps, only faster.
+const STEPS: &[MadeFor] = &[step("ai"), step("hai")];
+
+const fn step(param: &'static str) -> MadeFor {
+    MadeFor { param, least: Rate::from_gbps(10), most: Rate::from_gbps(40), source: "DCQCN's paper" }
+}
+
 impl AlgorithmSpec for DcqcnConfig {
     type Controller = Dcqcn;
     type Port = NoPort;
@@ -101,6 +108,9 @@ impl AlgorithmSpec for DcqcnConfig {
             repace_on_change: self.repace_on_change,
             ..Needs::NOTHING
         }
+    }
+    fn made_for(&self) -> &'static [MadeFor] {
+        STEPS
     }
     fn build(&self, flow: &FlowContext) -> Dcqcn {
         let line = flow.line_rate.as_bps_f64();

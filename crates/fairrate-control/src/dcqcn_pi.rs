@@ -17,7 +17,7 @@
 use fairrate_units::Bytes;
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, Needs};
+use crate::controller::{AlgorithmSpec, FlowContext, MadeFor, Needs};
 use crate::dcqcn::DcqcnConfig;
 use crate::pi_marker::PiMarker;
 use crate::port::{Actions, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
@@ -44,6 +44,9 @@ impl AlgorithmSpec for DcqcnPiConfig {
     type Port = DcqcnPiPort;
     fn needs(&self) -> Needs {
         Needs { ecn: false, ports: PortScope::Switches, ..self.dcqcn.needs() }
+    }
+    fn made_for(&self) -> &'static [MadeFor] {
+        self.dcqcn.made_for()
     }
     fn build(&self, flow: &FlowContext) -> DcqcnPi {
         self.dcqcn.build(flow)

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, Needs};
+use crate::controller::{AlgorithmSpec, FlowContext, MadeFor, Needs};
 use crate::dcqcn::DcqcnConfig;
 use crate::pi_marker::PiMarker;
 use crate::port::{
@@ -60,6 +60,9 @@ impl AlgorithmSpec for PaccConfig {
     type Port = PaccPort;
     fn needs(&self) -> Needs {
         Needs { ecn: false, cnp_interval: None, ports: PortScope::Switches, ..self.dcqcn.needs() }
+    }
+    fn made_for(&self) -> &'static [MadeFor] {
+        self.dcqcn.made_for()
     }
     fn build(&self, flow: &FlowContext) -> Pacc {
         self.dcqcn.build(flow)

@@ -22,7 +22,7 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MadeFor, Needs};
 use crate::draws::Draws;
 use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
 
@@ -60,11 +60,21 @@ algorithm_config! {
     }
 }
 
+/// 802.1Qau's steps are for links of 1 to 10 Gb/s.
+const STEPS: &[MadeFor] = &[step("ai"), step("hai")];
+
+const fn step(param: &'static str) -> MadeFor {
+    MadeFor { param, least: Rate::from_gbps(1), most: MADE_FOR, source: "IEEE 802.1Qau" }
+}
+
 impl AlgorithmSpec for QcnConfig {
     type Controller = Qcn;
     type Port = QcnPort;
     fn needs(&self) -> Needs {
         Needs { ports: PortScope::Switches, ..Needs::NOTHING }
+    }
+    fn made_for(&self) -> &'static [MadeFor] {
+        if self.scaled { &[] } else { STEPS }
     }
     fn build(&self, flow: &FlowContext) -> Qcn {
         let line = flow.line_rate.as_bps_f64();

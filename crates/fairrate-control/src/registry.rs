@@ -1,7 +1,7 @@
 use fairrate_units::{Bytes, Time};
 
 use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MadeFor, Needs};
 #[allow(unused_imports)]
 use crate::coupled::{CoupledController, CoupledSpec};
 use crate::custom::CustomAlgorithm;
@@ -141,6 +141,10 @@ macro_rules! registry {
             /// What the algorithm needs from network and transport.
             pub fn needs(&self) -> Needs {
                 match self { $(Self::$type(c) => c.needs(),)+ Self::Custom(c) => c.needs() }
+            }
+            /// The parameters whose published defaults are for hosts of certain rates.
+            pub fn made_for(&self) -> &'static [MadeFor] {
+                match self { $(Self::$type(c) => c.made_for(),)+ Self::Custom(c) => c.made_for() }
             }
             /// A controller for a flow.
             pub fn build(&self, flow: &FlowContext) -> Algorithm {

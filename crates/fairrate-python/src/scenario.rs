@@ -175,6 +175,11 @@ impl Scenario {
     fn seed(&self) -> u64 {
         self.inner.sim_config().seed
     }
+    /// What is allowed and likely not meant.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.inner.warnings().to_vec()
+    }
     #[getter]
     fn hash(&self) -> String {
         format!("{:016x}", self.inner.hash())

@@ -15,6 +15,7 @@ pub struct Scenario {
     description: String,
     config: SimConfig,
     window: Window,
+    warnings: Vec<String>,
     resolved: String,
     attachments: Vec<Attachment>,
     is_own: bool,
@@ -101,6 +102,11 @@ impl Scenario {
     /// The simulation it describes.
     pub fn into_sim_config(self) -> SimConfig {
         self.config
+    }
+
+    /// What is allowed and likely not meant, each in a sentence.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The window of time that its measures are of.
@@ -213,6 +219,7 @@ impl Reader<'_> {
             description: read.description,
             config: read.config,
             window: read.window,
+            warnings: read.warnings,
             resolved,
             attachments: files.into_attachments(),
         })

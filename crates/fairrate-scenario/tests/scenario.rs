@@ -378,3 +378,28 @@ proptest! {
         let _ = read_with(&format!("{STAR}{INCAST}"), &set(&[(&key, &value)]));
     }
 }
+
+#[test]
+fn defaults_for_other_hosts_are_warned_about() {
+    let warnings = |cc: &str, rate: &str, more: &str| {
+        let text = format!(
+            "duration = \"1ms\"\n[topology]\nkind = \"star\"\nrate = \"{rate}\"\n[transport]\ncc = \"{cc}\"\n{more}\n\
+             [[traffic]]\nkind = \"permutation\"\nbytes = \"1MB\"\n"
+        );
+        let scenario = Scenario::from_toml(&text, "w.toml", Path::new("."), &Overrides::default()).expect("it reads");
+        scenario.warnings().to_vec()
+    };
+    let of_100g = warnings("dcqcn", "100Gbps", "");
+    assert_eq!(of_100g.len(), 2);
+    assert_eq!(
+        of_100g[0],
+        "`ai = \"40Mbps\"` of `dcqcn` is the default of DCQCN's paper, for hosts of 10Gbps to 40Gbps, and there are hosts of \
+         100Gbps; in proportion it would be `transport.dcqcn.ai=\"100Mbps\"`"
+    );
+    // Given values are meant, and published rates are as published.
+    assert_eq!(warnings("dcqcn", "100Gbps", "dcqcn = { ai = \"200Mbps\", hai = \"1Gbps\" }"), [""; 0]);
+    assert_eq!(warnings("dcqcn", "40Gbps", ""), [""; 0]);
+    assert_eq!((warnings("dcqcn-pi", "100Gbps", "").len(), warnings("pacc", "100Gbps", "").len()), (2, 2));
+    assert_eq!((warnings("qcn", "40Gbps", "").len(), warnings("qcn", "40Gbps", "qcn.scaled = true").len()), (2, 0));
+    assert_eq!(warnings("powertcp", "400Gbps", ""), [""; 0]);
+}

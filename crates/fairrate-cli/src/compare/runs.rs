@@ -22,6 +22,8 @@ pub struct Plan {
     overrides: Overrides,
     /// Name of the scenario.
     pub scenario: String,
+    /// Its warnings.
+    pub warnings: Vec<String>,
     /// Its line in compare.json.
     pub entry: RunEntry,
     /// What its rows have in common.
@@ -131,7 +133,8 @@ impl Planner<'_> {
         let tags = std::iter::once(label).chain(column.tags()).collect();
         let is_twin = backend == Backend::Sim && self.backends.has_linux();
         let twin = if is_twin { dir_of(Backend::Linux) } else { String::new() };
-        Ok(Plan { overrides, scenario: scenario.name().to_owned(), entry, tags, backend, twin })
+        let (scenario, warnings) = (scenario.name().to_owned(), scenario.warnings().to_vec());
+        Ok(Plan { overrides, scenario, warnings, entry, tags, backend, twin })
     }
 }
 

@@ -16,6 +16,7 @@ mod switch;
 mod topology;
 mod traffic;
 mod transport;
+mod warnings;
 
 use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, Profile};
 use fairrate_sim::workload::Workload;
@@ -38,6 +39,7 @@ pub(crate) struct Resolved {
     pub description: String,
     pub config: SimConfig,
     pub window: Window,
+    pub warnings: Vec<String>,
     pub output: Output,
 }
 
@@ -100,12 +102,13 @@ pub(crate) fn read(
     check_samples(report, &run, &probes);
     let window = measure::build(report, &measure, &run, &flows);
     let snapshots = std::iter::once(window.from).chain(window.until).collect();
-    let Run { name, description, seed, end: stop, .. } = run;
+    let Run { name, description, profile, seed, end: stop, .. } = run;
     let config =
         SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, snapshots, stop, seed };
     check_times(report, &config, network_site);
     report.check()?;
-    Ok(Resolved { name, description, config, window, output })
+    let warnings = warnings::warnings(&config, profile);
+    Ok(Resolved { name, description, config, window, warnings, output })
 }
 
 fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {

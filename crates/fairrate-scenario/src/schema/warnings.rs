@@ -1,0 +1,36 @@
+//! What is allowed and likely not meant.
+
+use fairrate_control::{AlgorithmConfig, MadeFor, Parameters, Profile};
+use fairrate_sim::SimConfig;
+use fairrate_units::Rate;
+
+/// Returns the warnings of a scenario, each a sentence or two.
+pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
+    let topology = &config.topology;
+    let is_of_host = |link: &&fairrate_sim::topology::Link| topology.is_host(link.a) || topology.is_host(link.b);
+    let rates = || topology.links.iter().filter(is_of_host).map(|link| link.rate);
+    let (Some(slowest), Some(fastest)) = (rates().min(), rates().max()) else { return Vec::new() };
+    let outside = |made_for: &&MadeFor| slowest < made_for.least || made_for.most < fastest;
+    let defaults = AlgorithmConfig::by_name(config.cc.info().name, profile).unwrap_or_else(|| config.cc.clone());
+    let warn = |made_for: &MadeFor| {
+        let value = |cc: &AlgorithmConfig| Some(cc.params().into_iter().find(|p| p.name == made_for.param)?.toml);
+        let default = value(&config.cc).filter(|toml| Some(toml) == value(&defaults).as_ref())?;
+        let (rate, edge) = if made_for.most < fastest { (fastest, made_for.most) } else { (slowest, made_for.least) };
+        Some(warning(config.cc.info().name, made_for, &default, rate, edge))
+    };
+    config.cc.made_for().iter().filter(outside).filter_map(warn).collect()
+}
+
+/// Names a default that was published for hosts of other rates than `rate`, and what it would be in proportion to `edge`.
+fn warning(cc: &str, made_for: &MadeFor, default: &str, rate: Rate, edge: Rate) -> String {
+    let MadeFor { param, least, most, source } = made_for;
+    let text = format!(
+        "`{param} = {default}` of `{cc}` is the default of {source}, for hosts of {least} to {most}, and there are hosts of {rate}"
+    );
+    let scaled = default.trim_matches('"').parse::<Rate>().ok();
+    let scaled = scaled.map(|value| Rate::from_bps_f64(value.as_bps_f64() * rate.as_bps_f64() / edge.as_bps_f64()));
+    match scaled {
+        Some(scaled) => format!("{text}; in proportion it would be `transport.{cc}.{param}=\"{scaled}\"`"),
+        None => text,
+    }
+}
