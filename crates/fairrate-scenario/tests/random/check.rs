@@ -133,6 +133,7 @@ fn same(first: &Run, other: &Run, how: &str) -> Result<(), String> {
 /// What must hold of one run. That bytes are conserved is asserted where totals are made.
 fn holds(config: &SimConfig, run: &Run) -> Result<(), String> {
     check_flows(config, run)?;
+    check_snapshots(config, run)?;
     check_ports(config, run)?;
     check_buffers(config, run)?;
     check_stall(config, run)
@@ -159,6 +160,25 @@ fn check_flows(config: &SimConfig, run: &Run) -> Result<(), String> {
         return Err(format!("{counts:?} flows are told of, and counted {done} and {unfinished}"));
     }
     flows.iter().filter(|o| is_finite(o)).try_for_each(|outcome| check_finished(config, outcome))
+}
+
+/// Snapshots are at the times that were asked for, and what is delivered of a flow only grows, up to its outcome.
+fn check_snapshots(config: &SimConfig, run: &Run) -> Result<(), String> {
+    let snapshots = &run.recorder.snapshots;
+    if !snapshots.iter().map(|s| s.0).eq(config.snapshots.iter().copied().take(snapshots.len())) {
+        return Err(format!("snapshots at {:?}", snapshots.iter().map(|s| s.0).collect::<Vec<_>>()));
+    }
+    let mut last = vec![u64::MAX; config.flows.len()];
+    for outcome in run.recorder.flows.iter().chain(&run.unfinished) {
+        last[outcome.flow.0 as usize] = outcome.delivered_bytes;
+    }
+    for (t, delivered) in snapshots.iter().rev() {
+        if let Some(flow) = (0..last.len()).find(|&flow| last[flow] < delivered[flow]) {
+            return Err(format!("flow {flow} has {} bytes at {t}, and {} later", delivered[flow], last[flow]));
+        }
+        last.clone_from(delivered);
+    }
+    Ok(())
 }
 
 fn check_finished(config: &SimConfig, o: &FlowOutcome) -> Result<(), String> {
