@@ -12,6 +12,9 @@ mod drawing;
 mod experiment;
 mod figure;
 mod flowtune;
+#[cfg(test)]
+mod keys;
+mod list;
 pub mod measured;
 mod occupancy;
 mod perc;
@@ -28,8 +31,9 @@ mod variant;
 
 pub use claim::{Claim, Rule, Verdict};
 pub use experiment::{Run, Work};
-pub use figure::{FIGURES, Figure, Kind, Scale, matching};
+pub use figure::{Figure, Kind, Scale};
 pub use flowtune::networks as flowtune_networks;
+pub use list::{FIGURES, matching};
 pub use points::{Point, Points};
 pub use record::{Record, Samples};
 pub use rtts::Rtts;

@@ -110,7 +110,7 @@ fn scenario_hash(run: &Run) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::figure::FIGURES;
+    use crate::list::FIGURES;
 
     use super::*;
 

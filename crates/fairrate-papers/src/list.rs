@@ -1,0 +1,123 @@
+//! The list of all figures.
+
+use crate::figure::Figure;
+use crate::{beyond, flowtune, perc, powertcp, ratemp, rocc};
+
+/// All figures, paper by paper.
+pub const FIGURES: &[Figure] = &[
+    powertcp::FIG2,
+    powertcp::FIG3,
+    powertcp::FIG4,
+    powertcp::FIG5,
+    powertcp::FIG6,
+    powertcp::FIG7,
+    powertcp::FIG7_REQUESTS,
+    powertcp::FIG7_BUFFERS,
+    powertcp::FIG8,
+    powertcp::FIG9,
+    powertcp::FIG10,
+    powertcp::FIG11,
+    rocc::FIG5,
+    rocc::FIG6,
+    rocc::FIG7,
+    rocc::FIG8,
+    rocc::FIG9,
+    rocc::FIG11,
+    rocc::FIG12,
+    rocc::FIG13,
+    rocc::FIG14,
+    rocc::FIG15,
+    rocc::FIG16,
+    rocc::FIG17,
+    rocc::TABLE3,
+    ratemp::TABLE1,
+    ratemp::FIG4,
+    ratemp::FIG5,
+    ratemp::FIG6,
+    ratemp::FIG6_WHY,
+    ratemp::FIG7,
+    ratemp::FIG8,
+    flowtune::TABLE6_1,
+    flowtune::FIG4,
+    flowtune::FIG5,
+    flowtune::FIG6,
+    flowtune::FIG7,
+    flowtune::FIG8,
+    flowtune::FIG9,
+    flowtune::FIG10,
+    flowtune::FIG11,
+    flowtune::FIG12,
+    flowtune::FIG13,
+    flowtune::OUTAGE,
+    perc::FIG1,
+    perc::FIG2,
+    perc::FIG3,
+    perc::FIG4,
+    perc::FIG5,
+    perc::FIG6,
+    perc::FIG7,
+    perc::FIG8,
+    beyond::SHOOTOUT,
+];
+
+/// The figures of a name: one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.
+pub fn matching(name: &str) -> Vec<&'static Figure> {
+    FIGURES.iter().filter(|figure| name == "all" || figure.id == name || figure.paper() == name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::experiment::Run;
+    use crate::figure::{Kind, Scale};
+    use crate::points::Points;
+
+    fn scale(quick: bool) -> Scale {
+        Scale::new(quick, vec![1, 2])
+    }
+
+    #[test]
+    fn figures_claims_and_runs_have_names_of_their_own_and_scenarios_are_sound() {
+        let ids: HashSet<&str> = FIGURES.iter().map(|figure| figure.id).collect();
+        assert_eq!(ids.len(), FIGURES.len());
+        for figure in FIGURES {
+            let claims = (figure.claims)(&Points::default());
+            let names: HashSet<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
+            assert_eq!(names.len(), claims.len(), "{}", figure.id);
+            for scale in [true, false].map(scale) {
+                let runs = (figure.runs)(&scale);
+                let labels: HashSet<String> = runs.iter().map(Run::label).collect();
+                assert_eq!(labels.len(), runs.len(), "{}", figure.id);
+                // What is sound from one seed is so from the other.
+                let mut once = runs.iter().filter(|run| run.seed != Some(2));
+                once.try_for_each(|run| run.scenario().map(drop)).unwrap();
+            }
+        }
+    }
+
+    /// Those without packets take no time: each panel has lines, and each claim a number.
+    #[test]
+    fn calculations_fill_their_panels_and_claims() {
+        for figure in FIGURES.iter().filter(|figure| figure.kind == Kind::Calculation) {
+            let mut points = Points::default();
+            for run in (figure.runs)(&scale(true)) {
+                let point = run.point(|_| true).unwrap().expect("nobody stops it");
+                points.add(&run.name, &run.line, run.seed, point);
+            }
+            let panels = (figure.panels)(&points);
+            assert!(panels.iter().flat_map(|panel| &panel.series).all(|s| !s.x.is_empty()), "{}", figure.id);
+            assert!((figure.claims)(&points).iter().all(|claim| claim.measured().is_some()), "{}", figure.id);
+            let picture = crate::sheet::picture(&panels);
+            assert_eq!(picture.matches("<svg ").count(), panels.len() + 1);
+        }
+    }
+
+    #[test]
+    fn names_are_figures_papers_or_all() {
+        assert_eq!(matching("rocc/fig6").len(), 1);
+        assert_eq!(matching("all").len(), FIGURES.len());
+        assert!(1 < matching("powertcp").len() && matching("power").is_empty());
+    }
+}
