@@ -25,6 +25,7 @@ class Needs:
         first_ack_only_stored: A flow's first acknowledgment leads to no decision.
         header_words: Words of header on every data packet: :attr:`Ack.header`.
         header_words_per_hop: The same for each link of the longest path.
+        control_bytes: Flows exchange control packets of this size on the wire, which ports may write to; ``None``: none.
         ports: Which egress ports run :attr:`Controller.port`.
     """
 
@@ -36,6 +37,7 @@ class Needs:
     first_ack_only_stored: bool = False
     header_words: int = 0
     header_words_per_hop: int = 0
+    control_bytes: int | None = None
     ports: Literal["none", "switches", "all"] = "none"
 
 
@@ -96,11 +98,25 @@ class Controller:
     def on_sent(self, now_ns: float, n_bytes: int) -> Allowance | None:
         """Bytes were handed to the wire."""
 
+    def on_idle(self, now_ns: float, timeouts: int) -> Allowance | None:
+        """Over TCP, the flow is about to send again after a pause of so many retransmission timeouts."""
+
     def on_notice(self, now_ns: float, port: int, values: Sequence[float]) -> Allowance | None:
         """A port has sent this flow a notice of four numbers."""
 
+    def on_control(self, now_ns: float, header: Sequence[float]) -> Allowance | None:
+        """The flow's control packet is back with what the ports of the path wrote."""
+
     def stamp(self, now_ns: float, header: list[float]) -> None:
         """Writes the header of a data packet that is about to leave, in place."""
+
+    def control_packet(self, now_ns: float, unsent_bytes: int | None, header: list[float]) -> bool:
+        """Answers whether a control packet leaves now; if so, writes its header, which is all zeros before, in place.
+
+        Asked after every decision, and when the last payload byte is handed to the wire. ``unsent_bytes`` is ``None`` of an
+        endless flow.
+        """
+        return False
 
 
 def name_of(controller: type[Controller]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars
@@ -162,6 +163,83 @@ def test_ports_mark_write_headers_and_send_notices(incast: Scenario) -> None:
     assert {value for _, value in heard} == {7.0}
     assert len(rung) == len(set(rung)) > 0
     assert isinstance(result.rates.to_polars(), polars.DataFrame)
+
+
+def test_control_packets_go_round_and_ports_write_to_them(incast: Scenario) -> None:
+    asked: list[int | None] = []
+    back: list[list[float]] = []
+
+    class Stamping(PortAgent):
+        def on_enqueue(self, now_ns: float, queue_bytes: int, packet: Packet) -> None:
+            if packet.kind == "control":
+                packet.header = [packet.header[0], packet.header[1] + 1]
+
+    class Asking(Fixed):
+        needs = Needs(control_bytes=64, header_words=2, ports="switches")
+        port = Stamping
+        waits = False
+
+        def control_packet(self, now_ns: float, unsent_bytes: int | None, header: list[float]) -> bool:
+            asked.append(unsent_bytes)
+            if self.waits:
+                return False
+            assert header == [0.0, 0.0]
+            header[0], self.waits = 5.0, True
+            return True
+
+        def on_control(self, now_ns: float, header: Sequence[float]) -> Allowance | None:
+            back.append(list(header))
+            self.waits = False
+            return None
+
+    # The long flow has no end.
+    result = fairrate.run(incast.with_(**{"traffic.1.bytes": "5KB"}), cc=Asking)
+    assert 0 < len(back) <= result.summary["control_packets"]
+    # The sender's five, and one switch on the way.
+    assert back.count([5.0, 1.0]) == len(back)
+    assert {0, None} <= set(asked)
+
+    class Wrong(Asking):
+        needs = Needs(control_bytes=0)
+
+    with pytest.raises(ValueError, match="control_bytes"):
+        fairrate.run(incast, cc=Wrong)
+
+
+def test_a_flow_over_tcp_hears_of_its_pauses() -> None:
+    text = """
+duration = "5ms"
+
+[topology]
+kind = "star"
+hosts = 2
+rate = "10Gbps"
+delay = "1us"
+
+[transport]
+kind = "tcp"
+cc = "cubic"
+
+[transport.tcp]
+rto_min = "100us"
+
+[[traffic]]
+kind = "incast"
+receiver = "h1"
+senders = ["h0"]
+bytes = "endless"
+burst = "15KB"
+pause = "1ms"
+"""
+    heard: list[int] = []
+
+    class Pausing(Fixed):
+        def on_idle(self, now_ns: float, timeouts: int) -> Allowance | None:
+            heard.append(timeouts)
+            return None
+
+    fairrate.run(Scenario.from_toml(text), cc=Pausing)
+    assert heard and min(heard) >= 1
 
 
 def test_an_exception_of_a_port_ends_the_run(incast: Scenario) -> None:

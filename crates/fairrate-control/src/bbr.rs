@@ -33,6 +33,7 @@ use self::filters::{Aggregation, MaxFilter};
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
 use crate::draws::Draws;
+use crate::forward_controller;
 use crate::port::NoPort;
 
 /// Pacing gains of one cycle: probe, drain what the probe queued, cruise.
@@ -114,21 +115,7 @@ impl AlgorithmSpec for BbrConfig {
 pub struct Bbr(Box<Model>);
 
 impl Controller for Bbr {
-    fn on_start(&mut self, now: Time) -> Allowance {
-        self.0.on_start(now)
-    }
-    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
-        self.0.on_ack(ack)
-    }
-    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
-        self.0.on_loss(now, loss)
-    }
-    fn on_cnp(&mut self, now: Time) -> Allowance {
-        self.0.on_cnp(now)
-    }
-    fn on_timer(&mut self, now: Time) -> Allowance {
-        self.0.on_timer(now)
-    }
+    forward_controller!(self => { Self(model) => model });
 }
 
 /// The path and the flow on it.

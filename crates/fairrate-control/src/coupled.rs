@@ -1,6 +1,8 @@
-use fairrate_units::Time;
+use fairrate_units::{Bytes, Time};
 
 use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
+use crate::forward_controller;
+use crate::port::Notice;
 
 /// The control of one connection of several subflows at its sender: what one subflow learns may decide what another
 /// may do.
@@ -16,9 +18,35 @@ pub trait CoupledController {
     fn on_loss(&mut self, subflow: usize, now: Time, loss: Loss) -> Allowance;
     /// The time of a subflow's [`Allowance::timer`] has come.
     fn on_timer(&mut self, subflow: usize, now: Time) -> Allowance;
+    /// As [`Controller::on_cnp`], for a subflow. Unless an algorithm says otherwise, it is a chance to decide as a timer is.
+    fn on_cnp(&mut self, subflow: usize, now: Time) -> Allowance {
+        self.on_timer(subflow, now)
+    }
+    /// As [`Controller::on_sent`], for a subflow.
+    fn on_sent(&mut self, _subflow: usize, _now: Time, _bytes: Bytes) -> Option<Allowance> {
+        None
+    }
     /// As [`Controller::on_idle`], for a subflow.
     fn on_idle(&mut self, _subflow: usize, _now: Time, _timeouts: u32) -> Option<Allowance> {
         None
+    }
+    /// As [`Controller::on_notice`], for a subflow.
+    fn on_notice(&mut self, _subflow: usize, _now: Time, _notice: &Notice) -> Option<Allowance> {
+        None
+    }
+    /// As [`Controller::on_control`], for a subflow.
+    fn on_control(&mut self, _subflow: usize, _now: Time, _header: &[f64]) -> Option<Allowance> {
+        None
+    }
+    /// As [`Controller::stamp`], for a subflow.
+    fn stamp(&mut self, _subflow: usize, _now: Time, _header: &mut [f64]) {}
+    /// As [`Controller::control_packet`], for a subflow.
+    fn control_packet(&mut self, _subflow: usize, _now: Time, _unsent: u64, _header: &mut [f64]) -> bool {
+        false
+    }
+    /// As [`Controller::timer_lead`], for a subflow.
+    fn timer_lead(&self, _subflow: usize) -> Time {
+        Time::MAX
     }
     /// A subflow is taken for dead, or alive again: a dead one does not count in what others are allowed.
     fn on_path(&mut self, _subflow: usize, _now: Time, _alive: bool) {}
@@ -37,22 +65,5 @@ pub trait CoupledSpec: AlgorithmSpec {
 pub struct Alone<C>(pub C);
 
 impl<C: CoupledController> Controller for Alone<C> {
-    fn on_start(&mut self, now: Time) -> Allowance {
-        self.0.on_start(now, 0)
-    }
-    fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
-        self.0.on_ack(0, ack)
-    }
-    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
-        self.0.on_loss(0, now, loss)
-    }
-    fn on_cnp(&mut self, now: Time) -> Allowance {
-        self.0.on_timer(0, now)
-    }
-    fn on_timer(&mut self, now: Time) -> Allowance {
-        self.0.on_timer(0, now)
-    }
-    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
-        self.0.on_idle(0, now, timeouts)
-    }
+    forward_controller!(self => { Self(connection) => connection at 0 });
 }

@@ -20,8 +20,9 @@
 use fairrate_units::{Bytes, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Needs};
 use crate::dctcp::{Dctcp, DctcpConfig};
+use crate::forward_controller;
 use crate::port::NoPort;
 
 algorithm_config! {
@@ -96,32 +97,19 @@ fn penalty(alpha: f64, urgency: f64) -> f64 {
 }
 
 impl Controller for D2tcp {
-    fn on_start(&mut self, now: Time) -> Allowance {
-        self.dctcp.on_start(now)
-    }
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
         let Some(deadline) = self.deadline else { return self.dctcp.on_ack(ack) };
         let window = self.dctcp.allowance().cwnd.as_f64();
         self.dctcp.on_ack_with(ack, |alpha| penalty(alpha, deadline.urgency(ack, window)))
     }
-    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
-        self.dctcp.on_loss(now, loss)
-    }
-    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
-        self.dctcp.on_idle(now, timeouts)
-    }
-    fn on_cnp(&mut self, now: Time) -> Allowance {
-        self.dctcp.on_cnp(now)
-    }
-    fn on_timer(&mut self, now: Time) -> Allowance {
-        self.dctcp.on_timer(now)
-    }
+    forward_controller!(self => { Self { dctcp, .. } => dctcp }, but on_ack);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::Profile;
+    use crate::controller::Loss;
     use crate::test_flow::{acked, flow_25g};
 
     /// Alpha stays 0.25: the share of marks has no weight.

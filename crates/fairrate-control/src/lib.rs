@@ -12,6 +12,7 @@ mod custom;
 mod draws;
 mod explicit_rate;
 mod flow_table;
+pub mod forward;
 mod int;
 mod limits;
 mod link_queue;

@@ -1,11 +1,11 @@
-use fairrate_units::{Bytes, Time};
+use fairrate_units::Time;
 
 use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MadeFor, Needs};
+use crate::controller::{AlgorithmSpec, Controller, FlowContext, MadeFor, Needs};
 #[allow(unused_imports)]
 use crate::coupled::{CoupledController, CoupledSpec};
 use crate::custom::CustomAlgorithm;
-use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortStep, PortView};
+use crate::port::{Actions, PortAgent, PortContext, PortPacket, PortPacketKind, PortStep, PortView};
 
 /// What a listing shows of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,53 +36,12 @@ macro_rules! registry {
         /// The controller of a connection of several subflows, for algorithms that couple them.
         #[allow(clippy::large_enum_variant, missing_docs)]
         pub enum CoupledAlgorithm {
-            $($($type(crate::$module::$connection),)?)+
+            $($($connection(crate::$module::$connection),)?)+
             Custom(Box<dyn CoupledController + Send>),
         }
 
         impl CoupledController for CoupledAlgorithm {
-            fn on_start(&mut self, now: Time, subflow: usize) -> Allowance {
-                match self {
-                    $($(Self::$type(c) => <crate::$module::$connection as CoupledController>::on_start(c, now, subflow),)?)+
-                    Self::Custom(c) => c.on_start(now, subflow),
-                }
-            }
-            fn on_ack(&mut self, subflow: usize, ack: &Ack<'_>) -> Allowance {
-                match self {
-                    $($(Self::$type(c) => <crate::$module::$connection as CoupledController>::on_ack(c, subflow, ack),)?)+
-                    Self::Custom(c) => c.on_ack(subflow, ack),
-                }
-            }
-            fn on_loss(&mut self, subflow: usize, now: Time, loss: Loss) -> Allowance {
-                match self {
-                    $($(Self::$type(c) => {
-                        <crate::$module::$connection as CoupledController>::on_loss(c, subflow, now, loss)
-                    })?)+
-                    Self::Custom(c) => c.on_loss(subflow, now, loss),
-                }
-            }
-            fn on_timer(&mut self, subflow: usize, now: Time) -> Allowance {
-                match self {
-                    $($(Self::$type(c) => <crate::$module::$connection as CoupledController>::on_timer(c, subflow, now),)?)+
-                    Self::Custom(c) => c.on_timer(subflow, now),
-                }
-            }
-            fn on_idle(&mut self, subflow: usize, now: Time, timeouts: u32) -> Option<Allowance> {
-                match self {
-                    $($(Self::$type(c) => {
-                        <crate::$module::$connection as CoupledController>::on_idle(c, subflow, now, timeouts)
-                    })?)+
-                    Self::Custom(c) => c.on_idle(subflow, now, timeouts),
-                }
-            }
-            fn on_path(&mut self, subflow: usize, now: Time, alive: bool) {
-                match self {
-                    $($(Self::$type(c) => {
-                        <crate::$module::$connection as CoupledController>::on_path(c, subflow, now, alive);
-                    })?)+
-                    Self::Custom(c) => c.on_path(subflow, now, alive),
-                }
-            }
+            crate::forward_coupled!(self => { $($(Self::$connection(c) => c,)?)+ Self::Custom(c) => c });
         }
 
         impl AlgorithmConfig {
@@ -91,10 +50,7 @@ macro_rules! registry {
             #[allow(unused_variables)]
             pub fn build_connection(&self, subflows: &[FlowContext]) -> Option<CoupledAlgorithm> {
                 match self {
-                    $($(Self::$type(c) => {
-                        let connection: crate::$module::$connection = c.build_connection(subflows);
-                        Some(CoupledAlgorithm::$type(connection))
-                    })?)+
+                    $($(Self::$type(c) => Some(CoupledAlgorithm::$connection(c.build_connection(subflows))),)?)+
                     Self::Custom(c) => c.build_connection(subflows).map(CoupledAlgorithm::Custom),
                     _ => None,
                 }
@@ -214,58 +170,7 @@ macro_rules! registry {
         }
 
         impl Controller for Algorithm {
-            fn on_start(&mut self, now: Time) -> Allowance {
-                match self { $(Self::$type(c) => c.on_start(now),)+ Self::Custom(c) => c.on_start(now) }
-            }
-            #[inline]
-            fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
-                match self { $(Self::$type(c) => c.on_ack(ack),)+ Self::Custom(c) => c.on_ack(ack) }
-            }
-            fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
-                match self { $(Self::$type(c) => c.on_loss(now, loss),)+ Self::Custom(c) => c.on_loss(now, loss) }
-            }
-            fn on_cnp(&mut self, now: Time) -> Allowance {
-                match self { $(Self::$type(c) => c.on_cnp(now),)+ Self::Custom(c) => c.on_cnp(now) }
-            }
-            fn on_timer(&mut self, now: Time) -> Allowance {
-                match self { $(Self::$type(c) => c.on_timer(now),)+ Self::Custom(c) => c.on_timer(now) }
-            }
-            #[inline]
-            fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
-                match self { $(Self::$type(c) => c.on_sent(now, bytes),)+ Self::Custom(c) => c.on_sent(now, bytes) }
-            }
-            fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
-                match self {
-                    $(Self::$type(c) => c.on_idle(now, timeouts),)+
-                    Self::Custom(c) => c.on_idle(now, timeouts),
-                }
-            }
-            fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
-                match self {
-                    $(Self::$type(c) => c.on_notice(now, notice),)+
-                    Self::Custom(c) => c.on_notice(now, notice),
-                }
-            }
-            fn on_control(&mut self, now: Time, header: &[f64]) -> Option<Allowance> {
-                match self {
-                    $(Self::$type(c) => c.on_control(now, header),)+
-                    Self::Custom(c) => c.on_control(now, header),
-                }
-            }
-            #[inline]
-            fn stamp(&mut self, now: Time, header: &mut [f64]) {
-                match self { $(Self::$type(c) => c.stamp(now, header),)+ Self::Custom(c) => c.stamp(now, header) }
-            }
-            #[inline]
-            fn control_packet(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> bool {
-                match self {
-                    $(Self::$type(c) => c.control_packet(now, unsent, header),)+
-                    Self::Custom(c) => c.control_packet(now, unsent, header),
-                }
-            }
-            fn timer_lead(&self) -> Time {
-                match self { $(Self::$type(c) => c.timer_lead(),)+ Self::Custom(c) => c.timer_lead() }
-            }
+            crate::forward_controller!(self => { $(Self::$type(c) => c,)+ Self::Custom(c) => c });
         }
     };
 }

@@ -20,7 +20,8 @@
 use fairrate_units::{Bytes, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, CircuitHelp, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, CircuitHelp, Controller, FlowContext, Needs};
+use crate::forward_controller;
 use crate::newreno::{NewReno, NewRenoConfig};
 use crate::port::NoPort;
 
@@ -67,9 +68,6 @@ pub struct Retcp {
 }
 
 impl Controller for Retcp {
-    fn on_start(&mut self, now: Time) -> Allowance {
-        self.reno.on_start(now)
-    }
     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
         let grown = self.reno.on_ack(&Ack { ecn_marked: false, ..*ack });
         if ack.ecn_marked == self.jumped || self.reno.is_recovering() {
@@ -78,23 +76,13 @@ impl Controller for Retcp {
         self.jumped = ack.ecn_marked;
         self.reno.scale(if self.jumped { self.jump_up } else { 1.0 / self.jump_down })
     }
-    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
-        self.reno.on_loss(now, loss)
-    }
-    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
-        self.reno.on_idle(now, timeouts)
-    }
-    fn on_cnp(&mut self, now: Time) -> Allowance {
-        self.reno.on_cnp(now)
-    }
-    fn on_timer(&mut self, now: Time) -> Allowance {
-        self.reno.on_timer(now)
-    }
+    forward_controller!(self => { Self { reno, .. } => reno }, but on_ack);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::Loss;
     use crate::test_flow::{acked, flow_25g};
 
     fn ack(ack_seq: u64, in_flight: u64, by_circuit: bool) -> Ack<'static> {

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use fairrate_control::{Ack, Allowance, Controller, FlowContext, IntHop, Loss};
+use fairrate_control::{Ack, Allowance, Controller, FlowContext, IntHop, Loss, Notice};
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::abi::{
@@ -57,6 +57,9 @@ impl PluginController {
     }
 }
 
+// Every method is here, so that a new one is not forgotten. The interface has no function for those that do nothing: its
+// algorithms have no headers, control packets or ports, and do not count what they send.
+#[deny(clippy::missing_trait_methods)]
 impl Controller for PluginController {
     // SAFETY of all calls: the state is what the table's `make` gave, is not freed yet, and nobody else has it.
     fn on_start(&mut self, now: Time) -> Allowance {
@@ -80,6 +83,25 @@ impl Controller for PluginController {
     }
     fn on_timer(&mut self, now: Time) -> Allowance {
         self.call(now, |table, state| table.on_timer.map(|f| unsafe { f(state, now.as_ps()) }))
+    }
+    fn on_sent(&mut self, _: Time, _: Bytes) -> Option<Allowance> {
+        None
+    }
+    fn on_idle(&mut self, _: Time, _: u32) -> Option<Allowance> {
+        None
+    }
+    fn on_notice(&mut self, _: Time, _: &Notice) -> Option<Allowance> {
+        None
+    }
+    fn on_control(&mut self, _: Time, _: &[f64]) -> Option<Allowance> {
+        None
+    }
+    fn stamp(&mut self, _: Time, _: &mut [f64]) {}
+    fn control_packet(&mut self, _: Time, _: u64, _: &mut [f64]) -> bool {
+        false
+    }
+    fn timer_lead(&self) -> Time {
+        Time::MAX
     }
 }
 

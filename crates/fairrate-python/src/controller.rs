@@ -125,6 +125,10 @@ fn needs(class: &Bound<'_, PyAny>) -> PyResult<Needs> {
     let bytes = |name: &str| given.getattr(name)?.extract().map(Bytes::new);
     let flag = |name: &str| given.getattr(name)?.extract::<bool>();
     let interval: Option<f64> = given.getattr("cnp_interval_ns")?.extract()?;
+    let control: Option<u64> = given.getattr("control_bytes")?.extract()?;
+    if control == Some(0) {
+        return Err(PyValueError::new_err("`control_bytes` is 0; give the size of a packet, or leave it out for none"));
+    }
     let ports: String = given.getattr("ports")?.extract()?;
     Ok(Needs {
         int: flag("telemetry")?.then_some(IntCounter::Transmitted),
@@ -133,6 +137,7 @@ fn needs(class: &Bound<'_, PyAny>) -> PyResult<Needs> {
         data_overhead: bytes("data_overhead_bytes")?,
         ack_overhead: bytes("ack_overhead_bytes")?,
         first_ack_only_stored: flag("first_ack_only_stored")?,
+        control: control.map(Bytes::new),
         header: HeaderWords {
             fixed: given.getattr("header_words")?.extract()?,
             per_hop: given.getattr("header_words_per_hop")?.extract()?,
@@ -204,8 +209,11 @@ struct Methods {
     on_cnp: Option<Py<PyAny>>,
     on_timer: Option<Py<PyAny>>,
     on_sent: Option<Py<PyAny>>,
+    on_idle: Option<Py<PyAny>>,
     on_notice: Option<Py<PyAny>>,
+    on_control: Option<Py<PyAny>>,
     stamp: Option<Py<PyAny>>,
+    control_packet: Option<Py<PyAny>>,
 }
 
 /// A method of `object` if its class, not `base`, has it.
@@ -226,8 +234,11 @@ impl Methods {
             on_cnp: own("on_cnp")?,
             on_timer: own("on_timer")?,
             on_sent: own("on_sent")?,
+            on_idle: own("on_idle")?,
             on_notice: own("on_notice")?,
+            on_control: own("on_control")?,
             stamp: own("stamp")?,
+            control_packet: own("control_packet")?,
         })
     }
 }
@@ -283,6 +294,44 @@ fn call_at(py: Python<'_>, method: Option<&Py<PyAny>>, now: Time) -> PyResult<Op
     method.map(|method| method.call1(py, (now.as_ns_f64(),))).transpose()
 }
 
+impl Sender {
+    /// Calls a method that may be missing and whose answer may be no decision; without it nothing is decided.
+    fn ask_if<A: for<'py> pyo3::call::PyCallArgs<'py>>(
+        &mut self,
+        method: impl Fn(&Methods) -> &Option<Py<PyAny>>,
+        arguments: A,
+    ) -> Option<Allowance> {
+        method(&self.object.as_ref()?.1).as_ref()?;
+        Some(self.ask(|py, _, methods| method(methods).as_ref().map(|call| call.call1(py, arguments)).transpose()))
+    }
+
+    /// Lets a method write a header, which it gets as its last argument, after the time and perhaps the bytes
+    /// that are not sent yet (`None` of an endless flow). Returns its answer.
+    fn write(
+        &self,
+        method: impl Fn(&Methods) -> &Option<Py<PyAny>>,
+        now: Time,
+        unsent: Option<u64>,
+        header: &mut [f64],
+    ) -> Option<bool> {
+        let call = method(&self.object.as_ref()?.1).as_ref().filter(|_| !self.failed.is_noted())?;
+        let written = Python::attach(|py| {
+            let (now, words) = (now.as_ns_f64(), PyList::new(py, header.iter())?);
+            let answer = match unsent {
+                None => call.call1(py, (now, &words)),
+                Some(bytes) => call.call1(py, (now, (bytes != u64::MAX).then_some(bytes), &words)),
+            }?;
+            let answer = answer.bind(py);
+            let says_yes = !answer.is_none() && answer.extract::<bool>()?;
+            views::copy_words(&words, header)?;
+            Ok(says_yes)
+        });
+        written.map_err(|error| self.failed.note(error)).ok()
+    }
+}
+
+// Every method is here, so that a new one is not forgotten.
+#[deny(clippy::missing_trait_methods)]
 impl Controller for Sender {
     fn on_start(&mut self, _: Time) -> Allowance {
         let flow = views::Flow::of(&self.flow);
@@ -307,27 +356,25 @@ impl Controller for Sender {
         self.ask(|py, _, methods| call_at(py, methods.on_timer.as_ref(), now))
     }
     fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
-        self.object.as_ref()?.1.on_sent.as_ref()?;
-        let arguments = (now.as_ns_f64(), bytes.as_u64());
-        Some(self.ask(|py, _, m| m.on_sent.as_ref().map(|method| method.call1(py, arguments)).transpose()))
+        self.ask_if(|methods| &methods.on_sent, (now.as_ns_f64(), bytes.as_u64()))
+    }
+    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
+        self.ask_if(|methods| &methods.on_idle, (now.as_ns_f64(), timeouts))
     }
     fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
-        self.object.as_ref()?.1.on_notice.as_ref()?;
-        let arguments = (now.as_ns_f64(), notice.port, notice.values.to_vec());
-        Some(self.ask(|py, _, m| m.on_notice.as_ref().map(|method| method.call1(py, arguments)).transpose()))
+        self.ask_if(|methods| &methods.on_notice, (now.as_ns_f64(), notice.port, notice.values.to_vec()))
+    }
+    fn on_control(&mut self, now: Time, header: &[f64]) -> Option<Allowance> {
+        self.ask_if(|methods| &methods.on_control, (now.as_ns_f64(), header.to_vec()))
     }
     fn stamp(&mut self, now: Time, header: &mut [f64]) {
-        let Some((_, Methods { stamp: Some(stamp), .. })) = &self.object else { return };
-        if self.failed.is_noted() {
-            return;
-        }
-        let stamped = Python::attach(|py| {
-            let words = PyList::new(py, header.iter())?;
-            stamp.call1(py, (now.as_ns_f64(), &words))?;
-            views::copy_words(&words, header)
-        });
-        if let Err(error) = stamped {
-            self.failed.note(error);
-        }
+        self.write(|methods| &methods.stamp, now, None, header);
+    }
+    fn control_packet(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> bool {
+        self.write(|methods| &methods.control_packet, now, Some(unsent), header).unwrap_or(false)
+    }
+    /// Python knows nothing of ns-3's order of events of the same time.
+    fn timer_lead(&self) -> Time {
+        Time::MAX
     }
 }

@@ -230,7 +230,8 @@ pub(super) fn check_connections(report: &Report, blocks: &[Block<'_>], cc: &Algo
 
 /// Not if links or receivers keep accounts of single flows, if packets tell of their flow, or if somebody else sets rates.
 fn can_share(needs: &Needs) -> bool {
-    needs.header == HeaderWords::NONE && needs.grants.is_none() && !needs.oracle && !needs.allocator
+    let tells_of_flow = needs.header != HeaderWords::NONE || needs.control.is_some();
+    !tells_of_flow && needs.grants.is_none() && !needs.oracle && !needs.allocator
 }
 
 /// What bursts cannot go with.

@@ -1,7 +1,7 @@
 //! A controller that outlives its flow: the next one over the same connection goes on with it.
 
-use fairrate_control::{Ack, Algorithm, Allowance, Controller, Loss, Notice};
-use fairrate_units::{Bytes, Time};
+use fairrate_control::{Ack, Algorithm, Allowance, Controller, forward_controller};
+use fairrate_units::Time;
 
 /// The controller of a connection that carries one flow after the other.
 ///
@@ -40,14 +40,10 @@ impl Lasting {
         }
     }
 
-    fn note(&mut self, allowance: Allowance) -> Allowance {
-        self.last = Some(allowance);
-        allowance
-    }
-
-    fn note_some(&mut self, allowance: Option<Allowance>) -> Option<Allowance> {
-        self.last = allowance.or(self.last);
-        allowance
+    /// Keeps a decision, if it is one, and returns it.
+    fn note<D: Copy + Into<Option<Allowance>>>(&mut self, decision: D) -> D {
+        self.last = decision.into().or(self.last);
+        decision
     }
 }
 
@@ -64,39 +60,12 @@ impl Controller for Lasting {
         let allowance = self.algorithm.on_ack(&Ack { ack_seq, snd_nxt, ..*ack });
         self.note(allowance)
     }
-    fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
-        let allowance = self.algorithm.on_loss(now, loss);
-        self.note(allowance)
-    }
-    fn on_cnp(&mut self, now: Time) -> Allowance {
-        let allowance = self.algorithm.on_cnp(now);
-        self.note(allowance)
-    }
-    fn on_timer(&mut self, now: Time) -> Allowance {
-        let allowance = self.algorithm.on_timer(now);
-        self.note(allowance)
-    }
-    #[inline]
-    fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
-        let allowance = self.algorithm.on_sent(now, bytes);
-        self.note_some(allowance)
-    }
-    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
-        let allowance = self.algorithm.on_idle(now, timeouts);
-        self.note_some(allowance)
-    }
-    fn on_notice(&mut self, now: Time, notice: &Notice) -> Option<Allowance> {
-        let allowance = self.algorithm.on_notice(now, notice);
-        self.note_some(allowance)
-    }
-    fn timer_lead(&self) -> Time {
-        self.algorithm.timer_lead()
-    }
+    forward_controller!(self => { Self { algorithm, .. } => algorithm }, but on_start, on_ack, noting note);
 }
 
 #[cfg(test)]
 mod tests {
-    use fairrate_control::{AlgorithmConfig, FlowContext, Profile};
+    use fairrate_control::{AlgorithmConfig, FlowContext, Notice, Profile};
     use fairrate_units::Rate;
 
     use super::*;

@@ -1,0 +1,319 @@
+//! Controllers that hand their calls on to others. The two macros here have every method of [`Controller`] and
+//! [`CoupledController`], so that none of those who hand calls on leaves one out: a method's default would then answer in the
+//! place of the algorithm.
+//!
+//! [`Recorder`] is for tests that this is so.
+//!
+//! [`Controller`]: crate::Controller
+//! [`CoupledController`]: crate::CoupledController
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[doc(hidden)]
+pub use fairrate_units::{Bytes, Time};
+
+use fairrate_units::Rate;
+
+use crate::controller::{Ack, Allowance, Controller, Loss};
+use crate::coupled::CoupledController;
+use crate::port::{NOTICE_VALUES, Notice};
+
+/// Writes the methods of an `impl Controller`, which hand each call on. The arms are those of a `match` on `self`: a pattern, and
+/// the controller that it binds. One that is a [`CoupledController`](crate::CoupledController) is followed by `at` and the
+/// number of the subflow.
+///
+/// With `but on_ack` that method is left to be written by hand, and with `but on_start, on_ack` both. With `noting METHOD`
+/// every decision goes through that method, which gets and returns an `Allowance` or an `Option<Allowance>`.
+///
+/// ```
+/// use fairrate_control::{Ack, Allowance, Controller, forward_controller};
+///
+/// /// Another controller that sees no marks.
+/// struct Blind<C>(C);
+///
+/// impl<C: Controller> Controller for Blind<C> {
+///     fn on_ack(&mut self, ack: &Ack<'_>) -> Allowance {
+///         self.0.on_ack(&Ack { ecn_marked: false, ..*ack })
+///     }
+///     forward_controller!(self => { Self(c) => c }, but on_ack);
+/// }
+/// ```
+#[macro_export]
+macro_rules! forward_controller {
+    ($self:ident => $arms:tt) => {
+        $crate::forward_controller!(@on_start $self => $arms);
+        $crate::forward_controller!($self => $arms, but on_start);
+    };
+    ($self:ident => $arms:tt, but on_start) => {
+        $crate::forward_controller!(@on_ack $self => $arms);
+        $crate::forward_controller!(@later $self => $arms);
+    };
+    ($self:ident => $arms:tt, but on_ack) => {
+        $crate::forward_controller!(@on_start $self => $arms);
+        $crate::forward_controller!(@later $self => $arms);
+    };
+    ($self:ident => $arms:tt, but on_start, on_ack, noting $note:ident) => {
+        $crate::forward_controller!(@later $self => $arms, $note);
+    };
+    (@on_start $self:ident => { $($pattern:pat => $to:ident $(at $subflow:expr)?),+ $(,)? }) => {
+        fn on_start(&mut $self, now: $crate::forward::Time) -> $crate::Allowance {
+            match $self { $($pattern => $to.on_start(now $(, $subflow)?)),+ }
+        }
+    };
+    (@on_ack $self:ident => { $($pattern:pat => $to:ident $(at $subflow:expr)?),+ $(,)? }) => {
+        #[inline]
+        fn on_ack(&mut $self, ack: &$crate::Ack<'_>) -> $crate::Allowance {
+            match $self { $($pattern => $to.on_ack($($subflow,)? ack)),+ }
+        }
+    };
+    (@later $self:ident => { $($pattern:pat => $to:ident $(at $subflow:expr)?),+ $(,)? } $(, $note:ident)?) => {
+        fn on_loss(&mut $self, now: $crate::forward::Time, loss: $crate::Loss) -> $crate::Allowance {
+            $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_loss($($subflow,)? now, loss)),+ } $(, $note)?)
+        }
+        fn on_cnp(&mut $self, now: $crate::forward::Time) -> $crate::Allowance {
+            $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_cnp($($subflow,)? now)),+ } $(, $note)?)
+        }
+        fn on_timer(&mut $self, now: $crate::forward::Time) -> $crate::Allowance {
+            $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_timer($($subflow,)? now)),+ } $(, $note)?)
+        }
+        #[inline]
+        fn on_sent(
+            &mut $self,
+            now: $crate::forward::Time,
+            bytes: $crate::forward::Bytes,
+        ) -> Option<$crate::Allowance> {
+            $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_sent($($subflow,)? now, bytes)),+ } $(, $note)?)
+        }
+        fn on_idle(&mut $self, now: $crate::forward::Time, timeouts: u32) -> Option<$crate::Allowance> {
+            $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_idle($($subflow,)? now, timeouts)),+ } $(, $note)?)
+        }
+        fn on_notice(&mut $self, now: $crate::forward::Time, notice: &$crate::Notice) -> Option<$crate::Allowance> {
+            $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_notice($($subflow,)? now, notice)),+ } $(, $note)?)
+        }
+        fn on_control(&mut $self, now: $crate::forward::Time, header: &[f64]) -> Option<$crate::Allowance> {
+            $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_control($($subflow,)? now, header)),+ } $(, $note)?)
+        }
+        #[inline]
+        fn stamp(&mut $self, now: $crate::forward::Time, header: &mut [f64]) {
+            match $self { $($pattern => $to.stamp($($subflow,)? now, header)),+ }
+        }
+        #[inline]
+        fn control_packet(&mut $self, now: $crate::forward::Time, unsent: u64, header: &mut [f64]) -> bool {
+            match $self { $($pattern => $to.control_packet($($subflow,)? now, unsent, header)),+ }
+        }
+        fn timer_lead(&$self) -> $crate::forward::Time {
+            match $self { $($pattern => $to.timer_lead($($subflow)?)),+ }
+        }
+    };
+    (@noted $self:ident, $decision:expr) => {
+        $decision
+    };
+    (@noted $self:ident, $decision:expr, $note:ident) => {{
+        let decision = $decision;
+        $self.$note(decision)
+    }};
+}
+
+/// Writes the methods of an `impl CoupledController`, which hand each call on, as [`forward_controller!`] does.
+#[macro_export]
+macro_rules! forward_coupled {
+    ($self:ident => { $($pattern:pat => $to:ident),+ $(,)? }) => {
+        fn on_start(&mut $self, now: $crate::forward::Time, subflow: usize) -> $crate::Allowance {
+            match $self { $($pattern => $to.on_start(now, subflow)),+ }
+        }
+        #[inline]
+        fn on_ack(&mut $self, subflow: usize, ack: &$crate::Ack<'_>) -> $crate::Allowance {
+            match $self { $($pattern => $to.on_ack(subflow, ack)),+ }
+        }
+        fn on_loss(&mut $self, subflow: usize, now: $crate::forward::Time, loss: $crate::Loss) -> $crate::Allowance {
+            match $self { $($pattern => $to.on_loss(subflow, now, loss)),+ }
+        }
+        fn on_cnp(&mut $self, subflow: usize, now: $crate::forward::Time) -> $crate::Allowance {
+            match $self { $($pattern => $to.on_cnp(subflow, now)),+ }
+        }
+        fn on_timer(&mut $self, subflow: usize, now: $crate::forward::Time) -> $crate::Allowance {
+            match $self { $($pattern => $to.on_timer(subflow, now)),+ }
+        }
+        fn on_sent(
+            &mut $self,
+            subflow: usize,
+            now: $crate::forward::Time,
+            bytes: $crate::forward::Bytes,
+        ) -> Option<$crate::Allowance> {
+            match $self { $($pattern => $to.on_sent(subflow, now, bytes)),+ }
+        }
+        fn on_idle(
+            &mut $self,
+            subflow: usize,
+            now: $crate::forward::Time,
+            timeouts: u32,
+        ) -> Option<$crate::Allowance> {
+            match $self { $($pattern => $to.on_idle(subflow, now, timeouts)),+ }
+        }
+        fn on_notice(
+            &mut $self,
+            subflow: usize,
+            now: $crate::forward::Time,
+            notice: &$crate::Notice,
+        ) -> Option<$crate::Allowance> {
+            match $self { $($pattern => $to.on_notice(subflow, now, notice)),+ }
+        }
+        fn on_control(
+            &mut $self,
+            subflow: usize,
+            now: $crate::forward::Time,
+            header: &[f64],
+        ) -> Option<$crate::Allowance> {
+            match $self { $($pattern => $to.on_control(subflow, now, header)),+ }
+        }
+        fn stamp(&mut $self, subflow: usize, now: $crate::forward::Time, header: &mut [f64]) {
+            match $self { $($pattern => $to.stamp(subflow, now, header)),+ }
+        }
+        fn control_packet(
+            &mut $self,
+            subflow: usize,
+            now: $crate::forward::Time,
+            unsent: u64,
+            header: &mut [f64],
+        ) -> bool {
+            match $self { $($pattern => $to.control_packet(subflow, now, unsent, header)),+ }
+        }
+        fn timer_lead(&$self, subflow: usize) -> $crate::forward::Time {
+            match $self { $($pattern => $to.timer_lead(subflow)),+ }
+        }
+        fn on_path(&mut $self, subflow: usize, now: $crate::forward::Time, alive: bool) {
+            match $self { $($pattern => $to.on_path(subflow, now, alive)),+ }
+        }
+    };
+}
+
+/// The calls that reached a [`Recorder`]: the method's name, and the subflow if it was one of a connection.
+pub type Calls = Arc<Mutex<Vec<(&'static str, Option<usize>)>>>;
+
+/// A controller, of a flow or of a connection, that notes every call. Its windows are 1, 2, 3 ... bytes: one more with each
+/// decision.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    /// The calls so far, for whoever has a clone.
+    pub calls: Calls,
+}
+
+impl Recorder {
+    fn note(&self, method: &'static str, subflow: Option<usize>) -> Allowance {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.push((method, subflow));
+        Allowance { cwnd: Bytes::new(calls.len() as u64), rate: Rate::from_gbps(1), timer: Time::MAX }
+    }
+
+    /// Returns the calls since the last time, and forgets them.
+    pub fn take(&self) -> Vec<(&'static str, Option<usize>)> {
+        std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Writes the methods of a [`Recorder`]: for a flow, or for the subflows of a connection.
+macro_rules! record {
+    ($($subflow:ident)?) => {
+        fn on_ack(&mut self, $($subflow: usize,)? _: &Ack<'_>) -> Allowance {
+            self.note("on_ack", record!(@of $($subflow)?))
+        }
+        fn on_loss(&mut self, $($subflow: usize,)? _: Time, _: Loss) -> Allowance {
+            self.note("on_loss", record!(@of $($subflow)?))
+        }
+        fn on_cnp(&mut self, $($subflow: usize,)? _: Time) -> Allowance {
+            self.note("on_cnp", record!(@of $($subflow)?))
+        }
+        fn on_timer(&mut self, $($subflow: usize,)? _: Time) -> Allowance {
+            self.note("on_timer", record!(@of $($subflow)?))
+        }
+        fn on_sent(&mut self, $($subflow: usize,)? _: Time, _: Bytes) -> Option<Allowance> {
+            Some(self.note("on_sent", record!(@of $($subflow)?)))
+        }
+        fn on_idle(&mut self, $($subflow: usize,)? _: Time, _: u32) -> Option<Allowance> {
+            Some(self.note("on_idle", record!(@of $($subflow)?)))
+        }
+        fn on_notice(&mut self, $($subflow: usize,)? _: Time, _: &Notice) -> Option<Allowance> {
+            Some(self.note("on_notice", record!(@of $($subflow)?)))
+        }
+        fn on_control(&mut self, $($subflow: usize,)? _: Time, _: &[f64]) -> Option<Allowance> {
+            Some(self.note("on_control", record!(@of $($subflow)?)))
+        }
+        fn stamp(&mut self, $($subflow: usize,)? _: Time, header: &mut [f64]) {
+            header[0] = self.note("stamp", record!(@of $($subflow)?)).cwnd.as_f64();
+        }
+        fn control_packet(&mut self, $($subflow: usize,)? _: Time, _: u64, header: &mut [f64]) -> bool {
+            header[0] = self.note("control_packet", record!(@of $($subflow)?)).cwnd.as_f64();
+            true
+        }
+        fn timer_lead(&self $(, $subflow: usize)?) -> Time {
+            Time::from_ps(self.note("timer_lead", record!(@of $($subflow)?)).cwnd.as_u64())
+        }
+    };
+    (@of) => { None };
+    (@of $subflow:ident) => { Some($subflow) };
+}
+
+impl Controller for Recorder {
+    fn on_start(&mut self, _: Time) -> Allowance {
+        self.note("on_start", None)
+    }
+    record!();
+}
+
+impl CoupledController for Recorder {
+    fn on_start(&mut self, _: Time, subflow: usize) -> Allowance {
+        self.note("on_start", Some(subflow))
+    }
+    record!(subflow);
+    fn on_path(&mut self, subflow: usize, _: Time, _: bool) {
+        self.note("on_path", Some(subflow));
+    }
+}
+
+/// Calls every method of `controller` once, in the order of the trait. Returns for each its name and the number that
+/// distinguishes its answer, which is a [`Recorder`]'s count of calls.
+pub fn call_all(controller: &mut impl Controller) -> Vec<(&'static str, u64)> {
+    let now = Time::from_us(1);
+    let ack = some_ack(now);
+    let notice = Notice { flow: 0, port: 0, values: [0.0; NOTICE_VALUES] };
+    let decided = |allowance: Allowance| allowance.cwnd.as_u64();
+    let maybe = |allowance: Option<Allowance>| allowance.map_or(0, decided);
+    let mut answers = vec![
+        ("on_start", decided(controller.on_start(now))),
+        ("on_ack", decided(controller.on_ack(&ack))),
+        ("on_loss", decided(controller.on_loss(now, Loss::Gap))),
+        ("on_cnp", decided(controller.on_cnp(now))),
+        ("on_timer", decided(controller.on_timer(now))),
+        ("on_sent", maybe(controller.on_sent(now, Bytes::new(1)))),
+        ("on_idle", maybe(controller.on_idle(now, 1))),
+        ("on_notice", maybe(controller.on_notice(now, &notice))),
+        ("on_control", maybe(controller.on_control(now, &[0.0]))),
+    ];
+    let (mut stamped, mut asked) = ([0.0], [0.0]);
+    controller.stamp(now, &mut stamped);
+    answers.push(("stamp", stamped[0] as u64));
+    let leaves = controller.control_packet(now, 0, &mut asked);
+    answers.push(("control_packet", if leaves { asked[0] as u64 } else { 0 }));
+    answers.push(("timer_lead", controller.timer_lead().as_ps()));
+    answers
+}
+
+fn some_ack(now: Time) -> Ack<'static> {
+    Ack {
+        now,
+        ack_seq: 1,
+        snd_nxt: 1,
+        newly_acked: 1,
+        delivered: 1,
+        lost: 0,
+        rtt: now,
+        cwnd_at_send: 1,
+        in_flight: 0,
+        delivery_rate: Rate::ZERO,
+        prior_delivered: None,
+        app_limited: false,
+        ecn_marked: false,
+        int: &[],
+        header: &[],
+    }
+}
