@@ -62,6 +62,8 @@ pub fn samples() -> Vec<String> {
     }
     documents.push(star("[transport]\nkind = \"tcp\""));
     documents.push(star("[switch]\necn = { phantom = 0.9 }"));
+    documents.push(star("[switch]\necn = { kmin = \"1KB\" }"));
+    documents.push(star("[switch]\necn = { kmax = \"1MB\" }"));
     documents.push(star("[switch]\npfc = { pause = \"500KB\" }\n[transport]\nrto = \"4ms\""));
     let outage = "[[allocator.outage]]\ndown_at = \"1us\"\n[[allocator.external]]\nsrc = 0\ndst = 1";
     documents.push(star(&format!("[transport]\nkind = \"tcp\"\ncc = \"flowtune\"\n{outage}")));

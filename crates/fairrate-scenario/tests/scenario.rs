@@ -80,6 +80,7 @@ fn all_kinds() -> Vec<String> {
     all.push(format!("{STAR}{INCAST}[[probe]]\nqueue = \"sw0->h0\"\n[[probe]]\nqueues = [\"sw0->h1\", \"4->2\"]\nevery = \"2us\"\n[[probe]]\nqueues = \"host-links\"\n[[probe]]\nflows = [2, 0]\n[[probe]]\nflows = \"all\"\nevery = \"1ms\"\n[[probe]]\nconvergence = true\nhold_rtts = 5\n"));
     all.push(format!("{STAR}{INCAST}[switch]\necn = {{ phantom = 0.95, kmin = \"6KB\", kmax = \"6KB\" }}\n"));
     all.push(format!("{STAR}{INCAST}[switch]\necn = {{ phantom = 0.9 }}\n"));
+    all.push(format!("{STAR}{INCAST}[switch]\necn = {{ kmin = \"6KB\" }}\n"));
     all.push(format!("{STAR}{INCAST}[transport]\ncc = \"swift\"\n[transport.hpcc]\neta = 0.9\n"));
     all.push(format!("{STAR}{INCAST}[[fault]]\nlinks = \"host-links\"\nloss = 0.1\npackets = \"data\"\nstop = \"1ms\"\n[[fault]]\nlinks = [\"sw0->h1\", \"2->4\"]\nboth_ways = true\nburst = {{ good = 100, bad = 5, bad_loss = 0.5 }}\nreorder = 0.1\nreorder_delay = \"3us\"\njitter = \"1us\"\n[[fault]]\nlinks = \"host-links\"\ndown_at = \"1us\"\nup_at = \"5us\"\nperiod = \"9us\"\n[[fault]]\nlinks = [\"h2->sw0\"]\ndown_at = \"2us\"\n"));
     all.push(format!("{STAR}{INCAST}subflows = 3\n{INCAST}start = \"1us\"\n[transport]\nkind = \"tcp\"\n"));
@@ -146,7 +147,7 @@ fn the_ns3_profile_needs_no_more_than_a_network_and_a_list() {
     assert_eq!((config.transport.base_rtt, config.transport.rto), (BaseRttRule::PayloadOnly, None));
     let ecn = config.fabric.ecn.expect("the artifact always marks");
     assert_eq!(ecn.draws, MarkDraws::LikeNs3);
-    assert_eq!((ecn.at, ecn.per_rate), (MarkAt::Dequeue, Some(Rate::from_gbps(25))));
+    assert_eq!((ecn.at, ecn.kmin_per), (MarkAt::Dequeue, Some(Rate::from_gbps(25))));
     assert_eq!(config.stop, StopRule { at: None, when_flows_done: true });
     let single = read_with(text, &set(&[("transport.rto", "1ms"), ("switch.ecmp", "mix")])).expect("it reads");
     assert_eq!(single.sim_config().transport.rto, Some(Time::from_ms(1)));
@@ -240,10 +241,52 @@ fn marking_follows_the_algorithm() {
     assert_eq!((step.kmin, step.kmax, step.at), (Bytes::new(30_000), Bytes::new(30_000), MarkAt::Enqueue));
     let own = ecn("ratemp").expect("RateMP reads marks");
     assert_eq!((own.kmin, own.kmax, own.pmax), (Bytes::ZERO, Bytes::new(40_000), 1.0));
-    assert_eq!((own.at, own.per_rate), (MarkAt::Dequeue, None));
+    assert_eq!((own.at, own.kmin_per, own.kmax_per), (MarkAt::Dequeue, None, None));
     // Thresholds from the file hold as they stand, at every rate.
     let own = read(&format!("{STAR}[switch]\necn = {{ kmin = \"5KB\", kmax = \"200KB\", pmax = 0.01 }}\n{INCAST}"));
-    assert_eq!(own.sim_config().fabric.ecn.expect("it was asked for").per_rate, None);
+    let own = own.sim_config().fabric.ecn.expect("it was asked for");
+    assert_eq!((own.kmin_per, own.kmax_per), (None, None));
+}
+
+/// What is set holds as it stands, and what is not goes on to scale: 400 KB for 25 Gb/s are 1.6 MB at 100 Gb/s.
+#[test]
+fn one_threshold_that_is_set_leaves_the_other_as_it_is() {
+    let at_100g = |cc: &str, sets: &[(&str, &str)]| {
+        let star = "[topology]\nkind = \"star\"\nrate = \"100Gbps\"\n";
+        let overrides = Overrides { cc: Some(cc.to_owned()), ..set(sets) };
+        let scenario = read_with(&format!("{star}{INCAST}"), &overrides).expect("it reads");
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("thresholds");
+        let again = read_resolved(&scenario, &dir);
+        assert_eq!(scenario.to_toml(), again.to_toml());
+        let of = |scenario: &Scenario| {
+            let ecn = scenario.sim_config().fabric.ecn.expect("it marks");
+            let (kmin, kmax) = ecn.thresholds(Rate::from_gbps(100));
+            (kmin / 1e3, kmax / 1e3)
+        };
+        assert_eq!(of(&scenario), of(&again), "{}", scenario.to_toml());
+        of(&scenario)
+    };
+    assert_eq!(at_100g("dcqcn", &[]), (400.0, 1_600.0));
+    assert_eq!(at_100g("dcqcn", &[("switch.ecn.pmax", "0.5")]), (400.0, 1_600.0));
+    assert_eq!(at_100g("dcqcn", &[("switch.ecn.kmin", "20KB")]), (20.0, 1_600.0));
+    assert_eq!(at_100g("dcqcn", &[("switch.ecn.kmax", "500KB")]), (400.0, 500.0));
+    assert_eq!(at_100g("dcqcn", &[("switch.ecn.kmin", "20KB"), ("switch.ecn.per", "10Gbps")]), (200.0, 1_600.0));
+    assert_eq!(at_100g("dcqcn", &[("switch.ecn.kmin", "20KB"), ("switch.ecn.kmax", "30KB")]), (20.0, 30.0));
+    assert_eq!(at_100g("dcqcn", &[("switch.ecn.per", "50Gbps")]), (200.0, 800.0));
+    assert_eq!(at_100g("dcqcn", &[("switch.ecn.kmax_per", "any-rate")]), (400.0, 400.0));
+    // What algorithms bring themselves: 30 KB for 10 Gb/s, 1 KB for 1 Gb/s, and 0 to 40 KB at any rate.
+    assert_eq!(at_100g("dctcp", &[("switch.ecn.kmin", "20KB")]), (20.0, 300.0));
+    assert_eq!(at_100g("hull", &[("switch.ecn.kmin", "2KB")]), (2.0, 100.0));
+    assert_eq!(at_100g("ratemp", &[("switch.ecn.kmax", "80KB")]), (0.0, 80.0));
+}
+
+#[test]
+fn thresholds_that_cross_at_a_port_are_named_with_its_rate() {
+    let text = format!("{STAR}[switch]\necn = {{ kmin = \"50KB\" }}\n[transport]\ncc = \"dctcp\"\n{INCAST}");
+    let read = |rate: &str| read_with(&text, &set(&[("topology.rate", rate)])).map(|_| ()).map_err(|e| e.to_string());
+    assert_eq!(read("25Gbps"), Ok(()));
+    let wrong = read("10Gbps").unwrap_err();
+    assert!(wrong.contains("`kmin` of 50KB is above `kmax` of 30KB at ports of 10Gbps"), "{wrong}");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn dumbbell(n: u32, prr: bool, delayed_ack: Option<DelayedAck>) -> SimConfig {
     c.transport.kind = Transport::Tcp(TcpConfig { rto_min, rto_max, prr, delayed_ack, ..TCP });
     let ecn = c.fabric.ecn.as_mut().expect("DCTCP needs ECN");
     let k = Bytes::new((K * PACKET) as u64);
-    (ecn.kmin, ecn.kmax, ecn.per_rate) = (k, k, None);
+    (ecn.kmin, ecn.kmax, ecn.kmin_per, ecn.kmax_per) = (k, k, None, None);
     c.stop = StopRule { at: Some(UNTIL), when_flows_done: false };
     probe(&mut c, 2 * n, 2 * n + 1, Time::from_us(2));
     c

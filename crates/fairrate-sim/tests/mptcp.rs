@@ -61,7 +61,8 @@ fn over_tcp(topology: Topology, cc: AlgorithmConfig, tcp: TcpConfig, flows: Vec<
             kmin,
             kmax: Bytes::new(40_000),
             pmax: 1.0,
-            per_rate: None,
+            kmin_per: None,
+            kmax_per: None,
             at,
             draws: MarkDraws::PerPort,
         };

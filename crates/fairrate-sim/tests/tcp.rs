@@ -99,7 +99,8 @@ fn dctcp_over_tcp_holds_its_queue_at_the_threshold() {
     let mut c = config(star(3), cc, flows);
     c.transport.kind = Transport::Tcp(TCP);
     let ecn = c.fabric.ecn.as_mut().expect("DCTCP needs ECN");
-    (ecn.kmin, ecn.kmax, ecn.per_rate) = (Bytes::new(65_000), Bytes::new(65_000), None);
+    (ecn.kmin, ecn.kmax) = (Bytes::new(65_000), Bytes::new(65_000));
+    (ecn.kmin_per, ecn.kmax_per) = (None, None);
     c.stop.at = Some(Time::from_ms(40));
     c.stop.when_flows_done = false;
     let switch = 3;
@@ -211,7 +212,8 @@ fn as_many_bytes_are_acknowledged_with_marks_as_were_marked() {
         let heard = Arc::<Mutex<Heard>>::default();
         c.cc = listener(Needs { ecn: true, ..Needs::NOTHING }, &heard);
         let ecn = c.fabric.ecn.as_mut().expect("DCTCP needs ECN");
-        (ecn.kmin, ecn.kmax, ecn.pmax, ecn.per_rate) = (Bytes::ZERO, Bytes::new(200_000), 0.9, None);
+        (ecn.kmin, ecn.kmax, ecn.pmax) = (Bytes::ZERO, Bytes::new(200_000), 0.9);
+        (ecn.kmin_per, ecn.kmax_per) = (None, None);
         let (_, totals) = run(c);
         let heard = heard.lock().expect("nobody panics");
         assert_eq!((heard.acked, heard.marked), (6_000_000, 1_000 * totals.ecn_marks), "every {every}");

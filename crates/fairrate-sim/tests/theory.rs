@@ -137,7 +137,8 @@ fn dctcp_keeps_its_queue_near_k() {
             kmin,
             kmax: kmin,
             pmax: 1.0,
-            per_rate: None,
+            kmin_per: None,
+            kmax_per: None,
             at: MarkAt::Enqueue,
             draws: MarkDraws::PerPort,
         });

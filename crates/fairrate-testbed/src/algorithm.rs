@@ -6,7 +6,7 @@ use std::process::Command;
 
 use fairrate_control::{AlgorithmConfig, Parameters as _, Profile};
 use fairrate_sim::{EcnConfig, SimConfig};
-use fairrate_units::{Bytes, Rate};
+use fairrate_units::Rate;
 
 use crate::failure::Failure;
 use crate::plan::{Plan, device};
@@ -90,17 +90,15 @@ fn arguments(config: &SimConfig, plan: &Plan<'_>) -> Vec<String> {
 fn at_port(config: &SimConfig, rate: Rate) -> Option<String> {
     match config.cc.info().name {
         "powertcp" | "rocc" => Some(format!("{}bps", rate.as_bps())),
-        "dctcp" => marks_at(config, rate, |ecn| ecn.kmin),
-        "ratemp" => marks_at(config, rate, |ecn| ecn.kmax),
+        "dctcp" => marks_at(config, |ecn| ecn.thresholds(rate).0),
+        "ratemp" => marks_at(config, |ecn| ecn.thresholds(rate).1),
         _ => None,
     }
 }
 
-/// A threshold of marks at a port of this rate.
-fn marks_at(config: &SimConfig, rate: Rate, threshold: fn(&EcnConfig) -> Bytes) -> Option<String> {
-    let ecn = config.fabric.ecn.as_ref()?;
-    let scale = ecn.per_rate.map_or(1.0, |per| rate.as_bps_f64() / per.as_bps_f64());
-    Some(format!("{}B", (threshold(ecn).as_f64() * scale) as u64))
+/// A threshold of marks.
+fn marks_at(config: &SimConfig, threshold: impl FnOnce(&EcnConfig) -> f64) -> Option<String> {
+    Some(format!("{}B", threshold(config.fabric.ecn.as_ref()?) as u64))
 }
 
 /// Whether switches mark here: only where the algorithm brings its own marker.

@@ -83,7 +83,7 @@ pub(crate) fn read(
     traffic::check_bursts(report, &blocks, has_convergence_probe, cc.needs().oracle);
     traffic::check_subflows(report, &blocks, &cc);
     traffic::check_connections(report, &blocks, &cc);
-    let network_site = root.site_of("topology");
+    let (network_site, switch_site) = (root.site_of("topology"), root.site_of("switch"));
     let output = root.finish();
     report.check()?;
 
@@ -106,6 +106,7 @@ pub(crate) fn read(
     let config =
         SimConfig { topology, fabric, transport, cc, flows, changes, faults, allocator, probes, snapshots, stop, seed };
     check_times(report, &config, network_site);
+    switch::check_thresholds(report, &config, switch_site);
     report.check()?;
     let warnings = warnings::warnings(&config, profile);
     Ok(Resolved { name, description, config, window, warnings, output })

@@ -1,12 +1,14 @@
 //! `[switch]`: buffer, flow control, marking, queues and path choice.
 
 use fairrate_control::{AlgorithmConfig, MarkedQueue, Needs, PortScope, Profile, RedDefault};
-use fairrate_sim::{Balancing, EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, Pfc, TransportConfig};
+use fairrate_sim::{
+    Balancing, EcmpHash, EcnConfig, FabricConfig, Headroom, MarkAt, MarkDraws, Pfc, SimConfig, TransportConfig,
+};
 use fairrate_units::{Bytes, Rate};
 
 use super::topology::Shape;
 use super::{Timing, queue};
-use crate::error::Site;
+use crate::error::{Report, Site};
 use crate::reader::{OrWord, Section};
 use crate::tree::{Node, Table, Value};
 
@@ -123,7 +125,8 @@ const RED: EcnConfig = EcnConfig {
     kmin: Bytes::new(100_000),
     kmax: Bytes::new(400_000),
     pmax: 0.2,
-    per_rate: Some(Rate::from_gbps(25)),
+    kmin_per: Some(Rate::from_gbps(25)),
+    kmax_per: Some(Rate::from_gbps(25)),
     at: MarkAt::Dequeue,
     draws: MarkDraws::PerPort,
 };
@@ -134,7 +137,8 @@ const PHANTOM: EcnConfig = EcnConfig {
     kmin: Bytes::new(1_000),
     kmax: Bytes::new(1_000),
     pmax: 1.0,
-    per_rate: Some(Rate::from_gbps(1)),
+    kmin_per: Some(Rate::from_gbps(1)),
+    kmax_per: Some(Rate::from_gbps(1)),
     at: MarkAt::Enqueue,
     draws: MarkDraws::PerPort,
 };
@@ -147,7 +151,7 @@ fn own_red(red: RedDefault) -> EcnConfig {
         MarkedQueue::Left => (None, MarkAt::Dequeue),
         MarkedQueue::Phantom(percent) => (Some(f64::from(percent) / 100.0), MarkAt::Enqueue),
     };
-    EcnConfig { phantom, kmin, kmax, pmax, per_rate, at, ..RED }
+    EcnConfig { phantom, kmin, kmax, pmax, kmin_per: per_rate, kmax_per: per_rate, at, ..RED }
 }
 
 /// Marking where the file says nothing: for the algorithms that read marks, and as in the artifact always.
@@ -188,43 +192,76 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
     let phantom = read_phantom(e, base.phantom);
     let base =
         if phantom.is_some() && base.phantom.is_none() { EcnConfig { draws: base.draws, ..PHANTOM } } else { base };
-    // Thresholds from the file hold as they stand; the default ones are for a rate.
-    let own = e.has("kmin") || e.has("kmax");
-    let per = base.per_rate.filter(|_| !own).map_or(OrWord::Word(0), OrWord::Value);
-    let (kmin, kmax) = (e.get("kmin", base.kmin), e.get("kmax", base.kmax));
-    let pmax = e.get("pmax", base.pmax);
-    let per_rate = match e.value_or::<Rate>("per", &["any-rate"], per).value {
-        OrWord::Word(_) => None,
-        OrWord::Value(rate) => Some(rate),
-    };
+    let (kmin, kmax) = (e.get("kmin", base.kmin).value, e.get("kmax", base.kmax).value);
+    let pmax = e.get("pmax", base.pmax).value;
+    let (kmin_per, kmax_per) = read_per(e, base);
     let at = e.choice("at", &[("enqueue", MarkAt::Enqueue), ("dequeue", MarkAt::Dequeue)], base.at).value;
     let draws = e.choice("draws", &[("per-port", MarkDraws::PerPort), ("ns3", MarkDraws::LikeNs3)], base.draws).value;
-    if kmax.value < kmin.value {
-        let message = format!("`kmin` of {} is above `kmax` of {}", kmin.value, kmax.value);
-        e.problem_at(
-            "scenario::conflict",
-            "kmin",
-            message,
-            "marking begins at `kmin`: make it at most `kmax`, and give both",
-        );
+    // Whether thresholds for different rates are in order depends on the ports: `check_thresholds`.
+    if kmin_per == kmax_per && kmax < kmin {
+        let message = format!("`kmin` of {kmin} is above `kmax` of {kmax}");
+        let help = "marking begins at `kmin`: make it at most `kmax`, and give both";
+        e.problem_at("scenario::conflict", "kmin", message, help);
     }
-    if !(0.0..=1.0).contains(&pmax.value) {
-        let message = format!("`pmax = {}` is no probability", pmax.value);
+    if !(0.0..=1.0).contains(&pmax) {
+        let message = format!("`pmax = {pmax}` is no probability");
         e.problem_at("scenario::out_of_range", "pmax", message, "write a number from 0 to 1, as `pmax = 0.2`");
-    }
-    if per_rate == Some(Rate::ZERO) {
-        e.problem_at(
-            "scenario::out_of_range",
-            "per",
-            "thresholds for a rate of zero",
-            "write for instance `per = \"25Gbps\"`",
-        );
     }
     if phantom.is_some() && at == MarkAt::Dequeue {
         let help = "remove `at`, or set `phantom = \"none\"`";
         e.problem_at("scenario::conflict", "at", "packets join a phantom queue, and nothing leaves it", help);
     }
-    EcnConfig { phantom, kmin: kmin.value, kmax: kmax.value, pmax: pmax.value, per_rate, at, draws }
+    EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, at, draws }
+}
+
+/// Reads the port rates that `kmin` and `kmax` are for. One that the file gives holds as it stands, unless the file says for which
+/// rate; one that it does not give keeps the rate of its default.
+fn read_per(e: &mut Section<'_>, base: EcnConfig) -> (Option<Rate>, Option<Rate>) {
+    let (has_kmin, has_kmax) = (e.has("kmin"), e.has("kmax"));
+    let none_given = !has_kmin && !has_kmax;
+    let default = if none_given { base.kmin_per } else { None };
+    let per = one_per(e, "per", default);
+    let says = e.has("per");
+    let own = |has: bool, base: Option<Rate>| if has || (none_given && says) { per } else { base };
+    let (kmin, kmax) = (own(has_kmin, base.kmin_per), own(has_kmax, base.kmax_per));
+    (one_of_two(e, "kmin_per", kmin, per), one_of_two(e, "kmax_per", kmax, per))
+}
+
+/// Reads the port rate of one threshold. Where it is that of both, it is not written down.
+fn one_of_two(e: &mut Section<'_>, key: &str, default: Option<Rate>, both: Option<Rate>) -> Option<Rate> {
+    let rate = one_per(e, key, default);
+    if rate == both {
+        e.out.values.pop();
+    }
+    rate
+}
+
+fn one_per(e: &mut Section<'_>, key: &str, default: Option<Rate>) -> Option<Rate> {
+    let default = default.map_or(OrWord::Word(0), OrWord::Value);
+    let OrWord::Value(rate) = e.value_or::<Rate>(key, &["any-rate"], default).value else { return None };
+    if rate == Rate::ZERO {
+        let help = format!("write for instance `{key} = \"25Gbps\"`");
+        e.problem_at("scenario::out_of_range", key, "thresholds for a rate of zero", help);
+    }
+    Some(rate)
+}
+
+/// Checks that marking begins where it may at every port.
+pub(super) fn check_thresholds(report: &Report, config: &SimConfig, site: Site) {
+    let Some(ecn) = config.fabric.ecn.filter(|ecn| ecn.kmin_per != ecn.kmax_per) else { return };
+    let topology = &config.topology;
+    let switches = topology.links.iter().filter(|link| !topology.is_host(link.a) || !topology.is_host(link.b));
+    let wrong = switches.map(|link| link.rate).find(|&rate| {
+        let (kmin, kmax) = ecn.thresholds(rate);
+        kmax < kmin
+    });
+    if let Some(rate) = wrong {
+        let (kmin, kmax) = ecn.thresholds(rate);
+        let [kmin, kmax] = [kmin, kmax].map(|bytes| Bytes::new(bytes as u64));
+        let message = format!("`kmin` of {kmin} is above `kmax` of {kmax} at ports of {rate}");
+        let help = "one of them scales with a port's rate and the other does not: give both in `ecn` of `[switch]`";
+        report.problem("scenario::conflict", site, message, "thresholds that cross", help);
+    }
 }
 
 /// The share of a port's rate at which its phantom queue drains, if marking goes by one.
@@ -288,7 +325,8 @@ mod tests {
         let derived = Needs { pacing_credit: 1, ..dctcp };
         let step = default_ecn(Profile::Paper, &derived).expect("it reads marks");
         assert_eq!((step.kmin, step.kmax, step.pmax), (Bytes::new(30_000), Bytes::new(30_000), 1.0));
-        assert_eq!((step.per_rate, step.at), (Some(Rate::from_gbps(10)), MarkAt::Enqueue));
+        let per = Some(Rate::from_gbps(10));
+        assert_eq!((step.kmin_per, step.kmax_per, step.at), (per, per, MarkAt::Enqueue));
         let hull = AlgorithmConfig::by_name("hull", Profile::Paper).expect("it is registered").needs();
         assert_eq!(default_ecn(Profile::Paper, &hull), Some(EcnConfig { phantom: Some(0.95), ..PHANTOM }));
     }
@@ -305,7 +343,7 @@ mod tests {
         };
         let kb = |kb: u64| Bytes::new(1_000 * kb);
         assert_eq!(ecn("0.95"), EcnConfig { phantom: Some(0.95), ..PHANTOM });
-        let own = EcnConfig { phantom: Some(0.9), kmin: kb(6), kmax: kb(9), per_rate: None, ..PHANTOM };
+        let own = EcnConfig { phantom: Some(0.9), kmin: kb(6), kmax: kb(9), kmin_per: None, kmax_per: None, ..PHANTOM };
         assert_eq!(ecn("0.9, kmin = \"6KB\", kmax = \"9KB\""), own);
         assert_eq!(ecn("\"none\"").phantom, None);
     }

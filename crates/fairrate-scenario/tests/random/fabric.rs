@@ -25,6 +25,7 @@ const ECN: &[&str] = &[
     "{ kmin = \"5KB\", kmax = \"50KB\", pmax = 0.1, per = \"25Gbps\", at = \"enqueue\" }",
     "{ kmin = \"20KB\", kmax = \"20KB\", per = \"any-rate\", at = \"dequeue\" }",
     "{ kmin = \"5KB\", kmax = \"20KB\", pmax = 0.5, draws = \"ns3\" }",
+    "{ kmin = \"1B\" }",
     "{ phantom = 0.95 }",
     "{ phantom = 0.5, kmin = \"1KB\", kmax = \"30KB\", pmax = 0.5, draws = \"ns3\" }",
 ];

@@ -61,12 +61,24 @@ pub struct EcnConfig {
     pub kmax: Bytes,
     /// Marking probability as the queue reaches `kmax`.
     pub pmax: f64,
-    /// Port rate the thresholds are given for; they scale with a port's rate. `None`: the same at all rates.
-    pub per_rate: Option<Rate>,
+    /// Port rate that `kmin` is given for, and with which it scales. `None`: the same at all rates.
+    pub kmin_per: Option<Rate>,
+    /// The same for `kmax`.
+    pub kmax_per: Option<Rate>,
     /// Where the queue is looked at.
     pub at: MarkAt,
     /// Where the random numbers come from.
     pub draws: MarkDraws,
+}
+
+impl EcnConfig {
+    /// Returns `kmin` and `kmax` in bytes at a port of this rate.
+    pub fn thresholds(&self, rate: Rate) -> (f64, f64) {
+        let at = |threshold: Bytes, per: Option<Rate>| {
+            threshold.as_f64() * per.map_or(1.0, |per| rate.as_bps_f64() / per.as_bps_f64())
+        };
+        (at(self.kmin, self.kmin_per), at(self.kmax, self.kmax_per))
+    }
 }
 
 /// Where the random numbers of marking come from.

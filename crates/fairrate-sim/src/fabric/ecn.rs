@@ -24,13 +24,9 @@ pub struct Red {
 impl Marker {
     /// The marker of `port`, whose thresholds scale with its rate if the configuration says so.
     pub fn new(config: &EcnConfig, rate: Rate, seed: u64, port: PortId) -> Self {
-        let scale = config.per_rate.map_or(1.0, |per| rate.as_bps_f64() / per.as_bps_f64());
-        let red = Red {
-            kmin: config.kmin.as_f64() * scale,
-            kmax: config.kmax.as_f64() * scale,
-            pmax: config.pmax,
-            stream: Stream::new(seed, u64::from(port.0), Purpose::EcnMark),
-        };
+        let (kmin, kmax) = config.thresholds(rate);
+        let stream = Stream::new(seed, u64::from(port.0), Purpose::EcnMark);
+        let red = Red { kmin, kmax, pmax: config.pmax, stream };
         match config.phantom {
             None => Self::Real(red),
             Some(share) => Self::Phantom(Box::new((PhantomQueue::new(rate, share), red))),
@@ -114,7 +110,8 @@ mod tests {
             kmin: Bytes::new(kmin),
             kmax: Bytes::new(kmax),
             pmax: 0.2,
-            per_rate,
+            kmin_per: per_rate,
+            kmax_per: per_rate,
             at: MarkAt::Dequeue,
             draws: MarkDraws::PerPort,
         }

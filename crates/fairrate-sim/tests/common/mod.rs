@@ -149,7 +149,8 @@ pub fn config(topology: Topology, cc: AlgorithmConfig, flows: Vec<FlowSpec>) -> 
         kmin: Bytes::new(100_000),
         kmax: Bytes::new(400_000),
         pmax: 0.2,
-        per_rate: Some(Rate::from_gbps(25)),
+        kmin_per: Some(Rate::from_gbps(25)),
+        kmax_per: Some(Rate::from_gbps(25)),
         at: MarkAt::Enqueue,
         draws: MarkDraws::PerPort,
     });
