@@ -17,10 +17,13 @@ struct {
     __type(value, u64);
 } sockets SEC(".maps");
 
-/* Of the namespaces that it is the default of: the default before and the setup, as text. For the loader alone. */
+/* Of the namespaces that it was made the default of: the default before, the setup and the namespace's path, as text; 0: of all that have
+ * none, if it was attached for them. For the loader alone.
+ */
 struct note {
     char before[16];
     char setup[240];
+    char path[256];
 };
 
 struct {
@@ -98,6 +101,13 @@ static __always_inline void set_pace(struct sock *sk, u64 bytes_per_s)
     sk->sk_pacing_rate = fr_max(bytes_per_s, 1);
 }
 
+/* The next algorithm need not pace, and would keep the pace of this one. A limit that the program has set stays in force. */
+static __always_inline void stop_pacing(struct sock *sk)
+{
+    if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0UL)
+        sk->sk_pacing_status = SK_PACING_NONE;
+}
+
 /* What an algorithm keeps of each connection: its `struct flow`. */
 #define FR_FLOWS                                                                                                                       \
     struct {                                                                                                                           \
@@ -112,8 +122,10 @@ static __always_inline void set_pace(struct sock *sk, u64 bytes_per_s)
     SEC("struct_ops") void name##_release(u64 *ctx)                                                                                    \
     {                                                                                                                                  \
         struct sock *sk = (struct sock *)ctx[0];                                                                                       \
-        if (bpf_sk_storage_get(&flows, sk, 0, 0))                                                                                      \
+        if (bpf_sk_storage_get(&flows, sk, 0, 0)) {                                                                                    \
             count_socket(-1);                                                                                                          \
+            stop_pacing(sk);                                                                                                           \
+        }                                                                                                                              \
         bpf_sk_storage_delete(&flows, sk);                                                                                             \
     }
 

@@ -43,6 +43,7 @@ typedef _Bool bool;
 #define TCP_ECN_DEMAND_CWR 4
 #define ICSK_ACK_TIMER 2
 #define ICSK_ACK_NOW 16
+#define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -63,6 +64,7 @@ struct sock {
     struct sock_common __sk_common;
     u32 sk_pacing_status;
     unsigned long sk_pacing_rate;
+    unsigned long sk_max_pacing_rate;
 };
 
 struct inet_sock {

@@ -131,6 +131,7 @@ SEC("struct_ops") void fr_ratemp_release(u64 *ctx)
     if (flow) {
         leave(flow);
         count_socket(-1);
+        stop_pacing(sk);
     }
     bpf_sk_storage_delete(&flows, sk);
 }

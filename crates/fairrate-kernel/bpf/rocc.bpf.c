@@ -57,7 +57,18 @@ SEC("struct_ops") void fr_rocc_init(u64 *ctx)
     apply(sk, flow);
 }
 
-FR_RELEASE(fr_rocc)
+/* RoCC's window limits nothing. The next algorithm begins with what is on its way, or it would send all of that window at once. */
+SEC("struct_ops") void fr_rocc_release(u64 *ctx)
+{
+    struct sock *sk = (struct sock *)ctx[0];
+    struct tcp_sock *tp = tcp_sk(sk);
+    if (bpf_sk_storage_get(&flows, sk, 0, 0)) {
+        count_socket(-1);
+        stop_pacing(sk);
+        tp->snd_cwnd = fr_clamp(in_flight_packets(tp), 10, 1 << 14);
+    }
+    bpf_sk_storage_delete(&flows, sk);
+}
 
 /* The paper's network loses nothing. Here acknowledgments that report much loss have no room for a notice, so losses without notices halve
  * the rate, once in the time after which it would double.

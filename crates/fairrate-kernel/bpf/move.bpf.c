@@ -1,0 +1,82 @@
+/* Sockets whose algorithm leaves the kernel take another one: an iterator over the sockets of a network namespace.
+ *
+ * An algorithm that is detached has lost what it goes by: records that ports stamped, rates, marks. Its connections would keep the window
+ * they happened to have. Listening sockets that were given the algorithm by name hand it on, so they take another one as well; all others
+ * hand on the default of the namespace.
+ */
+#include "kernel.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define IPPROTO_TCP 6
+#define TCP_CONGESTION 13
+#define TCP_LISTEN 10
+#define NAME 16
+
+/* What the loader asks for. */
+struct move {
+    char from[NAME];
+    char to[NAME];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, u32);
+    __type(value, struct move);
+} moves SEC(".maps");
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sock_common___state {
+    volatile unsigned char skc_state;
+};
+
+struct tcp_congestion_ops___name {
+    char name[NAME];
+};
+
+struct inet_connection_sock___ops {
+    const struct tcp_congestion_ops___name *icsk_ca_ops;
+    u8 icsk_ca_state : 5, icsk_ca_initialized : 1, icsk_ca_setsockopt : 1;
+};
+
+struct bpf_iter__tcp {
+    void *meta;
+    struct sock_common *sk_common;
+    u32 uid;
+};
+
+#pragma clang attribute pop
+
+static __always_inline int is_same(const char *a, const char *b)
+{
+    for (int i = 0; i < NAME; i++) {
+        if (a[i] != b[i])
+            return 0;
+        if (!a[i])
+            return 1;
+    }
+    return 1;
+}
+
+SEC("iter/tcp") int fr_move(struct bpf_iter__tcp *ctx)
+{
+    u32 zero = 0;
+    struct move *move = bpf_map_lookup_elem(&moves, &zero);
+    struct sock_common *common = ctx->sk_common;
+    struct tcp_sock *tp = common ? bpf_skc_to_tcp_sock(common) : 0;
+    char name[NAME] = {};
+    if (!move || !tp)
+        return 0;
+    struct inet_connection_sock___ops *icsk = (void *)tp;
+    BPF_CORE_READ_STR_INTO(&name, icsk, icsk_ca_ops, name);
+    if (!is_same(name, move->from))
+        return 0;
+    u8 state = BPF_CORE_READ((struct sock_common___state *)common, skc_state);
+    if (state == TCP_LISTEN && !BPF_CORE_READ_BITFIELD_PROBED(icsk, icsk_ca_setsockopt))
+        return 0;
+    __builtin_memcpy(name, move->to, NAME);
+    bpf_setsockopt(tp, IPPROTO_TCP, TCP_CONGESTION, name, NAME);
+    return 0;
+}
