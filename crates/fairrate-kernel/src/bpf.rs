@@ -1,203 +1,250 @@
 //! Programs in the kernel: loaded, registered with TCP, kept by pins, and taken out again.
 
+mod directory;
+mod lock;
 mod machine;
 mod netns;
+mod notes;
 mod object;
 mod pins;
 mod ports;
+mod sockets;
+mod status;
 
-use std::path::Path;
+use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use serde::Serialize;
 
 use crate::error::Error;
 use crate::setup::{Algorithm, IN_KERNEL, PortProgram, PortSetting, Setup};
+use directory::Directory;
+use notes::{Note, Notes};
+use pins::Pins;
+use sockets::Mover;
 
 pub use machine::check;
 pub use netns::Namespace;
 pub use object::load_only;
-
-/// What an algorithm's `namespaces` map has of a namespace that it is the default of.
-const NOTE: usize = 256;
-/// Of it, the name of the congestion control before.
-const BEFORE: usize = 16;
-
-/// An algorithm that is attached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Attached {
-    /// Its name in scenarios.
-    pub algorithm: &'static str,
-    /// Its name for `TCP_CONGESTION`.
-    pub tcp_name: &'static str,
-    /// Established connections that it controls.
-    pub sockets: u64,
-    /// Namespaces that it is the default of.
-    pub namespaces: Vec<Default>,
-}
-
-/// A namespace with a default congestion control of ours.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Default {
-    /// Its name, if it has one and is still there.
-    pub name: Option<String>,
-    /// The kernel's number of it.
-    pub cookie: u64,
-    /// As it was given: the algorithm with its parameters.
-    pub setup: String,
-}
+pub use status::{Attached, InNamespace, status};
 
 /// Attaches an algorithm, unless it is, and gives it these parameters: in each of `namespaces`, whose default it becomes, or where
 /// there are none everywhere that has no others. Connections keep the parameters they were made with. At `ports` of switches it puts
-/// what it does there.
+/// what it does there. It waits for other processes that attach or detach, but not longer than `wait`.
 ///
 /// # Errors
 /// If the machine cannot, or the kernel refuses the program.
-pub fn attach(setup: &Setup, namespaces: &[Namespace], ports: &[PortSetting]) -> Result<(), Error> {
-    let _lock = pins::lock()?;
-    pins::clean()?;
+pub fn attach(setup: &Setup, namespaces: &[Namespace], ports: &[PortSetting], wait: Duration) -> Result<(), Error> {
+    let pins = Pins::lock(wait)?;
+    tidy(&pins)?;
     let algorithm = setup.algorithm;
-    let is_new = !is_registered(algorithm)?;
-    if is_new {
-        if pins::dir(algorithm).is_some() {
-            take_out(algorithm)?;
-        }
-        let stage = pins::stage()?;
-        object::register(algorithm, &stage)?;
-        put(&stage.join("params"), 0, &setup.params)?;
-        pins::publish(&stage, algorithm)?;
-    }
-    if namespaces.is_empty() && !is_new {
-        put(&pins::path(algorithm).join("params"), 0, &setup.params)?;
-    }
-    let result = settle(setup, namespaces, ports);
+    let present = pins.of(algorithm)?;
+    let is_new = present.is_none();
+    let dir = match present {
+        Some(dir) => dir,
+        None => bring(&pins, setup).inspect_err(|_| {
+            // Half of it is of no use. The first error counts.
+            let _ = pins.clear_stage();
+        })?,
+    };
+    let result = settle(&pins, &dir, setup, namespaces, ports);
     if result.is_err() && is_new {
-        // Half of it is of no use. The first error counts.
-        let _ = withdraw(algorithm);
+        let _ = withdraw(&pins, algorithm);
     }
     result
 }
 
-/// Makes an algorithm that is registered the default of namespaces, and puts what it does at ports there.
-fn settle(setup: &Setup, namespaces: &[Namespace], ports: &[PortSetting]) -> Result<(), Error> {
-    let algorithm = setup.algorithm;
-    let dir = pins::path(algorithm);
-    for namespace in namespaces {
-        put(&dir.join("params"), namespace.cookie(), &setup.params)?;
-        let before = namespace.default()?;
-        let before = if before == algorithm.tcp_name { noted_before(&dir, namespace.cookie())? } else { before };
-        put(&dir.join("namespaces"), namespace.cookie(), &note(&before, &setup.text))?;
-        namespace.set_default(algorithm.tcp_name)?;
+/// Puts an algorithm into the kernel.
+fn bring(pins: &Pins, setup: &Setup) -> Result<Directory, Error> {
+    let name = setup.algorithm.tcp_name;
+    if names()?.split_whitespace().any(|n| n == name) {
+        let help = format!("`bpftool struct_ops unregister name {name}` takes it out");
+        return Err(Error::refused(
+            format!("TCP has `{name}`, but its pins are gone: was /sys/fs/bpf unmounted?"),
+            help,
+        ));
     }
-    ports.iter().try_for_each(|port| ports::attach(algorithm, port))
+    let stage = pins.stage()?;
+    object::register(setup.algorithm, &setup.params, &stage)?;
+    pins.publish(setup.algorithm)?;
+    Ok(stage)
 }
 
-/// Takes an algorithm out of the kernel. Namespaces get the default they had.
+/// Gives an algorithm that is registered its parameters, makes it the default of namespaces, and puts what it does at ports there.
+fn settle(
+    pins: &Pins,
+    dir: &Directory,
+    setup: &Setup,
+    namespaces: &[Namespace],
+    ports: &[PortSetting],
+) -> Result<(), Error> {
+    forget_gone(dir)?;
+    let params = open(dir, "params")?;
+    if params.value_size() as usize != setup.params.len() {
+        let name = setup.algorithm.name;
+        let help = format!("`fairrate-kernel detach {name}` takes it out");
+        return Err(Error::refused(format!("`{name}` was attached by another version of this program"), help));
+    }
+    if namespaces.is_empty() {
+        write(&params, &notes::ALL_OTHERS.to_ne_bytes(), &setup.params)?;
+        Notes::open(dir)?.put(notes::ALL_OTHERS, &Note { setup: setup.text.clone(), ..Note::default() })?;
+    }
+    for namespace in namespaces {
+        write(&params, &namespace.cookie().to_ne_bytes(), &setup.params)?;
+        notes::take(pins, setup.algorithm, namespace, &setup.text)?;
+    }
+    ports.iter().try_for_each(|port| ports::attach(setup.algorithm, dir, port))
+}
+
+/// What is to be detached, and how.
+#[derive(Clone, Debug)]
+pub struct Detach<'a> {
+    /// The algorithm; `None`: all that are attached.
+    pub algorithm: Option<Algorithm>,
+    /// Namespaces to take it from. It stays attached as long as others have it; none: it goes from all of them.
+    pub namespaces: &'a [Namespace],
+    /// Although connections use it. They take the default of their namespace.
+    pub force: bool,
+    /// How long to wait for other processes that attach or detach.
+    pub wait: Duration,
+}
+
+/// Takes algorithms out of the kernel. Namespaces get the default they had. Gives words about what could not be as it was before.
 ///
 /// # Errors
-/// If connections use it and `force` is not set; they keep it until they close.
-pub fn detach(algorithm: Algorithm, force: bool) -> Result<(), Error> {
-    let _lock = pins::lock()?;
-    pins::clean()?;
-    let Some(dir) = pins::dir(algorithm) else {
+/// If connections use one and `force` is not set.
+pub fn detach(options: &Detach<'_>) -> Result<Vec<String>, Error> {
+    let not_attached = |algorithm: Algorithm| {
         let message = format!("`{}` is not attached", algorithm.name);
-        return Err(Error::refused(message, "`fairrate-kernel status` tells what is"));
+        Error::refused(message, "`fairrate-kernel status` tells what is")
     };
-    let n = n_sockets(&dir)?;
-    if 0 < n && !force {
-        let message = format!("{n} connections use `{}`", algorithm.name);
-        return Err(Error::refused(message, "close them, or give --force: they keep it until they close"));
+    if Pins::look()?.is_none() {
+        return options.algorithm.map_or(Ok(Vec::new()), |algorithm| Err(not_attached(algorithm)));
     }
-    withdraw(algorithm)
+    let pins = Pins::lock(options.wait)?;
+    tidy(&pins)?;
+    let mut words = Vec::new();
+    for algorithm in IN_KERNEL.into_iter().filter(|a| options.algorithm.is_none_or(|which| which == *a)) {
+        match pins.of(algorithm)? {
+            Some(dir) => words.extend(detach_one(&pins, algorithm, &dir, options)?),
+            None if options.algorithm.is_some() => return Err(not_attached(algorithm)),
+            None => {}
+        }
+    }
+    Ok(words)
+}
+
+fn detach_one(pins: &Pins, algorithm: Algorithm, dir: &Directory, options: &Detach<'_>) -> Result<Vec<String>, Error> {
+    forget_gone(dir)?;
+    let notes = Notes::open(dir)?;
+    let is_taken_from = |cookie: &u64| options.namespaces.iter().any(|n| n.cookie() == *cookie);
+    let stays = !options.namespaces.is_empty()
+        && (notes.get(notes::ALL_OTHERS)?.is_some() || !notes.of_namespaces()?.keys().all(is_taken_from));
+    let n = n_sockets(dir)?;
+    if !stays && 0 < n && !options.force {
+        let message = format!("{n} connections use `{}`", algorithm.name);
+        return Err(Error::refused(message, "close them, or give --force: they take the default of their namespace"));
+    }
+    let mut words = Vec::new();
+    for namespace in options.namespaces {
+        words.extend(notes::give_back(pins, algorithm, namespace)?);
+        forget(dir, namespace.cookie())?;
+        if algorithm.port != PortProgram::None {
+            ports::detach_in(algorithm, dir, namespace)?;
+        }
+    }
+    if !stays {
+        words.extend(withdraw(pins, algorithm)?);
+    }
+    Ok(words)
 }
 
 /// Gives namespaces the default they had, and takes the algorithm out.
-fn withdraw(algorithm: Algorithm) -> Result<(), Error> {
-    for namespace in netns::all() {
-        if namespace.default()? == algorithm.tcp_name {
-            let before = noted_before(&pins::path(algorithm), namespace.cookie())?;
-            namespace.set_default(&before).or_else(|_| namespace.set_default("reno"))?;
-        }
-    }
-    take_out(algorithm)
+fn withdraw(pins: &Pins, algorithm: Algorithm) -> Result<Vec<String>, Error> {
+    let mut words = notes::give_all_back(pins, algorithm)?;
+    words.extend(take_out(pins, algorithm)?);
+    Ok(words)
 }
 
-/// Removes all of an algorithm, its programs at ports first.
-fn take_out(algorithm: Algorithm) -> Result<(), Error> {
-    if algorithm.port != PortProgram::None {
-        ports::detach_all(algorithm)?;
+/// Removes all of an algorithm: nobody can choose it any longer, those that have it take another one, and then its programs go. If this
+/// process dies meanwhile, [`tidy`] does the rest.
+fn take_out(pins: &Pins, algorithm: Algorithm) -> Result<Option<String>, Error> {
+    let Some(dir) = pins.of(algorithm)? else { return Ok(None) };
+    if dir.has("ops") {
+        unregister(&dir)?;
     }
-    pins::remove(&pins::path(algorithm))
+    let moved = Mover::new().and_then(|mover| mover.move_all(algorithm));
+    let left = n_sockets(&dir).unwrap_or(0);
+    if algorithm.port != PortProgram::None && dir.has("ports") && dir.has("port") {
+        ports::detach_all(algorithm, &dir)?;
+    }
+    pins.remove(algorithm)?;
+    let why = moved.err().map(|e| format!(": {e}")).unwrap_or_default();
+    let words = format!("{left} connections keep `{}` and the window they have until they close{why}", algorithm.name);
+    Ok((0 < left).then_some(words))
 }
 
-/// What is attached.
-///
-/// # Errors
-/// If the pins cannot be read.
-pub fn status() -> Result<Vec<Attached>, Error> {
-    let mut attached = Vec::new();
-    let known = netns::all();
+/// Removes what processes that died have left: an algorithm half attached, or half taken out.
+fn tidy(pins: &Pins) -> Result<(), Error> {
+    pins.clear_stage()?;
     for algorithm in IN_KERNEL {
-        let Some(dir) = pins::dir(algorithm).filter(|_| is_registered(algorithm).unwrap_or(false)) else { continue };
-        let map = open(&dir.join("namespaces"))?;
-        let mut namespaces = Vec::new();
-        for key in map.keys() {
-            let value =
-                map.lookup(&key, MapFlags::ANY).map_err(|e| Error::system("read a map", e))?.unwrap_or_default();
-            let cookie = u64::from_ne_bytes(key.try_into().unwrap_or_default());
-            let name = known.iter().find(|n| n.cookie() == cookie).and_then(Namespace::name);
-            namespaces.push(Default { name, cookie, setup: text(value.get(BEFORE..).unwrap_or_default()) });
+        if pins.of(algorithm)?.is_some() && !is_registered(pins, algorithm)? {
+            take_out(pins, algorithm)?;
         }
-        namespaces.sort_by_key(|n| n.cookie);
-        let (algorithm, tcp_name) = (algorithm.name, algorithm.tcp_name);
-        attached.push(Attached { algorithm, tcp_name, sockets: n_sockets(&dir)?, namespaces });
     }
-    Ok(attached)
-}
-
-fn is_registered(algorithm: Algorithm) -> Result<bool, Error> {
-    let names = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    let names = names.map_err(|e| Error::system("read the congestion controls of TCP", e))?;
-    Ok(pins::dir(algorithm).is_some() && names.split_whitespace().any(|n| n == algorithm.tcp_name))
-}
-
-/// Takes a pinned congestion control out of TCP's list. Connections that have it keep it.
-fn unregister(ops: &Path) -> Result<(), Error> {
-    // Where it was never registered there is nothing to delete.
-    let _ = open(ops)?.delete(&0_u32.to_ne_bytes());
     Ok(())
 }
 
-fn n_sockets(dir: &Path) -> Result<u64, Error> {
-    let value = open(&dir.join("sockets"))?.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY);
-    let value = value.map_err(|e| Error::system("count the connections", e))?.unwrap_or_default();
+/// Forgets namespaces that are gone.
+fn forget_gone(dir: &Directory) -> Result<(), Error> {
+    let notes = Notes::open(dir)?;
+    let living = notes.living()?;
+    let noted = notes.of_namespaces()?;
+    noted.keys().filter(|cookie| !living.contains_key(cookie)).try_for_each(|&cookie| forget(dir, cookie))
+}
+
+/// Forgets parameters and default of a namespace.
+fn forget(dir: &Directory, cookie: u64) -> Result<(), Error> {
+    // There need not be any.
+    let _ = open(dir, "params")?.delete(&cookie.to_ne_bytes());
+    Notes::open(dir)?.remove(cookie);
+    Ok(())
+}
+
+/// Returns `true` if TCP knows an algorithm by its name, and its pins are there.
+fn is_registered(pins: &Pins, algorithm: Algorithm) -> Result<bool, Error> {
+    let is_pinned = pins.of(algorithm)?.is_some_and(|dir| dir.has("ops"));
+    Ok(is_pinned && names()?.split_whitespace().any(|n| n == algorithm.tcp_name))
+}
+
+/// Returns the names of all congestion controls that TCP knows.
+fn names() -> Result<String, Error> {
+    let names = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    names.map_err(|e| Error::system("read the congestion controls of TCP", e))
+}
+
+/// Takes a pinned congestion control out of TCP's list. Connections that have it keep it.
+fn unregister(dir: &Directory) -> Result<(), Error> {
+    // Where it was never registered there is nothing to delete.
+    let _ = open(dir, "ops")?.delete(&0_u32.to_ne_bytes());
+    Ok(())
+}
+
+/// Returns the number of established connections that an algorithm controls.
+fn n_sockets(dir: &Directory) -> Result<u64, Error> {
+    let value = read(&open(dir, "sockets")?, &0_u32.to_ne_bytes())?.unwrap_or_default();
     Ok(u64::from_ne_bytes(value.try_into().unwrap_or_default()))
 }
 
-fn open(path: &Path) -> Result<MapHandle, Error> {
-    MapHandle::from_pinned_path(path).map_err(|e| Error::system(&format!("open {}", path.display()), e))
+/// Opens a pinned map.
+fn open(dir: &Directory, map: &str) -> Result<MapHandle, Error> {
+    let path = dir.path().join(map);
+    MapHandle::from_pinned_path(dir.pin(map)).map_err(|e| Error::system(&format!("open {}", path.display()), e))
 }
 
-fn put(path: &Path, key: u64, value: &[u8]) -> Result<(), Error> {
-    let result = open(path)?.update(&key.to_ne_bytes(), value, MapFlags::ANY);
-    result.map_err(|e| Error::system(&format!("write to {}", path.display()), e))
+fn read(map: &MapHandle, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    map.lookup(key, MapFlags::ANY).map_err(|e| Error::system("read a map of the kernel", e))
 }
 
-fn note(before: &str, setup: &str) -> Vec<u8> {
-    let mut note = vec![0; NOTE];
-    for (at, text, room) in [(0, before, BEFORE), (BEFORE, setup, NOTE - BEFORE)] {
-        let n = text.len().min(room - 1);
-        note[at..at + n].copy_from_slice(&text.as_bytes()[..n]);
-    }
-    note
-}
-
-fn noted_before(dir: &Path, cookie: u64) -> Result<String, Error> {
-    let value = open(&dir.join("namespaces"))?.lookup(&cookie.to_ne_bytes(), MapFlags::ANY);
-    let value = value.map_err(|e| Error::system("read a map", e))?;
-    Ok(value.map_or_else(|| "reno".to_owned(), |v| text(&v[..BEFORE])))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes.split(|&b| b == 0).next().unwrap_or_default()).into_owned()
+fn write(map: &MapHandle, key: &[u8], value: &[u8]) -> Result<(), Error> {
+    map.update(key, value, MapFlags::ANY).map_err(|e| Error::system("write to a map of the kernel", e))
 }

@@ -1,6 +1,6 @@
 //! What can go wrong, each with what to do about it.
 
-/// Why something was not done. Every error is bad input or a machine that cannot: the exit code is 2.
+/// Why something was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No such algorithm, or none that runs in the kernel.
@@ -49,9 +49,23 @@ pub enum Error {
         /// What to do.
         help: String,
     },
+    /// Another process keeps this one from it.
+    #[error("{message}")]
+    Busy {
+        /// Which.
+        message: String,
+        /// What to do.
+        help: String,
+    },
 }
 
 impl Error {
+    /// Returns the exit code of a program that ends by this error: 1 if it may succeed the next time, and 2 for bad input or a machine
+    /// that cannot.
+    pub fn exit_code(&self) -> u8 {
+        if matches!(self, Self::Busy { .. }) { 1 } else { 2 }
+    }
+
     /// Refused, and what to do about it.
     pub fn refused(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Refused { message: message.into(), help: help.into() }
@@ -69,7 +83,8 @@ impl Error {
             | Self::UnknownParameter { help, .. }
             | Self::Parameter { help, .. }
             | Self::NotInKernel { help, .. }
-            | Self::Refused { help, .. } => help,
+            | Self::Refused { help, .. }
+            | Self::Busy { help, .. } => help,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `fairrate-kernel`: attaches congestion controls of fairrate to the Linux kernel, and detaches them.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use fairrate_kernel::error::Error;
@@ -9,7 +10,12 @@ use fairrate_kernel::setup::{self, PortSetting, Setup};
 use fairrate_units::{Rate, Time};
 
 #[derive(Parser)]
-#[command(name = "fairrate-kernel", version, about = "Congestion control of fairrate in the Linux kernel")]
+#[command(
+    name = "fairrate-kernel",
+    version,
+    about = "Congestion control of fairrate in the Linux kernel",
+    after_help = "Exit codes: 0 done, 1 another process kept this one from it, 2 bad input or a machine that cannot."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -54,15 +60,27 @@ struct Attach {
     /// Prints the name for TCP_CONGESTION and nothing else
     #[arg(long)]
     print_name: bool,
+    /// How long to wait for another attach or detach
+    #[arg(long, value_name = "TIME", default_value = WAIT)]
+    wait: String,
 }
+
+/// How long one process waits for others if it is not said.
+const WAIT: &str = "60s";
 
 #[derive(Args)]
 struct Detach {
     /// Which; all if none is named
     algorithm: Option<String>,
-    /// Although connections use it: they keep it until they close
+    /// Takes it from this network namespace only, and out of the kernel if no other one has it; can be given several times
+    #[arg(long, value_name = "NAME")]
+    netns: Vec<String>,
+    /// Although connections use it: they take the default of their network namespace
     #[arg(long)]
     force: bool,
+    /// How long to wait for another attach or detach
+    #[arg(long, value_name = "TIME", default_value = WAIT)]
+    wait: String,
 }
 
 fn main() -> ExitCode {
@@ -75,7 +93,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}\n  help: {}", error.help());
-            ExitCode::from(2)
+            ExitCode::from(error.exit_code())
         }
     }
 }
@@ -97,6 +115,10 @@ fn path(options: &Attach) -> Result<Path, Error> {
     Ok(Path { line_rate, tau })
 }
 
+fn wait(text: &str) -> Result<Duration, Error> {
+    quantity::<Time>("--wait", text, "60s").map(|time| Duration::from_nanos(time.as_ns()))
+}
+
 /// What is to be attached, and at which ports.
 fn read(options: &Attach) -> Result<(Setup, Vec<PortSetting>), Error> {
     let setup = Setup::parse(&options.setup, &path(options)?)?;
@@ -111,14 +133,21 @@ fn ready() -> Result<(), Error> {
 }
 
 #[cfg(feature = "bpf")]
+fn named(names: &[String]) -> Result<Vec<fairrate_kernel::bpf::Namespace>, Error> {
+    names.iter().map(|name| fairrate_kernel::bpf::Namespace::named(name)).collect()
+}
+
+#[cfg(feature = "bpf")]
 fn attach(options: &Attach) -> Result<(), Error> {
     use fairrate_kernel::bpf::{self, Namespace};
     let (setup, ports) = read(options)?;
+    let wait = wait(&options.wait)?;
     ready()?;
-    let here = options.default.then(Namespace::here);
-    let named = options.netns.iter().map(|name| Namespace::named(name));
-    let namespaces: Vec<Namespace> = named.chain(here).collect::<Result<_, _>>()?;
-    bpf::attach(&setup, &namespaces, &ports)?;
+    let mut namespaces = named(&options.netns)?;
+    if options.default {
+        namespaces.push(Namespace::here()?);
+    }
+    bpf::attach(&setup, &namespaces, &ports, wait)?;
     let name = setup.algorithm.tcp_name;
     if options.print_name {
         println!("{name}");
@@ -130,13 +159,15 @@ fn attach(options: &Attach) -> Result<(), Error> {
 
 #[cfg(feature = "bpf")]
 fn detach(options: &Detach) -> Result<(), Error> {
-    use fairrate_kernel::bpf;
-    let which = options.algorithm.as_deref().map(setup::find).transpose()?;
+    let algorithm = options.algorithm.as_deref().map(setup::find).transpose()?;
+    let wait = wait(&options.wait)?;
     ready()?;
-    if let Some(algorithm) = which {
-        return bpf::detach(algorithm, options.force);
+    let namespaces = named(&options.netns)?;
+    let detach = fairrate_kernel::bpf::Detach { algorithm, namespaces: &namespaces, force: options.force, wait };
+    for words in fairrate_kernel::bpf::detach(&detach)? {
+        eprintln!("note: {words}");
     }
-    bpf::status()?.iter().try_for_each(|a| bpf::detach(setup::find(a.algorithm)?, options.force))
+    Ok(())
 }
 
 #[cfg(feature = "bpf")]
@@ -153,9 +184,16 @@ fn status(json: bool) -> Result<(), Error> {
     }
     for a in &attached {
         println!("{} ({}): {} connections", a.algorithm, a.tcp_name, a.sockets);
+        if let Some(setup) = &a.for_others {
+            println!("  in namespaces that have no others: {setup}");
+        }
         for n in &a.namespaces {
             let name = n.name.clone().unwrap_or_else(|| format!("with number {}", n.cookie));
-            println!("  default of namespace {name}: {}", n.setup);
+            match &n.default {
+                Some(default) if default == a.tcp_name => println!("  default of namespace {name}: {}", n.setup),
+                Some(default) => println!("  in namespace {name}, whose default is {default}: {}", n.setup),
+                None => println!("  in namespace {name}, which is gone: {}", n.setup),
+            }
         }
     }
     Ok(())
@@ -171,14 +209,14 @@ fn ready() -> Result<(), Error> {
 #[cfg(not(feature = "bpf"))]
 fn attach(options: &Attach) -> Result<(), Error> {
     read(options)?;
-    let _ = (&options.netns, options.default, options.print_name);
+    let _ = (&options.netns, options.default, options.print_name, wait(&options.wait)?);
     ready()
 }
 
 #[cfg(not(feature = "bpf"))]
 fn detach(options: &Detach) -> Result<(), Error> {
     options.algorithm.as_deref().map(setup::find).transpose()?;
-    let _ = options.force;
+    let _ = (&options.netns, options.force, wait(&options.wait)?);
     ready()
 }
 

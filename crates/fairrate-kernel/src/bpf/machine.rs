@@ -1,10 +1,12 @@
 //! Whether this machine can.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
+use nix::sys::statfs::CGROUP2_SUPER_MAGIC;
 use nix::unistd::geteuid;
 
+use super::directory::Directory;
 use crate::error::Error;
 
 /// Whether programs can be loaded here; `btf` is the kernel's description of its types, `/sys/kernel/btf/vmlinux`.
@@ -31,12 +33,13 @@ pub fn check(btf: &Path) -> Result<(), Error> {
 }
 
 /// The root of the control groups (version 2), which all processes are below.
-pub(super) fn control_groups() -> Result<File, Error> {
+pub(super) fn control_groups() -> Result<Directory, Error> {
     let mounts = fs::read_to_string("/proc/mounts").map_err(|e| Error::system("read /proc/mounts", e))?;
     let found = mounts.lines().map(|l| l.split(' ').collect::<Vec<_>>()).find(|m| m.get(2) == Some(&"cgroup2"));
     let help = "mount it: `mount -t cgroup2 none /sys/fs/cgroup/unified`";
-    let mount = found.ok_or_else(|| Error::refused("no control groups of version 2 are mounted", help))?;
-    File::open(mount[1]).map_err(|e| Error::system(&format!("open {}", mount[1]), e))
+    let missing = || Error::refused("no control groups of version 2 are mounted", help);
+    let mount = found.ok_or_else(missing)?;
+    Directory::mounted(Path::new(mount[1]), CGROUP2_SUPER_MAGIC)?.ok_or_else(missing)
 }
 
 /// Whether `cong_control` has the four arguments of Linux 6.10 and later.

@@ -1,7 +1,8 @@
 //! Network namespaces: which there are, and their default congestion control.
 #![allow(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt as _;
@@ -68,6 +69,11 @@ impl Namespace {
         self.path.strip_prefix(NAMED).ok().map(|name| name.display().to_string())
     }
 
+    /// Returns the path by which it can be found again; empty if its path is that of a process.
+    pub(super) fn lasting_path(&self) -> String {
+        if self.path.starts_with("/proc") { String::new() } else { self.path.display().to_string() }
+    }
+
     /// Runs `f` in it.
     pub(super) fn inside<T: Send>(&self, f: impl FnOnce() -> std::io::Result<T> + Send) -> Result<T, Error> {
         inside(&self.file, f).map_err(|e| unusable(&self.path, e))
@@ -83,18 +89,77 @@ impl Namespace {
     }
 }
 
-/// All that have a name or a process.
-pub(super) fn all() -> Vec<Namespace> {
+impl std::fmt::Display for Namespace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "namespace `{name}`"),
+            None => write!(f, "the namespace of {}", self.path.display()),
+        }
+    }
+}
+
+/// Calls `f` with each namespace that has a name or a process. A single one is open at a time: users may make more of them than a process
+/// may have files.
+///
+/// # Errors
+/// Those of `f`, and if files cannot be opened.
+pub(super) fn each(mut f: impl FnMut(&Namespace) -> Result<(), Error>) -> Result<(), Error> {
     let entries = |dir: &str| fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
-    let processes = entries("/proc").map(|p| p.join("ns/net"));
-    // What goes away meanwhile is no error.
-    let opened = processes.chain(entries(NAMED)).filter_map(|path| {
-        let file = File::open(&path).ok()?;
-        Some((file.metadata().ok()?.ino(), (path, file)))
-    });
-    // Of several paths to one the last counts: its name.
-    let unique: BTreeMap<u64, (PathBuf, File)> = opened.collect();
-    unique.into_values().filter_map(|(path, file)| Namespace::opened(path, file).ok()).collect()
+    let processes = entries("/proc").filter(|p| p.file_name().is_some_and(is_number)).map(|p| p.join("ns/net"));
+    let mut seen = BTreeSet::new();
+    // Of several paths to one the first counts: its name.
+    for path in entries(NAMED).chain(processes) {
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(e) if too_many(&e) => return Err(unusable(&path, e)),
+            // What goes away meanwhile is no error.
+            Err(_) => continue,
+        };
+        let Ok(inode) = file.metadata().map(|m| m.ino()) else { continue };
+        if seen.insert(inode)
+            && let Ok(namespace) = Namespace::opened(path, file)
+        {
+            f(&namespace)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_number(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn too_many(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
+}
+
+/// Returns the namespaces with these numbers, as far as they are known by a path, a name or a process.
+///
+/// # Errors
+/// If files cannot be opened.
+pub(super) fn find(wanted: &BTreeMap<u64, String>) -> Result<BTreeMap<u64, Namespace>, Error> {
+    let mut found = BTreeMap::new();
+    for (&cookie, path) in wanted.iter().filter(|(_, path)| !path.is_empty()) {
+        if let Some(namespace) = Namespace::at(path.into()).ok().filter(|n| n.cookie == cookie) {
+            found.insert(cookie, namespace);
+        }
+    }
+    if found.len() < wanted.len() {
+        each(|namespace| {
+            if wanted.contains_key(&namespace.cookie) {
+                found.entry(namespace.cookie).or_insert_with(|| namespace.clone());
+            }
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// Returns the number of the namespace that others take their default from when they are made, which is that of the first process; where
+/// that is hidden, that of this process.
+pub(super) fn first() -> Option<u64> {
+    let first = ["/proc/1/ns/net", "/proc/self/ns/net"].into_iter().find_map(|path| Namespace::at(path.into()).ok());
+    first.map(|first| first.cookie)
 }
 
 /// Runs `f` in a namespace, on a thread of its own.

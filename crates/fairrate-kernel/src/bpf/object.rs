@@ -1,11 +1,11 @@
 //! Compiled programs into the kernel.
 
-use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::{Mutex, PoisonError};
 
-use libbpf_rs::{MapCore, Object, ObjectBuilder, PrintLevel, set_print};
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, PrintLevel, set_print};
 
+use super::directory::Directory;
 use super::machine;
 use crate::error::Error;
 use crate::setup::Algorithm;
@@ -22,6 +22,9 @@ macro_rules! object {
     };
 }
 
+/// The program that moves sockets.
+pub(super) const MOVER: &[u8] = object!("move");
+
 fn bytes(algorithm: Algorithm) -> &'static [u8] {
     match algorithm.name {
         "dctcp" => object!("dctcp"),
@@ -32,8 +35,9 @@ fn bytes(algorithm: Algorithm) -> &'static [u8] {
     }
 }
 
-/// Loads an algorithm, pins its maps in `stage` and registers it with TCP. Whoever dies in between leaves only what is in `stage`.
-pub(super) fn register(algorithm: Algorithm, stage: &Path) -> Result<(), Error> {
+/// Loads an algorithm with the parameters of all that get no others, pins its maps in `stage` and registers it with TCP. Whoever dies in
+/// between leaves only what is in `stage`.
+pub(super) fn register(algorithm: Algorithm, params: &[u8], stage: &Directory) -> Result<(), Error> {
     let ops = ops(algorithm);
     let mut object = load(bytes(algorithm), &ops)?;
     pin_programs(algorithm, &object, stage)?;
@@ -41,8 +45,13 @@ pub(super) fn register(algorithm: Algorithm, stage: &Path) -> Result<(), Error> 
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         let pin = if name == ops { "ops" } else { &name };
+        if name == "params" {
+            // Before a connection can ask for them.
+            let written = map.update(&0_u64.to_ne_bytes(), params, MapFlags::ANY);
+            written.map_err(|e| Error::system("write the parameters", e))?;
+        }
         if name == ops || MAPS.contains(&name.as_str()) {
-            map.pin(stage.join(pin)).map_err(|e| Error::system(&format!("pin the map `{name}`"), e))?;
+            map.pin(stage.pin(pin)).map_err(|e| Error::system(&format!("pin the map `{name}`"), e))?;
         }
         if name == ops {
             ops_map = Some(map);
@@ -57,14 +66,14 @@ pub(super) fn register(algorithm: Algorithm, stage: &Path) -> Result<(), Error> 
 }
 
 /// Pins what is at switches as `port`, and what is at all connections, on the root of the control groups, as `options`.
-fn pin_programs(algorithm: Algorithm, object: &Object, stage: &Path) -> Result<(), Error> {
+fn pin_programs(algorithm: Algorithm, object: &Object, stage: &Directory) -> Result<(), Error> {
     for mut program in object.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let pinned = match name.strip_prefix(algorithm.tcp_name) {
-            Some("_port") => program.pin(stage.join("port")),
+            Some("_port") => program.pin(stage.pin("port")),
             Some("_options") => {
                 let root = machine::control_groups()?;
-                program.attach_cgroup(root.as_raw_fd()).and_then(|mut link| link.pin(stage.join("options")))
+                program.attach_cgroup(root.as_fd().as_raw_fd()).and_then(|mut link| link.pin(stage.pin("options")))
             }
             _ => Ok(()),
         };
@@ -88,7 +97,7 @@ pub fn load_only(object: &[u8], ops: &str) -> Result<(), Error> {
 }
 
 /// Loads an object with the congestion control `ops` of those it has.
-fn load(object: &[u8], ops: &str) -> Result<Object, Error> {
+pub(super) fn load(object: &[u8], ops: &str) -> Result<Object, Error> {
     said().clear();
     set_print(Some((PrintLevel::Warn, |_, text| said().push_str(&text))));
     let open = ObjectBuilder::default().open_memory(object);

@@ -1,89 +1,149 @@
 //! The pins that keep programs in the kernel: a directory for each algorithm below `/sys/fs/bpf/fairrate`.
 //!
 //! An algorithm is pinned and registered in a directory `stage`, which is then renamed. Whoever attaches or detaches holds a lock on the
-//! directory above. So a `stage` that somebody finds is of a process that died, and goes.
+//! directory above. So a `stage` that somebody finds is of a process that died, and goes. Root alone can open these directories.
 
-use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MsFlags, mount};
-use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use nix::sys::statfs::BPF_FS_MAGIC;
 
+use super::directory::Directory;
+use super::lock;
 use crate::error::Error;
 use crate::setup::Algorithm;
 
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
-const ROOT: &str = "/sys/fs/bpf/fairrate";
+const NAME: &str = "fairrate";
 const STAGE: &str = "stage";
+/// Locked by whoever mounts the file system, so that it is not mounted twice.
+const MOUNT_LOCK: &str = "/run/fairrate-kernel.lock";
+/// Pins that an algorithm may have. The congestion control itself is `ops`, and goes last.
+const PINS: [&str; 9] = ["params", "namespaces", "sockets", "ports", "points", "connections", "port", "options", "ops"];
 
-/// Holds others off; the directory goes with it if no algorithm is left.
-pub(super) struct Lock(#[allow(dead_code)] Flock<File>);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // It stays as long as there are pins in it.
-        let _ = fs::remove_dir(ROOT);
-    }
+/// The directory of all pins.
+pub(super) struct Pins {
+    root: Directory,
+    /// The file system that it is in, and the lock, unless this is only for looking.
+    held: Option<(Directory, File)>,
 }
 
-/// Holds others off until it is dropped, or the process ends. Mounts the file system for pins if it is not.
-pub(super) fn lock() -> Result<Lock, Error> {
-    let is_mounted = statfs(FILE_SYSTEM).is_ok_and(|s| s.filesystem_type() == BPF_FS_MAGIC);
-    if !is_mounted {
-        mount(Some("bpf"), FILE_SYSTEM, Some("bpf"), MsFlags::empty(), None::<&str>)
-            .map_err(|e| Error::system(&format!("mount {FILE_SYSTEM}"), e))?;
-    }
-    loop {
-        fs::create_dir_all(ROOT).map_err(|e| Error::system(&format!("make {ROOT}"), e))?;
-        let dir = File::open(ROOT).map_err(|e| Error::system(&format!("open {ROOT}"), e))?;
-        let lock = Flock::lock(dir, FlockArg::LockExclusive);
-        let lock = lock.map_err(|(_, e)| Error::system(&format!("lock {ROOT}"), e))?;
-        // Who had the lock may have removed the directory.
-        let inode = |m: std::io::Result<fs::Metadata>| m.map(|m| m.ino()).ok();
-        if inode(fs::metadata(ROOT)) == inode(lock.metadata()) {
-            return Ok(Lock(lock));
+impl Drop for Pins {
+    fn drop(&mut self) {
+        if let Some((file_system, _lock)) = &self.held {
+            // It stays as long as there are pins in it.
+            let _ = file_system.remove_child(NAME);
         }
     }
 }
 
-/// Where the pins of an algorithm are.
-pub(super) fn path(algorithm: Algorithm) -> PathBuf {
-    Path::new(ROOT).join(algorithm.name)
-}
-
-/// The same if there are any.
-pub(super) fn dir(algorithm: Algorithm) -> Option<PathBuf> {
-    Some(path(algorithm)).filter(|p| p.exists())
-}
-
-/// An empty directory for an algorithm on its way.
-pub(super) fn stage() -> Result<PathBuf, Error> {
-    let stage = Path::new(ROOT).join(STAGE);
-    fs::create_dir(&stage).map_err(|e| Error::system("make a directory for pins", e))?;
-    Ok(stage)
-}
-
-/// The algorithm is there.
-pub(super) fn publish(stage: &Path, algorithm: Algorithm) -> Result<(), Error> {
-    fs::rename(stage, path(algorithm)).map_err(|e| Error::system("keep the pins", e))
-}
-
-/// Removes what a process that died has left.
-pub(super) fn clean() -> Result<(), Error> {
-    let stage = Path::new(ROOT).join(STAGE);
-    if stage.exists() { remove(&stage) } else { Ok(()) }
-}
-
-/// Removes the pins of a directory, the congestion control first.
-pub(super) fn remove(dir: &Path) -> Result<(), Error> {
-    let ops = dir.join("ops");
-    if ops.exists() {
-        super::unregister(&ops)?;
+impl Pins {
+    /// Opens the directory of pins to look at it; `None` if there is none.
+    ///
+    /// # Errors
+    /// If others than root can change it.
+    pub fn look() -> Result<Option<Self>, Error> {
+        let Some(file_system) = Directory::mounted(Path::new(FILE_SYSTEM), BPF_FS_MAGIC)? else { return Ok(None) };
+        Ok(file_system.child(NAME)?.map(|root| Self { root, held: None }))
     }
-    for entry in fs::read_dir(dir).map_err(|e| Error::system("list the pins", e))?.flatten() {
-        fs::remove_file(entry.path()).map_err(|e| Error::system("remove a pin", e))?;
+
+    /// Opens the directory of pins and holds others off until it is dropped, or the process ends. Makes the directory if it is not there,
+    /// and mounts the file system for pins if it is not.
+    ///
+    /// # Errors
+    /// If others than root can change the directory, or another process holds the lock for longer than `wait`.
+    pub fn lock(wait: Duration) -> Result<Self, Error> {
+        let deadline = Instant::now() + wait;
+        let file_system = file_system(deadline)?;
+        loop {
+            let root = file_system.own_child(NAME)?;
+            let fd = root.as_fd().try_clone_to_owned();
+            let lock = File::from(fd.map_err(|e| Error::system("open the directory of pins", e))?);
+            lock::exclusively(&lock, &root.path().display().to_string(), deadline)?;
+            // Who had the lock may have removed the directory.
+            let present = file_system.child(NAME)?.map(|present| present.identity()).transpose()?;
+            if present == Some(root.identity()?) {
+                return Ok(Self { root, held: Some((file_system, lock)) });
+            }
+        }
     }
-    fs::remove_dir(dir).map_err(|e| Error::system("remove a directory of pins", e))
+
+    /// Opens the directory of an algorithm; `None` if it has none.
+    pub fn of(&self, algorithm: Algorithm) -> Result<Option<Directory>, Error> {
+        self.root.child(algorithm.name)
+    }
+
+    /// Makes an empty directory for an algorithm on its way.
+    pub fn stage(&self) -> Result<Directory, Error> {
+        self.root.own_child(STAGE)
+    }
+
+    /// Gives the stage its name: the algorithm is there.
+    pub fn publish(&self, algorithm: Algorithm) -> Result<(), Error> {
+        self.root.rename_child(STAGE, algorithm.name)
+    }
+
+    /// Removes what a process that died while it attached has left.
+    pub fn clear_stage(&self) -> Result<(), Error> {
+        match self.root.child(STAGE)? {
+            Some(stage) => self.remove_all(&stage, STAGE),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes an algorithm's pins, the congestion control first.
+    pub fn remove(&self, algorithm: Algorithm) -> Result<(), Error> {
+        match self.of(algorithm)? {
+            Some(dir) => self.remove_all(&dir, algorithm.name),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes `dir`, which is called `name`, with its pins. Nothing is removed if anything else is in it.
+    fn remove_all(&self, dir: &Directory, name: &str) -> Result<(), Error> {
+        let there: Vec<&str> = PINS.into_iter().filter(|pin| dir.has(pin)).collect();
+        if let Some(other) = dir.names()?.iter().find(|found| !there.iter().any(|pin| *found == pin)) {
+            return Err(dir.foreign(&format!("has something in it that is no pin of fairrate, `{}`", other.display())));
+        }
+        if there.contains(&"ops") {
+            super::unregister(dir)?;
+        }
+        there.iter().try_for_each(|pin| dir.unpin(pin))?;
+        self.root.remove_child(name)
+    }
+}
+
+/// Opens the file system for pins. It is mounted for root alone if it is not mounted.
+fn file_system(deadline: Instant) -> Result<Directory, Error> {
+    let path = Path::new(FILE_SYSTEM);
+    if let Some(mounted) = Directory::mounted(path, BPF_FS_MAGIC)? {
+        return Ok(mounted);
+    }
+    let lock = mount_lock().map_err(|e| Error::system(&format!("open {MOUNT_LOCK}"), e))?;
+    lock::exclusively(&lock, MOUNT_LOCK, deadline)?;
+    if let Some(mounted) = Directory::mounted(path, BPF_FS_MAGIC)? {
+        return Ok(mounted);
+    }
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    // Without a mode everybody may write there.
+    mount(Some("bpf"), FILE_SYSTEM, Some("bpf"), flags, Some("mode=0700"))
+        .map_err(|e| Error::system(&format!("mount {FILE_SYSTEM}"), e))?;
+    let mounted = Directory::mounted(path, BPF_FS_MAGIC)?;
+    mounted.ok_or_else(|| Error::system(&format!("mount {FILE_SYSTEM}"), "another file system is there"))
+}
+
+/// Opens a file that root alone can open, and so lock.
+fn mount_lock() -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = options.open(MOUNT_LOCK)?;
+    let found = file.metadata()?;
+    if !found.is_file() || found.uid() != 0 || found.mode() & 0o077 != 0 {
+        return Err(std::io::Error::other("it is not a file of root's alone: remove it"));
+    }
+    Ok(file)
 }

@@ -1,14 +1,14 @@
 //! Programs at the ports of switches: which device a port is, and what is put there.
 
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::process::Command;
 
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
-use libbpf_rs::{MapCore, MapFlags, TC_EGRESS, TC_INGRESS, TcHook};
+use libbpf_rs::{MapCore, MapHandle, TC_EGRESS, TC_INGRESS, TcHook};
 
+use super::directory::Directory;
 use super::netns::{self, Namespace};
-use super::{open, pins};
+use super::{open, read, write};
 use crate::error::Error;
 use crate::setup::{Algorithm, PortSetting};
 
@@ -37,61 +37,83 @@ struct Port {
 ///
 /// # Errors
 /// If there is no such device, or it is no end of a veth pair where the program has to be at the other one.
-pub(super) fn attach(algorithm: Algorithm, port: &PortSetting) -> Result<(), Error> {
-    let dir = pins::path(algorithm);
+pub(super) fn attach(algorithm: Algorithm, dir: &Directory, port: &PortSetting) -> Result<(), Error> {
     let (namespace, device) = place(algorithm, port)?;
     let key = Key { cookie: namespace.cookie(), ifindex: device.ifindex };
-    let ports = open(&dir.join("ports"))?;
-    let known = ports.lookup(bytes_of(&key), MapFlags::ANY).map_err(|e| Error::system("read the ports", e))?;
-    let value = match known {
+    let ports = open(dir, "ports")?;
+    let value = match read(&ports, bytes_of(&key))? {
         Some(bytes) => Port { setting: port.setting, ..pod_read_unaligned(&bytes) },
         None => Port {
             tx_bytes: 0,
             setting: port.setting,
-            id: 1 + ports.keys().count() as u32,
+            id: free_id(&ports)?,
             made_clsact: u32::from(!namespace.inside(|| has_clsact(&device.name))?),
         },
     };
     // First the entry, by which `detach` finds the program.
-    let written = ports.update(bytes_of(&key), bytes_of(&value), MapFlags::ANY);
-    written.map_err(|e| Error::system("write to the ports", e))?;
+    write(&ports, bytes_of(&key), bytes_of(&value))?;
     if let Some(point) = &port.point {
-        let written = open(&dir.join("points"))?.update(bytes_of(&key), point, MapFlags::ANY);
-        written.map_err(|e| Error::system("write to the ports", e))?;
+        write(&open(dir, "points")?, bytes_of(&key), point)?;
     }
-    with_hook(algorithm, &dir, &namespace, &key, |hook| {
+    with_hook(algorithm, dir, &namespace, &key, |hook| {
         hook.create()?;
         hook.replace(true).attach().map(drop)
     })
 }
 
+/// Returns the smallest number that no port has.
+fn free_id(ports: &MapHandle) -> Result<u32, Error> {
+    let taken: Vec<u32> = all(ports)?.iter().map(|(_, port)| port.id).collect();
+    Ok((1..u32::MAX).find(|id| !taken.contains(id)).unwrap_or(u32::MAX))
+}
+
+/// Returns all ports with their devices.
+fn all(ports: &MapHandle) -> Result<Vec<(Key, Port)>, Error> {
+    let entry = |key: Vec<u8>| Ok((pod_read_unaligned(&key), read(ports, &key)?));
+    let entries = ports.keys().map(entry).collect::<Result<Vec<(Key, Option<Vec<u8>>)>, Error>>()?;
+    Ok(entries.into_iter().filter_map(|(key, port)| Some((key, pod_read_unaligned(&port?)))).collect())
+}
+
 /// Takes the algorithm's programs from all ports that still are.
-pub(super) fn detach_all(algorithm: Algorithm) -> Result<(), Error> {
-    let dir = pins::path(algorithm);
-    let ports = open(&dir.join("ports"))?;
-    let namespaces = netns::all();
-    for key in ports.keys() {
-        let value = ports.lookup(&key, MapFlags::ANY).map_err(|e| Error::system("read the ports", e))?;
-        let (Some(value), key) = (value, pod_read_unaligned::<Key>(&key)) else { continue };
-        let value: Port = pod_read_unaligned(&value);
+pub(super) fn detach_all(algorithm: Algorithm, dir: &Directory) -> Result<(), Error> {
+    let all = all(&open(dir, "ports")?)?;
+    let namespaces = netns::find(&all.iter().map(|(key, _)| (key.cookie, String::new())).collect())?;
+    for (key, port) in &all {
         // A namespace that is gone took its devices with it, and so does a device that is gone.
-        let Some(namespace) = namespaces.iter().find(|n| n.cookie() == key.cookie) else { continue };
-        let _ = with_hook(algorithm, &dir, namespace, &key, |hook| {
-            hook.detach()?;
-            if value.made_clsact == 0 { Ok(()) } else { hook.attach_point(TC_INGRESS | TC_EGRESS).destroy() }
-        });
+        if let Some(namespace) = namespaces.get(&key.cookie) {
+            let _ = detach(algorithm, dir, namespace, key, port);
+        }
     }
     Ok(())
 }
 
+/// Takes the algorithm's programs from the ports whose programs are in a namespace.
+pub(super) fn detach_in(algorithm: Algorithm, dir: &Directory, namespace: &Namespace) -> Result<(), Error> {
+    let ports = open(dir, "ports")?;
+    for (key, port) in all(&ports)?.iter().filter(|(key, _)| key.cookie == namespace.cookie()) {
+        let _ = detach(algorithm, dir, namespace, key, port);
+        // There need not be a congestion point.
+        let _ = ports.delete(bytes_of(key));
+        let _ = open(dir, "points").map(|points| points.delete(bytes_of(key)));
+    }
+    Ok(())
+}
+
+fn detach(algorithm: Algorithm, dir: &Directory, namespace: &Namespace, key: &Key, port: &Port) -> Result<(), Error> {
+    with_hook(algorithm, dir, namespace, key, |hook| {
+        hook.detach()?;
+        if port.made_clsact == 0 { Ok(()) } else { hook.attach_point(TC_INGRESS | TC_EGRESS).destroy() }
+    })
+}
+
 fn with_hook(
     algorithm: Algorithm,
-    dir: &Path,
+    dir: &Directory,
     namespace: &Namespace,
     key: &Key,
     f: impl FnOnce(&mut TcHook) -> libbpf_rs::Result<()> + Send,
 ) -> Result<(), Error> {
-    let fd = libbpf_rs::Program::fd_from_pinned_path(dir.join("port"));
+    let fd = libbpf_rs::Program::fd_from_pinned_path(dir.pin("port"));
     let fd = fd.map_err(|e| Error::system("open the port's program", e))?;
     let at = if algorithm.port.is_before_the_queue() { TC_EGRESS } else { TC_INGRESS };
     namespace.inside(|| {

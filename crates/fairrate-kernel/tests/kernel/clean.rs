@@ -91,6 +91,20 @@ fn killed_at_any_time_it_can_be_attached_again() {
 }
 
 #[test]
+fn killed_while_it_detaches_the_rest_goes_with_the_next_one() {
+    let Some(_machine) = machine() else { return };
+    for ms in (0..40).step_by(2) {
+        done("attach powertcp");
+        let mut child = command("detach powertcp").spawn().expect("the program starts");
+        std::thread::sleep(Duration::from_millis(ms));
+        child.kill().expect("it is a child");
+        child.wait().expect("it has ended");
+        done("detach");
+        assert!(is_clean(), "after {ms} ms");
+    }
+}
+
+#[test]
 fn many_at_once_do_not_disturb_each_other() {
     let Some(_machine) = machine() else { return };
     let attach: Vec<_> = (0..10).map(|i| command(&format!("attach {}", ALGORITHMS[i % 5].0)).spawn()).collect();

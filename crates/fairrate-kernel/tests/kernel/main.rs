@@ -3,6 +3,8 @@
 //! All that TCP knows by a name is one for the whole machine, so these tests run one after the other and expect that nothing is attached.
 
 mod clean;
+mod defaults;
+mod hostile;
 mod multipath;
 mod traffic;
 

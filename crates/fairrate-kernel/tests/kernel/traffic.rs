@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::thread;
 
@@ -95,14 +94,14 @@ pub fn inside<T: Send>(namespace: &str, f: impl FnOnce() -> std::io::Result<T> +
     thread::scope(|scope| scope.spawn(enter).join()).expect("no panic")
 }
 
-fn default_of(namespace: &str) -> String {
+/// Returns the default congestion control of a namespace.
+pub fn default_of(namespace: &str) -> String {
     let read = || fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
     inside(namespace, read).expect("there is TCP").trim().to_owned()
 }
 
 fn congestion_control(stream: &TcpStream) -> String {
     use nix::sys::socket::{getsockopt, sockopt::TcpCongestion};
-    assert!(0 <= stream.as_raw_fd());
     getsockopt(stream, TcpCongestion).expect("it is TCP").to_string_lossy().trim_end_matches('\0').to_owned()
 }
 
@@ -137,10 +136,62 @@ fn it_stays_while_connections_use_it() {
     let (other, _) = listener.accept().expect("it has connected");
     let message = refused("detach dctcp");
     assert!(message.starts_with("error: 2 connections use `dctcp`\n  help: close them, or give --force"), "{message}");
-    done("detach dctcp --force");
     assert_eq!(congestion_control(&stream), "fr_dctcp");
+    done("detach dctcp --force");
     drop((stream, other, listener, net));
     assert!(clean::is_clean());
+}
+
+/// An algorithm without its ports learns nothing more. So what is on its way goes on by the namespace's default, and nothing of the
+/// algorithm is left although both ends are still open.
+#[test]
+fn live_connections_take_the_default_when_their_algorithm_goes() {
+    let Some(_machine) = machine() else { return };
+    let net = Network::new();
+    let listener = inside(&net.name("2"), || TcpListener::bind("10.8.2.1:0")).expect("the address is there");
+    let before = default_of(&net.name("1"));
+    let hosts = format!("--netns {0}1 --netns {0}2", net.tag);
+    let rocc = "rocc:period=16ms,rate_unit=25kbps,min_rate=250kbps,rise_interval=22ms,thresholds=given";
+    for (setup, name, setting) in [
+        ("powertcp --line-rate 1Gbps", "fr_powertcp", "100Mbps"),
+        (rocc, "fr_rocc", "100Mbps"),
+        ("ratemp --line-rate 100Mbps", "fr_ratemp", "40KB"),
+        ("dctcp", "fr_dctcp", "30KB"),
+    ] {
+        done(&format!("attach {setup} {hosts} --switch-port {}:{setting}", net.port()));
+        let to = listener.local_addr().expect("it is bound");
+        let mut stream = inside(&net.name("1"), || TcpStream::connect(to)).expect("the switch forwards");
+        let (mut other, _) = listener.accept().expect("it has connected");
+        assert_eq!([congestion_control(&stream), congestion_control(&other)], [name, name]);
+        let receiver = thread::spawn(move || {
+            let mut bytes = vec![0; 3_000_000];
+            other.read_exact(&mut bytes).map(|()| other)
+        });
+        stream.write_all(&vec![7; 1_000_000]).expect("it is connected");
+        done("detach --force");
+        assert_eq!(congestion_control(&stream), before);
+        assert!(clean::is_clean(), "{name}");
+        stream.write_all(&vec![7; 2_000_000]).expect("it is connected");
+        let other = receiver.join().expect("the receiver does not panic").expect("the connection holds");
+        assert_eq!(congestion_control(&other), default_of(&net.name("2")));
+    }
+}
+
+/// A socket that waits for connections and was given the algorithm by its name would give it to them.
+#[test]
+fn a_listening_socket_does_not_hand_on_what_is_gone() {
+    use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
+    let Some(_machine) = machine() else { return };
+    let net = Network::new();
+    done("attach theta-powertcp");
+    let listener = inside(&net.name("2"), || TcpListener::bind("10.8.2.1:0")).expect("the address is there");
+    setsockopt(&listener, TcpCongestion, &"fr_theta".into()).expect("it is attached");
+    done("detach theta-powertcp");
+    assert!(clean::is_clean());
+    let to = listener.local_addr().expect("it is bound");
+    let _stream = inside(&net.name("1"), || TcpStream::connect(to)).expect("the switch forwards");
+    let (other, _) = listener.accept().expect("it has connected");
+    assert_eq!(congestion_control(&other), default_of(&net.name("2")));
 }
 
 #[test]
