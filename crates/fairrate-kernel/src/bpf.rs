@@ -100,8 +100,10 @@ fn settle(
 pub struct Detach<'a> {
     /// The algorithm; `None`: all that are attached.
     pub algorithm: Option<Algorithm>,
-    /// Namespaces to take it from. It stays attached as long as others have it; none: it goes from all of them.
+    /// Namespaces to take it from. It stays attached as long as others have it; none: it goes from all of them, or as `unused` says.
     pub namespaces: &'a [Namespace],
+    /// Only if no namespace has it besides these, and it was not attached for all: somebody else may have brought it.
+    pub unused: bool,
     /// Although connections use it. They take the default of their namespace.
     pub force: bool,
     /// How long to wait for other processes that attach or detach.
@@ -113,12 +115,14 @@ pub struct Detach<'a> {
 /// # Errors
 /// If connections use one and `force` is not set.
 pub fn detach(options: &Detach<'_>) -> Result<Vec<String>, Error> {
+    // Of what is not attached nobody has anything.
+    let expected = options.algorithm.filter(|_| !options.unused);
     let not_attached = |algorithm: Algorithm| {
         let message = format!("`{}` is not attached", algorithm.name);
         Error::refused(message, "`fairrate-kernel status` tells what is")
     };
     if Pins::look()?.is_none() {
-        return options.algorithm.map_or(Ok(Vec::new()), |algorithm| Err(not_attached(algorithm)));
+        return expected.map_or(Ok(Vec::new()), |algorithm| Err(not_attached(algorithm)));
     }
     let pins = Pins::lock(options.wait)?;
     tidy(&pins)?;
@@ -126,7 +130,7 @@ pub fn detach(options: &Detach<'_>) -> Result<Vec<String>, Error> {
     for algorithm in IN_KERNEL.into_iter().filter(|a| options.algorithm.is_none_or(|which| which == *a)) {
         match pins.of(algorithm)? {
             Some(dir) => words.extend(detach_one(&pins, algorithm, &dir, options)?),
-            None if options.algorithm.is_some() => return Err(not_attached(algorithm)),
+            None if expected.is_some() => return Err(not_attached(algorithm)),
             None => {}
         }
     }
@@ -137,7 +141,7 @@ fn detach_one(pins: &Pins, algorithm: Algorithm, dir: &Directory, options: &Deta
     forget_gone(dir)?;
     let notes = Notes::open(dir)?;
     let is_taken_from = |cookie: &u64| options.namespaces.iter().any(|n| n.cookie() == *cookie);
-    let stays = !options.namespaces.is_empty()
+    let stays = (options.unused || !options.namespaces.is_empty())
         && (notes.get(notes::ALL_OTHERS)?.is_some() || !notes.of_namespaces()?.keys().all(is_taken_from));
     let n = n_sockets(dir)?;
     if !stays && 0 < n && !options.force {

@@ -75,6 +75,9 @@ struct Detach {
     /// Takes it from this network namespace only, and out of the kernel if no other one has it; can be given several times
     #[arg(long, value_name = "NAME")]
     netns: Vec<String>,
+    /// Only if no other network namespace has it, and it was not attached for all; that it is not attached is no error
+    #[arg(long)]
+    unused: bool,
     /// Although connections use it: they take the default of their network namespace
     #[arg(long)]
     force: bool,
@@ -163,7 +166,8 @@ fn detach(options: &Detach) -> Result<(), Error> {
     let wait = wait(&options.wait)?;
     ready()?;
     let namespaces = named(&options.netns)?;
-    let detach = fairrate_kernel::bpf::Detach { algorithm, namespaces: &namespaces, force: options.force, wait };
+    let (unused, force) = (options.unused, options.force);
+    let detach = fairrate_kernel::bpf::Detach { algorithm, namespaces: &namespaces, unused, force, wait };
     for words in fairrate_kernel::bpf::detach(&detach)? {
         eprintln!("note: {words}");
     }
@@ -216,7 +220,7 @@ fn attach(options: &Attach) -> Result<(), Error> {
 #[cfg(not(feature = "bpf"))]
 fn detach(options: &Detach) -> Result<(), Error> {
     options.algorithm.as_deref().map(setup::find).transpose()?;
-    let _ = (&options.netns, options.force, wait(&options.wait)?);
+    let _ = (&options.netns, options.unused, options.force, wait(&options.wait)?);
     ready()
 }
 
