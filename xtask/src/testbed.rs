@@ -10,6 +10,8 @@ use fairrate_scenario::{Overrides, Results, Scenario, drive};
 use fairrate_sim::Progress;
 use fairrate_units::Time;
 
+use crate::kernel;
+
 /// How.
 #[derive(Args)]
 pub struct Options {
@@ -21,7 +23,7 @@ pub struct Options {
 /// A check: its name and what it does.
 type Check = (&'static str, fn(&Bench) -> Result<(), String>);
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 14] = [
     ("an incast delivers its bytes, and its results read", incast),
     ("flows take the simulator's paths", paths),
     ("a connection of two subflows uses two paths", multipath),
@@ -32,6 +34,9 @@ const CHECKS: [Check; 11] = [
     ("an interrupted run leaves valid results and no network", interrupted),
     ("two testbeds do not disturb each other", two_at_once),
     ("an algorithm that the kernel lacks is asked for and given back", brought),
+    ("an algorithm of a killed run is given back by the next one", brought_and_killed),
+    ("an algorithm of a killed run leaves the kernel", attached_and_killed),
+    ("marks are root's alone", marks),
     ("without root it says so and makes nothing", no_root),
 ];
 
@@ -76,22 +81,27 @@ fn possible() -> Result<(), String> {
 
 /// The program and a directory for its results.
 struct Bench {
+    root: PathBuf,
     program: PathBuf,
     dir: PathBuf,
 }
 
 impl Bench {
     fn new(root: &Path) -> Result<Self, String> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let build = ["build", "--locked", "-q", "-p", "fairrate-testbed"];
-        let status = Command::new(cargo).args(build).current_dir(root).status().map_err(|e| e.to_string())?;
-        if !status.success() {
-            return Err("the testbed cannot be built".to_owned());
-        }
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
         let dir = std::env::temp_dir().join(format!("fairrate-testbed-{}", std::process::id()));
         std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
-        Ok(Self { program: target.join("debug/fairrate-testbed"), dir })
+        let bench = Self { root: root.to_owned(), program: target.join("debug/fairrate-testbed"), dir };
+        bench.build(&["-p", "fairrate-testbed"])?;
+        Ok(bench)
+    }
+
+    fn build(&self, what: &[&str]) -> Result<(), String> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--locked", "-q"]).args(what).current_dir(&self.root);
+        let status = build.status().map_err(|e| e.to_string())?;
+        expect(status.success(), || format!("`cargo build {}` fails", what.join(" ")))
     }
 
     /// A scenario file of this topology and these flows, at 100 Mb/s where the topology does not say otherwise.
@@ -335,29 +345,122 @@ fn two_at_once(bench: &Bench) -> Result<(), String> {
 }
 
 /// A program in place of `fairrate-kernel` that notes what it is told, and has the kernel's Reno for every algorithm.
+struct StandIn {
+    program: PathBuf,
+    heard: PathBuf,
+}
+
+impl StandIn {
+    fn new(bench: &Bench, name: &str) -> Result<Self, String> {
+        let (program, heard) = (bench.dir.join(name), bench.dir.join(format!("{name}-heard")));
+        let script = format!("#!/bin/sh\necho \"$@\" >> {}\necho reno\n", heard.display());
+        std::fs::write(&program, script).map_err(|e| e.to_string())?;
+        let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, may_run).map_err(|e| e.to_string())?;
+        Ok(Self { program, heard })
+    }
+
+    fn heard(&self) -> Result<Vec<String>, String> {
+        let heard = std::fs::read_to_string(&self.heard).map_err(|e| e.to_string())?;
+        Ok(heard.lines().map(str::to_owned).collect())
+    }
+}
+
+/// Whether a line takes `powertcp` from a number of namespaces, and out of the kernel if nobody else has it.
+fn is_detach(line: Option<&String>, n_namespaces: usize) -> bool {
+    line.is_some_and(|line| {
+        line.starts_with("detach powertcp --unused --force") && line.matches("--netns fr-").count() == n_namespaces
+    })
+}
+
 fn brought(bench: &Bench) -> Result<(), String> {
-    let (stand_in, heard) = (bench.dir.join("stand-in"), bench.dir.join("heard"));
-    let script = format!("#!/bin/sh\necho \"$@\" >> {}\necho reno\n", heard.display());
-    std::fs::write(&stand_in, script).map_err(|e| e.to_string())?;
-    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&stand_in, may_run).map_err(|e| e.to_string())?;
+    let stand_in = StandIn::new(bench, "stand-in")?;
     let file = bench.star("brought", "50KB")?;
     let mut command = Command::new(&bench.program);
     command.arg(&file).args(["--cc", "powertcp:gamma=0.5", "--quiet", "--out"]).arg(bench.dir.join("brought"));
-    let done = command.env("FAIRRATE_KERNEL", &stand_in).output().map_err(|e| e.to_string())?;
+    let done = command.env(KERNEL, &stand_in.program).output().map_err(|e| e.to_string())?;
     expect(done.status.success(), || String::from_utf8_lossy(&done.stderr).into_owned())?;
     let summary = bench.results("brought")?.summary;
     let used = summary.linux.map(|linux| linux.algorithm).unwrap_or_default();
     expect(summary.cc == "powertcp" && used == "reno", || format!("{} by {used}", summary.cc))?;
-    let heard = std::fs::read_to_string(&heard).map_err(|e| e.to_string())?;
-    let lines: Vec<&str> = heard.lines().collect();
+    let lines = stand_in.heard()?;
     let asked = lines.first().is_some_and(|line| {
         line.starts_with("attach powertcp:gamma=0.5 --print-name --netns fr-")
             && line.matches("--netns").count() == 5
             && line.matches("--switch-port").count() == 5
             && line.contains("--line-rate 100000000bps")
     });
-    expect(asked && lines.last() == Some(&"detach powertcp"), || heard.clone())
+    expect(asked && lines.len() == 2 && is_detach(lines.last(), 7), || lines.join("\n"))
+}
+
+/// The program that brings algorithms into the kernel, in the environment of the testbed.
+const KERNEL: &str = "FAIRRATE_KERNEL";
+
+/// A run under PowerTCP that is killed, and one under CUBIC.
+fn kill_and_run_another(bench: &Bench, name: &str, kernel: &Path) -> Result<(), String> {
+    let file = bench.star("long", "100MB")?;
+    let mut command = Command::new(&bench.program);
+    command.arg(&file).args(["--cc", "powertcp", "--quiet", "--out"]).arg(bench.dir.join(name)).env(KERNEL, kernel);
+    let mut child = command.spawn().map_err(|e| e.to_string())?;
+    let under_way = is_under_way(bench, name);
+    child.kill().and_then(|()| child.wait()).map_err(|e| e.to_string())?;
+    under_way?;
+    let mut next = Command::new(&bench.program);
+    next.arg(bench.star("next", "50KB")?).arg("--out").arg(bench.dir.join(format!("{name}-next"))).env(KERNEL, kernel);
+    let done = next.output().map_err(|e| e.to_string())?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    expect(done.status.success() && said.contains("removed 7 namespaces"), || format!("{}: {said}", done.status))?;
+    expect(namespaces(child.id()).is_empty(), || "the next run did not remove them".to_owned())?;
+    let marks = std::fs::read_dir("/run/fairrate-testbed").map_err(|e| e.to_string())?.count();
+    expect(marks == 0, || format!("{marks} marks are left"))
+}
+
+fn brought_and_killed(bench: &Bench) -> Result<(), String> {
+    let stand_in = StandIn::new(bench, "stand-in-killed")?;
+    kill_and_run_another(bench, "brought-killed", &stand_in.program)?;
+    let lines = stand_in.heard()?;
+    expect(lines.len() == 2 && is_detach(lines.last(), 7), || lines.join("\n"))
+}
+
+fn attached_and_killed(bench: &Bench) -> Result<(), String> {
+    if let Some(what) = kernel::missing() {
+        println!("not run: {what}");
+        return Ok(());
+    }
+    let program = bench.program.with_file_name("fairrate-kernel");
+    bench.build(&["-p", "fairrate-kernel", "--features", "bpf"])?;
+    kill_and_run_another(bench, "attached-killed", &program)?;
+    let status = Command::new(&program).arg("status").output().map_err(|e| e.to_string())?;
+    let status = String::from_utf8_lossy(&status.stdout).into_owned();
+    expect(status == "nothing is attached\n", || status)
+}
+
+/// Others can neither open the files of marks, which would let them hold a lock for ever, nor put their own there.
+fn marks(bench: &Bench) -> Result<(), String> {
+    let file = bench.star("marks", "50KB")?;
+    let script = |before: &str, after: &str| {
+        let (program, dir) = (bench.program.display(), bench.dir.join("marks").display().to_string());
+        let run = format!("{program} {} --quiet --out {dir}", file.display());
+        // With a directory /run of its own.
+        let script = format!("mount -t tmpfs -o mode=0755 tmpfs /run && {before} && {{ {run}; {after} }}");
+        let command = ["-m", "--propagation", "private", "sh", "-c", &script];
+        Command::new("unshare").args(command).output().map_err(|e| e.to_string())
+    };
+    let marks = "/run/fairrate-testbed";
+    let done = script(&format!("mkdir -m 0755 {marks}"), &format!("stat -c mode=%a {marks}; ls {marks};"))?;
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    expect(said == "mode=700\n", || format!("{said}{}", String::from_utf8_lossy(&done.stderr)))?;
+    for (before, after) in [
+        (format!("mkdir {marks} && chown 65534 {marks}"), "exit $?;"),
+        (format!("mkdir -m 0777 {marks} && chmod 0777 {marks}"), "exit $?;"),
+        (format!("mkdir /run/other && ln -s /run/other {marks}"), "exit $?;"),
+    ] {
+        let done = script(&before, after)?;
+        let said = String::from_utf8_lossy(&done.stderr);
+        let is_refused = done.status.code() == Some(2) && said.contains("is no directory that root alone can write to");
+        expect(is_refused, || format!("{before}: {}: {said}", done.status))?;
+    }
+    Ok(())
 }
 
 /// As a user without rights, who has a copy of the program that he may run.

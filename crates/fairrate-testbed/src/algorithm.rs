@@ -9,6 +9,7 @@ use fairrate_sim::{EcnConfig, SimConfig};
 use fairrate_units::Rate;
 
 use crate::failure::Failure;
+use crate::namespaces::Namespaces;
 use crate::plan::{Plan, device};
 
 /// The program that brings algorithms into the kernel.
@@ -25,50 +26,41 @@ pub fn of_kernel(config: &SimConfig) -> Option<&'static str> {
     OF_KERNELS.iter().find(|(ours, _)| *ours == name).map(|(_, theirs)| *theirs)
 }
 
-/// An algorithm that connections can use, for as long as this lives.
-#[derive(Debug)]
-pub struct Attached {
-    name: String,
-    /// Of `fairrate-kernel`, what takes the algorithm away again.
-    detach: Option<Command>,
+/// Sees to it that the kernel has the scenario's algorithm, at hosts and, where it has a part there, at switches. Gives its name for
+/// `TCP_CONGESTION`. It goes with the namespaces.
+///
+/// # Errors
+/// If `fairrate-kernel` is needed and missing, or refuses.
+pub fn bring(config: &SimConfig, plan: &Plan<'_>, namespaces: &Namespaces) -> Result<String, Failure> {
+    if let Some(name) = of_kernel(config) {
+        return Ok(name.to_owned());
+    }
+    let algorithm = with_parameters(&config.cc);
+    let mut attach = Command::new(program());
+    attach.args(["attach", &algorithm, "--print-name"]).args(arguments(config, plan));
+    // Whoever finds this run dead has to know.
+    namespaces.note(config.cc.info().name)?;
+    let output = attach.output().map_err(|e| missing(&algorithm, &e))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let message = format!("`{PROGRAM} attach {algorithm}` failed: {}", said.trim());
+        return Err(Failure::Algorithm { message, help: kernels_own() });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-impl Attached {
-    /// Sees to it that the kernel has the scenario's algorithm, at hosts and, where it has a part there, at switches.
-    ///
-    /// # Errors
-    /// If `fairrate-kernel` is needed and missing, or refuses.
-    pub fn new(config: &SimConfig, plan: &Plan<'_>) -> Result<Self, Failure> {
-        if let Some(name) = of_kernel(config) {
-            return Ok(Self { name: name.to_owned(), detach: None });
-        }
-        let algorithm = with_parameters(&config.cc);
-        let program = program();
-        let mut attach = Command::new(&program);
-        attach.args(["attach", &algorithm, "--print-name"]).args(arguments(config, plan));
-        let output = attach.output().map_err(|e| missing(&algorithm, &e))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let message = format!("`{PROGRAM} attach {algorithm}` failed: {}", said.trim());
-            return Err(Failure::Algorithm { message, help: kernels_own() });
-        }
-        let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        let mut detach = Command::new(program);
-        detach.args(["detach", config.cc.info().name]);
-        Ok(Self { name, detach: Some(detach) })
-    }
-
-    /// Its name for `TCP_CONGESTION`.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-}
-
-impl Drop for Attached {
-    fn drop(&mut self) {
-        // It refuses while another testbed uses the algorithm, which then takes it away.
-        let _ = self.detach.as_mut().map(Command::output);
-    }
+/// Takes an algorithm away from namespaces, and out of the kernel unless others have it.
+///
+/// # Errors
+/// If `fairrate-kernel` is missing or refuses.
+pub fn take_back(algorithm: &str, namespaces: &[String]) -> Result<(), Failure> {
+    let doing = || format!("`{PROGRAM} detach {algorithm}`");
+    let mut detach = Command::new(program());
+    detach.args(["detach", algorithm, "--unused", "--force"]);
+    detach.args(namespaces.iter().flat_map(|namespace| ["--netns", namespace]));
+    let output = detach.output().map_err(|e| Failure::system(doing(), e))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(Failure::system(doing(), said.trim())) }
 }
 
 /// Where the algorithm is to be: the namespaces of hosts, and egress ports of switches with what its part there has to know.

@@ -12,13 +12,12 @@ use fairrate_sim::{Drops, FlowId, FlowOutcome, PortId, RunTotals, SimConfig, Sin
 use fairrate_units::{Bytes, Time};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use crate::algorithm::Attached;
 use crate::connections::connect_all;
 use crate::failure::Failure;
 use crate::field::{FULL_PACKET, Field, HEADER};
 use crate::lines::Lines;
 use crate::machine::Watch;
-use crate::namespaces::Namespaces;
+use crate::namespaces::{Namespaces, Orphans};
 use crate::paths::Ways;
 use crate::plan::Plan;
 use crate::qdisc::PortCounters;
@@ -26,7 +25,7 @@ use crate::receiving::receive;
 use crate::sampling::Sampler;
 use crate::sending::Sending;
 use crate::shared::{Phase, Shared, Told, telling};
-use crate::{idle, network, tools};
+use crate::{algorithm, idle, network, tools};
 
 /// From the last preparation to the start.
 const LEAD: Duration = Duration::from_millis(50);
@@ -77,25 +76,23 @@ impl Job<'_> {
         let scenario = self.field.load()?;
         let config = scenario.sim_config();
         let ways = Ways::new(config);
-        let (namespaces, removed) = Namespaces::claim()?;
-        if 0 < removed {
-            self.say(&format!("removed {removed} namespaces that a killed run had left"));
-        }
+        let (namespaces, orphans) = Namespaces::claim()?;
+        self.say_what_was_left(&orphans);
         let plan = Plan::new(config, &ways, namespaces.mark());
         network::lay_out(&plan, &namespaces)?;
-        let attached = Attached::new(config, &plan)?;
+        let name = algorithm::bring(config, &plan, &namespaces)?;
         allow_sockets();
         // Flows start at their times, and packets leave at theirs, whoever else is at work. Where that is not allowed, what is late
         // is counted.
         let _ = rustix::process::nice(-20);
         let lines = Lines::begin(&plan)?;
-        let connections = connect_all(&plan, config, &ways, attached.name(), self.warm_up)?;
+        let connections = connect_all(&plan, config, &ways, &name, self.warm_up)?;
         let rtts: Vec<Time> = connections.iter().map(|c| Time::from_us(u64::from(c.before.min_rtt_us))).collect();
         let mut field = self.field.clone();
         field.set_delay(idle::link_delay(config, &ways, &rtts))?;
         let effective = field.load()?;
         let mut linux = LinuxSummary {
-            algorithm: attached.name().to_owned(),
+            algorithm: name.clone(),
             base_rtt_ns: idle::median(rtts.clone()).as_ns(),
             ..self.about_the_machine()?
         };
@@ -132,6 +129,17 @@ impl Job<'_> {
             notes: self.field.notes.clone(),
             ..LinuxSummary::default()
         })
+    }
+
+    fn say_what_was_left(&self, orphans: &Orphans) {
+        if 0 < orphans.namespaces {
+            self.say(&format!("removed {} namespaces that a killed run had left", orphans.namespaces));
+        }
+        for why in &orphans.left {
+            self.say(&format!(
+                "the algorithm of a killed run is still in the kernel, the next start tries again: {why}"
+            ));
+        }
     }
 
     fn say_what_stands(&self, config: &SimConfig, linux: &LinuxSummary) {
