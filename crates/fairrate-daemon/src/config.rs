@@ -21,8 +21,8 @@ use crate::tls::{KeyFiles, Security};
 pub struct Config {
     /// Where agents connect.
     pub listen: SocketAddr,
-    /// Where metrics and health are asked for; nowhere if missing.
-    #[serde(default)]
+    /// Where metrics and health are asked for; nowhere if missing, and on this machine alone if only a port is given.
+    #[serde(default, deserialize_with = "address_or_port")]
     pub metrics: Option<SocketAddr>,
     /// Plain TCP: whoever connects may speak for everybody.
     #[serde(default)]
@@ -327,6 +327,24 @@ fn only_topology(text: &str) -> String {
 pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     humantime::parse_duration(&text).map_err(|e| de::Error::custom(format!("{e}: write a time such as \"500ms\"")))
+}
+
+/// Reads where pages for operators are served, for serde's `deserialize_with`: an address such as `"10.0.0.9:9460"`, or a port,
+/// which is one of the loopback address.
+///
+/// # Errors
+/// If it is neither.
+pub fn address_or_port<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "no address: write a port such as 9460, or an address such as \"10.0.0.9:9460\"")]
+    enum Either {
+        Port(u16),
+        Address(SocketAddr),
+    }
+    Ok(Some(match Either::deserialize(deserializer)? {
+        Either::Port(port) => (Ipv4Addr::LOCALHOST, port).into(),
+        Either::Address(address) => address,
+    }))
 }
 
 #[cfg(test)]

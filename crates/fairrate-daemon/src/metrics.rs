@@ -8,6 +8,7 @@ use prometheus::{
 };
 
 use crate::desk::{Counts, Desk};
+use crate::http::{self, Page};
 use crate::wire::Reason;
 
 /// The optimiser's thread is taken for dead when it was not heard of for this long.
@@ -158,6 +159,19 @@ impl Metrics {
     /// Whether the optimiser's thread is alive.
     pub fn is_healthy(&self) -> bool {
         self.published.lock().is_ok_and(|published| published.0.elapsed() < DEAD_AFTER)
+    }
+
+    /// Returns the page of a [`PageServer`](http::PageServer): `/metrics` or `/healthz`.
+    pub fn page(&self, path: &str) -> Option<Page> {
+        match path {
+            "/metrics" => Some(Page { is_ok: true, content_type: "text/plain; version=0.0.4", body: self.text() }),
+            "/healthz" => {
+                let is_ok = self.is_healthy();
+                let body = if is_ok { "ok\n" } else { "the optimiser's thread does not answer\n" };
+                Some(Page { is_ok, content_type: http::TEXT, body: body.to_owned() })
+            }
+            _ => None,
+        }
     }
 
     /// All of them as text.

@@ -1,11 +1,13 @@
 //! `fairrate-allocator run`.
 
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairrate_daemon::config::Config;
-use fairrate_daemon::{Desk, Metrics, Network, Server, http};
+use fairrate_daemon::http::PageServer;
+use fairrate_daemon::{Desk, Metrics, Network, Server};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -43,15 +45,21 @@ async fn serve(Loaded { config, network }: Loaded) -> Result<(), String> {
         tracing::warn!("plain TCP: whoever connects may speak for everybody");
     }
     tracing::info!(address = %server.address(), epoch, "ready");
-    if let Some(address) = config.metrics {
-        let (address, _) =
-            http::serve(address, metrics).await.map_err(|e| format!("cannot listen on {address}: {e}"))?;
-        tracing::info!(%address, "metrics");
-    }
+    let _pages = config.metrics.map(|address| serve_metrics(address, metrics)).transpose()?;
     until_signalled(&server).await.map_err(|e| shown(&e))?;
     tracing::info!("shutting down");
     server.stop().await;
     Ok(())
+}
+
+fn serve_metrics(address: SocketAddr, metrics: Arc<Metrics>) -> Result<PageServer, String> {
+    let started = PageServer::start(address, move |path| metrics.page(path));
+    let pages = started.map_err(|e| format!("cannot listen on {address}: {e}"))?;
+    tracing::info!(address = %pages.address(), "metrics");
+    if !address.ip().is_loopback() {
+        tracing::warn!("whoever can connect to the metrics port may read it");
+    }
+    Ok(pages)
 }
 
 /// Loads keys again at SIGHUP; returns at SIGTERM and SIGINT.

@@ -2,78 +2,11 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
 use std::time::Duration;
 
+use common::program::{ANY_PORT, Program, file, program, stderr};
 use common::{ALONE_BPS, INSECURE, client, host, is_near, until};
-
-fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fairrate-allocator"));
-    command.env_remove("RUST_LOG").env("NO_COLOR", "1");
-    command
-}
-
-fn file(name: &str, text: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::write(&path, text).expect("the target directory can be written");
-    path
-}
-
-/// A program that is killed when the test ends.
-struct Running {
-    child: Child,
-    address: SocketAddr,
-    metrics: SocketAddr,
-}
-
-impl Running {
-    fn start(name: &str, listen: &str) -> Self {
-        let text = INSECURE.replace("listen = \"127.0.0.1:0\"", listen);
-        let config = file(name, &text);
-        let mut command = program();
-        let mut child = command.arg("run").arg(config).stderr(Stdio::piped()).spawn().expect("it starts");
-        let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-        let mut after = |what: &str| {
-            let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains(what)).expect(what);
-            let (_, rest) = line.split_once("address=").expect("it says where");
-            rest.split(' ').next().and_then(|address| address.parse().ok()).expect("an address")
-        };
-        let (address, metrics) = (after("ready"), after("metrics"));
-        // What it logs later has to go somewhere.
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        Self { child, address, metrics }
-    }
-
-    fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        let status = Command::new("kill").args([signal, &id]).status().expect("there is `kill`");
-        assert!(status.success());
-    }
-
-    fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(self.metrics).expect("it listens");
-        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").expect("there is room");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("it answers in text");
-        text
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-const ANY_PORT: &str = "listen = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"";
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 #[test]
 fn bad_input_is_told_with_its_place() {
@@ -107,7 +40,7 @@ fn a_configuration_is_described() {
 
 #[test]
 fn who_is_killed_comes_back() {
-    let first = Running::start("killed.toml", ANY_PORT);
+    let first = Program::start("killed.toml", ANY_PORT);
     let (address, again) = (first.address, format!("listen = \"{}\"\nmetrics = \"127.0.0.1:0\"", first.address));
     let client = client(&[address]);
     (0..20).for_each(|flow| client.begin(flow, host(1), host(2), 1.0));
@@ -116,14 +49,14 @@ fn who_is_killed_comes_back() {
     // `Drop` kills it, as `kill -9` does.
     drop(first);
     until("rates end with the lease", || client.rate_bps(0).is_none());
-    let second = Running::start("killed-again.toml", &again);
+    let second = Program::start("killed-again.toml", &again);
     until("all have their rates again", all_have_rates);
     drop(second);
 }
 
 #[test]
 fn who_is_stopped_goes_on() {
-    let server = Running::start("stopped.toml", ANY_PORT);
+    let server = Program::start("stopped.toml", ANY_PORT);
     let client = client(&[server.address]);
     client.begin(1, host(1), host(2), 1.0);
     until("the flow has its rate", || is_near(client.rate_bps(1), ALONE_BPS));
@@ -137,7 +70,7 @@ fn who_is_stopped_goes_on() {
 
 #[test]
 fn signals_and_metrics() {
-    let mut server = Running::start("signals.toml", ANY_PORT);
+    let mut server = Program::start("signals.toml", ANY_PORT);
     assert!(server.get("/healthz").ends_with("\r\n\r\nok\n"));
     let client = client(&[server.address]);
     client.begin(1, host(1), host(2), 1.0);
@@ -153,7 +86,7 @@ fn signals_and_metrics() {
 
 #[test]
 fn a_load_is_measured() {
-    let server = Running::start("load.toml", ANY_PORT);
+    let server = Program::start("load.toml", ANY_PORT);
     let (address, metrics) = (server.address.to_string(), server.metrics.to_string());
     let plan = ["--agents", "4", "--flows", "20", "--hosts", "8", "--churn", "200", "--time", "500ms"];
     let to = ["load", "--server", &address, "--metrics", &metrics];

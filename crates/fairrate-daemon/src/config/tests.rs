@@ -26,6 +26,17 @@ fn little_is_needed_and_the_rest_has_defaults() {
 }
 
 #[test]
+fn a_port_alone_is_of_this_machine() {
+    let metrics = |value: &str| read(&format!("metrics = {value}\n{LEAST}")).map(|(config, _)| config.metrics.unwrap());
+    assert_eq!(metrics("9460").unwrap(), "127.0.0.1:9460".parse().unwrap());
+    assert_eq!(metrics("\"10.0.0.9:9460\"").unwrap(), "10.0.0.9:9460".parse().unwrap());
+    for wrong in ["\"9460\"", "\"localhost:9460\"", "94600", "true"] {
+        let error = metrics(wrong).unwrap_err();
+        assert!(error.contains("line 1") && error.contains("write a port such as 9460"), "{error}");
+    }
+}
+
+#[test]
 fn hosts_have_addresses_by_name() {
     let by_name = LEAST.replace("hosts = \"10.0.0.1+\"\n", "") + "[[host]]\nname = \"h1\"\naddress = \"10.9.0.1\"\n";
     assert_eq!(read(&by_name).unwrap().1.n_hosts(), 1);

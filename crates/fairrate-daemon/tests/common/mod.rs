@@ -10,6 +10,8 @@ use fairrate_daemon::config::Config;
 use fairrate_daemon::{Client, ClientOptions, Desk, KeyError, Metrics, Security, Server};
 use tokio::runtime::Runtime;
 
+pub mod program;
+
 /// Hosts of the star, and the rate of its links.
 pub const N_HOSTS: u8 = 8;
 pub const CAPACITY_BPS: f64 = 10e9;

@@ -1,0 +1,118 @@
+//! The program, run on configurations of its own.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// Returns the program, with an environment that does not depend on who runs the tests.
+pub fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairrate-allocator"));
+    command.env_remove("RUST_LOG").env_remove("NOTIFY_SOCKET").env("NO_COLOR", "1");
+    command
+}
+
+/// Writes a file of a test and returns its path.
+pub fn file(name: &str, text: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).expect("the target directory can be written");
+    path
+}
+
+/// A configuration in which both ports are any that is free.
+pub const ANY_PORT: &str = "listen = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"";
+
+/// A program that is killed when the test ends.
+pub struct Program {
+    pub child: Child,
+    pub address: SocketAddr,
+    pub metrics: SocketAddr,
+}
+
+impl Program {
+    /// Starts it and waits until it says where it listens.
+    pub fn start(name: &str, listen: &str) -> Self {
+        let (child, address, metrics, lines) = Self::start_with_log(name, listen);
+        // What it logs later has to go somewhere.
+        std::thread::spawn(move || lines.lines().map_while(Result::ok).for_each(drop));
+        Self { child, address, metrics }
+    }
+
+    /// The same; then nobody can read its log any more.
+    pub fn start_with_closed_log(name: &str, listen: &str) -> Self {
+        let (child, address, metrics, log) = Self::start_with_log(name, listen);
+        drop(log);
+        Self { child, address, metrics }
+    }
+
+    fn start_with_log(
+        name: &str,
+        listen: &str,
+    ) -> (Child, SocketAddr, SocketAddr, BufReader<std::process::ChildStderr>) {
+        let config = file(name, &super::INSECURE.replace("listen = \"127.0.0.1:0\"", listen));
+        let mut child = program().arg("run").arg(config).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut log = BufReader::new(child.stderr.take().expect("it is piped"));
+        let address = address_after(&mut log, "ready");
+        let metrics = address_after(&mut log, "metrics");
+        (child, address, metrics, log)
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args([signal, &id]).status().expect("there is `kill`");
+        assert!(status.success());
+    }
+
+    /// What the metrics port says at this path, with its headers.
+    pub fn get(&self, path: &str) -> String {
+        get(self.metrics, path)
+    }
+
+    /// Descriptors that it has open.
+    pub fn n_descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it runs").count()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn address_after(log: &mut impl BufRead, what: &str) -> SocketAddr {
+    let mut lines = log.lines().map_while(Result::ok);
+    let line = lines.find(|line| line.contains(what)).unwrap_or_else(|| panic!("it does not say `{what}`"));
+    let (_, rest) = line.split_once("address=").expect("it says where");
+    rest.split(' ').next().and_then(|address| address.parse().ok()).expect("an address")
+}
+
+/// What a server of pages says at this path, with its headers.
+pub fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").expect("there is room");
+    all_of(&mut stream)
+}
+
+/// What comes until the other side closes the connection. Far longer than that takes: only a failure waits that long.
+pub fn all_of(stream: &mut TcpStream) -> String {
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("it can be set");
+    let mut bytes = Vec::new();
+    match stream.read_to_end(&mut bytes) {
+        Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => panic!("the connection stays open"),
+        // A reset after the answer is an end too.
+        _ => String::from_utf8_lossy(&bytes).into_owned(),
+    }
+}
+
+/// A log that is always full.
+pub fn full_disk() -> Stdio {
+    File::options().write(true).open("/dev/full").expect("Linux has it").into()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
