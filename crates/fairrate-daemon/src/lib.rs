@@ -12,6 +12,7 @@ mod fair;
 pub mod http;
 pub mod keys;
 pub mod load;
+pub mod logging;
 mod metrics;
 mod network;
 mod rate;

@@ -2,6 +2,7 @@
 
 mod run;
 
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +14,7 @@ use fairrate_daemon::{keys, load};
 
 /// Flowtune's allocator as a service: agents tell it of flowlets, and it tells them rates.
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "fairrate-allocator", version, after_help = "Exit codes: 0 done, 1 failed, 2 bad input.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -80,20 +81,36 @@ struct LoadArgs {
     seed: u64,
 }
 
+/// Everything else that goes wrong.
+const EXIT_FAILED: u8 = 1;
+
+/// A configuration, a file of keys or an argument that cannot be.
+const EXIT_BAD_INPUT: u8 = 2;
+
 fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Run { config } => match load_config(&config) {
-            Ok(loaded) => run::run(loaded),
-            Err(code) => code,
-        },
-        Command::Check { config } => load_config(&config).map_or_else(|code| code, |loaded| describe(&loaded)),
-        Command::Keys(args) => told(keys::make(&args.dir, &args.allocators, &args.agents).map(|files| {
-            for file in files {
-                println!("{}", file.display());
-            }
-        })),
-        Command::Load(args) => told(load::run(&plan(&args)).map(|report| print!("{report}"))),
+        Command::Run { config } => load_config(&config).map_or_else(|code| code, run::run),
+        Command::Check { config } => load_config(&config).map_or_else(|code| code, |loaded| print(&describe(&loaded))),
+        Command::Keys(args) => told(
+            keys::make(&args.dir, &args.allocators, &args.agents)
+                .map(|files| files.iter().map(|file| format!("{}\n", file.display())).collect::<String>()),
+        ),
+        Command::Load(args) => told(load::run(&plan(&args)).map(|report| report.to_string())),
     }
+}
+
+/// Writes what a command has to say. `println!` would panic if nobody takes it.
+fn print(text: &str) -> ExitCode {
+    match write!(io::stdout(), "{text}").and_then(|()| io::stdout().flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&format!("cannot write: {error}"), EXIT_FAILED),
+    }
+}
+
+/// Says what went wrong, if anybody takes it.
+fn failed(error: &str, code: u8) -> ExitCode {
+    let _ = writeln!(io::stderr(), "error: {error}");
+    ExitCode::from(code)
 }
 
 fn plan(args: &LoadArgs) -> load::Plan {
@@ -110,35 +127,30 @@ fn plan(args: &LoadArgs) -> load::Plan {
     }
 }
 
-/// A command's exit code; bad input is 2.
-fn told(result: Result<(), impl std::fmt::Display>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
-        }
-    }
+/// Says what a command has done, or why it could not: its input is bad.
+fn told(result: Result<String, impl std::fmt::Display>) -> ExitCode {
+    result.map_or_else(|error| failed(&error.to_string(), EXIT_BAD_INPUT), |text| print(&text))
 }
 
 fn load_config(path: &std::path::Path) -> Result<run::Loaded, ExitCode> {
     match Config::load(path) {
         Ok((config, network)) => Ok(run::Loaded { config, network }),
         Err(ConfigError::Topology(error)) => {
-            eprintln!("{:?}", miette::Report::new(error));
-            Err(ExitCode::from(2))
+            let _ = writeln!(io::stderr(), "{:?}", miette::Report::new(error));
+            Err(ExitCode::from(EXIT_BAD_INPUT))
         }
-        Err(error) => {
-            eprintln!("error: {error}");
-            Err(ExitCode::from(2))
-        }
+        Err(error) => Err(failed(&error.to_string(), EXIT_BAD_INPUT)),
     }
 }
 
-fn describe(run::Loaded { config, network }: &run::Loaded) -> ExitCode {
-    println!("{} hosts with addresses, {} links (both directions)", network.n_hosts(), network.n_links());
+fn describe(run::Loaded { config, network }: &run::Loaded) -> String {
     let security = if config.insecure { "plain TCP: whoever connects may speak for everybody" } else { "TLS" };
-    println!("listens on {} ({security})", config.listen);
-    println!("iterates every {:?}, lease {:?}", config.engine.interval, config.lease);
-    ExitCode::SUCCESS
+    format!(
+        "{} hosts with addresses, {} links (both directions)\nlistens on {} ({security})\niterates every {:?}, lease {:?}\n",
+        network.n_hosts(),
+        network.n_links(),
+        config.listen,
+        config.engine.interval,
+        config.lease,
+    )
 }

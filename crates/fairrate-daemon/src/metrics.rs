@@ -33,6 +33,7 @@ pub struct Metrics {
     turned_away: IntCounterVec,
     keys_loaded: IntCounterVec,
     cpu: Gauge,
+    log_lines_lost: IntCounter,
     published: Mutex<(Instant, Counts)>,
 }
 
@@ -97,6 +98,7 @@ impl Metrics {
             turned_away: by("fairrate_turned_away_total", "Connections that came to nothing", "why"),
             keys_loaded: by("fairrate_keys_loaded_total", "Attempts to load keys again", "result"),
             cpu: register(&registry, Gauge::new("fairrate_cpu_seconds", "Processor time of all threads")),
+            log_lines_lost: counter("fairrate_log_lines_lost_total", "Lines of the log that could not be written"),
             published: Mutex::new((Instant::now(), Counts::default())),
             registry,
         };
@@ -116,6 +118,11 @@ impl Metrics {
         for is_ok in [true, false] {
             self.keys_loaded(is_ok).inc_by(0);
         }
+    }
+
+    /// Returns the counter of lines that a [`Log`](crate::logging::Log) could not write.
+    pub fn log_lines_lost(&self) -> IntCounter {
+        self.log_lines_lost.clone()
     }
 
     pub(crate) fn closed_for(&self, reason: Reason) -> IntCounter {

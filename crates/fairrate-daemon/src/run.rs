@@ -1,15 +1,16 @@
 //! `fairrate-allocator run`.
 
-use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairrate_daemon::config::Config;
 use fairrate_daemon::http::PageServer;
+use fairrate_daemon::logging::Log;
 use fairrate_daemon::{Desk, Metrics, Network, Server};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+
+use crate::{EXIT_FAILED, failed};
 
 /// A configuration with its network.
 pub struct Loaded {
@@ -19,27 +20,24 @@ pub struct Loaded {
 
 /// Runs until a signal says otherwise.
 pub fn run(loaded: Loaded) -> ExitCode {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(has_colour).with_writer(std::io::stderr).init();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return failed(&format!("cannot start: {error}")),
+    let metrics = Arc::new(Metrics::new());
+    let log = match Log::start(metrics.log_lines_lost()) {
+        Ok(log) => log,
+        Err(error) => return failed(&format!("cannot start: {error}"), EXIT_FAILED),
     };
-    runtime.block_on(serve(loaded)).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+    let result = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(serve(loaded, metrics)),
+        Err(error) => Err(format!("cannot start: {error}")),
+    };
+    log.flush();
+    result.map_or_else(|error| failed(&error, EXIT_FAILED), |()| ExitCode::SUCCESS)
 }
 
-fn failed(error: &str) -> ExitCode {
-    eprintln!("error: {error}");
-    ExitCode::FAILURE
-}
-
-async fn serve(Loaded { config, network }: Loaded) -> Result<(), String> {
+async fn serve(Loaded { config, network }: Loaded, metrics: Arc<Metrics>) -> Result<(), String> {
     let shown = |error: &dyn std::fmt::Display| error.to_string();
     let epoch = getrandom::u64().map_err(|e| shown(&e))?;
     let engine = network.engine(&config.engine);
     let desk = Desk::new(config.desk(epoch), engine, network.into_paths());
-    let metrics = Arc::new(Metrics::new());
     let server = Server::start(config.server(), desk, Arc::clone(&metrics)).map_err(|e| shown(&e))?;
     if config.insecure {
         tracing::warn!("plain TCP: whoever connects may speak for everybody");

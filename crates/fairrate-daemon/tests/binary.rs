@@ -39,6 +39,13 @@ fn a_configuration_is_described() {
 }
 
 #[test]
+fn it_calls_itself_by_its_own_name() {
+    let output = program().arg("--version").output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(text, format!("fairrate-allocator {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
 fn who_is_killed_comes_back() {
     let first = Program::start("killed.toml", ANY_PORT);
     let (address, again) = (first.address, format!("listen = \"{}\"\nmetrics = \"127.0.0.1:0\"", first.address));
