@@ -18,6 +18,7 @@ mod network;
 mod rate;
 mod server;
 mod stream;
+pub mod systemd;
 mod tls;
 pub mod wire;
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use fairrate_daemon::config::Config;
 use fairrate_daemon::http::PageServer;
 use fairrate_daemon::logging::Log;
+use fairrate_daemon::systemd::Notifier;
 use fairrate_daemon::{Desk, Metrics, Network, Server};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -35,6 +36,9 @@ pub fn run(loaded: Loaded) -> ExitCode {
 
 async fn serve(Loaded { config, network }: Loaded, metrics: Arc<Metrics>) -> Result<(), String> {
     let shown = |error: &dyn std::fmt::Display| error.to_string();
+    // Before anybody is told that the program runs, so that no signal finds it unprepared.
+    let mut signals = Signals::new().map_err(|e| shown(&e))?;
+    let notifier = Notifier::from_env().map_err(|e| format!("cannot use `NOTIFY_SOCKET`: {e}"))?.map(Arc::new);
     let epoch = getrandom::u64().map_err(|e| shown(&e))?;
     let engine = network.engine(&config.engine);
     let desk = Desk::new(config.desk(epoch), engine, network.into_paths());
@@ -43,9 +47,18 @@ async fn serve(Loaded { config, network }: Loaded, metrics: Arc<Metrics>) -> Res
         tracing::warn!("plain TCP: whoever connects may speak for everybody");
     }
     tracing::info!(address = %server.address(), epoch, "ready");
-    let _pages = config.metrics.map(|address| serve_metrics(address, metrics)).transpose()?;
-    until_signalled(&server).await.map_err(|e| shown(&e))?;
+    let pages = config.metrics.map(|address| serve_metrics(address, Arc::clone(&metrics))).transpose()?;
+    if let Some(notifier) = &notifier {
+        let metrics_at = pages.as_ref().map_or_else(|| "nowhere".to_owned(), |pages| pages.address().to_string());
+        notifier.ready(&format!("agents at {}, metrics at {metrics_at}", server.address()));
+        let notifier = Arc::clone(notifier);
+        tokio::spawn(async move { notifier.keep_alive(|| metrics.is_healthy()).await });
+    }
+    signals.wait(&server).await;
     tracing::info!("shutting down");
+    if let Some(notifier) = &notifier {
+        notifier.stopping();
+    }
     server.stop().await;
     Ok(())
 }
@@ -60,19 +73,31 @@ fn serve_metrics(address: SocketAddr, metrics: Arc<Metrics>) -> Result<PageServe
     Ok(pages)
 }
 
-/// Loads keys again at SIGHUP; returns at SIGTERM and SIGINT.
-async fn until_signalled(server: &Server) -> std::io::Result<()> {
-    let mut signals: [Signal; 3] =
-        [signal(SignalKind::hangup())?, signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
-    let [hangup, terminate, interrupt] = &mut signals;
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
-            _ = hangup.recv() => match server.rekey().await {
-                Ok(()) => tracing::info!("keys loaded again"),
-                Err(error) => tracing::error!(%error, "the keys cannot be used; the old ones stay"),
-            },
+/// The signals that the program answers.
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        let [hangup, terminate, interrupt] =
+            [SignalKind::hangup(), SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+        Ok(Self { hangup: hangup?, terminate: terminate?, interrupt: interrupt? })
+    }
+
+    /// Loads keys again at SIGHUP; returns at SIGTERM and SIGINT.
+    async fn wait(&mut self, server: &Server) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hangup.recv() => match server.rekey().await {
+                    Ok(()) => tracing::info!("keys loaded again"),
+                    Err(error) => tracing::error!(%error, "the keys cannot be used; the old ones stay"),
+                },
+            }
         }
     }
 }

@@ -88,7 +88,7 @@ fn signals_and_metrics() {
         server.get("/metrics").contains("fairrate_connections_closed_total{why=\"Rekeyed\"} 1\n")
     });
     server.signal("-TERM");
-    assert!(server.child.wait().expect("it ends").success());
+    assert!(server.child.0.wait().expect("it ends").success());
 }
 
 #[test]

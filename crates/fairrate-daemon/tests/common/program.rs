@@ -24,9 +24,19 @@ pub fn file(name: &str, text: &str) -> PathBuf {
 /// A configuration in which both ports are any that is free.
 pub const ANY_PORT: &str = "listen = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"";
 
-/// A program that is killed when the test ends.
+/// A process that is killed when the test ends.
+pub struct Killed(pub Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A program that runs until the test ends.
 pub struct Program {
-    pub child: Child,
+    pub child: Killed,
     pub address: SocketAddr,
     pub metrics: SocketAddr,
 }
@@ -50,17 +60,18 @@ impl Program {
     fn start_with_log(
         name: &str,
         listen: &str,
-    ) -> (Child, SocketAddr, SocketAddr, BufReader<std::process::ChildStderr>) {
+    ) -> (Killed, SocketAddr, SocketAddr, BufReader<std::process::ChildStderr>) {
         let config = file(name, &super::INSECURE.replace("listen = \"127.0.0.1:0\"", listen));
-        let mut child = program().arg("run").arg(config).stderr(Stdio::piped()).spawn().expect("it starts");
-        let mut log = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut command = program();
+        let mut child = Killed(command.arg("run").arg(config).stderr(Stdio::piped()).spawn().expect("it starts"));
+        let mut log = BufReader::new(child.0.stderr.take().expect("it is piped"));
         let address = address_after(&mut log, "ready");
         let metrics = address_after(&mut log, "metrics");
         (child, address, metrics, log)
     }
 
     pub fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
+        let id = self.child.0.id().to_string();
         let status = Command::new("kill").args([signal, &id]).status().expect("there is `kill`");
         assert!(status.success());
     }
@@ -72,14 +83,7 @@ impl Program {
 
     /// Descriptors that it has open.
     pub fn n_descriptors(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it runs").count()
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.0.id())).expect("it runs").count()
     }
 }
 
