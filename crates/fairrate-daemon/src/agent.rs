@@ -262,6 +262,11 @@ impl Agent {
         self.refresh_all(now);
     }
 
+    /// Returns `true` if `server` has answered HELLO on a connection that is still there.
+    pub fn is_up(&self, server: usize) -> bool {
+        self.servers[server].link == Link::Up
+    }
+
     /// When a connection is to be given up, as its server has said nothing for twice its lease.
     pub fn give_up_at(&self, server: usize) -> Duration {
         let server = &self.servers[server];

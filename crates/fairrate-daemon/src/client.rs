@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsConnector;
 
 use crate::agent::Agent;
+use crate::logging::Throttle;
 use crate::rate::Weight;
 use crate::stream::{READ, Stream, WRITE};
 use crate::tls::{Security, server_name};
@@ -70,10 +71,19 @@ struct Shared {
     /// The agent's deadline may be another one.
     timer: Notify,
     servers: Vec<SocketAddr>,
+    /// For each server.
+    lines: Vec<Lines>,
     security: Security,
     options: ClientOptions,
     began: Instant,
     is_leaving: AtomicBool,
+}
+
+/// The lines logged of a server: there are few of them, however often it comes and goes.
+#[derive(Debug, Default)]
+struct Lines {
+    lost: Throttle,
+    found: Throttle,
 }
 
 /// How a connection ended.
@@ -100,6 +110,7 @@ impl Client {
             to_say: servers.iter().map(|_| Notify::new()).collect(),
             timer: Notify::new(),
             servers: servers.to_owned(),
+            lines: servers.iter().map(|_| Lines::default()).collect(),
             security,
             options,
             began: Instant::now(),
@@ -139,6 +150,12 @@ impl Client {
     /// The rate in force in bit/s; `None`: as TCP likes.
     pub fn rate_bps(&self, flow: Flow) -> Option<f64> {
         self.shared.lock().rate_bps(flow)
+    }
+
+    /// Returns the number of servers that there is a conversation with.
+    pub fn n_connected(&self) -> usize {
+        let agent = self.shared.lock();
+        (0..self.shared.servers.len()).filter(|&server| agent.is_up(server)).count()
     }
 }
 
@@ -226,7 +243,9 @@ async fn keep(shared: Arc<Shared>, server: usize) {
         if shared.is_leaving() {
             return;
         }
-        tracing::debug!(%address, why, "no connection to the allocator");
+        if let Some(left_out) = shared.lines[server].lost.pass() {
+            tracing::warn!(%address, why, left_out, "no connection to the allocator");
+        }
         wait = if was_up { first_wait } else { (2 * wait).min(shared.options.retry) };
         // Agents that lost their server together do not come back together.
         let share = f64::from(getrandom::u32().unwrap_or(u32::MAX)) / f64::from(u32::MAX);
@@ -290,11 +309,16 @@ async fn read(shared: &Shared, server: usize, mut input: ReadHalf<Box<dyn Stream
         };
         let (now, mut agent, mut result) = (shared.now(), shared.lock(), Ok(()));
         let read = decoder.read(&buffer[..n], |message: FromAllocator| {
-            *was_up |= matches!(message, FromAllocator::Hello { .. });
             if result.is_ok() {
                 result = agent.on_message(now, server, message);
             }
         });
+        if !*was_up && agent.is_up(server) {
+            *was_up = true;
+            if let Some(left_out) = shared.lines[server].found.pass() {
+                tracing::info!(address = %shared.servers[server], left_out, "connected to the allocator");
+            }
+        }
         if agent.has_grants() {
             shared.granted.notify_all();
         }

@@ -1,0 +1,103 @@
+//! What a client logs of allocators that it cannot talk to, at the default level.
+
+mod common;
+
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use common::{INSECURE, Running, client, host, until};
+use fairrate_daemon::logging::Throttle;
+use fairrate_daemon::wire::{self, FromAllocator};
+use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security, keys};
+
+/// All that is logged in this process, at the level that programs log by default.
+fn log() -> &'static Arc<Mutex<Vec<u8>>> {
+    static LOG: OnceLock<Arc<Mutex<Vec<u8>>>> = OnceLock::new();
+    LOG.get_or_init(|| {
+        let lines: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let written = Arc::clone(&lines);
+        let writer = move || Lines(Arc::clone(&written));
+        tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false).with_writer(writer).init();
+        lines
+    })
+}
+
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no test panicked").write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn lines_with(parts: &[&str]) -> usize {
+    let text = String::from_utf8_lossy(&log().lock().expect("no test panicked")).into_owned();
+    text.lines().filter(|line| parts.iter().all(|part| line.contains(part))).count()
+}
+
+fn keys_in(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    keys::make(&dir, &[Ipv4Addr::LOCALHOST], &[host(1)]).expect("the directory can be written");
+    dir
+}
+
+#[test]
+fn an_allocator_that_is_not_there_is_logged_now_and_then() {
+    log();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback").local_addr().expect("an address");
+    let options = ClientOptions { retry: std::time::Duration::from_millis(2), ..ClientOptions::default() };
+    let client = Client::connect(&[free], Security::Insecure, options).expect("there are threads");
+    let address = format!("address={free}");
+    let of_it = ["WARN", "no connection to the allocator", &address, "Connection refused"];
+    until("it is logged", || 5 <= lines_with(&of_it));
+    assert_eq!(client.n_connected(), 0);
+    let server = Running::start(&INSECURE.replace("127.0.0.1:0", &free.to_string()), 1);
+    until("that it is back is logged too", || 1 == lines_with(&["INFO", "connected to the allocator", &address]));
+    assert_eq!(client.n_connected(), 1);
+    server.stop();
+    // Hundreds of attempts came to nothing meanwhile on a busy machine; a line in ten seconds is logged of them.
+    assert!(lines_with(&of_it) < Throttle::BURST as usize + 30, "{}", lines_with(&of_it));
+}
+
+#[test]
+fn a_certificate_of_somebody_else_is_logged() {
+    log();
+    let (dir, other) = (keys_in("client-log"), keys_in("client-log-other"));
+    let file = |name: &str| dir.join(name).display().to_string();
+    let (ca, certificate, key) = (file("ca.pem"), file("allocator.pem"), file("allocator.key"));
+    let keys = format!("[keys]\nca = \"{ca}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n");
+    let server = Running::start(&(INSECURE.replace("insecure = true\n", "") + &keys), 1);
+    let own = |name: &str| other.join(name);
+    let files = KeyFiles { ca: own("ca.pem"), certificate: own("10.0.0.1.pem"), key: own("10.0.0.1.key") };
+    let client = Client::connect(&[server.address], Security::Tls(files), ClientOptions::default());
+    let _client = client.expect("the keys are keys");
+    let address = format!("address={}", server.address);
+    until("it is logged", || 0 < lines_with(&["WARN", &address, "invalid peer certificate"]));
+    server.stop();
+}
+
+#[test]
+fn another_version_is_logged() {
+    log();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut hello = Vec::new();
+            let lease = std::time::Duration::from_secs(1);
+            wire::encode([FromAllocator::Hello { version: 99, epoch: 1, lease }], &mut hello);
+            let _ = stream.write_all(&hello);
+            let _ = std::io::Read::read(&mut stream, &mut [0; 100]);
+        }
+    });
+    let _client = client(&[address]);
+    let address = format!("address={address}");
+    until("it is logged", || 0 < lines_with(&["WARN", &address, "the protocol's version is another one"]));
+}
