@@ -110,15 +110,23 @@ pub struct Limits {
     pub agents: usize,
     /// Connections, with those that have not said who they are. Beyond: they are closed at once.
     pub connections: usize,
-    /// Flows of an agent. Beyond: a flow has no rate.
+    /// Agents of one identity. Beyond: the connection is closed with a reason.
+    pub sessions_per_agent: usize,
+    /// Flows of one identity. Beyond: a flow has no rate.
     pub flows_per_agent: usize,
-    /// Messages of a connection a second. Beyond: they are read later.
+    /// Messages of one identity a second. Beyond: they are read later.
     pub updates_per_second: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { agents: 5_000, connections: 10_000, flows_per_agent: 10_000, updates_per_second: 100_000 }
+        Self {
+            agents: 5_000,
+            connections: 10_000,
+            sessions_per_agent: 4,
+            flows_per_agent: 10_000,
+            updates_per_second: 100_000,
+        }
     }
 }
 
@@ -225,7 +233,8 @@ impl Config {
         if self.lease / 8 < engine.batch {
             return fail("`engine.batch` is above an eighth of `lease`: rates would end before they are told");
         }
-        let limits = [self.limits.agents, self.limits.connections, self.limits.flows_per_agent];
+        let Limits { agents, connections, sessions_per_agent, flows_per_agent, .. } = self.limits;
+        let limits = [agents, connections, sessions_per_agent, flows_per_agent];
         if limits.contains(&0) || self.limits.updates_per_second == 0 {
             return fail("a limit of 0 lets nobody in: write a number above 0 in `[limits]`");
         }
@@ -278,6 +287,7 @@ impl Config {
             lease: self.lease,
             threshold: self.engine.threshold,
             max_agents: self.limits.agents,
+            max_sessions: self.limits.sessions_per_agent,
             max_flows: self.limits.flows_per_agent,
         }
     }
@@ -295,6 +305,8 @@ impl Config {
             },
             lease: self.lease,
             max_connections: self.limits.connections,
+            // A session's connection that is no longer there may not be known to be gone.
+            max_of_one: 2 * self.limits.sessions_per_agent,
             max_updates: self.limits.updates_per_second,
         }
     }

@@ -5,14 +5,18 @@
 //! reads slowly costs no memory and hears the newest rates when it does.
 
 mod flows;
+mod holders;
+mod kinds;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use fairrate_allocate::{AllocatorService, LinkId, RateEngine, Update};
 
 use self::flows::Flows;
+use self::holders::Holders;
+pub use self::kinds::{Counts, DeskConfig, Identity, Refusal, Urgency};
 use crate::agent::WORDS_A_LEASE;
 use crate::rate::WireRate;
 use crate::wire::{self, Flow, FromAgent, FromAllocator, Reason, Start, VERSION};
@@ -26,69 +30,6 @@ pub type Paths = Box<dyn Fn(Ipv4Addr, Ipv4Addr, &mut Vec<LinkId>) + Send>;
 /// Sweeps for leases that are over, and words that are due, in a lease.
 const SWEEPS_A_LEASE: u32 = 2 * WORDS_A_LEASE;
 
-/// What a desk goes by.
-#[derive(Clone, Debug)]
-pub struct DeskConfig {
-    /// A number drawn when the allocator starts.
-    pub epoch: u64,
-    /// How long flows last without a word of their agent, and rates without one of the allocator.
-    pub lease: Duration,
-    /// A rate is told when it is off by more than this share of what was told last.
-    pub threshold: f64,
-    /// Agents at most. Beyond: the connection is closed with a reason.
-    pub max_agents: usize,
-    /// Flows of an agent at most. Beyond: a flow has no rate.
-    pub max_flows: usize,
-}
-
-/// Whose flows an agent may tell.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Identity {
-    /// Everybody's: a connection without TLS.
-    Anyone,
-    /// Those sent from these addresses, which are in order.
-    Addresses(Vec<Ipv4Addr>),
-}
-
-impl Identity {
-    fn may_speak_for(&self, address: Ipv4Addr) -> bool {
-        match self {
-            Self::Anyone => true,
-            Self::Addresses(addresses) => addresses.binary_search(&address).is_ok(),
-        }
-    }
-}
-
-/// Whether something to say can wait for others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Urgency {
-    /// It cannot: the first rate of a flow, or who the allocator is.
-    Now,
-    /// It can: changes of rates, of which the newest will do, and signs of life.
-    Soon,
-}
-
-/// What has happened so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Flowlets that began.
-    pub starts: u64,
-    /// Flowlets that ended.
-    pub ends: u64,
-    /// Rates written.
-    pub rates: u64,
-    /// Flows refused as their source is not the agent's.
-    pub unauthorised: u64,
-    /// Flows refused as the agent has too many.
-    pub beyond_limit: u64,
-    /// Flows refused as no path leads from source to destination.
-    pub without_path: u64,
-    /// Agents whose lease ended.
-    pub leases_ended: u64,
-    /// Iterations.
-    pub iterations: u64,
-}
-
 struct Connection {
     identity: Identity,
     agent: Option<usize>,
@@ -101,7 +42,9 @@ struct Connection {
 }
 
 struct Agent {
-    key: (Identity, u64),
+    session: u64,
+    /// The number of its identity.
+    holder: usize,
     connection: Option<ConnectionId>,
     /// When its last connection ended.
     left: Duration,
@@ -115,7 +58,8 @@ pub struct Desk {
     paths: Paths,
     connections: BTreeMap<ConnectionId, Connection>,
     agents: Vec<Option<Agent>>,
-    sessions: HashMap<(Identity, u64), usize>,
+    free_agents: Vec<usize>,
+    holders: Holders,
     /// By the number of a flow at the service: its agent and its place there.
     owners: Vec<(u32, u32)>,
     free_numbers: Vec<u32>,
@@ -126,6 +70,8 @@ pub struct Desk {
     last: Duration,
     next_sweep: Duration,
     counts: Counts,
+    /// The flow refused last, by reason, and on which connection.
+    refused: [Option<(ConnectionId, Start)>; Refusal::ALL.len()],
     updates: Vec<Update>,
     path: Vec<LinkId>,
 }
@@ -139,7 +85,8 @@ impl Desk {
             paths,
             connections: BTreeMap::new(),
             agents: Vec::new(),
-            sessions: HashMap::new(),
+            free_agents: Vec::new(),
+            holders: Holders::default(),
             owners: Vec::new(),
             free_numbers: Vec::new(),
             to_write: [VecDeque::new(), VecDeque::new()],
@@ -147,6 +94,7 @@ impl Desk {
             last: Duration::ZERO,
             next_sweep: Duration::ZERO,
             counts: Counts::default(),
+            refused: [None; Refusal::ALL.len()],
             updates: Vec::new(),
             path: Vec::new(),
         }
@@ -196,8 +144,7 @@ impl Desk {
             (FromAgent::Start(start), Some(at)) => self.on_start(id, at, start),
             (FromAgent::End(flow), Some(at)) => self.end(at, flow),
             (FromAgent::Synced, Some(at)) => {
-                let stale = self.agents[at].as_ref().map(|agent| agent.flows.untold()).unwrap_or_default();
-                for flow in stale {
+                while let Some(flow) = self.agents[at].as_mut().and_then(|agent| agent.flows.next_stale()) {
                     self.end(at, flow);
                 }
             }
@@ -214,13 +161,12 @@ impl Desk {
             return self.close(now, id, Reason::Version);
         }
         let Some(connection) = self.connections.get(&id) else { return };
-        let key = (connection.identity.clone(), session);
-        let at = match self.sessions.get(&key) {
-            Some(&at) => at,
-            None if self.config.max_agents <= self.sessions.len() => {
-                return self.close(now, id, Reason::TooManyAgents);
-            }
-            None => self.add_agent(key),
+        let holder = self.holders.place(&connection.identity);
+        let is_it = |at: usize| self.agents[at].as_ref().is_some_and(|agent| agent.session == session);
+        let known = self.holders[holder].agents.iter().copied().find(|&at| is_it(at));
+        let at = match known.map_or_else(|| self.add_agent(holder, session), Ok) {
+            Ok(at) => at,
+            Err(reason) => return self.close(now, id, reason),
         };
         let Some(agent) = &mut self.agents[at] else { return };
         agent.flows.begin_sync();
@@ -233,38 +179,60 @@ impl Desk {
         self.list(id, Urgency::Now);
     }
 
-    fn add_agent(&mut self, key: (Identity, u64)) -> usize {
-        let agent = Agent { key: key.clone(), connection: None, left: Duration::ZERO, flows: Flows::default() };
-        let at = self.agents.iter().position(Option::is_none).unwrap_or(self.agents.len());
-        if at == self.agents.len() {
-            self.agents.push(None);
+    fn add_agent(&mut self, holder: usize, session: u64) -> Result<usize, Reason> {
+        let is_full = |desk: &Self| match () {
+            () if desk.config.max_sessions <= desk.holders[holder].agents.len() => Some(Reason::TooManySessions),
+            () if desk.config.max_agents <= desk.n_agents() => Some(Reason::TooManyAgents),
+            () => None,
+        };
+        if let Some(reason) = is_full(self)
+            && !self.forget_cut_off(holder)
+        {
+            self.holders.forget_if_empty(holder);
+            return Err(reason);
         }
-        self.agents[at] = Some(agent);
-        self.sessions.insert(key, at);
-        at
+        let agent = Agent { session, holder, connection: None, left: Duration::ZERO, flows: Flows::default() };
+        let at = self.free_agents.pop().unwrap_or(self.agents.len());
+        match self.agents.get_mut(at) {
+            Some(free) => *free = Some(agent),
+            None => self.agents.push(Some(agent)),
+        }
+        self.holders[holder].agents.push(at);
+        Ok(at)
+    }
+
+    /// Forgets the agent of this identity that has been without a connection for longest. Most often it died, and another one
+    /// was started in its place. Returns `false` if all are connected.
+    fn forget_cut_off(&mut self, holder: usize) -> bool {
+        let left =
+            |at: usize| self.agents[at].as_ref().filter(|agent| agent.connection.is_none()).map(|agent| agent.left);
+        let agents = self.holders[holder].agents.iter();
+        let cut_off = agents.filter_map(|&at| Some((left(at)?, at))).min();
+        // The identity stays: another agent of it is about to come or to tell a flow.
+        cut_off.inspect(|&(_, at)| self.remove_agent(at)).is_some()
     }
 
     fn on_start(&mut self, id: ConnectionId, at: usize, start: Start) {
         let Some(agent) = &mut self.agents[at] else { return };
-        if !agent.key.0.may_speak_for(start.src) {
-            self.counts.unauthorised += 1;
-            return;
+        let holder = agent.holder;
+        if !self.holders[holder].identity.may_speak_for(start.src) {
+            return self.refuse(id, start, Refusal::Unauthorised);
         }
         if agent.flows.tell_again(start) {
             return self.list(id, Urgency::Now);
         }
         self.end(at, start.flow);
-        let Some(agent) = &mut self.agents[at] else { return };
-        if self.config.max_flows <= agent.flows.n_told() {
-            self.counts.beyond_limit += 1;
-            return;
+        while self.config.max_flows <= self.holders[holder].n_flows {
+            if !self.make_room(at, holder) {
+                return self.refuse(id, start, Refusal::TooManyFlows);
+            }
         }
         self.path.clear();
         (self.paths)(start.src, start.dst, &mut self.path);
         if self.path.is_empty() {
-            self.counts.without_path += 1;
-            return;
+            return self.refuse(id, start, Refusal::NoPath);
         }
+        let Some(agent) = &mut self.agents[at] else { return };
         let number = self.free_numbers.pop().unwrap_or(self.owners.len() as u32);
         let owner = (at as u32, agent.flows.add(start, number));
         match self.owners.get_mut(number as usize) {
@@ -272,26 +240,53 @@ impl Desk {
             None => self.owners.push(owner),
         }
         self.service.start(number, &self.path, start.weight.as_f64(), f64::INFINITY);
+        self.holders[holder].n_flows += 1;
         self.counts.starts += 1;
     }
 
+    fn refuse(&mut self, id: ConnectionId, start: Start, why: Refusal) {
+        self.counts.refused[why as usize] += 1;
+        self.refused[why as usize] = Some((id, start));
+    }
+
+    /// Ends a flow that the agent has not told since HELLO, or else an agent of the same identity that has no connection: an
+    /// agent that comes back is not to be refused what it no longer has. Returns `false` if there is neither.
+    fn make_room(&mut self, at: usize, holder: usize) -> bool {
+        match self.agents[at].as_mut().and_then(|agent| agent.flows.next_stale()) {
+            Some(flow) => {
+                self.end(at, flow);
+                true
+            }
+            None => self.forget_cut_off(holder),
+        }
+    }
+
     fn end(&mut self, at: usize, flow: Flow) {
-        let number = self.agents[at].as_mut().and_then(|agent| agent.flows.remove(flow));
-        if let Some(number) = number {
+        let Some(agent) = self.agents[at].as_mut() else { return };
+        let holder = agent.holder;
+        if let Some(number) = agent.flows.remove(flow) {
             self.service.end(number);
             self.free_numbers.push(number);
+            self.holders[holder].n_flows -= 1;
             self.counts.ends += 1;
         }
     }
 
     /// An agent is gone, and its flows with it.
     fn forget(&mut self, at: usize) {
+        let Some(holder) = self.agents[at].as_ref().map(|agent| agent.holder) else { return };
+        self.remove_agent(at);
+        self.holders.forget_if_empty(holder);
+    }
+
+    fn remove_agent(&mut self, at: usize) {
         let flows: Vec<Flow> = self.agents[at].iter().flat_map(|agent| agent.flows.all()).collect();
         for flow in flows {
             self.end(at, flow);
         }
         if let Some(agent) = self.agents[at].take() {
-            self.sessions.remove(&agent.key);
+            self.holders[agent.holder].agents.retain(|&other| other != at);
+            self.free_agents.push(at);
         }
     }
 
@@ -418,7 +413,7 @@ impl Desk {
 
     /// Agents with a lease.
     pub fn n_agents(&self) -> usize {
-        self.sessions.len()
+        self.agents.len() - self.free_agents.len()
     }
 
     /// Connections there are.
@@ -429,6 +424,11 @@ impl Desk {
     /// All flows with the rates that were told, in no order.
     pub fn flows(&self) -> impl Iterator<Item = (Start, WireRate)> + '_ {
         self.agents.iter().flatten().flat_map(|agent| agent.flows.told())
+    }
+
+    /// Returns the flow that was refused last for this reason, and the connection it was told on.
+    pub fn last_refused(&self, why: Refusal) -> Option<(ConnectionId, Start)> {
+        self.refused[why as usize]
     }
 
     /// What has happened so far.

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use tokio::sync::{Notify, mpsc};
 
-use crate::desk::{ConnectionId, Desk, Identity, Urgency};
-use crate::metrics::Metrics;
+use crate::desk::{ConnectionId, Desk, Identity, Refusal, Urgency};
+use crate::peers::{Peer, PeerLog};
 use crate::stream::WRITE;
 use crate::wire::{FromAgent, Reason};
 
@@ -24,8 +24,8 @@ pub(crate) enum Event {
     Connected { id: ConnectionId, identity: Identity, outbox: Arc<Outbox> },
     /// The agent has said this.
     Said(ConnectionId, Vec<FromAgent>),
-    /// What the agent has said is against the protocol.
-    Wrong(ConnectionId),
+    /// It is to be closed, for this reason.
+    Close(ConnectionId, Reason),
     /// It is gone.
     Disconnected(ConnectionId),
     /// All are to be closed, for this reason.
@@ -71,8 +71,10 @@ pub struct Pace {
 }
 
 /// What is to be written to a connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Outbox {
+    /// Whose it is.
+    peer: Peer,
     state: Mutex<Outgoing>,
     /// There are bytes, or the connection is to be closed.
     pub changed: Notify,
@@ -108,6 +110,11 @@ impl Drop for Waiting {
 }
 
 impl Outbox {
+    /// The empty outbox of a connection with `peer`.
+    pub fn new(peer: Peer) -> Self {
+        Self { peer, state: Mutex::default(), changed: Notify::new() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Outgoing> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -153,14 +160,14 @@ pub(crate) fn start(
     desk: Desk,
     lease: Duration,
     pace: Pace,
-    metrics: Arc<Metrics>,
+    peers: Arc<PeerLog>,
 ) -> std::io::Result<(ToEngine, JoinHandle<()>)> {
     let (events, incoming) = mpsc::channel(EVENTS);
     let engine = Engine {
         desk,
         lease,
         pace,
-        metrics,
+        peers,
         incoming,
         outboxes: HashMap::new(),
         began: Instant::now(),
@@ -179,7 +186,7 @@ struct Engine {
     desk: Desk,
     lease: Duration,
     pace: Pace,
-    metrics: Arc<Metrics>,
+    peers: Arc<PeerLog>,
     incoming: mpsc::Receiver<Event>,
     outboxes: HashMap<ConnectionId, Arc<Outbox>>,
     began: Instant,
@@ -232,7 +239,7 @@ impl Engine {
                         self.desk.on_message(now, id, message);
                     }
                 }
-                Event::Wrong(id) => self.desk.close(now, id, Reason::Protocol),
+                Event::Close(id, reason) => self.desk.close(now, id, reason),
                 Event::Disconnected(id) => {
                     self.outboxes.remove(&id);
                     self.desk.on_disconnected(now, id);
@@ -258,7 +265,7 @@ impl Engine {
         self.next_iteration = now + self.pace.interval;
         let has_news = self.desk.iterate();
         self.quiet = if has_news { 0 } else { self.quiet + 1 };
-        self.metrics.iteration.observe(self.began.elapsed().saturating_sub(now).as_secs_f64());
+        self.peers.metrics.iteration.observe(self.began.elapsed().saturating_sub(now).as_secs_f64());
     }
 
     fn write(&mut self, now: Duration) {
@@ -298,10 +305,12 @@ impl Engine {
     fn close_connections(&mut self) {
         self.desk.take_closed(&mut self.closed);
         for (id, reason) in self.closed.drain(..) {
-            self.metrics.closed_for(reason).inc();
-            tracing::info!(connection = id, %reason, "connection closed");
-            if let Some(outbox) = self.outboxes.remove(&id) {
-                outbox.close(reason);
+            match self.outboxes.remove(&id) {
+                Some(outbox) => {
+                    self.peers.closed(reason, &outbox.peer);
+                    outbox.close(reason);
+                }
+                None => self.peers.closed(reason, &"a peer that is gone"),
             }
         }
     }
@@ -309,7 +318,12 @@ impl Engine {
     fn publish(&mut self, now: Duration) {
         if self.next_publish <= now {
             self.next_publish = now + PUBLISH;
-            self.metrics.publish(&self.desk);
+            self.peers.metrics.publish(&self.desk);
+            for why in Refusal::ALL {
+                let last = self.desk.last_refused(why);
+                let last = last.and_then(|(id, start)| Some((&self.outboxes.get(&id)?.peer, start)));
+                self.peers.refused(why, self.desk.counts().refused_for(why), last);
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! of the conversation as state machines, and [`wire`] is its bytes; none of them knows sockets or clocks.
 
 mod agent;
+mod certificate;
 mod client;
 pub mod config;
 mod desk;
@@ -15,6 +16,9 @@ pub mod load;
 pub mod logging;
 mod metrics;
 mod network;
+mod opening;
+mod peers;
+mod quota;
 mod rate;
 mod server;
 mod stream;
@@ -23,8 +27,9 @@ mod tls;
 pub mod wire;
 
 pub use agent::{Agent, FIRST_LEASE};
+pub use certificate::Certificate;
 pub use client::{Client, ClientOptions, Grant};
-pub use desk::{ConnectionId, Counts, Desk, DeskConfig, Identity, Paths, Urgency};
+pub use desk::{ConnectionId, Counts, Desk, DeskConfig, Identity, Paths, Refusal, Urgency};
 pub use engine::{Pace, Wait};
 pub use metrics::Metrics;
 pub use network::Network;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use fairrate_sim::rng::{Purpose, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -73,6 +73,8 @@ pub struct Report {
     updates: u64,
     /// From the start of a flowlet to its first rate, in order.
     latencies: Vec<Duration>,
+    /// Flowlets that ended without ever having a rate.
+    unserved: u64,
     /// Flowlets that had no rate yet at the end.
     waiting: usize,
     numbers: Option<(Numbers, Numbers)>,
@@ -86,6 +88,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 struct Seen {
     updates: u64,
     latencies: Vec<Duration>,
+    unserved: u64,
     waiting: usize,
 }
 
@@ -122,7 +125,7 @@ async fn measure(plan: &Plan) -> Result<Report, LoadError> {
     let began = Instant::now();
     let mut tasks = Vec::new();
     for number in 0..plan.n_agents {
-        let stream = TcpStream::connect(plan.server).await.map_err(failed)?;
+        let stream = connect(plan.server, number).await.map_err(failed)?;
         let loader = Loader::new(plan, number, phases.clone()).map_err(failed)?;
         tasks.push(tokio::spawn(loader.run(stream, filled.clone())));
     }
@@ -137,16 +140,35 @@ async fn measure(plan: &Plan) -> Result<Report, LoadError> {
     tokio::time::sleep(plan.time).await;
     let after = numbers(plan).await?;
     let _ = phase.send(Phase::Over);
-    let mut report =
-        Report { plan: plan.clone(), setup, updates: 0, latencies: Vec::new(), waiting: 0, numbers: before.zip(after) };
+    let mut report = Report {
+        plan: plan.clone(),
+        setup,
+        updates: 0,
+        latencies: Vec::new(),
+        unserved: 0,
+        waiting: 0,
+        numbers: before.zip(after),
+    };
     for task in tasks {
         let seen = task.await.map_err(|e| failed(io::Error::other(e)))?.map_err(failed)?;
         report.updates += seen.updates;
         report.waiting += seen.waiting;
+        report.unserved += seen.unserved;
         report.latencies.extend(seen.latencies);
     }
     report.latencies.sort_unstable();
     Ok(report)
+}
+
+/// Connects an agent from a loopback address of its own, if the allocator has one of IPv4: an address has few connections.
+async fn connect(server: SocketAddr, number: u32) -> io::Result<TcpStream> {
+    if server.is_ipv6() {
+        return TcpStream::connect(server).await;
+    }
+    let socket = TcpSocket::new_v4()?;
+    let own = Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 1, 0, 0)) + number % (1 << 16));
+    socket.bind((own, 0).into())?;
+    socket.connect(server).await
 }
 
 async fn numbers(plan: &Plan) -> Result<Option<Numbers>, LoadError> {
@@ -213,7 +235,7 @@ impl Loader {
     fn change(&mut self) {
         let place = self.draw.below(self.flows.len() as u64) as usize;
         let flow = self.flows.swap_remove(place);
-        self.waiting.remove(&flow);
+        self.seen.unserved += u64::from(self.waiting.remove(&flow).is_some());
         self.agent.end(flow);
         self.begin();
         self.seen.updates += 2;
@@ -325,7 +347,7 @@ impl fmt::Display for Report {
             let n = self.latencies.len();
             writeln!(f, "start to first rate: p50 {median:.2?}, p99 {p99:.2?} ({n} flowlets)")?;
         }
-        writeln!(f, "without a rate at the end: {}", self.waiting)?;
+        writeln!(f, "ended before a rate: {}; without one at the end: {}", self.unserved, self.waiting)?;
         let Some((before, after)) = &self.numbers else { return Ok(()) };
         let rate = |of: fn(&Numbers) -> f64| (of(after) - of(before)) / seconds;
         writeln!(f, "allocator: {:.2} cores, {:.1} MiB", rate(|n| n.cpu_s), after.resident_bytes / MIB)?;

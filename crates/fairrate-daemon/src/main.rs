@@ -93,7 +93,7 @@ fn main() -> ExitCode {
         Command::Check { config } => load_config(&config).map_or_else(|code| code, |loaded| print(&describe(&loaded))),
         Command::Keys(args) => told(
             keys::make(&args.dir, &args.allocators, &args.agents)
-                .map(|files| files.iter().map(|file| format!("{}\n", file.display())).collect::<String>()),
+                .map(|files| files.iter().map(|file| file.display().to_string() + "\n").collect::<String>()),
         ),
         Command::Load(args) => told(load::run(&plan(&args)).map(|report| report.to_string())),
     }

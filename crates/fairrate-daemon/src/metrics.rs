@@ -7,7 +7,7 @@ use prometheus::{
     Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
 };
 
-use crate::desk::{Counts, Desk};
+use crate::desk::{Counts, Desk, Refusal};
 use crate::http::{self, Page};
 use crate::wire::Reason;
 
@@ -44,6 +44,10 @@ pub(crate) enum TurnedAway {
     Accept,
     /// There are as many as there may be.
     TooManyConnections,
+    /// As many handshakes are in progress from its address as there may be.
+    TooManyHandshakes,
+    /// The identity has as many as it may.
+    TooManyOfOne,
     /// It is no TLS, or with a certificate of somebody else.
     Handshake,
     /// The handshake took longer than a lease.
@@ -51,12 +55,21 @@ pub(crate) enum TurnedAway {
 }
 
 impl TurnedAway {
-    const ALL: [Self; 4] = [Self::Accept, Self::TooManyConnections, Self::Handshake, Self::SlowHandshake];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Accept,
+        Self::TooManyConnections,
+        Self::TooManyHandshakes,
+        Self::TooManyOfOne,
+        Self::Handshake,
+        Self::SlowHandshake,
+    ];
 
-    const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Accept => "accept",
             Self::TooManyConnections => "too-many-connections",
+            Self::TooManyHandshakes => "too-many-handshakes",
+            Self::TooManyOfOne => "too-many-of-one-agent",
             Self::Handshake => "handshake",
             Self::SlowHandshake => "slow-handshake",
         }
@@ -154,12 +167,9 @@ impl Metrics {
     }
 
     fn note_refused(&self, before: &Counts, now: &Counts) {
-        for (why, n) in [
-            ("unauthorised", now.unauthorised - before.unauthorised),
-            ("too-many-flows", now.beyond_limit - before.beyond_limit),
-            ("no-path", now.without_path - before.without_path),
-        ] {
-            self.refused.with_label_values(&[why]).inc_by(n);
+        for why in Refusal::ALL {
+            let n = now.refused_for(why) - before.refused_for(why);
+            self.refused.with_label_values(&[why.name()]).inc_by(n);
         }
     }
 

@@ -5,21 +5,24 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle as Task;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::desk::{ConnectionId, Desk, Identity};
 use crate::engine::{self, Event, Outbox, Pace, ToEngine};
 use crate::metrics::{Metrics, TurnedAway};
+use crate::opening::{Opened, Opening};
+use crate::peers::{PeerLog, SUM_UP};
+use crate::quota::{Quotas, Seat};
 use crate::stream::{READ, Stream};
-use crate::tls::{KeyError, Security, identity};
-use crate::wire::{self, Decoder, FromAllocator, Reason};
+use crate::tls::{KeyError, Security};
+use crate::wire::{self, Decoder, FromAgent, FromAllocator, Reason};
 
 /// What a server goes by besides its desk.
 #[derive(Clone, Debug)]
@@ -34,7 +37,9 @@ pub struct ServerConfig {
     pub lease: Duration,
     /// Connections at most, with those that have not said who they are. Beyond: they are closed at once.
     pub max_connections: usize,
-    /// Messages of a connection a second at most, over a second. Beyond: it is read later.
+    /// Connections of one identity at most. Beyond: they are closed with a reason.
+    pub max_of_one: usize,
+    /// Messages of one identity a second at most, over a second. Beyond: they are read later.
     pub max_updates: u32,
 }
 
@@ -44,15 +49,25 @@ pub struct Server {
     engine: ToEngine,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
-    accepting: Task<()>,
+    tasks: [Task<()>; 2],
 }
 
 struct Shared {
     config: ServerConfig,
-    acceptor: RwLock<Option<TlsAcceptor>>,
-    metrics: Arc<Metrics>,
+    keys: RwLock<Keys>,
+    peers: Arc<PeerLog>,
+    opening: Opening,
+    identities: Quotas<Identity>,
     connections: Arc<Semaphore>,
     ids: AtomicU64,
+}
+
+/// What connections are opened with.
+#[derive(Clone)]
+struct Keys {
+    acceptor: Option<TlsAcceptor>,
+    /// How often they have been loaded.
+    generation: u64,
 }
 
 /// Why a server does not start.
@@ -92,15 +107,24 @@ impl Server {
     pub fn start(config: ServerConfig, desk: Desk, metrics: Arc<Metrics>) -> Result<Self, ServerError> {
         let address = config.listen;
         let no_listener = |cause| ServerError::Listen { address, cause };
-        let acceptor = RwLock::new(acceptor(&config.security)?);
+        let keys = RwLock::new(Keys { acceptor: acceptor(&config.security)?, generation: 0 });
         let listener = listen(address).map_err(no_listener)?;
         let address = listener.local_addr().map_err(no_listener)?;
+        let peers = Arc::new(PeerLog::new(metrics));
         let (engine, thread) =
-            engine::start(desk, config.lease, config.pace, Arc::clone(&metrics)).map_err(ServerError::Thread)?;
-        let connections = Arc::new(Semaphore::new(config.max_connections));
-        let shared = Arc::new(Shared { config, acceptor, metrics, connections, ids: AtomicU64::new(0) });
+            engine::start(desk, config.lease, config.pace, Arc::clone(&peers)).map_err(ServerError::Thread)?;
+        let shared = Arc::new(Shared {
+            keys,
+            peers,
+            opening: Opening::new(config.lease),
+            identities: Quotas::new(config.max_of_one, config.max_updates),
+            connections: Arc::new(Semaphore::new(config.max_connections)),
+            ids: AtomicU64::new(0),
+            config,
+        });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared), engine.clone()));
-        Ok(Self { address, engine, thread: Some(thread), shared, accepting })
+        let logging = tokio::spawn(sum_up(Arc::clone(&shared)));
+        Ok(Self { address, engine, thread: Some(thread), shared, tasks: [accepting, logging] })
     }
 
     /// Where it listens.
@@ -114,15 +138,19 @@ impl Server {
     /// If the keys cannot be used; then nothing changes.
     pub async fn rekey(&self) -> Result<(), KeyError> {
         let new = acceptor(&self.shared.config.security);
-        self.shared.metrics.keys_loaded(new.is_ok()).inc();
-        *self.shared.acceptor.write().unwrap_or_else(PoisonError::into_inner) = new?;
+        self.shared.peers.metrics.keys_loaded(new.is_ok()).inc();
+        let acceptor = new?;
+        {
+            let mut keys = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
+            *keys = Keys { acceptor, generation: keys.generation + 1 };
+        }
         self.engine.send(Event::CloseAll(Reason::Rekeyed)).await;
         Ok(())
     }
 
     /// Tells all agents that it goes, and ends.
     pub async fn stop(mut self) {
-        self.accepting.abort();
+        self.tasks.iter().for_each(Task::abort);
         self.engine.send(Event::Stop).await;
         if let Some(thread) = self.thread.take() {
             // A panic there has been shown already.
@@ -153,109 +181,128 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
+/// Logs from time to time what was left out of the log.
+async fn sum_up(shared: Arc<Shared>) {
+    loop {
+        tokio::time::sleep(SUM_UP).await;
+        shared.peers.sum_up();
+    }
+}
+
 async fn accept(listener: TcpListener, shared: Arc<Shared>, engine: ToEngine) {
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, address) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Mostly there are no file descriptors left; some come free.
-                tracing::warn!(%error, "cannot accept a connection");
-                shared.metrics.turned_away_for(TurnedAway::Accept).inc();
+                shared.peers.turned_away(TurnedAway::Accept, &"a peer", &error.to_string());
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
         let Ok(permit) = Arc::clone(&shared.connections).try_acquire_owned() else {
-            shared.metrics.turned_away_for(TurnedAway::TooManyConnections).inc();
+            shared.peers.turned_away(TurnedAway::TooManyConnections, &address, "there are too many connections");
             continue;
         };
         let (shared, engine) = (Arc::clone(&shared), engine.clone());
         tokio::spawn(async move {
-            serve(stream, &shared, &engine).await;
+            serve(stream, address, &shared, &engine).await;
             drop(permit);
         });
     }
 }
 
+impl Shared {
+    fn keys(&self) -> Keys {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// A connection from its first byte to its last.
-async fn serve(stream: TcpStream, shared: &Shared, engine: &ToEngine) {
-    let (identity, stream) = match timeout(shared.config.lease, open(stream, shared)).await {
-        Ok(Ok(opened)) => opened,
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "handshake failed");
-            return shared.metrics.turned_away_for(TurnedAway::Handshake).inc();
-        }
-        Err(_) => return shared.metrics.turned_away_for(TurnedAway::SlowHandshake).inc(),
+async fn serve(stream: TcpStream, address: SocketAddr, shared: &Shared, engine: &ToEngine) {
+    let Keys { acceptor, generation } = shared.keys();
+    let opened = match shared.opening.open(stream, address, acceptor).await {
+        Ok(opened) => opened,
+        Err(failed) => return shared.peers.turned_away(failed.why, &failed.peer, &failed.error),
     };
+    let Some(seat) = shared.identities.seat(&opened.identity) else {
+        let reason = Reason::TooManySessions;
+        shared.peers.turned_away(TurnedAway::TooManyOfOne, &opened.peer, &reason.to_string());
+        return turn_away(opened.stream, reason).await;
+    };
+    let Opened { identity, peer, not_after, stream } = opened;
     let id = shared.ids.fetch_add(1, Ordering::Relaxed);
-    let outbox = Arc::new(Outbox::default());
+    let outbox = Arc::new(Outbox::new(peer));
     let event = Event::Connected { id, identity, outbox: Arc::clone(&outbox) };
     if !engine.send(event).await {
         return;
     }
+    if shared.keys().generation != generation {
+        // Keys have changed during the handshake, perhaps after all connections were closed for that.
+        engine.send(Event::Close(id, Reason::Rekeyed)).await;
+    }
     let (input, output) = tokio::io::split(stream);
     tokio::select! {
-        () = read(input, id, shared, engine) => {}
+        () = read(input, id, &seat, shared, engine) => {}
         () = write(output, &outbox, shared) => {}
+        () = expire(not_after, id, engine) => {}
     }
     engine.send(Event::Disconnected(id)).await;
 }
 
-async fn open(stream: TcpStream, shared: &Shared) -> io::Result<(Identity, Box<dyn Stream>)> {
-    stream.set_nodelay(true)?;
-    let acceptor = shared.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone();
-    let Some(acceptor) = acceptor else { return Ok((Identity::Anyone, Box::new(stream))) };
-    let stream = acceptor.accept(stream).await?;
-    let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
-    let identity = certificates.first().map_or(Identity::Addresses(Vec::new()), identity);
-    Ok((identity, Box::new(stream)))
+/// Says why there is no room, to a peer that may be saying something itself.
+async fn turn_away(mut stream: Box<dyn Stream>, reason: Reason) {
+    let all = async {
+        say_last(&mut stream, reason, Vec::new()).await;
+        // Closing with words unread would take the last ones back.
+        let mut buffer = [0; 64];
+        while matches!(stream.read(&mut buffer).await, Ok(1..)) {}
+    };
+    let _ = timeout(LAST_WORDS, all).await;
+}
+
+/// The longest time between two looks at the clock, which may be set.
+const CLOCK: Duration = Duration::from_secs(30);
+
+/// Closes the connection when its certificate's time is over. The writer then ends it; this does not return.
+async fn expire(not_after: Option<SystemTime>, id: ConnectionId, engine: &ToEngine) {
+    if let Some(not_after) = not_after {
+        while let Ok(left) = not_after.duration_since(SystemTime::now()) {
+            tokio::time::sleep(left.clamp(Duration::from_millis(1), CLOCK)).await;
+        }
+        engine.send(Event::Close(id, Reason::Expired)).await;
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Reads until the connection ends, or what is said is wrong and the writer has to say so.
-async fn read(mut input: ReadHalf<Box<dyn Stream>>, id: ConnectionId, shared: &Shared, engine: &ToEngine) {
+async fn read(mut input: ReadHalf<Box<dyn Stream>>, id: ConnectionId, seat: &Seat, shared: &Shared, engine: &ToEngine) {
     let (mut decoder, mut buffer) = (Decoder::default(), vec![0; READ]);
-    let mut pace = Updates::new(shared.config.max_updates);
     loop {
         let n = match input.read(&mut buffer).await {
             Ok(0) | Err(_) => return,
             Ok(n) => n,
         };
-        shared.metrics.received.inc_by(n as u64);
-        let mut messages = Vec::new();
-        let result = decoder.read(&buffer[..n], |message| messages.push(message));
-        let n_messages = messages.len() as u32;
+        shared.peers.metrics.received.inc_by(n as u64);
+        let (mut messages, mut n_messages) = (Vec::new(), 0);
+        let result = decoder.read(&buffer[..n], |message| {
+            n_messages += 1;
+            // Words without a meaning of their own are not kept as often as they are said.
+            if messages.last() != Some(&message) || message != FromAgent::Alive {
+                messages.push(message);
+            }
+        });
         if !messages.is_empty() && !engine.send(Event::Said(id, messages)).await {
             return;
         }
         if let Err(error) = result {
-            tracing::info!(connection = id, %error, "no messages");
-            engine.send(Event::Wrong(id)).await;
+            tracing::debug!(connection = id, %error, "no messages");
+            engine.send(Event::Close(id, Reason::Protocol)).await;
             return std::future::pending().await;
         }
-        if let Some(until) = pace.note(n_messages) {
+        if let Some(until) = seat.note(n_messages) {
             sleep_until(until).await;
         }
-    }
-}
-
-/// How many messages a connection may still say.
-struct Updates {
-    each: Duration,
-    /// When all that was said would have been said at the limit.
-    until: Instant,
-}
-
-impl Updates {
-    fn new(most: u32) -> Self {
-        Self { each: Duration::from_secs(1) / most.max(1), until: Instant::now() }
-    }
-
-    /// After so many messages: when the connection is read again, if not now. A second's worth may come at once.
-    fn note(&mut self, n: u32) -> Option<Instant> {
-        let now = Instant::now();
-        self.until = self.until.max(now) + self.each * n;
-        let rest = self.until.checked_sub(Duration::from_secs(1))?;
-        (now < rest).then_some(rest)
     }
 }
 
@@ -266,20 +313,13 @@ async fn write(mut output: WriteHalf<Box<dyn Stream>>, outbox: &Outbox, shared: 
         bytes.clear();
         let closed = outbox.take(&mut bytes);
         if let Some(reason) = closed {
-            wire::encode([FromAllocator::Bye(reason)], &mut bytes);
-            let last = async {
-                if output.write_all(&bytes).await.is_ok() {
-                    let _ = output.shutdown().await;
-                }
-            };
-            let _ = timeout(LAST_WORDS, last).await;
-            return;
+            return say_last(&mut output, reason, bytes).await;
         }
         if bytes.is_empty() {
             outbox.changed.notified().await;
             continue;
         }
-        shared.metrics.sent.inc_by(bytes.len() as u64);
+        shared.peers.metrics.sent.inc_by(bytes.len() as u64);
         let written = async {
             output.write_all(&bytes).await?;
             output.flush().await
@@ -290,6 +330,17 @@ async fn write(mut output: WriteHalf<Box<dyn Stream>>, outbox: &Outbox, shared: 
             () = closing(outbox) => return,
         }
     }
+}
+
+/// Writes what is left to say and why the connection is closed, and closes it.
+async fn say_last(output: &mut (impl AsyncWrite + Unpin), reason: Reason, mut bytes: Vec<u8>) {
+    wire::encode([FromAllocator::Bye(reason)], &mut bytes);
+    let last = async {
+        if output.write_all(&bytes).await.is_ok() {
+            let _ = output.shutdown().await;
+        }
+    };
+    let _ = timeout(LAST_WORDS, last).await;
 }
 
 /// Returns when the connection is to be closed.

@@ -1,17 +1,19 @@
 //! Who is who: TLS with certificates on both sides.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::cell::RefCell;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 use serde::Deserialize;
-use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-use crate::desk::Identity;
+use crate::certificate::Certificate;
 
 /// How a connection is secured.
 #[derive(Clone, Debug)]
@@ -77,8 +79,78 @@ impl KeyFiles {
     pub(crate) fn server(&self) -> Result<Arc<ServerConfig>, KeyError> {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(self.roots()?), provider()).build()?;
         let builder = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
-        let builder = builder.with_client_cert_verifier(verifier);
-        Ok(Arc::new(builder.with_single_cert(certificates(&self.certificate)?, self.key()?)?))
+        let builder = builder.with_client_cert_verifier(Arc::new(Named(verifier)));
+        let mut config = builder.with_single_cert(certificates(&self.certificate)?, self.key()?)?;
+        // A session that is taken up again would go by a certificate that was looked at when it began.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(Arc::new(config))
+    }
+}
+
+tokio::task_local! {
+    /// The label of the certificate that the other side of this task's connection has shown.
+    static SHOWN: RefCell<Option<String>>;
+}
+
+/// Runs a handshake, and returns with its result the label of the certificate that the client has shown, be it right or wrong.
+pub(crate) async fn with_name<T>(handshake: impl Future<Output = T>) -> (T, Option<String>) {
+    let both = async { (handshake.await, SHOWN.with(RefCell::take)) };
+    SHOWN.scope(RefCell::default(), both).await
+}
+
+/// A verifier that notes whose certificates are shown to it, so that a wrong one can be logged by its name.
+#[derive(Debug)]
+struct Named(Arc<dyn ClientCertVerifier>);
+
+impl ClientCertVerifier for Named {
+    fn offer_client_auth(&self) -> bool {
+        self.0.offer_client_auth()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.0.client_auth_mandatory()
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.0.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        // Outside of `with_name` nobody wants to know.
+        let _ = SHOWN.try_with(|shown| *shown.borrow_mut() = Certificate::read(end_entity).map(|of| of.label()));
+        self.0.verify_client_cert(end_entity, intermediates, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        self.0.requires_raw_public_keys()
     }
 }
 
@@ -90,22 +162,6 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, KeyError> {
     let wrong = |cause| KeyError::File { path: path.to_owned(), cause };
     let all: Vec<_> = CertificateDer::pem_file_iter(path).map_err(wrong)?.collect::<Result<_, _>>().map_err(wrong)?;
     if all.is_empty() { Err(wrong(rustls::pki_types::pem::Error::NoItemsFound)) } else { Ok(all) }
-}
-
-/// Whom a certificate names: its IPv4 addresses.
-pub(crate) fn identity(certificate: &CertificateDer<'_>) -> Identity {
-    let mut addresses: Vec<Ipv4Addr> = Vec::new();
-    if let Ok((_, certificate)) = X509Certificate::from_der(certificate)
-        && let Ok(Some(names)) = certificate.subject_alternative_name()
-    {
-        addresses.extend(names.value.general_names.iter().filter_map(|name| match name {
-            GeneralName::IPAddress(bytes) => <[u8; 4]>::try_from(*bytes).ok().map(Ipv4Addr::from),
-            _ => None,
-        }));
-    }
-    addresses.sort_unstable();
-    addresses.dedup();
-    Identity::Addresses(addresses)
 }
 
 /// The name that a server's certificate has to have.

@@ -116,10 +116,16 @@ pub enum Reason {
     /// Keys have changed: connect again.
     #[error("keys have changed")]
     Rekeyed = 8,
+    /// The identity has as many agents or connections as it may.
+    #[error("there are too many agents or connections of this identity")]
+    TooManySessions = 9,
+    /// The certificate's time is over.
+    #[error("the certificate has expired")]
+    Expired = 10,
 }
 
 impl Reason {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Shutdown,
         Self::Protocol,
         Self::Version,
@@ -128,6 +134,8 @@ impl Reason {
         Self::Replaced,
         Self::Slow,
         Self::Rekeyed,
+        Self::TooManySessions,
+        Self::Expired,
     ];
 
     fn from_code(code: u8) -> Self {

@@ -44,6 +44,7 @@ fn defaults_are_those_of_the_code() {
     says("engine.seed", engine.seed.to_string());
     says("limits.agents", limits.agents.to_string());
     says("limits.connections", limits.connections.to_string());
+    says("limits.sessions_per_agent", limits.sessions_per_agent.to_string());
     says("limits.flows_per_agent", limits.flows_per_agent.to_string());
     says("limits.updates_per_second", limits.updates_per_second.to_string());
 }

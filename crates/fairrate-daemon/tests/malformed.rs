@@ -11,7 +11,8 @@ const FRAMES: u64 = 1_000_000;
 const LEASE: Duration = Duration::from_secs(1);
 
 fn desk() -> Desk {
-    let config = DeskConfig { epoch: 1, lease: LEASE, threshold: 0.01, max_agents: 10, max_flows: 100 };
+    let config =
+        DeskConfig { epoch: 1, lease: LEASE, threshold: 0.01, max_agents: 10, max_sessions: 10, max_flows: 100 };
     let engine = RealTime::general(&[9.9e9; 4], 10e9, 0.4);
     let path =
         |src: std::net::Ipv4Addr| if src.octets()[0] == 10 { [LinkId(0), LinkId(1)] } else { [LinkId(2), LinkId(3)] };
@@ -58,7 +59,7 @@ fn a_million_malformed_frames_do_no_harm() {
     let mut draw = Stream::new(1, 0, Purpose::Test);
     let mut desk = desk();
     let now = Duration::from_millis(1);
-    desk.on_connected(now, 0, Identity::Anyone);
+    desk.on_connected(now, 0, Identity::Peer([10, 0, 0, 1].into()));
     desk.on_message(now, 0, FromAgent::Hello { version: VERSION, session: 1_000 });
     let weight = Weight::ONE;
     let own = Start { flow: 1, src: [10, 0, 0, 1].into(), dst: [10, 0, 0, 2].into(), weight };
@@ -72,7 +73,7 @@ fn a_million_malformed_frames_do_no_harm() {
     while n_malformed < FRAMES {
         id += 1;
         let mut decoder = Decoder::default();
-        desk.on_connected(now, id, Identity::Anyone);
+        desk.on_connected(now, id, Identity::Peer([9, 0, 0, 1].into()));
         if draw.below(2) == 0 {
             desk.on_message(now, id, FromAgent::Hello { version: VERSION, session: draw.below(20) });
         }
@@ -87,7 +88,7 @@ fn a_million_malformed_frames_do_no_harm() {
         assert!(result.is_ok() || reason.is_some(), "an error ends the connection, with a reason");
         n_malformed += u64::from(reason == Some(Reason::Protocol));
         desk.on_disconnected(now, id);
-        assert!(desk.n_connections() == 1 && desk.n_agents() <= 10 && desk.n_flows() <= 2_001);
+        assert!(desk.n_connections() == 1 && desk.n_agents() <= 10 && desk.n_flows() <= 101);
     }
     settle(&mut desk);
     assert_eq!(rate_of_own(&desk), before, "nobody else's rate has moved");

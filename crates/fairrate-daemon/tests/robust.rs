@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use common::{ALONE_BPS, INSECURE, Running, client, host, is_near, until};
+use common::{ALONE_BPS, INSECURE, Running, client, connect_from, host, is_near, until};
 use fairrate_daemon::wire::{self, FromAgent, FromAllocator, Reason, Start, VERSION};
 use fairrate_daemon::{Client, Weight};
 use socket2::{Domain, Socket, Type};
@@ -109,8 +109,7 @@ fn half_open_connections_end_with_the_lease() {
     let honest = Honest::on(&server);
     let memory = Memory::now();
     // Some say nothing, some half a word, some only who they are, with a flow.
-    let mut streams: Vec<TcpStream> =
-        (0..200).map(|_| TcpStream::connect(server.address).expect("it listens")).collect();
+    let mut streams: Vec<TcpStream> = (0..200).map(|i| connect_from(i, server.address)).collect();
     for (i, stream) in (0..).zip(&mut streams) {
         match i % 3 {
             0 => {}
@@ -131,17 +130,24 @@ fn connections_beyond_the_limits_are_closed() {
     let limits = "[limits]\nagents = 3\nconnections = 12\nflows_per_agent = 5\n";
     let server = Running::start(&(INSECURE.to_owned() + limits), 1);
     let honest = Honest::on(&server);
-    let busy = client(&[server.address]);
-    (0..20).for_each(|flow| busy.begin(flow, host(1), host(2), 1.0));
-    until("five flows have a rate", || (0..20).filter(|&flow| busy.rate_bps(flow).is_some()).count() == 5);
-    until("the others are counted", || server.metric("fairrate_refused_total{why=\"too-many-flows\"}") == 15.0);
+    let mut busy = connect_from(9, server.address);
+    let flows = (0..20).map(|flow| start(flow, 1, 2));
+    busy.write_all(&bytes(std::iter::once(hello(9)).chain(flows))).expect("there is room");
+    let mut holds = |what: &str, metric: &str, expected: f64| {
+        until(what, || {
+            busy.write_all(&bytes([FromAgent::Alive])).expect("it is let in");
+            server.metric(metric) == expected
+        });
+    };
+    holds("it has five flows", "fairrate_flows", 1.0 + 5.0);
+    holds("the others are counted", "fairrate_refused_total{why=\"too-many-flows\"}", 15.0);
     let mut third = TcpStream::connect(server.address).expect("it listens");
     third.write_all(&bytes([hello(3)])).expect("there is room");
-    until("it is an agent", || server.metric("fairrate_agents") == 3.0);
+    holds("it is an agent", "fairrate_agents", 3.0);
     let mut fourth = TcpStream::connect(server.address).expect("it listens");
     fourth.write_all(&bytes([hello(4)])).expect("there is room");
     assert_eq!(all_words(&mut fourth), [FromAllocator::Bye(Reason::TooManyAgents)]);
-    let many: Vec<TcpStream> = (0..30).map(|_| TcpStream::connect(server.address).expect("it listens")).collect();
+    let many: Vec<TcpStream> = (0..30).map(|i| connect_from(i, server.address)).collect();
     until("some are turned away", || 18.0 <= server.metric("fairrate_turned_away_total{why=\"too-many-connections\"}"));
     drop(many);
     honest.check();
@@ -183,7 +189,7 @@ fn a_flood_is_slowed_down_and_costs_nobody_else() {
     let server = Running::start(&(INSECURE.to_owned() + limits), 1);
     let honest = Honest::on(&server);
     let memory = Memory::now();
-    let flood = TcpStream::connect(server.address).expect("it listens");
+    let flood = connect_from(9, server.address);
     let mut output = flood.try_clone().expect("a handle");
     let writer = std::thread::spawn(move || {
         let _ = output.write_all(&bytes([hello(8)]));

@@ -17,7 +17,7 @@ fn socket(name: &str) -> (PathBuf, UnixDatagram) {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_file(&path);
     let socket = UnixDatagram::bind(&path).expect("the target directory can be written");
-    socket.set_read_timeout(Some(Duration::from_secs(60))).expect("it can be set");
+    socket.set_read_timeout(Some(Duration::from_mins(1))).expect("it can be set");
     (path, socket)
 }
 

@@ -26,14 +26,15 @@ pub(super) struct Flows {
     free: Vec<u32>,
     places: HashMap<Flow, u32>,
     changed: VecDeque<u32>,
-    n_told: usize,
+    /// Where to look for flows that were not told since HELLO; behind the last place, there are none before.
+    next_stale: usize,
 }
 
 impl Flows {
     /// All flows are to be told again.
     pub fn begin_sync(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.is_told = false);
-        self.n_told = 0;
+        self.next_stale = 0;
     }
 
     /// If the flow is known just like that, its rate is to be told again.
@@ -43,7 +44,7 @@ impl Flows {
         if slot.start != start {
             return false;
         }
-        self.n_told += usize::from(!std::mem::replace(&mut slot.is_told, true));
+        slot.is_told = true;
         if slot.rate != WireRate::NONE {
             self.note_changed(place, false);
         }
@@ -60,7 +61,6 @@ impl Flows {
             None => self.slots.push(slot),
         }
         self.places.insert(start.flow, place);
-        self.n_told += 1;
         place
     }
 
@@ -68,7 +68,6 @@ impl Flows {
     pub fn remove(&mut self, flow: Flow) -> Option<u32> {
         let place = self.places.remove(&flow)?;
         let slot = &mut self.slots[place as usize];
-        self.n_told -= usize::from(slot.is_told);
         slot.is_live = false;
         self.free.push(place);
         Some(slot.number)
@@ -109,14 +108,13 @@ impl Flows {
         !self.changed.is_empty()
     }
 
-    /// Flows told since HELLO.
-    pub fn n_told(&self) -> usize {
-        self.n_told
-    }
-
-    /// Flows not told since HELLO.
-    pub fn untold(&self) -> Vec<Flow> {
-        self.slots.iter().filter(|slot| slot.is_live && !slot.is_told).map(|slot| slot.start.flow).collect()
+    /// Returns a flow that was not told since HELLO, if there is one; the caller removes it. All calls after a HELLO together
+    /// look at each place once.
+    pub fn next_stale(&mut self) -> Option<Flow> {
+        let rest = self.slots.get(self.next_stale..)?;
+        let found = rest.iter().position(|slot| slot.is_live && !slot.is_told);
+        self.next_stale += found.unwrap_or(rest.len());
+        found.map(|_| self.slots[self.next_stale].start.flow)
     }
 
     pub fn all(&self) -> impl Iterator<Item = Flow> + '_ {

@@ -1,13 +1,14 @@
 //! A server on loopback, and how to wait for something.
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairrate_daemon::config::Config;
 use fairrate_daemon::{Client, ClientOptions, Desk, KeyError, Metrics, Security, Server};
+use socket2::{Domain, Socket, Type};
 use tokio::runtime::Runtime;
 
 pub mod program;
@@ -66,6 +67,14 @@ impl Running {
         let mut values = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
         values.next_back().unwrap_or(0.0)
     }
+}
+
+/// A connection from a loopback address of its own: the allocator lets few in from one address.
+pub fn connect_from(i: u8, server: SocketAddr) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.bind(&SocketAddr::from(([127, 2, 0, i], 0)).into()).expect("all of 127.0.0.0/8 is this machine's");
+    socket.connect(&server.into()).expect("it listens");
+    socket.into()
 }
 
 pub fn client(servers: &[SocketAddr]) -> Client {

@@ -103,7 +103,7 @@ pub fn get(address: SocketAddr, path: &str) -> String {
 
 /// What comes until the other side closes the connection. Far longer than that takes: only a failure waits that long.
 pub fn all_of(stream: &mut TcpStream) -> String {
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("it can be set");
+    stream.set_read_timeout(Some(Duration::from_mins(1))).expect("it can be set");
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
         Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => panic!("the connection stays open"),

@@ -83,7 +83,8 @@ pub struct World {
 
 fn new_desk(epoch: u64, now: Duration) -> Desk {
     let engine = RealTime::general(&[CAPACITY_BPS * (1.0 - THRESHOLD); N_LINKS], CAPACITY_BPS, 0.4);
-    let config = DeskConfig { epoch, lease: LEASE, threshold: THRESHOLD, max_agents: 100, max_flows: 1_000 };
+    let config =
+        DeskConfig { epoch, lease: LEASE, threshold: THRESHOLD, max_agents: 100, max_sessions: 4, max_flows: 1_000 };
     let mut desk = Desk::new(config, Box::new(engine), Box::new(|src, dst, out| out.extend(path(src, dst))));
     desk.tick(now);
     desk

@@ -1,0 +1,76 @@
+//! What a certificate says: its name, its addresses and its time.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+
+use crate::logging::harmless;
+
+/// The seconds of a day.
+const DAY_S: f64 = 86_400.0;
+
+/// What a certificate says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// Its common name, fit for a log or a terminal.
+    pub name: String,
+    /// Its IPv4 addresses, in order.
+    pub addresses: Vec<Ipv4Addr>,
+    /// When it begins to be valid.
+    pub not_before: SystemTime,
+    /// When it ceases to be valid.
+    pub not_after: SystemTime,
+}
+
+impl Certificate {
+    /// Reads a certificate; `None`: it is none.
+    pub fn read(der: &[u8]) -> Option<Self> {
+        let (_, certificate) = X509Certificate::from_der(der).ok()?;
+        let name = certificate.subject().iter_common_name().next().and_then(|name| name.as_str().ok());
+        let validity = certificate.validity();
+        let mut addresses: Vec<Ipv4Addr> = match certificate.subject_alternative_name() {
+            Ok(Some(names)) => names.value.general_names.iter().filter_map(ipv4).collect(),
+            _ => Vec::new(),
+        };
+        addresses.sort_unstable();
+        addresses.dedup();
+        Some(Self {
+            name: harmless(name.unwrap_or("no name")),
+            addresses,
+            not_before: time(validity.not_before.timestamp()),
+            not_after: time(validity.not_after.timestamp()),
+        })
+    }
+
+    /// Returns the days from `now` until it ceases to be valid; below 0: it has.
+    pub fn days_left(&self, now: SystemTime) -> f64 {
+        let seconds = match self.not_after.duration_since(now) {
+            Ok(left) => left.as_secs_f64(),
+            Err(over) => -over.duration().as_secs_f64(),
+        };
+        seconds / DAY_S
+    }
+
+    /// Returns its name, and the first of its addresses that differ from it.
+    pub fn label(&self) -> String {
+        let others: Vec<String> = self.addresses.iter().map(Ipv4Addr::to_string).filter(|a| *a != self.name).collect();
+        match others.len() {
+            0 => self.name.clone(),
+            n @ 1..=3 => format!("{} for {}", self.name, others[..n].join(", ")),
+            n => format!("{} for {} and {} more", self.name, others[..3].join(", "), n - 3),
+        }
+    }
+}
+
+fn ipv4(name: &GeneralName<'_>) -> Option<Ipv4Addr> {
+    match name {
+        GeneralName::IPAddress(bytes) => <[u8; 4]>::try_from(*bytes).ok().map(Ipv4Addr::from),
+        _ => None,
+    }
+}
+
+/// The time so many seconds after 1970. Before that, it is 1970: such a certificate is over anyway.
+fn time(seconds: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}

@@ -1,0 +1,99 @@
+//! A connection until it is known who is at the other end: its handshake, with the quotas of its address.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, SystemTime};
+
+use tokio::net::TcpStream;
+use tokio::time::{sleep_until, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::certificate::Certificate;
+use crate::desk::Identity;
+use crate::metrics::TurnedAway;
+use crate::peers::Peer;
+use crate::quota::Quotas;
+use crate::stream::Stream;
+use crate::tls::with_name;
+
+/// The handshakes in progress from one address at most. An agent makes one.
+const MAX_HANDSHAKES: usize = 16;
+
+/// The handshakes from one address a second at most; the next ones wait. Each costs about a millisecond.
+const HANDSHAKES_PER_SECOND: u32 = 50;
+
+/// The time for a handshake, unless the lease is shorter.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A connection whose other end is known.
+pub(crate) struct Opened {
+    pub identity: Identity,
+    pub peer: Peer,
+    /// When the first of its certificates ceases to be valid.
+    pub not_after: Option<SystemTime>,
+    pub stream: Box<dyn Stream>,
+}
+
+/// A connection that comes to nothing.
+pub(crate) struct Unopened {
+    pub why: TurnedAway,
+    pub peer: Peer,
+    pub error: String,
+}
+
+/// What a server opens connections by.
+pub(crate) struct Opening {
+    patience: Duration,
+    handshakes: Quotas<IpAddr>,
+}
+
+impl Opening {
+    /// Handshakes may take a `lease`, but not for ever.
+    pub fn new(lease: Duration) -> Self {
+        Self { patience: lease.min(PATIENCE), handshakes: Quotas::new(MAX_HANDSHAKES, HANDSHAKES_PER_SECOND) }
+    }
+
+    /// Opens a connection from `address`. Without an acceptor, its identity is that address.
+    pub async fn open(
+        &self,
+        stream: TcpStream,
+        address: SocketAddr,
+        acceptor: Option<TlsAcceptor>,
+    ) -> Result<Opened, Unopened> {
+        let peer = Peer { address, certificate: None };
+        let fail = |why, peer: &Peer, error: &str| Unopened { why, peer: peer.clone(), error: error.to_owned() };
+        if let Err(error) = stream.set_nodelay(true) {
+            return Err(fail(TurnedAway::Handshake, &peer, &error.to_string()));
+        }
+        // Addresses of IPv4 look like others on a socket of IPv6.
+        let ip = address.ip().to_canonical();
+        let Some(acceptor) = acceptor else {
+            return Ok(Opened { identity: Identity::Peer(ip), peer, not_after: None, stream: Box::new(stream) });
+        };
+        let Some(seat) = self.handshakes.seat(&ip) else {
+            return Err(fail(TurnedAway::TooManyHandshakes, &peer, "too many handshakes from this address"));
+        };
+        if let Some(until) = seat.note(1) {
+            sleep_until(until).await;
+        }
+        let (result, certificate) = with_name(timeout(self.patience, acceptor.accept(stream))).await;
+        let peer = Peer { certificate, ..peer };
+        match result {
+            Ok(Ok(stream)) => {
+                let unreadable = || fail(TurnedAway::Handshake, &peer, "the certificate cannot be read");
+                opened(stream, &peer).ok_or_else(unreadable)
+            }
+            Ok(Err(error)) => Err(fail(TurnedAway::Handshake, &peer, &error.to_string())),
+            Err(_) => Err(fail(TurnedAway::SlowHandshake, &peer, "the handshake takes too long")),
+        }
+    }
+}
+
+/// Says who is at the other end; `None`: its certificate cannot be read.
+fn opened(stream: TlsStream<TcpStream>, peer: &Peer) -> Option<Opened> {
+    let shown = stream.get_ref().1.peer_certificates()?;
+    let all = shown.iter().map(|der| Certificate::read(der)).collect::<Option<Vec<Certificate>>>()?;
+    let not_after = all.iter().map(|certificate| certificate.not_after).min();
+    let identity = Identity::Addresses(all.into_iter().next()?.addresses);
+    Some(Opened { identity, peer: peer.clone(), not_after, stream: Box::new(stream) })
+}
