@@ -107,7 +107,7 @@ fn header(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> Stri
 
 /// Names the measuring window, behind a dot.
 fn measured(metrics: &[Metrics]) -> String {
-    match table::caption(metrics.iter()).strip_prefix('M') {
+    match table::caption(&metrics.iter()).strip_prefix('M') {
         Some(rest) => format!(" &middot; m{rest}"),
         None => String::new(),
     }

@@ -128,7 +128,7 @@ impl<'a> Grid<'a> {
     pub fn table(&self, metrics: &[Metric], lines: &[(&str, Style)]) -> Table {
         let columns = self.x.values.iter().map(|value| format!("{}={value}", self.x.key)).collect();
         let sections = metrics.iter().flat_map(|m| self.figures(*m, lines)).map(|f| self.section(&f)).collect();
-        Table { caption: table::caption(self.columns.iter().map(|(_, m)| *m)), columns, sections }
+        Table { caption: table::caption(&self.columns.iter().map(|(_, m)| *m)), columns, sections }
     }
 
     fn section(&self, figure: &Figure) -> Section {

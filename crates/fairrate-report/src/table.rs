@@ -41,11 +41,11 @@ pub struct Row {
 /// The table of a comparison: a column an algorithm, a row a number; with several seeds means and their intervals.
 pub fn comparison(all: &Comparison) -> Table {
     let columns = all.metrics.iter().map(|m| m.label.clone()).collect();
-    Table { caption: caption(all.metrics.iter()), columns, sections: all.groups.iter().map(section).collect() }
+    Table { caption: caption(&all.metrics.iter()), columns, sections: all.groups.iter().map(section).collect() }
 }
 
 /// Names the measuring window. Where windows end with the last flow's start, each run has its own.
-pub fn caption<'a>(metrics: impl Iterator<Item = &'a Metrics> + Clone) -> String {
+pub fn caption<'a>(metrics: &(impl Iterator<Item = &'a Metrics> + Clone)) -> String {
     let windows = || metrics.clone().flat_map(|m| &m.windows_ns);
     let range = |edge: fn(&(f64, f64)) -> f64| {
         let (least, most) = (windows().map(edge).fold(f64::MAX, f64::min), windows().map(edge).fold(0.0, f64::max));
@@ -72,7 +72,7 @@ pub fn differences(all: &Comparison) -> Option<Table> {
     let sections = all.groups.iter().map(|g| Section { title: g.title.clone(), rows: measures(g) });
     let sections: Vec<Section> = sections.filter(|s: &Section| !s.rows.is_empty()).collect();
     let columns = all.metrics[1..].iter().map(|m| m.label.clone()).collect();
-    let caption = caption(all.metrics.iter());
+    let caption = caption(&all.metrics.iter());
     (several && !sections.is_empty()).then_some(Table { caption, columns, sections })
 }
 
@@ -90,7 +90,7 @@ pub fn single(metrics: &Metrics) -> Vec<Table> {
     let sections = all.groups.iter().filter(is_told).map(section).collect();
     tables.push(Table { caption: String::new(), columns: vec![metrics.label.clone()], sections });
     for table in &mut tables {
-        table.caption = caption(std::iter::once(metrics));
+        table.caption = caption(&std::iter::once(metrics));
     }
     tables
 }

@@ -36,7 +36,7 @@ pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};
 pub use output::{
     AllocatorTotals, ConvergenceSample, Drops, FlowOutcome, MeasuredSender, PfcEvent, PortSample, RateSample, RateSums,
-    Recorder, Reordering, RttSample, RunTotals, Sink, Snapshot,
+    Recorder, Reordering, RttSample, RunTotals, Sink,
 };
 #[doc(hidden)]
 pub use simulation::Switching;

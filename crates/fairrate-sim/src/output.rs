@@ -151,14 +151,6 @@ pub struct ConvergenceSample {
     pub rtts: Option<f64>,
 }
 
-/// The progress of all flows at a time of [`SimConfig::snapshots`](crate::SimConfig::snapshots).
-pub struct Snapshot<'a> {
-    /// The time.
-    pub t: Time,
-    /// Payload bytes in order at the receiver, of each of the user's flows.
-    pub delivered: &'a mut dyn Iterator<Item = (FlowId, u64)>,
-}
-
 /// Receives results as the run goes.
 pub trait Sink {
     /// A flow has finished: its last byte was acknowledged.
@@ -177,8 +169,9 @@ pub trait Sink {
     fn rtt(&mut self, _sample: &RttSample) {}
     /// Rates have settled after a change, or will not any more.
     fn convergence(&mut self, _sample: &ConvergenceSample) {}
-    /// Called at each time of [`SimConfig::snapshots`](crate::SimConfig::snapshots) that the run reaches.
-    fn snapshot(&mut self, _snapshot: Snapshot<'_>) {}
+    /// Called at each time `t` of [`SimConfig::snapshots`](crate::SimConfig::snapshots) that the run reaches, with the payload bytes
+    /// in order at the receiver of each of the user's flows.
+    fn snapshot(&mut self, _t: Time, _delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {}
 }
 
 /// Keeps everything a run tells, in the order it is told: samples in order of time, flows as they finish. For runs whose
@@ -215,8 +208,8 @@ impl Sink for Recorder {
     fn convergence(&mut self, sample: &ConvergenceSample) {
         self.convergence.push(*sample);
     }
-    fn snapshot(&mut self, snapshot: Snapshot<'_>) {
-        self.snapshots.push((snapshot.t, snapshot.delivered.map(|(_, bytes)| bytes).collect()));
+    fn snapshot(&mut self, t: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
+        self.snapshots.push((t, delivered.map(|(_, bytes)| bytes).collect()));
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use fairrate_scenario::{DelaySummary, LinuxSummary, ResultsDir, ResultsWriter, RunState, Scenario, Tag};
-use fairrate_sim::{Drops, FlowId, FlowOutcome, PortId, RunTotals, SimConfig, Sink as _, Snapshot};
+use fairrate_sim::{Drops, FlowId, FlowOutcome, PortId, RunTotals, SimConfig, Sink as _};
 use fairrate_units::{Bytes, Time};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -247,7 +247,7 @@ impl Run<'_> {
         let mut snapshots = self.config().snapshots.iter().copied().peekable();
         loop {
             while let Some(at) = snapshots.next_if(|&at| at <= self.shared.clock.now()) {
-                listener.writer.snapshot(Snapshot { t: at, delivered: &mut self.delivered() });
+                listener.writer.snapshot(at, &mut self.delivered());
             }
             let until = |at: &Time| self.shared.clock.at(*at).saturating_duration_since(Instant::now());
             match told.recv_timeout(snapshots.peek().map_or(LOOK, until).min(LOOK)) {

@@ -1,7 +1,7 @@
 //! What a run came to within its measuring window.
 
 use fairrate_sim::topology::{Tier, Topology};
-use fairrate_sim::{FlowOutcome, FlowSpec, NodeId, RunTotals, Snapshot};
+use fairrate_sim::{FlowId, FlowOutcome, FlowSpec, NodeId, RunTotals};
 use fairrate_units::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
@@ -103,9 +103,9 @@ impl Meter {
     }
 
     /// Adds the state of all flows at an edge of the window.
-    pub fn snapshot(&mut self, specs: &[FlowSpec], snapshot: Snapshot<'_>) {
+    pub fn snapshot(&mut self, specs: &[FlowSpec], delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
         let mut sums = Sums::default();
-        for (flow, bytes) in snapshot.delivered.filter(|(_, bytes)| 0 < *bytes) {
+        for (flow, bytes) in delivered.filter(|(_, bytes)| 0 < *bytes) {
             sums.add(bytes, self.crossed(&specs[flow.index()]));
         }
         self.snapshots.push(sums);

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use fairrate_sim::{
     ConvergenceSample, FlowId, FlowOutcome, FlowSpec, PfcEvent, PortId, PortSample, RateSample, RunTotals, Sink,
-    Snapshot,
 };
 use fairrate_units::{Bytes, Time};
 use parquet::data_type::ByteArray;
@@ -280,8 +279,8 @@ impl ResultsWriter {
 }
 
 impl Sink for ResultsWriter {
-    fn snapshot(&mut self, snapshot: Snapshot<'_>) {
-        self.meter.snapshot(&self.specs, snapshot);
+    fn snapshot(&mut self, _: Time, delivered: &mut dyn Iterator<Item = (FlowId, u64)>) {
+        self.meter.snapshot(&self.specs, delivered);
     }
 
     fn flow(&mut self, outcome: &FlowOutcome) {

@@ -6,7 +6,7 @@ use super::Fluid;
 use crate::config::ProbeSpec;
 use crate::engine::EventKind;
 use crate::ids::{FlowId, PortId};
-use crate::output::{PortSample, RateSample, Sink, Snapshot};
+use crate::output::{PortSample, RateSample, Sink};
 
 impl Fluid {
     /// A probe samples.
@@ -36,7 +36,7 @@ impl Fluid {
             self.n_snapshots += 1;
             self.now_ps = t.as_ps();
             let mut delivered = self.flows.numbers().map(|flow| (flow, self.delivered_bytes(flow)));
-            sink.snapshot(Snapshot { t, delivered: &mut delivered });
+            sink.snapshot(t, &mut delivered);
         }
     }
 

@@ -25,7 +25,7 @@ use crate::core::run::Run;
 use crate::core::stall;
 use crate::engine::Event;
 use crate::ids::FlowId;
-use crate::output::{FlowOutcome, RunTotals, Sink, Snapshot};
+use crate::output::{FlowOutcome, RunTotals, Sink};
 use crate::simulation::{SimError, Switching};
 
 /// Events after which stalls are looked for.
@@ -258,7 +258,7 @@ impl Cluster {
                 let (_, receives) = self.run.parts_of_flow(flow);
                 (flow, lock(&parts[receives]).received(flow).bytes)
             });
-            sink.snapshot(Snapshot { t, delivered: &mut delivered });
+            sink.snapshot(t, &mut delivered);
         }
     }
 
