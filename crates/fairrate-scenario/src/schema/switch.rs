@@ -57,12 +57,21 @@ pub(super) fn read(
 fn read_balancing(s: &mut Section<'_>, cc: &AlgorithmConfig) -> Balancing {
     let words = [("per-flow", Balancing::PerFlow), ("per-packet", Balancing::PerPacket)];
     let balancing = s.choice("balancing", &words, Balancing::PerFlow).value;
-    let needs = cc.needs();
-    if balancing == Balancing::PerPacket && (needs.ports != PortScope::None || needs.allocator || needs.oracle) {
-        let message = "the algorithm has to know the one path of each flow, and these packets have several";
-        s.problem_at("scenario::conflict", "balancing", message, "write `balancing = \"per-flow\"`");
+    if let Some(why) = why_one_path(&cc.needs()).filter(|_| balancing == Balancing::PerPacket) {
+        let message = format!("`{}` {why}, and these packets have several", cc.info().name);
+        let help = "write `balancing = \"per-flow\"`, or choose another `cc`";
+        s.problem_at("scenario::conflict", "balancing", message, help);
     }
     balancing
+}
+
+/// Returns why an algorithm works only where all packets of a flow take one path; `None` if it does not depend on that.
+fn why_one_path(needs: &Needs) -> Option<&'static str> {
+    if needs.ports != PortScope::None || needs.allocator || needs.oracle {
+        return Some("has to know the one path of each flow");
+    }
+    // A record is compared with the one before it at the same hop: the difference between two ports means nothing.
+    needs.int.is_some().then_some("compares telemetry of the ports of one path")
 }
 
 fn alpha(s: &mut Section<'_>, key: &str, default: OrWord<f64>) -> Option<f64> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairrate_control::{ALGORITHMS, AlgorithmConfig, PortScope, Profile};
+use fairrate_control::{ALGORITHMS, AlgorithmConfig, Needs, PortScope, Profile};
 
 use super::draw::{Draw, Toml};
 use super::{fabric, hosts, network, traffic};
@@ -29,12 +29,24 @@ impl Case {
 fn algorithm(draw: &mut Draw, over_circuits: bool) -> &'static str {
     loop {
         let cc = draw.pick(ALGORITHMS).name;
-        let needs = AlgorithmConfig::by_name(cc, Profile::Paper).expect("it is of the table").needs();
-        let knows_paths = needs.ports != PortScope::None || needs.allocator || needs.oracle;
-        if !over_circuits || !knows_paths {
+        if !over_circuits || !knows_paths(&needs_of(cc)) {
             return cc;
         }
     }
+}
+
+fn needs_of(cc: &str) -> Needs {
+    AlgorithmConfig::by_name(cc, Profile::Paper).expect("it is of the table").needs()
+}
+
+fn knows_paths(needs: &Needs) -> bool {
+    needs.ports != PortScope::None || needs.allocator || needs.oracle
+}
+
+/// Returns `true` if packets of a flow under `cc` may not be sprayed.
+fn has_one_path(cc: &str) -> bool {
+    let needs = needs_of(cc);
+    knows_paths(&needs) || needs.int.is_some()
 }
 
 /// The scenario of a seed, whose files go into `dir`.
@@ -58,7 +70,10 @@ pub fn case(seed: u64, dir: &Path) -> Case {
     if !draw.one_in(4) {
         fabric::switch(draw, &mut toml, cc);
         if network.has_circuits {
-            toml.0 = toml.0.replace("pfc = true", "pfc = false").replace("per-packet", "per-flow");
+            toml.0 = toml.0.replace("pfc = true", "pfc = false");
+        }
+        if network.has_circuits || has_one_path(cc) {
+            toml.0 = toml.0.replace("per-packet", "per-flow");
         }
     }
     fabric::faults(draw, &mut toml, &network);

@@ -161,6 +161,8 @@ stop = "100us"
 [topology]
 kind = "leaf-spine"
 host_rate = "100Gbps"
+[transport]
+cc = "line-rate"
 [switch]
 balancing = "per-packet"
 [[traffic]]
