@@ -40,7 +40,7 @@ enum Command {
 
 #[derive(Args)]
 struct KeysArgs {
-    /// Where to write them. An authority that is there already is used again.
+    /// Where to write them. An authority that is there already signs; it is never replaced.
     dir: PathBuf,
     /// Addresses of the allocators, with commas.
     #[arg(long, value_delimiter = ',', required = true)]
@@ -48,6 +48,43 @@ struct KeysArgs {
     /// Addresses of agents, with commas: each gets a certificate that names this address alone.
     #[arg(long, value_delimiter = ',')]
     agents: Vec<Ipv4Addr>,
+    /// Days until certificates of hosts expire.
+    #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    days: u32,
+    /// Days until a new authority expires.
+    #[arg(long, default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    authority_days: u32,
+    /// Replace keys and certificates of these hosts that are there; without it, they are kept.
+    #[arg(long)]
+    renew: bool,
+    /// A group, by name or number, that may read the allocator's key.
+    #[arg(long)]
+    group: Option<String>,
+}
+
+impl KeysArgs {
+    fn request(&self) -> Result<keys::Request, String> {
+        let day = Duration::from_hours(24);
+        Ok(keys::Request {
+            lifetime: self.days * day,
+            authority_lifetime: self.authority_days * day,
+            renew: self.renew,
+            group: self.group.as_deref().map(group).transpose()?,
+            ..keys::Request::new(&self.allocators, &self.agents)
+        })
+    }
+}
+
+/// Returns the number of a group.
+fn group(name: &str) -> Result<u32, String> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    match nix::unistd::Group::from_name(name) {
+        Ok(Some(group)) => Ok(group.gid.as_raw()),
+        Ok(None) => Err(format!("there is no group `{name}`: make it with `groupadd --system {name}`")),
+        Err(error) => Err(format!("cannot look for the group `{name}`: {error}")),
+    }
 }
 
 #[derive(Args)]
@@ -91,12 +128,14 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run { config } => load_config(&config).map_or_else(|code| code, run::run),
         Command::Check { config } => load_config(&config).map_or_else(|code| code, |loaded| print(&describe(&loaded))),
-        Command::Keys(args) => told(
-            keys::make(&args.dir, &args.allocators, &args.agents)
-                .map(|files| files.iter().map(|file| file.display().to_string() + "\n").collect::<String>()),
-        ),
+        Command::Keys(args) => told(make_keys(&args)),
         Command::Load(args) => told(load::run(&plan(&args)).map(|report| report.to_string())),
     }
+}
+
+fn make_keys(args: &KeysArgs) -> Result<String, String> {
+    let done = keys::make(&args.dir, &args.request()?).map_err(|e| e.to_string())?;
+    Ok(done.iter().map(|done| done.to_string() + "\n").collect())
 }
 
 /// Writes what a command has to say. `println!` would panic if nobody takes it.

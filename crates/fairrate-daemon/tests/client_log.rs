@@ -44,7 +44,7 @@ fn lines_with(parts: &[&str]) -> usize {
 fn keys_in(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
-    keys::make(&dir, &[Ipv4Addr::LOCALHOST], &[host(1)]).expect("the directory can be written");
+    keys::make(&dir, &keys::Request::new(&[Ipv4Addr::LOCALHOST], &[host(1)])).expect("the directory can be written");
     dir
 }
 

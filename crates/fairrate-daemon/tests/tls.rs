@@ -7,7 +7,8 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 
 use common::{ALONE_BPS, Running, host, is_near, until};
-use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security, keys};
+use fairrate_daemon::keys::{self, Request};
+use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security};
 
 const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
@@ -15,7 +16,7 @@ const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
 fn keys_in(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
-    keys::make(&dir, &[LOOPBACK], &[host(1), host(2), host(3)]).expect("the directory can be written");
+    keys::make(&dir, &Request::new(&[LOOPBACK], &[host(1), host(2), host(3)])).expect("the directory can be written");
     dir
 }
 
@@ -88,10 +89,13 @@ fn keys_change_without_a_restart() {
     until("the flow has a rate", || is_near(client.rate_bps(1), ALONE_BPS));
     let old = std::fs::read(dir.join("ca.pem")).expect("it is there");
     // The agent's key is stolen: a new authority signs new keys.
-    std::fs::remove_file(dir.join("ca.pem")).expect("it is there");
+    for name in ["ca.pem", "ca.key"] {
+        std::fs::remove_file(dir.join(name)).expect("it is there");
+    }
     std::fs::rename(dir.join("10.0.0.3.pem"), dir.join("stolen.pem")).expect("it is there");
     std::fs::rename(dir.join("10.0.0.3.key"), dir.join("stolen.key")).expect("it is there");
-    keys::make(&dir, &[LOOPBACK], &[host(1)]).expect("the directory can be written");
+    let renewal = Request { renew: true, ..Request::new(&[LOOPBACK], &[host(1)]) };
+    keys::make(&dir, &renewal).expect("the directory can be written");
     assert_ne!(std::fs::read(dir.join("ca.pem")).expect("it is there"), old);
     server.rekey().expect("the keys are right");
     until("connections are made anew", || server.metric("fairrate_connections_closed_total{why=\"Rekeyed\"}") == 1.0);
