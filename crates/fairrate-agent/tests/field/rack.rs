@@ -129,7 +129,7 @@ impl Rack {
         let program = std::env::var_os("FAIRRATE_ALLOCATOR").expect("FAIRRATE_ALLOCATOR names the allocator");
         let (listen, lease) = (Self::address(ALLOCATOR), LEASE.as_millis());
         let text = format!(
-            "listen = \"{listen}:{port}\"\ninsecure = true\nlease = \"{lease}ms\"\nhosts = \"{}+\"\n[engine]\ninterval = \"200us\"\n\
+            "listen = \"{listen}:{port}\"\ninsecure = true\ninsecure_beyond_loopback = true\nlease = \"{lease}ms\"\nhosts = \"{}+\"\n[engine]\ninterval = \"200us\"\n\
              [topology]\nkind = \"star\"\nhosts = 8\nrate = \"100Mbps\"\n",
             Self::address(0)
         );
