@@ -58,6 +58,8 @@ impl Default for ClientOptions {
 #[derive(Debug)]
 pub struct Client {
     shared: Arc<Shared>,
+    /// Lines logged of weights beyond the ends.
+    weights: Throttle,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -120,13 +122,19 @@ impl Client {
         let of_thread = Arc::clone(&shared);
         let run = move || runtime.block_on(run(of_thread));
         let thread = std::thread::Builder::new().name("fairrate-client".into()).spawn(run)?;
-        Ok(Self { shared, thread: Some(thread) })
+        Ok(Self { shared, weights: Throttle::new(), thread: Some(thread) })
     }
 
-    /// A flowlet begins. `weight` is relative to other flows', from 1/256 to 255. If there is a flow of this number with other
-    /// ends or weight, that one is over.
+    /// A flowlet begins. `weight` is relative to other flows', from 1/256 to 255.996; one beyond the ends becomes the end, and is
+    /// logged. If there is a flow of this number with other ends or weight, that one is over.
     pub fn begin(&self, flow: Flow, src: Ipv4Addr, dst: Ipv4Addr, weight: f64) {
-        self.shared.lock().begin(Start { flow, src, dst, weight: Weight::from_f64(weight) });
+        let in_force = Weight::from_f64(weight);
+        if !Weight::fits(weight)
+            && let Some(left_out) = self.weights.pass()
+        {
+            tracing::warn!(weight, in_force = in_force.as_f64(), left_out, "a weight is beyond the ends");
+        }
+        self.shared.lock().begin(Start { flow, src, dst, weight: in_force });
         self.shared.tell();
     }
 

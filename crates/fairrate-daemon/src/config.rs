@@ -1,5 +1,8 @@
 //! The allocator's configuration, a TOML file.
 
+mod check;
+mod place;
+
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -9,6 +12,8 @@ use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 use fairrate_sim::topology::Topology;
 use serde::{Deserialize, Deserializer, de};
 
+use self::place::Fault;
+pub use self::place::with_place;
 use crate::desk::DeskConfig;
 use crate::engine::{Pace, Wait};
 use crate::network::Network;
@@ -27,6 +32,9 @@ pub struct Config {
     /// Plain TCP: whoever connects may speak for everybody.
     #[serde(default)]
     pub insecure: bool,
+    /// Plain TCP on an address that other machines can reach.
+    #[serde(default)]
+    pub insecure_beyond_loopback: bool,
     /// Keys for TLS.
     #[serde(default)]
     pub keys: Option<KeyFiles>,
@@ -184,8 +192,8 @@ impl Config {
     pub fn from_toml(text: &str, path: &Path) -> Result<(Self, Network), ConfigError> {
         let wrong = |cause| ConfigError::Wrong { path: path.to_owned(), cause };
         let mut config: Self = toml::from_str(text).map_err(wrong)?;
-        let value = |what| ConfigError::Value { path: path.to_owned(), what };
-        config.check().map_err(value)?;
+        let value = |fault: Fault| ConfigError::Value { path: path.to_owned(), what: fault.shown(text) };
+        check::check(&config).map_err(value)?;
         let dir = path.parent().unwrap_or(Path::new(""));
         if let Some(keys) = &mut config.keys {
             for file in [&mut keys.ca, &mut keys.certificate, &mut keys.key] {
@@ -196,49 +204,6 @@ impl Config {
         let hosts = config.addresses(&topology).map_err(value)?;
         let network = Network::new(&topology, hosts, config.engine.seed);
         Ok((config, network))
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let fail = |what: &str| Err(what.to_owned());
-        if self.insecure && self.keys.is_some() {
-            return fail("`insecure = true` and `[keys]` exclude each other: remove one");
-        }
-        if !self.insecure && self.keys.is_none() {
-            return fail(
-                "there is no `[keys]`: make keys with `fairrate-allocator keys`, or set `insecure = true` for a test",
-            );
-        }
-        if self.scenario.is_some() == self.topology.is_some() {
-            return fail("name the network once: by `[topology]` or by `scenario = \"file.toml\"`");
-        }
-        if self.hosts.is_some() != self.host.is_empty() {
-            return fail("name the hosts' addresses once: by `hosts = \"10.0.0.1+\"` or by `[[host]]`");
-        }
-        if self.lease < Duration::from_millis(10) {
-            return fail("`lease` is below 10 ms: write a time such as \"500ms\"");
-        }
-        let engine = &self.engine;
-        if engine.interval.is_zero() {
-            return fail("`engine.interval` is 0: write \"10us\"");
-        }
-        if !(0.0 < engine.gamma && engine.gamma < 2.0) {
-            return Err(format!("NED does not converge with `engine.gamma = {}`: write 0.2 to 1.5", engine.gamma));
-        }
-        if !(0.25..=8.0).contains(&engine.alpha) {
-            return Err(format!("`engine.alpha = {}`: write a number from 0.25 to 8", engine.alpha));
-        }
-        if !(0.0..=0.5).contains(&engine.threshold) {
-            return Err(format!("`engine.threshold = {}`: write a number from 0 to 0.5", engine.threshold));
-        }
-        if self.lease / 8 < engine.batch {
-            return fail("`engine.batch` is above an eighth of `lease`: rates would end before they are told");
-        }
-        let Limits { agents, connections, sessions_per_agent, flows_per_agent, .. } = self.limits;
-        let limits = [agents, connections, sessions_per_agent, flows_per_agent];
-        if limits.contains(&0) || self.limits.updates_per_second == 0 {
-            return fail("a limit of 0 lets nobody in: write a number above 0 in `[limits]`");
-        }
-        Ok(())
     }
 
     fn read_topology(&self, text: &str, path: &Path, dir: &Path) -> Result<Topology, ConfigError> {
@@ -255,26 +220,35 @@ impl Config {
         Ok(scenario.into_sim_config().topology)
     }
 
-    fn addresses(&self, topology: &Topology) -> Result<HashMap<Ipv4Addr, fairrate_sim::NodeId>, String> {
+    fn addresses(&self, topology: &Topology) -> Result<HashMap<Ipv4Addr, fairrate_sim::NodeId>, Fault> {
         if let Some(hosts) = &self.hosts {
             let first = hosts.strip_suffix('+').and_then(|first| first.parse::<Ipv4Addr>().ok());
             let Some(first) = first else {
-                return Err(format!("`hosts = \"{hosts}\"` is no first address with a plus: write \"10.0.0.1+\""));
+                let what = format!("`hosts = \"{hosts}\"` is no first address with a plus: write \"10.0.0.1+\"");
+                return Err(Fault::new("hosts", what));
             };
-            let addresses = (u32::from(first)..=u32::MAX).map(Ipv4Addr::from);
-            return Ok(addresses.zip(topology.hosts()).collect());
+            let n = topology.hosts().count();
+            let addresses: HashMap<_, _> =
+                (u32::from(first)..=u32::MAX).map(Ipv4Addr::from).zip(topology.hosts()).collect();
+            if addresses.len() < n {
+                let what = format!("there are {n} hosts and {} addresses from {first} on", addresses.len());
+                return Err(Fault::new("hosts", what));
+            }
+            return Ok(addresses);
         }
         let mut addresses = HashMap::new();
-        for host in &self.host {
+        for (i, host) in self.host.iter().enumerate() {
             let Some(node) = topology.node(&host.name).filter(|&node| topology.is_host(node)) else {
                 let names: Vec<&str> =
                     topology.hosts().map(|node| topology.nodes[node.index()].name.as_str()).collect();
                 let nearest = fairrate_allocate::nearest(&host.name, names.iter().copied());
                 let help = nearest.map_or_else(String::new, |name| format!(": did you mean `{name}`?"));
-                return Err(format!("the topology has no host `{}`{help}", host.name));
+                let what = format!("the topology has no host `{}`{help}", host.name);
+                return Err(Fault::new(format!("host.{i}.name"), what));
             };
             if addresses.insert(host.address, node).is_some() {
-                return Err(format!("the address {} is of two hosts", host.address));
+                let what = format!("the address {} is of two hosts", host.address);
+                return Err(Fault::new(format!("host.{i}.address"), what));
             }
         }
         Ok(addresses)

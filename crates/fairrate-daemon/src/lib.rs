@@ -35,4 +35,4 @@ pub use metrics::Metrics;
 pub use network::Network;
 pub use rate::{Weight, WireRate};
 pub use server::{Server, ServerConfig, ServerError};
-pub use tls::{KeyError, KeyFiles, Security};
+pub use tls::{Certificates, KeyError, KeyFiles, Security};

@@ -358,3 +358,31 @@ impl fmt::Display for Report {
         writeln!(f, "           {up:.2} Mbit/s from agents, {down:.2} Mbit/s to them (payload)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flowlet_that_ends_before_its_rate_is_counted() {
+        let plan = Plan {
+            server: "127.0.0.1:4600".parse().unwrap(),
+            metrics: None,
+            n_agents: 1,
+            n_flows: 10,
+            churn: 1.0,
+            time: Duration::from_secs(1),
+            first_host: "10.0.0.1".parse().unwrap(),
+            n_hosts: 8,
+            seed: 1,
+        };
+        let (_phase, phases) = watch::channel(Phase::Filling);
+        let mut loader = Loader::new(&plan, 0, phases).unwrap();
+        // Those that are still there have their rates.
+        loader.change();
+        assert_eq!((loader.seen.unserved, loader.waiting.len()), (1, 10));
+        loader.waiting.clear();
+        loader.change();
+        assert_eq!((loader.seen.unserved, loader.seen.updates), (1, 4));
+    }
+}

@@ -1,5 +1,6 @@
 //! `fairrate-allocator`: Flowtune's allocator as a service.
 
+mod check;
 mod run;
 
 use std::io::{self, Write};
@@ -127,9 +128,21 @@ const EXIT_BAD_INPUT: u8 = 2;
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run { config } => load_config(&config).map_or_else(|code| code, run::run),
-        Command::Check { config } => load_config(&config).map_or_else(|code| code, |loaded| print(&describe(&loaded))),
+        Command::Check { config } => load_config(&config).map_or_else(|code| code, |loaded| show_check(&loaded)),
         Command::Keys(args) => told(make_keys(&args)),
         Command::Load(args) => told(load::run(&plan(&args)).map(|report| report.to_string())),
+    }
+}
+
+fn show_check(loaded: &run::Loaded) -> ExitCode {
+    match check::check(loaded) {
+        Ok(checked) => {
+            for warning in checked.warnings {
+                let _ = writeln!(io::stderr(), "warning: {warning}");
+            }
+            print(&checked.text)
+        }
+        Err(error) => failed(&error, EXIT_BAD_INPUT),
     }
 }
 
@@ -180,16 +193,4 @@ fn load_config(path: &std::path::Path) -> Result<run::Loaded, ExitCode> {
         }
         Err(error) => Err(failed(&error.to_string(), EXIT_BAD_INPUT)),
     }
-}
-
-fn describe(run::Loaded { config, network }: &run::Loaded) -> String {
-    let security = if config.insecure { "plain TCP: whoever connects may speak for everybody" } else { "TLS" };
-    format!(
-        "{} hosts with addresses, {} links (both directions)\nlistens on {} ({security})\niterates every {:?}, lease {:?}\n",
-        network.n_hosts(),
-        network.n_links(),
-        config.listen,
-        config.engine.interval,
-        config.lease,
-    )
 }

@@ -1,14 +1,16 @@
 //! Numbers for operators, in Prometheus's form.
 
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use prometheus::{
-    Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+    Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
+    TextEncoder,
 };
 
 use crate::desk::{Counts, Desk, Refusal};
 use crate::http::{self, Page};
+use crate::tls::Certificates;
 use crate::wire::Reason;
 
 /// The optimiser's thread is taken for dead when it was not heard of for this long.
@@ -34,6 +36,8 @@ pub struct Metrics {
     keys_loaded: IntCounterVec,
     cpu: Gauge,
     log_lines_lost: IntCounter,
+    days_left: GaugeVec,
+    certificates: Mutex<Option<Certificates>>,
     published: Mutex<(Instant, Counts)>,
 }
 
@@ -112,6 +116,11 @@ impl Metrics {
             keys_loaded: by("fairrate_keys_loaded_total", "Attempts to load keys again", "result"),
             cpu: register(&registry, Gauge::new("fairrate_cpu_seconds", "Processor time of all threads")),
             log_lines_lost: counter("fairrate_log_lines_lost_total", "Lines of the log that could not be written"),
+            days_left: register(
+                &registry,
+                GaugeVec::new(Opts::new("fairrate_certificate_days_left", "Days until a certificate expires"), &["of"]),
+            ),
+            certificates: Mutex::default(),
             published: Mutex::new((Instant::now(), Counts::default())),
             registry,
         };
@@ -136,6 +145,20 @@ impl Metrics {
     /// Returns the counter of lines that a [`Log`](crate::logging::Log) could not write.
     pub fn log_lines_lost(&self) -> IntCounter {
         self.log_lines_lost.clone()
+    }
+
+    /// Notes the certificates in use.
+    pub(crate) fn note_certificates(&self, certificates: Certificates) {
+        *self.certificates.lock().unwrap_or_else(PoisonError::into_inner) = Some(certificates);
+    }
+
+    fn count_days(&self) {
+        let certificates = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Certificates { own, authorities }) = &*certificates else { return };
+        let now = SystemTime::now();
+        self.days_left.with_label_values(&["allocator"]).set(own.days_left(now));
+        let first = authorities.iter().map(|authority| authority.days_left(now)).reduce(f64::min);
+        self.days_left.with_label_values(&["authority"]).set(first.unwrap_or(0.0));
     }
 
     pub(crate) fn closed_for(&self, reason: Reason) -> IntCounter {
@@ -196,6 +219,7 @@ impl Metrics {
         if let Ok(stat) = procfs::process::Process::myself().and_then(|process| process.stat()) {
             self.cpu.set((stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64);
         }
+        self.count_days();
         let mut text = Vec::new();
         // Writing into memory does not fail, and names were checked when they were registered.
         let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);

@@ -52,6 +52,12 @@ impl Weight {
     /// The weight 1.
     pub const ONE: Self = Self(256);
 
+    /// The smallest weight, 1/256.
+    pub const LEAST: Self = Self(1);
+
+    /// The largest weight, 255.996.
+    pub const MOST: Self = Self(u16::MAX);
+
     /// From the wire; `None`: a weight is above 0.
     pub const fn from_bits(bits: u16) -> Option<Self> {
         if bits == 0 { None } else { Some(Self(bits)) }
@@ -62,9 +68,15 @@ impl Weight {
         self.0
     }
 
-    /// The nearest one; what is beyond the ends becomes the end.
+    /// Returns the nearest weight; what is beyond the ends becomes the end, and what is no number the smallest.
     pub fn from_f64(weight: f64) -> Self {
+        let weight = if weight.is_nan() { 0.0 } else { weight };
         Self((weight * 256.0).round().clamp(1.0, f64::from(u16::MAX)) as u16)
+    }
+
+    /// Returns `true` if `weight` is not beyond the ends.
+    pub fn fits(weight: f64) -> bool {
+        (Self::LEAST.as_f64()..=Self::MOST.as_f64()).contains(&weight)
     }
 
     /// As a number.
@@ -102,6 +114,9 @@ mod tests {
         assert_eq!(WireRate::from_bps(1.0), WireRate(1));
         assert_eq!(WireRate::from_bps(f64::INFINITY), WireRate(u16::MAX));
         assert_eq!((Weight::from_f64(0.0).bits(), Weight::from_f64(1e9).bits()), (1, u16::MAX));
+        assert!([1.0 / 256.0, 1.0, 255.9].into_iter().all(Weight::fits));
+        assert!(![0.0, -1.0, 256.0, 1e5, f64::NAN, f64::INFINITY].into_iter().any(Weight::fits));
+        assert_eq!(Weight::from_f64(f64::NAN).bits(), 1, "0 is no weight, and would end the connection");
         assert_eq!((Weight::from_f64(2.0).as_f64(), Weight::from_bits(0)), (2.0, None));
     }
 }

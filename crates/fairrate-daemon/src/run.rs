@@ -8,10 +8,11 @@ use fairrate_daemon::config::Config;
 use fairrate_daemon::http::PageServer;
 use fairrate_daemon::logging::Log;
 use fairrate_daemon::systemd::Notifier;
-use fairrate_daemon::{Desk, Metrics, Network, Server};
+use fairrate_daemon::{Desk, Metrics, Network, Server, ServerError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{EXIT_FAILED, failed};
+use crate::check::{self, advise};
+use crate::{EXIT_BAD_INPUT, EXIT_FAILED, failed};
 
 /// A configuration with its network.
 pub struct Loaded {
@@ -28,23 +29,51 @@ pub fn run(loaded: Loaded) -> ExitCode {
     };
     let result = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(serve(loaded, metrics)),
-        Err(error) => Err(format!("cannot start: {error}")),
+        Err(error) => Err(Failure::other(format!("cannot start: {error}"))),
     };
     log.flush();
-    result.map_or_else(|error| failed(&error, EXIT_FAILED), |()| ExitCode::SUCCESS)
+    result.map_or_else(|error| failed(&error.what, error.code), |()| ExitCode::SUCCESS)
 }
 
-async fn serve(Loaded { config, network }: Loaded, metrics: Arc<Metrics>) -> Result<(), String> {
-    let shown = |error: &dyn std::fmt::Display| error.to_string();
+/// Why the program ends.
+struct Failure {
+    what: String,
+    code: u8,
+}
+
+impl Failure {
+    fn other(error: impl std::fmt::Display) -> Self {
+        Self { what: error.to_string(), code: EXIT_FAILED }
+    }
+}
+
+impl From<ServerError> for Failure {
+    /// Keys that cannot be used stay so; an address may come free.
+    fn from(error: ServerError) -> Self {
+        match error {
+            ServerError::Keys(keys) => Self { what: advise(&keys), code: EXIT_BAD_INPUT },
+            other => Self::other(other),
+        }
+    }
+}
+
+async fn serve(loaded: Loaded, metrics: Arc<Metrics>) -> Result<(), Failure> {
+    // An expired certificate may be that of a clock that is not set yet: whether keys can be used at all shows below.
+    let warnings = check::check(&loaded).map_or_else(|error| vec![error], |checked| checked.warnings);
+    let Loaded { config, network } = loaded;
     // Before anybody is told that the program runs, so that no signal finds it unprepared.
-    let mut signals = Signals::new().map_err(|e| shown(&e))?;
-    let notifier = Notifier::from_env().map_err(|e| format!("cannot use `NOTIFY_SOCKET`: {e}"))?.map(Arc::new);
-    let epoch = getrandom::u64().map_err(|e| shown(&e))?;
+    let mut signals = Signals::new().map_err(Failure::other)?;
+    let notifier =
+        Notifier::from_env().map_err(|e| Failure::other(format!("cannot use `NOTIFY_SOCKET`: {e}")))?.map(Arc::new);
+    let epoch = getrandom::u64().map_err(Failure::other)?;
     let engine = network.engine(&config.engine);
     let desk = Desk::new(config.desk(epoch), engine, network.into_paths());
-    let server = Server::start(config.server(), desk, Arc::clone(&metrics)).map_err(|e| shown(&e))?;
+    let server = Server::start(config.server(), desk, Arc::clone(&metrics))?;
     if config.insecure {
         tracing::warn!("plain TCP: whoever connects may speak for everybody");
+    }
+    for warning in warnings {
+        tracing::warn!("{warning}");
     }
     tracing::info!(address = %server.address(), epoch, "ready");
     let pages = config.metrics.map(|address| serve_metrics(address, Arc::clone(&metrics))).transpose()?;
@@ -63,9 +92,9 @@ async fn serve(Loaded { config, network }: Loaded, metrics: Arc<Metrics>) -> Res
     Ok(())
 }
 
-fn serve_metrics(address: SocketAddr, metrics: Arc<Metrics>) -> Result<PageServer, String> {
+fn serve_metrics(address: SocketAddr, metrics: Arc<Metrics>) -> Result<PageServer, Failure> {
     let started = PageServer::start(address, move |path| metrics.page(path));
-    let pages = started.map_err(|e| format!("cannot listen on {address}: {e}"))?;
+    let pages = started.map_err(|e| Failure::other(format!("cannot listen on {address}: {e}")))?;
     tracing::info!(address = %pages.address(), "metrics");
     if !address.ip().is_loopback() {
         tracing::warn!("whoever can connect to the metrics port may read it");

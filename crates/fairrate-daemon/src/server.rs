@@ -89,10 +89,14 @@ pub enum ServerError {
     Keys(#[from] KeyError),
 }
 
-fn acceptor(security: &Security) -> Result<Option<TlsAcceptor>, KeyError> {
+fn acceptor(security: &Security, metrics: &Metrics) -> Result<Option<TlsAcceptor>, KeyError> {
     match security {
         Security::Insecure => Ok(None),
-        Security::Tls(files) => Ok(Some(TlsAcceptor::from(files.server()?))),
+        Security::Tls(files) => {
+            let (config, certificates) = (files.server()?, files.certificates()?);
+            metrics.note_certificates(certificates);
+            Ok(Some(TlsAcceptor::from(config)))
+        }
     }
 }
 
@@ -107,7 +111,7 @@ impl Server {
     pub fn start(config: ServerConfig, desk: Desk, metrics: Arc<Metrics>) -> Result<Self, ServerError> {
         let address = config.listen;
         let no_listener = |cause| ServerError::Listen { address, cause };
-        let keys = RwLock::new(Keys { acceptor: acceptor(&config.security)?, generation: 0 });
+        let keys = RwLock::new(Keys { acceptor: acceptor(&config.security, &metrics)?, generation: 0 });
         let listener = listen(address).map_err(no_listener)?;
         let address = listener.local_addr().map_err(no_listener)?;
         let peers = Arc::new(PeerLog::new(metrics));
@@ -137,7 +141,7 @@ impl Server {
     /// # Errors
     /// If the keys cannot be used; then nothing changes.
     pub async fn rekey(&self) -> Result<(), KeyError> {
-        let new = acceptor(&self.shared.config.security);
+        let new = acceptor(&self.shared.config.security, &self.shared.peers.metrics);
         self.shared.peers.metrics.keys_loaded(new.is_ok()).inc();
         let acceptor = new?;
         {

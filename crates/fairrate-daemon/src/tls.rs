@@ -55,7 +55,40 @@ pub enum KeyError {
     Verifier(#[from] rustls::server::VerifierBuilderError),
 }
 
+impl KeyError {
+    /// Returns `true` if this user may not read a file.
+    pub fn is_denied(&self) -> bool {
+        use rustls::pki_types::pem::Error;
+        matches!(self, Self::File { cause: Error::Io(e), .. } if e.kind() == std::io::ErrorKind::PermissionDenied)
+    }
+}
+
+/// What the certificates of a side say.
+#[derive(Clone, Debug)]
+pub struct Certificates {
+    /// This side's own.
+    pub own: Certificate,
+    /// Those that sign the other side's.
+    pub authorities: Vec<Certificate>,
+}
+
 impl KeyFiles {
+    /// Reads what the certificates of a server say, after a look at whether all files fit.
+    ///
+    /// # Errors
+    /// If a server cannot use them.
+    pub fn certificates(&self) -> Result<Certificates, KeyError> {
+        self.server()?;
+        let read = |path: &Path| {
+            let read = |der: CertificateDer<'_>| Certificate::read(&der).ok_or(rustls::CertificateError::BadEncoding);
+            let all: Result<Vec<_>, _> = certificates(path)?.into_iter().map(read).collect();
+            all.map_err(|e| KeyError::Tls(e.into()))
+        };
+        let own = read(&self.certificate)?.into_iter().next();
+        let own = own.ok_or(KeyError::Tls(rustls::CertificateError::BadEncoding.into()))?;
+        Ok(Certificates { own, authorities: read(&self.ca)? })
+    }
+
     fn roots(&self) -> Result<RootCertStore, KeyError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&self.ca)? {

@@ -167,6 +167,9 @@ pub enum FrameError {
     /// A flow that counts for nothing.
     #[error("the weight of flow {0} is 0")]
     Weight(Flow),
+    /// Flags that a later version may have.
+    #[error("the flags of flow {0} are not zero")]
+    Flags(Flow),
 }
 
 /// What one side says: its kinds and their records.
@@ -232,6 +235,9 @@ impl Message for FromAgent {
             2 => {
                 let flow = u32::from_be_bytes(array(record, 0));
                 let weight = Weight::from_bits(u16::from_be_bytes(array(record, 12)));
+                if array(record, 14) != [0; 2] {
+                    return Err(FrameError::Flags(flow));
+                }
                 Self::Start(Start {
                     flow,
                     src: array::<4>(record, 4).into(),

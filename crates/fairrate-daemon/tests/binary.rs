@@ -100,7 +100,9 @@ fn a_load_is_measured() {
     let output = program().args(to).args(plan).output().expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", stderr(&output));
-    for part in ["4 agents, 20 flows", "start to first rate: p50", "allocator: ", "Mbit/s from agents"] {
+    for part in
+        ["4 agents, 20 flows", "start to first rate: p50", "ended before a rate: ", "allocator: ", "Mbit/s from agents"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

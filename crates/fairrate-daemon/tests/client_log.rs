@@ -84,6 +84,19 @@ fn a_certificate_of_somebody_else_is_logged() {
 }
 
 #[test]
+fn a_weight_beyond_the_ends_is_logged() {
+    log();
+    let server = Running::start(INSECURE, 1);
+    let client = client(&[server.address]);
+    client.begin(1, host(1), host(3), 100_000.0);
+    assert_eq!(lines_with(&["WARN", "weight=100000", "in_force=255.99609375"]), 1);
+    client.begin(2, host(2), host(3), f64::NAN);
+    assert_eq!(lines_with(&["WARN", "weight=NaN", "in_force=0.00390625"]), 1);
+    until("both have a rate", || client.rate_bps(1).is_some() && client.rate_bps(2).is_some());
+    server.stop();
+}
+
+#[test]
 fn another_version_is_logged() {
     log();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");

@@ -44,6 +44,54 @@ fn hosts_have_addresses_by_name() {
 }
 
 #[test]
+fn a_value_that_cannot_be_is_shown_with_its_line_and_a_caret() {
+    let with = |from: &str, to: &str| read(&LEAST.replacen(from, to, 1)).map(|_| ()).unwrap_err();
+    let engine = "hosts = 4\n[engine]\ngamma = 3.0\n";
+    assert_eq!(
+        with("hosts = 4\n", engine),
+        "allocator.toml: error at line 8, column 9\n  |\n8 | gamma = 3.0\n  |         ^^^\n\
+         NED does not converge with `engine.gamma = 3`: write 0.2 to 1.5"
+    );
+    for (from, to, place, shown) in [
+        ("insecure = true", "insecure = true\nlease = \"1ms\"", "line 3, column 9", "lease = \"1ms\""),
+        ("10.0.0.1+", "10.0.0.1", "line 3, column 9", "hosts = \"10.0.0.1\""),
+        ("10.0.0.1+", "255.255.255.254+", "line 3, column 9", "there are 4 hosts and 2 addresses"),
+        ("hosts = 4\n", "hosts = 4\n[engine]\ninterval = \"0s\"\n", "line 8, column 12", "`engine.interval` is 0"),
+        ("hosts = 4\n", "hosts = 4\n[engine]\nalpha = 0.1\n", "line 8, column 9", "0.25 to 8"),
+        ("hosts = 4\n", "hosts = 4\n[engine]\nthreshold = 0.6\n", "line 8, column 13", "0 to 0.5"),
+        ("hosts = 4\n", "hosts = 4\n[engine]\nbatch = \"1s\"\n", "line 8, column 9", "an eighth of `lease`"),
+        ("hosts = 4\n", "hosts = 4\n[limits]\nagents = 0\n", "line 8, column 10", "a limit of 0"),
+        ("hosts = 4\n", "hosts = 4\n[limits]\nsessions_per_agent = 0\n", "line 8, column 22", "a limit of 0"),
+        ("insecure = true", "insecure = true\nscenario = \"a.toml\"", "line 3, column 12", "name the network once"),
+    ] {
+        let error = with(from, to);
+        assert!(error.contains(place) && error.contains(shown) && error.contains('^'), "{place}, {shown}: {error}");
+    }
+    let by_name = LEAST.replace("hosts = \"10.0.0.1+\"\n", "");
+    let host = |name: &str, address: &str| format!("[[host]]\nname = \"{name}\"\naddress = \"{address}\"\n");
+    let error = read(&(by_name.clone() + &host("h1", "10.0.0.1") + &host("h12", "10.0.0.2"))).map(|_| ()).unwrap_err();
+    assert!(error.contains("line 10, column 8") && error.contains("no host `h12`: did you mean"), "{error}");
+    let error = read(&(by_name + &host("h1", "10.0.0.1") + &host("h2", "10.0.0.1"))).map(|_| ()).unwrap_err();
+    assert!(error.contains("line 11, column 11") && error.contains("is of two hosts"), "{error}");
+}
+
+#[test]
+fn plain_tcp_stays_on_this_machine_unless_two_keys_say_otherwise() {
+    for listen in ["0.0.0.0:4600", "10.0.0.9:4600", "[::]:4600"] {
+        let open = LEAST.replace("127.0.0.1:0", listen);
+        let error = read(&open).map(|_| ()).unwrap_err();
+        assert!(error.contains("line 1, column 10") && error.contains("insecure_beyond_loopback = true"), "{error}");
+        read(&("insecure_beyond_loopback = true\n".to_owned() + &open)).unwrap();
+    }
+    read(&LEAST.replace("127.0.0.1:0", "[::1]:0")).unwrap();
+    let alone = LEAST.replace(
+        "insecure = true",
+        "insecure_beyond_loopback = true\nkeys = { ca = \"a\", certificate = \"b\", key = \"c\" }",
+    );
+    assert!(read(&alone).map(|_| ()).unwrap_err().contains("without `insecure = true`"));
+}
+
+#[test]
 fn what_is_wrong_is_said_with_its_line() {
     for (from, to, expected) in [
         ("insecure = true", "insecure = false", "there is no `[keys]`"),

@@ -51,6 +51,18 @@ fn what_is_no_message_is_an_error() {
     assert_eq!(error(&weightless), "the weight of flow 9 is 0");
 }
 
+#[test]
+fn flags_that_mean_nothing_yet_are_an_error() {
+    let mut bytes = Vec::new();
+    encode([FromAgent::Start(start(7))], &mut bytes);
+    for place in [bytes.len() - 2, bytes.len() - 1] {
+        let mut flagged = bytes.clone();
+        flagged[place] = 1;
+        let error = decoded::<FromAgent>(&flagged, 7).expect_err("it is wrong").to_string();
+        assert_eq!(error, "the flags of flow 7 are not zero");
+    }
+}
+
 fn any_from_agent() -> impl Strategy<Value = FromAgent> {
     prop_oneof![
         (any::<u8>(), any::<u64>()).prop_map(|(version, session)| FromAgent::Hello { version, session }),

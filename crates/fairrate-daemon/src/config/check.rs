@@ -1,0 +1,83 @@
+//! Values that cannot be.
+
+use std::time::Duration;
+
+use super::place::Fault;
+use super::{Config, Engine, Limits};
+
+/// The first value that cannot be, if there is one.
+pub(super) fn check(config: &Config) -> Result<(), Fault> {
+    let fail = |key: &str, what: &str| Err(Fault::new(key, what));
+    check_security(config)?;
+    if config.scenario.is_some() == config.topology.is_some() {
+        return fail("scenario", "name the network once: by `[topology]` or by `scenario = \"file.toml\"`");
+    }
+    if config.hosts.is_some() != config.host.is_empty() {
+        return fail("hosts", "name the hosts' addresses once: by `hosts = \"10.0.0.1+\"` or by `[[host]]`");
+    }
+    if config.lease < Duration::from_millis(10) {
+        return fail("lease", "`lease` is below 10 ms: write a time such as \"500ms\"");
+    }
+    check_engine(&config.engine)?;
+    if config.lease / 8 < config.engine.batch {
+        let what = "`engine.batch` is above an eighth of `lease`: rates would end before they are told";
+        return fail("engine.batch", what);
+    }
+    check_limits(&config.limits)
+}
+
+fn check_security(config: &Config) -> Result<(), Fault> {
+    let fail = |key: &str, what: &str| Err(Fault::new(key, what));
+    if config.insecure && config.keys.is_some() {
+        return fail("insecure", "`insecure = true` and `[keys]` exclude each other: remove one");
+    }
+    if config.insecure_beyond_loopback && !config.insecure {
+        return fail("insecure_beyond_loopback", "it means nothing without `insecure = true`: remove it");
+    }
+    if !config.insecure && config.keys.is_none() {
+        let what =
+            "there is no `[keys]`: make keys with `fairrate-allocator keys`, or set `insecure = true` for a test";
+        return fail("insecure", what);
+    }
+    if config.insecure && !config.listen.ip().is_loopback() && !config.insecure_beyond_loopback {
+        let what = "with `insecure = true` whoever can connect to this address may speak for every host: listen on 127.0.0.1, \
+                    make keys with `fairrate-allocator keys`, or set `insecure_beyond_loopback = true` in a test network";
+        return fail("listen", what);
+    }
+    Ok(())
+}
+
+fn check_engine(engine: &Engine) -> Result<(), Fault> {
+    let Engine { gamma, alpha, threshold, .. } = engine;
+    if engine.interval.is_zero() {
+        return Err(Fault::new("engine.interval", "`engine.interval` is 0: write \"10us\""));
+    }
+    if !(0.0 < *gamma && *gamma < 2.0) {
+        let what = format!("NED does not converge with `engine.gamma = {gamma}`: write 0.2 to 1.5");
+        return Err(Fault::new("engine.gamma", what));
+    }
+    if !(0.25..=8.0).contains(alpha) {
+        return Err(Fault::new("engine.alpha", format!("`engine.alpha = {alpha}`: write a number from 0.25 to 8")));
+    }
+    if !(0.0..=0.5).contains(threshold) {
+        let what = format!("`engine.threshold = {threshold}`: write a number from 0 to 0.5");
+        return Err(Fault::new("engine.threshold", what));
+    }
+    Ok(())
+}
+
+fn check_limits(limits: &Limits) -> Result<(), Fault> {
+    for (key, limit) in [
+        ("agents", limits.agents),
+        ("connections", limits.connections),
+        ("sessions_per_agent", limits.sessions_per_agent),
+        ("flows_per_agent", limits.flows_per_agent),
+        ("updates_per_second", limits.updates_per_second as usize),
+    ] {
+        if limit == 0 {
+            let what = "a limit of 0 lets nobody in: write a number above 0 in `[limits]`";
+            return Err(Fault::new(format!("limits.{key}"), what));
+        }
+    }
+    Ok(())
+}
