@@ -2,7 +2,7 @@
 """Congestion controls at one bottleneck of 200 Mb/s between network namespaces: goodput, queue, RTT.
 
 h1 - switch - h2; the port to h2 has a token bucket and a queue of 500 KB. Each algorithm gets three runs of ten seconds with one flow
-of iperf3, or as many as `--flows` says. The queue is read fifty times a second. Needs root, iproute2, iperf3 and `fairrate-kernel` (in
+of iperf3, or as many as `--flows` says, and `--beside cubic` puts a flow of CUBIC beside them. The queue is read fifty times a second. Needs root, iproute2, iperf3 and `fairrate-kernel` (in
 PATH, or by FAIRRATE_KERNEL).
 """
 
@@ -100,12 +100,12 @@ class Queue:
         return 0
 
 
-def iperf(net: Network, arguments: str) -> tuple[subprocess.Popen, subprocess.Popen]:
+def iperf(net: Network, arguments: str, port: int = 5201) -> tuple[subprocess.Popen, subprocess.Popen]:
     # Before others: a flow that waits for the processor tells nothing of the network.
     first = ["nice", "-n", "-15"]
-    server = subprocess.Popen([*first, "nsenter", f"--net=/run/netns/{net.h2}", "iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
+    server = subprocess.Popen([*first, "nsenter", f"--net=/run/netns/{net.h2}", "iperf3", "-s", "-1", "-p", str(port)], stdout=subprocess.DEVNULL)
     time.sleep(0.4)
-    client = [*first, "nsenter", f"--net=/run/netns/{net.h1}", "iperf3", "-c", "10.9.2.1", "-J", *arguments.split()]
+    client = [*first, "nsenter", f"--net=/run/netns/{net.h1}", "iperf3", "-c", "10.9.2.1", "-p", str(port), "-J", *arguments.split()]
     return server, subprocess.Popen(client, stdout=subprocess.PIPE, text=True)
 
 
@@ -128,8 +128,9 @@ def processor_time() -> list[int]:
         return [int(number) for number in file.readline().split()[1:9]]
 
 
-def run(net: Network, cc: str, seconds: int, flows: int) -> dict:
+def run(net: Network, cc: str, seconds: int, flows: int, beside: str | None) -> dict:
     queue = Queue(net.switch, net.port)
+    other = iperf(net, f"-C {beside} -t {seconds} -O 1", 5202) if beside else None
     server, client = iperf(net, f"-C {cc} -t {seconds} -P {flows} -O 1")
     seconds += 1
     end, backlogs, before = time.monotonic() + seconds, [], processor_time()
@@ -142,6 +143,10 @@ def run(net: Network, cc: str, seconds: int, flows: int) -> dict:
     server.wait()
     if "error" in told:
         raise SystemExit(told["error"])
+    found = {}
+    if other:
+        found["beside_mbps"] = json.loads(other[1].communicate()[0])["end"]["sum_received"]["bits_per_second"] / 1e6
+        other[0].wait()
     sender = told["end"]["streams"][0]["sender"]
     goodputs = [stream["receiver"]["bits_per_second"] / 1e6 for stream in told["end"]["streams"]]
     return {
@@ -152,6 +157,7 @@ def run(net: Network, cc: str, seconds: int, flows: int) -> dict:
         "rtt_us": sender["mean_rtt"],
         "cpu_idle": 100.0 * idle,
         "retransmits": told["end"]["sum_sent"]["retransmits"],
+        **found,
     }
 
 
@@ -171,6 +177,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--algorithms", nargs="+", default=["cubic", "theta-powertcp", "dctcp", "powertcp"])
     parser.add_argument("--flows", type=int, default=1)
+    parser.add_argument("--beside", help="a congestion control that has a flow of its own beside each run")
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--tau-us", type=int, help="instead of the base RTT that TCP measures on the idle network")
@@ -185,7 +192,7 @@ def main() -> None:
             name = attach(net, algorithm, tau_us) if of_ours else algorithm
             try:
                 for i in range(options.runs):
-                    found = {k: round(v, 1) for k, v in run(net, name, options.seconds, options.flows).items()}
+                    found = {k: round(v, 1) for k, v in run(net, name, options.seconds, options.flows, options.beside).items()}
                     print(algorithm, i + 1, json.dumps(found), flush=True)
             finally:
                 if of_ours:
