@@ -12,7 +12,7 @@ use crate::certificate::Certificate;
 use crate::desk::Identity;
 use crate::metrics::TurnedAway;
 use crate::peers::Peer;
-use crate::quota::Quotas;
+use crate::quota::{Quotas, Seat};
 use crate::stream::Stream;
 use crate::tls::with_name;
 
@@ -53,25 +53,26 @@ impl Opening {
         Self { patience: lease.min(PATIENCE), handshakes: Quotas::new(MAX_HANDSHAKES, HANDSHAKES_PER_SECOND) }
     }
 
-    /// Opens a connection from `address`. Without an acceptor, its identity is that address.
+    /// Returns a seat for a handshake with `address`, or `None` if it has as many as it may.
+    pub fn seat(&self, address: SocketAddr) -> Option<Seat> {
+        self.handshakes.seat(&ip(address))
+    }
+
+    /// Opens a connection from `address`, by TLS if there is an acceptor and a seat. Without, its identity is that address.
     pub async fn open(
         &self,
         stream: TcpStream,
         address: SocketAddr,
-        acceptor: Option<TlsAcceptor>,
+        tls: Option<(TlsAcceptor, Seat)>,
     ) -> Result<Opened, Unopened> {
         let peer = Peer { address, certificate: None };
         let fail = |why, peer: &Peer, error: &str| Unopened { why, peer: peer.clone(), error: error.to_owned() };
         if let Err(error) = stream.set_nodelay(true) {
             return Err(fail(TurnedAway::Handshake, &peer, &error.to_string()));
         }
-        // Addresses of IPv4 look like others on a socket of IPv6.
-        let ip = address.ip().to_canonical();
-        let Some(acceptor) = acceptor else {
-            return Ok(Opened { identity: Identity::Peer(ip), peer, not_after: None, stream: Box::new(stream) });
-        };
-        let Some(seat) = self.handshakes.seat(&ip) else {
-            return Err(fail(TurnedAway::TooManyHandshakes, &peer, "too many handshakes from this address"));
+        let Some((acceptor, seat)) = tls else {
+            let identity = Identity::Peer(ip(address));
+            return Ok(Opened { identity, peer, not_after: None, stream: Box::new(stream) });
         };
         if let Some(until) = seat.note(1) {
             sleep_until(until).await;
@@ -87,6 +88,11 @@ impl Opening {
             Err(_) => Err(fail(TurnedAway::SlowHandshake, &peer, "the handshake takes too long")),
         }
     }
+}
+
+/// The address of IPv4 that one of IPv6 stands for, on a socket of IPv6.
+fn ip(address: SocketAddr) -> IpAddr {
+    address.ip().to_canonical()
 }
 
 /// Says who is at the other end; `None`: its certificate cannot be read.

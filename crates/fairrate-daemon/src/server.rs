@@ -204,28 +204,39 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, engine: ToEngine) {
                 continue;
             }
         };
+        // Before anything that others need is used for it.
+        let seat = shared.opening.seat(address);
+        if seat.is_none() && shared.is_secure() {
+            let error = "there are too many handshakes with this address";
+            shared.peers.turned_away(TurnedAway::TooManyHandshakes, &address, error);
+            continue;
+        }
         let Ok(permit) = Arc::clone(&shared.connections).try_acquire_owned() else {
             shared.peers.turned_away(TurnedAway::TooManyConnections, &address, "there are too many connections");
             continue;
         };
         let (shared, engine) = (Arc::clone(&shared), engine.clone());
         tokio::spawn(async move {
-            serve(stream, address, &shared, &engine).await;
+            serve(stream, address, seat, &shared, &engine).await;
             drop(permit);
         });
     }
 }
 
 impl Shared {
+    fn is_secure(&self) -> bool {
+        matches!(self.config.security, Security::Tls(_))
+    }
+
     fn keys(&self) -> Keys {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// A connection from its first byte to its last.
-async fn serve(stream: TcpStream, address: SocketAddr, shared: &Shared, engine: &ToEngine) {
+async fn serve(stream: TcpStream, address: SocketAddr, seat: Option<Seat>, shared: &Shared, engine: &ToEngine) {
     let Keys { acceptor, generation } = shared.keys();
-    let opened = match shared.opening.open(stream, address, acceptor).await {
+    let opened = match shared.opening.open(stream, address, acceptor.zip(seat)).await {
         Ok(opened) => opened,
         Err(failed) => return shared.peers.turned_away(failed.why, &failed.peer, &failed.error),
     };

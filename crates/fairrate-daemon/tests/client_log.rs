@@ -5,41 +5,12 @@ mod common;
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
 
+use common::log::{collect, lines_with};
 use common::{INSECURE, Running, client, host, until};
 use fairrate_daemon::logging::Throttle;
 use fairrate_daemon::wire::{self, FromAllocator};
 use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security, keys};
-
-/// All that is logged in this process, at the level that programs log by default.
-fn log() -> &'static Arc<Mutex<Vec<u8>>> {
-    static LOG: OnceLock<Arc<Mutex<Vec<u8>>>> = OnceLock::new();
-    LOG.get_or_init(|| {
-        let lines: Arc<Mutex<Vec<u8>>> = Arc::default();
-        let written = Arc::clone(&lines);
-        let writer = move || Lines(Arc::clone(&written));
-        tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false).with_writer(writer).init();
-        lines
-    })
-}
-
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no test panicked").write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-fn lines_with(parts: &[&str]) -> usize {
-    let text = String::from_utf8_lossy(&log().lock().expect("no test panicked")).into_owned();
-    text.lines().filter(|line| parts.iter().all(|part| line.contains(part))).count()
-}
 
 fn keys_in(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -50,7 +21,7 @@ fn keys_in(name: &str) -> PathBuf {
 
 #[test]
 fn an_allocator_that_is_not_there_is_logged_now_and_then() {
-    log();
+    collect();
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback").local_addr().expect("an address");
     let options = ClientOptions { retry: std::time::Duration::from_millis(2), ..ClientOptions::default() };
     let client = Client::connect(&[free], Security::Insecure, options).expect("there are threads");
@@ -68,7 +39,7 @@ fn an_allocator_that_is_not_there_is_logged_now_and_then() {
 
 #[test]
 fn a_certificate_of_somebody_else_is_logged() {
-    log();
+    collect();
     let (dir, other) = (keys_in("client-log"), keys_in("client-log-other"));
     let file = |name: &str| dir.join(name).display().to_string();
     let (ca, certificate, key) = (file("ca.pem"), file("allocator.pem"), file("allocator.key"));
@@ -85,7 +56,7 @@ fn a_certificate_of_somebody_else_is_logged() {
 
 #[test]
 fn a_weight_beyond_the_ends_is_logged() {
-    log();
+    collect();
     let server = Running::start(INSECURE, 1);
     let client = client(&[server.address]);
     client.begin(1, host(1), host(3), 100_000.0);
@@ -98,7 +69,7 @@ fn a_weight_beyond_the_ends_is_logged() {
 
 #[test]
 fn another_version_is_logged() {
-    log();
+    collect();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {

@@ -11,6 +11,7 @@ use fairrate_daemon::{Client, ClientOptions, Desk, KeyError, Metrics, Security, 
 use socket2::{Domain, Socket, Type};
 use tokio::runtime::Runtime;
 
+pub mod log;
 pub mod program;
 
 /// Hosts of the star, and the rate of its links.
@@ -24,6 +25,14 @@ pub const INSECURE: &str = "listen = \"127.0.0.1:0\"\ninsecure = true\nlease = \
 
 pub fn host(i: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, i)
+}
+
+/// [`INSECURE`] with the keys of a directory in place of plain TCP.
+pub fn secure(dir: &Path) -> String {
+    let file = |name: &str| dir.join(name).display().to_string();
+    let (ca, certificate, key) = (file("ca.pem"), file("allocator.pem"), file("allocator.key"));
+    let keys = format!("[keys]\nca = \"{ca}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n");
+    INSECURE.replace("insecure = true\n", "") + &keys
 }
 
 /// A server and the threads it runs on.
