@@ -23,7 +23,7 @@ pub struct Options {
 /// A check: its name and what it does.
 type Check = (&'static str, fn(&Bench) -> Result<(), String>);
 
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 15] = [
     ("an incast delivers its bytes, and its results read", incast),
     ("flows take the simulator's paths", paths),
     ("a connection of two subflows uses two paths", multipath),
@@ -37,6 +37,7 @@ const CHECKS: [Check; 14] = [
     ("an algorithm of a killed run is given back by the next one", brought_and_killed),
     ("an algorithm of a killed run leaves the kernel", attached_and_killed),
     ("marks are root's alone", marks),
+    ("a results directory of another user is refused", of_another_user),
     ("without root it says so and makes nothing", no_root),
 ];
 
@@ -461,6 +462,19 @@ fn marks(bench: &Bench) -> Result<(), String> {
         expect(is_refused, || format!("{before}: {}: {said}", done.status))?;
     }
     Ok(())
+}
+
+/// In it links could lead what root writes, and removes, elsewhere.
+fn of_another_user(bench: &Bench) -> Result<(), String> {
+    let (out, file) = (bench.dir.join("theirs"), bench.star("theirs", "50KB")?);
+    std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
+    std::os::unix::fs::chown(&out, Some(65_534), Some(65_534)).map_err(|e| e.to_string())?;
+    let done = bench.start(&file, "theirs", &[])?.wait_with_output().map_err(|e| e.to_string())?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    let is_refused = done.status.code() == Some(2) && said.contains("user 65534 can write to");
+    expect(is_refused, || format!("{}: {said}", done.status))?;
+    let n = std::fs::read_dir(&out).map_err(|e| e.to_string())?.count();
+    expect(n == 0, || format!("it has written {n} files there"))
 }
 
 /// As a user without rights, who has a copy of the program that he may run.

@@ -12,6 +12,7 @@ use fairrate_scenario::{Overrides, ResultsDir, RunState, Tag, TagValue};
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::field::Field;
+use crate::place;
 use crate::run::{Job, listen_for_interrupts};
 
 /// Run a scenario on network namespaces, with the TCP of Linux
@@ -87,6 +88,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     let dir = args.out.clone().unwrap_or_else(|| Path::new("runs").join(file_name(&name)));
     ResultsDir::check(&dir)?;
     check_root()?;
+    place::check(&dir)?;
     listen_for_interrupts();
     let label = args.label.clone().unwrap_or_else(|| cc.to_owned());
     let tags = vec![Tag::new("label", TagValue::Text(label.clone()))];

@@ -17,6 +17,7 @@ pub mod machine;
 pub mod namespaces;
 pub mod network;
 pub mod paths;
+pub mod place;
 pub mod plan;
 pub mod priority;
 pub mod qdisc;

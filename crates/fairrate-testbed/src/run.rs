@@ -25,7 +25,7 @@ use crate::receiving::receive;
 use crate::sampling::Sampler;
 use crate::sending::Sending;
 use crate::shared::{Phase, Shared, Told, telling};
-use crate::{algorithm, idle, network, tools};
+use crate::{algorithm, idle, network, place, tools};
 
 /// From the last preparation to the start.
 const LEAD: Duration = Duration::from_millis(50);
@@ -98,7 +98,10 @@ impl Job<'_> {
         };
         self.say_what_stands(config, &linux);
         // Until here nothing was written that stays.
+        place::check(self.dir)?;
         let dir = Arc::new(ResultsDir::claim(self.dir)?);
+        // Somebody may have made it in between.
+        place::check(self.dir)?;
         let mut writer = ResultsWriter::create_in(&dir, &effective, &self.tags)?;
         let before = network::counters(config, &plan)?;
         let shared = Shared::new(Instant::now() + LEAD, connections);
