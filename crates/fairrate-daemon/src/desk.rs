@@ -7,6 +7,7 @@
 mod flows;
 mod holders;
 mod kinds;
+mod links;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -17,6 +18,8 @@ use fairrate_allocate::{AllocatorService, LinkId, RateEngine, Update};
 use self::flows::Flows;
 use self::holders::Holders;
 pub use self::kinds::{Counts, DeskConfig, Identity, Refusal, Urgency};
+pub use self::links::LinkLoad;
+use self::links::Links;
 use crate::agent::WORDS_A_LEASE;
 use crate::rate::WireRate;
 use crate::wire::{self, Flow, FromAgent, FromAllocator, Reason, Start, VERSION};
@@ -60,6 +63,7 @@ pub struct Desk {
     agents: Vec<Option<Agent>>,
     free_agents: Vec<usize>,
     holders: Holders,
+    links: Links,
     /// By the number of a flow at the service: its agent and its place there.
     owners: Vec<(u32, u32)>,
     free_numbers: Vec<u32>,
@@ -87,6 +91,7 @@ impl Desk {
             agents: Vec::new(),
             free_agents: Vec::new(),
             holders: Holders::default(),
+            links: Links::default(),
             owners: Vec::new(),
             free_numbers: Vec::new(),
             to_write: [VecDeque::new(), VecDeque::new()],
@@ -98,6 +103,11 @@ impl Desk {
             updates: Vec::new(),
             path: Vec::new(),
         }
+    }
+
+    /// From now on [`Desk::link_load`] sums up what flows are told, for links of these rates. To be called before the first flow.
+    pub fn watch_links(&mut self, capacities_bps: Vec<f64>) {
+        self.links = Links::new(capacities_bps);
     }
 
     /// There is a new connection, of an agent that may speak for `identity`.
@@ -239,6 +249,7 @@ impl Desk {
             Some(place) => *place = owner,
             None => self.owners.push(owner),
         }
+        self.links.begin(number, &self.path);
         self.service.start(number, &self.path, start.weight.as_f64(), f64::INFINITY);
         self.holders[holder].n_flows += 1;
         self.counts.starts += 1;
@@ -266,6 +277,7 @@ impl Desk {
         let holder = agent.holder;
         if let Some(number) = agent.flows.remove(flow) {
             self.service.end(number);
+            self.links.tell(number, WireRate::NONE);
             self.free_numbers.push(number);
             self.holders[holder].n_flows -= 1;
             self.counts.ends += 1;
@@ -387,8 +399,12 @@ impl Desk {
             wire::encode([FromAllocator::Hello { version: VERSION, epoch, lease }], out);
         }
         let mut n_rates = 0;
-        let rates = agent.flows.take_changed(most / 6).inspect(|_| n_rates += 1);
-        wire::encode(rates.map(|(flow, rate)| FromAllocator::Rate { flow, rate }), out);
+        let rates = agent.flows.take_changed(most / 6).map(|(number, flow, rate)| {
+            n_rates += 1;
+            self.links.tell(number, rate);
+            FromAllocator::Rate { flow, rate }
+        });
+        wire::encode(rates, out);
         self.counts.rates += n_rates;
         if out.len() == before && connection.spoke + self.config.lease / WORDS_A_LEASE <= now {
             wire::encode([FromAllocator::Alive], out);
@@ -404,6 +420,11 @@ impl Desk {
     /// Connections that are to be closed, and why.
     pub fn take_closed(&mut self, out: &mut Vec<(ConnectionId, Reason)>) {
         out.append(&mut self.to_close);
+    }
+
+    /// Returns how much of the links flows were told, by the last rate written to their agents.
+    pub fn link_load(&self) -> LinkLoad {
+        self.links.load()
     }
 
     /// Flows the optimiser knows.

@@ -29,7 +29,7 @@ pub mod wire;
 pub use agent::{Agent, FIRST_LEASE};
 pub use certificate::Certificate;
 pub use client::{Client, ClientOptions, Grant};
-pub use desk::{ConnectionId, Counts, Desk, DeskConfig, Identity, Paths, Refusal, Urgency};
+pub use desk::{ConnectionId, Counts, Desk, DeskConfig, Identity, LinkLoad, Paths, Refusal, Urgency};
 pub use engine::{Pace, Wait};
 pub use metrics::Metrics;
 pub use network::Network;

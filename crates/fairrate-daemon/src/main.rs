@@ -1,6 +1,7 @@
 //! `fairrate-allocator`: Flowtune's allocator as a service.
 
 mod check;
+mod descriptors;
 mod run;
 
 use std::io::{self, Write};

@@ -22,6 +22,8 @@ pub struct Metrics {
     agents: IntGauge,
     connections: IntGauge,
     flows: IntGauge,
+    oversubscribed: IntGauge,
+    largest_share: Gauge,
     starts: IntCounter,
     ends: IntCounter,
     rates: IntCounter,
@@ -102,6 +104,14 @@ impl Metrics {
             agents: gauge("fairrate_agents", "Agents with a lease"),
             connections: gauge("fairrate_connections", "Connections of agents"),
             flows: gauge("fairrate_flows", "Flows the optimiser knows"),
+            oversubscribed: gauge(
+                "fairrate_links_oversubscribed",
+                "Links whose flows were told more than the link's rate",
+            ),
+            largest_share: register(
+                &registry,
+                Gauge::new("fairrate_link_told_share_max", "Largest share of a link's rate that its flows were told"),
+            ),
             starts: counter("fairrate_flow_starts_total", "Flowlets that began"),
             ends: counter("fairrate_flow_ends_total", "Flowlets that ended"),
             rates: counter("fairrate_rates_total", "Rates told"),
@@ -180,6 +190,9 @@ impl Metrics {
         set(&self.agents, desk.n_agents());
         set(&self.connections, desk.n_connections());
         set(&self.flows, desk.n_flows());
+        let load = desk.link_load();
+        set(&self.oversubscribed, load.n_oversubscribed);
+        self.largest_share.set(load.largest_share);
         self.starts.inc_by(now.starts - before.starts);
         self.ends.inc_by(now.ends - before.ends);
         self.rates.inc_by(now.rates - before.rates);

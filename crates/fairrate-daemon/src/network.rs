@@ -44,6 +44,11 @@ impl Network {
         self.hosts.len()
     }
 
+    /// The rates of links, by their numbers.
+    pub fn capacities_bps(&self) -> &[f64] {
+        &self.capacities_bps
+    }
+
     /// The optimiser for these links. A share of each, the threshold, is left, as rates may be off by that.
     pub fn engine(&self, engine: &Engine) -> Box<dyn RateEngine> {
         let share = 1.0 - engine.threshold;

@@ -35,12 +35,16 @@ impl WireRate {
 
     /// In bit/s.
     pub fn as_bps(self) -> f64 {
+        self.as_kbps() as f64 * 1e3
+    }
+
+    /// In kbit/s, which is exact.
+    pub fn as_kbps(self) -> u64 {
         let (exponent, mantissa) = (self.0 >> MANTISSA_BITS, u64::from(self.0) & ((1 << MANTISSA_BITS) - 1));
-        let kbps = match exponent {
+        match exponent {
             0 => mantissa,
             e => ((1 << MANTISSA_BITS) + mantissa) << (e - 1),
-        };
-        kbps as f64 * 1e3
+        }
     }
 }
 

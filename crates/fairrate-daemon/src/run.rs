@@ -12,6 +12,7 @@ use fairrate_daemon::{Desk, Metrics, Network, Server, ServerError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::check::{self, advise};
+use crate::descriptors::room_for;
 use crate::{EXIT_BAD_INPUT, EXIT_FAILED, failed};
 
 /// A configuration with its network.
@@ -27,12 +28,20 @@ pub fn run(loaded: Loaded) -> ExitCode {
         Ok(log) => log,
         Err(error) => return failed(&format!("cannot start: {error}"), EXIT_FAILED),
     };
-    let result = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let result = match runtime() {
         Ok(runtime) => runtime.block_on(serve(loaded, metrics)),
         Err(error) => Err(Failure::other(format!("cannot start: {error}"))),
     };
     log.flush();
     result.map_or_else(|error| failed(&error.what, error.code), |()| ExitCode::SUCCESS)
+}
+
+/// The threads that serve connections. More than these do not help an optimiser that has one.
+const MAX_WORKERS: usize = 16;
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MAX_WORKERS);
+    tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()
 }
 
 /// Why the program ends.
@@ -67,8 +76,12 @@ async fn serve(loaded: Loaded, metrics: Arc<Metrics>) -> Result<(), Failure> {
         Notifier::from_env().map_err(|e| Failure::other(format!("cannot use `NOTIFY_SOCKET`: {e}")))?.map(Arc::new);
     let epoch = getrandom::u64().map_err(Failure::other)?;
     let engine = network.engine(&config.engine);
-    let desk = Desk::new(config.desk(epoch), engine, network.into_paths());
-    let server = Server::start(config.server(), desk, Arc::clone(&metrics))?;
+    let capacities_bps = network.capacities_bps().to_vec();
+    let mut desk = Desk::new(config.desk(epoch), engine, network.into_paths());
+    desk.watch_links(capacities_bps);
+    let mut server = config.server();
+    server.max_connections = room_for(server.max_connections);
+    let server = Server::start(server, desk, Arc::clone(&metrics))?;
     if config.insecure {
         tracing::warn!("plain TCP: whoever connects may speak for everybody");
     }

@@ -80,7 +80,9 @@ fn a_key_that_connects_without_end_keeps_nobody_out() {
     let dir = keys_in("one-key", YEAR);
     let server = Running::start(&(secure(&dir) + "[limits]\nagents = 6\n"), 1);
     let greedy: Vec<Client> = (0..12).map(|_| client(&server, files(&dir, host(1)))).collect();
-    greedy.iter().for_each(|client| client.begin(1, host(1), host(4), 1.0));
+    for client in &greedy {
+        client.begin(1, host(1), host(4), 1.0);
+    }
     let refused = || {
         server.metric("fairrate_connections_closed_total{why=\"TooManySessions\"}")
             + server.metric("fairrate_turned_away_total{why=\"too-many-of-one-agent\"}")

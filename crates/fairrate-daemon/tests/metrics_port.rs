@@ -6,7 +6,7 @@ use std::io::Write;
 use std::net::TcpStream;
 
 use common::program::{ANY_PORT, Program, all_of};
-use common::{ALONE_BPS, client, host, is_near, until};
+use common::{ALONE_BPS, INSECURE, client, connect_from, host, is_near, until};
 
 /// Descriptors that the port may use at most: its connections and some room.
 const BUDGET: usize = 32;
@@ -28,6 +28,19 @@ fn half_open_requests_take_no_descriptors_of_agents() {
     let client = client(&[server.address]);
     client.begin(1, host(1), host(2), 1.0);
     until("an agent gets in", || is_near(client.rate_bps(1), ALONE_BPS));
+}
+
+#[test]
+fn agents_take_no_descriptors_of_the_port() {
+    let text = INSECURE.replace("listen = \"127.0.0.1:0\"", ANY_PORT).replace("300ms", "30s");
+    let server = Program::start_limited("few-descriptors.toml", &text, 100);
+    // They say nothing, and are let wait for a lease.
+    let _silent: Vec<TcpStream> = (0..200).map(|i| connect_from(i, server.address)).collect();
+    let page = || server.get("/metrics");
+    until("the last ones are turned away", || {
+        page().contains("fairrate_turned_away_total{why=\"too-many-connections\"} 1")
+    });
+    assert!(page().contains("fairrate_turned_away_total{why=\"accept\"} 0\n"), "there are descriptors left");
 }
 
 #[test]

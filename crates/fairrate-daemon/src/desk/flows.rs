@@ -93,14 +93,14 @@ impl Flows {
         }
     }
 
-    /// Up to `most` of the flows whose rate is to be told, and those rates.
-    pub fn take_changed(&mut self, most: usize) -> impl Iterator<Item = (Flow, WireRate)> + '_ {
+    /// Up to `most` of the flows whose rate is to be told, with their numbers at the service, and those rates.
+    pub fn take_changed(&mut self, most: usize) -> impl Iterator<Item = (u32, Flow, WireRate)> + '_ {
         let places = self.changed.drain(..most.min(self.changed.len()));
         let slots = &mut self.slots;
         places.filter_map(|place| {
             let slot = &mut slots[place as usize];
             slot.is_listed = false;
-            (slot.is_live && slot.rate != WireRate::NONE).then_some((slot.start.flow, slot.rate))
+            (slot.is_live && slot.rate != WireRate::NONE).then_some((slot.number, slot.start.flow, slot.rate))
         })
     }
 

@@ -49,7 +49,9 @@ impl Running {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
         let engine = network.engine(&config.engine);
-        let desk = Desk::new(config.desk(epoch), engine, network.into_paths());
+        let capacities_bps = network.capacities_bps().to_vec();
+        let mut desk = Desk::new(config.desk(epoch), engine, network.into_paths());
+        desk.watch_links(capacities_bps);
         let metrics = Arc::new(Metrics::new());
         let entered = runtime.enter();
         let server = Server::start(config.server(), desk, Arc::clone(&metrics)).expect("it starts");

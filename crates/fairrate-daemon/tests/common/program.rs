@@ -24,6 +24,11 @@ pub fn file(name: &str, text: &str) -> PathBuf {
 /// A configuration in which both ports are any that is free.
 pub const ANY_PORT: &str = "listen = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"";
 
+/// The usual configuration that listens here.
+fn listening(listen: &str) -> String {
+    super::INSECURE.replace("listen = \"127.0.0.1:0\"", listen)
+}
+
 /// A process that is killed when the test ends.
 pub struct Killed(pub Child);
 
@@ -44,7 +49,7 @@ pub struct Program {
 impl Program {
     /// Starts it and waits until it says where it listens.
     pub fn start(name: &str, listen: &str) -> Self {
-        let (child, address, metrics, lines) = Self::start_with_log(name, listen);
+        let (child, address, metrics, lines) = Self::start_with_log(name, &listening(listen), program());
         // What it logs later has to go somewhere.
         std::thread::spawn(move || lines.lines().map_while(Result::ok).for_each(drop));
         Self { child, address, metrics }
@@ -52,17 +57,27 @@ impl Program {
 
     /// The same; then nobody can read its log any more.
     pub fn start_with_closed_log(name: &str, listen: &str) -> Self {
-        let (child, address, metrics, log) = Self::start_with_log(name, listen);
+        let (child, address, metrics, log) = Self::start_with_log(name, &listening(listen), program());
         drop(log);
+        Self { child, address, metrics }
+    }
+
+    /// The same, with so many descriptors at most.
+    pub fn start_limited(name: &str, text: &str, n_descriptors: u32) -> Self {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -n {n_descriptors}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script]).arg(program().get_program()).env_remove("RUST_LOG").env("NO_COLOR", "1");
+        let (child, address, metrics, lines) = Self::start_with_log(name, text, command);
+        std::thread::spawn(move || lines.lines().map_while(Result::ok).for_each(drop));
         Self { child, address, metrics }
     }
 
     fn start_with_log(
         name: &str,
-        listen: &str,
+        text: &str,
+        mut command: Command,
     ) -> (Killed, SocketAddr, SocketAddr, BufReader<std::process::ChildStderr>) {
-        let config = file(name, &super::INSECURE.replace("listen = \"127.0.0.1:0\"", listen));
-        let mut command = program();
+        let config = file(name, text);
         let mut child = Killed(command.arg("run").arg(config).stderr(Stdio::piped()).spawn().expect("it starts"));
         let mut log = BufReader::new(child.0.stderr.take().expect("it is piped"));
         let address = address_after(&mut log, "ready");
