@@ -69,12 +69,25 @@ pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String
     if let Some(n_flows) = hpcc_list::announced(header) {
         return hpcc_list::parse(lines, header_line, n_flows, topology);
     }
+    if let Some(message) = connection_matrix(header) {
+        return Err(FileError::new(header_line, message).help(
+            "write a CSV file: below the header `start_ns,src,dst,bytes`, htsim's `0->13 id 1 start 5000 size 200000` is the line \
+             `5,0,13,200000`, as its starts are in picoseconds; flows that wait for a trigger have no start to write",
+        ));
+    }
     let columns = parse_header(header_line, header, ignore_columns)?;
     let mut reader = Reader { hosts: Hosts::new(topology), columns, ids: HashSet::new(), pairs: HashMap::new() };
     let mut rows = lines.map(|(at, line)| reader.row(at, line)).collect::<Result<Vec<FlowSpec>, _>>()?;
     // Those without an id before those with one, as ever.
     rows.sort_by_key(|flow| (flow.start, (flow.id != FlowSpec::NO_ID).then_some(flow.id)));
     Ok(rows)
+}
+
+/// Returns what to say of a file that begins as a connection matrix of htsim does: with `Nodes` and a number.
+fn connection_matrix(header: &str) -> Option<String> {
+    let mut words = header.split_whitespace();
+    let is_one = words.next() == Some("Nodes") && words.next()?.parse::<u64>().is_ok() && words.next().is_none();
+    is_one.then(|| format!("this is a connection matrix of htsim (`{}`), which is not read here", header.trim()))
 }
 
 fn parse_header(at: usize, header: &str, ignore_columns: &[String]) -> Result<Vec<Column>, FileError> {
@@ -309,6 +322,18 @@ mod tests {
         let error = parse_flow_list(text, &star(), &[]).unwrap_err();
         assert_eq!((error.to_string().as_str(), error.column), ("line 1: unknown column `pg`", Some((11, 13))));
         assert_eq!(error.help.as_deref(), Some("to leave it out, write `ignore_columns = [\"pg\"]`"));
+    }
+
+    #[test]
+    fn a_connection_matrix_of_htsim_is_called_so() {
+        let text = "Nodes 16\nConnections 1\n0->13 id 1 start 0 size 200000\n";
+        let error = read(text).unwrap_err();
+        let said = "line 1: this is a connection matrix of htsim (`Nodes 16`), which is not read here";
+        assert_eq!(error.to_string(), said);
+        assert!(error.help.as_deref().unwrap_or_default().contains("start_ns,src,dst,bytes"));
+        // What it advises is read.
+        assert!(parse_flow_list("start_ns,src,dst,bytes\n5,0,3,200000\n", &star(), &[]).is_ok());
+        assert_eq!(read("Nodes,src,dst,bytes\n").unwrap_err().to_string(), "line 1: unknown column `Nodes`");
     }
 
     #[test]
