@@ -155,6 +155,17 @@ pub enum Failure {
         /// Its results.
         dir: PathBuf,
     },
+    /// Some figures have nothing to be drawn from. The others were drawn.
+    #[error("{n_undrawn} of {n_figures} figures could not be drawn")]
+    #[diagnostic(code(cli::unreadable), help("{each}"))]
+    Undrawn {
+        /// How many.
+        n_undrawn: usize,
+        /// Of how many.
+        n_figures: usize,
+        /// Which, and why; a line each.
+        each: String,
+    },
     /// Some runs of a comparison came to a bad end.
     #[error("{n_failed} of {n_runs} runs failed")]
     #[diagnostic(code(run::failed), help("{each}"))]
@@ -216,6 +227,7 @@ impl Failure {
             | Self::InputFile { .. }
             | Self::Usage { .. }
             | Self::Memory { .. }
+            | Self::Undrawn { .. }
             | Self::Unreadable { .. } => 2,
             Self::Results(error) if bad_directory(error) => 2,
             Self::Results(_)

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use fairrate_papers::measured::{self, About};
-use fairrate_papers::{FIGURES, Figure, Kept, Point, Points, Run, Scale, Store, matching, sheet};
+use fairrate_papers::{FIGURES, Figure, Kept, Kind, Point, Points, Run, Scale, Store, matching, sheet};
 use fairrate_scenario::ResultsDir;
 use serde::Serialize;
 use serde_json::Value;
@@ -48,7 +48,8 @@ pub struct Args {
     /// Besides figure.svg, a picture for papers or slides; needs the program fairrate-picture
     #[arg(long, value_enum, default_value_t = Format::Svg, value_name = "FORMAT")]
     format: Format,
-    /// Run nothing: draw from the measured.csv of each figure below this directory
+    /// Run nothing: draw from the measured.csv of each figure below this directory; calculations that have none take no time
+    /// and are made anew
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "jobs", "fresh"])]
     from: Option<PathBuf>,
     /// Do all runs again, those that are complete too
@@ -88,12 +89,20 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         ResultsDir::check(&place(&args.out, figure))?;
     }
     let converter = converter(args.format)?;
-    let known = figures.iter().map(|figure| args.from.as_ref().map(|from| read(from, figure)).transpose());
-    let known = known.collect::<Result<Vec<_>, _>>()?;
+    let known: Vec<Result<Option<Measured>, Failure>> =
+        figures.iter().map(|figure| args.from.as_ref().map_or(Ok(None), |from| known(from, figure))).collect();
     let jobs = args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     drive::listen_for_interrupts();
-    let mut told = Vec::new();
+    let (mut told, mut undrawn, n_figures) = (Vec::new(), Vec::new(), figures.len());
     for (figure, known) in figures.into_iter().zip(known) {
+        let known = match known {
+            // Of several figures the others are drawn.
+            Err(failure) if 1 < n_figures => {
+                undrawn.push(format!("{}: {failure}", figure.id));
+                continue;
+            }
+            known => known?,
+        };
         let Some(claims) = draw(figure, known, &scale, args, jobs)? else { return Ok(ExitCode::from(INTERRUPTED)) };
         if let Some(converter) = &converter {
             converter.convert(&place(&args.out, figure))?;
@@ -103,7 +112,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::print_json(&told)?;
     }
-    Ok(ExitCode::SUCCESS)
+    if undrawn.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(Failure::Undrawn { n_undrawn: undrawn.len(), n_figures, each: undrawn.join("\n") })
 }
 
 /// The program that turns SVG into another format.
@@ -200,6 +212,12 @@ fn draw(
         output::print_text(&format!("{head}\n\n{}{left_out}\n{}\n\n", sheet::table(&claims), page.display()))?;
     }
     Ok(Some(json))
+}
+
+/// What the runs of a figure came to, from a file below a directory; `None`: it is to be calculated, which takes no time.
+fn known(from: &Path, figure: &Figure) -> Result<Option<Measured>, Failure> {
+    let is_calculated = figure.kind == Kind::Calculation && !place(from, figure).join(MEASURED).exists();
+    if is_calculated { Ok(None) } else { read(from, figure).map(Some) }
 }
 
 /// What the runs of a figure came to, from a file below a directory.
