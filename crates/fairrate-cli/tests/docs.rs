@@ -104,6 +104,21 @@ fn the_readme_shows_what_is_printed_and_drawn() {
     }
 }
 
+/// Pictures of pages, each with what draws it. Those below `docs/figures` are held by `cargo xtask figures --check`.
+const PICTURES: [(&str, &str); 2] = [
+    ("incast10.svg", "the README's `fairrate compare`, held above"),
+    ("staircase.svg", "a measurement on Linux: `cargo xtask agent`, as root, which no two times gives the same"),
+];
+
+#[test]
+fn every_picture_is_drawn_by_something() {
+    let names = std::fs::read_dir(root().join("docs/images")).expect("pictures");
+    let mut names: Vec<String> =
+        names.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, PICTURES.map(|(name, _)| name));
+}
+
 #[test]
 fn the_tutorial_shows_what_is_printed() {
     hold("docs/tutorial.md");
@@ -112,4 +127,48 @@ fn the_tutorial_shows_what_is_printed() {
 #[test]
 fn the_page_on_allocate_shows_what_is_printed() {
     hold("docs/allocate.md");
+}
+
+/// Returns all files below `dir` whose names end in one of `endings`.
+fn files_below(dir: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files_below(&path, endings, found);
+        } else if endings.iter().any(|ending| path.to_string_lossy().ends_with(ending)) {
+            found.push(path);
+        }
+    }
+}
+
+/// Returns the files below `examples/` and `docs/` that `text` names, from the root on.
+fn named_files(text: &str) -> Vec<String> {
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    let begins = ["examples/", "docs/"].into_iter().flat_map(|dir| text.match_indices(dir).map(|(at, _)| at));
+    let named = begins.map(|at| text[at..].split(|c| !is_of_path(c)).next().unwrap_or_default().trim_end_matches('.'));
+    // Words in capitals stand for names.
+    let stands_for =
+        |path: &str| path.split('/').any(|part| part.len() > 1 && part.chars().all(|c| c.is_ascii_uppercase()));
+    let is_file = |path: &&str| path.rsplit('/').next().is_some_and(|name| name.contains('.'));
+    named.filter(|path| !stands_for(path)).filter(is_file).map(str::to_owned).collect()
+}
+
+/// What errors, helps and pages of sources tell people to give or to read is there.
+#[test]
+fn files_that_messages_name_exist() {
+    let mut sources = Vec::new();
+    for entry in std::fs::read_dir(root().join("crates")).expect("crates") {
+        files_below(&entry.expect("an entry").path().join("src"), &[".rs"], &mut sources);
+    }
+    files_below(&root().join("python/fairrate"), &[".py", ".pyi"], &mut sources);
+    let mut n = 0;
+    for source in &sources {
+        for path in named_files(&std::fs::read_to_string(source).expect("a source")) {
+            assert!(root().join(&path).exists(), "{} names `{path}`", source.display());
+            n += 1;
+        }
+    }
+    assert!(20 < n, "{n}");
+    assert_eq!(named_files("such as `examples/incast.toml`."), ["examples/incast.toml"]);
+    assert!(named_files("docs/figures/PAPER/NAME/measured.csv, examples/library-* and docs/figures").is_empty());
 }

@@ -155,7 +155,7 @@ impl Reader<'_> {
     pub fn load(self, path: &Path, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
         let shown = path.display().to_string();
         let text = schema::read_text(path).map_err(|why| {
-            let help = "give the path of a scenario file, such as `examples/incast.toml`".to_owned();
+            let help = "give the path of a scenario file, such as `examples/incast10.toml`".to_owned();
             ScenarioError::without_place("scenario::unreadable_file", format!("cannot read `{shown}`: {why}"), help)
         })?;
         self.from_toml(&text, &shown, path.parent().unwrap_or(Path::new("")), overrides)
