@@ -91,8 +91,8 @@ def _series(
     for (name,), rows in frame.group_by([by], maintain_order=True):
         ax.plot(rows["t_ns"] / 1e6, rows[column] / unit, **{"label": str(name), **line})
     ax.set(xlabel="time (ms)", ylabel=label)
-    # Without `auto` the axis would end at the largest value so far, whatever is drawn next.
-    ax.set_ylim(bottom=0, auto=True)
+    # From zero up, without `auto`: further lines on the same axes still move the top.
+    ax.set_ylim(bottom=0, auto=None)
     if "label" in line or frame[by].n_unique() > 1:
         ax.legend()
     return ax

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib as mpl
@@ -31,19 +32,33 @@ def test_series_over_time(incast: Scenario) -> None:
         plot.queue(result, "tor9->h1")
 
 
-def test_a_larger_line_that_comes_later_is_seen_whole(incast: Scenario) -> None:
-    runs = [fairrate.run(incast, cc=cc) for cc in ("powertcp", "dctcp")]
-    peaks = [run.ports.to_polars()["qlen_bytes"].max() / 1e3 for run in runs]
-    assert 1.5 * peaks[0] < peaks[1], "the second line has to be the larger one"
-    axes = plot.queue(runs[0], "tor0->h16", label="first")
-    plot.queue(runs[1], "tor0->h16", ax=axes, label="second")
-    low, high = axes.get_ylim()
-    assert low == 0 and peaks[1] <= high
-    for draw in (plot.rates, plot.windows):
-        axes = draw(runs[0])
-        draw(runs[1], ax=axes)
-        highest = max(float(max(line.get_ydata(), default=0)) for line in axes.lines)
-        assert axes.get_ylim()[0] == 0 and highest <= axes.get_ylim()[1]
+@pytest.mark.parametrize("draw", [plot.queue, plot.rates, plot.windows])
+def test_a_larger_line_on_the_same_axes_is_seen_whole(incast: Scenario, draw: Callable[..., Axes]) -> None:
+    small = fairrate.run(incast, cc="powertcp")
+    large = fairrate.run(incast.with_(**{"topology.host_rate": "100Gbps"}), cc="dctcp")
+    axes = draw(small)
+    assert draw(large, ax=axes) is axes
+    highest = max(max(line.get_ydata()) for line in axes.lines)
+    bottom, top = axes.get_ylim()
+    assert bottom == 0 and highest <= top
+    # Both are seen in the other order, too, and limits that the caller has set stay.
+    axes = draw(large)
+    assert draw(small, ax=axes).get_ylim()[1] >= highest
+    axes.set_ylim(top=1)
+    assert draw(large, ax=axes).get_ylim() == (0, 1)
+
+
+def test_all_figures_show_all_of_a_second_set(sweep: fairrate.Sweep) -> None:
+    axes = plot.cdf([1, 2], label="a")
+    plot.cdf([50, 60], label="b", ax=axes)
+    assert axes.get_xlim()[1] >= 60
+    for draw in (plot.slowdown, lambda sweep, ax=None: plot.over(sweep, "switch.dt_alpha", "queue-p99", ax=ax)):
+        axes = draw(sweep.where(line="powertcp"))
+        draw(sweep.where(line="hpcc"), ax=axes)
+        highest = max(max(line.get_ydata()) for line in axes.lines)
+        lowest = min(min(line.get_ydata()) for line in axes.lines)
+        bottom, top = axes.get_ylim()
+        assert bottom <= lowest and highest <= top
 
 
 def test_a_cdf_ends_at_one() -> None:
