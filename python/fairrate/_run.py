@@ -12,11 +12,11 @@ from typing import Any
 from fairrate import _native
 from fairrate._controller import Controller, name_of
 from fairrate._result import Result, temporary_directory
-from fairrate._scenario import Scenario
+from fairrate._scenario import Scenario, ScenarioLike, scenario_of
 
 
 def run(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     *,
     cc: str | type[Controller] | None = None,
     threads: int = 1,
@@ -28,8 +28,9 @@ def run(
     Other Python threads go on meanwhile. Ctrl-C ends the run after some hundredths of a second.
 
     Args:
-        scenario: What to run.
-        cc: Algorithm in place of the scenario's: a name, or a class of :class:`fairrate.Controller`.
+        scenario: What to run, or the path of its file.
+        cc: Algorithm in place of the scenario's: a name, as ``"hpcc"``, with other parameters, as ``"hpcc:eta=0.9"``, the path of a
+            library, or a class of :class:`fairrate.Controller`.
         threads: Threads at most; results are the same bits for any number.
         progress: Whether to show a bar on stderr, or in the notebook.
         out: Results directory, which then stays. Without it the results are in a temporary one until they are saved.
@@ -41,12 +42,16 @@ def run(
         Exception: What the code of ``cc`` raised.
         KeyboardInterrupt: After Ctrl-C. What there was is in ``out`` and valid.
     """
+    scenario, label = scenario_of(scenario), None
     if isinstance(cc, str):
-        scenario, cc = scenario.with_({"transport.cc": cc}), None
+        (column,) = _native.columns([cc], [], False)
+        scenario, cc = Scenario(scenario._native.with_sets(column.sets)), None
+        # With parameters of its own it is called as it is written.
+        label = column.label if column.label != scenario.cc else None
     if cc is None:
         for message in scenario.warnings:
             warnings.warn(message, stacklevel=2)
-    return run_labelled(scenario, cc, None, [], threads, progress, out)
+    return run_labelled(scenario, cc, label, [], threads, progress, out)
 
 
 def run_labelled(

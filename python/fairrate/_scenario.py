@@ -120,6 +120,19 @@ class Scenario:
         return _with_files, (self.resolved, self.name, self._native.files)
 
 
+ScenarioLike = Scenario | str | os.PathLike[str]
+"""A scenario, or the path of its file."""
+
+
+def scenario_of(given: ScenarioLike) -> Scenario:
+    """The scenario itself, or that of a file."""
+    if isinstance(given, Scenario):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return Scenario.load(given)
+    raise TypeError(f"{type(given).__name__} is no scenario; give a fairrate.Scenario or the path of a file")
+
+
 def json_schema() -> dict[str, Any]:
     """The JSON schema of scenarios, as ``fairrate schema`` prints it: what editors complete and check them by."""
     schema: dict[str, Any] = json.loads(_native.json_schema())

@@ -16,7 +16,7 @@ from fairrate._controller import Controller, name_of
 from fairrate._errors import ScenarioError, SweepError
 from fairrate._result import Result
 from fairrate._run import run_labelled
-from fairrate._scenario import Scenario, toml
+from fairrate._scenario import Scenario, ScenarioLike, scenario_of, toml
 from fairrate._workers import MOST_TRIES, Workers
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class _Plan:
 
 
 def sweep(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     cc: Sequence[str | type[Controller]] = (),
     *,
     grid: Mapping[str, Sequence[Any]] | None = None,
@@ -205,7 +205,7 @@ def sweep(
     it was at, which is done again.
 
     Args:
-        scenario: What to run.
+        scenario: What to run, or the path of its file.
         cc: Algorithms, as ``"powertcp"`` or ``"powertcp:gamma=0.5"``, and classes of :class:`fairrate.Controller`, whose runs are
             not kept in a cache; the scenario's if there is none.
         grid: Values by dotted key, as ``{"traffic.0.load": [0.4, 0.6]}``; several keys multiply.
@@ -223,6 +223,7 @@ def sweep(
         SweepError: If runs failed, once all others are done.
         KeyboardInterrupt: After Ctrl-C. Complete runs are in the cache.
     """
+    scenario = scenario_of(scenario)
     places = Cache(cache, scenario) if cache is not None else None
     plans = _plans(scenario, cc, grid or {}, seeds, places)
     done = {id(plan): plan.run(Result(plan.found, plan.label), True) for plan in plans if plan.found is not None}

@@ -172,3 +172,30 @@ def test_defaults_for_other_hosts_are_warned_about(incast: Scenario) -> None:
         fairrate.sweep(fast, cc=["dcqcn", "powertcp"], seeds=[1, 2])
     assert [str(w.message).split(" ")[0] for w in found] == ["`ai", "`hai"]
     assert incast.warnings == []
+
+
+def test_a_path_will_do_for_a_scenario(examples: Path) -> None:
+    path = examples / "incast10.toml"
+    scenario = fairrate.Scenario.load(path)
+    expected = fairrate.run(scenario, cc="dctcp").fingerprint
+    assert fairrate.run(path, cc="dctcp").fingerprint == expected
+    assert fairrate.run(str(path), cc="dctcp").fingerprint == expected
+    assert fairrate.sweep(str(path), ["dctcp"])[0].result.fingerprint == expected
+    with pytest.raises(fairrate.ScenarioError, match="nowhere"):
+        fairrate.run("nowhere.toml")
+    with pytest.raises(TypeError, match="path of a file"):
+        fairrate.run({"seed": 1})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cc", ["hpcc:eta=0.9:max_stage=4", "hpcc:eta=0.9,max_stage=4"])
+def test_an_algorithm_may_have_other_parameters(incast: fairrate.Scenario, cc: str) -> None:
+    result = fairrate.run(incast, cc=cc)
+    sets = {"transport.cc": "hpcc", "transport.hpcc.eta": 0.9, "transport.hpcc.max_stage": 4}
+    assert result.fingerprint == fairrate.run(incast.with_(sets)).fingerprint
+    assert result.fingerprint != fairrate.run(incast, cc="hpcc").fingerprint
+    # It is called as a sweep calls it, and without parameters by its name.
+    assert result.label == fairrate.sweep(incast, [cc])[0].label == "hpcc:eta=0.9:max_stage=4"
+    assert fairrate.run(incast, cc="hpcc").label == "hpcc"
+    with pytest.raises(fairrate.ScenarioError) as error:
+        fairrate.run(incast, cc="hpcc:etta=0.9")
+    assert error.value.suggestion == "did you mean `eta`?"

@@ -36,8 +36,8 @@ pub struct Args {
     /// Scenario file
     #[arg(value_name = "SCENARIO.toml")]
     scenario: PathBuf,
-    /// Algorithms, or paths of libraries with one; NAME:KEY=VALUE is a variant with another parameter, as in
-    /// powertcp,powertcp:gamma=0.5
+    /// Algorithms, or paths of libraries with one; NAME:KEY=VALUE:KEY=VALUE is a variant with other parameters, as in
+    /// dcqcn,dcqcn:ai=200Mbps:hai=2Gbps
     /// [default: the scenario's]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', required_unless_present_any = ["grid", "seeds", "backend"])]
     cc: Vec<String>,
@@ -126,8 +126,9 @@ fn no_sweep() -> Failure {
 /// Runs it.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let metrics = metrics(&args.metrics)?;
-    let registry = &columns::with_libraries(&args.cc, registry)?;
-    let columns = columns::columns(&args.cc, &args.grid, args.seeds.is_some(), registry)?;
+    let ccs = columns::joined(&args.cc);
+    let registry = &columns::with_libraries(&ccs, registry)?;
+    let columns = columns::columns(&ccs, &args.grid, args.seeds.is_some(), registry)?;
     let backends = Backends::new(&args.backend, args.scale)?;
     let n_runs = columns.len() * backends.each().count() * args.seeds.as_ref().map_or(1, |s| s.0.len());
     if MOST_RUNS < n_runs {

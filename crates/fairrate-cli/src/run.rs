@@ -19,8 +19,8 @@ pub struct Args {
     /// Scenario file
     #[arg(value_name = "SCENARIO.toml")]
     scenario: PathBuf,
-    /// Algorithm in place of the scenario's, or the path of a library with one; NAME:KEY=VALUE with other parameters, as in
-    /// powertcp:gamma=0.5
+    /// Algorithm in place of the scenario's, or the path of a library with one; NAME:KEY=VALUE:KEY=VALUE with other parameters,
+    /// as in dcqcn:ai=200Mbps:hai=2Gbps
     #[arg(long, value_name = "NAME")]
     cc: Option<String>,
     #[command(flatten)]

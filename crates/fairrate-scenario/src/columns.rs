@@ -171,7 +171,7 @@ fn split_values(text: &str) -> Result<Vec<String>, String> {
 /// An algorithm, perhaps with other parameters than the scenario's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant {
-    /// As written.
+    /// As written, with colons between parameters.
     label: String,
     /// Its name, or the path of its library.
     pub cc: String,
@@ -179,13 +179,66 @@ pub struct Variant {
     pub sets: Vec<(String, String)>,
 }
 
-/// Reads `NAME` or `NAME:KEY=VALUE:...`, where NAME may be the path of a library.
+/// Puts a list of algorithms together again that was split at its commas: a piece `KEY=VALUE` is another parameter of the
+/// algorithm before it, as in `dcqcn:ai=200Mbps,hai=2Gbps`.
+pub fn joined(pieces: &[String]) -> Vec<String> {
+    let mut ccs: Vec<String> = Vec::new();
+    for piece in pieces {
+        match ccs.last_mut() {
+            Some(cc) if cc.contains(':') && is_parameter(piece) => *cc = format!("{cc},{piece}"),
+            _ => ccs.push(piece.clone()),
+        }
+    }
+    ccs
+}
+
+/// Returns `true` if `piece` sets a parameter and names no algorithm, whose name has no equals sign.
+fn is_parameter(piece: &str) -> bool {
+    let first = piece.split(':').next().unwrap_or_default();
+    first.contains('=') && !names_library(first.trim())
+}
+
+/// Splits an algorithm as written into its name and its parameters, which follow colons or commas.
+fn parts_of(text: &str) -> Result<(&str, Vec<&str>), ColumnsError> {
+    let (name, parameters) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+    let (name, mut parts) = (name.trim(), Vec::new());
+    for part in parameters.into_iter().flat_map(|rest| rest.split(':')) {
+        // A comma before anything but `KEY=` is part of a value.
+        let mut start = 0;
+        for (at, _) in part.match_indices(',').filter(|(at, _)| is_parameter(&part[at + 1..])) {
+            parts.push(part[start..at].trim());
+            start = at + 1;
+        }
+        parts.push(part[start..].trim());
+    }
+    if is_parameter(name) && !name.contains(',') {
+        let message = format!("`{name}` is no algorithm");
+        let help = format!("parameters follow their algorithm after a colon, as `NAME:{name}`");
+        return Err(ColumnsError::Usage { message, help });
+    }
+    match name.split_once(',') {
+        Some((first, rest)) if !names_library(name) => {
+            let first = first.trim();
+            let (message, help) = if is_parameter(rest) {
+                let help = format!("write `{first}:{}`; further parameters follow colons or commas", rest.trim());
+                (format!("parameters of `{first}` follow a colon"), help)
+            } else {
+                let help = format!("give one, as `{first}`; `fairrate compare` runs several");
+                (format!("`{name}` are several algorithms"), help)
+            };
+            Err(ColumnsError::Usage { message, help })
+        }
+        _ => Ok((name, parts)),
+    }
+}
+
+/// Reads `NAME` or `NAME:KEY=VALUE:KEY=VALUE`, where NAME may be the path of a library, and commas do for all but the first
+/// colon.
 ///
 /// # Errors
 /// If the algorithm or a parameter is not known, or the library cannot be loaded.
 pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, ColumnsError> {
-    let mut parts = text.split(':').map(str::trim);
-    let written = parts.next().unwrap_or_default();
+    let (written, parts) = parts_of(text)?;
     let (cc, defaults) = if names_library(written) {
         let (path, library) = open(written, registry)?;
         (path.display().to_string(), AlgorithmConfig::Custom(library))
@@ -196,14 +249,14 @@ pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, Columns
     let name = defaults.info().name;
     let names: Vec<&str> = defaults.params().iter().map(|p| p.name).collect();
     let mut sets = Vec::new();
-    for part in parts {
+    for part in &parts {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
         if !names.contains(&key) {
             return Err(ColumnsError::unknown_name("parameter", key, &names));
         }
         sets.push((format!("transport.{name}.{key}"), value.to_owned()));
     }
-    let label = format!("{name}{}", text.trim().strip_prefix(written).unwrap_or_default());
+    let label = std::iter::once(name).chain(parts).collect::<Vec<_>>().join(":");
     Ok(Variant { label, cc, sets })
 }
 

@@ -32,6 +32,39 @@ fn a_variant_is_a_name_and_its_changes() {
 }
 
 #[test]
+fn parameters_follow_colons_or_commas() {
+    let registry = Registry::new();
+    let variant = |text| parse_variant(text, &registry);
+    let colons = variant("dcqcn:ai=200Mbps:hai=2Gbps").unwrap();
+    let sets = [("transport.dcqcn.ai", "200Mbps"), ("transport.dcqcn.hai", "2Gbps")];
+    assert_eq!(colons.sets, sets.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    assert_eq!(colons.label, "dcqcn:ai=200Mbps:hai=2Gbps");
+    for same in ["dcqcn:ai=200Mbps,hai=2Gbps", " dcqcn: ai=200Mbps , hai=2Gbps"] {
+        assert_eq!(variant(same), Ok(colons.clone()), "{same}");
+    }
+    // What is no parameter is part of a value.
+    assert_eq!(variant("dcqcn:ai=1,5Mbps").unwrap().sets[0].1, "1,5Mbps");
+    let said = |text| variant(text).unwrap_err();
+    assert_eq!(said("dcqcn:ai=1Mbps,hay=2Gbps").help(), "did you mean `hai`?");
+    assert_eq!(said("dcqcn,ai=1Mbps").to_string(), "parameters of `dcqcn` follow a colon");
+    assert_eq!(said("dcqcn,ai=1Mbps").help(), "write `dcqcn:ai=1Mbps`; further parameters follow colons or commas");
+    assert_eq!(said("ai=1Mbps").help(), "parameters follow their algorithm after a colon, as `NAME:ai=1Mbps`");
+    assert_eq!(said("dcqcn,hpcc").to_string(), "`dcqcn,hpcc` are several algorithms");
+}
+
+#[test]
+fn a_list_of_algorithms_may_have_parameters_with_commas() {
+    let joined = |text: &str| joined(&text.split(',').map(str::to_owned).collect::<Vec<_>>());
+    assert_eq!(
+        joined("hpcc,dcqcn:ai=1Mbps,hai=2Gbps:g=0.5,swift"),
+        ["hpcc", "dcqcn:ai=1Mbps,hai=2Gbps:g=0.5", "swift"]
+    );
+    assert_eq!(joined("dcqcn:ai=1Mbps,./a=b.so,hpcc:eta=0.9"), ["dcqcn:ai=1Mbps", "./a=b.so", "hpcc:eta=0.9"]);
+    // Alone, it is said to be no algorithm.
+    assert_eq!(joined("dcqcn,ai=1Mbps"), ["dcqcn", "ai=1Mbps"]);
+}
+
+#[test]
 fn commas_in_quotes_and_brackets_are_part_of_a_value() {
     let values = |text| parse_axis(text).unwrap().values;
     assert_eq!(values("traffic.0.load=0.4, 0.6,0.4"), ["0.4", "0.6"]);
