@@ -241,7 +241,9 @@ impl Engine {
                 }
                 Event::Close(id, reason) => self.desk.close(now, id, reason),
                 Event::Disconnected(id) => {
-                    self.outboxes.remove(&id);
+                    // What it was closed for is logged with its name.
+                    self.close_connections();
+                    self.part_from(id);
                     self.desk.on_disconnected(now, id);
                 }
                 Event::CloseAll(reason) => self.desk.close_all(now, reason),
@@ -304,8 +306,9 @@ impl Engine {
 
     fn close_connections(&mut self) {
         self.desk.take_closed(&mut self.closed);
-        for (id, reason) in self.closed.drain(..) {
-            match self.outboxes.remove(&id) {
+        let mut closed = std::mem::take(&mut self.closed);
+        for (id, reason) in closed.drain(..) {
+            match self.part_from(id) {
                 Some(outbox) => {
                     self.peers.closed(reason, &outbox.peer);
                     outbox.close(reason);
@@ -313,17 +316,27 @@ impl Engine {
                 None => self.peers.closed(reason, &"a peer that is gone"),
             }
         }
+        self.closed = closed;
+    }
+
+    /// Forgets a connection, after what is to be logged with its name.
+    fn part_from(&mut self, id: ConnectionId) -> Option<Arc<Outbox>> {
+        let is_of = |why: Refusal| self.desk.last_refused(why).is_some_and(|(of, _)| of == id);
+        Refusal::ALL.into_iter().filter(|&why| is_of(why)).for_each(|why| self.log_refused(why));
+        self.outboxes.remove(&id)
+    }
+
+    fn log_refused(&self, why: Refusal) {
+        let last = self.desk.last_refused(why);
+        let last = last.and_then(|(id, start)| Some((&self.outboxes.get(&id)?.peer, start)));
+        self.peers.refused(why, self.desk.counts().refused_for(why), last);
     }
 
     fn publish(&mut self, now: Duration) {
         if self.next_publish <= now {
             self.next_publish = now + PUBLISH;
             self.peers.metrics.publish(&self.desk);
-            for why in Refusal::ALL {
-                let last = self.desk.last_refused(why);
-                let last = last.and_then(|(id, start)| Some((&self.outboxes.get(&id)?.peer, start)));
-                self.peers.refused(why, self.desk.counts().refused_for(why), last);
-            }
+            Refusal::ALL.into_iter().for_each(|why| self.log_refused(why));
         }
     }
 

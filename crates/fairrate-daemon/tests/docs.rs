@@ -67,3 +67,20 @@ fn every_metric_is_explained() {
     }
     server.stop();
 }
+
+#[test]
+fn the_unit_goes_with_the_program() {
+    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    let read = |name: &str| std::fs::read_to_string(packaging.join(name)).expect("it is there");
+    let (unit, users) = (read("fairrate-allocator.service"), read("fairrate-allocator.sysusers"));
+    let has = |line: &str| assert!(unit.lines().any(|of| of == line), "{line}");
+    // The words to systemd need a socket, and a watchdog needs the words.
+    has("Type=notify");
+    has("RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX");
+    assert!(unit.contains("\nWatchdogSec=") && unit.contains("\nExecReload=/bin/kill -HUP $MAINPID\n"));
+    // Bad input stays bad; systemd looks at the status of the main process alone.
+    has("RestartPreventExitStatus=2");
+    assert!(!unit.contains("\nExecStartPre="));
+    has("SupplementaryGroups=fairrate-keys");
+    assert!(users.contains("\ng fairrate-keys -\n") && unit.contains("--group fairrate-keys\n"));
+}

@@ -144,6 +144,13 @@ fn strangers_are_logged_by_address_and_certificate() {
     hostile.begin(1, host(3), host(4), 1.0);
     let refused = ["WARN", "flows refused", "(certificate of 10.0.0.2)", "why=\"unauthorised\"", "last.src=10.0.0.3"];
     until("a foreign source is logged", || 0 < lines_with(&refused));
+    // One that is gone at once.
+    let mut short = StreamOwned::new(tls(&files(&dir, host(3))), connect_from(10, server.address));
+    short.write_all(&hello_and_start(9)).expect("it is let in");
+    short.flush().expect("there is room");
+    drop(short);
+    let refused = ["WARN", "flows refused", "peer=127.2.0.10:", "(certificate of 10.0.0.3)", "last.src=10.0.0.1"];
+    until("who is gone is logged too", || 0 < lines_with(&refused));
     // A flood is some lines.
     for _ in 0..100 {
         attempt(&stranger);

@@ -89,8 +89,9 @@ fn a_standby_takes_over_within_the_lease() {
     }
 }
 
+/// Here agents try again within milliseconds. They may wait longer: then a restart within the lease is no guarantee.
 #[test]
-fn a_restart_within_the_lease_leaves_no_flow_without_a_rate() {
+fn a_restart_that_agents_see_within_the_lease_leaves_no_flow_without_a_rate() {
     for seed in 0..20 {
         let mut draw = Stream::new(seed, 2, Purpose::Test);
         let mut world = World::new(1, seed);
