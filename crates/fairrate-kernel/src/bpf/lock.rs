@@ -39,7 +39,7 @@ fn busy(file: &File, name: &str) -> Error {
     };
     Error::Busy {
         message: format!("{who} holds the lock of {name}"),
-        help: "try again when it has ended; `--wait 5m` waits longer".to_owned(),
+        help: "try again when it has ended; `--wait 300s` waits longer".to_owned(),
     }
 }
 
