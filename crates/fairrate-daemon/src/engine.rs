@@ -336,7 +336,9 @@ impl Engine {
         if self.next_publish <= now {
             self.next_publish = now + PUBLISH;
             self.peers.metrics.publish(&self.desk);
-            Refusal::ALL.into_iter().for_each(|why| self.log_refused(why));
+            for why in Refusal::ALL {
+                self.log_refused(why);
+            }
         }
     }
 
