@@ -19,7 +19,7 @@ use crate::coupled::CoupledController;
 use crate::port::{NOTICE_VALUES, Notice};
 
 /// Writes the methods of an `impl Controller`, which hand each call on. The arms are those of a `match` on `self`: a pattern, and
-/// the controller that it binds. One that is a [`CoupledController`](crate::CoupledController) is followed by `at` and the
+/// the controller that it binds. One that is a [`CoupledController`] is followed by `at` and the
 /// number of the subflow.
 ///
 /// With `but on_ack` that method is left to be written by hand, and with `but on_start, on_ack` both. With `noting METHOD`
