@@ -18,8 +18,7 @@ def blocks(page: str) -> list[str]:
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
 def test_the_blocks_of_a_page_have_sound_types(page: str, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
-    script.write_text("
-".join(blocks(page)))
+    script.write_text("\n".join(blocks(page)))
     printed, errors, failed = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(script)])
     assert not failed, printed + errors
 
