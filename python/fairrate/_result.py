@@ -82,8 +82,18 @@ class Result:
     @cached_property
     def metrics(self) -> dict[str, float | None]:
         """The numbers of the report by the names of ``fairrate compare --metric``, in the units of its figures:
-        Gb/s, KB, %, and slowdowns as plain ratios."""
-        return dict(_native.metrics(self._dir))
+        Gb/s, KB, %, and slowdowns as plain ratios. Slowdowns count unfinished flows, too: see :attr:`lower_bounds`."""
+        return {name: value for name, value, _ in self._measured}
+
+    @cached_property
+    def lower_bounds(self) -> frozenset[str]:
+        """The names of those :attr:`metrics` that are only lower bounds: unfinished flows count in them with what they have
+        taken so far. Reports mark these numbers with ≥."""
+        return frozenset(name for name, _, is_bound in self._measured if is_bound)
+
+    @cached_property
+    def _measured(self) -> list[tuple[str, float | None, bool]]:
+        return _native.metrics(self._dir)
 
     @property
     def fingerprint(self) -> str:

@@ -60,15 +60,16 @@ pub fn make_directory(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
     ResultsDir::claim(&dir).map(|_| ()).map_err(|e| errors::of_results(py, &e))
 }
 
-/// Name and value of every metric of a run, as reports have them; `None`: the run has no such number.
+/// Name and value of every metric of a run, as reports have them (`None`: the run has no such number), and whether the value is
+/// only a lower bound.
 #[pyfunction]
-pub fn metrics(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<(String, Option<f64>)>> {
+pub fn metrics(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<(String, Option<f64>, bool)>> {
     let loaded =
         py.detach(|| fairrate_report::load::run(&dir, &Registry::new())).map_err(|e| errors::of_results(py, &e))?;
     let values = || {
         let of_run = Metrics::of(&variants(vec![loaded]).remove(0));
         let known = Metric::names().into_iter().filter_map(|name| Some((Metric::by_name(&name)?, name)));
-        known.map(|(metric, name)| (name, metric.value(&of_run))).collect()
+        known.map(|(metric, name)| (name, metric.value(&of_run), metric.bound(&of_run).is_some())).collect()
     };
     Ok(py.detach(values))
 }
