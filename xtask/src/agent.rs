@@ -38,6 +38,12 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     if !cargo(&["build", "--locked", "-p", "fairrate-daemon", "--bin", "fairrate-allocator"], &allocator)? {
         return Ok(false);
     }
+    // The workspace's own run of clippy is without the feature.
+    let clippy =
+        ["clippy", "--locked", "-p", "fairrate-agent", "--features", "bpf", "--all-targets", "--", "-D", "warnings"];
+    if !cargo(&clippy, &allocator)? {
+        return Ok(false);
+    }
     // One after the other: they measure.
     let test = ["test", "--locked", "-p", "fairrate-agent", "--features", "bpf", "--", "--test-threads=1"];
     cargo(&test, &allocator)

@@ -1,8 +1,16 @@
-/* Which TCP connections of a host have something to send, and at what rate they may.
+/* Sees TCP connections to the fabric begin and end flowlets, and limits their rates.
  *
  * A flowlet begins with the first bytes that a program writes into an idle socket. It ends when all of them have been acknowledged
- * and nothing was written for `gap_ns`, or with the connection. User space learns of both from `events`, and puts rates into
- * `rates`; a walk over the sockets (`visit`) hands them to TCP and finds the flowlets that have ended.
+ * and nothing was written for `gap_ns`, or with the connection. User space learns of both from `events` and puts rates into `rates`.
+ *
+ * Nothing here runs while no connection to the fabric does anything, but for `look_at_all`, which user space calls seldom:
+ *
+ *   writes           a program has written: a flowlet may begin
+ *   steers           once a round trip, and before the first packet after a pause: a rate comes into force; a flowlet may begin whose
+ *                    write takes long
+ *   changes_state    a connection closes: its flowlet ends
+ *   look_at_tracked  the sockets with storage in `flows`, and no others: which flowlets are over
+ *   look_at_all      every socket: what the others missed
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -10,177 +18,280 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "kernel.h"
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-/* What is read of the kernel's structures; the loader finds where the running kernel has it. */
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct in6_addr {
-	union {
-		__u8 u6_addr8[16];
-	} in6_u;
-};
-struct ns_common {
-	unsigned int inum;
-};
-struct net {
-	struct ns_common ns;
-};
-typedef struct {
-	struct net *net;
-} possible_net_t;
-struct sock_common {
-	__be32 skc_daddr;
-	__be32 skc_rcv_saddr;
-	__be16 skc_dport;
-	__u16 skc_num;
-	unsigned short skc_family;
-	volatile unsigned char skc_state;
-	possible_net_t skc_net;
-	struct in6_addr skc_v6_daddr;
-	struct in6_addr skc_v6_rcv_saddr;
-};
-struct kernfs_node {
-	__u64 id;
-};
-struct cgroup {
-	struct kernfs_node *kn;
-};
-struct sock_cgroup_data {
-	struct cgroup *cgroup;
-};
-struct sock {
-	struct sock_common __sk_common;
-	__u16 sk_protocol;
-	struct sock_cgroup_data sk_cgrp_data;
-};
-struct tcp_sock {
-	__u32 write_seq;
-	__u32 snd_una;
-};
-struct seq_file;
-struct bpf_iter_meta {
-	struct seq_file *seq;
-	__u64 session_id;
-	__u64 seq_num;
-};
-struct bpf_iter__tcp {
-	struct bpf_iter_meta *meta;
-	struct sock_common *sk_common;
-	__u32 uid;
-};
-#pragma clang attribute pop
-
-enum { AF_INET6 = 10, IPPROTO_TCP = 6, TCP_CLOSE = 7, TCP_LISTEN = 10, SOL_SOCKET = 1, SO_MAX_PACING_RATE = 47 };
 
 /* A rate that does not limit. */
 #define NO_RATE 0xffffffffu
 
 /* Set before loading. */
 const volatile struct {
-	__u64 gap_ns; /* the idle time that ends a flowlet */
-	__u32 netns;  /* the network namespace whose sockets count, by its inode */
+	__u64 gap_ns;  /* the idle time that ends a flowlet */
+	__u64 late_ns; /* the time without `steers` after which a rate that is not in force counts as late */
+	__u32 netns;   /* the network namespace whose sockets count, by its inode */
 } settings = {};
 
-/* A connection that has sent, by its cookie. */
+/* A connection that has or had a flowlet. */
 struct flow {
-	__u64 busy_ns; /* when it was last seen to have something to send */
-	__u32 active;  /* a flowlet is under way */
-	__u32 applied; /* the rate that TCP has been given, bytes a second */
+	__u64 cookie;
+	__u64 wrote_ns;    /* the last write */
+	__u64 steered_ns;  /* when its limit was last looked at */
+	__u32 own;         /* the limit that the program has set itself, bytes a second */
+	__u32 set;         /* the limit that the socket was left with here */
+	__u8 is_active;    /* a flowlet is under way, and user space was told */
+	__u8 hears_writes; /* `steers` has asked to be called before packets */
 };
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__type(key, __u64);
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
 	__type(value, struct flow);
 } flows SEC(".maps");
 
-/* Rates that user space wants, bytes a second. */
+/* Rates that user space wants, by cookie, in bytes a second. It sets the sizes of maps before loading and alone writes to this one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
+	__uint(max_entries, 1);
 	__type(key, __u64);
 	__type(value, __u32);
 } rates SEC(".maps");
 
-enum { BEGINS = 1, ENDS = 2 };
+/* Destinations whose flowlets count. */
+struct prefix {
+	__u32 bits;
+	__be32 address;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct prefix);
+	__type(value, __u8);
+} fabric SEC(".maps");
+
+/* Where allocators listen. Address 0 is any address of this host. */
+struct place {
+	__be32 address;
+	__u32 port;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct place);
+	__type(value, __u8);
+} servers SEC(".maps");
+
+/* Control groups that have a weight, by number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u8);
+} groups SEC(".maps");
+
+enum { BEGINS = 1, ENDS = 2, GOES_ON = 3 };
 struct event {
 	__u64 cookie;
-	__u64 cgroup;    /* of the socket */
-	__u8 source[16]; /* IPv4 addresses are mapped into IPv6's */
-	__u8 destination[16];
-	__u16 source_port;
-	__u16 destination_port;
+	__u64 time_ns;
+	__u64 group; /* the nearest control group that has a weight; 0: none */
+	__u64 owner; /* whose it is, for shares of what there is at most */
+	__be32 source;
+	__be32 destination;
 	__u32 kind;
+	__u32 unused;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } events SEC(".maps");
 
-/* Flowlets that could not be told of, since a map was full. */
-__u64 missed = 0;
+/* Events that `events` had no room for. */
+__u64 lost SEC(".data.lost") = 0;
 
-static __always_inline int is_ours(struct sock_common *common)
-{
-	return BPF_CORE_READ(common, skc_net.net, ns.inum) == settings.netns;
-}
+/* Whether a limit that looks as if an agent had set it was left by one that died: only before the first look is over. */
+__u32 takes_over SEC(".data.takes_over") = 1;
 
-static __always_inline void put_addresses(struct event *event, struct sock_common *common)
+/* The last look at tracked sockets. */
+struct {
+	__u64 soonest_ns; /* when the next flowlet may be over; ~0: there is none */
+	__u32 n_active;
+	__u32 n_late;     /* rates that have not come into force for `late_ns` */
+} tracked SEC(".data.tracked") = {};
+
+struct ends {
+	__be32 source;
+	__be32 destination;
+	__u16 source_port;
+	__u16 destination_port;
+};
+
+/* Reads the two ends of a connection over IPv4; 0: it goes over something else. */
+static __always_inline int ends_of(struct sock_common *common, struct ends *ends)
 {
-	event->source_port = BPF_CORE_READ(common, skc_num);
-	event->destination_port = __builtin_bswap16(BPF_CORE_READ(common, skc_dport));
-	if (BPF_CORE_READ(common, skc_family) == AF_INET6) {
-		BPF_CORE_READ_INTO(&event->source, common, skc_v6_rcv_saddr.in6_u.u6_addr8);
-		BPF_CORE_READ_INTO(&event->destination, common, skc_v6_daddr.in6_u.u6_addr8);
-		return;
+	if (common->skc_family == AF_INET6) {
+		/* IPv4 addresses are mapped into IPv6's. */
+		__u32 *from = common->skc_v6_rcv_saddr.in6_u.u6_addr32, *to = common->skc_v6_daddr.in6_u.u6_addr32;
+		if (to[0] || to[1] || to[2] != __builtin_bswap32(0xffff))
+			return 0;
+		ends->source = from[3];
+		ends->destination = to[3];
+	} else if (common->skc_family == AF_INET) {
+		ends->source = common->skc_rcv_saddr;
+		ends->destination = common->skc_daddr;
+	} else {
+		return 0;
 	}
-	__be32 from = BPF_CORE_READ(common, skc_rcv_saddr), to = BPF_CORE_READ(common, skc_daddr);
-	__builtin_memset(event->source, 0, 10);
-	__builtin_memset(event->destination, 0, 10);
-	event->source[10] = event->source[11] = event->destination[10] = event->destination[11] = 0xff;
-	__builtin_memcpy(event->source + 12, &from, 4);
-	__builtin_memcpy(event->destination + 12, &to, 4);
+	ends->source_port = common->skc_num;
+	ends->destination_port = __builtin_bswap16(common->skc_dport);
+	return 1;
 }
 
-static __always_inline int tell(struct sock *sk, __u64 cookie, __u32 kind)
+static __always_inline int is_server(__be32 address, __u16 port)
+{
+	struct place place = { .address = address, .port = port };
+	return bpf_map_lookup_elem(&servers, &place) != 0;
+}
+
+/* Whether a connection goes from this network namespace to the fabric, and is not one of an allocator with an agent. What a host sends
+ * to itself takes no link. */
+static __always_inline int counts(struct sock_common *common, struct ends *ends)
+{
+	if (common->skc_net.net->ns.inum != settings.netns || !ends_of(common, ends) || ends->source == ends->destination)
+		return 0;
+	struct prefix to = { .bits = 32, .address = ends->destination };
+	if (!bpf_map_lookup_elem(&fabric, &to))
+		return 0;
+	return !is_server(ends->destination, ends->destination_port) && !is_server(ends->source, ends->source_port) &&
+	       !is_server(0, ends->source_port);
+}
+
+/* Control groups deeper than this have the weight of the one at this depth. */
+#define MAX_DEPTH 32
+
+/* The depth of the group that stands for a user or a service, as in `user.slice/user-1000.slice`: users cannot leave it. */
+#define OWNER_DEPTH 2
+
+static __always_inline __u64 ancestor(struct cgroup *cgroup, int depth)
+{
+	struct cgroup *at = 0;
+	bpf_core_read(&at, sizeof(at), (void *)cgroup + bpf_core_field_offset(cgroup->ancestors) + depth * sizeof(at));
+	return BPF_CORE_READ(at, kn, id);
+}
+
+/* Whose a socket is: a control group near the root, or a user where there are no groups. */
+static __always_inline void put_owner(struct event *event, struct sock *sk)
+{
+	struct cgroup *cgroup = BPF_CORE_READ(sk, sk_cgrp_data.cgroup);
+	int depth = BPF_CORE_READ(cgroup, level);
+	event->owner = depth ? ancestor(cgroup, depth < OWNER_DEPTH ? depth : OWNER_DEPTH)
+			     : 1ull << 63 | BPF_CORE_READ(sk, sk_uid.val);
+	event->group = 0;
+	for (int at = 0; at < MAX_DEPTH; at++) {
+		if (depth < at)
+			break;
+		__u64 id = ancestor(cgroup, at);
+		if (bpf_map_lookup_elem(&groups, &id))
+			event->group = id;
+	}
+}
+
+static __always_inline void describe(struct event *event, struct sock *sk, struct ends *ends, __u64 cookie, __u32 kind)
+{
+	event->cookie = cookie;
+	event->time_ns = bpf_ktime_get_ns();
+	event->source = ends->source;
+	event->destination = ends->destination;
+	event->kind = kind;
+	event->unused = 0;
+	event->owner = event->group = 0;
+	if (kind != ENDS)
+		put_owner(event, sk);
+}
+
+static __always_inline int tell(struct sock *sk, struct ends *ends, __u64 cookie, __u32 kind)
 {
 	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 	if (!event) {
-		__sync_fetch_and_add(&missed, 1);
+		__sync_fetch_and_add(&lost, 1);
 		return 0;
 	}
-	event->cookie = cookie;
-	event->cgroup = BPF_CORE_READ(sk, sk_cgrp_data.cgroup, kn, id);
-	event->kind = kind;
-	put_addresses(event, &sk->__sk_common);
+	describe(event, sk, ends, cookie, kind);
 	bpf_ringbuf_submit(event, 0);
 	return 1;
 }
 
-/* A connection has something to send. If it had not, a flowlet begins. */
-static __always_inline void is_busy(struct sock *sk, __u64 cookie, __u64 now)
+/* A limit in 32 bits, as `SO_MAX_PACING_RATE` has it here. */
+static __always_inline __u32 limit_of(struct sock *sk)
 {
-	struct flow *flow = bpf_map_lookup_elem(&flows, &cookie);
-	if (!flow) {
-		struct flow fresh = { .applied = NO_RATE };
-		bpf_map_update_elem(&flows, &cookie, &fresh, BPF_NOEXIST);
-		flow = bpf_map_lookup_elem(&flows, &cookie);
-		if (!flow) {
-			__sync_fetch_and_add(&missed, 1);
-			return;
-		}
-	}
-	flow->busy_ns = now;
-	if (!flow->active && tell(sk, cookie, BEGINS))
-		flow->active = 1;
+	unsigned long limit = sk->sk_max_pacing_rate;
+	return limit < NO_RATE ? limit : NO_RATE;
 }
 
-/* A program has written into a socket. Long writes return late: `visit` sees them before. */
+/* Rates that agents set have the bits below their first eleven from this number, so that a new agent knows what a dead one left. */
+#define MARK 0xb5a5a5a5u
+
+static __always_inline int is_marked(__u32 limit)
+{
+	__u32 low = 0;
+	for (__u32 top = limit >> 11; top; top >>= 1)
+		low = low << 1 | 1;
+	return low && limit != NO_RATE && ((limit ^ MARK) & low) == 0;
+}
+
+/* Whether the limit of a socket was set by an agent that is dead, which used to be called for each round trip. */
+static __always_inline int is_left(struct tcp_sock *tcp)
+{
+	return takes_over && tcp->bpf_sock_ops_cb_flags & BPF_SOCK_OPS_RTT_CB_FLAG && is_marked(limit_of((struct sock *)tcp));
+}
+
+/* Begins to follow a connection. */
+static __always_inline struct flow *follow(struct tcp_sock *tcp, __u64 cookie)
+{
+	struct flow *flow = bpf_sk_storage_get(&flows, tcp, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!flow) {
+		__sync_fetch_and_add(&lost, 1);
+		return 0;
+	}
+	flow->cookie = cookie;
+	flow->set = limit_of((struct sock *)tcp);
+	flow->own = is_left(tcp) ? NO_RATE : flow->set;
+	flow->steered_ns = bpf_ktime_get_ns();
+	return flow;
+}
+
+/* Whether a connection has something to send. A SYN or a FIN takes a number of the sequence too. */
+static __always_inline int is_busy(struct tcp_sock *tcp)
+{
+	return ((struct sock_common *)tcp)->skc_state != TCP_CLOSE && 1 < tcp->write_seq - tcp->snd_una;
+}
+
+/* A flowlet begins, unless user space cannot be told: then it begins with the next write or round trip. */
+static __always_inline void begin(struct flow *flow, struct sock *sk, struct ends *ends)
+{
+	flow->wrote_ns = bpf_ktime_get_ns();
+	flow->is_active = tell(sk, ends, flow->cookie, BEGINS);
+}
+
+/* A program has written into a socket. */
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(writes, struct sock *sk, int sent)
 {
-	if (0 < sent && sk->sk_protocol == IPPROTO_TCP && is_ours(&sk->__sk_common))
-		is_busy(sk, bpf_get_socket_cookie(sk), bpf_ktime_get_ns());
+	struct ends ends;
+	if (sent <= 0 || sk->sk_protocol != IPPROTO_TCP)
+		return 0;
+	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
+	if (flow && flow->is_active) {
+		flow->wrote_ns = bpf_ktime_get_ns();
+		return 0;
+	}
+	if (sk->__sk_common.skc_state == TCP_CLOSE || !counts(&sk->__sk_common, &ends))
+		return 0;
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	if (!flow && tcp)
+		flow = follow(tcp, bpf_get_socket_cookie(sk));
+	if (flow)
+		begin(flow, sk, &ends);
 	return 0;
 }
 
@@ -188,37 +299,154 @@ int BPF_PROG(writes, struct sock *sk, int sent)
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(changes_state, struct sock *sk, int before, int state)
 {
-	if (state != TCP_CLOSE || !is_ours(&sk->__sk_common))
+	if (state != TCP_CLOSE || sk->sk_protocol != IPPROTO_TCP)
 		return 0;
-	__u64 cookie = bpf_get_socket_cookie(sk);
-	struct flow *flow = bpf_map_lookup_elem(&flows, &cookie);
-	if (flow && flow->active)
-		tell(sk, cookie, ENDS);
-	if (flow)
-		bpf_map_delete_elem(&flows, &cookie);
+	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
+	struct ends nowhere = {};
+	if (flow && flow->is_active) {
+		flow->is_active = 0;
+		tell(sk, &nowhere, flow->cookie, ENDS);
+	}
 	return 0;
 }
 
-/* Looks at a socket of this network namespace, on each walk over them. */
+/* The limit that a socket should have. */
+static __always_inline __u32 target(struct flow *flow, __u32 own)
+{
+	__u32 *wanted = bpf_map_lookup_elem(&rates, &flow->cookie);
+	return wanted && *wanted < own ? *wanted : own;
+}
+
+/* Looks at a socket with storage in `flows`. */
+SEC("iter/bpf_sk_storage_map")
+int look_at_tracked(struct bpf_iter__bpf_sk_storage_map *ctx)
+{
+	if (ctx->meta->seq_num == 0) {
+		tracked.soonest_ns = ~0ull;
+		tracked.n_active = tracked.n_late = 0;
+	}
+	struct flow *flow = ctx->value;
+	struct sock *sk = ctx->sk;
+	struct tcp_sock *tcp = sk ? bpf_skc_to_tcp_sock(sk) : 0;
+	if (!tcp || !flow || !flow->is_active)
+		return 0;
+	__u64 now = bpf_ktime_get_ns(), idle_since = now;
+	if (!is_busy(tcp)) {
+		__u64 acked_ns = tcp->delivered_mstamp * 1000;
+		idle_since = acked_ns < flow->wrote_ns ? flow->wrote_ns : acked_ns;
+	}
+	if (idle_since + settings.gap_ns <= now) {
+		struct ends nowhere = {};
+		if (tell(sk, &nowhere, flow->cookie, ENDS)) {
+			flow->is_active = 0;
+			return 0;
+		}
+	}
+	tracked.n_active++;
+	if (idle_since + settings.gap_ns < tracked.soonest_ns)
+		tracked.soonest_ns = idle_since + settings.gap_ns;
+	__u32 limit = limit_of(sk), own = limit == flow->set ? flow->own : limit;
+	if (flow->steered_ns + settings.late_ns < now && limit != target(flow, own))
+		tracked.n_late++;
+	return 0;
+}
+
+/* Puts the wanted rate into force at a socket whose lock is held, and notes a limit that its program has set since. `context` is what
+ * `bpf_setsockopt` takes here. */
+#define STEER(flow, sk, context)                                                                                                       \
+	({                                                                                                                             \
+		__u32 limit = limit_of(sk);                                                                                            \
+		if (limit != (flow)->set)                                                                                              \
+			(flow)->own = limit;                                                                                           \
+		__u32 rate = target(flow, (flow)->own);                                                                                \
+		(flow)->set = rate;                                                                                                    \
+		(flow)->steered_ns = bpf_ktime_get_ns();                                                                               \
+		if (rate != limit)                                                                                                     \
+			bpf_setsockopt(context, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));                                  \
+	})
+
+/* Asks to be called before packets, or not. Only a connection with nothing left to hand to the network may pause, and its limit has to
+ * be the right one when it goes on. Others are spared the calls. */
+static __always_inline void hear_writes(struct bpf_sock_ops *ctx, struct flow *flow, int wanted)
+{
+	__u32 flags = ctx->bpf_sock_ops_cb_flags;
+	if (wanted && !(flags & BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG)) {
+		bpf_sock_ops_cb_flags_set(ctx, flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+		flow->hears_writes = 1;
+	} else if (!wanted && flow->hears_writes) {
+		bpf_sock_ops_cb_flags_set(ctx, flags & ~BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+		flow->hears_writes = 0;
+	}
+}
+
+/* TCP asks what is to happen at a socket: rates come into force. */
+SEC("sockops")
+int steers(struct bpf_sock_ops *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	if (!sk || !ctx->is_fullsock)
+		return 1;
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	struct ends ends;
+	if (!tcp)
+		return 1;
+	if (ctx->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB || ctx->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB) {
+		if (counts((struct sock_common *)tcp, &ends))
+			bpf_sock_ops_cb_flags_set(ctx, ctx->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG);
+		return 1;
+	}
+	if (ctx->op != BPF_SOCK_OPS_RTT_CB && ctx->op != BPF_SOCK_OPS_HDR_OPT_LEN_CB)
+		return 1;
+	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
+	if (!(flow && flow->is_active) && is_busy(tcp) && counts((struct sock_common *)tcp, &ends)) {
+		if (!flow)
+			flow = follow(tcp, bpf_get_socket_cookie(ctx));
+		if (flow)
+			begin(flow, (struct sock *)tcp, &ends);
+	}
+	if (!flow)
+		return 1;
+	STEER(flow, (struct sock *)tcp, ctx);
+	int may_pause = ctx->op == BPF_SOCK_OPS_HDR_OPT_LEN_CB ? flow->hears_writes : tcp->write_seq == tcp->snd_nxt;
+	hear_writes(ctx, flow, may_pause && flow->set != flow->own);
+	return 1;
+}
+
+/* Asks `steers` to be called for a socket that there was before the agent. Kernels before 6.12 refuse it. */
+static __always_inline void hear_acks(struct tcp_sock *tcp)
+{
+	int flags = tcp->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG;
+	if (flags != tcp->bpf_sock_ops_cb_flags)
+		bpf_setsockopt(tcp, IPPROTO_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
+}
+
+/* Looks at a socket of this network namespace: tells of a flowlet that goes on, and of one that nobody was told of. */
 SEC("iter/tcp")
-int visit(struct bpf_iter__tcp *ctx)
+int look_at_all(struct bpf_iter__tcp *ctx)
 {
 	struct sock_common *common = ctx->sk_common;
 	struct tcp_sock *tcp = common ? bpf_skc_to_tcp_sock(common) : 0;
-	if (!tcp || common->skc_state == TCP_LISTEN)
+	struct ends ends;
+	if (!tcp || common->skc_state == TCP_LISTEN || !counts(common, &ends))
 		return 0;
 	struct sock *sk = (struct sock *)tcp;
-	__u64 cookie = bpf_get_socket_cookie(tcp), now = bpf_ktime_get_ns();
-	/* A SYN or a FIN takes a number of the sequence too. */
-	if (1 < tcp->write_seq - tcp->snd_una)
-		is_busy(sk, cookie, now);
-	struct flow *flow = bpf_map_lookup_elem(&flows, &cookie);
+	struct flow *flow = bpf_sk_storage_get(&flows, tcp, 0, 0);
+	if (!flow && (is_busy(tcp) || is_left(tcp)))
+		flow = follow(tcp, bpf_get_socket_cookie(tcp));
+	hear_acks(tcp);
 	if (!flow)
 		return 0;
-	__u32 *wanted = bpf_map_lookup_elem(&rates, &cookie), rate = wanted ? *wanted : NO_RATE;
-	if (rate != flow->applied && !bpf_setsockopt(tcp, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)))
-		flow->applied = rate;
-	if (flow->active && flow->busy_ns + settings.gap_ns < now && tell(sk, cookie, ENDS))
-		flow->active = 0;
+	if (!flow->is_active && is_busy(tcp)) {
+		flow->wrote_ns = bpf_ktime_get_ns();
+		flow->is_active = 1;
+	}
+	STEER(flow, sk, tcp);
+	if (flow->is_active) {
+		struct event event;
+		describe(&event, sk, &ends, flow->cookie, GOES_ON);
+		bpf_seq_write(ctx->meta->seq, &event, sizeof(event));
+	} else if (flow->set == flow->own) {
+		bpf_sk_storage_delete(&flows, tcp);
+	}
 	return 0;
 }

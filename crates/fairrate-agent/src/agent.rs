@@ -1,27 +1,47 @@
 //! What the agent tells and does, without kernel and network.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::collections::{HashMap, HashSet};
+use std::net::Ipv4Addr;
+use std::path::Path;
 
 use crate::config::Config;
-use crate::weights::Weights;
+use crate::shares::{Admission, Owner, Shares};
+use crate::weights::{Changes, Weights};
 
 /// A connection, by its socket's cookie, which no other socket has as long as the kernel runs.
 pub type Cookie = u64;
 
-/// A connection that begins or ceases to have something to send.
+/// A time of the kernel's monotonic clock.
+pub type Nanos = u64;
+
+/// The kind of an [`Event`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A flowlet begins.
+    Begins,
+    /// It is over.
+    Ends,
+    /// A look at all sockets has found it under way.
+    GoesOn,
+}
+
+/// What the kernel has seen of a connection to the fabric. Of an end only the connection, the time and the kind count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The connection.
     pub cookie: Cookie,
-    /// The control group of its socket.
-    pub cgroup: u64,
+    /// When it was seen.
+    pub time: Nanos,
+    /// The nearest control group of its socket that has a weight, or 0.
+    pub group: u64,
+    /// Whose it is.
+    pub owner: Owner,
     /// This host.
-    pub source: SocketAddr,
+    pub source: Ipv4Addr,
     /// Where it sends to.
-    pub destination: SocketAddr,
-    /// It begins, else it ends.
-    pub begins: bool,
+    pub destination: Ipv4Addr,
+    /// What has happened.
+    pub kind: Kind,
 }
 
 /// What the allocator is to be told.
@@ -38,10 +58,12 @@ pub enum Tell {
         /// What it counts for.
         weight: f64,
     },
-    /// It is over.
+    /// It is over, and its connection has no rate any more.
     End {
         /// Its number.
         flow: u32,
+        /// The connection.
+        cookie: Cookie,
     },
 }
 
@@ -57,61 +79,127 @@ pub struct Pace {
 /// The flowlets of a host that the allocator knows.
 #[derive(Debug)]
 pub struct Agent {
-    config: Config,
+    payload_share: f64,
     weights: Weights,
-    flows: HashMap<Cookie, u32>,
+    shares: Shares,
+    flows: HashMap<Cookie, Flow>,
     cookies: HashMap<u32, Cookie>,
     next: u32,
+    /// Events before this time are part of what a look at all sockets has found.
+    settled: Nanos,
+    n_refused: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    number: u32,
+    owner: Owner,
 }
 
 impl Agent {
     /// A host without flowlets.
-    pub fn new(config: Config) -> Self {
-        let weights = Weights::new(&config.weight);
-        Self { config, weights, flows: HashMap::new(), cookies: HashMap::new(), next: 0 }
+    pub fn new(config: &Config) -> Self {
+        Self {
+            payload_share: config.pacing.payload_share,
+            weights: Weights::new(&config.weight),
+            shares: Shares::new(config.limits.flows as usize),
+            flows: HashMap::new(),
+            cookies: HashMap::new(),
+            next: 0,
+            settled: 0,
+            n_refused: 0,
+        }
     }
 
-    /// What has happened at a connection: what to tell the allocator, unless it is none of its business.
-    pub fn on_event(&mut self, event: &Event) -> Option<Tell> {
-        if !event.begins {
-            let flow = self.flows.remove(&event.cookie)?;
-            self.cookies.remove(&flow);
-            return Some(Tell::End { flow });
+    /// Takes in what has happened at a connection, and adds to `tells` what the allocator is to be told.
+    pub fn on_event(&mut self, event: &Event, tells: &mut Vec<Tell>) {
+        if event.time < self.settled {
+            return;
         }
-        let (IpAddr::V4(source), IpAddr::V4(destination)) = (event.source.ip(), event.destination.ip()) else {
-            return None;
-        };
-        if !self.config.has_fabric(destination.into()) || self.flows.contains_key(&event.cookie) {
-            return None;
+        match event.kind {
+            Kind::Begins | Kind::GoesOn => self.begin(event, tells),
+            Kind::Ends => self.end(event.cookie, tells),
         }
-        let flow = self.fresh_number();
-        self.flows.insert(event.cookie, flow);
-        self.cookies.insert(flow, event.cookie);
-        Some(Tell::Begin { flow, source, destination, weight: self.weights.of(event.cgroup) })
     }
 
-    /// The allocator has given a flow a rate, in bits on the wire per second; 0 takes it back. `None`: the flow is over.
+    /// Takes in all flowlets under way, as a look at all sockets that began at `began` has found them: flowlets that are not among
+    /// them are over. Events of before that are still to come say nothing new.
+    pub fn reconcile(&mut self, began: Nanos, live: &[Event], tells: &mut Vec<Tell>) {
+        self.settled = began;
+        let there: HashSet<Cookie> = live.iter().map(|event| event.cookie).collect();
+        let gone: Vec<Cookie> = self.flows.keys().filter(|cookie| !there.contains(cookie)).copied().collect();
+        for cookie in gone {
+            self.end(cookie, tells);
+        }
+        for event in live {
+            self.begin(event, tells);
+        }
+    }
+
+    fn begin(&mut self, event: &Event, tells: &mut Vec<Tell>) {
+        if self.flows.contains_key(&event.cookie) {
+            return;
+        }
+        match self.shares.ask(event.owner) {
+            Admission::Free => {}
+            Admission::Instead(flow) => {
+                self.n_refused += 1;
+                if let Some(cookie) = self.cookies.get(&flow) {
+                    self.end(*cookie, tells);
+                }
+            }
+            Admission::Refused => {
+                self.n_refused += 1;
+                return;
+            }
+        }
+        let number = self.fresh_number();
+        self.shares.take(event.owner, number);
+        self.flows.insert(event.cookie, Flow { number, owner: event.owner });
+        self.cookies.insert(number, event.cookie);
+        let weight = self.weights.of(event.group);
+        tells.push(Tell::Begin { flow: number, source: event.source, destination: event.destination, weight });
+    }
+
+    fn end(&mut self, cookie: Cookie, tells: &mut Vec<Tell>) {
+        let Some(Flow { number, owner }) = self.flows.remove(&cookie) else { return };
+        self.cookies.remove(&number);
+        self.shares.give_back(owner, number);
+        tells.push(Tell::End { flow: number, cookie });
+    }
+
+    /// Takes in the allocator's rate for a flow, in bits on the wire per second; 0 takes it back. `None`: the flow is over.
     pub fn on_grant(&self, flow: u32, wire_bps: f64) -> Option<Pace> {
         let cookie = *self.cookies.get(&flow)?;
-        Some(Pace { cookie, rate_bps: (0.0 < wire_bps).then_some(wire_bps * self.config.pacing.payload_share) })
+        Some(Pace { cookie, rate_bps: (0.0 < wire_bps).then_some(wire_bps * self.payload_share) })
     }
 
-    /// Weights of control groups.
+    /// Looks for the control groups that have weights; `number` says which number the group at a path has.
+    pub fn look_at_groups(&mut self, number: impl Fn(&Path) -> Option<u64>) -> Changes {
+        self.weights.look(number)
+    }
+
+    /// Returns the weights of control groups.
     pub fn weights(&self) -> &Weights {
         &self.weights
     }
 
-    /// Control groups may have come and gone.
-    pub fn look_at_groups(&mut self) {
-        self.weights.look();
-    }
-
-    /// All connections that may have a rate.
+    /// Returns the connections that may have a rate.
     pub fn connections(&self) -> impl Iterator<Item = Cookie> + '_ {
         self.flows.keys().copied()
     }
 
-    /// A number that no flowlet has: they are used again only after all others.
+    /// Returns the number of flowlets that the allocator knows.
+    pub fn n_flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Returns how often so far a flowlet went without a rate because there were too many.
+    pub fn n_refused(&self) -> u64 {
+        self.n_refused
+    }
+
+    /// Returns a number that no flowlet has: they are used again only after all others.
     fn fresh_number(&mut self) -> u32 {
         loop {
             let number = self.next;
@@ -127,43 +215,74 @@ impl Agent {
 mod tests {
     use super::*;
 
+    const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
     fn agent() -> Agent {
-        let text = "fabric = [\"10.0.0.0/16\"]\n[allocator]\nservers = [\"10.0.0.9:4600\"]\ninsecure = true\n[pacing]\npayload_share = 0.9\n";
-        Agent::new(toml::from_str(text).unwrap())
+        let text = "fabric = [\"10.0.0.0/16\"]\n[allocator]\nservers = [\"10.0.0.9:4600\"]\ninsecure = true\n[pacing]\n\
+                    payload_share = 0.9\n[limits]\nflows = 4\n";
+        Agent::new(&toml::from_str(text).unwrap())
     }
 
-    fn event(cookie: Cookie, destination: &str, begins: bool) -> Event {
-        let (source, destination) = ("10.0.0.1:5000".parse().unwrap(), destination.parse().unwrap());
-        Event { cookie, cgroup: 1, source, destination, begins }
+    fn event(cookie: Cookie, time: Nanos, kind: Kind) -> Event {
+        Event { cookie, time, group: 0, owner: 1, source: SOURCE, destination: DESTINATION, kind }
+    }
+
+    fn tells(agent: &mut Agent, events: &[Event]) -> Vec<Tell> {
+        let mut tells = Vec::new();
+        for event in events {
+            agent.on_event(event, &mut tells);
+        }
+        tells
+    }
+
+    fn begin(flow: u32) -> Tell {
+        Tell::Begin { flow, source: SOURCE, destination: DESTINATION, weight: 1.0 }
     }
 
     #[test]
     fn a_flowlet_is_told_once_and_ends_once() {
         let mut agent = agent();
-        let (source, destination) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
-        let begun = agent.on_event(&event(7, "10.0.0.2:80", true));
-        assert_eq!(begun, Some(Tell::Begin { flow: 0, source, destination, weight: 1.0 }));
-        assert_eq!(agent.on_event(&event(7, "10.0.0.2:80", true)), None);
-        assert_eq!(agent.on_event(&event(7, "10.0.0.2:80", false)), Some(Tell::End { flow: 0 }));
-        assert_eq!(agent.on_event(&event(7, "10.0.0.2:80", false)), None);
+        let twice = |time, kind| [event(7, time, kind), event(7, time, kind)];
+        assert_eq!(tells(&mut agent, &twice(1, Kind::Begins)), [begin(0)]);
+        assert_eq!(tells(&mut agent, &twice(2, Kind::Ends)), [Tell::End { flow: 0, cookie: 7 }]);
         // The next flowlet of the same connection is another flow.
-        assert!(matches!(agent.on_event(&event(7, "10.0.0.2:80", true)), Some(Tell::Begin { flow: 1, .. })));
-    }
-
-    #[test]
-    fn what_leaves_the_fabric_is_not_told() {
-        let mut agent = agent();
-        for destination in ["10.1.0.2:80", "127.0.0.1:80", "[fd00::2]:80"] {
-            assert_eq!(agent.on_event(&event(7, destination, true)), None);
-        }
+        assert_eq!(tells(&mut agent, &twice(3, Kind::Begins)), [begin(1)]);
     }
 
     #[test]
     fn a_rate_is_for_payload_and_zero_lets_go() {
         let mut agent = agent();
-        agent.on_event(&event(7, "10.0.0.2:80", true));
+        tells(&mut agent, &[event(7, 1, Kind::Begins)]);
         assert_eq!(agent.on_grant(0, 1e9), Some(Pace { cookie: 7, rate_bps: Some(0.9e9) }));
         assert_eq!(agent.on_grant(0, 0.0), Some(Pace { cookie: 7, rate_bps: None }));
         assert_eq!(agent.on_grant(1, 1e9), None);
+    }
+
+    #[test]
+    fn lost_events_leave_no_phantom() {
+        let mut agent = agent();
+        tells(&mut agent, &[event(7, 1, Kind::Begins), event(8, 2, Kind::Begins)]);
+        // The end of 7 was lost, and so was the beginning of 9.
+        let mut told = Vec::new();
+        agent.reconcile(10, &[event(8, 11, Kind::GoesOn), event(9, 11, Kind::GoesOn)], &mut told);
+        assert_eq!(told, [Tell::End { flow: 0, cookie: 7 }, begin(2)]);
+        // What the look began too late to miss is old: 6 began and ended, its end was lost, 8 had paused.
+        assert_eq!(tells(&mut agent, &[event(6, 5, Kind::Begins), event(8, 6, Kind::Ends)]), []);
+        // What came after its beginning is new.
+        let last = tells(&mut agent, &[event(8, 12, Kind::Ends), event(6, 13, Kind::Begins)]);
+        assert_eq!(last, [Tell::End { flow: 1, cookie: 8 }, begin(3)]);
+        assert_eq!(agent.n_flows(), 2);
+    }
+
+    #[test]
+    fn one_owner_cannot_keep_another_out() {
+        let mut agent = agent();
+        let many: Vec<_> = (0..100).map(|cookie| event(cookie, 1, Kind::Begins)).collect();
+        assert_eq!(tells(&mut agent, &many), [0, 1, 2, 3].map(begin));
+        assert_eq!(agent.n_refused(), 96);
+        let other = Event { owner: 2, ..event(200, 2, Kind::Begins) };
+        assert_eq!(tells(&mut agent, &[other]), [Tell::End { flow: 3, cookie: 3 }, begin(4)]);
+        assert_eq!((agent.n_flows(), agent.on_grant(3, 1e9)), (4, None));
     }
 }

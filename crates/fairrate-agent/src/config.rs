@@ -1,14 +1,14 @@
 //! The agent's configuration, a TOML file.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use fairrate_daemon::config::ConfigError;
-use fairrate_daemon::config::duration;
-use fairrate_daemon::{KeyFiles, Security};
+use fairrate_daemon::config::{address_or_port, duration};
+use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security};
 use ipnet::IpNet;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 
 /// All of it.
 #[derive(Clone, Debug, Deserialize)]
@@ -22,7 +22,14 @@ pub struct Config {
     /// How rates become paces.
     #[serde(default)]
     pub pacing: Pacing,
+    /// Upper bounds.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Where metrics and health are asked for; nowhere if missing, and on this machine alone if only a port is given.
+    #[serde(default, deserialize_with = "address_or_port")]
+    pub metrics: Option<SocketAddr>,
     /// Destinations whose flows the allocator is told of.
+    #[serde(deserialize_with = "fabric")]
     pub fabric: Vec<IpNet>,
     /// Weights of control groups, and of those below them; all others have 1.
     #[serde(default)]
@@ -31,34 +38,80 @@ pub struct Config {
 
 /// Where the allocator is.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "AllocatorText")]
 pub struct Allocator {
     /// Addresses: the first is asked first, the others stand by.
     pub servers: Vec<SocketAddr>,
-    /// Keys of this host: its certificate names its addresses.
-    pub keys: Option<KeyFiles>,
-    /// Plain TCP, for tests: whoever can connect may speak for everybody.
+    /// How connections to it are secured.
+    pub security: Security,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AllocatorText {
+    #[serde(deserialize_with = "servers")]
+    servers: Vec<SocketAddr>,
+    keys: Option<KeyFiles>,
     #[serde(default)]
-    pub insecure: bool,
+    insecure: bool,
+}
+
+impl TryFrom<AllocatorText> for Allocator {
+    type Error = &'static str;
+
+    fn try_from(AllocatorText { servers, keys, insecure }: AllocatorText) -> Result<Self, Self::Error> {
+        let security = match (keys, insecure) {
+            (Some(keys), false) => Security::Tls(keys),
+            (None, true) => Security::Insecure,
+            _ => {
+                return Err(
+                    "`allocator` needs either `keys = { ca = ..., certificate = ..., key = ... }` or `insecure = true`",
+                );
+            }
+        };
+        Ok(Self { servers, security })
+    }
 }
 
 impl Allocator {
-    /// How connections to it are secured.
-    pub fn security(&self) -> Security {
-        self.keys.clone().map_or(Security::Insecure, Security::Tls)
+    /// Returns the ends of connections by which they are known as an allocator's. A server on a loopback address is a process of
+    /// this host, which other agents reach by any of its addresses: its place is the unspecified address.
+    pub fn places(&self) -> impl Iterator<Item = (Ipv4Addr, u16)> + '_ {
+        self.servers.iter().flat_map(|server| {
+            let anywhere = server.ip().to_canonical().is_loopback().then_some(Ipv4Addr::UNSPECIFIED);
+            let address = match server.ip().to_canonical() {
+                IpAddr::V4(address) => Some(address),
+                IpAddr::V6(_) => None,
+            };
+            [address, anywhere].into_iter().flatten().map(|address| (address, server.port()))
+        })
     }
 }
 
 /// What counts as a flowlet.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(try_from = "FlowletsText")]
 pub struct Flowlets {
     /// The idle time that ends one.
-    #[serde(deserialize_with = "duration")]
     pub gap: Duration,
-    /// Time between two looks at all sockets: rates come into force and ends are found.
-    #[serde(deserialize_with = "duration")]
+    /// The time by which an end may be found late, and a rate set late.
     pub every: Duration,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct FlowletsText {
+    #[serde(deserialize_with = "gap")]
+    gap: Duration,
+    #[serde(deserialize_with = "every")]
+    every: Duration,
+}
+
+impl Default for FlowletsText {
+    fn default() -> Self {
+        let Flowlets { gap, every } = Flowlets::default();
+        Self { gap, every }
+    }
 }
 
 impl Default for Flowlets {
@@ -67,11 +120,23 @@ impl Default for Flowlets {
     }
 }
 
+impl TryFrom<FlowletsText> for Flowlets {
+    type Error = &'static str;
+
+    fn try_from(FlowletsText { gap, every }: FlowletsText) -> Result<Self, Self::Error> {
+        if gap < every {
+            return Err("`flowlets.every` is longer than `flowlets.gap`: make it at most as long");
+        }
+        Ok(Self { gap, every })
+    }
+}
+
 /// How rates become paces.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pacing {
     /// The part of a rate on the wire that is payload, which is what TCP paces.
+    #[serde(deserialize_with = "share")]
     pub payload_share: f64,
 }
 
@@ -82,59 +147,138 @@ impl Default for Pacing {
     }
 }
 
+/// Upper bounds.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// The flowlets that the allocator is told of at a time. Beyond, the owner of the most gives way.
+    #[serde(deserialize_with = "flows")]
+    pub flows: u32,
+}
+
+impl Default for Limits {
+    /// As many as the allocator takes of an agent.
+    fn default() -> Self {
+        Self { flows: 10_000 }
+    }
+}
+
 /// What the flows of a control group count for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weight {
     /// Its directory, such as `/sys/fs/cgroup/gold`.
+    #[serde(deserialize_with = "absolute")]
     pub cgroup: PathBuf,
     /// Its weight: 2 gets twice the rate of 1 where they share a link.
+    #[serde(deserialize_with = "weight")]
     pub weight: f64,
 }
 
 impl Config {
-    /// Reads and checks a file.
+    /// Reads and checks a file. Paths of keys in the file are relative to it.
     ///
     /// # Errors
-    /// If it cannot be read, has unknown or missing keys, or values that cannot be.
+    /// If a file cannot be read, has unknown or missing keys, or values that cannot be.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let own = || path.to_owned();
         let text = std::fs::read_to_string(path).map_err(|cause| ConfigError::Unreadable { path: own(), cause })?;
-        let config: Self = toml::from_str(&text).map_err(|cause| ConfigError::Wrong { path: own(), cause })?;
-        config.check().map_err(|what| ConfigError::Value { path: own(), what })?;
+        let mut config: Self = toml::from_str(&text).map_err(|cause| ConfigError::Wrong { path: own(), cause })?;
+        if let Security::Tls(keys) = &mut config.allocator.security {
+            let dir = path.parent().unwrap_or(Path::new(""));
+            for file in [&mut keys.ca, &mut keys.certificate, &mut keys.key] {
+                *file = dir.join(&*file);
+            }
+        }
         Ok(config)
     }
 
-    fn check(&self) -> Result<(), String> {
-        if self.allocator.servers.is_empty() {
-            return Err("`allocator.servers` is empty: name the allocator, such as \"10.0.0.9:4600\"".to_owned());
-        }
-        if self.allocator.keys.is_some() == self.allocator.insecure {
-            return Err("`allocator` needs either keys, as `keys = { ca = ..., certificate = ..., key = ... }`, or `insecure = true`"
-                .to_owned());
-        }
-        if self.fabric.is_empty() {
-            return Err(
-                "`fabric` is empty: no flow would have a rate; name the hosts' network, such as \"10.0.0.0/16\""
-                    .to_owned(),
-            );
-        }
-        if self.flowlets.every.is_zero() || self.flowlets.gap < self.flowlets.every {
-            return Err("`flowlets.every` is to be above 0 and at most `flowlets.gap`".to_owned());
-        }
-        if !(0.0 < self.pacing.payload_share && self.pacing.payload_share <= 1.0) {
-            return Err("`pacing.payload_share` is to be above 0 and at most 1".to_owned());
-        }
-        match self.weight.iter().find(|of| !(of.weight.is_finite() && 0.0 < of.weight)) {
-            Some(of) => Err(format!("the weight {} of {} is not above 0", of.weight, of.cgroup.display())),
-            None => Ok(()),
-        }
+    /// Reads the keys that the agent would use.
+    ///
+    /// # Errors
+    /// If they cannot be used.
+    pub fn check_keys(&self) -> std::io::Result<()> {
+        // A client of no allocator does nothing but read its keys.
+        Client::connect(&[], self.allocator.security.clone(), ClientOptions::default()).map(drop)
     }
 
-    /// Whether the allocator is told of flows to this address.
-    pub fn has_fabric(&self, address: IpAddr) -> bool {
-        self.fabric.iter().any(|network| network.contains(&address))
+    /// Returns the fabric's networks of IPv4, which alone the allocator knows.
+    pub fn fabric_v4(&self) -> impl Iterator<Item = (Ipv4Addr, u8)> + '_ {
+        self.fabric.iter().filter_map(|network| match network {
+            IpNet::V4(network) => Some((network.network(), network.prefix_len())),
+            IpNet::V6(_) => None,
+        })
     }
+}
+
+fn fabric<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
+    let fabric = Vec::<IpNet>::deserialize(deserializer)?;
+    if fabric.iter().any(|network| matches!(network, IpNet::V4(_))) {
+        return Ok(fabric);
+    }
+    Err(de::Error::custom(
+        "`fabric` has no network of IPv4, so no flow would have a rate: name the hosts' network, such as \"10.0.0.0/16\"",
+    ))
+}
+
+fn servers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
+    let servers = Vec::<SocketAddr>::deserialize(deserializer)?;
+    if servers.is_empty() {
+        return Err(de::Error::custom("`servers` is empty: name the allocator, such as \"10.0.0.9:4600\""));
+    }
+    Ok(servers)
+}
+
+fn every<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    within(duration(deserializer)?, Duration::from_micros(100), Duration::from_secs(1))
+}
+
+fn gap<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    within(duration(deserializer)?, Duration::from_micros(100), Duration::from_mins(1))
+}
+
+fn within<E: de::Error>(time: Duration, least: Duration, most: Duration) -> Result<Duration, E> {
+    if least <= time && time <= most {
+        return Ok(time);
+    }
+    Err(E::custom(format!("{time:?} is out of range: write a time from {least:?} to {most:?}")))
+}
+
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let share = f64::deserialize(deserializer)?;
+    if (0.01..=1.0).contains(&share) {
+        return Ok(share);
+    }
+    Err(de::Error::custom(format!("{share} is out of range: write a share from 0.01 to 1")))
+}
+
+fn flows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let flows = u32::deserialize(deserializer)?;
+    if (1..=65_536).contains(&flows) {
+        return Ok(flows);
+    }
+    Err(de::Error::custom(format!("{flows} is out of range: write a number from 1 to 65536")))
+}
+
+/// The largest weight that the allocator can be told.
+const MAX_WEIGHT: f64 = 255.0;
+
+fn weight<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let weight = f64::deserialize(deserializer)?;
+    if (1.0 / 256.0..=MAX_WEIGHT).contains(&weight) {
+        return Ok(weight);
+    }
+    Err(de::Error::custom(format!(
+        "the weight {weight} is out of range: write a number from 1/256 (0.00390625) to 255"
+    )))
+}
+
+fn absolute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    let path = PathBuf::deserialize(deserializer)?;
+    if path.is_absolute() {
+        return Ok(path);
+    }
+    Err(de::Error::custom(format!("`{}` is no whole path: write one such as \"/sys/fs/cgroup/gold\"", path.display())))
 }
 
 #[cfg(test)]
@@ -145,30 +289,82 @@ mod tests {
         "fabric = [\"10.0.0.0/16\", \"fd00::/8\"]\n[allocator]\nservers = [\"10.0.0.9:4600\"]\ninsecure = true\n";
 
     fn read(text: &str) -> Result<Config, String> {
-        let config: Config = toml::from_str(text).map_err(|e| e.to_string())?;
-        config.check().map(|()| config)
+        toml::from_str(text).map_err(|e| e.to_string())
     }
 
     #[test]
     fn little_is_needed_and_the_rest_has_defaults() {
         let config = read(LEAST).unwrap();
         assert_eq!(config.flowlets.gap, Duration::from_millis(5));
-        assert!(config.has_fabric("10.0.3.4".parse().unwrap()) && config.has_fabric("fd00::1".parse().unwrap()));
-        assert!(!config.has_fabric("10.1.0.1".parse().unwrap()) && !config.has_fabric("127.0.0.1".parse().unwrap()));
+        assert_eq!((config.limits.flows, config.metrics), (10_000, None));
+        assert_eq!(config.fabric_v4().collect::<Vec<_>>(), [("10.0.0.0".parse().unwrap(), 16)]);
+        assert!(matches!(config.allocator.security, Security::Insecure));
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
-        for (more, expected) in [
-            ("", "`allocator.servers` is empty"),
-            ("[flowlets]\ngap = \"5 parsecs\"\n", "line 6"),
-            ("[flowlets]\ngip = \"5ms\"\n", "expected `gap` or `every`"),
-            ("[flowlets]\ngap = \"100us\"\n", "at most `flowlets.gap`"),
-            ("[[weight]]\ncgroup = \"/sys/fs/cgroup/gold\"\nweight = -1.0\n", "is not above 0"),
+    fn every_wrong_value_is_shown_with_its_line() {
+        let weight = |weight: &str| format!("[[weight]]\ncgroup = \"/sys/fs/cgroup/gold\"\nweight = {weight}\n");
+        for (more, line, expected) in [
+            ("[flowlets]\ngap = \"5 parsecs\"\n", 6, "write a time such as"),
+            ("[flowlets]\ngip = \"5ms\"\n", 6, "expected `gap` or `every`"),
+            ("[flowlets]\nevery = \"0s\"\n", 6, "from 100µs to 1s"),
+            ("[flowlets]\ngap = \"2min\"\n", 6, "from 100µs to 60s"),
+            ("[flowlets]\ngap = \"100us\"\n", 5, "`flowlets.every` is longer"),
+            ("[pacing]\npayload_share = 0.0\n", 6, "from 0.01 to 1"),
+            ("[pacing]\npayload_share = nan\n", 6, "from 0.01 to 1"),
+            ("[limits]\nflows = 0\n", 6, "from 1 to 65536"),
+            (&weight("-1.0"), 7, "from 1/256"),
+            (&weight("0.003"), 7, "from 1/256"),
+            (&weight("100000"), 7, "from 1/256"),
+            (&weight("inf"), 7, "from 1/256"),
+            ("[[weight]]\ncgroup = \"gold\"\nweight = 2.0\n", 6, "is no whole path"),
         ] {
-            let text = if more.is_empty() { LEAST.replace("\"10.0.0.9:4600\"", "") } else { LEAST.to_owned() + more };
-            let error = read(&text).unwrap_err();
-            assert!(error.contains(expected), "{error}");
+            let error = read(&(LEAST.to_owned() + more)).unwrap_err();
+            assert!(error.contains(expected) && error.contains(&format!("line {line},")), "{more}: {error}");
         }
+    }
+
+    #[test]
+    fn what_is_needed_is_missed_with_its_line() {
+        for (what, by, line, expected) in [
+            ("\"10.0.0.9:4600\"", "", 3, "`servers` is empty"),
+            ("\"10.0.0.0/16\", ", "", 1, "no network of IPv4"),
+            ("insecure = true", "", 2, "`allocator` needs either"),
+            (
+                "insecure = true",
+                "insecure = true\nkeys = { ca = \"a\", certificate = \"b\", key = \"c\" }",
+                2,
+                "needs either",
+            ),
+            ("fabric", "metrics = \"nowhere\"\nfabric", 1, "write a port such as"),
+        ] {
+            let error = read(&LEAST.replace(what, by)).unwrap_err();
+            assert!(error.contains(expected) && error.contains(&format!("line {line},")), "{by}: {error}");
+        }
+    }
+
+    #[test]
+    fn paths_of_keys_are_relative_to_the_file() {
+        let dir = std::env::temp_dir().join(format!("fairrate-config-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let keys = "keys = { ca = \"ca.pem\", certificate = \"/etc/host.pem\", key = \"keys/host.key\" }";
+        std::fs::write(dir.join("agent.toml"), LEAST.replace("insecure = true", keys)).unwrap();
+        let config = Config::load(&dir.join("agent.toml")).unwrap();
+        let Security::Tls(files) = config.allocator.security else { panic!("it has keys") };
+        assert_eq!(
+            [files.ca, files.certificate, files.key],
+            [dir.join("ca.pem"), "/etc/host.pem".into(), dir.join("keys/host.key")]
+        );
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_server_on_this_host_is_known_by_its_port_alone() {
+        let text = LEAST
+            .replace("\"10.0.0.9:4600\"", "\"10.0.0.9:4600\", \"127.0.0.1:4700\", \"[::1]:4800\", \"[fd00::9]:4900\"");
+        let place = |address: &str, port| (address.parse().unwrap(), port);
+        let expected =
+            [place("10.0.0.9", 4600), place("127.0.0.1", 4700), place("0.0.0.0", 4700), place("0.0.0.0", 4800)];
+        assert_eq!(read(&text).unwrap().allocator.places().collect::<Vec<_>>(), expected);
     }
 }

@@ -1,27 +1,35 @@
-//! TCP connections of this network namespace, seen and paced by a BPF program (`bpf/flowlets.bpf.c`).
+//! TCP connections of this network namespace, seen and limited by a BPF program (`bpf/flowlets.bpf.c`).
 
+use std::cell::RefCell;
 use std::io::Read;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::rc::Rc;
 use std::time::Duration;
 
 use libbpf_rs::{
     Iter, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, RingBuffer, RingBufferBuilder,
 };
 
-use crate::agent::{Cookie, Event};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use crate::agent::{Cookie, Event, Kind, Nanos};
+use crate::cgroups;
+use crate::config::Config;
 
 /// The program, compiled.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/flowlets.bpf.o"));
 
-/// The part of it that walks over sockets.
-const WALK: &str = "visit";
+/// The time without an acknowledgment after which a socket that wants another rate is worth a look at all sockets.
+const LATE: Duration = Duration::from_millis(20);
 
-/// The kind of an event that begins a flowlet.
-const BEGINS: u32 = 1;
+/// The events that are taken at a time at most, so that a flood of them costs little memory.
+const BATCH: usize = 4096;
 
-/// Why connections cannot be seen.
+/// The error when connections cannot be seen.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowletsError {
     /// The kernel refused.
@@ -32,114 +40,205 @@ pub enum FlowletsError {
         /// Its answer.
         cause: libbpf_rs::Error,
     },
-    /// A file of `/proc` cannot be read.
+    /// A file of the kernel cannot be read.
     #[error("reading {0}: {1}")]
     Io(&'static str, std::io::Error),
+    /// There is no hierarchy of control groups to attach the program to.
+    #[error("no control groups of version 2 are mounted: `mount -t cgroup2 none /sys/fs/cgroup`")]
+    NoControlGroups,
+}
+
+fn kernel(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> FlowletsError {
+    move |cause| FlowletsError::Kernel { doing, cause }
 }
 
 /// The program at work. When this goes, the program goes from the kernel, and rates that were given stay.
 pub struct Flowlets {
-    rates: MapHandle,
-    /// The program's variables.
-    variables: MapHandle,
+    ring: MapHandle,
     events: RingBuffer<'static>,
-    seen: Arc<Mutex<Vec<Event>>>,
-    walk: Link,
-    _programs: Vec<Link>,
+    seen: Rc<RefCell<Vec<Event>>>,
+    rates: MapHandle,
+    groups: MapHandle,
+    lost: MapHandle,
+    takes_over: MapHandle,
+    tracked: MapHandle,
+    look_at_all: Link,
+    look_at_tracked: Link,
+    _attached: Vec<Link>,
     _object: Object,
 }
 
+/// The state of the connections with flowlets, after a look at them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tracked {
+    /// The earliest time at which a flowlet may be over; `None`: there is none.
+    pub soonest: Option<Nanos>,
+    /// The number of flowlets under way.
+    pub n_active: u32,
+    /// The number of rates that have not come into force for [`LATE`].
+    pub n_late: u32,
+}
+
 impl Flowlets {
-    /// Begins to watch the TCP connections of this network namespace. A flowlet ends when a connection has had nothing to send for
-    /// `gap`.
+    /// Begins to watch the TCP connections of this network namespace that `config` is about.
     ///
     /// # Errors
-    /// If the kernel does not take the program: it needs BTF and the tracepoint `sock_send_length` (Linux 6.3), and its caller root.
-    pub fn watch(gap: Duration) -> Result<Self, FlowletsError> {
-        let failed = |doing| move |cause| FlowletsError::Kernel { doing, cause };
-        let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(failed("reading the BPF program"))?;
-        set(&mut open, gap, own_netns()?);
-        let object = open.load().map_err(failed("loading the BPF program"))?;
-        let (mut programs, mut walk) = (Vec::new(), None);
-        for program in object.progs_mut() {
-            let link = program.attach().map_err(failed("attaching the BPF program"))?;
-            if program.name() == WALK { walk = Some(link) } else { programs.push(link) }
-        }
-        let map = |name: &str| object.maps().find(|map| map.name() == name).expect("the program has this map");
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let into = Arc::clone(&seen);
-        let (ring, mut builder) = (map("events"), RingBufferBuilder::new());
-        let put = move |bytes: &[u8]| {
-            into.lock().unwrap_or_else(PoisonError::into_inner).extend(event(bytes));
-            0
-        };
-        builder.add(&ring, put).map_err(failed("opening the events"))?;
-        let events = builder.build().map_err(failed("opening the events"))?;
-        let rates = MapHandle::try_from(&map("rates")).map_err(failed("opening the rates"))?;
-        let bss = object.maps().find(|map| map.name().to_string_lossy().ends_with(".bss"));
-        let bss = bss.expect("the program has a variable");
-        let variables = MapHandle::try_from(&bss).map_err(failed("opening the variables"))?;
-        let walk = walk.expect("the program walks over sockets");
-        Ok(Self { rates, variables, events, seen, walk, _programs: programs, _object: object })
+    /// If the kernel does not take the program: it needs BTF, control groups of version 2, and its caller root.
+    pub fn watch(config: &Config) -> Result<Self, FlowletsError> {
+        let open = ObjectBuilder::default().open_memory(OBJECT);
+        let mut open = open.map_err(kernel("reading the BPF program"))?;
+        set(&mut open, config.flowlets.gap, own_netns()?);
+        size(&mut open, config).map_err(kernel("sizing the BPF program's maps"))?;
+        let object = open.load().map_err(kernel("loading the BPF program"))?;
+        fill(&object, config).map_err(kernel("telling the BPF program of the fabric"))?;
+        let (ring, events, seen) = listen(&object).map_err(kernel("opening the events"))?;
+        let map = |name| handle(&object, name).map_err(kernel("opening the BPF program's maps"));
+        let (rates, groups, lost) = (map("rates")?, map("groups")?, map(".data.lost")?);
+        let (takes_over, tracked, flows) = (map(".data.takes_over")?, map(".data.tracked")?, map("flows")?);
+        let attached = attach(&object, &flows)?;
+        let [look_at_all, look_at_tracked] = attached.looks;
+        Ok(Self {
+            ring,
+            events,
+            seen,
+            rates,
+            groups,
+            lost,
+            takes_over,
+            tracked,
+            look_at_all,
+            look_at_tracked,
+            _attached: attached.others,
+            _object: object,
+        })
     }
 
-    /// What has happened since the last call, in order. Waits for something up to `timeout`, in milliseconds, one at least.
+    /// Returns events since the last call, in order, [`BATCH`] at most. Waits for the first one up to `timeout`.
     ///
     /// # Errors
     /// If the kernel cannot be asked.
     pub fn events(&self, timeout: Duration) -> Result<Vec<Event>, FlowletsError> {
-        let failed = |cause| FlowletsError::Kernel { doing: "waiting for events", cause };
-        match self.events.poll(timeout.max(Duration::from_millis(1))) {
-            Err(cause) if cause.kind() != libbpf_rs::ErrorKind::Interrupted => return Err(failed(cause)),
-            _ => {}
+        let mut fds = [PollFd::new(self.ring.as_fd(), PollFlags::POLLIN)];
+        match ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(e) => return Err(FlowletsError::Io("the kernel's events", e.into())),
         }
-        Ok(std::mem::take(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner)))
+        let n = self.events.consume_raw_n(BATCH);
+        if n < 0 {
+            return Err(FlowletsError::Io("the kernel's events", std::io::Error::from_raw_os_error(-n)));
+        }
+        Ok(self.seen.take())
     }
 
-    /// Wants a connection paced at a rate from the next walk on; `None`: as TCP likes. A rate is told to TCP in whole bytes a second,
-    /// up to 34 Gb/s.
-    ///
-    /// # Errors
-    /// If there are too many connections.
-    pub fn pace(&self, cookie: Cookie, rate_bps: Option<f64>) -> Result<(), FlowletsError> {
-        let failed = |cause| FlowletsError::Kernel { doing: "setting a rate", cause };
-        let key = cookie.to_ne_bytes();
-        match rate_bps {
-            Some(rate) => {
-                let bytes_a_second = (rate / 8.0).clamp(1.0, f64::from(u32::MAX - 1)) as u32;
-                self.rates.update(&key, &bytes_a_second.to_ne_bytes(), MapFlags::ANY).map_err(failed)
-            }
-            None => match self.rates.delete(&key) {
-                Err(cause) if cause.kind() != libbpf_rs::ErrorKind::NotFound => Err(failed(cause)),
-                _ => Ok(()),
-            },
-        }
-    }
-
-    /// Flowlets so far that could not be told of, as there were too many connections or events.
+    /// Returns the number of events so far that were lost because there was no room.
     ///
     /// # Errors
     /// If the kernel cannot be asked.
-    pub fn missed(&self) -> Result<u64, FlowletsError> {
-        let failed = |cause| FlowletsError::Kernel { doing: "reading a counter", cause };
-        let bytes = self.variables.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
-        let first = bytes.as_deref().and_then(|bytes| bytes.first_chunk());
-        Ok(first.map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
+    pub fn lost(&self) -> Result<u64, FlowletsError> {
+        let bytes = variable(&self.lost)?;
+        Ok(bytes.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
     }
 
-    /// Walks over all sockets: rates come into force, ends of flowlets are found.
+    /// Returns a handle to set rates with.
+    ///
+    /// # Errors
+    /// If there is no file descriptor to be had.
+    pub fn pacer(&self) -> Result<Pacer, FlowletsError> {
+        let rates = MapHandle::try_from(&self.rates).map_err(kernel("opening the rates"))?;
+        Ok(Pacer { rates })
+    }
+
+    /// Changes the control groups that events name: `gone` no longer, `come` from now on.
     ///
     /// # Errors
     /// If the kernel cannot be asked.
-    pub fn walk(&self) -> Result<(), FlowletsError> {
-        let failed = |cause| FlowletsError::Kernel { doing: "walking over sockets", cause };
-        let mut nothing = Vec::new();
-        Iter::new(&self.walk)
-            .map_err(failed)?
-            .read_to_end(&mut nothing)
-            .map_err(|e| FlowletsError::Io("the sockets", e))?;
+    pub fn name_groups(&self, gone: &[u64], come: &[u64]) -> Result<(), FlowletsError> {
+        let failed = kernel("naming control groups");
+        for group in gone {
+            delete(&self.groups, *group).map_err(&failed)?;
+        }
+        for group in come {
+            self.groups.update(&group.to_ne_bytes(), &[1], MapFlags::ANY).map_err(&failed)?;
+        }
         Ok(())
     }
+
+    /// Looks at the connections with flowlets, and no others: the ends found are among the next events.
+    ///
+    /// # Errors
+    /// If the kernel cannot be asked.
+    pub fn look_at_tracked(&self) -> Result<Tracked, FlowletsError> {
+        walk(&self.look_at_tracked)?;
+        tracked(&variable(&self.tracked)?)
+            .ok_or_else(|| FlowletsError::Io("the program's variables", std::io::ErrorKind::UnexpectedEof.into()))
+    }
+
+    /// Looks at all sockets: rates come into force, and limits of flowlets that are over go. Returns the flowlets under way.
+    ///
+    /// # Errors
+    /// If the kernel cannot be asked.
+    pub fn look_at_all(&self) -> Result<Vec<Event>, FlowletsError> {
+        let bytes = walk(&self.look_at_all)?;
+        Ok(bytes.chunks_exact(EVENT).filter_map(event).collect())
+    }
+
+    /// Ends the taking over of limits that a dead agent left: from now on limits are those of programs.
+    ///
+    /// # Errors
+    /// If the kernel cannot be asked.
+    pub fn has_taken_over(&self) -> Result<(), FlowletsError> {
+        let no = 0u32.to_ne_bytes();
+        self.takes_over.update(&0u32.to_ne_bytes(), &no, MapFlags::ANY).map_err(kernel("setting a variable"))
+    }
+}
+
+/// Sets rates of connections.
+pub struct Pacer {
+    rates: MapHandle,
+}
+
+impl Pacer {
+    /// Wants a connection to send at `rate_bps` at most; `None`: as its program and TCP like. It comes into force within a round trip.
+    ///
+    /// # Errors
+    /// If there are more connections than there may be.
+    pub fn pace(&self, cookie: Cookie, rate_bps: Option<f64>) -> Result<(), FlowletsError> {
+        let result = match rate_bps {
+            Some(rate) => self.rates.update(&cookie.to_ne_bytes(), &limit(rate).to_ne_bytes(), MapFlags::ANY),
+            None => delete(&self.rates, cookie),
+        };
+        result.map_err(kernel("setting a rate"))
+    }
+}
+
+/// The bits of a rate below its first eleven: a new agent knows by them that a dead one left it. The program has the same number.
+const MARK: u32 = 0xb5a5_a5a5;
+
+/// Returns a rate as the socket has it, in bytes a second: at most 34 Gb/s, and off by a thousandth because of [`MARK`].
+fn limit(rate_bps: f64) -> u32 {
+    let bytes_per_s = (rate_bps / 8.0).clamp(1.0, f64::from(u32::MAX - 1)) as u32;
+    let low = (1 << 21u32.saturating_sub(bytes_per_s.leading_zeros())) - 1;
+    bytes_per_s & !low | MARK & low
+}
+
+fn delete(map: &MapHandle, key: u64) -> libbpf_rs::Result<()> {
+    match map.delete(&key.to_ne_bytes()) {
+        Err(cause) if cause.kind() != libbpf_rs::ErrorKind::NotFound => Err(cause),
+        _ => Ok(()),
+    }
+}
+
+/// Runs an iterator and returns its output.
+fn walk(link: &Link) -> Result<Vec<u8>, FlowletsError> {
+    let mut output = Vec::new();
+    let mut sockets = Iter::new(link).map_err(kernel("looking at sockets"))?;
+    sockets.read_to_end(&mut output).map_err(|e| FlowletsError::Io("sockets", e))?;
+    Ok(output)
+}
+
+fn variable(map: &MapHandle) -> Result<Vec<u8>, FlowletsError> {
+    let bytes = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(kernel("reading a variable"))?;
+    Ok(bytes.unwrap_or_default())
 }
 
 /// Fills in the program's settings.
@@ -150,35 +249,127 @@ fn set(open: &mut OpenObject, gap: Duration, netns: u32) {
         is_it.then(|| {
             let data = map.initial_value_mut().expect("constants have values");
             data[..8].copy_from_slice(&(gap.as_nanos() as u64).to_ne_bytes());
-            data[8..12].copy_from_slice(&netns.to_ne_bytes());
+            data[8..16].copy_from_slice(&(LATE.as_nanos() as u64).to_ne_bytes());
+            data[16..20].copy_from_slice(&netns.to_ne_bytes());
         })
     });
     settings.expect("the program has constants");
 }
 
-/// The inode of this thread's network namespace.
-fn own_netns() -> Result<u32, FlowletsError> {
+/// Gives maps room for what `config` may need.
+fn size(open: &mut OpenObject, config: &Config) -> libbpf_rs::Result<()> {
+    for mut map in open.maps_mut() {
+        let room = match map.name().to_str() {
+            Some("rates") => config.limits.flows as usize,
+            Some("fabric") => config.fabric.len(),
+            Some("servers") => 2 * config.allocator.servers.len(),
+            // Those of before and of now.
+            Some("groups") => 2 * config.weight.len(),
+            _ => continue,
+        };
+        map.set_max_entries(room.max(1) as u32)?;
+    }
+    Ok(())
+}
+
+/// Tells the program of the fabric and of the allocators.
+fn fill(object: &Object, config: &Config) -> libbpf_rs::Result<()> {
+    let (fabric, servers) = (handle(object, "fabric")?, handle(object, "servers")?);
+    for (address, bits) in config.fabric_v4() {
+        let key = [&u32::from(bits).to_ne_bytes()[..], &address.octets()].concat();
+        fabric.update(&key, &[1], MapFlags::ANY)?;
+    }
+    for (address, port) in config.allocator.places() {
+        let key = [&address.octets()[..], &u32::from(port).to_ne_bytes()].concat();
+        servers.update(&key, &[1], MapFlags::ANY)?;
+    }
+    Ok(())
+}
+
+fn handle(object: &Object, name: &str) -> libbpf_rs::Result<MapHandle> {
+    let map = object.maps().find(|map| map.name() == name).expect("the program has this map");
+    MapHandle::try_from(&map)
+}
+
+type Seen = Rc<RefCell<Vec<Event>>>;
+
+fn listen(object: &Object) -> libbpf_rs::Result<(MapHandle, RingBuffer<'static>, Seen)> {
+    let seen = Seen::default();
+    let (into, ring, mut builder) = (Rc::clone(&seen), handle(object, "events")?, RingBufferBuilder::new());
+    let put = move |bytes: &[u8]| {
+        into.borrow_mut().extend(event(bytes));
+        0
+    };
+    builder.add(&ring, put)?;
+    let events = builder.build()?;
+    Ok((ring, events, seen))
+}
+
+struct Attached {
+    /// At all sockets, and at tracked ones.
+    looks: [Link; 2],
+    others: Vec<Link>,
+}
+
+fn attach(object: &Object, flows: &MapHandle) -> Result<Attached, FlowletsError> {
+    let failed = kernel("attaching the BPF program");
+    let root = cgroups::root().map_err(|e| FlowletsError::Io("/proc/self/mountinfo", e))?;
+    let root = root.ok_or(FlowletsError::NoControlGroups)?;
+    let root = std::fs::File::open(root).map_err(|e| FlowletsError::Io("the root of control groups", e))?;
+    let program = |name: &str| object.progs_mut().find(|program| program.name() == name).expect("it has this program");
+    let looks = [
+        program("look_at_all").attach().map_err(&failed)?,
+        program("look_at_tracked").attach_iter(flows.as_fd()).map_err(&failed)?,
+    ];
+    // What ends flowlets comes before what begins them.
+    let others = vec![
+        program("changes_state").attach().map_err(&failed)?,
+        program("steers").attach_cgroup(root.as_raw_fd()).map_err(&failed)?,
+        program("writes").attach().map_err(&failed)?,
+    ];
+    Ok(Attached { looks, others })
+}
+
+/// Returns the inode of this thread's network namespace.
+///
+/// # Errors
+/// If `/proc` cannot be read.
+pub fn own_netns() -> Result<u32, FlowletsError> {
     const PATH: &str = "/proc/thread-self/ns/net";
     let file = std::fs::metadata(PATH).map_err(|e| FlowletsError::Io(PATH, e))?;
     Ok(file.ino() as u32)
 }
 
+/// The bytes of `struct event` of the program.
+const EVENT: usize = 48;
+
 /// Reads `struct event` of the program; `None` if it is none.
 fn event(bytes: &[u8]) -> Option<Event> {
     let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-    let u16_at = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-    let address_at = |at: usize| {
-        let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
-        Some(Ipv6Addr::from(octets).to_canonical())
+    let address_at = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(at..at + 4)?).ok()?));
+    let kind = match u32::from_ne_bytes(bytes.get(40..44)?.try_into().ok()?) {
+        1 => Kind::Begins,
+        2 => Kind::Ends,
+        3 => Kind::GoesOn,
+        _ => return None,
     };
-    let kind = u32::from_ne_bytes(bytes.get(52..56)?.try_into().ok()?);
     Some(Event {
         cookie: u64_at(0)?,
-        cgroup: u64_at(8)?,
-        source: SocketAddr::new(address_at(16)?, u16_at(48)?),
-        destination: SocketAddr::new(address_at(32)?, u16_at(50)?),
-        begins: kind == BEGINS,
+        time: u64_at(8)?,
+        group: u64_at(16)?,
+        owner: u64_at(24)?,
+        source: address_at(32)?,
+        destination: address_at(36)?,
+        kind,
     })
+}
+
+/// Reads the program's `tracked`.
+fn tracked(bytes: &[u8]) -> Option<Tracked> {
+    let soonest = u64::from_ne_bytes(*bytes.first_chunk()?);
+    let u32_at = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let soonest = (soonest != u64::MAX).then_some(soonest);
+    Some(Tracked { soonest, n_active: u32_at(8)?, n_late: u32_at(12)? })
 }
 
 #[cfg(test)]
@@ -187,22 +378,42 @@ mod tests {
 
     #[test]
     fn an_event_is_read_as_the_program_lays_it_out() {
-        let mut bytes = [0u8; 56];
-        bytes[..8].copy_from_slice(&7u64.to_ne_bytes());
-        bytes[8..16].copy_from_slice(&9u64.to_ne_bytes());
-        bytes[16..32].copy_from_slice(&"::ffff:10.0.0.1".parse::<Ipv6Addr>().unwrap().octets());
-        bytes[32..48].copy_from_slice(&"fd00::2".parse::<Ipv6Addr>().unwrap().octets());
-        bytes[48..50].copy_from_slice(&5000u16.to_ne_bytes());
-        bytes[50..52].copy_from_slice(&80u16.to_ne_bytes());
-        bytes[52..56].copy_from_slice(&BEGINS.to_ne_bytes());
+        let mut bytes = [0u8; EVENT];
+        for (at, value) in [(0, 7u64), (8, 8), (16, 9), (24, 10)] {
+            bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        bytes[32..36].copy_from_slice(&[10, 0, 0, 1]);
+        bytes[36..40].copy_from_slice(&[10, 0, 0, 2]);
+        bytes[40..44].copy_from_slice(&1u32.to_ne_bytes());
         let expected = Event {
             cookie: 7,
-            cgroup: 9,
-            source: "10.0.0.1:5000".parse().unwrap(),
-            destination: "[fd00::2]:80".parse().unwrap(),
-            begins: true,
+            time: 8,
+            group: 9,
+            owner: 10,
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            destination: Ipv4Addr::new(10, 0, 0, 2),
+            kind: Kind::Begins,
         };
         assert_eq!(event(&bytes), Some(expected));
-        assert_eq!(event(&bytes[..55]), None);
+        assert_eq!(event(&bytes[..43]), None);
+        bytes[40] = 4;
+        assert_eq!(event(&bytes), None);
+    }
+
+    #[test]
+    fn a_limit_is_near_its_rate_and_marked() {
+        for exponent in 1..32 {
+            for factor in [1.0, 1.3, 1.999] {
+                let bytes_per_s = (f64::from(1u32 << exponent) * factor).min(f64::from(u32::MAX - 1)).floor();
+                let limit = limit(8.0 * bytes_per_s);
+                assert!((f64::from(limit) / bytes_per_s - 1.0).abs() < 1.0 / 1024.0, "{bytes_per_s}: {limit}");
+                let n_low = (limit.ilog2() + 1).saturating_sub(11);
+                assert_eq!(limit.ilog2(), (bytes_per_s as u32).ilog2());
+                assert_eq!((limit ^ MARK) & ((1 << n_low) - 1), 0);
+            }
+        }
+        // 125,000 bytes a second have 17 bits, and the lowest 6 of them are the mark's.
+        assert_eq!(limit(1e6), 0x1e840 & !0x3f | 0x25);
+        assert_eq!((limit(0.0), limit(1e15)), (1, 0xffe0_0000 | MARK & 0x001f_ffff));
     }
 }

@@ -2,9 +2,18 @@
 //! It sees flowlets begin and end in the kernel, tells the allocator, and paces sockets that it did not make, by eBPF.
 
 pub mod agent;
+#[cfg(feature = "bpf")]
+pub mod cgroups;
 pub mod config;
 #[cfg(feature = "bpf")]
 pub mod flowlets;
 #[cfg(feature = "bpf")]
+pub mod lock;
+pub mod looks;
+pub mod metrics;
+#[cfg(feature = "bpf")]
 pub mod run;
+pub mod shares;
+#[cfg(feature = "bpf")]
+mod watch;
 pub mod weights;

@@ -1,6 +1,6 @@
 //! `fairrate-agent`: Flowtune's endpoint for the TCP connections of a host.
 
-use std::io::IsTerminal;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, Subcommand};
 use fairrate_agent::config::Config;
+use fairrate_agent::metrics::Metrics;
 use fairrate_agent::run;
-use tracing_subscriber::EnvFilter;
+use fairrate_daemon::logging::Log;
 
 #[derive(Parser)]
 #[command(name = "fairrate-agent", version, about = "Flowtune's endpoint for the TCP connections of a host")]
@@ -28,12 +29,18 @@ enum Command {
         /// A TOML file
         config: PathBuf,
     },
-    /// Check a configuration
+    /// Check a configuration and the keys that it names
     Check {
         /// A TOML file
         config: PathBuf,
     },
 }
+
+/// Everything else that goes wrong.
+const EXIT_FAILED: u8 = 1;
+
+/// A configuration, a key or an argument that cannot be.
+const EXIT_BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
     let (path, runs) = match Cli::parse().command {
@@ -42,34 +49,34 @@ fn main() -> ExitCode {
     };
     let config = match Config::load(&path) {
         Ok(config) => config,
-        Err(error) => return failed(&error, 2),
+        Err(error) => return failed(&error, EXIT_BAD_INPUT),
     };
+    if let Err(error) = config.check_keys() {
+        return failed(&error, EXIT_BAD_INPUT);
+    }
     if !runs {
         return ExitCode::SUCCESS;
     }
     if !nix::unistd::geteuid().is_root() {
-        eprintln!("error: the agent needs root: it loads a program into the kernel");
-        return ExitCode::from(2);
+        return failed(&"the agent needs root: it loads a program into the kernel", EXIT_BAD_INPUT);
     }
-    let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt().with_env_filter(filter()).with_ansi(has_colour).with_writer(std::io::stderr).init();
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
     if let Err(error) = ctrlc::set_handler(move || asked.store(true, Ordering::Release)) {
-        return failed(&error, 1);
+        return failed(&error, EXIT_FAILED);
     }
-    match run::run(config, &stop) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error, 1),
-    }
+    let metrics = Arc::new(Metrics::new());
+    let log = match Log::start(metrics.log_lines_lost()) {
+        Ok(log) => log,
+        Err(error) => return failed(&error, EXIT_FAILED),
+    };
+    let result = run::run(&config, &metrics, &stop);
+    log.flush();
+    result.map_or_else(|error| failed(&error, EXIT_FAILED), |()| ExitCode::SUCCESS)
 }
 
-/// What is logged: RUST_LOG, or what an operator wants to know.
-fn filter() -> EnvFilter {
-    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"))
-}
-
-fn failed(error: &dyn std::error::Error, code: u8) -> ExitCode {
-    eprintln!("error: {error}");
+/// Says what went wrong, if anybody takes it.
+fn failed(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "error: {error}");
     ExitCode::from(code)
 }

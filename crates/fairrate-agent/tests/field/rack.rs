@@ -1,12 +1,12 @@
 //! A rack: namespaces, an allocator, agents, and connections that send as long as they are wanted.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,12 +18,16 @@ use fairrate_testbed::network::lay_out;
 use fairrate_testbed::paths::{Address, Ways};
 use fairrate_testbed::plan::Plan;
 use nix::libc;
+use nix::sys::signal::Signal;
 use socket2::{Domain, Socket, Type};
 
 /// The host that receives all. Those before it send.
 const RECEIVER: u32 = 6;
 /// The allocator's host.
-const ALLOCATOR: u32 = 7;
+pub const ALLOCATOR: u32 = 7;
+/// Where an allocator and an agent have their metrics, at their host's address.
+const METRICS: u16 = 9_460;
+const AGENTS_METRICS: u16 = 9_461;
 /// What a link carries, bit/s.
 const LINK_BPS: f64 = 100e6;
 /// What the allocator gives of a link is all but the threshold's hundredth; this is what of it is payload.
@@ -63,8 +67,38 @@ impl Running {
     }
 
     /// Sends it a signal.
-    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+    pub fn signal(&self, signal: Signal) {
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.0.id().cast_signed()), signal);
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub fn end(mut self) -> std::process::ExitStatus {
+        self.signal(Signal::SIGTERM);
+        self.0.wait().expect("it was started")
+    }
+
+    /// Takes no more of what it has to say.
+    pub fn close_stderr(&mut self) {
+        self.0.stderr = None;
+    }
+
+    /// Waits for its end, with what it had to say if that was kept.
+    pub fn output(&mut self) -> (Option<i32>, String) {
+        let mut text = String::new();
+        if let Some(mut stderr) = self.0.stderr.take() {
+            stderr.read_to_string(&mut text).expect("it writes text");
+        }
+        (self.0.wait().expect("it was started").code(), text)
+    }
+
+    /// Processor time so far, of all threads.
+    pub fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).expect("it lives");
+        // After the name, which may be anything in parentheses: utime and stime are fields 14 and 15.
+        let fields: Vec<&str> = stat.rsplit_once(')').expect("it has a name").1.split_whitespace().collect();
+        let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().expect("it is a number")).sum();
+        // Linux tells programs of time in hundredths of a second.
+        Duration::from_millis(10 * ticks)
     }
 }
 
@@ -111,11 +145,19 @@ impl Rack {
         Address { host: NodeId(host), alias: 0 }.ip()
     }
 
-    fn start(&self, host: u32, program: &Path, config: &Path) -> Running {
+    fn start(&self, host: u32, program: &Path, config: &Path, change: impl FnOnce(&mut Command)) -> Running {
         // `ip netns exec` would hide control groups; this one becomes the program, so what is killed is that.
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.namespace(host))).arg(program).arg("run").arg(config);
-        Running(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the program starts"))
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        change(&mut command);
+        Running(command.spawn().expect("the program starts"))
+    }
+
+    /// Does something at a host, in a thread of its own.
+    pub fn at<T: Send>(&self, host: u32, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
+        let work = || work().map_err(|e| fairrate_testbed::failure::Failure::system("working", e));
+        inside(&self.namespace(host), work).expect("it works")
     }
 
     fn write(&self, name: &str, text: &str) -> PathBuf {
@@ -129,39 +171,74 @@ impl Rack {
         let program = std::env::var_os("FAIRRATE_ALLOCATOR").expect("FAIRRATE_ALLOCATOR names the allocator");
         let (listen, lease) = (Self::address(ALLOCATOR), LEASE.as_millis());
         let text = format!(
-            "listen = \"{listen}:{port}\"\ninsecure = true\ninsecure_beyond_loopback = true\nlease = \"{lease}ms\"\nhosts = \"{}+\"\n[engine]\ninterval = \"200us\"\n\
+            "listen = \"{listen}:{port}\"\nmetrics = \"{listen}:{}\"\ninsecure = true\ninsecure_beyond_loopback = true\nlease = \"{lease}ms\"\nhosts = \"{}+\"\n[engine]\ninterval = \"200us\"\n\
              [topology]\nkind = \"star\"\nhosts = 8\nrate = \"100Mbps\"\n",
+            METRICS + port - 4_600,
             Self::address(0)
         );
-        self.start(ALLOCATOR, Path::new(&program), &self.write(&format!("allocator-{port}.toml"), &text))
+        self.start(ALLOCATOR, Path::new(&program), &self.write(&format!("allocator-{port}.toml"), &text), |_| {})
     }
 
     /// Starts an agent at a host; more tables of its configuration follow.
     pub fn agent(&self, host: u32, ports: &[u16], more: &str) -> Running {
+        self.changed_agent(host, ports, more, |_| {})
+    }
+
+    /// The same, with the command changed before it is run.
+    pub fn changed_agent(&self, host: u32, ports: &[u16], more: &str, change: impl FnOnce(&mut Command)) -> Running {
         let servers: Vec<String> =
             ports.iter().map(|port| format!("\"{}:{port}\"", Self::address(ALLOCATOR))).collect();
-        let text = format!(
-            "fabric = [\"10.0.0.{}/32\"]\n[allocator]\nservers = [{}]\ninsecure = true\n{more}",
-            RECEIVER + 1,
-            servers.join(", ")
-        );
+        let servers = servers.join(", ");
+        // All hosts, so the allocator too: as anybody would write it.
+        let text =
+            format!("fabric = [\"10.0.0.0/24\"]\nallocator = {{ servers = [{servers}], insecure = true }}\n{more}");
         let program = Path::new(env!("CARGO_BIN_EXE_fairrate-agent"));
-        self.start(host, program, &self.write(&format!("agent-{host}.toml"), &text))
+        self.start(host, program, &self.write(&format!("agent-{host}.toml"), &text), change)
+    }
+
+    /// A metric of the allocator that listens at 4,600.
+    pub fn allocators(&self, metric: &str) -> f64 {
+        self.metric(ALLOCATOR, METRICS, metric)
+    }
+
+    /// A metric of an agent whose configuration has [`agents_metrics`].
+    pub fn agents(&self, host: u32, metric: &str) -> f64 {
+        self.metric(host, AGENTS_METRICS, metric)
+    }
+
+    fn metric(&self, host: u32, port: u16, metric: &str) -> f64 {
+        let at = SocketAddrV4::new(Self::address(host), port);
+        let mut answer = None;
+        until("metrics are served", || {
+            answer = self.at(host, || Ok(page(at, "/metrics").ok()));
+            answer.is_some()
+        });
+        let page = answer.unwrap_or_default();
+        let value = page.lines().find_map(|line| line.strip_prefix(metric)?.strip_prefix(' '));
+        value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("there is no {metric} in {page}"))
+    }
+
+    /// Waits until the allocator knows so many agents.
+    pub fn wait_for_agents(&self, n: u32) {
+        until("all agents are there", || self.allocators("fairrate_agents") == f64::from(n));
     }
 
     /// A place where everything that is sent to `port` of the receiver is taken and counted.
     pub fn receiver(&self, port: u16) -> Receiver {
-        let listen = || {
-            let at = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port);
-            TcpListener::bind(at).map_err(|e| fairrate_testbed::failure::Failure::system("listening", e))
-        };
-        Receiver { listener: inside(&self.namespace(RECEIVER), listen).expect("the receiver listens") }
+        let listen = || TcpListener::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port));
+        Receiver { listener: self.at(RECEIVER, listen) }
     }
 
     /// A connection from `host` that sends without end, until it is told to stop.
     pub fn flow(&self, host: u32, receiver: &Receiver) -> Flow {
         let block = vec![0; 1 << 14];
-        self.connection(host, receiver, move |mut stream| while stream.write_all(&block).is_ok() {})
+        self.connection(
+            host,
+            receiver,
+            move |mut stream, is_paused| {
+                while !is_paused.load(Ordering::Relaxed) && stream.write_all(&block).is_ok() {}
+            },
+        )
     }
 
     /// A connection from `host` that sends messages of `bytes` at random times (Poisson), `bps` of payload in the mean.
@@ -169,7 +246,7 @@ impl Rack {
         let mut draw = Stream::new(1, host.into(), Purpose::Test);
         let mean = bytes as f64 * 8.0 / bps;
         let message = vec![0; bytes];
-        self.connection(host, receiver, move |mut stream| {
+        self.connection(host, receiver, move |mut stream, _| {
             let mut next = Instant::now();
             while stream.write_all(&message).is_ok() {
                 next += Duration::from_secs_f64(-mean * (1.0 - draw.uniform()).ln());
@@ -179,25 +256,28 @@ impl Rack {
     }
 
     /// A connection from `host` to which `send` writes on a thread of its own.
-    fn connection(&self, host: u32, receiver: &Receiver, send: impl FnOnce(TcpStream) + Send + 'static) -> Flow {
-        let to = SocketAddrV4::new(Self::address(RECEIVER), receiver.port());
+    fn connection(
+        &self,
+        host: u32,
+        receiver: &Receiver,
+        send: impl FnOnce(TcpStream, &AtomicBool) + Send + 'static,
+    ) -> Flow {
         let connect = || {
-            let connected = || -> std::io::Result<Socket> {
-                let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-                socket.set_tcp_congestion(b"cubic")?;
-                socket.connect(&to.into())?;
-                Ok(socket)
-            };
-            connected().map_err(|e| fairrate_testbed::failure::Failure::system("connecting", e))
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+            socket.set_tcp_congestion(b"cubic")?;
+            socket.connect(&receiver.address().into())?;
+            Ok(socket)
         };
-        let socket: TcpStream = inside(&self.namespace(host), connect).expect("the receiver is there").into();
-        let (accepted, _) = receiver.listener.accept().expect("it was connected to");
+        let socket: TcpStream = self.at(host, connect).into();
+        let (accepted, _) = receiver.accept().expect("it was connected to");
         let received = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&received);
         let taking = std::thread::spawn(move || take(accepted, &counted));
         let writing = socket.try_clone().expect("a socket can be cloned");
-        let sending = std::thread::spawn(move || send(writing));
-        Flow { socket, received, threads: vec![sending, taking] }
+        let is_paused = Arc::new(AtomicBool::new(false));
+        let paused = Arc::clone(&is_paused);
+        let sending = std::thread::spawn(move || send(writing, &paused));
+        Flow { socket, received, is_paused, threads: vec![sending, taking] }
     }
 }
 
@@ -207,8 +287,15 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    fn port(&self) -> u16 {
-        self.listener.local_addr().expect("it listens").port()
+    /// Where hosts connect to.
+    pub fn address(&self) -> SocketAddrV4 {
+        let port = self.listener.local_addr().expect("it listens").port();
+        SocketAddrV4::new(Rack::address(RECEIVER), port)
+    }
+
+    /// Waits for a connection.
+    pub fn accept(&self) -> std::io::Result<(TcpStream, SocketAddr)> {
+        self.listener.accept()
     }
 }
 
@@ -216,6 +303,7 @@ impl Receiver {
 pub struct Flow {
     socket: TcpStream,
     received: Arc<AtomicU64>,
+    is_paused: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -237,12 +325,28 @@ impl Flow {
         if bytes_per_s == u64::MAX { f64::INFINITY } else { bytes_per_s as f64 * 8.0 }
     }
 
+    /// Limits its rate as its program would (`SO_MAX_PACING_RATE`).
+    pub fn set_limit_bps(&self, limit_bps: f64) {
+        let bytes_per_s: u64 = if limit_bps.is_infinite() { u64::MAX } else { (limit_bps / 8.0) as u64 };
+        let (from, length) = ((&raw const bytes_per_s).cast(), size_of::<u64>() as libc::socklen_t);
+        let fd = self.socket.as_raw_fd();
+        // SAFETY: `from` is valid for `length` bytes, and the descriptor is open.
+        #[allow(unsafe_code)]
+        let code = unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, from, length) };
+        assert_eq!(code, 0, "a socket has a limit");
+    }
+
     /// Whether it still sends.
     pub fn lives(&self) -> bool {
         self.threads.iter().all(|thread| !thread.is_finished())
     }
 
-    /// Sends no more.
+    /// Writes no more, and keeps the connection.
+    pub fn pause(&self) {
+        self.is_paused.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the connection.
     pub fn stop(self) {
         let _ = self.socket.shutdown(Shutdown::Both);
         self.threads.into_iter().for_each(|thread| thread.join().expect("it only sends or takes"));
@@ -258,6 +362,29 @@ fn take(mut from: TcpStream, counted: &AtomicU64) {
                 counted.fetch_add(n as u64, Ordering::Relaxed);
             }
         }
+    }
+}
+
+/// The line of an agent's configuration that gives it metrics.
+pub fn agents_metrics(host: u32) -> String {
+    format!("metrics = \"{}:{AGENTS_METRICS}\"\n", Rack::address(host))
+}
+
+/// Asks for a page, and returns all of the answer.
+pub fn page(at: SocketAddrV4, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(at)?;
+    write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// Waits for something that has to become true, longer than any machine should take.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(30), "not in 30 s: {what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 use crate::rack::{Rack, rates};
 
 /// A control group of the test, gone with it.
-struct Group(PathBuf);
+pub struct Group(PathBuf);
 
 impl Group {
-    fn new() -> Option<Self> {
+    /// Makes it; `None`: there are no groups of version 2.
+    pub fn new() -> Option<Self> {
         let roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
         let root = roots.iter().map(Path::new).find(|root| root.join("cgroup.procs").exists())?;
         let path = root.join(format!("fr-test-{}", std::process::id()));
@@ -18,7 +19,7 @@ impl Group {
     }
 
     /// Does something with this process in the group: sockets that are made then belong to it.
-    fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
         let join = |group: &Path| std::fs::write(group.join("cgroup.procs"), std::process::id().to_string());
         join(&self.0).expect("root may join a group");
         let done = work();

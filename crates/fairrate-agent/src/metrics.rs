@@ -1,0 +1,142 @@
+//! Numbers for operators, in Prometheus's form.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use fairrate_daemon::http::{Page, TEXT};
+use prometheus::process_collector::ProcessCollector;
+use prometheus::{Encoder, IntCounter, IntGauge, Registry, TextEncoder};
+
+/// A thread that was not heard of for this long counts as dead.
+const DEAD_AFTER: Duration = Duration::from_secs(2);
+
+/// The threads that have to go on.
+#[derive(Clone, Copy, Debug)]
+pub enum Worker {
+    /// Takes events of the kernel and looks at sockets.
+    Watch,
+    /// Takes rates of the allocator.
+    Pace,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    /// The allocators that the agent talks to.
+    pub allocators: IntGauge,
+    /// The flowlets that the allocator knows.
+    pub flows: IntGauge,
+    /// Those that began.
+    pub starts: IntCounter,
+    /// Those that ended.
+    pub ends: IntCounter,
+    /// Those that went without a rate, as there were too many.
+    pub refused: IntCounter,
+    /// The rates that the allocator has given.
+    pub rates: IntCounter,
+    /// The events of the kernel for which there was no room.
+    pub events_lost: IntCounter,
+    /// The looks at all sockets.
+    pub looks: IntCounter,
+    log_lines_lost: IntCounter,
+    began: Instant,
+    /// When each worker was last heard of, in milliseconds since `began`.
+    heard_ms: [AtomicU64; 2],
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// All at zero.
+    pub fn new() -> Self {
+        let registry = Registry::new();
+        let add = |metric: Box<dyn prometheus::core::Collector>| registry.register(metric).expect("names differ");
+        let counter = |name: &str, help: &str| {
+            let counter = IntCounter::new(format!("fairrate_agent_{name}_total"), help).expect("the name is valid");
+            add(Box::new(counter.clone()));
+            counter
+        };
+        let gauge = |name: &str, help: &str| {
+            let gauge = IntGauge::new(format!("fairrate_agent_{name}"), help).expect("the name is valid");
+            add(Box::new(gauge.clone()));
+            gauge
+        };
+        add(Box::new(ProcessCollector::for_self()));
+        Self {
+            allocators: gauge("allocators", "Allocators that the agent talks to"),
+            flows: gauge("flows", "Flowlets that the allocator knows"),
+            starts: counter("flow_starts", "Flowlets that began"),
+            ends: counter("flow_ends", "Flowlets that ended"),
+            refused: counter("refused", "Times that a flowlet went without a rate, as there were too many"),
+            rates: counter("rates", "Rates that the allocator has given"),
+            events_lost: counter("events_lost", "Events of the kernel for which there was no room"),
+            looks: counter("looks", "Looks at all sockets"),
+            log_lines_lost: counter("log_lines_lost", "Log lines that could not be written"),
+            registry,
+            began: Instant::now(),
+            heard_ms: [AtomicU64::new(0), AtomicU64::new(0)],
+        }
+    }
+
+    /// Returns the count of log lines that could not be written.
+    pub fn log_lines_lost(&self) -> IntCounter {
+        self.log_lines_lost.clone()
+    }
+
+    /// Takes in that a worker goes on.
+    pub fn hear(&self, worker: Worker) {
+        let now_ms = self.began.elapsed().as_millis() as u64;
+        self.heard_ms[worker as usize].store(now_ms, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if all workers have been heard of lately.
+    pub fn is_healthy(&self) -> bool {
+        let heard = |ms: &AtomicU64| Duration::from_millis(ms.load(Ordering::Relaxed));
+        self.heard_ms.iter().all(|ms| self.began.elapsed() < heard(ms) + DEAD_AFTER)
+    }
+
+    /// Makes a page of the metrics port.
+    pub fn page(&self, path: &str) -> Option<Page> {
+        match path {
+            "/metrics" => {
+                let mut text = Vec::new();
+                TextEncoder::new().encode(&self.registry.gather(), &mut text).expect("memory takes all");
+                let body = String::from_utf8_lossy(&text).into_owned();
+                Some(Page { is_ok: true, content_type: "text/plain; version=0.0.4", body })
+            }
+            "/healthz" if self.is_healthy() => Some(Page { is_ok: true, content_type: TEXT, body: "ok\n".into() }),
+            "/healthz" => Some(Page { is_ok: false, content_type: TEXT, body: "a thread does not answer\n".into() }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_those_of_an_operator() {
+        let metrics = Metrics::new();
+        metrics.starts.inc_by(3);
+        let body = metrics.page("/metrics").unwrap().body;
+        assert!(body.contains("fairrate_agent_flow_starts_total 3\n"), "{body}");
+        assert!(body.contains("process_cpu_seconds_total"), "{body}");
+        assert!(metrics.page("/healthz").unwrap().is_ok && metrics.page("/").is_none());
+    }
+
+    #[test]
+    fn one_silent_worker_is_enough_to_be_ill() {
+        let began = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
+        let metrics = Metrics { began, ..Metrics::new() };
+        metrics.hear(Worker::Watch);
+        assert!(!metrics.is_healthy() && !metrics.page("/healthz").unwrap().is_ok);
+        metrics.hear(Worker::Pace);
+        assert!(metrics.is_healthy());
+    }
+}

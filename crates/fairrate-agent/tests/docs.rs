@@ -1,0 +1,54 @@
+//! What `docs/agent.md` says is so: its configuration is right, and its tables have every default and metric.
+
+use std::path::Path;
+
+use fairrate_agent::config::Config;
+use fairrate_agent::metrics::Metrics;
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(path)).expect("it is there")
+}
+
+/// The configuration that the page shows.
+fn configuration() -> Config {
+    let page = read("docs/agent.md");
+    let block = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("there is one");
+    toml::from_str(block).expect("it is right")
+}
+
+#[test]
+fn defaults_are_those_of_the_code() {
+    let (config, page) = (configuration(), read("docs/agent.md"));
+    let says = |key: &str, default: String| {
+        assert!(page.contains(&format!("| `{key}` | `{default}` |")), "{key} is {default}");
+    };
+    says("flowlets.gap", format!("\"{:?}\"", config.flowlets.gap));
+    says("flowlets.every", format!("\"{:?}\"", config.flowlets.every));
+    says("pacing.payload_share", format!("{:.4}", config.pacing.payload_share));
+    says("limits.flows", config.limits.flows.to_string());
+}
+
+#[test]
+fn every_metric_is_explained() {
+    let (page, body) = (read("docs/agent.md"), Metrics::new().page("/metrics").expect("there is one").body);
+    let names = body.lines().filter_map(|line| line.strip_prefix("# TYPE fairrate_agent_")?.split(' ').next());
+    let missing: Vec<&str> = names.filter(|name| !page.contains(&format!("`fairrate_agent_{name}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn the_unit_goes_with_the_program() {
+    let unit = read("packaging/fairrate-agent.service");
+    let has = |line: &str| assert!(unit.lines().any(|of| of == line), "{line}");
+    // The words to systemd need a socket, and a watchdog needs the words.
+    has("Type=notify");
+    has("RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX");
+    assert!(unit.contains("\nWatchdogSec="));
+    // Bad input stays bad; systemd looks at the status of the main process alone.
+    has("RestartPreventExitStatus=2");
+    assert!(!unit.contains("\nExecStartPre="));
+    // The lock's directory: all else is read-only, and only root may look into it.
+    has("RuntimeDirectory=fairrate-agent");
+    has("RuntimeDirectoryMode=0700");
+}

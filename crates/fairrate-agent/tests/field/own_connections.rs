@@ -1,0 +1,37 @@
+//! Connections between agents and allocators are no flowlets, wherever these run.
+
+use std::time::Duration;
+
+use crate::rack::{ALLOCATOR, Rack, until};
+
+/// The allocator is in the fabric. If a report were itself reported, there would be reports for ever.
+#[test]
+fn idle_agents_report_nothing() {
+    let rack = Rack::new();
+    let _allocator = rack.allocator(4_600);
+    let _agents = [0, 1, 2].map(|host| rack.agent(host, &[4_600], ""));
+    rack.wait_for_agents(3);
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(rack.allocators("fairrate_flow_starts_total"), 0.0);
+}
+
+/// An agent on the allocator's own host sees the other ends of all agents' connections, by which the allocator tells rates.
+#[test]
+fn an_agent_beside_the_allocator_reports_no_rates() {
+    let rack = Rack::new();
+    let _allocator = rack.allocator(4_600);
+    let _agents = [0, 1, ALLOCATOR].map(|host| rack.agent(host, &[4_600], ""));
+    rack.wait_for_agents(3);
+    let receiver = rack.receiver(5_001);
+    let flows = [0, 1].map(|host| rack.flow(host, &receiver));
+    until("both flows are known", || rack.allocators("fairrate_flows") == 2.0);
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(rack.allocators("fairrate_flows"), 2.0);
+    // A busy machine may let a flow pause and begin anew, but not often.
+    let starts = rack.allocators("fairrate_flow_starts_total");
+    assert!(starts < 20.0, "{starts} flowlets began");
+    // A flow of the allocator's host that is none of the allocator's still counts.
+    let third = rack.flow(ALLOCATOR, &receiver);
+    until("the third flow is known", || rack.allocators("fairrate_flows") == 3.0);
+    flows.into_iter().chain([third]).for_each(crate::rack::Flow::stop);
+}

@@ -1,0 +1,121 @@
+//! The agent as a service: one of them, its health, its log, its words to systemd.
+
+use std::net::SocketAddrV4;
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::rack::{Rack, Running, agents_metrics, page, until};
+
+fn keep_stderr(command: &mut Command) {
+    command.stderr(Stdio::piped());
+}
+
+/// Two would count every flow twice.
+#[test]
+fn a_second_agent_of_a_namespace_refuses() {
+    let rack = Rack::new();
+    let _allocator = rack.allocator(4_600);
+    let mut first = rack.agent(0, &[4_600], "");
+    rack.wait_for_agents(1);
+    let mut second = rack.changed_agent(0, &[4_600], "", keep_stderr);
+    let (code, text) = second.output();
+    assert!(code == Some(1) && text.contains("another agent (process "), "{code:?}: {text}");
+    assert!(text.contains("looks after this network namespace"), "{text}");
+    // In another namespace there may be another one, and after a killed one there may be one again.
+    let _elsewhere = rack.agent(1, &[4_600], "");
+    rack.wait_for_agents(2);
+    first.kill();
+    rack.wait_for_agents(1);
+    let _third = rack.agent(0, &[4_600], "");
+    rack.wait_for_agents(2);
+}
+
+#[test]
+fn health_and_metrics_are_served() {
+    let rack = Rack::new();
+    let _allocator = rack.allocator(4_600);
+    let _agent = rack.agent(0, &[4_600], "metrics = 9462\n");
+    rack.wait_for_agents(1);
+    let ask = |address: &str, path: &str| {
+        let at = SocketAddrV4::new(address.parse().unwrap(), 9_462);
+        rack.at(0, || Ok(page(at, path)))
+    };
+    assert!(ask("127.0.0.1", "/healthz").unwrap().ends_with("\r\n\r\nok\n"));
+    let metrics = || ask("127.0.0.1", "/metrics").unwrap();
+    assert!(metrics().contains("fairrate_agent_flow_starts_total 0\n"), "{}", metrics());
+    until("it is connected", || metrics().contains("fairrate_agent_allocators 1\n"));
+    // A port alone is for this host alone.
+    assert!(ask("10.0.0.1", "/healthz").is_err());
+}
+
+#[test]
+fn rates_go_on_when_nobody_takes_the_log() {
+    let rack = Rack::new();
+    let _allocator = rack.allocator(4_600);
+    let mut agent = rack.changed_agent(0, &[4_600], &agents_metrics(0), keep_stderr);
+    agent.close_stderr();
+    rack.wait_for_agents(1);
+    let receiver = rack.receiver(5_001);
+    let flow = rack.flow(0, &receiver);
+    until("it has a rate", || flow.limit_bps().is_finite());
+    until("lines are counted", || 0.0 < rack.agents(0, "fairrate_agent_log_lines_lost_total"));
+    assert!(agent.end().success());
+    flow.stop();
+}
+
+#[test]
+fn an_allocator_that_is_not_there_is_logged() {
+    let rack = Rack::new();
+    let mut agent = rack.changed_agent(0, &[4_600], &agents_metrics(0), keep_stderr);
+    until("it runs", || rack.at(0, || Ok(page(SocketAddrV4::new(Rack::address(0), 9_461), "/healthz").is_ok())));
+    std::thread::sleep(Duration::from_secs(3));
+    agent.signal(Signal::SIGTERM);
+    let (code, text) = agent.output();
+    let lines = text.lines().filter(|line| line.contains("no connection to the allocator")).count();
+    assert!(code == Some(0) && text.contains("10.0.0.8:4600"), "{text}");
+    // Few of them, though it tries several times a second.
+    assert!((1..=6).contains(&lines), "{text}");
+}
+
+/// What the agent says to systemd until it has said `word`.
+fn words_until(socket: &UnixDatagram, word: &str) -> String {
+    let (mut all, mut buffer) = (String::new(), [0; 1024]);
+    while !all.contains(word) {
+        let n = socket.recv(&mut buffer).expect("it says something in time");
+        all += &String::from_utf8_lossy(&buffer[..n]);
+        all.push('\n');
+    }
+    all
+}
+
+#[test]
+fn systemd_hears_that_it_is_ready_and_alive() {
+    let rack = Rack::new();
+    let _allocator = rack.allocator(4_600);
+    // A path, as abstract names are those of a network namespace.
+    let path = std::env::temp_dir().join(format!("fairrate-notify-{}", std::process::id()));
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let change = |command: &mut Command| {
+        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "3000000");
+    };
+    let agent: Running = rack.changed_agent(0, &[4_600], "", change);
+    assert!(words_until(&socket, "READY=1").contains("STATUS="));
+    (0..2).for_each(|_| drop(words_until(&socket, "WATCHDOG=1")));
+    // A process that stands still says nothing, and systemd starts it anew.
+    agent.signal(Signal::SIGSTOP);
+    socket.set_nonblocking(true).unwrap();
+    while socket.recv(&mut [0; 64]).is_ok() {}
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(socket.recv(&mut [0; 64]).is_err());
+    agent.signal(Signal::SIGCONT);
+    socket.set_nonblocking(false).unwrap();
+    words_until(&socket, "WATCHDOG=1");
+    agent.signal(Signal::SIGTERM);
+    words_until(&socket, "STOPPING=1");
+    assert!(agent.end().success());
+    std::fs::remove_file(path).unwrap();
+}
