@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairrate_control::Registry;
-use fairrate_scenario::{Overrides, ResultsDir, Scenario};
+use fairrate_scenario::{Overrides, Results, ResultsDir, Scenario, Summary};
 
 use crate::compare::parse_variant;
 use crate::drive::{self, End};
@@ -36,6 +36,9 @@ pub struct Args {
     /// Print one JSON object in place of tables
     #[arg(long)]
     pub json: bool,
+    /// Print the run's speed too, and why it was not simulated in a faster way
+    #[arg(long, conflicts_with = "json")]
+    timing: bool,
     /// No progress on stderr
     #[arg(long, short)]
     quiet: bool,
@@ -94,7 +97,28 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let end = run.drive(&scenario, &place)?;
     let (data, metrics) = output::write_report(&dir, output::load(&dir, label, registry)?, Pictures::Yes)?;
     output::print_run(&dir, &data, metrics, scenario.warnings(), args.json)?;
+    if args.timing {
+        output::print_text(&timing(&Results::open(&dir)?.summary))?;
+    }
     finish(end, &dir)
+}
+
+/// Returns the lines of `--timing`.
+fn timing(summary: &Summary) -> String {
+    let (events, hops, wall_s) = (summary.events, summary.packet_hops, summary.wall_s);
+    let ns_per_hop = if hops == 0 { 0.0 } else { 1e9 * wall_s / hops as f64 };
+    let mut text =
+        format!("speed       {events} events and {hops} packet-hops in {wall_s:.2} s, {ns_per_hop:.0} ns a hop\n");
+    let Some(engine) = &summary.engine else { return text };
+    for (what, fast, slow, reasons) in [
+        ("switches", "in spans of time", "event by event", &engine.switches_by_event),
+        ("hosts", "in spans of time", "event by event", &engine.hosts_by_event),
+        ("threads", "as many as --threads says and there are racks", "one", &engine.one_thread),
+    ] {
+        let way = if reasons.is_empty() { fast.to_owned() } else { format!("{slow}, as {}", reasons.join("; ")) };
+        text += &format!("{what:<12}{way}\n");
+    }
+    text
 }
 
 /// `runs/NAME-ALGORITHM-SEED`, below the present directory.

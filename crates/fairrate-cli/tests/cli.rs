@@ -314,3 +314,18 @@ fn other_commands_come_from_beside_the_program_and_three_are_one() {
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(7), expected));
     }
 }
+
+#[test]
+fn timing_says_why_a_run_is_not_simulated_in_a_faster_way() {
+    let scenario = small_scenario("timing");
+    let out = scenario.with_file_name("out");
+    let timing = |more: &[&str]| {
+        let args = ["run", scenario.to_str().unwrap(), "--quiet", "--timing", "--out", out.to_str().unwrap()];
+        stdout(&run(&[&args, more].concat()))
+    };
+    let few = timing(&[]);
+    assert!(few.contains("switches    event by event, as few packets are expected at a time\n"), "{few}");
+    assert!(few.contains(" packet-hops in ") && few.contains("threads     as many as --threads says"), "{few}");
+    let agents = timing(&["--cc", "rocc"]);
+    assert!(agents.contains("the algorithm has agents at ports"), "{agents}");
+}

@@ -35,6 +35,7 @@ pub fn drive(
     let mut writer = ResultsWriter::create_in(dir, scenario, tags)?;
     let started = Instant::now();
     let mut simulation = Simulation::with_threads(scenario.sim_config().clone(), threads);
+    writer.set_mode(simulation.mode());
     watch.begins(simulation.threads());
     let slice = SLICE * simulation.threads() as u64;
     let mut state = loop {

@@ -36,9 +36,9 @@ pub use memory::{available_memory, shown_bytes};
 pub use overrides::Overrides;
 pub use place::ProblemParts;
 pub use results::{
-    AllocatorSummary, BusyPort, Convergence, ConvergenceRow, Deadlines, DelaySummary, FctBucket, FlowRow, LinuxSummary,
-    Measured, PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results, ResultsDir, ResultsError, ResultsWriter,
-    RunState, SOURCES, Summary, TableInfo, Tag, TagValue, TierLoad, write_durably, write_whole,
+    AllocatorSummary, BusyPort, Convergence, ConvergenceRow, Deadlines, DelaySummary, DropsByCause, Engine, FctBucket,
+    FlowRow, LinuxSummary, Measured, PfcRow, PortInfo, PortRow, Quantiles, RateRow, Results, ResultsDir, ResultsError,
+    ResultsWriter, RunState, SOURCES, Summary, TableInfo, Tag, TagValue, TierLoad, write_durably, write_whole,
 };
 #[doc(hidden)]
 pub use samples::samples;

@@ -32,6 +32,8 @@ pub use config::{
     Recovery, RedConfig, Scheduler, SfqCoDelConfig, SimConfig, StopRule, SubflowPaths, TcpConfig, TieRule, Transport,
     TransportConfig, Trigger, WindowRule,
 };
+pub use core::{Mode, Reason};
+pub use fabric::DropCause;
 pub use ids::{FlowId, NodeId, PortId};
 pub use input_error::{FieldError, FileError};
 pub use output::{

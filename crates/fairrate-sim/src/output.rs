@@ -2,6 +2,7 @@
 
 use fairrate_units::{Rate, Time};
 
+use crate::fabric::DropCause;
 use crate::ids::{FlowId, PortId};
 
 /// The outcome of one flow.
@@ -213,34 +214,46 @@ impl Sink for Recorder {
     }
 }
 
-/// Packets lost, by cause.
+/// Numbers of packets dropped, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drops {
-    /// The egress queue was over its Dynamic Threshold.
-    pub egress_threshold: u64,
-    /// The (ingress port, class) was over its Dynamic Threshold in a lossy fabric.
-    pub ingress_threshold: u64,
-    /// The shared buffer was full.
-    pub buffer_full: u64,
-    /// Lossless headroom was used up.
-    pub headroom: u64,
-    /// A faulty link lost or damaged them.
-    pub faults: u64,
-    /// The egress port's own limit was reached.
-    pub queue_limit: u64,
-    /// Random early detection.
-    pub early: u64,
-    /// CoDel: the packet had waited for too long.
-    pub sojourn: u64,
-    /// pFabric: the packet had the lowest priority in a full buffer.
-    pub priority: u64,
-}
+pub struct Drops([u64; DropCause::ALL.len()]);
 
 impl Drops {
-    /// All of them.
+    /// Returns the number of packets dropped for all causes together.
     pub fn total(&self) -> u64 {
-        let buffer = self.egress_threshold + self.ingress_threshold + self.buffer_full + self.headroom;
-        buffer + self.faults + self.queue_limit + self.early + self.sojourn + self.priority
+        self.0.iter().sum()
+    }
+
+    /// Returns the number of packets dropped for `cause`.
+    pub fn of(&self, cause: DropCause) -> u64 {
+        self.0[cause as usize]
+    }
+
+    /// Returns each cause with its number of packets, in the order of [`DropCause::ALL`].
+    pub fn by_cause(&self) -> impl Iterator<Item = (DropCause, u64)> {
+        DropCause::ALL.into_iter().zip(self.0)
+    }
+
+    /// Adds `n` packets dropped for `cause`.
+    pub fn add(&mut self, cause: DropCause, n: u64) {
+        self.0[cause as usize] += n;
+    }
+
+    /// Adds the packets of `other`.
+    fn merge(&mut self, other: &Self) {
+        for (cause, n) in other.by_cause() {
+            self.add(cause, n);
+        }
+    }
+}
+
+impl FromIterator<(DropCause, u64)> for Drops {
+    fn from_iter<I: IntoIterator<Item = (DropCause, u64)>>(counts: I) -> Self {
+        let mut drops = Self::default();
+        for (cause, n) in counts {
+            drops.add(cause, n);
+        }
+        drops
     }
 }
 
@@ -329,21 +342,6 @@ pub struct RunTotals {
     pub flows_unfinished: u64,
 }
 
-impl Drops {
-    /// Adds those of another part of the network.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.egress_threshold += other.egress_threshold;
-        self.ingress_threshold += other.ingress_threshold;
-        self.buffer_full += other.buffer_full;
-        self.headroom += other.headroom;
-        self.faults += other.faults;
-        self.queue_limit += other.queue_limit;
-        self.early += other.early;
-        self.sojourn += other.sojourn;
-        self.priority += other.priority;
-    }
-}
-
 impl AllocatorTotals {
     /// Adds those of another part of the network.
     pub(crate) fn add(&mut self, other: &Self) {
@@ -417,7 +415,7 @@ impl RunTotals {
         self.delivered_bytes += other.delivered_bytes;
         self.dropped_bytes += other.dropped_bytes;
         self.in_flight_bytes += other.in_flight_bytes;
-        self.drops.add(&other.drops);
+        self.drops.merge(&other.drops);
         self.duplicates += other.duplicates;
         self.ecn_marks += other.ecn_marks;
         self.pfc_pauses += other.pfc_pauses;

@@ -3,7 +3,7 @@
 use fairrate_units::Time;
 
 use crate::config::SimConfig;
-use crate::core::Cluster;
+use crate::core::{Cluster, Mode};
 use crate::fluid::Fluid;
 use crate::output::{FlowOutcome, RunTotals, Sink};
 
@@ -98,6 +98,14 @@ impl Simulation {
         match &self.run {
             Run::Packets(cluster) => cluster.n_parts(),
             Run::Fluids(_) => 1,
+        }
+    }
+
+    /// Returns how the run is simulated, and the reasons for which it is not simulated in a faster way.
+    pub fn mode(&self) -> Mode {
+        match &self.run {
+            Run::Packets(cluster) => cluster.mode(),
+            Run::Fluids(_) => Mode::fluids(),
         }
     }
 

@@ -7,8 +7,8 @@ use common::{TCP, algorithm, config, flow, probe, run};
 use fairrate_control::{ALGORITHMS, AlgorithmConfig};
 use fairrate_sim::topology::{Dumbbell, LeafSpine, Star, Topology};
 use fairrate_sim::{
-    BurstLoss, DelayedAck, EcnEcho, FaultConfig, FaultPackets, Flap, FlowSpec, MptcpConfig, PortId, ProbeSpec,
-    Recovery, Scheduler, SimConfig, SimError, Simulation, StopRule, SubflowPaths, TcpConfig, Transport,
+    BurstLoss, DelayedAck, DropCause, EcnEcho, FaultConfig, FaultPackets, Flap, FlowSpec, MptcpConfig, PortId,
+    ProbeSpec, Recovery, Scheduler, SimConfig, SimError, Simulation, StopRule, SubflowPaths, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -97,7 +97,7 @@ fn all_arrives(cc: &str, hosts: Hosts, seed: u64, what: &str, fault: &FaultConfi
     for outcome in &recorder.flows {
         assert_eq!(outcome.delivered_bytes, size(outcome.flow.0), "{cc}, {hosts:?}, {what}");
     }
-    totals.drops.faults + totals.duplicates
+    totals.drops.of(DropCause::Fault) + totals.duplicates
 }
 
 /// Every algorithm that moves packets.
@@ -257,10 +257,14 @@ fn fits(count: u64, n: u64, p: f64) -> bool {
 fn losses_damage_and_repetition_come_as_often_as_they_should() {
     for seed in 1..4 {
         let (n, totals) = open_loop(&FaultConfig { loss: 0.01, ..on(FaultPackets::Data) }, seed);
-        assert!(40_000 < n && fits(totals.drops.faults, n, 0.01), "{} of {n}", totals.drops.faults);
+        assert!(
+            40_000 < n && fits(totals.drops.of(DropCause::Fault), n, 0.01),
+            "{} of {n}",
+            totals.drops.of(DropCause::Fault)
+        );
         let (n, totals) = open_loop(&FaultConfig { corrupt: 0.003, ..on(FaultPackets::Data) }, seed);
-        assert!(fits(totals.drops.faults, n, 0.003), "{} of {n}", totals.drops.faults);
-        assert_eq!(totals.drops.total(), totals.drops.faults);
+        assert!(fits(totals.drops.of(DropCause::Fault), n, 0.003), "{} of {n}", totals.drops.of(DropCause::Fault));
+        assert_eq!(totals.drops.total(), totals.drops.of(DropCause::Fault));
         let (n, totals) = open_loop(&FaultConfig { duplicate: 0.02, ..on(FaultPackets::Data) }, seed);
         assert!(fits(totals.duplicates, n, 0.02), "{} of {n}", totals.duplicates);
         assert_eq!(totals.duplicated_bytes, totals.duplicates * WIRE);
@@ -342,7 +346,7 @@ fn a_link_that_is_down_passes_nothing_and_keeps_its_queue() {
     // A packet lasts 838.4 ns, and the first is sent to the link at 1,838.4 ns. From one start to the arrival 2,838.4 ns
     // pass, so those are lost that start after 97,161.6 ns: numbers 114 (97,416 ns) to 117 (99,931.2 ns). Of
     // acknowledgments, which take 2,048 ns, two or three.
-    assert!((6..=7).contains(&totals.drops.faults), "{}", totals.drops.faults);
+    assert!((6..=7).contains(&totals.drops.of(DropCause::Fault)), "{}", totals.drops.of(DropCause::Fault));
     assert_eq!(totals.dropped_bytes, 4 * WIRE);
     assert_eq!(at(140).tx_bytes, at(110).tx_bytes);
     // 40 us at 10 Gb/s are 50,000 bytes.
@@ -392,7 +396,7 @@ fn pauses_that_die_with_a_link_stop_nobody() {
                 let (recorder, totals) = run(c);
                 let case = format!("{cc}, {buffer} bytes, down for {down_us} us of {period_us}, {one_way:?}");
                 assert_eq!(totals.flows_unfinished, 0, "{case}");
-                assert!(0 < totals.drops.faults && 0 < totals.pfc_pauses + totals.flow_pauses, "{case}");
+                assert!(0 < totals.drops.of(DropCause::Fault) && 0 < totals.pfc_pauses + totals.flow_pauses, "{case}");
                 assert!(recorder.flows.iter().all(|f| f.delivered_bytes == 100_000), "{case}");
                 let mut paused = std::collections::BTreeMap::new();
                 for event in &recorder.pfc {

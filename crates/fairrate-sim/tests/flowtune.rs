@@ -6,8 +6,8 @@ mod common;
 use common::{Recorder, algorithm, config, flow, run};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::{
-    AllocatorConfig, Burst, ExternalFlow, FaultConfig, FaultPackets, Flap, FlowSpec, NodeId, Pfc, PortId, ProbeSpec,
-    SimConfig, StopRule, TcpConfig, Transport,
+    AllocatorConfig, Burst, DropCause, ExternalFlow, FaultConfig, FaultPackets, Flap, FlowSpec, NodeId, Pfc, PortId,
+    ProbeSpec, SimConfig, StopRule, TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -202,7 +202,7 @@ fn faults_of_the_conversation_change_no_allocation_in_the_end() {
         let packets = FaultPackets::All;
         c.faults.push(FaultConfig { ports, packets, loss, duplicate, reorder, reorder_delay, ..FaultConfig::NONE });
         let (recorder, totals) = run(c);
-        assert!(50 < totals.drops.faults && 50 < totals.duplicates, "{totals:?}");
+        assert!(50 < totals.drops.of(DropCause::Fault) && 50 < totals.duplicates, "{totals:?}");
         let faulty = allocated(&recorder, us(14_990));
         // Either may be a threshold away from what the optimiser has.
         let agree = faulty.iter().zip(&clean).all(|(a, b)| a.0 == b.0 && is_near(a.1, b.1, 0.02));

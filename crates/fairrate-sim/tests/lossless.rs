@@ -5,7 +5,8 @@ mod common;
 use common::{algorithm, config, flow, run};
 use fairrate_sim::topology::{FatTree, LeafSpine, Star, Topology, parse_topology_file};
 use fairrate_sim::{
-    ClockRule, FlowSpec, Headroom, NodeId, Pfc, ProbeSpec, Recorder, Recovery, SimConfig, SimError, Simulation,
+    ClockRule, DropCause, FlowSpec, Headroom, NodeId, Pfc, ProbeSpec, Recorder, Recovery, SimConfig, SimError,
+    Simulation,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -104,7 +105,7 @@ fn a_lossy_fabric_delivers_everything_in_the_end() {
             c.transport.recovery = recovery;
             c.transport.rto = Some(Time::from_us(500));
             let (recorder, totals) = run(c);
-            assert!(totals.drops.egress_threshold > 0, "{cc} {recovery:?}");
+            assert!(totals.drops.of(DropCause::EgressThreshold) > 0, "{cc} {recovery:?}");
             assert_eq!(totals.pfc_pauses, 0);
             assert_eq!(totals.flows_done, 31, "{cc} {recovery:?}");
             let again: u64 = recorder.flows.iter().map(|f| f.retransmitted_bytes).sum();

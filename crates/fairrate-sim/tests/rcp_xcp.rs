@@ -5,7 +5,9 @@ mod common;
 use common::{Recorder, algorithm_with, config, flow, probe, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::{ParkingLot, Star};
-use fairrate_sim::{BaseRttRule, FlowSpec, NodeId, Pfc, PortSample, ProbeSpec, Recovery, SimConfig, StopRule};
+use fairrate_sim::{
+    BaseRttRule, DropCause, FlowSpec, NodeId, Pfc, PortSample, ProbeSpec, Recovery, SimConfig, StopRule,
+};
 use fairrate_units::{Bytes, Rate, Time};
 
 const G100: Rate = Rate::from_gbps(100);
@@ -179,7 +181,7 @@ fn losses_are_survived() {
             (c.transport.recovery, c.transport.rto) = (recovery, Some(Time::from_us(500)));
             let (recorder, totals) = run(c);
             let name = cc.info().name;
-            assert!(0 < totals.drops.egress_threshold, "{name} {recovery:?}");
+            assert!(0 < totals.drops.of(DropCause::EgressThreshold), "{name} {recovery:?}");
             assert!(recorder.flows.iter().all(|f| f.delivered_bytes == 300_000), "{name} {recovery:?}");
         }
     }

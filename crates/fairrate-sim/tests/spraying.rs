@@ -6,7 +6,7 @@ mod common;
 use common::{algorithm, config, flow, run};
 use fairrate_sim::topology::{FatTreeK, LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
-use fairrate_sim::{Balancing, FaultConfig, Flap, PortId, ProbeSpec, Recovery, SimConfig};
+use fairrate_sim::{Balancing, DropCause, FaultConfig, Flap, PortId, ProbeSpec, Recovery, SimConfig};
 use fairrate_units::{Bytes, Rate, Time};
 
 const SPINES: u32 = 4;
@@ -86,7 +86,7 @@ fn links_that_are_down_are_not_taken() {
     c.faults = vec![FaultConfig { ports: port, flap, ..FaultConfig::NONE }];
     let (told, totals) = run(c);
     // A link of 1 us at 25 Gb/s has up to 3 packets of 1,048 B on it, and one more is being sent.
-    assert!(totals.drops.faults <= 4, "{}", totals.drops.faults);
+    assert!(totals.drops.of(DropCause::Fault) <= 4, "{}", totals.drops.of(DropCause::Fault));
     let fct = told.flows[0].fct.expect("it is done");
     assert!(fct < told.flows[0].ideal_fct * 2, "{fct}");
 }

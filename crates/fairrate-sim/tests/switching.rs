@@ -7,7 +7,8 @@ use common::{Recorder, TCP, algorithm, config, flow};
 use fairrate_sim::topology::{LeafSpine, Topology};
 use fairrate_sim::workload::Permutation;
 use fairrate_sim::{
-    Balancing, MarkAt, Pfc, ProbeSpec, Recovery, RunTotals, SimConfig, Simulation, Switching, Transport,
+    Balancing, MarkAt, Mode, Pfc, ProbeSpec, QueueConfig, QueueRule, Reason, Recovery, RunTotals, SimConfig,
+    Simulation, Switching, TieRule, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -114,4 +115,28 @@ fn with_marks_where_packets_join_and_where_they_leave() {
         (ecn.at, ecn.kmin, ecn.kmax) = (at, Bytes::new(10_000), Bytes::new(60_000));
         assert!(100 < same(&c).ecn_marks);
     }
+}
+
+/// The reasons do not depend on the number of threads, nor on which part has the cause.
+#[test]
+fn a_run_says_why_it_is_not_simulated_in_a_faster_way() {
+    let mode = |c: &SimConfig, switching| {
+        let of = |threads| Simulation::with_switching(c.clone(), threads, switching).mode();
+        assert_eq!(of(1), of(3));
+        of(1)
+    };
+    let plain = scenario("dctcp");
+    assert_eq!(mode(&plain, Switching::Windows), Mode::default());
+    let by_event = |mode: Mode| (mode.switches, mode.hosts);
+    assert_eq!(by_event(mode(&plain, Switching::Events)), (vec![Reason::Asked], vec![Reason::SwitchesByEvent]));
+    let few = config(leaf_spine(), algorithm("dctcp"), vec![flow(1, 0, 1_000_000, Time::ZERO)]);
+    assert_eq!(mode(&few, Switching::Fitting).switches, [Reason::FewPackets]);
+    assert_eq!(mode(&scenario("rocc"), Switching::Windows).switches, [Reason::PortAgents]);
+
+    let mut like_ns3 = plain.clone();
+    like_ns3.fabric.ties = TieRule::Insertion;
+    like_ns3.fabric.queue = QueueConfig { rule: QueueRule::PFabric, ..QueueConfig::FIFO };
+    let reasons = mode(&like_ns3, Switching::Windows);
+    assert_eq!(reasons.switches, [Reason::Disciplines, Reason::InsertionTies]);
+    assert_eq!(reasons.one_part, [Reason::InsertionTies]);
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use fairrate_scenario::{DelaySummary, LinuxSummary, ResultsDir, ResultsWriter, RunState, Scenario, Tag};
-use fairrate_sim::{Drops, FlowId, FlowOutcome, PortId, RunTotals, SimConfig, Sink as _};
+use fairrate_sim::{DropCause, FlowId, FlowOutcome, PortId, RunTotals, SimConfig, Sink as _};
 use fairrate_units::{Bytes, Time};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -321,7 +321,7 @@ impl Run<'_> {
             delivered_bytes,
             dropped_bytes,
             in_flight_bytes: sent_bytes - delivered_bytes - dropped_bytes,
-            drops: Drops { queue_limit: drops, ..Drops::default() },
+            drops: [(DropCause::QueueLimit, drops)].into_iter().collect(),
             peak_buffer_bytes: done.peak_bytes,
             flows_done: done.finished,
             flows_unfinished: unfinished.iter().filter(finite).count() as u64,

@@ -7,6 +7,7 @@ use fairrate_sim::{PortId, ProbeSpec};
 use fairrate_units::Bytes;
 
 use super::SCHEMA;
+use super::drops::DropsByCause;
 use super::measured::Measured;
 use super::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets, simulator};
 use crate::scenario::Scenario;
@@ -43,6 +44,7 @@ pub(super) fn first_summary(scenario: &Scenario) -> Summary {
         state: "running".to_owned(),
         error: None,
         fingerprint: format!("{:016x}", 0),
+        engine: None,
         packet_hops: 0,
         events: 0,
         wall_s: 0.0,
@@ -64,17 +66,9 @@ pub(super) fn first_summary(scenario: &Scenario) -> Summary {
         reordering_mean_ns: 0.0,
         reordering_max_ns: 0.0,
         drops: 0,
-        drops_egress_threshold: 0,
-        drops_ingress_threshold: 0,
-        drops_buffer_full: 0,
-        drops_headroom: 0,
-        drops_faults: 0,
+        drops_by_cause: DropsByCause::default(),
         duplicates: 0,
         bytes_duplicated: 0,
-        drops_queue_limit: 0,
-        drops_early: 0,
-        drops_sojourn: 0,
-        drops_priority: 0,
         ecn_marks: 0,
         pfc_pauses: 0,
         pfc_resumes: 0,

@@ -3,6 +3,8 @@
 mod columns;
 mod copy;
 mod dir;
+mod drops;
+mod engine;
 mod first_summary;
 mod growing;
 mod linux;
@@ -24,6 +26,8 @@ const COMMIT: &str = env!("FAIRRATE_COMMIT");
 pub const SOURCES: &str = env!("FAIRRATE_SOURCES");
 
 pub use dir::{ResultsDir, write_durably, write_whole};
+pub use drops::DropsByCause;
+pub use engine::Engine;
 pub use linux::{BusyPort, DelaySummary, LinuxSummary};
 pub use measured::{Measured, TierLoad};
 pub use read::Results;

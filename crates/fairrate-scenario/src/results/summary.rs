@@ -7,6 +7,8 @@ use fairrate_units::Time;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
+use super::drops::DropsByCause;
+use super::engine::Engine;
 use super::linux::LinuxSummary;
 use super::measured::Measured;
 use crate::scenario::Scenario;
@@ -226,6 +228,9 @@ pub struct Summary {
     pub error: Option<String>,
     /// Hash of the order of events, in hexadecimal: equal exactly if two runs did the same.
     pub fingerprint: String,
+    /// How the simulator worked, and why not faster; `None` on Linux, and until the network is built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Engine>,
     /// Packets of any kind serialised onto a link.
     pub packet_hops: u64,
     /// Events processed.
@@ -274,29 +279,9 @@ pub struct Summary {
     pub reordering_max_ns: f64,
     /// Packets dropped.
     pub drops: u64,
-    /// Of these, because the egress queue was over its threshold.
-    pub drops_egress_threshold: u64,
-    /// Of these, because the ingress queue of a lossy fabric was over its threshold.
-    pub drops_ingress_threshold: u64,
-    /// Of these, because the shared buffer was full.
-    pub drops_buffer_full: u64,
-    /// Of these, because lossless headroom was used up.
-    pub drops_headroom: u64,
-    /// Of these, because the egress port's own limit was reached.
-    #[serde(default)]
-    pub drops_queue_limit: u64,
-    /// Of these, by random early detection.
-    #[serde(default)]
-    pub drops_early: u64,
-    /// Of these, by CoDel.
-    #[serde(default)]
-    pub drops_sojourn: u64,
-    /// Of these, by the priorities of pFabric.
-    #[serde(default)]
-    pub drops_priority: u64,
-    /// Of these, because a faulty link lost or damaged them.
-    #[serde(default)]
-    pub drops_faults: u64,
+    /// The same by cause, as `drops_CAUSE`.
+    #[serde(flatten)]
+    pub drops_by_cause: DropsByCause,
     /// Packets that faulty links have added.
     #[serde(default)]
     pub duplicates: u64,

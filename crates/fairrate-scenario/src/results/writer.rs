@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairrate_sim::{
-    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, PfcEvent, PortId, PortSample, RateSample, RunTotals, Sink,
+    ConvergenceSample, FlowId, FlowOutcome, FlowSpec, Mode, PfcEvent, PortId, PortSample, RateSample, RunTotals, Sink,
 };
 use fairrate_units::{Bytes, Time};
 use parquet::data_type::ByteArray;
 
 use super::columns::{Cell, ColumnSpec, TableWriter};
 use super::dir::{ResultsDir, remove_if_there, sync_file, write_durably, write_whole};
+use super::drops::DropsByCause;
 use super::first_summary::{first_summary, port_name};
 use super::growing::GrowingFile;
 use super::linux::LinuxSummary;
@@ -71,6 +72,11 @@ impl ResultsWriter {
     /// As [`ResultsDir::claim`]; otherwise if it cannot be written.
     pub fn create(dir: &Path, scenario: &Scenario) -> Result<Self, ResultsError> {
         Self::create_in(&Arc::new(ResultsDir::claim(dir)?), scenario, &[])
+    }
+
+    /// Notes how the run is simulated, for the summary.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.summary.engine = Some(mode.into());
     }
 
     /// Writes the resolved scenario and empty tables. Results of an earlier run are replaced. All rows of all tables have
@@ -235,14 +241,8 @@ impl ResultsWriter {
         s.finished_flows = self.n_finished;
         s.retransmitted_bytes = self.retransmitted_bytes;
         s.drops = totals.drops.total();
-        s.drops_egress_threshold = totals.drops.egress_threshold;
-        s.drops_ingress_threshold = totals.drops.ingress_threshold;
-        s.drops_buffer_full = totals.drops.buffer_full;
-        s.drops_headroom = totals.drops.headroom;
-        s.drops_faults = totals.drops.faults;
+        s.drops_by_cause = DropsByCause(totals.drops);
         (s.duplicates, s.bytes_duplicated) = (totals.duplicates, totals.duplicated_bytes);
-        (s.drops_queue_limit, s.drops_early) = (totals.drops.queue_limit, totals.drops.early);
-        (s.drops_sojourn, s.drops_priority) = (totals.drops.sojourn, totals.drops.priority);
         (s.ecn_marks, s.pfc_pauses, s.pfc_resumes) = (totals.ecn_marks, totals.pfc_pauses, totals.pfc_resumes);
         (s.notices, s.control_packets) = (totals.notices, totals.control_packets);
         let a = totals.allocator;

@@ -5,6 +5,7 @@
 //! for it, and [`Packet::arrival_ps`](crate::packet::Packet::arrival_ps) is the time of the one behind it.
 
 use super::arrivals::Arrivals;
+use super::mode::Reason;
 pub(super) use super::queue::{DueQueue, NEVER};
 use crate::fabric::Port;
 use crate::ids::{DoorIdx, HostId, Number, PacketIdx, PortIdx, SwitchIdx, WorkerIdx};
@@ -69,7 +70,7 @@ impl Agenda {
         of_switch: &Table<PortIdx, Option<SwitchIdx>>,
         ports: &mut Table<PortIdx, Port>,
         n_hosts: Option<usize>,
-    ) -> Option<Self> {
+    ) -> Result<Self, Reason> {
         let to_switches = ports.numbers().filter_map(|port| Some((of_switch[port.reverse()]?, port)));
         let mut order: Vec<(SwitchIdx, PortIdx)> = to_switches.collect();
         let n_switches = order.iter().max().map_or(0, |&(last, _)| last.index() + 1);
@@ -85,9 +86,9 @@ impl Agenda {
             (of.n, of.first_word, of.door_bits) = (n, first_bit / 64, n.next_power_of_two().ilog2());
             switch_of.resize(switch_of.len() + n.div_ceil(64) as usize, switch);
             let delays_ps = of_switch.iter().map(|&(_, port)| ports[port].delay_ps);
-            of.window_ps = delays_ps.fold(Arrivals::longest_ps(of.door_bits)?, u64::min);
+            of.window_ps = delays_ps.fold(Arrivals::longest_ps(of.door_bits).ok_or(Reason::WideSwitch)?, u64::min);
             if of.window_ps == 0 {
-                return None;
+                return Err(Reason::InstantLinks);
             }
             ports_of_doors.extend(of_switch.iter().map(|&(_, port)| port));
             doors.extend((first_bit..first_bit + n).map(|bit| Door { head_ps: NEVER, head: PacketIdx::NONE, bit }));
@@ -97,7 +98,7 @@ impl Agenda {
             ports[port.reverse()].due_bit = door.bit;
         }
         let n_words = switch_of.len();
-        Some(Self {
+        Ok(Self {
             doors: doors.into(),
             ports: ports_of_doors.into(),
             open: vec![0; n_words],

@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::density::{self, expected_packets};
 use super::flow::Flow;
 use super::host::{Hosts, ReceivingEnd, SendingEnd};
-use super::host_window::hosts_with_windows;
+use super::mode::{self, Mode, Reason};
 use super::network::Network;
 use super::parallel::{Mail, Partition, loads};
 use super::paths::{PathTable, Paths};
@@ -52,8 +52,8 @@ pub(super) struct Plan {
     /// Least delay of a link between parts, and of one that could be between parts, in picoseconds.
     pub(super) cut_ps: u64,
     pub(super) lookahead_ps: u64,
-    /// Whether switches work through windows, if they can.
-    windows: bool,
+    /// The reason for which switches go event by event even if they could go in spans.
+    by_event: Option<Reason>,
 }
 
 /// Plans a run in up to `threads` parts, in which switches go on in a given way.
@@ -83,10 +83,11 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
     let levels = flows::levels(&config, &needs, constants.base_rtt, &mut flows, &paths);
     let loads =
         loads(&config.topology, flows.iter().map(|flow| (expected_packets(flow, &constants), flow.data_path(&paths))));
-    let windows = match switching {
-        Switching::Fitting => density::is_dense(&config, &loads, &flows, &constants, &paths),
-        Switching::Windows => true,
-        Switching::Events => false,
+    let by_event = match switching {
+        Switching::Fitting if density::is_dense(&config, &loads, &flows, &constants, &paths) => None,
+        Switching::Fitting => Some(Reason::FewPackets),
+        Switching::Windows => None,
+        Switching::Events => Some(Reason::Asked),
     };
     let partition = Partition::new(&config, &loads, threads);
     let topology = &config.topology;
@@ -112,7 +113,7 @@ pub(super) fn plan(mut config: SimConfig, threads: usize, switching: Switching) 
         hops,
         cut_ps: partition.cut_ps,
         lookahead_ps: partition.lookahead_ps,
-        windows,
+        by_event,
     }
 }
 
@@ -188,11 +189,7 @@ impl Part {
         let mut switches = build_switches(run, &of_switch, &ids, &ports, wire_mtu);
         let own: Vec<PortId> = ids.iter().copied().filter(|&id| plan.is_in(number, id)).collect();
         switches.attach_circuits(run, &links, &own, ports.len());
-        let agenda = if plan.windows && may_keep_agenda(run, &ports, &agents) {
-            Agenda::new(&of_switch, &mut ports, hosts_with_windows(run))
-        } else {
-            None
-        };
+        let (agenda, mode) = build_agenda(plan, &of_switch, &mut ports, &agents);
         let starts_here = |&id: &FlowId| {
             config.flows[id.index()].trigger == Trigger::Time && parts.host(run.flow(id).src_host) == number
         };
@@ -207,7 +204,7 @@ impl Part {
         let hosts = Hosts::new(run, ends, starts, allocator);
         let net = Network {
             pool: build_pool(run, &needs),
-            agenda: agenda.unwrap_or_default(),
+            agenda,
             paths: plan.hops.clone(),
             telemetry: constants.int,
             faults: Faults::new(&config.faults, config.seed, ports.len(), |port| links.place_of(port)),
@@ -218,7 +215,7 @@ impl Part {
         };
         let clock = Clock::new(config.fabric.ties == TieRule::Insertion);
         let world = World { run: Arc::clone(run), clock, net, agents, told: Told::default() };
-        let mut part = Self { number, world, switches, hosts };
+        let mut part = Self { number, world, switches, hosts, mode };
         part.begin();
         part
     }
@@ -246,17 +243,26 @@ fn switches_of_ports(plan: &Plan, number: u16, ids: &Table<PortIdx, PortId>) -> 
     ids.iter().map(of_port).collect()
 }
 
-/// Whether switches may work through windows: nobody but they have to do with their ports, ties do not go by the order of
-/// scheduling, no sequence of random numbers is drawn from by several of them, and every packet arrives in its turn and after
-/// the one before.
-fn may_keep_agenda(run: &Run, ports: &[Port], agents: &Agents) -> bool {
-    let (config, c) = (&run.config, &run.constants);
-    let are_plain = agents.is_empty() && !ports.iter().any(Port::has_disciplines);
-    let shortest = [c.ack_wire, c.cnp_wire, c.pfc_wire, c.data_header as u16 + 1].into_iter().min().unwrap_or(0);
-    let take_time = || ports.iter().all(|port| 0 < port.tx_ps(shortest));
-    let draw_alone = !draws_like_ns3(config);
-    let are_plain = are_plain && config.topology.circuits.is_none();
-    are_plain && draw_alone && config.fabric.ties == TieRule::Entity && config.faults.is_empty() && take_time()
+/// Builds what switches, and hosts, that go in spans need; it is empty if they go event by event, for the reasons returned.
+fn build_agenda(
+    plan: &Plan,
+    of_switch: &Table<PortIdx, Option<SwitchIdx>>,
+    ports: &mut Table<PortIdx, Port>,
+    agents: &Agents,
+) -> (Agenda, Mode) {
+    let (run, one_part) = (&plan.run, mode::one_part(&plan.run.config));
+    let mut switches: Vec<Reason> = plan.by_event.into_iter().collect();
+    switches.extend(mode::switches_by_event(run, ports, agents));
+    let hosts = mode::hosts_by_event(run);
+    if switches.is_empty() {
+        let n_hosts = hosts.is_empty().then(|| run.config.topology.hosts().count());
+        match Agenda::new(of_switch, ports, n_hosts) {
+            Ok(agenda) => return (agenda, Mode { switches, hosts, one_part }),
+            Err(reason) => switches.push(reason),
+        }
+    }
+    switches.sort_unstable();
+    (Agenda::default(), Mode { switches, hosts: vec![Reason::SwitchesByEvent], one_part })
 }
 
 /// The rate at which a queue usually drains: a VOQ, but for a day a week, by its ToR's uplink.
@@ -268,7 +274,8 @@ fn usual_rate(topology: &Topology, port: PortId) -> Rate {
     topology.link(uplink).rate
 }
 
-fn draws_like_ns3(config: &SimConfig) -> bool {
+/// Returns `true` if all switches draw marks from one random stream, as in ns-3.
+pub(super) fn draws_like_ns3(config: &SimConfig) -> bool {
     config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == MarkDraws::LikeNs3)
 }
 

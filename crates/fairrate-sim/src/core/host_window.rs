@@ -7,21 +7,8 @@
 
 use super::Part;
 use super::agenda::{NEVER, Worker};
-use super::look_ahead::MANY_PORTS;
-use super::parallel::needs_one_part;
-use super::run::Run;
 use crate::engine::{Event, EventKind};
 use crate::ids::HostId;
-
-/// How many hosts of a network work through windows, where its switches do: all, or none. Windows do not fetch what they will
-/// need, so networks that gain by what is fetched for events keep events: as measured, 1,024 hosts gain nothing on one thread and
-/// lose on two. And nothing may happen at a host at the very time of something at another one.
-pub(super) fn hosts_with_windows(run: &Run) -> Option<usize> {
-    let (config, topology) = (&run.config, &run.config.topology);
-    let are_alone = config.allocator.is_none() && run.flows.iter().all(|flow| flow.successor.is_none());
-    let is_small = topology.n_ports() < MANY_PORTS;
-    (is_small && are_alone && !needs_one_part(config)).then(|| topology.hosts().count())
-}
 
 impl Part {
     /// A host, which is next, works through its window, or what of it comes before `until_ps`. How many events that is.

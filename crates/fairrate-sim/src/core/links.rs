@@ -2,6 +2,7 @@
 
 use super::Part;
 use crate::engine::EventKind;
+use crate::fabric::DropCause;
 use crate::ids::{FlowId, HostId, PacketIdx, PortIdx};
 use crate::packet::{Packet, PacketKind};
 
@@ -39,7 +40,7 @@ impl Part {
         if host.is_none() {
             self.switches.forward(w, port.reverse(), packet);
         } else if w.net.faults.is_some() && w.net.pool.get(packet).is_corrupt() {
-            w.net.lose(&mut w.told.totals, packet);
+            w.net.discard(&mut w.told.totals, None, packet, DropCause::Fault);
         } else {
             self.hosts.on_packet(w, host, packet, kind);
         }
@@ -143,15 +144,15 @@ impl Part {
         }
         let Some(late) = link.go_down() else { return false };
         for packet in late {
-            net.lose(totals, packet);
+            net.discard(totals, None, packet, DropCause::Fault);
         }
         net.ports[port].set_down(true);
         while let Some(packet) = net.ports[port].lose(&net.pool) {
-            net.lose(totals, packet);
+            net.discard(totals, None, packet, DropCause::Fault);
         }
         // What frames say is old by the time the link is up, and what still holds is said again.
         while let Some(frame) = net.ports[port].take_frame(&net.pool) {
-            net.lose(totals, frame);
+            net.discard(totals, None, frame, DropCause::Fault);
         }
         true
     }

@@ -16,6 +16,7 @@ mod host;
 mod host_window;
 mod links;
 mod look_ahead;
+mod mode;
 mod network;
 mod parallel;
 mod paths;
@@ -34,6 +35,7 @@ pub(crate) use self::build::framing;
 pub(crate) use self::flow::Flow;
 pub(crate) use self::host::Hosts;
 pub(crate) use self::host::convergence::{demand_bps, solver_of};
+pub use self::mode::{Mode, Reason};
 pub(crate) use self::parallel::Cluster;
 use self::parallel::Mail;
 pub(crate) use self::paths::Paths;
@@ -54,6 +56,7 @@ pub(crate) struct Part {
     world: World,
     switches: Switches,
     hosts: Hosts,
+    mode: Mode,
 }
 
 impl Part {

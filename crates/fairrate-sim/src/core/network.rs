@@ -1,6 +1,6 @@
 //! The network between switches and hosts: ports with their queues and wires, and the packets in them.
 
-use fairrate_control::{IntCounter, IntFormat, IntHop};
+use fairrate_control::{IntCounter, IntFormat, IntHop, PortRate};
 use fairrate_units::Time;
 
 use super::agenda::{Agenda, Worker};
@@ -9,7 +9,7 @@ use super::parallel::Mail;
 use super::paths::Paths;
 use super::share::Links;
 use crate::engine::{Event, EventKind};
-use crate::fabric::{Faults, FaultyLink, Port};
+use crate::fabric::{DropCause, Faults, FaultyLink, Port};
 use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::output::RunTotals;
 use crate::packet::{PacketKind, PacketPool};
@@ -83,7 +83,7 @@ impl Network {
         self.ports[port].tx_rank = end_rank;
         let arrival = self.ports[port].serialise(wire, now_ps);
         if verdict.lost {
-            self.lose(totals, packet);
+            self.discard(totals, None, packet, DropCause::Fault);
             return true;
         }
         if verdict.corrupt {
@@ -151,12 +151,22 @@ impl Network {
         self.faults.as_mut().and_then(|faults| faults.link(port))
     }
 
-    /// A fault takes a packet away.
-    pub(crate) fn lose(&mut self, totals: &mut RunTotals, packet: PacketIdx) {
-        totals.drops.faults += 1;
+    /// Drops `packet` for `cause`, counts it, and frees its place. `egress` is the port whose queue it was in or would have joined;
+    /// `None` if it was on a wire.
+    pub(crate) fn discard(
+        &mut self,
+        totals: &mut RunTotals,
+        egress: Option<PortIdx>,
+        packet: PacketIdx,
+        cause: DropCause,
+    ) {
         let p = self.pool.get(packet);
         if p.kind == PacketKind::Data {
             totals.dropped_bytes += u64::from(p.wire);
+        }
+        totals.drops.add(cause, 1);
+        if let Some(egress) = egress {
+            self.ports[egress].drops += 1;
         }
         self.pool.release(packet);
     }
@@ -201,6 +211,22 @@ impl Network {
         let coming = self.agenda.packets(&self.pool);
         let packets = queued.chain(late).chain(coming).map(|packet| self.pool.get(packet));
         packets.filter(|p| p.kind == PacketKind::Data).map(|p| u64::from(p.wire)).sum()
+    }
+}
+
+/// The transmitter that serves a queue, as telemetry shows it.
+#[derive(Clone, Copy)]
+pub(super) struct Transmitter {
+    /// Bytes sent so far.
+    pub(super) tx_bytes: u64,
+    pub(super) rate: PortRate,
+}
+
+impl Transmitter {
+    /// The transmitter of `port`.
+    #[inline]
+    pub(super) fn of(port: &Port) -> Self {
+        Self { tx_bytes: port.tx_bytes, rate: port.int_rate }
     }
 }
 
@@ -259,20 +285,20 @@ impl Beside<'_> {
         }
     }
 
-    /// Stamps data that leaves a switch by a port at a given time with telemetry, if anybody reads that. `qlen`: the bytes
-    /// that wait there.
+    /// Stamps data that leaves the queue of `port` at `at_ps` with telemetry, if the run's algorithm reads that. `sender` is the
+    /// transmitter that serves the queue: the port's own, or an uplink that serves several. `qlen`: the bytes left in the queue.
     #[allow(clippy::inline_always)] // See `Part::run`.
     #[inline(always)]
-    pub(super) fn stamp(&mut self, port: &Port, at_ps: u64, packet: PacketIdx, qlen: u64) {
+    pub(super) fn stamp(&mut self, port: &Port, sender: Transmitter, at_ps: u64, packet: PacketIdx, qlen: u64) {
         let Some((counter, format)) = self.telemetry else { return };
         let hop = IntHop {
             ts: Time::from_ps(at_ps),
             tx_bytes: match counter {
-                IntCounter::Transmitted => port.tx_bytes,
+                IntCounter::Transmitted => sender.tx_bytes,
                 IntCounter::Enqueued => port.joined_bytes(qlen, self.pool.get(packet).wire),
             },
             qlen: qlen as u32,
-            rate: port.int_rate,
+            rate: sender.rate,
         };
         self.pool.push_int(packet, hop.encoded(format));
     }

@@ -3,10 +3,8 @@
 use fairrate_units::Time;
 
 use crate::engine::Event;
-use crate::fabric::DropCause;
 use crate::ids::FlowId;
 use crate::output::{ConvergenceSample, PfcEvent, RttSample, RunTotals};
-use crate::packet::{Packet, PacketKind};
 
 /// Something to tell.
 #[derive(Clone, Copy)]
@@ -88,23 +86,5 @@ impl Told {
     pub(super) fn forget_done(&mut self) {
         self.news.drain(..std::mem::take(&mut self.n_done));
         self.marked = self.news.len();
-    }
-
-    /// Counts a packet that is dropped, by its cause.
-    pub(crate) fn count_drop(&mut self, packet: &Packet, cause: DropCause) {
-        let drops = &mut self.totals.drops;
-        match cause {
-            DropCause::EgressThreshold => drops.egress_threshold += 1,
-            DropCause::IngressThreshold => drops.ingress_threshold += 1,
-            DropCause::BufferFull => drops.buffer_full += 1,
-            DropCause::Headroom => drops.headroom += 1,
-            DropCause::QueueLimit => drops.queue_limit += 1,
-            DropCause::Early => drops.early += 1,
-            DropCause::Sojourn => drops.sojourn += 1,
-            DropCause::Priority => drops.priority += 1,
-        }
-        if packet.kind == PacketKind::Data {
-            self.totals.dropped_bytes += u64::from(packet.wire);
-        }
     }
 }

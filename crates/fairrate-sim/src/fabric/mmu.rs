@@ -13,25 +13,57 @@ use crate::ids::{PortIdx, SwitchIdx};
 use crate::table::Table;
 use crate::topology::Link;
 
-/// Why a packet is dropped.
+/// The reason for which a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCause {
-    /// Egress queue over its threshold.
+    /// The egress queue was over its Dynamic Threshold.
     EgressThreshold,
-    /// Ingress counter over its threshold (lossy).
+    /// The (ingress port, class) was over its Dynamic Threshold in a lossy fabric.
     IngressThreshold,
-    /// No shared buffer left.
+    /// The shared buffer was full.
     BufferFull,
-    /// No headroom left.
+    /// Lossless headroom was used up.
     Headroom,
-    /// The egress port's own limit.
+    /// The egress port's own limit was reached.
     QueueLimit,
     /// Random early detection.
     Early,
-    /// CoDel: waited for too long.
+    /// CoDel: the packet had waited for too long.
     Sojourn,
-    /// pFabric: the lowest priority in a full buffer.
+    /// pFabric: the packet had the lowest priority in a full buffer.
     Priority,
+    /// A faulty link lost or damaged the packet.
+    Fault,
+}
+
+impl DropCause {
+    /// All causes, each at the place of its discriminant.
+    pub const ALL: [Self; 9] = [
+        Self::EgressThreshold,
+        Self::IngressThreshold,
+        Self::BufferFull,
+        Self::Headroom,
+        Self::QueueLimit,
+        Self::Early,
+        Self::Sojourn,
+        Self::Priority,
+        Self::Fault,
+    ];
+
+    /// Returns the name of the cause's counter, as in `drops_early`, without the prefix.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EgressThreshold => "egress_threshold",
+            Self::IngressThreshold => "ingress_threshold",
+            Self::BufferFull => "buffer_full",
+            Self::Headroom => "headroom",
+            Self::QueueLimit => "queue_limit",
+            Self::Early => "early",
+            Self::Sojourn => "sojourn",
+            Self::Priority => "priority",
+            Self::Fault => "faults",
+        }
+    }
 }
 
 /// What becomes of an arriving packet.

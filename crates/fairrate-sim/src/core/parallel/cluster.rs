@@ -18,11 +18,11 @@ use super::crew::Crew;
 use super::pace::Pace;
 use super::told;
 use crate::config::SimConfig;
-use crate::core::Part;
 use crate::core::build::plan;
 use crate::core::probes::Probes;
 use crate::core::run::Run;
 use crate::core::stall;
+use crate::core::{Mode, Part};
 use crate::engine::Event;
 use crate::ids::FlowId;
 use crate::output::{FlowOutcome, RunTotals, Sink};
@@ -111,6 +111,22 @@ impl Cluster {
     /// The run's configuration.
     pub(crate) fn config(&self) -> &SimConfig {
         &self.run.config
+    }
+
+    /// Returns how the run is simulated: the reasons of all parts together, so that they do not depend on the number of threads.
+    pub(crate) fn mode(&self) -> Mode {
+        let mut mode = Mode::default();
+        for part in &self.parts {
+            let Mode { switches, hosts, one_part } = &lock(part).mode;
+            mode.switches.extend(switches);
+            mode.hosts.extend(hosts);
+            mode.one_part.extend(one_part);
+        }
+        for reasons in [&mut mode.switches, &mut mode.hosts, &mut mode.one_part] {
+            reasons.sort_unstable();
+            reasons.dedup();
+        }
+        mode
     }
 
     /// Parts, each of which has a thread.

@@ -10,4 +10,4 @@ mod told;
 pub(crate) use cluster::Cluster;
 pub(super) use cluster::{lock, next_ps};
 pub(crate) use mail::Mail;
-pub(super) use partition::{Partition, loads, needs_one_part};
+pub(super) use partition::{Partition, loads};

@@ -5,7 +5,8 @@
 //! uppermost tier) stay together if their loads can be spread evenly, because most links are within them. The heaviest
 //! piece goes first, to the part with the least load.
 
-use crate::config::{ProbeSpec, SimConfig, TieRule, Trigger};
+use crate::config::{SimConfig, Trigger};
+use crate::core::mode::one_part;
 use crate::ids::{NodeId, PortId};
 use crate::table::Table;
 use crate::topology::{Tier, Topology};
@@ -36,7 +37,7 @@ impl Partition {
         let is_cuttable = |racks: &mut Sets, link: &crate::topology::Link| racks.root(link.a) != racks.root(link.b);
         let delays = topology.links.iter().filter(|link| is_cuttable(&mut racks, link)).map(|link| link.delay.as_ps());
         let lookahead_ps = delays.min().unwrap_or(ONE_PIECE_PS);
-        let most = if needs_one_part(config) { 1 } else { most };
+        let most = if !one_part(config).is_empty() { 1 } else { most };
         let mut pods = racks.clone();
         let top = topology.nodes.iter().map(|node| rank(node.tier)).max().unwrap_or(0);
         for link in &topology.links {
@@ -58,16 +59,6 @@ impl Partition {
         let cut_ps = topology.links.iter().filter(is_cut).map(|link| link.delay.as_ps()).min().unwrap_or(u64::MAX);
         Self { n_parts, of_node, cut_ps, lookahead_ps }
     }
-}
-
-/// Whether something in a run knows of all nodes at once: ns-3's order of ties and its random numbers, the optimum
-/// that rates are compared with, and an allocator whose death breaks all its connections.
-pub(in crate::core) fn needs_one_part(config: &SimConfig) -> bool {
-    config.fabric.ties == TieRule::Insertion
-        || config.fabric.ecn.as_ref().is_some_and(|ecn| ecn.draws == crate::config::MarkDraws::LikeNs3)
-        || config.probes.iter().any(|probe| matches!(probe, ProbeSpec::Convergence { .. }))
-        || !config.changes.is_empty()
-        || config.allocator.as_ref().is_some_and(|allocator| !allocator.outages.is_empty())
 }
 
 /// Joins what cannot be cut.

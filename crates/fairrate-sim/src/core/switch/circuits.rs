@@ -10,10 +10,11 @@
 
 use std::collections::VecDeque;
 
-use fairrate_control::{CircuitHelp, IntCounter, IntHop};
+use fairrate_control::{CircuitHelp, IntHop};
 use fairrate_units::Time;
 
 use super::Switches;
+use crate::core::network::Transmitter;
 use crate::core::run::Run;
 use crate::core::share::Links;
 use crate::core::world::World;
@@ -266,7 +267,7 @@ impl Switches {
         let Some(limit) = rotors.limit(voq, w.clock.now()) else { return true };
         let fits = w.net.ports[port].queued_bytes + u64::from(w.net.pool.get(packet).wire) <= limit;
         if !fits {
-            Self::drop_packet(w, port, packet, DropCause::QueueLimit);
+            w.net.discard(&mut w.told.totals, Some(port), packet, DropCause::QueueLimit);
         }
         fits
     }
@@ -278,22 +279,14 @@ fn plan(w: &mut World, voq: &Voq) {
     w.clock.schedule(until.as_ps(), EventKind::PortTimer, voq.port);
 }
 
-/// Stamps a packet that a transmitter takes from a VOQ with telemetry, if anybody reads that.
+/// Stamps `packet`, which `transmitter` takes from a VOQ, with telemetry, if the run's algorithm reads that. `counted` makes the
+/// byte counter go on when another transmitter serves the VOQ.
 fn stamp(w: &mut World, voq: PortIdx, transmitter: PortIdx, counted: u64, packet: PacketIdx) {
-    let Some((counter, format)) = w.net.telemetry else { return };
-    let (queue, sender) = (&w.net.ports[voq], &w.net.ports[transmitter]);
-    let wire = w.net.pool.get(packet).wire;
-    let hop = IntHop {
-        ts: w.clock.now(),
-        tx_bytes: match counter {
-            IntCounter::Transmitted => counted.wrapping_add(sender.tx_bytes),
-            IntCounter::Enqueued => queue.joined_bytes(queue.queued_bytes, wire),
-        },
-        qlen: queue.queued_bytes as u32,
-        rate: sender.int_rate,
-    };
-    w.net.pool.push_int(packet, hop.encoded(format));
-    if voq == transmitter {
+    let (ports, mut net) = w.net.split();
+    let (queue, mut sender) = (&ports[voq], Transmitter::of(&ports[transmitter]));
+    sender.tx_bytes = sender.tx_bytes.wrapping_add(counted);
+    net.stamp(queue, sender, w.clock.now_ps, packet, queue.queued_bytes);
+    if voq == transmitter && w.net.telemetry.is_some() {
         w.net.pool.push_int(packet, IntHop::ABSENT);
     }
 }

@@ -3,6 +3,7 @@
 use super::Switches;
 use crate::config::MarkAt;
 use crate::core::agents::Step;
+use crate::core::network::Transmitter;
 use crate::core::world::World;
 use crate::fabric::N_CLASSES;
 use crate::ids::{FlowId, HopId, PacketIdx, PortIdx};
@@ -62,7 +63,7 @@ impl Switches {
         let (ports, mut net) = w.net.split();
         let p = &mut ports[port];
         if kind == PacketKind::Data {
-            net.stamp(p, w.clock.now_ps, packet, p.queued_bytes);
+            net.stamp(p, Transmitter::of(p), w.clock.now_ps, packet, p.queued_bytes);
         }
         let has_more = p.can_send() && !p.tx_done_pending;
         if has_faults {
@@ -126,7 +127,7 @@ impl Switches {
         let mut dropped = std::mem::take(&mut self.verdicts.dropped);
         for (packet, cause) in dropped.drain(..) {
             let p = *w.net.pool.get(packet);
-            Self::drop_packet(w, port, packet, cause);
+            w.net.discard(&mut w.told.totals, Some(port), packet, cause);
             if self.buffers.release(switch, p.ingress, p.class, p.wire) {
                 self.send_pfc(w, p.ingress, p.class, false);
             }

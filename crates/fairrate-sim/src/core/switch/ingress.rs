@@ -5,6 +5,7 @@ use fairrate_control::{FlowPause, Notice};
 use super::Switches;
 use crate::config::MarkAt;
 use crate::core::agents::{NOTICE_WORDS, Step};
+use crate::core::network::Transmitter;
 use crate::core::steering::Exit;
 use crate::core::world::World;
 use crate::fabric::Admission;
@@ -43,7 +44,7 @@ impl Switches {
             let marked = self.mark(port, egress, p, MarkAt::Enqueue, now_ps, u32::from(wire));
             totals.ecn_marks += u64::from(marked);
             if kind == PacketKind::Data {
-                net.stamp(port, now_ps, packet, 0);
+                net.stamp(port, Transmitter::of(port), now_ps, packet, 0);
             }
             if has_faults {
                 w.transmit(egress, packet);
@@ -60,7 +61,7 @@ impl Switches {
             Admission::Accept => {}
             Admission::AcceptAndPause => self.send_pfc(w, ingress, class, true),
             Admission::Drop(cause) => {
-                Self::drop_packet(w, egress, packet, cause);
+                w.net.discard(&mut w.told.totals, Some(egress), packet, cause);
                 return;
             }
         }
@@ -112,7 +113,7 @@ impl Switches {
         debug_assert!(!resumes, "nobody has been told to pause");
         if is_data {
             let (ports, mut net) = w.net.split();
-            net.stamp(&ports[egress], now_ps, packet, 0);
+            net.stamp(&ports[egress], Transmitter::of(&ports[egress]), now_ps, packet, 0);
         }
         w.transmit(egress, packet);
     }
@@ -139,7 +140,7 @@ impl Switches {
         let admitted = port.admit(&mut w.net.pool, packet, w.clock.now_ps, &mut self.verdicts);
         self.carry_out_verdicts(w, egress);
         if let Err(cause) = admitted {
-            Self::drop_packet(w, egress, packet, cause);
+            w.net.discard(&mut w.told.totals, Some(egress), packet, cause);
         }
         admitted.is_ok()
     }

@@ -8,10 +8,9 @@ mod window;
 
 use self::circuits::Rotors;
 use super::arrivals::Arrivals;
-use super::world::World;
 use crate::config::MarkAt;
-use crate::fabric::{BacklogPfc, DropCause, Marker, Mmu, Port, Verdicts};
-use crate::ids::{PacketIdx, PortIdx};
+use crate::fabric::{BacklogPfc, Marker, Mmu, Port, Verdicts};
+use crate::ids::PortIdx;
 use crate::mrg32k3a::AutomaticStreams;
 use crate::packet::{Packet, PacketKind};
 use crate::table::Table;
@@ -67,13 +66,6 @@ impl Switches {
             Some(pfc) => pfc.paused_classes(port).collect(),
             None => self.buffers.paused_classes(port).collect(),
         }
-    }
-
-    /// A packet that would have joined the queue of `egress` is dropped.
-    fn drop_packet(w: &mut World, egress: PortIdx, packet: PacketIdx, cause: DropCause) {
-        w.told.count_drop(w.net.pool.get(packet), cause);
-        w.net.ports[egress].drops += 1;
-        w.net.pool.release(packet);
     }
 
     /// Lets the marker of a port decide at a given time about a packet of whose class so many bytes wait. Whether it is marked.

@@ -7,7 +7,7 @@ use crate::core::agenda::{Bits, Doors, NEVER};
 use crate::core::arrivals::{Arrival, Arrivals};
 use crate::core::clock::Clock;
 use crate::core::look_ahead::MANY_PORTS;
-use crate::core::network::{Beside, Ports};
+use crate::core::network::{Beside, Ports, Transmitter};
 use crate::core::steering::{Exit, Onward};
 use crate::core::world::World;
 use crate::engine::EventKind;
@@ -176,7 +176,7 @@ impl Way<'_> {
         qlen: u64,
     ) {
         if is_data {
-            self.net.stamp(port, at_ps, packet, qlen);
+            self.net.stamp(port, Transmitter::of(port), at_ps, packet, qlen);
         }
         self.sums.n_hops += 1;
         let arrival_ps = port.serialise(wire, at_ps);
