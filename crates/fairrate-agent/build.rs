@@ -25,7 +25,7 @@ fn compile(source: &Path, object: &Path) -> Result<(), String> {
         "riscv64" => "riscv",
         other => other,
     };
-    // libbpf's headers, and those of the architecture, which Debian has in a directory of its own.
+    // libbpf's headers, and those of the architecture, which are in a directory of their own on Debian.
     let libbpf = std::env::var("DEP_BPF_INCLUDE").map_err(|_| "libbpf-sys says nothing of its headers")?;
     let of_arch = format!("/usr/include/{arch}-linux-gnu");
     let wanted = std::env::var("CLANG").ok();

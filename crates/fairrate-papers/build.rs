@@ -1,4 +1,4 @@
-//! Tells the crate the keys of its figures (`src/keys.rs`).
+//! Build script that computes the keys of the crate's figures (`src/keys.rs`).
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -1,16 +1,16 @@
-/* Sees TCP connections to the fabric begin and end flowlets, and limits their rates.
+/* Detects in TCP connections to the fabric that flowlets begin and end, and limits their rates.
  *
  * A flowlet begins with the first bytes that a program writes into an idle socket. It ends when all of them have been acknowledged
- * and nothing was written for `gap_ns`, or with the connection. User space learns of both from `events` and puts rates into `rates`.
+ * and nothing was written for `gap_ns`, or with the connection. User space gets both from `events` and puts rates into `rates`.
  *
- * Nothing here runs while no connection to the fabric does anything, but for `look_at_all`, which user space calls seldom:
+ * Nothing here runs while no connection to the fabric is active, except `look_at_all`, which user space calls seldom:
  *
- *   writes           a program has written: a flowlet may begin
- *   steers           once a round trip, and before the first packet after a pause: a rate comes into force; a flowlet may begin whose
- *                    write takes long
- *   changes_state    a connection closes: its flowlet ends
- *   look_at_tracked  the sockets with storage in `flows`, and no others: which flowlets are over
- *   look_at_all      every socket: what the others missed
+ *   writes           handles a program's write: a flowlet may begin
+ *   steers           is called once a round trip, and before the first packet after a pause: a rate comes into force; a flowlet whose
+ *                    write takes long may begin
+ *   changes_state    handles the close of a connection: its flowlet ends
+ *   look_at_tracked  looks at the sockets with storage in `flows`, and no others, for flowlets that are over
+ *   look_at_all      looks at every socket, for flowlets that the others missed
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -22,24 +22,24 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* A rate that does not limit. */
+/* The value of a rate without limit. */
 #define NO_RATE 0xffffffffu
 
-/* Set before loading. */
+/* Settings, written before loading. */
 const volatile struct {
-	__u64 gap_ns;  /* the idle time that ends a flowlet */
-	__u64 late_ns; /* the time without `steers` after which a rate that is not in force counts as late */
-	__u32 netns;   /* the network namespace whose sockets count, by its inode */
+	__u64 gap_ns;  /* idle time that ends a flowlet */
+	__u64 late_ns; /* time without `steers` after which a rate that is not in force counts as late */
+	__u32 netns;   /* network namespace whose sockets count, by its inode */
 } settings = {};
 
 /* A connection that has or had a flowlet. */
 struct flow {
 	__u64 cookie;
-	__u64 wrote_ns;    /* the last write */
-	__u64 steered_ns;  /* when its limit was last looked at */
-	__u32 own;         /* the limit that the program has set itself, bytes a second */
-	__u32 set;         /* the limit that the socket was left with here */
-	__u8 is_active;    /* a flowlet is under way, and user space was told */
+	__u64 wrote_ns;    /* time of the last write */
+	__u64 steered_ns;  /* time of the last look at its limit */
+	__u32 own;         /* limit that the program has set itself, bytes a second */
+	__u32 set;         /* limit that was last set here */
+	__u8 is_active;    /* a flowlet is under way, and user space has its begin event */
 	__u8 hears_writes; /* `steers` has asked to be called before packets */
 };
 struct {
@@ -49,7 +49,8 @@ struct {
 	__type(value, struct flow);
 } flows SEC(".maps");
 
-/* Rates that user space wants, by cookie, in bytes a second. It sets the sizes of maps before loading and alone writes to this one. */
+/* Rates that user space wants, by cookie, in bytes a second. User space sets the sizes of maps before loading, and is the only writer
+ * of this map. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -70,7 +71,7 @@ struct {
 	__type(value, __u8);
 } fabric SEC(".maps");
 
-/* Where allocators listen. Address 0 is any address of this host. */
+/* Addresses on which allocators listen. Address 0 is any address of this host. */
 struct place {
 	__be32 address;
 	__u32 port;
@@ -94,8 +95,8 @@ enum { BEGINS = 1, ENDS = 2, GOES_ON = 3 };
 struct event {
 	__u64 cookie;
 	__u64 time_ns;
-	__u64 group; /* the nearest control group that has a weight; 0: none */
-	__u64 owner; /* whose it is, for shares of what there is at most */
+	__u64 group; /* nearest control group that has a weight; 0: none */
+	__u64 owner; /* owner of the socket: places for flows are shared out among owners */
 	__be32 source;
 	__be32 destination;
 	__u32 kind;
@@ -106,17 +107,17 @@ struct {
 	__uint(max_entries, 1 << 20);
 } events SEC(".maps");
 
-/* Events that `events` had no room for. */
+/* Number of events that `events` had no room for. */
 __u64 lost SEC(".data.lost") = 0;
 
-/* Whether a limit that looks as if an agent had set it was left by one that died: only before the first look is over. */
+/* Set until the first look is over: a limit that looks as if an agent had set it was left by an agent that died. */
 __u32 takes_over SEC(".data.takes_over") = 1;
 
-/* The last look at tracked sockets. */
+/* The result of the last look at tracked sockets. */
 struct {
-	__u64 soonest_ns; /* when the next flowlet may be over; ~0: there is none */
+	__u64 soonest_ns; /* time at which the next flowlet may be over; ~0: there is none */
 	__u32 n_active;
-	__u32 n_late;     /* rates that have not come into force for `late_ns` */
+	__u32 n_late;     /* number of rates that have not come into force for `late_ns` */
 } tracked SEC(".data.tracked") = {};
 
 struct ends {
@@ -126,7 +127,7 @@ struct ends {
 	__u16 destination_port;
 };
 
-/* Reads the two ends of a connection over IPv4; 0: it goes over something else. */
+/* Reads the two ends of a connection over IPv4; returns 0 if it uses another protocol. */
 static __always_inline int ends_of(struct sock_common *common, struct ends *ends)
 {
 	if (common->skc_family == AF_INET6) {
@@ -153,8 +154,8 @@ static __always_inline int is_server(__be32 address, __u16 port)
 	return bpf_map_lookup_elem(&servers, &place) != 0;
 }
 
-/* Whether a connection goes from this network namespace to the fabric, and is not one of an allocator with an agent. What a host sends
- * to itself takes no link. */
+/* Returns true if a connection goes from this network namespace to the fabric, and is not one of an allocator with an agent. Traffic
+ * of a host to itself takes no link. */
 static __always_inline int counts(struct sock_common *common, struct ends *ends)
 {
 	if (common->skc_net.net->ns.inum != settings.netns || !ends_of(common, ends) || ends->source == ends->destination)
@@ -166,7 +167,7 @@ static __always_inline int counts(struct sock_common *common, struct ends *ends)
 	       !is_server(0, ends->source_port);
 }
 
-/* Control groups deeper than this have the weight of the one at this depth. */
+/* Depth limit: control groups below it have the weight of their ancestor at this depth. */
 #define MAX_DEPTH 32
 
 /* The depth of the group that stands for a user or a service, as in `user.slice/user-1000.slice`: users cannot leave it. */
@@ -179,7 +180,7 @@ static __always_inline __u64 ancestor(struct cgroup *cgroup, int depth)
 	return BPF_CORE_READ(at, kn, id);
 }
 
-/* Whose a socket is: a control group near the root, or a user where there are no groups. */
+/* Sets the owner of a socket: a control group near the root, or a user where there are no groups. */
 static __always_inline void put_owner(struct event *event, struct sock *sk)
 {
 	struct cgroup *cgroup = BPF_CORE_READ(sk, sk_cgrp_data.cgroup);
@@ -221,14 +222,15 @@ static __always_inline int tell(struct sock *sk, struct ends *ends, __u64 cookie
 	return 1;
 }
 
-/* A limit in 32 bits, as `SO_MAX_PACING_RATE` has it here. */
+/* Returns the socket's limit in 32 bits, the width that `SO_MAX_PACING_RATE` has here. */
 static __always_inline __u32 limit_of(struct sock *sk)
 {
 	unsigned long limit = sk->sk_max_pacing_rate;
 	return limit < NO_RATE ? limit : NO_RATE;
 }
 
-/* Rates that agents set have the bits below their first eleven from this number, so that a new agent knows what a dead one left. */
+/* Rates that agents set have, below their first eleven bits, the bits of this number, so that a new agent recognises the limits of a
+ * dead one. */
 #define MARK 0xb5a5a5a5u
 
 static __always_inline int is_marked(__u32 limit)
@@ -239,13 +241,13 @@ static __always_inline int is_marked(__u32 limit)
 	return low && limit != NO_RATE && ((limit ^ MARK) & low) == 0;
 }
 
-/* Whether the limit of a socket was set by an agent that is dead, which used to be called for each round trip. */
+/* Returns true if the limit of a socket was set by a dead agent, which had asked to be called for each round trip. */
 static __always_inline int is_left(struct tcp_sock *tcp)
 {
 	return takes_over && tcp->bpf_sock_ops_cb_flags & BPF_SOCK_OPS_RTT_CB_FLAG && is_marked(limit_of((struct sock *)tcp));
 }
 
-/* Begins to follow a connection. */
+/* Begins to track a connection. */
 static __always_inline struct flow *follow(struct tcp_sock *tcp, __u64 cookie)
 {
 	struct flow *flow = bpf_sk_storage_get(&flows, tcp, 0, BPF_SK_STORAGE_GET_F_CREATE);
@@ -260,20 +262,20 @@ static __always_inline struct flow *follow(struct tcp_sock *tcp, __u64 cookie)
 	return flow;
 }
 
-/* Whether a connection has something to send. A SYN or a FIN takes a number of the sequence too. */
+/* Returns true if a connection has something to send. A SYN or a FIN takes a sequence number too. */
 static __always_inline int is_busy(struct tcp_sock *tcp)
 {
 	return ((struct sock_common *)tcp)->skc_state != TCP_CLOSE && 1 < tcp->write_seq - tcp->snd_una;
 }
 
-/* A flowlet begins, unless user space cannot be told: then it begins with the next write or round trip. */
+/* Begins a flowlet, unless the event to user space is lost: then it begins with the next write or round trip. */
 static __always_inline void begin(struct flow *flow, struct sock *sk, struct ends *ends)
 {
 	flow->wrote_ns = bpf_ktime_get_ns();
 	flow->is_active = tell(sk, ends, flow->cookie, BEGINS);
 }
 
-/* A program has written into a socket. */
+/* Handles a program's write into a socket. */
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(writes, struct sock *sk, int sent)
 {
@@ -295,7 +297,7 @@ int BPF_PROG(writes, struct sock *sk, int sent)
 	return 0;
 }
 
-/* A connection is over. */
+/* Handles the end of a connection. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(changes_state, struct sock *sk, int before, int state)
 {
@@ -310,7 +312,7 @@ int BPF_PROG(changes_state, struct sock *sk, int before, int state)
 	return 0;
 }
 
-/* The limit that a socket should have. */
+/* Returns the limit that a socket should have. */
 static __always_inline __u32 target(struct flow *flow, __u32 own)
 {
 	__u32 *wanted = bpf_map_lookup_elem(&rates, &flow->cookie);
@@ -351,8 +353,8 @@ int look_at_tracked(struct bpf_iter__bpf_sk_storage_map *ctx)
 	return 0;
 }
 
-/* Puts the wanted rate into force at a socket whose lock is held, and notes a limit that its program has set since. `context` is what
- * `bpf_setsockopt` takes here. */
+/* Puts the wanted rate into force at a socket whose lock is held, and records a limit that its program has set since. `context` is the
+ * first argument of `bpf_setsockopt` here. */
 #define STEER(flow, sk, context)                                                                                                       \
 	({                                                                                                                             \
 		__u32 limit = limit_of(sk);                                                                                            \
@@ -365,8 +367,8 @@ int look_at_tracked(struct bpf_iter__bpf_sk_storage_map *ctx)
 			bpf_setsockopt(context, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));                                  \
 	})
 
-/* Asks to be called before packets, or not. Only a connection with nothing left to hand to the network may pause, and its limit has to
- * be the right one when it goes on. Others are spared the calls. */
+/* Requests calls before packets, or ends them. Only a connection with nothing left to hand to the network may pause, and its limit
+ * must be right when it continues. Other connections are spared the calls. */
 static __always_inline void hear_writes(struct bpf_sock_ops *ctx, struct flow *flow, int wanted)
 {
 	__u32 flags = ctx->bpf_sock_ops_cb_flags;
@@ -379,7 +381,7 @@ static __always_inline void hear_writes(struct bpf_sock_ops *ctx, struct flow *f
 	}
 }
 
-/* TCP asks what is to happen at a socket: rates come into force. */
+/* Handles TCP's callbacks at a socket: puts rates into force. */
 SEC("sockops")
 int steers(struct bpf_sock_ops *ctx)
 {
@@ -412,7 +414,7 @@ int steers(struct bpf_sock_ops *ctx)
 	return 1;
 }
 
-/* Asks `steers` to be called for a socket that there was before the agent. Kernels before 6.12 refuse it. */
+/* Requests calls of `steers` for a socket that is older than the agent. Kernels before 6.12 refuse it. */
 static __always_inline void hear_acks(struct tcp_sock *tcp)
 {
 	int flags = tcp->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG;
@@ -420,7 +422,7 @@ static __always_inline void hear_acks(struct tcp_sock *tcp)
 		bpf_setsockopt(tcp, IPPROTO_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
 }
 
-/* Looks at a socket of this network namespace: tells of a flowlet that goes on, and of one that nobody was told of. */
+/* Looks at a socket of this network namespace: reports a flowlet that goes on, and one that has not been reported. */
 SEC("iter/tcp")
 int look_at_all(struct bpf_iter__tcp *ctx)
 {

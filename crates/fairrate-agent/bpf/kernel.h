@@ -1,4 +1,4 @@
-/* The part of the kernel's structures that the program reads. The loader finds where the running kernel has it. */
+/* The kernel's types, with the fields that the program reads. The loader finds their offsets in the running kernel. */
 #ifndef FAIRRATE_KERNEL_H
 #define FAIRRATE_KERNEL_H
 

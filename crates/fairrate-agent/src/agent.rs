@@ -1,4 +1,4 @@
-//! What the agent tells and does, without kernel and network.
+//! The agent's logic: its messages to the allocator and the rates of connections, without kernel and network.
 
 use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
@@ -8,10 +8,10 @@ use crate::config::Config;
 use crate::shares::{Admission, Owner, Shares};
 use crate::weights::{Changes, Weights};
 
-/// A connection, by its socket's cookie, which no other socket has as long as the kernel runs.
+/// The key of a connection: its socket's cookie, which is unique as long as the kernel runs.
 pub type Cookie = u64;
 
-/// A time of the kernel's monotonic clock.
+/// A time of the kernel's monotonic clock, in nanoseconds.
 pub type Nanos = u64;
 
 /// The kind of an [`Event`].
@@ -19,48 +19,48 @@ pub type Nanos = u64;
 pub enum Kind {
     /// A flowlet begins.
     Begins,
-    /// It is over.
+    /// A flowlet is over.
     Ends,
-    /// A look at all sockets has found it under way.
+    /// A look at all sockets has found a flowlet under way.
     GoesOn,
 }
 
-/// What the kernel has seen of a connection to the fabric. Of an end only the connection, the time and the kind count.
+/// An event of a connection to the fabric. For [`Kind::Ends`] only the connection, the time and the kind matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The connection.
     pub cookie: Cookie,
-    /// When it was seen.
+    /// Time at which it was seen.
     pub time: Nanos,
     /// The nearest control group of its socket that has a weight, or 0.
     pub group: u64,
-    /// Whose it is.
+    /// The owner of the socket.
     pub owner: Owner,
-    /// This host.
+    /// Address of this host.
     pub source: Ipv4Addr,
-    /// Where it sends to.
+    /// Address of the receiver.
     pub destination: Ipv4Addr,
-    /// What has happened.
+    /// The kind of the event.
     pub kind: Kind,
 }
 
-/// What the allocator is to be told.
+/// A message to the allocator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tell {
     /// A flowlet begins.
     Begin {
-        /// Its number, of this host's choice.
+        /// Number of the flow, chosen by this host.
         flow: u32,
-        /// This host.
+        /// Address of this host.
         source: Ipv4Addr,
-        /// Where it sends to.
+        /// Address of the receiver.
         destination: Ipv4Addr,
-        /// What it counts for.
+        /// Weight of the flow.
         weight: f64,
     },
-    /// It is over, and its connection has no rate any more.
+    /// A flowlet is over, and its connection has no rate any more.
     End {
-        /// Its number.
+        /// Number of the flow.
         flow: u32,
         /// The connection.
         cookie: Cookie,
@@ -72,11 +72,11 @@ pub enum Tell {
 pub struct Pace {
     /// The connection.
     pub cookie: Cookie,
-    /// Payload bits a second; `None`: as TCP likes.
+    /// Rate in payload bits a second; `None`: TCP decides.
     pub rate_bps: Option<f64>,
 }
 
-/// The flowlets of a host that the allocator knows.
+/// The flowlets of a host that the allocator has been sent.
 #[derive(Debug)]
 pub struct Agent {
     payload_share: f64,
@@ -85,7 +85,7 @@ pub struct Agent {
     flows: HashMap<Cookie, Flow>,
     cookies: HashMap<u32, Cookie>,
     next: u32,
-    /// Events before this time are part of what a look at all sockets has found.
+    /// Time before which events are already included in the result of a look at all sockets.
     settled: Nanos,
     n_refused: u64,
 }
@@ -97,7 +97,7 @@ struct Flow {
 }
 
 impl Agent {
-    /// A host without flowlets.
+    /// Creates an agent of a host without flowlets.
     pub fn new(config: &Config) -> Self {
         Self {
             payload_share: config.pacing.payload_share,
@@ -111,7 +111,7 @@ impl Agent {
         }
     }
 
-    /// Takes in what has happened at a connection, and adds to `tells` what the allocator is to be told.
+    /// Handles an event of a connection, and appends the resulting messages to `tells`.
     pub fn on_event(&mut self, event: &Event, tells: &mut Vec<Tell>) {
         if event.time < self.settled {
             return;
@@ -122,8 +122,8 @@ impl Agent {
         }
     }
 
-    /// Takes in all flowlets under way, as a look at all sockets that began at `began` has found them: flowlets that are not among
-    /// them are over. Events of before that are still to come say nothing new.
+    /// Handles the flowlets under way that a look at all sockets, begun at `began`, has found: known flowlets that are
+    /// not among them are over. Later events with an earlier time are ignored.
     pub fn reconcile(&mut self, began: Nanos, live: &[Event], tells: &mut Vec<Tell>) {
         self.settled = began;
         let there: HashSet<Cookie> = live.iter().map(|event| event.cookie).collect();
@@ -168,13 +168,14 @@ impl Agent {
         tells.push(Tell::End { flow: number, cookie });
     }
 
-    /// Takes in the allocator's rate for a flow, in bits on the wire per second; 0 takes it back. `None`: the flow is over.
+    /// Converts the allocator's rate for a flow, in bits on the wire per second, to the connection's rate; 0 removes
+    /// it. Returns `None` if the flow is over.
     pub fn on_grant(&self, flow: u32, wire_bps: f64) -> Option<Pace> {
         let cookie = *self.cookies.get(&flow)?;
         Some(Pace { cookie, rate_bps: (0.0 < wire_bps).then_some(wire_bps * self.payload_share) })
     }
 
-    /// Looks for the control groups that have weights; `number` says which number the group at a path has.
+    /// Looks for the control groups that have weights; `number` returns the number of the group at a path.
     pub fn look_at_groups(&mut self, number: impl Fn(&Path) -> Option<u64>) -> Changes {
         self.weights.look(number)
     }
@@ -189,17 +190,17 @@ impl Agent {
         self.flows.keys().copied()
     }
 
-    /// Returns the number of flowlets that the allocator knows.
+    /// Returns the number of flowlets that the allocator has been sent.
     pub fn n_flows(&self) -> usize {
         self.flows.len()
     }
 
-    /// Returns how often so far a flowlet went without a rate because there were too many.
+    /// Returns the number of flowlets so far that were left without a rate because there were too many.
     pub fn n_refused(&self) -> u64 {
         self.n_refused
     }
 
-    /// Returns a number that no flowlet has: they are used again only after all others.
+    /// Returns a number that no flowlet has: numbers are reused only after all others.
     fn fresh_number(&mut self) -> u32 {
         loop {
             let number = self.next;
@@ -267,9 +268,9 @@ mod tests {
         let mut told = Vec::new();
         agent.reconcile(10, &[event(8, 11, Kind::GoesOn), event(9, 11, Kind::GoesOn)], &mut told);
         assert_eq!(told, [Tell::End { flow: 0, cookie: 7 }, begin(2)]);
-        // What the look began too late to miss is old: 6 began and ended, its end was lost, 8 had paused.
+        // Events older than the look: 6 began and ended, its end was lost, 8 had paused.
         assert_eq!(tells(&mut agent, &[event(6, 5, Kind::Begins), event(8, 6, Kind::Ends)]), []);
-        // What came after its beginning is new.
+        // Events after its beginning count.
         let last = tells(&mut agent, &[event(8, 12, Kind::Ends), event(6, 13, Kind::Begins)]);
         assert_eq!(last, [Tell::End { flow: 1, cookie: 8 }, begin(3)]);
         assert_eq!(agent.n_flows(), 2);

@@ -6,21 +6,22 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
 
-/// Returns where the hierarchy is mounted; `None`: it is not.
+/// Returns the path where the hierarchy is mounted, or `None` if it is not mounted.
 ///
 /// # Errors
 /// If `/proc` cannot be read.
 pub fn root() -> io::Result<Option<PathBuf>> {
     let mounts = procfs::process::Process::myself().and_then(|me| me.mountinfo()).map_err(io::Error::other)?;
     let mut groups: Vec<_> = mounts.into_iter().filter(|mount| mount.fs_type == "cgroup2").collect();
-    // A mount of a part of it, as containers have, only if there is none of all.
+    // A mount of a part of it, as in containers, is used only if there is none of the whole.
     groups.sort_by_key(|mount| mount.root != "/");
     Ok(groups.into_iter().next().map(|mount| mount.mount_point))
 }
 
-/// Returns the number of the group at `path`; `None`: there is no group.
+/// Returns the number of the group at `path`, or `None` if there is no group.
 ///
-/// The number is an inode, so a directory of another filesystem could have that of somebody else's group: it does not count.
+/// The number is an inode, so a directory of another filesystem could have the same inode as another group: it does not
+/// count.
 pub fn number(path: &Path) -> Option<u64> {
     let kind = statfs(path).ok()?;
     (kind.filesystem_type() == CGROUP2_SUPER_MAGIC).then(|| std::fs::metadata(path).ok())?.map(|about| about.ino())

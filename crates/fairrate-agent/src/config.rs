@@ -10,39 +10,40 @@ use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security};
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
 
-/// All of it.
+/// The whole configuration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where the allocator is.
+    /// The allocator's addresses and security.
     pub allocator: Allocator,
-    /// What counts as a flowlet.
+    /// Parameters of flowlet detection.
     #[serde(default)]
     pub flowlets: Flowlets,
-    /// How rates become paces.
+    /// Conversion of rates into paces.
     #[serde(default)]
     pub pacing: Pacing,
     /// Upper bounds.
     #[serde(default)]
     pub limits: Limits,
-    /// Where metrics and health are asked for; nowhere if missing, and on this machine alone if only a port is given.
+    /// Address of the pages for metrics and health; none if missing, and on the loopback address if only a port is
+    /// given.
     #[serde(default, deserialize_with = "address_or_port")]
     pub metrics: Option<SocketAddr>,
-    /// Destinations whose flows the allocator is told of.
+    /// Destinations whose flows the allocator is sent.
     #[serde(deserialize_with = "fabric")]
     pub fabric: Vec<IpNet>,
-    /// Weights of control groups, and of those below them; all others have 1.
+    /// Weights of control groups and of the groups below them; all others have 1.
     #[serde(default)]
     pub weight: Vec<Weight>,
 }
 
-/// Where the allocator is.
+/// The allocator's addresses and security.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "AllocatorText")]
 pub struct Allocator {
-    /// Addresses: the first is asked first, the others stand by.
+    /// Addresses: the first one is preferred, the others are on standby.
     pub servers: Vec<SocketAddr>,
-    /// How connections to it are secured.
+    /// Security of the connections to it.
     pub security: Security,
 }
 
@@ -74,8 +75,9 @@ impl TryFrom<AllocatorText> for Allocator {
 }
 
 impl Allocator {
-    /// Returns the ends of connections by which they are known as an allocator's. A server on a loopback address is a process of
-    /// this host, which other agents reach by any of its addresses: its place is the unspecified address.
+    /// Returns the addresses and ports by which connections are recognised as an allocator's. A server on a loopback
+    /// address is a process of this host, which other agents reach by any of its addresses: its entry is the
+    /// unspecified address.
     pub fn places(&self) -> impl Iterator<Item = (Ipv4Addr, u16)> + '_ {
         self.servers.iter().flat_map(|server| {
             let anywhere = server.ip().to_canonical().is_loopback().then_some(Ipv4Addr::UNSPECIFIED);
@@ -88,13 +90,13 @@ impl Allocator {
     }
 }
 
-/// What counts as a flowlet.
+/// Parameters of flowlet detection.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "FlowletsText")]
 pub struct Flowlets {
-    /// The idle time that ends one.
+    /// Idle time that ends a flowlet.
     pub gap: Duration,
-    /// The time by which an end may be found late, and a rate set late.
+    /// Largest delay in finding an end, and in setting a rate.
     pub every: Duration,
 }
 
@@ -131,7 +133,7 @@ impl TryFrom<FlowletsText> for Flowlets {
     }
 }
 
-/// How rates become paces.
+/// Conversion of rates into paces.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pacing {
@@ -141,7 +143,8 @@ pub struct Pacing {
 }
 
 impl Default for Pacing {
-    /// 1,448 of the 1,538 bytes that a full segment takes on Ethernet: headers, timestamps, preamble and gap come on top.
+    /// Returns 1,448 of the 1,538 bytes that a full segment takes on Ethernet, with headers, timestamps, preamble and
+    /// gap.
     fn default() -> Self {
         Self { payload_share: 1448.0 / 1538.0 }
     }
@@ -151,26 +154,26 @@ impl Default for Pacing {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// The flowlets that the allocator is told of at a time. Beyond, the owner of the most gives way.
+    /// Largest number of flowlets that the allocator is sent at a time. Beyond it, the owner with the most loses one.
     #[serde(deserialize_with = "flows")]
     pub flows: u32,
 }
 
 impl Default for Limits {
-    /// As many as the allocator takes of an agent.
+    /// Returns the number that the allocator accepts from an agent.
     fn default() -> Self {
         Self { flows: 10_000 }
     }
 }
 
-/// What the flows of a control group count for.
+/// The weight of the flows of a control group.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weight {
-    /// Its directory, such as `/sys/fs/cgroup/gold`.
+    /// Directory of the group, such as `/sys/fs/cgroup/gold`.
     #[serde(deserialize_with = "absolute")]
     pub cgroup: PathBuf,
-    /// Its weight: 2 gets twice the rate of 1 where they share a link.
+    /// Weight: 2 gets twice the rate of 1 where they share a link.
     #[serde(deserialize_with = "weight")]
     pub weight: f64,
 }
@@ -179,7 +182,7 @@ impl Config {
     /// Reads and checks a file. Paths of keys in the file are relative to it.
     ///
     /// # Errors
-    /// If a file cannot be read, has unknown or missing keys, or values that cannot be.
+    /// If a file cannot be read, has unknown or missing keys, or invalid values.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let own = || path.to_owned();
         let text = std::fs::read_to_string(path).map_err(|cause| ConfigError::Unreadable { path: own(), cause })?;
@@ -198,11 +201,11 @@ impl Config {
     /// # Errors
     /// If they cannot be used.
     pub fn check_keys(&self) -> std::io::Result<()> {
-        // A client of no allocator does nothing but read its keys.
+        // A client without servers only reads its keys.
         Client::connect(&[], self.allocator.security.clone(), ClientOptions::default()).map(drop)
     }
 
-    /// Returns the fabric's networks of IPv4, which alone the allocator knows.
+    /// Returns the fabric's IPv4 networks; the allocator supports no others.
     pub fn fabric_v4(&self) -> impl Iterator<Item = (Ipv4Addr, u8)> + '_ {
         self.fabric.iter().filter_map(|network| match network {
             IpNet::V4(network) => Some((network.network(), network.prefix_len())),
@@ -260,7 +263,7 @@ fn flows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     Err(de::Error::custom(format!("{flows} is out of range: write a number from 1 to 65536")))
 }
 
-/// The largest weight that the allocator can be told.
+/// The largest weight that the allocator accepts.
 const MAX_WEIGHT: f64 = 255.0;
 
 fn weight<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {

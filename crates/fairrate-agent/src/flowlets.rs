@@ -1,4 +1,4 @@
-//! TCP connections of this network namespace, seen and limited by a BPF program (`bpf/flowlets.bpf.c`).
+//! TCP connections of this network namespace, observed and limited by a BPF program (`bpf/flowlets.bpf.c`).
 
 use std::cell::RefCell;
 use std::io::Read;
@@ -23,10 +23,10 @@ use crate::config::Config;
 /// The program, compiled.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/flowlets.bpf.o"));
 
-/// The time without an acknowledgment after which a socket that wants another rate is worth a look at all sockets.
+/// The time without an acknowledgment after which a socket with a pending rate justifies a look at all sockets.
 const LATE: Duration = Duration::from_millis(20);
 
-/// The events that are taken at a time at most, so that a flood of them costs little memory.
+/// Largest number of events taken at a time, so that a flood of them costs little memory.
 const BATCH: usize = 4096;
 
 /// The error when connections cannot be seen.
@@ -35,9 +35,9 @@ pub enum FlowletsError {
     /// The kernel refused.
     #[error("{doing}: {cause}")]
     Kernel {
-        /// What was tried.
+        /// The action that was refused.
         doing: &'static str,
-        /// Its answer.
+        /// The kernel's error.
         cause: libbpf_rs::Error,
     },
     /// A file of the kernel cannot be read.
@@ -52,7 +52,8 @@ fn kernel(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> FlowletsError {
     move |cause| FlowletsError::Kernel { doing, cause }
 }
 
-/// The program at work. When this goes, the program goes from the kernel, and rates that were given stay.
+/// The running program. When this value is dropped, the program is removed from the kernel, and the rates that were set
+/// stay.
 pub struct Flowlets {
     ring: MapHandle,
     events: RingBuffer<'static>,
@@ -71,19 +72,19 @@ pub struct Flowlets {
 /// The state of the connections with flowlets, after a look at them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tracked {
-    /// The earliest time at which a flowlet may be over; `None`: there is none.
+    /// Earliest time at which a flowlet may be over; `None`: there is none.
     pub soonest: Option<Nanos>,
-    /// The number of flowlets under way.
+    /// Number of flowlets under way.
     pub n_active: u32,
-    /// The number of rates that have not come into force for [`LATE`].
+    /// Number of rates that have not come into force for [`LATE`].
     pub n_late: u32,
 }
 
 impl Flowlets {
-    /// Begins to watch the TCP connections of this network namespace that `config` is about.
+    /// Begins to watch the TCP connections of this network namespace that `config` covers.
     ///
     /// # Errors
-    /// If the kernel does not take the program: it needs BTF, control groups of version 2, and its caller root.
+    /// If the kernel does not accept the program: it needs BTF, control groups of version 2, and root.
     pub fn watch(config: &Config) -> Result<Self, FlowletsError> {
         let open = ObjectBuilder::default().open_memory(OBJECT);
         let mut open = open.map_err(kernel("reading the BPF program"))?;
@@ -113,10 +114,10 @@ impl Flowlets {
         })
     }
 
-    /// Returns events since the last call, in order, [`BATCH`] at most. Waits for the first one up to `timeout`.
+    /// Returns the events since the last call, in order, at most [`BATCH`]. Waits for the first one up to `timeout`.
     ///
     /// # Errors
-    /// If the kernel cannot be asked.
+    /// If the kernel cannot be queried.
     pub fn events(&self, timeout: Duration) -> Result<Vec<Event>, FlowletsError> {
         let mut fds = [PollFd::new(self.ring.as_fd(), PollFlags::POLLIN)];
         match ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None) {
@@ -130,10 +131,10 @@ impl Flowlets {
         Ok(self.seen.take())
     }
 
-    /// Returns the number of events so far that were lost because there was no room.
+    /// Returns the number of events lost so far for lack of room.
     ///
     /// # Errors
-    /// If the kernel cannot be asked.
+    /// If the kernel cannot be queried.
     pub fn lost(&self) -> Result<u64, FlowletsError> {
         let bytes = variable(&self.lost)?;
         Ok(bytes.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
@@ -142,16 +143,16 @@ impl Flowlets {
     /// Returns a handle to set rates with.
     ///
     /// # Errors
-    /// If there is no file descriptor to be had.
+    /// If no file descriptor is available.
     pub fn pacer(&self) -> Result<Pacer, FlowletsError> {
         let rates = MapHandle::try_from(&self.rates).map_err(kernel("opening the rates"))?;
         Ok(Pacer { rates })
     }
 
-    /// Changes the control groups that events name: `gone` no longer, `come` from now on.
+    /// Changes the control groups that events name: removes `gone` and adds `come`.
     ///
     /// # Errors
-    /// If the kernel cannot be asked.
+    /// If the kernel cannot be queried.
     pub fn name_groups(&self, gone: &[u64], come: &[u64]) -> Result<(), FlowletsError> {
         let failed = kernel("naming control groups");
         for group in gone {
@@ -166,42 +167,44 @@ impl Flowlets {
     /// Looks at the connections with flowlets, and no others: the ends found are among the next events.
     ///
     /// # Errors
-    /// If the kernel cannot be asked.
+    /// If the kernel cannot be queried.
     pub fn look_at_tracked(&self) -> Result<Tracked, FlowletsError> {
         walk(&self.look_at_tracked)?;
         tracked(&variable(&self.tracked)?)
             .ok_or_else(|| FlowletsError::Io("the program's variables", std::io::ErrorKind::UnexpectedEof.into()))
     }
 
-    /// Looks at all sockets: rates come into force, and limits of flowlets that are over go. Returns the flowlets under way.
+    /// Looks at all sockets: rates come into force, and limits of ended flowlets are removed. Returns the flowlets
+    /// under way.
     ///
     /// # Errors
-    /// If the kernel cannot be asked.
+    /// If the kernel cannot be queried.
     pub fn look_at_all(&self) -> Result<Vec<Event>, FlowletsError> {
         let bytes = walk(&self.look_at_all)?;
         Ok(bytes.chunks_exact(EVENT).filter_map(event).collect())
     }
 
-    /// Ends the taking over of limits that a dead agent left: from now on limits are those of programs.
+    /// Ends the takeover of limits that a dead agent left: from now on limits are those of programs.
     ///
     /// # Errors
-    /// If the kernel cannot be asked.
+    /// If the kernel cannot be queried.
     pub fn has_taken_over(&self) -> Result<(), FlowletsError> {
         let no = 0u32.to_ne_bytes();
         self.takes_over.update(&0u32.to_ne_bytes(), &no, MapFlags::ANY).map_err(kernel("setting a variable"))
     }
 }
 
-/// Sets rates of connections.
+/// A handle that sets rates of connections.
 pub struct Pacer {
     rates: MapHandle,
 }
 
 impl Pacer {
-    /// Wants a connection to send at `rate_bps` at most; `None`: as its program and TCP like. It comes into force within a round trip.
+    /// Limits a connection to `rate_bps`; `None` removes the limit, so that its program and TCP decide. It comes into
+    /// force within a round trip.
     ///
     /// # Errors
-    /// If there are more connections than there may be.
+    /// If the largest number of connections is reached.
     pub fn pace(&self, cookie: Cookie, rate_bps: Option<f64>) -> Result<(), FlowletsError> {
         let result = match rate_bps {
             Some(rate) => self.rates.update(&cookie.to_ne_bytes(), &limit(rate).to_ne_bytes(), MapFlags::ANY),
@@ -211,10 +214,12 @@ impl Pacer {
     }
 }
 
-/// The bits of a rate below its first eleven: a new agent knows by them that a dead one left it. The program has the same number.
+/// The bits of a rate below its first eleven, by which a new agent recognises the limits of a dead one. The program has
+/// the same number.
 const MARK: u32 = 0xb5a5_a5a5;
 
-/// Returns a rate as the socket has it, in bytes a second: at most 34 Gb/s, and off by a thousandth because of [`MARK`].
+/// Returns a rate in the socket's format, in bytes a second: at most 34 Gb/s, and off by a thousandth because of
+/// [`MARK`].
 fn limit(rate_bps: f64) -> u32 {
     let bytes_per_s = (rate_bps / 8.0).clamp(1.0, f64::from(u32::MAX - 1)) as u32;
     let low = (1 << 21u32.saturating_sub(bytes_per_s.leading_zeros())) - 1;
@@ -256,14 +261,14 @@ fn set(open: &mut OpenObject, gap: Duration, netns: u32) {
     settings.expect("the program has constants");
 }
 
-/// Gives maps room for what `config` may need.
+/// Sets the sizes of maps that `config` needs.
 fn size(open: &mut OpenObject, config: &Config) -> libbpf_rs::Result<()> {
     for mut map in open.maps_mut() {
         let room = match map.name().to_str() {
             Some("rates") => config.limits.flows as usize,
             Some("fabric") => config.fabric.len(),
             Some("servers") => 2 * config.allocator.servers.len(),
-            // Those of before and of now.
+            // The groups before and after a change.
             Some("groups") => 2 * config.weight.len(),
             _ => continue,
         };
@@ -272,7 +277,7 @@ fn size(open: &mut OpenObject, config: &Config) -> libbpf_rs::Result<()> {
     Ok(())
 }
 
-/// Tells the program of the fabric and of the allocators.
+/// Writes the fabric and the allocators into the program's maps.
 fn fill(object: &Object, config: &Config) -> libbpf_rs::Result<()> {
     let (fabric, servers) = (handle(object, "fabric")?, handle(object, "servers")?);
     for (address, bits) in config.fabric_v4() {
@@ -306,7 +311,7 @@ fn listen(object: &Object) -> libbpf_rs::Result<(MapHandle, RingBuffer<'static>,
 }
 
 struct Attached {
-    /// At all sockets, and at tracked ones.
+    /// Links of the iterators over all sockets, and over tracked ones.
     looks: [Link; 2],
     others: Vec<Link>,
 }
@@ -321,7 +326,7 @@ fn attach(object: &Object, flows: &MapHandle) -> Result<Attached, FlowletsError>
         program("look_at_all").attach().map_err(&failed)?,
         program("look_at_tracked").attach_iter(flows.as_fd()).map_err(&failed)?,
     ];
-    // What ends flowlets comes before what begins them.
+    // The programs that end flowlets are attached before those that begin them.
     let others = vec![
         program("changes_state").attach().map_err(&failed)?,
         program("steers").attach_cgroup(root.as_raw_fd()).map_err(&failed)?,
@@ -340,10 +345,10 @@ pub fn own_netns() -> Result<u32, FlowletsError> {
     Ok(file.ino() as u32)
 }
 
-/// The bytes of `struct event` of the program.
+/// Size of the program's `struct event` in bytes.
 const EVENT: usize = 48;
 
-/// Reads `struct event` of the program; `None` if it is none.
+/// Reads the program's `struct event`; returns `None` if the bytes are not one.
 fn event(bytes: &[u8]) -> Option<Event> {
     let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let address_at = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(at..at + 4)?).ok()?));

@@ -1,5 +1,6 @@
-//! Flowtune's endpoint for the TCP connections of a Linux host (J. Perry, H. Balakrishnan, D. Shah, MIT-CSAIL-TR-2016-011, section 2).
-//! It sees flowlets begin and end in the kernel, tells the allocator, and paces sockets that it did not make, by eBPF.
+//! Flowtune's endpoint for the TCP connections of a Linux host (J. Perry, H. Balakrishnan, D. Shah,
+//! MIT-CSAIL-TR-2016-011, section 2). By eBPF it detects in the kernel that flowlets begin and end, reports them to the
+//! allocator, and paces sockets that it did not make.
 
 pub mod agent;
 #[cfg(feature = "bpf")]

@@ -1,4 +1,4 @@
-//! One agent a network namespace: two would count every flowlet twice.
+//! A lock that allows one agent in a network namespace: two would count every flowlet twice.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
@@ -10,10 +10,10 @@ use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::{Mode, fstat};
 use nix::unistd::{UnlinkatFlags, mkdir, unlinkat};
 
-/// Where locks are. Only root may look into it, so only root can hold one.
+/// Directory of the locks. Only root may access it, so only root can hold one.
 pub const DIRECTORY: &str = "/run/fairrate-agent";
 
-/// The right to look after a network namespace, until it is dropped.
+/// The exclusive right to manage a network namespace, until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     directory: File,
@@ -21,16 +21,16 @@ pub struct Lock {
     _file: File,
 }
 
-/// The error when there is no lock to be had.
+/// The error when the lock cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another agent has it.
+    /// Another agent holds the lock.
     #[error("another agent{by} looks after this network namespace: end that one first")]
     Held {
-        /// Which one, as ` (process 7)`.
+        /// The other agent, as ` (process 7)`.
         by: String,
     },
-    /// The directory is not root's alone.
+    /// The directory is not accessible to root alone.
     #[error("`{}` may be used by others than root: remove it", .0.display())]
     Open(PathBuf),
     /// A file cannot be used.
@@ -38,7 +38,7 @@ pub enum LockError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         cause: io::Error,
     },
 }
@@ -47,7 +47,7 @@ impl Lock {
     /// Takes the lock of a network namespace, by its inode, in `directory`, which is made if it is missing.
     ///
     /// # Errors
-    /// If another process has it, or `directory` is not only this user's.
+    /// If another process holds it, or others than this user may use `directory`.
     pub fn take(directory: &Path, netns: u32) -> Result<Self, LockError> {
         let name = format!("{netns}.lock");
         let failed = |path: &Path| {
@@ -66,7 +66,8 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => return Err(LockError::Held { by: holder(&mut file) }),
                 Err(TryLockError::Error(cause)) => return Err(failed(&path)(cause)),
             }
-            // Whoever had it may have removed the file since it was opened here: then the next one is another file.
+            // The former holder may have removed the file since it was opened here: then the next attempt opens another
+            // file.
             if 0 < file.metadata().map_err(failed(&path))?.nlink() {
                 let pid = std::process::id().to_string();
                 file.set_len(0).and_then(|()| file.write_all(pid.as_bytes())).map_err(failed(&path))?;
@@ -78,12 +79,12 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // The lock is held until the file is closed, after this. A file that stays does no harm.
+        // The lock is held until the file is closed, after this. A remaining file does no harm.
         let _ = unlinkat(&self.directory, self.name.as_str(), UnlinkatFlags::NoRemoveDir);
     }
 }
 
-/// Opens a directory; `None`: others than this user may use it.
+/// Opens a directory; returns `None` if others than this user may use it.
 fn open_own(path: &Path) -> io::Result<Option<File>> {
     match mkdir(path, Mode::S_IRWXU) {
         Ok(()) | Err(Errno::EEXIST) => {}
@@ -98,7 +99,7 @@ fn open_own(path: &Path) -> io::Result<Option<File>> {
     Ok(is_own.then(|| File::from(directory)))
 }
 
-/// Says who holds a lock, if its file does.
+/// Returns the holder of a lock in words, if its file names it.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
     match file.take(20).read_to_string(&mut text) {

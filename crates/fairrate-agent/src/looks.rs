@@ -1,46 +1,46 @@
-//! When to look at sockets: when there is a reason, and not so often that it costs much.
+//! The schedule of looks at sockets: when there is a reason, and not so often that it costs much.
 
 use std::time::Duration;
 
 use crate::agent::Nanos;
 
-/// Looks of a kind.
+/// The schedule of one kind of look.
 #[derive(Debug)]
 pub struct Looks {
-    /// The time when one is wanted, if any.
+    /// Time at which a look is wanted, if any.
     wanted: Option<Nanos>,
-    /// The time before which there is none, whoever wants it.
+    /// Time before which there is no look, even if it is wanted.
     earliest: Nanos,
     least_pause: Nanos,
-    /// The length of a pause in lengths of the look before it.
+    /// Length of the pause after a look, as a multiple of the look's length.
     pause: u64,
 }
 
 impl Looks {
-    /// Looks that nobody wants yet, with a pause of `least_pause` at least between two, in which they take one part of the time in
-    /// `pause`.
+    /// Creates a schedule without a wanted look, with a pause of at least `least_pause` between two, so that looks take
+    /// at most one part in `pause` of the time.
     pub fn new(least_pause: Duration, pause: u64) -> Self {
         Self { wanted: None, earliest: 0, least_pause: nanos(least_pause), pause }
     }
 
-    /// Wants a look at the latest at this time.
+    /// Requests a look at `at` at the latest.
     pub fn want(&mut self, at: Nanos) {
         self.wanted = Some(self.wanted.map_or(at, |wanted| wanted.min(at)));
     }
 
-    /// Returns when the next look is due; `None`: nobody wants one.
+    /// Returns the time of the next look, or `None` if none is wanted.
     pub fn due(&self) -> Option<Nanos> {
         self.wanted.map(|at| at.max(self.earliest))
     }
 
-    /// Takes in that there was a look, from `began` to `ended`. Whoever wants another one says so again.
+    /// Records that there was a look, from `began` to `ended`. All requests before it are fulfilled.
     pub fn looked(&mut self, began: Nanos, ended: Nanos) {
         self.wanted = None;
         self.earliest = ended + self.least_pause.max(self.pause * ended.saturating_sub(began));
     }
 }
 
-/// Returns a time in nanoseconds.
+/// Converts a duration to nanoseconds.
 pub fn nanos(time: Duration) -> Nanos {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(looks.due(), None);
         looks.want(5);
         assert_eq!(looks.due(), Some(14));
-        // A long one: four times as long.
+        // A long look: four times as long.
         looks.looked(14, 34);
         looks.want(200);
         assert_eq!(looks.due(), Some(200));

@@ -36,10 +36,10 @@ enum Command {
     },
 }
 
-/// Everything else that goes wrong.
+/// The exit code of all failures except bad input.
 const EXIT_FAILED: u8 = 1;
 
-/// A configuration, a key or an argument that cannot be.
+/// The exit code of an invalid configuration, key or argument.
 const EXIT_BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
     result.map_or_else(|error| failed(&error, EXIT_FAILED), |()| ExitCode::SUCCESS)
 }
 
-/// Says what went wrong, if anybody takes it.
+/// Prints an error, if stderr is open, and returns the exit code.
 fn failed(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
     let _ = writeln!(std::io::stderr(), "error: {error}");
     ExitCode::from(code)

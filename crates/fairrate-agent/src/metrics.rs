@@ -1,4 +1,4 @@
-//! Numbers for operators, in Prometheus's form.
+//! Metrics for operators, in Prometheus's format.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -7,41 +7,41 @@ use fairrate_daemon::http::{Page, TEXT};
 use prometheus::process_collector::ProcessCollector;
 use prometheus::{Encoder, IntCounter, IntGauge, Registry, TextEncoder};
 
-/// A thread that was not heard of for this long counts as dead.
+/// Time without a sign of life after which a thread counts as dead.
 const DEAD_AFTER: Duration = Duration::from_secs(2);
 
-/// The threads that have to go on.
+/// The threads that must stay alive.
 #[derive(Clone, Copy, Debug)]
 pub enum Worker {
-    /// Takes events of the kernel and looks at sockets.
+    /// The thread that takes events of the kernel and looks at sockets.
     Watch,
-    /// Takes rates of the allocator.
+    /// The thread that takes rates of the allocator.
     Pace,
 }
 
-/// All of them.
+/// All metrics of the agent.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    /// The allocators that the agent talks to.
+    /// Number of allocators that the agent is connected to.
     pub allocators: IntGauge,
-    /// The flowlets that the allocator knows.
+    /// Number of flowlets that the allocator has been sent.
     pub flows: IntGauge,
-    /// Those that began.
+    /// Number of flowlets that began.
     pub starts: IntCounter,
-    /// Those that ended.
+    /// Number of flowlets that ended.
     pub ends: IntCounter,
-    /// Those that went without a rate, as there were too many.
+    /// Number of flowlets that were left without a rate, as there were too many.
     pub refused: IntCounter,
-    /// The rates that the allocator has given.
+    /// Number of rates that the allocator has sent.
     pub rates: IntCounter,
-    /// The events of the kernel for which there was no room.
+    /// Number of the kernel's events for which there was no room.
     pub events_lost: IntCounter,
-    /// The looks at all sockets.
+    /// Number of looks at all sockets.
     pub looks: IntCounter,
     log_lines_lost: IntCounter,
     began: Instant,
-    /// When each worker was last heard of, in milliseconds since `began`.
+    /// Time of the last sign of life of each worker, in milliseconds since `began`.
     heard_ms: [AtomicU64; 2],
 }
 
@@ -52,7 +52,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All at zero.
+    /// Creates the metrics, all at zero.
     pub fn new() -> Self {
         let registry = Registry::new();
         let add = |metric: Box<dyn prometheus::core::Collector>| registry.register(metric).expect("names differ");
@@ -83,24 +83,24 @@ impl Metrics {
         }
     }
 
-    /// Returns the count of log lines that could not be written.
+    /// Returns the counter of log lines that could not be written.
     pub fn log_lines_lost(&self) -> IntCounter {
         self.log_lines_lost.clone()
     }
 
-    /// Takes in that a worker goes on.
+    /// Records a sign of life of a worker.
     pub fn hear(&self, worker: Worker) {
         let now_ms = self.began.elapsed().as_millis() as u64;
         self.heard_ms[worker as usize].store(now_ms, Ordering::Relaxed);
     }
 
-    /// Returns `true` if all workers have been heard of lately.
+    /// Returns `true` if all workers have given a recent sign of life.
     pub fn is_healthy(&self) -> bool {
         let heard = |ms: &AtomicU64| Duration::from_millis(ms.load(Ordering::Relaxed));
         self.heard_ms.iter().all(|ms| self.began.elapsed() < heard(ms) + DEAD_AFTER)
     }
 
-    /// Makes a page of the metrics port.
+    /// Returns a page of the metrics port.
     pub fn page(&self, path: &str) -> Option<Page> {
         match path {
             "/metrics" => {

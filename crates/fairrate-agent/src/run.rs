@@ -1,4 +1,4 @@
-//! The agent at work.
+//! The main loop of the agent.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,33 +16,34 @@ use crate::lock::{DIRECTORY, Lock, LockError};
 use crate::metrics::{Metrics, Worker};
 use crate::watch::Watch;
 
-/// The longest that a thread sleeps before it sees whether it is to end.
+/// The longest time that a thread sleeps before it checks whether it has to end.
 pub(crate) const BREATH: Duration = Duration::from_millis(250);
 
 /// The error that ends the agent.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Another agent is there already, or the lock cannot be used.
+    /// Another agent is running already, or the lock cannot be used.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The kernel refused something.
+    /// The kernel refused an action.
     #[error(transparent)]
     Kernel(#[from] FlowletsError),
-    /// There is no client of the allocator.
+    /// The client of the allocator cannot be started.
     #[error("talking to the allocator: {0}")]
     Client(std::io::Error),
     /// Metrics cannot be served.
     #[error("serving metrics at {0}: {1}")]
     Metrics(std::net::SocketAddr, std::io::Error),
-    /// There is no thread, or no way to systemd, to be had.
+    /// No thread, or no notification socket of systemd, is available.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
-/// Tells the allocator of the flowlets of this network namespace and paces them as it says, until `stop`. Then lets go of all.
+/// Reports the flowlets of this network namespace to the allocator and paces them at its rates, until `stop` is set.
+/// Then removes all limits.
 ///
 /// # Errors
-/// If there is another agent, the kernel refuses, or the keys cannot be used. The allocator need not be there.
+/// If there is another agent, the kernel refuses, or the keys cannot be used. The allocator need not be up.
 pub fn run(config: &Config, metrics: &Arc<Metrics>, stop: &AtomicBool) -> Result<(), RunError> {
     let _alone = Lock::take(DIRECTORY.as_ref(), own_netns()?)?;
     let flowlets = Flowlets::watch(config)?;
@@ -90,13 +91,13 @@ fn work(config: &Config, metrics: &Metrics, stop: &AtomicBool, parts: Parts<'_>)
         if let Some(notifier) = &notifier {
             notifier.stopping();
         }
-        // A panic there has ended the process.
+        // A panic of that thread has ended the process.
         let paced = pacing.join().unwrap_or(Ok(()));
         Ok(watched.and(paced)?)
     })
 }
 
-/// Puts rates of the allocator into force. They come in batches at most every `every`.
+/// Puts rates of the allocator into force. They arrive in batches, at most one every `every`.
 fn pace(
     client: &Client,
     agent: &Mutex<Agent>,
@@ -124,7 +125,7 @@ fn pace(
     Ok(())
 }
 
-/// Takes all rates back.
+/// Removes all rates.
 fn let_go(flowlets: &Flowlets, agent: &Agent) -> Result<(), FlowletsError> {
     let pacer = flowlets.pacer()?;
     agent.connections().try_for_each(|cookie| pacer.pace(cookie, None))?;

@@ -1,38 +1,39 @@
-//! Who may have how many of a limited number of places.
+//! Sharing of a limited number of places among owners.
 
 use std::collections::{BTreeSet, HashMap};
 
-/// Somebody who has places: a control group near the root, or a user.
+/// The owner of places: a control group near the root, or a user.
 pub type Owner = u64;
 
-/// Places and who has them. Whoever has few gets one as long as somebody has more: so nobody can take all.
+/// The places and their owners. An owner with few places gets one as long as another has more, so that no owner can
+/// take all.
 #[derive(Debug)]
 pub struct Shares {
     room: usize,
     n_taken: usize,
     of: HashMap<Owner, BTreeSet<u32>>,
-    /// Owners by how many places they have.
+    /// Owners ordered by their number of places.
     ranks: BTreeSet<(usize, Owner)>,
 }
 
-/// The answer to whoever wants a place.
+/// The answer to a request for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// There is room.
+    /// There is a free place.
     Free,
-    /// This flow of somebody who has more gives way.
+    /// The request gets the place of this flow, whose owner has more places.
     Instead(u32),
-    /// Nobody has so much more that one has to give way.
+    /// No other owner has enough more places to have to give one up.
     Refused,
 }
 
 impl Shares {
-    /// `room` places, which nobody has.
+    /// Creates `room` places, all of them free.
     pub fn new(room: usize) -> Self {
         Self { room, n_taken: 0, of: HashMap::new(), ranks: BTreeSet::new() }
     }
 
-    /// Asks for a place for a flow of `owner`.
+    /// Returns the admission of a further flow of `owner`.
     pub fn ask(&self, owner: Owner) -> Admission {
         if self.n_taken < self.room {
             return Admission::Free;
@@ -48,7 +49,7 @@ impl Shares {
         self.change(owner, |flows| flows.insert(flow));
     }
 
-    /// Gives the place of `flow` back.
+    /// Releases the place of `flow`.
     pub fn give_back(&mut self, owner: Owner, flow: u32) {
         self.change(owner, |flows| flows.remove(&flow));
     }
@@ -86,7 +87,7 @@ mod tests {
             shares.take(2, flow);
         }
         assert_eq!([1, 2].map(|owner| shares.ask(owner)), [Admission::Refused; 2]);
-        // A third one gets a place of one of them, and then there is nobody with two more than somebody.
+        // A third owner gets a place of one of them; after that no owner has two more places than another.
         assert_eq!(shares.ask(3), Admission::Instead(11));
         shares.give_back(2, 11);
         shares.take(3, 20);

@@ -16,19 +16,20 @@ use crate::looks::{Looks, nanos};
 use crate::metrics::{Metrics, Worker};
 use crate::run::{BREATH, lock};
 
-/// The time between two looks at all sockets that nothing calls for, and at what seldom changes.
+/// Time between two routine looks at all sockets, and between two checks of things that seldom change.
 const ROUTINE: Nanos = 1_000_000_000;
 
-/// The pause after a look at tracked sockets, in lengths of the look: so they take a twentieth of a processor at most.
+/// Pause after a look at tracked sockets, as a multiple of the look: such looks take at most a twentieth of a
+/// processor.
 const TRACKED_PAUSE: u64 = 20;
 
-/// The same after one at all sockets: a hundredth.
+/// Pause after a look at all sockets, as a multiple of the look: such looks take at most a hundredth of a processor.
 const ALL_PAUSE: u64 = 100;
 
-/// The least time between two looks at all sockets.
+/// Shortest time between two looks at all sockets.
 const ALL_LEAST_PAUSE: Duration = Duration::from_millis(10);
 
-/// What the thread knows.
+/// The state of the thread.
 pub(crate) struct Watch<'a> {
     flowlets: &'a Flowlets,
     client: &'a Client,
@@ -37,9 +38,9 @@ pub(crate) struct Watch<'a> {
     notifier: Option<&'a Notifier>,
     pacer: Pacer,
     gap: Nanos,
-    /// At sockets with flowlets; wanted as long as there are any.
+    /// Looks at sockets with flowlets; wanted as long as there are any.
     tracked: Looks,
-    /// At all sockets.
+    /// Looks at all sockets.
     all: Looks,
     next_routine: Nanos,
     next_word: Nanos,
@@ -73,12 +74,12 @@ impl<'a> Watch<'a> {
         };
         watch.routine()?;
         watch.look_at_all()?;
-        // From here on a limit that an agent might have set was set by a program.
+        // From here on, a limit that an agent might have set counts as set by a program.
         flowlets.has_taken_over()?;
         Ok(watch)
     }
 
-    /// Waits for something to do and does it.
+    /// Waits for the next event or look, and handles it.
     pub fn turn(&mut self) -> Result<(), FlowletsError> {
         let dues = [self.tracked.due(), self.all.due()];
         let until = dues.into_iter().flatten().fold(now() + nanos(BREATH), Nanos::min);
@@ -103,7 +104,7 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// Lets the agent take something in, and tells the allocator what that means.
+    /// Lets `what` change the agent's state, and sends the resulting messages to the allocator.
     fn take_in(&self, what: impl FnOnce(&mut Agent, &mut Vec<Tell>)) -> Result<(), FlowletsError> {
         let (mut agent, mut tells) = (lock(self.agent), Vec::new());
         let refused = agent.n_refused();
@@ -126,7 +127,7 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// Events that are lost leave flowlets that have begun or ended unseen: only a look at all sockets finds them.
+    /// Checks for lost events, which hide the begin or end of flowlets: only a look at all sockets finds these.
     fn note_lost(&mut self) -> Result<(), FlowletsError> {
         let lost = self.flowlets.lost()?;
         if lost == self.lost {
@@ -172,14 +173,14 @@ impl<'a> Watch<'a> {
         self.take_in(reconcile)
     }
 
-    /// Control groups may have come and gone.
+    /// Checks for control groups that were made or removed.
     fn routine(&mut self) -> Result<(), FlowletsError> {
         self.next_routine = now() + ROUTINE;
         let changes = lock(self.agent).look_at_groups(cgroups::number);
         self.flowlets.name_groups(&changes.gone, &changes.come)
     }
 
-    /// Says to systemd that all threads go on, if it is time to.
+    /// Notifies systemd that all threads are alive, if it is time to.
     fn speak(&mut self) {
         let Some(notifier) = self.notifier else { return };
         let Some(interval) = notifier.interval() else { return };
@@ -190,12 +191,12 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Returns a number of things as gauges have it.
+/// Returns a number of things in the type of gauges.
 fn count(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Returns the time of the clock that the program in the kernel has.
+/// Returns the time of the clock that the program in the kernel uses.
 fn now() -> Nanos {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
     nanos(Duration::from(now))

@@ -1,35 +1,35 @@
-//! What flows count for: the weights of their control groups.
+//! Weights of flows, given by their control groups.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::config::Weight;
 
-/// Weights by control group, as the kernel numbers these. Which named group a socket is nearest to is the kernel's to say, so the
-/// groups below a named one, which may be any number and anybody's, are not looked at here.
+/// The weights by control group, in the kernel's numbering. The kernel finds the named group that is nearest to a
+/// socket, so the groups below a named one, which may be many and belong to any user, are not looked at here.
 #[derive(Clone, Debug, Default)]
 pub struct Weights {
     given: Vec<(PathBuf, f64)>,
     of: HashMap<u64, f64>,
 }
 
-/// Named groups that have gone and come.
+/// The named groups that were removed and added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The numbers of those that are no longer there.
+    /// Numbers of the groups that no longer exist.
     pub gone: Vec<u64>,
-    /// The numbers of those that are new.
+    /// Numbers of the new groups.
     pub come: Vec<u64>,
 }
 
 impl Weights {
-    /// Weights as configured, of groups that [`Self::look`] has yet to find.
+    /// Creates weights as configured, of groups that [`Self::look`] has yet to find.
     pub fn new(given: &[Weight]) -> Self {
         let given = given.iter().map(|of| (of.cgroup.clone(), of.weight)).collect();
         Self { given, of: HashMap::new() }
     }
 
-    /// Looks for the groups anew; `number` says which number the group at a path has.
+    /// Looks for the groups again; `number` returns the number of the group at a path.
     pub fn look(&mut self, number: impl Fn(&Path) -> Option<u64>) -> Changes {
         let numbered = |(path, weight): &(PathBuf, f64)| Some((number(path)?, *weight));
         let before = std::mem::take(&mut self.of);
@@ -47,7 +47,7 @@ impl Weights {
         self.given.iter().map(|(path, _)| path.as_path()).filter(move |path| number(path).is_none())
     }
 
-    /// Returns the weight of a socket whose nearest named group this is; 0 stands for none.
+    /// Returns the weight of a socket whose nearest named group is `group`; 0 stands for none.
     pub fn of(&self, group: u64) -> f64 {
         self.of.get(&group).copied().unwrap_or(1.0)
     }

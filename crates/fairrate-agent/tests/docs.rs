@@ -1,4 +1,4 @@
-//! What `docs/agent.md` says is so: its configuration is right, and its tables have every default and metric.
+//! The statements of `docs/agent.md`: its configuration is valid, and its tables have every default and metric.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).expect("it is there")
 }
 
-/// The configuration that the page shows.
+/// Returns the configuration on the page.
 fn configuration() -> Config {
     let page = read("docs/agent.md");
     let block = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("there is one");
@@ -41,14 +41,14 @@ fn every_metric_is_explained() {
 fn the_unit_goes_with_the_program() {
     let unit = read("packaging/fairrate-agent.service");
     let has = |line: &str| assert!(unit.lines().any(|of| of == line), "{line}");
-    // The words to systemd need a socket, and a watchdog needs the words.
+    // The notifications to systemd need a socket, and a watchdog needs the notifications.
     has("Type=notify");
     has("RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX");
     assert!(unit.contains("\nWatchdogSec="));
-    // Bad input stays bad; systemd looks at the status of the main process alone.
+    // Bad input stays bad; systemd checks the status of the main process alone.
     has("RestartPreventExitStatus=2");
     assert!(!unit.contains("\nExecStartPre="));
-    // The lock's directory: all else is read-only, and only root may look into it.
+    // The lock's directory: all else is read-only, and only root may access it.
     has("RuntimeDirectory=fairrate-agent");
     has("RuntimeDirectoryMode=0700");
 }

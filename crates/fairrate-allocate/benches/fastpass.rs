@@ -1,8 +1,8 @@
-//! Fastpass's arbiter on one core: batches of 64 timeslots for hosts that ask for ten packets at a time, of random
-//! destinations, at 0.9 of what they can send, and for hosts that always have packets for ten others.
+//! Fastpass's arbiter on one core: batches of 64 timeslots for hosts that request ten packets at a time, for random
+//! destinations, at 0.9 of their capacity, and for hosts that always have packets for ten others.
 //!
 //! Throughput is in packets. A packet of 1,500 B is 12 kbit, so 100 M packets/s are 1.2 Tb/s, whatever the links' rate;
-//! at a higher rate there are only more timeslots a second.
+//! a higher rate only means more timeslots a second.
 //!
 //! `cargo bench -p fairrate-allocate --bench fastpass`
 
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkId, Criterion, Throughput};
 use fairrate_allocate::fastpass::{Fastpass, FastpassConfig, Order, Paths, Timeslots};
 
-/// Packets of a request.
+/// Number of packets in a request.
 const REQUEST: u32 = 10;
 
-/// Racks of 32 hosts, and a core of 8 spines with links of four times a host's rate.
+/// Returns racks of 32 hosts, and a core of 8 spines with links of four times a host's rate.
 fn network(hosts: u16, order: Order) -> FastpassConfig {
     FastpassConfig { hosts, hosts_per_rack: 32, spines: 8, packets_per_link: 4, order, batch: 64 }
 }
@@ -34,13 +34,13 @@ impl Draws {
     }
 }
 
-/// Requests of a batch at this load, in hundredths.
+/// Returns the requests of a batch at `load`, in hundredths.
 fn requests(hosts: u16, load: u32, draws: &mut Draws) -> Vec<(u16, u16)> {
     let n = u32::from(hosts) * 64 * load / (100 * REQUEST);
     (0..n).map(|_| draws.pair(hosts)).collect()
 }
 
-/// The time of allocating this many packets once the backlog is what it stays at, and requests not counted.
+/// Returns the time to allocate `n` packets once the backlog is steady, without the time of requests.
 fn time(n: u64, hosts: u16, load: u32, mut allocate: impl FnMut(&[(u16, u16)]) -> (usize, Duration)) -> Duration {
     let mut draws = Draws(1);
     let (mut packets, mut took) = (0, Duration::ZERO);
@@ -51,7 +51,7 @@ fn time(n: u64, hosts: u16, load: u32, mut allocate: impl FnMut(&[(u16, u16)]) -
             took += time;
         }
         if n <= packets {
-            // The last batch may go over what was asked for.
+            // The last batch may exceed the requested number.
             return took.mul_f64(n as f64 / packets as f64);
         }
     }

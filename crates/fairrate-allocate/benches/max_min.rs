@@ -12,7 +12,7 @@ const HOSTS: u32 = 1_024;
 const LEAVES: u32 = 32;
 const SPINES: u32 = 16;
 
-/// `n_flows` flows of four hops each (two within a rack), at 100 Gb/s a host and 200 Gb/s between switches.
+/// Returns `n_flows` flows of four hops each (two within a rack), at 100 Gb/s a host and 200 Gb/s between switches.
 fn leaf_spine(n_flows: u32) -> Network {
     let mut state = 1_u64;
     let mut draw = |below: u32| {

@@ -1,4 +1,4 @@
-//! Iterations of the engine for real time. `fairrate bench --job allocate` has more of them, and says what they are.
+//! Iterations of the engine for real time. `fairrate bench --job allocate` measures more of them, and describes them.
 //!
 //! `cargo bench -p fairrate-allocate --bench realtime`
 
@@ -8,7 +8,7 @@ use fairrate_allocate::{Aggregation, Clos, Instructions, LinkId, RateEngine, Rea
 const NODES: u32 = 384;
 const CLOS: Clos = Clos { pods: 1, racks: 24, servers: 16, spines: 16, cores: 0, server_bps: 40e9, fabric_bps: 40e9 };
 
-/// Paths of `n_flows` flows between random servers.
+/// Returns the paths of `n_flows` flows between random servers.
 fn paths(n_flows: usize) -> Vec<Vec<LinkId>> {
     let mut state = 1_u64;
     let mut draw = |below: u32| {

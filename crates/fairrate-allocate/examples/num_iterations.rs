@@ -8,7 +8,7 @@ mod common;
 use common::{leaf_spine, logs, random, unit_bps};
 use fairrate_allocate::{FlowKey, Gradient, Method, Ned, Network, Num, NumConfig, RateEngine, Solution, reference};
 
-/// Beyond, rates do not settle, or too slowly.
+/// Largest number of iterations; rates that have not settled by then never settle, or too slowly.
 const LIMIT: u32 = 100_000;
 
 /// A network, the unit of its rates and its optimum.
@@ -29,7 +29,7 @@ impl Case {
         Num::of_network(&self.network, &logs(&self.network), config).expect("a network")
     }
 
-    /// Iterations until all rates are within a part of the optimum.
+    /// Returns the number of iterations until all rates are within `part` of the optimum.
     fn iterations(&self, num: &mut Num, part: f64) -> Option<u32> {
         let is_right = |num: &Num| {
             let mut flows = self.best.rates_bps.iter().zip((0..).map(FlowKey));
@@ -42,13 +42,13 @@ impl Case {
     }
 }
 
-/// Median and largest of the iterations of all cases.
+/// Returns the median and the largest number of iterations of all cases.
 fn row(cases: &[Case], method: impl Fn(&Num) -> Method, is_warm: bool) -> String {
     let mut found: Vec<u32> = Vec::new();
     for case in cases {
         let mut num = case.start(method(&case.start(Method::Fgm)));
         if is_warm {
-            // The last flow comes to the others, which have settled.
+            // The last flow is added after the others have settled.
             let last = FlowKey(case.network.flows.len() as u32 - 1);
             num.remove(last);
             num.solve(LIMIT, 1e-6);

@@ -1,11 +1,11 @@
-//! Lines of CSV, with the place of every field.
+//! Parser of CSV lines that keeps the position of every field for error messages.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::input_error::{FileError, nearest};
 
-/// A field of a line: its text without surrounding space and quotes, and where it is.
+/// A field of a line: its text without surrounding space and quotes, its line number, and its bytes in that line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field<'a> {
     pub text: Cow<'a, str>,
@@ -14,12 +14,12 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// An error that points at the field.
+    /// Returns an error that points at the field.
     pub fn error(&self, message: impl Into<String>) -> FileError {
         FileError::new(self.line, message).at(self.range.clone())
     }
 
-    /// The words of the field as fields.
+    /// Splits the field at whitespace and returns its words as fields.
     pub fn words(&self) -> impl Iterator<Item = Field<'_>> {
         self.text.split_whitespace().map(|word| {
             let offset = word.as_ptr() as usize - self.text.as_ptr() as usize;
@@ -33,7 +33,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// The next field of `line` from byte `start`, and where the one after it starts.
+    /// Returns the next field of `line` from byte `start`, and the start of the field after it, if there is one.
     fn next(number: usize, line: &'a str, start: usize) -> Result<(Self, Option<usize>), FileError> {
         let start = start + (line[start..].len() - line[start..].trim_start().len());
         let rest = &line[start..];
@@ -65,7 +65,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Where the quote is that ends a quoted text; two in a row stand for one in it.
+/// Returns the position of the quote that ends a quoted text; two quotes in a row stand for one quote in the text.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut bytes = text.bytes().enumerate().peekable();
     while let Some((i, byte)) = bytes.next() {
@@ -76,7 +76,7 @@ fn closing_quote(text: &str) -> Option<usize> {
     None
 }
 
-/// The fields of a line; an empty line has one.
+/// Splits `line` into its fields; an empty line has one field.
 fn fields(number: usize, line: &str) -> Result<Vec<Field<'_>>, FileError> {
     let mut found = Vec::new();
     let mut start = Some(0);
@@ -93,7 +93,7 @@ fn fields(number: usize, line: &str) -> Result<Vec<Field<'_>>, FileError> {
 pub(crate) struct Columns {
     pub required: &'static [&'static str],
     pub optional: &'static [&'static str],
-    /// A header with all of them.
+    /// A header with all columns.
     pub example: &'static str,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The field of the i-th required column; an error if it is empty.
+    /// Returns the field of the `i`-th required column, or an error if it is empty.
     pub fn required(&self, columns: Columns, i: usize) -> Result<&Field<'a>, FileError> {
         let field = self.fields[i].as_ref().expect("a row without a required column is an error");
         if field.text.is_empty() {
@@ -113,7 +113,7 @@ impl<'a> Row<'a> {
         Ok(field)
     }
 
-    /// The field of the i-th optional column.
+    /// Returns the field of the `i`-th optional column, or `None` if it is missing or empty.
     pub fn optional(&self, columns: Columns, i: usize) -> Option<&Field<'a>> {
         self.fields[columns.required.len() + i].as_ref().filter(|field| !field.text.is_empty())
     }
@@ -139,7 +139,7 @@ pub(crate) fn rows(
     Ok(lines.map(move |(number, line)| read_row(number, line, &order)))
 }
 
-/// For each known column, its position.
+/// Returns the position of each known column in the header, `None` for a column that is missing.
 fn read_header(number: usize, header: &str, columns: Columns) -> Result<Vec<Option<usize>>, FileError> {
     let known: Vec<&str> = columns.required.iter().chain(columns.optional).copied().collect();
     let mut order = vec![None; known.len()];

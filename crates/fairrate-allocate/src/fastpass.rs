@@ -1,4 +1,4 @@
-//! Fastpass's arbiter: who sends to whom in which timeslot, and over which spine.
+//! Fastpass's arbiter: assigns to every packet a timeslot and a spine.
 //!
 //! Perry, Ousterhout, Balakrishnan, Shah, Fugal: "Fastpass: A Centralized Zero-Queue Datacenter Network", SIGCOMM 2014,
 //! sections 3 (timeslot allocation) and 4 (path selection). It is what Flowtune (MIT-CSAIL-TR-2016-011, section 6.1)
@@ -14,28 +14,30 @@
 //! | bitmaps of free timeslots | `Timeslots::free_src`, `free_dst` | a bit a timeslot |
 //! | path: the spine | [`Grant::spine`] | - |
 //!
-//! **Timeslots.** Every timeslot goes through the pairs that have demand, least recently allocated first (max-min
-//! fairness) or fewest timeslots left first (completion times), and takes each whose source and destination are both
-//! still free. What is not taken passes to the next timeslot. The paper runs that as a pipeline: here, as in it, the
-//! timeslots of a batch are bits of a word, so a pair finds its first possible timeslot with one AND and one
-//! count of zeros. For the least recently allocated this is exactly the slot-by-slot procedure: a pair can only take a
-//! timeslot that all pairs before it have passed, and having taken one it goes to the end of those allocated in that
-//! timeslot. A pair therefore waits at most as many timeslots as its source and its destination have other pairs.
+//! **Timeslots.** For every timeslot the arbiter goes through the pairs that have demand, least recently allocated
+//! first (max-min fairness) or fewest timeslots left first (completion times), and allocates it to each pair whose
+//! source and destination are both still free. Pairs that get no timeslot pass to the next one. The paper runs this as
+//! a pipeline: here, as in it, the timeslots of a batch are bits of a word, so a pair finds its first possible timeslot
+//! with one AND and one count of zeros. For the least recently allocated this is exactly the slot-by-slot procedure: a
+//! pair can only take a timeslot that all pairs before it have passed, and having taken one it goes to the end of those
+//! allocated in that timeslot. A pair therefore waits at most as many timeslots as its source and its destination have
+//! other pairs.
 //!
 //! **Paths.** Packets of a timeslot are edges of a bipartite multigraph of racks: sources on one side, destinations on
-//! the other. Spines are to be given to edges so that no link has more packets than it carries in a timeslot. Edges are
-//! coloured one by one with a colour that both racks have free, again one AND and one count of zeros, and a spine is a
-//! set of colours. Where there is none in common, two colours are exchanged along an alternating path, which always
-//! works with as many colours as a rack has packets. Racks of more than 64 hosts are halved first: pair the edges at
-//! each rack, let edges of a pair go to different halves, and every rack has at most half its edges, rounded up, in each.
-//! (Halving down to single spines, the paper's way, takes six times as long here: its branches cannot be predicted.)
+//! the other. Each edge gets a spine so that no link has more packets than it carries in a timeslot. Edges are coloured
+//! one by one with a colour that is free at both racks, again with one AND and one count of zeros, and a spine is a set
+//! of colours. If no colour is free at both, two colours are exchanged along an alternating path, which always works
+//! with as many colours as a rack has packets. Racks of more than 64 hosts are halved first: edges are paired at each
+//! rack, the edges of a pair go to different halves, and every rack has at most half its edges, rounded up, in each
+//! half. (Halving down to single spines, the paper's way, takes six times as long here: its branches cannot be
+//! predicted.)
 //!
 //! Readings, where the paper leaves a choice:
 //! - Keys of the second order are those at the start of a batch. A batch of one timeslot has no such delay.
-//! - Demand that comes while a batch is allocated counts from the next batch on.
+//! - Demand that arrives while a batch is allocated counts from the next batch on.
 //! - Only networks of full bisection: racks with more hosts than their links carry are refused, because a matching of
 //!   hosts could then be more than its racks can send.
-//! - One core. In the paper batches follow each other on several cores, each handing over what it leaves; the numbers
+//! - One core. In the paper batches follow each other on several cores, each handing over its remaining demand; the numbers
 //!   per core compare.
 
 mod paths;
@@ -44,7 +46,7 @@ mod timeslots;
 pub use paths::Paths;
 pub use timeslots::{Order, Timeslots};
 
-/// A network and how to allocate it. No defaults: they are the network's.
+/// A network and the rules to allocate it. There are no defaults, since all values depend on the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FastpassConfig {
     /// Hosts, 2 to [`FastpassConfig::HOSTS_MAX`]; host `h` is in rack `h / hosts_per_rack`.
@@ -55,14 +57,14 @@ pub struct FastpassConfig {
     pub spines: u16,
     /// Packets that the link between a rack and a spine carries in a timeslot: its rate over a host's.
     pub packets_per_link: u16,
-    /// Who comes first.
+    /// Order in which pairs are tried.
     pub order: Order,
     /// Timeslots allocated at a time, 1 to 64.
     pub batch: u32,
 }
 
 impl FastpassConfig {
-    /// More would need more than half a gigabyte for what is known of every pair.
+    /// Largest number of hosts: with more, the tables of pairs would need more than half a gigabyte.
     pub const HOSTS_MAX: u16 = 6_144;
 
     fn check(&self) -> Result<(), FastpassError> {
@@ -81,19 +83,19 @@ impl FastpassConfig {
     }
 }
 
-/// What cannot be arbitrated.
+/// A configuration that the arbiter refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FastpassError {
     /// Too few or too many hosts.
     #[error("{hosts} hosts; there must be 2 to {}", FastpassConfig::HOSTS_MAX)]
     Hosts {
-        /// How many.
+        /// Number of hosts.
         hosts: u16,
     },
-    /// A batch that is not a word of bits.
+    /// A batch that does not fit a word of bits.
     #[error("a batch of {batch} timeslots; it must have 1 to 64")]
     Batch {
-        /// How many.
+        /// Number of timeslots.
         batch: u32,
     },
     /// Racks whose packets have no paths by halving and then colours in a word.
@@ -101,33 +103,33 @@ pub enum FastpassError {
         "{hosts_per_rack} hosts of a rack on {spines} spines: halved as often as spines can be, more than 64 are left"
     )]
     Colours {
-        /// Hosts.
+        /// Hosts of a rack.
         hosts_per_rack: u16,
         /// Spines.
         spines: u16,
     },
-    /// An empty rack, or one whose links carry less than its hosts send.
+    /// An empty rack, or a rack whose links carry less than its hosts send.
     #[error("racks of {hosts_per_rack} hosts whose links carry {carries} packets in a timeslot")]
     Rack {
         /// Hosts.
         hosts_per_rack: u16,
-        /// Packets of all of a rack's links.
+        /// Packets that all links of the rack carry in a timeslot.
         carries: u32,
     },
 }
 
-/// One packet's worth: `src` sends to `dst` in a timeslot.
+/// The allocation of one packet: `src` sends to `dst` in a timeslot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Who sends.
+    /// Sending host.
     pub src: u16,
-    /// To whom.
+    /// Receiving host.
     pub dst: u16,
-    /// Over which spine; none within a rack.
+    /// Spine that carries the packet; `None` within a rack.
     pub spine: Option<u16>,
 }
 
-/// No spine, in the array of spines.
+/// Marker of "no spine" in the array of spines.
 const NO_SPINE: u16 = u16::MAX;
 
 /// The arbiter: timeslots, then their paths.
@@ -135,16 +137,16 @@ const NO_SPINE: u16 = u16::MAX;
 pub struct Fastpass {
     timeslots: Timeslots,
     paths: Paths,
-    /// Spines of grants: as many for each timeslot as there are hosts.
+    /// Spines of grants: `n_hosts` places for each timeslot.
     spines: Vec<u16>,
     n_hosts: usize,
 }
 
 impl Fastpass {
-    /// An arbiter of a network without demand.
+    /// Creates an arbiter for a network without demand.
     ///
     /// # Errors
-    /// If the network or the batch is not one that can be arbitrated.
+    /// If the network or the batch cannot be arbitrated.
     pub fn new(config: FastpassConfig) -> Result<Self, FastpassError> {
         config.check()?;
         let n_hosts = usize::from(config.hosts);
@@ -156,12 +158,12 @@ impl Fastpass {
         })
     }
 
-    /// `src` has packets for `dst`: this many timeslots more than before. Hosts must exist and differ.
+    /// Adds `timeslots` to the demand of `src` for `dst`. Hosts must exist and differ.
     pub fn request(&mut self, src: u16, dst: u16, timeslots: u32) {
         self.timeslots.request(src, dst, timeslots);
     }
 
-    /// Allocates the next batch of timeslots, and their paths. Returns the number of packets in it.
+    /// Allocates the next batch of timeslots and their paths; returns the number of packets in it.
     pub fn allocate(&mut self) -> usize {
         let granted = self.timeslots.allocate();
         for slot in 0..self.timeslots.batch() {
@@ -171,7 +173,7 @@ impl Fastpass {
         granted
     }
 
-    /// The packets of a timeslot of the last batch, from 0.
+    /// Returns the packets of timeslot `slot` of the last batch, counted from 0.
     pub fn grants(&self, slot: u32) -> impl Iterator<Item = Grant> {
         let spines = &self.spines[slot as usize * self.n_hosts..];
         self.timeslots.pairs(slot).zip(spines).map(|((src, dst), &spine)| Grant {
@@ -181,12 +183,12 @@ impl Fastpass {
         })
     }
 
-    /// How many timeslots were allocated before the next batch.
+    /// Returns the number of timeslots allocated before the next batch.
     pub fn n_slots(&self) -> u64 {
         self.timeslots.n_slots()
     }
 
-    /// How many pairs have demand left.
+    /// Returns the number of pairs with demand left.
     pub fn n_waiting(&self) -> usize {
         self.timeslots.n_waiting()
     }

@@ -1,45 +1,45 @@
-//! What is wrong with a text file, and where.
+//! Errors about a text file, with their position.
 
 use std::ops::Range;
 
-/// A text file that cannot be read, with the place of the trouble.
+/// An error in a text file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct FileError {
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Bytes of that line that are meant, if not the whole line.
+    /// Range of bytes in the line, or `None` for the whole line.
     pub column: Option<(usize, usize)>,
-    /// What is wrong, in lower case and with no final stop.
+    /// Description of the error, in lower case and with no final stop.
     pub message: String,
-    /// What would be right, if that can be said.
+    /// Suggested correction, if there is one.
     pub help: Option<String>,
 }
 
 impl FileError {
-    /// An error about a whole line.
+    /// Creates an error about a whole line.
     #[must_use]
     pub fn new(line: usize, message: impl Into<String>) -> Self {
         Self { line, column: None, message: message.into(), help: None }
     }
 
-    /// The same about some bytes of the line.
+    /// Sets the error's range of bytes in the line.
     #[must_use]
     pub fn at(self, column: Range<usize>) -> Self {
         Self { column: Some((column.start, column.end)), ..self }
     }
 
-    /// The same with what would be right.
+    /// Sets the suggested correction.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }
 }
 
-/// The member of `names` that `word` was probably meant to be.
+/// Returns the member of `names` that `word` was probably meant to be, if one is near enough.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = word.chars().count() / 3 + 1;
-    // A name that has the word as one of its parts means the same more likely than one that is spelled alike.
+    // A name that has the word as one of its parts is a likelier meaning than a name with similar spelling.
     let score = |name: &'a str| {
         let is_part = 1 < word.len() && name.split(['_', '-']).any(|part| part.eq_ignore_ascii_case(word));
         (!is_part, strsim::levenshtein(word, name), name)

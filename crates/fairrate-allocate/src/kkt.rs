@@ -4,7 +4,7 @@
 use crate::network::{Flow, Network, NetworkError};
 use crate::utility::Utility;
 
-/// Rates, and the prices that are to prove them.
+/// Rates, and the prices that prove them optimal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Solution {
     /// Each flow's rate in bit/s.
@@ -15,43 +15,43 @@ pub struct Solution {
     pub unit_bps: f64,
 }
 
-/// By how much a solution misses each condition, all relative.
+/// The relative amount by which a solution misses each condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KktResidual {
     /// Every flow pays what its rate is worth: the largest `|U'(x) - q| / U'(x)`, where `q` is the sum of its links'
-    /// prices. A flow that has all it asks for, or all of its narrowest link, may pay less; one that has nearly all is
-    /// charged (what it has not) / rate of that.
+    /// prices. A flow that has all of its demand, or all of its narrowest link, may pay less; for a flow that has
+    /// nearly all, the difference is multiplied by (its missing rate) / rate.
     pub stationarity: f64,
     /// No link is over its capacity: the largest (load - capacity) / capacity.
     pub feasibility: f64,
-    /// Only full links have prices: the largest (price x room) / (what the rates of the link's flows are worth at
-    /// their margin, `sum(x U'(x))`).
+    /// Only full links have prices: the largest (price x room) / (worth of the rates of the link's flows at their
+    /// margin, `sum(x U'(x))`).
     pub slackness: f64,
-    /// No rates are better: the difference between what the prices promise at most and the utility of the rates, divided
-    /// by `sum(x U'(x))` of all flows.
+    /// No rates are better: the difference between the most that the prices promise and the utility of the rates,
+    /// divided by `sum(x U'(x))` of all flows.
     pub gap: f64,
 }
 
 impl KktResidual {
-    /// The largest of the four.
+    /// Returns the largest of the four.
     pub fn max(&self) -> f64 {
         self.stationarity.max(self.feasibility).max(self.slackness).max(self.gap)
     }
 }
 
-/// The sum of all flows' utilities of these rates.
+/// Returns the sum of all flows' utilities at the rates of `solution`.
 pub fn objective(utilities: &[Utility], solution: &Solution) -> f64 {
     utilities.iter().zip(&solution.rates_bps).map(|(utility, rate)| utility.value(rate / solution.unit_bps)).sum()
 }
 
-/// Holds a solution against the conditions of the optimum, with one utility for each flow. Prices of links without
-/// flows do not count.
+/// Computes by how much `solution` misses the conditions of the optimum, with one utility for each flow. Prices of
+/// links without flows do not count.
 ///
 /// # Errors
-/// What [`Network::check`] says.
+/// The errors of [`Network::check`].
 ///
 /// # Panics
-/// If the numbers of utilities, rates and prices are not those of flows and links.
+/// If the numbers of utilities, rates and prices differ from the numbers of flows and links.
 pub fn kkt_residual(
     network: &Network,
     utilities: &[Utility],
@@ -90,19 +90,19 @@ pub fn kkt_residual(
     Ok(residual)
 }
 
-/// What a link's flows take, and what that is worth to them.
+/// Load of a link's flows, and its worth to them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     load: f64,
     worth: f64,
 }
 
-/// More than this a flow cannot have: its demand and its path's capacities.
+/// Returns the largest rate that `flow` can have: the smallest of its demand and its path's capacities.
 fn most(network: &Network, flow: &Flow) -> f64 {
     flow.links.iter().map(|link| network.links[link.index()].capacity_bps).fold(flow.demand_bps, f64::min)
 }
 
-/// A flow's part in the conditions.
+/// The contribution of a flow to the conditions.
 struct Margin {
     stationarity: f64,
     gap: f64,
@@ -115,10 +115,10 @@ impl Margin {
         let price: f64 = flow.links.iter().map(|link| prices[link.index()]).sum();
         let derivative = utility.derivative(rate);
         let miss = (price - derivative) / derivative;
-        // What the flow would take at this price, and what it misses by not doing so.
+        // The flow's best rate at this price, and the utility it misses at its present rate.
         let best = utility.response(price.max(utility.derivative(most))).rate.min(most);
         let gap = utility.value(best) - utility.value(rate) - price * (best - rate);
-        // Paying less is in order as far as the limit holds the flow back: what it misses there is room, not price.
+        // A flow may pay less if its limit holds it back: what it misses there is room, not price.
         let room = ((most - rate) / rate).clamp(0.0, 1.0);
         Self { stationarity: miss.max(-miss * room), gap, worth: rate * derivative }
     }

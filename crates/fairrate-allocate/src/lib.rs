@@ -1,16 +1,18 @@
-//! How capacity is shared: what an objective says the rates of a set of flows are, exactly and by methods that approach it,
-//! and allocators that do so as fast as flows or packets come. Without packets on links and without time.
+//! Allocation of capacity: the rates of a set of flows under an objective, computed exactly and by methods that
+//! approach them, and allocators that do this as fast as flows or packets arrive. The calculations have no packets on
+//! links and no time.
 //!
-//! - [`max_min()`]: weighted max-min fairness, by water-filling; [`MaxMin`]: the same for flows that come and go.
-//! - [`Num`]: network utility maximisation by prices, as flows come and go; [`reference()`]: the same to the last digits;
-//!   [`kkt_residual`]: the proof.
+//! - [`max_min()`]: weighted max-min fairness, by water-filling; [`MaxMin`]: the same for flows that are added and
+//!   removed.
+//! - [`Num`]: network utility maximisation by prices, as flows begin and end; [`reference()`]: the same to the last
+//!   digits; [`kkt_residual`]: the proof.
 //! - [`SyncPerc`]: the iterations of synchronous PERC, which lead to the same rates.
 //! - [`RealTime`]: Flowtune's NED and F-NORM as an engine for real time.
 //! - [`fastpass`]: the arbiter of Fastpass, timeslots and paths of single packets.
 //! - [`parse_links`], [`parse_flows`], [`parse_host_flows`]: the network of an allocation from CSV texts.
 //!
-//! A [`Network`] is any set of links with capacities and flows with the links they use; no topology and no routing
-//! are needed; only [`Clos`] and [`fastpass`] have networks of their own. There is no IO and no clock in here.
+//! A [`Network`] is any set of links with capacities and flows with the links they use; it needs no topology and no
+//! routing. Only [`Clos`] and [`fastpass`] have networks of their own. This crate does no IO and reads no clock.
 
 mod csv;
 mod engine;

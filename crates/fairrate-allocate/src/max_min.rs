@@ -11,14 +11,14 @@
 //! ```
 //!
 //! and its open flows are settled there. That leaves the other links of these flows no less for each of their open
-//! flows, so levels of links only rise: a heap may hold old levels, each is a lower bound, and one that turns out old
-//! when it is taken goes back with the level of today. A settled flow makes each of its links' levels old once, so the
-//! heap sees at most (links + flow-link pairs) entries.
+//! flows, so levels of links only rise: a heap may hold outdated levels, since each is a lower bound, and an outdated
+//! level taken from the heap is put back with its current value. A settled flow makes each of its links' levels
+//! outdated once, so the heap sees at most (links + flow-link pairs) entries.
 //!
-//! What a flow asks for at most is a link of its own with that capacity, whose level never changes.
+//! A flow's demand is a link of its own with that capacity, whose level never changes.
 //!
-//! Sums over a link keep twice the digits of an `f64`. What is left for the last flows of a link can be a tiny part of
-//! what was there, and must not be made of rounding errors.
+//! Sums over a link keep twice the digits of an `f64`. The room left for the last flows of a link can be a tiny part of
+//! the capacity, and must not be made of rounding errors.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,22 +26,22 @@ use std::collections::binary_heap::PeekMut;
 
 use crate::network::{LinkId, Network, NetworkError};
 
-/// Rates, and what limits them.
+/// Rates, and the bottleneck of each flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Allocation {
     /// Each flow's rate in bit/s, in the order of [`Network::flows`].
     pub rates_bps: Vec<f64>,
-    /// For each flow a full link on which no flow has a larger rate / weight. Of several, one of them, always the same.
-    /// `None`: the flow has all it asks for.
+    /// For each flow a full link on which no flow has a larger rate / weight. If there are several, always the same one
+    /// of them. `None`: the flow has all of its demand.
     pub bottleneck: Vec<Option<LinkId>>,
 }
 
-/// The weighted max-min fair rates of a network's flows.
+/// Computes the weighted max-min fair rates of a network's flows.
 ///
 /// Rates on a full link add up to its capacity within 10^-12 of it.
 ///
 /// # Errors
-/// What [`Network::check`] says.
+/// The errors of [`Network::check`].
 pub fn max_min(network: &Network) -> Result<Allocation, NetworkError> {
     network.check()?;
     let mut solver = MaxMin::new(network.links.iter().map(|link| link.capacity_bps));
@@ -82,7 +82,7 @@ pub struct MaxMin {
     /// The water level: rate / weight of all open flows, in bit/s.
     level: f64,
     candidates: BinaryHeap<Reverse<Candidate>>,
-    /// Candidates taken from the heap.
+    /// Number of candidates taken from the heap.
     n_taken: usize,
     rates_bps: Vec<f64>,
     bottleneck: Vec<Option<LinkId>>,
@@ -93,21 +93,21 @@ pub struct MaxMin {
 struct Share {
     /// Capacity that its settled flows leave, in bit/s.
     room: Sum,
-    /// Weights of its open flows.
+    /// Sum of the weights of its open flows.
     weight: Sum,
     n_open: u32,
     first_user: u32,
     next_user: u32,
 }
 
-/// A link and a level up to which it is not full, in one number, which orders by level and then by link. Numbers behind
+/// A link and a level up to which it is not full, in one number, which orders by level and then by link. Numbers above
 /// the last link's are flows: their demands are links of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate(u128);
 
 impl Candidate {
     fn new(level: f64, link: u32) -> Self {
-        // Levels are not negative, and the bits of such numbers are in their order.
+        // Levels are not negative, and for such numbers the order of the bits is the order of the values.
         Self(u128::from(level.to_bits()) << 32 | u128::from(link))
     }
 
@@ -121,15 +121,15 @@ impl Candidate {
 }
 
 impl MaxMin {
-    /// A solver for links of these capacities in bit/s, without flows.
+    /// Creates a solver for links of the given capacities in bit/s, without flows.
     ///
-    /// Numbers are taken as they are: what can be used is what [`Network::check`] accepts.
+    /// Numbers are not checked: [`Network::check`] defines the usable ones.
     pub fn new(capacities_bps: impl IntoIterator<Item = f64>) -> Self {
         let capacities_bps: Vec<f64> = capacities_bps.into_iter().collect();
         Self { shares: vec![Share::default(); capacities_bps.len()], capacities_bps, ..Self::default() }
     }
 
-    /// Forgets all flows.
+    /// Removes all flows.
     pub fn clear(&mut self) {
         self.weights.clear();
         self.demands_bps.clear();
@@ -137,8 +137,8 @@ impl MaxMin {
         self.path_ends.clear();
     }
 
-    /// Adds a flow over `links`, each of them once, that takes at most `demand_bps`; infinity: as much as it gets. Flows
-    /// are numbered in the order in which they are added.
+    /// Adds a flow over `links`, each of them once, with a rate of at most `demand_bps` (infinity: no limit). Flows are
+    /// numbered in the order in which they are added.
     ///
     /// # Panics
     /// If there is no link of that number (in [`MaxMin::solve`]).
@@ -149,7 +149,8 @@ impl MaxMin {
         self.path_ends.push(self.paths.len() as u32);
     }
 
-    /// The rates of the flows in bit/s. Equal flows in equal order give equal bits, whatever was solved before.
+    /// Computes the rates of the flows in bit/s. Equal flows in equal order give equal bits, whatever was solved
+    /// before.
     pub fn solve(&mut self) -> &[f64] {
         self.fill_tables();
         let n_links = self.capacities_bps.len() as u32;
@@ -178,7 +179,7 @@ impl MaxMin {
         &self.rates_bps
     }
 
-    /// All links and demands with the levels at which the first flows are settled.
+    /// Returns all links and demands with the levels at which their first flows are settled.
     fn first_candidates(&mut self, n_links: u32) -> BinaryHeap<Reverse<Candidate>> {
         let mut candidates = std::mem::take(&mut self.candidates).into_vec();
         candidates.clear();
@@ -193,12 +194,12 @@ impl MaxMin {
         candidates.into()
     }
 
-    /// What limits each flow, as in [`Allocation::bottleneck`], in the last solution.
+    /// Returns the bottleneck of each flow, as in [`Allocation::bottleneck`], in the last solution.
     pub fn bottlenecks(&self) -> &[Option<LinkId>] {
         &self.bottleneck
     }
 
-    /// Everything as it is before the first flow is settled.
+    /// Resets the tables to the state before the first flow is settled.
     fn fill_tables(&mut self) {
         let n_flows = self.weights.len();
         self.level = 0.0;
@@ -240,16 +241,16 @@ impl MaxMin {
         }
     }
 
-    /// Where the links of a flow stand in the table of paths.
+    /// Returns the range of flow `i`'s links in the table of paths.
     fn path(&self, i: usize) -> std::ops::Range<usize> {
         let start = if i == 0 { 0 } else { self.path_ends[i - 1] };
         start as usize..self.path_ends[i] as usize
     }
 
-    /// The level at which a link is full; none if it has no open flows.
+    /// Returns the level at which a link is full; `None` if it has no open flows.
     fn full_at(&self, link: u32) -> Option<f64> {
         let Share { room, weight, n_open, .. } = &self.shares[link as usize];
-        // Rounding must not lower the level: at a full link, what was settled later has the larger share.
+        // Rounding must not lower the level: at a full link, the flow that is settled later has the larger share.
         (0 < *n_open).then(|| (room.value() / weight.value()).max(self.level))
     }
 
@@ -265,7 +266,7 @@ impl MaxMin {
         }
     }
 
-    /// The water level has reached what a flow asks for.
+    /// Settles flow `i` at its demand, which the water level has reached.
     fn satisfy(&mut self, i: usize, level: f64) {
         if !self.is_settled[i] {
             self.level = self.level.max(level);
@@ -285,7 +286,7 @@ impl MaxMin {
     }
 }
 
-/// A sum with the digits that an `f64` drops, kept in a second one (D. Knuth's exact sum of two numbers).
+/// A sum with the digits that an `f64` drops, kept in a second `f64` (D. Knuth's exact sum of two numbers).
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     high: f64,
@@ -331,8 +332,9 @@ mod tests {
         assert!((sum.value() - 1e-6).abs() <= 1e-21, "{sum:?}");
     }
 
-    /// 5,000 flows, each over one link of its own and 19 that are everybody's and hold all of them, barely: the level
-    /// of the common links is old after each of the 5,000 settlings, and below that of half of the own links.
+    /// 5,000 flows, each over one link of its own and 19 links that all flows share and that barely hold all of them:
+    /// the level of the common links is outdated after each of the 5,000 settlings, and below that of half of the own
+    /// links.
     #[test]
     fn the_heap_sees_no_more_than_links_and_pairs() {
         const N: u32 = 5_000;

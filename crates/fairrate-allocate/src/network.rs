@@ -1,12 +1,12 @@
-//! What an allocation is made for: links with capacities, and flows with the links they use.
+//! The input of an allocation: links with capacities, and flows with the links they use.
 
 use std::ops::RangeInclusive;
 
 use fairrate_units::Rate;
 
-/// Capacities that can be used: a bit a second up to an exabit a second.
+/// Range of usable capacities: a bit a second up to an exabit a second.
 pub(crate) const CAPACITIES_BPS: RangeInclusive<f64> = 1.0..=1e18;
-/// Weights that can be used. Sums over a link keep 31 digits: enough for twelve of the lightest flow beside a hundred
+/// Range of usable weights. Sums over a link keep 31 digits: enough for twelve of the lightest flow beside a hundred
 /// thousand of the heaviest.
 pub(crate) const WEIGHTS: RangeInclusive<f64> = 1e-6..=1e6;
 
@@ -15,7 +15,7 @@ pub(crate) const WEIGHTS: RangeInclusive<f64> = 1e-6..=1e6;
 pub struct LinkId(pub u32);
 
 impl LinkId {
-    /// As an index.
+    /// Returns the position as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -24,115 +24,115 @@ impl LinkId {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// What it is called; the allocation does not look at it.
+    /// The link's name; the allocation does not use it.
     pub name: String,
-    /// What its flows' rates may add up to, in bit/s. Not a [`Rate`], so that any number of a file stays what it is.
+    /// Largest sum of its flows' rates, in bit/s. Not a [`Rate`], so that any number of a file is kept exactly.
     pub capacity_bps: f64,
 }
 
 impl Link {
-    /// A link of a given rate.
+    /// Creates a link of the given rate.
     pub fn new(name: impl Into<String>, rate: Rate) -> Self {
         Self { name: name.into(), capacity_bps: rate.as_bps_f64() }
     }
 }
 
-/// A flow that takes as much as it gets, up to what it asks for.
+/// A flow that takes any rate it gets, up to its demand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// What it is called; the allocation does not look at it.
+    /// The flow's name; the allocation does not use it.
     pub name: String,
-    /// Every link it uses, once, in any order.
+    /// The links of the flow's path, each once, in any order.
     pub links: Vec<LinkId>,
-    /// Its share relative to other flows': at a common bottleneck, rates are as weights.
+    /// The flow's share relative to other flows: at a common bottleneck, rates are proportional to weights.
     pub weight: f64,
-    /// What it asks for at most, in bit/s; infinity: no limit.
+    /// The largest rate the flow asks for, in bit/s; infinity: no limit.
     pub demand_bps: f64,
 }
 
 impl Flow {
-    /// A flow of weight 1 without limit.
+    /// Creates a flow of weight 1 without limit.
     pub fn new(name: impl Into<String>, links: impl Into<Vec<LinkId>>) -> Self {
         Self { name: name.into(), links: links.into(), weight: 1.0, demand_bps: f64::INFINITY }
     }
 
-    /// The same flow with another weight.
+    /// Returns the same flow with another weight.
     #[must_use]
     pub fn weight(self, weight: f64) -> Self {
         Self { weight, ..self }
     }
 
-    /// The same flow that asks for at most this, in bit/s.
+    /// Returns the same flow with a demand of `demand_bps`, in bit/s.
     #[must_use]
     pub fn demand_bps(self, demand_bps: f64) -> Self {
         Self { demand_bps, ..self }
     }
 }
 
-/// Links and the flows that share them.
+/// A set of links and the flows that share them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Network {
-    /// Links, called by position.
+    /// Links, identified by position.
     pub links: Vec<Link>,
     /// Flows.
     pub flows: Vec<Flow>,
 }
 
-/// Why a network has no allocation. Links and flows are called by position.
+/// The reason why a network has no allocation. Links and flows are identified by position.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NetworkError {
-    /// A capacity that is no number, not above 0, or out of range.
+    /// A capacity that is not a number, not above 0, or out of range.
     #[error("the capacity of link #{link} is {capacity_bps} bit/s; it must be from 1 bit/s to 10^18 bit/s")]
     Capacity {
-        /// Which link.
+        /// Position of the link.
         link: usize,
         /// Its capacity.
         capacity_bps: f64,
     },
-    /// A weight that is no number, not above 0, or out of range.
+    /// A weight that is not a number, not above 0, or out of range.
     #[error("the weight of flow #{flow} is {weight}; it must be from 10^-6 to 10^6")]
     Weight {
-        /// Which flow.
+        /// Position of the flow.
         flow: usize,
         /// Its weight.
         weight: f64,
     },
-    /// A weight where the algorithm knows none.
+    /// A weight other than 1, where the algorithm has no weights.
     #[error("the weight of flow #{flow} is {weight}; this algorithm knows no weights, so it must be 1")]
     Weighted {
-        /// Which flow.
+        /// Position of the flow.
         flow: usize,
         /// Its weight.
         weight: f64,
     },
-    /// A demand that is no number, not above 0, or out of range.
+    /// A demand that is not a number, not above 0, or out of range.
     #[error("the demand of flow #{flow} is {demand_bps} bit/s; it must be from 1 bit/s to 10^18 bit/s, or infinite")]
     Demand {
-        /// Which flow.
+        /// Position of the flow.
         flow: usize,
         /// Its demand.
         demand_bps: f64,
     },
-    /// A flow that nothing limits.
+    /// A flow without links, whose rate nothing limits.
     #[error("flow #{flow} uses no link, so nothing limits its rate")]
     NoLinks {
-        /// Which flow.
+        /// Position of the flow.
         flow: usize,
     },
-    /// A flow over a link that is not there.
+    /// A flow over a link that does not exist.
     #[error("flow #{flow} uses link #{}, of {n_links} links", link.0)]
     UnknownLink {
-        /// Which flow.
+        /// Position of the flow.
         flow: usize,
         /// The link it names.
         link: LinkId,
-        /// How many links there are.
+        /// Number of links.
         n_links: usize,
     },
     /// A flow that lists a link more than once.
     #[error("flow #{flow} uses link #{} more than once", link.0)]
     RepeatedLink {
-        /// Which flow.
+        /// Position of the flow.
         flow: usize,
         /// The link it repeats.
         link: LinkId,
@@ -140,17 +140,17 @@ pub enum NetworkError {
 }
 
 impl Network {
-    /// Says whether the network has an allocation.
+    /// Checks that the network has an allocation.
     ///
     /// # Errors
-    /// Names the first link or flow that is not as it must be.
+    /// Names the first link or flow that is invalid.
     pub fn check(&self) -> Result<(), NetworkError> {
         for (link, &Link { capacity_bps, .. }) in self.links.iter().enumerate() {
             if !CAPACITIES_BPS.contains(&capacity_bps) {
                 return Err(NetworkError::Capacity { link, capacity_bps });
             }
         }
-        // For every link, 1 + the last flow that was seen to use it.
+        // For every link, 1 + the last flow found to use it.
         let mut last_user = vec![0; self.links.len()];
         for (flow, Flow { links, weight, demand_bps, .. }) in self.flows.iter().enumerate() {
             if !WEIGHTS.contains(weight) {

@@ -18,16 +18,16 @@ const FLOW_COLUMNS: Columns =
 const HOST_FLOW_COLUMNS: Columns =
     Columns { required: &["src", "dst"], optional: &["flow", "weight", "sport", "dport"], example: "src,dst,weight" };
 
-/// A flow between two hosts, whose path is still to be found.
+/// A flow between two hosts, whose path is not known yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostFlow<H> {
-    /// What it is called, if the file says so.
+    /// Name of the flow, if the file has one.
     pub name: Option<String>,
     /// Sender.
     pub src: H,
     /// Receiver, another host.
     pub dst: H,
-    /// Its share relative to other flows'.
+    /// The flow's share relative to other flows.
     pub weight: f64,
     /// Source and destination port, if the file gives them.
     pub ports: (Option<u16>, Option<u16>),
@@ -35,11 +35,11 @@ pub struct HostFlow<H> {
 
 /// Reads links: CSV with the columns `link` and `capacity_gbps`.
 ///
-/// Blank lines and lines that begin with `#` are skipped. Names are without space, since flows list them with space
+/// Blank lines and lines that begin with `#` are skipped. Names contain no space, since flows list them with space
 /// between.
 ///
 /// # Errors
-/// Tells line and column of the first thing that is wrong.
+/// Gives line and column of the first error.
 pub fn parse_links(text: &str) -> Result<Vec<Link>, FileError> {
     let mut links = Vec::new();
     let mut seen = Names::default();
@@ -63,12 +63,12 @@ pub fn parse_links(text: &str) -> Result<Vec<Link>, FileError> {
 /// Blank lines and lines that begin with `#` are skipped.
 ///
 /// # Errors
-/// Tells line and column of the first thing that is wrong.
+/// Gives line and column of the first error.
 pub fn parse_flows(text: &str, links: &[Link]) -> Result<Vec<Flow>, FileError> {
     let ids: HashMap<&str, LinkId> = links.iter().map(|link| &*link.name).zip((0..).map(LinkId)).collect();
     let mut flows = Vec::new();
     let mut seen = Names::default();
-    // For every link, 1 + the last flow that was seen to use it.
+    // For every link, 1 + the last flow found to use it.
     let mut last_user = vec![0; links.len()];
     for row in rows(text, FLOW_COLUMNS)? {
         let row = row?;
@@ -94,12 +94,12 @@ pub fn parse_flows(text: &str, links: &[Link]) -> Result<Vec<Flow>, FileError> {
 }
 
 /// Reads flows between hosts: CSV with the columns `src`, `dst` and, if wanted, `flow` (a name), `weight`, `sport` and
-/// `dport`. `host` finds a host by what the file calls it, or says what is wrong and what may have been meant.
+/// `dport`. `host` returns the host of a name in the file, or an error message and a suggestion.
 ///
 /// Blank lines and lines that begin with `#` are skipped.
 ///
 /// # Errors
-/// Tells line and column of the first thing that is wrong.
+/// Gives line and column of the first error.
 pub fn parse_host_flows<H: PartialEq>(
     text: &str,
     host: impl Fn(&str) -> Result<H, (String, Option<String>)>,
@@ -125,7 +125,7 @@ pub fn parse_host_flows<H: PartialEq>(
     Ok(flows)
 }
 
-/// Names that were seen, with their lines.
+/// Names read so far, with their lines.
 #[derive(Default)]
 struct Names(HashMap<String, usize>);
 
@@ -174,7 +174,7 @@ fn port(field: &Field<'_>) -> Result<u16, FileError> {
     field.text.parse().map_err(|_| error())
 }
 
-/// The field as a number of a range.
+/// Parses the field as a number within `range`; returns `None` otherwise.
 fn number(field: &Field<'_>, range: RangeInclusive<f64>) -> Option<f64> {
     field.text.parse().ok().filter(|x| range.contains(x))
 }

@@ -1,5 +1,5 @@
 //! The optimum of network utility maximisation to the last digits, independent of the methods that follow prices: a
-//! primal-dual interior-point method, and the proof of what it finds ([`kkt_residual`]). S. Boyd, L. Vandenberghe, "Convex
+//! primal-dual interior-point method, and the proof of its result ([`kkt_residual`]). S. Boyd, L. Vandenberghe, "Convex
 //! Optimization", section 11.7; S. Wright, "Primal-Dual Interior-Point Methods", 1997.
 //!
 //! | symbol      | here                  | unit                           |
@@ -11,29 +11,30 @@
 //! | `e = -x U'' / U'` | elasticity of the derivative | 1                 |
 //!
 //! The conditions of the optimum are `U'(x) = q` for flows and `p z = 0`, `m v = 0` for links and demands. The last two
-//! are relaxed to a part `t` of what is at stake, and Newton steps follow the solution as `t` goes to 0. At stake is what
-//! a flow's rate is worth, `x q`; on a link, the least of its flows' times their number, so that no flow's price is made by
-//! the relaxation of others to which their rates are worth more by orders of magnitude. The first condition is taken in logarithms, `log U'(x) = log q`, which is linear in the logarithms
-//! of `x` and `q` for alpha-fair utilities, so that a step is good from far away. What is left of a step is one positive
-//! definite system in the prices, solved by Cholesky's method: time is (links that have flows)^3, memory its square.
+//! are relaxed to a part `t` of the stake, and Newton steps follow the solution as `t` goes to 0. A demand's stake is
+//! the worth of the flow's rate, `x q`; a link's stake is the least of its flows' stakes times their number, so that no
+//! flow's price is made by the relaxation of others to which their rates are worth more by orders of magnitude. The
+//! first condition is taken in logarithms, `log U'(x) = log q`, which is linear in the logarithms of `x` and `q` for
+//! alpha-fair utilities, so that a step is good from far away. A step then reduces to one positive definite system in
+//! the prices, solved by Cholesky's method: time is (links that have flows)^3, memory its square.
 
 use crate::kkt::{KktResidual, Solution, kkt_residual};
 use crate::network::{Network, NetworkError};
 use crate::utility::Utility;
 
-/// Relative; what a solution may miss.
+/// Largest relative residual of a solution.
 const TOLERANCE: f64 = 1e-9;
 /// Relaxation and stationarity at which iterations end: below the tolerance, above rounding.
 const DONE: f64 = 1e-12;
-/// What a step aims to leave of the relaxation at least, and at most.
+/// Bounds of the part of the relaxation that a step aims to leave: at least, and at most.
 const AIM: f64 = 0.1;
 const CAUTION: f64 = 0.9;
 /// The part of the way to the nearest bound that a step goes.
 const STEP: f64 = 0.95;
-/// Twenty is usual.
+/// Limit of steps; twenty is usual.
 const MAX_STEPS: usize = 300;
 
-/// Why there is no optimum.
+/// The reason why there is no optimum.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ReferenceError {
     /// The network has no allocation.
@@ -42,12 +43,13 @@ pub enum ReferenceError {
     /// Rounding, or a utility that is not concave.
     #[error("the best rates found miss the conditions of the optimum by {}, more than 10^-9", residual.max())]
     Inexact {
-        /// By how much they miss each.
+        /// Amount by which they miss each condition.
         residual: KktResidual,
     },
 }
 
-/// Bytes of memory that [`reference()`] needs for a network, about: a square of numbers for the links that flows use.
+/// Returns the bytes of memory that [`reference()`] needs for a network, approximately: a square of numbers for the
+/// links that flows use.
 pub fn reference_memory(network: &Network) -> u64 {
     let mut is_used = vec![false; network.links.len()];
     network.flows.iter().flat_map(|flow| &flow.links).for_each(|link| is_used[link.index()] = true);
@@ -55,14 +57,14 @@ pub fn reference_memory(network: &Network) -> u64 {
     n.saturating_mul(n).saturating_mul(size_of::<f64>() as u64)
 }
 
-/// The rates that maximise the sum of all flows' utilities, one for each flow, with prices that prove it: they miss no
-/// condition of the optimum by more than 10^-9. Rates in utilities are in units of `unit_bps`.
+/// Computes the rates that maximise the sum of all flows' utilities, one for each flow, with prices that prove it: they
+/// miss no condition of the optimum by more than 10^-9. Rates in utilities are in units of `unit_bps`.
 ///
 /// # Errors
-/// What [`Network::check`] says; [`ReferenceError::Inexact`] if the proof fails.
+/// The errors of [`Network::check`]; [`ReferenceError::Inexact`] if the proof fails.
 ///
 /// # Panics
-/// If there is not one utility for each flow, or one is not usable.
+/// If the number of utilities is not the number of flows, or a utility is not usable.
 pub fn reference(
     network: &Network,
     utilities: &[Utility],
@@ -85,38 +87,38 @@ pub fn reference(
     if residual.max() <= TOLERANCE { Ok((solution, residual)) } else { Err(ReferenceError::Inexact { residual }) }
 }
 
-/// A limit and its price: a link's, or a demand's.
+/// The room and the price of a limit: of a link or of a demand.
 #[derive(Clone, Copy, Debug, Default)]
 struct Limit {
     room: f64,
     price: f64,
 }
 
-/// A flow.
+/// The state of a flow.
 #[derive(Clone, Debug)]
 struct Party<'a> {
     utility: &'a Utility,
     /// Its links, as positions in [`Point::links`].
     links: Vec<usize>,
     rate: f64,
-    /// If it has one.
+    /// The demand's room and price, if the flow has a demand.
     demand: Option<Limit>,
     /// `q`
     price: f64,
 }
 
 impl Party<'_> {
-    /// `x q`
+    /// Returns `x q`.
     fn worth(&self) -> f64 {
         self.rate * self.price
     }
 
-    /// `log U'(x) - log q`
+    /// Returns `log U'(x) - log q`.
     fn mismatch(&self) -> f64 {
         libm::log(self.utility.derivative(self.rate) / self.price)
     }
 
-    /// How the price changes for a change of the rate: `e q / x`, which is `-U''` where the two agree.
+    /// Returns the change of the price for a change of the rate: `e q / x`, which is `-U''` where the two agree.
     fn stiffness(&self) -> f64 {
         let derivative = self.utility.derivative(self.rate);
         self.price / (derivative * self.utility.response(derivative).sensitivity)
@@ -135,7 +137,8 @@ struct Point<'a> {
 }
 
 impl<'a> Point<'a> {
-    /// Half of an equal part of the narrowest link for every flow, and prices at which the relaxation is whole.
+    /// Creates the starting point: half of an equal part of the narrowest link for every flow, and prices at which the
+    /// relaxation is whole.
     fn new(network: &Network, utilities: &'a [Utility], unit_bps: f64) -> Self {
         let mut n_flows = vec![0_u32; network.links.len()];
         network.flows.iter().flat_map(|flow| &flow.links).for_each(|link| n_flows[link.index()] += 1);
@@ -175,7 +178,7 @@ impl<'a> Point<'a> {
         }
     }
 
-    /// What is at stake on each link.
+    /// Returns the stake of each link.
     fn stakes(&self) -> Vec<f64> {
         let mut least = vec![(0.0, f64::INFINITY); self.links.len()];
         for flow in &self.flows {
@@ -187,24 +190,24 @@ impl<'a> Point<'a> {
         least.into_iter().map(|(n, worth)| n * worth).collect()
     }
 
-    /// How far each limit is from tight or free, relative to what is at stake.
+    /// Returns the distance of each limit from tight or free, relative to the stake.
     fn relaxations(&self) -> impl Iterator<Item = f64> {
         let links = self.links.iter().zip(self.stakes()).map(|(link, worth)| link.price * link.room / worth);
         let demand = |flow: &Party<'_>| flow.demand.map(|demand| demand.price * demand.room / flow.worth());
         links.chain(self.flows.iter().filter_map(demand))
     }
 
-    /// The largest mismatch of a flow.
+    /// Returns the largest mismatch of a flow.
     fn mismatch(&self) -> f64 {
         self.flows.iter().map(|flow| flow.mismatch().abs()).fold(0.0, f64::max)
     }
 
-    /// How far it is from the optimum.
+    /// Returns the distance from the optimum.
     fn miss(&self) -> f64 {
         self.relaxations().fold(self.mismatch(), f64::max)
     }
 
-    /// Goes as far as limits let it.
+    /// Applies the part of `step` that the limits allow.
     fn take(&mut self, step: &Step) {
         let part = step.part(self);
         for (link, (room, price)) in self.links.iter_mut().zip(&step.links) {
@@ -221,7 +224,7 @@ impl<'a> Point<'a> {
         self.sum_prices();
     }
 
-    /// Rates of all flows, and prices of all links of the network.
+    /// Returns the rates of all flows, and the prices of all links of the network.
     fn solution(&self, n_links: usize) -> Solution {
         let mut prices = vec![0.0; n_links];
         self.names.iter().zip(&self.links).for_each(|(&name, link)| prices[name] = link.price);
@@ -230,7 +233,7 @@ impl<'a> Point<'a> {
     }
 }
 
-/// A flow's part of a step.
+/// The part of a step that concerns one flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Change {
     rate: f64,
@@ -240,7 +243,7 @@ struct Change {
 /// A Newton step.
 #[derive(Clone, Debug)]
 struct Step {
-    /// The relaxation it aims at.
+    /// The relaxation that the step aims at.
     aim: f64,
     flows: Vec<Change>,
     /// Changes of room and price.
@@ -258,7 +261,7 @@ struct Row {
 }
 
 impl Row {
-    /// `(e q / x + m / v) dx = q (log U' - log q) - A'dp - (t x q - m v) / v`
+    /// Computes the row from `(e q / x + m / v) dx = q (log U' - log q) - A'dp - (t x q - m v) / v`.
     fn new(flow: &Party<'_>, aim: f64) -> Self {
         let (mut stiffness, mut pull) = (flow.stiffness(), flow.price * flow.mismatch());
         if let Some(Limit { room, price }) = flow.demand {
@@ -274,7 +277,8 @@ impl Step {
         Self { aim: f64::INFINITY, flows: Vec::new(), links: Vec::new(), matrix: Vec::new(), right: Vec::new() }
     }
 
-    /// The less flows agree with their prices, the less of the relaxation goes; it never comes back.
+    /// Computes the next step. The less flows agree with their prices, the less of the relaxation is removed; it never
+    /// rises again.
     fn compute(&mut self, point: &Point<'_>) {
         let (n, sum) = point.relaxations().fold((0.0, 0.0), |(n, sum), t| (n + 1.0, sum + t));
         self.aim = self.aim.min(sum / n) * point.mismatch().clamp(AIM, CAUTION);
@@ -299,7 +303,7 @@ impl Step {
         }
     }
 
-    /// `(A give A' + z / p) dp = A give pull + (t stake - p z) / p`
+    /// Fills in the system `(A give A' + z / p) dp = A give pull + (t stake - p z) / p`.
     fn fill_system(&mut self, point: &Point<'_>, rows: &[Row], stakes: &[f64], aim: f64) {
         let n = point.links.len();
         self.matrix.clear();
@@ -319,7 +323,7 @@ impl Step {
         }
     }
 
-    /// The part of the step that keeps rates, rooms and prices above 0.
+    /// Returns the part of the step that keeps rates, rooms and prices above 0.
     fn part(&self, point: &Point<'_>) -> f64 {
         let mut part: f64 = 1.0;
         let mut keep = |value: f64, change: f64| {
@@ -342,8 +346,8 @@ impl Step {
     }
 }
 
-/// Cholesky's decomposition of the lower triangle of an `n` by `n` matrix, in place. Rows that depend on earlier ones
-/// but for rounding, as of two links with the same flows, are left out: their unknown is 0.
+/// Computes the Cholesky decomposition of the lower triangle of an `n` by `n` matrix, in place. Rows that depend on
+/// earlier ones except for rounding, as of two links with the same flows, are left out: their unknown is 0.
 fn cholesky(matrix: &mut [f64], n: usize) {
     for i in 0..n {
         let (above, below) = matrix.split_at_mut(i * n);
@@ -358,7 +362,7 @@ fn cholesky(matrix: &mut [f64], n: usize) {
     }
 }
 
-/// Solves the decomposed system in place.
+/// Solves the decomposed system in place: `right` becomes the solution.
 fn substitute(matrix: &[f64], right: &mut [f64]) {
     let n = right.len();
     for i in 0..n {
@@ -375,7 +379,7 @@ fn substitute(matrix: &[f64], right: &mut [f64]) {
     }
 }
 
-/// In four sums, so that they need not wait for each other.
+/// Returns the scalar product, computed in four sums, so that they need not wait for each other.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 4];
     let (mut a4, mut b4) = (a.chunks_exact(4), b.chunks_exact(4));

@@ -1,25 +1,25 @@
 //! The allocator's side of Flowtune (J. Perry, H. Balakrishnan, D. Shah, MIT-CSAIL-TR-2016-011, sections 2 and 6.4):
-//! flowlets begin and end, rates follow, and those that have changed by enough are told. No sockets and no clock: the
-//! caller says when to iterate.
+//! flowlets begin and end, rates follow, and those that have changed by enough are sent to the endpoints. It has no
+//! sockets and no clock: the caller decides when to iterate.
 
 use std::collections::HashMap;
 
 use crate::engine::{FlowKey, RateEngine};
 use crate::network::LinkId;
 
-/// A flow by the number that endpoint and allocator call it.
+/// The number by which endpoint and allocator identify a flow.
 pub type FlowNumber = u32;
 
-/// A rate to be told.
+/// A new rate to send to a flow's endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Update {
     /// The flow.
     pub flow: FlowNumber,
-    /// Bit/s.
+    /// The new rate in bit/s.
     pub rate_bps: f64,
 }
 
-/// An allocator with its engine and what it has told.
+/// An allocator with its engine and the rates it has sent last.
 ///
 /// ```
 /// use fairrate_allocate::{AllocatorService, LinkId, RealTime, Update};
@@ -37,11 +37,11 @@ pub struct AllocatorService {
     engine: Box<dyn RateEngine>,
     threshold: f64,
     flows: Vec<Told>,
-    /// Where in `flows` each is.
+    /// Position of each flow in `flows`.
     places: HashMap<FlowNumber, u32>,
 }
 
-/// A flow, and the rate that its endpoint was told last (zero: none).
+/// A flow, and the rate that was sent last (0: none).
 struct Told {
     flow: FlowNumber,
     key: FlowKey,
@@ -49,13 +49,13 @@ struct Told {
 }
 
 impl AllocatorService {
-    /// An allocator without flows. A rate is told when it is above 1 + `threshold` or below 1 - `threshold` times
-    /// what was told last; the capacities that the engine was made with should leave room for that.
+    /// Creates an allocator without flows. A rate is sent when it is above 1 + `threshold` or below 1 - `threshold`
+    /// times the rate sent last; the capacities that the engine was made with should leave room for that.
     pub fn new(engine: Box<dyn RateEngine>, threshold: f64) -> Self {
         Self { engine, threshold, flows: Vec::new(), places: HashMap::new() }
     }
 
-    /// A flowlet begins. False if it is known already, and stays as it is.
+    /// Begins a flowlet; returns `false` if `flow` is known already, which leaves it unchanged.
     pub fn start(&mut self, flow: FlowNumber, path: &[LinkId], weight: f64, demand_bps: f64) -> bool {
         if self.places.contains_key(&flow) {
             return false;
@@ -66,7 +66,7 @@ impl AllocatorService {
         true
     }
 
-    /// A flowlet is over. False if it was not known.
+    /// Ends a flowlet; returns `false` if `flow` was not known.
     pub fn end(&mut self, flow: FlowNumber) -> bool {
         let Some(place) = self.places.remove(&flow) else { return false };
         let Told { key, .. } = self.flows.swap_remove(place as usize);
@@ -77,7 +77,7 @@ impl AllocatorService {
         true
     }
 
-    /// Knows no flow any more.
+    /// Removes all flows.
     pub fn forget_flows(&mut self) {
         for told in self.flows.drain(..) {
             self.engine.remove(told.key);
@@ -85,17 +85,17 @@ impl AllocatorService {
         self.places.clear();
     }
 
-    /// Flows that are known.
+    /// Returns the number of known flows.
     pub fn n_flows(&self) -> usize {
         self.flows.len()
     }
 
-    /// The engine, to ask for rates or to change capacities.
+    /// Returns the engine, to read rates or to change capacities.
     pub fn engine_mut(&mut self) -> &mut dyn RateEngine {
         &mut *self.engine
     }
 
-    /// One iteration; rates to be told are added to `updates`. Equal calls give equal updates in equal order.
+    /// Runs one iteration, and appends the rates to send to `updates`. Equal calls give equal updates in equal order.
     pub fn iterate(&mut self, updates: &mut Vec<Update>) {
         self.engine.iterate();
         let (above, below) = (1.0 + self.threshold, 1.0 - self.threshold);

@@ -12,33 +12,34 @@
 //! iteration before (equation 1), then links compute shares from these demands (equation 2), and a flow's rate is its
 //! smallest share.
 //!
-//! Readings. The first shares are not in the paper: capacities, which is what a link without flows advertises. Flows
-//! have no weights in PERC, so other weights than 1 are an error. A flow that its host limits demands no more than that
-//! (the paper's footnote 2): [`Flow::demand_bps`], as by a link of its own.
+//! Readings. The first shares are not in the paper: here they are the capacities, which a link without flows
+//! advertises. Flows have no weights in PERC, so other weights than 1 are an error. A flow that its host limits demands
+//! no more than that (the paper's footnote 2): [`Flow::demand_bps`], as by a link of its own.
 //!
-//! **Demands that fill a link exactly.** Then the paper has the link advertise its capacity, as if it had room:
-//! [`AtCapacity::Capacity`]. Two flows over the same two links of 10 Gb/s then never settle. Both links see demands of
-//! 10 and advertise 5; then both see demands of 5, which add up to 10, and advertise 10; and so on, with rates of 5 and
-//! 10 in turn. Links of equal capacity in a row that share two flows which neither has elsewhere to be limited are
-//! common (a host's uplink and a link behind it). Any value from the largest demand on solves equation 2 in this case;
-//! with the smallest of these, [`AtCapacity::LargestDemand`], no network has been found that does not settle.
+//! **Demands that fill a link exactly.** In this case the paper's link advertises its capacity, as if it had room:
+//! [`AtCapacity::Capacity`]. Two flows over the same two links of 10 Gb/s then never settle. Both links get demands of
+//! 10 and advertise 5; then both get demands of 5, which add up to 10, and advertise 10; and so on, with rates of 5 and
+//! 10 in turn. Links of equal capacity in a row that share two flows, neither of which is limited elsewhere, are common
+//! (a host's uplink and a link behind it). Any value from the largest demand on solves equation 2 in this case; with
+//! the smallest of these values, [`AtCapacity::LargestDemand`], no network has been found that does not settle.
 
 use crate::network::{Flow, Network, NetworkError};
 
-/// Relative. Demands are quotients and sums of at most thousands of numbers of 16 digits; what differs by less is equal.
+/// Relative difference below which numbers are equal. Demands are quotients and sums of at most thousands of numbers of
+/// 16 digits.
 const EQUAL: f64 = 1e-12;
 
-/// What a link advertises whose flows demand exactly its capacity.
+/// The share that a link advertises if its flows demand exactly its capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AtCapacity {
-    /// Its capacity, as the paper says.
+    /// Its capacity, as in the paper.
     #[default]
     Capacity,
     /// The largest demand, the smallest solution of equation 2.
     LargestDemand,
 }
 
-/// What links advertise and flows send after an iteration.
+/// The links' shares and the flows' rates after an iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyncIteration {
     /// Fair share of each link in bit/s, in the order of [`Network::links`].
@@ -47,7 +48,7 @@ pub struct SyncIteration {
     pub rates_bps: Vec<f64>,
 }
 
-/// Where the iterations settled.
+/// The state in which the iterations settled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
     /// Iterations until no rate changed any more; 0 if the first state was final.
@@ -66,10 +67,10 @@ pub struct SyncPerc<'a> {
 }
 
 impl<'a> SyncPerc<'a> {
-    /// Begins with every link advertising its capacity.
+    /// Creates the first state, in which every link advertises its capacity.
     ///
     /// # Errors
-    /// What [`Network::check`] says, and [`NetworkError::Weighted`] for a flow of another weight than 1.
+    /// The errors of [`Network::check`], and [`NetworkError::Weighted`] for a flow of another weight than 1.
     pub fn new(network: &'a Network) -> Result<Self, NetworkError> {
         network.check()?;
         if let Some((flow, f)) = network.flows.iter().enumerate().find(|(_, f)| f.weight != 1.0) {
@@ -80,10 +81,11 @@ impl<'a> SyncPerc<'a> {
         Ok(Self { network, at_capacity: AtCapacity::default(), shares_bps, demands })
     }
 
-    /// Begins with these shares instead: those that another set of flows left behind, in bit/s, one for each link.
+    /// Replaces the first shares by `shares_bps`, for instance those that another set of flows left, in bit/s, one for
+    /// each link.
     ///
     /// # Panics
-    /// If there are more or fewer shares than links, or one is not above 0.
+    /// If there are more or fewer shares than links, or a share is not above 0.
     #[must_use]
     pub fn from_shares(self, shares_bps: Vec<f64>) -> Self {
         assert_eq!(shares_bps.len(), self.network.links.len(), "one share for each link");
@@ -91,19 +93,19 @@ impl<'a> SyncPerc<'a> {
         Self { shares_bps, ..self }
     }
 
-    /// With another rule for links whose flows demand exactly their capacity.
+    /// Sets the rule for links whose flows demand exactly their capacity.
     #[must_use]
     pub fn at_capacity(self, at_capacity: AtCapacity) -> Self {
         Self { at_capacity, ..self }
     }
 
-    /// What links advertise and flows send now.
+    /// Returns the present shares and rates.
     pub fn state(&self) -> SyncIteration {
         let rate = |f: &Flow| f.links.iter().map(|l| self.shares_bps[l.index()]).fold(f.demand_bps, f64::min);
         SyncIteration { shares_bps: self.shares_bps.clone(), rates_bps: self.network.flows.iter().map(rate).collect() }
     }
 
-    /// Iterates until no share changes any more, at most `limit` times; `None` if they still change then.
+    /// Iterates until no share changes any more, at most `limit` times; returns `None` if shares still change then.
     pub fn settle(&mut self, limit: usize) -> Option<Settled> {
         let (mut last, mut iterations) = (self.state(), 0);
         for i in 1..=limit {
@@ -133,7 +135,7 @@ impl Iterator for SyncPerc<'_> {
     }
 }
 
-/// What rates offer to each link beyond its capacity, in bit/s, in the order of [`Network::links`]; below 0 where there
+/// Returns the load of each link minus its capacity, in bit/s, in the order of [`Network::links`]; below 0 where there
 /// is room.
 ///
 /// # Panics
@@ -148,16 +150,16 @@ pub fn overload(network: &Network, rates_bps: &[f64]) -> Vec<f64> {
     overload_bps
 }
 
-/// Demands of each link's flows in bit/s, made anew in each iteration.
+/// Demands of each link's flows in bit/s, recomputed in each iteration.
 #[derive(Clone, Debug)]
 struct Demands {
     of_link: Vec<Vec<f64>>,
 }
 
 impl Demands {
-    /// Equation 1: a flow demands of a link the smallest share of the others on its path. That is its smallest of all,
-    /// or on the link that has it the second smallest (section 5). Flows of one link demand infinity, or what they ask
-    /// for at most.
+    /// Applies equation 1: a flow demands of a link the smallest share of the other links on its path. That is the
+    /// smallest share of its path, or on the link that has it the second smallest (section 5). Flows of one link demand
+    /// infinity, or [`Flow::demand_bps`].
     fn update(&mut self, network: &Network, shares_bps: &[f64]) {
         self.of_link.iter_mut().for_each(Vec::clear);
         for flow in &network.flows {
@@ -177,8 +179,8 @@ impl Demands {
     }
 }
 
-/// Equation 2: the share `f` at which `sum(min(d, f)) = C`, by water-filling. If demands do not exceed the capacity there
-/// is none, or no single one. Sorts the demands.
+/// Applies equation 2: returns the share `f` at which `sum(min(d, f)) = C`, by water-filling. If demands do not exceed
+/// the capacity, no such share or no unique one exists. The function sorts the demands.
 fn fair_share(demands_bps: &mut [f64], capacity_bps: f64, at_capacity: AtCapacity) -> f64 {
     let total: f64 = demands_bps.iter().sum();
     demands_bps.sort_by(f64::total_cmp);
@@ -196,7 +198,7 @@ fn fair_share(demands_bps: &mut [f64], capacity_bps: f64, at_capacity: AtCapacit
     }
 }
 
-/// The level up to which demands in ascending order, which are more than the capacity together, can be served.
+/// Returns the level up to which demands in ascending order, which together exceed the capacity, can be served.
 fn level(demands_bps: &[f64], capacity_bps: f64) -> f64 {
     let mut room_bps = capacity_bps;
     for (i, &demand) in demands_bps.iter().enumerate() {
@@ -206,7 +208,7 @@ fn level(demands_bps: &[f64], capacity_bps: f64) -> f64 {
         }
         room_bps -= demand;
     }
-    // Not reached but for rounding: the demands are more than the capacity.
+    // Only reached by rounding: the demands exceed the capacity.
     capacity_bps
 }
 

@@ -1,7 +1,7 @@
-//! What a rate is worth to a flow: the utilities of network utility maximisation, which is to find the rates that
-//! maximise the sum of all flows' utilities. F. Kelly, A. Maulloo, D. Tan, "Rate control for communication networks:
-//! shadow prices, proportional fairness and stability", J. Oper. Res. Soc. 49, 1998; J. Mo, J. Walrand, "Fair end-to-end
-//! window-based congestion control", IEEE/ACM ToN 8, 2000 (alpha-fairness).
+//! The utilities of network utility maximisation, which finds the rates that maximise the sum of all flows' utilities.
+//! F. Kelly, A. Maulloo, D. Tan, "Rate control for communication networks: shadow prices, proportional fairness and
+//! stability", J. Oper. Res. Soc. 49, 1998; J. Mo, J. Walrand, "Fair end-to-end window-based congestion control",
+//! IEEE/ACM ToN 8, 2000 (alpha-fairness).
 //!
 //! | paper         | here                                  | unit                 |
 //! |---------------|---------------------------------------|----------------------|
@@ -10,29 +10,29 @@
 //! | `(U')^-1(q)`  | [`Response::rate`]                    | units of rate        |
 //! | `((U')^-1)'`  | minus [`Response::sensitivity`]       | units of rate a unit of price |
 //!
-//! Rates are in units that whoever calls chooses (see [`NumConfig::unit_bps`](crate::NumConfig::unit_bps)), and prices
-//! are utility a unit of rate. The optimum of weighted logarithms and of alpha-fair utilities is the same in every unit.
+//! Rates are in units that the caller chooses (see [`NumConfig::unit_bps`](crate::NumConfig::unit_bps)), and prices are
+//! utility a unit of rate. The optimum of weighted logarithms and of alpha-fair utilities is the same in every unit.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A utility of one's own. It is strictly concave and increasing for rates above 0, and all four functions are of the
-/// same utility.
+/// A user-defined utility. It is strictly concave and increasing for rates above 0, and all four functions belong to
+/// the same utility.
 pub trait UtilityFunction: fmt::Debug + Send + Sync {
-    /// `U(x)`.
+    /// Returns `U(x)`.
     fn value(&self, rate: f64) -> f64;
 
-    /// `U'(x)`: above 0, and less for a larger rate.
+    /// Returns `U'(x)`, which is above 0 and falls as the rate rises.
     fn derivative(&self, rate: f64) -> f64;
 
-    /// `(U')^-1(q)`: the rate of which a flow wants no more at this price, above 0.
+    /// Returns `(U')^-1(q)`, the rate beyond which a flow wants no more at this price, above 0.
     fn inverse(&self, price: f64) -> f64;
 
-    /// `((U')^-1)'(q)`: how the rate follows the price, below 0.
+    /// Returns `((U')^-1)'(q)`, the change of the rate with the price, below 0.
     fn inverse_slope(&self, price: f64) -> f64;
 }
 
-/// What a flow's rate is worth.
+/// The utility of a flow's rate.
 #[derive(Clone, Debug)]
 pub enum Utility {
     /// `w log x`: weighted proportional fairness.
@@ -48,37 +48,37 @@ pub enum Utility {
         /// `A`, above 0.
         alpha: f64,
     },
-    /// Any other.
+    /// A user-defined utility.
     Custom(Arc<dyn UtilityFunction>),
 }
 
-/// What a flow does at a price.
+/// A flow's reaction to a price.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Response {
-    /// The rate it takes.
+    /// The rate the flow takes.
     pub rate: f64,
-    /// How much less it takes for each unit that the price rises, not below 0.
+    /// Fall of the rate for each unit that the price rises, not below 0.
     pub sensitivity: f64,
 }
 
 impl Utility {
-    /// `w log x`.
+    /// Creates the utility `w log x`.
     pub const fn log(weight: f64) -> Self {
         Self::Log { weight }
     }
 
-    /// `w x^(1 - A) / (1 - A)`, which is `w log x` for 1.
+    /// Creates the utility `w x^(1 - A) / (1 - A)`, which is `w log x` for 1.
     pub fn alpha_fair(weight: f64, alpha: f64) -> Self {
         if alpha == 1.0 { Self::Log { weight } } else { Self::AlphaFair { weight, alpha } }
     }
 
-    /// A utility of one's own.
+    /// Creates a user-defined utility.
     pub fn custom(function: impl UtilityFunction + 'static) -> Self {
         Self::Custom(Arc::new(function))
     }
 
-    /// Whether weight and alpha can be used: numbers above 0, not infinite. A weight of 0 would be a flow that takes no
-    /// rate at any price, which has no logarithm: it is refused, not a flow without a rate.
+    /// Returns `true` if weight and alpha are usable: numbers above 0, not infinite. A weight of 0 would mean a flow
+    /// that takes no rate at any price, which has no logarithm: it is refused, and is not a flow without a rate.
     pub fn is_usable(&self) -> bool {
         let usable = |x: f64| x.is_finite() && 0.0 < x;
         match self {
@@ -88,7 +88,7 @@ impl Utility {
         }
     }
 
-    /// `U(x)`.
+    /// Returns `U(x)`.
     pub fn value(&self, rate: f64) -> f64 {
         match self {
             Self::Log { weight } => weight * libm::log(rate),
@@ -97,7 +97,7 @@ impl Utility {
         }
     }
 
-    /// `U'(x)`.
+    /// Returns `U'(x)`.
     pub fn derivative(&self, rate: f64) -> f64 {
         match self {
             Self::Log { weight } => weight / rate,
@@ -106,7 +106,7 @@ impl Utility {
         }
     }
 
-    /// The rate a flow takes at a price, and how it follows the price.
+    /// Returns the rate a flow takes at a price, and its sensitivity to the price.
     pub fn response(&self, price: f64) -> Response {
         match self {
             Self::Log { weight } => {

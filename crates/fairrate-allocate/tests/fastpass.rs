@@ -1,4 +1,4 @@
-//! Fastpass's arbiter: matchings, their paths, and who comes when.
+//! Fastpass's arbiter: matchings, their paths, and the order of pairs.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ fn arbiter(hosts: u16, order: Order, batch: u32) -> Fastpass {
     Fastpass::new(config(hosts, order, batch)).unwrap()
 }
 
-/// The pairs of each timeslot of the last batch.
+/// Returns the pairs of each timeslot of the last batch.
 fn slots(arbiter: &Fastpass, batch: u32) -> Vec<Vec<(u16, u16)>> {
     (0..batch).map(|slot| arbiter.grants(slot).map(|grant| (grant.src, grant.dst)).collect()).collect()
 }
 
-/// Three sources for one destination take turns, whoever asks for more.
+/// Three sources for one destination take turns, however much each requests.
 #[test]
 fn an_incast_takes_turns() {
     let mut arbiter = arbiter(4, Order::LeastRecent, 6);
@@ -34,7 +34,8 @@ fn an_incast_takes_turns() {
     assert_eq!(slots(&arbiter, 6), [1, 2, 1, 2, 2, 2].map(|src| vec![(src, 3)]));
 }
 
-/// The same with the shortest first. Two of source 0's come later and are its last then, before 2 of source 2's 9.
+/// The same with the shortest first. Two timeslots of source 0 are requested later and are its last then, before 2 of
+/// source 2's 9.
 #[test]
 fn the_shortest_comes_first() {
     let mut arbiter = arbiter(4, Order::ShortestRemaining, 6);
@@ -49,8 +50,8 @@ fn the_shortest_comes_first() {
     assert_eq!(slots(&arbiter, 6), [0, 2, 2, 2, 2, 2].map(|src| vec![(src, 3)]));
 }
 
-/// A batch fills a timeslot around what others have: 0 to 2 has the first, so 1 to 2 takes the second and 1 to 3 the
-/// first.
+/// A batch fills a timeslot around the pairs that have one: 0 to 2 has the first, so 1 to 2 takes the second and 1 to 3
+/// the first.
 #[test]
 fn the_earliest_timeslot_that_both_have_free() {
     let mut arbiter = arbiter(4, Order::LeastRecent, 3);
@@ -99,7 +100,7 @@ fn what_cannot_be_arbitrated() {
     assert!(Fastpass::new(FastpassConfig { packets_per_link: 0, ..good }).is_err());
 }
 
-/// The procedure slot by slot, as the paper states it: a list of pairs by age.
+/// The procedure slot by slot, as in the paper: a list of pairs by age.
 #[derive(Default)]
 struct SlotBySlot {
     /// (last timeslot, source, destination), oldest first.
@@ -110,7 +111,7 @@ struct SlotBySlot {
 }
 
 impl SlotBySlot {
-    /// Demand joins at the beginning of a batch, at its age, behind those of the same age that wait already.
+    /// Adds the demand at the beginning of a batch, at its age, after waiting pairs of the same age.
     fn request_all(&mut self, requests: &[(u16, u16, u32)]) {
         let mut fresh = Vec::new();
         for &(src, dst, timeslots) in requests {
@@ -150,10 +151,10 @@ impl SlotBySlot {
     }
 }
 
-/// Sources, destinations and timeslots asked for before a batch.
+/// Sources, destinations and timeslots requested before a batch.
 type Requests = Vec<(u16, u16, u32)>;
 
-/// Hosts, requests before each of some batches, and the batch.
+/// Returns hosts, requests before each of some batches, and the batch.
 fn traffic() -> impl Strategy<Value = (u16, Vec<Requests>, u32)> {
     (2_u16..14, 1_u32..=64).prop_flat_map(|(hosts, batch)| {
         let request = (0..hosts, 1..hosts, 1_u32..40).prop_map(move |(src, by, n)| (src, (src + by) % hosts, n));
@@ -184,7 +185,7 @@ fn same_as_slot_by_slot(hosts: u16, batches: &[Requests], batch: u32) -> Result<
     Ok(())
 }
 
-/// Allocates until all is served. Each timeslot is a matching, a maximal one, with paths within what links carry.
+/// Allocates until all is served. Each timeslot must be a maximal matching, with paths within the links' capacities.
 fn serves_all(config: FastpassConfig, batches: &[Requests]) -> Result<(), TestCaseError> {
     let mut arbiter = Fastpass::new(config).unwrap();
     let mut left: BTreeMap<(u16, u16), u32> = BTreeMap::new();
@@ -252,7 +253,7 @@ proptest! {
         prop_assume!(hosts <= 64);
         let config =
             FastpassConfig { hosts, hosts_per_rack, spines, packets_per_link, order: Order::LeastRecent, batch: 3 };
-        // Multiples of a number prime to the number of hosts are a permutation, and not one that keeps racks together.
+        // Multiples of a number prime to the number of hosts are a permutation that does not keep racks together.
         let step = (3..1_000).find(|step| gcd(*step, hosts) == 1).unwrap();
         let requests: Vec<_> = shifts
             .iter()
@@ -262,8 +263,8 @@ proptest! {
         serves_all(config, &[requests])?;
     }
 
-    /// A pair that always wants more waits at most as many timeslots as others share its source or its destination:
-    /// whoever goes first is behind it from then on. Pairs that all share one host therefore differ by a timeslot.
+    /// A pair that always wants more waits at most as many timeslots as others share its source or its destination: a
+    /// pair that goes first is behind it from then on. Pairs that all share one host therefore differ by a timeslot.
     #[test]
     fn nobody_waits_longer_than_others_before_it(
         hosts in 3_u16..12,

@@ -4,10 +4,10 @@ use fairrate_allocate::{Allocation, Flow, Link, LinkId, MaxMin, Network, Network
 use fairrate_units::Rate;
 use proptest::prelude::*;
 
-/// Relative; rates are sums and quotients of at most some thousand numbers of 16 digits.
+/// Relative tolerance; rates are sums and quotients of at most some thousand numbers of 16 digits.
 const TOLERANCE: f64 = 1e-9;
 
-/// A network of links in Gb/s, and flows with their links and weights.
+/// Returns a network of links in Gb/s, and flows with their links and weights.
 fn network(capacities_gbps: &[u64], flows: &[(&[u32], f64)]) -> Network {
     let link = |(i, gbps): (usize, &u64)| Link::new(format!("l{i}"), Rate::from_gbps(*gbps));
     let flow = |(i, (links, weight)): (usize, &(&[u32], f64))| {
@@ -32,7 +32,7 @@ fn the_chain_of_percs_figure_7() {
     assert_eq!(max_min(&chain).unwrap().bottleneck, [0, 1, 2, 2].map(|link| Some(LinkId(link))));
 }
 
-/// A flow over all links of a parking lot has what the narrowest leaves: 12 / 3 = 4, and 20 - 4, 10 - 4 for the flows
+/// A flow over all links of a parking lot has the share of the narrowest: 12 / 3 = 4, and 20 - 4, 10 - 4 for the flows
 /// of one hop on the others.
 #[test]
 fn a_parking_lot() {
@@ -50,8 +50,8 @@ fn weights() {
     assert_eq!(rates_gbps(&two), [13.75, 5.0, 41.25]);
 }
 
-/// Figure 7's chain with 3 for D and 20 for B: the third link leaves C 7, the second would leave B 23, so B has what it
-/// asks for, and the first leaves A 40. A demand of what a flow has anyway changes nothing.
+/// Figure 7's chain with 3 for D and 20 for B: the third link leaves C 7, the second would leave B 23, so B has its
+/// demand, and the first leaves A 40. A demand equal to the rate a flow has anyway changes nothing.
 #[test]
 fn demands() {
     let mut chain = network(&[60, 30, 10], &[(&[0], 1.0), (&[0, 1], 1.0), (&[1, 2], 1.0), (&[2], 1.0)]);
@@ -110,9 +110,9 @@ fn what_has_no_allocation_is_an_error() {
     assert_eq!(text, "flow #0 uses no link, so nothing limits its rate");
 }
 
-/// Holds an allocation against the definition: no link above its capacity and no flow above its demand; every flow that
-/// has less than its demand has a full link on which no flow has a larger share. That makes it the one max-min fair
-/// allocation.
+/// Checks an allocation against the definition: no link above its capacity and no flow above its demand; every flow
+/// that has less than its demand has a full link on which no flow has a larger share. That makes it the only max-min
+/// fair allocation.
 fn assert_max_min(network: &Network, allocation: &Allocation) {
     let shares = || network.flows.iter().zip(&allocation.rates_bps).map(|(flow, rate_bps)| rate_bps / flow.weight);
     let mut used_bps = vec![0.0; network.links.len()];
@@ -143,8 +143,8 @@ fn assert_max_min(network: &Network, allocation: &Allocation) {
     }
 }
 
-/// The definition by rounds, in time flows x links x rounds: raise all open flows until the first link is full or the
-/// first flow has its demand, settle the flows of the full links and those, and again.
+/// Computes the allocation by rounds, in time flows x links x rounds: raise all open flows until the first link is full
+/// or the first flow has its demand, settle the flows of the full links and those with their demand, and repeat.
 fn by_rounds(network: &Network) -> Vec<f64> {
     let mut rates_bps: Vec<Option<f64>> = vec![None; network.flows.len()];
     while rates_bps.iter().any(Option::is_none) {
@@ -175,7 +175,7 @@ fn by_rounds(network: &Network) -> Vec<f64> {
     rates_bps.into_iter().flatten().collect()
 }
 
-/// Capacities of real links, which tie, or any.
+/// Draws capacities of real links, which tie, or any.
 fn capacity_bps() -> impl Strategy<Value = f64> {
     prop_oneof![
         proptest::sample::select(vec![10e9, 25e9, 40e9, 100e9, 400e9]),
@@ -183,7 +183,7 @@ fn capacity_bps() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// Mostly 1 or small whole numbers, which tie, or any within six digits.
+/// Draws mostly 1 or small whole numbers, which tie, or any within six digits.
 fn weight() -> impl Strategy<Value = f64> {
     prop_oneof![
         2 => Just(1.0),
@@ -192,7 +192,7 @@ fn weight() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// Mostly none.
+/// Draws a demand, mostly none.
 fn demand_bps() -> impl Strategy<Value = f64> {
     prop_oneof![3 => Just(f64::INFINITY), 1 => capacity_bps()]
 }
@@ -227,7 +227,7 @@ proptest! {
         }
     }
 
-    /// A solver that has solved other things first gives the bits of a fresh one.
+    /// A solver that has solved other networks before gives the same bits as a fresh one.
     #[test]
     fn a_used_solver_is_as_good_as_new(network in networks(12, 1..40, 4), first in 0_usize..40, again in 0_usize..40) {
         let capacities = || network.links.iter().map(|link| link.capacity_bps);
@@ -241,7 +241,7 @@ proptest! {
             let (early, late) = network.flows.split_at(n);
             add(&mut solver, early);
             solver.solve();
-            // Flows may be added to those that are there, and solving twice is solving once.
+            // Flows may be added to present ones, and solving twice gives the same result as solving once.
             add(&mut solver, late);
             solver.solve();
             let fresh = max_min(&network).unwrap();

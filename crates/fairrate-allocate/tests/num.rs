@@ -9,9 +9,9 @@ use fairrate_allocate::{
 };
 use proptest::prelude::*;
 
-/// Relative; loads are sums of up to thousands of numbers of 16 digits.
+/// Relative tolerance; loads are sums of up to thousands of numbers of 16 digits.
 const ROUNDING: f64 = 1e-12;
-/// Within reach of the slowest of the random networks, where a link's room is 10^-4 of its capacity.
+/// Enough for the slowest of the random networks, where a link's room is 10^-4 of its capacity.
 const LIMIT: u32 = 200_000;
 
 fn solve(network: &Network, utilities: &[Utility], config: NumConfig, tolerance: f64) -> Num {
@@ -21,19 +21,19 @@ fn solve(network: &Network, utilities: &[Utility], config: NumConfig, tolerance:
     num
 }
 
-/// The largest relative difference.
+/// Returns the largest relative difference.
 fn difference(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max)
 }
 
-/// The largest (load - capacity) / capacity.
+/// Returns the largest (load - capacity) / capacity.
 fn overload(network: &Network, rates_bps: &[f64]) -> f64 {
     let overload_bps = fairrate_allocate::overload(network, rates_bps);
     overload_bps.iter().zip(&network.links).map(|(over, link)| over / link.capacity_bps).fold(f64::MIN, f64::max)
 }
 
-/// Links of these capacities in Gb/s and flows of weight 1 over them.
+/// Returns links of the given capacities in Gb/s and flows of weight 1 over them.
 fn network(capacities_gbps: &[f64], flows: &[&[u32]]) -> Network {
     let links = capacities_gbps.iter().map(|c| Link { name: String::new(), capacity_bps: c * 1e9 }).collect();
     let flow = |path: &&[u32]| Flow::new("", path.iter().map(|&l| LinkId(l)).collect::<Vec<_>>());
@@ -89,7 +89,8 @@ fn prices_prove_the_rates() {
     let solution = solve(&network, &utilities, NumConfig::flowtune(10e9), 1e-9).solution();
     let residual = kkt_residual(&network, &utilities, &solution).unwrap();
     assert!(residual.max() < 1e-7, "{residual:?}");
-    // Two parts in a thousand moved from a flow to another are no optimum any more, and the proof fails.
+    // If two parts in a thousand are moved from a flow to another, the rates are not the optimum any more, and the
+    // proof fails.
     let mut moved = solution.clone();
     moved.rates_bps[0] *= 0.998;
     assert!(1e-3 < kkt_residual(&network, &utilities, &moved).unwrap().max());
@@ -111,7 +112,7 @@ fn alpha_fair_by_hand() {
     }
 }
 
-/// Large alphas lead towards max-min: 10 and 40 Gb/s leave a flow over both 5, and the others 5 and 35.
+/// Large alphas lead towards max-min: links of 10 and 40 Gb/s leave a flow over both 5, and the others 5 and 35.
 #[test]
 fn large_alphas_are_nearly_max_min() {
     let network = network(&[10.0, 40.0], &[&[0, 1], &[0], &[1]]);
@@ -183,10 +184,10 @@ fn prices_of_a_single_link_follow_a_logistic_map() {
     }
 }
 
-/// A flow more as soon as rates have settled, with gamma 0.4 and no normaliser. The price starts at `(N - 1) / N` of the
-/// optimum, and the rate is within 10 % when the price is above 1 / 1.1 = 0.909 of it. From 1/2: 0.6, 0.696, 0.781, 0.849,
-/// 0.900, 0.936, rates of the seventh iteration; from 2/3 the fifth, from 3/4 the fourth, from 4/5 the third. F-NORM's are
-/// right at once.
+/// Adds a flow as soon as rates have settled, with gamma 0.4 and no normaliser. The price starts at `(N - 1) / N` of
+/// the optimum, and the rate is within 10 % when the price is above 1 / 1.1 = 0.909 of it. From 1/2: 0.6, 0.696, 0.781,
+/// 0.849, 0.900, 0.936, rates of the seventh iteration; from 2/3 the fifth, from 3/4 the fourth, from 4/5 the third.
+/// F-NORM's rates are right at once.
 #[test]
 fn a_staircase_of_flows() {
     for (normaliser, want) in [(Normaliser::None, [1, 7, 5, 4, 3]), (Normaliser::F_NORM, [1; 5])] {
@@ -205,7 +206,7 @@ fn a_staircase_of_flows() {
 }
 
 /// Six links in a row count six times the step of one: `q' = q (1 + 2.4 (1 - q / q*))` at 0.4, beyond 2. The allocator
-/// says so; at 0.2 it is 1.2.
+/// reports it; at 0.2 the factor is 1.2.
 #[test]
 fn what_does_not_converge_is_told() {
     let network = network(&[10.0; 6], &[&[0, 1, 2, 3, 4, 5], &[0, 1, 2, 3, 4, 5]]);
@@ -240,7 +241,7 @@ fn normalisers_by_hand() {
     assert_eq!(granted(Normaliser::None, 1e9), [10.0, 5.0, 10.0]);
     assert_eq!(granted(Normaliser::U_NORM, 1e9), [4.0, 2.0, 4.0]);
     assert_eq!(granted(Normaliser::F_NORM, 1e9), [4.0, 2.0, 4.0]);
-    // A single flow of weight 1/2 takes 5 of 10 at a price of 1. Equation 9 gives it all; up to its demand.
+    // A single flow of weight 1/2 takes 5 of 10 at a price of 1. Equation 9 gives it all, up to its demand.
     let alone = |normaliser, demand_bps| {
         let mut num = Num::new([10e9], NumConfig { normaliser, ..NumConfig::flowtune(10e9) });
         let key = num.add(&[LinkId(0)], 0.5, demand_bps);
@@ -272,14 +273,14 @@ fn bounded_ratios_count_what_flows_can_be_told() {
     let (bounded, bounded_prices) = run(Normaliser::F_NORM_BOUNDED);
     assert_eq!(bounded, [3.333, 3.333, 3.333]);
     assert_eq!(prices, bounded_prices);
-    // A demand bounds too: of 10 Gb/s a flow with a demand of 1 leaves 9, and rates scale up to that.
+    // A demand bounds too: a flow with a demand of 1 leaves 9 of 10 Gb/s, and rates scale up to that.
     let mut num = Num::new([10e9], NumConfig { normaliser: Normaliser::F_NORM_BOUNDED, ..NumConfig::flowtune(10e9) });
     let (small, large) = (num.add(&[LinkId(0)], 1.0, 1e9), num.add(&[LinkId(0)], 1.0, f64::INFINITY));
     num.solve(1_000, 1e-9);
     assert!((num.rate_bps(small) - 1e9).abs() < 10.0 && (num.rate_bps(large) - 9e9).abs() < 10.0);
 }
 
-/// A link without flows, one whose flow is limited by its demand, and one with the flow it is alone with.
+/// A link without flows, a link whose flow is limited by its demand, and a link with a single flow.
 #[test]
 fn links_with_room_have_no_price_and_idle_ones_keep_theirs() {
     let mut num = Num::new([10e9, 10e9, 10e9], NumConfig::flowtune(10e9));
@@ -307,7 +308,7 @@ fn no_flows_and_no_links() {
     assert_eq!(reference(&idle, &[], 1e9).unwrap().0.prices, [0.0]);
 }
 
-/// Prices at which rates have no digits, from which every method but the gradient's tiny steps comes back.
+/// Prices at which rates have no digits, from which every method but the gradient's tiny steps recovers.
 #[test]
 fn from_any_prices() {
     let network = network(&[10.0, 40.0], &[&[0, 1], &[0], &[1]]);
@@ -335,7 +336,7 @@ fn from_any_prices() {
     }
 }
 
-/// The lightest beside the heaviest flow that networks may have.
+/// The lightest flow that networks may have beside the heaviest.
 #[test]
 fn very_unequal_weights() {
     let mut network = network(&[100.0, 10.0], &[&[0], &[0, 1], &[1]]);
@@ -354,7 +355,7 @@ fn a_weight_of_zero_is_refused() {
     Num::new([10e9], NumConfig::flowtune(10e9)).add(&[LinkId(0)], 0.0, f64::INFINITY);
 }
 
-/// After a change of a converged allocator, prices begin where they were: fewer iterations than anew.
+/// After a change of a converged allocator, prices begin at their old values: fewer iterations than from the start.
 #[test]
 fn a_change_takes_fewer_iterations_than_a_start() {
     let mut network = leaf_spine(3, 1_000);
@@ -368,7 +369,7 @@ fn a_change_takes_fewer_iterations_than_a_start() {
     assert!(warm < cold.iterations, "{warm}, {cold:?}");
 }
 
-/// A change of an allocator: flows that come, flows that go, capacities, and iterations in between.
+/// A change of an allocator: added flows, removed flows, capacities, and iterations in between.
 #[derive(Clone, Debug)]
 enum Step {
     Add(Vec<u32>, f64, f64),
@@ -429,7 +430,7 @@ proptest! {
     }
 }
 
-/// Draws are those of the networks that the documentation tells of.
+/// The draws are those of the networks in the documentation.
 #[test]
 fn networks_are_drawn_as_documented() {
     let sizes = (0..200).map(|seed| random(seed, 4)).map(|n| (n.links.len(), n.flows.len()));

@@ -1,4 +1,4 @@
-//! The readers of links and flows: what they take, and what they say.
+//! The readers of links and flows: accepted files, and error messages.
 
 use fairrate_allocate::{FileError, Flow, Link, LinkId, parse_flows, parse_host_flows, parse_links};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn flows(text: &str) -> Result<Vec<Flow>, FileError> {
     parse_flows(text, &links())
 }
 
-/// An error, the text it points at, and its help.
+/// Returns an error, the text it points at, and its help.
 fn told(error: FileError, text: &str) -> (String, String, String) {
     let line = text.lines().nth(error.line - 1).expect("a line");
     let place = error.column.map_or(line, |(from, to)| &line[from..to]);

@@ -12,7 +12,7 @@ const UNIT_BPS: f64 = 10e9;
 const INSTRUCTIONS: [Instructions; 3] = [Instructions::Portable, Instructions::Avx2, Instructions::Avx512];
 const AGGREGATIONS: [Aggregation; 2] = [Aggregation::Diagonals, Aggregation::Slices];
 
-/// A flow as it was asked for, in units.
+/// A flow as it was added, in units.
 #[derive(Clone, Debug)]
 struct Flow {
     path: Vec<usize>,
@@ -20,14 +20,14 @@ struct Flow {
     demand: f64,
 }
 
-/// What the flows of an engine are, and what an iteration gives them.
+/// A reference model: the flows of an engine, and the result of an iteration for them.
 struct Model {
     capacities: Vec<f64>,
     gamma: f64,
     flows: Vec<Option<Flow>>,
 }
 
-/// The outcome of an iteration: rates by key, prices by link, and what the prices were made from.
+/// The outcome of an iteration: rates by key, prices by link, and the terms of which the prices were made.
 struct Outcome {
     normalised: Vec<Option<f64>>,
     prices: Vec<f64>,
@@ -57,7 +57,7 @@ impl Model {
         (0..).zip(&self.flows).filter_map(|(key, flow)| Some((FlowKey(key), flow.as_ref()?)))
     }
 
-    /// Equations 3, 4 and 9 with these prices.
+    /// Applies equations 3, 4 and 9 at the given prices.
     fn iterate(&self, prices: &[f64]) -> Outcome {
         let n_links = self.capacities.len();
         let (mut load, mut slope) = (vec![0.0; n_links], vec![0.0; n_links]);
@@ -85,7 +85,8 @@ impl Model {
         Outcome { normalised, prices, terms }
     }
 
-    /// An iteration of the engine, from its own prices, against the equations. Sums may have lost 2^-14 of themselves.
+    /// Checks an iteration of the engine, from its own prices, against the equations. Sums may have lost 2^-14 of
+    /// themselves.
     fn check_iteration(&self, engine: &mut RealTime) {
         const TOLERANCE: f64 = 1e-4;
         let prices = |engine: &RealTime| -> Vec<f64> {
@@ -95,7 +96,7 @@ impl Model {
         engine.iterate();
         for (link, (&price, next)) in prices(engine).iter().zip(expected.prices).enumerate() {
             assert!(price.is_finite() && 0.0 <= price, "link {link}: price {price}");
-            // Prices end at 10^15.
+            // Prices are at most 10^15.
             let close = (price - next.min(1e15)).abs() <= TOLERANCE * expected.terms[link];
             assert!(close, "link {link}: price {price} for {next}");
         }
@@ -174,7 +175,7 @@ fn idle_links_keep_their_prices() {
         engine.iterate();
     }
     assert_eq!((engine.price(LinkId(0)), engine.price(LinkId(1))), (price, 1.0));
-    // The next flow begins with the price that it finds, and F-NORM gives it the whole link at once.
+    // The next flow begins with the present price, and F-NORM gives it the whole link at once.
     let key = model.add(&mut engine, unlimited(&[0, 1], 1.0));
     model.check_iteration(&mut engine);
     assert!((engine.rate_bps(key) / UNIT_BPS - 1.0).abs() < 1e-6);
@@ -203,8 +204,8 @@ fn a_capacity_that_changes_limits_flows_at_once() {
 
 #[test]
 fn what_an_elephant_leaves_is_no_rounding_error() {
-    // The elephant has 10^12 times the weight. Were its load subtracted in single precision, nothing of the mice would be
-    // left of the sums.
+    // The elephant has 10^12 times the weight. If its load were subtracted in single precision, nothing of the mice
+    // would be left in the sums.
     let mut model = Model::new(&[1.0], 0.4);
     let mut engine = general(&model);
     let elephant = model.add(&mut engine, unlimited(&[0], 1e6));
@@ -246,7 +247,8 @@ const TWO_TIERS: Clos =
 const THREE_TIERS: Clos =
     Clos { pods: 8, racks: 3, servers: 2, spines: 2, cores: 3, server_bps: UNIT_BPS, fabric_bps: UNIT_BPS };
 
-/// The same flows come to all engines and go, in each of some iterations; `check` sees all of them after each.
+/// Adds and removes the same flows at all engines, in each of some iterations; calls `check` with all engines after
+/// each.
 fn drive(clos: &Clos, engines: &mut [RealTime], mut check: impl FnMut(&[RealTime], &[(FlowKey, Flow)])) {
     let mut draws = Draws(7);
     let mut flows = Vec::new();
@@ -281,7 +283,7 @@ fn drive(clos: &Clos, engines: &mut [RealTime], mut check: impl FnMut(&[RealTime
     }
 }
 
-/// All engines give the same bits.
+/// Checks that all engines give the same bits.
 fn assert_same_bits(clos: &Clos, engines: &mut [RealTime]) {
     let n_links = clos.n_links();
     drive(clos, engines, |engines, flows| {
@@ -446,7 +448,7 @@ fn no_link_gets_more_than_it_has() {
     });
 }
 
-/// What happens to an engine between two iterations.
+/// An action on an engine between two iterations.
 #[derive(Clone, Debug)]
 enum Act {
     Add(Flow),
@@ -472,7 +474,7 @@ fn acts(weights: std::ops::Range<f64>, most_hops: usize) -> impl Strategy<Value 
     prop::collection::vec(act, 1..80)
 }
 
-/// 10 to a whole power near the exponent, times 1 to 10.
+/// Returns 10 to a whole power near the exponent, times 1 to 10.
 fn power_of_ten(exponent: f64) -> f64 {
     let whole = exponent.floor();
     10_f64.powi(whole as i32) * (1.0 + 9.0 * (exponent - whole))
@@ -497,7 +499,7 @@ fn act_out(model: &mut Model, engine: &mut RealTime, acts: &[Act], mut iterate: 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every iteration is the equations', whatever came before.
+    /// Every iteration gives the result of the equations, whatever happened before.
     #[test]
     fn every_iteration_is_the_equations(acts in acts(-2.0..2.0, 10), gamma in 0.1..1.5_f64) {
         let mut model = Model::new(&[1.0; N_LINKS], gamma);
@@ -505,7 +507,7 @@ proptest! {
         act_out(&mut model, &mut engine, &acts, Model::check_iteration);
     }
 
-    /// Weights from 10^-6 to 10^6 on the same links give numbers.
+    /// Weights from 10^-6 to 10^6 on the same links give finite numbers.
     #[test]
     fn extreme_weights_give_numbers(acts in acts(-6.0..6.0, 10), gamma in 0.1..1.5_f64) {
         let mut model = Model::new(&[1.0; N_LINKS], gamma);
@@ -524,9 +526,10 @@ proptest! {
         });
     }
 
-    /// What flows came and went does not matter in the end. Prices of links that are just full fall slowly, in the order of
-    /// 1 / iterations: hence many of them, and a percent. Paths are no longer than 4: links with the same flows all take a
-    /// step for the same excess, and where 0.4 times their number is above 2, NED swings and does not settle.
+    /// Earlier flows do not matter in the end. Prices of links that are just full fall slowly, in the order of 1 /
+    /// iterations: hence the many iterations, and a tolerance of a percent. Paths are no longer than 4: links with the
+    /// same flows all take a step for the same excess, and where 0.4 times their number is above 2, NED oscillates and
+    /// does not settle.
     #[test]
     fn rates_forget(acts in acts(-0.5..0.5, 4)) {
         let mut model = Model::new(&[1.0; N_LINKS], 0.4);

@@ -1,5 +1,5 @@
-//! An iteration of the engine for real time allocates no memory, in no thread. A program of its own and without the test
-//! harness, so that nobody else allocates.
+//! An iteration of the engine for real time allocates no memory, in no thread. This is a program of its own without the
+//! test harness, so that nothing else allocates.
 #![allow(unsafe_code)] // An allocator can be written in no other way.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -11,7 +11,7 @@ struct Counting;
 
 static N_ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: the system's allocator does it all.
+// SAFETY: the system's allocator does all the work.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         N_ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
@@ -44,13 +44,13 @@ fn main() {
             let mut keys: Vec<_> = (0..500)
                 .map(|i| engine.add(&clos.path(i % 64, (i * 7 + 1) % 63 + (i + 1) % 2, i), 1.0, f64::INFINITY))
                 .collect();
-            // Threads are up when they have done something.
+            // Threads have started when they have done something.
             engine.iterate();
             let link = clos.path(1, 60, 0)[0];
             let before = N_ALLOCATIONS.load(Ordering::Relaxed);
             for i in 0..100 {
                 engine.iterate();
-                // Neither does a flow that ends, a capacity, or sums that are made anew.
+                // Nor does removing a flow, a change of capacity, or recomputing sums.
                 engine.remove(keys.swap_remove(i));
                 if i % 10 == 0 {
                     engine.set_capacity(link, 1e9 * (1 + i) as f64);

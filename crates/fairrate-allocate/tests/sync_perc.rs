@@ -92,7 +92,7 @@ fn two_flows_on_two_equal_links_never_settle_as_printed() {
     let mut resolved = SyncPerc::new(&tie).unwrap().at_capacity(AtCapacity::LargestDemand);
     let settled = resolved.settle(LIMIT).unwrap();
     assert_eq!((settled.iterations, gbps(&settled.last.rates_bps)), (1, vec![5.0, 5.0]));
-    // One flow alone demands what the other link advertises, and settles either way.
+    // A single flow demands the share that the other link advertises, and settles either way.
     let alone = network(&[10, 10], &[&[0, 1]]);
     assert_eq!(gbps(&SyncPerc::new(&alone).unwrap().settle(LIMIT).unwrap().last.rates_bps), [10.0]);
 }
@@ -104,7 +104,7 @@ fn weights_are_an_error() {
     assert_eq!(SyncPerc::new(&weighted).unwrap_err(), NetworkError::Weighted { flow: 1, weight: 2.0 });
 }
 
-/// Networks with capacities of real links, which tie, or any.
+/// Draws networks with capacities of real links, which tie, or any.
 fn networks(ties: bool) -> impl Strategy<Value = Network> {
     let capacity = if ties {
         proptest::sample::select(vec![10e9, 25e9, 40e9, 100e9]).boxed()
@@ -114,7 +114,7 @@ fn networks(ties: bool) -> impl Strategy<Value = Network> {
     proptest::collection::vec(capacity, 1..=12).prop_flat_map(|capacities| {
         let n = capacities.len() as u32;
         let path = proptest::collection::btree_set((0..n).prop_map(LinkId), 1..=4);
-        // Every fifth flow asks for a part of what is there.
+        // Every fifth flow has a demand.
         let demand = prop_oneof![4 => Just(f64::INFINITY), 1 => 0.1e9..50e9_f64];
         let flow = (path, demand).prop_map(|(links, bps)| Flow::new("", Vec::from_iter(links)).demand_bps(bps));
         let flows = proptest::collection::vec(flow, 0..40);
@@ -125,7 +125,7 @@ fn networks(ties: bool) -> impl Strategy<Value = Network> {
     })
 }
 
-/// Rates that differ: how many levels of bottlenecks there are.
+/// Returns the number of different rates, which is the number of levels of bottlenecks.
 fn n_levels(rates_bps: &[f64]) -> usize {
     let mut sorted = rates_bps.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -160,7 +160,7 @@ proptest! {
         assert_rates(&network, &perc.clone().settle(LIMIT).expect("it settles").last.rates_bps);
     }
 
-    /// From whatever shares other flows have left behind.
+    /// The result is the same from the shares that other flows left.
     #[test]
     fn the_first_shares_do_not_matter(
         network in networks(true),

@@ -4,7 +4,8 @@
 //! cargo run -p fairrate-daemon --example paced-sender -- 127.0.0.1:4600 10.0.0.1 10.0.0.2 127.0.0.1:9
 //! ```
 //!
-//! The arguments are the allocator, the addresses of sender and receiver in its topology, and where the datagrams go.
+//! The arguments are the allocator, the addresses of sender and receiver in its topology, and the target of the
+//! datagrams.
 
 use std::error::Error;
 use std::net::UdpSocket;
@@ -12,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use fairrate_daemon::{Client, ClientOptions, Security};
 
-/// Without an allocator the sender is modest.
+/// Rate without an allocator, chosen to be low.
 const ALONE_BPS: f64 = 1e6;
 const DATAGRAM: [u8; 1400] = [0; 1400];
-/// Headers of UDP, IPv4 and Ethernet, with preamble and gap: rates are on the wire.
+/// Bytes on the wire with headers of UDP, IPv4 and Ethernet, preamble and gap: rates are on the wire.
 const ON_THE_WIRE: usize = DATAGRAM.len() + 66;
-/// Datagrams between two looks at the rate at most, where the machine cannot keep up.
+/// Largest number of datagrams between two looks at the rate, if the machine cannot keep up.
 const BURST: usize = 64;
 const FLOW: u32 = 1;
 
@@ -31,12 +32,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     client.begin(FLOW, src.parse()?, dst.parse()?, 1.0);
     let (began, mut rate_bps, mut next) = (Instant::now(), ALONE_BPS, Instant::now());
     while began.elapsed() < Duration::from_secs(10) {
-        // Waits for a new rate as long as the current one lets nothing be sent.
+        // Waits for a new rate as long as the current one allows nothing to be sent.
         for grant in client.grants(next.saturating_duration_since(Instant::now())) {
             rate_bps = if 0.0 < grant.rate_bps { grant.rate_bps } else { ALONE_BPS };
             println!("{:8.3} s: {:.1} Mbit/s", began.elapsed().as_secs_f64(), rate_bps / 1e6);
         }
-        // What was missed in a pause is not sent in a burst.
+        // Datagrams missed in a pause are not sent in a burst.
         if next + Duration::from_millis(1) < Instant::now() {
             next = Instant::now();
         }
@@ -44,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             if Instant::now() < next {
                 break;
             }
-            // A receiver that is not there is not our concern.
+            // A missing receiver does not matter here.
             let _ = socket.send_to(&DATAGRAM, target);
             next += Duration::from_secs_f64(ON_THE_WIRE as f64 * 8.0 / rate_bps);
         }

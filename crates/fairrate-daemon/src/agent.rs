@@ -1,8 +1,9 @@
-//! An agent's side: its flows, what each server knows of them, and the rates in force. No sockets and no clock.
+//! The agent's side of the protocol: its flows, the flows each server has been sent, and the rates in force. It uses no
+//! sockets and no clock.
 //!
-//! All servers are told all flows. The rate in force is that of the first server in the list that is not silent and has
-//! given one. What is to be told is the difference between the flows and what a server was told, so a server that reads
-//! slowly costs no memory.
+//! Every server is sent all flows. The rate in force is that of the first server in the list that is not silent and has
+//! granted a rate. Only the difference between the flows and the flows a server has been sent is pending, so a server
+//! that reads slowly costs no memory.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -12,69 +13,69 @@ use fairrate_units::Time;
 
 use crate::wire::{self, Flow, FromAgent, FromAllocator, Reason, Start, VERSION};
 
-/// The lease before a server has said its own.
+/// The lease before a server has sent its own.
 pub const FIRST_LEASE: Duration = Duration::from_secs(1);
 
-/// Times a lease that a side says something.
+/// Number of messages that a side sends in a lease.
 pub(crate) const WORDS_A_LEASE: u32 = 4;
 
-/// An agent.
+/// The state of an agent.
 #[derive(Debug)]
 pub struct Agent {
     session: u64,
     flows: HashMap<Flow, Own>,
     servers: Vec<Server>,
-    /// Flows whose rate in force is another one than was taken last.
+    /// Flows whose rate in force differs from the one taken last.
     changed: BTreeSet<Flow>,
-    /// Flows begun so far.
+    /// Number of flows begun so far.
     n_begun: u32,
     is_leaving: bool,
 }
 
-/// A flow.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Own {
     start: Start,
-    /// Which of the flows of this number it is.
+    /// Number that distinguishes this flow from earlier flows with the same `Flow` number.
     generation: u32,
-    /// Bit/s; zero: none.
+    /// Rate in force in bit/s; zero: none.
     in_force_bps: f64,
 }
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
-    /// There is none.
+    /// There is no connection.
     Cut,
-    /// HELLO is to be said.
+    /// HELLO has to be sent.
     Greeting,
-    /// HELLO is to be answered.
+    /// HELLO has been sent and not been answered.
     Waiting,
-    /// Flows are told.
+    /// HELLO has been answered; flows are sent.
     Up,
 }
 
-/// What is between the agent and a server.
+/// The agent's state of the conversation with a server.
 #[derive(Debug)]
 struct Server {
     endpoint: Endpoint,
     link: Link,
     lease: Duration,
     epoch: Option<u64>,
-    /// What it was told since HELLO, by generation.
+    /// Flows that the server has been sent since HELLO, by generation.
     told: HashMap<Flow, u32>,
-    /// Flows of which it may know something else than is the case.
+    /// Flows whose state at the server may differ from the agent's.
     dirty: BTreeSet<Flow>,
-    /// Whether SYNCED is to be said once nothing is dirty.
+    /// Set when SYNCED has to be sent once nothing is dirty.
     is_syncing: bool,
     heard: Duration,
     spoke: Duration,
-    /// A server that has just started has no rates yet: until then those in force stay.
+    /// Time until which the rates in force stay, since a server that has just started has no rates yet.
     holds_until: Duration,
 }
 
 impl Agent {
-    /// An agent without flows. `session` is a random number, by which servers know it again.
+    /// Creates an agent without flows. `session` is a random number, by which servers recognise the agent.
     pub fn new(session: u64, n_servers: usize) -> Self {
         let server = |_| Server {
             endpoint: Endpoint::new(ticks(FIRST_LEASE)),
@@ -98,7 +99,7 @@ impl Agent {
         }
     }
 
-    /// A flowlet begins. If there is one of this number that is another one, that one is over.
+    /// Begins a flowlet. A different flow with the same number is ended first.
     pub fn begin(&mut self, start: Start) {
         let flow = start.flow;
         if self.flows.get(&flow).is_some_and(|own| own.start == start) {
@@ -113,7 +114,7 @@ impl Agent {
         }
     }
 
-    /// A flowlet is over.
+    /// Ends a flowlet.
     pub fn end(&mut self, flow: Flow) {
         if self.flows.remove(&flow).is_none() {
             return;
@@ -125,43 +126,43 @@ impl Agent {
         }
     }
 
-    /// From now on the agent only says that it goes.
+    /// Makes the agent leave: from now on it only sends BYE.
     pub fn leave(&mut self) {
         self.is_leaving = true;
     }
 
-    /// Flows there are.
+    /// Returns the number of flows.
     pub fn n_flows(&self) -> usize {
         self.flows.len()
     }
 
-    /// The flows, in no order.
+    /// Returns the flows, in no order.
     pub fn flows(&self) -> impl Iterator<Item = Start> + '_ {
         self.flows.values().map(|own| own.start)
     }
 
-    /// The rate in force in bit/s; `None`: there is none.
+    /// Returns the rate in force in bit/s, or `None` if there is none.
     pub fn rate_bps(&self, flow: Flow) -> Option<f64> {
         self.flows.get(&flow).map(|own| own.in_force_bps).filter(|rate_bps| 0.0 < *rate_bps)
     }
 
-    /// There is a connection to a server.
+    /// Handles a new connection to `server`.
     pub fn on_connected(&mut self, now: Duration, server: usize) {
         let server = &mut self.servers[server];
         (server.link, server.heard) = (Link::Greeting, now);
     }
 
-    /// The connection to a server is gone. Its rates hold for the rest of the lease.
+    /// Handles the end of the connection to `server`. Its rates hold for the rest of the lease.
     pub fn on_cut(&mut self, server: usize) {
         let server = &mut self.servers[server];
         server.link = Link::Cut;
         server.told.clear();
     }
 
-    /// A server has said something.
+    /// Handles a message of `server`.
     ///
     /// # Errors
-    /// If that ends the connection: the server's reason, or what was wrong with what it said.
+    /// If the message ends the connection: the server's reason, or the fault of the message.
     pub fn on_message(&mut self, now: Duration, server: usize, message: FromAllocator) -> Result<(), Reason> {
         match message {
             FromAllocator::Hello { version, epoch, lease } => self.on_hello(now, server, version, epoch, lease),
@@ -207,19 +208,19 @@ impl Agent {
         Ok(())
     }
 
-    /// Lets the endpoint hear of a message, which may end a silence.
+    /// Passes a message to the endpoint, which may end a silence.
     fn hear(&mut self, now: Duration, server: usize, message: Message) {
         let of = &mut self.servers[server];
         of.heard = now;
         let was_silent = of.endpoint.is_silent();
-        // What is in force also depends on the other servers; and all flows are told after HELLO anyway.
+        // The rate in force also depends on the other servers; and all flows are sent after HELLO anyway.
         of.endpoint.on_message(ticks(now), message, &mut Vec::new(), &mut Vec::new());
         if was_silent {
             self.refresh_all(now);
         }
     }
 
-    /// The rate of a flow by what all servers have said.
+    /// Returns the rate of a flow from the messages of all servers, in bit/s; 0: none.
     fn rate_by_servers(&self, now: Duration, flow: Flow, in_force_bps: f64) -> f64 {
         let mut speaking = self.servers.iter().filter(|server| !server.endpoint.is_silent());
         let rate = |server: &Server| {
@@ -247,14 +248,14 @@ impl Agent {
         }
     }
 
-    /// When [`Agent::on_timer`] is to be called, unless something happens before.
+    /// Returns the time at which [`Agent::on_timer`] has to be called, unless another event is earlier.
     pub fn deadline(&self, now: Duration) -> Option<Duration> {
         let expiries = self.servers.iter().map(|server| server.endpoint.deadline()).filter(|at| *at < Time::MAX);
         let held = self.servers.iter().map(|server| server.holds_until).filter(|until| now < *until);
         expiries.map(|at| Duration::from_nanos(at.as_ps())).chain(held).min()
     }
 
-    /// Rates of servers that have been silent for their lease go out of force.
+    /// Ends the rates of servers that have been silent for their lease.
     pub fn on_timer(&mut self, now: Duration) {
         for server in &mut self.servers {
             server.endpoint.on_timer(ticks(now), &mut Vec::new());
@@ -262,18 +263,19 @@ impl Agent {
         self.refresh_all(now);
     }
 
-    /// Returns `true` if `server` has answered HELLO on a connection that is still there.
+    /// Returns `true` if `server` has answered HELLO on a connection that still exists.
     pub fn is_up(&self, server: usize) -> bool {
         self.servers[server].link == Link::Up
     }
 
-    /// When a connection is to be given up, as its server has said nothing for twice its lease.
+    /// Returns the time at which the connection has to be given up, because its server has been silent for twice its
+    /// lease.
     pub fn give_up_at(&self, server: usize) -> Duration {
         let server = &self.servers[server];
         server.heard + 2 * server.lease
     }
 
-    /// When [`Agent::write`] has something to say to a server; `None`: not before something happens.
+    /// Returns the time at which [`Agent::write`] has something to send to `server`; `None`: not before another event.
     pub fn speaks_at(&self, server: usize) -> Option<Duration> {
         let server = &self.servers[server];
         match server.link {
@@ -285,7 +287,8 @@ impl Agent {
         }
     }
 
-    /// Adds what there is to say to a server, up to about `most` bytes. False: it was told that the agent goes.
+    /// Appends the pending messages for `server` to `out`, up to about `most` bytes; returns `false` if the last of
+    /// them is the agent's BYE.
     pub fn write(&mut self, now: Duration, server: usize, out: &mut Vec<u8>, most: usize) -> bool {
         let of = &mut self.servers[server];
         let before = out.len();
@@ -310,7 +313,7 @@ impl Agent {
         !self.is_leaving
     }
 
-    /// Adds the rates that have changed since the last time.
+    /// Appends the rates that have changed since the last call to `grants`.
     pub fn take_grants(&mut self, grants: &mut Vec<Grant>) {
         for flow in std::mem::take(&mut self.changed) {
             let rate_bps = self.flows.get(&flow).map_or(0.0, |own| own.in_force_bps);
@@ -318,14 +321,14 @@ impl Agent {
         }
     }
 
-    /// Whether [`Agent::take_grants`] has any.
+    /// Returns `true` if [`Agent::take_grants`] has rates to return.
     pub fn has_grants(&self) -> bool {
         !self.changed.is_empty()
     }
 }
 
 impl Server {
-    /// The difference between the flows and what the server knows: at most `most` bytes of records.
+    /// Returns the difference between the flows and those the server has been sent: at most `most` bytes of records.
     fn news(&mut self, flows: &HashMap<Flow, Own>, most: usize) -> Vec<FromAgent> {
         let (mut news, mut bytes) = (Vec::new(), 0);
         while bytes < most
@@ -352,7 +355,8 @@ impl Server {
     }
 }
 
-/// The endpoint only compares times, so it is given nanoseconds where it counts picoseconds: its clock lasts 584 years.
+/// Converts a time for the endpoint, which only compares times: nanoseconds stand for its picoseconds, so its clock
+/// lasts 584 years.
 fn ticks(time: Duration) -> Time {
     Time::from_ps(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }

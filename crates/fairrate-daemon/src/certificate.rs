@@ -1,4 +1,4 @@
-//! What a certificate says: its name, its addresses and its time.
+//! The contents of a certificate: its name, its addresses and its validity.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,21 +10,21 @@ use crate::logging::harmless;
 /// The seconds of a day.
 const DAY_S: f64 = 86_400.0;
 
-/// What a certificate says of itself.
+/// The contents of a certificate that matter here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// Its common name, fit for a log or a terminal.
     pub name: String,
     /// Its IPv4 addresses, in order.
     pub addresses: Vec<Ipv4Addr>,
-    /// When it begins to be valid.
+    /// First time at which it is valid.
     pub not_before: SystemTime,
-    /// When it ceases to be valid.
+    /// Last time at which it is valid.
     pub not_after: SystemTime,
 }
 
 impl Certificate {
-    /// Reads a certificate; `None`: it is none.
+    /// Reads a certificate; returns `None` if `der` is not a certificate.
     pub fn read(der: &[u8]) -> Option<Self> {
         let (_, certificate) = X509Certificate::from_der(der).ok()?;
         let name = certificate.subject().iter_common_name().next().and_then(|name| name.as_str().ok());
@@ -43,7 +43,7 @@ impl Certificate {
         })
     }
 
-    /// Returns the days from `now` until it ceases to be valid; below 0: it has.
+    /// Returns the days from `now` until it expires; below 0 if it has expired.
     pub fn days_left(&self, now: SystemTime) -> f64 {
         let seconds = match self.not_after.duration_since(now) {
             Ok(left) => left.as_secs_f64(),
@@ -70,7 +70,7 @@ fn ipv4(name: &GeneralName<'_>) -> Option<Ipv4Addr> {
     }
 }
 
-/// The time so many seconds after 1970. Before that, it is 1970: such a certificate is over anyway.
+/// Returns the time `seconds` after 1970. An earlier time becomes 1970: such a certificate has expired anyway.
 fn time(seconds: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

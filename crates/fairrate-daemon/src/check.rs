@@ -1,4 +1,4 @@
-//! `fairrate-allocator check`: what a configuration means, and what an operator has to look after.
+//! `fairrate-allocator check`: describes a configuration and warns of problems that an operator has to handle.
 
 use std::os::unix::fs::MetadataExt;
 use std::time::SystemTime;
@@ -7,19 +7,19 @@ use fairrate_daemon::{KeyError, KeyFiles};
 
 use crate::run::Loaded;
 
-/// The days before a certificate's end from which on there is a warning.
+/// Number of days before a certificate's end at which warnings begin.
 const SOON_DAYS: f64 = 30.0;
 
-/// What there is to say of a configuration that is right.
+/// The description of a valid configuration, with warnings.
 pub struct Checked {
     pub text: String,
     pub warnings: Vec<String>,
 }
 
-/// Looks at a configuration and its keys.
+/// Checks a configuration and its keys.
 ///
 /// # Errors
-/// If the keys cannot be used, or not any more.
+/// If the keys cannot be used, or have expired.
 pub fn check(loaded: &Loaded) -> Result<Checked, String> {
     let warnings = loaded.config.keys.as_ref().map_or(Ok(Vec::new()), |keys| check_keys(keys, loaded))?;
     Ok(Checked { text: describe(loaded), warnings })
@@ -55,7 +55,7 @@ fn check_keys(files: &KeyFiles, loaded: &Loaded) -> Result<Vec<String>, String> 
 const RENEW: &str = "make new keys with `fairrate-allocator keys DIR ... --renew`, then send SIGHUP to the allocator; a new \
                      authority needs a new directory";
 
-/// Says why keys cannot be used, and what to do if this user may not read them.
+/// Returns the reason why keys cannot be used, and the remedy if this user may not read them.
 pub fn advise(error: &KeyError) -> String {
     if !error.is_denied() {
         return error.to_string();

@@ -1,4 +1,4 @@
-//! The client for programs that pace themselves.
+//! The client for programs that pace their own flows.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,12 +21,12 @@ use crate::stream::{READ, Stream, WRITE};
 use crate::tls::{Security, server_name};
 use crate::wire::{Decoder, Flow, FromAllocator, Start};
 
-/// How a [`Client`] keeps its connections.
+/// The options of a [`Client`]'s connections.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// The longest time between two attempts to connect to a server. It begins with a 16th of it.
+    /// Longest time between two attempts to connect to a server. The first is a 16th of it.
     pub retry: Duration,
-    /// How long connecting may take.
+    /// Limit of the time to connect.
     pub patience: Duration,
 }
 
@@ -38,10 +38,10 @@ impl Default for ClientOptions {
 
 /// A connection to the allocators, on a thread of its own.
 ///
-/// The servers are told all flows, and the rate in force is that of the first one that is there. If none is, rates end with
-/// the lease; when one is back, they come into force again. Connections that break are made anew.
+/// All flows are sent to all servers, and the rate in force is that of the first server that is up. If none is up,
+/// rates end with the lease; when one is back, they are in force again. Broken connections are made again.
 ///
-/// Dropping it tells the servers that its flows are over.
+/// When a client is dropped, the servers are informed that its flows are over.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -58,7 +58,7 @@ impl Default for ClientOptions {
 #[derive(Debug)]
 pub struct Client {
     shared: Arc<Shared>,
-    /// Lines logged of weights beyond the ends.
+    /// Throttle of the log lines about weights out of range.
     weights: Throttle,
     thread: Option<JoinHandle<()>>,
 }
@@ -66,14 +66,14 @@ pub struct Client {
 #[derive(Debug)]
 struct Shared {
     agent: Mutex<Agent>,
-    /// Rates have changed.
+    /// Signalled when rates have changed.
     granted: Condvar,
-    /// For each server: there is something to say to it.
+    /// For each server: signalled when there is something to send to it.
     to_say: Vec<Notify>,
-    /// The agent's deadline may be another one.
+    /// Signalled when the agent's deadline may have changed.
     timer: Notify,
     servers: Vec<SocketAddr>,
-    /// For each server.
+    /// Throttles of log lines, for each server.
     lines: Vec<Lines>,
     security: Security,
     options: ClientOptions,
@@ -81,26 +81,26 @@ struct Shared {
     is_leaving: AtomicBool,
 }
 
-/// The lines logged of a server: there are few of them, however often it comes and goes.
+/// The throttles of a server's log lines: there are few lines, however often it disconnects and reconnects.
 #[derive(Debug, Default)]
 struct Lines {
     lost: Throttle,
     found: Throttle,
 }
 
-/// How a connection ended.
+/// The end of a connection.
 struct Ended {
     why: String,
-    /// Whether the server had answered.
+    /// `true` if the server had answered.
     was_up: bool,
 }
 
 impl Client {
-    /// A client of these servers, the first of which is asked first; the others stand by. Returns at once: a server need not
-    /// be there.
+    /// Creates a client of `servers`; the first one is preferred, the others are on standby. Returns at once: a server
+    /// need not be up.
     ///
     /// # Errors
-    /// If there is no thread or no random number to be had, or the keys cannot be used.
+    /// If no thread or no random number is available, or the keys cannot be used.
     pub fn connect(servers: &[SocketAddr], security: Security, options: ClientOptions) -> io::Result<Self> {
         if let Security::Tls(files) = &security {
             files.client().map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
@@ -125,8 +125,9 @@ impl Client {
         Ok(Self { shared, weights: Throttle::new(), thread: Some(thread) })
     }
 
-    /// A flowlet begins. `weight` is relative to other flows', from 1/256 to 255.996; one beyond the ends becomes the end, and is
-    /// logged. If there is a flow of this number with other ends or weight, that one is over.
+    /// Begins a flowlet. `weight` is relative to other flows', from 1/256 to 255.996; a weight out of range is set to
+    /// the nearest end of the range, and is logged. A flow of this number with other addresses or weight is ended
+    /// first.
     pub fn begin(&self, flow: Flow, src: Ipv4Addr, dst: Ipv4Addr, weight: f64) {
         let in_force = Weight::from_f64(weight);
         if !Weight::fits(weight)
@@ -138,14 +139,14 @@ impl Client {
         self.shared.tell();
     }
 
-    /// A flowlet is over.
+    /// Ends a flowlet.
     pub fn end(&self, flow: Flow) {
         self.shared.lock().end(flow);
         self.shared.tell();
     }
 
-    /// Rates that have changed since the last call, each flow once; waits for the first one up to `timeout`. A rate of 0: as TCP
-    /// likes.
+    /// Returns the rates that have changed since the last call, each flow once; waits for the first one up to
+    /// `timeout`. A rate of 0 means that there is none, and TCP decides.
     pub fn grants(&self, timeout: Duration) -> Vec<Grant> {
         let agent = self.shared.lock();
         let waited = self.shared.granted.wait_timeout_while(agent, timeout, |agent| !agent.has_grants());
@@ -155,12 +156,12 @@ impl Client {
         grants
     }
 
-    /// The rate in force in bit/s; `None`: as TCP likes.
+    /// Returns the rate in force in bit/s, or `None` if there is none, and TCP decides.
     pub fn rate_bps(&self, flow: Flow) -> Option<f64> {
         self.shared.lock().rate_bps(flow)
     }
 
-    /// Returns the number of servers that there is a conversation with.
+    /// Returns the number of servers that have answered HELLO on their connection.
     pub fn n_connected(&self) -> usize {
         let agent = self.shared.lock();
         (0..self.shared.servers.len()).filter(|&server| agent.is_up(server)).count()
@@ -173,7 +174,7 @@ impl Drop for Client {
         self.shared.lock().leave();
         self.shared.tell();
         if let Some(thread) = self.thread.take() {
-            // A panic there has been shown already.
+            // A panic of that thread has already been printed.
             let _ = thread.join();
         }
     }
@@ -181,7 +182,7 @@ impl Drop for Client {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Agent> {
-        // What a panic leaves of an agent is still an agent.
+        // After a panic the agent is still usable.
         self.agent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -193,14 +194,14 @@ impl Shared {
         self.is_leaving.load(Ordering::Acquire)
     }
 
-    /// Lets the thread look at what there is to say.
+    /// Wakes the tasks that write to servers and watch leases.
     fn tell(&self) {
         self.to_say.iter().for_each(Notify::notify_one);
         self.timer.notify_one();
     }
 }
 
-/// How long the servers may take to hear that the client goes.
+/// Time in which the last messages must reach the servers when the client leaves.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 async fn run(shared: Arc<Shared>) {
@@ -217,7 +218,7 @@ async fn run(shared: Arc<Shared>) {
     let _ = tokio::time::timeout(LAST_WORDS, goodbyes).await;
 }
 
-/// Lets rates go out of force when their lease is over.
+/// Ends rates whose lease is over.
 async fn watch_leases(shared: Arc<Shared>) {
     while !shared.is_leaving() {
         let deadline = {
@@ -240,7 +241,7 @@ async fn watch_leases(shared: Arc<Shared>) {
     }
 }
 
-/// Keeps a connection to a server.
+/// Keeps a connection to `server` open.
 async fn keep(shared: Arc<Shared>, server: usize) {
     let address = shared.servers[server];
     let first_wait = shared.options.retry / 16;
@@ -255,7 +256,7 @@ async fn keep(shared: Arc<Shared>, server: usize) {
             tracing::warn!(%address, why, left_out, "no connection to the allocator");
         }
         wait = if was_up { first_wait } else { (2 * wait).min(shared.options.retry) };
-        // Agents that lost their server together do not come back together.
+        // A random part of the wait, so that agents that lost their server together do not reconnect together.
         let share = f64::from(getrandom::u32().unwrap_or(u32::MAX)) / f64::from(u32::MAX);
         tokio::select! {
             () = tokio::time::sleep(wait.mul_f64(0.5 + 0.5 * share)) => {}
@@ -295,14 +296,14 @@ async fn open(shared: &Shared, server: usize) -> io::Result<Box<dyn Stream>> {
     match &shared.security {
         Security::Insecure => Ok(Box::new(stream)),
         Security::Tls(files) => {
-            // Read anew, as keys may have changed.
+            // Read again, as keys may have changed.
             let config = files.client().map_err(io::Error::other)?;
             Ok(Box::new(TlsConnector::from(config).connect(server_name(address.ip()), stream).await?))
         }
     }
 }
 
-/// Reads until the connection ends, and says why it did.
+/// Reads until the connection ends, and returns the reason.
 async fn read(shared: &Shared, server: usize, mut input: ReadHalf<Box<dyn Stream>>, was_up: &mut bool) -> String {
     let (mut decoder, mut buffer) = (Decoder::default(), vec![0; READ]);
     loop {
@@ -341,7 +342,7 @@ async fn read(shared: &Shared, server: usize, mut input: ReadHalf<Box<dyn Stream
     }
 }
 
-/// Writes until the connection ends, and says why it did.
+/// Writes until the connection ends, and returns the reason.
 async fn write(shared: &Shared, server: usize, mut output: WriteHalf<Box<dyn Stream>>) -> String {
     match try_write(shared, server, &mut output).await {
         Ok(never) => match never {},
@@ -362,7 +363,8 @@ async fn try_write(shared: &Shared, server: usize, output: &mut WriteHalf<Box<dy
             output.flush().await?;
         }
         if !stays {
-            // The server closes the connection. Closing it here, with words unread, would take the last ones back.
+            // The server closes the connection. If this side closed it with unread data, the last messages would be
+            // lost.
             output.shutdown().await?;
             return std::future::pending().await;
         }

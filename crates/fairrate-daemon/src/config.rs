@@ -20,16 +20,17 @@ use crate::network::Network;
 use crate::server::ServerConfig;
 use crate::tls::{KeyFiles, Security};
 
-/// All of it.
+/// The whole configuration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where agents connect.
+    /// Address to which agents connect.
     pub listen: SocketAddr,
-    /// Where metrics and health are asked for; nowhere if missing, and on this machine alone if only a port is given.
+    /// Address of the pages for metrics and health; none if missing, and on the loopback address if only a port is
+    /// given.
     #[serde(default, deserialize_with = "address_or_port")]
     pub metrics: Option<SocketAddr>,
-    /// Plain TCP: whoever connects may speak for everybody.
+    /// Plain TCP: any peer may report the flows of all hosts.
     #[serde(default)]
     pub insecure: bool,
     /// Plain TCP on an address that other machines can reach.
@@ -38,16 +39,16 @@ pub struct Config {
     /// Keys for TLS.
     #[serde(default)]
     pub keys: Option<KeyFiles>,
-    /// How long flows last without a word of their agent, and rates without one of the allocator.
+    /// Lifetime of flows without a message of their agent, and of rates without a message of the allocator.
     #[serde(default = "default_lease", deserialize_with = "duration")]
     pub lease: Duration,
-    /// A scenario whose topology it is, in place of `[topology]`.
+    /// A scenario file whose topology is used in place of `[topology]`.
     #[serde(default)]
     pub scenario: Option<PathBuf>,
-    /// The scenario's section; read by the scenario's reader.
+    /// The scenario's section; parsed by the scenario reader.
     #[serde(default)]
     topology: Option<toml::Table>,
-    /// Addresses of the hosts in the topology's order: the first one and a plus.
+    /// Addresses of the hosts in the topology's order: the first address and a plus.
     #[serde(default)]
     pub hosts: Option<String>,
     /// Addresses of hosts by name, in place of `hosts`.
@@ -56,7 +57,7 @@ pub struct Config {
     /// The optimiser.
     #[serde(default)]
     pub engine: Engine,
-    /// What there may be at most.
+    /// The limits of agents, connections, flows and messages.
     #[serde(default)]
     pub limits: Limits,
 }
@@ -80,18 +81,19 @@ pub struct Engine {
     pub interval: Duration,
     /// NED's step (the paper's 0.4).
     pub gamma: f64,
-    /// What is fair: 1 is proportional fairness (the paper's); the larger, the nearer max-min; the smaller, the more throughput.
+    /// Fairness parameter: 1 is proportional fairness (the paper's); larger values are nearer to max-min; smaller ones
+    /// give more throughput.
     pub alpha: f64,
-    /// A rate is told when it is off by more than this share (the paper's 0.01), which links leave free.
+    /// Relative change of a rate beyond which it is sent (the paper's 0.01); links keep the same share free.
     pub threshold: f64,
-    /// What its thread does between iterations.
+    /// Behaviour of its thread between iterations.
     pub wait: Wait,
     /// Least time between two batches of rates for an agent.
     #[serde(deserialize_with = "duration")]
     pub batch: Duration,
-    /// Iterations without a rate to tell after which it waits for the next flowlet.
+    /// Number of iterations without a rate to send after which the engine waits for the next flowlet.
     pub rest_after: u32,
-    /// For the choice among equal paths.
+    /// Seed of the choice among equal paths.
     pub seed: u64,
 }
 
@@ -110,19 +112,19 @@ impl Default for Engine {
     }
 }
 
-/// What there may be at most.
+/// The limits of agents, connections, flows and messages.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Agents. Beyond: the connection is closed with a reason.
+    /// Number of agents. Beyond it, the connection is closed with a reason.
     pub agents: usize,
-    /// Connections, with those that have not said who they are. Beyond: they are closed at once.
+    /// Number of connections, including those that have not sent HELLO. Beyond it, they are closed at once.
     pub connections: usize,
-    /// Agents of one identity. Beyond: the connection is closed with a reason.
+    /// Number of agents of one identity. Beyond it, the connection is closed with a reason.
     pub sessions_per_agent: usize,
-    /// Flows of one identity. Beyond: a flow has no rate.
+    /// Number of flows of one identity. Beyond it, a flow has no rate.
     pub flows_per_agent: usize,
-    /// Messages of one identity a second. Beyond: they are read later.
+    /// Messages of one identity a second. Beyond it, they are read later.
     pub updates_per_second: u32,
 }
 
@@ -138,34 +140,34 @@ impl Default for Limits {
     }
 }
 
-/// Why a file is no configuration.
+/// The reason why a file is not a valid configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {cause}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         cause: std::io::Error,
     },
-    /// It is not as it should be; the parser says where.
+    /// The file is not valid TOML for a configuration; the parser names the place.
     #[error("{}: {cause}", path.display())]
     Wrong {
         /// The file.
         path: PathBuf,
-        /// What, with its line.
+        /// The parser's error, with its line.
         cause: toml::de::Error,
     },
-    /// A value cannot be.
+    /// A value is invalid.
     #[error("{}: {what}", path.display())]
     Value {
         /// The file.
         path: PathBuf,
-        /// Which, and what it could be.
+        /// The value, and the valid ones.
         what: String,
     },
-    /// The topology is wrong; the error says where.
+    /// The topology is wrong; the error names the place.
     #[error(transparent)]
     Topology(#[from] ScenarioError),
 }
@@ -175,20 +177,20 @@ const fn default_lease() -> Duration {
 }
 
 impl Config {
-    /// Reads and checks a file, and makes the network. Paths in the file are relative to it.
+    /// Reads and checks a file, and builds the network. Paths in the file are relative to it.
     ///
     /// # Errors
-    /// If it cannot be read, has unknown or missing keys, or values that cannot be.
+    /// If the file cannot be read, has unknown or missing keys, or invalid values.
     pub fn load(path: &Path) -> Result<(Self, Network), ConfigError> {
         let unreadable = |cause| ConfigError::Unreadable { path: path.to_owned(), cause };
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         Self::from_toml(&text, path)
     }
 
-    /// The same of the file's text.
+    /// Checks the text of a file as [`Config::load`] does, and builds the network.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// The errors of [`Config::load`].
     pub fn from_toml(text: &str, path: &Path) -> Result<(Self, Network), ConfigError> {
         let wrong = |cause| ConfigError::Wrong { path: path.to_owned(), cause };
         let mut config: Self = toml::from_str(text).map_err(wrong)?;
@@ -207,7 +209,7 @@ impl Config {
     }
 
     fn read_topology(&self, text: &str, path: &Path, dir: &Path) -> Result<Topology, ConfigError> {
-        // A scenario has to end, and to have an algorithm and traffic; none of it matters here.
+        // A scenario must have a duration, an algorithm and traffic; their values do not matter here.
         let sets = [("duration", "1ms"), ("transport.cc", "newreno"), ("transport.kind", "tcp")];
         let sets = sets.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let scenario = if let Some(file) = &self.scenario {
@@ -254,7 +256,7 @@ impl Config {
         Ok(addresses)
     }
 
-    /// What the desk goes by.
+    /// Returns the configuration of the desk.
     pub fn desk(&self, epoch: u64) -> DeskConfig {
         DeskConfig {
             epoch,
@@ -266,7 +268,7 @@ impl Config {
         }
     }
 
-    /// What the server goes by.
+    /// Returns the configuration of the server.
     pub fn server(&self) -> ServerConfig {
         ServerConfig {
             listen: self.listen,
@@ -279,14 +281,14 @@ impl Config {
             },
             lease: self.lease,
             max_connections: self.limits.connections,
-            // A session's connection that is no longer there may not be known to be gone.
+            // Twice the sessions, since a broken connection of a session may not be detected yet.
             max_of_one: 2 * self.limits.sessions_per_agent,
             max_updates: self.limits.updates_per_second,
         }
     }
 }
 
-/// The text without all that is not of `[topology]`: lines stay where they are, so that errors name the right ones.
+/// Returns the text with only the lines of `[topology]`: lines stay where they are, so that errors name the right ones.
 fn only_topology(text: &str) -> String {
     let header = |line: &str| {
         let name = line.trim_start().strip_prefix('[')?.trim_start_matches('[');
@@ -309,14 +311,14 @@ fn only_topology(text: &str) -> String {
 /// Reads a time such as `"500ms"`, for serde's `deserialize_with`.
 ///
 /// # Errors
-/// If it is no time.
+/// If the text is not a time.
 pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     humantime::parse_duration(&text).map_err(|e| de::Error::custom(format!("{e}: write a time such as \"500ms\"")))
 }
 
-/// Reads where pages for operators are served, for serde's `deserialize_with`: an address such as `"10.0.0.9:9460"`, or a port,
-/// which is one of the loopback address.
+/// Reads the address of the pages for operators, for serde's `deserialize_with`: an address such as `"10.0.0.9:9460"`,
+/// or a port, which is used with the loopback address.
 ///
 /// # Errors
 /// If it is neither.

@@ -1,12 +1,13 @@
-//! File descriptors: agents' connections leave some to the metrics port, the log, and keys that are loaded again.
+//! File descriptors: agents' connections leave enough of them to the metrics port, the log, and the loading of keys.
 
 use fairrate_daemon::http::MAX_OPEN;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// The descriptors that are not for connections of agents.
+/// The number of descriptors reserved for purposes other than connections of agents.
 const RESERVE: u64 = MAX_OPEN as u64 + 48;
 
-/// Raises the number of descriptors as far as it may be, and returns how many connections there is room for, `wanted` at most.
+/// Raises the limit of descriptors as far as allowed, and returns the number of connections that it allows, at most
+/// `wanted`.
 pub fn room_for(wanted: usize) -> usize {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return wanted };
     let most = match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {

@@ -1,8 +1,9 @@
-//! The allocator's side: connections, agents, their flows and leases, and the rates to be told. No sockets and no clock.
+//! The allocator's side of the protocol: connections, agents, their flows and leases, and the rates to send. It uses no
+//! sockets and no clock.
 //!
-//! A connection belongs to an agent once it has said HELLO. The agent's flows last as long as it says something within a
-//! lease, on one connection or the next. Rates that an agent has to be told are a set of flows, not a queue, so an agent that
-//! reads slowly costs no memory and hears the newest rates when it does.
+//! A connection belongs to an agent once it has sent HELLO. The agent's flows last as long as it sends a message within
+//! every lease, on one connection or the next. The rates to send to an agent are a set of flows, not a queue, so an
+//! agent that reads slowly costs no memory and gets the newest rates when it reads.
 
 mod flows;
 mod holders;
@@ -24,23 +25,23 @@ use crate::agent::WORDS_A_LEASE;
 use crate::rate::WireRate;
 use crate::wire::{self, Flow, FromAgent, FromAllocator, Reason, Start, VERSION};
 
-/// A connection, by a number that does not come again.
+/// The number of a connection, which is never reused.
 pub type ConnectionId = u64;
 
-/// The links from one address to another, the sender's first; nothing if there is no path.
+/// The function that appends the links from one address to another, the sender's first; nothing if there is no path.
 pub type Paths = Box<dyn Fn(Ipv4Addr, Ipv4Addr, &mut Vec<LinkId>) + Send>;
 
-/// Sweeps for leases that are over, and words that are due, in a lease.
+/// Number of sweeps in a lease, which look for expired leases and for messages that are due.
 const SWEEPS_A_LEASE: u32 = 2 * WORDS_A_LEASE;
 
 struct Connection {
     identity: Identity,
     agent: Option<usize>,
-    /// Whether HELLO is to be answered.
+    /// Set when HELLO has to be answered.
     greets: bool,
     heard: Duration,
     spoke: Duration,
-    /// Whether it is in `to_write`, by urgency.
+    /// Set when the connection is in `to_write`, by urgency.
     is_listed: [bool; 2],
 }
 
@@ -49,12 +50,12 @@ struct Agent {
     /// The number of its identity.
     holder: usize,
     connection: Option<ConnectionId>,
-    /// When its last connection ended.
+    /// Time at which its last connection ended.
     left: Duration,
     flows: Flows,
 }
 
-/// The allocator's side of all conversations.
+/// The allocator's side of all conversations with agents.
 pub struct Desk {
     config: DeskConfig,
     service: AllocatorService,
@@ -64,24 +65,24 @@ pub struct Desk {
     free_agents: Vec<usize>,
     holders: Holders,
     links: Links,
-    /// By the number of a flow at the service: its agent and its place there.
+    /// By the number of a flow at the service: its agent and its position in the agent's flows.
     owners: Vec<(u32, u32)>,
     free_numbers: Vec<u32>,
-    /// Connections on which there is something to say, by urgency. One may be in both.
+    /// Connections with something to send, by urgency. A connection may be in both queues.
     to_write: [VecDeque<ConnectionId>; 2],
     to_close: Vec<(ConnectionId, Reason)>,
-    /// When the desk was last looked after, and when leases are looked at next.
+    /// Time of the last [`Desk::tick`], and time of the next sweep of leases.
     last: Duration,
     next_sweep: Duration,
     counts: Counts,
-    /// The flow refused last, by reason, and on which connection.
+    /// Flow refused last, by reason, and its connection.
     refused: [Option<(ConnectionId, Start)>; Refusal::ALL.len()],
     updates: Vec<Update>,
     path: Vec<LinkId>,
 }
 
 impl Desk {
-    /// A desk without connections. The engine's capacities should leave room for the threshold.
+    /// Creates a desk without connections. The engine's capacities should leave room for the threshold.
     pub fn new(config: DeskConfig, engine: Box<dyn RateEngine>, paths: Paths) -> Self {
         Self {
             service: AllocatorService::new(engine, config.threshold),
@@ -105,19 +106,20 @@ impl Desk {
         }
     }
 
-    /// From now on [`Desk::link_load`] sums up what flows are told, for links of these rates. To be called before the first flow.
+    /// Makes [`Desk::link_load`] sum up the rates sent to flows, for links of the given rates. Call it before the first
+    /// flow.
     pub fn watch_links(&mut self, capacities_bps: Vec<f64>) {
         self.links = Links::new(capacities_bps);
     }
 
-    /// There is a new connection, of an agent that may speak for `identity`.
+    /// Adds a new connection, of an agent that may report the flows of `identity`.
     pub fn on_connected(&mut self, now: Duration, id: ConnectionId, identity: Identity) {
         let connection =
             Connection { identity, agent: None, greets: false, heard: now, spoke: now, is_listed: [false; 2] };
         self.connections.insert(id, connection);
     }
 
-    /// A connection is gone. Its agent's flows stay for a lease.
+    /// Removes a connection. Its agent's flows stay for a lease.
     pub fn on_disconnected(&mut self, now: Duration, id: ConnectionId) {
         let Some(connection) = self.connections.remove(&id) else { return };
         if let Some(agent) = connection.agent.and_then(|at| self.agents[at].as_mut())
@@ -127,7 +129,7 @@ impl Desk {
         }
     }
 
-    /// Closes a connection: it is among [`Desk::take_closed`].
+    /// Closes a connection: [`Desk::take_closed`] will return it.
     pub fn close(&mut self, now: Duration, id: ConnectionId, reason: Reason) {
         if self.connections.contains_key(&id) {
             self.to_close.push((id, reason));
@@ -143,7 +145,7 @@ impl Desk {
         }
     }
 
-    /// An agent has said something.
+    /// Handles a message of an agent.
     pub fn on_message(&mut self, now: Duration, id: ConnectionId, message: FromAgent) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.heard = now;
@@ -211,14 +213,14 @@ impl Desk {
         Ok(at)
     }
 
-    /// Forgets the agent of this identity that has been without a connection for longest. Most often it died, and another one
-    /// was started in its place. Returns `false` if all are connected.
+    /// Removes the agent of this identity that has been without a connection for longest; returns `false` if all are
+    /// connected. Most often it died, and another agent was started in its place.
     fn forget_cut_off(&mut self, holder: usize) -> bool {
         let left =
             |at: usize| self.agents[at].as_ref().filter(|agent| agent.connection.is_none()).map(|agent| agent.left);
         let agents = self.holders[holder].agents.iter();
         let cut_off = agents.filter_map(|&at| Some((left(at)?, at))).min();
-        // The identity stays: another agent of it is about to come or to tell a flow.
+        // The identity stays: another agent of it is about to connect or to start a flow.
         cut_off.inspect(|&(_, at)| self.remove_agent(at)).is_some()
     }
 
@@ -260,8 +262,9 @@ impl Desk {
         self.refused[why as usize] = Some((id, start));
     }
 
-    /// Ends a flow that the agent has not told since HELLO, or else an agent of the same identity that has no connection: an
-    /// agent that comes back is not to be refused what it no longer has. Returns `false` if there is neither.
+    /// Ends a flow that the agent has not sent since HELLO, or else removes an agent of the same identity that has no
+    /// connection, so that an agent that reconnects is not refused because of its old flows. Returns `false` if there
+    /// is neither.
     fn make_room(&mut self, at: usize, holder: usize) -> bool {
         match self.agents[at].as_mut().and_then(|agent| agent.flows.next_stale()) {
             Some(flow) => {
@@ -284,7 +287,7 @@ impl Desk {
         }
     }
 
-    /// An agent is gone, and its flows with it.
+    /// Removes an agent with its flows.
     fn forget(&mut self, at: usize) {
         let Some(holder) = self.agents[at].as_ref().map(|agent| agent.holder) else { return };
         self.remove_agent(at);
@@ -302,7 +305,7 @@ impl Desk {
         }
     }
 
-    /// Notes that there is something to say on a connection.
+    /// Lists a connection as having something to send.
     pub(crate) fn list(&mut self, id: ConnectionId, urgency: Urgency) {
         if let Some(connection) = self.connections.get_mut(&id)
             && !std::mem::replace(&mut connection.is_listed[urgency as usize], true)
@@ -311,8 +314,8 @@ impl Desk {
         }
     }
 
-    /// Looks after leases. To be called several times a lease: an allocator that was stopped gives its agents the time that
-    /// it lost.
+    /// Checks leases. Call it several times a lease: if the allocator was stopped, its agents get the lost time in
+    /// addition.
     pub fn tick(&mut self, now: Duration) {
         let gap = now.saturating_sub(self.last);
         self.last = now;
@@ -355,7 +358,7 @@ impl Desk {
         self.forget(at);
     }
 
-    /// One iteration of the optimiser. True: a rate has changed by enough to be told.
+    /// Runs one iteration of the optimiser; returns `true` if a rate has changed by enough to be sent.
     pub fn iterate(&mut self) -> bool {
         let mut updates = std::mem::take(&mut self.updates);
         self.service.iterate(&mut updates);
@@ -373,7 +376,7 @@ impl Desk {
         has_news
     }
 
-    /// The connection that has had something of this urgency to say for longest; it is listed no more.
+    /// Returns the connection that has had something of this urgency to send for longest, and removes it from the list.
     pub fn next_listed(&mut self, urgency: Urgency) -> Option<ConnectionId> {
         loop {
             let id = self.to_write[urgency as usize].pop_front()?;
@@ -384,12 +387,13 @@ impl Desk {
         }
     }
 
-    /// How many connections are listed at most: some may be gone.
+    /// Returns the largest possible number of listed connections: some may be gone.
     pub fn n_listed(&self, urgency: Urgency) -> usize {
         self.to_write[urgency as usize].len()
     }
 
-    /// Adds what there is to say on a connection, of any urgency, up to about `most` bytes. If there is more, it is listed again.
+    /// Appends what a connection has to send, of any urgency, up to about `most` bytes. If there is more, it is listed
+    /// again.
     pub fn write(&mut self, now: Duration, id: ConnectionId, out: &mut Vec<u8>, most: usize) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let Some(agent) = connection.agent.and_then(|at| self.agents[at].as_mut()) else { return };
@@ -417,42 +421,42 @@ impl Desk {
         }
     }
 
-    /// Connections that are to be closed, and why.
+    /// Moves the connections that have to be closed, with the reasons, to `out`.
     pub fn take_closed(&mut self, out: &mut Vec<(ConnectionId, Reason)>) {
         out.append(&mut self.to_close);
     }
 
-    /// Returns how much of the links flows were told, by the last rate written to their agents.
+    /// Returns the load of the links by the last rates written to the flows' agents.
     pub fn link_load(&self) -> LinkLoad {
         self.links.load()
     }
 
-    /// Flows the optimiser knows.
+    /// Returns the number of flows that the optimiser has.
     pub fn n_flows(&self) -> usize {
         self.service.n_flows()
     }
 
-    /// Agents with a lease.
+    /// Returns the number of agents with a lease.
     pub fn n_agents(&self) -> usize {
         self.agents.len() - self.free_agents.len()
     }
 
-    /// Connections there are.
+    /// Returns the number of connections.
     pub fn n_connections(&self) -> usize {
         self.connections.len()
     }
 
-    /// All flows with the rates that were told, in no order.
+    /// Returns all flows with the rates that were sent, in no order.
     pub fn flows(&self) -> impl Iterator<Item = (Start, WireRate)> + '_ {
         self.agents.iter().flatten().flat_map(|agent| agent.flows.told())
     }
 
-    /// Returns the flow that was refused last for this reason, and the connection it was told on.
+    /// Returns the flow that was refused last for this reason, and its connection.
     pub fn last_refused(&self, why: Refusal) -> Option<(ConnectionId, Start)> {
         self.refused[why as usize]
     }
 
-    /// What has happened so far.
+    /// Returns the counts of events so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -1,8 +1,8 @@
-//! The optimiser's thread: it takes what connections say, iterates, and fills their outboxes.
+//! The optimiser's thread: it takes the messages of connections, iterates, and fills their outboxes.
 //!
-//! A connection has at most one batch of bytes on its way. While its socket does not take them, changed rates stay what they are
-//! at the desk: a set of flows. Few connections have bytes that wait for a thread to write them, so that the first rates of
-//! flows, which go past, come to the front at once.
+//! A connection has at most one batch of bytes to write. While its socket does not take them, changed rates stay at the
+//! desk, as a set of flows. Only few connections have bytes that wait for a thread to write them, so that the first
+//! rates of flows, which overtake the others, are written at once.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,81 +18,81 @@ use crate::peers::{Peer, PeerLog};
 use crate::stream::WRITE;
 use crate::wire::{FromAgent, Reason};
 
-/// What happens on connections.
+/// The events of connections.
 pub(crate) enum Event {
-    /// There is a new one.
+    /// A new connection.
     Connected { id: ConnectionId, identity: Identity, outbox: Arc<Outbox> },
-    /// The agent has said this.
+    /// Messages of an agent.
     Said(ConnectionId, Vec<FromAgent>),
-    /// It is to be closed, for this reason.
+    /// The request to close a connection, with the reason.
     Close(ConnectionId, Reason),
-    /// It is gone.
+    /// The end of a connection.
     Disconnected(ConnectionId),
-    /// All are to be closed, for this reason.
+    /// The request to close all connections, with the reason.
     CloseAll(Reason),
-    /// The thread is to end, and all connections with it.
+    /// The request to end the thread and all connections.
     Stop,
 }
 
-/// Events that wait at most; beyond, connections are not read.
+/// Largest number of events that wait; beyond it, connections are not read.
 const EVENTS: usize = 256;
 
-/// Messages taken between two iterations at most, about.
+/// Approximate largest number of messages taken between two iterations.
 const MESSAGES_A_TURN: usize = 4096;
 
-/// Connections with bytes that wait for a thread, beyond which what is not urgent stays at the desk.
+/// Number of connections with bytes that wait for a thread, beyond which non-urgent messages stay at the desk.
 const WAITING: usize = 32;
 
-/// Numbers for operators are brought up to date this often.
+/// Interval at which the metrics are updated.
 const PUBLISH: Duration = Duration::from_millis(100);
 
-/// What the thread does until the next iteration.
+/// The thread's behaviour until the next iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
-    /// It sleeps: iterations come some 60 us late, and the core is free meanwhile.
+    /// It sleeps: iterations begin some 60 us late, and the core is free meanwhile.
     #[default]
     Sleep,
-    /// It keeps its core busy while there are rates to find: iterations come in time.
+    /// It keeps its core busy while there are rates to compute: iterations begin on time.
     Spin,
 }
 
-/// When the thread does what.
+/// The timing of the thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Time between iterations.
     pub interval: Duration,
-    /// What it does in between.
+    /// The thread's behaviour in between.
     pub wait: Wait,
     /// Least time between two batches of changed rates.
     pub batch: Duration,
-    /// After so many iterations without a rate to tell it waits for the next flowlet.
+    /// Number of iterations without a rate to send after which the thread waits for the next flowlet.
     pub rest_after: u32,
 }
 
-/// What is to be written to a connection.
+/// The bytes to write to a connection.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    /// Whose it is.
+    /// The connection's peer.
     peer: Peer,
     state: Mutex<Outgoing>,
-    /// There are bytes, or the connection is to be closed.
+    /// Signalled when there are bytes, or the connection is to be closed.
     pub changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Outgoing {
     bytes: Vec<u8>,
-    /// When they were put there.
+    /// Time at which the bytes were put there.
     since: Duration,
-    /// While no thread has taken them.
+    /// Set while no thread has taken the bytes.
     waiting: Option<Waiting>,
-    /// Whether a thread has taken some and has not come back for more.
+    /// Set when a thread has taken bytes and has not returned for more.
     is_writing: bool,
     closed: Option<Reason>,
 }
 
-/// Counts one for as long as it lives.
+/// A guard that counts one in the number of waiting outboxes for as long as it lives.
 #[derive(Debug)]
 struct Waiting(Arc<AtomicUsize>);
 
@@ -110,7 +110,7 @@ impl Drop for Waiting {
 }
 
 impl Outbox {
-    /// The empty outbox of a connection with `peer`.
+    /// Creates the empty outbox of a connection with `peer`.
     pub fn new(peer: Peer) -> Self {
         Self { peer, state: Mutex::default(), changed: Notify::new() }
     }
@@ -119,7 +119,7 @@ impl Outbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Swaps what there is to write into an empty buffer; why the connection is to be closed after that.
+    /// Swaps the pending bytes into an empty buffer; returns the reason if the connection is to be closed after them.
     pub fn take(&self, bytes: &mut Vec<u8>) -> Option<Reason> {
         let mut state = self.lock();
         std::mem::swap(&mut state.bytes, bytes);
@@ -128,7 +128,7 @@ impl Outbox {
         state.closed
     }
 
-    /// Whether the connection is to be closed.
+    /// Returns `true` if the connection is to be closed.
     pub fn is_closed(&self) -> bool {
         self.lock().closed.is_some()
     }
@@ -139,7 +139,7 @@ impl Outbox {
     }
 }
 
-/// The way to the thread.
+/// The channel to the thread.
 #[derive(Clone)]
 pub(crate) struct ToEngine {
     events: mpsc::Sender<Event>,
@@ -147,7 +147,7 @@ pub(crate) struct ToEngine {
 }
 
 impl ToEngine {
-    /// Sends an event as soon as there is room. False: the thread has ended.
+    /// Sends an event as soon as there is room; returns `false` if the thread has ended.
     pub async fn send(&self, event: Event) -> bool {
         let is_there = self.events.send(event).await.is_ok();
         self.thread.unpark();
@@ -155,7 +155,7 @@ impl ToEngine {
     }
 }
 
-/// Starts the thread.
+/// Starts the optimiser's thread; returns the channel to it and its handle.
 pub(crate) fn start(
     desk: Desk,
     lease: Duration,
@@ -193,9 +193,9 @@ struct Engine {
     next_iteration: Duration,
     next_batch: Duration,
     next_publish: Duration,
-    /// Iterations since a flow changed or a rate was to be told.
+    /// Number of iterations since a flow changed or a rate was to be sent.
     quiet: u32,
-    /// Outboxes with bytes that no thread has taken.
+    /// Number of outboxes with bytes that no thread has taken.
     waiting: Arc<AtomicUsize>,
     closed: Vec<(ConnectionId, Reason)>,
 }
@@ -217,7 +217,7 @@ impl Engine {
         }
     }
 
-    /// Takes some of what waits. False: the thread is to end.
+    /// Takes some of the waiting events; returns `false` if the thread has to end.
     fn take_events(&mut self, now: Duration) -> bool {
         let mut n_messages = 0;
         while n_messages < MESSAGES_A_TURN {
@@ -241,7 +241,7 @@ impl Engine {
                 }
                 Event::Close(id, reason) => self.desk.close(now, id, reason),
                 Event::Disconnected(id) => {
-                    // What it was closed for is logged with its name.
+                    // The reason for closing is logged with the connection's name.
                     self.close_connections();
                     self.part_from(id);
                     self.desk.on_disconnected(now, id);
@@ -278,7 +278,7 @@ impl Engine {
         }
     }
 
-    /// Fills outboxes that are empty, `most` of them.
+    /// Fills up to `most` outboxes that are empty.
     fn fill(&mut self, now: Duration, urgency: Urgency, most: usize) {
         let mut n_filled = 0;
         for _ in 0..self.desk.n_listed(urgency) {
@@ -319,7 +319,7 @@ impl Engine {
         self.closed = closed;
     }
 
-    /// Forgets a connection, after what is to be logged with its name.
+    /// Forgets a connection, after logging what needs its name.
     fn part_from(&mut self, id: ConnectionId) -> Option<Arc<Outbox>> {
         let is_of = |why: Refusal| self.desk.last_refused(why).is_some_and(|(of, _)| of == id);
         Refusal::ALL.into_iter().filter(|&why| is_of(why)).for_each(|why| self.log_refused(why));

@@ -1,9 +1,9 @@
-//! The optimiser for another fairness than the proportional one.
+//! The optimiser for α-fairness other than the proportional one.
 
 use fairrate_allocate::{FlowKey, LinkId, Method, Ned, Normaliser, Num, NumConfig, RateEngine, Utility};
 
-/// NED for α-fair utilities (J. Mo, J. Walrand, IEEE/ACM ToN 8(5), 2000): `w^α x^(1 - α) / (1 - α)`, so that flows with one bottleneck
-/// have rates in proportion to their weights, whatever α is.
+/// NED for α-fair utilities (J. Mo, J. Walrand, IEEE/ACM ToN 8(5), 2000): `w^α x^(1 - α) / (1 - α)`, so that flows with
+/// one bottleneck have rates in proportion to their weights, for every α.
 pub(crate) struct AlphaFair {
     num: Num,
     alpha: f64,

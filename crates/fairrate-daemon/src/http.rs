@@ -1,8 +1,8 @@
 //! A small HTTP server for pages such as `/metrics` and `/healthz`.
 //!
-//! It trusts nobody: a request has [`PATIENCE`] from its first byte to the last one of the answer, [`MAX_HEADER`] bytes of header,
-//! and no body. There are [`MAX_OPEN`] connections at most. The next one ends the oldest, so that connections that say nothing
-//! lock nobody out. The server has a thread of its own.
+//! It trusts no client: a request has [`PATIENCE`] from its first byte to the last byte of the answer, [`MAX_HEADER`]
+//! bytes of header, and no body. There are at most [`MAX_OPEN`] connections. A further connection ends the oldest, so
+//! that silent connections lock no client out. The server has a thread of its own.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -20,22 +20,22 @@ use tokio::time::timeout;
 /// The time from accepting a connection to closing it.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The bytes of a request's line and headers at most.
+/// Largest number of bytes of a request's line and headers.
 pub const MAX_HEADER: usize = 8 * 1024;
 
-/// The connections at most, and so the descriptors, but for a few of the server's own.
+/// Largest number of connections, and so of descriptors, apart from a few of the server's own.
 pub const MAX_OPEN: usize = 16;
 
 /// The age up to which a page is served again, so that a flood of requests makes few pages.
 const FRESH: Duration = Duration::from_millis(50);
 
-/// The bytes after a request that are read so that the answer is not lost in a reset.
+/// Number of bytes after a request that are read so that the answer is not lost in a reset.
 const MAX_REST: usize = 64 * 1024;
 
 /// The answer to a request for a path.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// Whether the status is 200; otherwise it is 503.
+    /// `true` if the status is 200; otherwise it is 503.
     pub is_ok: bool,
     /// The value of `Content-Type`.
     pub content_type: &'static str,
@@ -43,7 +43,7 @@ pub struct Page {
     pub body: String,
 }
 
-/// Makes the page of a path; `None`: there is no such path.
+/// The function that makes the page of a path; it returns `None` if there is no such path.
 pub type MakePage = dyn Fn(&str) -> Option<Page> + Send + Sync;
 
 /// A server of pages, which ends when it is dropped.
@@ -56,15 +56,15 @@ pub struct PageServer {
 
 struct Pages {
     make: Box<MakePage>,
-    /// The pages made last. Only paths that there are get in.
+    /// The pages made last. Only existing paths are stored.
     made: Mutex<HashMap<String, (Instant, Page)>>,
 }
 
 impl PageServer {
-    /// Starts a server on `address` whose pages `make` makes.
+    /// Starts a server on `address`; `make` makes its pages.
     ///
     /// # Errors
-    /// If the address cannot be listened on, or there is no thread to be had.
+    /// If the address cannot be listened on, or no thread is available.
     pub fn start(address: SocketAddr, make: impl Fn(&str) -> Option<Page> + Send + Sync + 'static) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
@@ -81,7 +81,7 @@ impl PageServer {
         Ok(Self { address, stop, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -91,7 +91,7 @@ impl Drop for PageServer {
     fn drop(&mut self) {
         self.stop.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A panic there has been shown already.
+            // A panic of that thread has already been printed.
             let _ = thread.join();
         }
     }
@@ -105,7 +105,7 @@ async fn accept(listener: TcpListener, pages: Arc<Pages>, stop: &Notify) {
             () = stop.notified() => return,
         };
         let Ok((stream, _)) = accepted else {
-            // Mostly there are no file descriptors left; some come free.
+            // The usual cause is a lack of file descriptors; some will be free again.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -117,11 +117,11 @@ async fn accept(listener: TcpListener, pages: Arc<Pages>, stop: &Notify) {
         }
         let pages = Arc::clone(&pages);
         let task = tokio::spawn(async move {
-            // An error is the other side's affair.
+            // An error concerns the other side only.
             let _ = timeout(PATIENCE, serve(stream, &pages)).await;
         });
         open.push_back(task.abort_handle());
-        // A task that was ended closes its connection now, before the next one is accepted.
+        // Lets an aborted task close its connection now, before the next one is accepted.
         tokio::task::yield_now().await;
     }
 }
@@ -137,7 +137,7 @@ async fn serve(mut stream: TcpStream, pages: &Pages) -> io::Result<()> {
     };
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await?;
-    // Closing with words unread would take the answer back.
+    // If the connection were closed with unread data, the answer could be lost.
     let (mut rest, mut buffer) = (0, [0; 1024]);
     while rest < MAX_REST {
         match stream.read(&mut buffer).await? {
@@ -148,7 +148,7 @@ async fn serve(mut stream: TcpStream, pages: &Pages) -> io::Result<()> {
     Ok(())
 }
 
-/// The type of pages for people.
+/// The content type of pages in plain text.
 pub const TEXT: &str = "text/plain; charset=utf-8";
 
 fn answer(status: &str, content_type: &str, body: &str) -> String {
@@ -158,7 +158,7 @@ fn answer(status: &str, content_type: &str, body: &str) -> String {
     )
 }
 
-/// Reads a request and returns the path it is for, or the status that says why there is none.
+/// Reads a request and returns its path, or the status of the error.
 async fn request(stream: &mut TcpStream) -> io::Result<Result<String, &'static str>> {
     let (mut header, mut buffer) = (Vec::new(), [0; 1024]);
     while !header.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -187,7 +187,7 @@ fn path(header: &[u8]) -> Result<String, &'static str> {
 }
 
 impl Pages {
-    /// Returns the page of `path`, made now or a moment ago.
+    /// Returns the page of `path`, made now or shortly before.
     fn page(&self, path: &str) -> Option<Page> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, page)) = made.get(path)

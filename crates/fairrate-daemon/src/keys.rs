@@ -1,6 +1,6 @@
-//! `fairrate-allocator keys`: an authority and certificates for a test, or for a rack that has none.
+//! `fairrate-allocator keys`: makes an authority and certificates for a test, or for a rack that has none.
 //!
-//! An authority is never written over, and keys of hosts are only when that is asked for: all agents go by them.
+//! An authority is never overwritten, and keys of hosts are overwritten only on request: all agents depend on them.
 
 mod dir;
 
@@ -22,28 +22,28 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use self::dir::{KeyDir, Readers};
 use crate::certificate::Certificate;
 
-/// The time by which clocks may differ: certificates begin that much earlier.
+/// Largest expected difference of clocks: certificates begin that much earlier.
 const SKEW: Duration = Duration::from_hours(1);
 
-/// What keys are to be there.
+/// The request for a set of keys.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Addresses of the allocators, which have one certificate.
     pub allocators: Vec<Ipv4Addr>,
     /// Addresses of agents, each of which has a certificate.
     pub agents: Vec<Ipv4Addr>,
-    /// How long certificates of hosts are valid.
+    /// Validity of hosts' certificates.
     pub lifetime: Duration,
-    /// How long that of a new authority is.
+    /// Validity of a new authority's certificate.
     pub authority_lifetime: Duration,
-    /// Whether keys of hosts that are there are replaced. An authority never is.
+    /// `true` if existing keys of hosts are replaced. An authority is never replaced.
     pub renew: bool,
     /// A group that may read the allocator's key.
     pub group: Option<u32>,
 }
 
 impl Request {
-    /// A request for keys that last a year, and an authority that lasts ten.
+    /// Creates a request for keys that last a year, and an authority that lasts ten.
     pub fn new(allocators: &[Ipv4Addr], agents: &[Ipv4Addr]) -> Self {
         let day = Duration::from_hours(24);
         Self {
@@ -57,12 +57,12 @@ impl Request {
     }
 }
 
-/// What was done with a file.
+/// The outcome for a file.
 #[derive(Clone, Debug)]
 pub struct Done {
     /// The file.
     pub path: PathBuf,
-    /// What besides writing it.
+    /// Further action besides writing the file.
     pub note: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Done {
     }
 }
 
-/// Why there are no keys.
+/// The reason why there are no keys.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
     /// A file cannot be read or written.
@@ -83,15 +83,15 @@ pub enum KeysError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         cause: io::Error,
     },
-    /// A file or directory is not what keys may be in, or be made of.
+    /// A file or directory is not suitable for keys.
     #[error("{}: {why}", path.display())]
     Place {
         /// The file or directory.
         path: PathBuf,
-        /// Why not, and what to do.
+        /// The reason, and the remedy.
         why: String,
     },
     /// A certificate cannot be made.
@@ -99,11 +99,12 @@ pub enum KeysError {
     Certificate(#[from] rcgen::Error),
 }
 
-/// Makes `ca.pem`, `allocator.pem` and a certificate called by its address for each agent, each with its `.key`, where they are not
-/// there. An authority that is in `dir` already signs. Keys that others could read become their owner's alone.
+/// Makes `ca.pem`, `allocator.pem` and a certificate named by its address for each agent, each with its `.key`, unless
+/// they exist. An authority that is in `dir` already signs. Keys that others could read become readable by their owner
+/// only.
 ///
 /// # Errors
-/// If a file cannot be read or written, half an authority is there, or `dir` is not one's own.
+/// If a file cannot be read or written, half an authority exists, or `dir` belongs to another user.
 pub fn make(dir: &Path, request: &Request) -> Result<Vec<Done>, KeysError> {
     let mut maker = Maker { dir: KeyDir::open(dir)?, done: Vec::new() };
     for name in maker.dir.names()?.iter().filter(|name| has_extension(name, "key")) {
@@ -129,7 +130,7 @@ fn has_extension(name: &str, extension: &str) -> bool {
     Path::new(name).extension().is_some_and(|of| of == extension)
 }
 
-/// Who signs.
+/// The authority that signs certificates.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     der: CertificateDer<'static>,
@@ -150,7 +151,7 @@ impl Maker {
         Err(KeysError::Place { path: self.dir.path_of(name), why: why.into() })
     }
 
-    /// Returns the authority that is there, or makes one if there is nothing of one.
+    /// Returns the existing authority, or makes one if there is no part of one.
     fn authority(&mut self, request: &Request) -> Result<Authority, KeysError> {
         let (certificate, key) = (self.dir.read("ca.pem")?, self.dir.read("ca.key")?);
         match (certificate, key) {
@@ -170,7 +171,7 @@ impl Maker {
 
     fn old_authority(&self, certificates: &str, key: &str) -> Result<Authority, KeysError> {
         let Ok(pair) = KeyPair::from_pem(key) else { return self.refuse("ca.key", "this is no key") };
-        // While authorities change there are two certificates in the file.
+        // While authorities are changed there are two certificates in the file.
         let all = CertificateDer::pem_slice_iter(certificates.as_bytes()).filter_map(Result::ok);
         let Some(der) = all.into_iter().find(|der| has_key(der, &pair)) else {
             return self
@@ -204,7 +205,7 @@ impl Maker {
         Ok(Authority { issuer: Issuer::new(params, pair), der, not_after })
     }
 
-    /// Sees to it that a host has a certificate and a key.
+    /// Ensures that a host has a certificate and a key.
     fn pair(
         &mut self,
         name: &str,
@@ -245,7 +246,7 @@ impl Maker {
         Ok(())
     }
 
-    /// Leaves a certificate and its key as they are, if they fit and are of this authority.
+    /// Keeps a certificate and its key, if they match and are signed by this authority.
     fn keep(&mut self, names: [&str; 2], texts: [&str; 2], authority: &Authority) -> Result<(), KeysError> {
         let ([certificate, key], [certificate_text, key_text]) = (names, texts);
         let der = CertificateDer::from_pem_slice(certificate_text.as_bytes()).ok();
@@ -268,7 +269,7 @@ impl Maker {
 
 const RENEW: &str = "move it away, or replace both with `--renew`";
 
-/// Makes a key and a certificate for it, and says whether it ends earlier than asked for.
+/// Makes a key and a certificate for it; the flag is `true` if the certificate ends earlier than requested.
 fn sign(
     name: &str,
     addresses: &[Ipv4Addr],

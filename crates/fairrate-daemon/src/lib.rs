@@ -1,7 +1,8 @@
 //! Flowtune's allocator as a service (J. Perry, H. Balakrishnan, D. Shah, MIT-CSAIL-TR-2016-011, sections 2, 4 and 6).
 //!
-//! [`Client`] is for programs that pace themselves, and [`Server`] is the allocator. [`Agent`] and [`Desk`] are the two sides
-//! of the conversation as state machines, and [`wire`] is its bytes; none of them knows sockets or clocks.
+//! [`Client`] is for programs that pace their own flows, and [`Server`] is the allocator. [`Agent`] and [`Desk`] are
+//! the two sides of the protocol as state machines, and [`wire`] is its byte format; none of them uses sockets or
+//! clocks.
 
 mod agent;
 mod certificate;

@@ -1,4 +1,5 @@
-//! `fairrate-allocator load`: agents and flows against an allocator on this machine, and how fast it answers.
+//! `fairrate-allocator load`: runs agents and flows against an allocator on this machine, and measures how fast it
+//! answers.
 
 mod scrape;
 
@@ -21,69 +22,69 @@ use crate::rate::Weight;
 use crate::stream::{READ, WRITE};
 use crate::wire::{Decoder, Flow, FromAllocator, Reason, Start};
 
-/// What to do.
+/// The parameters of a load test.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The allocator, which has to be on this machine.
+    /// Address of the allocator, which must be on this machine.
     pub server: SocketAddr,
-    /// Its metrics.
+    /// Address of its metrics.
     pub metrics: Option<SocketAddr>,
-    /// Connections.
+    /// Number of connections.
     pub n_agents: u32,
-    /// Flows of all agents.
+    /// Number of flows of all agents.
     pub n_flows: u32,
-    /// Flowlets that end, each followed by a new one, in a second.
+    /// Number of flowlets that end, each followed by a new one, in a second.
     pub churn: f64,
-    /// How long to measure.
+    /// Duration of the measurement.
     pub time: Duration,
     /// Address of the first host.
     pub first_host: Ipv4Addr,
-    /// Hosts of the topology.
+    /// Number of hosts of the topology.
     pub n_hosts: u32,
-    /// For the choice of flows.
+    /// Seed of the choice of flows.
     pub seed: u64,
 }
 
-/// Why nothing was measured.
+/// The reason why nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Somebody else's network is not loaded.
+    /// The address is on another machine, which must not be loaded.
     #[error("{0} is no loopback address: the load stays on this machine, write 127.0.0.1")]
     NotHere(SocketAddr),
-    /// The plan makes no sense.
+    /// The plan is invalid.
     #[error("{0}")]
     Plan(&'static str),
-    /// There is no connection.
+    /// The connection failed.
     #[error("cannot talk to {address}: {cause}")]
     Connection {
         /// The allocator or its metrics.
         address: SocketAddr,
-        /// Why not.
+        /// The reason.
         cause: io::Error,
     },
 }
 
-/// What was measured.
+/// The results of a load test.
 #[derive(Clone, Debug)]
 pub struct Report {
     plan: Plan,
-    /// From the first connection until every flow had a rate.
+    /// Time from the first connection until every flow had a rate.
     setup: Duration,
-    /// Flowlets that began and ended while it was measured.
+    /// Number of flowlets that began and ended during the measurement.
     updates: u64,
-    /// From the start of a flowlet to its first rate, in order.
+    /// Times from the start of a flowlet to its first rate, in order.
     latencies: Vec<Duration>,
-    /// Flowlets that ended without ever having a rate.
+    /// Number of flowlets that ended without ever having a rate.
     unserved: u64,
-    /// Flowlets that had no rate yet at the end.
+    /// Number of flowlets that had no rate yet at the end.
     waiting: usize,
     numbers: Option<(Numbers, Numbers)>,
 }
 
-/// How long the allocator may take to close a connection.
+/// Time within which the allocator must close a connection.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What an agent has measured.
+/// The measurements of an agent.
 #[derive(Debug, Default)]
 struct Seen {
     updates: u64,
@@ -92,7 +93,7 @@ struct Seen {
     waiting: usize,
 }
 
-/// Where all agents are.
+/// The phase of the test, common to all agents.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Filling,
@@ -100,7 +101,7 @@ enum Phase {
     Over,
 }
 
-/// Does what the plan says.
+/// Runs a load test by `plan`.
 ///
 /// # Errors
 /// If the allocator is not on this machine or cannot be reached.
@@ -160,7 +161,8 @@ async fn measure(plan: &Plan) -> Result<Report, LoadError> {
     Ok(report)
 }
 
-/// Connects an agent from a loopback address of its own, if the allocator has one of IPv4: an address has few connections.
+/// Connects an agent from a loopback address of its own, if the allocator has an IPv4 address, since the number of
+/// connections of an address is limited.
 async fn connect(server: SocketAddr, number: u32) -> io::Result<TcpStream> {
     if server.is_ipv6() {
         return TcpStream::connect(server).await;
@@ -177,7 +179,7 @@ async fn numbers(plan: &Plan) -> Result<Option<Numbers>, LoadError> {
     Ok(Some(numbers))
 }
 
-/// An agent that measures.
+/// An agent that measures response times.
 struct Loader {
     agent: Agent,
     draw: Stream,
@@ -185,9 +187,9 @@ struct Loader {
     plan: Plan,
     n_flows: u32,
     next_flow: Flow,
-    /// The flows there are, oldest or not.
+    /// Present flows, in no order.
     flows: Vec<Flow>,
-    /// Flows without a rate, and since when.
+    /// Flows without a rate, with their start times.
     waiting: HashMap<Flow, Instant>,
     seen: Seen,
     phases: watch::Receiver<Phase>,
@@ -219,7 +221,7 @@ impl Loader {
         self.began.elapsed()
     }
 
-    /// A flowlet to another host.
+    /// Begins a flowlet to another host.
     fn begin(&mut self) {
         let others = u64::from(self.plan.n_hosts - 1);
         let own = u32::from(self.src) - u32::from(self.plan.first_host);
@@ -231,7 +233,7 @@ impl Loader {
         self.agent.begin(Start { flow, src: self.src, dst, weight: Weight::ONE });
     }
 
-    /// One flowlet ends and another begins.
+    /// Ends one flowlet and begins another.
     fn change(&mut self) {
         let place = self.draw.below(self.flows.len() as u64) as usize;
         let flow = self.flows.swap_remove(place);
@@ -241,7 +243,7 @@ impl Loader {
         self.seen.updates += 2;
     }
 
-    /// Talks to the allocator until the measurement is over.
+    /// Runs the conversation with the allocator until the measurement is over.
     async fn run(mut self, stream: TcpStream, filled: tokio::sync::mpsc::Sender<()>) -> io::Result<Seen> {
         stream.set_nodelay(true)?;
         let (mut input, mut output) = stream.into_split();
@@ -276,14 +278,14 @@ impl Loader {
         self.seen.waiting = self.waiting.len();
         self.agent.leave();
         self.write(&mut output).await?;
-        // Closing with words unread would take the last ones back.
+        // If the connection were closed with unread data, the last messages would be lost.
         output.shutdown().await?;
         let rest = async { while read(&mut input, &mut decoder).await.is_ok() {} };
         let _ = tokio::time::timeout(LAST_WORDS, rest).await;
         Ok(self.seen)
     }
 
-    /// Changes come as a Poisson process, at this agent's share of the rate.
+    /// Returns the time of the next change. Changes are a Poisson process, at this agent's share of the rate.
     fn next_change(&mut self, last: Instant) -> Instant {
         let mean = f64::from(self.plan.n_agents) / self.plan.churn.max(1e-9);
         let wait = -(1.0 - self.draw.uniform()).ln() * mean;
@@ -311,7 +313,7 @@ impl Loader {
     }
 }
 
-/// Returns at this time, or never.
+/// Returns at the given time; never for `None`.
 async fn at(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
@@ -378,7 +380,7 @@ mod tests {
         };
         let (_phase, phases) = watch::channel(Phase::Filling);
         let mut loader = Loader::new(&plan, 0, phases).unwrap();
-        // Those that are still there have their rates.
+        // Flows that are still present have their rates.
         loader.change();
         assert_eq!((loader.seen.unserved, loader.waiting.len()), (1, 10));
         loader.waiting.clear();

@@ -1,7 +1,8 @@
-//! The log of a program that must not end by it.
+//! A log whose failures never end the program.
 //!
-//! Lines go to stderr by a thread of their own. A line that finds no room before that thread, or that stderr does not take (a
-//! full disk, a closed pipe), is dropped and counted. [`Throttle`] keeps a peer from filling the log.
+//! Lines are written to stderr by a thread of their own. A line that finds the queue of that thread full, or that
+//! stderr does not take (a full disk, a closed pipe), is dropped and counted. [`Throttle`] prevents a peer from filling
+//! the log.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -12,10 +13,10 @@ use prometheus::IntCounter;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// The lines that wait for the thread at most.
+/// Largest number of lines that wait for the thread.
 const WAITING: usize = 1024;
 
-/// The time that a program that ends gives its last lines.
+/// Time that an ending program gives its last lines.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// The exit status after a panic, which is also that of a panic in a program's first thread.
@@ -23,7 +24,7 @@ pub const PANICKED: i32 = 101;
 
 enum Job {
     Line(Vec<u8>),
-    /// To be answered once all lines before it are out.
+    /// Request for an answer once all earlier lines are written.
     Flush(SyncSender<()>),
 }
 
@@ -38,7 +39,7 @@ impl Log {
     /// Starts a log to `out`. Lines that cannot be written are counted in `lost`.
     ///
     /// # Errors
-    /// If there is no thread to be had.
+    /// If no thread is available.
     pub fn to(out: impl Write + Send + 'static, lost: IntCounter) -> io::Result<Self> {
         let (jobs, waiting) = sync_channel(WAITING);
         let of_thread = lost.clone();
@@ -46,11 +47,11 @@ impl Log {
         Ok(Self { jobs, lost })
     }
 
-    /// Starts the log of a program, to stderr: of what `RUST_LOG` asks for, or of what an operator wants to know. From then on a
+    /// Starts the log of a program, to stderr, with the filter in `RUST_LOG` or else at level `info`. From then on a
     /// panic in any thread is logged and ends the whole program with the status [`PANICKED`].
     ///
     /// # Errors
-    /// If there is no thread to be had.
+    /// If no thread is available.
     ///
     /// # Panics
     /// If the program has a log already.
@@ -59,14 +60,14 @@ impl Log {
         let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
         let has_colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(has_colour);
-        // It would log its own errors by a macro that panics when stderr is closed.
+        // The subscriber would log its own errors by a macro that panics when stderr is closed.
         lines.log_internal_errors(false).with_writer(log.clone()).init();
         log.end_on_panic();
         Ok(log)
     }
 
-    /// From now on a panic in any thread is written to this log and ends the program with the status [`PANICKED`]: a service
-    /// that has lost a thread is worse than one that is started anew.
+    /// Makes a panic in any thread write to this log and end the program with the status [`PANICKED`]: a service that
+    /// has lost a thread is worse than one that is restarted.
     pub fn end_on_panic(&self) {
         let log = self.clone();
         std::panic::set_hook(Box::new(move |panic| {
@@ -78,7 +79,7 @@ impl Log {
         }));
     }
 
-    /// Writes a line, or counts that it could not.
+    /// Writes a line, or counts it as lost.
     fn line(&self, line: Vec<u8>) {
         if self.jobs.try_send(Job::Line(line)).is_err() {
             self.lost.inc();
@@ -89,7 +90,7 @@ impl Log {
     pub fn flush(&self) {
         let (done, written) = sync_channel(1);
         if self.jobs.try_send(Job::Flush(done)).is_ok() {
-            // A log that takes nothing keeps nobody.
+            // A log that takes no lines does not block the caller.
             let _: Result<(), RecvTimeoutError> = written.recv_timeout(LAST_WORDS);
         }
     }
@@ -133,7 +134,8 @@ impl Write for LineWriter<'_> {
     }
 }
 
-/// Lets few lines of a kind pass: [`Throttle::BURST`] at once, and after that one every [`Throttle::INTERVAL`].
+/// A filter that lets few lines of a kind pass: [`Throttle::BURST`] at once, and after that one every
+/// [`Throttle::INTERVAL`].
 ///
 /// ```
 /// use fairrate_daemon::logging::Throttle;
@@ -148,9 +150,9 @@ pub struct Throttle(Mutex<Throttled>);
 
 #[derive(Debug)]
 struct Throttled {
-    /// Lines that may pass at once.
+    /// Number of lines that may pass at once.
     tokens: u32,
-    /// When the last token was given; `None`: all are there.
+    /// Time at which the last token was added; `None`: all tokens are there.
     since: Option<Instant>,
     left_out: u64,
 }
@@ -162,23 +164,24 @@ impl Default for Throttle {
 }
 
 impl Throttle {
-    /// The lines that pass at once.
+    /// Number of lines that pass at once.
     pub const BURST: u32 = 5;
 
     /// The time after which one more line passes.
     pub const INTERVAL: Duration = Duration::from_secs(10);
 
-    /// A throttle that has seen no line.
+    /// Creates a throttle that has seen no line.
     pub const fn new() -> Self {
         Self(Mutex::new(Throttled { tokens: Self::BURST, since: None, left_out: 0 }))
     }
 
-    /// Returns `None` if the line is to be left out; otherwise how many were since the last one that passed.
+    /// Returns `None` if the line has to be left out; otherwise the number of lines left out since the last one that
+    /// passed.
     pub fn pass(&self) -> Option<u64> {
         self.pass_at(Instant::now())
     }
 
-    /// The same at a given time.
+    /// Does the same as [`Throttle::pass`], at the given time.
     pub fn pass_at(&self, now: Instant) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.refill(now);
@@ -190,8 +193,8 @@ impl Throttle {
         Some(std::mem::take(&mut state.left_out))
     }
 
-    /// Returns how many lines were left out since the last one that passed, if one may pass now, and counts anew. A service
-    /// calls it from time to time, so that the last lines of a flood are summed up too.
+    /// Returns the number of lines left out since the last one that passed, if there are any and one may pass now, and
+    /// resets it. A service calls this from time to time, so that the last lines of a flood are summed up too.
     pub fn sum_up(&self) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.refill(Instant::now());
@@ -213,7 +216,7 @@ impl Throttled {
     }
 }
 
-/// Returns `text` with at most 64 characters, and none that a terminal or a reader of logs could take for something else.
+/// Returns `text` with at most 64 characters, none of which a terminal or a reader of logs could misinterpret.
 ///
 /// ```
 /// use fairrate_daemon::logging::harmless;
@@ -235,7 +238,7 @@ mod tests {
         IntCounter::new("lost", "Lines").expect("the name is valid")
     }
 
-    /// Takes what it is given, once it is let.
+    /// A writer that collects bytes once it is unlocked.
     struct Gate(Arc<Mutex<Vec<u8>>>);
 
     impl Write for Gate {
@@ -277,7 +280,7 @@ mod tests {
         let (lost, out) = (counter(), Arc::new(Mutex::new(Vec::new())));
         let log = Log::to(Gate(Arc::clone(&out)), lost.clone()).unwrap();
         let stuck = out.lock().unwrap();
-        // One line may be on its way out; the others fill what waits.
+        // One line may be on its way out; the others fill the queue.
         (0..WAITING + 11).for_each(|_| log.make_writer().write_all(b"a line\n").unwrap());
         assert!((10..=11).contains(&lost.get()), "{}", lost.get());
         drop(stuck);
@@ -295,7 +298,7 @@ mod tests {
         assert_eq!(passed(Duration::from_secs(10)), Some(100));
         assert_eq!(passed(Duration::from_secs(19)), None);
         assert_eq!(passed(Duration::from_secs(20)), Some(1));
-        // After a quiet time as many pass at once as in the beginning.
+        // After a quiet time as many lines pass at once as in the beginning.
         assert_eq!([0; 6].map(|_| passed(Duration::from_secs(1000)).is_some()), [true, true, true, true, true, false]);
     }
 }

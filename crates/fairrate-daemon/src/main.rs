@@ -77,7 +77,7 @@ impl KeysArgs {
     }
 }
 
-/// Returns the number of a group.
+/// Returns the number of the group with the name or number `name`.
 fn group(name: &str) -> Result<u32, String> {
     if let Ok(number) = name.parse() {
         return Ok(number);
@@ -120,10 +120,10 @@ struct LoadArgs {
     seed: u64,
 }
 
-/// Everything else that goes wrong.
+/// The exit code of all failures except bad input.
 const EXIT_FAILED: u8 = 1;
 
-/// A configuration, a file of keys or an argument that cannot be.
+/// The exit code of an invalid configuration, key file or argument.
 const EXIT_BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
@@ -152,7 +152,7 @@ fn make_keys(args: &KeysArgs) -> Result<String, String> {
     Ok(done.iter().map(|done| done.to_string() + "\n").collect())
 }
 
-/// Writes what a command has to say. `println!` would panic if nobody takes it.
+/// Prints the output of a command. `println!` would panic if stdout is closed.
 fn print(text: &str) -> ExitCode {
     match write!(io::stdout(), "{text}").and_then(|()| io::stdout().flush()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -160,7 +160,7 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-/// Says what went wrong, if anybody takes it.
+/// Prints an error, if stderr is open, and returns the exit code.
 fn failed(error: &str, code: u8) -> ExitCode {
     let _ = writeln!(io::stderr(), "error: {error}");
     ExitCode::from(code)
@@ -180,7 +180,7 @@ fn plan(args: &LoadArgs) -> load::Plan {
     }
 }
 
-/// Says what a command has done, or why it could not: its input is bad.
+/// Prints the output of a command, or its error, which is one of bad input.
 fn told(result: Result<String, impl std::fmt::Display>) -> ExitCode {
     result.map_or_else(|error| failed(&error.to_string(), EXIT_BAD_INPUT), |text| print(&text))
 }

@@ -1,4 +1,4 @@
-//! Numbers for operators, in Prometheus's form.
+//! Metrics for operators, in Prometheus's format.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -13,10 +13,10 @@ use crate::http::{self, Page};
 use crate::tls::Certificates;
 use crate::wire::Reason;
 
-/// The optimiser's thread is taken for dead when it was not heard of for this long.
+/// Time without an update after which the optimiser's thread is considered dead.
 const DEAD_AFTER: Duration = Duration::from_secs(2);
 
-/// All of them.
+/// All metrics of the allocator.
 pub struct Metrics {
     registry: Registry,
     agents: IntGauge,
@@ -43,18 +43,18 @@ pub struct Metrics {
     published: Mutex<(Instant, Counts)>,
 }
 
-/// Why a connection comes to nothing.
+/// The reason why a connection is turned away.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TurnedAway {
-    /// It could not be accepted.
+    /// The connection could not be accepted.
     Accept,
-    /// There are as many as there may be.
+    /// The largest number of connections is reached.
     TooManyConnections,
-    /// As many handshakes are in progress from its address as there may be.
+    /// The largest number of handshakes in progress from its address is reached.
     TooManyHandshakes,
-    /// The identity has as many as it may.
+    /// The identity has the largest number of connections.
     TooManyOfOne,
-    /// It is no TLS, or with a certificate of somebody else.
+    /// The connection is not TLS, or its certificate is signed by another authority.
     Handshake,
     /// The handshake took longer than a lease.
     SlowHandshake,
@@ -89,7 +89,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All at zero.
+    /// Creates the metrics, all at zero.
     pub fn new() -> Self {
         let registry = Registry::new();
         let process = prometheus::process_collector::ProcessCollector::for_self();
@@ -138,7 +138,7 @@ impl Metrics {
         metrics
     }
 
-    /// A counter by reasons is there before its first event, so that its rate is right.
+    /// Creates the counters of all reasons before their first event, so that their rates are correct.
     fn show_zeros(&self) {
         self.note_refused(&Counts::default(), &Counts::default());
         for reason in Reason::ALL {
@@ -157,7 +157,7 @@ impl Metrics {
         self.log_lines_lost.clone()
     }
 
-    /// Notes the certificates in use.
+    /// Stores the certificates in use.
     pub(crate) fn note_certificates(&self, certificates: Certificates) {
         *self.certificates.lock().unwrap_or_else(PoisonError::into_inner) = Some(certificates);
     }
@@ -183,7 +183,7 @@ impl Metrics {
         self.keys_loaded.with_label_values(&[if is_ok { "ok" } else { "error" }])
     }
 
-    /// Brings up to date what the desk counts.
+    /// Updates the metrics that the desk counts.
     pub(crate) fn publish(&self, desk: &Desk) {
         let Ok(mut published) = self.published.lock() else { return };
         let (now, before) = (desk.counts(), published.1);
@@ -209,7 +209,7 @@ impl Metrics {
         }
     }
 
-    /// Whether the optimiser's thread is alive.
+    /// Returns `true` if the optimiser's thread is alive.
     pub fn is_healthy(&self) -> bool {
         self.published.lock().is_ok_and(|published| published.0.elapsed() < DEAD_AFTER)
     }
@@ -227,14 +227,14 @@ impl Metrics {
         }
     }
 
-    /// All of them as text.
+    /// Returns all metrics as text.
     pub fn text(&self) -> String {
         if let Ok(stat) = procfs::process::Process::myself().and_then(|process| process.stat()) {
             self.cpu.set((stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64);
         }
         self.count_days();
         let mut text = Vec::new();
-        // Writing into memory does not fail, and names were checked when they were registered.
+        // Writing into memory does not fail, and names were checked at registration.
         let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
         String::from_utf8_lossy(&text).into_owned()
     }

@@ -1,4 +1,4 @@
-//! The network that rates are for: links of a scenario's topology, and the addresses of its hosts.
+//! The network of the allocation: links of a scenario's topology, and the addresses of its hosts.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -15,9 +15,9 @@ use crate::fair::AlphaFair;
 /// Links, hosts and the paths between them.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// By port: what a link carries in one direction.
+    /// Capacity of each link direction, by port.
     capacities_bps: Vec<f64>,
-    /// The smallest of the hosts' links.
+    /// Capacity of the smallest of the hosts' links.
     host_link_bps: f64,
     hosts: HashMap<Ipv4Addr, NodeId>,
     routes: Routes,
@@ -25,7 +25,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// A network whose hosts have these addresses. `seed` is for the choice among equal paths.
+    /// Creates a network whose hosts have the given addresses. `seed` selects among equal paths.
     pub fn new(topology: &Topology, hosts: HashMap<Ipv4Addr, NodeId>, seed: u64) -> Self {
         let ports = (0..topology.n_ports() as u32).map(PortId);
         let capacities_bps: Vec<f64> = ports.map(|port| topology.link(port).rate.as_bps_f64()).collect();
@@ -34,22 +34,23 @@ impl Network {
         Self { capacities_bps, host_link_bps, hosts, routes: Routes::new(topology), seed }
     }
 
-    /// Links, each direction on its own.
+    /// Returns the number of links, each direction counted separately.
     pub fn n_links(&self) -> usize {
         self.capacities_bps.len()
     }
 
-    /// Hosts with an address.
+    /// Returns the number of hosts with an address.
     pub fn n_hosts(&self) -> usize {
         self.hosts.len()
     }
 
-    /// The rates of links, by their numbers.
+    /// Returns the rates of links, by their numbers.
     pub fn capacities_bps(&self) -> &[f64] {
         &self.capacities_bps
     }
 
-    /// The optimiser for these links. A share of each, the threshold, is left, as rates may be off by that.
+    /// Creates the optimiser for these links. A share of each link, the threshold, is left free, as rates may be off by
+    /// that.
     pub fn engine(&self, engine: &Engine) -> Box<dyn RateEngine> {
         let share = 1.0 - engine.threshold;
         let capacities: Vec<f64> = self.capacities_bps.iter().map(|bps| bps * share).collect();
@@ -61,7 +62,8 @@ impl Network {
         }
     }
 
-    /// The links between addresses. Among equal ones a hash of the two hosts decides, as ports are not known.
+    /// Returns the function that finds the links between addresses. Among equal paths a hash of the two hosts decides,
+    /// as ports are not known.
     pub fn into_paths(self) -> Paths {
         Box::new(move |src, dst, out| {
             let (Some(&src), Some(&dst)) = (self.hosts.get(&src), self.hosts.get(&dst)) else { return };

@@ -1,4 +1,4 @@
-//! A connection until it is known who is at the other end: its handshake, with the quotas of its address.
+//! The opening of a connection, until the other end is identified: its handshake, with the quotas of its address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, SystemTime};
@@ -16,49 +16,50 @@ use crate::quota::{Quotas, Seat};
 use crate::stream::Stream;
 use crate::tls::with_name;
 
-/// The handshakes in progress from one address at most. An agent makes one.
+/// Largest number of handshakes in progress from one address. An agent makes one.
 const MAX_HANDSHAKES: usize = 16;
 
-/// The handshakes from one address a second at most; the next ones wait. Each costs about a millisecond.
+/// Largest number of handshakes from one address a second; further ones wait. Each costs about a millisecond.
 const HANDSHAKES_PER_SECOND: u32 = 50;
 
 /// The time for a handshake, unless the lease is shorter.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A connection whose other end is known.
+/// A connection whose other end is identified.
 pub(crate) struct Opened {
     pub identity: Identity,
     pub peer: Peer,
-    /// When the first of its certificates ceases to be valid.
+    /// Time at which the first of its certificates expires.
     pub not_after: Option<SystemTime>,
     pub stream: Box<dyn Stream>,
 }
 
-/// A connection that comes to nothing.
+/// A connection that could not be opened.
 pub(crate) struct Unopened {
     pub why: TurnedAway,
     pub peer: Peer,
     pub error: String,
 }
 
-/// What a server opens connections by.
+/// The parameters and quotas by which a server opens connections.
 pub(crate) struct Opening {
     patience: Duration,
     handshakes: Quotas<IpAddr>,
 }
 
 impl Opening {
-    /// Handshakes may take a `lease`, but not for ever.
+    /// Creates an opening whose handshakes may take a `lease`, but at most [`PATIENCE`].
     pub fn new(lease: Duration) -> Self {
         Self { patience: lease.min(PATIENCE), handshakes: Quotas::new(MAX_HANDSHAKES, HANDSHAKES_PER_SECOND) }
     }
 
-    /// Returns a seat for a handshake with `address`, or `None` if it has as many as it may.
+    /// Returns a seat for a handshake with `address`, or `None` if it has the largest number of them.
     pub fn seat(&self, address: SocketAddr) -> Option<Seat> {
         self.handshakes.seat(&ip(address))
     }
 
-    /// Opens a connection from `address`, by TLS if there is an acceptor and a seat. Without, its identity is that address.
+    /// Opens a connection from `address`, by TLS if there is an acceptor and a seat. Without TLS, its identity is that
+    /// address.
     pub async fn open(
         &self,
         stream: TcpStream,
@@ -90,12 +91,12 @@ impl Opening {
     }
 }
 
-/// The address of IPv4 that one of IPv6 stands for, on a socket of IPv6.
+/// Returns the IPv4 address that an IPv6 address stands for, on an IPv6 socket.
 fn ip(address: SocketAddr) -> IpAddr {
     address.ip().to_canonical()
 }
 
-/// Says who is at the other end; `None`: its certificate cannot be read.
+/// Identifies the other end; returns `None` if its certificate cannot be read.
 fn opened(stream: TlsStream<TcpStream>, peer: &Peer) -> Option<Opened> {
     let shown = stream.get_ref().1.peer_certificates()?;
     let all = shown.iter().map(|der| Certificate::read(der)).collect::<Option<Vec<Certificate>>>()?;

@@ -1,5 +1,6 @@
-//! What operators hear of peers: each connection that comes to nothing or is closed, and each flow that is refused, is counted,
-//! and logged with the peer's address and certificate. There are few lines of a kind, however often it happens.
+//! The record of peers for operators: each connection that is turned away or closed, and each flow that is refused, is
+//! counted, and logged with the peer's address and certificate. There are few lines of a kind, however often it
+//! happens.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,7 +13,7 @@ use crate::logging::Throttle;
 use crate::metrics::{Metrics, TurnedAway};
 use crate::wire::{Reason, Start};
 
-/// The time between two looks at lines that were left out.
+/// Interval at which the lines left out are summed up.
 pub(crate) const SUM_UP: Duration = Duration::from_secs(10);
 
 /// The other side of a connection.
@@ -32,12 +33,12 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Counts and logs what happens to peers.
+/// The counters and log of events at peers.
 pub(crate) struct PeerLog {
     pub metrics: Arc<Metrics>,
     turned_away: [Throttle; TurnedAway::ALL.len()],
     closed: [Throttle; Reason::ALL.len()],
-    /// With the number of flows that have been logged.
+    /// Throttle of each reason, with the number of flows that have been logged.
     refused: [(Throttle, AtomicU64); Refusal::ALL.len()],
 }
 
@@ -46,7 +47,7 @@ impl PeerLog {
         Self { metrics, turned_away: Default::default(), closed: Default::default(), refused: Default::default() }
     }
 
-    /// A connection comes to nothing, for this reason.
+    /// Records that a connection was turned away, with the reason.
     pub fn turned_away(&self, why: TurnedAway, peer: &dyn fmt::Display, error: &str) {
         self.metrics.turned_away_for(why).inc();
         if let Some(left_out) = self.turned_away[why as usize].pass() {
@@ -54,7 +55,7 @@ impl PeerLog {
         }
     }
 
-    /// The allocator closes a connection, for this reason.
+    /// Records that the allocator closes a connection, with the reason.
     pub fn closed(&self, reason: Reason, peer: &dyn fmt::Display) {
         self.metrics.closed_for(reason).inc();
         let Some(left_out) = self.throttle(reason).and_then(Throttle::pass) else { return };
@@ -70,7 +71,8 @@ impl PeerLog {
         self.closed.get(place)
     }
 
-    /// Flows have been refused for this reason, `total` of them so far. `last` is the last one, and whose it was.
+    /// Records that flows have been refused, `total` of them for this reason so far. `last` is the last one with its
+    /// peer.
     pub fn refused(&self, why: Refusal, total: u64, last: Option<(&Peer, Start)>) {
         let (throttle, logged) = &self.refused[why as usize];
         if total == logged.load(Ordering::Relaxed) || throttle.pass().is_none() {
@@ -84,7 +86,7 @@ impl PeerLog {
         }
     }
 
-    /// Logs how many lines of each kind were left out, so that the end of a flood is logged too.
+    /// Logs the number of lines of each kind that were left out, so that the end of a flood is logged too.
     pub fn sum_up(&self) {
         for (why, throttle) in TurnedAway::ALL.iter().zip(&self.turned_away) {
             if let Some(left_out) = throttle.sum_up() {

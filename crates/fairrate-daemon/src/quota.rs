@@ -1,4 +1,4 @@
-//! What a peer may use, however many connections it opens: connections at a time, and turns a second.
+//! Quotas of a peer, over all its connections: connections at a time, and turns a second.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The accounts at least before those that are not in use are thrown away.
+/// Smallest number of accounts at which unused ones are removed.
 const FEW: usize = 1024;
 
-/// Quotas of peers, which are known by a `K`.
+/// Quotas of peers, which are identified by a `K`.
 #[derive(Debug)]
 pub(crate) struct Quotas<K> {
     max_open: usize,
@@ -22,14 +22,14 @@ pub(crate) struct Quotas<K> {
 #[derive(Debug)]
 struct Accounts<K> {
     by_peer: HashMap<K, Arc<Account>>,
-    /// Above so many, those that are not in use are thrown away.
+    /// Number of accounts at which unused ones are removed.
     most: usize,
 }
 
 #[derive(Debug)]
 struct Account {
     n_open: AtomicUsize,
-    /// When all turns taken would have been taken at the limit.
+    /// Time at which all turns taken would have been taken at the limit.
     until: Mutex<Instant>,
 }
 
@@ -41,19 +41,19 @@ pub(crate) struct Seat {
 }
 
 impl<K: Clone + Eq + Hash> Quotas<K> {
-    /// Quotas of `max_open` seats at a time, and `max_turns` turns a second.
+    /// Creates quotas of `max_open` seats at a time, and `max_turns` turns a second.
     pub fn new(max_open: usize, max_turns: u32) -> Self {
         let accounts = Accounts { by_peer: HashMap::new(), most: FEW };
         Self { max_open, max_turns, accounts: Mutex::new(accounts) }
     }
 
-    /// Returns a seat for `peer`, or `None` if it has as many as it may.
+    /// Returns a seat for `peer`, or `None` if it has the largest number of them.
     pub fn seat(&self, peer: &K) -> Option<Seat> {
         let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         accounts.clean_up();
         let new = || Arc::new(Account { n_open: AtomicUsize::new(0), until: Mutex::new(Instant::now()) });
         let account = accounts.by_peer.entry(peer.clone()).or_insert_with(new);
-        // Seats are taken under the lock, and giving one back meanwhile does no harm.
+        // Seats are taken under the lock, and a concurrent release does no harm.
         if self.max_open <= account.n_open.load(Ordering::Acquire) {
             return None;
         }
@@ -63,7 +63,7 @@ impl<K: Clone + Eq + Hash> Quotas<K> {
 }
 
 impl<K: Eq + Hash> Accounts<K> {
-    /// Throws away accounts that are like new ones, if there are many.
+    /// Removes accounts that are like new ones, if there are many.
     fn clean_up(&mut self) {
         if self.most <= self.by_peer.len() {
             let now = Instant::now();
@@ -80,7 +80,8 @@ impl Account {
 }
 
 impl Seat {
-    /// Notes `n` turns of the peer, and returns when the next one may come, if not now. A second's worth may come at once.
+    /// Records `n` turns of the peer, and returns the time from which the next turn is allowed, if that is not now. The
+    /// turns of a second may be taken at once.
     pub fn note(&self, n: u32) -> Option<Instant> {
         let now = Instant::now();
         let mut until = self.account.until.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!((first.note(5), second.note(5)), (None, None));
         assert_eq!(first.note(5), Some(start + Duration::from_millis(500)));
         assert_eq!(second.note(5), Some(start + Duration::from_secs(1)));
-        // Who comes back is known by its turns.
+        // A peer that connects again still has its turns counted.
         drop((first, second));
         assert_eq!(quotas.seat(&1).unwrap().note(5), Some(start + Duration::from_millis(1500)));
         assert_eq!(quotas.seat(&2).unwrap().note(5), None);

@@ -1,21 +1,22 @@
-//! Rates and weights as the wire has them: 16 bits each.
+//! Rates and weights in the wire format: 16 bits each.
 
 /// A rate in 16 bits: 5 of exponent, then 11 of mantissa, in kbit/s.
 ///
-/// Exponent 0 has the rates below 2,048 kbit/s as they are; exponent e has (2,048 + mantissa) · 2^(e - 1) kbit/s. The
-/// relative error is at most 2^-12 from 2 Mbit/s on, and the error below is at most 0.5 kbit/s. Zero means that the
-/// allocator gives no rate.
+/// With exponent 0 the mantissa is the rate, below 2,048 kbit/s; with exponent e the rate is
+/// (2,048 + mantissa) · 2^(e - 1) kbit/s. The relative error is at most 2^-12 from 2 Mbit/s on, and the error below is at
+/// most 0.5 kbit/s. Zero means that the allocator gives no rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WireRate(pub u16);
 
-/// Where the mantissa begins.
+/// Number of bits of the mantissa, which is below the exponent.
 const MANTISSA_BITS: u32 = 11;
 
 impl WireRate {
     /// No rate.
     pub const NONE: Self = Self(0);
 
-    /// The nearest one. A rate above 0 stays above 0, and what is above the largest (4.4 Pbit/s) becomes that.
+    /// Returns the nearest representable rate. A rate above 0 stays above 0, and a rate above the largest (4.4 Pbit/s)
+    /// becomes the largest.
     pub fn from_bps(rate_bps: f64) -> Self {
         if rate_bps.is_nan() || rate_bps <= 0.0 {
             return Self::NONE;
@@ -26,19 +27,19 @@ impl WireRate {
         if kbps < f64::from(1 << MANTISSA_BITS) {
             return Self(kbps as u16);
         }
-        // The code of a number is that of its bits with the leading one dropped; rounding up carries into the exponent.
+        // The code of a number is its bits without the leading one; rounding up carries into the exponent.
         let exponent = (kbps as u64).ilog2() - MANTISSA_BITS;
         let mantissa = (rate_kbps / (1_u64 << exponent) as f64).round() as u64;
         let code = (u64::from(exponent + 1) << MANTISSA_BITS) + mantissa - (1 << MANTISSA_BITS);
         Self(u16::try_from(code).unwrap_or(u16::MAX))
     }
 
-    /// In bit/s.
+    /// Returns the rate in bit/s.
     pub fn as_bps(self) -> f64 {
         self.as_kbps() as f64 * 1e3
     }
 
-    /// In kbit/s, which is exact.
+    /// Returns the rate in kbit/s, which is exact.
     pub fn as_kbps(self) -> u64 {
         let (exponent, mantissa) = (self.0 >> MANTISSA_BITS, u64::from(self.0) & ((1 << MANTISSA_BITS) - 1));
         match exponent {
@@ -48,7 +49,7 @@ impl WireRate {
     }
 }
 
-/// What a flow counts for, in 256ths: from 1/256 to 255.996.
+/// A flow's weight, in 256ths: from 1/256 to 255.996.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Weight(u16);
 
@@ -62,28 +63,29 @@ impl Weight {
     /// The largest weight, 255.996.
     pub const MOST: Self = Self(u16::MAX);
 
-    /// From the wire; `None`: a weight is above 0.
+    /// Creates a weight from its wire format; returns `None` for 0, as a weight is above 0.
     pub const fn from_bits(bits: u16) -> Option<Self> {
         if bits == 0 { None } else { Some(Self(bits)) }
     }
 
-    /// As on the wire.
+    /// Returns the wire format.
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// Returns the nearest weight; what is beyond the ends becomes the end, and what is no number the smallest.
+    /// Returns the nearest weight; a value out of range becomes the nearest end of the range, and NaN the smallest
+    /// weight.
     pub fn from_f64(weight: f64) -> Self {
         let weight = if weight.is_nan() { 0.0 } else { weight };
         Self((weight * 256.0).round().clamp(1.0, f64::from(u16::MAX)) as u16)
     }
 
-    /// Returns `true` if `weight` is not beyond the ends.
+    /// Returns `true` if `weight` is in the range.
     pub fn fits(weight: f64) -> bool {
         (Self::LEAST.as_f64()..=Self::MOST.as_f64()).contains(&weight)
     }
 
-    /// As a number.
+    /// Returns the weight as a number.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / 256.0
     }

@@ -21,7 +21,7 @@ pub struct Loaded {
     pub network: Network,
 }
 
-/// Runs until a signal says otherwise.
+/// Runs the allocator until a signal ends it.
 pub fn run(loaded: Loaded) -> ExitCode {
     let metrics = Arc::new(Metrics::new());
     let log = match Log::start(metrics.log_lines_lost()) {
@@ -36,7 +36,7 @@ pub fn run(loaded: Loaded) -> ExitCode {
     result.map_or_else(|error| failed(&error.what, error.code), |()| ExitCode::SUCCESS)
 }
 
-/// The threads that serve connections. More than these do not help an optimiser that has one.
+/// Largest number of threads that serve connections. More threads do not help an optimiser that has one.
 const MAX_WORKERS: usize = 16;
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
@@ -44,7 +44,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()
 }
 
-/// Why the program ends.
+/// The reason why the program ends.
 struct Failure {
     what: String,
     code: u8,
@@ -57,7 +57,7 @@ impl Failure {
 }
 
 impl From<ServerError> for Failure {
-    /// Keys that cannot be used stay so; an address may come free.
+    /// Converts an error: unusable keys are bad input, which stays bad; an address may be free later.
     fn from(error: ServerError) -> Self {
         match error {
             ServerError::Keys(keys) => Self { what: advise(&keys), code: EXIT_BAD_INPUT },
@@ -67,10 +67,10 @@ impl From<ServerError> for Failure {
 }
 
 async fn serve(loaded: Loaded, metrics: Arc<Metrics>) -> Result<(), Failure> {
-    // An expired certificate may be that of a clock that is not set yet: whether keys can be used at all shows below.
+    // An expired certificate may be due to a clock that is not set yet: whether keys can be used at all shows below.
     let warnings = check::check(&loaded).map_or_else(|error| vec![error], |checked| checked.warnings);
     let Loaded { config, network } = loaded;
-    // Before anybody is told that the program runs, so that no signal finds it unprepared.
+    // Registered before the program reports that it runs, so that no signal finds it unprepared.
     let mut signals = Signals::new().map_err(Failure::other)?;
     let notifier =
         Notifier::from_env().map_err(|e| Failure::other(format!("cannot use `NOTIFY_SOCKET`: {e}")))?.map(Arc::new);
@@ -115,7 +115,7 @@ fn serve_metrics(address: SocketAddr, metrics: Arc<Metrics>) -> Result<PageServe
     Ok(pages)
 }
 
-/// The signals that the program answers.
+/// The signals that the program handles.
 struct Signals {
     hangup: Signal,
     terminate: Signal,

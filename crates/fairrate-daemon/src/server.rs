@@ -1,4 +1,4 @@
-//! The server: accepts connections, reads and writes them, and lets the optimiser's thread do the rest.
+//! The server: accepts connections, reads and writes them, and passes messages to the optimiser's thread.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,26 +24,26 @@ use crate::stream::{READ, Stream};
 use crate::tls::{KeyError, Security};
 use crate::wire::{self, Decoder, FromAgent, FromAllocator, Reason};
 
-/// What a server goes by besides its desk.
+/// The configuration of a server, apart from its desk.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// Where agents connect.
+    /// Address to which agents connect.
     pub listen: SocketAddr,
-    /// Who may.
+    /// Security of the connections, which decides who may connect.
     pub security: Security,
-    /// When the optimiser does what.
+    /// Timing of the optimiser.
     pub pace: Pace,
     /// The desk's lease, which is also the time for a handshake.
     pub lease: Duration,
-    /// Connections at most, with those that have not said who they are. Beyond: they are closed at once.
+    /// Largest number of connections, including those that have not sent HELLO. Beyond it, they are closed at once.
     pub max_connections: usize,
-    /// Connections of one identity at most. Beyond: they are closed with a reason.
+    /// Largest number of connections of one identity. Beyond it, they are closed with a reason.
     pub max_of_one: usize,
-    /// Messages of one identity a second at most, over a second. Beyond: they are read later.
+    /// Largest number of messages of one identity a second, over a second. Beyond it, they are read later.
     pub max_updates: u32,
 }
 
-/// A server that runs.
+/// A running server.
 pub struct Server {
     address: SocketAddr,
     engine: ToEngine,
@@ -62,15 +62,15 @@ struct Shared {
     ids: AtomicU64,
 }
 
-/// What connections are opened with.
+/// The keys with which connections are opened.
 #[derive(Clone)]
 struct Keys {
     acceptor: Option<TlsAcceptor>,
-    /// How often they have been loaded.
+    /// Number of times that the keys have been loaded.
     generation: u64,
 }
 
-/// Why a server does not start.
+/// The reason why a server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The address cannot be listened on.
@@ -78,10 +78,10 @@ pub enum ServerError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The reason.
         cause: io::Error,
     },
-    /// There is no thread to be had.
+    /// No thread is available.
     #[error("cannot start the optimiser's thread: {0}")]
     Thread(io::Error),
     /// The keys cannot be used.
@@ -104,10 +104,10 @@ impl Server {
     /// Starts a server on the tokio runtime that the caller has entered.
     ///
     /// # Errors
-    /// If its address, its keys or a thread cannot be had.
+    /// If its address or its keys cannot be used, or no thread is available.
     ///
     /// # Panics
-    /// Outside a tokio runtime.
+    /// If it is called outside a tokio runtime.
     pub fn start(config: ServerConfig, desk: Desk, metrics: Arc<Metrics>) -> Result<Self, ServerError> {
         let address = config.listen;
         let no_listener = |cause| ServerError::Listen { address, cause };
@@ -131,15 +131,15 @@ impl Server {
         Ok(Self { address, engine, thread: Some(thread), shared, tasks: [accepting, logging] })
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Loads the keys again and closes all connections: agents come back within their lease, with their new keys.
+    /// Loads the keys again and closes all connections: agents reconnect within their lease, with their new keys.
     ///
     /// # Errors
-    /// If the keys cannot be used; then nothing changes.
+    /// If the keys cannot be used; in this case nothing changes.
     pub async fn rekey(&self) -> Result<(), KeyError> {
         let new = acceptor(&self.shared.config.security, &self.shared.peers.metrics);
         self.shared.peers.metrics.keys_loaded(new.is_ok()).inc();
@@ -152,30 +152,30 @@ impl Server {
         Ok(())
     }
 
-    /// Tells all agents that it goes, and ends.
+    /// Sends BYE to all agents, and ends the server.
     pub async fn stop(mut self) {
         self.tasks.iter().for_each(Task::abort);
         self.engine.send(Event::Stop).await;
         if let Some(thread) = self.thread.take() {
-            // A panic there has been shown already.
+            // A panic of that thread has already been printed.
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
-        // The writers' last words.
+        // Waits for the last messages of the writers.
         let all = u32::try_from(self.shared.config.max_connections).unwrap_or(u32::MAX);
         let _ = timeout(LAST_WORDS, self.shared.connections.acquire_many(all)).await;
     }
 }
 
-/// How long an agent may take to hear why its connection is closed.
+/// Time in which an agent must receive the reason why its connection is closed.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// What the kernel may hold of a connection in each direction, about.
+/// Approximate number of bytes that the kernel may buffer for a connection in each direction.
 const KERNEL_BUFFER: u32 = 64 * 1024;
 
-/// Connections that wait to be accepted at most.
+/// Largest number of connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// Connections inherit the buffers.
+/// Opens the listening socket; connections inherit its buffer sizes.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
@@ -185,7 +185,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Logs from time to time what was left out of the log.
+/// Logs from time to time the number of lines left out of the log.
 async fn sum_up(shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(SUM_UP).await;
@@ -198,13 +198,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, engine: ToEngine) {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Mostly there are no file descriptors left; some come free.
+                // The usual cause is a lack of file descriptors; some will be free again.
                 shared.peers.turned_away(TurnedAway::Accept, &"a peer", &error.to_string());
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
-        // Before anything that others need is used for it.
+        // Taken before the connection uses any resource that others need.
         let seat = shared.opening.seat(address);
         if seat.is_none() && shared.is_secure() {
             let error = "there are too many handshakes with this address";
@@ -233,7 +233,7 @@ impl Shared {
     }
 }
 
-/// A connection from its first byte to its last.
+/// Serves a connection from its first byte to its last.
 async fn serve(stream: TcpStream, address: SocketAddr, seat: Option<Seat>, shared: &Shared, engine: &ToEngine) {
     let Keys { acceptor, generation } = shared.keys();
     let opened = match shared.opening.open(stream, address, acceptor.zip(seat)).await {
@@ -253,7 +253,7 @@ async fn serve(stream: TcpStream, address: SocketAddr, seat: Option<Seat>, share
         return;
     }
     if shared.keys().generation != generation {
-        // Keys have changed during the handshake, perhaps after all connections were closed for that.
+        // Keys have changed during the handshake, perhaps after all connections were closed for that reason.
         engine.send(Event::Close(id, Reason::Rekeyed)).await;
     }
     let (input, output) = tokio::io::split(stream);
@@ -265,11 +265,11 @@ async fn serve(stream: TcpStream, address: SocketAddr, seat: Option<Seat>, share
     engine.send(Event::Disconnected(id)).await;
 }
 
-/// Says why there is no room, to a peer that may be saying something itself.
+/// Sends the reason for closing to a peer that may be sending at the same time.
 async fn turn_away(mut stream: Box<dyn Stream>, reason: Reason) {
     let all = async {
         say_last(&mut stream, reason, Vec::new()).await;
-        // Closing with words unread would take the last ones back.
+        // If the connection were closed with unread data, the last messages would be lost.
         let mut buffer = [0; 64];
         while matches!(stream.read(&mut buffer).await, Ok(1..)) {}
     };
@@ -279,7 +279,7 @@ async fn turn_away(mut stream: Box<dyn Stream>, reason: Reason) {
 /// The longest time between two looks at the clock, which may be set.
 const CLOCK: Duration = Duration::from_secs(30);
 
-/// Closes the connection when its certificate's time is over. The writer then ends it; this does not return.
+/// Closes the connection when its certificate expires. The writer then ends it; this function does not return.
 async fn expire(not_after: Option<SystemTime>, id: ConnectionId, engine: &ToEngine) {
     if let Some(not_after) = not_after {
         while let Ok(left) = not_after.duration_since(SystemTime::now()) {
@@ -290,7 +290,7 @@ async fn expire(not_after: Option<SystemTime>, id: ConnectionId, engine: &ToEngi
     std::future::pending::<()>().await;
 }
 
-/// Reads until the connection ends, or what is said is wrong and the writer has to say so.
+/// Reads until the connection ends, or until a message is wrong and the writer has to send the reason.
 async fn read(mut input: ReadHalf<Box<dyn Stream>>, id: ConnectionId, seat: &Seat, shared: &Shared, engine: &ToEngine) {
     let (mut decoder, mut buffer) = (Decoder::default(), vec![0; READ]);
     loop {
@@ -302,7 +302,7 @@ async fn read(mut input: ReadHalf<Box<dyn Stream>>, id: ConnectionId, seat: &Sea
         let (mut messages, mut n_messages) = (Vec::new(), 0);
         let result = decoder.read(&buffer[..n], |message| {
             n_messages += 1;
-            // Words without a meaning of their own are not kept as often as they are said.
+            // Repeated ALIVE messages are kept only once.
             if messages.last() != Some(&message) || message != FromAgent::Alive {
                 messages.push(message);
             }
@@ -321,7 +321,7 @@ async fn read(mut input: ReadHalf<Box<dyn Stream>>, id: ConnectionId, seat: &Sea
     }
 }
 
-/// Writes what is in the outbox until the connection is to be closed.
+/// Writes the contents of the outbox until the connection is to be closed.
 async fn write(mut output: WriteHalf<Box<dyn Stream>>, outbox: &Outbox, shared: &Shared) {
     let mut bytes = Vec::new();
     loop {
@@ -341,13 +341,13 @@ async fn write(mut output: WriteHalf<Box<dyn Stream>>, outbox: &Outbox, shared: 
         };
         tokio::select! {
             result = written => if result.is_err() { return },
-            // Nobody reads, and the connection is to be closed.
+            // The peer does not read, and the connection is to be closed.
             () = closing(outbox) => return,
         }
     }
 }
 
-/// Writes what is left to say and why the connection is closed, and closes it.
+/// Writes the remaining bytes and the reason for closing, and closes the connection.
 async fn say_last(output: &mut (impl AsyncWrite + Unpin), reason: Reason, mut bytes: Vec<u8>) {
     wire::encode([FromAllocator::Bye(reason)], &mut bytes);
     let last = async {

@@ -1,4 +1,4 @@
-//! A connection's bytes, with TLS or without.
+//! The byte stream of a connection, with TLS or without.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -6,8 +6,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Bytes that are read at a time.
+/// Number of bytes that are read at a time.
 pub(crate) const READ: usize = 4 * 1024;
 
-/// Bytes that are written at a time, about.
+/// Approximate number of bytes that are written at a time.
 pub(crate) const WRITE: usize = 8 * 1024;

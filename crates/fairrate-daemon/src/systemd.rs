@@ -1,4 +1,4 @@
-//! What a service says to systemd (`sd_notify(3)`): that it is ready, and that it is alive.
+//! The notifications of a service to systemd (`sd_notify(3)`): that it is ready, and that it is alive.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// The way to the program that started this one, if it wants to hear anything.
+/// The notification socket of the program that started this one, if it has one.
 #[derive(Debug)]
 pub struct Notifier {
     socket: UnixDatagram,
@@ -15,10 +15,11 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// Returns the way that the environment names (`NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`); `None` if it names none.
+    /// Returns the notifier that the environment names (`NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`); `None` if it
+    /// names none.
     ///
     /// # Errors
-    /// If it names one that cannot be.
+    /// If it names an invalid socket.
     pub fn from_env() -> io::Result<Option<Self>> {
         let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return Ok(None) };
         let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
@@ -27,7 +28,8 @@ impl Notifier {
         Ok(Some(Self::to(name.as_bytes(), watchdog)?))
     }
 
-    /// Returns the way to a socket: a path, or `@` and an abstract name. `watchdog` is how long the service may be silent.
+    /// Returns a notifier for a socket: a path, or `@` and an abstract name. `watchdog` is the longest allowed silence
+    /// of the service.
     ///
     /// # Errors
     /// If there can be no such socket.
@@ -37,32 +39,33 @@ impl Notifier {
             _ => SocketAddr::from_pathname(std::ffi::OsStr::from_bytes(name))?,
         };
         let socket = UnixDatagram::unbound()?;
-        // Who does not read must not keep a service.
+        // A receiver that does not read must not block the service.
         socket.set_nonblocking(true)?;
         Ok(Self { socket, to, watchdog })
     }
 
-    /// Says that the service does its work; `status` is shown by `systemctl status`.
+    /// Sends the notification that the service is ready; `status` is shown by `systemctl status`.
     pub fn ready(&self, status: &str) {
         self.say(&format!("READY=1\nSTATUS={}", status.replace('\n', " ")));
     }
 
-    /// Says that the service ends.
+    /// Sends the notification that the service ends.
     pub fn stopping(&self) {
         self.say("STOPPING=1");
     }
 
-    /// Says that the service is alive.
+    /// Sends the notification that the service is alive.
     pub fn alive(&self) {
         self.say("WATCHDOG=1");
     }
 
-    /// Returns the time between two calls of [`Notifier::alive`], if a watchdog wants them: a third of its patience.
+    /// Returns the time between two calls of [`Notifier::alive`], if there is a watchdog: a third of its timeout.
     pub fn interval(&self) -> Option<Duration> {
         self.watchdog.map(|patience| patience / 3)
     }
 
-    /// Calls [`Notifier::alive`] for as long as `is_alive` says so, until the task is dropped. Returns at once without a watchdog.
+    /// Calls [`Notifier::alive`] as long as `is_alive` returns `true`, until the task is dropped. Returns at once
+    /// without a watchdog.
     pub async fn keep_alive(&self, is_alive: impl Fn() -> bool) {
         let Some(interval) = self.interval() else { return };
         let mut ticks = tokio::time::interval(interval);
@@ -74,7 +77,7 @@ impl Notifier {
         }
     }
 
-    /// A word that nobody takes is lost; the next one comes soon.
+    /// Sends a notification. A notification that is not received is lost; the next one follows soon.
     fn say(&self, words: &str) {
         let _ = self.socket.send_to_addr(words.as_bytes(), &self.to);
     }

@@ -1,4 +1,4 @@
-//! Who is who: TLS with certificates on both sides.
+//! Identification of peers: TLS with certificates on both sides.
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -15,39 +15,39 @@ use serde::Deserialize;
 
 use crate::certificate::Certificate;
 
-/// How a connection is secured.
+/// The security of a connection.
 #[derive(Clone, Debug)]
 pub enum Security {
-    /// Plain TCP: whoever can connect may speak for everybody. For tests.
+    /// Plain TCP: any peer that can connect may report the flows of all hosts. For tests.
     Insecure,
     /// TLS, with certificates on both sides.
     Tls(KeyFiles),
 }
 
-/// PEM files of a side. They are read again for every connection of a client, and when the server is told to.
+/// The PEM files of a side. A client reads them again for every connection, and the server on request.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyFiles {
     /// The certificate that signs those of the other side.
     pub ca: PathBuf,
-    /// This side's own, which names its addresses.
+    /// This side's certificate, which names its addresses.
     pub certificate: PathBuf,
-    /// Its key.
+    /// The certificate's key.
     pub key: PathBuf,
 }
 
-/// Why keys cannot be used.
+/// The reason why keys cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// A file has no such thing.
+    /// A file does not contain the key or certificate.
     #[error("{}: {cause}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         cause: rustls::pki_types::pem::Error,
     },
-    /// They do not fit.
+    /// The keys do not match.
     #[error("the keys do not fit: {0}")]
     Tls(#[from] rustls::Error),
     /// The other side's certificates cannot be checked.
@@ -56,24 +56,24 @@ pub enum KeyError {
 }
 
 impl KeyError {
-    /// Returns `true` if this user may not read a file.
+    /// Returns `true` if this user has no permission to read a file.
     pub fn is_denied(&self) -> bool {
         use rustls::pki_types::pem::Error;
         matches!(self, Self::File { cause: Error::Io(e), .. } if e.kind() == std::io::ErrorKind::PermissionDenied)
     }
 }
 
-/// What the certificates of a side say.
+/// The contents of a side's certificates.
 #[derive(Clone, Debug)]
 pub struct Certificates {
-    /// This side's own.
+    /// This side's certificate.
     pub own: Certificate,
-    /// Those that sign the other side's.
+    /// Certificates that sign the other side's.
     pub authorities: Vec<Certificate>,
 }
 
 impl KeyFiles {
-    /// Reads what the certificates of a server say, after a look at whether all files fit.
+    /// Reads the contents of a server's certificates, after a check that all files match.
     ///
     /// # Errors
     /// If a server cannot use them.
@@ -101,20 +101,20 @@ impl KeyFiles {
         PrivateKeyDer::from_pem_file(&self.key).map_err(|cause| KeyError::File { path: self.key.clone(), cause })
     }
 
-    /// For a client.
+    /// Builds the TLS configuration of a client.
     pub(crate) fn client(&self) -> Result<Arc<ClientConfig>, KeyError> {
         let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
         let builder = builder.with_root_certificates(self.roots()?);
         Ok(Arc::new(builder.with_client_auth_cert(certificates(&self.certificate)?, self.key()?)?))
     }
 
-    /// For a server, which asks clients for their certificates.
+    /// Builds the TLS configuration of a server, which requests clients' certificates.
     pub(crate) fn server(&self) -> Result<Arc<ServerConfig>, KeyError> {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(self.roots()?), provider()).build()?;
         let builder = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
         let builder = builder.with_client_cert_verifier(Arc::new(Named(verifier)));
         let mut config = builder.with_single_cert(certificates(&self.certificate)?, self.key()?)?;
-        // A session that is taken up again would go by a certificate that was looked at when it began.
+        // A resumed session would rely on a certificate that was checked when the session began.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(Arc::new(config))
@@ -126,13 +126,13 @@ tokio::task_local! {
     static SHOWN: RefCell<Option<String>>;
 }
 
-/// Runs a handshake, and returns with its result the label of the certificate that the client has shown, be it right or wrong.
+/// Runs a handshake, and returns with its result the label of the certificate that the client has shown, valid or not.
 pub(crate) async fn with_name<T>(handshake: impl Future<Output = T>) -> (T, Option<String>) {
     let both = async { (handshake.await, SHOWN.with(RefCell::take)) };
     SHOWN.scope(RefCell::default(), both).await
 }
 
-/// A verifier that notes whose certificates are shown to it, so that a wrong one can be logged by its name.
+/// A verifier that records the label of each certificate it is shown, so that an invalid one can be logged by name.
 #[derive(Debug)]
 struct Named(Arc<dyn ClientCertVerifier>);
 
@@ -155,7 +155,7 @@ impl ClientCertVerifier for Named {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
-        // Outside of `with_name` nobody wants to know.
+        // Outside of `with_name` the label is not needed.
         let _ = SHOWN.try_with(|shown| *shown.borrow_mut() = Certificate::read(end_entity).map(|of| of.label()));
         self.0.verify_client_cert(end_entity, intermediates, now)
     }
@@ -197,7 +197,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, KeyError> {
     if all.is_empty() { Err(wrong(rustls::pki_types::pem::Error::NoItemsFound)) } else { Ok(all) }
 }
 
-/// The name that a server's certificate has to have.
+/// Returns the name that a server's certificate must have.
 pub(crate) fn server_name(address: IpAddr) -> rustls::pki_types::ServerName<'static> {
     rustls::pki_types::ServerName::IpAddress(address.into())
 }

@@ -1,7 +1,7 @@
-//! What agents and the allocator say to each other, as bytes. No sockets.
+//! The protocol between agents and the allocator, as bytes. It uses no sockets.
 //!
-//! A stream is a sequence of frames: the length of the rest in 16 bits, a kind in 8 bits, and records of this kind, all of one
-//! length. Numbers are big-endian. Starts, ends and rates have the paper's 16, 4 and 6 bytes (section 6.2).
+//! A stream is a sequence of frames: the length of the rest in 16 bits, a kind in 8 bits, and records of this kind, all
+//! of equal length. Numbers are big-endian. Starts, ends and rates have the paper's 16, 4 and 6 bytes (section 6.2).
 //!
 //! | kind | record | bytes | from |
 //! |---|---|---|---|
@@ -9,7 +9,7 @@
 //! | 2 | START: flow (32), source (32), destination (32), weight in 256ths (16), flags (16, zero) | 16 | agent |
 //! | 3 | END: flow (32) | 4 | agent |
 //! | 4 | ALIVE | 0 | both |
-//! | 5 | SYNCED: all flows have been told since HELLO | 0 | agent |
+//! | 5 | SYNCED: all flows have been sent since HELLO | 0 | agent |
 //! | 17 | HELLO: version (8), epoch (64), lease in ms (32) | 13 | allocator |
 //! | 18 | RATE: flow (32), [rate](WireRate) (16) | 6 | allocator |
 //! | 19 | BYE: [reason](Reason) (8) | 1 | both |
@@ -22,13 +22,13 @@ use crate::rate::{Weight, WireRate};
 /// The protocol's version, which both sides must have.
 pub const VERSION: u8 = 1;
 
-/// Bytes of a frame after its length at most.
+/// Largest number of bytes of a frame after its length.
 pub const MAX_FRAME: usize = 16 * 1024;
 
-/// A flow as its agent calls it.
+/// The number by which an agent identifies a flow.
 pub type Flow = u32;
 
-/// A flowlet begins.
+/// The beginning of a flowlet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The flow.
@@ -37,89 +37,89 @@ pub struct Start {
     pub src: Ipv4Addr,
     /// Its receiver's address.
     pub dst: Ipv4Addr,
-    /// What it counts for.
+    /// The flow's weight.
     pub weight: Weight,
 }
 
-/// What an agent says.
+/// The messages of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FromAgent {
-    /// First of all: who it is. The same session after a cut is the same agent.
+    /// The first message, with the agent's identity. The same session after a broken connection is the same agent.
     Hello {
-        /// The protocol it speaks.
+        /// Version of the agent's protocol.
         version: u8,
-        /// A number drawn when the agent started.
+        /// Random number drawn when the agent started.
         session: u64,
     },
-    /// A flowlet begins.
+    /// The beginning of a flowlet.
     Start(Start),
-    /// A flowlet is over.
+    /// The end of a flowlet.
     End(Flow),
-    /// Nothing new.
+    /// A sign of life, without news.
     Alive,
-    /// Flows that were not told since HELLO are over.
+    /// The end of all flows that were not sent since HELLO.
     Synced,
-    /// It goes, and its flows with it.
+    /// The agent and its flows leave.
     Bye(Reason),
 }
 
-/// What the allocator says.
+/// The messages of the allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FromAllocator {
     /// The answer to HELLO.
     Hello {
-        /// The protocol it speaks.
+        /// Version of the allocator's protocol.
         version: u8,
-        /// A number drawn when the allocator started.
+        /// Random number drawn when the allocator started.
         epoch: u64,
-        /// How long rates hold without a word, and flows without one.
+        /// Lifetime of rates and of flows without a message.
         lease: Duration,
     },
-    /// Send at this rate.
+    /// The new rate of a flow.
     Rate {
         /// The flow.
         flow: Flow,
-        /// The rate; none: as TCP likes.
+        /// The rate; if it is none, TCP decides.
         rate: WireRate,
     },
-    /// Nothing new: rates hold.
+    /// A sign of life, without news: rates hold.
     Alive,
-    /// It closes the connection.
+    /// The allocator closes the connection.
     Bye(Reason),
 }
 
-/// Why a side closes a connection.
+/// The reason why a side closes a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 #[repr(u8)]
 pub enum Reason {
-    /// The program ends in good order.
+    /// The program ends normally.
     #[error("it shuts down")]
     Shutdown = 1,
-    /// What was said is no message, or comes at the wrong time.
+    /// The bytes received are no message, or a message at the wrong time.
     #[error("what was said is against the protocol")]
     Protocol = 2,
     /// Another version of the protocol.
     #[error("the protocol's version is another one")]
     Version = 3,
-    /// Nothing was said for a lease.
+    /// No message was received for a lease.
     #[error("nothing was heard for a lease")]
     Silent = 4,
-    /// The allocator has as many agents as it may.
+    /// The allocator has the largest number of agents.
     #[error("there are too many agents")]
     TooManyAgents = 5,
-    /// The same agent has another connection.
+    /// The same agent has a newer connection.
     #[error("the agent has a newer connection")]
     Replaced = 6,
-    /// What was written to the agent was not read for a lease.
+    /// The bytes written to the agent were not read for a lease.
     #[error("what was written was not read for a lease")]
     Slow = 7,
-    /// Keys have changed: connect again.
+    /// The keys have changed: the agent has to connect again.
     #[error("keys have changed")]
     Rekeyed = 8,
-    /// The identity has as many agents or connections as it may.
+    /// The identity has the largest number of agents or connections.
     #[error("there are too many agents or connections of this identity")]
     TooManySessions = 9,
-    /// The certificate's time is over.
+    /// The certificate has expired.
     #[error("the certificate has expired")]
     Expired = 10,
 }
@@ -139,51 +139,51 @@ impl Reason {
     ];
 
     fn from_code(code: u8) -> Self {
-        // A later version may have more reasons; what matters is that the connection is closed.
+        // A later version may have more reasons; all of them close the connection.
         Self::ALL.into_iter().find(|reason| *reason as u8 == code).unwrap_or(Self::Shutdown)
     }
 }
 
-/// Why bytes are no messages.
+/// The reason why bytes are not messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// A frame without a kind.
     #[error("a frame is empty")]
     Empty,
-    /// A frame longer than any.
+    /// A frame longer than [`MAX_FRAME`].
     #[error("a frame of {0} bytes is longer than {MAX_FRAME}")]
     TooLong(usize),
-    /// A kind that this side does not say.
+    /// A kind that this side does not send.
     #[error("there is no message of kind {0}")]
     Kind(u8),
-    /// Records that are not whole.
+    /// Incomplete records.
     #[error("a frame of kind {kind} has {len} bytes of records")]
     Length {
-        /// The kind.
+        /// Kind of the frame.
         kind: u8,
-        /// Bytes after it.
+        /// Number of bytes after the kind.
         len: usize,
     },
-    /// A flow that counts for nothing.
+    /// A flow with a weight of 0.
     #[error("the weight of flow {0} is 0")]
     Weight(Flow),
-    /// Flags that a later version may have.
+    /// Flags that are not zero; a later version may define them.
     #[error("the flags of flow {0} are not zero")]
     Flags(Flow),
 }
 
-/// What one side says: its kinds and their records.
+/// The messages of one side: their kinds and records.
 pub trait Message: Copy {
-    /// Bytes of a record of this kind; `None`: this side says no such thing.
+    /// Returns the bytes of a record of this kind; `None` if this side sends no such record.
     fn record_len(kind: u8) -> Option<usize>;
-    /// The kind.
+    /// Returns the message's kind.
     fn kind(self) -> u8;
-    /// Adds the record.
+    /// Appends the record to `out`.
     fn write(self, out: &mut Vec<u8>);
     /// Reads a record of [`Message::record_len`] bytes.
     ///
     /// # Errors
-    /// If its values cannot be.
+    /// If its values are invalid.
     fn read(kind: u8, record: &[u8]) -> Result<Self, FrameError>;
 }
 
@@ -309,12 +309,12 @@ impl Message for FromAllocator {
     }
 }
 
-/// `N` bytes of a record, which has been checked to be long enough.
+/// Returns `N` bytes of a record, which has been checked to be long enough.
 fn array<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
     record[at..at + N].try_into().expect("a record has its length")
 }
 
-/// Adds messages to `out`, those of a kind that follow each other in one frame.
+/// Appends messages to `out`; consecutive messages of the same kind share a frame.
 pub fn encode<M: Message>(messages: impl IntoIterator<Item = M>, out: &mut Vec<u8>) {
     let mut open: Option<(u8, usize)> = None;
     for message in messages {
@@ -334,17 +334,17 @@ pub fn encode<M: Message>(messages: impl IntoIterator<Item = M>, out: &mut Vec<u
     }
 }
 
-/// Bytes of a stream that are no whole frame yet: at most one frame.
+/// The decoder of a stream. It keeps the bytes that are not a whole frame yet: at most one frame.
 #[derive(Debug, Default)]
 pub struct Decoder {
     rest: Vec<u8>,
 }
 
 impl Decoder {
-    /// Takes the next bytes of a stream and hands on the messages that are whole.
+    /// Takes the next bytes of a stream and passes each complete message to `each`.
     ///
     /// # Errors
-    /// If the bytes are no messages. The stream is of no use from there on.
+    /// If the bytes are not messages. The stream is unusable from there on.
     pub fn read<M: Message>(&mut self, bytes: &[u8], mut each: impl FnMut(M)) -> Result<(), FrameError> {
         self.rest.extend_from_slice(bytes);
         let result = read_frames(&self.rest, &mut each);
@@ -353,13 +353,13 @@ impl Decoder {
         result.map(|_| ())
     }
 
-    /// Bytes that wait for the rest of their frame.
+    /// Returns the number of bytes that wait for the rest of their frame.
     pub fn waiting(&self) -> usize {
         self.rest.len()
     }
 }
 
-/// Reads the frames that are whole, and says how many bytes they have.
+/// Reads the complete frames, and returns their total number of bytes.
 fn read_frames<M: Message>(bytes: &[u8], each: &mut impl FnMut(M)) -> Result<usize, FrameError> {
     let mut at = 0;
     while let Some(frame) = whole_frame(&bytes[at..])? {
@@ -369,7 +369,7 @@ fn read_frames<M: Message>(bytes: &[u8], each: &mut impl FnMut(M)) -> Result<usi
     Ok(at)
 }
 
-/// Kind and records of the first frame, if it is there as a whole.
+/// Returns kind and records of the first frame, if it is complete.
 fn whole_frame(bytes: &[u8]) -> Result<Option<&[u8]>, FrameError> {
     let Some((len, rest)) = bytes.split_first_chunk::<2>() else { return Ok(None) };
     let len = usize::from(u16::from_be_bytes(*len));

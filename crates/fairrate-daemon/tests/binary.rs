@@ -1,4 +1,4 @@
-//! The program: its errors, its signals, and what agents see of its deaths.
+//! The program: its errors, its signals, and the effects of its deaths on agents.
 
 mod common;
 
@@ -69,7 +69,7 @@ fn who_is_stopped_goes_on() {
     until("the flow has its rate", || is_near(client.rate_bps(1), ALONE_BPS));
     server.signal("-STOP");
     until("its rate ends with the lease", || client.rate_bps(1).is_none());
-    // Longer than the lease and than agents wait for a word: they have given up meanwhile.
+    // Longer than the lease and than agents wait for a message: they have given up meanwhile.
     std::thread::sleep(Duration::from_secs(1));
     server.signal("-CONT");
     until("the rate is back", || is_near(client.rate_bps(1), ALONE_BPS));

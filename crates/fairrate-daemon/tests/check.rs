@@ -1,4 +1,4 @@
-//! `check` and `run` look at the keys: those that cannot be used are bad input, and those that soon cannot are warned about.
+//! `check` and `run` check the keys: unusable keys are bad input, and keys that expire soon lead to a warning.
 
 mod common;
 
@@ -15,7 +15,7 @@ use fairrate_daemon::keys::{self, Request};
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// Keys of this lifetime, and a configuration with them.
+/// Makes keys with the given lifetime, and a configuration with them.
 fn configured(name: &str, lifetime: Duration) -> (PathBuf, PathBuf) {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&dir);
@@ -36,7 +36,7 @@ fn check(config: &Path) -> Output {
     program().arg("check").arg(config).output().expect("it starts")
 }
 
-/// Both commands say this, and systemd does not start the service again.
+/// Checks that both commands fail with these messages, and that systemd does not start the service again.
 fn refused(config: &Path, expected: &[&str]) {
     for command in ["check", "run"] {
         let output = program().arg(command).arg(config).output().expect("it starts");
@@ -71,7 +71,7 @@ fn keys_of_another_user_are_bad_input_with_advice() {
         return println!("not run: it needs root to be another user");
     }
     let (dir, config) = configured("check-unreadable", 365 * DAY);
-    // Whoever may pass the directory still may not read the key.
+    // A user who may pass the directory still may not read the key.
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).expect("it is ours");
     for command in ["check", "run"] {
         let mut of_nobody = program();
@@ -80,7 +80,7 @@ fn keys_of_another_user_are_bad_input_with_advice() {
         assert_eq!(output.status.code(), Some(2), "{command}: {text}");
         assert!(text.contains("allocator.key") && text.contains("user 65534") && text.contains("--group"), "{text}");
     }
-    // The group that `--group` names may.
+    // The group of `--group` may read it.
     let dir = dir.with_extension("group");
     let _ = fs::remove_dir_all(&dir);
     let request = Request { group: Some(12345), ..Request::new(&[[127, 0, 0, 1].into()], &[]) };

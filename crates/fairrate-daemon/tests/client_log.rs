@@ -1,4 +1,4 @@
-//! What a client logs of allocators that it cannot talk to, at the default level.
+//! The log lines of a client about allocators that it cannot reach, at the default level.
 
 mod common;
 
@@ -33,7 +33,7 @@ fn an_allocator_that_is_not_there_is_logged_now_and_then() {
     until("that it is back is logged too", || 1 == lines_with(&["INFO", "connected to the allocator", &address]));
     assert_eq!(client.n_connected(), 1);
     server.stop();
-    // Hundreds of attempts came to nothing meanwhile on a busy machine; a line in ten seconds is logged of them.
+    // Hundreds of attempts have failed meanwhile on a busy machine; a line in ten seconds is logged about them.
     assert!(lines_with(&of_it) < Throttle::BURST as usize + 30, "{}", lines_with(&of_it));
 }
 

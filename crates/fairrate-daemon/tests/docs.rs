@@ -1,4 +1,5 @@
-//! What `docs/allocator.md` says is so: its configurations are right, and its tables have every key, limit and metric.
+//! The statements of `docs/allocator.md`: its configurations are valid, and its tables have every key, limit and
+//! metric.
 
 mod common;
 
@@ -12,7 +13,7 @@ fn page() -> String {
     std::fs::read_to_string(path).expect("the page")
 }
 
-/// The blocks of text that hold a key like this.
+/// Returns the blocks of text that contain `key`.
 fn blocks<'a>(page: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
     page.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next()).filter(move |block| block.contains(key))
 }
@@ -74,11 +75,11 @@ fn the_unit_goes_with_the_program() {
     let read = |name: &str| std::fs::read_to_string(packaging.join(name)).expect("it is there");
     let (unit, users) = (read("fairrate-allocator.service"), read("fairrate-allocator.sysusers"));
     let has = |line: &str| assert!(unit.lines().any(|of| of == line), "{line}");
-    // The words to systemd need a socket, and a watchdog needs the words.
+    // The notifications to systemd need a socket, and a watchdog needs the notifications.
     has("Type=notify");
     has("RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX");
     assert!(unit.contains("\nWatchdogSec=") && unit.contains("\nExecReload=/bin/kill -HUP $MAINPID\n"));
-    // Bad input stays bad; systemd looks at the status of the main process alone.
+    // Bad input stays bad; systemd checks the status of the main process alone.
     has("RestartPreventExitStatus=2");
     assert!(!unit.contains("\nExecStartPre="));
     has("SupplementaryGroups=fairrate-keys");

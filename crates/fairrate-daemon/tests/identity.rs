@@ -1,4 +1,4 @@
-//! One key, however often it connects: others get in, and operators hear of it.
+//! One key that connects too often: others are accepted, and operators are informed of it.
 
 mod common;
 
@@ -17,7 +17,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-/// A directory of its own with keys for the allocator and three agents.
+/// Makes a directory of its own with keys for the allocator and three agents.
 fn keys_in(name: &str, lifetime: Duration) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -38,7 +38,7 @@ fn client(server: &Running, files: KeyFiles) -> Client {
     client.expect("the keys are right")
 }
 
-/// The client's end of TLS with these keys.
+/// Returns the client's end of TLS with these keys.
 fn tls(files: &KeyFiles) -> ClientConnection {
     connection(&tls_config(files))
 }
@@ -66,7 +66,7 @@ fn hello_and_start(session: u64) -> Vec<u8> {
     bytes
 }
 
-/// What the allocator says until it closes the connection.
+/// Returns the allocator's messages until it closes the connection.
 fn all_words(stream: &mut impl Read) -> Vec<FromAllocator> {
     let (mut all, mut words) = (Vec::new(), Vec::new());
     let _ = stream.read_to_end(&mut all);
@@ -111,7 +111,7 @@ fn an_address_that_begins_handshakes_without_end_keeps_no_other_out() {
     let honest = client(&server, files(&dir, host(2)));
     honest.begin(1, host(2), host(3), 1.0);
     until("another host gets in", || {
-        // The silent ones that were let in end with the lease; new ones take their places.
+        // The silent connections that were accepted end with the lease; new ones take their places.
         silent.drain(..10);
         silent.extend((0..10).map(|_| connect_from(7, server.address)));
         is_near(honest.rate_bps(1), ALONE_BPS)
@@ -144,14 +144,14 @@ fn strangers_are_logged_by_address_and_certificate() {
     hostile.begin(1, host(3), host(4), 1.0);
     let refused = ["WARN", "flows refused", "(certificate of 10.0.0.2)", "why=\"unauthorised\"", "last.src=10.0.0.3"];
     until("a foreign source is logged", || 0 < lines_with(&refused));
-    // One that is gone at once.
+    // A connection that is closed at once.
     let mut short = StreamOwned::new(tls(&files(&dir, host(3))), connect_from(10, server.address));
     short.write_all(&hello_and_start(9)).expect("it is let in");
     short.flush().expect("there is room");
     drop(short);
     let refused = ["WARN", "flows refused", "peer=127.2.0.10:", "(certificate of 10.0.0.3)", "last.src=10.0.0.1"];
     until("who is gone is logged too", || 0 < lines_with(&refused));
-    // A flood is some lines.
+    // A flood leads to few lines.
     for _ in 0..100 {
         attempt(&stranger);
     }
@@ -161,7 +161,7 @@ fn strangers_are_logged_by_address_and_certificate() {
 
 #[test]
 fn a_connection_ends_with_its_certificate() {
-    // On a busy machine a second may be over before the connection is there: then the certificate gets more.
+    // On a busy machine a second may pass before the connection is there: then the certificate gets a longer lifetime.
     for seconds in [2, 10, 60] {
         let dir = keys_in("short", YEAR);
         let server = Running::start(&secure(&dir), 1);
@@ -195,7 +195,7 @@ fn a_handshake_with_old_keys_does_not_outlive_them() {
     let dir = keys_in("old-handshake", YEAR);
     let server = Running::start(&secure(&dir), 1);
     let (mut old, mut stream) = (tls(&files(&dir, host(1))), connect_from(1, server.address));
-    // The server has answered, so it goes by the old keys; the client's certificate is still to come.
+    // The server has answered, so it uses the old keys; the client's certificate is still missing.
     old.write_tls(&mut stream).expect("there is room");
     old.read_tls(&mut stream).expect("it answers");
     old.process_new_packets().expect("its certificate is right");
@@ -220,7 +220,7 @@ fn a_certificate_is_looked_at_for_every_connection() {
     for session in 0..3 {
         let mut stream = StreamOwned::new(connection(&config), connect_from(1, server.address));
         stream.write_all(&hello_and_start(session)).expect("it is let in");
-        // Its answer comes after what would let the client take this session up again.
+        // Its answer follows the message that would let the client resume this session.
         stream.read_exact(&mut [0; 10]).expect("it answers");
         assert_eq!(stream.conn.handshake_kind(), Some(rustls::HandshakeKind::Full));
     }

@@ -1,4 +1,4 @@
-//! `fairrate-allocator keys`: nothing is overwritten, nothing is followed, and certificates end.
+//! `fairrate-allocator keys`: nothing is overwritten, no link is followed, and certificates end.
 
 mod common;
 
@@ -15,7 +15,7 @@ use rustls::pki_types::pem::PemObject;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// A path where nothing is.
+/// Returns a path that does not exist.
 fn new_dir(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&dir);
@@ -33,7 +33,7 @@ fn made(dir: &Path, more: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Bad input, for this reason.
+/// Checks that the command failed with bad input, for this reason.
 fn refused(output: &Output, why: &[&str]) {
     let text = stderr(output);
     assert_eq!(output.status.code(), Some(2), "{text}");
@@ -42,7 +42,7 @@ fn refused(output: &Output, why: &[&str]) {
     }
 }
 
-/// All files with what is in them.
+/// Returns all files with their contents.
 fn content(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(dir).expect("it is there").map(|entry| entry.expect("it is there").path());
     let mut all: Vec<_> = entries.map(|path| (path.clone(), fs::read(&path).unwrap_or_default())).collect();
@@ -86,7 +86,7 @@ fn keys_of_another_authority_do_not_sign() {
     let before = content(&dir);
     refused(&keys(&dir, &[]), &["`ca.key`", "`ca.pem`"]);
     assert_eq!(content(&dir), before);
-    // Nor is a host's certificate taken for one of this authority.
+    // Nor is a host's certificate accepted as one of this authority.
     fs::copy(other.join("ca.pem"), dir.join("ca.pem")).expect("it is ours");
     refused(&keys(&dir, &[]), &["allocator.pem", "another authority", "--renew"]);
     made(&dir, &["--renew"]);
@@ -128,7 +128,7 @@ fn certificates_end() {
         assert!((of.days_left(now) - days).abs() < 0.5, "{name}: {} days", of.days_left(now));
         assert!(of.not_before <= now && now < of.not_before + DAY, "{name} begins about now");
     }
-    // None outlives its authority.
+    // No certificate outlives its authority.
     let text = made(&dir, &["--days", "1000", "--renew"]);
     assert!((certificate(&dir.join("allocator.pem")).days_left(now) - 90.0).abs() < 0.5);
     assert!(text.contains("ends with the authority"), "{text}");
@@ -147,7 +147,7 @@ fn keys_are_their_owners_alone() {
     let is_key = |path: &Path| path.extension().is_some_and(|extension| extension == "key");
     let all_keys = || content(&dir).into_iter().map(|(path, _)| path).filter(|path| is_key(path));
     assert!(all_keys().all(|path| mode(&path) == 0o600));
-    // Old ones, of hosts that are named now and of others.
+    // Existing keys, of hosts that are named now and of others.
     set_mode(&dir.join("ca.key"), 0o644);
     set_mode(&dir.join("10.0.0.2.key"), 0o666);
     let output = program().arg("keys").arg(&dir).args(["--allocators", "127.0.0.1"]).output().expect("it starts");
@@ -190,14 +190,14 @@ fn links_are_not_followed() {
         assert_eq!(fs::read(&victim).expect("it is there"), b"precious", "{name}");
         assert_eq!(mode(&victim), 0o644, "{name}");
     }
-    // A link to nowhere is no free place either.
+    // Nor is a link to a missing file a free place.
     let dir = new_dir("dangling");
     fs::create_dir(&dir).expect("the target directory can be written");
     set_mode(&dir, 0o700);
     symlink(dir.with_extension("nowhere"), dir.join("ca.key")).expect("it is ours");
     refused(&keys(&dir, &[]), &["ca.key"]);
     assert!(!dir.with_extension("nowhere").exists());
-    // Nor is a directory behind a link the one that was meant.
+    // Nor is a directory behind a link the requested one.
     let link = new_dir("link-to-directory");
     let _ = fs::remove_file(&link);
     symlink(new_dir("dangling"), &link).expect("it is ours");

@@ -1,4 +1,4 @@
-//! A log that cannot be written ends nothing, and a thread that panics ends everything.
+//! A log that cannot be written ends nothing, and a thread that panics ends the whole program.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn rates_go_on_when_nobody_reads_the_log() {
     let client = client(&[server.address]);
     client.begin(1, host(1), host(2), 1.0);
     until("the flow has its rate", || is_near(client.rate_bps(1), ALONE_BPS));
-    // The allocator logs that it closes this.
+    // The allocator logs that it closes this connection.
     let mut stream = TcpStream::connect(server.address).expect("it listens");
     stream.write_all(&[0, 0]).expect("there is room");
     all_of(&mut stream);
@@ -47,7 +47,7 @@ fn no_command_needs_its_output() {
     }
 }
 
-/// Set where the test runs itself to see how it ends.
+/// The environment variable set where the test runs itself to see how it ends.
 const CHILD: &str = "FAIRRATE_TEST_PANIC";
 
 #[test]

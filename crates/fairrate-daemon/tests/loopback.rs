@@ -26,7 +26,7 @@ fn rates_are_shares_by_weight_and_follow_flows() {
     server.stop();
 }
 
-/// A long flow over two links, on each of which there is another: it has C / (1 + 2^(1 / α)), and what it leaves is the others'.
+/// A long flow over two links, each with one other flow: it has C / (1 + 2^(1 / α)), and the others have the rest.
 #[test]
 fn alpha_says_what_is_fair() {
     for alpha in [0.5, 1.0, 2.0, 8.0] {
@@ -39,7 +39,7 @@ fn alpha_says_what_is_fair() {
         until("rates are fair", || {
             is_near(client.rate_bps(1), long) && [2, 3].iter().all(|&f| is_near(client.rate_bps(f), ALONE_BPS - long))
         });
-        // Weights are shares of a bottleneck all the same.
+        // Weights are shares of a bottleneck for every alpha.
         client.end(2);
         client.end(3);
         client.begin(4, host(4), host(2), 3.0);

@@ -1,4 +1,4 @@
-//! A million frames that are none.
+//! A million invalid frames.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn some_start(draw: &mut Stream) -> FromAgent {
     FromAgent::Start(Start { flow, src: [9, 0, 0, 1].into(), dst: [9, 0, 0, 2].into(), weight })
 }
 
-/// A frame that was right before some of its bytes changed, or never was one.
+/// Returns a valid frame with some bytes changed, or random bytes.
 fn some_frame(draw: &mut Stream) -> Vec<u8> {
     let mut frame = Vec::new();
     match draw.below(4) {

@@ -1,4 +1,4 @@
-//! Whoever can reach the metrics port: it has limits of its own, and agents keep their descriptors.
+//! Clients of the metrics port: the port has limits of its own, and agents keep their descriptors.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use common::program::{ANY_PORT, Program, all_of};
 use common::{ALONE_BPS, INSECURE, client, connect_from, host, is_near, until};
 
-/// Descriptors that the port may use at most: its connections and some room.
+/// Largest number of descriptors that the port may use: its connections and a margin.
 const BUDGET: usize = 32;
 
 fn half_open(server: &Program) -> TcpStream {
@@ -34,7 +34,7 @@ fn half_open_requests_take_no_descriptors_of_agents() {
 fn agents_take_no_descriptors_of_the_port() {
     let text = INSECURE.replace("listen = \"127.0.0.1:0\"", ANY_PORT).replace("300ms", "30s");
     let server = Program::start_limited("few-descriptors.toml", &text, 100);
-    // They say nothing, and are let wait for a lease.
+    // They send nothing, and may wait for a lease.
     let _silent: Vec<TcpStream> = (0..200).map(|i| connect_from(i, server.address)).collect();
     let page = || server.get("/metrics");
     until("the last ones are turned away", || {

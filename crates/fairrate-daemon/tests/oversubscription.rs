@@ -1,4 +1,4 @@
-//! What flows were told, summed up link by link.
+//! The rates sent to flows, summed up link by link.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use fairrate_daemon::{ConnectionId, Desk, DeskConfig, Identity, LinkLoad, Urgenc
 const LINK_BPS: f64 = 10e9;
 const LEASE: Duration = Duration::from_secs(1);
 
-/// Two agents whose flows share a link.
+/// Creates a desk with two agents whose flows share a link.
 fn desk() -> Desk {
     let config = DeskConfig { epoch: 1, lease: LEASE, threshold: 0.01, max_agents: 9, max_sessions: 9, max_flows: 100 };
     let engine = RealTime::general(&[0.99 * LINK_BPS; 2], LINK_BPS, 0.4);
@@ -49,7 +49,7 @@ fn an_agent_that_was_not_told_yet_keeps_its_rate() {
     assert_eq!(desk.link_load(), LinkLoad::default(), "nothing was told");
     tell(&mut desk, 1);
     assert!((0.98..=1.0).contains(&share(&desk)), "{}", share(&desk));
-    // The other one hears of its half before the first one does.
+    // The second agent gets its half before the first one gets its own.
     start(&mut desk, 2, 1);
     settle(&mut desk);
     tell(&mut desk, 2);
@@ -73,7 +73,7 @@ fn sums_go_back_to_nothing() {
         tell(&mut desk, 2);
     }
     assert!(0.0 < share(&desk));
-    // One says good-bye, and the other one's lease ends.
+    // One agent sends BYE, and the other one's lease ends.
     desk.on_message(Duration::ZERO, 1, FromAgent::Bye(fairrate_daemon::wire::Reason::Shutdown));
     (0..40).for_each(|i| desk.tick(LEASE * i / 10));
     assert_eq!((desk.n_flows(), desk.link_load()), (0, LinkLoad::default()));

@@ -1,4 +1,4 @@
-//! What one identity may have, however often it connects: at the desk, without sockets and clocks.
+//! The quotas of one identity, however often it connects: at the desk, without sockets and clocks.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl World {
         Self { desk: Desk::new(config, Box::new(engine), paths), now: Duration::ZERO, connections: 0 }
     }
 
-    /// The agent of a host connects; says why it may not.
+    /// Connects the agent of a host; the error is the reason of a refusal.
     fn connect(&mut self, of: u8, session: u64) -> Result<ConnectionId, Reason> {
         self.connections += 1;
         let id = self.connections;
@@ -88,7 +88,7 @@ fn sessions_of_an_identity_share_its_flows() {
     }
     assert_eq!(world.desk.n_flows(), MAX_FLOWS);
     assert_eq!(world.desk.counts().refused_for(Refusal::TooManyFlows), (MAX_SESSIONS as u64 - 1) * MAX_FLOWS as u64);
-    // Another one has its own.
+    // Another identity has its own quota.
     let id = world.connect(2, 1).expect("it is let in");
     world.start(id, 2, 0..MAX_FLOWS as u32);
     assert_eq!((world.flows_of(1), world.flows_of(2)), (MAX_FLOWS, MAX_FLOWS));
@@ -119,7 +119,7 @@ fn all_agents_together_are_limited_too() {
 #[test]
 fn an_agent_that_was_started_anew_has_all_its_flows_at_once() {
     let mut world = World::new();
-    // It dies again and again, each time with all its flows, and comes back within the lease.
+    // It dies repeatedly, each time with all its flows, and reconnects within the lease.
     for session in 0..20 {
         let id = world.connect(1, session).expect("a dead session gives way");
         world.start(id, 1, 0..MAX_FLOWS as u32);
@@ -141,7 +141,7 @@ fn an_agent_that_comes_back_with_other_flows_has_them_all() {
     let id = world.connect(1, 7).expect("it is let in");
     world.start(id, 1, 0..most);
     world.desk.on_disconnected(world.now, id);
-    // Half of them have ended meanwhile, and as many have begun. It tells the new ones first.
+    // Half of them have ended meanwhile, and as many have begun. It sends the new ones first.
     let id = world.connect(1, 7).expect("it is let in");
     world.start(id, 1, most..most + most / 2);
     world.start(id, 1, 0..most / 2);

@@ -1,4 +1,4 @@
-//! Agents that misbehave: nobody else's rate moves, and memory stays bounded.
+//! Agents that misbehave: the rates of others do not move, and memory stays bounded.
 
 mod common;
 
@@ -11,7 +11,7 @@ use fairrate_daemon::wire::{self, FromAgent, FromAllocator, Reason, Start, VERSI
 use fairrate_daemon::{Client, Weight};
 use socket2::{Domain, Socket, Type};
 
-/// An honest agent whose flow has its link to itself.
+/// An honest agent whose flow is alone on its link.
 struct Honest {
     client: Client,
     rate_bps: Option<f64>,
@@ -26,7 +26,7 @@ impl Honest {
         Self { rate_bps: client.rate_bps(1), client }
     }
 
-    /// Its rate has not moved, and the allocator still answers it.
+    /// Checks that its rate has not moved, and that the allocator still answers it.
     fn check(&self) {
         assert_eq!(self.client.rate_bps(1), self.rate_bps);
         assert_eq!(self.client.grants(Duration::ZERO), []);
@@ -51,7 +51,7 @@ fn hello(session: u64) -> FromAgent {
     FromAgent::Hello { version: VERSION, session }
 }
 
-/// What the allocator says until it closes the connection.
+/// Returns the allocator's messages until it closes the connection.
 fn all_words(stream: &mut TcpStream) -> Vec<FromAllocator> {
     let (mut all, mut words) = (Vec::new(), Vec::new());
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("it can be set");
@@ -60,7 +60,7 @@ fn all_words(stream: &mut TcpStream) -> Vec<FromAllocator> {
     words
 }
 
-/// Memory of this process, the allocator and its attackers together, from when this is made.
+/// The memory of this process, the allocator and its attackers together, since this value was made.
 struct Memory {
     before: u64,
 }
@@ -75,7 +75,7 @@ impl Memory {
         statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages") * 4096
     }
 
-    /// Not much has been added. The bound is ours.
+    /// Checks that little memory was added. The bound is our choice.
     fn check(&self, attack: &str) {
         let grown = Self::resident_bytes().saturating_sub(self.before);
         println!("{attack}: {:.1} MiB more", grown as f64 / f64::from(1 << 20));
@@ -108,7 +108,7 @@ fn half_open_connections_end_with_the_lease() {
     let server = Running::start(INSECURE, 1);
     let honest = Honest::on(&server);
     let memory = Memory::now();
-    // Some say nothing, some half a word, some only who they are, with a flow.
+    // Some send nothing, some half a message, some only HELLO and a flow.
     let mut streams: Vec<TcpStream> = (0..200).map(|i| connect_from(i, server.address)).collect();
     for (i, stream) in (0..).zip(&mut streams) {
         match i % 3 {
@@ -159,7 +159,7 @@ fn a_slow_reader_is_closed_and_costs_nobody_else() {
     let server = Running::start(INSECURE, 1);
     let honest = Honest::on(&server);
     let memory = Memory::now();
-    // It has many flows, keeps saying that it is alive, and reads nothing.
+    // It has many flows, keeps sending ALIVE, and reads nothing.
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     socket.set_recv_buffer_size(4096).expect("it can be set");
     socket.connect(&server.address.into()).expect("it listens");
@@ -193,7 +193,7 @@ fn a_flood_is_slowed_down_and_costs_nobody_else() {
     let mut output = flood.try_clone().expect("a handle");
     let writer = std::thread::spawn(move || {
         let _ = output.write_all(&bytes([hello(8)]));
-        // A million flows, each begun anew ever again. It ends when the connection does.
+        // A million flows, each begun again and again. It ends when the connection does.
         (0_u32..2_000_000).all(|i| {
             let first = (i * 5) % 1_000_000;
             output.write_all(&bytes((first..first + 5).map(|flow| start(flow, 1, 2)))).is_ok()

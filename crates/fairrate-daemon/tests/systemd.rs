@@ -1,4 +1,4 @@
-//! What systemd hears.
+//! The notifications that systemd gets.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn word(socket: &UnixDatagram) -> String {
     String::from_utf8_lossy(&bytes[..n]).into_owned()
 }
 
-/// Also on a full disk: all it has to say otherwise goes to its log.
+/// This also holds on a full disk: all other output goes to its log.
 #[test]
 fn the_allocator_is_ready_and_alive_and_says_when_it_ends() {
     let (path, socket) = socket("notify-allocator");

@@ -1,4 +1,4 @@
-//! Who may say what.
+//! The permissions of peers by their certificates.
 
 mod common;
 
@@ -12,7 +12,7 @@ use fairrate_daemon::{Client, ClientOptions, KeyFiles, Security};
 
 const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// A directory of its own with keys for the allocator and three agents.
+/// Makes a directory of its own with keys for the allocator and three agents.
 fn keys_in(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -68,7 +68,7 @@ fn strangers_come_to_nothing() {
     let mut plain = TcpStream::connect(server.address).expect("it listens");
     plain.write_all(&[0, 10, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1]).expect("there is room");
     until("it is turned away", || server.metric("fairrate_turned_away_total{why=\"handshake\"}") == 1.0);
-    // A certificate of another authority. The client takes the server for a stranger too.
+    // A certificate of another authority. The client does not trust the server either.
     let other = keys_in("other-authority");
     let stranger = client(&server, KeyFiles { ca: dir.join("ca.pem"), ..files(&other, host(1)) });
     stranger.begin(1, host(1), host(2), 1.0);

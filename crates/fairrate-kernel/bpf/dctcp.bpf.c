@@ -11,7 +11,7 @@ FR_PARAMS(fr_dctcp_params)
 struct flow {
     struct fr_dctcp_params params;
     struct fr_dctcp_state state;
-    u64 acked; /* bytes acknowledged before */
+    u64 acked; /* bytes acknowledged before this acknowledgment */
     u32 delivered;
     u32 delivered_ce;
     struct receiver receiver;
@@ -32,7 +32,7 @@ SEC("struct_ops") void fr_dctcp_init(u64 *ctx)
     flow->delivered = tp->delivered;
     flow->delivered_ce = tp->delivered_ce;
     flow->receiver = (struct receiver){.prior_rcv_nxt = tp->rcv_nxt};
-    /* Without a rate of the path a bandwidth-delay product is not known: ten packets then, as over TCP. */
+    /* Without a rate of the path the bandwidth-delay product is unknown: the first window is ten packets then, as over TCP. */
     fr_dctcp_start(&flow->state, &flow->params, 10 * tp->mss_cache, tp->mss_cache);
     set_cwnd(tp, flow->state.cwnd_q16);
     count_socket(1);
@@ -78,7 +78,7 @@ SEC("struct_ops") void fr_dctcp_cwnd_event(u64 *ctx)
         on_data(tcp_sk(sk), &flow->receiver, ctx[1]);
 }
 
-/* Marks what joins a queue of more than K bytes, on its way to the queue. */
+/* Marks a packet that joins a queue of more than K bytes; it runs before the queue. */
 SEC("tc") int fr_dctcp_port(struct __sk_buff *skb)
 {
     struct net_device *dev = device_of(skb);

@@ -1,11 +1,11 @@
-/* A receiver that tells its sender of every mark: DCTCP's, RFC 8257 section 3.2. */
+/* A receiver that echoes every mark to its sender: DCTCP's, RFC 8257 section 3.2. */
 #ifndef FAIRRATE_ECN_H
 #define FAIRRATE_ECN_H
 
 #include "kernel.h"
 
 struct receiver {
-    u32 has_ce; /* whether the last data was marked */
+    u32 has_ce; /* 1 if the last data was marked */
     u32 prior_rcv_nxt;
 };
 
@@ -17,7 +17,7 @@ static __always_inline void echo(struct tcp_sock *tp, u32 has_ce)
         tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
 }
 
-/* When the mark changes, what was received before is acknowledged at once, with the mark it had. */
+/* When the mark changes, acknowledges the data received before at once, with the mark it had. */
 static __always_inline void on_data(struct tcp_sock *tp, struct receiver *receiver, u32 event)
 {
     u32 has_ce = event == CA_EVENT_ECN_IS_CE;

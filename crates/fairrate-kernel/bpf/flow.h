@@ -1,5 +1,5 @@
-/* What the algorithms have in common as congestion controls of TCP: parameters by network namespace, a count of sockets, and what an
- * acknowledgment says.
+/* The common parts of the algorithms as congestion controls of TCP: parameters by network namespace, a count of sockets, and the
+ * contents of an acknowledgment.
  */
 #ifndef FAIRRATE_FLOW_H
 #define FAIRRATE_FLOW_H
@@ -9,7 +9,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Established connections that the algorithm controls. */
+/* Number of established connections that the algorithm controls. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -17,8 +17,8 @@ struct {
     __type(value, u64);
 } sockets SEC(".maps");
 
-/* Of the namespaces that it was made the default of: the default before, the setup and the namespace's path, as text; 0: of all that have
- * none, if it was attached for them. For the loader alone.
+/* Notes on the namespaces whose default the algorithm became: the default before, the setup and the namespace's path, as text. Key 0
+ * is the note for all namespaces without one, if the algorithm was attached for them. Only the loader uses them.
  */
 struct note {
     char before[16];
@@ -34,7 +34,7 @@ struct {
     __type(value, struct note);
 } namespaces SEC(".maps");
 
-/* Parameters by the cookie of a network namespace; 0: of all that have none. */
+/* Parameters by the cookie of a network namespace; 0: of all namespaces that have none. */
 #define FR_PARAMS(type_name)                                                                                                           \
     struct {                                                                                                                           \
         __uint(type, BPF_MAP_TYPE_HASH);                                                                                               \
@@ -64,7 +64,7 @@ static __always_inline void count_socket(s64 by)
         __sync_fetch_and_add(n, by);
 }
 
-/* The smallest round-trip time of the last minutes (the kernel's own filter), in nanoseconds; 1 ms before there is one. */
+/* Returns the smallest round-trip time of the last minutes (the kernel's own filter), in nanoseconds; 1 ms before there is a sample. */
 static __always_inline u64 min_rtt_ns(struct tcp_sock *tp)
 {
     u32 us = tp->rtt_min.s[0].v;
@@ -76,7 +76,7 @@ static __always_inline u64 in_flight_packets(struct tcp_sock *tp)
     return fr_less(tp->packets_out + tp->retrans_out, tp->sacked_out + tp->lost_out);
 }
 
-/* The acknowledgment that TCP is processing. Sequence numbers count acknowledged bytes from the start of the connection. */
+/* Reads the acknowledgment that TCP is processing. Sequence numbers count acknowledged bytes from the start of the connection. */
 static __always_inline void read_ack(struct tcp_sock *tp, const struct rate_sample *rs, struct fr_ack *ack)
 {
     ack->now_ns = bpf_ktime_get_ns();
@@ -87,8 +87,8 @@ static __always_inline void read_ack(struct tcp_sock *tp, const struct rate_samp
     ack->app_limited = rs->is_app_limited;
 }
 
-/* A window in packets, cut to whole ones. A receiver acknowledges every second packet at once, so fewer than two would wait for its
- * timer.
+/* Sets the window in packets, cut to whole ones. A receiver acknowledges every second packet at once, so a window below two would wait
+ * for its timer.
  */
 static __always_inline void set_cwnd(struct tcp_sock *tp, u64 cwnd_q16)
 {
@@ -101,14 +101,16 @@ static __always_inline void set_pace(struct sock *sk, u64 bytes_per_s)
     sk->sk_pacing_rate = fr_max(bytes_per_s, 1);
 }
 
-/* The next algorithm need not pace, and would keep the pace of this one. A limit that the program has set stays in force. */
+/* Ends pacing, as the next algorithm may not pace, and would keep the pace of this one. A limit that the program has set stays in
+ * force.
+ */
 static __always_inline void stop_pacing(struct sock *sk)
 {
     if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0UL)
         sk->sk_pacing_status = SK_PACING_NONE;
 }
 
-/* What an algorithm keeps of each connection: its `struct flow`. */
+/* The state of each connection under an algorithm: its `struct flow`. */
 #define FR_FLOWS                                                                                                                       \
     struct {                                                                                                                           \
         __uint(type, BPF_MAP_TYPE_SK_STORAGE);                                                                                         \
@@ -117,7 +119,7 @@ static __always_inline void stop_pacing(struct sock *sk)
         __type(value, struct flow);                                                                                                    \
     } flows SEC(".maps");
 
-/* A connection ends, or takes another algorithm. */
+/* Handles the end of a connection, or its change to another algorithm. */
 #define FR_RELEASE(name)                                                                                                               \
     SEC("struct_ops") void name##_release(u64 *ctx)                                                                                    \
     {                                                                                                                                  \
@@ -139,7 +141,7 @@ SEC("struct_ops") u32 fr_undo_cwnd(u64 *ctx)
     return tcp_sk((struct sock *)ctx[0])->snd_cwnd;
 }
 
-/* The algorithm as TCP knows it, in both forms; more members follow. */
+/* The algorithm as a congestion control of TCP, in both forms; more members follow. */
 #define FR_OPS(name_, ...)                                                                                                             \
     SEC(".struct_ops") struct tcp_congestion_ops name_ = {.cong_control = name_##_cong_control, FR_MEMBERS(name_), __VA_ARGS__};       \
     SEC(".struct_ops") struct tcp_congestion_ops name_##_old = {                                                                       \
@@ -148,7 +150,7 @@ SEC("struct_ops") u32 fr_undo_cwnd(u64 *ctx)
 #define FR_MEMBERS(name_)                                                                                                              \
     .init = name_##_init, .release = name_##_release, .ssthresh = fr_ssthresh, .undo_cwnd = fr_undo_cwnd, .name = #name_
 
-/* The same for one that paces: each packet by itself. */
+/* The same for an algorithm that paces: each packet by itself. */
 #define FR_PACED_OPS(name_, ...)                                                                                                       \
     SEC("struct_ops") u32 fr_one_segment(u64 *ctx)                                                                                     \
     {                                                                                                                                  \

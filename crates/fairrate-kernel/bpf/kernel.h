@@ -1,5 +1,5 @@
-/* What the programs see of the kernel. The structs have the fields that are used; libbpf finds where they are in the running kernel
- * (CO-RE), so no header of a kernel is needed.
+/* The kernel's types as the programs use them. The structs have only the fields that are used; libbpf finds their offsets in the
+ * running kernel (CO-RE), so no header of a kernel is needed.
  */
 #ifndef FAIRRATE_KERNEL_H
 #define FAIRRATE_KERNEL_H
@@ -120,7 +120,7 @@ struct rate_sample {
 
 #pragma clang attribute pop
 
-/* Programs take the array of their arguments. */
+/* TCP's table of a congestion control. Programs get the array of their arguments. */
 struct tcp_congestion_ops {
     void (*init)(u64 *);
     void (*release)(u64 *);
@@ -134,8 +134,8 @@ struct tcp_congestion_ops {
     u32 flags;
 };
 
-/* Each algorithm has two forms of `cong_control`: kernels from 6.10 on give (sk, ack, flag, rs), older ones (sk, rs). The loader takes
- * the one that the running kernel has.
+/* Each algorithm has two forms of `cong_control`: kernels from 6.10 on pass (sk, ack, flag, rs), older ones (sk, rs). The loader takes
+ * the form that the running kernel has.
  */
 #define FR_CONG_CONTROL(name, on_ack)                                                                                                  \
     SEC("struct_ops") void name##_cong_control(u64 *ctx)                                                                               \

@@ -1,8 +1,9 @@
-/* Sockets whose algorithm leaves the kernel take another one: an iterator over the sockets of a network namespace.
+/* Moves the sockets of an algorithm that is removed from the kernel to another algorithm: an iterator over the sockets of a network
+ * namespace.
  *
- * An algorithm that is detached has lost what it goes by: records that ports stamped, rates, marks. Its connections would keep the window
- * they happened to have. Listening sockets that were given the algorithm by name hand it on, so they take another one as well; all others
- * hand on the default of the namespace.
+ * A detached algorithm has lost its inputs: records that ports stamped, rates, marks. Its connections would keep their last window. A
+ * listening socket that was given the algorithm by name passes it on to its connections, so it is moved as well; all others pass on
+ * the default of the namespace.
  */
 #include "kernel.h"
 
@@ -13,7 +14,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define TCP_LISTEN 10
 #define NAME 16
 
-/* What the loader asks for. */
+/* The loader's request. */
 struct move {
     char from[NAME];
     char to[NAME];

@@ -1,4 +1,4 @@
-/* The laws as functions of the host, for the tests that hold them against the Rust controllers. */
+/* The laws as functions of the host, for the tests that compare them with the Rust controllers. */
 #include "laws/dctcp.h"
 #include "laws/powertcp.h"
 #include "laws/ratemp.h"

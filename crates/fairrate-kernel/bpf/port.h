@@ -1,11 +1,11 @@
-/* What programs at a switch's port have in common: which port this is, and what is queued there. */
+/* The common parts of programs at a switch's port: the port's identity, and the bytes queued there. */
 #ifndef FAIRRATE_PORT_H
 #define FAIRRATE_PORT_H
 
 #include "kernel.h"
 #include "laws/fixed.h"
 
-/* Of struct __sk_buff, which programs see in place of a packet. */
+/* The part of struct __sk_buff that is used; programs get it in place of a packet. */
 struct __sk_buff {
     u32 len;
     u32 pkt_type;
@@ -45,17 +45,17 @@ struct sk_buff {
 
 extern void *bpf_cast_to_kern_ctx(void *) __attribute__((section(".ksyms")));
 
-/* A device that a program is at. */
+/* The device to which a program is attached. */
 struct port_key {
-    u64 cookie; /* of its network namespace */
+    u64 cookie; /* cookie of its network namespace */
     u64 ifindex;
 };
 
 struct port {
     u64 tx_bytes;
-    u64 setting; /* what was given with the port: a rate in kb/s, or a queue length in bytes */
+    u64 setting; /* setting given with the port: a rate in kb/s, or a queue length in bytes */
     u32 id;      /* above 0 */
-    u32 made_clsact; /* for the loader: it made the qdisc that programs hang on */
+    u32 made_clsact; /* for the loader: it made the qdisc to which programs are attached */
 };
 
 struct {
@@ -85,7 +85,7 @@ static __always_inline struct port *port_of(struct net_device *dev)
     return bpf_map_lookup_elem(&ports, &key);
 }
 
-/* The other end of a veth pair. */
+/* Returns the other end of a veth pair. */
 static __always_inline struct net_device *peer_of(struct net_device *dev)
 {
     u32 size = bpf_core_type_size(struct net_device);

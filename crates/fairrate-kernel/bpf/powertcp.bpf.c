@@ -1,15 +1,15 @@
 /* PowerTCP as a congestion control of TCP: the law at the sender, telemetry in a TCP option at both ends, and stamps where a switch's
  * port has sent a packet.
  *
- * The window when the acknowledged packet was sent is remembered at every sixteenth of a window. The paper's network loses nothing; here
- * a loss halves the window once a round trip, and a timeout leaves a packet.
+ * The window in force when a packet was sent is stored at every sixteenth of a window. The paper's network loses nothing; here a loss
+ * halves the window once a round trip, and a timeout leaves a packet.
  */
 #include "telemetry.h"
 #include "laws/powertcp.h"
 
 FR_PARAMS(fr_powertcp_params)
 
-/* Telemetry of a port, the words of an option. */
+/* Telemetry of a port, in the words of an option. */
 struct record {
     u32 ts_ns;       /* the lower bits */
     u32 tx_bytes;    /* the lower bits */
@@ -17,18 +17,18 @@ struct record {
     u32 rate_kbps;
 };
 
-/* Windows that are remembered. */
+/* Number of windows that are stored. */
 #define N_SENT 32
 
 struct sent {
-    u64 from; /* bytes from here on were sent */
+    u64 from; /* first byte that was sent */
     u64 cwnd; /* with this window, in bytes */
 };
 
 struct flow {
     struct fr_powertcp_params params;
     struct fr_powertcp_state state;
-    struct fr_hop hop; /* the last echo, with whole counters */
+    struct fr_hop hop; /* last echo, with whole counters */
     u64 n_echoes;
     u64 cut_until;
     u32 hop_id;
@@ -67,7 +67,7 @@ SEC("struct_ops") void fr_powertcp_init(u64 *ctx)
 
 FR_RELEASE(fr_powertcp)
 
-/* The window in force when the byte before `seq` was sent. */
+/* Returns the window in force when the byte before `seq` was sent. */
 static __always_inline u64 cwnd_at_send(const struct flow *flow, u64 seq)
 {
     u64 from = 0, cwnd = flow->state.law.cwnd_q16 >> 16;
@@ -81,7 +81,7 @@ static __always_inline u64 cwnd_at_send(const struct flow *flow, u64 seq)
     return cwnd;
 }
 
-/* What is sent from `seq` on has the present window. */
+/* Stores the present window for the bytes sent from `seq` on. */
 static __always_inline void remember(struct flow *flow, u64 seq)
 {
     u32 last = (flow->next_sent - 1) & (N_SENT - 1), next = flow->next_sent & (N_SENT - 1);
@@ -93,7 +93,7 @@ static __always_inline void remember(struct flow *flow, u64 seq)
     flow->next_sent += 1;
 }
 
-/* The record that the last echo brought, with whole counters; false if there is no new one. */
+/* Takes the record of the last echo, with whole counters; returns false if there is no new one. */
 static __always_inline int take_echo(struct sock *sk, struct flow *flow)
 {
     struct brought *brought = bpf_sk_storage_get(&options, sk, 0, 0);
@@ -103,14 +103,14 @@ static __always_inline int take_echo(struct sock *sk, struct flow *flow)
     __builtin_memcpy(&echo, brought->echo.words, sizeof(echo));
     u32 since = echo.ts_ns - (u32)flow->hop.ts_ns, id = echo.qlen_and_id & 255;
     flow->n_echoes = brought->n_echoes;
-    /* Older than the last one: acknowledgments came out of order. */
+    /* Older than the last echo: acknowledgments arrived out of order. */
     if (flow->hop_id == id && since >> 31)
         return 0;
     flow->hop.ts_ns += since;
     flow->hop.tx_bytes += (u32)(echo.tx_bytes - (u32)flow->hop.tx_bytes);
     flow->hop.qlen = echo.qlen_and_id >> 8 << 2;
     flow->hop.rate_kbps = echo.rate_kbps;
-    /* Records of two ports have no difference. */
+    /* Records of two different ports have no difference. */
     if (flow->hop_id != id)
         flow->state.prev[0].rate_kbps = 0;
     flow->hop_id = id;
@@ -155,13 +155,13 @@ static __always_inline int is_ours(struct bpf_sock_ops *ctx)
     return bpf_map_lookup_elem(&params, &cookie) != 0;
 }
 
-/* Connections in namespaces that have parameters of their own carry telemetry. */
+/* Handles the header options of connections: those in namespaces that have parameters of their own carry telemetry. */
 SEC("sockops") int fr_powertcp_options(struct bpf_sock_ops *ctx)
 {
     return on_options(ctx, is_ours);
 }
 
-/* Stamps a packet that has left the queue of `from`, unless the port that has stamped it takes longer to empty its queue. */
+/* Stamps a packet that has left the queue of `from`, unless the port of its present stamp takes longer to empty its queue. */
 static __always_inline void stamp(struct __sk_buff *skb, struct net_device *from, struct port *port)
 {
     struct option old = {}, new = {};
@@ -183,7 +183,7 @@ static __always_inline void stamp(struct __sk_buff *skb, struct net_device *from
     rewrite(skb, at, &old, &new);
 }
 
-/* At the other end of a port's link. */
+/* The program at the other end of a port's link. */
 SEC("tc") int fr_powertcp_port(struct __sk_buff *skb)
 {
     struct net_device *dev = device_of(skb);

@@ -1,4 +1,4 @@
-/* RateMP as a congestion control of TCP and of the subflows of a connection of MPTCP, whose rates it adds up. Both ends must use it, for
+/* RateMP as a congestion control of TCP and of the subflows of an MPTCP connection, whose rates it adds up. Both ends must use it, for
  * the receiver's echo of marks. At a switch's port a program marks with the probability queue / Kmax.
  *
  * A timeout leaves a packet; below a packet a round trip a flow is paced, with two packets in flight at most.
@@ -10,10 +10,10 @@
 
 FR_PARAMS(fr_ratemp_params)
 
-/* Subflows of a connection that are added up. One that joins later is alone. */
+/* Number of subflows of a connection that are added up. A subflow that joins later is treated as a connection of its own. */
 #define N_SUBFLOWS 8
 #define ALONE N_SUBFLOWS
-/* Ethernet, IPv4 and TCP with timestamps. */
+/* Bytes of the headers of Ethernet, IPv4 and TCP with timestamps. */
 #define HEADERS 66
 
 /* A connection: the rates of its subflows, in packets/s. */
@@ -23,7 +23,7 @@ struct connection {
     u32 n_alive;
 };
 
-/* By the kernel's address of an MPTCP connection. */
+/* Connections by the kernel's address of an MPTCP connection. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 65536);
@@ -78,7 +78,7 @@ static __always_inline void leave(struct flow *flow)
         bpf_map_delete_elem(&connections, &key);
 }
 
-/* The sum of the connection's rates, with the flow's present one. */
+/* Returns the sum of the connection's rates, with the flow's present one. */
 static __always_inline u64 total_q32(struct flow *flow)
 {
     u64 key = flow->connection, total = 0;
@@ -174,7 +174,7 @@ SEC("struct_ops") void fr_ratemp_cwnd_event(u64 *ctx)
 FR_PACED_OPS(fr_ratemp, .set_state = fr_ratemp_set_state, .cwnd_event = fr_ratemp_cwnd_event,
              .flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN)
 
-/* Eq. (5): marks with the probability queue / Kmax, on the way to the queue. */
+/* Eq. (5): marks with the probability queue / Kmax, before the queue. */
 SEC("tc") int fr_ratemp_port(struct __sk_buff *skb)
 {
     struct net_device *dev = device_of(skb);

@@ -1,8 +1,9 @@
 /* RoCC: the congestion point at a switch's port, the reaction point at the sender.
  *
- * The congestion point computes at the end of every period T, when the next packet leaves; of periods without packets, in which the queue
- * was empty, it makes up for 64. Notices ride on data: the packets that are in the queue at that time carry the fair rate to the receiver,
- * which returns it. So the flows that are told are those with packets in the queue. Of several ports the lowest rate arrives.
+ * The congestion point computes at the end of every period T, when the next packet leaves; after periods without packets, in which the
+ * queue was empty, it makes up for at most 64 of them. Notices are carried by data: the packets that are in the queue at that time
+ * carry the fair rate to the receiver, which returns it. So only the flows with packets in the queue get the rate. If a packet passes
+ * several ports, the lowest rate arrives.
  */
 #include "telemetry.h"
 #include "laws/rocc.h"
@@ -12,20 +13,20 @@ FR_PARAMS(fr_rocc_params)
 struct flow {
     struct fr_rocc_params params;
     struct fr_rocc_state state;
-    u64 notice; /* the last one's port and number: receivers return it again and again */
-    u64 cut_until_ns; /* until then losses mean nothing: there was a notice, or a cut */
+    u64 notice; /* the last notice's port and number: receivers return it again and again */
+    u64 cut_until_ns; /* time until which losses are ignored: there was a notice, or a cut */
 };
 
 FR_FLOWS
 
-/* A congestion point, by the device that its program is at. */
+/* A congestion point, by the device to which its program is attached. */
 struct congestion_point {
     struct fr_rocc_port_params params;
     struct fr_rocc_port_state state;
     u64 period_ns;
     u64 ticked_ns;
     u64 n_ticks;
-    u64 tell_until; /* bytes sent by when all packets that were in the queue at the last tick have left */
+    u64 tell_until; /* count of sent bytes at which all packets that were in the queue at the last tick have left */
 };
 
 struct {
@@ -38,7 +39,7 @@ struct {
 static __always_inline void apply(struct sock *sk, struct flow *flow)
 {
     fr_rocc_advance(&flow->state, &flow->params, bpf_ktime_get_ns() + 1);
-    /* RoCC has no window; what the receiver takes and the pace limit a flow. */
+    /* RoCC has no window; the receiver's window and the pace limit a flow. */
     tcp_sk(sk)->snd_cwnd = 1 << 14;
     set_pace(sk, fr_rocc_rate(&flow->state, &flow->params) / 8);
 }
@@ -57,7 +58,9 @@ SEC("struct_ops") void fr_rocc_init(u64 *ctx)
     apply(sk, flow);
 }
 
-/* RoCC's window limits nothing. The next algorithm begins with what is on its way, or it would send all of that window at once. */
+/* Releases a connection. RoCC's window limits nothing, so the next algorithm begins with the packets in flight; otherwise it would
+ * send all of that window at once.
+ */
 SEC("struct_ops") void fr_rocc_release(u64 *ctx)
 {
     struct sock *sk = (struct sock *)ctx[0];
@@ -70,8 +73,8 @@ SEC("struct_ops") void fr_rocc_release(u64 *ctx)
     bpf_sk_storage_delete(&flows, sk);
 }
 
-/* The paper's network loses nothing. Here acknowledgments that report much loss have no room for a notice, so losses without notices halve
- * the rate, once in the time after which it would double.
+/* Halves the rate after losses without notices, once in the time after which it would double. The paper's network loses nothing; here
+ * acknowledgments that report many losses have no room for a notice.
  */
 static __always_inline void cut(struct flow *flow, u64 now)
 {
@@ -101,7 +104,7 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 
 FR_CONG_CONTROL(fr_rocc, on_ack)
 
-/* A connection that sends after it was idle has the rate to which its timer has brought it. */
+/* Gives a connection that sends after an idle time the rate that its timer has reached. */
 SEC("struct_ops") void fr_rocc_cwnd_event(u64 *ctx)
 {
     struct sock *sk = (struct sock *)ctx[0];
@@ -118,13 +121,13 @@ static __always_inline int is_ours(struct bpf_sock_ops *ctx)
     return bpf_map_lookup_elem(&params, &cookie) != 0;
 }
 
-/* Connections in namespaces that have parameters of their own carry notices. */
+/* Handles the header options of connections: those in namespaces that have parameters of their own carry notices. */
 SEC("sockops") int fr_rocc_options(struct bpf_sock_ops *ctx)
 {
     return on_options(ctx, is_ours);
 }
 
-/* Algorithm 1 at the ends of all periods up to now. One processor computes, others go on. */
+/* Runs algorithm 1 at the ends of all periods up to now. One processor computes, others continue. */
 static __always_inline void tick(struct congestion_point *point, u64 tx_bytes, u64 queue_bytes)
 {
     u64 now = bpf_ktime_get_ns(), last = point->ticked_ns;
@@ -139,7 +142,9 @@ static __always_inline void tick(struct congestion_point *point, u64 tx_bytes, u
     point->tell_until = tx_bytes + queue_bytes;
 }
 
-/* At the other end of a port's link: tells a packet that was in the queue the fair rate, unless it has been told a lower one. */
+/* The program at the other end of a port's link: writes the fair rate into a packet that was in the queue, unless the packet has a
+ * lower one.
+ */
 SEC("tc") int fr_rocc_port(struct __sk_buff *skb)
 {
     struct net_device *dev = device_of(skb);

@@ -1,7 +1,7 @@
-/* What switches tell senders: a record of 16 bytes in a TCP option of kind 253 (RFC 4727, for experiments).
+/* The messages of switches to senders: a record of 16 bytes in a TCP option of kind 253 (RFC 4727, for experiments).
  *
- * A sender leaves room for a record in every packet with data, and ports on the way write into it. The receiver sends the last one back
- * with packets without data. So of a connection that sends data both ways at once only pauses bring echoes.
+ * A sender leaves room for a record in every packet with data, and ports on the path write into it. The receiver sends the last record
+ * back with packets without data. So on a connection that sends data both ways at once, only pauses bring echoes.
  */
 #ifndef FAIRRATE_TELEMETRY_H
 #define FAIRRATE_TELEMETRY_H
@@ -17,10 +17,10 @@ struct option {
     u8 kind;
     u8 length;
     u16 what;
-    u32 words[4]; /* the algorithm's; the last is 0 as long as nobody has written */
+    u32 words[4]; /* words of the algorithm; the last one is 0 until a port has written */
 };
 
-/* What the header options of a connection have brought. */
+/* The options that the packets of a connection have brought. */
 struct brought {
     struct option record; /* of data, to be echoed */
     struct option echo;   /* of our own data */
@@ -34,7 +34,7 @@ struct {
     __type(value, struct brought);
 } options SEC(".maps");
 
-/* Of struct bpf_sock_ops, as programs see it. */
+/* The part of struct bpf_sock_ops that is used. */
 struct bpf_sock_ops {
     u32 op;
     u32 args[4];
@@ -63,7 +63,7 @@ struct bpf_sock_ops {
 #define CB_PARSE_ALL (1 << 4)
 #define CB_WRITE (1 << 6)
 
-/* Whether a packet that is about to leave has no data; its header is all that is linear. */
+/* Returns true if a packet that is about to leave has no data; its header is all that is linear. */
 static __always_inline int is_pure_ack(struct bpf_sock_ops *ctx)
 {
     u8 *header = ctx->skb_data;
@@ -111,7 +111,7 @@ static __always_inline void read_option(struct bpf_sock_ops *ctx)
     }
 }
 
-/* Where in a packet the option with room for a record is; 0: nowhere. Ethernet and IPv4. */
+/* Returns the position of the option with room for a record in a packet; 0: none. Ethernet and IPv4. */
 static __always_inline u32 find_record(struct __sk_buff *skb)
 {
     u8 byte, protocol, option[4];
@@ -148,7 +148,7 @@ static __always_inline void rewrite(struct __sk_buff *skb, u32 at, struct option
     bpf_skb_store_bytes(skb, at, new, sizeof(*new), 0);
 }
 
-/* The options of connections; `is_ours` says whether a new connection takes part. */
+/* Handles the options of connections; `is_ours` returns true if a new connection takes part. */
 static __always_inline int on_options(struct bpf_sock_ops *ctx, int (*is_ours)(struct bpf_sock_ops *))
 {
     switch (ctx->op) {

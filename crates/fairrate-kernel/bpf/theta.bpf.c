@@ -1,7 +1,7 @@
 /* theta-PowerTCP as a congestion control of TCP.
  *
- * The window in force when the acknowledged packet was sent is the window since the last update, as the law acts once a round trip. The
- * paper's network loses nothing; here a loss halves the window once a round trip, and a timeout leaves a packet.
+ * The window in force when the acknowledged packet was sent is the window since the last update, as the law updates once a round trip.
+ * The paper's network loses nothing; here a loss halves the window once a round trip, and a timeout leaves a packet.
  */
 #include "flow.h"
 #include "laws/theta_powertcp.h"
@@ -11,7 +11,7 @@ FR_PARAMS(fr_theta_params)
 struct flow {
     struct fr_theta_params params;
     struct fr_theta_state state;
-    u64 cut_until; /* losses of what was sent before are of one event */
+    u64 cut_until; /* losses of bytes sent before this one are of one event */
 };
 
 FR_FLOWS

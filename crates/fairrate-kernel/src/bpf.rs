@@ -1,4 +1,4 @@
-//! Programs in the kernel: loaded, registered with TCP, kept by pins, and taken out again.
+//! Programs in the kernel: loaded, registered with TCP, kept by pins, and removed.
 
 mod directory;
 mod lock;
@@ -27,12 +27,13 @@ pub use netns::Namespace;
 pub use object::load_only;
 pub use status::{Attached, InNamespace, status};
 
-/// Attaches an algorithm, unless it is, and gives it these parameters: in each of `namespaces`, whose default it becomes, or where
-/// there are none everywhere that has no others. Connections keep the parameters they were made with. At `ports` of switches it puts
-/// what it does there. It waits for other processes that attach or detach, but not longer than `wait`.
+/// Attaches an algorithm, unless it is attached, and sets its parameters: in each of `namespaces`, whose default it
+/// becomes, or, without namespaces, everywhere that has no others. Connections keep the parameters they were made with.
+/// Attaches the algorithm's port program at `ports` of switches. Waits for other processes that attach or detach, but
+/// not longer than `wait`.
 ///
 /// # Errors
-/// If the machine cannot, or the kernel refuses the program.
+/// If the machine does not support it, or the kernel refuses the program.
 pub fn attach(setup: &Setup, namespaces: &[Namespace], ports: &[PortSetting], wait: Duration) -> Result<(), Error> {
     let pins = Pins::lock(wait)?;
     tidy(&pins)?;
@@ -42,7 +43,7 @@ pub fn attach(setup: &Setup, namespaces: &[Namespace], ports: &[PortSetting], wa
     let dir = match present {
         Some(dir) => dir,
         None => bring(&pins, setup).inspect_err(|_| {
-            // Half of it is of no use. The first error counts.
+            // A half-loaded algorithm is of no use. The first error is returned.
             let _ = pins.clear_stage();
         })?,
     };
@@ -53,7 +54,7 @@ pub fn attach(setup: &Setup, namespaces: &[Namespace], ports: &[PortSetting], wa
     result
 }
 
-/// Puts an algorithm into the kernel.
+/// Loads an algorithm into the kernel.
 fn bring(pins: &Pins, setup: &Setup) -> Result<Directory, Error> {
     let name = setup.algorithm.tcp_name;
     if names()?.split_whitespace().any(|n| n == name) {
@@ -69,7 +70,8 @@ fn bring(pins: &Pins, setup: &Setup) -> Result<Directory, Error> {
     Ok(stage)
 }
 
-/// Gives an algorithm that is registered its parameters, makes it the default of namespaces, and puts what it does at ports there.
+/// Sets the parameters of a registered algorithm, makes it the default of namespaces, and attaches its program at ports
+/// there.
 fn settle(
     pins: &Pins,
     dir: &Directory,
@@ -95,27 +97,30 @@ fn settle(
     ports.iter().try_for_each(|port| ports::attach(setup.algorithm, dir, port))
 }
 
-/// What is to be detached, and how.
+/// The options of a detach.
 #[derive(Clone, Debug)]
 pub struct Detach<'a> {
     /// The algorithm; `None`: all that are attached.
     pub algorithm: Option<Algorithm>,
-    /// Namespaces to take it from. It stays attached as long as others have it; none: it goes from all of them, or as `unused` says.
+    /// Namespaces from which to remove it. It stays attached as long as other namespaces have it. If empty, it is
+    /// removed from all of them, subject to `unused`.
     pub namespaces: &'a [Namespace],
-    /// Only if no namespace has it besides these, and it was not attached for all: somebody else may have brought it.
+    /// `true` if it is only removed when no other namespace has it, and it was not attached for all: another user may
+    /// have attached it.
     pub unused: bool,
-    /// Although connections use it. They take the default of their namespace.
+    /// `true` if it is removed although connections use it. They take the default of their namespace.
     pub force: bool,
-    /// How long to wait for other processes that attach or detach.
+    /// Longest wait for other processes that attach or detach.
     pub wait: Duration,
 }
 
-/// Takes algorithms out of the kernel. Namespaces get the default they had. Gives words about what could not be as it was before.
+/// Removes algorithms from the kernel. Namespaces get the default they had. Returns messages about defaults that could
+/// not be restored.
 ///
 /// # Errors
-/// If connections use one and `force` is not set.
+/// If connections use an algorithm and `force` is not set.
 pub fn detach(options: &Detach<'_>) -> Result<Vec<String>, Error> {
-    // Of what is not attached nobody has anything.
+    // An algorithm that is not attached is not in use.
     let expected = options.algorithm.filter(|_| !options.unused);
     let not_attached = |algorithm: Algorithm| {
         let message = format!("`{}` is not attached", algorithm.name);
@@ -162,15 +167,15 @@ fn detach_one(pins: &Pins, algorithm: Algorithm, dir: &Directory, options: &Deta
     Ok(words)
 }
 
-/// Gives namespaces the default they had, and takes the algorithm out.
+/// Restores the default of namespaces, and removes the algorithm.
 fn withdraw(pins: &Pins, algorithm: Algorithm) -> Result<Vec<String>, Error> {
     let mut words = notes::give_all_back(pins, algorithm)?;
     words.extend(take_out(pins, algorithm)?);
     Ok(words)
 }
 
-/// Removes all of an algorithm: nobody can choose it any longer, those that have it take another one, and then its programs go. If this
-/// process dies meanwhile, [`tidy`] does the rest.
+/// Removes all of an algorithm: first from TCP's list, then from its connections, which take another algorithm, and at
+/// last its programs. If this process dies in between, [`tidy`] does the rest.
 fn take_out(pins: &Pins, algorithm: Algorithm) -> Result<Option<String>, Error> {
     let Some(dir) = pins.of(algorithm)? else { return Ok(None) };
     if dir.has("ops") {
@@ -187,7 +192,7 @@ fn take_out(pins: &Pins, algorithm: Algorithm) -> Result<Option<String>, Error> 
     Ok((0 < left).then_some(words))
 }
 
-/// Removes what processes that died have left: an algorithm half attached, or half taken out.
+/// Removes the remains of processes that died: an algorithm half attached, or half removed.
 fn tidy(pins: &Pins) -> Result<(), Error> {
     pins.clear_stage()?;
     for algorithm in IN_KERNEL {
@@ -198,7 +203,7 @@ fn tidy(pins: &Pins) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets namespaces that are gone.
+/// Forgets namespaces that no longer exist.
 fn forget_gone(dir: &Directory) -> Result<(), Error> {
     let notes = Notes::open(dir)?;
     let living = notes.living()?;
@@ -208,27 +213,27 @@ fn forget_gone(dir: &Directory) -> Result<(), Error> {
 
 /// Forgets parameters and default of a namespace.
 fn forget(dir: &Directory, cookie: u64) -> Result<(), Error> {
-    // There need not be any.
+    // There may be none.
     let _ = open(dir, "params")?.delete(&cookie.to_ne_bytes());
     Notes::open(dir)?.remove(cookie);
     Ok(())
 }
 
-/// Returns `true` if TCP knows an algorithm by its name, and its pins are there.
+/// Returns `true` if TCP has an algorithm by its name, and its pins exist.
 fn is_registered(pins: &Pins, algorithm: Algorithm) -> Result<bool, Error> {
     let is_pinned = pins.of(algorithm)?.is_some_and(|dir| dir.has("ops"));
     Ok(is_pinned && names()?.split_whitespace().any(|n| n == algorithm.tcp_name))
 }
 
-/// Returns the names of all congestion controls that TCP knows.
+/// Returns the names of all congestion controls of TCP.
 fn names() -> Result<String, Error> {
     let names = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     names.map_err(|e| Error::system("read the congestion controls of TCP", e))
 }
 
-/// Takes a pinned congestion control out of TCP's list. Connections that have it keep it.
+/// Removes a pinned congestion control from TCP's list. Connections that use it keep it.
 fn unregister(dir: &Directory) -> Result<(), Error> {
-    // Where it was never registered there is nothing to delete.
+    // If it was never registered, there is nothing to delete.
     let _ = open(dir, "ops")?.delete(&0_u32.to_ne_bytes());
     Ok(())
 }

@@ -1,14 +1,14 @@
-//! What can go wrong, each with what to do about it.
+//! The errors of the crate, each with its remedy.
 
-/// Why something was not done.
+/// The reason why an action failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No such algorithm, or none that runs in the kernel.
+    /// No such algorithm, or an algorithm that does not run in the kernel.
     #[error("the kernel has no algorithm `{name}`")]
     UnknownAlgorithm {
-        /// As given.
+        /// The given name.
         name: String,
-        /// What to write instead.
+        /// The alternative to write.
         help: String,
     },
     /// The algorithm has no such parameter.
@@ -16,67 +16,67 @@ pub enum Error {
     UnknownParameter {
         /// The algorithm.
         algorithm: String,
-        /// As given.
+        /// The given name.
         name: String,
-        /// What to write instead.
+        /// The alternative to write.
         help: String,
     },
-    /// A parameter that is no `name=value`, or whose value does not fit.
+    /// A parameter that is not `name=value`, or whose value is out of range.
     #[error("in `{parameter}`: {message}")]
     Parameter {
-        /// As given.
+        /// The given text.
         parameter: String,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
-        /// What to write instead.
+        /// The alternative to write.
         help: String,
     },
-    /// The simulator can do it and the kernel not.
+    /// A setting that the simulator supports and the kernel does not.
     #[error("the kernel's {algorithm} has no `{setting}`")]
     NotInKernel {
         /// The algorithm.
         algorithm: &'static str,
         /// The parameter with its value.
         setting: String,
-        /// What the kernel has.
+        /// The settings that the kernel supports.
         help: String,
     },
     /// The machine or its state does not allow it.
     #[error("{message}")]
     Refused {
-        /// What is wrong.
+        /// Description of the error.
         message: String,
-        /// What to do.
+        /// The remedy.
         help: String,
     },
-    /// Another process keeps this one from it.
+    /// Another process prevents it.
     #[error("{message}")]
     Busy {
-        /// Which.
+        /// The process, as text.
         message: String,
-        /// What to do.
+        /// The remedy.
         help: String,
     },
 }
 
 impl Error {
-    /// Returns the exit code of a program that ends by this error: 1 if it may succeed the next time, and 2 for bad input or a machine
-    /// that cannot.
+    /// Returns the exit code of a program that ends with this error: 1 if it may succeed the next time, and 2 for bad
+    /// input or an unsuitable machine.
     pub fn exit_code(&self) -> u8 {
         if matches!(self, Self::Busy { .. }) { 1 } else { 2 }
     }
 
-    /// Refused, and what to do about it.
+    /// Creates the error [`Error::Refused`], with its remedy.
     pub fn refused(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Refused { message: message.into(), help: help.into() }
     }
 
-    /// A call to the system that failed.
+    /// Creates the error of a failed system call.
     pub fn system(what: &str, error: impl std::fmt::Display) -> Self {
         Self::refused(format!("cannot {what}: {error}"), "`fairrate-kernel status` tells what is attached")
     }
 
-    /// What to do about it.
+    /// Returns the remedy.
     pub fn help(&self) -> &str {
         match self {
             Self::UnknownAlgorithm { help, .. }

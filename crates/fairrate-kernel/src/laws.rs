@@ -1,5 +1,5 @@
-//! The laws of `bpf/laws`, compiled for this machine: the same C that runs in the kernel. All numbers are whole; a name says how many
-//! bits are behind the point (`q32`).
+//! The laws of `bpf/laws`, compiled for this machine: the same C code that runs in the kernel. All numbers are
+//! integers; a name ends with the number of bits behind the point (`q32`).
 #![allow(unsafe_code)]
 #![allow(missing_docs)] // The fields are those of the C headers, which describe them.
 
@@ -16,7 +16,7 @@ macro_rules! c_structs {
 }
 
 c_structs! {
-    /// What a law learns from an acknowledgment; times in nanoseconds, the rest in bytes.
+    /// An acknowledgment as the laws get it; times in nanoseconds, the rest in bytes.
     AckInput {
         now_ns: u64, ack_seq: u64, snd_nxt: u64, rtt_ns: u64, cwnd_at_send: u64, newly_acked: u64, delivered: u64, in_flight: u64,
         ecn_marked: u32, app_limited: u32,
@@ -52,7 +52,7 @@ c_structs! {
     }
     /// RoCC's congestion point.
     RoccPortState { f: i64, q_old: i64, }
-    /// RoCC's congestion point as the program at a port keeps it.
+    /// The state of RoCC's congestion point in the program at a port.
     RoccPoint { params: RoccPortParams, state: RoccPortState, period_ns: u64, ticked_ns: u64, n_ticks: u64, tell_until: u64, }
     /// Parameters of RoCC's reaction point.
     RoccParams { rate_unit_bps: u64, min_bps: u64, line_bps: u64, rise_ns: u64, }
@@ -68,11 +68,11 @@ c_structs! {
         x_q32: u64, w_q32: u64, ss_q32: u64, beta_q63: u64, end: u64, rtt_ns: u64, base_ns: u64, smallest_ns: u64,
         last_smallest_ns: u64, since_ns: u64, n_acks: u32, n_marked: u32, in_slow_start: u32, reserved: u32,
     }
-    /// What a subflow under RateMP may do: packets in flight, and a pace in bit/s or 0.
+    /// The limits of a subflow under RateMP: packets in flight, and a pace in bit/s or 0.
     RateMpAllowance { cwnd: u64, paced_bps: u64, }
 }
 
-/// Most telemetry records of a packet.
+/// Largest number of telemetry records of a packet.
 pub const HOPS_MOST: usize = 5;
 
 mod native {
@@ -137,14 +137,14 @@ pub struct Theta {
 }
 
 impl Theta {
-    /// A flow with packets of `mtu` bytes that starts with the window HostBw·τ.
+    /// Creates a flow with packets of `mtu` bytes that starts with the window HostBw·τ.
     pub fn new(params: ThetaParams, mtu: u64, tau_ns: u64) -> Self {
         let mut state = ThetaState::zeroed();
         // SAFETY: the pointers are to structs of the layout that C declares, and C keeps none.
         unsafe { native::fr_native_theta_start(&raw mut state, &raw const params, mtu, tau_ns) };
         Self { params, state, mtu, tau_ns }
     }
-    /// Alg. 2; gives the window in bytes.
+    /// Runs Alg. 2; returns the window in bytes.
     pub fn on_ack(&mut self, ack: &AckInput) -> f64 {
         // SAFETY: as above.
         unsafe {
@@ -152,7 +152,7 @@ impl Theta {
         };
         self.cwnd()
     }
-    /// The window in bytes.
+    /// Returns the window in bytes.
     pub fn cwnd(&self) -> f64 {
         from_q16(self.state.law.cwnd_q16)
     }
@@ -168,14 +168,15 @@ pub struct PowerTcp {
 }
 
 impl PowerTcp {
-    /// A flow with packets of `mtu` bytes that starts with the window HostBw·τ.
+    /// Creates a flow with packets of `mtu` bytes that starts with the window HostBw·τ.
     pub fn new(params: PowerTcpParams, mtu: u64, tau_ns: u64, now_ns: u64) -> Self {
         let mut state = PowerTcpState::zeroed();
         // SAFETY: as above.
         unsafe { native::fr_native_powertcp_start(&raw mut state, &raw const params, mtu, tau_ns, now_ns) };
         Self { params, state, mtu, tau_ns }
     }
-    /// Alg. 1 with the telemetry of one packet, of which the first [`HOPS_MOST`] records count; gives the window in bytes.
+    /// Runs Alg. 1 with the telemetry of one packet, of which the first [`HOPS_MOST`] records count; returns the window
+    /// in bytes.
     pub fn on_ack(&mut self, ack: &AckInput, hops: &[Hop]) -> f64 {
         let n = hops.len().min(HOPS_MOST) as u32;
         let (s, p) = (&raw mut self.state, &raw const self.params);
@@ -183,7 +184,7 @@ impl PowerTcp {
         unsafe { native::fr_native_powertcp_on_ack(s, p, ack, hops.as_ptr(), n, self.mtu, self.tau_ns) };
         self.cwnd()
     }
-    /// The window in bytes.
+    /// Returns the window in bytes.
     pub fn cwnd(&self) -> f64 {
         from_q16(self.state.law.cwnd_q16)
     }
@@ -198,32 +199,32 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// A flow with packets of `mtu` bytes and a first window of `first` bytes, unless the parameters have one.
+    /// Creates a flow with packets of `mtu` bytes and a first window of `first` bytes, unless the parameters have one.
     pub fn new(params: DctcpParams, mtu: u64, first: u64) -> Self {
         let mut state = DctcpState::zeroed();
         // SAFETY: as above.
         unsafe { native::fr_native_dctcp_start(&raw mut state, &raw const params, first, mtu) };
         Self { params, state, mtu }
     }
-    /// An acknowledgment; gives the window in bytes.
+    /// Handles an acknowledgment; returns the window in bytes.
     pub fn on_ack(&mut self, ack: &AckInput) -> f64 {
         // SAFETY: as above.
         unsafe { native::fr_native_dctcp_on_ack(&raw mut self.state, &raw const self.params, ack, self.mtu) };
         self.cwnd()
     }
-    /// A gap; gives the window in bytes.
+    /// Handles a gap; returns the window in bytes.
     pub fn on_gap(&mut self) -> f64 {
         // SAFETY: as above.
         unsafe { native::fr_native_dctcp_on_gap(&raw mut self.state, &raw const self.params, self.mtu) };
         self.cwnd()
     }
-    /// A timeout; gives the window in bytes.
+    /// Handles a timeout; returns the window in bytes.
     pub fn on_timeout(&mut self, now_ns: u64) -> f64 {
         // SAFETY: as above.
         unsafe { native::fr_native_dctcp_on_timeout(&raw mut self.state, &raw const self.params, now_ns, self.mtu) };
         self.cwnd()
     }
-    /// The window in bytes.
+    /// Returns the window in bytes.
     pub fn cwnd(&self) -> f64 {
         from_q16(self.state.cwnd_q16)
     }
@@ -237,11 +238,11 @@ pub struct RoccPort {
 }
 
 impl RoccPort {
-    /// A port whose fair rate is Fmax.
+    /// Creates a port whose fair rate is Fmax.
     pub fn new(params: RoccPortParams) -> Self {
         Self { params, state: RoccPortState { f: params.f_max, q_old: 0 } }
     }
-    /// The end of a period with so many bytes queued; gives the rate that flows are told, in rate units.
+    /// Ends a period with `queue_bytes` queued; returns the rate in the notices to flows, in rate units.
     pub fn tick(&mut self, queue_bytes: u64) -> u64 {
         // SAFETY: as above.
         unsafe { native::fr_native_rocc_port_tick(&raw mut self.state, &raw const self.params, queue_bytes) }
@@ -256,18 +257,18 @@ pub struct Rocc {
 }
 
 impl Rocc {
-    /// A flow without limiter.
+    /// Creates a flow without limiter.
     pub fn new(params: RoccParams) -> Self {
         Self { params, state: RoccState::zeroed() }
     }
-    /// A notice of a port that tells so many rate units.
+    /// Handles a notice of `port` with a rate of `told` rate units.
     pub fn on_notice(&mut self, now_ns: u64, told: u64, port: u32) {
         // SAFETY: as above.
         unsafe {
             native::fr_native_rocc_on_notice(&raw mut self.state, &raw const self.params, now_ns, told, port.into());
         };
     }
-    /// The rate at a time, in bit/s.
+    /// Returns the rate at `now_ns`, in bit/s.
     pub fn rate(&mut self, now_ns: u64) -> u64 {
         // SAFETY: as above.
         unsafe { native::fr_native_rocc_rate(&raw mut self.state, &raw const self.params, now_ns) }
@@ -284,41 +285,42 @@ pub struct RateMp {
 }
 
 impl RateMp {
-    /// A subflow with packets of `mtu` bytes, of `wire_bits` on the wire, on a path with this base round-trip time.
+    /// Creates a subflow with packets of `mtu` bytes, of `wire_bits` on the wire, on a path with this base round-trip
+    /// time.
     pub fn new(params: RateMpParams, mtu: u64, wire_bits: u64, path_rtt_ns: u64, now_ns: u64) -> Self {
         let mut state = RateMpState::zeroed();
         // SAFETY: as above.
         unsafe { native::fr_native_ratemp_start(&raw mut state, &raw const params, path_rtt_ns, now_ns) };
         Self { params, state, mtu, wire_bits }
     }
-    /// Algorithm 1; `total_q32` is the sum of the connection's rates in packets/s before this acknowledgment.
+    /// Runs Algorithm 1; `total_q32` is the sum of the connection's rates in packets/s before this acknowledgment.
     pub fn on_ack(&mut self, ack: &AckInput, total_q32: u64) {
         let (s, p) = (&raw mut self.state, &raw const self.params);
         // SAFETY: as above.
         unsafe { native::fr_native_ratemp_on_ack(s, p, ack, total_q32, self.mtu, self.wire_bits) };
     }
-    /// A gap.
+    /// Handles a gap.
     pub fn on_gap(&mut self) {
         // SAFETY: as above.
         unsafe { native::fr_native_ratemp_on_gap(&raw mut self.state) };
     }
-    /// A timeout.
+    /// Handles a timeout.
     pub fn on_timeout(&mut self) {
         // SAFETY: as above.
         unsafe { native::fr_native_ratemp_on_timeout(&raw mut self.state) };
     }
-    /// What the subflow may do.
+    /// Returns the limits of the subflow.
     pub fn allowance(&self) -> RateMpAllowance {
         // SAFETY: as above.
         unsafe { native::fr_native_ratemp_allowed(&raw const self.state, &raw const self.params, self.wire_bits) }
     }
-    /// Its window out of slow start, in packets, before it is cut to whole ones.
+    /// Returns its window out of slow start, in packets, before it is cut to whole ones.
     pub fn packets(&self) -> f64 {
         // SAFETY: as above.
         let packets_q32 = unsafe { native::fr_native_ratemp_packets_q32(&raw const self.state) };
         packets_q32 as f64 / 4_294_967_296.0
     }
-    /// Its rate, in packets/s with 32 bits behind the point.
+    /// Returns its rate, in packets/s with 32 bits behind the point.
     pub fn rate_q32(&self) -> u64 {
         self.state.x_q32
     }

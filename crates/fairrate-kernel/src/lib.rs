@@ -1,8 +1,8 @@
 //! Congestion control of fairrate in the Linux kernel, by eBPF.
 //!
-//! [`laws`] has the laws, which are C headers compiled for this machine and for the kernel alike. [`params`] turns the parameters of
-//! scenarios into theirs, [`setup`] reads them. With the feature `bpf` the crate loads the programs into the kernel, which
-//! `fairrate-kernel` does.
+//! [`laws`] has the laws, which are C headers compiled for this machine and for the kernel alike. [`params`] converts
+//! the parameters of scenarios to those of the laws, [`setup`] reads them. With the feature `bpf` the crate loads the
+//! programs into the kernel, which is the task of `fairrate-kernel`.
 
 #[cfg(feature = "bpf")]
 pub mod bpf;

@@ -65,7 +65,7 @@ struct Attach {
     wait: String,
 }
 
-/// How long one process waits for others if it is not said.
+/// Default for the wait of one process for others.
 const WAIT: &str = "60s";
 
 #[derive(Args)]
@@ -122,7 +122,7 @@ fn wait(text: &str) -> Result<Duration, Error> {
     quantity::<Time>("--wait", text, "60s").map(|time| Duration::from_nanos(time.as_ns()))
 }
 
-/// What is to be attached, and at which ports.
+/// Returns the algorithm to attach, and its ports.
 fn read(options: &Attach) -> Result<(Setup, Vec<PortSetting>), Error> {
     let setup = Setup::parse(&options.setup, &path(options)?)?;
     let ports = options.switch_port.iter().map(|text| PortSetting::parse(text, &setup));
@@ -203,7 +203,7 @@ fn status(json: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// What this build answers to everything that is not wrong in itself.
+/// Returns the error with which a build without the programs answers all valid commands.
 #[cfg(not(feature = "bpf"))]
 fn ready() -> Result<(), Error> {
     let help = "build it with `cargo build --release -p fairrate-kernel --features bpf`, which needs clang and libelf";

@@ -1,4 +1,5 @@
-//! Parameters as scenarios have them, turned into the whole numbers of the laws. What the laws do not have is refused.
+//! Conversion of a scenario's parameters to the integers of the laws. Settings that the laws do not support are
+//! refused.
 
 use fairrate_control::dctcp::{DctcpConfig, DctcpForm, DctcpInitialWindow};
 use fairrate_control::powertcp::PowerTcpConfig;
@@ -15,7 +16,7 @@ use fairrate_units::{Rate, Time};
 use crate::error::Error;
 use crate::laws::{DctcpParams, PowerParams, PowerTcpParams, RateMpParams, RoccParams, RoccPortParams, ThetaParams};
 
-/// What a scenario's network tells an algorithm, and a machine has to be told.
+/// The properties of the network that an algorithm needs; a scenario defines them, and on a machine the user does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
     /// Rate of the host's NIC: HostBw.
@@ -27,15 +28,15 @@ pub struct Path {
 const ONE_Q31: f64 = 2_147_483_648.0;
 const ONE_Q32: f64 = 4_294_967_296.0;
 
-/// Largest sum of the gains of RoCC's congestion point: times 2^20 units the law's 63 bits hold it.
+/// Largest sum of the gains of RoCC's congestion point: its product with 2^20 units fits the law's 63 bits.
 const MOST_GAIN: i128 = 3 << 40;
 /// Largest rate in steps, which the law shifts by 37 bits.
 const MOST_STEPS: i128 = 1 << 25;
 
-/// θ-PowerTCP's.
+/// Returns θ-PowerTCP's parameters.
 ///
 /// # Errors
-/// If the kernel has not what they ask for.
+/// If the kernel does not support them.
 pub fn theta(config: &ThetaPowerTcpConfig, path: &Path) -> Result<ThetaParams, Error> {
     let needs = Needs("θ-PowerTCP");
     needs.only("reference", &config.reference, &Reference::WindowAtSend)?;
@@ -58,10 +59,10 @@ pub fn theta(config: &ThetaPowerTcpConfig, path: &Path) -> Result<ThetaParams, E
     })
 }
 
-/// PowerTCP's.
+/// Returns PowerTCP's parameters.
 ///
 /// # Errors
-/// If the kernel has not what they ask for.
+/// If the kernel does not support them.
 pub fn powertcp(config: &PowerTcpConfig, path: &Path) -> Result<PowerTcpParams, Error> {
     use fairrate_control::powertcp::RateChange;
     let needs = Needs("PowerTCP");
@@ -87,10 +88,10 @@ pub fn powertcp(config: &PowerTcpConfig, path: &Path) -> Result<PowerTcpParams, 
     })
 }
 
-/// DCTCP's. The first window of a bandwidth-delay product is left to the caller.
+/// Returns DCTCP's parameters. The first window of a bandwidth-delay product is left to the caller.
 ///
 /// # Errors
-/// If the kernel has not what they ask for.
+/// If the kernel does not support them.
 pub fn dctcp(config: &DctcpConfig) -> Result<DctcpParams, Error> {
     let needs = Needs("DCTCP");
     needs.only("form", &config.form, &DctcpForm::Window)?;
@@ -109,10 +110,10 @@ pub fn dctcp(config: &DctcpConfig) -> Result<DctcpParams, Error> {
     })
 }
 
-/// RoCC's at a port of this rate.
+/// Returns RoCC's parameters at a port with rate `rate`.
 ///
 /// # Errors
-/// If the kernel has not what they ask for, or the port's numbers leave the law's range.
+/// If the kernel does not support them, or the port's numbers exceed the law's range.
 pub fn rocc_port(config: &RoccConfig, rate: Rate) -> Result<RoccPortParams, Error> {
     let needs = Needs("RoCC");
     needs.only("arithmetic", &config.arithmetic, &Arithmetic::Fixed)?;
@@ -138,7 +139,7 @@ pub fn rocc_port(config: &RoccConfig, rate: Rate) -> Result<RoccPortParams, Erro
     })
 }
 
-/// RoCC's at a sender.
+/// Returns RoCC's parameters at a sender.
 pub fn rocc(config: &RoccConfig, path: &Path) -> RoccParams {
     RoccParams {
         rate_unit_bps: config.rate_unit.as_bps(),
@@ -148,10 +149,10 @@ pub fn rocc(config: &RoccConfig, path: &Path) -> RoccParams {
     }
 }
 
-/// RateMP's.
+/// Returns RateMP's parameters.
 ///
 /// # Errors
-/// If the kernel has not what they ask for.
+/// If the kernel does not support them.
 pub fn ratemp(config: &RateMpConfig, path: &Path) -> Result<RateMpParams, Error> {
     let needs = Needs("RateMP");
     needs.only("window", &config.window, &RateMpWindow::BaseRtt)?;
@@ -174,7 +175,7 @@ pub fn ratemp(config: &RateMpConfig, path: &Path) -> Result<RateMpParams, Error>
     })
 }
 
-/// An algorithm that has a single value of some parameters.
+/// An algorithm that supports only one value of some parameters.
 struct Needs(&'static str);
 
 impl Needs {
@@ -187,12 +188,12 @@ impl Needs {
     }
 }
 
-/// A part of one, with 31 bits behind the point.
+/// Returns a part of 1, with 31 bits behind the point.
 fn q31(part: f64) -> u32 {
     (part * ONE_Q31).round() as u32
 }
 
-/// 1 - γ as PowerTCP's Rust law has it.
+/// Returns 1 - γ as in PowerTCP's Rust law.
 fn complement(gamma: f64) -> f64 {
     ((1.0 - gamma) * 1e9).round() / 1e9
 }

@@ -1,4 +1,4 @@
-//! `ALGORITHM[:parameter=value,...]`, as the command line has it, read into the bytes that a program in the kernel takes.
+//! Parser of `ALGORITHM[:parameter=value,...]`, from the command line to the bytes of a program in the kernel.
 
 use bytemuck::bytes_of;
 use fairrate_control::rocc::RoccConfig;
@@ -16,33 +16,34 @@ pub struct Algorithm {
     pub name: &'static str,
     /// Its name for `TCP_CONGESTION`.
     pub tcp_name: &'static str,
-    /// What it does at switches.
+    /// Its program at switch ports.
     pub port: PortProgram,
 }
 
-/// What an algorithm does at a switch's port.
+/// The program of an algorithm at a switch's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortProgram {
-    /// Nothing.
+    /// No program.
     None,
-    /// It marks packets that join a queue longer than the port's setting, in bytes.
+    /// A marker of packets that join a queue longer than the port's setting, in bytes.
     Marks,
-    /// It marks packets with the probability of queue over the port's setting, in bytes.
+    /// A marker of packets with the probability of queue over the port's setting, in bytes.
     MarksInProportion,
-    /// It stamps telemetry; the port's setting is its rate in kb/s.
+    /// A program that stamps telemetry; the port's setting is its rate in kb/s.
     Stamps,
-    /// It is RoCC's congestion point; the port's setting is its rate in kb/s.
+    /// RoCC's congestion point; the port's setting is its rate in kb/s.
     CongestionPoint,
 }
 
 impl PortProgram {
-    /// Whether it is on the way to the port's queue, and goes by its length; others are at the other end of the link.
+    /// Returns `true` if the program runs before the port's queue, and uses its length; others run at the other end of
+    /// the link.
     pub fn is_before_the_queue(self) -> bool {
         matches!(self, Self::Marks | Self::MarksInProportion)
     }
 }
 
-/// All of them.
+/// All algorithms that run in the kernel.
 pub const IN_KERNEL: [Algorithm; 5] = [
     Algorithm { name: "theta-powertcp", tcp_name: "fr_theta", port: PortProgram::None },
     Algorithm { name: "powertcp", tcp_name: "fr_powertcp", port: PortProgram::Stamps },
@@ -58,17 +59,17 @@ pub struct PortSetting {
     pub namespace: String,
     /// The device.
     pub device: String,
-    /// A rate in kb/s or a queue length in bytes, as the algorithm's program has it.
+    /// A rate in kb/s or a queue length in bytes, as the algorithm's program requires.
     pub setting: u64,
-    /// RoCC's congestion point there, as its program keeps it.
+    /// State of RoCC's congestion point there, as bytes of its program.
     pub point: Option<Vec<u8>>,
 }
 
 impl PortSetting {
-    /// Reads a port for an algorithm.
+    /// Parses a port for an algorithm.
     ///
     /// # Errors
-    /// If it is written otherwise, the algorithm does nothing at ports, or not at this one.
+    /// If the format is wrong, or the algorithm has no program for ports, or none for this port.
     pub fn parse(text: &str, setup: &Setup) -> Result<Self, Error> {
         let algorithm = setup.algorithm;
         let invalid = |message: String, help: &str| Error::Parameter {
@@ -101,7 +102,7 @@ impl PortSetting {
     }
 }
 
-/// A congestion point whose rate is the largest.
+/// Returns a congestion point at the largest rate.
 fn point(config: &RoccConfig, rate: Rate) -> Result<Vec<u8>, Error> {
     let params = params::rocc_port(config, rate)?;
     let state = RoccPortState { f: params.f_max, q_old: 0 };
@@ -119,21 +120,21 @@ fn point(config: &RoccConfig, rate: Rate) -> Result<Vec<u8>, Error> {
 /// An algorithm with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// Which.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// The parameters as the program has them: a struct of [`crate::laws`].
+    /// The parameters in the program's format: a struct of [`crate::laws`].
     pub params: Vec<u8>,
-    /// As given.
+    /// The given text.
     pub text: String,
-    /// The same as the simulator has it.
+    /// The simulator's configuration with the same parameters.
     pub config: AlgorithmConfig,
 }
 
 impl Setup {
-    /// Reads `text` for a host with this path.
+    /// Parses `text` for a host with this path.
     ///
     /// # Errors
-    /// If there is no such algorithm or parameter, a value does not fit, or the kernel has not what it asks for.
+    /// If there is no such algorithm or parameter, a value is out of range, or the kernel does not support a setting.
     pub fn parse(text: &str, path: &Path) -> Result<Self, Error> {
         let (name, given) = text.split_once(':').unwrap_or((text, ""));
         let algorithm = find(name)?;
@@ -154,10 +155,10 @@ impl Setup {
     }
 }
 
-/// The algorithm of this name.
+/// Returns the algorithm with the name `name`.
 ///
 /// # Errors
-/// If the kernel has none.
+/// If the kernel has none of that name.
 pub fn find(name: &str) -> Result<Algorithm, Error> {
     IN_KERNEL.into_iter().find(|a| a.name == name).ok_or_else(|| unknown(name))
 }
@@ -191,7 +192,7 @@ fn set(config: &mut AlgorithmConfig, algorithm: &str, parameter: &str) -> Result
     })
 }
 
-/// A value as TOML would have it.
+/// Converts a value as TOML would.
 fn raw(value: &str) -> RawValue<'_> {
     if let Ok(n) = value.parse() {
         return RawValue::Integer(n);
@@ -202,7 +203,7 @@ fn raw(value: &str) -> RawValue<'_> {
     }
 }
 
-/// The name that is meant, if one is near.
+/// Returns the nearest of `names`, if one is near enough.
 pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let near = names.iter().map(|n| (strsim::jaro_winkler(name, n), *n)).filter(|(near, _)| 0.75 <= *near);
     near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, n)| n)

@@ -1,4 +1,4 @@
-//! What a paper says, and whether a measurement bears it out.
+//! A paper's statements, and the verdict of a measurement on each.
 
 use std::fmt;
 
@@ -6,31 +6,34 @@ use fairrate_report::bootstrap::FEW;
 use fairrate_report::stats;
 use serde::Serialize;
 
-/// By how many points of per cent a change may be off.
+/// Tolerance of a change, in percentage points.
 const POINTS: f64 = 5.0;
 
-/// By what a number bears a sentence out. Where the paper gives no tolerance it is ours, and the sentence says so.
+/// The test a measured number must pass to support a sentence. Where the paper gives no tolerance it is ours, and the
+/// sentence says so.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// Within this relative distance of this.
+    /// A value, and the largest relative distance from it.
     About(f64, f64),
-    /// At most this.
+    /// An upper bound.
     AtMost(f64),
-    /// At least this.
+    /// A lower bound.
     AtLeast(f64),
-    /// A factor of this, from three quarters of it to four thirds, since factors are read off plots or rounded; less of it is
-    /// weaker as long as it is above 1.
+    /// A factor, met from three quarters of it to four thirds, since factors are read off plots or rounded. A smaller
+    /// factor is weaker as long as it is above 1.
     Times(f64),
-    /// A factor of at least this. Less of it is weaker as long as it is above 1.
+    /// A lower bound of a factor. A smaller factor is weaker as long as it is above 1.
     AtLeastTimes(f64),
-    /// A change by this many per cent, or further down; met up to five points above. Less of it is weaker as long as it is below 0.
+    /// A change in per cent, or a larger change down; met up to five points above it. A smaller change is weaker as
+    /// long as it is below 0.
     Less(f64),
-    /// A change by this many per cent, or further up, in the same way.
+    /// A change in per cent, or a larger change up; met down to five points below it. A smaller change is weaker as
+    /// long as it is above 0.
     More(f64),
-    /// A range of factors, as a text has it for several sizes or loads: from three quarters of the least to four thirds of the
-    /// largest. Less of it is weaker as long as it is above 1.
+    /// A range of factors, as a text gives it for several sizes or loads: met from three quarters of the least to four
+    /// thirds of the largest. A smaller factor is weaker as long as it is above 1.
     TimesFromTo(f64, f64),
-    /// Words only: the number is shown beside them.
+    /// No number in the paper: the measured number is shown beside its words.
     Words,
 }
 
@@ -49,7 +52,8 @@ impl Rule {
         }
     }
 
-    /// Whether any value of an interval is so. What is so is an interval too: it has an end of this one in it, or lies within it.
+    /// Returns `true` if some value of the interval from `low` to `high` passes. The values that pass are an interval
+    /// too: it includes `low` or `high`, or lies between them.
     fn holds_within(self, low: f64, high: f64) -> bool {
         let within = match self {
             Self::About(paper, _) | Self::Times(paper) => low <= paper && paper <= high,
@@ -58,7 +62,7 @@ impl Rule {
         within || self.holds(low) || self.holds(high)
     }
 
-    /// Whether it has the right direction at least.
+    /// Returns `true` if `value` has at least the right direction, but less than the paper says.
     fn points_there(self, value: f64) -> bool {
         match self {
             Self::Times(factor) | Self::AtLeastTimes(factor) | Self::TimesFromTo(factor, _) => {
@@ -70,7 +74,7 @@ impl Rule {
         }
     }
 
-    /// Its words, of numbers in this unit.
+    /// Returns the rule in words, with numbers in `unit`.
     fn text(self, unit: &str) -> String {
         match self {
             Self::About(paper, 0.0) => show(paper, unit),
@@ -86,19 +90,19 @@ impl Rule {
     }
 }
 
-/// How far a measurement bears a sentence out.
+/// The degree to which a measurement supports a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// As the paper says.
+    /// The measurement agrees with the paper.
     Reproduced,
-    /// The same direction, but less of it.
+    /// The direction is the paper's, but the effect is smaller.
     Weaker,
-    /// Not so.
+    /// The measurement contradicts the paper.
     NotReproduced,
-    /// The interval holds both what the paper says and what it does not; or seeds are too few to tell.
+    /// The interval includes values that pass and values that do not, or there are too few seeds to decide.
     Undecided,
-    /// Only beside the paper's words.
+    /// The number is only shown beside the paper's words.
     Shown,
 }
 
@@ -114,63 +118,63 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A sentence of a paper, and what was measured.
+/// A sentence of a paper, with the values measured for it.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Its name, unlike that of all others of the figure.
+    /// Name, unique within the figure.
     pub id: String,
-    /// What the paper says, in our words or quoted.
+    /// The paper's statement, in our words or quoted.
     pub sentence: String,
-    /// By what a number bears it out.
+    /// The test a number must pass to support the sentence.
     pub rule: Rule,
     /// Unit of the number; empty for ratios and shares.
     pub unit: &'static str,
-    /// One a seed; or one, where nothing is random.
+    /// The measured values, one per seed; a single value where nothing is random.
     pub values: Vec<f64>,
-    /// Whether anything is random.
+    /// `true` if the values depend on a seed.
     pub is_random: bool,
-    /// Why it comes out as it does, where it is not reproduced: measured by changing that one thing.
+    /// The reason for a result that the paper does not have, measured by changing that one thing.
     pub cause: Option<String>,
-    /// The same number with one thing changed, which is a cause where the sentence is borne out then.
+    /// The same number with one thing changed, which is a cause if the sentence is supported then.
     pub changes: Vec<Change>,
 }
 
-/// What a number becomes with one thing changed.
+/// The values of a claim's number with one thing changed.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// What is changed, as `gains are whole on low queues`.
+    /// The change, as `gains are whole on low queues`.
     pub what: String,
-    /// As those of the claim.
+    /// The changed values, in the order of the claim's.
     pub values: Vec<f64>,
 }
 
 impl Claim {
-    /// A claim about what does not depend on a seed.
+    /// Returns a claim about a value that does not depend on a seed.
     pub fn exact(id: &str, sentence: &str, rule: Rule, unit: &'static str, value: Option<f64>) -> Self {
         let values = value.into_iter().collect();
         Self { is_random: false, ..Self::mean(id, sentence, rule, unit, values) }
     }
 
-    /// A claim about a mean over seeds.
+    /// Returns a claim about the mean over seeds of `values`.
     pub fn mean(id: &str, sentence: &str, rule: Rule, unit: &'static str, values: Vec<f64>) -> Self {
         let (id, sentence) = (id.to_owned(), sentence.to_owned());
         Self { id, sentence, rule, unit, values, is_random: true, cause: None, changes: Vec::new() }
     }
 
-    /// The same with a cause.
+    /// Returns the claim with `cause`.
     #[must_use]
     pub fn because(self, cause: impl Into<String>) -> Self {
         Self { cause: Some(cause.into()), ..self }
     }
 
-    /// The same with a cause, if there is one and it comes out weaker than the paper says, or not at all.
+    /// Returns the claim with `cause`, if its verdict is weaker or not reproduced; otherwise without a cause.
     #[must_use]
     pub fn explained(self, cause: Option<String>) -> Self {
         let fails = matches!(self.verdict(), Verdict::Weaker | Verdict::NotReproduced);
         Self { cause: cause.filter(|_| fails), ..self }
     }
 
-    /// The same, of which it is known what its number becomes with one thing changed. Without values nothing is.
+    /// Returns the claim with the `values` its number takes if `what` is changed. Empty `values` add nothing.
     #[must_use]
     pub fn changing(mut self, what: &str, values: Vec<f64>) -> Self {
         if !values.is_empty() {
@@ -179,13 +183,14 @@ impl Claim {
         self
     }
 
-    /// The claim about a change: the same rule, held against the other number.
+    /// Returns the claim about `change`: the same rule, tested against the changed values.
     #[must_use]
     pub fn changed(&self, change: &Change) -> Self {
         Self { values: change.values.clone(), cause: None, changes: Vec::new(), ..self.clone() }
     }
 
-    /// Why a sentence is not borne out, in words: what its number becomes with each change, and whether a cause is known at all.
+    /// Returns the reasons, in words, why a sentence is not supported: its number with each change, its cause, and a
+    /// note if no cause is known.
     pub fn why(&self) -> Vec<String> {
         if !matches!(self.verdict(), Verdict::Weaker | Verdict::NotReproduced) {
             return self.cause.iter().cloned().collect();
@@ -198,14 +203,15 @@ impl Claim {
         changed.iter().map(line).chain(self.cause.clone()).chain(unknown).collect()
     }
 
-    /// The mean over seeds with its 95 % interval by Student's t, which is the mean alone where there is one value.
+    /// Returns the mean over seeds and both ends of its 95 % interval by Student's t; with one value, both ends are the
+    /// mean.
     pub fn measured(&self) -> Option<(f64, f64, f64)> {
         let mean = stats::mean(&self.values).filter(|mean| mean.is_finite())?;
         let half = stats::student_half_width(&self.values).unwrap_or(0.0);
         Some((mean, mean - half, mean + half))
     }
 
-    /// What the measurement says of the sentence: by the whole interval, over at least five seeds.
+    /// Returns the verdict on the sentence: by the whole interval, over at least five seeds.
     pub fn verdict(&self) -> Verdict {
         if self.rule == Rule::Words {
             return Verdict::Shown;
@@ -225,12 +231,12 @@ impl Claim {
         }
     }
 
-    /// What the paper says as a number.
+    /// Returns the paper's number as text.
     pub fn paper(&self) -> String {
         self.rule.text(self.unit)
     }
 
-    /// The number with its interval.
+    /// Returns the measured mean with its interval as text.
     pub fn text(&self) -> String {
         match self.measured() {
             None => "-".to_owned(),
@@ -246,7 +252,7 @@ fn show(value: f64, unit: &str) -> String {
     if unit.is_empty() { short(value) } else { format!("{} {unit}", short(value)) }
 }
 
-/// Three digits.
+/// Formats `value` with three digits.
 fn short(value: f64) -> String {
     let digits = match value.abs() {
         v if 100.0 <= v || v == 0.0 => 0,
@@ -270,7 +276,8 @@ mod tests {
         assert_eq!(verdict(Rule::AtLeast(0.8), &[0.81, 0.82, 0.83, 0.82, 0.81]), Verdict::Reproduced);
         assert_eq!(verdict(Rule::AtLeast(0.8), &[0.75, 0.85, 0.79, 0.83, 0.81]), Verdict::Undecided);
         assert_eq!(verdict(Rule::AtLeast(0.8), &[0.7, 0.71, 0.7, 0.72, 0.7]), Verdict::NotReproduced);
-        // 1.5, and 0.86 to either side: neither the mean nor an end is within a tenth of 1, but what lies between them is.
+        // 1.5, and 0.86 to either side: neither the mean nor an end is within a tenth of 1, but values between them
+        // are.
         let wide = [0.9, 0.9, 1.3, 1.9, 2.5];
         assert_eq!(verdict(Rule::About(1.0, 0.1), &wide), Verdict::Undecided);
         assert_eq!(verdict(Rule::About(4.0, 0.1), &wide), Verdict::NotReproduced);
@@ -294,7 +301,7 @@ mod tests {
         assert_eq!(claim(7.0).because("It is so.").why(), ["It is so."]);
     }
 
-    /// Of a factor of 4, three quarters are enough and four thirds not too much; and nothing below 1 is a factor.
+    /// For a factor of 4, three quarters are enough and four thirds not too much; and a number below 1 is not a factor.
     #[test]
     fn factors_are_bounded_on_both_sides() {
         let of = |value| verdict(Rule::Times(4.0), &[value; 5]);

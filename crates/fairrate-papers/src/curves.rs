@@ -11,7 +11,8 @@ pub struct Curve<'a> {
     pub values: Vec<(f64, Vec<f64>)>,
 }
 
-/// A panel of lines with bands, or of points with whiskers where `x` has words. What was not run has no line.
+/// Returns a panel of lines with bands, or of points with whiskers where `x` has words. Curves without values are left
+/// out.
 pub fn panel(title: impl Into<String>, x: Axis, y: Axis, curves: Vec<Curve<'_>>) -> Panel {
     let looks = styles(&curves.iter().map(|curve| curve.cc).collect::<Vec<_>>());
     let series = curves.into_iter().zip(looks).map(|(curve, style)| series(curve, style));
@@ -31,7 +32,8 @@ fn series(curve: Curve<'_>, style: Style) -> Series {
     out
 }
 
-/// The same without bands: where all lines rest on the same flows, their bands tell only how flows differ from seed to seed.
+/// Returns the panel without bands: where all lines are of the same flows, their bands show only how flows differ from
+/// seed to seed.
 #[must_use]
 pub fn without_bands(mut panel: Panel) -> Panel {
     for line in &mut panel.series {
@@ -40,7 +42,7 @@ pub fn without_bands(mut panel: Panel) -> Panel {
     panel
 }
 
-/// An axis of words, numbered from 0.
+/// Returns an axis of words, numbered from 0.
 pub fn words(label: &str, words: &[&str]) -> Axis {
     let ticks: Vec<(f64, String)> = (0..).map(f64::from).zip(words.iter().map(|word| (*word).to_owned())).collect();
     let range = Some((-0.5, words.len() as f64 - 0.5));

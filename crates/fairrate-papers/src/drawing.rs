@@ -1,4 +1,4 @@
-//! Panels of lines, as figures of papers have them.
+//! Panels of lines, as in figures of papers.
 
 use fairrate_report::figure::{Axis, Figure as Panel, Series};
 use fairrate_report::style::{Style, styles};
@@ -6,7 +6,7 @@ use fairrate_report::style::{Style, styles};
 use crate::curves::{self, Curve};
 use crate::points::thinned;
 
-/// Points of a line at most: more are not seen.
+/// Largest number of points of a line: more are not visible.
 const POINTS: usize = 1_000;
 
 /// A line: its name, the algorithm whose look it has, and its points.
@@ -17,13 +17,13 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// A line of an algorithm's name.
+    /// Returns a line with its algorithm's name.
     pub fn of(cc: &'a str, points: &[(f64, f64)]) -> Self {
         Self { name: cc.to_owned(), cc, points: points.to_vec() }
     }
 }
 
-/// A panel of lines.
+/// Returns a panel of lines.
 pub fn panel(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line<'_>>) -> Panel {
     let looks = styles(&lines.iter().map(|line| line.cc).collect::<Vec<_>>());
     let series = lines.into_iter().zip(looks).map(|(line, style)| series(line, style));
@@ -35,25 +35,25 @@ fn series(line: Line<'_>, style: Style) -> Series {
     Series { key: line.name.clone(), name: line.name, style, x, y, ..Series::default() }
 }
 
-/// What a panel of words has of a line: for each word its values over seeds.
+/// A line in a panel of words: for each word its values over seeds.
 pub struct Compared<'a> {
     pub name: String,
     pub cc: &'a str,
     pub values: Vec<Vec<f64>>,
 }
 
-/// A panel whose horizontal axis has words: means over seeds with their 95 % intervals.
+/// Returns a panel whose horizontal axis has words: means over seeds with their 95 % intervals.
 pub fn words_panel(title: impl Into<String>, words: &[&str], y: Axis, lines: Vec<Compared<'_>>) -> Panel {
     let numbered = |values: Vec<Vec<f64>>| (0..).map(f64::from).zip(values).collect();
     let curves = lines.into_iter().map(|Compared { name, cc, values }| Curve { name, cc, values: numbered(values) });
     curves::panel(title, curves::words("", words), y, curves.collect())
 }
 
-/// Points without lines: where trajectories begin or end.
+/// Adds points without lines: the beginnings or ends of trajectories.
 #[must_use]
 pub fn with_marks(mut panel: Panel, name: &str, marker: usize, points: &[(f64, f64)]) -> Panel {
     for (i, &(x, y)) in points.iter().enumerate() {
-        // One series a point, so that no line joins them; the first is in the legend.
+        // Each point is a series of its own, so that no line joins them; the first is in the legend.
         let name = if i == 0 { name.to_owned() } else { String::new() };
         let style = Style { colour: 7, dash: 0, marker };
         panel.series.push(Series {
@@ -69,7 +69,7 @@ pub fn with_marks(mut panel: Panel, name: &str, marker: usize, points: &[(f64, f
     panel
 }
 
-/// A level that the paper names, from one end of the panel to the other.
+/// Adds a level that the paper names, from one end of the panel to the other.
 #[must_use]
 pub fn with_level(mut panel: Panel, name: &str, y: f64, (from, to): (f64, f64)) -> Panel {
     let style = Style { colour: 7, dash: 1, marker: 0 };

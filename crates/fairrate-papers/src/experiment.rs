@@ -1,4 +1,4 @@
-//! What a figure runs: scenarios, and calculations without packets.
+//! The runs of a figure: scenarios, and calculations without packets.
 
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{Progress, SimConfig};
@@ -7,51 +7,53 @@ use crate::points::Point;
 use crate::record::Record;
 use crate::rtts::Rtts;
 
-/// What is read from a run.
+/// The function that makes a point from a run's record.
 type Read = Box<dyn Fn(&Record) -> Point + Send + Sync>;
 
 /// One run of a figure.
 pub struct Run {
-    /// What it is of, as `incast10`: runs of a name are drawn and compared together.
+    /// Name of the experiment, as `incast10`: runs of the same name are drawn and compared together.
     pub name: String,
-    /// Its line, as `powertcp`.
+    /// Name of the line in the plot, as `powertcp`.
     pub line: String,
-    /// Its seed, if anything is random.
+    /// The seed, if the run is random.
     pub seed: Option<u64>,
-    /// Whether other figures of the paper have it too. It is then made and read by what they share, and is not done twice.
+    /// Set when other figures of the paper have this run too. Its key then has the sources that the figures share, and
+    /// it is run only once.
     pub is_shared: bool,
-    /// How it comes to a point.
+    /// The work that gives the run's point.
     pub work: Work,
 }
 
-/// How a run comes to a point.
+/// The work that gives a run's point.
 pub enum Work {
-    /// By a simulation.
+    /// A simulation.
     Scenario {
         /// The scenario.
         toml: &'static str,
-        /// The files it names, each with its text.
+        /// The files the scenario names, each with its text.
         files: Vec<(&'static str, &'static str)>,
-        /// What is changed in it.
+        /// Changes to the scenario.
         overrides: Overrides,
-        /// Which round-trip times are counted.
+        /// The round-trip times that are counted, if any.
         rtts: Option<Rtts>,
-        /// What is read from it.
+        /// The function that makes the point from the record.
         read: Read,
     },
-    /// By a short calculation, or a measurement of this machine: made anew each time.
+    /// A short calculation, or a measurement of this machine: repeated each time.
     Calculation(Box<dyn Fn() -> Point + Send + Sync>),
-    /// By a longer calculation, whose point is kept as a simulation's.
+    /// A longer calculation, whose point is kept as a simulation's is.
     Model {
-        /// All that it depends on, as text.
+        /// All inputs of the calculation, as text.
         inputs: String,
-        /// Calculates.
+        /// The function that calculates the point.
         point: Box<dyn Fn() -> Point + Send + Sync>,
     },
 }
 
 impl Run {
-    /// A simulation under an algorithm, with keys set. The line's name is the algorithm's.
+    /// Returns a simulation of `toml` under the algorithm `cc`, with the keys of `sets`. The line has the algorithm's
+    /// name.
     pub fn of(
         name: &str,
         toml: &'static str,
@@ -65,7 +67,7 @@ impl Run {
         Self { name: name.to_owned(), line: cc.to_owned(), seed: None, is_shared: false, work }
     }
 
-    /// A calculation.
+    /// Returns a run that calculates its point, each time anew.
     pub fn calculated(name: &str, line: &str, point: impl Fn() -> Point + Send + Sync + 'static) -> Self {
         Self {
             name: name.to_owned(),
@@ -76,19 +78,20 @@ impl Run {
         }
     }
 
-    /// A calculation of seconds. What it depends on stands in `inputs`, so that it is not done again.
+    /// Returns a run that takes seconds to calculate its point. `inputs` names everything it depends on, so that the
+    /// point can be kept.
     pub fn modelled(name: &str, line: &str, inputs: String, point: impl Fn() -> Point + Send + Sync + 'static) -> Self {
         let work = Work::Model { inputs, point: Box::new(point) };
         Self { name: name.to_owned(), line: line.to_owned(), seed: None, is_shared: false, work }
     }
 
-    /// The same under another name of its line.
+    /// Returns the run with `line` as the name of its line.
     #[must_use]
     pub fn called(self, line: &str) -> Self {
         Self { line: line.to_owned(), ..self }
     }
 
-    /// The same with a file that the scenario names, in the place of one of this name that it has.
+    /// Returns the run with a file that the scenario names, in place of the run's file of the same name.
     #[must_use]
     pub fn with_file(mut self, name: &'static str, text: &'static str) -> Self {
         if let Work::Scenario { files, .. } = &mut self.work {
@@ -98,7 +101,7 @@ impl Run {
         self
     }
 
-    /// The same from a seed.
+    /// Returns the run with the given seed.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> Self {
         if let Work::Scenario { overrides, .. } = &mut self.work {
@@ -107,13 +110,13 @@ impl Run {
         Self { seed: Some(seed), ..self }
     }
 
-    /// The same as a run that other figures of the paper have too.
+    /// Returns the run marked as shared with other figures of the paper.
     #[must_use]
     pub fn shared(self) -> Self {
         Self { is_shared: true, ..self }
     }
 
-    /// The same with these round-trip times counted.
+    /// Returns the run with the round-trip times `which` counted.
     #[must_use]
     pub fn counting(mut self, which: Rtts) -> Self {
         if let Work::Scenario { rtts, .. } = &mut self.work {
@@ -122,23 +125,23 @@ impl Run {
         self
     }
 
-    /// What progress calls it.
+    /// Returns the run's name in progress messages.
     pub fn label(&self) -> String {
         let seed = self.seed.map_or(String::new(), |seed| format!(" seed {seed}"));
         format!("{} {}{seed}", self.name, self.line)
     }
 
-    /// The scenario, if it is a simulation.
+    /// Returns the scenario, or `None` if the run is not a simulation.
     ///
     /// # Errors
-    /// What the scenario's reader says.
+    /// The scenario reader's error, after the run's label.
     pub fn scenario(&self) -> Result<Option<Scenario>, String> {
         let Work::Scenario { toml, files, overrides, .. } = &self.work else { return Ok(None) };
         let scenario = Scenario::from_texts(toml, &self.name, files, overrides);
         scenario.map(Some).map_err(|e| format!("{}: {e}", self.label()))
     }
 
-    /// Comes to the point; `None` if `go_on` says no, which is asked now and then.
+    /// Does the work and returns the point, or `None` if `go_on`, which is called now and then, returns `false`.
     ///
     /// # Errors
     /// If the scenario is wrong, or the run stalls.

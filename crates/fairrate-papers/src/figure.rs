@@ -1,4 +1,4 @@
-//! A figure of a paper: what is run, what is drawn, and what the paper says.
+//! A figure of a paper: its runs, its panels, and the paper's claims.
 
 use fairrate_report::figure::Figure as Panel;
 
@@ -6,39 +6,39 @@ use crate::claim::Claim;
 use crate::experiment::Run;
 use crate::points::Points;
 
-/// How much is run.
+/// The amount of work of a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Less of everything: minutes become seconds.
+    /// Set for a smaller experiment: seconds instead of minutes.
     pub quick: bool,
-    /// Whether variants that only show causes are run.
+    /// Set to run also the variants that only show causes.
     pub causes: bool,
-    /// Seeds of what is random.
+    /// Seeds of random runs.
     pub seeds: Vec<u64>,
 }
 
 impl Scale {
-    /// Of the full size with all that shows causes, or less of everything and no such runs.
+    /// Returns the full size with all variants that show causes, or, if `quick`, a smaller size without these variants.
     pub fn new(quick: bool, seeds: Vec<u64>) -> Self {
         Self { quick, causes: !quick, seeds }
     }
 }
 
-/// Where a figure's numbers come from.
+/// The source of a figure's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Packets.
+    /// A simulation of packets.
     Simulation,
     /// Equations.
     Calculation,
     /// Flows with rates, without packets.
     Flows,
-    /// How fast this machine is.
+    /// A measurement of this machine's speed.
     Measurement,
 }
 
 impl Kind {
-    /// Its name.
+    /// Returns the kind's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Simulation => "simulation",
@@ -53,22 +53,22 @@ impl Kind {
 pub struct Figure {
     /// Paper and name, as `powertcp/fig8`.
     pub id: &'static str,
-    /// What it shows.
+    /// Title of the figure.
     pub title: &'static str,
-    /// Where its numbers come from.
+    /// The source of its numbers.
     pub kind: Kind,
-    /// Seconds it takes with `quick` on one core, about.
+    /// Seconds it takes with `quick` on one core, approximately.
     pub quick_s: u32,
-    /// What is run.
+    /// Function that returns the runs at a scale.
     pub runs: fn(&Scale) -> Vec<Run>,
-    /// What is drawn.
+    /// Function that returns the panels drawn from the points.
     pub panels: fn(&Points) -> Vec<Panel>,
-    /// What the paper says.
+    /// Function that returns the paper's claims with the values measured in the points.
     pub claims: fn(&Points) -> Vec<Claim>,
 }
 
 impl Figure {
-    /// The paper, as `powertcp`.
+    /// Returns the paper's name, as `powertcp`.
     pub fn paper(&self) -> &'static str {
         self.id.split_once('/').map_or(self.id, |(paper, _)| paper)
     }

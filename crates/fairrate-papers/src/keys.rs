@@ -1,7 +1,8 @@
 //! The key of a figure: a hash of the sources by which its runs are made and read. The build script computes the keys, and
 //! kept points are valid as long as their key is.
 //!
-//! A source belongs to a key unless it is known to be needless, so that a new one costs another run and never a wrong figure.
+//! A source belongs to a key unless it is known to be needless, so that a new source costs another run and never a
+//! wrong figure.
 //! The simulator's sources are in the hash of `fairrate-scenario`; a scenario's text and files are in the scenario's own.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,12 +11,12 @@ use std::path::Path;
 
 use twox_hash::XxHash64;
 
-/// Texts of sources by path, from the directory of all crates on.
+/// Texts of sources by path, relative to the directory of all crates.
 pub type Sources = BTreeMap<String, String>;
 
 /// The directory of this crate's sources.
 pub const PAPERS: &str = "fairrate-papers/src/";
-/// The directory of the sources of statistics.
+/// The directory of the sources of `fairrate-report`, which has the statistics.
 pub const REPORT: &str = "fairrate-report/src/";
 
 /// Files of [`PAPERS`] on which no point depends: they draw, write, list, and make keys.
@@ -27,7 +28,7 @@ pub const DRAWING_OF_REPORT: [&str; 4] = ["export", "figure", "style", "svg"];
 /// Reads all sources that keys may depend on; `crates` is the directory of all crates.
 ///
 /// # Errors
-/// If one cannot be read.
+/// If a directory or a file cannot be read.
 pub fn read(crates: &Path) -> std::io::Result<Sources> {
     let mut sources = Sources::new();
     for dir in [PAPERS, REPORT] {
@@ -91,7 +92,7 @@ fn papers(sources: &Sources) -> BTreeSet<&str> {
     dirs.map(|(dir, _)| dir).collect()
 }
 
-/// Returns `all` with the files they name, and those that these name in turn.
+/// Returns `all` with the files they name, and the files that are named there in turn.
 fn with_named<'a>(mut all: BTreeSet<&'a str>, named: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeSet<&'a str> {
     let mut to_read: Vec<&str> = all.iter().copied().collect();
     while let Some(path) = to_read.pop() {
@@ -116,7 +117,8 @@ fn named_by<'a>(path: &str, text: &str, sources: &'a Sources) -> Vec<&'a str> {
     sources.keys().map(String::as_str).filter(|other| *other != path && is_named(other)).collect()
 }
 
-/// Returns the text of a file without what makes its neighbours known: declarations of modules and re-exported figures.
+/// Returns the text of a file; of a `mod.rs`, without declarations of modules and re-exported figures, which are not
+/// uses.
 fn uses(path: &str, text: &str) -> String {
     let declares = |line: &&str| {
         let line = line.trim_start_matches("pub ");
@@ -129,8 +131,8 @@ fn uses(path: &str, text: &str) -> String {
     }
 }
 
-/// Returns `true` if `text` names `module` of [`REPORT`], unless that only draws. An import that cannot be taken apart names all
-/// modules.
+/// Returns `true` if `text` names `module` of [`REPORT`], unless the module only draws. An import that cannot be parsed
+/// names all modules.
 fn names_report(text: &str, module: &str) -> bool {
     let rests = text.split("fairrate_report").skip(1).map(|rest| rest.strip_prefix("::").unwrap_or_default());
     !DRAWING_OF_REPORT.contains(&module)
@@ -160,7 +162,7 @@ fn stem(path: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-/// Returns the figures of `paper` that stand in `text`, each as `id: "paper/name"`.
+/// Returns the figures of `paper` that are defined in `text`, each as `id: "paper/name"`.
 fn ids(text: &str, paper: &str) -> Vec<String> {
     let begin = format!("id: \"{paper}/");
     let rest = text.split(&begin).skip(1);
@@ -186,7 +188,7 @@ mod tests {
         read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).expect("the sources are there")
     }
 
-    /// Returns the papers and figures in whose key `path` is.
+    /// Returns the papers and figures whose key includes `path`.
     fn keys_with(parts: &[(String, BTreeSet<&str>)], path: &str) -> BTreeSet<String> {
         parts.iter().filter(|(_, paths)| paths.contains(path)).map(|(id, _)| id.clone()).collect()
     }
@@ -223,7 +225,7 @@ mod tests {
             let text = code(&format!("{PAPERS}{file}"));
             assert!(!text.contains("Record"), "{file} reads a run");
             assert!(file == "measured.rs" || !text.contains("Point::"), "{file} makes a point");
-            // What experiments, records and points are made of names none of them, but for the type of a figure's claims.
+            // No source of experiments, records and points names any of them, but for the type of a figure's claims.
             let mut others = common(&sources).filter(|other| file != "claim.rs" || !other.ends_with("/figure.rs"));
             assert!(others.all(|other| !names_crate(code(other), stem(file))), "{file} is used");
         }

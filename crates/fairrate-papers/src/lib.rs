@@ -1,9 +1,9 @@
-//! The figures of the papers that fairrate unites. A figure is a module that reads as the experiment: what is run, what is
-//! drawn, and what the paper says of it.
+//! The figures of the papers that fairrate unites. A figure is a module that reads as the experiment: its runs, its
+//! panels, and the paper's claims about it.
 //!
-//! [`FIGURES`] has all of them. [`Run`]s give [`Point`]s, which [`Store`] keeps, so that a figure that was interrupted goes on
-//! where it was. [`Points`] are what all runs of a figure gave: panels and claims are made from them. [`measured`] has them as a
-//! table, and [`sheet`] writes the figure as files.
+//! [`FIGURES`] lists all figures. [`Run`]s give [`Point`]s, which [`Store`] keeps, so that an interrupted figure is
+//! resumed. [`Points`] holds the results of all runs of a figure: panels and claims are made from it. [`measured`]
+//! reads and writes it as a table, and [`sheet`] writes the figure as files.
 
 mod beyond;
 mod claim;

@@ -60,7 +60,7 @@ pub const FIGURES: &[Figure] = &[
     beyond::SHOOTOUT,
 ];
 
-/// The figures of a name: one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.
+/// Returns the figures of a name: a single one, as `powertcp/fig8`; those of a paper, as `powertcp`; or `all`.
 pub fn matching(name: &str) -> Vec<&'static Figure> {
     FIGURES.iter().filter(|figure| name == "all" || figure.id == name || figure.paper() == name).collect()
 }
@@ -90,14 +90,14 @@ mod tests {
                 let runs = (figure.runs)(&scale);
                 let labels: HashSet<String> = runs.iter().map(Run::label).collect();
                 assert_eq!(labels.len(), runs.len(), "{}", figure.id);
-                // What is sound from one seed is so from the other.
+                // A scenario that is valid for one seed is valid for the other.
                 let mut once = runs.iter().filter(|run| run.seed != Some(2));
                 once.try_for_each(|run| run.scenario().map(drop)).unwrap();
             }
         }
     }
 
-    /// Those without packets take no time: each panel has lines, and each claim a number.
+    /// Figures without packets take no time: each of their panels has lines, and each claim a number.
     #[test]
     fn calculations_fill_their_panels_and_claims() {
         for figure in FIGURES.iter().filter(|figure| figure.kind == Kind::Calculation) {

@@ -1,4 +1,4 @@
-//! What all runs of a figure came to, as one table, from which the figure can be drawn without running anything.
+//! The results of all runs of a figure as one table, from which the figure can be drawn without running anything.
 
 use std::collections::HashSet;
 
@@ -7,38 +7,38 @@ use serde::{Deserialize, Serialize};
 use crate::points::{Point, Points, thinned};
 use crate::store;
 
-/// How exactly numbers are written.
+/// The precision of a written table.
 #[derive(Clone, Copy)]
 struct Detail {
-    /// Digits after the first.
+    /// Digits after the first of each number.
     digits: usize,
-    /// Points of a series at most.
+    /// Largest number of points of a series.
     points: usize,
 }
 
 const FULL: Detail = Detail { digits: 6, points: usize::MAX };
-/// Enough for pages of documents.
+/// The precision for pages of documents.
 const COMPACT: Detail = Detail { digits: 4, points: 240 };
 
-/// What is known of the runs beside their numbers: the first line of the table, as JSON after `# `.
+/// Facts about the runs beside their numbers: the first line of the table, as JSON after `# `.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// The figure, as `powertcp/fig8`.
     pub figure: String,
-    /// Whether less was run.
+    /// Set when the runs were the smaller runs of `quick`.
     pub quick: bool,
-    /// How many runs there were.
+    /// Number of runs.
     pub runs: usize,
-    /// How long they took, in seconds on one core.
+    /// Time the runs took, in seconds on one core.
     pub seconds: f64,
     /// Hash of the sources that made them.
     pub sources: String,
-    /// The figure whose table has those of its numbers that its own table lacks, if it lacks any.
+    /// The figure whose table has the numbers that this figure's own table lacks, if it lacks any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_of: Option<String>,
 }
 
-/// A number of a run, or a point of one of its series, which has an x.
+/// A number of a run, or, with an `x`, a point of one of its series.
 #[derive(Serialize, Deserialize)]
 struct Row {
     run: String,
@@ -53,25 +53,25 @@ struct Row {
 type Key = (String, String, Option<u64>);
 
 impl About {
-    /// Of these runs and others besides, of which `again` were done again here.
+    /// Returns the facts about these runs and `others` together; `again` of `others` were repeated here.
     #[must_use]
     pub fn with(self, others: &Self, again: usize) -> Self {
         Self { runs: self.runs + others.runs - again, seconds: self.seconds + others.seconds, ..self }
     }
 
-    /// Of runs by this program.
+    /// Returns the facts about runs by this program.
     pub fn new(figure: &str, quick: bool, runs: usize, seconds: f64) -> Self {
         let (figure, sources) = (figure.to_owned(), store::sources(figure));
         Self { figure, quick, runs, seconds: seconds.round(), sources, rows_of: None }
     }
 }
 
-/// The table as CSV. Of series it has those of the first seed, as pictures have.
+/// Returns the table as CSV. It has the series of the first seed alone, as pictures do.
 pub fn write(about: &About, points: &Points) -> String {
     detailed(about, points, FULL)
 }
 
-/// The same with five digits a number and a few hundred points a series.
+/// Returns the same table with five digits per number and a few hundred points per series.
 pub fn compact(about: &About, points: &Points) -> String {
     detailed(about, points, COMPACT)
 }
@@ -96,8 +96,8 @@ fn detailed(about: &About, points: &Points, detail: Detail) -> String {
     format!("# {about}\n{}", String::from_utf8_lossy(&table))
 }
 
-/// Leaves the numbers of a table out that another figure's table has too: then its first line names that figure. Either is what
-/// [`write()`] or [`compact`] wrote; `None`: the other one has hardly any of them.
+/// Removes the rows of `table` that `other_table` has too, and names that table's figure in the first line. Both are
+/// texts of [`write()`] or [`compact`]. Returns `None` if `other_table` has fewer than half of the rows.
 pub fn without_rows(table: &str, other: &About, other_table: &str) -> Option<String> {
     let (head, rows) = table.split_once('\n')?;
     let (columns, rows) = rows.split_once('\n')?;
@@ -112,10 +112,10 @@ pub fn without_rows(table: &str, other: &About, other_table: &str) -> Option<Str
     Some(lines.iter().map(String::as_str).chain(own).flat_map(|line| [line, "\n"]).collect())
 }
 
-/// Reads a table; `other` gives that of another figure, if that one has some of its numbers.
+/// Reads a table; if it refers to another figure for some numbers, `other` returns that figure's table.
 ///
 /// # Errors
-/// If one of them is not such a table, or there is no other one.
+/// If one of the texts is not such a table, or `other` fails.
 pub fn read_with(text: &str, other: impl FnOnce(&str) -> Result<String, String>) -> Result<(About, Points), String> {
     let (about, own) = read(text)?;
     let Some(figure) = &about.rows_of else { return Ok((about, own)) };
@@ -124,10 +124,10 @@ pub fn read_with(text: &str, other: impl FnOnce(&str) -> Result<String, String>)
     Ok((about, points))
 }
 
-/// Reads what [`write()`] wrote.
+/// Reads a table that [`write()`] wrote.
 ///
 /// # Errors
-/// If it is not such a table.
+/// If the text is not such a table.
 pub fn read(text: &str) -> Result<(About, Points), String> {
     let (head, table) = text.split_once('\n').unwrap_or_default();
     let head = head.strip_prefix("# ").ok_or("its first line does not say what it is of")?;

@@ -1,18 +1,18 @@
-//! How full the buffers of ToRs are.
+//! The buffer occupancy of ToRs.
 
 use fairrate_sim::NodeId;
 use fairrate_units::Time;
 
 use crate::record::Record;
 
-/// What a ToR holds for all its egress ports that are sampled, in KB, at each sample until the last flow starts.
+/// The bytes that ToRs hold for all their sampled egress ports, in KB, at each sample until the last flow starts.
 pub struct Occupancy {
-    /// Of each ToR, in order of its name's number.
+    /// Samples of each ToR, in order of its name's number.
     pub tors: Vec<Vec<f64>>,
 }
 
 impl Occupancy {
-    /// Of a run whose probes have ports of ToRs, all with the same interval.
+    /// Reads a run whose probes have ports of ToRs, all with the same interval.
     pub fn of(record: &Record) -> Self {
         let topology = &record.config.topology;
         let last = record.config.flows.iter().map(|flow| flow.start).max().unwrap_or(Time::ZERO);
@@ -31,12 +31,12 @@ impl Occupancy {
         Self { tors }
     }
 
-    /// Of all ToRs together.
+    /// Returns the samples of all ToRs together.
     pub fn all(&self) -> impl Iterator<Item = f64> + '_ {
         self.tors.iter().flatten().copied()
     }
 
-    /// Of one ToR the largest of each so many samples.
+    /// Returns the largest value of each `samples` samples of the ToR `tor`.
     pub fn largest_of(&self, tor: usize, samples: usize) -> impl Iterator<Item = f64> + '_ {
         let of_tor = self.tors.get(tor).map_or(&[][..], Vec::as_slice);
         of_tor.chunks_exact(samples).map(|window| window.iter().copied().fold(0.0, f64::max))

@@ -1,27 +1,27 @@
-//! What runs give: numbers and series, by name.
+//! The results of runs: numbers and series, by name.
 
 use std::collections::BTreeMap;
 
 use fairrate_report::bootstrap::Estimate;
 use serde::{Deserialize, Serialize};
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Numbers; one that is not finite is absent.
+    /// Numbers by name; values that are not finite are left out.
     pub numbers: BTreeMap<String, f64>,
     /// Pairs of x and y.
     pub series: BTreeMap<String, Vec<(f64, f64)>>,
 }
 
 impl Point {
-    /// A point with numbers.
+    /// Returns a point with those of `numbers` that are finite.
     pub fn of<const N: usize>(numbers: [(&str, f64); N]) -> Self {
         let finite = numbers.into_iter().filter(|(_, value)| value.is_finite());
         Self { numbers: finite.map(|(name, value)| (name.to_owned(), value)).collect(), ..Self::default() }
     }
 
-    /// The same with a series.
+    /// Returns the point with a series.
     #[must_use]
     pub fn with(mut self, name: &str, series: Vec<(f64, f64)>) -> Self {
         self.series.insert(name.to_owned(), series);
@@ -29,8 +29,8 @@ impl Point {
     }
 }
 
-/// At most about this many points of a series: of each of `most / 2` equal parts the lowest and the highest, so that no peak is
-/// lost.
+/// Returns at most about `most` points of a series: from each of `most / 2` equal parts the lowest and the highest, so
+/// that no peak is lost.
 pub fn thinned(series: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     if series.len() <= most {
         return series.to_vec();
@@ -48,21 +48,21 @@ pub fn thinned(series: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
 /// A point with its seed.
 type Seeded = (Option<u64>, Point);
 
-/// What all runs of a figure gave: by name of the run and of the line, in the order of seeds.
+/// The results of all runs of a figure: by name of the run and of the line, in the order of seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Points {
     points: BTreeMap<(String, String), Vec<Seeded>>,
 }
 
 impl Points {
-    /// Adds what a run gave.
+    /// Adds the result of a run.
     pub fn add(&mut self, name: &str, line: &str, seed: Option<u64>, point: Point) {
         let of_line = self.points.entry((name.to_owned(), line.to_owned())).or_default();
         of_line.push((seed, point));
         of_line.sort_by_key(|(seed, _)| *seed);
     }
 
-    /// Adds all of others, whose numbers stand where both have one.
+    /// Adds all points of `others`, whose numbers and series replace those of the same name here.
     pub fn extend(&mut self, others: Self) {
         for ((name, line), of_line) in others.points {
             for (seed, point) in of_line {
@@ -78,13 +78,13 @@ impl Points {
         }
     }
 
-    /// Whether it has a run from this seed.
+    /// Returns `true` if there is a point of this run and line from `seed`.
     pub fn has(&self, name: &str, line: &str, seed: Option<u64>) -> bool {
         let of_line = self.points.get(&(name.to_owned(), line.to_owned()));
         of_line.is_some_and(|of_line| of_line.iter().any(|(other, _)| *other == seed))
     }
 
-    /// All of them: by name of the run and of the line, in the order of seeds.
+    /// Returns all points: by name of the run and of the line, in the order of seeds.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, Option<u64>, &Point)> {
         self.points.iter().flat_map(|((name, line), of_line)| {
             of_line.iter().map(|(seed, point)| (name.as_str(), line.as_str(), *seed, point))
@@ -95,23 +95,23 @@ impl Points {
         self.points.get(&(name.to_owned(), line.to_owned())).into_iter().flatten().map(|(_, point)| point)
     }
 
-    /// A number of a line in a run, one a seed. Seeds without it are left out.
+    /// Returns the number `what` of a line in a run, one value per seed. Seeds without it are left out.
     pub fn values(&self, name: &str, line: &str, what: &str) -> Vec<f64> {
         self.of(name, line).filter_map(|point| point.numbers.get(what).copied()).collect()
     }
 
-    /// The ratio of two lines' numbers, seed by seed.
+    /// Returns the ratios of the number `what` of `line` to that of the line `over`, seed by seed.
     pub fn ratios(&self, name: &str, line: &str, over: &str, what: &str) -> Vec<f64> {
         let (values, base) = (self.values(name, line, what), self.values(name, over, what));
         values.iter().zip(&base).filter(|(_, base)| **base != 0.0).map(|(value, base)| value / base).collect()
     }
 
-    /// The mean over seeds.
+    /// Returns the mean over seeds of the number `what`.
     pub fn mean(&self, name: &str, line: &str, what: &str) -> Option<f64> {
         Estimate::of(&self.values(name, line, what)).map(|estimate| estimate.mean)
     }
 
-    /// A series of the first seed.
+    /// Returns the series `what` of the first seed that has it.
     pub fn series(&self, name: &str, line: &str, what: &str) -> &[(f64, f64)] {
         self.of(name, line).find_map(|point| point.series.get(what)).map_or(&[], Vec::as_slice)
     }

@@ -1,4 +1,4 @@
-//! Everything a simulation tells, and what is read from its samples.
+//! The output of a simulation, and quantities computed from its samples.
 
 use std::collections::HashMap;
 
@@ -11,24 +11,24 @@ use fairrate_units::Time;
 
 use crate::rtts::Rtts;
 
-/// Events between two looks at whether to go on.
+/// Number of events between two calls of `go_on`.
 const SLICE: u64 = 200_000;
 
-/// Everything a run told.
+/// All samples and totals of a run.
 pub struct Record {
-    /// What it was made from.
+    /// The configuration of the run.
     pub config: SimConfig,
     /// Finished flows.
     pub flows: Vec<FlowOutcome>,
-    /// Flows that had started and were not done at the end.
+    /// Flows that had started and were unfinished at the end.
     pub cut: Vec<FlowOutcome>,
     /// Samples of ports, in order of time.
     pub ports: Vec<PortSample>,
     /// Samples of flows, in order of time.
     pub rates: Vec<RateSample>,
-    /// Round-trip times of those that are counted.
+    /// Round-trip times of the flows for which they are counted.
     pub rtts: Rtts,
-    /// Changes after which rates have settled, or not.
+    /// Results of the convergence probe: changes, and the time until rates have settled, if they have.
     pub convergence: Vec<ConvergenceSample>,
     /// Pauses and resumptions of ports, in order of time.
     pub pauses: Vec<PfcEvent>,
@@ -36,7 +36,7 @@ pub struct Record {
     pub totals: RunTotals,
 }
 
-/// Keeps all but round-trip times, which are too many to keep, and counts those if somebody wants them.
+/// A sink that keeps all samples but round-trip times, which are too many to keep; it only counts them, if asked to.
 struct Watch {
     recorder: Recorder,
     rtts: Option<Rtts>,
@@ -69,11 +69,11 @@ impl Sink for Watch {
 }
 
 impl Record {
-    /// Runs a simulation to its end, and counts round-trip times if told which. `None` if `go_on` says no, which is asked now
-    /// and then.
+    /// Runs a simulation to its end, and counts the round-trip times that `rtts` selects, if given. Returns `None` if
+    /// `go_on`, which is called now and then, returns `false`.
     ///
     /// # Errors
-    /// If nothing moves any more.
+    /// If the simulation stalls.
     pub fn of(
         config: SimConfig,
         rtts: Option<Rtts>,
@@ -96,7 +96,7 @@ impl Record {
         Ok(Some(Self { config, flows, cut, ports, rates, rtts, convergence, pauses, totals }))
     }
 
-    /// The samples of the port from one node to another.
+    /// Returns the samples of the port from one node to another.
     pub fn port(&self, from: &str, to: &str) -> Samples<'_> {
         let topology = &self.config.topology;
         let port = topology.node(from).zip(topology.node(to)).and_then(|(from, to)| topology.port(from, to));
@@ -104,7 +104,8 @@ impl Record {
         Samples { of: of_port.collect(), bps: port.map_or(f64::NAN, |port| self.rate_bps(port)) }
     }
 
-    /// The share of the run for which a class of a port is paused: the mean over all ports.
+    /// Returns the share of the run for which a class of a port is paused: the sum over the classes of a port, averaged
+    /// over all ports.
     pub fn paused_share(&self) -> f64 {
         let mut since = HashMap::new();
         let mut paused = Time::ZERO;
@@ -121,12 +122,12 @@ impl Record {
         seconds(paused) / seconds(end) / self.config.topology.n_ports() as f64
     }
 
-    /// The rate of a port's link in bit/s.
+    /// Returns the rate of a port's link in bit/s.
     pub fn rate_bps(&self, port: PortId) -> f64 {
         self.config.topology.link(port).rate.as_bps_f64()
     }
 
-    /// Bytes on the wire for a byte of payload in a full packet.
+    /// Returns the bytes on the wire per byte of payload in a full packet.
     pub fn wire_factor(&self) -> f64 {
         let transport = &self.config.transport;
         let overhead = transport.data_overhead.unwrap_or(self.config.cc.needs().data_overhead);
@@ -134,13 +135,13 @@ impl Record {
         (mtu + transport.header.as_f64() + overhead.as_f64()) / mtu
     }
 
-    /// The pacing rate of a flow: seconds and Gb/s.
+    /// Returns the pacing rate of a flow as pairs of seconds and Gb/s.
     pub fn rate_gbps(&self, flow: u32) -> Vec<(f64, f64)> {
         let samples = self.rates.iter().filter(|rate| rate.flow.0 == flow);
         samples.map(|rate| (seconds(rate.t), rate.rate_bps as f64 * 1e-9)).collect()
     }
 
-    /// Completion times in seconds of finished flows of sizes in `(above, up_to]` bytes, ascending.
+    /// Returns completion times in seconds of finished flows of sizes in `(above, up_to]` bytes, ascending.
     pub fn fcts(&self, above: f64, up_to: f64) -> Vec<f64> {
         let size = |flow: &&FlowOutcome| {
             let bytes = self.config.flows[flow.flow.index()].bytes.as_f64();
@@ -149,7 +150,8 @@ impl Record {
         stats::sorted(self.flows.iter().filter(size).filter_map(|flow| Some(seconds(flow.fct?))))
     }
 
-    /// What some flows received in each of the intervals between samples of them: at the end of each in seconds, in Gb/s.
+    /// Returns the goodput of the selected flows together in each interval between samples: the interval's end in
+    /// seconds, and Gb/s.
     pub fn goodput_gbps(&self, flows: impl Fn(u32) -> bool) -> Vec<(f64, f64)> {
         let mut sums: Vec<(Time, f64)> = Vec::new();
         for rate in self.rates.iter().filter(|rate| flows(rate.flow.0)) {
@@ -174,33 +176,33 @@ pub struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    /// Each of them.
+    /// Returns an iterator over the samples.
     pub fn iter(&self) -> impl Iterator<Item = &'a PortSample> + '_ {
         self.of.iter().copied()
     }
 
-    /// Those between two times.
+    /// Returns the samples between two times, both included.
     #[must_use]
     pub fn within(&self, from: Time, to: Time) -> Self {
         Self { of: self.iter().filter(|s| from <= s.t && s.t <= to).collect(), bps: self.bps }
     }
 
-    /// The queue, in seconds and kilobytes.
+    /// Returns the queue as pairs of seconds and kilobytes.
     pub fn queue_kb(&self) -> Vec<(f64, f64)> {
         self.iter().map(|s| (seconds(s.t), s.qlen_bytes as f64 / 1e3)).collect()
     }
 
-    /// Its mean in kilobytes.
+    /// Returns the mean queue in kilobytes.
     pub fn mean_queue_kb(&self) -> Option<f64> {
         stats::mean(&self.iter().map(|s| s.qlen_bytes as f64 / 1e3).collect::<Vec<_>>())
     }
 
-    /// Its largest value in kilobytes.
+    /// Returns the largest queue in kilobytes.
     pub fn peak_queue_kb(&self) -> Option<f64> {
         self.iter().map(|s| s.qlen_bytes as f64 / 1e3).reduce(f64::max)
     }
 
-    /// What was sent, in Gb/s over `every` samples: at the end of each in seconds.
+    /// Returns the throughput over `every` samples: the end of each interval in seconds, and Gb/s.
     pub fn throughput_gbps(&self, every: usize) -> Vec<(f64, f64)> {
         let ends: Vec<&PortSample> = self.iter().step_by(every).collect();
         let between = |pair: &[&PortSample]| {
@@ -210,26 +212,26 @@ impl<'a> Samples<'a> {
         ends.windows(2).map(between).collect()
     }
 
-    /// The share of the link that is used from the first to the last sample.
+    /// Returns the share of the link's rate that is used from the first to the last sample.
     pub fn used(&self) -> Option<f64> {
         let [first, .., last] = self.of[..] else { return None };
         Some((last.tx_bytes - first.tx_bytes) as f64 * 8.0 / self.bps / (seconds(last.t) - seconds(first.t)))
     }
 }
 
-/// Seconds.
+/// Returns `t` in seconds.
 pub fn seconds(t: Time) -> f64 {
     t.as_ps() as f64 * 1e-12
 }
 
-/// A series whose x are in milliseconds after a time, those within a range of them.
+/// Returns the series with x in milliseconds after `zero_s`, cut to `range_ms`.
 pub fn ms_from(series: &[(f64, f64)], zero_s: f64, range_ms: (f64, f64)) -> Vec<(f64, f64)> {
     let moved = series.iter().map(|&(x, y)| ((x - zero_s) * 1e3, y));
     moved.filter(|(x, _)| range_ms.0 <= *x && *x <= range_ms.1).collect()
 }
 
-/// Seconds from a time until a series is within a relative distance of a value, to stay until another; infinite if it is not
-/// there at the end.
+/// Returns the seconds from `from_s` until the series is within a relative distance of `value` and stays there until
+/// `to_s`: infinite if it is not there at the end, NaN without samples.
 pub fn settle(series: &[(f64, f64)], (from_s, to_s): (f64, f64), value: f64, tolerance: f64) -> f64 {
     let inside: Vec<_> = series.iter().filter(|(t, _)| from_s <= *t && *t <= to_s).collect();
     let off = |(_, x): &&(f64, f64)| tolerance * value < (x - value).abs();

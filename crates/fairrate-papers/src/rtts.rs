@@ -3,7 +3,7 @@
 use fairrate_sim::{FlowId, RttSample};
 use fairrate_units::Time;
 
-/// Buckets of 128 to an octave: less than 0.8 % wide.
+/// Number of buckets of an octave: each is less than 0.8 % wide.
 const OCTAVE: u64 = 128;
 
 /// Round-trip times of a run, or of one of its flows.
@@ -18,12 +18,12 @@ pub struct Rtts {
 }
 
 impl Rtts {
-    /// Those of one flow, from a time on.
+    /// Returns an empty distribution for the round-trip times of `flow` from the time `from` on.
     pub fn of(flow: FlowId, from: Time) -> Self {
         Self { flow: Some(flow), from, ..Self::default() }
     }
 
-    /// Takes a sample.
+    /// Adds a sample, unless it is of another flow or too early.
     pub fn add(&mut self, sample: &RttSample) {
         if sample.t < self.from || self.flow.is_some_and(|flow| flow != sample.flow) {
             return;
@@ -38,17 +38,17 @@ impl Rtts {
         self.sum_of_squares += us * us;
     }
 
-    /// Mean in microseconds.
+    /// Returns the mean in microseconds.
     pub fn mean_us(&self) -> f64 {
         self.sum / self.n as f64
     }
 
-    /// Standard deviation in microseconds.
+    /// Returns the standard deviation in microseconds.
     pub fn deviation_us(&self) -> f64 {
         (self.sum_of_squares / self.n as f64 - self.mean_us() * self.mean_us()).max(0.0).sqrt()
     }
 
-    /// A quantile in microseconds: the lower end of its bucket.
+    /// Returns the quantile `p` in microseconds: the lower end of its bucket.
     pub fn quantile_us(&self, p: f64) -> f64 {
         let (wanted, mut seen) = ((p * self.n as f64).ceil() as u64, 0);
         let at = self.counts.iter().position(|count| {
@@ -59,7 +59,7 @@ impl Rtts {
     }
 }
 
-/// The eight highest bits of a number, counted through.
+/// Returns the bucket of a time in picoseconds: its eight highest bits, counted through the octaves.
 fn bucket(ps: u64) -> usize {
     let shift = u64::from(56_u32.saturating_sub(ps.leading_zeros()));
     (shift * OCTAVE + (ps >> shift)) as usize
@@ -90,7 +90,7 @@ mod tests {
             rtts.add(&RttSample { t: Time::from_us(t), flow: FlowId(flow), rtt: Time::from_us(rtt) });
         }
         assert_eq!((rtts.mean_us(), rtts.deviation_us()), (6.0, 2.0));
-        // Within a bucket.
+        // The distance is within a bucket.
         assert!((rtts.quantile_us(0.5) - 4.0).abs() < 0.03 && (rtts.quantile_us(0.99) - 8.0).abs() < 0.06);
     }
 }

@@ -1,4 +1,4 @@
-//! A figure as files: the picture, its points, and what the paper says beside what was measured.
+//! A figure as files: the picture, its points, and the paper's claims beside the measurements.
 
 use std::fmt::Write;
 
@@ -11,13 +11,13 @@ use crate::claim::{Change, Claim};
 use crate::figure::Figure;
 use crate::points::thinned;
 
-/// Points of a line in small pictures at most.
+/// Largest number of points of a line in small pictures.
 const SMALL: usize = 160;
 
-/// Panels side by side.
+/// Number of panels side by side.
 const COLUMNS: usize = 2;
 
-/// The picture: all panels, two in a row.
+/// Returns the picture as SVG: all panels, two in a row.
 pub fn picture(panels: &[Panel]) -> String {
     let drawn: Vec<(String, f64, f64)> = panels.iter().map(|panel| sized(svg::render(panel))).collect();
     let rows: Vec<&[(String, f64, f64)]> = drawn.chunks(COLUMNS).collect();
@@ -39,7 +39,7 @@ pub fn picture(panels: &[Panel]) -> String {
     out + "</svg>\n"
 }
 
-/// The picture with few points a line, as pages of documents have it.
+/// Returns the picture with few points per line, as pages of documents have it.
 pub fn small_picture(panels: &[Panel]) -> String {
     let mut panels = panels.to_vec();
     for series in panels.iter_mut().flat_map(|panel| &mut panel.series).filter(|series| series.low.is_empty()) {
@@ -49,19 +49,19 @@ pub fn small_picture(panels: &[Panel]) -> String {
     picture(&panels)
 }
 
-/// A picture with its width and height.
+/// Returns a picture with its width and height.
 fn sized(text: String) -> (String, f64, f64) {
     let after = |key: &str| text.split_once(key)?.1.split('"').next()?.parse().ok();
     let (width, height) = (after(" width=\"").unwrap_or(0.0), after(" height=\"").unwrap_or(0.0));
     (text, width, height)
 }
 
-/// The points of all panels, a line each, with units in the head of each panel.
+/// Returns the points of all panels as CSV, a line each, with units in the head of each panel.
 pub fn points(panels: &[Panel]) -> String {
     panels.iter().map(|panel| format!("# {}\n{}", panel.title, export::csv(panel))).collect::<Vec<_>>().join("\n")
 }
 
-/// The claims as JSON.
+/// Returns the claims as JSON.
 pub fn claims(figure: &Figure, claims: &[Claim]) -> Value {
     let change = |claim: &Claim, change: &Change| {
         let changed = claim.changed(change);
@@ -80,7 +80,7 @@ pub fn claims(figure: &Figure, claims: &[Claim]) -> Value {
     json!({ "figure": figure.id, "title": figure.title, "claims": claims.iter().map(claim).collect::<Vec<_>>() })
 }
 
-/// The claims as a table for the terminal.
+/// Returns the claims as a table for the terminal.
 pub fn table(claims: &[Claim]) -> String {
     let head = ["the paper says", "as a number", "measured", "verdict"].map(str::to_owned);
     let rows: Vec<[String; 4]> = claims.iter().map(cells).collect();
@@ -100,7 +100,7 @@ pub fn table(claims: &[Claim]) -> String {
     out
 }
 
-/// The claims as a page of Markdown.
+/// Returns the claims as a page of Markdown.
 pub fn markdown(figure: &Figure, claims: &[Claim]) -> String {
     let mut out = format!(
         "# {}: {}\n\n| the paper says | as a number | measured | verdict |\n|---|---|---|---|\n",
@@ -114,12 +114,12 @@ pub fn markdown(figure: &Figure, claims: &[Claim]) -> String {
     out
 }
 
-/// A claim in words: what the paper says, in words and as a number, what was measured, and the verdict.
+/// Returns a claim as text: the paper's sentence, its number, the measured number, and the verdict.
 fn cells(claim: &Claim) -> [String; 4] {
     [claim.sentence.clone(), claim.paper(), claim.text(), claim.verdict().to_string()]
 }
 
-/// A page of its own: the picture and the claims.
+/// Returns a complete HTML page: the picture and the claims.
 pub fn page(figure: &Figure, panels: &[Panel], claims: &[Claim]) -> String {
     let mut rows = String::new();
     for claim in claims {
@@ -137,7 +137,7 @@ pub fn page(figure: &Figure, panels: &[Panel], claims: &[Claim]) -> String {
     )
 }
 
-/// The look of a page.
+/// The CSS of a page.
 const STYLE: &str =
     "body { font: 15px/1.5 Helvetica, Arial, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
 svg { max-width: 100%; height: auto; }

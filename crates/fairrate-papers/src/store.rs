@@ -1,4 +1,4 @@
-//! What runs have come to, in files, so that nothing is run twice.
+//! The results of runs in files, so that no run is repeated.
 
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
@@ -10,50 +10,52 @@ use crate::experiment::{Run, Work};
 use crate::figure::Figure;
 use crate::points::Point;
 
-/// For each figure, and each paper for what its figures share, a hash of the sources by which runs are made and read.
+/// For each figure, and each paper for the runs its figures share, a hash of the sources by which runs are made and
+/// read.
 const READERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// What the runs of a figure have come to.
+/// The kept results of a figure's runs.
 pub struct Store {
     own: Place,
-    /// Of runs that several figures of the paper have.
+    /// The place of runs that several figures of the paper have.
     shared: Place,
 }
 
-/// A directory of runs that were made by the same sources.
+/// A directory of runs, with the hash of the sources that make them.
 struct Place {
     dir: PathBuf,
     sources: String,
 }
 
-/// What a run has come to, and how long it took.
+/// The result of a run, and the time it took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
-    /// What it has come to.
+    /// The result.
     pub point: Point,
-    /// How long that took, in seconds on one core.
+    /// Time the run took, in seconds on one core.
     pub seconds: f64,
 }
 
-/// What is on disk.
+/// A file's content.
 #[derive(Serialize, Deserialize)]
 struct OnDisk {
-    /// Of the resolved scenario, or of what a model depends on; empty for short calculations, which are made anew.
+    /// Hash of the resolved scenario, or of a model's inputs; empty for short calculations, which are repeated each
+    /// time.
     scenario_hash: String,
-    /// Of what made it.
+    /// Hash of the sources that made the result.
     sources: String,
     #[serde(flatten)]
     kept: Kept,
 }
 
-/// A hash of all sources that the runs of a figure depend on, or those that a paper's figures share.
+/// Returns a hash of all sources that the runs of a figure depend on, or those that a paper's figures share.
 pub fn sources(figure_or_paper: &str) -> String {
     let readers = READERS.iter().find(|(id, _)| *id == figure_or_paper).map_or("unknown", |(_, hash)| hash);
     format!("{}-{readers}", fairrate_scenario::SOURCES)
 }
 
 impl Store {
-    /// Of a figure, below the directory of all figures.
+    /// Returns the store of `figure` below `out`, the directory of all figures.
     pub fn new(out: &Path, figure: &Figure) -> Self {
         let place = |name: &str| Place { dir: out.join(name).join("runs"), sources: sources(name) };
         Self { own: place(figure.id), shared: place(figure.paper()) }
@@ -63,7 +65,7 @@ impl Store {
         if run.is_shared { &self.shared } else { &self.own }
     }
 
-    /// The file of a run: its label, and a hash of it, as labels may have any characters.
+    /// Returns the file of a run: its label, and a hash of it, as labels may have any characters.
     fn file(&self, run: &Run) -> PathBuf {
         let label = run.label();
         let mut hash = XxHash64::with_seed(0);
@@ -72,7 +74,7 @@ impl Store {
         self.place(run).dir.join(format!("{plain}-{:08x}.json", hash.finish() as u32))
     }
 
-    /// What a run of the same scenario by the same sources has come to.
+    /// Returns the kept result of `run`, if it is of the same scenario and made by the same sources.
     pub fn get(&self, run: &Run) -> Option<Kept> {
         let found: OnDisk = serde_json::from_slice(&std::fs::read(self.file(run)).ok()?).ok()?;
         let hash = scenario_hash(run).ok()?;
@@ -80,10 +82,10 @@ impl Store {
             .then_some(found.kept)
     }
 
-    /// Keeps what a run has come to.
+    /// Keeps the result of a run, unless it is a short calculation.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn put(&self, run: &Run, kept: &Kept) -> Result<(), String> {
         let kept =
             OnDisk { scenario_hash: scenario_hash(run)?, sources: self.place(run).sources.clone(), kept: kept.clone() };
@@ -93,7 +95,7 @@ impl Store {
         let (file, text) = (self.file(run), serde_json::to_vec(&kept).map_err(|e| e.to_string())?);
         let failed = |e: std::io::Error| format!("{}: {e}", file.display());
         std::fs::create_dir_all(&self.place(run).dir).map_err(failed)?;
-        // Whoever reads it meanwhile sees the whole of it or nothing.
+        // A concurrent reader sees the whole file or none.
         let draft = file.with_extension("draft");
         std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &file)).map_err(failed)
     }

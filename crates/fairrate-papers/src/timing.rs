@@ -1,11 +1,11 @@
-//! How long things take on this machine.
+//! Measurement of durations on this machine.
 
 use std::time::Instant;
 
-/// How long each measurement should take at least in microseconds, so that the clock's own time does not count.
+/// Least duration of each measurement in microseconds, so that the clock's own time does not count.
 pub const RUN_US: f64 = 500.0;
 
-/// Microseconds that one call of `act` takes: `runs` averages over half a millisecond each.
+/// Returns the microseconds that one call of `act` takes: `runs` averages over half a millisecond each.
 pub fn times_us(runs: usize, mut act: impl FnMut()) -> Vec<f64> {
     let mut average_us = |calls: u32| {
         let start = Instant::now();
@@ -18,11 +18,11 @@ pub fn times_us(runs: usize, mut act: impl FnMut()) -> Vec<f64> {
     (0..runs).map(|_| average_us(calls)).collect()
 }
 
-/// Numbers that are the same in every run.
+/// A generator of numbers that are the same in every run.
 pub struct Draws(pub u64);
 
 impl Draws {
-    /// The next one, below a bound.
+    /// Returns the next number, below `bound`.
     pub fn below(&mut self, bound: u32) -> u32 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % u64::from(bound)) as u32

@@ -1,23 +1,23 @@
 //! Lines of figures.
 
-/// A line: an algorithm with something set.
+/// A line: an algorithm with its settings.
 #[derive(Clone, Copy)]
 pub struct Variant {
-    /// Its part of claims' names.
+    /// The line's part of claims' names.
     pub id: &'static str,
-    /// Its name in pictures.
+    /// Name in pictures.
     pub line: &'static str,
     pub cc: &'static str,
     pub sets: &'static [(&'static str, &'static str)],
 }
 
 impl Variant {
-    /// An algorithm as the paper has it.
+    /// Returns an algorithm without changes, as in the paper.
     pub const fn of(cc: &'static str) -> Self {
         Self { id: cc, line: cc, cc, sets: &[] }
     }
 
-    /// The same under other names, with keys of the scenario set.
+    /// Returns the variant under other names, with `sets` as the scenario's changed keys.
     pub const fn with(
         self,
         id: &'static str,

@@ -1,11 +1,11 @@
-//! SVG as PDF and as PNG. Text is drawn with the fonts of the machine, in PDF it stays text.
+//! Conversion of SVG to PDF and PNG. In PNG, text is drawn with the fonts of the machine; in PDF it stays text.
 
 use std::sync::Arc;
 
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
 
-/// Why a picture cannot be made.
+/// The reason why a picture cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The machine has no fonts.
@@ -22,12 +22,12 @@ pub enum Error {
     Png(String),
 }
 
-/// What a picture is turned into.
+/// The format of a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Format {
     /// Vectors and text.
     Pdf,
-    /// Pixels on white, so many to a unit of the SVG.
+    /// Pixels on white, with this number of pixels to a unit of the SVG.
     Png(f32),
 }
 
@@ -46,7 +46,7 @@ pub fn convert(svg: &str, format: Format) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// The fonts of the machine; one of them where those that are asked for are missing.
+/// Returns the options with the machine's fonts; one of them replaces missing fonts.
 fn options() -> Result<usvg::Options<'static>, Error> {
     let mut fonts = fontdb::Database::new();
     fonts.load_system_fonts();

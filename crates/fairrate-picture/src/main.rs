@@ -1,4 +1,4 @@
-//! `fairrate-picture IN.svg OUT.pdf`: what `fairrate figure --format` calls.
+//! `fairrate-picture IN.svg OUT.pdf`: the program that `fairrate figure --format` calls.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Calls across the border: fairrate's values into those of the interface, and back.
+//! Calls between fairrate and a library, with the conversion of values.
 
 use std::ffi::c_void;
 
@@ -10,31 +10,32 @@ use crate::abi::{
     FairrateFlow, FairrateHop,
 };
 
-/// A flow under a library's algorithm.
+/// A flow controlled by a library's algorithm.
 #[derive(Debug)]
 pub struct PluginController {
     table: &'static FairrateAlgorithm,
     state: *mut c_void,
-    /// What the library allowed last.
+    /// The library's last allowance.
     allowed: Allowance,
-    /// Telemetry of one acknowledgment. It is kept so that none is allocated for each.
+    /// Telemetry records of one acknowledgment, kept so that none is allocated for each.
     hops: Vec<FairrateHop>,
 }
 
-// SAFETY: the interface says that a flow may move from thread to thread, with one of them at a time.
+// SAFETY: the interface allows a flow to move from thread to thread, with one thread at a time.
 unsafe impl Send for PluginController {}
 
 impl PluginController {
-    /// Of a table whose required functions are there, and a value for each of its parameters.
+    /// Creates the controller of a flow. `table` has its required functions, and `parameters` a value for each of its
+    /// parameters.
     pub(crate) fn new(table: &'static FairrateAlgorithm, flow: &FairrateFlow, parameters: &[f64]) -> Self {
         let make = table.make.expect("it was checked when the library was opened");
-        // SAFETY: both pointers are to what the function is told of, for the time of the call.
+        // SAFETY: both pointers are valid for the call, and to what the function expects.
         let state = unsafe { make(flow, parameters.as_ptr()) };
         let allowed = Allowance { cwnd: Bytes::MAX, rate: Rate::from_bps(flow.line_rate_bps), timer: Time::MAX };
         Self { table, state, allowed, hops: Vec::new() }
     }
 
-    /// What the library allows from now on.
+    /// Stores the library's allowance, in force from now on, and returns it.
     fn allow(&mut self, now: Time, allowance: FairrateAllowance) -> Allowance {
         let FairrateAllowance { cwnd_bytes, rate_bps, timer_ps } = allowance;
         let timer = Time::from_ps(timer_ps);
@@ -43,7 +44,7 @@ impl PluginController {
         self.allowed
     }
 
-    /// Calls a function that may be missing; without it all stays as it is, but for a timer that has expired.
+    /// Calls a function that may be missing; without it the allowance stays, except for a timer that has expired.
     fn call(
         &mut self,
         now: Time,
@@ -57,11 +58,11 @@ impl PluginController {
     }
 }
 
-// Every method is here, so that a new one is not forgotten. The interface has no function for those that do nothing: its
-// algorithms have no headers, control packets or ports, and do not count what they send.
+// All methods are listed, so that a new one is not forgotten. The interface has no function for those that do nothing:
+// its algorithms have no headers, control packets or ports, and do not count what they send.
 #[deny(clippy::missing_trait_methods)]
 impl Controller for PluginController {
-    // SAFETY of all calls: the state is what the table's `make` gave, is not freed yet, and nobody else has it.
+    // SAFETY of all calls: the state is what the table's `make` returned, is not freed yet, and is not shared.
     fn on_start(&mut self, now: Time) -> Allowance {
         self.call(now, |table, state| table.on_start.map(|f| unsafe { f(state, now.as_ps()) }))
     }
@@ -108,13 +109,13 @@ impl Controller for PluginController {
 impl Drop for PluginController {
     fn drop(&mut self) {
         if let Some(free) = self.table.free {
-            // SAFETY: the state is what `make` gave, and this is the last that is done with it.
+            // SAFETY: the state is what `make` returned, and this is its last use.
             unsafe { free(self.state) };
         }
     }
 }
 
-/// What a flow is, for a library.
+/// Converts a flow's context to the interface's type.
 pub(crate) fn flow_of(flow: &FlowContext) -> FairrateFlow {
     FairrateFlow {
         line_rate_bps: flow.line_rate.as_bps(),
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
     use crate::abi::FAIRRATE_ABI;
 
-    /// A state counts what it is told; freed ones are counted too.
+    /// A counter of freed states; a state counts what it receives.
     static FREED: AtomicU64 = AtomicU64::new(0);
 
     unsafe extern "C" fn make(flow: *const FairrateFlow, parameters: *const f64) -> *mut c_void {
@@ -233,7 +234,7 @@ mod tests {
         let started = allowed(1_023, 7, at(12));
         assert_eq!(controller.on_start(at(10)), started);
         assert_eq!((controller.on_loss(at(11), Loss::Gap), controller.on_cnp(at(11))), (started, started));
-        // A timer without a function rings once.
+        // A timer without a function fires once.
         assert_eq!(controller.on_timer(at(12)), Allowance { timer: Time::MAX, ..started });
         let hop = |qlen| IntHop { ts: at(1), tx_bytes: 0, qlen, rate: PortRate::new(Rate::from_gbps(25)) };
         let mut acknowledge = |int: &[IntHop]| {
@@ -258,7 +259,7 @@ mod tests {
                 header: &[],
             })
         };
-        // A timer in the past rings a nanosecond from now, and a window has a byte at least.
+        // A timer in the past fires a nanosecond from now, and a window has at least a byte.
         assert_eq!(acknowledge(&[hop(5), hop(6)]), allowed(11, 8, at(21)));
         assert_eq!(acknowledge(&[]), allowed(1, 8, at(21)));
         drop(controller);

@@ -1,14 +1,15 @@
 //! Congestion control algorithms from shared libraries.
 //!
-//! [`abi`] is the interface, which `include/fairrate.h` has for C. A library exports one symbol, `fairrate_algorithm`: a
+//! [`abi`] is the interface; `include/fairrate.h` is its C form. A library exports one symbol, `fairrate_algorithm`: a
 //! table of names, parameters and functions. [`open`] checks it and makes a
 //! [`CustomAlgorithm`](fairrate_control::CustomAlgorithm) of it.
 //!
-//! All `unsafe` code about libraries is in this crate. What it trusts a library with: that the table is what its version says, and
-//! that its functions keep to what they are given. A library that does not can do what any code in the process can.
+//! All `unsafe` code about libraries is in this crate. It relies on two properties of a library: the table has the
+//! layout of its version, and its functions stay within the memory they are given. A library without them can do
+//! anything that code in the process can do.
 #![allow(unsafe_code)]
 
-/// The interface, as C has it.
+/// The interface, in C's layout.
 pub mod abi;
 #[cfg(feature = "host")]
 mod controller;

@@ -1,4 +1,4 @@
-//! From a file to an algorithm.
+//! Loading of an algorithm from a shared library.
 
 use std::ffi::{CStr, c_char};
 use std::mem::ManuallyDrop;
@@ -22,11 +22,11 @@ const SYMBOL: &str = "fairrate_algorithm";
 
 /// Loads the algorithm of the shared library at `path`, which stays loaded.
 ///
-/// Loading a library runs its code. Only open what you would run.
+/// Loading a library runs its code. Open only libraries that you would run.
 ///
 /// # Errors
-/// If there is no such file, it is no library, it has no `fairrate_algorithm`, that is of another version, or something in it
-/// is wrong.
+/// If there is no such file, it is not a library, it has no `fairrate_algorithm`, or that symbol is of another version
+/// or has a wrong field.
 pub fn open(path: &Path) -> Result<CustomAlgorithm, LibraryError> {
     let wrong = |message: String, help: &str| LibraryError {
         message: format!("`{}` {message}", path.display()),
@@ -35,7 +35,7 @@ pub fn open(path: &Path) -> Result<CustomAlgorithm, LibraryError> {
     if !path.is_file() {
         return Err(wrong("is no file".to_owned(), "paths of `--cc` are relative to the present directory"));
     }
-    // SAFETY: this runs the library's initialisers, which whoever names a library asks for.
+    // SAFETY: this runs the library's initialisers, which the user who names a library accepts.
     let library = unsafe { Library::new(path) }.map_err(|error| {
         let help = "compile it for this machine, as with `cc -O2 -shared -fPIC -o libmine.so mine.c`";
         wrong(format!("cannot be loaded: {}", said(&error)), help)
@@ -56,13 +56,13 @@ pub fn open(path: &Path) -> Result<CustomAlgorithm, LibraryError> {
     }
     // SAFETY: the table is of the version that this type describes, is never changed, and stays where it is.
     let table: &'static FairrateAlgorithm = unsafe { &*table };
-    // SAFETY: so are its strings and parameters.
+    // SAFETY: the same holds for its strings and parameters.
     let read = unsafe { read(table) };
     let (info, spec) = read.map_err(|what| wrong(what, "compare its table with `include/fairrate.h`"))?;
     Ok(CustomAlgorithm::new(info, spec))
 }
 
-/// What the system's loader says, without the path.
+/// Returns the message of the system's loader, without the path.
 fn said(error: &libloading::Error) -> String {
     let source = std::error::Error::source(error).map(ToString::to_string);
     let text = source.unwrap_or_else(|| error.to_string());
@@ -72,9 +72,9 @@ fn said(error: &libloading::Error) -> String {
 /// Reads a table of this version.
 ///
 /// # Safety
-/// Its strings end with a zero, its parameters are as many as it says, and all of it stays for ever.
+/// Its strings must end with a zero, the number of its parameters must be right, and all of it must stay for ever.
 unsafe fn read(table: &'static FairrateAlgorithm) -> Result<(AlgorithmInfo, PluginSpec), String> {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     let string = |pointer, what| unsafe { text(pointer, what) };
     let info = AlgorithmInfo {
         name: string(table.name, "name")?,
@@ -90,7 +90,7 @@ unsafe fn read(table: &'static FairrateAlgorithm) -> Result<(AlgorithmInfo, Plug
     let given: &[FairrateParameter] = match (table.n_parameters, table.parameters.is_null()) {
         (0, _) => &[],
         (n, true) => return Err(format!("says that it has {n} parameters, and has none")),
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         (n, false) => unsafe { std::slice::from_raw_parts(table.parameters, n) },
     };
     let parameter = |given: &FairrateParameter| {
@@ -105,15 +105,15 @@ unsafe fn read(table: &'static FairrateAlgorithm) -> Result<(AlgorithmInfo, Plug
     Ok((info, PluginSpec { table, parameters }))
 }
 
-/// A string of a table.
+/// Reads a string of a table; `what` names it in the error.
 ///
 /// # Safety
-/// It is null, or ends with a zero and stays for ever.
+/// It must be null, or end with a zero and stay for ever.
 unsafe fn text(pointer: *const c_char, what: &str) -> Result<&'static str, String> {
     if pointer.is_null() {
         return Err(format!("has no {what}"));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     let text = unsafe { CStr::from_ptr(pointer) };
     text.to_str().map_err(|_| format!("has a {what} that is no UTF-8"))
 }

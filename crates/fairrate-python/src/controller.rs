@@ -1,5 +1,5 @@
-//! Algorithms in Python: a class whose objects control a flow each. It enters the simulator by the same door as any algorithm
-//! from outside the registry.
+//! Algorithms in Python: a class each of whose objects controls a flow. It enters the simulator by the same interface
+//! as any algorithm from outside the registry.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -16,20 +16,20 @@ use pyo3::types::PyList;
 use crate::port;
 use crate::views;
 
-/// The first exception of an algorithm's code. Once there is one, none of it is called any more.
+/// The first exception of an algorithm's code. After it, none of that code is called any more.
 #[derive(Clone, Default)]
 pub struct Failed(Arc<Mutex<Option<PyErr>>>);
 
 impl Failed {
-    /// Keeps the first.
+    /// Stores `error` if it is the first.
     pub fn note(&self, error: PyErr) {
         self.slot().get_or_insert(error);
     }
-    /// Whether there was one.
+    /// Returns `true` if there was an exception.
     pub fn is_noted(&self) -> bool {
         self.slot().is_some()
     }
-    /// The first.
+    /// Takes the first exception.
     pub fn take(&self) -> Option<PyErr> {
         self.slot().take()
     }
@@ -46,11 +46,11 @@ pub struct PlugIn {
 }
 
 impl PlugIn {
-    /// What the simulator takes.
+    /// Returns the algorithm in the simulator's form.
     pub fn algorithm(&self) -> CustomAlgorithm {
         self.algorithm.clone()
     }
-    /// Where its exceptions go.
+    /// Returns the store of its exceptions.
     pub fn failed(&self) -> Failed {
         self.failed.clone()
     }
@@ -61,7 +61,7 @@ impl PlugIn {
 struct Class {
     needs: Needs,
     sender: Arc<Py<PyAny>>,
-    /// The class of its ports' agents.
+    /// The class of its ports' agents, if it has one.
     port: Option<Arc<Py<PyAny>>>,
     failed: Failed,
 }
@@ -93,7 +93,7 @@ impl AlgorithmSpec for Class {
 
 #[pymethods]
 impl PlugIn {
-    /// Of a class and its name in results.
+    /// Creates an algorithm from a class and its name in results.
     #[new]
     fn new(py: Python<'_>, name: &str, class: Py<PyAny>) -> PyResult<Self> {
         if ALGORITHMS.iter().any(|a| a.name == name) {
@@ -108,7 +108,7 @@ impl PlugIn {
     }
 }
 
-/// The listing of a name, made once a process: listings live as long as it does.
+/// Returns the listing of a name, made once in a process, as listings live as long as the process.
 fn info(name: &str) -> &'static AlgorithmInfo {
     static KNOWN: OnceLock<Mutex<HashMap<String, &'static AlgorithmInfo>>> = OnceLock::new();
     let known = KNOWN.get_or_init(Mutex::default);
@@ -119,7 +119,7 @@ fn info(name: &str) -> &'static AlgorithmInfo {
     })
 }
 
-/// What the class says it needs: `fairrate.Needs`.
+/// Reads the needs of the class: `fairrate.Needs`.
 fn needs(class: &Bound<'_, PyAny>) -> PyResult<Needs> {
     let given = class.getattr("needs")?;
     let bytes = |name: &str| given.getattr(name)?.extract().map(Bytes::new);
@@ -152,7 +152,7 @@ fn needs(class: &Bound<'_, PyAny>) -> PyResult<Needs> {
     })
 }
 
-/// Picoseconds of a time in nanoseconds.
+/// Converts a time in nanoseconds to a [`Time`] in picoseconds; `what` names it in errors.
 pub fn time(what: &str, ns: f64) -> PyResult<Time> {
     if ns.is_nan() || ns < 0.0 {
         return Err(PyValueError::new_err(format!("`{what}` is {ns}, and no time")));
@@ -160,14 +160,14 @@ pub fn time(what: &str, ns: f64) -> PyResult<Time> {
     Ok(Time::from_ps((ns * 1e3) as u64))
 }
 
-/// What a flow may do, as Python says it.
+/// The limits of a flow's sending, as Python returns them.
 #[pyclass(frozen, get_all, module = "fairrate._native", name = "Allowance")]
 pub struct PyAllowance {
-    /// Most unacknowledged bytes; `None`: no window.
+    /// Largest number of unacknowledged bytes; `None`: no window.
     cwnd_bytes: Option<f64>,
-    /// Pacing rate; `None`: that of the link.
+    /// Pacing rate; `None`: the link's rate.
     rate_bps: Option<f64>,
-    /// When to be asked again; `None`: never.
+    /// Time of the next call of the timer; `None`: never.
     timer_ns: Option<f64>,
 }
 
@@ -202,7 +202,7 @@ impl PyAllowance {
     }
 }
 
-/// The methods of an object; those that its class does not have cost nothing.
+/// The methods of an object; methods that its class does not have cost nothing.
 struct Methods {
     on_ack: Py<PyAny>,
     on_loss: Option<Py<PyAny>>,
@@ -216,7 +216,7 @@ struct Methods {
     control_packet: Option<Py<PyAny>>,
 }
 
-/// A method of `object` if its class, not `base`, has it.
+/// Returns method `name` of `object` if its class, not `base`, defines it.
 pub fn own_method(object: &Bound<'_, PyAny>, base: &str, name: &str) -> PyResult<Option<Py<PyAny>>> {
     let base = object.py().import("fairrate._controller")?.getattr(base)?;
     let is_own = base
@@ -268,7 +268,7 @@ impl Sender {
         Self { flow: *flow, object, in_force, failed: failed.clone() }
     }
 
-    /// Calls Python, unless its code has failed before; what comes back is in force from now on.
+    /// Calls Python, unless its code has failed before; the returned allowance is in force from now on.
     fn ask(&mut self, call: impl FnOnce(Python<'_>, &Py<PyAny>, &Methods) -> PyResult<Option<Py<PyAny>>>) -> Allowance {
         if let Some((object, methods)) = self.object.as_ref().filter(|_| !self.failed.is_noted()) {
             let line_rate = self.flow.line_rate;
@@ -295,7 +295,7 @@ fn call_at(py: Python<'_>, method: Option<&Py<PyAny>>, now: Time) -> PyResult<Op
 }
 
 impl Sender {
-    /// Calls a method that may be missing and whose answer may be no decision; without it nothing is decided.
+    /// Calls a method that may be missing and may return no decision; without a decision nothing changes.
     fn ask_if<A: for<'py> pyo3::call::PyCallArgs<'py>>(
         &mut self,
         method: impl Fn(&Methods) -> &Option<Py<PyAny>>,
@@ -305,8 +305,8 @@ impl Sender {
         Some(self.ask(|py, _, methods| method(methods).as_ref().map(|call| call.call1(py, arguments)).transpose()))
     }
 
-    /// Lets a method write a header, which it gets as its last argument, after the time and perhaps the bytes
-    /// that are not sent yet (`None` of an endless flow). Returns its answer.
+    /// Lets a method write a header, which it gets as its last argument, after the time and perhaps the bytes that are
+    /// not sent yet (`None` for an endless flow). Returns its answer.
     fn write(
         &self,
         method: impl Fn(&Methods) -> &Option<Py<PyAny>>,
@@ -330,7 +330,7 @@ impl Sender {
     }
 }
 
-// Every method is here, so that a new one is not forgotten.
+// All methods are listed, so that a new one is not forgotten.
 #[deny(clippy::missing_trait_methods)]
 impl Controller for Sender {
     fn on_start(&mut self, _: Time) -> Allowance {
@@ -351,7 +351,7 @@ impl Controller for Sender {
         self.ask(|py, _, methods| call_at(py, methods.on_cnp.as_ref(), now))
     }
     fn on_timer(&mut self, now: Time) -> Allowance {
-        // It rings once.
+        // The timer fires once.
         self.in_force.timer = Time::MAX;
         self.ask(|py, _, methods| call_at(py, methods.on_timer.as_ref(), now))
     }
@@ -373,7 +373,7 @@ impl Controller for Sender {
     fn control_packet(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> bool {
         self.write(|methods| &methods.control_packet, now, Some(unsent), header).unwrap_or(false)
     }
-    /// Python knows nothing of ns-3's order of events of the same time.
+    /// Returns [`Time::MAX`]: Python has no access to ns-3's order of simultaneous events.
     fn timer_lead(&self) -> Time {
         Time::MAX
     }

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// An instance of a class of `_errors.py`, with attributes.
+/// Creates an instance of a class of `_errors.py`, with attributes.
 fn raise(py: Python<'_>, class: &str, message: &str, attributes: &Bound<'_, PyDict>) -> PyErr {
     let made = py.import("fairrate._errors").and_then(|m| m.getattr(class)?.call((message,), Some(attributes)));
     made.map_or_else(|error| error, PyErr::from_value)
@@ -23,7 +23,7 @@ fn dict<'py>(py: Python<'py>, items: &[(&str, Option<&str>)]) -> PyResult<Bound<
     Ok(dict)
 }
 
-/// An exception of a class with code, path and suggestion.
+/// Creates an exception of a class with code, path and suggestion.
 fn plain(py: Python<'_>, class: &str, message: &str, code: &str, path: Option<&Path>, suggestion: &str) -> PyErr {
     let path = path.map(|p| p.display().to_string());
     let attributes = [("code", Some(code)), ("path", path.as_deref()), ("suggestion", Some(suggestion))];
@@ -33,7 +33,7 @@ fn plain(py: Python<'_>, class: &str, message: &str, code: &str, path: Option<&P
     }
 }
 
-/// `fairrate.ScenarioError`, with every problem.
+/// Creates a `fairrate.ScenarioError`, with every problem.
 pub fn of_scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
     let mut problems = error.problems().into_iter().map(|problem| of_problem(py, &problem)).collect::<Vec<_>>();
     let others = problems.split_off(1);
@@ -45,7 +45,7 @@ pub fn of_scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
 }
 
 fn of_problem(py: Python<'_>, problem: &ProblemParts) -> PyErr {
-    // A place in an argument is none in a file.
+    // A position in an argument is not one in a file.
     let in_file = problem.source.as_deref().is_some_and(|source| !source.starts_with("--"));
     let texts = [
         ("code", Some(problem.code)),
@@ -61,14 +61,14 @@ fn of_problem(py: Python<'_>, problem: &ProblemParts) -> PyErr {
     attributes.map_or_else(|error| error, |attributes| raise(py, "ScenarioError", &problem.message, &attributes))
 }
 
-/// `fairrate.ResultsError`.
+/// Creates a `fairrate.ResultsError`.
 pub fn of_results(py: Python<'_>, error: &ResultsError) -> PyErr {
     use miette::Diagnostic;
     let text = |part: Option<Box<dyn std::fmt::Display + '_>>| part.map(|p| p.to_string()).unwrap_or_default();
     plain(py, "ResultsError", &error.to_string(), &text(error.code()), Some(error.path()), &text(error.help()))
 }
 
-/// `fairrate.ScenarioError`, of what is asked beside the scenario.
+/// Creates a `fairrate.ScenarioError` about an argument that is not part of the scenario.
 pub fn of_columns(py: Python<'_>, error: &ColumnsError) -> PyErr {
     let code = match error {
         ColumnsError::UnknownName { .. } => "cli::unknown_name",
@@ -77,12 +77,12 @@ pub fn of_columns(py: Python<'_>, error: &ColumnsError) -> PyErr {
     plain(py, "ScenarioError", &error.to_string(), code, None, error.help())
 }
 
-/// `fairrate.RunError`: a run that came to a bad end.
+/// Creates a `fairrate.RunError`, for a failed run.
 pub fn of_run(py: Python<'_>, cause: &str, dir: &Path) -> PyErr {
     plain(py, "RunError", &format!("the run failed: {cause}"), "run::failed", Some(dir), "")
 }
 
-/// `OSError`: a page that cannot be written.
+/// Creates an `OSError`, for a page that cannot be written.
 pub fn of_publish(error: &PublishError) -> PyErr {
     PyOSError::new_err(error.to_string())
 }

@@ -1,5 +1,5 @@
-//! The native half of the Python package `fairrate`: it reads scenarios, runs them and hands their tables to Python. What
-//! users call is written in Python, in `python/fairrate`, over these functions.
+//! The native half of the Python package `fairrate`: it reads scenarios, runs them and hands their tables to Python.
+//! The functions for users are written in Python, in `python/fairrate`, over those here.
 
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value.
 

@@ -1,4 +1,4 @@
-//! The columns of a comparison, as the command line has them.
+//! The columns of a comparison, as on the command line.
 
 use fairrate_scenario::columns::{Axis, Column as Planned, columns as planned, file_name as named, with_libraries};
 use pyo3::prelude::*;
@@ -13,12 +13,12 @@ pub struct Column(Planned);
 
 #[pymethods]
 impl Column {
-    /// What it is called.
+    /// Label of the column.
     #[getter]
     fn label(&self) -> &str {
         &self.0.label
     }
-    /// Its directories are called this, and the seed.
+    /// First part of its directories' names, before the seed.
     #[getter]
     fn name(&self) -> &str {
         &self.0.name
@@ -28,7 +28,7 @@ impl Column {
     fn line(&self) -> &str {
         &self.0.line
     }
-    /// What it changes in the scenario, in TOML.
+    /// Its changes to the scenario, in TOML.
     #[getter]
     fn sets(&self) -> Vec<(String, String)> {
         let cc = self.0.cc.iter().map(|cc| ("transport.cc".to_owned(), cc.clone()));
@@ -41,7 +41,7 @@ impl Column {
     }
 }
 
-/// Every algorithm at every point of a grid. `seeded` says that seeds are given apart.
+/// Returns the columns of every algorithm at every point of a grid. `seeded`: seeds are given separately.
 #[pyfunction]
 pub fn columns(
     py: Python<'_>,
@@ -55,7 +55,7 @@ pub fn columns(
     Ok(columns.into_iter().map(Column).collect())
 }
 
-/// A label as the name of a directory.
+/// Converts a label to the name of a directory.
 #[pyfunction]
 pub fn file_name(label: &str) -> String {
     named(label)

@@ -1,4 +1,4 @@
-//! What an egress port computes, in Python.
+//! Agents of egress ports, written in Python.
 
 use fairrate_control::{
     Actions, NOTICE_VALUES, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortStep, PortView,
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::controller::{Failed, own_method, time};
 use crate::views;
 
-/// An agent by an object of Python.
+/// An agent whose methods are those of a Python object.
 pub struct Agent {
     port: u32,
     on_enqueue: Option<Py<PyAny>>,
@@ -21,7 +21,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent of this class at a port.
+    /// Creates an agent of this class at a port.
     pub fn new(class: &Bound<'_, PyAny>, context: &PortContext, failed: &Failed) -> PyResult<Self> {
         let object = class.call0()?;
         object.call_method1("on_start", (views::Port::of(context),))?;
@@ -74,13 +74,13 @@ impl Agent {
     }
 }
 
-/// The agent's `timer_ns`: when it wants to be called; `None`: never.
+/// Reads the agent's `timer_ns`: time of its next call; `None`: never.
 fn timer_of(object: &Bound<'_, PyAny>) -> PyResult<Time> {
     let timer_ns: Option<f64> = object.getattr("timer_ns")?.extract()?;
     timer_ns.map_or(Ok(Time::MAX), |ns| time("timer_ns", ns))
 }
 
-/// The notices that a method answers: pairs of a flow and up to four numbers, or `None`.
+/// Adds the notices that a method returned to `actions`: pairs of a flow and up to four numbers, or `None`.
 fn notices(port: u32, answer: &Bound<'_, PyAny>, actions: &mut Actions) -> PyResult<()> {
     if answer.is_none() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Results directories: what they say, copies of them, and their pages.
+//! Results directories: their summaries, copies and pages.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,14 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::scenario::Scenario;
 
-/// The text of `summary.json`, if the directory has results.
+/// Returns the text of `summary.json`, if the directory has results.
 #[pyfunction]
 pub fn summary(py: Python<'_>, dir: PathBuf) -> PyResult<String> {
     let results = Results::open(&dir).map_err(|e| errors::of_results(py, &e))?;
     Ok(std::fs::read_to_string(results.dir().join("summary.json"))?)
 }
 
-/// Whether the directory has a whole, complete run of the scenario by this very fairrate.
+/// Returns `True` if the directory has a whole, complete run of the scenario by this same version of fairrate.
 #[pyfunction]
 pub fn is_complete_run_of(py: Python<'_>, dir: PathBuf, scenario: &Scenario) -> bool {
     let scenario = scenario.inner();
@@ -34,7 +34,7 @@ pub fn copy(py: Python<'_>, from: PathBuf, to: PathBuf) -> PyResult<()> {
     copied.map_err(|e| errors::of_results(py, &e))
 }
 
-/// Writes `report.html`, and its figures as files if `figures` says so.
+/// Writes `report.html`, and its figures as files if `figures` is true.
 #[pyfunction]
 pub fn publish(py: Python<'_>, dir: PathBuf, label: String, figures: bool) -> PyResult<()> {
     let loaded =
@@ -44,13 +44,13 @@ pub fn publish(py: Python<'_>, dir: PathBuf, label: String, figures: bool) -> Py
     written.map_err(|e| errors::of_publish(&e))
 }
 
-/// Whether results may go to a directory.
+/// Checks that results may be written to a directory.
 #[pyfunction]
 pub fn check_directory(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
     ResultsDir::check(&dir).map_err(|e| errors::of_results(py, &e))
 }
 
-/// Makes a directory for results, or finds that it is one.
+/// Makes a directory for results, unless it is one already.
 #[pyfunction]
 pub fn make_directory(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
     let is_one = |dir: &Path| dir.join(".fairrate.lock").exists();
@@ -60,8 +60,8 @@ pub fn make_directory(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
     ResultsDir::claim(&dir).map(|_| ()).map_err(|e| errors::of_results(py, &e))
 }
 
-/// Name and value of every metric of a run, as reports have them (`None`: the run has no such number), and whether the value is
-/// only a lower bound.
+/// Returns name and value of every metric of a run, as in reports (`None`: the run has no such number), and true if the
+/// value is only a lower bound.
 #[pyfunction]
 pub fn metrics(py: Python<'_>, dir: PathBuf) -> PyResult<Vec<(String, Option<f64>, bool)>> {
     let loaded =

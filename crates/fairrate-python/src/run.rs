@@ -1,4 +1,4 @@
-//! Running a scenario into a directory, while Python looks on now and then.
+//! Running a scenario into a directory, with regular calls of a Python function.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,7 +45,7 @@ impl From<TagValue> for Value {
     }
 }
 
-/// Runs a scenario into `dir` and says how it ended: `complete` or `interrupted`. `watch` is called with simulated
+/// Runs a scenario into `dir` and returns how it ended: `complete` or `interrupted`. `watch` is called with simulated
 /// nanoseconds and finished flows, some times a second.
 #[pyfunction]
 pub fn run(
@@ -82,14 +82,14 @@ fn broken(panic: &(dyn std::any::Any + Send)) -> String {
     format!("fairrate broke one of its own invariants; please report it with the scenario ({text})")
 }
 
-/// Between two calls of Python's function at least.
+/// Shortest time between two calls of Python's function.
 const CALL_EVERY: Duration = Duration::from_millis(100);
 
-/// Lets Python's signals stop a run, and tells how far it is.
+/// The observer that lets Python's signals stop a run, and reports its progress.
 struct Watcher {
     call: Option<Py<PyAny>>,
     called: Instant,
-    /// What the algorithm's code has raised.
+    /// Exceptions of the algorithm's code.
     failed: Failed,
     /// The exception that ends the run.
     stopped: Option<PyErr>,

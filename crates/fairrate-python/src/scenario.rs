@@ -1,4 +1,4 @@
-//! Scenarios, and Python's values as TOML.
+//! Scenarios, and the conversion of Python's values to TOML.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use tempfile::TempDir;
 use crate::controller::{Failed, PlugIn};
 use crate::errors;
 
-/// The built-in algorithms, and those of shared libraries that a scenario names.
+/// Returns the built-in algorithms, and those of shared libraries that a scenario names.
 pub fn algorithms() -> Registry {
     Registry::new().with_libraries(fairrate_plugin::open)
 }
 
-/// Where a scenario's files are.
+/// The location of a scenario's files.
 #[derive(Clone)]
 enum Place {
     Dir(PathBuf),
-    /// Name and text of each.
+    /// The name and text of each file.
     Texts(Arc<[(String, String)]>),
-    /// As long as a scenario needs it.
+    /// A directory that exists as long as a scenario needs it.
     Temporary(Arc<TempDir>),
 }
 
 impl Place {
-    /// Of files with their contents. A library is no text, and is loaded from disk.
+    /// Stores files with their contents. A library is not text, and is loaded from disk.
     fn of(files: Vec<(String, Vec<u8>)>) -> std::io::Result<Self> {
         let as_text =
             |(name, content): &(String, Vec<u8>)| Some((name.clone(), String::from_utf8(content.clone()).ok()?));
@@ -55,17 +55,17 @@ pub struct Scenario {
     /// The algorithms that it may name.
     registry: Registry,
     inner: Arc<fairrate_scenario::Scenario>,
-    /// Where exceptions of an algorithm in Python go.
+    /// The store of exceptions of an algorithm in Python.
     failed: Failed,
 }
 
 impl Scenario {
-    /// The scenario itself.
+    /// Returns the scenario itself.
     pub fn inner(&self) -> Arc<fairrate_scenario::Scenario> {
         Arc::clone(&self.inner)
     }
 
-    /// What the code of its algorithm has raised.
+    /// Returns the store of exceptions of its algorithm's code.
     pub fn failed(&self) -> Failed {
         self.failed.clone()
     }
@@ -105,13 +105,13 @@ impl Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// Reads a file.
+    /// Reads a scenario file.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let (shown, dir) = (path.display().to_string(), path.parent().unwrap_or(Path::new("")).to_owned());
         match std::fs::read_to_string(&path) {
             Ok(text) => Self::read(py, text.into(), shown, Place::Dir(dir), Vec::new()),
-            // Reading it says why it cannot be read.
+            // The scenario reader reports why the file cannot be read.
             Err(_) => {
                 match fairrate_scenario::Scenario::with_algorithms(&algorithms()).load(&path, &Overrides::default()) {
                     Err(error) => Err(errors::of_scenario(py, &error)),
@@ -124,13 +124,13 @@ impl Scenario {
         }
     }
 
-    /// Reads a text whose files lie in a directory.
+    /// Reads a text whose files are in a directory.
     #[staticmethod]
     fn from_toml(py: Python<'_>, text: String, file_name: String, base_dir: PathBuf) -> PyResult<Self> {
         Self::read(py, text.into(), file_name, Place::Dir(base_dir), Vec::new())
     }
 
-    /// Reads a text whose files come with it, each with its content.
+    /// Reads a text whose files are given with it, each with its content.
     #[staticmethod]
     fn with_files(
         py: Python<'_>,
@@ -142,14 +142,14 @@ impl Scenario {
         Self::read(py, text.into(), file_name, Place::of(files)?, sets)
     }
 
-    /// The same with changed keys; values are TOML or bare words.
+    /// Returns the same scenario with changed keys; values are TOML or bare words.
     fn with_sets(&self, py: Python<'_>, sets: Vec<(String, String)>) -> PyResult<Self> {
         let sets = self.sets.iter().cloned().chain(sets).collect();
         let (text, name, place) = (Arc::clone(&self.text), self.file_name.clone(), self.place.clone());
         Self::read_with(py, text, name, place, sets, (self.registry.clone(), self.failed.clone()))
     }
 
-    /// The same under an algorithm in Python.
+    /// Returns the same scenario with an algorithm in Python.
     fn with_plug_in(&self, py: Python<'_>, plug_in: &PlugIn) -> PyResult<Self> {
         let algorithm = plug_in.algorithm();
         let cc = ("transport.cc".to_owned(), format!("\"{}\"", algorithm.info().name));
@@ -175,7 +175,7 @@ impl Scenario {
     fn seed(&self) -> u64 {
         self.inner.sim_config().seed
     }
-    /// What is allowed and likely not meant.
+    /// Settings that are allowed and likely not meant.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.inner.warnings().to_vec()
@@ -188,12 +188,12 @@ impl Scenario {
     fn n_flows(&self) -> usize {
         self.inner.sim_config().flows.len()
     }
-    /// Simulated time at most, in nanoseconds; `None`: until all flows are done.
+    /// Largest simulated time, in nanoseconds; `None`: until all flows are done.
     #[getter]
     fn duration_ns(&self) -> Option<f64> {
         self.inner.sim_config().stop.at.map(fairrate_units::Time::as_ns_f64)
     }
-    /// With every default filled in.
+    /// The scenario with every default filled in.
     #[getter]
     fn resolved(&self) -> String {
         self.inner.to_toml()
@@ -205,21 +205,21 @@ impl Scenario {
     }
 }
 
-/// A value given as JSON, as TOML.
+/// Converts a JSON value to TOML.
 #[pyfunction]
 pub fn toml_value(json: &str) -> PyResult<String> {
     let value: toml::Value = serde_json::from_str(json).map_err(no_toml)?;
     Ok(value.to_string())
 }
 
-/// A document given as a JSON object, as TOML.
+/// Converts a JSON object to a TOML document.
 #[pyfunction]
 pub fn toml_document(json: &str) -> PyResult<String> {
     let table: toml::Table = serde_json::from_str(json).map_err(no_toml)?;
     toml::to_string(&table).map_err(no_toml)
 }
 
-/// The JSON schema of scenario files.
+/// Returns the JSON schema of scenario files.
 #[pyfunction]
 pub fn json_schema(py: Python<'_>) -> String {
     py.detach(|| fairrate_scenario::json_schema().to_string())

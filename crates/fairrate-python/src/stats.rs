@@ -10,7 +10,7 @@ fn ends(interval: Option<Interval>) -> Ends {
     interval.map(|i| (i.low, i.high))
 }
 
-/// The nearest-rank percentiles at fractions `p`; `None` without values.
+/// Returns the nearest-rank percentiles at fractions `p`; `None` without values.
 #[pyfunction]
 pub fn percentile(py: Python<'_>, values: Vec<f64>, p: Vec<f64>) -> Vec<Option<f64>> {
     py.detach(|| {
@@ -19,31 +19,32 @@ pub fn percentile(py: Python<'_>, values: Vec<f64>, p: Vec<f64>) -> Vec<Option<f
     })
 }
 
-/// The arithmetic mean.
+/// Returns the arithmetic mean.
 #[pyfunction]
 pub fn mean(values: Vec<f64>) -> Option<f64> {
     stats::mean(&values)
 }
 
-/// Jain's index.
+/// Returns Jain's index.
 #[pyfunction]
 pub fn jain(shares: Vec<f64>) -> Option<f64> {
     stats::jain(&shares)
 }
 
-/// Half of Student's 95 % interval of a mean.
+/// Returns half the width of Student's 95 % interval of a mean.
 #[pyfunction]
 pub fn student_half_width(values: Vec<f64>) -> Option<f64> {
     stats::student_half_width(&values)
 }
 
-/// Number, mean and bootstrap interval of one value a seed.
+/// Returns number, mean and bootstrap interval of one value for each seed.
 #[pyfunction]
 pub fn estimate(py: Python<'_>, values: Vec<f64>) -> Option<(usize, f64, Ends)> {
     py.detach(|| Estimate::of(&values)).map(|e| (e.n, e.mean, ends(e.interval)))
 }
 
-/// Number, mean and interval of paired differences, their ratio and its interval, and whether they are clear.
+/// Returns number, mean and interval of paired differences, their ratio and its interval, and true if the differences
+/// are clear.
 #[pyfunction]
 pub fn difference(py: Python<'_>, pairs: Vec<(f64, f64)>) -> Option<(usize, f64, Ends, Option<f64>, Ends, bool)> {
     let found = py.detach(|| Difference::of(&pairs))?;

@@ -1,4 +1,4 @@
-//! Tables of results as Arrow, which other libraries take as they are.
+//! Tables of results as Arrow, which other libraries read without conversion.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ pub struct Table {
 
 #[pymethods]
 impl Table {
-    /// A table of a results directory that is as it was written: `flows`, `ports`, `rates`, `pfc` or `convergence`.
+    /// Reads a table of a results directory that is unchanged since it was written: `flows`, `ports`, `rates`, `pfc` or
+    /// `convergence`.
     #[staticmethod]
     fn of_results(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Self> {
         let verified = py.detach(|| Results::open(&dir)?.verify_table(name));
@@ -34,28 +35,28 @@ impl Table {
         Self::read(py, dir.join(format!("{name}.parquet")))
     }
 
-    /// A Parquet file.
+    /// Reads a Parquet file.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let fail = |e: ParquetError| PyOSError::new_err(format!("{}: {e}", path.display()));
         py.detach(|| read(&path)).map_err(fail)
     }
 
-    /// Arrow's C stream.
+    /// Returns Arrow's C stream.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The protocol lets a producer ignore a wish.
+        // The protocol allows a producer to ignore the requested schema.
         drop(requested_schema);
         let rows: Vec<Result<RecordBatch, ArrowError>> = self.rows.iter().cloned().map(Ok).collect();
         let reader = RecordBatchIterator::new(rows, Arc::clone(&self.schema));
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), c"arrow_array_stream")
     }
 
-    /// Arrow's C schema.
+    /// Returns Arrow's C schema.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(&*self.schema).map_err(|e| PyOSError::new_err(e.to_string()))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
@@ -78,7 +79,7 @@ impl Table {
         facts.filter_map(|(key, unit)| Some((key.strip_prefix("unit:")?.to_owned(), unit.clone()))).collect()
     }
 
-    /// Addresses of the buffers of a column, so that a test can see that nobody copied them.
+    /// Returns the addresses of a column's buffers, so that a test can check that they were not copied.
     fn addresses(&self, column: &str) -> PyResult<Vec<usize>> {
         let rows = self.rows.as_ref().and_then(|rows| rows.column_by_name(column));
         let column = rows.ok_or_else(|| PyKeyError::new_err(column.to_owned()))?;
@@ -86,7 +87,7 @@ impl Table {
     }
 }
 
-/// Reads a file in one piece. Texts are views, which polars takes as they are.
+/// Reads a file in one piece. Texts are views, which polars uses without conversion.
 fn read(path: &Path) -> Result<Table, ParquetError> {
     let file = File::open(path)?;
     let found = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;

@@ -1,4 +1,4 @@
-//! What algorithms in Python see: flows, acknowledgments, ports and packets.
+//! The objects that algorithms in Python get: flows, acknowledgments, ports and packets.
 
 use fairrate_control::{FlowContext, IntHop as Record, PortContext, PortPacketKind};
 use fairrate_units::{Bytes, Rate};
@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// What a sender knows of a flow before its first packet.
+/// The properties of a flow that a sender has before its first packet.
 #[pyclass(frozen, get_all, module = "fairrate._native")]
 pub struct Flow {
     line_rate_bps: u64,
@@ -25,7 +25,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Of what the simulator says.
+    /// Creates the object from the simulator's context.
     pub fn of(flow: &FlowContext) -> Self {
         Self {
             line_rate_bps: flow.line_rate.as_bps(),
@@ -77,7 +77,7 @@ pub struct Ack {
 }
 
 impl Ack {
-    /// Of what the simulator says.
+    /// Creates the object from the simulator's acknowledgment.
     pub fn of(ack: &fairrate_control::Ack<'_>) -> Self {
         let hop = |hop: &Record| IntHop {
             ts_ns: hop.ts.as_ns_f64(),
@@ -105,7 +105,7 @@ impl Ack {
     }
 }
 
-/// What an egress port knows of itself before its first packet.
+/// The properties of an egress port before its first packet.
 #[pyclass(frozen, get_all, module = "fairrate._native")]
 #[expect(clippy::struct_field_names, reason = "the names are those of the Rust side")]
 pub struct Port {
@@ -118,7 +118,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// Of what the simulator says.
+    /// Creates the object from the simulator's context.
     pub fn of(port: &PortContext) -> Self {
         Self {
             port: port.port,
@@ -149,12 +149,12 @@ pub struct Packet {
     /// Its header, to read and to write.
     #[pyo3(get, set)]
     pub header: Vec<f64>,
-    /// Whether it gets an ECN mark.
+    /// True if the packet gets an ECN mark.
     #[pyo3(get, set)]
     pub mark: bool,
 }
 
-/// What a kind of packet is called.
+/// Returns the name of a kind of packet.
 pub fn kind_name(kind: PortPacketKind) -> &'static str {
     match kind {
         PortPacketKind::Data => "data",

@@ -1,8 +1,8 @@
-//! How sure a mean over seeds is: bootstrap intervals, and differences paired by seed.
+//! Confidence of a mean over seeds: bootstrap intervals, and differences paired by seed.
 //!
-//! B. Efron, R. Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13: the percentile interval. Of n values, n
-//! are drawn with replacement, many times; the interval is what the middle 95 % of the means lie in. It is a little narrow
-//! for few values, because a sample of them varies less than what they are from: of normal values it holds the true mean
+//! B. Efron, R. Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13: the percentile interval. n of n
+//! values are drawn with replacement, many times; the interval spans the middle 95 % of the means. It is a little
+//! narrow for few values, because a sample varies less than its population: for normal values it contains the true mean
 //! in about 84 % of cases for n = 5, 90 % for 10, 93 % for 20 (a test counts).
 //!
 //! Draws are seeded, so the same values give the same interval.
@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use crate::stats;
 
-/// How often values are drawn anew.
+/// Number of resamples of an interval.
 pub const RESAMPLES: usize = 10_000;
-/// How much of the resampled means an interval holds.
+/// The share of the resampled means that an interval contains.
 pub const LEVEL: f64 = 0.95;
-/// With fewer seeds than this no difference is called clear. Of four differences that are only chance, all have the same sign
-/// in one case of eight, and their interval then never holds zero.
+/// The number of seeds below which no difference is called clear. Four differences that are only chance all have the
+/// same sign in one case of eight, and their interval then never contains zero.
 pub const FEW: usize = 5;
 
 /// A range.
@@ -29,7 +29,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `x` is in it, ends included.
+    /// Returns `true` if `x` is in the interval, ends included.
     pub fn contains(self, x: f64) -> bool {
         self.low <= x && x <= self.high
     }
@@ -42,39 +42,40 @@ impl Interval {
 /// A mean over seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Seeds.
+    /// Number of seeds.
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Where the mean of many seeds likely is; `None` with fewer than two.
+    /// The interval in which the mean of many seeds likely is; `None` with fewer than two seeds.
     pub interval: Option<Interval>,
 }
 
 impl Estimate {
-    /// Of one value a seed; `None` without values, or if one is not finite.
+    /// Returns the mean of `values`, one per seed; `None` without values, or if a value is not finite.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mean = stats::mean(values).filter(|m| m.is_finite())?;
         Some(Self { n: values.len(), mean, interval: interval(values) })
     }
 }
 
-/// How one column's mean differs from another's, seed by seed.
+/// The difference of one column's mean from another's, seed by seed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Seeds that both have.
+    /// Number of seeds that both columns have.
     pub n: usize,
     /// Mean of the differences.
     pub mean: f64,
-    /// Where it likely is; `None` with fewer than two seeds.
+    /// The interval in which the mean likely is; `None` with fewer than two seeds.
     pub interval: Option<Interval>,
-    /// Mean over the other's mean; `None` if that is zero.
+    /// The column's mean over the other column's mean; `None` if the latter is zero.
     pub ratio: Option<f64>,
-    /// Where the ratio likely is.
+    /// The interval in which the ratio likely is.
     pub ratio_interval: Option<Interval>,
 }
 
 impl Difference {
-    /// Of pairs of a value and the one it is held against, a pair a seed; `None` without pairs, or if a value is not finite.
+    /// Returns the difference of pairs of a value and its baseline, one pair per seed; `None` without pairs, or if a
+    /// value is not finite.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let differences: Vec<f64> = pairs.iter().map(|(x, base)| x - base).collect();
         let Estimate { n, mean, interval } = Estimate::of(&differences)?;
@@ -86,29 +87,29 @@ impl Difference {
         Some(Self { n, mean, interval, ratio, ratio_interval })
     }
 
-    /// Whether the interval lies on one side of zero; `None` without an interval.
+    /// Returns `true` if the interval lies on one side of zero; `None` without an interval.
     pub fn excludes_zero(&self) -> Option<bool> {
         self.interval.map(|i| !i.contains(0.0))
     }
 
-    /// Whether there are seeds enough, and the interval lies on one side of zero.
+    /// Returns `true` if there are at least [`FEW`] seeds and the interval lies on one side of zero.
     pub fn is_clear(&self) -> bool {
         FEW <= self.n && self.excludes_zero() == Some(true)
     }
 
-    /// The ratio as a change: -0.2 where the mean is a fifth below the other's.
+    /// Returns the ratio as a change: -0.2 where the mean is a fifth below the other column's.
     pub fn change(&self) -> Option<(f64, Option<Interval>)> {
         self.ratio.map(|r| (r - 1.0, self.ratio_interval.map(|i| i.scaled(1.0, -1.0))))
     }
 }
 
-/// The percentile interval of a mean; `None` for fewer than two values.
+/// Returns the percentile interval of a mean; `None` for fewer than two values.
 fn interval(values: &[f64]) -> Option<Interval> {
     resampled(values.len(), |draw| draw.map(|i| values[i]).sum::<f64>() / values.len() as f64)
 }
 
-/// The middle [`LEVEL`] of a statistic of `n` draws from `0..n`, drawn [`RESAMPLES`] times; `None` if `n` is below two or
-/// the statistic is not finite now and then.
+/// Returns the middle [`LEVEL`] of a statistic of `n` draws from `0..n`, drawn [`RESAMPLES`] times; `None` if `n` is
+/// below two or the statistic of some resample is not finite.
 fn resampled(n: usize, statistic: impl Fn(&mut dyn Iterator<Item = usize>) -> f64) -> Option<Interval> {
     if n < 2 {
         return None;
@@ -124,7 +125,7 @@ fn resampled(n: usize, statistic: impl Fn(&mut dyn Iterator<Item = usize>) -> f6
     Some(Interval { low, high })
 }
 
-/// G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+/// The generator of G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -135,7 +136,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, by the high half of a product; what that prefers is below one in 2^50 for the `n` of seeds.
+    /// Returns a number below `n`, by the high half of a product; its bias is below 2^-50 for the `n` of seeds.
     fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
@@ -150,7 +151,7 @@ mod tests {
         interval(values).map(|i| i.high - i.low).unwrap()
     }
 
-    /// Near enough to normal: the sum of twelve uniform numbers.
+    /// Returns a nearly normal number: the sum of twelve uniform numbers.
     fn normal(random: &mut SplitMix64) -> f64 {
         (0..12).map(|_| (random.next() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
     }
@@ -167,7 +168,8 @@ mod tests {
         // Sums of three draws from {0, 0, 3} are 3 times a binomial of n = 3, p = 1/3: P(0) = 8/27, P(9) = 1/27 = 3.7 %.
         let got = interval(&[0.0, 0.0, 3.0]).unwrap();
         assert_eq!((got.low, got.high), (0.0, 3.0));
-        // Of five: P(5) = 1/3125 and P(4) = 20/3125 = 0.6 %, P(3) = 160/3125 = 5.1 %; so 97.5 % is at three of five.
+        // For five values: P(5) = 1/3125 and P(4) = 20/3125 = 0.6 %, P(3) = 160/3125 = 5.1 %; so 97.5 % is at three of
+        // five.
         let got = interval(&[0.0, 0.0, 0.0, 0.0, 5.0]).unwrap();
         assert_eq!((got.low, got.high), (0.0, 3.0));
     }
@@ -201,7 +203,7 @@ mod tests {
     fn nothing_over_nothing_has_no_ratio() {
         let zeros = Difference::of(&[(3.0, 0.0), (5.0, 0.0)]).unwrap();
         assert_eq!((zeros.mean, zeros.ratio, zeros.ratio_interval), (4.0, None, None));
-        // One resample in four holds the first pair alone.
+        // One resample in four consists of the first pair alone.
         let some = Difference::of(&[(3.0, 0.0), (5.0, 4.0)]).unwrap();
         assert_eq!((some.ratio, some.ratio_interval), (Some(2.0), None));
     }

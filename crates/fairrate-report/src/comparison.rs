@@ -1,4 +1,4 @@
-//! Columns held against each other: which numbers there are, their means over seeds, and how they differ.
+//! Columns compared with each other: their measures, the means over seeds, and the differences.
 
 use serde::Serialize;
 
@@ -7,73 +7,73 @@ use crate::format;
 use crate::metrics::{BucketSlowdown, Convergence, Metrics, PortMetrics, Share};
 use crate::stats::{self, Distribution};
 
-/// All columns of a comparison and what is measured of them.
+/// All columns of a comparison and their measures.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The columns.
     pub metrics: Vec<Metrics>,
-    /// What is measured, group by group.
+    /// The measures, group by group.
     pub groups: Vec<Group>,
-    /// Runs that do not count, and why: `hpcc seed 2 interrupted`.
+    /// Runs that are left out, with the reason: `hpcc seed 2 interrupted`.
     pub left_out: Vec<String>,
 }
 
-/// Measures about the same thing.
+/// Measures of the same subject.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What they are about.
+    /// Title of the subject.
     pub title: String,
     /// The measures.
     pub measures: Vec<Measure>,
 }
 
-/// A number of every column.
+/// One number of every column.
 #[derive(Clone, Debug)]
 pub struct Measure {
-    /// Where `metrics` has it, as `slowdown[all sizes].p99`.
+    /// Path in `metrics`, as `slowdown[all sizes].p99`.
     pub key: String,
-    /// What tables call it.
+    /// Name in tables.
     pub name: &'static str,
-    /// Which value is best.
+    /// The direction of the best value.
     pub better: Better,
-    /// How people read it.
+    /// The function that formats a value for people.
     pub show: fn(f64) -> String,
-    /// One a column.
+    /// The cells, one per column.
     pub cells: Vec<Cell>,
-    /// The columns with the best value, and those that cannot be told from it; none if that is all of them.
+    /// The columns with the best value, and those that cannot be distinguished from it; empty if that is all columns.
     pub leaders: Vec<usize>,
 }
 
 /// A measure of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// Mean over its seeds.
+    /// Mean over the column's seeds.
     pub estimate: Option<Estimate>,
-    /// The number of the column it is held against, and the difference, paired by seed.
+    /// The number of the baseline column, and the difference from it, paired by seed.
     pub difference: Option<(usize, Difference)>,
-    /// The flows that finished, where the number is a lower bound since others did not.
+    /// The share of flows that finished, where the number is a lower bound since others did not.
     pub bound: Option<Share>,
 }
 
-/// Which value of a measure is the best.
+/// The direction of a measure's best value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// The least.
+    /// The least value is the best.
     Lower,
-    /// The largest.
+    /// The largest value is the best.
     Higher,
-    /// One cannot say so.
+    /// No value is better than another.
     Neither,
 }
 
-/// Ports that a comparison shows one by one; of more it shows all together.
+/// Largest number of ports that a comparison shows one by one; more ports are shown all together.
 pub const MAX_PORTS: usize = 4;
 
-/// A number of a column, or of one of its seeds.
+/// A function that returns a number of a column, or of one of its seeds.
 pub type Value<'a> = &'a dyn Fn(&Metrics) -> Option<f64>;
 
 impl Comparison {
-    /// Of columns; there is at least one.
+    /// Compares columns; there must be at least one.
     pub fn of(metrics: Vec<Metrics>) -> Self {
         let all = Columns { metrics: &metrics, baselines: (0..metrics.len()).map(|i| baseline(&metrics, i)).collect() };
         let mut groups: Vec<Group> = buckets(&metrics).into_iter().map(|bucket| all.slowdown(bucket)).collect();
@@ -88,23 +88,23 @@ impl Comparison {
         Self { metrics, groups, left_out: Vec::new() }
     }
 
-    /// Whether there are several seeds, so that there are intervals.
+    /// Returns `true` if some column has several seeds, so that there are intervals.
     pub fn has_seeds(&self) -> bool {
         self.metrics.iter().any(|m| 1 < m.seeds.len())
     }
 
-    /// The fewest seeds of a column.
+    /// Returns the least number of seeds of a column.
     pub fn fewest_seeds(&self) -> usize {
         self.metrics.iter().map(|m| m.seeds.len()).min().unwrap_or(0)
     }
 
-    /// Whether every seed of every column gave the same numbers, the wall clock's aside.
+    /// Returns `true` if every seed of every column gave the same numbers, the wall clock's aside.
     pub fn seeds_agree(&self) -> bool {
         let mut cells = self.groups.iter().flat_map(|g| &g.measures).flat_map(|m| &m.cells).filter_map(|c| c.estimate);
         cells.all(|e| e.interval.is_none_or(|i| i.low == i.high))
     }
 
-    /// Means, intervals and differences as data.
+    /// Returns means, intervals and differences as data.
     pub fn statistics(&self) -> Statistics {
         let measures = self.groups.iter().flat_map(|g| &g.measures);
         let of = |measure: &Measure| {
@@ -134,55 +134,55 @@ impl Comparison {
     }
 }
 
-/// What `compare.json` says of means and differences.
+/// The part of `compare.json` about means and differences.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Statistics {
-    /// How intervals are made.
+    /// The method by which intervals are made.
     pub method: &'static str,
-    /// How sure they are.
+    /// The confidence level of the intervals.
     pub level: f64,
-    /// How often seeds are drawn anew.
+    /// Number of resamples of the seeds.
     pub resamples: usize,
-    /// One entry a measure and column.
+    /// One entry per measure and column.
     pub values: Vec<Statistic>,
 }
 
 /// A measure of a column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Statistic {
-    /// Which measure.
+    /// Key of the measure.
     pub metric: String,
     /// Label of the column.
     pub column: String,
-    /// Mean over its seeds.
+    /// Mean over the column's seeds.
     #[serde(flatten)]
     pub estimate: Estimate,
     /// Flows that finished and flows that started, where the mean is a lower bound since the former are fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Share>,
-    /// How it differs from another column; `None` for the first one.
+    /// The difference from another column; `None` for the first one.
     pub difference: Option<Versus>,
 }
 
-/// A difference to another column.
+/// A difference from another column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Versus {
     /// Label of the other column.
     pub to: String,
-    /// By how much.
+    /// The difference.
     #[serde(flatten)]
     pub difference: Difference,
-    /// Whether the interval of the difference excludes zero.
+    /// `true` if the interval of the difference excludes zero; `None` without an interval.
     pub excludes_zero: Option<bool>,
 }
 
-/// The column that column `i` is held against: the first one of the same grid point, or, for that one, the first of all.
+/// Returns the baseline of column `i`: the first column of the same grid point, or, for that column, the first of all.
 fn baseline(all: &[Metrics], i: usize) -> usize {
     all.iter().position(|m| m.point == all[i].point).filter(|first| *first != i).unwrap_or(0)
 }
 
-/// Returns the groups of columns within which one can be best: those of the same grid point, or all where each has a point of its
-/// own.
+/// Returns the groups of columns within which one column can be best: those of the same grid point, or all where each
+/// has a point of its own.
 fn rivals(metrics: &[Metrics]) -> Vec<Vec<usize>> {
     let mut points: Vec<(&str, Vec<usize>)> = Vec::new();
     for (i, column) in metrics.iter().enumerate() {
@@ -197,8 +197,9 @@ fn rivals(metrics: &[Metrics]) -> Vec<Vec<usize>> {
     points.into_iter().map(|(_, columns)| columns).collect()
 }
 
-/// Returns the columns with the best `value`, and those that cannot be told from it: they look the same, or the 95 % interval of
-/// the difference paired by seed (by Student's t, which holds for few seeds too) contains zero. None, if these are all rivals.
+/// Returns the columns with the best `value`, and those that cannot be distinguished from it: they look the same, or
+/// the 95 % interval of the difference paired by seed (by Student's t, which is valid for few seeds too) contains zero.
+/// A group of rivals that all lead has no leaders.
 pub fn leaders(metrics: &[Metrics], value: Value<'_>, better: Better, show: fn(f64) -> String) -> Vec<usize> {
     let series: Vec<Vec<(u64, f64)>> = metrics.iter().map(|m| by_seed(m, value)).collect();
     let mean = |i: usize| Estimate::of(&series[i].iter().map(|(_, x)| *x).collect::<Vec<_>>()).map(|e| e.mean);
@@ -314,11 +315,11 @@ impl Columns<'_> {
         ]
     }
 
-    /// How rates settled, where a probe looked.
+    /// Returns the measures of convergence of rates, if a column has a convergence probe.
     fn convergence(&self) -> Option<Group> {
         let changes = self.metrics.iter().filter_map(|m| m.convergence).map(|c| c.changes).max()?;
         let pick = |f: fn(&Convergence) -> f64| move |m: &Metrics| m.convergence.as_ref().map(f);
-        // A rank among those that have not converged is slower than anything: it has no mean.
+        // A rank among the changes that have not converged is slower than any other: it has no mean.
         let rtts = |name, field: &str, f| {
             self.measure(format!("convergence.{field}"), name, Better::Lower, &pick(f), format::number)
         };
@@ -336,7 +337,7 @@ impl Columns<'_> {
         })
     }
 
-    /// The rates and loads of all flows within the measuring window.
+    /// Returns the measures of rates and loads of all flows within the measuring window.
     fn all_flows(&self) -> Group {
         let jain = |x: f64| format!("{x:.4}");
         let goodput = |m: &Metrics| Some(m.goodput_bps);
@@ -356,7 +357,8 @@ impl Columns<'_> {
         Group { title: "All flows".into(), measures }
     }
 
-    /// The speed of the simulator, which depends on the machine: seeds say nothing of it.
+    /// Returns the measure of the simulator's speed, which depends on the machine: it has no interval and no
+    /// difference.
     fn speed(&self) -> Measure {
         let (value, show) = (|m: &Metrics| m.ns_per_packet_hop, |x: f64| format!("{x:.0}"));
         let mut speed =
@@ -368,7 +370,7 @@ impl Columns<'_> {
         speed
     }
 
-    /// The counters of the run from its start to its end.
+    /// Returns the counters of the run from its start to its end.
     fn whole_run(&self) -> Group {
         use Better::{Lower, Neither};
         let measure =
@@ -378,7 +380,7 @@ impl Columns<'_> {
             measure("drops", "drops", Lower, &|m| Some(m.drops), format::count),
             measure("ECN marks", "ecn_marks", Neither, &|m| Some(m.ecn_marks), format::count),
         ];
-        // What ports and flows sent to control rates, where any did.
+        // Packets that ports and flows sent to control rates, where any did.
         if self.metrics.iter().any(|m| m.control_bytes != 0.0) {
             let share = |m: &Metrics| Some(m.control_share.unwrap_or(0.0));
             let percent = |x| format!("{} %", format::number(100.0 * x));
@@ -389,7 +391,7 @@ impl Columns<'_> {
         }
         let again = |m: &Metrics| Some(m.retransmitted_bytes);
         measures.push(measure("sent again", "retransmitted_bytes", Lower, &again, format::bytes));
-        // How long data of multipath connections waited for data before it, where any did.
+        // The time for which data of multipath connections waited for data before it, where any did.
         if self.metrics.iter().any(|m| m.reordered_bytes != 0.0) {
             let (mean, max) = (|m: &Metrics| Some(m.reordering_mean_ns), |m: &Metrics| Some(m.reordering_max_ns));
             measures.push(measure("reordered", "reordered_bytes", Lower, &|m| Some(m.reordered_bytes), format::bytes));
@@ -410,25 +412,25 @@ impl Columns<'_> {
     }
 }
 
-/// Link sets whose loads are shown, and what the rows are called.
+/// Link sets whose loads are shown, with the names of their rows.
 const TIERS: [(&str, &str, &str); 3] = [
     ("host-links", "offered, host links", "carried, host links"),
     ("tor-uplinks", "offered, ToR uplinks", "carried, ToR uplinks"),
     ("agg-uplinks", "offered, agg uplinks", "carried, agg uplinks"),
 ];
 
-/// The mean over the seeds of a column.
+/// Returns the mean over the seeds of a column.
 pub fn estimate(m: &Metrics, value: Value<'_>) -> Option<Estimate> {
     Estimate::of(&by_seed(m, value).into_iter().map(|(_, x)| x).collect::<Vec<_>>())
 }
 
-/// A measure of each seed of a column that has it.
+/// Returns the measure of each seed of a column that has it.
 fn by_seed(m: &Metrics, value: Value<'_>) -> Vec<(u64, f64)> {
     let runs = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
     runs.iter().filter_map(|run| Some((*run.seeds.first()?, value(run)?))).collect()
 }
 
-/// Every size bucket that some column has flows in; only `all sizes` where that says everything.
+/// Returns every size bucket that some column has flows in; only `all sizes` if there is a single bucket besides.
 fn buckets(all: &[Metrics]) -> Vec<&'static str> {
     let mut names: Vec<&'static str> = Vec::new();
     for bucket in all.iter().flat_map(|m| &m.slowdown) {
@@ -526,7 +528,7 @@ mod tests {
         assert_eq!((&json["level"], &json["resamples"]), (&0.95.into(), &10_000.into()));
         let values = json["values"].as_array().unwrap();
         let of = |column: &str| values.iter().find(|v| v["metric"] == "goodput_bps" && v["column"] == column).unwrap();
-        // Synthetic goodput is 24 Gb/s over the column's number, whatever the seed.
+        // The synthetic goodput is 24 Gb/s over the column's number, whatever the seed.
         assert_eq!((&of("powertcp")["mean"], &of("powertcp")["difference"]), (&24e9.into(), &serde_json::Value::Null));
         assert_eq!(of("hpcc")["interval"], serde_json::json!({ "low": 12e9, "high": 12e9 }));
         let difference = &of("hpcc")["difference"];

@@ -9,16 +9,16 @@ use crate::svg;
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// What is in it.
+    /// Content of the file.
     pub text: String,
 }
 
 /// Name of the file that lists the others.
 pub const LIST: &str = "figures.csv";
 
-/// Two files for each figure of a report, and the list of them.
+/// Returns two files for each figure of a report, and the list of them.
 pub fn files(chapters: &[Chapter]) -> Vec<File> {
     let mut list = "file,chapter,figure,point,note\n".to_owned();
     let mut files = Vec::new();
@@ -36,7 +36,7 @@ pub fn files(chapters: &[Chapter]) -> Vec<File> {
     files
 }
 
-/// The names of the files that a list tells of.
+/// Returns the names of the files that `list` names.
 pub fn listed(list: &str) -> Vec<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.=".contains(c);
     let stems = list.lines().skip(1).filter_map(|line| line.split(',').next()?.strip_suffix(".svg"));
@@ -44,7 +44,7 @@ pub fn listed(list: &str) -> Vec<String> {
     fit.flat_map(|stem| [format!("{stem}.svg"), format!("{stem}.csv")]).collect()
 }
 
-/// The points of a figure, a line each, with units in the first line.
+/// Returns the points of a figure as CSV, a line each, with units in the first line.
 pub fn csv(figure: &Figure) -> String {
     let (x, y) = (&figure.x.label, &figure.y.label);
     let has_bands = figure.series.iter().any(|s| !s.low.is_empty());
@@ -77,18 +77,18 @@ pub fn csv(figure: &Figure) -> String {
     out
 }
 
-/// A value of the horizontal axis; a word where it has words.
+/// Returns the k-th x of a series; a word where the axis has words.
 fn abscissa(figure: &Figure, s: &Series, k: usize) -> String {
     let word = figure.x.ticks.iter().filter(|_| figure.x.words).find(|(at, _)| *at == s.x[k]);
     word.map_or_else(|| number(s.x.get(k)), |(_, word)| field(word))
 }
 
-/// A number, or nothing if there is none.
+/// Returns a number as text, or nothing if there is none.
 fn number(x: Option<&f64>) -> String {
     x.filter(|x| x.is_finite()).map_or_else(String::new, f64::to_string)
 }
 
-/// A field of a line, in quotes where it must be.
+/// Returns a field of a CSV line, in quotes where it needs them.
 fn field(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! Figures as data: what the page's script draws.
+//! Figures as data, drawn by the page's script.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,12 +11,13 @@ use crate::style::Style;
 pub struct Figure {
     /// Heading.
     pub title: String,
-    /// A line under the heading: what exactly is drawn.
+    /// A line under the heading that describes exactly what is drawn.
     pub note: String,
-    /// The point of a grid that it is about, as `load=0.6`; empty: all of them, or there is no grid.
+    /// The point of a grid that the figure is about, as `load=0.6`; empty if it is about all points, or there is no
+    /// grid.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// Name of its files without the ending, unlike those of all other figures of the page.
+    /// Name of its files without the ending, unique within the page.
     pub file: String,
     /// Horizontal axis.
     pub x: Axis,
@@ -24,9 +25,9 @@ pub struct Figure {
     pub y: Axis,
     /// Lines, or rows of bars where the vertical axis has `rows`.
     pub series: Vec<Series>,
-    /// Takes the whole width of the page.
+    /// Set when the figure takes the whole width of the page.
     pub wide: bool,
-    /// One of several small charts with the same axes.
+    /// Set when the figure is one of several small charts with the same axes.
     pub small: bool,
 }
 
@@ -35,41 +36,41 @@ pub struct Figure {
 pub struct Axis {
     /// Quantity and unit, as `queue (KB)`.
     pub label: String,
-    /// Logarithmic.
+    /// Set when the axis is logarithmic.
     pub log: bool,
-    /// The least range it shows; wider data widen it.
+    /// The least range the axis shows; wider data widen it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<(f64, f64)>,
-    /// Axes with the same link zoom together.
+    /// Name of a group of axes that zoom together; empty if the axis zooms alone.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub link: &'static str,
-    /// Names of rows, for a chart of bars over time.
+    /// Names of the rows of a chart of bars over time; empty for other charts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<String>,
-    /// Values with a label of their own, where the axis is not to choose its own ticks.
+    /// Values with their labels, where the axis is not to choose its own ticks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ticks: Vec<(f64, String)>,
-    /// Values are counts: nothing between two whole numbers has a tick.
+    /// Set when values are counts: there are no ticks between whole numbers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
-    /// Values are words, numbered from 0: nothing lies between two of them, so points are not joined.
+    /// Set when values are words, numbered from 0: nothing lies between two of them, so points are not joined.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub words: bool,
 }
 
 impl Axis {
-    /// An axis with a label.
+    /// Returns an axis with a label.
     pub fn new(label: impl Into<String>) -> Self {
         Self { label: label.into(), ..Self::default() }
     }
 
-    /// The same axis, logarithmic.
+    /// Returns the axis, logarithmic.
     #[must_use]
     pub fn logarithmic(self) -> Self {
         Self { log: true, ..self }
     }
 
-    /// The same axis, showing at least from `low` to `high`.
+    /// Returns the axis, showing at least from `low` to `high`.
     #[must_use]
     pub fn showing(self, low: f64, high: f64) -> Self {
         Self { range: Some((low, high)), ..self }
@@ -79,36 +80,36 @@ impl Axis {
 /// A line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Series {
-    /// Lines with the same key are switched on and off together, in all charts.
+    /// Key of the line: lines with the same key are switched on and off together, in all charts.
     pub key: String,
-    /// Name in the legend; empty: the line of that key that is in the legend already.
+    /// Name in the legend; empty if another line of the same key is in the legend already.
     pub name: String,
-    /// Its look.
+    /// The line's look.
     #[serde(flatten)]
     pub style: Style,
-    /// A second line of its key, drawn thin and with hollow markers.
+    /// Set for a second line of its key, drawn thin and with hollow markers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub thin: bool,
-    /// Holds each value until the next.
+    /// Set when the line holds each value until the next.
     pub step: bool,
-    /// Shows its points.
+    /// Set when the points have markers.
     pub marks: bool,
-    /// Points.
+    /// Horizontal values of the points.
     #[serde(serialize_with = "numbers")]
     pub x: Vec<f64>,
-    /// Points.
+    /// Vertical values of the points.
     #[serde(serialize_with = "numbers")]
     pub y: Vec<f64>,
-    /// Lower end of a band around the line, one value a point; may be empty.
+    /// Lower end of a band around the line, one value per point; may be empty.
     #[serde(serialize_with = "numbers", skip_serializing_if = "Vec::is_empty")]
     pub low: Vec<f64>,
     /// Upper end of the band.
     #[serde(serialize_with = "numbers", skip_serializing_if = "Vec::is_empty")]
     pub high: Vec<f64>,
-    /// Numbers of the points that stand for part of their flows only: their markers are hollow.
+    /// Indices of the points whose value is of only a part of their flows: their markers are hollow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partial: Vec<usize>,
-    /// What hovering adds to a point.
+    /// Text that hovering adds to each point.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hint: Vec<String>,
 }
@@ -120,7 +121,7 @@ fn numbers<S: serde::Serializer>(values: &[f64], serializer: S) -> Result<S::Ok,
 
 fn short(x: f64) -> Value {
     let rounded = if x.is_finite() { format!("{x:.5e}").parse().unwrap_or(x) } else { x };
-    // Small whole numbers print without the `.0` that a float has.
+    // Small whole numbers are written without the `.0` that a float has.
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
         return Value::from(rounded as i64);
     }
@@ -130,14 +131,14 @@ fn short(x: f64) -> Value {
 /// The unit of time that suits a run of `span_ns`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeUnit {
-    /// Its name.
+    /// Name of the unit.
     pub name: &'static str,
-    /// Its length, in ns.
+    /// Length of the unit, in ns.
     pub ns: f64,
 }
 
 impl TimeUnit {
-    /// Microseconds, milliseconds or seconds: whichever gives the axis numbers of one to four digits.
+    /// Returns microseconds, milliseconds or seconds, whichever gives the axis numbers of one to four digits.
     pub fn for_span(span_ns: f64) -> Self {
         match span_ns {
             s if s < 2e6 => Self { name: "µs", ns: 1e3 },
@@ -146,12 +147,12 @@ impl TimeUnit {
         }
     }
 
-    /// The time axis of a chart; all of them zoom together.
+    /// Returns the time axis of a chart; all such axes zoom together.
     pub fn axis(self) -> Axis {
         Axis { link: "time", ..Axis::new(format!("time ({})", self.name)) }
     }
 
-    /// Times in this unit.
+    /// Converts times in ns to this unit.
     pub fn of(self, t_ns: &[f64]) -> Vec<f64> {
         t_ns.iter().map(|t| t / self.ns).collect()
     }

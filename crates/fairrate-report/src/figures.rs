@@ -1,4 +1,4 @@
-//! Which figures a report has, in which order, and what their lines look like.
+//! The figures of a report, their order, and the looks of their lines.
 
 use std::collections::HashSet;
 
@@ -11,42 +11,44 @@ use crate::style::{self, Style};
 use crate::sweep::Grid;
 use crate::table::Table;
 
-/// Points of a line at most: about two a pixel on a wide screen.
+/// Largest number of points of a line: about two a pixel on a wide screen.
 const POINTS: usize = 2_000;
-/// Points of a line of a page with many lines: the page is to be mailed.
+/// Smallest limit on the points of a line, for a page with many lines: the page must be small enough to be mailed.
 const FEW_POINTS: usize = 200;
-/// Points of the lines of a figure, or of the figures of all points of a grid, for as long as that leaves [`FEW_POINTS`].
+/// Largest number of points of the lines of a figure together, or of the figures of all points of a grid, as long as
+/// that leaves [`FEW_POINTS`] a line.
 const POINTS_IN_ALL: usize = 32_000;
-/// Columns that get lines against time at most. Figures over a grid have all columns.
+/// Largest number of columns that have lines in figures against time. Figures over a grid have all columns.
 pub const MAX_DRAWN: usize = style::DISTINCT;
-/// From here on the workload is about how long flows take, and that comes first.
+/// Number of flow completions from which the workload is about flow completion times, and their chapter is the first.
 const MANY_FLOWS: usize = 1_000;
 
-/// The figures about the same thing, under a heading.
+/// The figures about one subject, under a heading.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Chapter {
     /// Heading.
     pub title: String,
-    /// The point of a grid that it is about, as `load=0.6`; empty: the whole grid, or there is none.
+    /// The point of a grid that the chapter is about, as `load=0.6`; empty if it is about the whole grid, or there is
+    /// none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// Its figures.
+    /// The chapter's figures.
     pub figures: Vec<Figure>,
 }
 
-/// A line of the figures: an algorithm, or one with other parameters.
+/// A line of the figures: an algorithm, with or without changed parameters.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Line {
-    /// What series of it have for a key.
+    /// Key of the line's series.
     pub key: String,
     /// Name in legends.
     pub name: String,
-    /// Its look.
+    /// The line's look.
     #[serde(flatten)]
     pub style: Style,
 }
 
-/// The lines of a report, each with a look of its own: at every point of a grid an algorithm has the same.
+/// Returns the lines of a report, each with its own look: an algorithm has the same look at every point of a grid.
 pub fn lines(variants: &[Variant]) -> Vec<Line> {
     let mut seen = HashSet::new();
     let first: Vec<&Variant> = variants.iter().filter(|v| seen.insert(v.line.as_str())).collect();
@@ -55,8 +57,8 @@ pub fn lines(variants: &[Variant]) -> Vec<Line> {
     first.iter().zip(style::styles(&ccs)).map(of).collect()
 }
 
-/// All figures of a report, in order; chapters without any are left out. Over a grid come `metrics` first, or the usual ones
-/// if these are none, and then what there is to see at each of its points.
+/// Returns all figures of a report, in order, without empty chapters. With a grid, `metrics` over the grid are first,
+/// or the usual metrics if `metrics` is empty, and then the chapters of each of its points.
 pub fn all(variants: &[Variant], comparison: &Comparison, metrics: &[Metric]) -> Vec<Chapter> {
     let lines = lines(variants);
     let drawn = &variants[..variants.len().min(MAX_DRAWN)];
@@ -80,17 +82,17 @@ fn looks(lines: &[Line]) -> Vec<(&str, Style)> {
     lines.iter().map(|l| (l.key.as_str(), l.style)).collect()
 }
 
-/// The numbers that `metrics` draw over a grid, as a table; `None` without a grid.
+/// Returns the values of `metrics` over a grid, as a table; `None` without a grid.
 pub fn table_over_grid(variants: &[Variant], comparison: &Comparison, metrics: &[Metric]) -> Option<Table> {
     Some(Grid::of(variants, &comparison.metrics)?.table(metrics, &looks(&lines(variants))))
 }
 
-/// Points of a line where there are `n` columns.
+/// Returns the largest number of points of a line where there are `n` columns.
 fn points(n: usize) -> usize {
     (POINTS_IN_ALL / n.max(1)).clamp(FEW_POINTS, POINTS)
 }
 
-/// The chapters of each point of a grid.
+/// Returns the chapters of each point of a grid.
 fn at_each_point(variants: &[Variant], lines: &[Line]) -> Vec<Chapter> {
     let mut seen = HashSet::new();
     let places = variants.iter().map(|v| v.first().point.as_str()).filter(|point| seen.insert(*point));
@@ -108,7 +110,7 @@ fn at_each_point(variants: &[Variant], lines: &[Line]) -> Vec<Chapter> {
     all
 }
 
-/// Gives figures names that differ: chapter, title and point of the grid.
+/// Gives each figure a unique file name made of chapter, title and point of the grid.
 fn name_files(chapters: &mut [Chapter]) {
     let mut taken = HashSet::new();
     for chapter in chapters {
@@ -121,10 +123,10 @@ fn name_files(chapters: &mut [Chapter]) {
     }
 }
 
-/// Characters of the name of a figure's file at most.
+/// Largest number of characters of the name of a figure's file.
 const LONGEST_NAME: usize = 100;
 
-/// Words as the name of a file: lower case, everything else than letters, digits and `.=` a dash.
+/// Returns `words` as the name of a file: lower case, with a dash for everything but letters, digits and `.=`.
 fn file_name(words: &str) -> String {
     let mut name = String::new();
     for c in words.replace('\u{3b8}', "theta").chars().flat_map(char::to_lowercase) {
@@ -139,7 +141,7 @@ fn file_name(words: &str) -> String {
     name.trim_matches(['-', '.']).to_owned()
 }
 
-/// The chapters of columns that are drawn together.
+/// Returns the chapters of columns that are drawn together.
 fn chapters(variants: &[&Variant], lines: &[Line], points: usize) -> Vec<Chapter> {
     let page = Page::new(variants, lines, points);
     let chapter = |title: &str, figures| Chapter { title: title.to_owned(), figures, ..Chapter::default() };

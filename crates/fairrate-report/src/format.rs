@@ -1,6 +1,6 @@
-//! Numbers as people read them: three or four digits and the field's units.
+//! Number formats for people: three or four digits and the field's units.
 
-/// A number with about four digits: `0.0123`, `1.23`, `45.6`, `789`, `12,345`.
+/// Formats a number with about four digits: `0.0123`, `1.23`, `45.6`, `789`, `12,345`.
 pub fn number(x: f64) -> String {
     let a = x.abs();
     match () {
@@ -14,17 +14,17 @@ pub fn number(x: f64) -> String {
     }
 }
 
-/// A number that may be absent: `-` then.
+/// Formats a number that may be absent, as `-` if it is.
 pub fn optional(x: Option<f64>) -> String {
     x.map_or_else(|| "-".to_owned(), number)
 }
 
-/// A count: whole numbers in groups of three, means over seeds with one decimal.
+/// Formats a count: whole numbers in groups of three digits, means over seeds with one decimal.
 pub fn count(x: f64) -> String {
     if x.fract() == 0.0 || 1000.0 <= x { grouped(x) } else { format!("{x:.1}") }
 }
 
-/// Rounded to a whole number, in groups of three digits.
+/// Rounds to a whole number and writes it in groups of three digits.
 fn grouped(x: f64) -> String {
     let digits = format!("{:.0}", x.abs());
     let mut text = String::new();
@@ -37,27 +37,27 @@ fn grouped(x: f64) -> String {
     if x < 0.0 { format!("-{text}") } else { text }
 }
 
-/// Bytes: `532 B`, `12.3 KB`, `4.56 MB` (decimal, as the field counts).
+/// Formats bytes: `532 B`, `12.3 KB`, `4.56 MB` (decimal, as the field counts).
 pub fn bytes(x: f64) -> String {
     scaled(x, &[(1.0, "B"), (1e3, "KB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")])
 }
 
-/// A length of time given in ns: `12 ns`, `3.40 µs`, `5.00 ms`, `1.20 s`.
+/// Formats a duration given in ns: `12 ns`, `3.40 µs`, `5.00 ms`, `1.20 s`.
 pub fn time_ns(x: f64) -> String {
     scaled(x, &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")])
 }
 
-/// A rate given in bit/s: `24.9 Gb/s`.
+/// Formats a rate given in bit/s: `24.9 Gb/s`.
 pub fn rate(x: f64) -> String {
     scaled(x, &[(1.0, "b/s"), (1e3, "kb/s"), (1e6, "Mb/s"), (1e9, "Gb/s"), (1e12, "Tb/s")])
 }
 
-/// A fraction as percent: `97.3 %`.
+/// Formats a fraction as percent: `97.3 %`.
 pub fn percent(x: f64) -> String {
     format!("{:.1} %", x * 100.0)
 }
 
-/// Seeds in ascending order, with runs of three and more as ranges: `1..5, 7, 8`.
+/// Formats ascending seeds, with runs of three and more as ranges: `1..5, 7, 8`.
 pub fn seeds(seeds: &[u64]) -> String {
     let mut parts = Vec::new();
     let mut rest = seeds;
@@ -73,7 +73,7 @@ pub fn seeds(seeds: &[u64]) -> String {
     parts.join(", ")
 }
 
-/// The largest unit in which the number is at least 1 once rounded to three digits.
+/// Formats a value in the largest unit in which it is at least 1 once rounded to three digits.
 fn scaled(x: f64, units: &[(f64, &str)]) -> String {
     let fits = |(factor, _): &&(f64, &str)| *factor * 0.9995 <= x.abs();
     let (factor, unit) = units.iter().rev().find(fits).or(units.first()).copied().unwrap_or((1.0, ""));

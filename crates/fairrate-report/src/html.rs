@@ -1,4 +1,4 @@
-//! `report.html`: one file with everything in it, that opens without a network and looks the same next year.
+//! `report.html`: one self-contained file that opens without a network and keeps its look.
 //!
 //! The bytes depend on nothing but the runs: no date, no wall-clock time, no machine.
 
@@ -16,15 +16,16 @@ use crate::table::{self, Table};
 
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: [&str; 3] = [include_str!("page/scale.js"), include_str!("page/chart.js"), include_str!("page/page.js")];
-/// Nothing may be fetched, from anywhere.
+/// Content security policy: the page may not fetch anything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 /// The row of the tables that depends on the machine.
 const WALL_CLOCK_ROW: &str = "ns per packet-hop";
 
-/// Runs that a warning names at most.
+/// Largest number of runs that a warning names.
 const MAX_NAMED: usize = 8;
 
-/// The page of one run or of a comparison. `variants` are not empty, `comparison` has their numbers, and `chapters` their figures.
+/// Returns the page of one run or of a comparison. `variants` must not be empty, `comparison` has their numbers, and
+/// `chapters` their figures.
 pub fn page(variants: &[Variant], comparison: &Comparison, chapters: &[Chapter]) -> String {
     let metrics = &comparison.metrics;
     let lines = figures::lines(variants);
@@ -34,7 +35,7 @@ pub fn page(variants: &[Variant], comparison: &Comparison, chapters: &[Chapter])
         header(variants, comparison, &lines),
         navigation(),
         "<main>\n".to_owned(),
-        // Of a grid no column is the best: its figures come first.
+        // In a grid no column is the best: its figures are first.
         if grid.is_none() { cards(variants, metrics, &lines) } else { String::new() },
         undrawn(variants),
         "<div id=\"figures\"></div>\n".to_owned(),
@@ -105,7 +106,7 @@ fn header(variants: &[Variant], comparison: &Comparison, lines: &[Line]) -> Stri
     out + "</header>\n"
 }
 
-/// Names the measuring window, behind a dot.
+/// Returns the measuring window in words, after a dot.
 fn measured(metrics: &[Metrics]) -> String {
     match table::caption(&metrics.iter()).strip_prefix('M') {
         Some(rest) => format!(" &middot; m{rest}"),
@@ -128,18 +129,18 @@ fn navigation() -> String {
         .to_owned()
 }
 
-/// A number that heads the page.
+/// A number at the head of the page.
 struct Headline {
     title: String,
     values: Vec<Option<f64>>,
     /// The columns whose values are lower bounds, as not all of their flows finished.
     bounds: Vec<bool>,
-    /// The best columns, and those that cannot be told from them.
+    /// The best columns, and those that cannot be distinguished from them.
     leaders: Vec<usize>,
     show: fn(f64) -> String,
 }
 
-/// The four numbers that say most: of a run as they are, of a comparison as bars.
+/// Returns the cards with the most important numbers: as a value for one run, as bars for a comparison.
 fn cards(variants: &[Variant], metrics: &[Metrics], lines: &[Line]) -> String {
     let colour = |v: &Variant| lines.iter().find(|l| l.key == v.line).map_or(0, |l| l.style.colour);
     let colours: Vec<usize> = variants.iter().map(colour).collect();
@@ -160,7 +161,7 @@ fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
     use Better::{Higher, Lower};
     let mut all = Vec::new();
     let mut add = |title: &str, better: Better, show: fn(f64) -> String, value: Value<'_>| {
-        // As in the tables: the mean of the values of all seeds.
+        // As in the tables, this is the mean of the values of all seeds.
         let values = metrics.iter().map(|m| estimate(m, value).map(|e| e.mean)).collect();
         let is_bound = |m: &Metrics| {
             let seeds = if m.per_seed.is_empty() { std::slice::from_ref(m) } else { m.per_seed.as_slice() };
@@ -194,7 +195,7 @@ fn headlines(metrics: &[Metrics]) -> Vec<Headline> {
     all
 }
 
-/// The port that the page is about: the one with the longest queue, or all together where there are many.
+/// Returns the port that the page is about: the one with the longest queue, or all together where there are many.
 fn headline_port(m: &Metrics) -> Option<&PortMetrics> {
     if MAX_PORTS < m.ports.len() {
         return m.all_ports.as_ref();
@@ -202,13 +203,13 @@ fn headline_port(m: &Metrics) -> Option<&PortMetrics> {
     m.ports.iter().max_by(|a, b| a.qlen_peak_bytes.total_cmp(&b.qlen_peak_bytes))
 }
 
-/// A number with its unit set smaller.
+/// Returns a number with its unit set smaller.
 fn big_number(text: &str, is_bound: bool) -> String {
     let (value, unit) = text.split_once(' ').unwrap_or((text, ""));
     format!("<p class=\"big\">{} <small>{unit}</small></p>", table::bounded(value.to_owned(), is_bound))
 }
 
-/// A bar for each algorithm, as long as its value.
+/// Returns a bar for each algorithm, as long as its value.
 fn bars(headline: &Headline, metrics: &[Metrics], colours: &[usize]) -> String {
     let largest = headline.values.iter().flatten().copied().fold(0.0, f64::max);
     let mut out = String::from("<div class=\"bars\">");
@@ -229,7 +230,7 @@ fn bars(headline: &Headline, metrics: &[Metrics], colours: &[usize]) -> String {
     out + "</div>"
 }
 
-/// Says whose lines figures leave out.
+/// Returns a note that figures against time leave out some columns, if they do.
 fn undrawn(variants: &[Variant]) -> String {
     if variants.len() <= MAX_DRAWN {
         return String::new();
@@ -240,7 +241,7 @@ fn undrawn(variants: &[Variant]) -> String {
     )
 }
 
-/// The tables, and what their intervals are.
+/// Returns the tables, with notes on their intervals.
 fn numbers(comparison: &Comparison) -> String {
     let mut out = String::from("<h2>In numbers</h2>\n");
     let about = notes(comparison);
@@ -259,7 +260,7 @@ fn numbers(comparison: &Comparison) -> String {
     out
 }
 
-/// Says what bold numbers are.
+/// Returns a note on the meaning of bold numbers, for a comparison.
 fn bold_note(comparison: &Comparison) -> Option<String> {
     let rule = if comparison.has_seeds() {
         "the best value, and all that cannot be told from it: the 95 % interval of the difference, paired by seed, contains zero"
@@ -269,7 +270,7 @@ fn bold_note(comparison: &Comparison) -> Option<String> {
     (1 < comparison.metrics.len()).then(|| format!("Bold: {rule}."))
 }
 
-/// Says under which algorithms the network carried much less than it was offered.
+/// Returns a note that names the algorithms under which the network carried much less than it was offered.
 pub fn behind(metrics: &[Metrics]) -> Option<String> {
     let of = |m: &Metrics| {
         let tier = m.behind()?;
@@ -289,7 +290,7 @@ pub fn behind(metrics: &[Metrics]) -> Option<String> {
     })
 }
 
-/// What means, intervals and differences over several seeds are, a sentence or two each; nothing for one seed.
+/// Returns notes on the means, intervals and differences over several seeds, a sentence or two each; none for one seed.
 pub fn notes(comparison: &Comparison) -> Vec<String> {
     if !comparison.has_seeds() {
         return Vec::new();
@@ -351,7 +352,7 @@ fn table_html(table: &Table) -> String {
     out + "</tbody></table></div>\n"
 }
 
-/// The scenario, once where the variants differ in nothing but the algorithm's own lines.
+/// Returns the scenario of each variant, folded unless there is only one variant.
 fn scenarios(variants: &[Variant]) -> String {
     let mut out = String::from("<h2>Scenario</h2>\n");
     for (i, variant) in variants.iter().enumerate() {
@@ -390,12 +391,12 @@ fn footer(variants: &[Variant]) -> String {
     out + "</footer>\n"
 }
 
-/// What the script reads.
+/// Returns the data for the page's script, as JSON.
 fn data(first: &RunData, lines: &[Line], chapters: &[Chapter]) -> String {
     let data = serde_json::json!({
         "name": first.scenario, "legend": lines, "chapters": chapters, "dashes": DASHES, "markers": MARKERS,
     });
-    // Inside a script element only `</` and `<!--` could end the data early.
+    // Within a script element only `</` and `<!--` could end the data early.
     data.to_string().replace('<', "\\u003c").replace("->", "\u{2192}")
 }
 
@@ -424,7 +425,7 @@ mod tests {
         assert!(html.len() < 1_500_000, "{} bytes", html.len());
     }
 
-    /// What the script itself contains: the name of the SVG namespace and a reference to a clip path.
+    /// Counts `text` in the script and the style themselves, which name the SVG namespace and a clip path.
     fn own_uses(text: &str) -> usize {
         SCRIPT.iter().chain([&STYLE]).map(|s| s.matches(text).count()).sum()
     }

@@ -1,8 +1,8 @@
-//! What a run looks like: statistics, tables for the terminal and a self-contained `report.html`.
+//! Presentation of runs: statistics, tables for the terminal and a self-contained `report.html`.
 //!
 //! [`load`] reads a results directory into [`model::RunData`]; [`metrics::Metrics`] are the numbers of one algorithm
-//! over its seeds; [`comparison`] holds several against each other, with intervals over seeds from [`bootstrap`]; [`table`] prints
-//! them and [`html`] draws them.
+//! over its seeds; [`comparison`] compares several, with intervals over seeds from [`bootstrap`]; [`table`] prints them
+//! and [`html`] draws them.
 
 pub mod bootstrap;
 pub mod comparison;

@@ -1,4 +1,4 @@
-//! Reads a results directory into [`RunData`].
+//! Reader of results directories.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,15 +9,15 @@ use fairrate_scenario::{FlowRow, Overrides, PfcRow, Results, ResultsError, Scena
 
 use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Totals};
 
-/// Reads the results of a run, complete or not. Its label is the name of its algorithm. Where `registry` does not have that
-/// algorithm, flows go by the ids of their nodes and the run has no description.
+/// Reads the results of a run, complete or not, into [`RunData`]. Its label is the name of its algorithm. If `registry`
+/// does not have that algorithm, flows are named by the ids of their nodes and the run has no description.
 ///
 /// # Errors
 /// If there are no results in `dir`, or they are damaged.
 pub fn run(dir: &Path, registry: &Registry) -> Result<RunData, ResultsError> {
     let results = Results::open(dir)?;
     let summary = &results.summary;
-    // The names of nodes; without them flows go by the ids of theirs.
+    // The scenario names the nodes; without it flows are named by the ids of their nodes.
     let reader = Scenario::with_algorithms(registry);
     let scenario = reader.load(&dir.join("scenario.toml"), &Overrides::default()).ok();
     let mut flow_rows = results.flows()?;
@@ -86,19 +86,19 @@ fn pause(row: &PfcRow) -> Pause {
     Pause { t_ns: row.t_ns, port: row.port.to_string(), class: row.class, pause: row.pause }
 }
 
-/// Samples of a series that are always kept: by them its interval is known.
+/// Number of samples of a series that are always kept: they show its interval.
 const ALWAYS_KEPT: usize = 128;
 
-/// Whether a sample is the third or later of equal ones. The ones in between say nothing: figures and numbers take what is
-/// between two samples to be as it was, or to change evenly.
+/// Returns `true` if `next` is the third or later of equal samples. The samples in between are redundant: figures and
+/// numbers assume that between two samples a value stays as it was, or changes evenly.
 fn repeats(values: &[f64], next: f64) -> bool {
-    // Bits, so that no window is the same as no window.
+    // Bits are compared, so that NaN, which stands for no window, equals itself.
     let is_same = |value: &f64| value.to_bits() == next.to_bits();
     ALWAYS_KEPT <= values.len() && values[values.len() - 2..].iter().all(is_same)
 }
 
-/// Takes note of a sample's time, with the values it has of each series: whether it only moves the end of the last one, since
-/// all of them repeat; otherwise they are to be added.
+/// Records a sample's time; `values` are the series with their next values. Returns `true` if the sample only moves the
+/// end of the last one, since all values repeat; if `false`, the caller has to append them.
 fn prolongs(t_ns: &mut Vec<f64>, at_ns: f64, values: &[(&Vec<f64>, f64)]) -> bool {
     let repeats = values.iter().all(|&(series, next)| repeats(series, next));
     if repeats {
@@ -108,13 +108,13 @@ fn prolongs(t_ns: &mut Vec<f64>, at_ns: f64, values: &[(&Vec<f64>, f64)]) -> boo
     repeats
 }
 
-/// The samples of each port, in the order the ports first appear.
+/// Returns the samples of each port, in the order the ports first appear.
 fn port_series(results: &Results, capacities: &HashMap<&str, f64>) -> Result<Vec<PortSeries>, ResultsError> {
     let mut at: HashMap<Arc<str>, usize> = HashMap::new();
     let mut all: Vec<PortSeries> = Vec::new();
     let measured = &results.summary.measured;
     let (from_ns, until_ns) = (measured.from_ns as f64, measured.until_ns as f64);
-    // The counters of each port when the measuring window began.
+    // Counters of each port when the measuring window began.
     let mut before: Vec<(u64, u64, f64)> = Vec::new();
     results.each_port(|row| {
         let i = *at.entry(Arc::clone(&row.port)).or_insert_with(|| {
@@ -142,7 +142,7 @@ fn port_series(results: &Results, capacities: &HashMap<&str, f64>) -> Result<Vec
     Ok(all)
 }
 
-/// The samples of each flow, ascending by flow.
+/// Returns the samples of each flow, ascending by flow.
 fn flow_series(
     results: &Results,
     flows: &[FlowRow],
@@ -178,7 +178,7 @@ fn flow_series(
     Ok(all)
 }
 
-/// `0: h0->h16`.
+/// Returns a flow's name, as `0: h0->h16`.
 fn flow_name(id: u32, flows: &[FlowRow], scenario: Option<&Scenario>) -> String {
     let Some(row) = flows.iter().find(|f| f.id == id) else { return id.to_string() };
     let node = |node: u32| {

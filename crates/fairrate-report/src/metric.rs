@@ -1,19 +1,19 @@
-//! The numbers that can be drawn against a parameter, by the names that `--metric` takes.
+//! The numbers that can be drawn against a parameter, by their names in `--metric`.
 
 use crate::metrics::{Metrics, PortMetrics, Share};
 use crate::stats::Distribution;
 
-/// A number of a column.
+/// A number of a column that can be drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metric(Kind);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
-    /// A statistic of the FCT slowdown of flows of a size; indices into [`STATISTICS`] and [`SIZES`].
+    /// A statistic of the FCT slowdown of flows of a size, by indices into [`STATISTICS`] and [`SIZES`].
     Slowdown(usize, usize),
-    /// The share of flows of a size that did not finish; an index into [`SIZES`].
+    /// The share of flows of a size that did not finish, by an index into [`SIZES`].
     Unfinished(usize),
-    /// Anything else; an index into [`OTHERS`].
+    /// Any other number, by an index into [`OTHERS`].
     Other(usize),
 }
 
@@ -29,7 +29,7 @@ const STATISTICS: [(&str, &str, Of<Distribution>); 6] = [
     ("max", "largest", |d| d.max),
 ];
 
-/// Flow sizes: name, bucket of the tables, words. Short, medium and long are those of the PowerTCP paper.
+/// Flow sizes: name, bucket of the tables, words. Short, medium and long are defined as in the PowerTCP paper.
 const SIZES: [(&str, &str, &str); 5] = [
     ("all", "all sizes", "all flows"),
     ("short", "<= 10 KB", "short flows (up to 10 KB)"),
@@ -46,12 +46,12 @@ struct Other {
     title: &'static str,
     /// Label of an axis, with the unit.
     label: &'static str,
-    /// How much of what `value` gives makes one of the unit.
+    /// The unit of the label, in the unit of `value`.
     unit: f64,
     value: Of<Metrics>,
 }
 
-/// The probed port, or all of them together.
+/// Returns the probed port, or all probed ports together.
 fn port(m: &Metrics) -> Option<&PortMetrics> {
     m.all_ports.as_ref().or_else(|| m.ports.first())
 }
@@ -147,7 +147,7 @@ const OTHERS: [Other; 16] = [
     },
 ];
 
-/// What is drawn if nothing is asked for, where there is anything but zeros.
+/// Names of the metrics that are drawn by default, unless all their values are zero.
 const USUAL: [&str; 13] = [
     "slowdown-p50:all",
     "slowdown-p99:all",
@@ -165,7 +165,7 @@ const USUAL: [&str; 13] = [
 ];
 
 impl Metric {
-    /// The metric of a name. A slowdown without a size is that of all flows.
+    /// Returns the metric of a name. A slowdown without a size is that of all flows.
     pub fn by_name(name: &str) -> Option<Self> {
         if let Some(other) = OTHERS.iter().position(|o| o.name == name) {
             return Some(Self(Kind::Other(other)));
@@ -180,7 +180,7 @@ impl Metric {
         Some(Self(Kind::Slowdown(statistic, size_of(size)?)))
     }
 
-    /// All names.
+    /// Returns all names.
     pub fn names() -> Vec<String> {
         let sizes = |statistic: &str| SIZES.map(|size| format!("slowdown-{statistic}:{}", size.0));
         let slowdowns = STATISTICS.iter().flat_map(|s| sizes(s.0));
@@ -188,7 +188,7 @@ impl Metric {
         slowdowns.chain(unfinished).chain(OTHERS.iter().map(|o| o.name.to_owned())).collect()
     }
 
-    /// The names in a few words, for help and errors.
+    /// Returns the names in a few words, for help and errors.
     pub fn summary() -> String {
         let join = |names: Vec<&str>| names.join("|");
         format!(
@@ -199,13 +199,13 @@ impl Metric {
         )
     }
 
-    /// What is drawn if nothing is asked for: what some column has, and has anything but zeros of.
+    /// Returns the metrics that are drawn by default: those of which some column has a value other than zero.
     pub fn usual(columns: &[Metrics]) -> Vec<Self> {
         let told = |metric: &Self| columns.iter().any(|m| metric.value(m).is_some_and(|x| x != 0.0));
         USUAL.iter().filter_map(|name| Self::by_name(name)).filter(told).collect()
     }
 
-    /// Its name.
+    /// Returns the metric's name.
     pub fn name(self) -> String {
         match self.0 {
             Kind::Slowdown(statistic, size) => format!("slowdown-{}:{}", STATISTICS[statistic].0, SIZES[size].0),
@@ -214,7 +214,7 @@ impl Metric {
         }
     }
 
-    /// Heading of its figures.
+    /// Returns the heading of the metric's figures.
     pub fn title(self) -> String {
         match self.0 {
             Kind::Slowdown(statistic, size) => format!("FCT slowdown, {}, {}", STATISTICS[statistic].1, SIZES[size].2),
@@ -223,7 +223,7 @@ impl Metric {
         }
     }
 
-    /// Label of its axis, with the unit.
+    /// Returns the label of the metric's axis, with the unit.
     pub fn label(self) -> &'static str {
         match self.0 {
             Kind::Slowdown(..) => "FCT / ideal FCT",
@@ -232,12 +232,12 @@ impl Metric {
         }
     }
 
-    /// The least value there can be.
+    /// Returns the least possible value.
     pub fn least(self) -> f64 {
         if matches!(self.0, Kind::Slowdown(..)) { 1.0 } else { 0.0 }
     }
 
-    /// Its value, in the unit of its label.
+    /// Returns the metric's value of a column, in the unit of its label.
     pub fn value(self, m: &Metrics) -> Option<f64> {
         match self.0 {
             Kind::Slowdown(statistic, size) => STATISTICS[statistic].2(&m.bucket(SIZES[size].1)?.slowdown),
@@ -246,7 +246,7 @@ impl Metric {
         }
     }
 
-    /// Flows that a seed must have for the number to be another one than the largest of all; `None` if it does not hang on that.
+    /// Returns the number of flows from which on a percentile differs from the largest value; `None` for other metrics.
     pub fn least_flows(self) -> Option<usize> {
         let Kind::Slowdown(statistic, _) = self.0 else { return None };
         match STATISTICS[statistic].0 {
@@ -257,13 +257,13 @@ impl Metric {
         }
     }
 
-    /// Flows that the number is made from.
+    /// Returns the number of flows that the value is made from.
     pub fn flows(self, m: &Metrics) -> Option<usize> {
         let Kind::Slowdown(_, size) = self.0 else { return None };
         m.bucket(SIZES[size].1).map(|b| b.slowdown.n)
     }
 
-    /// Returns the flows that finished, if the value is a lower bound since others did not.
+    /// Returns the share of flows that finished, if the value is a lower bound since others did not.
     pub fn bound(self, m: &Metrics) -> Option<Share> {
         let Kind::Slowdown(statistic, size) = self.0 else { return None };
         let bucket = m.bucket(SIZES[size].1)?;

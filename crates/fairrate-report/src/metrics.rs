@@ -7,11 +7,10 @@ use crate::model::{Flow, FlowSeries, PortSeries, RunData, Variant};
 use crate::series::value_at;
 use crate::stats::{self, Distribution, Held};
 
-/// The carried share of the offered load from which on a run counts as near steady state.
+/// The share of the offered load that must be carried for a run to count as near steady state.
 pub const STEADY: f64 = 0.9;
 
-/// Flow sizes that belong together: those of the PowerTCP paper's short, medium and long flows, and of
-/// `summary.json`.
+/// Ranges of flow sizes: those of the PowerTCP paper's short, medium and long flows, and of `summary.json`.
 pub const SIZE_BUCKETS: [SizeBucket; 4] = [
     SizeBucket { name: "<= 10 KB", above: 0, up_to: 10_000 },
     SizeBucket { name: "10-100 KB", above: 10_000, up_to: 100_000 },
@@ -22,15 +21,15 @@ pub const SIZE_BUCKETS: [SizeBucket; 4] = [
 /// A range of flow sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeBucket {
-    /// How tables call it.
+    /// Name in tables.
     pub name: &'static str,
-    /// Flows in here have more payload bytes than this ...
+    /// Lower end, exclusive: payload bytes of a flow.
     pub above: u64,
-    /// ... and at most this many.
+    /// Upper end, inclusive.
     pub up_to: u64,
 }
 
-/// What a table says about one algorithm. Over several seeds, slowdowns are pooled and everything else is the mean.
+/// The numbers of one algorithm. Over several seeds, slowdowns are pooled and everything else is the mean.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Metrics {
     /// Name on the command line.
@@ -39,14 +38,14 @@ pub struct Metrics {
     pub label: String,
     /// Name in prose.
     pub title: String,
-    /// Its point of a grid, as `load=0.6`; empty without a grid.
+    /// The point of a grid, as `load=0.6`; empty without a grid.
     pub point: String,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
     /// The ends of the measuring window of each run, in ns.
     pub windows_ns: Vec<(f64, f64)>,
-    /// FCT slowdown of the flows that started within the window: first of all sizes, then by size bucket; buckets without flows
-    /// are left out. A flow that did not finish counts with the least slowdown that it will have.
+    /// FCT slowdown of the flows that started within the window: first of all sizes, then by size bucket; buckets
+    /// without flows are left out. An unfinished flow counts with the least slowdown that it will have.
     pub slowdown: Vec<BucketSlowdown>,
     /// Every probed port.
     pub ports: Vec<PortMetrics>,
@@ -59,7 +58,7 @@ pub struct Metrics {
     pub goodput_bps: f64,
     /// Jain index of the long flows' goodput; see [`fairness`].
     pub jain: Option<f64>,
-    /// How rates settled after arrivals and departures of flows, if a probe looked.
+    /// Convergence of rates after arrivals and departures of flows, if there was a probe.
     pub convergence: Option<Convergence>,
     /// Pause frames sent.
     pub pfc_pauses: f64,
@@ -71,23 +70,23 @@ pub struct Metrics {
     pub notices: f64,
     /// Control packets that flows sent.
     pub control_packets: f64,
-    /// Bytes of both on the wire, counted once where they are sent.
+    /// Bytes of notices and control packets on the wire, counted once where they are sent.
     pub control_bytes: f64,
-    /// The same over the bytes of data packets; `None` without any of them.
+    /// The same over the bytes of data packets; `None` if either is zero.
     pub control_share: Option<f64>,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: f64,
     /// Payload bytes of multipath connections that waited for bytes before them.
     pub reordered_bytes: f64,
-    /// How long such a byte waited, on average, in ns; 0 if none did.
+    /// Time such a byte waited, on average, in ns; 0 if no byte did.
     pub reordering_mean_ns: f64,
     /// The longest wait, in ns.
     pub reordering_max_ns: f64,
     /// Flows that finished.
     pub flows_done: f64,
-    /// Finite flows that did not.
+    /// Finite flows that did not finish.
     pub flows_unfinished: f64,
-    /// What became of the deadlines of flows, if some have one.
+    /// Deadlines met and missed, if some flows have one.
     pub deadlines: Option<DeadlineMetrics>,
     /// Simulated time, in s.
     pub sim_s: f64,
@@ -95,9 +94,9 @@ pub struct Metrics {
     pub packet_hops: f64,
     /// Wall-clock time, in s: not in reports, whose bytes depend on nothing but the scenario.
     pub wall_s: f64,
-    /// Wall-clock time a packet-hop.
+    /// Wall-clock time per packet-hop, in ns.
     pub ns_per_packet_hop: Option<f64>,
-    /// The same of each seed alone, where there are several.
+    /// The same numbers of each seed alone, where there are several.
     #[serde(skip)]
     pub per_seed: Vec<Metrics>,
 }
@@ -107,13 +106,13 @@ pub struct Metrics {
 pub struct BucketSlowdown {
     /// The range in words, `all sizes` for all.
     pub bucket: &'static str,
-    /// The distribution. Flows that did not finish are its bounds.
+    /// The distribution. Unfinished flows are its bounds.
     #[serde(flatten)]
     pub slowdown: Distribution,
 }
 
 impl BucketSlowdown {
-    /// Returns the flows that finished, where these are not all.
+    /// Returns the flows that finished, if not all did.
     pub fn share(&self) -> Option<Share> {
         let (flows, unfinished) = (self.slowdown.n, self.slowdown.n_bounds);
         (0 < unfinished).then_some(Share { finished: flows - unfinished, flows })
@@ -125,7 +124,7 @@ impl BucketSlowdown {
     }
 }
 
-/// The flows that finished, of those that started within the measuring window.
+/// The number of flows that finished, of those that started within the measuring window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Share {
     /// Flows that finished.
@@ -141,29 +140,30 @@ impl std::fmt::Display for Share {
     }
 }
 
-/// How rates settled after arrivals and departures of flows, those of all seeds pooled.
+/// Convergence of rates after arrivals and departures of flows, pooled over all seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Convergence {
     /// Arrivals and departures.
     pub changes: usize,
-    /// Those after which the rates converged.
+    /// Changes after which the rates converged.
     pub converged: usize,
-    /// Median time in base RTTs. What has not converged is slower than all else; `None` if the rank falls there.
+    /// Median time in base RTTs. A change without convergence is slower than all others; `None` if the rank falls
+    /// there.
     pub p50_rtts: Option<f64>,
-    /// 99th percentile.
+    /// 99th percentile in base RTTs, in the same way.
     pub p99_rtts: Option<f64>,
 }
 
-/// What became of the deadlines of flows, those of all seeds pooled.
+/// Deadlines of flows that were met and missed, pooled over all seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DeadlineMetrics {
     /// Flows with a deadline that started.
     pub flows: u64,
-    /// Those that missed it.
+    /// Flows that missed their deadline.
     pub missed: u64,
-    /// Those that were not done when the run ended, with time left.
+    /// Flows that were unfinished when the run ended, with time left.
     pub open: u64,
-    /// `missed` over all but `open`; `None` if nothing is decided.
+    /// `missed` over all flows but `open`; `None` if all are open.
     pub missed_share: Option<f64>,
 }
 
@@ -172,26 +172,26 @@ pub struct DeadlineMetrics {
 pub struct PortMetrics {
     /// The port as `from->to`.
     pub port: String,
-    /// Bits sent over bits possible, headers included.
+    /// Bits sent over the link's capacity, headers included.
     pub utilisation: Option<f64>,
     /// Bits sent per second, headers included.
     pub throughput_bps: f64,
-    /// Queue, weighted by time.
+    /// Mean queue, weighted by time.
     pub qlen_mean_bytes: f64,
-    /// What the queue did not exceed for 99 % of the time.
+    /// Queue length that was not exceeded for 99 % of the time.
     pub qlen_p99_bytes: f64,
     /// Largest sample of the queue.
     pub qlen_peak_bytes: f64,
-    /// Packets dropped on their way into it.
+    /// Packets dropped before they were queued.
     pub drops: f64,
     /// Packets marked.
     pub ecn_marks: f64,
-    /// Time it was paused, in ns.
+    /// Time the port was paused, in ns.
     pub pfc_pause_ns: f64,
 }
 
 impl Metrics {
-    /// The numbers of one algorithm.
+    /// Returns the numbers of one algorithm.
     pub fn of(variant: &Variant) -> Self {
         let alone = |run| Self::of_runs(variant, std::slice::from_ref(run));
         let per_seed = if variant.runs.len() < 2 { Vec::new() } else { variant.runs.iter().map(alone).collect() };
@@ -241,30 +241,31 @@ impl Metrics {
         }
     }
 
-    /// Returns the first tier that carried much less than it was offered: the network is far from steady state, or overloaded.
+    /// Returns the first tier that carried much less than it was offered: the network is far from steady state, or
+    /// overloaded.
     pub fn behind(&self) -> Option<&TierLoad> {
         self.load.iter().find(|tier| tier.offered.is_some_and(|offered| tier.carried < STEADY * offered))
     }
 
-    /// Slowdown of flows of all sizes.
+    /// Returns the slowdown of flows of all sizes.
     pub fn overall(&self) -> Option<&Distribution> {
         self.slowdown.first().map(|b| &b.slowdown)
     }
 
-    /// How many flows finished, where these are not all.
+    /// Returns the number of measured finite flows that finished, if not all did.
     pub fn finished(runs: &[RunData]) -> Option<Share> {
         let finite = || runs.iter().flat_map(RunData::measured_flows).filter(|f| f.bytes.is_some());
         let (finished, flows) = (finite().filter(|f| f.slowdown.is_some()).count(), finite().count());
         (finished < flows).then_some(Share { finished, flows })
     }
 
-    /// Slowdown of the flows of a bucket.
+    /// Returns the slowdown of the flows of the bucket `name`.
     pub fn bucket(&self, name: &str) -> Option<&BucketSlowdown> {
         self.slowdown.iter().find(|b| b.bucket == name)
     }
 }
 
-/// Slowdown of all flows and by size bucket.
+/// Returns the slowdown of all flows and by size bucket.
 fn slowdown_by_size(runs: &[RunData]) -> Vec<BucketSlowdown> {
     let all = SizeBucket { name: "all sizes", above: 0, up_to: u64::MAX };
     let of = |bucket: SizeBucket| {
@@ -278,7 +279,7 @@ fn slowdown_by_size(runs: &[RunData]) -> Vec<BucketSlowdown> {
     buckets.filter(|b| b.slowdown.n != 0).collect()
 }
 
-/// The load on each tier of the first run, averaged over the runs.
+/// Returns the load on each tier of the first run, averaged over the runs.
 fn load(runs: &[RunData]) -> Vec<TierLoad> {
     let average = |tier: &TierLoad| {
         let same = || runs.iter().flat_map(|r| &r.measured.load).filter(|t| t.links == tier.links);
@@ -293,7 +294,7 @@ fn load(runs: &[RunData]) -> Vec<TierLoad> {
     runs.first().map_or_else(Vec::new, |first| first.measured.load.iter().map(average).collect())
 }
 
-/// How the rates of all runs settled.
+/// Returns the convergence of rates over all runs.
 fn convergence(runs: &[RunData]) -> Option<Convergence> {
     let rtts = stats::sorted(runs.iter().flat_map(|r| &r.settled_rtts).copied());
     let at = |p| stats::percentile(&rtts, p).filter(|x| x.is_finite());
@@ -302,7 +303,7 @@ fn convergence(runs: &[RunData]) -> Option<Convergence> {
     (0 < changes).then_some(Convergence { changes, converged, p50_rtts, p99_rtts })
 }
 
-/// What became of the deadlines of all runs.
+/// Returns the deadlines of all runs.
 fn deadlines(runs: &[RunData]) -> Option<DeadlineMetrics> {
     let all = || runs.iter().filter_map(|r| r.totals.deadlines);
     all().next()?;
@@ -312,7 +313,7 @@ fn deadlines(runs: &[RunData]) -> Option<DeadlineMetrics> {
     Some(DeadlineMetrics { flows, missed, open, missed_share })
 }
 
-/// Every port of the first run, averaged over the runs.
+/// Returns the measures of every port of the first run, averaged over the runs.
 fn ports(runs: &[RunData]) -> Vec<PortMetrics> {
     let Some(first) = runs.first() else { return Vec::new() };
     let average = |port: &PortSeries| {
@@ -323,7 +324,7 @@ fn ports(runs: &[RunData]) -> Vec<PortMetrics> {
     first.ports.iter().filter_map(average).collect()
 }
 
-/// The mean of what a port did in several runs; `None` without any.
+/// Returns the mean over several runs of a port's measures; `None` without any.
 fn mean_of_ports(each: &[PortMetrics]) -> Option<PortMetrics> {
     let mean = |f: &dyn Fn(&PortMetrics) -> f64| each.iter().map(f).sum::<f64>() / each.len() as f64;
     let utilised: Vec<f64> = each.iter().filter_map(|p| p.utilisation).collect();
@@ -340,7 +341,7 @@ fn mean_of_ports(each: &[PortMetrics]) -> Option<PortMetrics> {
     })
 }
 
-/// All ports of a run as one, averaged over the runs.
+/// Returns the measures of all ports of a run as a single port, averaged over the runs.
 fn all_ports(runs: &[RunData]) -> Option<PortMetrics> {
     let several = runs.iter().filter(|r| 1 < r.ports.len());
     let each: Vec<PortMetrics> = several.map(|r| port_metrics(&pool(&r.ports, r.window()))).collect();
@@ -350,7 +351,7 @@ fn all_ports(runs: &[RunData]) -> Option<PortMetrics> {
     Some(all)
 }
 
-/// The records of several ports within a window one after another, as if of one port of their mean rate.
+/// Joins the samples of several ports within a window one after another, as if of one port of their mean rate.
 fn pool(ports: &[PortSeries], window: (f64, f64)) -> PortSeries {
     let mut all = PortSeries { name: "all".into(), capacity_bps: Some(0.0), ..PortSeries::default() };
     let (mut t_end, mut tx_end) = (0.0, 0.0);
@@ -386,11 +387,11 @@ fn port_metrics(port: &PortSeries) -> PortMetrics {
     }
 }
 
-/// The Jain index of the long flows.
+/// Returns the Jain index of the long flows.
 ///
-/// Long are the endless flows that were probed: their shares are the bytes each delivered while all of them
-/// were active. With fewer than two of those, a burst: the finite flows, if there are at least two and all have
-/// the same size and start; their shares are size over FCT. Otherwise there is no such index.
+/// The long flows are the endless flows that were probed: their shares are the bytes each delivered while all of them
+/// were active. With fewer than two of those, a burst is measured: the finite flows, if there are at least two and all
+/// have the same size and start; their shares are size over FCT. Otherwise there is no index.
 pub fn fairness(run: &RunData) -> Option<f64> {
     let endless = |s: &&FlowSeries| run.flows.iter().any(|f| f.id == s.flow && f.bytes.is_none());
     let long: Vec<&FlowSeries> = run.rates.iter().filter(endless).filter(|s| !s.t_ns.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Runs as tables and figures see them. [`crate::load`] fills this from results directories.
+//! The data of runs for tables and figures, filled by [`crate::load`] from results directories.
 
 use fairrate_scenario::Measured;
 
@@ -9,19 +9,19 @@ use crate::series::value_at;
 pub struct RunData {
     /// Name of the scenario.
     pub scenario: String,
-    /// What it is about; may be empty.
+    /// Description of the scenario; may be empty.
     pub description: String,
     /// The algorithm's name on the command line.
     pub cc: String,
-    /// Its name in prose, if it is no built-in one.
+    /// The algorithm's name in prose, if it is not a built-in one.
     pub cc_title: String,
-    /// What tables call the run: the algorithm's name on the command line, and what is changed in it.
+    /// Name of the run in tables: the algorithm's name on the command line, and its changed parameters.
     pub label: String,
     /// The label without the point of a grid.
     pub line: String,
-    /// Its point of a grid, as `load=0.6`; empty without a grid.
+    /// The run's point of a grid, as `load=0.6`; empty without a grid.
     pub point: String,
-    /// The same by key, in the order of the axes; without what `line` says.
+    /// The point's values by key, in the order of the axes; without those in `line`.
     pub grid: Vec<(String, String)>,
     /// Seed of the run.
     pub seed: u64,
@@ -29,7 +29,7 @@ pub struct RunData {
     pub state: String,
     /// Totals.
     pub totals: Totals,
-    /// The measuring window, and what was offered and carried within it.
+    /// The measuring window, with the load offered and carried within it.
     pub measured: Measured,
     /// Every flow of the workload.
     pub flows: Vec<Flow>,
@@ -39,12 +39,12 @@ pub struct RunData {
     pub rates: Vec<FlowSeries>,
     /// Pause and resume frames, in order of time.
     pub pauses: Vec<Pause>,
-    /// Of every arrival and departure of a flow, how many base RTTs rates took to settle; infinite: they did not. Empty
-    /// if no probe looked.
+    /// Time in base RTTs that rates took to settle after each arrival and departure of a flow; infinite if they did
+    /// not. Empty without a probe.
     pub settled_rtts: Vec<f64>,
     /// The resolved scenario.
     pub scenario_toml: String,
-    /// Where the numbers come from.
+    /// The origin of the numbers.
     pub provenance: Provenance,
 }
 
@@ -86,23 +86,23 @@ pub struct Totals {
     pub control_bytes: u64,
     /// Bytes of data packets on the wire.
     pub data_bytes: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
     /// Payload bytes of multipath connections that waited for bytes before them.
     pub reordered_bytes: u64,
-    /// How long such a byte waited, on average, in ns.
+    /// Time such a byte waited, on average, in ns.
     pub reordering_mean_ns: f64,
     /// The longest wait, in ns.
     pub reordering_max_ns: f64,
     /// Flows that finished.
     pub flows_done: u64,
-    /// Finite flows that did not.
+    /// Finite flows that did not finish.
     pub flows_unfinished: u64,
-    /// What became of the deadlines of flows, if some have one.
+    /// Deadlines met and missed, if some flows have one.
     pub deadlines: Option<fairrate_scenario::Deadlines>,
 }
 
-/// What makes a run repeatable.
+/// The data needed to repeat a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// Version of fairrate.
@@ -118,22 +118,22 @@ pub struct Provenance {
 /// The outcome of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Flow {
-    /// Its number.
+    /// Number of the flow.
     pub id: u32,
-    /// Payload bytes; `None`: endless.
+    /// Payload bytes; `None` for an endless flow.
     pub bytes: Option<u64>,
     /// Start, in ns.
     pub start_ns: f64,
-    /// From start to the last byte at the receiver, in ns; `None`: unfinished.
+    /// Time from the start to the last byte at the receiver, in ns; `None` if unfinished.
     pub fct_ns: Option<f64>,
-    /// `fct_ns` over that of the flow alone on an idle network; `None`: unfinished.
+    /// `fct_ns` over that of the flow alone on an idle network; `None` if unfinished.
     pub slowdown: Option<f64>,
     /// The least slowdown that an unfinished flow will have: as if it had finished when the run ended.
     pub at_least: Option<f64>,
 }
 
 impl Flow {
-    /// Returns the slowdown, or what it is at least.
+    /// Returns the slowdown, or its lower bound if the flow is unfinished.
     pub fn slowdown_or_bound(&self) -> Option<f64> {
         self.slowdown.or(self.at_least)
     }
@@ -144,25 +144,25 @@ impl Flow {
 pub struct PortSeries {
     /// The port as `from->to`.
     pub name: String,
-    /// Its rate, in bit/s, if known.
+    /// Rate of the port, in bit/s, if known.
     pub capacity_bps: Option<f64>,
     /// Times, in ns.
     pub t_ns: Vec<f64>,
-    /// Bytes waiting.
+    /// Bytes queued.
     pub qlen_bytes: Vec<f64>,
     /// Bytes sent since the start.
     pub tx_bytes: Vec<f64>,
     /// Drops within the measuring window.
     pub drops: u64,
-    /// Marks within it.
+    /// ECN marks within it.
     pub ecn_marks: u64,
     /// Time paused within it, in ns.
     pub pfc_pause_ns: f64,
 }
 
 impl PortSeries {
-    /// Returns the samples between two times, with one at each end: queues hold their value between samples, and counters grow
-    /// evenly.
+    /// Returns the samples between two times, with an added sample at each end: queues hold their value between samples, and
+    /// counters grow evenly.
     #[must_use]
     pub fn within(&self, (from, until): (f64, f64)) -> Self {
         let (first, last) = (self.t_ns.first().copied(), self.t_ns.last().copied());
@@ -187,13 +187,13 @@ impl PortSeries {
 pub struct FlowSeries {
     /// The flow's number.
     pub flow: u32,
-    /// What legends call it, as `0: h0->h16`.
+    /// Name in legends, as `0: h0->h16`.
     pub name: String,
     /// Times, in ns.
     pub t_ns: Vec<f64>,
-    /// Congestion window in payload bytes; NaN: none.
+    /// Congestion window in payload bytes; NaN if there is none.
     pub cwnd_bytes: Vec<f64>,
-    /// Pacing rate.
+    /// Pacing rate in bit/s.
     pub rate_bps: Vec<f64>,
     /// Payload bytes the receiver has in order.
     pub delivered_bytes: Vec<f64>,
@@ -202,41 +202,41 @@ pub struct FlowSeries {
 /// A pause or resume frame that took effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pause {
-    /// When, in ns.
+    /// Time, in ns.
     pub t_ns: f64,
-    /// The egress port that stops or goes on, as `from->to`.
+    /// The egress port that stops or continues, as `from->to`.
     pub port: String,
-    /// The class that stops or goes on.
+    /// The class that stops or continues.
     pub class: u8,
-    /// Pause, or resume.
+    /// `true` for a pause, `false` for a resume.
     pub pause: bool,
 }
 
 /// All runs of one algorithm (or one setting of it): the seeds of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variant {
-    /// What tables in the terminal call it: the name on the command line.
+    /// Name in the terminal's tables: the algorithm's name on the command line.
     pub label: String,
-    /// What figures call it: the name in prose.
+    /// Name in figures: the algorithm's name in prose.
     pub title: String,
-    /// The title without the point of a grid: all points of it make a line.
+    /// The title without the point of a grid: all points with the same `line` are one line.
     pub line: String,
-    /// Its runs, ascending by seed; never empty.
+    /// The runs, ascending by seed; never empty.
     pub runs: Vec<RunData>,
 }
 
 impl Variant {
-    /// The run whose series are drawn: the one with the lowest seed.
+    /// Returns the run whose series are drawn: the one with the lowest seed.
     pub fn first(&self) -> &RunData {
         &self.runs[0]
     }
 
-    /// Lets go of samples that no figure shows: a comparison of many runs would not fit into memory with them. Its numbers
-    /// are to be taken before.
+    /// Drops samples that no figure shows: with them a comparison of many runs would not fit into memory. Metrics must
+    /// be computed before.
     pub fn forget_undrawn(&mut self) {
         for run in self.runs.iter_mut().skip(1) {
             (run.rates, run.pauses, run.scenario_toml) = (Vec::new(), Vec::new(), String::new());
-            // The queues of several ports are drawn together, those of all seeds too.
+            // The queues of several ports are drawn together, over all seeds.
             if run.ports.len() < 2 {
                 run.ports = Vec::new();
             }
@@ -244,7 +244,7 @@ impl Variant {
     }
 }
 
-/// A label with the algorithm's name in prose; `powertcp:gamma=0.5` is `PowerTCP gamma=0.5`.
+/// Returns a label with the algorithm's name in prose; `powertcp:gamma=0.5` becomes `PowerTCP gamma=0.5`.
 fn title(run: &RunData, label: &str) -> String {
     let built_in = || fairrate_control::ALGORITHMS.iter().find(|a| a.name == run.cc).map(|a| a.title);
     let own = Some(run.cc_title.as_str()).filter(|title| !title.is_empty());

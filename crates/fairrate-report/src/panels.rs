@@ -1,4 +1,4 @@
-//! The figures of columns that are drawn together: what they show against time, against flow size, and as distributions.
+//! The figures of columns that are drawn together: against time, against flow size, and as distributions.
 
 use crate::figure::{Axis, Figure, Series, TimeUnit};
 use crate::figures::Line;
@@ -10,26 +10,26 @@ use crate::series::{bin_width, cdf, downsample, drop_repeats, growth};
 use crate::stats;
 use crate::style::Style;
 
-/// Ports that get figures of their own.
+/// Largest number of ports that have their own figures.
 const MAX_PORTS: usize = 4;
-/// Flows that get lines of their own.
+/// Largest number of flows that have their own lines.
 const MAX_FLOWS: usize = 16;
-/// Rows of the pause chart.
+/// Largest number of rows of the pause chart.
 const MAX_PAUSED: usize = 24;
-/// Bins of throughput over a whole run.
+/// Number of throughput bins over a whole run.
 const BINS: f64 = 400.0;
 
 /// Columns that are drawn together.
 pub(crate) struct Page<'a> {
     variants: &'a [&'a Variant],
     lines: &'a [Line],
-    /// Points of a line at most.
+    /// Largest number of points of a line.
     points: usize,
     unit: TimeUnit,
 }
 
 impl<'a> Page<'a> {
-    /// Of columns, with the looks of their lines, at most so many points each.
+    /// Returns a page of columns, with the looks of their lines and at most `points` points per line.
     pub(crate) fn new(variants: &'a [&'a Variant], lines: &'a [Line], points: usize) -> Self {
         Self { variants, lines, points, unit: TimeUnit::for_span(span_ns(variants)) }
     }
@@ -41,17 +41,17 @@ impl Page<'_> {
         self.variants.iter().map(move |v| (*v, look(v)))
     }
 
-    /// The time axis: the whole run.
+    /// Returns the time axis of the whole run.
     fn time(&self) -> Axis {
         self.unit.axis().showing(0.0, span_ns(self.variants) / self.unit.ns)
     }
 
-    /// Throughput and queue of each probed port.
+    /// Returns the throughput and the queue of each probed port.
     pub(crate) fn ports(&self) -> Vec<Figure> {
         self.port_names().iter().flat_map(|name| [self.throughput(name), self.queue(name)]).collect()
     }
 
-    /// The probed ports with the longest queues, in the order they were probed.
+    /// Returns the names of the probed ports with the longest queues, in the order they were probed.
     fn port_names(&self) -> Vec<String> {
         let ports = || self.variants.iter().flat_map(|v| &v.first().ports);
         let mut names: Vec<String> = Vec::new();
@@ -106,14 +106,15 @@ impl Page<'_> {
         }
     }
 
-    /// The shortest time between two samples of a port, in ns.
+    /// Returns the shortest time between two samples of a port, in ns.
     fn sample_interval(&self, port: &str) -> f64 {
         let ports = self.variants.iter().flat_map(|v| &v.first().ports).filter(|p| p.name == port);
         let steps = ports.flat_map(|p| p.t_ns.windows(2).take(100).map(|t| t[1] - t[0]));
         steps.filter(|s| 0.0 < *s).reduce(f64::min).unwrap_or(1.0)
     }
 
-    /// A line for each variant that probed the port, of its samples and the run's measuring window.
+    /// Returns a line for each variant that probed the port; `line` makes it from the port's samples and the measuring
+    /// window.
     fn port_lines(&self, port: &str, step: bool, line: impl Fn(&PortSeries, (f64, f64)) -> Points) -> Vec<Series> {
         let of = |(variant, style): (&Variant, Style)| {
             let found = variant.first().ports.iter().find(|p| p.name == port)?;
@@ -123,17 +124,17 @@ impl Page<'_> {
         self.each().filter_map(of).collect()
     }
 
-    /// How many flows of finite size have finished, under the algorithm where most did.
+    /// Returns the number of finite flows that finished, of the variant with the most of them.
     pub(crate) fn completions(&self) -> usize {
         let finished =
             |v: &&Variant| v.runs.iter().flat_map(RunData::measured_flows).filter(|f| f.slowdown.is_some()).count();
         self.variants.iter().map(finished).max().unwrap_or(0)
     }
 
-    /// Slowdown against flow size.
+    /// Returns the slowdown against flow size.
     pub(crate) fn slowdown_by_size(&self) -> Vec<Figure> {
         let series: Vec<Series> = self.each().flat_map(|(v, style)| slowdown_by_size(v, style)).collect();
-        // Flows of one size make a point, not a line.
+        // Flows of one size are a point, not a line.
         if series.iter().all(|s| s.x.len() < 2) {
             return Vec::new();
         }
@@ -151,7 +152,8 @@ impl Page<'_> {
         }]
     }
 
-    /// Under which algorithms not all flows finished, with words before it; empty if all did.
+    /// Returns the variants in which not all flows finished, with the share that did and `before` in front; empty if
+    /// all did.
     fn unfinished(&self, before: &str) -> String {
         let share = |v: &Variant| Metrics::finished(&v.runs);
         let told = self.variants.iter().filter_map(|v| share(v).map(|share| format!("{share} under {}", v.line)));
@@ -159,7 +161,7 @@ impl Page<'_> {
         if told.is_empty() { String::new() } else { format!("{before}{}", told.join(", ")) }
     }
 
-    /// How slowdowns, times to converge and queues are distributed.
+    /// Returns the distributions of slowdowns, times to converge and queues.
     pub(crate) fn distributions(&self) -> Vec<Figure> {
         let slowdown = (2 <= self.completions()).then(|| self.slowdown_cdf());
         let probed = self.variants.iter().flat_map(|v| &v.runs).any(|r| !r.settled_rtts.is_empty());
@@ -171,7 +173,8 @@ impl Page<'_> {
         slowdown.into_iter().chain(convergence).chain(pooled).chain(each).collect()
     }
 
-    /// How long rates took to settle; a curve that ends below 1 has changes after which they did not.
+    /// Returns the distribution of the times rates took to settle; a curve that ends below 1 has changes after which
+    /// they did not.
     fn convergence_cdf(&self) -> Figure {
         let line = |(variant, style): (&Variant, Style)| {
             let values: Vec<f64> = variant.runs.iter().flat_map(|r| &r.settled_rtts).copied().collect();
@@ -215,7 +218,7 @@ impl Page<'_> {
         }
     }
 
-    /// How much of the time the queue of a port was how long.
+    /// Returns the distribution of a port's queue length over time.
     fn queue_cdf(&self, port: &str) -> Figure {
         Figure {
             title: format!("Queue of {port}"),
@@ -227,7 +230,7 @@ impl Page<'_> {
         }
     }
 
-    /// The same of all probed ports, of all seeds.
+    /// Returns the distribution of the queue lengths of all probed ports, over all seeds.
     fn pooled_queue_cdf(&self) -> Figure {
         let line = |(variant, style): (&Variant, Style)| {
             let within = |r: &RunData| r.ports.iter().map(|p| p.within(r.window())).collect::<Vec<_>>();
@@ -247,7 +250,8 @@ impl Page<'_> {
         }
     }
 
-    /// Goodput of each probed flow: one small chart per variant; with a single run, pacing rate and window too.
+    /// Returns the goodput of each probed flow: one small chart per variant; with a single variant, pacing rate and
+    /// window too.
     pub(crate) fn flows(&self) -> Vec<Figure> {
         let probed: Vec<(&Variant, Vec<&FlowSeries>)> =
             self.variants.iter().map(|v| (*v, most_telling(v.first()))).filter(|(_, f)| !f.is_empty()).collect();
@@ -315,7 +319,7 @@ impl Page<'_> {
         }
     }
 
-    /// Ports paused at the same time; with a single run, which ones.
+    /// Returns the number of ports paused at the same time; with a single variant, also the pauses of each port.
     pub(crate) fn pauses(&self) -> Vec<Figure> {
         if self.variants.iter().all(|v| v.first().pauses.is_empty()) {
             return Vec::new();
@@ -340,7 +344,8 @@ impl Page<'_> {
         figures
     }
 
-    /// One row a port, one bar a pause; a series holds the two ends of each bar of its row.
+    /// Returns a chart with a row for each port and a bar for each pause; a series has the two ends of each bar of its
+    /// row.
     fn pause_bars(&self, key: &str, run: &RunData, style: Style) -> Figure {
         let mut bars: Vec<(String, Vec<f64>)> = Vec::new();
         for (port, from, to) in intervals(&run.pauses, run.totals.end_ns) {
@@ -375,10 +380,10 @@ impl Page<'_> {
     }
 }
 
-/// The points of a line.
+/// The x and y values of a line's points.
 type Points = (Vec<f64>, Vec<f64>);
 
-/// The distribution of queue lengths, in KB, over the time they were held.
+/// Returns the distribution of queue lengths, in KB, over the time they were held.
 fn time_at_length(ports: &[PortSeries], points: usize) -> (Vec<f64>, Vec<f64>) {
     let held = |p: &PortSeries| -> Vec<f64> {
         let until_next = p.t_ns.windows(2).map(|t| t[1] - t[0]);
@@ -393,7 +398,8 @@ fn variant_line(variant: &Variant, style: Style) -> Series {
     Series { key: variant.line.clone(), name: variant.line.clone(), style, ..Series::default() }
 }
 
-/// Flows are many and their lines close together: they get dashes only once colours are used up.
+/// Returns the line of the `i`-th flow. Flows are many and their lines close together: dashes are used only once the
+/// colours are used up.
 fn flow_line(i: usize, series: &FlowSeries) -> Series {
     Series {
         key: format!("flow {}", series.flow),
@@ -403,7 +409,7 @@ fn flow_line(i: usize, series: &FlowSeries) -> Series {
     }
 }
 
-/// The probed flows that are drawn: endless ones first, then the largest.
+/// Returns the probed flows that are drawn: endless flows have precedence, then the largest.
 fn most_telling(run: &RunData) -> Vec<&FlowSeries> {
     let size = |s: &FlowSeries| run.flows.iter().find(|f| f.id == s.flow).and_then(|f| f.bytes).unwrap_or(u64::MAX);
     let mut flows: Vec<(u64, &FlowSeries)> =
@@ -415,7 +421,7 @@ fn most_telling(run: &RunData) -> Vec<&FlowSeries> {
     flows
 }
 
-/// Two lines, 99th percentile and median, with a point for each half decade of flow sizes.
+/// Returns two lines, 99th percentile and median, with a point for each half decade of flow sizes.
 fn slowdown_by_size(variant: &Variant, style: Style) -> [Series; 2] {
     let half_decade = |bytes: u64| ((bytes.max(1) as f64).log10() * 2.0 + 1e-9).floor() as usize;
     let mut groups: Vec<Vec<(u64, f64)>> = vec![Vec::new(); 40];

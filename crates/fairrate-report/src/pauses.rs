@@ -1,10 +1,11 @@
-//! Pause and resume frames as lengths of time.
+//! Pause and resume frames as intervals of time.
 
 use crate::model::Pause;
 
-/// Every time that some class of a port is paused, as (port, from, to); one without an end lasts until `end_ns`.
+/// Returns every interval in which some class of a port is paused, as (port, from, to); a pause without an end lasts
+/// until `end_ns`.
 pub fn intervals(pauses: &[Pause], end_ns: f64) -> Vec<(String, f64, f64)> {
-    // Port, since when, and which classes of it.
+    // The paused ports, each with the pause's start and the paused classes.
     let mut open: Vec<(&str, f64, Vec<u8>)> = Vec::new();
     let mut done = Vec::new();
     for event in pauses {
@@ -27,7 +28,7 @@ pub fn intervals(pauses: &[Pause], end_ns: f64) -> Vec<(String, f64, f64)> {
     done
 }
 
-/// The number of paused ports over time.
+/// Returns the number of paused ports over time, as times and numbers.
 pub fn paused_ports(pauses: &[Pause], end_ns: f64) -> (Vec<f64>, Vec<f64>) {
     let mut steps: Vec<(f64, f64)> =
         intervals(pauses, end_ns).iter().flat_map(|(_, a, b)| [(*a, 1.0), (*b, -1.0)]).collect();

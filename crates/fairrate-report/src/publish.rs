@@ -1,4 +1,4 @@
-//! `report.html` and its figures, into results directories.
+//! Writer of `report.html` and its figures in results directories.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use crate::metrics::Metrics;
 use crate::model::{RunData, Variant, variants};
 use crate::{export, figures, html};
 
-/// Why a page is not written.
+/// The failure to write a page.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing} `{}` failed: {source}", path.display())]
 pub struct PublishError {
-    /// What was being done.
+    /// The operation that failed.
     pub doing: &'static str,
-    /// To what.
+    /// The path it failed on.
     pub path: PathBuf,
-    /// Why not.
+    /// The cause.
     pub source: io::Error,
 }
 
@@ -29,19 +29,19 @@ impl PublishError {
     }
 }
 
-/// Whether figures are written as files of their own.
+/// A switch for figures as separate files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pictures {
-    /// They are.
+    /// Figures are written as separate files.
     Yes,
-    /// They are not.
+    /// Figures are only in the page.
     No,
 }
 
-/// Writes `dir/report.html` about one run, and says its numbers.
+/// Writes `dir/report.html` about one run, and returns the run and its numbers.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If a file cannot be written.
 pub fn run(dir: &Path, run: RunData, pictures: Pictures) -> Result<(RunData, Metrics), PublishError> {
     let mut variants = variants(vec![run]);
     let mut comparison = Comparison::of(variants.iter().map(Metrics::of).collect());
@@ -52,7 +52,7 @@ pub fn run(dir: &Path, run: RunData, pictures: Pictures) -> Result<(RunData, Met
 /// Writes `dir/report.html`, and its figures as files below `dir/figures`.
 ///
 /// # Errors
-/// If they cannot be written.
+/// If a file cannot be written.
 pub fn page(
     dir: &Path,
     variants: &[Variant],
@@ -68,18 +68,18 @@ pub fn page(
     }
 }
 
-/// Writes the files of a report's figures, and removes those of the figures it had before.
+/// Writes the files of a report's figures, and removes those of its former figures.
 fn write_figures(dir: &Path, files: &[export::File]) -> Result<(), PublishError> {
     std::fs::create_dir_all(dir).map_err(|e| PublishError::of("making", dir, e))?;
     let before = std::fs::read_to_string(dir.join(export::LIST)).unwrap_or_default();
     for name in export::listed(&before).iter().filter(|name| files.iter().all(|f| f.name != **name)) {
-        // One that somebody has removed already is as it should be.
+        // A file that is missing already is no error.
         let _ = std::fs::remove_file(dir.join(name));
     }
     files.iter().try_for_each(|file| write(&dir.join(&file.name), &file.text))
 }
 
-/// Writes a file in one piece: never half of it under its name.
+/// Writes a file as a whole: a partial file never has its name.
 fn write(path: &Path, text: &str) -> Result<(), PublishError> {
     write_whole(path, text).map_err(|e| PublishError::of("writing", path, e))
 }

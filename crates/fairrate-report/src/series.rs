@@ -1,9 +1,9 @@
-//! Time series on their way into a figure: counters become rates, and long series become short ones.
+//! Time series for figures: counters become rates, and long series become short ones.
 
-/// The rate of growth of a counter in bins of equal `width`: (middle of each bin, growth per unit of time).
+/// Returns the rate of growth of a counter in bins of equal `width`: (middle of each bin, growth per unit of time).
 ///
-/// Between samples the counter is taken to grow evenly, so that a bin edge between two samples splits what was
-/// counted there. Bins cover the sampled time; a last bin that is not full is left out.
+/// Between samples the counter is taken to grow evenly, so that a bin edge between two samples splits the growth
+/// between them. Bins cover the sampled time; a last bin that is not full is left out.
 pub fn growth(t: &[f64], counter: &[f64], width: f64) -> (Vec<f64>, Vec<f64>) {
     let (Some(first), Some(last)) = (t.first(), t.last()) else { return (Vec::new(), Vec::new()) };
     let n = ((last - first) / width + 1e-9).floor() as usize;
@@ -22,21 +22,23 @@ pub fn growth(t: &[f64], counter: &[f64], width: f64) -> (Vec<f64>, Vec<f64>) {
     (middle, rate)
 }
 
-/// The counter at time `x`, which lies between samples `i` and `i + 1`, or at an end.
+/// Returns the counter at time `x`, which lies between samples `i` and `i + 1`, or at an end.
 fn interpolate(t: &[f64], counter: &[f64], i: usize, x: f64) -> f64 {
     let Some(next) = t.get(i + 1) else { return counter[i] };
     let part = ((x - t[i]) / (next - t[i])).clamp(0.0, 1.0);
     counter[i] + part * (counter[i + 1] - counter[i])
 }
 
-/// The value of a counter at `x`, growing evenly between samples and constant outside them.
+/// Returns the value of a counter at `x`, growing evenly between samples and constant outside them; `None` without
+/// samples.
 pub fn value_at(t: &[f64], counter: &[f64], x: f64) -> Option<f64> {
     let after = t.partition_point(|s| *s < x);
     let i = after.saturating_sub(1).min(t.len().checked_sub(1)?);
     Some(interpolate(t, counter, i, x))
 }
 
-/// A bin width for a span of time: about `bins` bins, at least `finest`, a round number (1, 2 or 5 times a power of ten).
+/// Returns a bin width for a span of time: about `bins` bins, at least `finest`, a round number (1, 2 or 5 times a
+/// power of ten).
 pub fn bin_width(span: f64, bins: f64, finest: f64) -> f64 {
     let raw = (span / bins).max(finest).max(1.0);
     let decade = 10_f64.powi(raw.log10().floor() as i32);
@@ -44,8 +46,8 @@ pub fn bin_width(span: f64, bins: f64, finest: f64) -> f64 {
     step.unwrap_or(10.0) * decade
 }
 
-/// At most about `limit` points of a series that keep its look: of each stretch of samples the first, the smallest,
-/// the largest and the last stay, so no peak is lost.
+/// Returns at most about `limit` points of a series that keep its look: from each stretch of samples the first, the
+/// smallest, the largest and the last, so no peak is lost.
 pub fn downsample(x: &[f64], y: &[f64], limit: usize) -> (Vec<f64>, Vec<f64>) {
     if x.len() <= limit || limit < 4 {
         return (x.to_vec(), y.to_vec());
@@ -65,7 +67,7 @@ pub fn downsample(x: &[f64], y: &[f64], limit: usize) -> (Vec<f64>, Vec<f64>) {
     (keep.iter().map(|i| x[*i]).collect(), keep.iter().map(|i| y[*i]).collect())
 }
 
-/// Drops points inside runs of equal values: a line through the rest looks the same.
+/// Removes points inside runs of equal values: a line through the rest looks the same.
 pub fn drop_repeats(x: &[f64], y: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let n = x.len().min(y.len());
     let inside = |i: usize| 0 < i && i + 1 < n && y[i - 1] == y[i] && y[i] == y[i + 1];
@@ -73,8 +75,8 @@ pub fn drop_repeats(x: &[f64], y: &[f64]) -> (Vec<f64>, Vec<f64>) {
     (keep.iter().map(|i| x[*i]).collect(), keep.iter().map(|i| y[*i]).collect())
 }
 
-/// The empirical distribution function as (value, fraction of all at or below it), at no more than `limit` points.
-/// Each value weighs `weight(i)`.
+/// Returns the empirical distribution function as (value, fraction of all at or below it), at about `limit` points at
+/// most. Value `i` has the weight `weight(i)`.
 pub fn cdf(values: &[f64], weight: impl Fn(usize) -> f64, limit: usize) -> (Vec<f64>, Vec<f64>) {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
@@ -94,7 +96,7 @@ pub fn cdf(values: &[f64], weight: impl Fn(usize) -> f64, limit: usize) -> (Vec<
     thin(x, y, limit)
 }
 
-/// Thins an ascending curve to even steps in y, but keeps every point of the last percent: tails matter.
+/// Thins an ascending curve to even steps in y, with smaller steps in the last percent: tails matter.
 fn thin(x: Vec<f64>, y: Vec<f64>, limit: usize) -> (Vec<f64>, Vec<f64>) {
     if x.len() <= limit {
         return (x, y);

@@ -1,9 +1,9 @@
-//! The statistics every table and figure is made from, each with its definition.
+//! The statistics used by all tables and figures, each with its definition.
 
-/// The nearest-rank percentile: the smallest value with at least the fraction `p` of all values at or below it,
-/// which is the value of rank `ceil(p n)`. Always a value that occurred. `None` without values.
+/// Returns the nearest-rank percentile: the smallest value with at least the fraction `p` of all values at or below it,
+/// which is the value of rank `ceil(p n)`. It is always a value that occurred; `None` without values.
 ///
-/// `sorted` is in ascending order and `p` between 0 and 1.
+/// `sorted` must be in ascending order and `p` between 0 and 1.
 pub fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
     let n = sorted.len();
     let last = n.checked_sub(1)?;
@@ -12,7 +12,7 @@ pub fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
     Some(sorted[(rank - 1).min(last)])
 }
 
-/// The arithmetic mean, `None` without values.
+/// Returns the arithmetic mean, or `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() { None } else { Some(values.iter().sum::<f64>() / values.len() as f64) }
 }
@@ -20,8 +20,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 /// The 97.5 % quantiles of Student's t for 1, 2 ... degrees of freedom.
 const STUDENT_T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
 
-/// Half the width of the 95 % interval of a mean by Student's t; `None` with fewer than two values. With more than ten the interval
-/// is a little too wide. For five seeds the bootstrap is too narrow.
+/// Returns half the width of the 95 % interval of a mean by Student's t; `None` with fewer than two values. With more
+/// than ten values the interval is a little too wide. For five seeds the bootstrap is too narrow.
 pub fn student_half_width(values: &[f64]) -> Option<f64> {
     let (mean, freedom) = (mean(values)?, values.len() - 1);
     let t = STUDENT_T.get(freedom.checked_sub(1)?).unwrap_or(&STUDENT_T[8]);
@@ -29,31 +29,32 @@ pub fn student_half_width(values: &[f64]) -> Option<f64> {
     Some(t * (squares / freedom as f64 / values.len() as f64).sqrt())
 }
 
-/// The Jain index `(sum x)^2 / (n sum x^2)`: 1 when all shares are equal, `1/n` when one takes everything.
-/// `None` without values or when all are zero.
+/// Returns the Jain index `(sum x)^2 / (n sum x^2)`: 1 when all shares are equal, `1/n` when a single share is
+/// everything. Returns `None` without values or when all are zero.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
     if squares == 0.0 { None } else { Some(sum * sum / (shares.len() as f64 * squares)) }
 }
 
-/// Sorts a copy, as the functions above want it.
+/// Returns the values in ascending order, as [`percentile`] requires.
 pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     values
 }
 
-/// The statistics of a set of values, of some of which only a lower bound may be known.
+/// The statistics of a set of values, some of which may be known by a lower bound only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Distribution {
     /// Number of values, bounds included.
     pub n: usize,
     /// Number of values that are lower bounds.
     pub n_bounds: usize,
-    /// The least of these bounds. A percentile from here on is a lower bound itself; the mean is one if there is any.
+    /// The least of the lower bounds. A percentile from here on is a lower bound itself; the mean is a lower bound if
+    /// there are any bounds.
     pub least_bound: Option<f64>,
-    /// Arithmetic mean; this and the others are `None` without values.
+    /// Arithmetic mean; this and the fields below are `None` without values.
     pub mean: Option<f64>,
     /// Median (nearest rank, as all percentiles).
     pub p50: Option<f64>,
@@ -105,18 +106,18 @@ pub struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    /// Samples at ascending times `t` with values `v`, equally many.
+    /// Returns the samples at ascending times `t` with values `v`, cut to the shorter of both.
     pub fn new(t: &'a [f64], v: &'a [f64]) -> Self {
         let n = t.len().min(v.len());
         Self { t: &t[..n], v: &v[..n] }
     }
 
-    /// The largest sample.
+    /// Returns the largest sample.
     pub fn peak(&self) -> Option<f64> {
         self.v.iter().copied().reduce(f64::max)
     }
 
-    /// The mean over time, from the first to the last sample: each value weighs as long as it was held.
+    /// Returns the mean over time, from the first to the last sample: each value weighs as long as it was held.
     pub fn mean(&self) -> Option<f64> {
         let span = self.span();
         if span == 0.0 {
@@ -125,7 +126,7 @@ impl<'a> Held<'a> {
         Some(self.t.windows(2).zip(self.v).map(|(t, v)| v * (t[1] - t[0])).sum::<f64>() / span)
     }
 
-    /// The smallest value that the quantity did not exceed for the fraction `p` of the time.
+    /// Returns the smallest value that the quantity did not exceed for the fraction `p` of the time.
     pub fn percentile(&self, p: f64) -> Option<f64> {
         let span = self.span();
         if span == 0.0 {
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(got, [Some(15.0), Some(20.0), Some(20.0), Some(35.0), Some(50.0)]);
         assert_eq!(percentile(&v, 0.0), Some(15.0));
         assert_eq!(percentile(&[], 0.5), None);
-        // p99.9 of 1000 values is the 999th, whatever floating point makes of .999 * 1000.
+        // p99.9 of 1000 values is the 999th, whatever the rounding of .999 * 1000.
         let v: Vec<f64> = (1..=1000).map(f64::from).collect();
         assert_eq!(percentile(&v, 0.999), Some(999.0));
         assert_eq!(percentile(&v, 0.99), Some(990.0));

@@ -1,8 +1,9 @@
-//! How lines look: a colour, a dash pattern and a marker, each of which tells lines apart without the other two.
+//! The looks of lines: a colour, a dash pattern and a marker, each of which distinguishes lines without the other two.
 
 use fairrate_control::ALGORITHMS;
 
-/// Colours of `page/style.css`, `--s0` to `--s7`. Any two differ to colour-blind readers too; a test measures it.
+/// Number of colours, `--s0` to `--s7` of `page/style.css`. Any two differ to colour-blind readers too; a test measures
+/// it.
 pub const COLOURS: usize = 8;
 /// Dash patterns, in pixels; the first one is a solid line.
 pub const DASHES: [&str; 10] =
@@ -35,35 +36,37 @@ const CIRCLE: [(f64, f64); 12] = [
     (3.1, -1.8),
 ];
 
-/// Lines that are told apart by colour and dash together.
+/// Number of lines that can be distinguished by colour and dash together.
 pub const DISTINCT: usize = COLOURS * DASHES.len();
 
-/// Algorithms that are compared most often: each has a colour of its own. Grey is for no control at all.
+/// The algorithms that are compared most often: each has its own colour. Grey is for no control at all.
 const OFTEN: [&str; COLOURS] = ["powertcp", "dcqcn", "hpcc", "dctcp", "timely", "theta-powertcp", "swift", "line-rate"];
 
 /// The look of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Style {
-    /// Number of its colour.
+    /// Index of the colour.
     pub colour: usize,
-    /// Number of its dash pattern.
+    /// Index of the dash pattern.
     pub dash: usize,
-    /// Number of its marker.
+    /// Index of the marker.
     pub marker: usize,
 }
 
 impl Style {
-    /// The look of the `i`-th of lines that have no look of their own: colours first, dashes once they are used up.
+    /// Returns the look of the `i`-th of lines that have no look of their own: colours first, dashes once they are used
+    /// up.
     pub fn nth(i: usize) -> Self {
         Self { colour: i % COLOURS, dash: i / COLOURS % DASHES.len(), marker: i % MARKERS.len() }
     }
 
-    /// The look an algorithm has where no other line has taken part of it.
+    /// Returns the home look of an algorithm, from which [`styles`] departs where another line has the same colour,
+    /// dash or marker.
     fn of(cc: &str, i: usize) -> Self {
         let others = || ALGORITHMS.iter().filter(|a| !OFTEN.contains(&a.name));
         let place = OFTEN.iter().position(|name| *name == cc);
         let rare = others().position(|a| a.name == cc).unwrap_or(i);
-        // Grey is left to those who have it; rare algorithms begin with dashes that the frequent ones lack.
+        // Grey is left to its algorithm; rare algorithms begin with dashes that the frequent ones lack.
         let home = |rare: usize| Self {
             colour: rare % (COLOURS - 1),
             dash: (COLOURS + rare) % DASHES.len(),
@@ -73,8 +76,9 @@ impl Style {
     }
 }
 
-/// A look for each of the lines of a figure, named by their algorithms. No two of up to [`DISTINCT`] lines are alike; of up to
-/// eight no two share a colour, a dash or a marker. An algorithm looks the same in every figure, as far as that leaves room.
+/// Returns a look for each of the lines of a figure, named by their algorithms. No two of up to [`DISTINCT`] lines are
+/// alike; of up to eight no two share a colour, a dash or a marker. An algorithm looks the same in every figure, as far
+/// as possible.
 pub fn styles(ccs: &[&str]) -> Vec<Style> {
     let homes: Vec<Style> = ccs.iter().zip(0..).map(|(cc, i)| Style::of(cc, i)).collect();
     let frequent: Vec<bool> = ccs.iter().map(|cc| OFTEN.contains(cc)).collect();
@@ -85,9 +89,9 @@ pub fn styles(ccs: &[&str]) -> Vec<Style> {
     (0..ccs.len()).map(|i| Style { colour: colours[i], dash: dashes[i], marker: markers[i] }).collect()
 }
 
-/// Gives each line one of `n` values: its home if no other line has a better claim to it, which frequent ones have before
-/// others and then earlier ones before later ones. To the others it gives the value that the fewest `alike` lines have, of those
-/// the one that the fewest lines have, of those the next after the home.
+/// Gives each line one of `n` values: its home if no other line has precedence for it, which frequent lines have before
+/// others and then earlier lines before later ones. Each other line gets the value that the fewest `alike` lines have,
+/// among those the value that the fewest lines have, and among those the next after its home.
 fn spread(homes: &[usize], n: usize, frequent: &[bool], alike: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
     let claim = |i: usize| (!frequent[i], i);
     let first = |i: usize| (0..homes.len()).all(|j| homes[j] != homes[i] || claim(i) <= claim(j));
@@ -165,7 +169,7 @@ mod tests {
         }
     }
 
-    /// Variables `--s0` to `--s7` of the style sheet, light ones first.
+    /// Returns the variables `--s0` to `--s7` of the style sheet, light colours first.
     fn palettes() -> [Vec<[f64; 3]>; 2] {
         let style = include_str!("page/style.css");
         let channel = |hex: &str, at: usize| {
@@ -180,8 +184,8 @@ mod tests {
         [of(light), of(dark)]
     }
 
-    /// What readers see: everybody, and those with protanopia, deuteranopia and tritanopia. G. Machado, M. Oliveira,
-    /// L. Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency", TVCG 15(6), 2009, table 1.
+    /// Views of colours: normal vision, protanopia, deuteranopia and tritanopia. G. Machado, M. Oliveira, L. Fernandes,
+    /// "A Physiologically-based Model for Simulation of Color Vision Deficiency", TVCG 15(6), 2009, table 1.
     const SEEN: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [[0.152_286, 1.052_583, -0.204_868], [0.114_503, 0.786_281, 0.099_216], [-0.003_882, -0.048_116, 1.051_998]],
@@ -189,7 +193,7 @@ mod tests {
         [[1.255_528, -0.076_749, -0.178_779], [-0.078_411, 0.930_809, 0.147_602], [0.004_733, 0.691_367, 0.303_900]],
     ];
 
-    /// CIE L*a*b* of linear RGB.
+    /// Returns CIE L*a*b* of linear RGB.
     fn lab(rgb: [f64; 3]) -> [f64; 3] {
         let dot = |k: [f64; 3]| k.iter().zip(rgb).map(|(a, b)| a * b).sum::<f64>();
         let f = |t: f64| if 0.008_856 < t { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
@@ -201,7 +205,7 @@ mod tests {
 
     #[test]
     fn colours_differ_to_colour_blind_readers() {
-        // A difference of 2.3 is just noticeable side by side; thin lines want about ten times that. Okabe and Ito's
+        // A difference of 2.3 is just noticeable side by side; thin lines need about ten times that. Okabe and Ito's
         // palette with a grey has 9.
         for colours in palettes() {
             for seen in SEEN {
@@ -221,7 +225,7 @@ mod tests {
 
     #[test]
     fn lines_stand_out_from_the_card_they_are_drawn_on() {
-        // WCAG 2.1, 1.4.11: graphical objects want a contrast of at least 3 to 1.
+        // WCAG 2.1, 1.4.11: graphical objects need a contrast of at least 3 to 1.
         let cards = [1.0, 0.0120];
         for (colours, card) in palettes().iter().zip(cards) {
             for (i, [r, g, b]) in colours.iter().enumerate() {

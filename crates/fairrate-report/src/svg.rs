@@ -1,4 +1,4 @@
-//! A figure as a file of its own, for slides and papers: what `report.html` draws, in its light colours.
+//! A figure as a separate SVG file, for slides and papers: the same as in `report.html`, in its light colours.
 
 use std::fmt::Write;
 
@@ -10,14 +10,14 @@ const INK: &str = "#16191d";
 const SOFT: &str = "#5d6570";
 const FAINT: &str = "#e4e6ea";
 const PAPER: &str = "#ffffff";
-/// Space around everything.
+/// Space around the figure, in pixels.
 const MARGIN: f64 = 16.0;
-/// Pixels a character takes, on average.
+/// Average width of a character, in pixels.
 const CHARACTER: f64 = 6.8;
-/// Pixels from a marker to the next on lines of many points.
+/// Pixels from one marker to the next on lines of many points.
 const APART: f64 = 110.0;
 
-/// The colours of lines: `--s0` and on of the style sheet.
+/// Returns the colour of a line, from `--s0` to `--s7` of the style sheet.
 fn colour(style: Style) -> &'static str {
     const STYLE: &str = include_str!("page/style.css");
     let after = STYLE.split_once(
@@ -26,7 +26,7 @@ fn colour(style: Style) -> &'static str {
     after.and_then(|(_, rest)| rest.get(..7)).unwrap_or(INK)
 }
 
-/// Maps values to pixels.
+/// A map from values to pixels.
 #[derive(Clone, Copy)]
 struct Scale {
     low: f64,
@@ -48,7 +48,7 @@ impl Scale {
     }
 }
 
-/// A figure on its way to a file.
+/// A figure while it is drawn.
 struct Drawing<'a> {
     figure: &'a Figure,
     x: Scale,
@@ -56,7 +56,7 @@ struct Drawing<'a> {
     out: String,
 }
 
-/// The figure as SVG.
+/// Returns the figure as SVG.
 pub fn render(figure: &Figure) -> String {
     let width = if figure.wide { 960.0 } else { 600.0 };
     let rows = figure.y.rows.len() as f64;
@@ -92,7 +92,7 @@ pub fn render(figure: &Figure) -> String {
     out
 }
 
-/// A legend's entry: a piece of the line and its name.
+/// Returns a legend's entry: a piece of the line and its name.
 fn sample(s: &Series, x: f64, y: f64) -> String {
     let mark = marker(s.style, x + 17.0, y, 1.0, s.thin);
     let name = escape(&s.name);
@@ -104,7 +104,7 @@ fn sample(s: &Series, x: f64, y: f64) -> String {
     )
 }
 
-/// Named lines in rows that are no wider than `width`, with the place of each.
+/// Returns the named lines in rows that are no wider than `width`, with the position of each.
 fn legend_rows(figure: &Figure, width: f64) -> Vec<Vec<(&Series, f64)>> {
     let mut rows: Vec<Vec<(&Series, f64)>> = Vec::new();
     let mut room = 0.0;
@@ -120,7 +120,7 @@ fn legend_rows(figure: &Figure, width: f64) -> Vec<Vec<(&Series, f64)>> {
     rows
 }
 
-/// Words in lines of at most `most` characters, as far as words allow.
+/// Splits a text into lines of at most `most` characters, as far as its words allow.
 fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -208,7 +208,7 @@ impl<'a> Drawing<'a> {
         self.text(0.0, top - 10.0, "start", &y);
     }
 
-    /// The figure's own ticks, without labels that would lie on others; else round numbers.
+    /// Returns the figure's own ticks, without labels that would overlap others; round numbers if it has no ticks.
     fn x_ticks(&self) -> Vec<Tick> {
         let axis = &self.figure.x;
         let about = (((self.x.to - self.x.from) / 75.0) as usize).max(2);
@@ -232,7 +232,7 @@ impl<'a> Drawing<'a> {
             let band = self.band(s);
             self.out.push_str(&band);
         }
-        // The first line is the one a reader looks for: it is drawn last, on top.
+        // The first line is the most important: it is drawn last, on top.
         for (i, s) in figure.series.iter().enumerate().rev() {
             let drawn = if figure.y.rows.is_empty() { self.line(s, i) } else { self.bars(s) };
             self.out.push_str(&drawn);
@@ -260,7 +260,7 @@ impl<'a> Drawing<'a> {
         out + "\n"
     }
 
-    /// A few markers along a line of many points, each line's beside the others'.
+    /// Returns a few markers along a line of many points, beside the markers of the other lines.
     fn sparse_marks(&self, s: &Series, first: f64) -> String {
         let mut out = String::new();
         let mut px = self.x.from + first * APART;
@@ -275,7 +275,7 @@ impl<'a> Drawing<'a> {
         out
     }
 
-    /// Where a value is; zero on a logarithmic axis is at its foot.
+    /// Returns the vertical position of a value; on a logarithmic axis zero is at its foot.
     fn height(&self, y: f64) -> f64 {
         let foot = self.y.from + 2.0;
         if self.y.log && y <= 0.0 { foot } else { self.y.px(y) }
@@ -296,7 +296,7 @@ impl<'a> Drawing<'a> {
         d
     }
 
-    /// What lies between the low and high ends of the points of a line.
+    /// Returns the area between the low and high ends of the points of a line.
     fn band(&self, s: &Series) -> String {
         let known: Vec<usize> = (0..s.x.len()).filter(|k| s.low[*k].is_finite() && s.high[*k].is_finite()).collect();
         let mut out = String::new();
@@ -341,7 +341,7 @@ fn y_ticks(figure: &Figure, y: Scale) -> Vec<Tick> {
     of(y.low, y.high, about)
 }
 
-/// All data of all lines, and the figure's own least range.
+/// Returns the range of all data of all lines and the axis's own least range.
 fn range_x(figure: &Figure) -> (f64, f64) {
     let axis = &figure.x;
     let shown = |x: &f64| x.is_finite() && !(axis.log && *x <= 0.0);

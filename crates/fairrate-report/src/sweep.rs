@@ -1,4 +1,5 @@
-//! Figures over a grid: a number against a parameter, a line an algorithm, a figure for each point of the other parameters.
+//! Figures over a grid: a number against a parameter, with one line per algorithm, and one figure for each point of the
+//! other parameters.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -13,30 +14,30 @@ use crate::stats;
 use crate::style::Style;
 use crate::table::{self, Row, Section, Table};
 
-/// Values that an axis has labels for, one each.
+/// Largest number of plain numbers for which an axis has a label at each value.
 const MOST_LABELS: usize = 12;
-/// From this ratio of the largest value to the least on, the axis of slowdowns is logarithmic.
+/// Ratio of the largest value to the least from which the axis of slowdowns is logarithmic.
 const WIDE: f64 = 10.0;
 
-/// A key of the grid that takes several values.
+/// A key of the grid with several values.
 #[derive(Clone, Debug, PartialEq)]
 struct Parameter {
     key: String,
-    /// As written, in the order of the grid.
+    /// The values as written, in the order of the grid.
     values: Vec<String>,
 }
 
 /// The columns of a grid.
 pub struct Grid<'a> {
     columns: Vec<(&'a Variant, &'a Metrics)>,
-    /// The one that figures are drawn against.
+    /// The parameter of the horizontal axis.
     x: Parameter,
-    /// The others.
+    /// The other parameters.
     others: Vec<Parameter>,
 }
 
 impl<'a> Grid<'a> {
-    /// Of columns and their numbers; `None` if no key takes several values.
+    /// Returns the grid of columns and their numbers; `None` if no key has several values.
     pub fn of(variants: &'a [Variant], metrics: &'a [Metrics]) -> Option<Self> {
         let mut parameters = parameters(variants);
         let numeric = parameters.iter().position(|p| positions(&p.values).is_some());
@@ -44,18 +45,18 @@ impl<'a> Grid<'a> {
         Some(Self { columns: variants.iter().zip(metrics).collect(), x, others: parameters })
     }
 
-    /// The key that figures are drawn against.
+    /// Returns the key of the horizontal axis.
     pub fn parameter(&self) -> &str {
         &self.x.key
     }
 
-    /// The keys that take several values, with these.
+    /// Returns the keys with several values, and these values, as text.
     pub fn summary(&self) -> String {
         let of = |p: &Parameter| format!("{} {}", p.key, p.values.join(", "));
         std::iter::once(&self.x).chain(&self.others).map(of).collect::<Vec<_>>().join(" \u{b7} ")
     }
 
-    /// The figures of a metric, all with the same axes.
+    /// Returns the figures of a metric, all with the same axes.
     pub fn figures(&self, metric: Metric, lines: &[(&str, Style)]) -> Vec<Figure> {
         let mut facets: Vec<Vec<(&str, &str)>> = Vec::new();
         for (variant, _) in &self.columns {
@@ -70,7 +71,7 @@ impl<'a> Grid<'a> {
         figures
     }
 
-    /// Where a column lies on the other parameters.
+    /// Returns the values of a column on the other parameters.
     fn facet<'b>(&self, variant: &'b Variant) -> Vec<(&'b str, &'b str)> {
         let grid = variant.first().grid.iter().filter(|(key, _)| self.others.iter().any(|p| p.key == *key));
         grid.map(|(key, value)| (key.as_str(), value.as_str())).collect()
@@ -91,7 +92,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// The values of an algorithm, in the order of the parameter.
+    /// Returns the line of an algorithm, in the order of the parameter.
     fn line(&self, metric: Metric, columns: &[(&Variant, &Metrics)], line: &str, style: Style) -> Series {
         let at = self.places();
         let value_of =
@@ -124,7 +125,8 @@ impl<'a> Grid<'a> {
         out
     }
 
-    /// The numbers of the figures as a table: a column a value of the parameter, a section a figure, a row a line.
+    /// Returns the numbers of the figures as a table: one column per value of the parameter, one section per figure,
+    /// one row per line.
     pub fn table(&self, metrics: &[Metric], lines: &[(&str, Style)]) -> Table {
         let columns = self.x.values.iter().map(|value| format!("{}={value}", self.x.key)).collect();
         let sections = metrics.iter().flat_map(|m| self.figures(*m, lines)).map(|f| self.section(&f)).collect();
@@ -150,12 +152,12 @@ impl<'a> Grid<'a> {
         Section { title: format!("{}{unit}{point}", figure.title), rows: figure.series.iter().map(row).collect() }
     }
 
-    /// Where the values of the parameter lie on its axis.
+    /// Returns the positions of the parameter's values on its axis.
     fn places(&self) -> Vec<f64> {
         positions(&self.x.values).unwrap_or_else(|| (0..self.x.values.len()).map(|i| i as f64).collect())
     }
 
-    /// The axis of the parameter: values of it are labelled as they were written.
+    /// Returns the axis of the parameter, with its values labelled as they were written.
     fn axis(&self) -> Axis {
         let axis = Axis::new(self.x.key.clone());
         let Some(at) = positions(&self.x.values) else {
@@ -173,7 +175,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// What bands and hollow markers mean, and what to think of a percentile of few flows.
+/// Returns a note on bands, hollow markers and percentiles of few flows, where there are any.
 fn note(metric: Metric, columns: &[(&Variant, &Metrics)], partial: bool) -> String {
     let seeds = columns.iter().map(|(_, m)| m.seeds.len());
     let (fewest, most) = (seeds.clone().min().unwrap_or(0), seeds.max().unwrap_or(0));
@@ -199,7 +201,8 @@ fn note(metric: Metric, columns: &[(&Variant, &Metrics)], partial: bool) -> Stri
     note.join(". ")
 }
 
-/// The keys that take several values, and these, in their order. What a column is called after is no parameter.
+/// Returns the keys with several values, and these values, in their order. The algorithm of a column is not a
+/// parameter.
 fn parameters(variants: &[Variant]) -> Vec<Parameter> {
     let mut all: Vec<Parameter> = Vec::new();
     for (key, value) in variants.iter().flat_map(|v| &v.first().grid) {
@@ -213,7 +216,7 @@ fn parameters(variants: &[Variant]) -> Vec<Parameter> {
     all
 }
 
-/// Values as numbers, if all are numbers or all are quantities of the same kind, and no two are equal.
+/// Returns values as numbers, if all are numbers or all are quantities of the same kind, and no two are equal.
 fn positions(values: &[String]) -> Option<Vec<f64>> {
     type Read = fn(&str) -> Option<f64>;
     let kinds: [Read; 4] = [
@@ -227,14 +230,15 @@ fn positions(values: &[String]) -> Option<Vec<f64>> {
     distinct.then_some(at)
 }
 
-/// Whether values lie more evenly on a logarithmic axis: those that double do, those that grow by the same amount do not.
+/// Returns `true` if values lie more evenly on a logarithmic axis, as those that double do; those with equal
+/// differences do not.
 fn is_geometric(values: &[f64]) -> bool {
     let sorted = stats::sorted(values.iter().copied());
     let unevenness = |f: fn(f64) -> f64| {
         let gaps: Vec<f64> = sorted.windows(2).map(|pair| f(pair[1]) - f(pair[0])).collect();
         gaps.iter().copied().fold(0.0, f64::max) / gaps.iter().copied().fold(f64::MAX, f64::min)
     };
-    // Rounding is no reason.
+    // The factor 1.01 keeps rounding from deciding.
     sorted.first().is_some_and(|least| 0.0 < *least) && unevenness(f64::ln) * 1.01 < unevenness(|x| x)
 }
 
@@ -255,7 +259,7 @@ mod tests {
     use super::*;
     use crate::{style, synthetic};
 
-    /// Two algorithms at every point of a grid.
+    /// Returns two algorithms at every point of a grid.
     fn columns(grid: &[(&str, &[&str])], seeds: &[u64]) -> (Vec<Variant>, Vec<Metrics>) {
         let variants = synthetic::grid(&["powertcp", "hpcc"], grid, seeds);
         let metrics = variants.iter().map(Metrics::of).collect();

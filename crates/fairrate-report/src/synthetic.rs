@@ -1,4 +1,4 @@
-//! Made-up runs with the shape of real ones, for tests of tables and figures. Seeded, no simulator involved.
+//! Synthetic runs with the shape of real ones, for tests of tables and figures. They are seeded, without a simulator.
 
 use fairrate_scenario::Measured;
 
@@ -7,13 +7,13 @@ use crate::model::{Flow, FlowSeries, Pause, PortSeries, Provenance, RunData, Tot
 const STEP_NS: f64 = 1_000.0;
 const SAMPLES: usize = 4_001;
 
-/// One run per algorithm and seed.
+/// Returns one run per algorithm and seed, as variants.
 pub(crate) fn comparison(ccs: &[&str], seeds: &[u64]) -> Vec<Variant> {
     let runs = ccs.iter().zip(1..).flat_map(|(cc, rank)| seeds.iter().map(move |seed| run(cc, rank, *seed)));
     variants(runs.collect())
 }
 
-/// The same at every point of a grid, whose last key goes fastest.
+/// Returns the same at every point of a grid, whose last key varies fastest.
 pub(crate) fn grid(ccs: &[&str], axes: &[(&str, &[&str])], seeds: &[u64]) -> Vec<Variant> {
     let mut points: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for (key, values) in axes {
@@ -36,7 +36,7 @@ pub(crate) fn grid(ccs: &[&str], axes: &[(&str, &[&str])], seeds: &[u64]) -> Vec
     variants(runs)
 }
 
-/// A queue that an incast fills at 1 ms and that drains the slower the higher `rank`.
+/// Returns a run with a queue that an incast fills at 1 ms and that drains more slowly the higher `rank`.
 fn run(cc: &str, rank: u32, seed: u64) -> RunData {
     let mut random = Lcg(seed.wrapping_mul(977) + u64::from(rank));
     let slow = f64::from(rank);
@@ -123,7 +123,7 @@ fn endless_flow(i: u32, t_ns: &[f64], slow: f64) -> FlowSeries {
     }
 }
 
-/// A small generator, so that made-up runs need no dependency.
+/// A small generator, so that synthetic runs need no dependency.
 struct Lcg(u64);
 
 impl Lcg {

@@ -1,4 +1,4 @@
-//! Tables as data, drawn as text here and as HTML by [`crate::html`].
+//! Tables as data, written as text here and as HTML by [`crate::html`].
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ pub struct Table {
 /// Rows under a title.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// What the rows are about.
+    /// Subject of the rows.
     pub title: String,
     /// The rows.
     pub rows: Vec<Row>,
@@ -32,19 +32,21 @@ pub struct Section {
 pub struct Row {
     /// Name.
     pub name: String,
-    /// One text a column.
+    /// The texts, one per column.
     pub cells: Vec<String>,
-    /// The columns whose values are best, if one can say so.
+    /// The columns whose values are best; empty if there is no best value.
     pub best: Vec<usize>,
 }
 
-/// The table of a comparison: a column an algorithm, a row a number; with several seeds means and their intervals.
+/// Returns the table of a comparison: one column per algorithm, one row per number; with several seeds means and their
+/// intervals.
 pub fn comparison(all: &Comparison) -> Table {
     let columns = all.metrics.iter().map(|m| m.label.clone()).collect();
     Table { caption: caption(&all.metrics.iter()), columns, sections: all.groups.iter().map(section).collect() }
 }
 
-/// Names the measuring window. Where windows end with the last flow's start, each run has its own.
+/// Returns the measuring window in words. Where windows end with the last flow's start, each run has its own, and the
+/// ranges are shown.
 pub fn caption<'a>(metrics: &(impl Iterator<Item = &'a Metrics> + Clone)) -> String {
     let windows = || metrics.clone().flat_map(|m| &m.windows_ns);
     let range = |edge: fn(&(f64, f64)) -> f64| {
@@ -58,8 +60,9 @@ pub fn caption<'a>(metrics: &(impl Iterator<Item = &'a Metrics> + Clone)) -> Str
     format!("Measured from {} to {}", range(|w| w.0), range(|w| w.1))
 }
 
-/// How columns differ from the one they are held against, paired by seed: in percent, or as it is where that is zero. A star:
-/// the interval excludes zero, and seeds are not few. `None` without several columns and seeds.
+/// Returns the differences of columns from their baselines, paired by seed: in percent, or absolute where the baseline
+/// is zero. A star marks an interval that excludes zero, with enough seeds. Returns `None` without several columns and
+/// seeds.
 pub fn differences(all: &Comparison) -> Option<Table> {
     let several = all.has_seeds() && 1 < all.metrics.len();
     let has_chance = !all.seeds_agree();
@@ -76,7 +79,7 @@ pub fn differences(all: &Comparison) -> Option<Table> {
     (several && !sections.is_empty()).then_some(Table { caption, columns, sections })
 }
 
-/// The tables of one run: slowdown by size, probed ports, and the run as a whole.
+/// Returns the tables of one run: slowdown by size, probed ports, and the run as a whole.
 pub fn single(metrics: &Metrics) -> Vec<Table> {
     let mut tables = Vec::new();
     if !metrics.slowdown.is_empty() {
@@ -136,7 +139,7 @@ fn section(group: &Group) -> Section {
     Section { title: group.title.clone(), rows: group.measures.iter().map(row).collect() }
 }
 
-/// A row of one value per column.
+/// Returns a row of one value per column.
 fn row(measure: &Measure) -> Row {
     let show = measure.show;
     let number = |c: &Cell| c.estimate.map_or_else(|| "-".into(), |e| with_interval(show(e.mean), e.interval, show));
@@ -165,7 +168,8 @@ fn difference_row(measure: &Measure, has_chance: bool) -> Row {
     Row { name: measure.name.to_owned(), cells: measure.cells[1..].iter().map(cell).collect(), best: Vec::new() }
 }
 
-/// `12.3 KB [11.9, 12.8]`; the unit again at the ends if it is another one, and no interval if it is a point.
+/// Formats a mean with its interval, as `12.3 KB [11.9, 12.8]`; the ends have their own unit if it differs, and an
+/// interval that is a point is left out.
 pub fn with_interval(mean: String, interval: Option<Interval>, show: impl Fn(f64) -> String) -> String {
     let Some(Interval { low, high }) = interval.filter(|i| i.low != i.high) else { return mean };
     let unit = |text: &str| text.split_once(' ').map_or_else(String::new, |(_, unit)| unit.to_owned());
@@ -179,7 +183,7 @@ pub fn with_interval(mean: String, interval: Option<Interval>, show: impl Fn(f64
 }
 
 impl Table {
-    /// The table without the rows called `name`.
+    /// Returns the table without the rows called `name`.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         for section in &mut self.sections {
@@ -188,7 +192,7 @@ impl Table {
         self
     }
 
-    /// The table as text, in several ones with the same rows if a line would be longer than `widest`.
+    /// Returns the table as text, split into several tables with the same rows if a line would be longer than `widest`.
     pub fn to_blocks(&self, styled: bool, widest: usize) -> String {
         let line = |table: &Self| table.to_text(false).lines().map(width).max().unwrap_or(0);
         let mut blocks: Vec<Self> = Vec::new();
@@ -213,7 +217,7 @@ impl Table {
         Self { caption: self.caption.clone(), columns: self.columns[from..to].to_vec(), sections }
     }
 
-    /// The table as text, columns aligned; with `styled`, section titles and the best values are bold.
+    /// Returns the table as text, columns aligned; with `styled`, section titles and the best values are bold.
     pub fn to_text(&self, styled: bool) -> String {
         let rows = || self.sections.iter().flat_map(|s| &s.rows);
         let one_section = self.sections.len() == 1;
@@ -384,7 +388,7 @@ mod tests {
                 run.totals.goodput_bps = goodput * 1e9;
             }
         }
-        // The second differs by -0.02 +- 0.24 from the first, seed by seed; the third by -0.5, always.
+        // The second differs by -0.02 +- 0.24 from the first, seed by seed; the third by -0.5 in all seeds.
         let table = comparison(&Comparison::of(variants.iter().map(Metrics::of).collect()));
         let mut rows = table.sections.iter().flat_map(|s| &s.rows);
         assert_eq!(rows.find(|r| r.name == "goodput").unwrap().best, [0, 1]);

@@ -1,11 +1,11 @@
-//! Where an axis has ticks and what they say, as in `page/scale.js`.
+//! Positions and labels of an axis's ticks, as in `page/scale.js`.
 
 use crate::format;
 
 /// A value with its label.
 pub type Tick = (f64, String);
 
-/// About `about` round values from `low` to `high`.
+/// Returns about `about` round values from `low` to `high`.
 pub fn linear(low: f64, high: f64, about: usize) -> Vec<Tick> {
     let raw = (high - low) / about.max(1) as f64;
     let decade = 10_f64.powi(raw.log10().floor() as i32);
@@ -14,7 +14,7 @@ pub fn linear(low: f64, high: f64, about: usize) -> Vec<Tick> {
     (first..=last).map(|i| i as f64 * step).map(|x| (x, between(x, step))).collect()
 }
 
-/// A value whose neighbours are `step` away.
+/// Returns the label of a value whose neighbours are `step` away.
 fn between(x: f64, step: f64) -> String {
     if x.abs() < step / 1e6 {
         return "0".to_owned();
@@ -23,7 +23,8 @@ fn between(x: f64, step: f64) -> String {
     if digits == 0 { format::count(x.round()) } else { format!("{x:.digits$}") }
 }
 
-/// Decades; where there are few of them 2 and 5 as well, where there are none left round values.
+/// Returns decades; also 2 and 5, or 3, of each where decades are few, and round values where the axis has less than
+/// 0.7 of a decade.
 pub fn logarithmic(low: f64, high: f64, about: usize) -> Vec<Tick> {
     let decades = (high / low).log10();
     if decades < 0.7 {
@@ -41,12 +42,12 @@ pub fn logarithmic(low: f64, high: f64, about: usize) -> Vec<Tick> {
     all.filter(|x| low * 0.9999 <= *x && *x <= high * 1.0001).map(|x| (x, short(x))).collect()
 }
 
-/// `5k`, `200M`, `0.05`.
+/// Returns a number with a unit prefix, as `5k`, `200M`, `0.05`.
 fn short(x: f64) -> String {
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
     let (size, name) = units.into_iter().find(|(size, _)| *size * 0.9999 <= x).unwrap_or((1.0, ""));
     let value = x / size;
-    // Three digits are more than any of these has; the rounding is that of powers of ten.
+    // The rounding removes the error of powers of ten; ticks have fewer decimals.
     format!("{}{name}", (value * 1e6).round() / 1e6)
 }
 

@@ -1,4 +1,4 @@
-//! The algorithm that the kernel is to use: one of its own, or one that `fairrate-kernel` brings into it.
+//! The kernel's congestion control for a run: one of its own, or one that `fairrate-kernel` loads into it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,22 +12,22 @@ use crate::failure::Failure;
 use crate::namespaces::Namespaces;
 use crate::plan::{Plan, device};
 
-/// The program that brings algorithms into the kernel.
+/// The program that loads algorithms into the kernel.
 const PROGRAM: &str = "fairrate-kernel";
-/// Where tests say that it is.
+/// The environment variable by which tests give its path.
 const VARIABLE: &str = "FAIRRATE_KERNEL";
 
-/// Algorithms that kernels have, by their names in scenarios.
+/// The algorithms that kernels have, by their names in scenarios.
 const OF_KERNELS: [(&str, &str); 3] = [("newreno", "reno"), ("cubic", "cubic"), ("bbr", "bbr")];
 
-/// The kernel's name of the algorithm, if kernels have it.
+/// Returns the kernel's name of the algorithm, if kernels have it.
 pub fn of_kernel(config: &SimConfig) -> Option<&'static str> {
     let name = config.cc.info().name;
     OF_KERNELS.iter().find(|(ours, _)| *ours == name).map(|(_, theirs)| *theirs)
 }
 
-/// Sees to it that the kernel has the scenario's algorithm, at hosts and, where it has a part there, at switches. Gives its name for
-/// `TCP_CONGESTION`. It goes with the namespaces.
+/// Ensures that the kernel has the scenario's algorithm, at hosts and, where it has a part there, at switches; returns
+/// its name for `TCP_CONGESTION`. It is removed with the namespaces.
 ///
 /// # Errors
 /// If `fairrate-kernel` is needed and missing, or refuses.
@@ -38,7 +38,7 @@ pub fn bring(config: &SimConfig, plan: &Plan<'_>, namespaces: &Namespaces) -> Re
     let algorithm = with_parameters(&config.cc);
     let mut attach = Command::new(program());
     attach.args(["attach", &algorithm, "--print-name"]).args(arguments(config, plan));
-    // Whoever finds this run dead has to know.
+    // Recorded so that a later run can clean up after this one if it is killed.
     namespaces.note(config.cc.info().name)?;
     let output = attach.output().map_err(|e| missing(&algorithm, &e))?;
     if !output.status.success() {
@@ -49,7 +49,7 @@ pub fn bring(config: &SimConfig, plan: &Plan<'_>, namespaces: &Namespaces) -> Re
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Takes an algorithm away from namespaces, and out of the kernel unless others have it.
+/// Removes an algorithm from namespaces, and from the kernel unless others use it.
 ///
 /// # Errors
 /// If `fairrate-kernel` is missing or refuses.
@@ -63,7 +63,8 @@ pub fn take_back(algorithm: &str, namespaces: &[String]) -> Result<(), Failure> 
     if output.status.success() { Ok(()) } else { Err(Failure::system(doing(), said.trim())) }
 }
 
-/// Where the algorithm is to be: the namespaces of hosts, and egress ports of switches with what its part there has to know.
+/// Returns the arguments for the algorithm's places: the namespaces of hosts, and egress ports of switches with the
+/// setting of its part there.
 fn arguments(config: &SimConfig, plan: &Plan<'_>) -> Vec<String> {
     let topology = &config.topology;
     let hosts = topology.hosts().flat_map(|host| ["--netns".to_owned(), plan.namespace(host)]);
@@ -78,7 +79,7 @@ fn arguments(config: &SimConfig, plan: &Plan<'_>) -> Vec<String> {
     hosts.chain(rate).chain(ports.flatten()).collect()
 }
 
-/// What the algorithm's part at a port of this rate has to know; `None`: it has none.
+/// Returns the setting of the algorithm's part at a port of this rate; `None` if it has no part there.
 fn at_port(config: &SimConfig, rate: Rate) -> Option<String> {
     match config.cc.info().name {
         "powertcp" | "rocc" => Some(format!("{}bps", rate.as_bps())),
@@ -88,17 +89,17 @@ fn at_port(config: &SimConfig, rate: Rate) -> Option<String> {
     }
 }
 
-/// A threshold of marks.
+/// Returns an ECN threshold as an argument in bytes.
 fn marks_at(config: &SimConfig, threshold: impl FnOnce(&EcnConfig) -> f64) -> Option<String> {
     Some(format!("{}B", threshold(config.fabric.ecn.as_ref()?) as u64))
 }
 
-/// Whether switches mark here: only where the algorithm brings its own marker.
+/// Returns `true` if switches mark packets here: only if the algorithm has its own marker.
 pub fn marks(config: &SimConfig) -> bool {
     ["dctcp", "ratemp"].contains(&config.cc.info().name) && config.fabric.ecn.is_some()
 }
 
-/// `NAME:KEY=VALUE,...` with the parameters that are not the defaults.
+/// Returns `NAME:KEY=VALUE,...` with the parameters that differ from the defaults.
 fn with_parameters(cc: &AlgorithmConfig) -> String {
     let name = cc.info().name;
     let defaults = AlgorithmConfig::by_name(name, Profile::Paper).map(|cc| cc.params()).unwrap_or_default();
@@ -108,7 +109,7 @@ fn with_parameters(cc: &AlgorithmConfig) -> String {
     if changed.is_empty() { name.to_owned() } else { format!("{name}:{}", changed.join(",")) }
 }
 
-/// Where the program is: as the variable says, beside this one, or to be looked for in PATH.
+/// Returns the path of the program: from the variable, beside this program, or by its name in PATH.
 fn program() -> PathBuf {
     let said = std::env::var_os(VARIABLE).filter(|path: &OsString| !path.is_empty()).map(PathBuf::from);
     let beside = || std::env::current_exe().ok().map(|this| this.with_file_name(PROGRAM)).filter(|path| path.is_file());

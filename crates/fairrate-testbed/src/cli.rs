@@ -68,7 +68,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The whole command line.
+/// Runs the whole command line.
 pub fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(code) => code,

@@ -14,15 +14,15 @@ use crate::paths::{Ends, Ways, n_subflows};
 use crate::plan::Plan;
 use crate::tcp_info::{self, TcpInfo};
 
-/// Where receivers listen.
+/// Port on which receivers listen.
 const PORT: u16 = 5_001;
 /// Payload that waits unsent in the kernel: enough for any burst of acknowledgments, and little to copy ahead.
 const UNSENT: u32 = 256 * 1024;
-/// Bytes that wait at a sender of several subflows. What the kernel finds by itself goes by their windows, and those of the faster
-/// subflows would wait for what is on the slower ones.
+/// Bytes that wait at a sender of several subflows. The kernel's own value depends on their windows, and the bytes of
+/// the faster subflows would wait for those on the slower ones.
 const MULTIPATH_UNACKNOWLEDGED: usize = 4 << 20;
-/// How long a connection may take to be made, a round trip to come back, or a subflow to join: more than a round trip over some links
-/// of a second, the longest that scenarios have.
+/// Time limit for making a connection, a round trip, or a subflow's join: more than a round trip over some links with a
+/// delay of a second, the longest of scenarios.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Both ends of a flow's connection.
@@ -32,19 +32,19 @@ pub struct Connection {
     pub sender: Socket,
     /// The receiver's socket.
     pub receiver: Socket,
-    /// Subflows besides the first.
+    /// Number of subflows besides the first.
     pub more_subflows: u8,
-    /// What the sender had counted before the flow began.
+    /// Counters of the sender before the flow began.
     pub before: TcpInfo,
-    /// The same at the receiver.
+    /// Counters of the receiver before the flow began.
     pub received_before: TcpInfo,
 }
 
-/// Makes a connection for each flow, under the kernel's algorithm of this name, and uses it for so many round trips, by which it
-/// knows its path.
+/// Makes a connection for each flow, with the kernel's algorithm `cc`, and uses it for `rounds` round trips, so that
+/// TCP has estimates of the path.
 ///
 /// # Errors
-/// If the kernel lets nobody use the algorithm, or a connection cannot be made.
+/// If the kernel does not allow the algorithm, or a connection cannot be made.
 pub fn connect_all(
     plan: &Plan<'_>,
     config: &SimConfig,
@@ -74,10 +74,10 @@ pub fn connect_all(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// A listening socket at each receiver, by node.
+/// Opens a listening socket at each receiver; returns them by node.
 fn listen_all(plan: &Plan<'_>, config: &SimConfig) -> Result<Vec<Option<Socket>>, Failure> {
     let listens = |node: NodeId| config.flows.iter().any(|flow| flow.dst == node);
-    // A listener of MPTCP takes connections of plain TCP as well.
+    // A listener of MPTCP accepts connections of plain TCP as well.
     let is_multipath = |node: NodeId| config.flows.iter().any(|flow| flow.dst == node && 1 < n_subflows(config, flow));
     let listen = |protocol| -> std::io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, protocol)?;
@@ -120,14 +120,14 @@ fn join(ends: Ends, socket: Socket, listener: &Socket) -> std::io::Result<(Socke
     socket.set_tcp_notsent_lowat(UNSENT)?;
     socket.connect_timeout(&SockAddr::from(SocketAddrV4::new(ends.dst.ip(), PORT)), PATIENCE)?;
     let (receiver, _) = listener.accept()?;
-    // What a run leaves unsent goes with it, and nothing holds the algorithm any longer.
+    // Unsent data of a run is discarded at close, so that nothing keeps the algorithm in use.
     socket.set_linger(Some(Duration::ZERO))?;
     receiver.set_linger(Some(Duration::ZERO))?;
     Ok((socket, receiver))
 }
 
 impl Connection {
-    /// Sends a full packet there and a byte back, a few times.
+    /// Sends a full packet to the receiver and a byte back, `rounds` times.
     fn warm_up(&mut self, rounds: u32) -> std::io::Result<()> {
         self.sender.set_read_timeout(Some(PATIENCE))?;
         self.receiver.set_read_timeout(Some(PATIENCE))?;
@@ -142,7 +142,7 @@ impl Connection {
         self.receiver.set_nonblocking(true)
     }
 
-    /// Subflows join when the connection has carried data.
+    /// Waits until all subflows have joined, which happens after the connection has carried data.
     fn wait_for_subflows(&self) -> Result<(), Failure> {
         if self.more_subflows == 0 {
             return Ok(());
@@ -164,18 +164,18 @@ impl Connection {
         if self.more_subflows == 0 { TcpInfo::of(end) } else { TcpInfo::of_subflows(end) }
     }
 
-    /// What the sender has counted since the flow began; state as it is.
+    /// Returns the sender's counters since the flow began, with its present state.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel does not report them.
     pub fn sent(&self) -> Result<TcpInfo, Failure> {
         Ok(self.info(&self.sender)?.since(&self.before))
     }
 
-    /// What the receiver has counted since the flow began.
+    /// Returns the receiver's counters since the flow began.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel does not report them.
     pub fn received(&self) -> Result<TcpInfo, Failure> {
         Ok(self.info(&self.receiver)?.since(&self.received_before))
     }

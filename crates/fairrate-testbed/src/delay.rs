@@ -1,4 +1,4 @@
-//! Which delays are laid out, and the packets that are on their way over such a link.
+//! The delays that are laid out, and the packets in transit over a link with such a delay.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -7,39 +7,42 @@ use std::time::{Duration, Instant};
 use fairrate_sim::topology::Link;
 use fairrate_units::{Bytes, Rate, Time};
 
-/// The shortest delay that is laid out. A threshold of ours: in four runs with all processors in use, 99 of 100 packets were at most
-/// 80 to 122 us late.
+/// The shortest delay that is laid out. The threshold is our choice: in four runs with all processors in use, 99 of 100
+/// packets were at most 80 to 122 us late.
 pub const LEAST: Time = Time::from_us(500);
-/// What a line holds beyond its link's delay: how late the machine may be before packets find no room.
+/// Time of packets that a line holds beyond its link's delay: the largest lateness of the machine before packets find
+/// no room.
 const SPARE: Time = Time::from_ms(50);
-/// The shortest packet with its header of [`HEADER`] bytes, and some. There is room for a link full of them.
+/// Length of the shortest packet with its header of [`HEADER`] bytes, and a margin. There is room for a link full of
+/// such packets.
 const LEAST_PACKET: usize = 64;
-/// What the kernel puts before a packet: whether its checksum is computed, and where.
+/// Length of the kernel's header before a packet: whether its checksum is computed, and where.
 pub const HEADER: usize = 10;
 
-/// Whether a link of this delay gets it.
+/// Returns `true` if a link with this delay gets it.
 pub fn is_laid_out(delay: Time) -> bool {
     LEAST <= delay
 }
 
-/// Most bytes of memory that both directions of a link take.
+/// Returns the largest memory, in bytes, of both directions of a link.
 pub fn memory(link: &Link) -> Bytes {
     let of_packets = size_of::<(Instant, usize)>() as u64 * (room(link.delay, link.rate) / LEAST_PACKET) as u64;
     Bytes::new(2 * (room(link.delay, link.rate) as u64 + of_packets))
 }
 
-/// Bytes of packets that a direction may hold, with their headers.
+/// Returns the bytes of packets, with their headers, that a direction may hold.
 fn room(delay: Time, rate: Rate) -> usize {
     let on_the_wire = rate.bytes_in(delay + SPARE).as_u64() as usize;
     on_the_wire + on_the_wire / LEAST_PACKET * HEADER
 }
 
-/// One direction of a link: packets in the order of their arrival, each for the same time. All memory is taken at the beginning.
+/// One direction of a link: packets in the order of their arrival, each kept for the same time. All memory is allocated
+/// at the beginning.
 #[derive(Debug)]
 pub struct DelayLine {
     delay: Duration,
     bytes: VecDeque<u8>,
-    /// When a packet is due, and its length.
+    /// Time at which each packet is due, and its length.
     packets: VecDeque<(Instant, usize)>,
     room: usize,
     most: usize,
@@ -47,7 +50,7 @@ pub struct DelayLine {
 }
 
 impl DelayLine {
-    /// An empty line of this delay, for packets that come at this rate.
+    /// Creates an empty line with this delay, for packets that arrive at `rate`.
     pub fn new(delay: Time, rate: Rate) -> Self {
         let room = room(delay, rate);
         let most = room / LEAST_PACKET;
@@ -61,12 +64,12 @@ impl DelayLine {
         }
     }
 
-    /// How long it keeps a packet.
+    /// Returns the time for which a packet is kept.
     pub fn delay(&self) -> Duration {
         self.delay
     }
 
-    /// Takes a packet that has arrived at `arrived`; `false` if it finds no room.
+    /// Adds a packet that has arrived at `arrived`; returns `false` if there is no room for it.
     pub fn push(&mut self, arrived: Instant, packet: &[u8]) -> bool {
         if self.room < self.bytes.len() + packet.len() || self.packets.len() == self.most {
             return false;
@@ -79,12 +82,12 @@ impl DelayLine {
         true
     }
 
-    /// When the first packet is due.
+    /// Returns the time at which the first packet is due.
     pub fn due(&self) -> Option<Instant> {
         self.packets.front().map(|(due, _)| *due)
     }
 
-    /// The first packet, in two parts of which the second may be empty.
+    /// Returns the first packet, in two parts; the second may be empty.
     pub fn first(&self) -> Option<[IoSlice<'_>; 2]> {
         let (_, length) = *self.packets.front()?;
         let (start, rest) = self.bytes.as_slices();
@@ -92,7 +95,7 @@ impl DelayLine {
         Some([IoSlice::new(start), IoSlice::new(&rest[..length - start.len()])])
     }
 
-    /// Forgets the first packet.
+    /// Removes the first packet.
     pub fn pop(&mut self) {
         if let Some((_, length)) = self.packets.pop_front() {
             self.bytes.drain(..length);

@@ -1,4 +1,4 @@
-//! What goes wrong, and the exit code it has.
+//! The failures of the program, and their exit codes.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,10 +7,10 @@ use fairrate_report::publish::PublishError;
 use fairrate_scenario::columns::ColumnsError;
 use fairrate_scenario::{ResultsError, ScenarioError};
 
-/// The exit code of a run that was interrupted: 128 and the number of SIGINT, as shells have it.
+/// The exit code of an interrupted run: 128 and the number of SIGINT, as in shells.
 pub const INTERRUPTED: u8 = 130;
 
-/// Why a run on the testbed did not come about, or to a bad end.
+/// The reason why a run on the testbed failed or was not possible.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum Failure {
     /// The scenario is wrong.
@@ -21,35 +21,35 @@ pub enum Failure {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Results(#[from] ResultsError),
-    /// The scenario needs something that the testbed has not.
+    /// The scenario needs something that the testbed does not have.
     #[error("the testbed cannot run `{scenario}`: {what}")]
     #[diagnostic(code(testbed::unfit))]
     Unfit {
         /// Name of the scenario.
         scenario: String,
-        /// What it is.
+        /// The missing feature.
         what: String,
-        /// What to write instead.
+        /// The alternative to write.
         #[help]
         help: String,
     },
-    /// Arguments that do not go together, or name nothing.
+    /// Arguments that contradict each other, or name nothing.
     #[error("{message}")]
     #[diagnostic(code(testbed::usage))]
     Usage {
-        /// What is wrong.
+        /// Description of the error.
         message: String,
-        /// What to do.
+        /// The remedy.
         #[help]
         help: String,
     },
-    /// This machine or this user cannot have a testbed.
+    /// A testbed is not possible on this machine or for this user.
     #[error("{message}")]
     #[diagnostic(code(testbed::machine))]
     Machine {
-        /// What is missing.
+        /// The missing requirement.
         message: String,
-        /// What to do.
+        /// The remedy.
         #[help]
         help: String,
     },
@@ -57,39 +57,39 @@ pub enum Failure {
     #[error("{message}")]
     #[diagnostic(code(testbed::algorithm))]
     Algorithm {
-        /// Why not.
+        /// The reason.
         message: String,
-        /// What to do.
+        /// The remedy.
         #[help]
         help: String,
     },
-    /// A tool or a call of the system failed.
+    /// A tool or a system call failed.
     #[error("{doing} failed: {cause}")]
     #[diagnostic(code(testbed::system))]
     System {
-        /// What was being done.
+        /// The action that failed.
         doing: String,
-        /// Why not.
+        /// The reason.
         cause: String,
     },
-    /// The run came to a bad end.
+    /// The run failed.
     #[error("the run failed: {cause}")]
     #[diagnostic(code(run::failed), help("what there was until then is in `{}`", dir.display()))]
     Run {
-        /// Why.
+        /// The reason.
         cause: String,
-        /// Its results.
+        /// The directory of its results.
         dir: PathBuf,
     },
 }
 
 impl Failure {
-    /// An error of the system while something was being done.
+    /// Creates an error of the system during an action.
     pub fn system(doing: impl Into<String>, cause: impl std::fmt::Display) -> Self {
         Self::System { doing: doing.into(), cause: cause.to_string() }
     }
 
-    /// An error of reading or writing a file.
+    /// Creates an error of reading or writing a file.
     pub fn io(doing: &str, path: &Path, cause: impl std::fmt::Display) -> Self {
         Self::system(format!("{doing} `{}`", path.display()), cause)
     }
@@ -103,7 +103,7 @@ impl Failure {
         }
     }
 
-    /// Tells it on stderr, and says which exit code it has.
+    /// Prints the failure on stderr, and returns its exit code.
     pub fn tell(self) -> ExitCode {
         let code = self.code();
         eprintln!("{:?}", miette::Report::new(self));

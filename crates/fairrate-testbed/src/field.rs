@@ -1,7 +1,8 @@
-//! The scenario as the testbed has it: rates scaled, and everything as Linux does it, so that the simulator can run the same.
+//! The scenario in the form that the testbed runs: rates scaled, and everything as Linux does it, so that the simulator
+//! can run the same.
 //!
-//! A [`Field`] remembers the file and what is changed in it. The changes are those of the user, then the scale, then the facts of
-//! TCP and queues on Linux, and at last the delays that were measured.
+//! A [`Field`] stores the file and the changes to it. The changes are those of the user, then the scale, then the facts
+//! of TCP and queues on Linux, and at last the measured delays.
 
 use std::path::PathBuf;
 
@@ -15,26 +16,27 @@ use crate::failure::Failure;
 
 /// Payload of a full packet: an MTU of 1,500 bytes without the headers of IP and TCP and without timestamps.
 pub const MSS: u64 = 1_448;
-/// Everything a packet has beside its payload, Ethernet's header included. An acknowledgment has nothing else.
+/// Bytes of a packet beside its payload, including Ethernet's header. An acknowledgment has no others.
 pub const HEADER: u64 = 66;
-/// A full packet as queueing disciplines count it.
+/// Length of a full packet as queueing disciplines count it.
 pub const FULL_PACKET: u64 = MSS + HEADER;
 
-/// The least time between two samples: what asking takes must not matter.
+/// The shortest time between two samples: the cost of a sample must not matter.
 pub const LEAST_INTERVAL: Time = Time::from_ms(1);
 
-/// A scenario file and what is changed in it.
+/// A scenario file and the changes to it.
 #[derive(Clone, Debug)]
 pub struct Field {
     file: PathBuf,
     user: Overrides,
     sets: Vec<(String, String)>,
-    /// What the scenario has and the testbed has not, for people.
+    /// Features of the scenario that the testbed does not have, as text for people.
     pub notes: Vec<String>,
 }
 
 impl Field {
-    /// The scenario of a file with the user's changes, all its rates times `scale`. Connections are in use before the start, or not.
+    /// Creates the scenario of a file with the user's changes, and all its rates multiplied by `scale`. `is_warm`:
+    /// connections are used before the start.
     ///
     /// # Errors
     /// If the scenario is wrong, or the testbed cannot run it.
@@ -50,20 +52,20 @@ impl Field {
         Ok(field)
     }
 
-    /// The scenario with all changes so far.
+    /// Returns the scenario with all changes so far.
     ///
     /// # Errors
-    /// If the scenario is wrong, as when its file has changed.
+    /// If the scenario is wrong, for instance because its file has changed.
     pub fn load(&self) -> Result<Scenario, Failure> {
         let sets = self.user.sets.iter().chain(&self.sets).cloned().collect();
         let overrides = Overrides { sets, ..self.user.clone() };
         Ok(Scenario::with_algorithms(&Registry::new()).load(&self.file, &overrides)?)
     }
 
-    /// Gives every link a delay besides the one that is laid out.
+    /// Sets every link's delay to `besides` plus its laid-out delay, if it has one.
     ///
     /// # Errors
-    /// As [`Field::load`].
+    /// The errors of [`Field::load`].
     pub fn set_delay(&mut self, besides: Time) -> Result<(), Failure> {
         let topology = topology_keys(&self.load()?)?;
         let delays = topology.iter().filter(|(key, _)| is_of(key, "delay"));
@@ -78,18 +80,18 @@ impl Field {
     }
 }
 
-/// The scenario with every default, as a table.
+/// Returns the scenario with every default, as a table.
 fn resolved(scenario: &Scenario) -> Result<toml::Table, Failure> {
     scenario.to_toml().parse().map_err(|e| Failure::system("reading the resolved scenario", e))
 }
 
-/// The keys of `[topology]`.
+/// Returns the keys of `[topology]`.
 fn topology_keys(scenario: &Scenario) -> Result<toml::Table, Failure> {
     let table = resolved(scenario)?;
     Ok(table.get("topology").and_then(toml::Value::as_table).cloned().unwrap_or_default())
 }
 
-/// The intervals of probes that look more often than is possible here.
+/// Returns new intervals for probes whose interval is shorter than is possible here.
 fn slower_probes(scenario: &Scenario) -> Result<Vec<(String, String)>, Failure> {
     let table = resolved(scenario)?;
     let probes = table.get("probe").and_then(toml::Value::as_array).into_iter().flatten().enumerate();
@@ -101,12 +103,12 @@ fn slower_probes(scenario: &Scenario) -> Result<Vec<(String, String)>, Failure> 
     Ok(probes.filter(|(_, probe)| too_often(probe)).map(|(i, _)| slower(i)).collect())
 }
 
-/// Whether a key is `rate`, `host_rate` and so on.
+/// Returns `true` if `key` is `quantity` or ends with it after an underscore, for instance `rate` or `host_rate`.
 fn is_of(key: &str, quantity: &str) -> bool {
     key == quantity || key.strip_suffix(quantity).is_some_and(|start| start.ends_with('_'))
 }
 
-/// The keys of the topology's rates, each times `scale`.
+/// Returns the keys of the topology's rates, each multiplied by `scale`.
 fn scaled_rates(scenario: &Scenario, scale: f64) -> Result<Vec<(String, String)>, Failure> {
     if scale == 1.0 {
         return Ok(Vec::new());
@@ -135,15 +137,15 @@ fn scaled(rate: Rate, scale: f64) -> Rate {
     Rate::from_bps_f64((rate.as_bps_f64() * scale).round())
 }
 
-/// Most bytes that may wait at an egress port of a switch.
+/// Returns the largest number of bytes that may wait at an egress port of a switch.
 pub fn port_limit(config: &SimConfig) -> Bytes {
     config.fabric.queue.limit_bytes.min(config.fabric.buffer)
 }
 
-/// What holds on Linux, as keys of the scenario. Sources: `net/ipv4/tcp*.c` and `ip-sysctl.rst` of Linux.
+/// Returns the facts of Linux as keys of the scenario. Sources: `net/ipv4/tcp*.c` and `ip-sysctl.rst` of Linux.
 fn facts_of_linux(config: &SimConfig, is_warm: bool) -> Vec<(String, String)> {
     let limit = port_limit(config);
-    // No port has to share its limit with another one.
+    // Large enough that no port has to share its limit with another.
     let ports = config.topology.n_ports() as u64;
     let shared = Bytes::new((limit.as_u64() + 2 * FULL_PACKET).saturating_mul(ports));
     let mut sets = vec![
@@ -174,7 +176,7 @@ fn facts_of_linux(config: &SimConfig, is_warm: bool) -> Vec<(String, String)> {
         sets.push(("switch.ecn", "false".to_owned()));
     }
     if crate::algorithm::of_kernel(config).is_none() {
-        // What `fairrate-kernel` brings never has less.
+        // The window of `fairrate-kernel`'s algorithms is never smaller.
         sets.push(("transport.tcp.min_window", "2".to_owned()));
     }
     if config.cc.info().name == "cubic" {

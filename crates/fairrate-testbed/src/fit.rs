@@ -1,4 +1,4 @@
-//! What of a scenario the testbed cannot do, and what it does without.
+//! Features of a scenario that the testbed cannot do, or leaves out.
 
 use fairrate_scenario::Scenario;
 use fairrate_sim::{Balancing, Pfc, QueueRule, SimConfig, Transport, Trigger};
@@ -11,19 +11,19 @@ use crate::field::FULL_PACKET;
 use crate::paths::{Ways, n_subflows};
 use crate::plan::MOST_SUBFLOWS;
 
-/// Namespaces at most: a machine of a few cores does not forward for more.
+/// Largest number of namespaces: a machine of a few cores does not forward for more.
 const MOST_NODES: usize = 250;
-/// Connections at most; each has two sockets.
+/// Largest number of connections; each has two sockets.
 const MOST_FLOWS: usize = 10_000;
-/// Rates that token buckets keep on a machine of a few cores.
+/// Largest rate that token buckets keep on a machine of a few cores.
 const FASTEST: Rate = Rate::from_gbps(2);
-/// Memory for the packets on links with a delay of their own.
+/// Largest memory for the packets on links with a delay of their own.
 const MOST_KEPT: Bytes = Bytes::new(1_000_000_000);
 
-/// Refuses what would make another workload or another network than the scenario's.
+/// Checks that the workload and the network on the testbed would be those of the scenario.
 ///
 /// # Errors
-/// The first such thing, with what to write instead.
+/// The first feature that the testbed cannot do, with an alternative.
 pub fn check(scenario: &Scenario) -> Result<(), Failure> {
     let config = scenario.sim_config();
     let network = unfit_network(config);
@@ -115,7 +115,8 @@ fn unfit_flows(config: &SimConfig) -> Option<Problem> {
     })
 }
 
-/// Receivers tell every sender of all their addresses, and a sender makes a subflow to each.
+/// Checks the subflows: a receiver announces all of its addresses to every sender, and a sender makes a subflow to
+/// each.
 fn unfit_subflows(config: &SimConfig) -> Option<Problem> {
     let most = MOST_SUBFLOWS + 1;
     let n = config.flows.iter().map(|flow| n_subflows(config, flow)).max().filter(|&n| 1 < n)?;
@@ -134,7 +135,8 @@ fn unfit_subflows(config: &SimConfig) -> Option<Problem> {
     ))
 }
 
-/// What the scenario has and the testbed does in another way. The effective scenario says what was done.
+/// Returns notes on features of the scenario that the testbed does in another way. The effective scenario has the
+/// actual values.
 pub fn notes(scenario: &Scenario) -> Vec<String> {
     let config = scenario.sim_config();
     let mut notes = Vec::new();

@@ -1,13 +1,13 @@
-//! How late many packets were, in memory that does not grow.
+//! A histogram of the lateness of packets, in constant memory.
 
 use std::time::Duration;
 
 use fairrate_units::Time;
 
-/// Microseconds that are told apart; what is later is in the last one.
+/// Number of bins of a microsecond; larger values are in the last one.
 const MOST_US: usize = 20_000;
 
-/// How many packets were late by how much, to the microsecond.
+/// A histogram of packets by their lateness, in microseconds.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     by_us: Vec<u64>,
@@ -22,19 +22,20 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// One more packet.
+    /// Adds one packet that was late by `late`.
     pub fn add(&mut self, late: Duration) {
         self.by_us[(late.as_micros() as usize).min(MOST_US - 1)] += 1;
         self.n += 1;
         self.max = self.max.max(late);
     }
 
-    /// How many packets there were.
+    /// Returns the number of packets.
     pub fn n(&self) -> u64 {
         self.n
     }
 
-    /// What so many of a hundred packets were not later than, rounded up to a microsecond; zero of none.
+    /// Returns the lateness that `percent` percent of the packets did not exceed, rounded up to a microsecond; zero
+    /// without packets.
     pub fn percentile(&self, percent: u64) -> Time {
         let rank = (self.n * percent).div_ceil(100);
         let mut seen = 0;
@@ -45,7 +46,7 @@ impl Lateness {
         us.map_or(Time::ZERO, |us| Time::from_us(us as u64 + 1)).min(self.max())
     }
 
-    /// The latest one.
+    /// Returns the largest lateness.
     pub fn max(&self) -> Time {
         Time::from_ns(self.max.as_nanos() as u64)
     }

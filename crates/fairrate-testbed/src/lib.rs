@@ -1,7 +1,7 @@
 //! The testbed: scenarios on network namespaces and the TCP of Linux.
 //!
-//! [`Field`](field::Field) turns a scenario into what the testbed can do, [`Plan`](plan::Plan) says what is laid out, and
-//! [`Job`](run::Job) lays it out, runs it and writes the results directory that `fairrate run` writes too.
+//! [`Field`](field::Field) adapts a scenario to the testbed, [`Plan`](plan::Plan) describes the network to lay out, and
+//! [`Job`](run::Job) lays it out, runs it and writes the same results directory as `fairrate run`.
 
 pub mod algorithm;
 pub mod cli;

@@ -1,8 +1,8 @@
 //! The thread that keeps packets for the delays of their links.
 //!
-//! Each end of such a link is a veth pair of its own, whose far end is in the namespace of wires. What leaves a port's queue comes
-//! out there, and programs at that end see it at once, as on a link without delay. The thread takes it, keeps it for the delay, and
-//! sends it to the other port.
+//! Each end of such a link is a veth pair of its own, whose far end is in the namespace of wires. Packets that leave a
+//! port's queue arrive at that far end, and programs at the near end see them at once, as on a link without delay. The
+//! thread takes each packet, keeps it for the delay, and sends it to the other port.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,20 +24,20 @@ use crate::plan::{Plan, wire};
 use crate::priority::first_of_all;
 use crate::wire::{WireEnd, control};
 
-/// Packets taken from a device before others have a turn.
+/// Number of packets taken from a device before others have a turn.
 const TURN: usize = 64;
-/// Milliseconds without a look at whether the run is over.
+/// Milliseconds between two checks whether the run is over.
 const LOOK: u8 = 20;
 
-/// What the lines have counted.
+/// Counters of the lines.
 #[derive(Debug, Default)]
 struct Counts {
     late: Lateness,
-    /// Packets that found no room in a line, or that the kernel did not take.
+    /// Number of packets that found no room in a line, or that the kernel did not accept.
     drops: u64,
 }
 
-/// All links with a delay of their own, until this goes.
+/// All links with a delay of their own, until this value is dropped.
 #[derive(Debug)]
 pub struct Lines {
     ends: Arc<Vec<WireEnd>>,
@@ -47,10 +47,10 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Begins to keep packets; `None` if no link has a delay of its own.
+    /// Starts the thread that keeps packets; returns `None` if no link has a delay of its own.
     ///
     /// # Errors
-    /// If the devices are not there.
+    /// If the devices do not exist.
     pub fn begin(plan: &Plan<'_>) -> Result<Option<Self>, Failure> {
         let ports: Vec<PortId> = plan.delayed_ports().collect();
         if ports.is_empty() {
@@ -67,25 +67,25 @@ impl Lines {
         Ok(Some(Self { ends, counts, stop, thread: Some(thread) }))
     }
 
-    /// Counts from now on.
+    /// Resets the counters.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel does not report its counters.
     pub fn count_anew(&self) -> Result<(), Failure> {
         self.unread()?;
         *lock(&self.counts) = Counts::default();
         Ok(())
     }
 
-    /// Whether the thread has come to a bad end.
+    /// Returns `true` if the thread has failed.
     pub fn have_failed(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// What was counted.
+    /// Ends the thread and returns its counters.
     ///
     /// # Errors
-    /// If the kernel does not tell, or the thread has come to a bad end; why.
+    /// If the kernel does not report its counters, or the thread has failed, with the reason.
     pub fn end(mut self) -> Result<DelaySummary, Failure> {
         self.join()?;
         let unread = self.unread()?;
@@ -119,24 +119,24 @@ impl Lines {
 impl Drop for Lines {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        // Whoever wanted to know why it failed has asked `end`.
+        // The reason of a failure was available from `end`.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// A panic of the other thread leaves counts that are right.
+/// Locks the counters, which are correct even after a panic of the other thread.
 fn lock(counts: &Mutex<Counts>) -> std::sync::MutexGuard<'_, Counts> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the thread has. Line `i` is from end `i` to its partner.
+/// The state of the thread. Line `i` is from end `i` to its partner.
 struct Keeper {
     ends: Arc<Vec<WireEnd>>,
     lines: Vec<DelayLine>,
     counts: Arc<Mutex<Counts>>,
     stop: Arc<AtomicBool>,
     epoll: Epoll,
-    /// What arrives now is not due before so much time.
+    /// Shortest time before which a packet that arrives now is not due.
     soonest: Duration,
 }
 
@@ -169,8 +169,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Waits until a packet is due, or may be, and says where packets have arrived. The kernel has stamped them, so there is no
-    /// hurry to take them.
+    /// Waits until a packet is due, or may be, and returns the ends at which packets have arrived. The kernel has
+    /// stamped them, so they need not be taken at once.
     fn wait<'e>(&self, events: &'e mut [EpollEvent]) -> Result<&'e [EpollEvent], Failure> {
         let next = self.lines.iter().filter_map(DelayLine::due).min();
         if let Some(next) = next {
@@ -200,7 +200,7 @@ impl Keeper {
     fn send_what_is_due(&mut self) -> Result<(), Failure> {
         let mut counts = lock(&self.counts);
         for (i, line) in self.lines.iter_mut().enumerate() {
-            // Ports of a link have numbers that differ in the last bit, and so have their ends.
+            // Port numbers of a link differ in the last bit, and so do the indices of its ends.
             let to = &self.ends[i ^ 1];
             while let Some((due, packet)) = line.due().zip(line.first()) {
                 let now = Instant::now();
@@ -219,7 +219,7 @@ impl Keeper {
     }
 }
 
-/// A packet that the kernel has no room for.
+/// Returns `true` if the kernel has no room for the packet.
 fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN))
 }

@@ -1,4 +1,4 @@
-//! Whether the machine, and not the network, was the limit.
+//! Checks whether the machine, and not the network, was the limit of a run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,28 +12,28 @@ use nix::sys::time::TimeValLike as _;
 use crate::field::FULL_PACKET;
 use crate::idle;
 
-/// Thresholds of ours, above which a run says that the machine was the limit.
+/// Thresholds, chosen by us, above which a run reports that the machine was the limit.
 mod limit {
     use fairrate_units::Time;
 
-    /// Share of all processors in use.
+    /// Share of all processors' time in use.
     pub const CPU: f64 = 0.9;
-    /// Share of their time that others had.
+    /// Share of the processors' time taken by other machines.
     pub const STEAL: f64 = 0.02;
-    /// How late 99 of 100 packets may leave a link with a delay of its own: half of the shortest such delay.
+    /// Lateness of 99 of 100 packets that leave a link with a delay of its own: half of the shortest such delay.
     pub const DELAY: Time = Time::from_us(250);
-    /// How late a flow may start.
+    /// Lateness of a flow's start.
     pub const START: Time = Time::from_ms(1);
-    /// Least rate of a port with a queue, over that of its link.
+    /// Least rate of a port with a queue, divided by that of its link.
     pub const RATE: f64 = 0.97;
-    /// How long a port must have had a queue for its rate to count, in seconds.
+    /// Time for which a port must have had a queue for its rate to count, in seconds.
     pub const BUSY_S: f64 = 0.05;
 }
 
 /// Counters of the whole machine.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
-    /// In clock ticks, of all processors.
+    /// Busy time of all processors, in clock ticks.
     busy: u64,
     stolen: u64,
     all: u64,
@@ -48,7 +48,7 @@ impl Counters {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let ticks: Vec<u64> =
             stat.lines().next().unwrap_or_default().split_whitespace().skip(1).flat_map(str::parse).collect();
-        // user nice system idle iowait irq softirq steal; what guests had is in user and nice too.
+        // user nice system idle iowait irq softirq steal; the time of guests is in user and nice too.
         let at = |i: usize| ticks.get(i).copied().unwrap_or(0);
         let (idle, stolen) = (at(3) + at(4), at(7));
         let all: u64 = ticks.iter().take(8).sum();
@@ -56,13 +56,13 @@ impl Counters {
     }
 }
 
-/// Second column of a line for each processor, in hexadecimal.
+/// Returns the dropped packets of all processors: the second column of each processor's line, in hexadecimal.
 fn processor_drops() -> u64 {
     let text = fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default();
     text.lines().filter_map(|line| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok()).sum()
 }
 
-/// Looks at the machine while a run goes.
+/// The observer of the machine during a run.
 #[derive(Debug)]
 pub struct Watch {
     before: Counters,
@@ -72,7 +72,7 @@ pub struct Watch {
     busy: BTreeMap<PortId, Busy>,
 }
 
-/// How long a port had a queue, and what it sent meanwhile.
+/// The time during which a port had a queue, and the bytes it sent in that time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Busy {
     time: Time,
@@ -80,23 +80,23 @@ struct Busy {
 }
 
 impl Watch {
-    /// From now on.
+    /// Starts the observation.
     pub fn begin() -> Self {
         let (last, busy) = (BTreeMap::new(), BTreeMap::new());
         Self { before: Counters::now(), starts_late: Time::ZERO, samples_late: Vec::new(), last, busy }
     }
 
-    /// A flow has started so late.
+    /// Records that a flow has started `late` after its time.
     pub fn started_late(&mut self, late: Time) {
         self.starts_late = self.starts_late.max(late);
     }
 
-    /// A sample was taken so late.
+    /// Records that a sample was taken `late` after its time.
     pub fn sampled_late(&mut self, late: Time) {
         self.samples_late.push(late);
     }
 
-    /// A port was sampled. It was busy since its last sample if packets waited both times.
+    /// Adds a sample of a port. The port was busy since its last sample if packets waited both times.
     pub fn port(&mut self, sample: &PortSample) {
         let Some(last) = self.last.insert(sample.port, *sample) else { return };
         if 2 * FULL_PACKET < last.qlen_bytes.min(sample.qlen_bytes) {
@@ -132,7 +132,7 @@ fn busy_port(config: &SimConfig, port: PortId, busy: Busy) -> BusyPort {
     BusyPort { port: format!("{}->{}", name(topology.from(port)), name(topology.to(port))), busy_s, rate_share }
 }
 
-/// In words, each with its number.
+/// Returns the exceeded limits in words, each with its number.
 fn limits(s: &LinuxSummary) -> Vec<String> {
     let mut found = Vec::new();
     if limit::CPU < s.cpu_share {

@@ -1,8 +1,9 @@
-//! Network namespaces, and an algorithm brought into the kernel, that go away however the program ends.
+//! Network namespaces, and an algorithm loaded into the kernel, that are removed however the program ends.
 //!
-//! All namespaces of a run have names that begin with its mark, `fr-` and the number of its process. A file of that name below
-//! `/run/fairrate-testbed` is locked as long as the process lives, and names the algorithm that the run has brought. Whoever starts removes
-//! what carries the mark of a file without a lock. Only root can open these files, as whoever can open one can lock it.
+//! All namespaces of a run have names that begin with its mark, `fr-` and the number of its process. A file of that
+//! name below `/run/fairrate-testbed` is locked as long as the process lives, and contains the algorithm that the run
+//! has loaded. Each new run removes the namespaces and algorithms of marks whose file is not locked. Only root can open
+//! these files, since a user who can open a file can lock it.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
@@ -14,9 +15,9 @@ use nix::sched::{CloneFlags, setns};
 use crate::failure::Failure;
 use crate::{algorithm, tools};
 
-/// Where the files of marks lie.
+/// Directory of the marks' files.
 const MARKS: &str = "/run/fairrate-testbed";
-/// Where iproute2 keeps namespaces.
+/// Directory in which iproute2 keeps namespaces.
 const NAMESPACES: &str = "/run/netns";
 
 /// The mark of this process, and all namespaces that carry it.
@@ -27,27 +28,27 @@ pub struct Namespaces {
     locked: File,
 }
 
-/// What runs that were killed had left.
+/// The remains of runs that were killed.
 #[derive(Debug, Default)]
 pub struct Orphans {
-    /// Namespaces that were removed.
+    /// Number of namespaces that were removed.
     pub namespaces: usize,
-    /// Algorithms that could not be taken out of the kernel, with the reason.
+    /// Algorithms that could not be removed from the kernel, with the reason.
     pub left: Vec<String>,
 }
 
 impl Namespaces {
-    /// Takes the mark of this process, after removing what dead ones have left.
+    /// Takes the mark of this process, after removing the remains of dead runs.
     ///
     /// # Errors
-    /// If files below `/run` cannot be written, or are not root's alone.
+    /// If files below `/run` cannot be written, or are not writable by root alone.
     pub fn claim() -> Result<(Self, Orphans), Failure> {
         let failed = |e| Failure::io("writing to", Path::new(MARKS), e);
         let marks = private(Path::new(MARKS))?;
         let removed = remove_orphans(marks)?;
         let mark = format!("fr-{}", std::process::id());
         let lock = marks.join(format!("{mark}.lock"));
-        // It has its name only once it is locked: nobody takes it for an orphan.
+        // The file gets its name only once it is locked, so that it is never taken for an orphan.
         let made = marks.join(format!("{mark}.new"));
         let locked = File::create(&made).map_err(failed)?;
         locked.lock().map_err(failed)?;
@@ -55,12 +56,12 @@ impl Namespaces {
         Ok((Self { mark, lock, locked }, removed))
     }
 
-    /// What names of its namespaces begin with.
+    /// Returns the prefix of its namespaces' names.
     pub fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// Notes that the run is about to bring an algorithm into the kernel.
+    /// Records that the run is about to load an algorithm into the kernel.
     ///
     /// # Errors
     /// If the file of the mark cannot be written.
@@ -69,10 +70,10 @@ impl Namespaces {
         written.map_err(|e| Failure::io("writing to", &self.lock, e))
     }
 
-    /// Makes namespaces of these names.
+    /// Makes namespaces with the given names.
     ///
     /// # Errors
-    /// If they cannot be made, as without root.
+    /// If they cannot be made, for instance without root.
     pub fn make(&self, names: impl Iterator<Item = String>) -> Result<(), Failure> {
         let lines: Vec<String> = names.map(|name| format!("netns add {name}")).collect();
         tools::batch("ip", &[], &lines.join("\n"))
@@ -81,14 +82,14 @@ impl Namespaces {
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        // There is nobody to tell; the next start tries again as long as the file is there.
+        // A failure cannot be reported here; the next run tries again as long as the file exists.
         if remove_marked(&self.mark, &self.lock).is_ok_and(|orphans| orphans.left.is_empty()) {
             let _ = fs::remove_file(&self.lock);
         }
     }
 }
 
-/// Makes a directory that others than root cannot look into, if it is not there.
+/// Makes a directory that only root can access, if it does not exist.
 fn private(path: &Path) -> Result<&Path, Failure> {
     let failed = |e| Failure::io("making", path, e);
     DirBuilder::new().mode(0o700).recursive(true).create(path).map_err(failed)?;
@@ -104,10 +105,10 @@ fn private(path: &Path) -> Result<&Path, Failure> {
     Ok(path)
 }
 
-/// Does something in a namespace: in a thread of its own, so that no other one is moved there.
+/// Runs `work` in a namespace: in a thread of its own, so that no other thread is moved there.
 ///
 /// # Errors
-/// Those of `work`, and if there is no such namespace.
+/// The errors of `work`, and an error if there is no such namespace.
 pub fn inside<T: Send>(name: &str, work: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
     let enter = || {
         let path = Path::new(NAMESPACES).join(name);
@@ -121,7 +122,7 @@ pub fn inside<T: Send>(name: &str, work: impl FnOnce() -> Result<T, Failure> + S
     })
 }
 
-/// Removes what carries the marks of dead processes.
+/// Removes the namespaces and algorithms with marks of dead processes.
 fn remove_orphans(marks: &Path) -> Result<Orphans, Failure> {
     let failed = |e| Failure::io("reading", marks, e);
     let mut all = Orphans::default();
@@ -145,14 +146,15 @@ fn remove_orphans(marks: &Path) -> Result<Orphans, Failure> {
     Ok(all)
 }
 
-/// Returns the mark that a file stands for, its process, and whether the process had already locked it under this name.
+/// Returns the mark of a file's name, its process, and `true` if the process has already locked the file under this
+/// name.
 fn mark_of(path: &Path) -> Option<(&str, u32, bool)> {
     let (mark, kind) = path.file_name()?.to_str()?.split_once('.')?;
     let process = mark.strip_prefix("fr-")?.parse().ok()?;
     ["lock", "new"].contains(&kind).then_some((mark, process, kind == "lock"))
 }
 
-/// Another process may have removed it just now.
+/// Removes a file, which another process may have removed just before.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
@@ -160,7 +162,8 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the namespaces with a mark, and the algorithm that its file names from the kernel if nobody else has it.
+/// Removes the namespaces with a mark, and the algorithm in the mark's file from the kernel if it is not used
+/// elsewhere.
 fn remove_marked(mark: &str, file: &Path) -> Result<Orphans, Failure> {
     let start = format!("{mark}-");
     let names = match fs::read_dir(NAMESPACES) {

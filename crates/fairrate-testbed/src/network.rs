@@ -1,4 +1,4 @@
-//! The network as long as it stands: laid out by a plan, gone with its namespaces.
+//! The network during a run: laid out by a plan, removed with its namespaces.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::qdisc::PortCounters;
 use crate::{sampling, tools};
 
-/// Lays out a plan in namespaces that carry its mark.
+/// Lays out a plan in namespaces with its mark.
 ///
 /// # Errors
 /// If the kernel or a tool refuses.
@@ -28,16 +28,16 @@ pub fn lay_out(plan: &Plan<'_>, namespaces: &Namespaces) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Sets a sysctl of the namespace that the thread is in.
+/// Sets a sysctl of the thread's namespace.
 fn set(key: &str, value: &str) -> Result<(), Failure> {
     let path = Path::new("/proc/sys/net/ipv4").join(key);
     std::fs::write(&path, value).map_err(|e| Failure::io("writing", &path, e))
 }
 
-/// What all ports have counted now.
+/// Returns the present counters of all ports.
 ///
 /// # Errors
-/// If the kernel does not tell.
+/// If the kernel does not report them.
 pub fn counters(config: &SimConfig, plan: &Plan<'_>) -> Result<BTreeMap<PortId, PortCounters>, Failure> {
     let ports: Vec<PortId> = (0..config.topology.n_ports() as u32).map(PortId).collect();
     let mut all = BTreeMap::new();

@@ -1,7 +1,8 @@
-//! The scenario's paths as routes: a host has one address for each way that leads to it.
+//! The scenario's paths as routes: a host has one address for each path that leads to it.
 //!
-//! A switch forwards by the address alone. Where flows to one host take several ways, the host has several addresses, and each
-//! switch has one route for each. A flow's data goes to an address of its receiver, and its acknowledgments to one of its sender.
+//! A switch forwards by the destination address alone. If flows to one host take several paths, the host has several
+//! addresses, and each switch has one route for each. A flow's data is sent to an address of its receiver, and its
+//! acknowledgments to an address of its sender.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -9,7 +10,7 @@ use std::net::Ipv4Addr;
 use fairrate_sim::routing::{FlowKey, Routes, subflow_keys};
 use fairrate_sim::{FlowSpec, NodeId, PortId, SimConfig, Transport};
 
-/// Which of a host's addresses.
+/// The number of a host's address.
 pub type Alias = u8;
 
 /// One of a host's addresses.
@@ -17,12 +18,12 @@ pub type Alias = u8;
 pub struct Address {
     /// The host.
     pub host: NodeId,
-    /// Which of its addresses.
+    /// Number of the address at the host.
     pub alias: Alias,
 }
 
 impl Address {
-    /// As IP has it: 10.ALIAS.HOST, with 16 bits of the host's number.
+    /// Returns the IP address: 10.ALIAS.HOST, with 16 bits of the host's number.
     pub fn ip(self) -> Ipv4Addr {
         let [_, _, high, low] = self.host.0.to_be_bytes();
         // The last octet is never 0 or 255, and so no address of a network.
@@ -32,32 +33,32 @@ impl Address {
     }
 }
 
-/// Between which addresses a flow is.
+/// The two addresses of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// The sender's.
+    /// The sender's address.
     pub src: Address,
-    /// The receiver's.
+    /// The receiver's address.
     pub dst: Address,
 }
 
-/// The ways of all flows.
+/// The paths of all flows.
 #[derive(Clone, Debug, Default)]
 pub struct Ways {
-    /// Of each flow, or of its first subflow.
+    /// Ends of each flow, or of its first subflow.
     pub ends: Vec<Ends>,
-    /// Of each flow, those of its further subflows.
+    /// Ends of each flow's further subflows.
     pub more: Vec<Vec<Ends>>,
     /// The egress port of a switch to an address.
     pub exits: BTreeMap<(NodeId, Address), PortId>,
-    /// How many addresses a host has.
+    /// Number of addresses of each host.
     aliases: BTreeMap<NodeId, Alias>,
     /// The egress ports of each flow's data and of its acknowledgments, or of its first subflow's.
     pub ports: Vec<(Vec<PortId>, Vec<PortId>)>,
 }
 
 impl Ways {
-    /// Picks the paths as the simulator does, and the addresses that lead along them.
+    /// Selects the paths as the simulator does, and the addresses that lead along them.
     pub fn new(config: &SimConfig) -> Self {
         let routes = Routes::new(&config.topology);
         let mut ways = Self::default();
@@ -79,20 +80,22 @@ impl Ways {
         ways
     }
 
-    /// The addresses of a host to which subflows come. Of all but the first of a connection it tells the sender.
+    /// Returns the addresses of a host that are ends of subflows. The host announces all of them except a connection's
+    /// first to the sender.
     pub fn told_of(&self, host: NodeId) -> BTreeSet<Address> {
         let multipath = self.ends.iter().zip(&self.more).filter(|(_, more)| !more.is_empty());
         let all = multipath.flat_map(|(first, more)| std::iter::once(first).chain(more)).map(|ends| ends.dst);
         all.filter(|address| address.host == host).collect()
     }
 
-    /// The addresses of a host.
+    /// Returns the addresses of a host.
     pub fn addresses(&self, host: NodeId) -> impl Iterator<Item = Address> + '_ {
         let n = self.aliases.get(&host).copied().unwrap_or(0);
         (0..n).map(move |alias| Address { host, alias })
     }
 
-    /// The first address of `host` to which every switch of the path has this way or none yet. The path is noted for it.
+    /// Returns the first address of `host` to which every switch of the path has this route or none yet, and records
+    /// the path for it.
     fn address(&mut self, config: &SimConfig, host: NodeId, path: &[PortId]) -> Address {
         // The first port is the sender's own.
         let hops: Vec<(NodeId, PortId)> = path.iter().skip(1).map(|&p| (config.topology.from(p), p)).collect();
@@ -112,7 +115,7 @@ impl Ways {
     }
 }
 
-/// Over how many subflows a flow goes.
+/// Returns the number of subflows of a flow.
 pub fn n_subflows(config: &SimConfig, flow: &FlowSpec) -> u8 {
     match config.transport.kind {
         Transport::Tcp(tcp) => flow.subflows.unwrap_or(tcp.multipath.subflows),
@@ -120,7 +123,7 @@ pub fn n_subflows(config: &SimConfig, flow: &FlowSpec) -> u8 {
     }
 }
 
-/// The ends of a flow's subflows, as the simulator has them.
+/// Returns the keys of a flow's subflows, as in the simulator.
 fn keys(config: &SimConfig, routes: &Routes, flow: &FlowSpec) -> Vec<FlowKey> {
     match (config.transport.kind, n_subflows(config, flow)) {
         (Transport::Tcp(tcp), n) if 1 < n => subflow_keys(config, routes, flow, tcp.multipath.paths, n.into()),

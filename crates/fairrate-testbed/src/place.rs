@@ -1,6 +1,6 @@
-//! Whether root may write results to a directory.
+//! A check that root may write results to a directory.
 //!
-//! Whoever can write there can put a link in the place of a folder of results, and so lead what root writes and removes elsewhere.
+//! A user who can write there can replace a folder of results by a link, and so redirect root's writes and removals.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// Users and groups whose directories root may write to: root, and who has become root by `sudo`.
+/// The user and group whose directories root may write to, besides root: those of the caller of `sudo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Trusted {
     user: u32,
@@ -17,13 +17,13 @@ struct Trusted {
 }
 
 impl Trusted {
-    /// `sudo` says who called it; without it nobody did.
+    /// Returns the caller of `sudo` by its environment variables; root if there are none.
     fn here() -> Self {
         let id = |name: &str| std::env::var(name).ok().and_then(|id| id.parse().ok()).unwrap_or(0);
         Self { user: id("SUDO_UID"), group: id("SUDO_GID") }
     }
 
-    /// Returns who else can write to a directory, in words.
+    /// Returns the other user or group who can write to a directory, in words.
     fn stranger(self, user: u32, group: u32, mode: u32) -> Option<String> {
         if user != 0 && user != self.user {
             Some(format!("user {user}"))
@@ -35,10 +35,11 @@ impl Trusted {
     }
 }
 
-/// Refuses a directory for results that others than root, and who has become root by `sudo`, can write to. One that is not there is fine.
+/// Refuses a directory for results that users other than root and the caller of `sudo` can write to. A missing
+/// directory is accepted.
 ///
 /// # Errors
-/// If it is such a directory.
+/// If others can write to the directory.
 pub fn check(dir: &Path) -> Result<(), Failure> {
     let found: Metadata = match fs::metadata(dir) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -1,4 +1,4 @@
-//! What is laid out: namespaces, links, addresses, routes and queues, as the words that `ip` and `tc` are given.
+//! The network to lay out: namespaces, links, addresses, routes and queues, as input of `ip` and `tc`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,15 +11,15 @@ use crate::delay;
 use crate::field::{FULL_PACKET, port_limit};
 use crate::paths::Ways;
 
-/// How long a token bucket may save up: what a timer may be late without a loss of rate.
+/// Time for which a token bucket may save tokens: the lateness of a timer that costs no rate.
 const BURST_S: f64 = 100e-6;
-/// Room in the queue of a host's own link. Hosts of the simulator keep what waits at its flow and drop nothing.
+/// Limit of the queue of a host's own link. Hosts of the simulator keep waiting packets at their flow and drop none.
 const HOST_LIMIT: u64 = 16_000_000;
 
-/// Subflows of a connection of MPTCP at most, besides the first: Linux's own limit.
+/// Largest number of subflows of an MPTCP connection besides the first: Linux's own limit.
 pub const MOST_SUBFLOWS: u8 = 8;
 
-/// A network to be laid out.
+/// The network to lay out.
 pub struct Plan<'a> {
     config: &'a SimConfig,
     ways: &'a Ways,
@@ -28,7 +28,7 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// The network of `config`, in namespaces whose names begin with `mark`.
+    /// Creates the plan of `config`, in namespaces whose names begin with `mark`.
     pub fn new(config: &'a SimConfig, ways: &'a Ways, mark: &'a str) -> Self {
         Self { config, ways, mark }
     }
@@ -37,48 +37,48 @@ impl<'a> Plan<'a> {
         &self.config.topology
     }
 
-    /// All nodes.
+    /// Returns all nodes.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
         (0..self.config.topology.nodes.len() as u32).map(NodeId)
     }
 
-    /// The namespace of a node.
+    /// Returns the name of a node's namespace.
     pub fn namespace(&self, node: NodeId) -> String {
         format!("{}-{}", self.mark, self.topology().nodes[node.index()].name)
     }
 
-    /// The egress ports of a node.
+    /// Returns the egress ports of a node.
     pub fn ports(&self, node: NodeId) -> impl Iterator<Item = PortId> + use<'_> {
         let all = (0..self.topology().n_ports() as u32).map(PortId);
         all.filter(move |&port| self.topology().from(port) == node)
     }
 
-    /// The link of an egress port.
+    /// Returns the link of an egress port.
     pub fn link(&self, port: PortId) -> &'a Link {
         self.topology().link(port)
     }
 
-    /// The namespace in which links with a delay of their own have their ends.
+    /// Returns the name of the namespace with the far ends of links that have a delay of their own.
     pub fn wires(&self) -> String {
         format!("{}-wires", self.mark)
     }
 
-    /// The egress ports of links with a delay of their own; both of a link follow each other.
+    /// Returns the egress ports of links with a delay of their own; the two ports of a link follow each other.
     pub fn delayed_ports(&self) -> impl Iterator<Item = PortId> + use<'_> {
         let all = (0..self.topology().n_ports() as u32).map(PortId);
         all.filter(|&port| delay::is_laid_out(self.link(port).delay))
     }
 
-    /// The names of all namespaces.
+    /// Returns the names of all namespaces.
     pub fn namespaces(&self) -> impl Iterator<Item = String> {
         let wires = self.delayed_ports().next().map(|_| self.wires());
         self.nodes().map(|node| self.namespace(node)).chain(wires)
     }
 
-    /// For `ip -batch`: the links, each end in its namespace. Both ends have the same hardware address, so that packets find
-    /// their way without address resolution. No packet is longer than the MTU: without segments put together, each is paced and
-    /// counted alone. Each end of a link with a delay of its own is a pair, whose other end has another address: there no packet
-    /// is at home.
+    /// Returns input for `ip -batch`: the links, each end in its namespace. Both ends have the same hardware address,
+    /// so that packets find their way without address resolution. No packet is longer than the MTU: segments are not
+    /// merged, so each is paced and counted alone. Each end of a link with a delay of its own is a pair, whose other
+    /// end has another address, so that no packet is delivered there.
     pub fn links(&self) -> String {
         let mut text = String::new();
         for (i, link) in (0..).zip(&self.topology().links) {
@@ -103,13 +103,13 @@ impl<'a> Plan<'a> {
         text
     }
 
-    /// For `ip -batch` in the namespace of wires: devices up.
+    /// Returns input for `ip -batch` in the namespace of wires: devices up.
     pub fn wires_up(&self) -> String {
         let up: Vec<String> = self.delayed_ports().map(|port| format!("link set {} arp off up", wire(port))).collect();
         up.join("\n")
     }
 
-    /// For `ip -batch` in a node's namespace: devices up, addresses, routes.
+    /// Returns input for `ip -batch` in a node's namespace: devices up, addresses, routes.
     pub fn addresses(&self, node: NodeId) -> String {
         let mut text = String::from("link set lo up\n");
         for port in self.ports(node) {
@@ -131,8 +131,8 @@ impl<'a> Plan<'a> {
         text
     }
 
-    /// What a host with subflows is told: receivers tell of all addresses, and senders make a subflow to each, from the address to
-    /// which its acknowledgments come.
+    /// Returns the settings of a host with subflows: receivers announce all addresses, and senders make a subflow to
+    /// each, from the address to which its acknowledgments are sent.
     fn subflows(&self, node: NodeId) -> String {
         let mut text = String::new();
         let of_sender = self.ways.more.iter().flatten().filter(|ends| ends.src.host == node);
@@ -152,7 +152,8 @@ impl<'a> Plan<'a> {
         text
     }
 
-    /// For `tc -batch` in a node's namespace: a token bucket with a first-in, first-out queue at every egress port.
+    /// Returns input for `tc -batch` in a node's namespace: a token bucket with a first-in, first-out queue at every
+    /// egress port.
     pub fn queues(&self, node: NodeId) -> String {
         let is_host = self.topology().is_host(node);
         let limit = if is_host { HOST_LIMIT } else { port_limit(self.config).as_u64() };
@@ -164,10 +165,10 @@ impl<'a> Plan<'a> {
         self.ports(node).map(line).collect()
     }
 
-    /// Sysctls of a node's namespace, below `/proc/sys/net/ipv4`.
+    /// Returns the sysctls of a node's namespace, below `/proc/sys/net/ipv4`.
     pub fn sysctls(&self, node: NodeId) -> &'static [(&'static str, &'static str)] {
         if self.topology().is_host(node) {
-            // Flows know nothing of those before them. The rest are the defaults that the effective scenario has.
+            // Flows keep no state of earlier flows. The rest are the defaults that the effective scenario has.
             &[
                 ("conf/all/rp_filter", "0"),
                 ("tcp_no_metrics_save", "1"),
@@ -185,23 +186,24 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The device of an egress port.
+/// Returns the device name of an egress port.
 pub fn device(port: PortId) -> String {
     format!("p{}", port.0)
 }
 
-/// Where the packets of an egress port come out, if its link has a delay of its own.
+/// Returns the device at which the packets of an egress port arrive, if its link has a delay of its own.
 pub fn wire(port: PortId) -> String {
     format!("w{}", port.0)
 }
 
-/// Of both ends of a link; locally administered.
+/// Returns the hardware address of both ends of a link; it is locally administered.
 fn mac(link: u32) -> String {
     let [a, b, c, d] = link.to_be_bytes();
     format!("02:66:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
 }
 
-/// The bucket's size in bytes: two packets at least, as one that is a byte short sends nothing.
+/// Returns the bucket's size in bytes: at least two packets, as a bucket that is a byte too small for a packet sends
+/// nothing.
 fn burst(rate: Rate) -> u64 {
     ((rate.as_bytes_per_sec() * BURST_S) as u64).max(2 * FULL_PACKET)
 }

@@ -1,7 +1,7 @@
-//! A thread that comes before others.
+//! Real-time priority for a thread.
 
-/// From now on the thread runs as soon as it can, before all threads without a priority in real time, and its sleeps end on time.
-/// Where that is not allowed, it goes on as it is.
+/// Gives the calling thread the lowest real-time priority: it runs before all threads without such a priority, and its
+/// sleeps end on time. If this is not allowed, the thread keeps its priority.
 pub fn first_of_all() {
     let lowest = libc::sched_param { sched_priority: 1 };
     // SAFETY: 0 is the calling thread, and the parameters are valid for the call, which keeps nothing.

@@ -16,10 +16,10 @@ use crate::plan::device;
 /// Room for one part of an answer.
 const BUFFER: usize = 64 * 1024;
 
-/// What a port has counted.
+/// Counters of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
-    /// Bytes that wait, that which is next included.
+    /// Bytes in the queue, including the packet sent next.
     pub backlog_bytes: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
@@ -29,7 +29,7 @@ pub struct PortCounters {
     pub drops: u64,
 }
 
-/// The queues of some ports of one namespace. The socket stays in the namespace, whatever thread asks.
+/// The queues of some ports of one namespace. The socket stays in the namespace, whatever thread uses it.
 pub struct Queues {
     socket: Socket,
     ports: HashMap<i32, PortId>,
@@ -37,10 +37,10 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// Those of these ports, whose devices are in `namespace`.
+    /// Opens the queues of `ports`, whose devices are in `namespace`.
     ///
     /// # Errors
-    /// If the namespace or a device is not there.
+    /// If the namespace or a device does not exist.
     pub fn open(namespace: &str, ports: &[PortId]) -> Result<Self, Failure> {
         inside(namespace, || {
             let failed = |e| Failure::system("opening a netlink socket", e);
@@ -56,10 +56,10 @@ impl Queues {
         })
     }
 
-    /// What they have counted now.
+    /// Passes the present counters of each port to `each`.
     ///
     /// # Errors
-    /// If the kernel does not answer, or in an unknown way.
+    /// If the kernel does not answer, or answers in an unknown format.
     pub fn read(&mut self, mut each: impl FnMut(PortId, PortCounters)) -> Result<(), Failure> {
         let failed = |e| Failure::system("asking for queues", e);
         self.socket.send(&request(), 0).map_err(failed)?;
@@ -80,7 +80,7 @@ impl Queues {
                     }
                     _ => {}
                 }
-                // Messages begin at multiples of four bytes.
+                // Messages are aligned to four bytes.
                 let length = (message.header.length as usize).next_multiple_of(4).clamp(4, rest.len());
                 rest = &rest[length..];
             }

@@ -1,4 +1,4 @@
-//! The thread that takes what arrives, and answers once a flow is complete.
+//! The thread that receives data, and answers once a flow is complete.
 
 use std::io::{ErrorKind, Write as _};
 use std::os::fd::AsRawFd as _;
@@ -12,12 +12,12 @@ use nix::sys::socket::{MsgFlags, recv};
 use crate::failure::Failure;
 use crate::shared::Shared;
 
-/// Bytes taken at once.
+/// Number of bytes received at once.
 const MOST: usize = 1 << 20;
-/// Milliseconds without a look at whether the run is over.
+/// Milliseconds between two checks whether the run is over.
 const LOOK: u8 = 20;
 
-/// Takes and answers until the run is over.
+/// Receives data and answers until the run is over.
 ///
 /// # Errors
 /// If a connection breaks.
@@ -42,7 +42,7 @@ pub fn receive(shared: &Shared, flows: &[FlowSpec]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes what a flow's receiver has. The bytes themselves stay in the kernel, which throws them away.
+/// Receives the available data of a flow. The bytes themselves stay in the kernel, which discards them.
 fn take(shared: &Shared, i: usize, flows: &[FlowSpec], buffer: &mut [u8]) -> Result<(), Failure> {
     let receiver = &shared.connections[i].receiver;
     let n = match recv(receiver.as_raw_fd(), buffer, MsgFlags::MSG_TRUNC) {

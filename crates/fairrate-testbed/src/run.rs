@@ -27,18 +27,18 @@ use crate::sending::Sending;
 use crate::shared::{Phase, Shared, Told, telling};
 use crate::{algorithm, idle, network, place, tools};
 
-/// From the last preparation to the start.
+/// Time from the last preparation to the start.
 const LEAD: Duration = Duration::from_millis(50);
-/// How long nothing may arrive while flows are active.
+/// Time after which the run fails if no data arrives while flows are active.
 const PATIENCE: Time = Time::from_ms(30_000);
-/// Between two looks at the clock.
+/// Time between two looks at the clock.
 const LOOK: Duration = Duration::from_millis(20);
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// From now on Ctrl-C and SIGTERM end the run, with what there is written and the network removed.
+/// Makes Ctrl-C and SIGTERM end the run, with the results so far written and the network removed.
 pub fn listen_for_interrupts() {
-    // A second handler in the same process is the only error there is, and there is none.
+    // The only possible error is a second handler in the same process, and there is none.
     let _ = ctrlc::set_handler(|| {
         if !STOP.swap(true, Ordering::SeqCst) {
             eprintln!("interrupted: writing what there is, and removing the network");
@@ -46,24 +46,24 @@ pub fn listen_for_interrupts() {
     });
 }
 
-/// Whether Ctrl-C was heard.
+/// Returns `true` if the run was interrupted.
 fn interrupted() -> bool {
     STOP.load(Ordering::SeqCst)
 }
 
-/// What is to be run, and how it is called.
+/// A scenario to run, with its settings.
 pub struct Job<'a> {
-    /// The scenario and what is changed in it.
+    /// The scenario and the changes to it.
     pub field: Field,
-    /// What its rates were multiplied by.
+    /// Factor by which its rates were multiplied.
     pub scale: f64,
     /// Round trips of a connection before the start.
     pub warm_up: u32,
-    /// Where results go.
+    /// Directory of the results.
     pub dir: &'a Path,
-    /// What all rows of its tables say.
+    /// Tags of all rows of its tables.
     pub tags: Vec<Tag>,
-    /// No words on stderr.
+    /// `true` if nothing is printed on stderr.
     pub quiet: bool,
 }
 
@@ -82,8 +82,8 @@ impl Job<'_> {
         network::lay_out(&plan, &namespaces)?;
         let name = algorithm::bring(config, &plan, &namespaces)?;
         allow_sockets();
-        // Flows start at their times, and packets leave at theirs, whoever else is at work. Where that is not allowed, what is late
-        // is counted.
+        // The priority lets flows start and packets leave on time, whatever else runs. If it is not allowed, the
+        // lateness is counted.
         let _ = rustix::process::nice(-20);
         let lines = Lines::begin(&plan)?;
         let connections = connect_all(&plan, config, &ways, &name, self.warm_up)?;
@@ -97,10 +97,10 @@ impl Job<'_> {
             ..self.about_the_machine()?
         };
         self.say_what_stands(config, &linux);
-        // Until here nothing was written that stays.
+        // No permanent file has been written so far.
         place::check(self.dir)?;
         let dir = Arc::new(ResultsDir::claim(self.dir)?);
-        // Somebody may have made it in between.
+        // Checked again, as another user may have made it in between.
         place::check(self.dir)?;
         let mut writer = ResultsWriter::create_in(&dir, &effective, &self.tags)?;
         let before = network::counters(config, &plan)?;
@@ -110,7 +110,7 @@ impl Job<'_> {
         let run = Run { shared: &shared, effective: &effective, ways: &ways, plan: &plan, lines, off, before };
         let begun = Instant::now();
         let (state, unfinished, totals) = run.finish(&mut writer, &mut linux).unwrap_or_else(|failure| {
-            // What was written until then stays.
+            // The results written so far stay.
             (RunState::Failed(failure.to_string()), Vec::new(), RunTotals::default())
         });
         for limit in &linux.machine_limits {
@@ -121,7 +121,7 @@ impl Job<'_> {
         Ok(state)
     }
 
-    /// What is known before anything is laid out.
+    /// Returns the part of the summary that is known before anything is laid out.
     fn about_the_machine(&self) -> Result<LinuxSummary, Failure> {
         let version = |tool: &str| Ok((tool.to_owned(), tools::version(tool)?));
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -167,20 +167,20 @@ struct Run<'a> {
     effective: &'a Scenario,
     ways: &'a Ways,
     plan: &'a Plan<'a>,
-    /// Links with a delay of their own.
+    /// The lines of links with a delay of their own.
     lines: Option<Lines>,
     /// The delays and the round-trip time of the flow where they differ most.
     off: (Time, Time),
-    /// What ports had counted before the start.
+    /// Counters of ports before the start.
     before: BTreeMap<PortId, PortCounters>,
 }
 
-/// What a run has told so far.
+/// The results that a run has reported so far.
 struct Done {
-    /// Of each flow, whether it was reported.
+    /// For each flow, `true` if it was reported.
     flows: Vec<bool>,
     finished: u64,
-    /// The longest queue that was seen.
+    /// The longest queue seen.
     peak_bytes: u64,
     end: Time,
 }
@@ -190,7 +190,7 @@ impl Run<'_> {
         self.effective.sim_config()
     }
 
-    /// Runs it, and says how it ended, which flows are not done, and what it came to.
+    /// Runs it, and returns its state, the outcomes of flows that are not done, and the totals.
     fn finish(
         mut self,
         writer: &mut ResultsWriter,
@@ -210,7 +210,7 @@ impl Run<'_> {
         Ok((state, unfinished, totals))
     }
 
-    /// Moves packets until its end.
+    /// Runs the threads until the end of the run.
     fn go(&self, writer: &mut ResultsWriter) -> Result<(RunState, Done, Watch), Failure> {
         let config = self.config();
         let ideal = idle::ideal_fcts(config, self.ways);
@@ -233,7 +233,7 @@ impl Run<'_> {
             state
         });
         let mut state = state?;
-        // What was told while the threads ended. A flow that is done is done.
+        // Messages sent while the threads ended. A flow that is done stays done.
         for told in told.try_iter() {
             match told {
                 Told::Failed(failure) => state = RunState::Failed(failure.to_string()),
@@ -280,19 +280,19 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the payload that has arrived of each flow.
+    /// Returns the payload that has arrived, for each flow.
     fn delivered(&self) -> impl Iterator<Item = (FlowId, u64)> {
         (0..).map(FlowId).zip(&self.shared.progress).map(|(flow, p)| (flow, p.delivered.load(Ordering::Relaxed)))
     }
 
-    /// The flows that have started and are not done.
+    /// Returns the outcomes of the flows that have started and are not done.
     fn unfinished(&self, done: &Done) -> Result<Vec<FlowOutcome>, Failure> {
         let started = |i: &usize| self.shared.progress[*i].phase() != Phase::Waiting && !done.flows[*i];
         let ideal = idle::ideal_fcts(self.config(), self.ways);
         (0..done.flows.len()).filter(started).map(|i| self.shared.outcome(FlowId(i as u32), ideal[i])).collect()
     }
 
-    /// Data on the wire as TCP counts it: every segment has headers of the same size.
+    /// Returns the totals. Data on the wire is as TCP counts it: every segment has headers of the same size.
     fn totals(
         &self,
         done: &Done,
@@ -329,7 +329,7 @@ impl Run<'_> {
         })
     }
 
-    /// Of all ports, the largest mean size of a packet.
+    /// Returns the largest mean packet size of all ports.
     fn largest_mean_packet(&self, after: &BTreeMap<PortId, PortCounters>) -> u64 {
         let mean = |(port, after): (&PortId, &PortCounters)| {
             let before = self.before.get(port).copied().unwrap_or_default();
@@ -339,7 +339,7 @@ impl Run<'_> {
     }
 }
 
-/// Who hears what the threads tell.
+/// The receiver of the threads' messages.
 struct Listener<'a> {
     writer: &'a mut ResultsWriter,
     watch: Watch,
@@ -368,10 +368,10 @@ impl Listener<'_> {
     }
 }
 
-/// As many open sockets as the system lets this process have.
+/// Raises the limit of open sockets to the largest that the system allows.
 fn allow_sockets() {
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // With fewer, making a connection says so.
+        // If the limit is too low, making a connection fails with an error.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
     }
 }

@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::qdisc::{PortCounters, Queues};
 use crate::shared::{Phase, Shared, Told};
 
-/// What is sampled, how often, and when next.
+/// A probe: its interval, its next time, and the sampled object.
 struct Probe {
     every: Time,
     next: Time,
@@ -34,10 +34,10 @@ pub struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    /// Opens what is to be sampled.
+    /// Opens the probes of a scenario.
     ///
     /// # Errors
-    /// If a port's device is not there.
+    /// If a port's device does not exist.
     pub fn new(
         shared: &'a Shared,
         config: &SimConfig,
@@ -63,9 +63,9 @@ impl<'a> Sampler<'a> {
     /// Samples until the run is over.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel does not report its counters.
     pub fn run(mut self) -> Result<(), Failure> {
-        // Sleeps last as long as they are meant to, and not 50 us longer.
+        // Sleeps then end on time, and not 50 us later.
         nix::sys::prctl::set_timerslack(1).map_err(|e| Failure::system("setting the timer slack", e))?;
         loop {
             let Some(next) = self.probes.iter().map(|probe| probe.next).min() else { return Ok(()) };
@@ -80,7 +80,7 @@ impl<'a> Sampler<'a> {
                     self.sample(i)?;
                     let now = self.shared.clock.now();
                     let probe = &mut self.probes[i];
-                    // What could not be sampled in time is left out.
+                    // Samples whose time has passed are left out.
                     let periods = now.saturating_sub(probe.next).as_ps() / probe.every.as_ps() + 1;
                     probe.next += probe.every * periods;
                 }
@@ -91,7 +91,7 @@ impl<'a> Sampler<'a> {
     fn sample(&mut self, probe: usize) -> Result<(), Failure> {
         let Self { shared, told, probes, before } = self;
         let tell = |told: &Sender<Told>, what| {
-            // Nobody listens only once the run is over.
+            // The channel is closed only once the run is over.
             let _ = told.send(what);
         };
         match &mut probes[probe].what {
@@ -114,15 +114,15 @@ impl<'a> Sampler<'a> {
     }
 
     fn tell(&self, told: Told) {
-        // Nobody listens only once the run is over.
+        // The channel is closed only once the run is over.
         let _ = self.told.send(told);
     }
 }
 
-/// The queues of ports, by namespace.
+/// Opens the queues of ports, by namespace.
 ///
 /// # Errors
-/// If a port's device is not there.
+/// If a port's device does not exist.
 pub fn open(config: &SimConfig, plan: &Plan<'_>, ports: &[PortId]) -> Result<Vec<Queues>, Failure> {
     let mut by_node: BTreeMap<NodeId, Vec<PortId>> = BTreeMap::new();
     for &port in ports {

@@ -13,21 +13,21 @@ use crate::failure::Failure;
 use crate::shared::{Phase, Shared, Told};
 use crate::wakeup::Wakeup;
 
-/// Bytes written at once.
+/// Number of bytes written at once.
 const CHUNK: usize = 64 * 1024;
-/// Bytes that a flow writes before others have a turn.
+/// Number of bytes that a flow writes before others have a turn.
 const TURN: usize = 4 * CHUNK;
-/// Events taken at once.
+/// Number of events taken at once.
 const EVENTS: usize = 256;
 
-/// What is due when its time comes.
+/// An action that is due at its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Start(u32),
     Stop(u32),
 }
 
-/// Senders of all flows.
+/// The senders of all flows.
 pub struct Sending<'a> {
     shared: &'a Shared,
     flows: &'a [FlowSpec],
@@ -36,13 +36,13 @@ pub struct Sending<'a> {
     epoll: Epoll,
     wakeup: Wakeup,
     due: BinaryHeap<Reverse<(Time, Due)>>,
-    /// Bytes that each flow has yet to write; of an endless one `u64::MAX`, until it stops.
+    /// Bytes that each flow has yet to write; `u64::MAX` for an endless flow, until it stops.
     left: Vec<u64>,
     zeros: Vec<u8>,
 }
 
 impl<'a> Sending<'a> {
-    /// Senders that start their flows at their times.
+    /// Creates senders that start their flows at their times.
     ///
     /// # Errors
     /// If the kernel refuses to wait for events.
@@ -115,7 +115,7 @@ impl<'a> Sending<'a> {
         self.write(flow)
     }
 
-    /// An endless flow writes no more.
+    /// Stops an endless flow: it writes no more.
     fn stop(&mut self, flow: u32) -> Result<(), Failure> {
         self.left[flow as usize] = 0;
         self.shared.progress[flow as usize].set_phase(Phase::Done);
@@ -141,14 +141,14 @@ impl<'a> Sending<'a> {
         if self.left[flow as usize] == 0 { self.wait_for_answer(flow) } else { Ok(()) }
     }
 
-    /// Everything is written: what comes next is the receiver's answer.
+    /// Waits for the receiver's answer, after everything is written.
     fn wait_for_answer(&self, flow: u32) -> Result<(), Failure> {
         let socket = &self.shared.connections[flow as usize].sender;
         let mut event = EpollEvent::new(EpollFlags::EPOLLIN, u64::from(flow));
         self.epoll.modify(socket, &mut event).map_err(|e| Failure::system("waiting for an answer", e))
     }
 
-    /// The receiver has answered: it has all bytes, and the sender knows.
+    /// Ends a flow whose receiver has answered: the receiver has all bytes, and the sender has their acknowledgment.
     fn finish(&mut self, flow: u32) -> Result<(), Failure> {
         let mut socket = &self.shared.connections[flow as usize].sender;
         match socket.read(&mut [0; 16]) {
@@ -167,7 +167,7 @@ impl<'a> Sending<'a> {
         Ok(())
     }
 
-    /// The flow that waits for this one, if there is one.
+    /// Schedules the flow that waits for this one, if there is one.
     fn wake_successor(&mut self, flow: u32, now: Time) {
         let waits = |(i, spec): (u32, &FlowSpec)| match spec.trigger {
             Trigger::After(FlowId(before), pause) if before == flow => {
@@ -183,7 +183,7 @@ impl<'a> Sending<'a> {
     }
 
     fn tell(&self, told: Told) {
-        // Nobody listens only once the run is over.
+        // The channel is closed only once the run is over.
         let _ = self.told.send(told);
     }
 }

@@ -1,4 +1,4 @@
-//! What the threads of a run share: the clock, the connections, how far flows are.
+//! The state that the threads of a run share: the clock, the connections, and the progress of flows.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
@@ -17,47 +17,47 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that is at zero at `zero`.
+    /// Creates a clock that is at zero at `zero`.
     pub fn new(zero: Instant) -> Self {
         Self { zero }
     }
 
-    /// The present time; zero before the start.
+    /// Returns the present time; zero before the start.
     pub fn now(self) -> Time {
         Time::from_ns(Instant::now().saturating_duration_since(self.zero).as_nanos() as u64)
     }
 
-    /// When a time of the run is.
+    /// Returns the instant of a time of the run.
     pub fn at(self, t: Time) -> Instant {
         self.zero + std::time::Duration::from_nanos(t.as_ns())
     }
 }
 
-/// Whether a flow sends.
+/// The state of a flow's sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// It has not started.
     Waiting,
     /// It has started and is not done.
     Active,
-    /// All of it was acknowledged, or it was stopped.
+    /// All data was acknowledged, or the flow was stopped.
     Done,
 }
 
-/// How far a flow is. The receiver counts; everybody may look.
+/// The progress of a flow. The receiver counts; all threads may read.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Payload that the receiver has in order.
     pub delivered: AtomicU64,
-    /// When the receiver had the last byte, in nanoseconds; 0: it has not.
+    /// Time at which the receiver got the last byte, in nanoseconds; 0: not yet.
     pub arrived_ns: AtomicU64,
-    /// When the flow started, in nanoseconds.
+    /// Time at which the flow started, in nanoseconds.
     pub started_ns: AtomicU64,
     phase: AtomicU8,
 }
 
 impl Progress {
-    /// Whether it sends.
+    /// Returns the flow's phase.
     pub fn phase(&self) -> Phase {
         match self.phase.load(Ordering::Acquire) {
             0 => Phase::Waiting,
@@ -66,13 +66,13 @@ impl Progress {
         }
     }
 
-    /// It starts, or ends.
+    /// Sets the flow's phase.
     pub fn set_phase(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Release);
     }
 }
 
-/// What a thread tells the one that writes results.
+/// A message of a thread to the one that writes results.
 #[derive(Debug)]
 pub enum Told {
     /// A flow is done.
@@ -81,47 +81,47 @@ pub enum Told {
     Port(PortSample),
     /// A flow was sampled.
     Rate(RateSample),
-    /// A flow has started, so much after its time.
+    /// A flow has started, by this much after its time.
     Late(Time),
-    /// A sample was taken so much after its time.
+    /// A sample was taken, by this much after its time.
     SampledLate(Time),
-    /// A thread cannot go on.
+    /// A thread has failed.
     Failed(Failure),
 }
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 #[derive(Debug)]
 pub struct Shared {
-    /// The time.
+    /// The clock of the run.
     pub clock: Clock,
-    /// Of each flow.
+    /// Connection of each flow.
     pub connections: Vec<Connection>,
-    /// Of each flow.
+    /// Progress of each flow.
     pub progress: Vec<Progress>,
     stop: AtomicBool,
 }
 
 impl Shared {
-    /// A run that begins at `zero`.
+    /// Creates the state of a run that begins at `zero`.
     pub fn new(zero: Instant, connections: Vec<Connection>) -> Self {
         let progress = connections.iter().map(|_| Progress::default()).collect();
         Self { clock: Clock::new(zero), connections, progress, stop: AtomicBool::new(false) }
     }
 
-    /// All threads are to end.
+    /// Makes all threads end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// Whether they are to end.
+    /// Returns `true` if the threads have to end.
     pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// What became of a flow that has started, up to now.
+    /// Returns the outcome, up to now, of a flow that has started.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel does not report its counters.
     pub fn outcome(&self, flow: FlowId, ideal_fct: Time) -> Result<FlowOutcome, Failure> {
         let progress = &self.progress[flow.index()];
         let sent = self.connections[flow.index()].sent()?;
@@ -143,10 +143,10 @@ impl Shared {
     }
 }
 
-/// Runs a thread's work, and tells if it fails.
+/// Runs a thread's work, and sends its error if it fails.
 pub fn telling(told: &Sender<Told>, work: impl FnOnce() -> Result<(), Failure>) {
     if let Err(failure) = work() {
-        // Nobody listens only once the run is over.
+        // The channel is closed only once the run is over.
         let _ = told.send(Told::Failed(failure));
     }
 }

@@ -1,10 +1,11 @@
-//! What the kernel tells of a connection: `TCP_INFO`, in the layout of `linux/tcp.h`. The C library's own is older.
+//! The kernel's information on a connection: `TCP_INFO`, in the layout of `linux/tcp.h`. The C library's layout is
+//! older.
 
 use std::os::fd::{AsFd, AsRawFd as _};
 
 use crate::failure::Failure;
 
-/// `struct tcp_info` up to `tcpi_total_rto`. Older kernels fill less of it; what is missing is zero.
+/// `struct tcp_info` up to `tcpi_total_rto`. Older kernels fill less of it; missing fields are zero.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Layout {
@@ -68,43 +69,44 @@ pub struct TcpInfo {
     pub min_rtt_us: u32,
     /// Window in bytes of payload.
     pub cwnd_bytes: u64,
-    /// Rate at which the kernel paces, or would; `None`: no limit.
+    /// Rate at which the kernel paces, or would pace; `None`: no limit.
     pub pacing_bps: Option<u64>,
-    /// Payload sent, that sent again included.
+    /// Payload bytes sent, including retransmissions.
     pub bytes_sent: u64,
-    /// Payload sent again.
+    /// Payload bytes retransmitted.
     pub bytes_retransmitted: u64,
-    /// Segments with payload sent.
+    /// Number of segments with payload sent.
     pub segments_sent: u64,
-    /// Segments with payload that have arrived.
+    /// Number of segments with payload received.
     pub segments_received: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// Microseconds during which the receiver's window was the limit.
+    /// Time, in microseconds, during which the receiver's window was the limit.
     pub receiver_limited_us: u64,
 }
 
 impl TcpInfo {
-    /// Of a socket.
+    /// Reads the information of a TCP socket.
     ///
     /// # Errors
-    /// If it is none of TCP.
+    /// If it is not a TCP socket.
     pub fn of(socket: &impl AsFd) -> Result<Self, Failure> {
         let mut layout = Layout::default();
         get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut layout)?;
         Ok(Self::from(&layout))
     }
 
-    /// Of a socket of MPTCP: windows, rates and counters are sums over its subflows, and round-trip times the longest.
+    /// Reads the information of an MPTCP socket: windows, rates and counters are sums over its subflows, and round-trip
+    /// times the longest.
     ///
     /// # Errors
-    /// If it is none of MPTCP.
+    /// If it is not an MPTCP socket.
     pub fn of_subflows(socket: &impl AsFd) -> Result<Self, Failure> {
         let all = subflows(socket)?;
         Ok(all.infos[..all.n()].iter().map(Self::from).reduce(Self::joined).unwrap_or_default())
     }
 
-    /// Two subflows together.
+    /// Returns the sum of two subflows.
     fn joined(self, other: Self) -> Self {
         Self {
             rtt_us: self.rtt_us.max(other.rtt_us),
@@ -141,10 +143,10 @@ impl From<&Layout> for TcpInfo {
 /// `SOL_MPTCP` and `MPTCP_TCPINFO` of `linux/mptcp.h`.
 const SOL_MPTCP: libc::c_int = 284;
 const MPTCP_TCPINFO: libc::c_int = 2;
-/// Subflows that the kernel tells of at most.
+/// Largest number of subflows that the kernel reports.
 const MOST_SUBFLOWS: usize = 16;
 
-/// `struct mptcp_subflow_data`, and behind it what is asked for of each subflow.
+/// `struct mptcp_subflow_data`, followed by the information of each subflow.
 #[repr(C, align(8))]
 #[derive(Debug)]
 struct Subflows {
@@ -169,15 +171,15 @@ fn subflows(socket: &impl AsFd) -> Result<Subflows, Failure> {
     Ok(all)
 }
 
-/// How many subflows a socket of MPTCP has now.
+/// Returns the present number of subflows of an MPTCP socket.
 ///
 /// # Errors
-/// If it is none of MPTCP.
+/// If it is not an MPTCP socket.
 pub fn n_subflows(socket: &impl AsFd) -> Result<usize, Failure> {
     Ok(subflows(socket)?.n())
 }
 
-/// Asks for an option into `value`, which any bytes may be.
+/// Reads a socket option into `value`, which may hold any bytes.
 fn get<T>(socket: &impl AsFd, level: libc::c_int, option: libc::c_int, value: &mut T) -> Result<(), Failure> {
     let mut length = size_of::<T>() as libc::socklen_t;
     let to = std::ptr::from_mut(value).cast();
@@ -189,7 +191,7 @@ fn get<T>(socket: &impl AsFd, level: libc::c_int, option: libc::c_int, value: &m
 }
 
 impl TcpInfo {
-    /// The same state with counters from `before` on.
+    /// Returns the same state with counters from `before` on.
     #[must_use]
     pub fn since(self, before: &Self) -> Self {
         Self {

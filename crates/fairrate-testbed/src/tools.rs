@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 
-/// Runs lines of a batch with `ip` or `tc`, with more arguments before. Nothing runs without lines.
+/// Runs `lines` as a batch of `ip` or `tc`, after `arguments`. Without lines, nothing is run.
 ///
 /// # Errors
 /// If the program is missing, or refuses a line; its own words are in the error.
@@ -18,7 +18,7 @@ pub fn batch(program: &str, arguments: &[&str], lines: &str) -> Result<(), Failu
     command.args(arguments).args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|e| missing(program, &e))?;
     let mut input = child.stdin.take().expect("its input is piped");
-    // A program that stops reading says why on stderr.
+    // A program that stops reading prints the reason on stderr.
     let _ = input.write_all(lines.as_bytes());
     drop(input);
     let output = child.wait_with_output().map_err(|e| Failure::system(doing(), e))?;
@@ -26,10 +26,10 @@ pub fn batch(program: &str, arguments: &[&str], lines: &str) -> Result<(), Failu
     if output.status.success() { Ok(()) } else { Err(Failure::system(doing(), said.trim())) }
 }
 
-/// What a program says of its version, in one line.
+/// Returns a program's own version text, in one line.
 ///
 /// # Errors
-/// If it is missing.
+/// If the program is missing.
 pub fn version(program: &str) -> Result<String, Failure> {
     let output = Command::new(program).arg("-V").output().map_err(|e| missing(program, &e))?;
     Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().trim().to_owned())

@@ -9,9 +9,9 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 use crate::failure::Failure;
 
-/// The longest wait without a look at whether the run is over.
+/// The longest wait, in milliseconds, without a check whether the run is over.
 const LOOK: u8 = 20;
-/// What the timer's events carry.
+/// The data of the timer's events.
 const TIMER: u64 = u64::MAX;
 
 /// A timer among the events of an epoll.
@@ -20,21 +20,21 @@ pub struct Wakeup {
 }
 
 impl Wakeup {
-    /// A timer that an epoll waits for.
+    /// Creates a timer that an epoll waits for.
     ///
     /// # Errors
-    /// If the kernel gives none.
+    /// If the kernel provides no timer.
     pub fn new(epoll: &Epoll) -> Result<Self, Failure> {
         let failed = |e| Failure::system("making a timer", e);
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC);
         let timer = timer.map_err(failed)?;
-        // Nobody reads the timer: it wakes once each time that it is set.
+        // The timer is never read: it wakes once each time that it is set.
         let once = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
         epoll.add(timer.as_fd(), EpollEvent::new(once, TIMER)).map_err(failed)?;
         Ok(Self { timer })
     }
 
-    /// Events of sockets until `next`, or for some milliseconds; perhaps none.
+    /// Returns events of sockets, waiting until `next`, or for some milliseconds; there may be none.
     ///
     /// # Errors
     /// If the kernel refuses to wait.
@@ -45,7 +45,7 @@ impl Wakeup {
         events: &'e mut [EpollEvent],
     ) -> Result<impl Iterator<Item = &'e EpollEvent> + use<'e>, Failure> {
         if let Some(next) = next {
-            // No time at all would disarm the timer.
+            // A time of zero would disarm the timer.
             let left = next.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
             let once = Expiration::OneShot(TimeSpec::nanoseconds(left.as_nanos() as i64));
             self.timer.set(once, TimerSetTimeFlags::empty()).map_err(|e| Failure::system("setting a timer", e))?;
@@ -71,7 +71,7 @@ mod tests {
         let wakeup = Wakeup::new(&epoll).unwrap();
         let mut events = [EpollEvent::empty(); 4];
         assert_eq!(wakeup.wait(&epoll, Some(Instant::now()), &mut events).unwrap().count(), 0);
-        // Whatever has woken it, nothing wakes it now.
+        // Whatever has woken it before, nothing wakes it now.
         epoll.wait(&mut events, EpollTimeout::from(LOOK)).unwrap();
         assert_eq!(epoll.wait(&mut events, EpollTimeout::ZERO), Ok(0));
     }

@@ -1,4 +1,4 @@
-//! Packets as they leave and enter a device: packet sockets.
+//! Packet sockets: packets as they leave and enter a device.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::size_of;
@@ -13,17 +13,19 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::failure::Failure;
 
-/// Room for packets that have not been read. Several hundred full ones wait if a thread of ours is late by 50 ms.
+/// Room for packets that have not been read. Several hundred full packets wait if a thread of this program is late by
+/// 50 ms.
 const UNREAD: usize = 16 << 20;
-/// IPv4 as frames say it. Programs of `tc` are done with a packet before a socket of a single protocol sees it.
+/// IPv4 as frames encode it. Programs of `tc` have handled a packet before a socket of a single protocol gets it.
 const IPV4: u16 = libc::ETH_P_IP as u16;
 
-/// Packets come and go with what the kernel knows of their checksums, which between namespaces nobody computes.
+/// The option to pass the kernel's checksum state with each packet, since checksums are not computed between
+/// namespaces.
 #[derive(Clone, Copy, Debug)]
 struct WithHeader;
 nix::setsockopt_impl!(WithHeader, libc::SOL_PACKET, libc::PACKET_VNET_HDR, bool, SetBool);
 
-/// What a socket has counted since the last time.
+/// The option to read a socket's counters since the last read.
 #[derive(Clone, Copy, Debug)]
 struct Statistics;
 nix::getsockopt_impl!(
@@ -34,21 +36,21 @@ nix::getsockopt_impl!(
     GetStruct<libc::tpacket_stats>
 );
 
-/// A socket that takes what comes in at a device, and puts onto it what is to go out.
+/// A socket that receives the packets entering a device, and sends packets out of it.
 #[derive(Debug)]
 pub struct WireEnd {
     socket: Socket,
 }
 
 impl WireEnd {
-    /// At a device of the namespace that the thread is in.
+    /// Opens a socket at a device of the thread's namespace.
     ///
     /// # Errors
     /// If there is no such device, or without root.
     pub fn open(device: &str) -> Result<Self, Failure> {
         let open = || -> io::Result<Self> {
             let index = nix::net::if_::if_nametoindex(device)?;
-            // Nothing comes before it is bound: the protocol is said there.
+            // No packet arrives before it is bound: the protocol is given there.
             let socket = Socket::new(Domain::PACKET, Type::RAW, None::<Protocol>)?;
             socket.set_nonblocking(true)?;
             setsockopt(&socket, RcvBufForce, &UNREAD)?;
@@ -60,10 +62,11 @@ impl WireEnd {
         open().map_err(|e| Failure::system(format!("opening `{device}` for packets"), e))
     }
 
-    /// The next packet into `packet`: its length, and when it arrived by the kernel's clock. `None`: none is there.
+    /// Receives the next packet into `packet`; returns its length and its arrival time by the kernel's clock, or `None`
+    /// if there is no packet.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// If the device is removed.
     pub fn receive(&self, packet: &mut [u8], control: &mut [u8]) -> io::Result<Option<(usize, Instant)>> {
         let mut parts = [IoSliceMut::new(packet)];
         let received = recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(control), MsgFlags::empty());
@@ -82,15 +85,15 @@ impl WireEnd {
     /// Sends a packet.
     ///
     /// # Errors
-    /// If the kernel does not take it.
+    /// If the kernel does not accept it.
     pub fn send(&self, packet: &[IoSlice<'_>]) -> io::Result<()> {
         self.socket.send_vectored(packet).map(drop)
     }
 
-    /// Packets that were dropped since the last call, as nobody read them in time.
+    /// Returns the number of packets dropped since the last call because they were not read in time.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel does not report it.
     pub fn take_drops(&self) -> io::Result<u64> {
         Ok(u64::from(Statistics.get(&self.socket)?.tp_drops))
     }
@@ -102,19 +105,20 @@ impl AsFd for WireEnd {
     }
 }
 
-/// Room for what comes with a packet.
+/// Returns a buffer for the control data of a packet.
 pub fn control() -> Vec<u8> {
     nix::cmsg_space!(TimeSpec)
 }
 
-/// The kernel stamps packets by the time of day; how long ago that was is taken off the present.
+/// Returns the arrival time. The kernel stamps packets by the time of day; the age of the stamp is subtracted from the
+/// present.
 fn arrival(stamp: Option<TimeSpec>) -> Instant {
     let now = Instant::now();
     let age = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + Duration::from(stamp?)).ok();
     age().and_then(|age| now.checked_sub(age)).unwrap_or(now)
 }
 
-/// All packets of IPv4 at a device.
+/// Returns the address for all IPv4 packets at a device.
 fn address(index: u32) -> io::Result<SockAddr> {
     let link = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
@@ -134,7 +138,7 @@ fn address(index: u32) -> io::Result<SockAddr> {
         }
         Ok(())
     };
-    // SAFETY: `write` initialises an address of the family that it says, and its length.
+    // SAFETY: `write` initialises an address of the family in it, and its length.
     #[allow(unsafe_code)]
     let ((), address) = unsafe { SockAddr::try_init(write) }?;
     Ok(address)

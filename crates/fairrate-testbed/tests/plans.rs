@@ -1,4 +1,4 @@
-//! What would be laid out, for each topology; what is refused, and how scenarios change. None of it needs root.
+//! The network to lay out, for each topology; the refused scenarios, and the changes to scenarios. No test needs root.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use fairrate_units::Time;
 
 const ALL_TO_ALL: &str = "kind = \"all-to-all\"\nbytes = \"100KB\"";
 
-/// Keys and their values, as `--set` has them.
+/// Keys and their values, as in `--set`.
 type Sets<'a> = &'a [(&'a str, &'a str)];
 
-/// Writes a scenario of this topology and these flows, and reads it as the testbed does.
+/// Writes a scenario with this topology and these flows, and reads it as the testbed does.
 fn field(name: &str, topology: &str, traffic: &str, scale: f64, sets: Sets<'_>) -> Result<Field, String> {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("plans");
     std::fs::create_dir_all(&dir).unwrap();
@@ -28,7 +28,7 @@ fn field(name: &str, topology: &str, traffic: &str, scale: f64, sets: Sets<'_>) 
     Field::new(file, overrides, scale, true).map_err(|failure| format!("{:?}", miette::Report::new(failure)))
 }
 
-/// Everything that `ip` and `tc` would be told.
+/// Returns all input of `ip` and `tc`.
 fn words(topology: &str, traffic: &str, scale: f64) -> String {
     let name = topology.split('"').nth(1).unwrap();
     let scenario = field(name, topology, traffic, scale, &[]).unwrap().load().unwrap();
@@ -186,7 +186,8 @@ fn delays_that_are_laid_out_stay_and_the_rest_is_spread() {
     let mut field = field("laid-out", topology, ALL_TO_ALL, 1.0, &[]).unwrap();
     let scenario = field.load().unwrap();
     let (config, ways) = (scenario.sim_config(), Ways::new(scenario.sim_config()));
-    // Three packets of 1,514 bytes and three of 66 take 37.92 us at 1 Gb/s. Six links delay 10 ms and what is left of 120 us.
+    // Three packets of 1,514 bytes and three of 66 take 37.92 us at 1 Gb/s. Six links delay 10 ms and the rest of 120
+    // us.
     let rtts = vec![Time::from_us(10_120 + 38); config.flows.len()];
     let besides = idle::link_delay(config, &ways, &rtts);
     assert!((Time::from_us(20)..Time::from_ns(20_100)).contains(&besides), "{besides}");

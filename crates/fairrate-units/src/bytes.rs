@@ -8,20 +8,20 @@ use crate::parse::{ParseQuantityError, Unit, parse_quantity};
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// No bytes.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
     /// More than any flow or buffer holds: "unlimited".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `n` bytes.
+    /// Creates a size of `n` bytes.
     pub const fn new(n: u64) -> Self {
         Self(n)
     }
-    /// The count.
+    /// Returns the number of bytes.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
-    /// The count as a real number.
+    /// Returns the number of bytes as a real number.
     pub fn as_f64(self) -> f64 {
         self.0 as f64
     }
@@ -63,7 +63,7 @@ impl std::str::FromStr for Bytes {
     }
 }
 
-/// Prints the largest unit that leaves a whole number, so that the text parses back to the same value.
+/// Prints in the largest unit that leaves a whole number, so that the text parses back to the same value.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = |u: &&Unit| self.0 != 0 && self.0.is_multiple_of(u.factor);

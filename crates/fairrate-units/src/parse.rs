@@ -6,7 +6,7 @@ pub(crate) struct Unit {
     pub factor: u64,
 }
 
-/// Why a text is not a quantity.
+/// The reason why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseQuantityError {
     message: String,
@@ -14,7 +14,7 @@ pub struct ParseQuantityError {
 }
 
 impl ParseQuantityError {
-    /// What would have been right, for instance "write `8us`".
+    /// Returns the correction, for instance "write `8us`".
     pub fn help(&self) -> &str {
         &self.help
     }
@@ -53,7 +53,7 @@ pub(crate) fn parse_quantity(text: &str, what: &str, units: &[Unit], example: &s
     value.ok_or_else(|| fail("number out of range", format!("write a {what} as `{example}`")))
 }
 
-/// `number * factor`, rounded down, or `None` if it is no number or does not fit.
+/// Returns `number * factor`, rounded down, or `None` if `number` is not a number or the result does not fit.
 fn scale(number: &str, factor: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };

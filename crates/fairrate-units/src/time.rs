@@ -3,7 +3,7 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 
 use crate::parse::{ParseQuantityError, Unit, parse_quantity};
 
-/// A point in simulated time, or a length of it, in whole picoseconds.
+/// A point in simulated time, or a duration, in whole picoseconds.
 ///
 /// The range is 213 days, far beyond any simulated run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,57 +15,57 @@ impl Time {
     /// Later than every event: "never".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `ps` picoseconds.
+    /// Creates a time of `ps` picoseconds.
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
-    /// `ns` nanoseconds.
+    /// Creates a time of `ns` nanoseconds.
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns * 1_000)
     }
-    /// `us` microseconds.
+    /// Creates a time of `us` microseconds.
     pub const fn from_us(us: u64) -> Self {
         Self(us * 1_000_000)
     }
-    /// `ms` milliseconds.
+    /// Creates a time of `ms` milliseconds.
     pub const fn from_ms(ms: u64) -> Self {
         Self(ms * 1_000_000_000)
     }
-    /// `s` seconds, rounded to the nearest picosecond; negative values become zero.
+    /// Creates a time of `s` seconds, rounded to the nearest picosecond; negative values become zero.
     pub fn from_secs_f64(s: f64) -> Self {
         Self((s * 1e12).round() as u64)
     }
-    /// Whole picoseconds.
+    /// Returns the time in whole picoseconds.
     pub const fn as_ps(self) -> u64 {
         self.0
     }
-    /// Whole nanoseconds, rounded down.
+    /// Returns the time in whole nanoseconds, rounded down.
     pub const fn as_ns(self) -> u64 {
         self.0 / 1_000
     }
-    /// Nanoseconds.
+    /// Returns the time in nanoseconds.
     pub fn as_ns_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
-    /// Microseconds.
+    /// Returns the time in microseconds.
     pub fn as_us_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// Seconds.
+    /// Returns the time in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
-    /// `self - earlier`, or zero if `earlier` is later.
+    /// Returns `self - earlier`, or zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_sub(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
-    /// `self + d`, at most [`Time::MAX`].
+    /// Returns `self + d`, at most [`Time::MAX`].
     #[must_use]
     pub const fn saturating_add(self, d: Self) -> Self {
         Self(self.0.saturating_add(d.0))
     }
-    /// This time cut to whole nanoseconds, as simulators with a nanosecond clock see it.
+    /// Returns this time cut to whole nanoseconds, as in simulators with a nanosecond clock.
     #[must_use]
     pub const fn floor_to_ns(self) -> Self {
         Self(self.0 / 1_000 * 1_000)
@@ -112,7 +112,7 @@ impl std::str::FromStr for Time {
     }
 }
 
-/// Prints the largest unit that leaves a whole number, so that the text parses back to the same value.
+/// Prints in the largest unit that leaves a whole number, so that the text parses back to the same value.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = UNITS.iter().rev().filter(|u| u.name != "µs").find(|u| self.0.is_multiple_of(u.factor));

@@ -1,4 +1,4 @@
-//! What an agent costs that has nothing to do.
+//! The cost of an idle agent.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use crate::rack::{Rack, Running, agents_metrics};
 
 const TIME: Duration = Duration::from_secs(10);
 
-/// The rule is the issue's: under a hundredth of a processor. On a busy machine everything takes longer, so it is measured up to three
-/// times.
+/// Checks the requirement: under a hundredth of a processor. On a busy machine everything takes longer, so it
+/// is measured up to three times.
 fn assert_idle(agent: &Running, what: &str) {
     let costs_little = || {
         let before = agent.processor_time();
@@ -34,7 +34,7 @@ fn an_idle_agent_costs_less_than_a_hundredth_of_a_processor() {
     };
     let connections = rack.at(0, connect);
     assert_idle(&agent, "400 idle connections");
-    // The kernel's table of all sockets is looked at once a second, and not more often.
+    // The kernel's table of all sockets is read once a second, and not more often.
     let looks = || rack.agents(0, "fairrate_agent_looks_total");
     let before = looks();
     std::thread::sleep(TIME);

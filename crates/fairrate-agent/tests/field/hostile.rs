@@ -1,4 +1,4 @@
-//! What a user of the host may do to the agent, and what others notice of it.
+//! Attacks of a host's user on the agent, and their effects on others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use socket2::{Domain, Socket, Type};
 use crate::rack::{Flow, Rack, Receiver, agents_metrics, until};
 use crate::shares::Group;
 
-/// Short connections, one after the other without a pause, until `enough`.
+/// Makes short connections, one after the other without a pause, until `enough`.
 fn flood(rack: &Rack, receiver: &Receiver, enough: &AtomicBool) {
     rack.at(0, || {
         while !enough.load(Ordering::Relaxed) {
@@ -25,12 +25,13 @@ fn flood(rack: &Rack, receiver: &Receiver, enough: &AtomicBool) {
 
 const MIB: f64 = 1_048_576.0;
 
-/// The agent's memory in bytes.
+/// Returns the agent's memory in bytes.
 fn memory(rack: &Rack) -> f64 {
     rack.agents(0, "process_resident_memory_bytes")
 }
 
-/// Flowlets that begin and end as fast as the machine can keep no other user's flow from its rate, and fill no memory.
+/// Flowlets that begin and end as fast as the machine can do not change the rate of another user's flow, and fill no
+/// memory.
 #[test]
 fn a_flood_of_flowlets_takes_nobodys_rate_away() {
     let rack = Rack::new();

@@ -1,6 +1,8 @@
-//! Eight hosts in network namespaces on a rate-limited star, TCP connections with CUBIC, agents that see them, and an allocator.
+//! Eight hosts in network namespaces on a rate-limited star, TCP connections with CUBIC, agents that observe them, and
+//! an allocator.
 //!
-//! It needs root, and the program `fairrate-allocator`, which `FAIRRATE_ALLOCATOR` names: `cargo xtask agent` sees to both.
+//! It needs root, and the program `fairrate-allocator`, whose path is in `FAIRRATE_ALLOCATOR`: `cargo xtask agent`
+//! provides both.
 #![cfg(feature = "bpf")]
 
 mod cost;

@@ -7,10 +7,11 @@ use socket2::{Domain, Socket, Type};
 
 use crate::rack::{Flow, Rack, agents_metrics, until};
 
-/// Twice as many events, which is more than there is room for (1 MiB).
+/// Number of connections; twice as many events are more than there is room for (1 MiB).
 const SHORT: u32 = 12_000;
 
-/// A stopped agent does not hear that flowlets end. The look at all sockets afterwards finds it, and those that go on stay.
+/// A stopped agent gets no events of flowlets' ends. The look at all sockets afterwards finds them, and flowlets that
+/// go on stay.
 #[test]
 fn no_phantom_stays_after_an_overrun() {
     let rack = Rack::new();

@@ -1,4 +1,4 @@
-//! Connections between agents and allocators are no flowlets, wherever these run.
+//! Connections between agents and allocators are not flowlets, wherever these programs run.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ fn idle_agents_report_nothing() {
     assert_eq!(rack.allocators("fairrate_flow_starts_total"), 0.0);
 }
 
-/// An agent on the allocator's own host sees the other ends of all agents' connections, by which the allocator tells rates.
+/// An agent on the allocator's own host sees the other ends of all agents' connections, on which the allocator sends
+/// rates.
 #[test]
 fn an_agent_beside_the_allocator_reports_no_rates() {
     let rack = Rack::new();
@@ -27,10 +28,10 @@ fn an_agent_beside_the_allocator_reports_no_rates() {
     until("both flows are known", || rack.allocators("fairrate_flows") == 2.0);
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(rack.allocators("fairrate_flows"), 2.0);
-    // A busy machine may let a flow pause and begin anew, but not often.
+    // On a busy machine a flow may pause and begin again, but not often.
     let starts = rack.allocators("fairrate_flow_starts_total");
     assert!(starts < 20.0, "{starts} flowlets began");
-    // A flow of the allocator's host that is none of the allocator's still counts.
+    // A flow of the allocator's host that is not of the allocator still counts.
     let third = rack.flow(ALLOCATOR, &receiver);
     until("the third flow is known", || rack.allocators("fairrate_flows") == 3.0);
     flows.into_iter().chain([third]).for_each(crate::rack::Flow::stop);

@@ -1,4 +1,5 @@
-//! Limits that programs set themselves (`SO_MAX_PACING_RATE`): the agent's rates are at most these, and it gives them back.
+//! Limits that programs set themselves (`SO_MAX_PACING_RATE`): the agent's rates are at most these limits, and it
+//! restores them.
 
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ fn a_programs_own_limit_is_never_exceeded() {
     until_limit(&flow, PAYLOAD_BPS / 2.0);
     other.stop();
     until("its own limit is back", || flow.limit_bps() == 80e6);
-    // Lifted by the program: then the allocator's holds, and nothing more.
+    // Removed by the program: then only the allocator's rate limits.
     flow.set_limit_bps(f64::INFINITY);
     until_limit(&flow, PAYLOAD_BPS);
     flow.stop();
@@ -94,12 +95,13 @@ fn limits_are_given_back_when_a_flowlet_is_over() {
     [own, plain].into_iter().for_each(Flow::stop);
 }
 
-/// Nobody takes back what a killed agent has set, but the next agent. It leaves alone what programs have set.
+/// The limits that a killed agent has set are only removed by the next agent. It leaves alone those that programs have
+/// set.
 #[test]
 fn a_new_agent_gives_back_what_a_killed_one_has_set() {
     let mut setting = Setting::new();
     let [own, plain] = [setting.flow(0), setting.flow(0)];
-    // Lower than its share, so that it is the program's when the agent dies.
+    // Lower than its share, so that it is the program's limit when the agent dies.
     own.set_limit_bps(10e6);
     until("the agent has set a limit", || plain.limit_bps().is_finite());
     setting.agents.iter_mut().for_each(Running::kill);

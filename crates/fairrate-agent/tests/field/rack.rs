@@ -1,4 +1,4 @@
-//! A rack: namespaces, an allocator, agents, and connections that send as long as they are wanted.
+//! A rack: namespaces, an allocator, agents, and connections that send as long as a test needs them.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -21,18 +21,18 @@ use nix::libc;
 use nix::sys::signal::Signal;
 use socket2::{Domain, Socket, Type};
 
-/// The host that receives all. Those before it send.
+/// The host that receives from all. The hosts before it send.
 const RECEIVER: u32 = 6;
 /// The allocator's host.
 pub const ALLOCATOR: u32 = 7;
-/// Where an allocator and an agent have their metrics, at their host's address.
+/// Port of the metrics of an allocator and an agent, at their host's address.
 const METRICS: u16 = 9_460;
 const AGENTS_METRICS: u16 = 9_461;
-/// What a link carries, bit/s.
+/// Capacity of a link in bit/s.
 const LINK_BPS: f64 = 100e6;
-/// What the allocator gives of a link is all but the threshold's hundredth; this is what of it is payload.
+/// Payload rate that the allocator gives on a link: all but the threshold's hundredth, without headers.
 pub const PAYLOAD_BPS: f64 = LINK_BPS * 0.99 * 1448.0 / 1538.0;
-/// How long rates hold without a word.
+/// Lifetime of rates without a message.
 pub const LEASE: Duration = Duration::from_millis(300);
 
 const NETWORK: &str = r#"
@@ -56,11 +56,11 @@ senders = [0, 1, 2, 3, 4, 5, 7]
 bytes = "1MB"
 "#;
 
-/// A program that goes with the test.
+/// A program that ends with the test.
 pub struct Running(Child);
 
 impl Running {
-    /// Ends it at once, as `kill -9`.
+    /// Kills it at once, as `kill -9` does.
     pub fn kill(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -77,12 +77,12 @@ impl Running {
         self.0.wait().expect("it was started")
     }
 
-    /// Takes no more of what it has to say.
+    /// Closes its stderr, so that it cannot write any more.
     pub fn close_stderr(&mut self) {
         self.0.stderr = None;
     }
 
-    /// Waits for its end, with what it had to say if that was kept.
+    /// Waits for its end; returns its exit code and its stderr, if that was kept.
     pub fn output(&mut self) -> (Option<i32>, String) {
         let mut text = String::new();
         if let Some(mut stderr) = self.0.stderr.take() {
@@ -91,13 +91,13 @@ impl Running {
         (self.0.wait().expect("it was started").code(), text)
     }
 
-    /// Processor time so far, of all threads.
+    /// Returns its processor time so far, of all threads.
     pub fn processor_time(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).expect("it lives");
-        // After the name, which may be anything in parentheses: utime and stime are fields 14 and 15.
+        // After the name, which may contain parentheses: utime and stime are fields 14 and 15.
         let fields: Vec<&str> = stat.rsplit_once(')').expect("it has a name").1.split_whitespace().collect();
         let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().expect("it is a number")).sum();
-        // Linux tells programs of time in hundredths of a second.
+        // Linux reports times to programs in hundredths of a second.
         Duration::from_millis(10 * ticks)
     }
 }
@@ -108,7 +108,7 @@ impl Drop for Running {
     }
 }
 
-/// The rack. Its namespaces go with it.
+/// The rack. Its namespaces are removed with it.
 pub struct Rack {
     config: SimConfig,
     ways: Ways,
@@ -117,7 +117,7 @@ pub struct Rack {
 }
 
 impl Rack {
-    /// Lays it out.
+    /// Lays out the rack.
     pub fn new() -> Self {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rack-{:?}", std::thread::current().id()));
         std::fs::create_dir_all(&dir).expect("the target directory can be written");
@@ -140,13 +140,13 @@ impl Rack {
         self.plan().namespace(NodeId(host))
     }
 
-    /// The address of a host.
+    /// Returns the address of a host.
     pub fn address(host: u32) -> Ipv4Addr {
         Address { host: NodeId(host), alias: 0 }.ip()
     }
 
     fn start(&self, host: u32, program: &Path, config: &Path, change: impl FnOnce(&mut Command)) -> Running {
-        // `ip netns exec` would hide control groups; this one becomes the program, so what is killed is that.
+        // `ip netns exec` would hide control groups; `nsenter` becomes the program, so that a kill reaches it.
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.namespace(host))).arg(program).arg("run").arg(config);
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -154,7 +154,7 @@ impl Rack {
         Running(command.spawn().expect("the program starts"))
     }
 
-    /// Does something at a host, in a thread of its own.
+    /// Runs `work` at a host, in a thread of its own.
     pub fn at<T: Send>(&self, host: u32, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
         let work = || work().map_err(|e| fairrate_testbed::failure::Failure::system("working", e));
         inside(&self.namespace(host), work).expect("it works")
@@ -166,7 +166,7 @@ impl Rack {
         path
     }
 
-    /// Starts an allocator that listens at this port of its host.
+    /// Starts an allocator that listens on `port` of its host.
     pub fn allocator(&self, port: u16) -> Running {
         let program = std::env::var_os("FAIRRATE_ALLOCATOR").expect("FAIRRATE_ALLOCATOR names the allocator");
         let (listen, lease) = (Self::address(ALLOCATOR), LEASE.as_millis());
@@ -179,29 +179,29 @@ impl Rack {
         self.start(ALLOCATOR, Path::new(&program), &self.write(&format!("allocator-{port}.toml"), &text), |_| {})
     }
 
-    /// Starts an agent at a host; more tables of its configuration follow.
+    /// Starts an agent at a host; `more` has further tables of its configuration.
     pub fn agent(&self, host: u32, ports: &[u16], more: &str) -> Running {
         self.changed_agent(host, ports, more, |_| {})
     }
 
-    /// The same, with the command changed before it is run.
+    /// Starts an agent as [`Rack::agent`] does, with the command changed by `change` before it is run.
     pub fn changed_agent(&self, host: u32, ports: &[u16], more: &str, change: impl FnOnce(&mut Command)) -> Running {
         let servers: Vec<String> =
             ports.iter().map(|port| format!("\"{}:{port}\"", Self::address(ALLOCATOR))).collect();
         let servers = servers.join(", ");
-        // All hosts, so the allocator too: as anybody would write it.
+        // All hosts, so the allocator too: as a usual configuration would have it.
         let text =
             format!("fabric = [\"10.0.0.0/24\"]\nallocator = {{ servers = [{servers}], insecure = true }}\n{more}");
         let program = Path::new(env!("CARGO_BIN_EXE_fairrate-agent"));
         self.start(host, program, &self.write(&format!("agent-{host}.toml"), &text), change)
     }
 
-    /// A metric of the allocator that listens at 4,600.
+    /// Returns a metric of the allocator that listens on port 4,600.
     pub fn allocators(&self, metric: &str) -> f64 {
         self.metric(ALLOCATOR, METRICS, metric)
     }
 
-    /// A metric of an agent whose configuration has [`agents_metrics`].
+    /// Returns a metric of an agent whose configuration has [`agents_metrics`].
     pub fn agents(&self, host: u32, metric: &str) -> f64 {
         self.metric(host, AGENTS_METRICS, metric)
     }
@@ -218,18 +218,18 @@ impl Rack {
         value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("there is no {metric} in {page}"))
     }
 
-    /// Waits until the allocator knows so many agents.
+    /// Waits until the allocator has `n` agents.
     pub fn wait_for_agents(&self, n: u32) {
         until("all agents are there", || self.allocators("fairrate_agents") == f64::from(n));
     }
 
-    /// A place where everything that is sent to `port` of the receiver is taken and counted.
+    /// Opens a receiver that takes and counts all data sent to `port` of the receiving host.
     pub fn receiver(&self, port: u16) -> Receiver {
         let listen = || TcpListener::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port));
         Receiver { listener: self.at(RECEIVER, listen) }
     }
 
-    /// A connection from `host` that sends without end, until it is told to stop.
+    /// Makes a connection from `host` that sends without end, until it is stopped.
     pub fn flow(&self, host: u32, receiver: &Receiver) -> Flow {
         let block = vec![0; 1 << 14];
         self.connection(
@@ -241,7 +241,8 @@ impl Rack {
         )
     }
 
-    /// A connection from `host` that sends messages of `bytes` at random times (Poisson), `bps` of payload in the mean.
+    /// Makes a connection from `host` that sends messages of `bytes` at random times (Poisson), `bps` of payload in the
+    /// mean.
     pub fn messages(&self, host: u32, receiver: &Receiver, bytes: usize, bps: f64) -> Flow {
         let mut draw = Stream::new(1, host.into(), Purpose::Test);
         let mean = bytes as f64 * 8.0 / bps;
@@ -255,7 +256,7 @@ impl Rack {
         })
     }
 
-    /// A connection from `host` to which `send` writes on a thread of its own.
+    /// Makes a connection from `host` to which `send` writes on a thread of its own.
     fn connection(
         &self,
         host: u32,
@@ -281,13 +282,13 @@ impl Rack {
     }
 }
 
-/// Where connections end.
+/// The receiving end of connections.
 pub struct Receiver {
     listener: TcpListener,
 }
 
 impl Receiver {
-    /// Where hosts connect to.
+    /// Returns the address to which hosts connect.
     pub fn address(&self) -> SocketAddrV4 {
         let port = self.listener.local_addr().expect("it listens").port();
         SocketAddrV4::new(Rack::address(RECEIVER), port)
@@ -299,7 +300,7 @@ impl Receiver {
     }
 }
 
-/// A connection that sends.
+/// A sending connection.
 pub struct Flow {
     socket: TcpStream,
     received: Arc<AtomicU64>,
@@ -308,12 +309,12 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Bytes that have come so far.
+    /// Returns the number of bytes received so far.
     pub fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// The rate that the agent has given it (`SO_MAX_PACING_RATE`), bit/s; infinite before.
+    /// Returns the rate that the agent has set (`SO_MAX_PACING_RATE`) in bit/s; infinite before.
     pub fn limit_bps(&self) -> f64 {
         let (mut bytes_per_s, mut length) = (0_u64, size_of::<u64>() as libc::socklen_t);
         let to = (&raw mut bytes_per_s).cast();
@@ -336,12 +337,12 @@ impl Flow {
         assert_eq!(code, 0, "a socket has a limit");
     }
 
-    /// Whether it still sends.
+    /// Returns `true` if it still sends.
     pub fn lives(&self) -> bool {
         self.threads.iter().all(|thread| !thread.is_finished())
     }
 
-    /// Writes no more, and keeps the connection.
+    /// Stops writing, and keeps the connection.
     pub fn pause(&self) {
         self.is_paused.store(true, Ordering::Relaxed);
     }
@@ -365,12 +366,12 @@ fn take(mut from: TcpStream, counted: &AtomicU64) {
     }
 }
 
-/// The line of an agent's configuration that gives it metrics.
+/// Returns the line of an agent's configuration that gives it metrics.
 pub fn agents_metrics(host: u32) -> String {
     format!("metrics = \"{}:{AGENTS_METRICS}\"\n", Rack::address(host))
 }
 
-/// Asks for a page, and returns all of the answer.
+/// Requests a page, and returns the whole answer.
 pub fn page(at: SocketAddrV4, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(at)?;
     write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n")?;
@@ -379,7 +380,7 @@ pub fn page(at: SocketAddrV4, path: &str) -> std::io::Result<String> {
     Ok(answer)
 }
 
-/// Waits for something that has to become true, longer than any machine should take.
+/// Waits until `is_so` returns `true`, longer than any machine should take.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -388,7 +389,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Payload of each flow in bit/s over a time from now.
+/// Measures the payload rate of each flow, in bit/s, for `time` from now.
 pub fn rates(flows: &[&Flow], time: Duration) -> Vec<f64> {
     let (began, before): (_, Vec<u64>) = (Instant::now(), flows.iter().map(|flow| flow.received()).collect());
     std::thread::sleep(time);

@@ -1,4 +1,4 @@
-//! The agent as a service: one of them, its health, its log, its words to systemd.
+//! The agent as a service: a single instance, its health, its log, its notifications to systemd.
 
 use std::net::SocketAddrV4;
 use std::os::unix::net::UnixDatagram;
@@ -13,7 +13,7 @@ fn keep_stderr(command: &mut Command) {
     command.stderr(Stdio::piped());
 }
 
-/// Two would count every flow twice.
+/// Two agents would count every flow twice.
 #[test]
 fn a_second_agent_of_a_namespace_refuses() {
     let rack = Rack::new();
@@ -24,7 +24,7 @@ fn a_second_agent_of_a_namespace_refuses() {
     let (code, text) = second.output();
     assert!(code == Some(1) && text.contains("another agent (process "), "{code:?}: {text}");
     assert!(text.contains("looks after this network namespace"), "{text}");
-    // In another namespace there may be another one, and after a killed one there may be one again.
+    // In another namespace another agent may run, and after a killed agent a new one may.
     let _elsewhere = rack.agent(1, &[4_600], "");
     rack.wait_for_agents(2);
     first.kill();
@@ -47,7 +47,7 @@ fn health_and_metrics_are_served() {
     let metrics = || ask("127.0.0.1", "/metrics").unwrap();
     assert!(metrics().contains("fairrate_agent_flow_starts_total 0\n"), "{}", metrics());
     until("it is connected", || metrics().contains("fairrate_agent_allocators 1\n"));
-    // A port alone is for this host alone.
+    // A port alone is on the loopback address of this host.
     assert!(ask("10.0.0.1", "/healthz").is_err());
 }
 
@@ -76,11 +76,11 @@ fn an_allocator_that_is_not_there_is_logged() {
     let (code, text) = agent.output();
     let lines = text.lines().filter(|line| line.contains("no connection to the allocator")).count();
     assert!(code == Some(0) && text.contains("10.0.0.8:4600"), "{text}");
-    // Few of them, though it tries several times a second.
+    // There are few of them, though it tries several times a second.
     assert!((1..=6).contains(&lines), "{text}");
 }
 
-/// What the agent says to systemd until it has said `word`.
+/// Returns the agent's notifications to systemd until one contains `word`.
 fn words_until(socket: &UnixDatagram, word: &str) -> String {
     let (mut all, mut buffer) = (String::new(), [0; 1024]);
     while !all.contains(word) {
@@ -95,7 +95,7 @@ fn words_until(socket: &UnixDatagram, word: &str) -> String {
 fn systemd_hears_that_it_is_ready_and_alive() {
     let rack = Rack::new();
     let _allocator = rack.allocator(4_600);
-    // A path, as abstract names are those of a network namespace.
+    // A path, as abstract names belong to a network namespace.
     let path = std::env::temp_dir().join(format!("fairrate-notify-{}", std::process::id()));
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -105,7 +105,7 @@ fn systemd_hears_that_it_is_ready_and_alive() {
     let agent: Running = rack.changed_agent(0, &[4_600], "", change);
     assert!(words_until(&socket, "READY=1").contains("STATUS="));
     (0..2).for_each(|_| drop(words_until(&socket, "WATCHDOG=1")));
-    // A process that stands still says nothing, and systemd starts it anew.
+    // A stopped process sends no notifications, and systemd restarts it.
     agent.signal(Signal::SIGSTOP);
     socket.set_nonblocking(true).unwrap();
     while socket.recv(&mut [0; 64]).is_ok() {}

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::rack::{Rack, rates};
 
-/// A control group of the test, gone with it.
+/// A control group of the test, removed with it.
 pub struct Group(PathBuf);
 
 impl Group {
-    /// Makes it; `None`: there are no groups of version 2.
+    /// Makes the group; returns `None` if there are no groups of version 2.
     pub fn new() -> Option<Self> {
         let roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
         let root = roots.iter().map(Path::new).find(|root| root.join("cgroup.procs").exists())?;
@@ -18,7 +18,7 @@ impl Group {
         Some(Self(path))
     }
 
-    /// Does something with this process in the group: sockets that are made then belong to it.
+    /// Runs `work` with this process in the group: sockets that are made then belong to it.
     pub fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
         let join = |group: &Path| std::fs::write(group.join("cgroup.procs"), std::process::id().to_string());
         join(&self.0).expect("root may join a group");
@@ -34,7 +34,7 @@ impl Drop for Group {
     }
 }
 
-/// The rule is the issue's: within 5 % of 2 to 1.
+/// The requirement: within 5 % of 2 to 1.
 #[test]
 fn a_group_of_weight_two_has_twice_the_rate() {
     let Some(group) = Group::new() else {

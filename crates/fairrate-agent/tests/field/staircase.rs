@@ -1,4 +1,4 @@
-//! Flowtune's Fig. 4 on real hosts: five flows to one receiver come and go, one a second.
+//! Flowtune's Fig. 4 on real hosts: five flows to one receiver begin and end, one a second.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,18 +9,18 @@ use fairrate_report::style::styles;
 
 use crate::rack::{Flow, PAYLOAD_BPS, Rack, Running, rates};
 
-/// Flows, and the time between two changes.
+/// Number of flows, and the time between two changes.
 const N: u32 = 5;
 const STEP: Duration = Duration::from_secs(1);
-/// Samples of a step. The first half of a step is for settling.
+/// Number of samples of a step. The first half of a step is for settling.
 const SAMPLES: u32 = 10;
 
-/// Rates of the flows there are, sample by sample, each with its time and the number of flows.
+/// The rates of the present flows, sample by sample, each with its time and the number of flows.
 struct Staircase {
     samples: Vec<(f64, Vec<f64>)>,
 }
 
-/// Flows come one by one, and go in the order in which they came.
+/// Begins flows one by one, and ends them in the same order.
 fn climb(rack: &Rack) -> Staircase {
     let receiver = rack.receiver(5_001);
     let mut flows: Vec<(u32, Flow)> = Vec::new();
@@ -47,7 +47,7 @@ fn climb(rack: &Rack) -> Staircase {
 }
 
 impl Staircase {
-    /// The mean rates of the flows of each step, over its second half.
+    /// Returns the mean rates of the flows of each step, over its second half.
     fn settled(&self) -> Vec<Vec<f64>> {
         let steps = self.samples.chunks(SAMPLES as usize);
         let of_step = |step: &[(f64, Vec<f64>)]| {
@@ -58,7 +58,7 @@ impl Staircase {
         steps.map(of_step).collect()
     }
 
-    /// The largest distance of a settled rate from an equal share of `total_bps`, relative to it.
+    /// Returns the largest distance of a settled rate from an equal share of `total_bps`, relative to it.
     fn farthest(&self, total_bps: f64) -> f64 {
         let of_step = |rates: &Vec<f64>| {
             let fair = total_bps / rates.len() as f64;
@@ -79,10 +79,10 @@ impl Staircase {
     }
 }
 
-/// Whose looks the lines have.
+/// The algorithms whose line styles are used.
 const LOOKS: [&str; N as usize] = ["powertcp", "hpcc", "dctcp", "swift", "rocc"];
 
-/// Flowtune's Fig. 4 with CUBIC alone and with the service, as a picture.
+/// Draws Flowtune's Fig. 4 with CUBIC alone and with the service.
 fn draw(without: &Staircase, with: &Staircase) {
     let panels = [without.panel("CUBIC alone"), with.panel("CUBIC below, rates of the allocator")];
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("staircase.svg");
@@ -90,9 +90,10 @@ fn draw(without: &Staircase, with: &Staircase) {
     println!("{}", path.display());
 }
 
-/// The rule is the issue's: within 5 % of equal shares. How long settling takes is ours: half a second. Linux paces each packet with a
-/// timer here, and on a machine that has no processor free these are late: then it is measured again a little later, up to six times. CUBIC alone is
-/// what the service is held against. Of it nothing is asserted but that the link limits it: in a single step it uses 71 to 95 Mb/s, by chance.
+/// The requirement: within 5 % of equal shares. The time for settling is our choice: half a second. Linux paces
+/// each packet with a timer here, and on a machine without a free processor the timers are late: then it is measured
+/// again a little later, up to six times. CUBIC alone is the comparison. Nothing is asserted of it but that the link
+/// limits it: in a single step it uses 71 to 95 Mb/s, by chance.
 #[test]
 fn five_flows_that_come_and_go_have_equal_shares() {
     let rack = Rack::new();
@@ -122,8 +123,9 @@ fn five_flows_that_come_and_go_have_equal_shares() {
     }));
 }
 
-/// How long it takes from a flow's first byte, or its end, until all sockets have rates within 5 % of equal shares. The agent looks at
-/// its sockets every millisecond. The rule is ours, written before the first measurement: within 50 looks.
+/// Measures the time from a flow's first byte, or its end, until all sockets have rates within 5 % of equal shares. The
+/// agent looks at its sockets every millisecond. The requirement is our choice, written before the first measurement:
+/// within 50 looks.
 #[test]
 fn sockets_have_their_rates_within_fifty_looks() {
     const LOOKS: u32 = 50;
@@ -146,14 +148,14 @@ fn sockets_have_their_rates_within_fifty_looks() {
         }
         flows.into_iter().for_each(Flow::stop);
         println!("until the sockets have their rates: {times:.1?}");
-        // All flows are over at the allocator too.
+        // All flows have ended at the allocator too.
         std::thread::sleep(Duration::from_millis(100));
         times.iter().all(|time| *time <= LOOKS * Duration::from_millis(1))
     };
     assert!((0..3).any(|_| settles()));
 }
 
-/// How long until the sockets' limits are within 5 % of equal shares; a second if that is longer.
+/// Returns the time until the sockets' limits are within 5 % of equal shares; a second if that is longer.
 fn time_to_equal_limits(flows: &[Flow]) -> Duration {
     let began = Instant::now();
     let fair = PAYLOAD_BPS / flows.len() as f64;

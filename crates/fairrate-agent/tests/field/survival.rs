@@ -1,4 +1,4 @@
-//! Allocators and agents that die, and connections that do not.
+//! Allocators and agents that die, while connections survive.
 
 use std::time::{Duration, Instant};
 
@@ -34,14 +34,14 @@ impl Busy {
         self.rates(time).iter().sum()
     }
 
-    /// The largest distance of a rate from their mean, relative to it.
+    /// Returns the largest distance of a rate from their mean, relative to it.
     fn spread(&self, time: Duration) -> f64 {
         let rates = self.rates(time);
         let mean = rates.iter().sum::<f64>() / rates.len() as f64;
         rates.iter().map(|rate| (rate / mean - 1.0).abs()).fold(0.0, f64::max)
     }
 
-    /// How long it takes until all rates are within 5 % of each other, looking at tenths of a second.
+    /// Returns the time until all rates are within 5 % of each other, measured in tenths of a second.
     fn settles_within(&self, limit: Duration) -> Option<Duration> {
         let began = Instant::now();
         while began.elapsed() < limit {
@@ -57,7 +57,8 @@ impl Busy {
     }
 }
 
-/// The rules are the issue's: at least 95 % of the goodput without an allocator, no connection broken, back within a second.
+/// The requirements: at least 95 % of the goodput without an allocator, no connection broken, recovery within a
+/// second.
 #[test]
 fn a_dead_allocator_costs_nothing_and_a_new_one_takes_over() {
     let rack = Rack::new();
@@ -77,8 +78,8 @@ fn a_dead_allocator_costs_nothing_and_a_new_one_takes_over() {
     busy.flows.into_iter().for_each(Flow::stop);
 }
 
-/// The rule is the issue's: within the lease. The tenth of a second on top is what one look takes. A primary that is back decides
-/// again, so that the standby is needed no more.
+/// The requirement: within the lease. The additional tenth of a second is the time of one look. A primary that
+/// is back decides again, so that the standby is needed no more.
 #[test]
 fn a_standby_takes_over_within_the_lease_and_gives_back() {
     let rack = Rack::new();
@@ -105,14 +106,14 @@ fn a_standby_takes_over_within_the_lease_and_gives_back() {
     busy.flows.into_iter().for_each(Flow::stop);
 }
 
-/// What a dead agent's flow had goes to the others within the lease.
+/// The rate of a dead agent's flow is given to the others within the lease.
 #[test]
 fn flows_of_a_dead_agent_end_at_the_allocator() {
     let rack = Rack::new();
     let _allocator = rack.allocator(4_600);
     let mut busy = Busy::new(rack, &[4_600]);
     busy.agents[0].kill();
-    // Its connection keeps the rate that it was given last, as nobody takes it back; then it ends.
+    // Its connection keeps its last rate, as no agent removes it; then it ends.
     busy.flows.remove(0).stop();
     std::thread::sleep(LEASE + Duration::from_millis(200));
     let shares = busy.rates(Duration::from_secs(1));
@@ -122,7 +123,7 @@ fn flows_of_a_dead_agent_end_at_the_allocator() {
     busy.flows.into_iter().for_each(Flow::stop);
 }
 
-/// An allocator that stands still for longer than the lease, and goes on.
+/// An allocator that is stopped for longer than the lease, and continues.
 #[test]
 fn a_stopped_allocator_is_silent_and_comes_back() {
     let rack = Rack::new();
@@ -138,8 +139,8 @@ fn a_stopped_allocator_is_silent_and_comes_back() {
     busy.flows.into_iter().for_each(Flow::stop);
 }
 
-/// Four hosts send 80 % of the link in messages at random times, so that flowlets come and go. The rule is the issue's: at least 95 % of
-/// the goodput.
+/// Four hosts send 80 % of the link in messages at random times, so that flowlets begin and end. The issue's
+/// requirement: at least 95 % of the goodput.
 #[test]
 fn a_dead_allocator_costs_nothing_at_a_load_of_80_percent() {
     let rack = Rack::new();
@@ -160,7 +161,7 @@ fn a_dead_allocator_costs_nothing_at_a_load_of_80_percent() {
     flows.into_iter().for_each(Flow::stop);
 }
 
-/// An agent that stands still for longer than the lease, and goes on. Meanwhile its flow is not the allocator's.
+/// An agent that is stopped for longer than the lease, and continues. Meanwhile the allocator does not have its flow.
 #[test]
 fn a_stopped_agent_is_let_go_and_comes_back() {
     let rack = Rack::new();

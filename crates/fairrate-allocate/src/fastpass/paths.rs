@@ -2,7 +2,7 @@
 
 use super::{FastpassConfig, FastpassError, NO_SPINE};
 
-/// A packet between racks: its racks, and its position among the timeslot's packets.
+/// A packet between racks: its source rack, its destination rack, and its position among the timeslot's packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Edge {
     up: u16,
@@ -10,15 +10,15 @@ struct Edge {
     packet: u16,
 }
 
-/// Colours are bits of a word.
+/// Largest number of colours: they are bits of a word.
 const COLOURS_MAX: usize = 64;
 
-/// Selects paths. It keeps its tables, so a timeslot allocates nothing.
+/// The selector of paths. It keeps its tables, so a timeslot allocates no memory.
 #[derive(Clone, Debug)]
 pub struct Paths {
     /// Rack of each host.
     rack: Vec<u16>,
-    /// How often the packets are halved until what a rack has of them fits a word of colours.
+    /// Number of halvings after which the packets of a rack fit a word of colours.
     halvings: u32,
     /// Spines of a part.
     part_spines: u16,
@@ -28,25 +28,26 @@ pub struct Paths {
     /// Where each part of the edges begins, and where the last one ends.
     parts: Vec<u32>,
     next_parts: Vec<u32>,
-    /// For each rack, the edge that has no mate there yet: at sources, at destinations.
+    /// For each rack, the edge that has no mate at it yet: as source rack, as destination rack.
     single: Vec<[u16; 2]>,
-    /// For each edge, its mate at its source's rack and at its destination's, or else one more than the last edge.
+    /// For each edge, its mate at its source's rack and at its destination's; without a mate, one more than the last
+    /// edge.
     mates: Vec<[u16; 2]>,
-    /// Whether an edge is in a half.
+    /// For each edge, `true` if it has been put into a half.
     walked: Vec<bool>,
     colours: Colours,
 }
 
 impl Paths {
-    /// For a network.
+    /// Creates the selector for a network.
     ///
     /// # Errors
-    /// If the network or the batch is not one that can be arbitrated.
+    /// If the network or the batch cannot be arbitrated.
     pub fn new(config: &FastpassConfig) -> Result<Self, FastpassError> {
         config.check()?;
         let n_hosts = usize::from(config.hosts);
         let n_racks = n_hosts.div_ceil(usize::from(config.hosts_per_rack));
-        // Packets of a rack, so colours; the check says that spines carry as many.
+        // Colours are the packets of a rack; the check ensures that the spines carry as many.
         let (mut colours, mut part_spines, mut halvings) = (config.hosts_per_rack.min(config.hosts), config.spines, 0);
         while COLOURS_MAX < usize::from(colours) && part_spines % 2 == 0 {
             (colours, part_spines, halvings) = (colours.div_ceil(2), part_spines / 2, halvings + 1);
@@ -69,7 +70,8 @@ impl Paths {
         })
     }
 
-    /// The spine of each pair, in their order; `u16::MAX` within a rack. Pairs are a matching of hosts.
+    /// Writes the spine of each pair to `spines`, in the order of `pairs`; `u16::MAX` within a rack. The pairs are a
+    /// matching of hosts.
     pub fn select(&mut self, pairs: impl Iterator<Item = (u16, u16)>, spines: &mut [u16]) {
         let mut n_edges = 0;
         for ((packet, (src, dst)), spine) in (0..).zip(pairs).zip(&mut *spines) {
@@ -99,7 +101,7 @@ impl Paths {
         }
     }
 
-    /// Halves every part: one half grows from the part's beginning, the other from its end.
+    /// Halves every part: the first half grows from the part's beginning, the second from its end.
     fn halve(&mut self) {
         self.next_parts.clear();
         self.next_parts.push(0);
@@ -113,8 +115,9 @@ impl Paths {
         std::mem::swap(&mut self.parts, &mut self.next_parts);
     }
 
-    /// Gives each edge of a part a mate at either end, but for one where their number is odd. What would be a branch
-    /// that nobody can predict, whether an edge waits at the rack, is a write to a place that nobody reads instead.
+    /// Gives each edge of a part a mate at either end, except one edge where their number is odd. An edge that waits
+    /// for a mate would be an unpredictable branch; instead the code always writes, and unwanted writes go to a place
+    /// that is never read.
     fn pair_up(&mut self, from: usize, to: usize) {
         let nobody = (to - from) as u16;
         self.single.fill([nobody; 2]);
@@ -129,14 +132,14 @@ impl Paths {
             }
         }
         self.walked[..to - from].fill(false);
-        // Nobody ends a walk.
+        // The index that stands for "no mate" counts as walked, so it ends a walk.
         self.walked[to - from] = true;
     }
 
-    /// Puts mates into different halves. Mates at sources and mates at destinations take turns along a chain, so a
-    /// chain that closes is of even length. Returns where the second half begins.
+    /// Puts mates into different halves; returns the beginning of the second half. Mates at sources and mates at
+    /// destinations alternate along a chain, so a chain that closes is of even length.
     fn walk(&mut self, from: usize, to: usize) -> usize {
-        // Where the next edge of either half goes.
+        // Places of the next edge of the first and of the second half.
         let (mut low, mut high) = (from, to);
         let edges = &self.edges[from..to];
         for start in 0..to - from {
@@ -146,7 +149,8 @@ impl Paths {
             self.walked[start] = true;
             self.halves[low] = edges[start];
             low += 1;
-            // From the start both ways; the second edge of either way is in the start's half again.
+            // Walks from the start in both directions; the second edge of either direction is in the start's half
+            // again.
             for first_side in [0, 1] {
                 let (mut at, mut side) = (start, first_side);
                 loop {
@@ -170,14 +174,14 @@ impl Paths {
     }
 }
 
-/// A colouring of edges with as many colours as a rack has edges at most, one edge at a time.
+/// A colouring that gets one edge at a time and uses at most as many colours as a rack has edges.
 #[derive(Clone, Debug)]
 struct Colours {
-    /// Colours, so places of a rack; at most [`COLOURS_MAX`].
+    /// Number of colours, which is the number of places of a rack; at most [`COLOURS_MAX`].
     per_rack: usize,
-    /// For each rack its free colours, a bit each: of sources, of destinations.
+    /// For each rack, the bits of its free colours: as source, as destination.
     free: Vec<[u64; 2]>,
-    /// For each rack and colour the edge that has it, where it is not free.
+    /// For each rack and colour, the edge that has the colour, where it is not free.
     at: Vec<[u16; 2]>,
     /// Colours of edges.
     of: Vec<u16>,
@@ -193,9 +197,9 @@ impl Colours {
         self.of.clear();
     }
 
-    /// Colours the next edge, number `edge`. If no colour is free at both ends, the path that begins at the
+    /// Colours the edge with index `edge`, the next one. If no colour is free at both ends, the path that begins at the
     /// destination's rack and alternates between a colour free at the source's and one free at the destination's is
-    /// flipped: it cannot come back to the source's rack, since it reaches sources over the colour that is free there.
+    /// flipped: it cannot return to the source's rack, since it reaches sources over the colour that is free there.
     fn add(&mut self, edges: &[Edge], edge: u16) {
         let Edge { up, down, .. } = edges[usize::from(edge)];
         let (up, down) = (usize::from(up), usize::from(down));
@@ -214,11 +218,11 @@ impl Colours {
         self.of.push(colour as u16);
     }
 
-    /// Exchanges two colours along the path that leaves a destination's rack over the first of them; the second is free
-    /// there.
+    /// Exchanges colours `first` and `second` along the path that leaves destination rack `rack` over `first`; `second`
+    /// is free there.
     fn flip(&mut self, edges: &[Edge], rack: usize, first: u32, second: u32) {
         let (mut rack, mut side, mut from, mut to) = (rack, 1, first, second);
-        // Which of the two are taken changes at the path's ends only.
+        // Only at the path's ends does it change which of the two colours are in use.
         self.free[rack][side] ^= 1 << from | 1 << to;
         let mut edge = self.at[rack * self.per_rack + from as usize][side];
         loop {

@@ -1,28 +1,28 @@
-//! Timeslot allocation: maximal matchings, a batch of timeslots at a time.
+//! Timeslot allocation: one maximal matching for each timeslot, a batch of timeslots at a time.
 
 use super::{FastpassConfig, FastpassError};
 
-/// Which pairs are tried first in a timeslot.
+/// The order in which pairs are tried in a timeslot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Whoever was allocated longest ago: max-min fairness over time.
+    /// Least recently allocated pair first: max-min fairness over time.
     LeastRecent,
-    /// Whoever has the fewest timeslots left: shortest remaining processing time.
+    /// Pair with the fewest timeslots left first: shortest remaining processing time.
     ShortestRemaining,
 }
 
 /// A pair with demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Waiting {
-    /// The timeslot it was allocated last, counted from 1; 0: never.
+    /// Timeslot of the pair's last allocation, counted from 1; 0: never.
     last: u64,
-    /// Timeslots it still wants, of those known when it came or was refilled.
+    /// Timeslots that the pair still wants, of those known when the entry was made or refilled.
     left: u32,
     src: u16,
     dst: u16,
 }
 
-/// A pair that has a timeslot, and what it wants then.
+/// A pair that has a timeslot, and the timeslots it wants after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Granted {
     left: u32,
@@ -30,41 +30,41 @@ struct Granted {
     dst: u16,
 }
 
-/// What `Timeslots::last` has for a pair that waits.
+/// The value of `Timeslots::last` for a pair that waits.
 const WAITS: u64 = u64::MAX;
 
-/// Allocates timeslots. Nothing is allocated on the heap once there were as many waiting pairs as there ever will be.
+/// The allocator of timeslots. It allocates no heap memory once the number of waiting pairs has reached its maximum.
 #[derive(Clone, Debug)]
 pub struct Timeslots {
     n_hosts: usize,
     batch: u32,
     order: Order,
     n_slots: u64,
-    /// For each pair, by `src * n_hosts + dst`: when it was allocated last, or [`WAITS`].
+    /// For each pair, by `src * n_hosts + dst`: timeslot of its last allocation, or [`WAITS`].
     last: Vec<u64>,
-    /// For each pair: demand that its entry in `waiting` does not know of yet.
+    /// For each pair: demand that its entry in `waiting` does not include yet.
     unseen: Vec<u32>,
-    /// Whether a pair that waits has unseen demand.
+    /// `true` if a pair that waits has unseen demand.
     more: bool,
     /// Pairs with demand, by `last`.
     waiting: Vec<Waiting>,
     /// Pairs with demand since the last batch.
     fresh: Vec<Waiting>,
-    /// What will be `waiting`.
+    /// The next content of `waiting`.
     next: Vec<Waiting>,
     free_src: Vec<u64>,
     free_dst: Vec<u64>,
-    /// Who has each timeslot of the batch, in the order of taking it, and with what is left then: `n_hosts` places for
-    /// each, since a host sends once.
+    /// The pairs of each timeslot of the batch, in the order of allocation, with the demand left then: `n_hosts` places
+    /// for each timeslot, since a host sends once.
     granted: Vec<Granted>,
     n_granted: Vec<u32>,
 }
 
 impl Timeslots {
-    /// An allocator for hosts without demand.
+    /// Creates an allocator for hosts without demand.
     ///
     /// # Errors
-    /// If the network or the batch is not one that can be arbitrated.
+    /// If the network or the batch cannot be arbitrated.
     pub fn new(config: &FastpassConfig) -> Result<Self, FastpassError> {
         config.check()?;
         let (n_hosts, slots) = (usize::from(config.hosts), config.batch as usize);
@@ -86,7 +86,7 @@ impl Timeslots {
         })
     }
 
-    /// Adds demand. Hosts must exist and differ.
+    /// Adds `timeslots` to the demand of `src` for `dst`. Hosts must exist and differ.
     pub fn request(&mut self, src: u16, dst: u16, timeslots: u32) {
         assert!(src != dst, "host {src} sends to itself");
         assert!(usize::from(src.max(dst)) < self.n_hosts, "hosts {src} and {dst} of {}", self.n_hosts);
@@ -103,7 +103,7 @@ impl Timeslots {
         }
     }
 
-    /// Allocates the next batch. Returns the number of packets in it.
+    /// Allocates the next batch; returns the number of packets in it.
     pub fn allocate(&mut self) -> usize {
         let all = u64::MAX >> (64 - self.batch);
         self.free_src.fill(all);
@@ -120,31 +120,31 @@ impl Timeslots {
         self.n_granted.iter().map(|&n| n as usize).sum()
     }
 
-    /// Who sends to whom in a timeslot of the last batch, from 0.
+    /// Returns the pairs (source, destination) of timeslot `slot` of the last batch, counted from 0.
     pub fn pairs(&self, slot: u32) -> impl Iterator<Item = (u16, u16)> + Clone {
         let granted = &self.granted[slot as usize * self.n_hosts..][..self.n_granted[slot as usize] as usize];
         granted.iter().map(|entry| (entry.src, entry.dst))
     }
 
-    /// Timeslots of a batch.
+    /// Returns the number of timeslots of a batch.
     pub fn batch(&self) -> u32 {
         self.batch
     }
 
-    /// How many timeslots were allocated before the next batch.
+    /// Returns the number of timeslots allocated before the next batch.
     pub fn n_slots(&self) -> u64 {
         self.n_slots
     }
 
-    /// How many pairs have demand left.
+    /// Returns the number of pairs with demand left.
     pub fn n_waiting(&self) -> usize {
         self.waiting.len() + self.fresh.len()
     }
 
-    /// Least recently allocated first: those who waited and those who are new, merged by age; then those who were
-    /// allocated in the batch's first timeslot and want more, those of its second, and so on.
+    /// Allocates the batch with the least recently allocated pairs first: waiting and new pairs, merged by age; then
+    /// the pairs that were allocated in the batch's first timeslot and want more, those of its second, and so on.
     fn by_age(&mut self) {
-        // The whole key, so that an unstable sort, which needs no memory, has one result.
+        // The key is unique, so that an unstable sort, which needs no memory, has only one result.
         self.fresh.sort_unstable_by_key(|entry| (entry.last, entry.src, entry.dst));
         let (waiting, fresh) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.fresh));
         let mut new = fresh.iter().copied().peekable();
@@ -160,7 +160,8 @@ impl Timeslots {
         (self.waiting, self.fresh) = (waiting, fresh);
         self.fresh.clear();
         for slot in 0..self.batch as usize {
-            // Nobody is added to this timeslot any more: whoever took it found all earlier ones occupied, and they stay.
+            // No pair is added to this timeslot any more: each of its pairs found all earlier ones occupied, and they
+            // stay so.
             for i in 0..self.n_granted[slot] as usize {
                 let Granted { left, src, dst } = self.granted[slot * self.n_hosts + i];
                 let entry = Waiting { last: self.n_slots + slot as u64 + 1, left, src, dst };
@@ -171,7 +172,8 @@ impl Timeslots {
         }
     }
 
-    /// Fewest timeslots left first. Whoever is first stays it with every timeslot, so it takes all it can at once.
+    /// Allocates the batch with the fewest timeslots left first. The first pair stays first after every timeslot, so it
+    /// takes all it can at once.
     fn by_length(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.append(&mut self.fresh);
@@ -191,12 +193,13 @@ impl Timeslots {
         self.waiting = waiting;
     }
 
-    /// Gives a pair its first timeslot; without one it goes on waiting.
+    /// Gives a pair its first timeslot; if there is none, the pair goes on waiting.
     fn offer(&mut self, entry: Waiting) {
         self.take(entry);
     }
 
-    /// The pair as it is with the first timeslot that source and destination have free; without one it goes on waiting.
+    /// Gives a pair the first timeslot that its source and its destination both have free, and returns the pair as it
+    /// is then; if there is none, the pair goes on waiting.
     fn take(&mut self, entry: Waiting) -> Option<Waiting> {
         let (src, dst) = (&mut self.free_src[usize::from(entry.src)], &mut self.free_dst[usize::from(entry.dst)]);
         let common = *src & *dst;
@@ -215,7 +218,7 @@ impl Timeslots {
         Some(taken)
     }
 
-    /// The pair if it wants more timeslots; otherwise it waits no longer.
+    /// Returns the pair if it wants more timeslots; otherwise ends its waiting.
     fn wants_more(&mut self, entry: Waiting) -> Option<Waiting> {
         if entry.left != 0 {
             return Some(entry);

@@ -10,15 +10,16 @@
 //! | `L_l`       | `LinkState::bend`: the sum over its flows of (links of the path / `sigma_s`) | units of rate a unit of price |
 //! | `sigma_s`   | the least `|U''|` of a flow up to its largest rate | utility a squared unit of rate |
 //!
-//! Readings. A flow's largest rate, on which `sigma_s` depends, is the smallest of its demand and its path's capacities.
-//! `y` may be below 0; flows then take their largest rate. Momentum never starts anew, as flows come and go.
+//! Readings. A flow's largest rate, on which `sigma_s` depends, is the smallest of its demand and its path's
+//! capacities. `y` may be below 0; flows then take their largest rate. Momentum is never reset, although flows begin
+//! and end.
 
 use super::LinkState;
 
 /// FGM. It has no parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fgm {
-    /// Prices of the iteration before, not beyond it.
+    /// Prices of the previous iteration, without the momentum.
     settled: Vec<f64>,
     momentum: f64,
 }
@@ -40,12 +41,12 @@ impl Fgm {
     }
 }
 
-/// `lambda_k = [y_k + G / L]+`
+/// Returns `lambda_k = [y_k + G / L]+`.
 fn step(link: &LinkState) -> f64 {
     (link.price + link.excess() / link.bend).max(0.0)
 }
 
-/// `t_{k+1} = (1 + sqrt(1 + 4 t_k^2)) / 2`
+/// Returns `t_{k+1} = (1 + sqrt(1 + 4 t_k^2)) / 2`.
 fn next_momentum(t: f64) -> f64 {
     f64::midpoint(1.0, (1.0 + 4.0 * t * t).sqrt())
 }

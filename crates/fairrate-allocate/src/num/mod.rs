@@ -10,17 +10,17 @@
 //! | `H_ll`      | minus `LinkState::sensitivity` | units of rate a unit of price |
 //! | `U_s`       | [`Utility`]                |                                |
 //!
-//! How prices follow is the [`Method`]'s: one file each. How rates are made to fit is the [`Normaliser`]'s.
+//! The [`Method`] defines how prices follow loads: one file each. The [`Normaliser`] defines how rates are made to fit.
 //!
-//! Readings. Prices start at 1, once, in units that the paper does not give: here, capacities are in units of a server's
-//! link, or of the smallest link. In Gb/s, 1 is far above the prices of a fast link, and its first step leads to 0. No
-//! flow takes more than its demand, or than [`REACH`] times the smallest capacity of its path, which is the same as paying
-//! the price of that rate at least: rates are finite at prices of 0, and `H` is that of the price paid, so it is not 0
-//! where there are flows. Links without flows keep their prices. What a flow is told is never above its path's
-//! capacities.
+//! Readings. Prices start at 1, once, in units that the paper does not give: here, capacities are in units of a
+//! server's link, or of the smallest link. In Gb/s, 1 is far above the prices of a fast link, and its first step leads
+//! to 0. No flow takes more than its demand, or than [`REACH`] times the smallest capacity of its path, which is the
+//! same as paying the price of that rate at least: rates are finite at prices of 0, and `H` is that of the price paid,
+//! so it is not 0 where there are flows. Links without flows keep their prices. A granted rate is never above its
+//! path's capacities.
 //!
-//! Nothing is carried over from flows that were there before but prices (and what FGM and the Newton-like method keep):
-//! loads are summed anew in each iteration, so nothing drifts.
+//! Nothing is carried over from earlier flows except prices (and the state of FGM and the Newton-like method): loads
+//! are summed anew in each iteration, so nothing drifts.
 
 mod fgm;
 mod gradient;
@@ -38,14 +38,14 @@ pub use self::gradient::Gradient;
 pub use self::ned::Ned;
 use self::newton_like::NewtonLike;
 
-/// How many times the smallest capacity of its path a flow may want, in methods that take Newton steps. With 1, a flow
-/// that alone could fill its link wants no more at any lower price, and the price creeps up by the little that other
-/// flows add: of 60 random networks a tenth needed more than 850 iterations until all rates were right within 10^-3,
-/// in place of 50 with 2, and 100 gains nothing. Gradient methods take steps by how flat utilities become up to there,
-/// so they have 1.
+/// Multiple of the smallest capacity of its path that a flow may want, in methods that take Newton steps. With 1, a
+/// flow that alone could fill its link wants no more at any lower price, and the price creeps up by the little that
+/// other flows add: of 60 random networks a tenth needed more than 850 iterations until all rates were right within
+/// 10^-3, in place of 50 with 2, and 100 gains nothing. Gradient methods take steps by how flat utilities become up to
+/// there, so they use 1.
 const REACH: f64 = 2.0;
 
-/// How prices follow loads.
+/// The method by which prices follow loads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
     /// Newton-Exact-Diagonal.
@@ -63,25 +63,25 @@ pub enum Method {
     },
 }
 
-/// What an allocator is made from.
+/// The configuration of an allocator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NumConfig {
-    /// How prices follow loads.
+    /// The method by which prices follow loads.
     pub method: Method,
-    /// How rates are made to fit while they do.
+    /// The normaliser that makes rates fit the capacities.
     pub normaliser: Normaliser,
     /// The unit of rates in utilities and prices, in bit/s: a server's link.
     pub unit_bps: f64,
 }
 
 impl NumConfig {
-    /// Flowtune's: NED with F-NORM.
+    /// Returns Flowtune's configuration: NED with F-NORM.
     pub fn flowtune(unit_bps: f64) -> Self {
         Self { method: Method::Ned(Ned::default()), normaliser: Normaliser::F_NORM, unit_bps }
     }
 }
 
-/// A method with what it keeps.
+/// A method with its state.
 #[derive(Clone, Debug)]
 enum Rule {
     Ned(Ned),
@@ -90,20 +90,20 @@ enum Rule {
     NewtonLike(NewtonLike),
 }
 
-/// A link: what it has and, after the rate update, what its flows do.
+/// A link: its capacity and price and, after the rate update, the sums over its flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LinkState {
     capacity: f64,
     price: f64,
-    /// Rates of its flows.
+    /// Sum of the rates of its flows.
     load: f64,
-    /// The same without what no flow can be told.
+    /// The same sum, where at most the rate that a flow can be granted counts.
     bounded_load: f64,
-    /// By how much the load falls for each unit that the price rises.
+    /// Fall of the load for each unit that the price rises.
     sensitivity: f64,
     /// FGM's `L`.
     bend: f64,
-    /// The least that one of its flows pays a unit, on all of its path.
+    /// The smallest price a unit, over its whole path, that one of its flows pays.
     least_paid: f64,
     n_flows: u32,
 }
@@ -117,21 +117,21 @@ impl LinkState {
         0 < self.n_flows
     }
 
-    /// `G = sum(x) - c`
+    /// Returns `G = sum(x) - c`.
     fn excess(&self) -> f64 {
         self.load - self.capacity
     }
 
-    /// How far it is from the optimum: by what part of its capacity it has too much; or, with room, that part or the part
-    /// its price has in what a flow pays, which is how much that flow's rate is off for it, whichever is less. It is 0 of
-    /// all links in the optimum and nowhere else.
+    /// Returns the link's distance from the optimum. If the link is overloaded, this is its excess as a part of its
+    /// capacity. Otherwise it is the smaller of its room as a part of its capacity and its price as a part of what a
+    /// flow pays (the relative error of that flow's rate). It is 0 for all links in the optimum and nowhere else.
     fn residual(&self) -> f64 {
         let excess = self.excess() / self.capacity;
         if 0.0 <= excess { excess } else { (-excess).min(self.price.max(0.0) / self.least_paid) }
     }
 }
 
-/// A flow, or a place for one.
+/// A flow, or a free place for a flow.
 #[derive(Clone, Debug)]
 struct FlowState {
     utility: Utility,
@@ -139,16 +139,16 @@ struct FlowState {
     start: u32,
     n_links: u32,
     demand: f64,
-    /// The smallest of the demand and the path's capacities: more it is never told.
+    /// The smallest of the demand and the path's capacities: the largest rate that is granted.
     most: f64,
-    /// What it wants at most, and the price at which it does.
+    /// The largest rate the flow wants, and the price at which it wants it.
     ceiling: f64,
     least_price: f64,
     /// Links of the path divided by the least `|U''|` up to the ceiling.
     bend: f64,
-    /// What it wants at the last prices.
+    /// Rate the flow wants at the last prices.
     rate: f64,
-    /// What it is told.
+    /// Rate granted to the flow.
     granted: f64,
 }
 
@@ -158,14 +158,14 @@ impl FlowState {
     }
 }
 
-/// How far [`Num::solve`] came.
+/// The outcome of [`Num::solve`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Convergence {
-    /// Iterations done.
+    /// Number of iterations done.
     pub iterations: u32,
     /// [`Num::residual`] after the last.
     pub residual: f64,
-    /// Whether that is within the tolerance.
+    /// `true` if the residual is within the tolerance.
     pub converged: bool,
 }
 
@@ -184,25 +184,25 @@ pub struct Convergence {
 pub struct Num {
     unit_bps: f64,
     normaliser: Normaliser,
-    /// How many times the smallest capacity of its path a flow may want.
+    /// Multiple of the smallest capacity of its path that a flow may want.
     reach: f64,
     rule: Rule,
     links: Vec<LinkState>,
     flows: Vec<FlowState>,
     /// Links of all flows, in segments that keep their length.
     paths: Vec<u32>,
-    /// By length, starts of segments that no flow has.
+    /// By length, starts of free segments.
     free_segments: Vec<Vec<u32>>,
     /// Places in `flows` without a flow.
     free_flows: Vec<u32>,
     n_flows: usize,
-    /// A capacity has changed since the flows' ceilings were computed.
+    /// Set when a capacity has changed since the flows' ceilings were computed.
     is_stale: bool,
     residual: f64,
 }
 
 impl Num {
-    /// An allocator for links of these capacities in bit/s, without flows.
+    /// Creates an allocator for links of the given capacities in bit/s, without flows.
     ///
     /// # Panics
     /// If the unit, or a capacity in it, is not above 0.
@@ -232,14 +232,14 @@ impl Num {
         }
     }
 
-    /// An allocator for a network's links with its flows, whose keys are their positions. Their weights are those of
-    /// `utilities`, not of the network.
+    /// Creates an allocator for a network's links with its flows, whose keys are their positions. Their weights are
+    /// those of `utilities`, not of the network.
     ///
     /// # Errors
-    /// What [`Network::check`] says.
+    /// The errors of [`Network::check`].
     ///
     /// # Panics
-    /// If there is not one utility for each flow.
+    /// If the number of utilities is not the number of flows.
     pub fn of_network(network: &Network, utilities: &[Utility], config: NumConfig) -> Result<Self, NetworkError> {
         network.check()?;
         assert_eq!(network.flows.len(), utilities.len(), "a utility for each flow");
@@ -250,7 +250,7 @@ impl Num {
         Ok(num)
     }
 
-    /// As [`RateEngine::add`], with a utility of the flow's own.
+    /// Adds a flow as [`RateEngine::add`] does, with its own utility.
     ///
     /// # Panics
     /// If the utility is not [usable](Utility::is_usable), the demand is not above 0, or the path has no link.
@@ -284,9 +284,9 @@ impl Num {
         FlowKey(self.flows.len() as u32 - 1)
     }
 
-    /// How far the last iteration's rates, before normalisation, were from the optimum, all relative: the largest of what
-    /// a link has too much; and of links with room, that room or their price's part in what a flow pays, whichever is less.
-    /// 0 without flows.
+    /// Returns the distance of the last iteration's rates, before normalisation, from the optimum: the largest over all
+    /// links of a link's relative excess or, with room, of the smaller of that room and its price's part in what a flow
+    /// pays. It is 0 without flows.
     pub const fn residual(&self) -> f64 {
         self.residual
     }
@@ -303,8 +303,8 @@ impl Num {
         Convergence { iterations, residual: self.residual, converged }
     }
 
-    /// The largest step for [`Gradient`] that is known to converge with the flows there are, halved: 1 / the largest sum
-    /// over a link's flows of (links of the path / least `|U''|`). 1 without flows.
+    /// Returns half of the largest step for [`Gradient`] that is known to converge with the present flows: 1 / the
+    /// largest sum over a link's flows of (links of the path / least `|U''|`). It is 1 without flows.
     pub fn safe_step(&self) -> f64 {
         let mut bends = vec![0.0; self.links.len()];
         for flow in &self.flows {
@@ -316,20 +316,20 @@ impl Num {
         if 0.0 < most { 1.0 / most } else { 1.0 }
     }
 
-    /// Normalised rates of all flows by key (0 where there is none) and prices of all links.
+    /// Returns the normalised rates of all flows by key (0 for a free key) and the prices of all links.
     pub fn solution(&self) -> Solution {
         Solution {
             rates_bps: (0..self.flows.len() as u32).map(|key| self.rate_bps(FlowKey(key))).collect(),
-            // FGM shows flows prices below 0; they pay none.
+            // FGM's prices may be below 0; flows then pay nothing.
             prices: self.links.iter().map(|link| link.price.max(0.0)).collect(),
             unit_bps: self.unit_bps,
         }
     }
 
-    /// Sets prices, as those of another allocator, in utility a unit of rate.
+    /// Sets the prices, for instance to those of another allocator, in utility a unit of rate.
     ///
     /// # Panics
-    /// If there is not one for each link.
+    /// If the number of prices is not the number of links.
     pub fn set_prices(&mut self, prices: &[f64]) {
         assert_eq!(prices.len(), self.links.len(), "a price for each link");
         for (link, &price) in self.links.iter_mut().zip(prices) {
@@ -337,7 +337,7 @@ impl Num {
         }
     }
 
-    /// Puts a path into a segment of its length.
+    /// Stores a path in a segment of its length; returns the segment's start.
     fn place_path(&mut self, path: &[LinkId]) -> u32 {
         if self.free_segments.len() <= path.len() {
             self.free_segments.resize(path.len() + 1, Vec::new());
@@ -353,7 +353,7 @@ impl Num {
         start
     }
 
-    /// Equation 3 for every flow, and what it makes of every link.
+    /// Applies equation 3 to every flow, and sums the results of every link.
     fn update_rates(&mut self) {
         for link in &mut self.links {
             (link.load, link.bounded_load) = (0.0, 0.0);
@@ -363,7 +363,7 @@ impl Num {
             let path = &self.paths[flow.links()];
             let price = path.iter().map(|&link| self.links[link as usize].price).sum::<f64>().max(flow.least_price);
             let response = flow.utility.response(price);
-            // In this order, what is not a number is 0.
+            // In this order, NaN becomes 0.
             flow.rate = response.rate.max(0.0).min(flow.ceiling);
             let bounded = flow.rate.min(flow.most);
             for &link in path {
@@ -377,7 +377,7 @@ impl Num {
         }
     }
 
-    /// Section 4. Demands hold in any case.
+    /// Normalises the rates (section 4). Demands are respected with every normaliser.
     fn normalise(&mut self) {
         let ratio = |link: &LinkState| link.load / link.capacity;
         match self.normaliser {
@@ -453,12 +453,12 @@ impl RateEngine for Num {
     }
 }
 
-/// Computes what depends on the capacities of a flow's path.
+/// Computes the fields of `flow` that depend on the capacities of its path.
 fn limit(flow: &mut FlowState, reach: f64, links: &[LinkState], paths: &[u32]) {
     let narrowest = paths[flow.links()].iter().map(|&link| links[link as usize].capacity).fold(f64::INFINITY, f64::min);
     flow.most = narrowest.min(flow.demand);
     flow.ceiling = (reach * narrowest).min(flow.demand);
     flow.least_price = flow.utility.derivative(flow.ceiling);
-    // Utilities bend least at the largest rate.
+    // The curvature of a utility is smallest at the largest rate.
     flow.bend = f64::from(flow.n_links) * flow.utility.response(flow.least_price).sensitivity;
 }

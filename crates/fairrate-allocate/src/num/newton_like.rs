@@ -9,14 +9,15 @@
 //! | `gamma`  | [`NewtonLike::gamma`]    | 1                              |
 //!
 //! Readings, as Flowtune gives no constants and found the method unstable. Load and price are averaged over windows of
-//! [`NewtonLike::window`] iterations, and the estimate is the difference of two windows' loads by that of their prices. A
-//! difference of 0 or of the wrong sign, as when flows come or go, leaves the old estimate. A new one is held within a
-//! factor of 10 of load / price, which is the exact value for logarithms where no flow pays for other links, and is that
-//! before the first. A price of 0 tells nothing: the link then takes the capacity for it, as at the price of the start.
+//! [`NewtonLike::window`] iterations, and the estimate is the difference of two windows' loads divided by that of their
+//! prices. A difference of 0 or of the wrong sign, as when flows begin or end, leaves the old estimate. A new estimate
+//! is held within a factor of 10 of load / price, which is the exact value for logarithms where no flow pays for other
+//! links, and which is the estimate before the first. A price of 0 gives no information: the link then takes the
+//! capacity as its estimate, as at the price of the start.
 
 use super::LinkState;
 
-/// A new estimate is at most so many times load / price, or at least this part of it.
+/// Largest factor between a new estimate and load / price, in either direction.
 const TRUST: f64 = 10.0;
 
 /// The Newton-like method.
@@ -26,15 +27,15 @@ pub struct NewtonLike {
     gamma: f64,
     /// Iterations of a window.
     window: u32,
-    /// Iterations of the present window so far.
+    /// Iterations seen of the present window.
     n_seen: u32,
     estimates: Vec<Estimate>,
 }
 
-/// What is known of a link's flows.
+/// Estimate of the reaction of a link's flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Estimate {
-    /// 0: none yet.
+    /// Estimated sensitivity; 0: none yet.
     sensitivity: f64,
     /// Sums of the present window.
     load: f64,
@@ -66,7 +67,7 @@ impl NewtonLike {
 }
 
 impl Estimate {
-    /// Compares this window with the one before.
+    /// Updates the estimate from this window and the one before.
     fn end_window(&mut self, n: f64) {
         let (load, price) = (self.load / n, self.price / n);
         if let Some((last_load, last_price)) = self.last {

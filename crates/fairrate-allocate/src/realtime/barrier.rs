@@ -1,15 +1,16 @@
-//! Where threads wait for each other, without sleeping.
+//! A barrier at which threads wait for each other without sleeping.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Turns of a waiting loop, some 5 µs, after which the processor is offered to others, who may be those waited for.
+/// Iterations of a waiting loop, some 5 µs, after which the processor is offered to other threads, perhaps those waited
+/// for.
 const SPINS: u32 = 128;
 
-/// Another thread has panicked, so that nobody comes any more.
+/// The error that another thread has panicked, so that the barrier will never be complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
-/// A place where `n` threads wait until all have come, as often as they like. On a cache line of its own.
+/// A reusable barrier where `n` threads wait until all have arrived. It is on a cache line of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Barrier {
@@ -24,7 +25,7 @@ impl Barrier {
         Self { n_threads, n_arrived: AtomicU32::new(0), round: AtomicU32::new(0), is_broken: AtomicBool::new(false) }
     }
 
-    /// Waits for the others. What they wrote before, this thread can read after.
+    /// Waits for the other threads. Their earlier writes are visible to this thread afterwards.
     pub fn wait(&self) -> Result<(), Broken> {
         if self.n_threads == 1 {
             return Ok(());
@@ -39,13 +40,13 @@ impl Barrier {
         if self.is_broken.load(Ordering::Relaxed) { Err(Broken) } else { Ok(()) }
     }
 
-    /// Lets everybody go, now and later.
+    /// Releases all waiting threads, now and later.
     pub fn break_up(&self) {
         self.is_broken.store(true, Ordering::Relaxed);
     }
 }
 
-/// Waits for something that comes soon.
+/// Spins until `is_true` returns `true`, which should be soon.
 pub(super) fn spin_until(mut is_true: impl FnMut() -> bool) {
     let mut turns = 0;
     while !is_true() {

@@ -1,4 +1,4 @@
-//! A FlowBlock: flows from one block of the network to one, with copies of the links they use.
+//! A FlowBlock: the flows from one block of the network to one block, with copies of the links they use.
 
 use std::ops::Range;
 
@@ -6,25 +6,25 @@ use super::flows::FlowTable;
 use super::kernel::Kernel;
 use super::links::LinkTable;
 
-/// Links in a direction that flows side by side use. Flows are kept in tiles of so many links up and down, so that what a
-/// tile touches (32 KiB) stays in the first cache.
+/// Number of links in a direction that neighbouring flows use. Flows are kept in tiles of this many links up and down,
+/// so that the data of a tile (32 KiB) stays in the first-level cache.
 const TILE: usize = 1024;
 
-/// Flows, and links of their own.
+/// Flows, and their own copies of links.
 #[derive(Clone, Debug)]
 pub(super) struct FlowBlock {
     pub links: LinkTable,
-    /// Links upward come first.
+    /// Number of upward links, which are first in `links`.
     pub n_up: usize,
     /// Flows by path length, from 1, and then by tile.
     tables: Vec<FlowTable>,
     n_tiles: usize,
     n_down_tiles: usize,
-    /// Limits or sums must be made anew.
+    /// Set when limits or sums must be recomputed.
     is_stale: bool,
 }
 
-/// Where a flow is in its block.
+/// The position of a flow in its block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seat {
     pub table: u32,
@@ -32,7 +32,8 @@ pub(super) struct Seat {
 }
 
 impl FlowBlock {
-    /// A block without flows. In tiles only if a flow's links upward are near each other in number, and downward too.
+    /// Creates a block without flows. It has tiles only if the link numbers of a flow's upward links are near each
+    /// other, and those of its downward links too.
     pub fn new(capacities: Vec<f32>, n_up: usize, in_tiles: bool) -> Self {
         let n_down = capacities.len() - n_up;
         let (n_up_tiles, n_down_tiles) =
@@ -49,7 +50,7 @@ impl FlowBlock {
         self.n_up..self.links.len()
     }
 
-    /// Adds a flow at today's prices.
+    /// Adds a flow at the present prices.
     pub fn add(&mut self, path: &[u32], weight: f32, demand: f32, owner: u32) -> Seat {
         let first_of_length = (path.len() - 1) * self.n_tiles;
         while self.tables.len() < first_of_length + self.n_tiles {
@@ -69,7 +70,7 @@ impl FlowBlock {
         moved
     }
 
-    /// A flow's normalised rate.
+    /// Returns a flow's normalised rate.
     pub fn rate(&self, seat: Seat) -> f32 {
         self.tables[seat.table as usize].normalised(seat.at as usize)
     }
@@ -79,7 +80,7 @@ impl FlowBlock {
         self.is_stale = true;
     }
 
-    /// Begins an iteration. Makes limits and sums anew if they need it.
+    /// Begins an iteration; recomputes limits and sums if they are stale.
     pub fn begin(&mut self) {
         self.links.begin_update();
         if std::mem::take(&mut self.is_stale) {
@@ -90,14 +91,14 @@ impl FlowBlock {
         }
     }
 
-    /// The pass over all flows.
+    /// Runs the pass over all flows.
     pub fn pass(&mut self, with: Kernel) {
         for table in &mut self.tables {
             table.pass(&mut self.links, with);
         }
     }
 
-    /// The tile of the path's lowest links up and down.
+    /// Returns the tile of the path's lowest upward and downward links.
     fn tile(&self, path: &[u32]) -> usize {
         let lowest = |links: Range<usize>| {
             let in_range = path.iter().map(|&link| link as usize).filter(|link| links.contains(link));

@@ -3,13 +3,14 @@
 use super::partition::{Partition, Place, Side};
 use crate::network::LinkId;
 
-/// A folded Clos network: servers in racks, racks in pods with spines, pods under cores. Of two tiers if there is one pod.
+/// A folded Clos network: servers in racks, racks in pods with spines, pods under cores. It has two tiers if there is
+/// one pod.
 ///
-/// Links upward are numbered rack by rack, servers' links before the rack's links to spines, and behind the racks of a pod
-/// its links to cores. Links downward follow in the same order.
+/// Upward links are numbered rack by rack, servers' links before the rack's links to spines, and after the racks of a
+/// pod its links to cores. Downward links follow in the same order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clos {
-    /// How many pods; 1: two tiers, and no cores.
+    /// Number of pods; 1: two tiers, and no cores.
     pub pods: u32,
     /// Racks of a pod.
     pub racks: u32,
@@ -17,7 +18,7 @@ pub struct Clos {
     pub servers: u32,
     /// Spines of a pod; every rack has a link to each.
     pub spines: u32,
-    /// Cores above each spine of a pod; nothing if there is one pod.
+    /// Cores above each spine of a pod; not used if there is one pod.
     pub cores: u32,
     /// Capacity of a server's link in bit/s.
     pub server_bps: f64,
@@ -26,17 +27,17 @@ pub struct Clos {
 }
 
 impl Clos {
-    /// How many servers there are.
+    /// Returns the number of servers.
     pub const fn n_servers(&self) -> u32 {
         self.pods * self.racks * self.servers
     }
 
-    /// How many links there are, up and down.
+    /// Returns the number of links, up and down.
     pub const fn n_links(&self) -> u32 {
         2 * self.pods * self.pod_links()
     }
 
-    /// Each link's capacity in bit/s.
+    /// Returns each link's capacity in bit/s.
     pub fn capacities_bps(&self) -> Vec<f64> {
         let capacity = |link: u32| {
             let in_pod = link % self.pod_links();
@@ -46,7 +47,8 @@ impl Clos {
         (0..self.n_links()).map(capacity).collect()
     }
 
-    /// The path from one server to another. `choice` picks spine and core, as a hash of the flow would.
+    /// Returns the path from server `src` to server `dst`. `choice` selects spine and core, as a hash of the flow
+    /// would.
     pub fn path(&self, src: u32, dst: u32, choice: u32) -> Vec<LinkId> {
         let down = self.n_links() / 2;
         let mut path = vec![self.server_link(src), down + self.server_link(dst)];
@@ -63,7 +65,7 @@ impl Clos {
         path.into_iter().map(LinkId).collect()
     }
 
-    /// The network in blocks of racks, or of pods if there are several.
+    /// Returns the network in blocks of racks, or of pods if there are several.
     ///
     /// # Panics
     /// If the blocks would not be equal.

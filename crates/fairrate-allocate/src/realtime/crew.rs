@@ -1,8 +1,8 @@
 //! The threads of an engine.
 //!
-//! FlowBlocks belong to the engine between iterations, so that flows come and go and rates are read as in any table. For an
-//! iteration, each thread is handed its share of them, and hands it back. The place where a share lies has a mutex, as the
-//! language asks for, but by the order of events nobody ever finds it taken, and nobody waits for one.
+//! FlowBlocks belong to the engine between iterations, so that flows are added and removed and rates are read as in any
+//! table. For an iteration, each thread is handed its share of them, and hands it back. A share changes hands through a
+//! mutex, as the language requires, but the order of events ensures that the mutex is always free.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,10 +13,10 @@ use super::exchange::{Exchange, Placed};
 use super::kernel::Kernel;
 use super::links::Rule;
 
-/// Turns of the loop in which a thread waits for the next iteration before it sleeps: some 80 µs.
+/// Iterations of the loop in which a thread waits for the next engine iteration before it sleeps: some 80 µs.
 const TURNS_AWAKE: u32 = 2_000;
 
-/// What all threads see.
+/// The state that all threads share.
 #[derive(Debug)]
 struct Common {
     exchange: Exchange,
@@ -24,18 +24,18 @@ struct Common {
     /// The current iteration; [`STOP`] ends the threads.
     iteration: AtomicU32,
     n_done: AtomicU32,
-    /// For each thread but the engine's own.
+    /// One table for each thread except the engine's own.
     tables: Vec<Table>,
 }
 
 const STOP: u32 = u32::MAX;
 
-/// Where a thread's share lies while it changes hands. On a cache line of its own.
+/// The place of a thread's share while it changes hands. It is on a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Table(Mutex<Option<Work>>);
 
-/// An iteration for one thread.
+/// The work of one thread in an iteration.
 #[derive(Debug)]
 struct Work {
     share: Vec<Placed>,
@@ -64,7 +64,7 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    /// One thread for each share.
+    /// Creates one thread for each share; the first share is the caller's.
     pub fn new(shares: Vec<Vec<Placed>>, exchange: Exchange) -> Self {
         let n_threads = shares.len() as u32;
         let common = Arc::new(Common {
@@ -82,17 +82,17 @@ impl Crew {
         Self { shares, common, threads }
     }
 
-    /// The FlowBlock at a place in a thread's share.
+    /// Returns FlowBlock `at` of the share of `thread`.
     pub fn block(&self, thread: usize, at: usize) -> &Placed {
         &self.shares[thread][at]
     }
 
-    /// The same, to change it.
+    /// Returns FlowBlock `at` of the share of `thread`, to change it.
     pub fn block_mut(&mut self, thread: usize, at: usize) -> &mut Placed {
         &mut self.shares[thread][at]
     }
 
-    /// One iteration.
+    /// Runs one iteration.
     pub fn iterate(&mut self, rule: Rule, kernel: Kernel) {
         let common = &*self.common;
         if !self.threads.is_empty() {
@@ -132,9 +132,9 @@ impl Common {
     }
 }
 
-/// A thread of the crew, from its first iteration to its last.
+/// Runs a thread of the crew, from its first iteration to its last.
 fn serve(common: &Common, number: usize) {
-    /// Frees those who wait, should this thread panic.
+    /// A guard that releases the waiting threads if this thread panics.
     struct Guard<'a>(&'a Barrier);
     impl Drop for Guard<'_> {
         fn drop(&mut self) {
@@ -178,7 +178,7 @@ impl Drop for Crew {
         self.common.iteration.store(STOP, Ordering::Release);
         for thread in self.threads.drain(..) {
             thread.thread().unpark();
-            // A thread that panicked has said so itself.
+            // A thread that panicked has already printed the reason.
             let _ = thread.join();
         }
     }

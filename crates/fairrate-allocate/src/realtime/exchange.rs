@@ -1,4 +1,4 @@
-//! How FlowBlocks add up what they put on the same links, and get the same prices.
+//! The exchange in which FlowBlocks add up their loads on the same links, and get the same prices.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,36 +9,37 @@ use super::kernel::Kernel;
 use super::links::Rule;
 use super::partition::{Layout, Side};
 
-/// More blocks than this make no sense: 4,096 FlowBlocks.
+/// Largest number of blocks; more make no sense: 64 blocks are 4,096 FlowBlocks.
 pub(super) const MAX_BLOCKS: usize = 64;
 
-/// Links whose sums are made together.
+/// Number of links whose sums are computed together.
 const STRETCH: usize = 64;
 
 const SIDES: [Side; 2] = [Side::Up, Side::Down];
 
-/// In which steps LinkBlocks are added up. Both add in the same order, so that rates are the same to the last bit.
+/// The steps in which LinkBlocks are added up. Both kinds add in the same order, so that rates are the same to the last
+/// bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregation {
-    /// As in the paper's figure 3: in log2(n) steps, after which the FlowBlocks of the main diagonal have all links upward
-    /// and those of the secondary diagonal all links downward; and back again. All that moves, moves between two
-    /// FlowBlocks, which need no common memory.
+    /// As in the paper's figure 3: in log2(n) steps, after which the FlowBlocks of the main diagonal have all upward
+    /// links and those of the secondary diagonal all downward links; and back again. Data only moves between two
+    /// FlowBlocks at a time, which need no common memory.
     Diagonals,
     /// In one step: FlowBlock (i, j) adds up the j-th part of the i-th LinkBlock upward and the i-th part of the j-th
     /// LinkBlock downward. For FlowBlocks that can read each other's memory.
     Slices,
 }
 
-/// What FlowBlocks tell each other: two numbers in one word. One FlowBlock writes, and behind a barrier others read.
+/// The shared words of FlowBlocks: two numbers in each. One FlowBlock writes, and after a barrier others read.
 #[derive(Debug)]
 pub(super) struct Exchange {
     n_blocks: usize,
     aggregation: Aggregation,
-    /// For each FlowBlock, row by row: sums of its links, and for [`Aggregation::Diagonals`] their prices after them.
+    /// For each FlowBlock, row by row: sums of its links, and for [`Aggregation::Diagonals`] later their prices.
     blocks: Vec<Vec<AtomicU64>>,
     /// For each LinkBlock upward and downward: prices of its links, for [`Aggregation::Slices`].
     prices: [Vec<Vec<AtomicU64>>; 2],
-    /// Links upward of each row.
+    /// Number of upward links of each row.
     n_up: Vec<usize>,
 }
 
@@ -59,20 +60,21 @@ impl Placed {
     }
 }
 
-/// What a FlowBlock does with its copy of a LinkBlock in a step.
+/// The role of a FlowBlock, for its copy of a LinkBlock, in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// Its copy is added to that of a FlowBlock, from which it gets prices later.
+    /// Its copy is added to that of FlowBlock `to`, from which it gets prices later.
     Gives { to: usize },
-    /// It adds the copy of a FlowBlock to its own.
+    /// It adds the copy of FlowBlock `from` to its own.
     Takes { from: usize },
-    /// It has given already.
+    /// It has given its copy in an earlier step.
     None,
 }
 
-/// The role of FlowBlock (row, column) when groups of 2·half × 2·half are made of those of half × half.
+/// Returns the role of FlowBlock (row, column) when groups of half × half FlowBlocks are merged into groups of 2·half ×
+/// 2·half.
 fn role(side: Side, [row, column]: [usize; 2], half: usize, n_blocks: usize) -> Role {
-    // The main diagonal of a group has its LinkBlocks upward, the secondary one those downward.
+    // The main diagonal of a group has its upward LinkBlocks, the secondary diagonal the downward ones.
     let is_on_diagonal = |size: usize| match side {
         Side::Up => row % size == column % size,
         Side::Down => row % size == size - 1 - column % size,
@@ -96,15 +98,15 @@ impl Exchange {
         let block = |at: usize| words(layout.size(Side::Up, at / n) + layout.size(Side::Down, at % n));
         let prices = SIDES.map(|side| (0..n).map(|block| words(layout.size(side, block))).collect());
         let n_up = (0..n).map(|row| layout.size(Side::Up, row)).collect();
-        // A block alone has nothing to tell.
+        // With one block there is nothing to exchange.
         let blocks = if n == 1 { Vec::new() } else { (0..n * n).map(block).collect() };
         Self { n_blocks: n, aggregation, blocks, prices, n_up }
     }
 
-    /// The price update of all links, with the sums of all FlowBlocks. Every thread calls it with its own.
+    /// Updates the prices of all links, with the sums of all FlowBlocks. Every thread calls it with its own FlowBlocks.
     pub fn update(&self, own: &mut [Placed], barrier: &Barrier, rule: Rule, with: Kernel) -> Result<(), Broken> {
         match self.aggregation {
-            // Nothing to add up, so only links with flows are looked at.
+            // There is nothing to add up, so only links with flows are updated.
             _ if self.n_blocks == 1 => own.iter_mut().for_each(|placed| placed.block.links.update_used(rule, with)),
             Aggregation::Diagonals => self.update_on_diagonals(own, barrier, rule, with)?,
             Aggregation::Slices => self.update_in_slices(own, barrier, rule, with)?,
@@ -135,7 +137,7 @@ impl Exchange {
             });
         }
         for_each(own, |placed, side| {
-            // Who has never given has everything.
+            // A FlowBlock that never gave its copy has the complete sums.
             if role_of(side, placed, n) != Role::None {
                 let links = placed.links(side);
                 placed.block.links.update(links.clone(), rule, with);
@@ -148,7 +150,7 @@ impl Exchange {
                 if let Role::Gives { to } = role_of(side, placed, half) {
                     let (links, other) = (placed.links(side), self.links_in(to, side));
                     read(&self.blocks[to][other], &mut placed.block.links.seen[links.clone()]);
-                    // In the last step there is nobody left to tell.
+                    // After the last step no FlowBlock needs the prices any more.
                     if 1 < half {
                         write(&self.blocks[self.number(placed)][links.clone()], &placed.block.links.seen[links]);
                     }
@@ -184,12 +186,12 @@ impl Exchange {
         Ok(())
     }
 
-    /// A FlowBlock's place in the tables.
+    /// Returns a FlowBlock's index in the tables.
     fn number(&self, placed: &Placed) -> usize {
         placed.row * self.n_blocks + placed.column
     }
 
-    /// Where the words of a direction are among those of a FlowBlock.
+    /// Returns the range of a direction's words among those of FlowBlock `block`.
     fn links_in(&self, block: usize, side: Side) -> Range<usize> {
         let n_up = self.n_up[block / self.n_blocks];
         match side {
@@ -198,7 +200,7 @@ impl Exchange {
         }
     }
 
-    /// Hands over the sums of some links, which leaves them at 0.
+    /// Publishes the sums of some links, and resets them to 0.
     fn publish_sums(&self, placed: &mut Placed, links: Range<usize>) {
         let number = self.number(placed);
         let sums = &mut placed.block.links.sums[links.clone()];
@@ -206,7 +208,7 @@ impl Exchange {
         sums.fill([0.0; 2]);
     }
 
-    /// Adds the sums of another FlowBlock to those of one.
+    /// Adds the sums of FlowBlock `other` to those of `placed`.
     fn add_sums(&self, placed: &mut Placed, side: Side, other: usize) {
         let (links, words) = (placed.links(side), self.links_in(other, side));
         for (sum, word) in placed.block.links.sums[links].iter_mut().zip(&self.blocks[other][words]) {
@@ -214,7 +216,7 @@ impl Exchange {
         }
     }
 
-    /// The sums of a part of a LinkBlock over all FlowBlocks, in the order of [`Aggregation::Diagonals`].
+    /// Computes the sums of a part of a LinkBlock over all FlowBlocks, in the order of [`Aggregation::Diagonals`].
     fn sum_slice(&self, block: usize, side: Side, slice: Range<usize>, sums: &mut [[f32; 2]]) {
         let n = self.n_blocks;
         // Sums of 1, 2, 4 and so on FlowBlocks.
@@ -224,7 +226,7 @@ impl Exchange {
                 let from = if side == Side::Up { block * n + i } else { i * n + block };
                 let first = self.links_in(from, side).start + slice.start + at * STRETCH;
                 read(&self.blocks[from][first..first + total.len()], total);
-                // As a binary counter carries: sums of equally many FlowBlocks become one of twice as many.
+                // As a binary counter carries: sums of two equal numbers of FlowBlocks are merged into one sum.
                 let carries = i.trailing_ones() as usize;
                 for level in &levels[..carries] {
                     total.iter_mut().zip(level).for_each(|(sum, other)| *sum = plus(*other, *sum));
@@ -237,7 +239,7 @@ impl Exchange {
     }
 }
 
-/// Does something for all FlowBlocks in both directions.
+/// Calls `act` for all FlowBlocks in both directions.
 fn for_each(own: &mut [Placed], mut act: impl FnMut(&mut Placed, Side)) {
     for placed in own {
         for side in SIDES {

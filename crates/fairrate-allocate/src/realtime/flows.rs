@@ -3,18 +3,19 @@
 use super::kernel::{Kernel, Number};
 use super::links::{LinkTable, put};
 
-/// How many times the smallest capacity of its path a flow may want. With 1, a flow that alone could fill its link wants no
-/// more at any lower price, and that price follows what others add only slowly.
+/// Multiple of the smallest capacity of its path that a flow may want. With 1, a flow that alone could fill its link
+/// wants no more at any lower price, and that price follows the load of other flows only slowly.
 const REACH: f32 = 2.0;
 
-/// Flows over paths of the same number of links. A flow that leaves gives its place to the last one.
+/// The flows whose paths have the same number of links. When a flow is removed, the last flow takes its place.
 #[derive(Clone, Debug)]
 pub(super) struct FlowTable {
-    /// All flows' first links, all second ones, and so on: numbers in the block's table.
+    /// All flows' first links, all second ones, and so on: link numbers in the block's table.
     paths: Paths,
     n_links: usize,
     weights: Vec<f32>,
-    /// The smaller of demand and [`REACH`] times the path's capacity, by weight: the largest 1 / Σ p that counts.
+    /// The smaller of demand and [`REACH`] times the path's capacity, divided by the weight: the largest 1 / Σ p that
+    /// counts.
     limits: Vec<f32>,
     /// The smaller of demand and the path's capacity.
     ceilings: Vec<f32>,
@@ -23,21 +24,22 @@ pub(super) struct FlowTable {
     rates: Vec<f32>,
     /// x of equation 9.
     normalised: Vec<f32>,
-    /// Whose flow it is.
+    /// The owner of each flow.
     owners: Vec<u32>,
 }
 
-/// Numbers of links, by hop and then by flow. Short ones if they are small enough, as flows are read from beginning to end.
+/// Link numbers, by hop and then by flow. They are 16-bit numbers if that is enough, as flows are read from beginning
+/// to end.
 #[derive(Clone, Debug)]
 enum Paths {
     Short(Vec<Vec<u16>>),
     Long(Vec<Vec<u32>>),
 }
 
-/// What a pass reads and writes, from each flow one entry. `I`: the type of links' numbers.
+/// The columns that a pass reads and writes, with one entry for each flow. `I`: the type of link numbers.
 pub(super) struct Columns<'a, I, const N: usize> {
     pub paths: [&'a [I]; N],
-    /// Above all numbers in `paths`.
+    /// Bound above all numbers in `paths`.
     pub n_links: usize,
     pub weights: &'a [f32],
     pub limits: &'a [f32],
@@ -47,7 +49,7 @@ pub(super) struct Columns<'a, I, const N: usize> {
 }
 
 impl FlowTable {
-    /// No flows, over links with numbers below `n_links`.
+    /// Creates a table without flows, over links with numbers below `n_links`.
     pub fn new(n_hops: usize, n_links: usize) -> Self {
         let paths = if n_links <= 1 << 16 {
             Paths::Short(vec![Vec::new(); n_hops])
@@ -75,7 +77,7 @@ impl FlowTable {
         self.normalised[at]
     }
 
-    /// Adds a flow at today's prices, with its load on its links.
+    /// Adds a flow at the present prices, and its load on its links.
     pub fn add(
         &mut self,
         links: &mut LinkTable,
@@ -85,7 +87,7 @@ impl FlowTable {
         owner: u32,
     ) {
         for (hop, link) in path.enumerate() {
-            // The kernels rely on it.
+            // The kernels rely on this check.
             assert!((link as usize) < self.n_links, "a flow over a link that is not there");
             match &mut self.paths {
                 Paths::Short(paths) => paths[hop].push(link as u16),
@@ -105,8 +107,8 @@ impl FlowTable {
         self.path(at).for_each(|link| links.join(link, load));
     }
 
-    /// Removes a flow with its load. Returns the owner of the flow that is now in its place, if one moved, and whether
-    /// the sums of its links are still good.
+    /// Removes a flow and its load. Returns the owner of the flow that is now in its place, if one moved, and `true` if
+    /// the sums of its links are still accurate.
     pub fn remove(&mut self, links: &mut LinkTable, at: usize) -> (Option<u32>, bool) {
         let load = [self.rates[at], self.slope(at, links)];
         let mut good = true;
@@ -127,7 +129,8 @@ impl FlowTable {
         (self.owners.get(at).copied(), good)
     }
 
-    /// Limits and rates of all flows from today's capacities and prices, and their loads on the links.
+    /// Recomputes limits and rates of all flows from the present capacities and prices, and adds their loads to the
+    /// links.
     pub fn place_all(&mut self, links: &mut LinkTable) {
         for at in 0..self.len() {
             self.place(at, links);
@@ -146,7 +149,7 @@ impl FlowTable {
         })
     }
 
-    /// The limit of a flow, and its rate at today's prices.
+    /// Computes the limit of a flow, and its rate at the present prices.
     fn place(&mut self, at: usize, links: &LinkTable) {
         let capacities = self.path(at).map(|link| links.capacities[link as usize]);
         let capacity = capacities.fold(f32::MAX, f32::min);
@@ -155,14 +158,15 @@ impl FlowTable {
         self.rates[at] = self.weights[at] * self.inverse(at, links);
     }
 
-    /// 1 / Σ p, within the flow's limit.
+    /// Returns 1 / Σ p, within the flow's limit.
     fn inverse(&self, at: usize, links: &LinkTable) -> f32 {
         let mut prices = self.path(at).map(|link| links.seen[link as usize][0]);
         let first = prices.next().unwrap_or_default();
         min(1.0 / prices.fold(first, |sum, price| sum + price), self.limits[at])
     }
 
-    /// What the flow's rate adds to the diagonal of the Hessian, without its sign. Prices are those the rate is from.
+    /// Returns the contribution of the flow's rate to the diagonal of the Hessian, without its sign. The prices must be
+    /// those that the rate was computed from.
     fn slope(&self, at: usize, links: &LinkTable) -> f32 {
         self.rates[at] * self.inverse(at, links)
     }
@@ -172,7 +176,7 @@ impl FlowTable {
         self.path(at).for_each(|link| put(&mut links.sums, link as usize, load));
     }
 
-    /// Normalises the rates that the last price update has seen, and computes those at the new prices with their loads.
+    /// Normalises the rates that the last price update used, and computes the rates at the new prices with their loads.
     pub fn pass(&mut self, links: &mut LinkTable, with: Kernel) {
         if self.len() == 0 {
             return;
@@ -204,7 +208,7 @@ impl FlowTable {
         pass_of!(1 2 3 4 5 6 7 8);
     }
 
-    /// The same for paths of any length.
+    /// Runs the pass for paths of any length.
     fn pass_any(&mut self, links: &mut LinkTable) {
         for at in 0..self.len() {
             let rooms = self.path(at).map(|link| links.seen[link as usize][1]);
@@ -216,7 +220,7 @@ impl FlowTable {
     }
 }
 
-/// The pass with instructions that every processor has, from flow `from` on.
+/// Runs the pass with instructions that every processor has, from flow `from` on.
 #[inline]
 pub(super) fn pass<I: Number, const N: usize>(
     flows: &mut Columns<'_, I, N>,
@@ -247,7 +251,7 @@ pub(super) fn pass<I: Number, const N: usize>(
     }
 }
 
-/// The smaller of two numbers, as processors' instructions have it: without a case for NaN.
+/// Returns the smaller of two numbers, as processors' instructions do: without a case for NaN.
 #[inline]
 pub(super) fn min(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }

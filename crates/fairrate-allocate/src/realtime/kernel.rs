@@ -1,14 +1,14 @@
-//! The two loops that take the time, with the instructions that this processor has.
+//! The two loops that take most of the time, with the instructions of this processor.
 
 use super::flows::{self, Columns};
 use super::links::{self, Rule};
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512, Lanes};
 
-/// Sets of instructions. What is computed does not depend on them, to the last bit.
+/// The sets of instructions. Results do not depend on them, to the last bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Instructions {
-    /// What every processor has.
+    /// Instructions of every processor.
     Portable,
     /// Eight numbers at once.
     Avx2,
@@ -16,7 +16,7 @@ pub enum Instructions {
     Avx512,
 }
 
-/// Instructions that are there.
+/// The instructions in use, which the processor has.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kernel {
     Portable,
@@ -28,14 +28,14 @@ pub(super) enum Kernel {
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use super::simd::Number;
-/// A type of links' numbers.
+/// A type of link numbers.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) trait Number: Copy + Into<u32> {}
 #[cfg(not(target_arch = "x86_64"))]
 impl<I: Copy + Into<u32>> Number for I {}
 
 impl Kernel {
-    /// The best instructions of this processor that are none better than `most`.
+    /// Returns the best instructions of this processor that are not better than `most`.
     pub fn at_most(most: Instructions) -> Self {
         #[cfg(target_arch = "x86_64")]
         {
@@ -60,7 +60,7 @@ impl Kernel {
         }
     }
 
-    /// The price update of links.
+    /// Updates the prices of links.
     pub fn update(self, seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], rule: Rule) {
         match self {
             Self::Portable => links::update(seen, sums, capacities, rule),
@@ -71,7 +71,7 @@ impl Kernel {
         }
     }
 
-    /// The pass over flows.
+    /// Runs the pass over flows.
     pub fn pass<I: Number, const N: usize>(
         self,
         mut flows: Columns<'_, I, N>,

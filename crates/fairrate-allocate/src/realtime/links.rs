@@ -1,45 +1,48 @@
-//! The links that a block of flows uses: what flows see of them, what they put on them, and the price update.
+//! The links that a block of flows uses: prices and ratios for flows to read, sums of their loads, and the price
+//! update.
 
 use std::ops::Range;
 
 use super::kernel::Kernel;
 
-/// No price rises above this. Where it is 10^15, a flow of the smallest weight still has a slope that is no denormal number.
+/// Upper bound of prices. At 10^15, a flow of the smallest weight still has a slope that is not a denormal number.
 pub(super) const MAX_PRICE: f32 = 1e15;
 
-/// A sum that falls below this part of what it was since the last price update is made anew: rounding is then no small
-/// part of it.
+/// A sum that falls below this part of its largest value since the last price update is recomputed, since rounding is
+/// then no small part of it.
 const CANCELLATION: f32 = 1.0 / 64.0;
 
-/// Links that are looked at together: a group without flows costs nothing.
+/// Number of links in a group; a group without flows costs nothing.
 const GROUP: usize = 16;
 
-/// How prices follow loads, and whether rates are normalised.
+/// The rule by which prices follow loads, and whether rates are normalised.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rule {
     pub gamma: f32,
-    /// Prices move by γ·G, and not by γ·G / |H|.
+    /// `true` if prices move by γ·G, and not by γ·G / |H|.
     pub is_gradient: bool,
     pub is_normalised: bool,
 }
 
-/// Links by their number in a block of flows.
+/// The links of a block of flows, by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinkTable {
-    /// Price, and capacity / load of the last price update ([`f32::MAX`] without load). In one place, as a flow needs both.
+    /// Price, and capacity / load at the last price update ([`f32::MAX`] without load). They are stored together, as a
+    /// flow needs both.
     pub seen: Vec<[f32; 2]>,
     /// Σ x and Σ x²/w of the flows over each link.
     pub sums: Vec<[f32; 2]>,
-    /// In units of the engine.
+    /// Capacities in units of the engine.
     pub capacities: Vec<f32>,
     n_users: Vec<u32>,
-    /// Flows' uses of the links of each group.
+    /// For each group, the number of uses of its links by flows.
     group_users: Vec<u32>,
-    /// A bit for each group that has users.
+    /// A bit for each group that is in use.
     used: Vec<u64>,
-    /// Price updates so far.
+    /// Number of price updates so far.
     n_updates: u64,
-    /// For each link the last interval between price updates in which a flow left it, and the largest sums of that time.
+    /// For each link the last interval between price updates in which a flow left it, and the largest sums in that
+    /// interval.
     peaks: Vec<(u64, [f32; 2])>,
 }
 
@@ -64,7 +67,7 @@ impl LinkTable {
         self.seen.len()
     }
 
-    /// A flow of this load and slope begins on a link.
+    /// Adds a flow of the given load and slope to a link.
     pub fn join(&mut self, link: u32, load: [f32; 2]) {
         let (link, group) = (link as usize, link as usize / GROUP);
         self.n_users[link] += 1;
@@ -73,7 +76,8 @@ impl LinkTable {
         put(&mut self.sums, link, load);
     }
 
-    /// A flow of this load and slope ends on a link. False if what is left of the sums is mostly rounding.
+    /// Removes a flow of the given load and slope from a link; returns `false` if the remaining sums are mostly
+    /// rounding.
     #[must_use]
     pub fn leave(&mut self, link: u32, [x, slope]: [f32; 2]) -> bool {
         let (link, group) = (link as usize, link as usize / GROUP);
@@ -96,18 +100,18 @@ impl LinkTable {
         peak[0] * CANCELLATION <= sum[0] && peak[1] * CANCELLATION <= sum[1]
     }
 
-    /// A price update begins.
+    /// Begins a price update.
     pub fn begin_update(&mut self) {
         self.n_updates += 1;
     }
 
-    /// The price update of some links, which leaves their sums at 0.
+    /// Updates the prices of some links, and resets their sums to 0.
     pub fn update(&mut self, links: Range<usize>, rule: Rule, with: Kernel) {
         let (seen, sums) = (&mut self.seen[links.clone()], &mut self.sums[links.clone()]);
         with.update(seen, sums, &self.capacities[links], rule);
     }
 
-    /// The price update of all links with flows. Links without keep their prices.
+    /// Updates the prices of all links with flows. Links without flows keep their prices.
     pub fn update_used(&mut self, rule: Rule, with: Kernel) {
         for word in 0..self.used.len() {
             let mut groups = self.used[word];
@@ -133,13 +137,13 @@ pub(super) fn put(sums: &mut [[f32; 2]], link: usize, [x, slope]: [f32; 2]) {
     *sum = [sum[0] + x, sum[1] + slope];
 }
 
-/// Equation 4 and the ratio of equation 9, link by link. Every operation is one that IEEE 754 defines to the last bit, and
-/// none depends on another link, so that any number of links at once gives the same bits.
+/// Applies equation 4 and computes the ratio of equation 9, link by link. Every operation is defined by IEEE 754 to the
+/// last bit, and none depends on another link, so the bits are the same for any number of links at once.
 #[inline]
 pub(super) fn update(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], rule: Rule) {
     for ((seen, sum), &capacity) in seen.iter_mut().zip(sums).zip(capacities) {
         let ([load, slope], [price, _]) = (*sum, *seen);
-        // Selections and no branches: links without flows make numbers that nobody takes.
+        // Selections instead of branches: links without flows make numbers that are not used.
         let divisor = if rule.is_gradient { 1.0 } else { slope };
         let moved = price + rule.gamma * ((load - capacity) / divisor);
         let moved = if 0.0 < moved { moved } else { 0.0 };

@@ -15,35 +15,37 @@
 //! # Readings
 //!
 //! - Utility is w·log x. A flow's path price is at least w / x_max, where x_max is the smaller of its demand and twice its
-//!   path's capacity, as in [`Num`](crate::Num): rates are finite also at a price of 0. What such a flow adds to H is x²/w
-//!   like any other's.
+//!   path's capacity, as in [`Num`](crate::Num): rates are finite also at a price of 0. The contribution of such a flow to H
+//!   is x²/w, as for any other flow.
 //! - Links without flows keep their prices. Prices start at 1, once; the unit of rates should be the capacity of a server's
-//!   link, so that 1 is the price that a flow alone on such a link ends with.
+//!   link, so that 1 is the final price of a flow alone on such a link.
 //! - F-NORM is equation 9 as it is written: divided by the largest r of the path, also where that is below 1. Links without
 //!   load are skipped. A flow limited by its demand does not rise above it.
 //!
 //! # How an iteration goes
 //!
-//! The sums Σ x and Σ x²/w at today's prices are there before an iteration begins. From them come the new prices and, for
-//! each link, c / Σ x. Then one pass over the flows gathers, for each link of a path, price and c / Σ x together: it
-//! normalises the rate that the sums were made from, computes the rate at the new prices, and adds that to the sums of the
-//! next iteration. So each iteration gives what equations 3, 4 and 9 say, in this order, with one pass over flows for all. A
-//! flow that comes or goes in between changes the sums of its path; where a difference would be mostly rounding, sums are
-//! made anew.
+//! The sums Σ x and Σ x²/w at the present prices exist before an iteration begins. The new prices and, for each link, c
+//! / Σ x are computed from them. Then one pass over the flows gathers, for each link of a path, price and c / Σ x
+//! together: it normalises the rate that the sums were made from, computes the rate at the new prices, and adds that to
+//! the sums of the next iteration. So each iteration gives the results of equations 3, 4 and 9, in this order, with one
+//! pass over flows for all. A flow that is added or removed in between changes the sums of its path; where a difference
+//! would be mostly rounding, sums are recomputed.
 //!
 //! # Blocks
 //!
-//! Racks are in B blocks. Links upward from a block are its upward LinkBlock, those toward it its downward LinkBlock, and
-//! flows are in B² FlowBlocks by the blocks of their source and destination. A FlowBlock has its own copies of the two
-//! LinkBlocks its flows use, and threads own FlowBlocks. [`Aggregation`] is how copies become one.
+//! Racks are in B blocks. The links upward from a block are its upward LinkBlock, the links toward it its downward
+//! LinkBlock, and flows are in B² FlowBlocks by the blocks of their source and destination. A FlowBlock has its own
+//! copies of the two LinkBlocks its flows use, and threads own FlowBlocks. [`Aggregation`] is the method that merges
+//! the copies.
 //!
-//! **Three tiers.** With whole pods in a block nothing changes: the links between a pod and the cores are links of its two
-//! LinkBlocks, paths of six links have three in each, and B can be as large as the number of pods. A LinkBlock has then a
-//! third kind of links, as many as the pod has to cores: in a network without oversubscription one a server and direction
-//! more, so half as much again to add up and hand around. Blocks smaller than a pod would share the links to cores: they would be
-//! LinkBlocks of the pod, added up over the rows of the pod's blocks in log2(blocks of a pod) steps more.
+//! **Three tiers.** With whole pods in a block nothing changes: the links between a pod and the cores are links of its
+//! two LinkBlocks, paths of six links have three in each, and B can be as large as the number of pods. A LinkBlock has
+//! then a third kind of links, as many as the pod has to cores: in a network without oversubscription one more for each
+//! server and direction, so half as much again to add up and hand around. Blocks smaller than a pod would share the
+//! links to cores: these links would be LinkBlocks of the pod, added up over the rows of the pod's blocks in
+//! log2(blocks of a pod) more steps.
 //!
-//! # What does not matter
+//! # Independence of threads and instructions
 //!
 //! The bits of all rates are the same for any number of threads, any instructions ([`Instructions`]) and both kinds of
 //! aggregation. Every operation is defined by IEEE 754 to the last bit, sums have one order: flows of a FlowBlock in the
@@ -93,18 +95,18 @@ use crate::network::LinkId;
 pub struct RealTime {
     crew: Crew,
     layout: Layout,
-    /// For each FlowBlock, row by row: its thread, and its place there.
+    /// For each FlowBlock, row by row: its thread, and its position in the thread's share.
     owners: Vec<(usize, usize)>,
     keys: Vec<Key>,
     free: Vec<u32>,
-    /// The path of the flow that is being added, in the numbers of its FlowBlock.
+    /// The path of the flow that is being added, in link numbers of its FlowBlock.
     path: Vec<u32>,
     kernel: Kernel,
     rule: Rule,
     unit_bps: f64,
 }
 
-/// Where a flow is, and what limits it.
+/// The position of a flow, and its demand.
 #[derive(Clone, Copy, Debug)]
 struct Key {
     demand_bps: f64,
@@ -113,8 +115,8 @@ struct Key {
 }
 
 impl RealTime {
-    /// An engine for any links and paths, with one thread. An iteration takes time in proportion to flows and the links they
-    /// use.
+    /// Creates an engine for any links and paths, with one thread. The time of an iteration is proportional to the
+    /// number of flows and of the links they use.
     ///
     /// Rates are counted in `unit_bps`, which should be the capacity of a server's link; `gamma` is the step of equation 4.
     ///
@@ -125,11 +127,12 @@ impl RealTime {
         Self::build(capacities_bps, unit_bps, gamma, &partition, 1, Aggregation::Slices, false)
     }
 
-    /// An engine for links in blocks. There are at most as many threads as FlowBlocks, the caller's among them.
+    /// Creates an engine for links in blocks. It uses at most as many threads as FlowBlocks, including the caller's
+    /// thread.
     ///
     /// # Panics
-    /// If `unit_bps` is not a number above 0, if there are more than 2^31 - 1 links, if there are no threads, if there are not as many capacities as places, or if
-    /// the number of blocks is not a power of 2 up to 64.
+    /// If `unit_bps` is not a number above 0, if there are more than 2^31 - 1 links, if there are no threads, if the
+    /// numbers of capacities and places differ, or if the number of blocks is not a power of 2 up to 64.
     pub fn partitioned(
         capacities_bps: &[f64],
         unit_bps: f64,
@@ -183,37 +186,37 @@ impl RealTime {
         }
     }
 
-    /// Uses no better instructions than these. Rates do not depend on them.
+    /// Uses no better instructions than `instructions`. Rates do not depend on them.
     #[must_use]
     pub fn at_most(mut self, instructions: Instructions) -> Self {
         self.kernel = Kernel::at_most(instructions);
         self
     }
 
-    /// Prices follow loads by gradient projection in place of NED: p ← p + γ·G (the paper's Gradient-RT).
-    /// A flow may want twice its path's capacity, as with NED.
+    /// Updates prices by gradient projection in place of NED: p ← p + γ·G (the paper's Gradient-RT). A flow may want
+    /// twice its path's capacity, as with NED.
     #[must_use]
     pub fn gradient(mut self) -> Self {
         self.rule.is_gradient = true;
         self
     }
 
-    /// No F-NORM: rates are those of equation 3, but none above its demand or its path's capacity.
+    /// Turns F-NORM off: rates are those of equation 3, but at most the demand and the path's capacity.
     #[must_use]
     pub fn raw(mut self) -> Self {
         self.rule.is_normalised = false;
         self
     }
 
-    /// The instructions in use.
+    /// Returns the instructions in use.
     pub fn instructions(&self) -> Instructions {
         self.kernel.instructions()
     }
 
-    /// A link's price, in 1 / unit of rates, for the rates of the next iteration.
+    /// Returns a link's price, in 1 / unit of rates, for the rates of the next iteration.
     pub fn price(&self, link: LinkId) -> f64 {
         let Place { block, .. } = self.layout.place(link.index());
-        // The copies of the FlowBlock on the diagonal, which are like all others.
+        // The FlowBlock on the diagonal has copies equal to all others.
         let (thread, at) = self.owners[block as usize * (self.layout.n_blocks + 1)];
         let number = self.layout.number_in(link.index(), block as usize) as usize;
         f64::from(self.crew.block(thread, at).block.links.seen[number][0])
@@ -242,7 +245,7 @@ impl RateEngine for RealTime {
             Some(place) => *place = entry,
             None => self.keys.push(entry),
         }
-        // So that a flow that ends needs no memory.
+        // Reserved here, so that removing a flow needs no memory.
         self.free.reserve(self.keys.len() - self.free.len());
         FlowKey(key)
     }
@@ -282,14 +285,15 @@ impl RateEngine for RealTime {
     }
 }
 
-/// A capacity in units of the engine, smaller by 2^-21 of itself: rounding then lifts no rate above it.
+/// Returns a capacity in units of the engine, smaller by 2^-21 of itself, so that rounding lifts no rate above it.
 fn in_units(capacity_bps: f64, unit_bps: f64) -> f32 {
     const ROUNDING: f64 = 1.0 / (1 << 21) as f64;
     (capacity_bps / unit_bps * (1.0 - ROUNDING)) as f32
 }
 
-/// FlowBlocks in groups of 2 × 2, these in groups of 2 × 2, and so on: rows are the odd bits of their number, columns the
-/// even ones. Threads take them in this order, so that the first steps of aggregation stay within a thread.
+/// Returns row and column of the `i`-th FlowBlock in groups of 2 × 2, with the groups in groups of 2 × 2, and so on:
+/// rows are the odd bits of `i`, columns the even ones. Threads take FlowBlocks in this order, so that the first steps
+/// of aggregation stay within a thread.
 fn group_order(i: usize) -> (usize, usize) {
     let bits = |from: u32| (0..16).map(|bit| (i >> (2 * bit + from) & 1) << bit).sum();
     (bits(1), bits(0))

@@ -1,13 +1,13 @@
-//! Who works on which links: LinkBlocks, and FlowBlocks with copies of them.
+//! The assignment of links to LinkBlocks, and of flows to FlowBlocks with copies of them.
 
-/// The links of a network in blocks. A flow's links upward are all in one block, that of its source, and its links downward
-/// in one block, that of its destination.
+/// The links of a network in blocks. A flow's upward links are all in one block, that of its source, and its downward
+/// links in one block, that of its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// How many blocks there are: a power of 2. There are as many LinkBlocks upward and downward, and the square of it
-    /// FlowBlocks.
+    /// Number of blocks, a power of 2. It is also the number of LinkBlocks upward and of those downward; its square is
+    /// the number of FlowBlocks.
     pub n_blocks: u32,
-    /// Where each link is.
+    /// The place of each link.
     pub places: Vec<Place>,
 }
 
@@ -16,7 +16,7 @@ pub struct Partition {
 pub struct Place {
     /// Upward or downward.
     pub side: Side,
-    /// Which block.
+    /// Number of the block.
     pub block: u32,
 }
 
@@ -30,7 +30,7 @@ pub enum Side {
 }
 
 impl Partition {
-    /// One block of any links.
+    /// Creates one block of any links.
     pub fn whole(n_links: usize) -> Self {
         Self { n_blocks: 1, places: vec![Place { side: Side::Up, block: 0 }; n_links] }
     }
@@ -61,17 +61,17 @@ impl Layout {
         Self { n_blocks, places: partition.places.clone(), numbers, sizes }
     }
 
-    /// Where a link is.
+    /// Returns the direction and block of a link.
     pub fn place(&self, link: usize) -> Place {
         self.places[link]
     }
 
-    /// Links of a LinkBlock.
+    /// Returns the number of links of a LinkBlock.
     pub fn size(&self, side: Side, block: usize) -> usize {
         self.sizes[side as usize][block]
     }
 
-    /// A link's number in a FlowBlock of its row or column: links upward come first.
+    /// Returns a link's number in a FlowBlock of its row or column: upward links are first.
     pub fn number_in(&self, link: usize, row: usize) -> u32 {
         match self.places[link].side {
             Side::Up => self.numbers[link],
@@ -79,7 +79,7 @@ impl Layout {
         }
     }
 
-    /// The FlowBlock of a path: its source's block and its destination's.
+    /// Returns the FlowBlock of a path: its source's block and its destination's.
     ///
     /// # Panics
     /// If the path has links of several blocks in one direction.
@@ -95,7 +95,7 @@ impl Layout {
         (row, column)
     }
 
-    /// The links of a FlowBlock, in the order of their numbers in it.
+    /// Returns the links of a FlowBlock, in the order of their numbers in it.
     pub fn links_of(&self, row: usize, column: usize) -> impl Iterator<Item = usize> {
         let in_block = move |side: Side, block: usize| {
             let wanted = Place { side, block: block as u32 };

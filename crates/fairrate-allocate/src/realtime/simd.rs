@@ -1,18 +1,20 @@
 //! The price update and the pass over flows with AVX2 and AVX-512.
 //!
-//! Flows are taken in chunks. For a chunk, prices are gathered and rates computed, as many at once as the instructions can,
-//! and left in a buffer; then loads are added to links one by one, in the order of flows. One loop for both would make the
-//! processor wait: gathers of the next flows may not pass the additions before them until it knows that these went elsewhere.
+//! Flows are processed in chunks. For a chunk, prices are gathered and rates computed, as many at once as the
+//! instructions can, and left in a buffer; then loads are added to links one by one, in the order of flows. One loop
+//! for both would make the processor wait: gathers of the next flows may not pass the additions before them until their
+//! addresses are known to differ.
 //!
 //! Every number is computed by the same operations in the same order as in the portable pass. None of them is fused and
 //! none approximate, so that the bits are the same.
 //!
-//! All `unsafe` of the engine is here, for two reasons. Functions for instructions that not every processor has are called
-//! only through [`Avx2`] and [`Avx512`], which exist only where the processor was asked. And links are read and written
-//! without a check of their number: [`check`] makes sure, once a pass, that all columns are as long as each other and the
-//! tables of links longer than the largest number, which [`super::flows::FlowTable::add`] guards.
+//! All `unsafe` of the engine is here, for two reasons. Functions for instructions that not every processor has are
+//! called only through [`Avx2`] and [`Avx512`], which exist only where the processor was tested for them. And links are
+//! read and written without a check of their number: [`check`] ensures, once a pass, that all columns have equal length
+//! and the tables of links are longer than the largest number, which [`super::flows::FlowTable::add`] guards.
 #![allow(unsafe_code)]
-// Names of instructions tell what they are; and what is not inlined is compiled without the instructions of its caller.
+// Names of intrinsics are descriptive; and a function that is not inlined is compiled without the instructions of its
+// caller.
 #![allow(clippy::wildcard_imports, clippy::inline_always)]
 
 use std::arch::x86_64::*;
@@ -20,8 +22,8 @@ use std::arch::x86_64::*;
 use super::flows::{self, Columns};
 use super::links::{self, Rule};
 
-/// Flows that are computed before their loads are added: long enough for the two phases not to meet, short enough for
-/// the buffer to stay close.
+/// Number of flows that are computed before their loads are added: long enough for the two phases not to meet, short
+/// enough for the buffer to stay in cache.
 const CHUNK: usize = 64;
 
 /// Rates and slopes of a chunk.
@@ -36,21 +38,21 @@ pub(super) struct Avx2(());
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx512(());
 
-/// What a set of instructions does.
+/// The two loops, for one set of instructions.
 pub(super) trait Lanes: Copy {
-    /// As [`links::update`].
+    /// Updates prices as [`links::update`] does.
     fn update(self, seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32], rule: Rule);
 
-    /// As [`flows::pass`].
+    /// Runs the pass as [`flows::pass`] does.
     fn pass<I: Number, const N: usize>(self, flows: &mut Columns<'_, I, N>, seen: &[[f32; 2]], sums: &mut [[f32; 2]]);
 }
 
-/// A type of links' numbers.
+/// A type of link numbers.
 pub(super) trait Number: Copy + Into<u32> {
-    /// Eight numbers as 32 bits each.
+    /// Loads eight numbers as 32 bits each.
     ///
     /// # Safety
-    /// There are eight numbers at `from`.
+    /// There must be eight numbers at `from`.
     unsafe fn load8(from: *const Self, _: Avx2) -> __m256i;
 }
 
@@ -112,7 +114,7 @@ impl Lanes for Avx512 {
     }
 }
 
-/// What the passes below rely on.
+/// Checks the conditions that the passes below rely on.
 fn check<I, const N: usize>(flows: &Columns<'_, I, N>, seen: &[[f32; 2]], sums: &[[f32; 2]]) {
     let n_flows = flows.weights.len();
     let lengths = [flows.limits.len(), flows.ceilings.len(), flows.rates.len(), flows.normalised.len()];
@@ -189,7 +191,8 @@ fn update_avx512(seen: &mut [[f32; 2]], sums: &mut [[f32; 2]], capacities: &[f32
     links::update(&mut seen[n_whole..], &mut sums[n_whole..], &capacities[n_whole..], rule);
 }
 
-/// Of two vectors of eight pairs, all first numbers and all second ones; and of two vectors of sixteen, the pairs.
+/// Indices that split two vectors of eight pairs into all first and all second numbers, and that make pairs of two
+/// vectors of sixteen.
 struct Shuffles {
     first: __m512i,
     second: __m512i,
@@ -208,8 +211,10 @@ fn shuffles() -> Shuffles {
     }
 }
 
+/// Runs the pass with AVX-512.
+///
 /// # Safety
-/// [`check`] passes.
+/// [`check`] must pass.
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2")]
 unsafe fn pass_avx512<I: Number, const N: usize>(
     flows: &mut Columns<'_, I, N>,
@@ -224,7 +229,7 @@ unsafe fn pass_avx512<I: Number, const N: usize>(
     while start < n_whole {
         let end = n_whole.min(start + CHUNK);
         for at in (start..end).step_by(16) {
-            // Prices add up in the first number of each pair, and the second is the smallest.
+            // Prices are added up in the first number of each pair; the second is the minimum.
             let gather = |hop: usize, half: usize| {
                 // SAFETY: `at` + 16 flows are there, and all links are in `seen`: both checked. A pair is 8 bytes.
                 unsafe {
@@ -242,7 +247,7 @@ unsafe fn pass_avx512<I: Number, const N: usize>(
             }
             let price = _mm512_permutex2var_ps(price[0], first, price[1]);
             let room = _mm512_permutex2var_ps(room[0], second, room[1]);
-            // SAFETY: `at` + 16 flows are there, and so many pairs in the buffer.
+            // SAFETY: `at` + 16 flows are there, and as many pairs in the buffer.
             unsafe {
                 let weight = _mm512_loadu_ps(flows.weights.as_ptr().add(at));
                 let limit = _mm512_loadu_ps(flows.limits.as_ptr().add(at));
@@ -266,8 +271,10 @@ unsafe fn pass_avx512<I: Number, const N: usize>(
     flows::pass(flows, n_whole, seen, sums);
 }
 
+/// Runs the pass with AVX2.
+///
 /// # Safety
-/// [`check`] passes.
+/// [`check`] must pass.
 #[target_feature(enable = "avx2")]
 unsafe fn pass_avx2<I: Number, const N: usize>(
     flows: &mut Columns<'_, I, N>,
@@ -281,7 +288,7 @@ unsafe fn pass_avx2<I: Number, const N: usize>(
     while start < n_whole {
         let end = n_whole.min(start + CHUNK);
         for at in (start..end).step_by(8) {
-            // Pairs of flows 0, 1, 4, 5 and of flows 2, 3, 6, 7, for so the shuffles below put them.
+            // Pairs of flows 0, 1, 4, 5 and of flows 2, 3, 6, 7: the order in which the shuffles below leave them.
             let gather = |hop: usize| {
                 // SAFETY: `at` + 8 flows are there, and all links are in `seen`: both checked. A pair is 8 bytes.
                 unsafe {
@@ -301,7 +308,7 @@ unsafe fn pass_avx2<I: Number, const N: usize>(
             }
             let price = _mm256_shuffle_ps::<0b10_00_10_00>(price[0], price[1]);
             let room = _mm256_shuffle_ps::<0b11_01_11_01>(room[0], room[1]);
-            // SAFETY: `at` + 8 flows are there, and so many pairs in the buffer.
+            // SAFETY: `at` + 8 flows are there, and as many pairs in the buffer.
             unsafe {
                 let weight = _mm256_loadu_ps(flows.weights.as_ptr().add(at));
                 let limit = _mm256_loadu_ps(flows.limits.as_ptr().add(at));
@@ -329,7 +336,7 @@ unsafe fn pass_avx2<I: Number, const N: usize>(
 /// Adds the pairs of a chunk to the sums of their links: one load, one addition and one store for both numbers of a pair.
 ///
 /// # Safety
-/// All links of the flows are in `sums`.
+/// All links of the flows must be in `sums`.
 #[inline(always)]
 unsafe fn scatter<I: Number, const N: usize>(
     paths: &[&[I]; N],
@@ -338,7 +345,7 @@ unsafe fn scatter<I: Number, const N: usize>(
     sums: &mut [[f32; 2]],
 ) {
     let sums = sums.as_mut_ptr();
-    // Copies, for the compiler to know that no store changes them.
+    // Copies, so that the compiler can see that no store changes them.
     let paths = paths.map(<[I]>::as_ptr);
     for (at, pair) in flows.zip(&buffer.0) {
         // SAFETY: the caller's; pairs are 8 bytes.

@@ -12,20 +12,20 @@ impl Draw {
         draw
     }
 
-    /// From 0 up to 1, without it.
+    /// Returns a number from 0 up to, but without, 1.
     pub fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as f64 / (1_u64 << 31) as f64
     }
 
-    /// From 0 up to `n`, without it.
+    /// Returns a number from 0 up to, but without, `n`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.uniform() * n as f64) as usize
     }
 }
 
-/// Up to 120 links of 1 to 400 Gb/s and up to 2,000 flows of weights 0.1 to 10 over up to `max_hops` of them. Some links
-/// are much more popular than others; a tenth of the flows has a demand.
+/// Returns up to 120 links of 1 to 400 Gb/s and up to 2,000 flows of weights 0.1 to 10 over up to `max_hops` of them.
+/// Some links are much more popular than others; a tenth of the flows has a demand.
 pub fn random(seed: u64, max_hops: usize) -> Network {
     let mut draw = Draw::new(seed);
     let n_links = 1 + draw.below(120);
@@ -47,8 +47,8 @@ pub fn random(seed: u64, max_hops: usize) -> Network {
     Network { links, flows }
 }
 
-/// Flows between different random hosts of Flowtune's network (section 6.2): 9 racks of 16 servers at 10 Gb/s, 4 spines at
-/// 40 Gb/s.
+/// Returns flows between different random hosts of Flowtune's network (section 6.2): 9 racks of 16 servers at 10 Gb/s,
+/// 4 spines at 40 Gb/s.
 pub fn leaf_spine(seed: u64, n_flows: usize) -> Network {
     const HOSTS: usize = 144;
     const RACK: usize = 16;
@@ -71,12 +71,12 @@ pub fn leaf_spine(seed: u64, n_flows: usize) -> Network {
     Network { links, flows: (0..n_flows).map(flow).collect() }
 }
 
-/// Weighted logarithms, as flows' weights say.
+/// Returns weighted logarithms with the flows' weights.
 pub fn logs(network: &Network) -> Vec<Utility> {
     network.flows.iter().map(|flow| Utility::log(flow.weight)).collect()
 }
 
-/// The smallest capacity, which serves as the unit.
+/// Returns the smallest capacity, which serves as the unit.
 pub fn unit_bps(network: &Network) -> f64 {
     network.links.iter().map(|link| link.capacity_bps).fold(f64::INFINITY, f64::min)
 }

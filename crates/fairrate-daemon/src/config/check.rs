@@ -1,11 +1,11 @@
-//! Values that cannot be.
+//! Checks of the configuration's values.
 
 use std::time::Duration;
 
 use super::place::Fault;
 use super::{Config, Engine, Limits};
 
-/// The first value that cannot be, if there is one.
+/// Checks the values of a configuration; the error is the first invalid value.
 pub(super) fn check(config: &Config) -> Result<(), Fault> {
     let fail = |key: &str, what: &str| Err(Fault::new(key, what));
     check_security(config)?;

@@ -1,16 +1,16 @@
-//! Where in a file a value is.
+//! Positions of values in a TOML file.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value that cannot be.
+/// An invalid value.
 #[derive(Debug)]
 pub(super) struct Fault {
     /// Its key with dots, such as `engine.gamma` or `host.2.name`.
     key: String,
-    /// Why it cannot be, and what it could be.
+    /// The reason, and the valid values.
     what: String,
 }
 
@@ -25,8 +25,9 @@ impl Fault {
     }
 }
 
-/// Returns `what` below the line of a TOML file that has the value of `key`, with carets, as errors of syntax are shown. A key is
-/// written with dots, such as `engine.gamma` or, of the third `[[host]]`, `host.2.name`. If `text` has no such key, it is `what` alone.
+/// Returns `what` below the line of a TOML file that has the value of `key`, with carets, in the form of syntax errors.
+/// A key is written with dots, such as `engine.gamma` or, for the third `[[host]]`, `host.2.name`. If `text` has no
+/// such key, the result is `what` alone.
 ///
 /// ```
 /// use fairrate_daemon::config::with_place;
@@ -49,7 +50,7 @@ pub fn with_place(text: &str, key: &str, what: &str) -> String {
     )
 }
 
-/// The bytes of a value.
+/// Returns the range of bytes of the value of `key`.
 fn span(text: &str, key: &str) -> Option<Range<usize>> {
     let table = DeTable::parse(text).ok()?;
     let mut steps = key.split('.');

@@ -1,21 +1,21 @@
-//! The flows of an agent, and which of their rates it has to be told.
+//! The flows of an agent, and the set of them whose rates have to be sent to it.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::rate::WireRate;
 use crate::wire::{Flow, Start};
 
-/// A flow, or a place for one.
+/// A flow, or a free place for one.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     start: Start,
-    /// Its number at the service.
+    /// Number of the flow at the service.
     number: u32,
     rate: WireRate,
     is_live: bool,
-    /// Whether it was told since HELLO.
+    /// Set when the agent has sent the flow since HELLO.
     is_told: bool,
-    /// Whether it is in `changed`. It stays there when it ends, so that no place is there twice.
+    /// Set when the place is in `changed`. It stays there when the flow ends, so that no place is there twice.
     is_listed: bool,
 }
 
@@ -26,18 +26,18 @@ pub(super) struct Flows {
     free: Vec<u32>,
     places: HashMap<Flow, u32>,
     changed: VecDeque<u32>,
-    /// Where to look for flows that were not told since HELLO; behind the last place, there are none before.
+    /// Position from which to look for flows that were not sent since HELLO; there are none before it.
     next_stale: usize,
 }
 
 impl Flows {
-    /// All flows are to be told again.
+    /// Marks all flows as not sent since HELLO.
     pub fn begin_sync(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.is_told = false);
         self.next_stale = 0;
     }
 
-    /// If the flow is known just like that, its rate is to be told again.
+    /// Marks the flow as sent if a flow with the same contents is known, and lists its rate to be sent again.
     pub fn tell_again(&mut self, start: Start) -> bool {
         let Some(&place) = self.places.get(&start.flow) else { return false };
         let slot = &mut self.slots[place as usize];
@@ -51,7 +51,7 @@ impl Flows {
         true
     }
 
-    /// Adds a flow that is not known, and says where it is.
+    /// Adds a flow that is not known, and returns its place.
     pub fn add(&mut self, start: Start, number: u32) -> u32 {
         let is_listed = self.free.last().is_some_and(|&place| self.slots[place as usize].is_listed);
         let slot = Slot { start, number, rate: WireRate::NONE, is_live: true, is_told: true, is_listed };
@@ -64,7 +64,7 @@ impl Flows {
         place
     }
 
-    /// Forgets a flow and says its number.
+    /// Removes a flow and returns its number.
     pub fn remove(&mut self, flow: Flow) -> Option<u32> {
         let place = self.places.remove(&flow)?;
         let slot = &mut self.slots[place as usize];
@@ -73,7 +73,7 @@ impl Flows {
         Some(slot.number)
     }
 
-    /// True: it is the flow's first rate.
+    /// Sets the rate of a flow; returns `true` if it is the flow's first rate.
     pub fn set_rate(&mut self, place: u32, rate: WireRate) -> bool {
         let before = std::mem::replace(&mut self.slots[place as usize].rate, rate);
         let is_first = before == WireRate::NONE;
@@ -81,7 +81,7 @@ impl Flows {
         is_first
     }
 
-    /// Notes that a rate is to be told. A first rate is told before changes.
+    /// Lists a rate to be sent. A first rate is sent before changes.
     fn note_changed(&mut self, place: u32, is_first: bool) {
         if std::mem::replace(&mut self.slots[place as usize].is_listed, true) {
             return;
@@ -93,7 +93,8 @@ impl Flows {
         }
     }
 
-    /// Up to `most` of the flows whose rate is to be told, with their numbers at the service, and those rates.
+    /// Takes up to `most` flows whose rate has to be sent; returns their numbers at the service, the flows and the
+    /// rates.
     pub fn take_changed(&mut self, most: usize) -> impl Iterator<Item = (u32, Flow, WireRate)> + '_ {
         let places = self.changed.drain(..most.min(self.changed.len()));
         let slots = &mut self.slots;
@@ -108,8 +109,8 @@ impl Flows {
         !self.changed.is_empty()
     }
 
-    /// Returns a flow that was not told since HELLO, if there is one; the caller removes it. All calls after a HELLO together
-    /// look at each place once.
+    /// Returns a flow that was not sent since HELLO, if there is one; the caller removes it. All calls after a HELLO
+    /// together look at each place once.
     pub fn next_stale(&mut self) -> Option<Flow> {
         let rest = self.slots.get(self.next_stale..)?;
         let found = rest.iter().position(|slot| slot.is_live && !slot.is_told);
@@ -121,7 +122,7 @@ impl Flows {
         self.told().map(|(start, _)| start.flow)
     }
 
-    /// The flows with their rates.
+    /// Returns the flows with their rates.
     pub fn told(&self) -> impl Iterator<Item = (Start, WireRate)> + '_ {
         self.slots.iter().filter(|slot| slot.is_live).map(|slot| (slot.start, slot.rate))
     }

@@ -1,4 +1,4 @@
-//! Identities, and what each has of its quotas: agents and flows.
+//! Identities, and the use that each makes of its quotas: agents and flows.
 
 use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
@@ -9,13 +9,13 @@ use super::kinds::Identity;
 #[derive(Debug)]
 pub(super) struct Holder {
     pub identity: Identity,
-    /// Where its agents are.
+    /// Positions of its agents.
     pub agents: Vec<usize>,
-    /// Flows of all its agents.
+    /// Number of flows of all its agents.
     pub n_flows: usize,
 }
 
-/// The identities that have agents, by a number that is theirs for as long.
+/// The identities that have agents, by a number that stays the same as long as they have agents.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     places: HashMap<Identity, usize>,
@@ -24,7 +24,7 @@ pub(super) struct Holders {
 }
 
 impl Holders {
-    /// Returns the number of `identity`, which gets one if it has none.
+    /// Returns the number of `identity`, which gets a number if it has none.
     pub fn place(&mut self, identity: &Identity) -> usize {
         if let Some(&place) = self.places.get(identity) {
             return place;
@@ -39,7 +39,7 @@ impl Holders {
         place
     }
 
-    /// Forgets an identity that has no agents any more.
+    /// Removes an identity that has no agents any more.
     pub fn forget_if_empty(&mut self, place: usize) {
         if let Some(holder) = self.all[place].take_if(|holder| holder.agents.is_empty()) {
             self.places.remove(&holder.identity);

@@ -1,31 +1,31 @@
-//! What a desk goes by, whom it talks with, and what it counts.
+//! The configuration of a desk, the identities of its peers, and its counters.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-/// What a desk goes by.
+/// The configuration of a desk.
 #[derive(Clone, Debug)]
 pub struct DeskConfig {
-    /// A number drawn when the allocator starts.
+    /// Random number drawn when the allocator starts.
     pub epoch: u64,
-    /// How long flows last without a word of their agent, and rates without one of the allocator.
+    /// Lifetime of flows without a message of their agent, and of rates without a message of the allocator.
     pub lease: Duration,
-    /// A rate is told when it is off by more than this share of what was told last.
+    /// Relative change of a rate, since it was sent last, beyond which it is sent again.
     pub threshold: f64,
-    /// Agents at most. Beyond: the connection is closed with a reason.
+    /// Largest number of agents. Beyond it, the connection is closed with a reason.
     pub max_agents: usize,
-    /// Agents of one identity at most. Beyond: the connection is closed with a reason.
+    /// Largest number of agents of one identity. Beyond it, the connection is closed with a reason.
     pub max_sessions: usize,
-    /// Flows of one identity at most, of all its agents together. Beyond: a flow has no rate.
+    /// Largest number of flows of one identity, of all its agents together. Beyond it, a flow has no rate.
     pub max_flows: usize,
 }
 
-/// The other side of a connection: whose flows it may tell, and whose quotas it uses.
+/// The other side of a connection: it defines whose flows the peer may report, and whose quotas it uses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Identity {
-    /// The address that a connection without TLS comes from. It may tell everybody's flows.
+    /// The address from which a connection without TLS was made. It may report the flows of all hosts.
     Peer(IpAddr),
-    /// The addresses that a certificate names, in order. It may tell the flows sent from these.
+    /// The addresses that a certificate names, in order. It may report the flows sent from these addresses.
     Addresses(Vec<Ipv4Addr>),
 }
 
@@ -38,31 +38,31 @@ impl Identity {
     }
 }
 
-/// Whether something to say can wait for others.
+/// The urgency of something to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// It cannot: the first rate of a flow, or who the allocator is.
+    /// Sent at once: the first rate of a flow, or the answer to HELLO.
     Now,
-    /// It can: changes of rates, of which the newest will do, and signs of life.
+    /// Can wait for others: changes of rates, of which only the newest is needed, and keep-alive messages.
     Soon,
 }
 
-/// Why a flow gets no rate.
+/// The reason why a flow gets no rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Its source is not the agent's.
+    /// The flow's source is not an address of the agent.
     Unauthorised,
-    /// The agent's identity has as many flows as it may.
+    /// The agent's identity has the largest number of flows.
     TooManyFlows,
     /// No path leads from its source to its destination.
     NoPath,
 }
 
 impl Refusal {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 3] = [Self::Unauthorised, Self::TooManyFlows, Self::NoPath];
 
-    /// Its name in metrics.
+    /// Returns the reason's name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unauthorised => "unauthorised",
@@ -72,7 +72,7 @@ impl Refusal {
     }
 }
 
-/// What has happened so far.
+/// Counts of events so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Flowlets that began.

@@ -1,35 +1,35 @@
-//! What flows were told, link by link: whether a link was promised more than it has.
+//! The rates sent to flows, added up by link, to find links that were promised more than their rate.
 
 use fairrate_allocate::LinkId;
 use smallvec::SmallVec;
 
 use crate::rate::WireRate;
 
-/// A rate on the wire is off by at most this share, so a sum of rates may be.
+/// Largest relative error of a rate on the wire, and so of a sum of rates.
 const ROUNDING: f64 = 1.0 / 4096.0;
 
-/// A flow's links, and the rate that its agent was told last.
+/// A flow's links, and the rate that was sent last to its agent.
 #[derive(Clone, Debug, Default)]
 struct Told {
     path: SmallVec<[u32; 4]>,
     kbps: u64,
 }
 
-/// The sums of told rates. Whole numbers, so that they stay right however often rates change.
+/// The sums of rates sent. They are whole numbers, so that they stay exact however often rates change.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     capacities_bps: Vec<f64>,
     sums_kbps: Vec<u64>,
-    /// By the number of a flow at the service.
+    /// Entries by the number of a flow at the service.
     flows: Vec<Told>,
 }
 
-/// How much of the links was told to flows.
+/// The load of the links by the rates sent to flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkLoad {
-    /// Links whose flows were told more than the link's rate.
+    /// Number of links whose flows were sent more than the link's rate.
     pub n_oversubscribed: usize,
-    /// The largest share of a link's rate that its flows were told.
+    /// Largest sum of the rates sent to a link's flows, as a share of the link's rate.
     pub largest_share: f64,
 }
 
@@ -39,7 +39,7 @@ impl Links {
         Self { capacities_bps, sums_kbps, flows: Vec::new() }
     }
 
-    /// A flow begins and has been told no rate.
+    /// Adds a flow that has no rate yet.
     pub fn begin(&mut self, number: u32, path: &[LinkId]) {
         if self.capacities_bps.is_empty() {
             return;
@@ -51,7 +51,7 @@ impl Links {
         self.flows[place] = Told { path: path.iter().map(|link| link.0).collect(), kbps: 0 };
     }
 
-    /// A flow's agent is told a rate.
+    /// Records the rate sent to a flow's agent.
     pub fn tell(&mut self, number: u32, rate: WireRate) {
         let Some(told) = self.flows.get_mut(number as usize) else { return };
         let before = std::mem::replace(&mut told.kbps, rate.as_kbps());
@@ -61,7 +61,7 @@ impl Links {
         }
     }
 
-    /// Sums the loads up.
+    /// Computes the load of all links.
     pub fn load(&self) -> LinkLoad {
         let mut load = LinkLoad::default();
         for (capacity_bps, sum_kbps) in self.capacities_bps.iter().zip(&self.sums_kbps) {

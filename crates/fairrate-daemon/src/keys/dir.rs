@@ -1,4 +1,4 @@
-//! A directory of keys, as one who runs as root has to see it: others may have been there before.
+//! A directory of keys, handled as root must: other users may have put files there before.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,20 +11,20 @@ use nix::unistd::{Gid, UnlinkatFlags, fchown, geteuid, unlinkat};
 
 use super::KeysError;
 
-/// Everything of a file's mode that others could do harm with: all of theirs, and writing by the group.
+/// The mode bits by which others could do harm: all bits of others, and the group's write and execute bits.
 const OPEN: u32 = 0o037;
 
-/// The bytes of a file at most; one that is longer holds no key.
+/// Largest number of bytes of a file; a longer file holds no key.
 const MAX_LEN: u64 = 1 << 20;
 
-/// A directory that is opened once. Its files are found from there, and no link is followed.
+/// A directory that is opened once. Its files are opened relative to it, and no link is followed.
 #[derive(Debug)]
 pub(super) struct KeyDir {
     dir: File,
     path: PathBuf,
 }
 
-/// A file that is there, and who may read it.
+/// An existing file, and its permissions.
 #[derive(Debug)]
 pub(super) struct Found {
     pub text: String,
@@ -32,25 +32,25 @@ pub(super) struct Found {
     group: Gid,
 }
 
-/// Who may read a file, besides its owner.
+/// The users, besides the owner, who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readers {
-    /// Everybody.
+    /// All users.
     All,
-    /// Nobody.
+    /// No other user.
     Owner,
     /// A group.
     Group(Gid),
 }
 
 impl KeyDir {
-    /// Opens the directory at `path`, which is made if there is none.
+    /// Opens the directory at `path`, and makes it if there is none.
     ///
     /// # Errors
     /// If it cannot be opened, or others may put files into it.
     pub fn open(path: &Path) -> Result<Self, KeysError> {
         let fail = |cause| KeysError::File { path: path.to_owned(), cause };
-        // Directories on the way are made for all to pass, and the last one for its owner.
+        // Parent directories are made accessible to all, and the last one to its owner.
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(fail)?;
         }
@@ -81,7 +81,7 @@ impl KeyDir {
         move |cause| KeysError::File { path: path.clone(), cause }
     }
 
-    /// Lets `group` find files in the directory.
+    /// Allows `group` to find files in the directory.
     pub fn open_to(&self, group: Gid) -> Result<(), KeysError> {
         let opened = fchown(&self.dir, None, Some(group))
             .and_then(|()| fchmod(&self.dir, Mode::S_IRWXU | Mode::S_IRGRP | Mode::S_IXGRP));
@@ -92,14 +92,14 @@ impl KeyDir {
     /// Returns the names of all files.
     pub fn names(&self) -> Result<Vec<String>, KeysError> {
         let entries = std::fs::read_dir(&self.path).map_err(self.error(""))?;
-        // A name that is no text is none of ours.
+        // A name that is not UTF-8 is not the name of a key.
         let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
         Ok(names)
     }
 
     fn open_file(&self, name: &str) -> Result<Option<File>, KeysError> {
-        // Without `O_NONBLOCK` a pipe would be waited for.
+        // Without `O_NONBLOCK` opening a pipe would block.
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = match openat(&self.dir, name, flags, Mode::empty()) {
             Ok(file) => File::from(file),
@@ -115,7 +115,7 @@ impl KeyDir {
         KeysError::Place { path: self.path_of(name), why }
     }
 
-    /// Reads a file; `None`: there is none.
+    /// Reads a file; returns `None` if there is none.
     pub fn read(&self, name: &str) -> Result<Option<Found>, KeysError> {
         let Some(file) = self.open_file(name)? else { return Ok(None) };
         let metadata = file.metadata().map_err(self.error(name))?;
@@ -124,7 +124,7 @@ impl KeyDir {
         Ok(Some(Found { text, mode: metadata.mode(), group: Gid::from_raw(metadata.gid()) }))
     }
 
-    /// Writes a file that is not there.
+    /// Writes a file that does not exist.
     pub fn create(&self, name: &str, text: &str, readers: Readers) -> Result<(), KeysError> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let file = openat(&self.dir, name, flags, Mode::S_IRUSR | Mode::S_IWUSR);
@@ -137,21 +137,21 @@ impl KeyDir {
         written.map_err(self.error(name))
     }
 
-    /// Writes a file in place of the one that is there, if any, at once.
+    /// Replaces a file, if there is one, atomically.
     pub fn replace(&self, name: &str, text: &str, readers: Readers) -> Result<(), KeysError> {
         let new = format!(".{name}.new");
-        // One that was left over by a run that was killed.
+        // A file that may be left from a run that was killed.
         self.remove(&new);
         self.create(&new, text, readers)?;
         renameat(&self.dir, new.as_str(), &self.dir, name).map_err(|e| self.error(name)(e.into()))
     }
 
-    /// Takes back what this run has made; it may not be there.
+    /// Removes a file that this run has made; it may be missing.
     pub fn remove(&self, name: &str) {
         let _ = unlinkat(&self.dir, name, UnlinkatFlags::NoRemoveDir);
     }
 
-    /// Takes from others what they could do to a file, and returns the mode it had if there was something to take.
+    /// Removes all permissions of others from a file; returns its former mode if there were any.
     pub fn close_to_others(&self, name: &str) -> Result<Option<u32>, KeysError> {
         let Some(file) = self.open_file(name)? else { return Ok(None) };
         let mode = file.metadata().map_err(self.error(name))?.mode() & 0o777;
@@ -164,7 +164,7 @@ impl KeyDir {
 }
 
 impl Found {
-    /// Returns who may read it besides its owner, for a file that takes its place: the group, but never others.
+    /// Returns the readers, besides the owner, of a file that replaces this one: the group, but never others.
     pub fn readers(&self) -> Readers {
         if self.mode & 0o040 != 0 && self.mode & OPEN == 0 { Readers::Group(self.group) } else { Readers::Owner }
     }

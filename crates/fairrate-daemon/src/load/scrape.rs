@@ -1,4 +1,4 @@
-//! What an allocator says of itself.
+//! The reader of an allocator's metrics.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Some of its metrics.
+/// Some of the allocator's metrics.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Numbers {
     pub cpu_s: f64,
@@ -17,7 +17,7 @@ pub(super) struct Numbers {
     pub sent_bytes: f64,
 }
 
-/// Asks for them.
+/// Requests the metrics page and returns its numbers.
 pub(super) async fn numbers(address: SocketAddr) -> io::Result<Numbers> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").await?;

@@ -1,9 +1,9 @@
-//! All that is logged in this process.
+//! A collector of all log lines of this process.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Collects what is logged from now on, at the level that programs log by default.
+/// Collects the log lines from now on, at the default level of programs.
 pub fn collect() -> &'static Arc<Mutex<Vec<u8>>> {
     static LOG: OnceLock<Arc<Mutex<Vec<u8>>>> = OnceLock::new();
     LOG.get_or_init(|| {
@@ -27,7 +27,7 @@ impl Write for Lines {
     }
 }
 
-/// How many lines have all these parts.
+/// Returns the number of lines that contain all these parts.
 pub fn lines_with(parts: &[&str]) -> usize {
     let text = String::from_utf8_lossy(&collect().lock().expect("no test panicked")).into_owned();
     text.lines().filter(|line| parts.iter().all(|part| line.contains(part))).count()

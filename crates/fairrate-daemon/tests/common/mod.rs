@@ -1,4 +1,4 @@
-//! A server on loopback, and how to wait for something.
+//! A server on loopback, and functions that wait for a condition.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -17,7 +17,7 @@ pub mod program;
 /// Hosts of the star, and the rate of its links.
 pub const N_HOSTS: u8 = 8;
 pub const CAPACITY_BPS: f64 = 10e9;
-/// What is allowed besides the threshold of 1 %: prices that still move, and rounding.
+/// Tolerance besides the threshold of 1 %: prices that still move, and rounding.
 pub const TOLERANCE: f64 = 0.012;
 
 pub const INSECURE: &str = "listen = \"127.0.0.1:0\"\ninsecure = true\nlease = \"300ms\"\nhosts = \"10.0.0.1+\"\n\
@@ -27,7 +27,7 @@ pub fn host(i: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, i)
 }
 
-/// [`INSECURE`] with the keys of a directory in place of plain TCP.
+/// Returns [`INSECURE`] with the keys of a directory in place of plain TCP.
 pub fn secure(dir: &Path) -> String {
     let file = |name: &str| dir.join(name).display().to_string();
     let (ca, certificate, key) = (file("ca.pem"), file("allocator.pem"), file("allocator.key"));
@@ -65,14 +65,14 @@ impl Running {
         self.runtime.block_on(self.server.as_ref().expect("it runs").rekey())
     }
 
-    /// Ends it in good order.
+    /// Ends the server normally.
     pub fn stop(mut self) {
         if let Some(server) = self.server.take() {
             self.runtime.block_on(server.stop());
         }
     }
 
-    /// What a metric says.
+    /// Returns the value of a metric.
     pub fn metric(&self, name: &str) -> f64 {
         let text = self.metrics.text();
         let mut values = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
@@ -80,7 +80,7 @@ impl Running {
     }
 }
 
-/// A connection from a loopback address of its own: the allocator lets few in from one address.
+/// Connects from a loopback address of its own: the allocator accepts few connections from one address.
 pub fn connect_from(i: u8, server: SocketAddr) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     socket.bind(&SocketAddr::from(([127, 2, 0, i], 0)).into()).expect("all of 127.0.0.0/8 is this machine's");
@@ -92,7 +92,7 @@ pub fn client(servers: &[SocketAddr]) -> Client {
     Client::connect(servers, Security::Insecure, ClientOptions::default()).expect("there are threads")
 }
 
-/// Waits until something holds. Far longer than it takes: only a failure waits that long.
+/// Waits until `holds` returns `true`. The limit is far longer than it takes: only a failure reaches it.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
@@ -105,5 +105,5 @@ pub fn is_near(rate_bps: Option<f64>, expected_bps: f64) -> bool {
     rate_bps.is_some_and(|rate_bps| (rate_bps / expected_bps - 1.0).abs() <= TOLERANCE)
 }
 
-/// What a flow alone on a link gets: links leave a threshold free.
+/// Rate of a flow alone on a link: links leave a threshold free.
 pub const ALONE_BPS: f64 = CAPACITY_BPS * 0.99;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-/// Returns the program, with an environment that does not depend on who runs the tests.
+/// Returns the program, with an environment that does not depend on the user who runs the tests.
 pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fairrate-allocator"));
     command.env_remove("RUST_LOG").env_remove("NOTIFY_SOCKET").env("NO_COLOR", "1");
@@ -21,10 +21,10 @@ pub fn file(name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// A configuration in which both ports are any that is free.
+/// A configuration in which both ports are free ones.
 pub const ANY_PORT: &str = "listen = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"";
 
-/// The usual configuration that listens here.
+/// Returns the usual configuration with this `listen` line.
 fn listening(listen: &str) -> String {
     super::INSECURE.replace("listen = \"127.0.0.1:0\"", listen)
 }
@@ -47,22 +47,22 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts it and waits until it says where it listens.
+    /// Starts it and waits until it reports the addresses on which it listens.
     pub fn start(name: &str, listen: &str) -> Self {
         let (child, address, metrics, lines) = Self::start_with_log(name, &listening(listen), program());
-        // What it logs later has to go somewhere.
+        // Its later log lines must be read.
         std::thread::spawn(move || lines.lines().map_while(Result::ok).for_each(drop));
         Self { child, address, metrics }
     }
 
-    /// The same; then nobody can read its log any more.
+    /// Starts it; then its log is closed, and cannot be read any more.
     pub fn start_with_closed_log(name: &str, listen: &str) -> Self {
         let (child, address, metrics, log) = Self::start_with_log(name, &listening(listen), program());
         drop(log);
         Self { child, address, metrics }
     }
 
-    /// The same, with so many descriptors at most.
+    /// Starts it with at most `n_descriptors` file descriptors.
     pub fn start_limited(name: &str, text: &str, n_descriptors: u32) -> Self {
         let mut command = Command::new("sh");
         let script = format!("ulimit -n {n_descriptors}; exec \"$0\" \"$@\"");
@@ -91,12 +91,12 @@ impl Program {
         assert!(status.success());
     }
 
-    /// What the metrics port says at this path, with its headers.
+    /// Returns the answer of the metrics port at this path, with its headers.
     pub fn get(&self, path: &str) -> String {
         get(self.metrics, path)
     }
 
-    /// Descriptors that it has open.
+    /// Returns the number of its open file descriptors.
     pub fn n_descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.0.id())).expect("it runs").count()
     }
@@ -109,14 +109,15 @@ fn address_after(log: &mut impl BufRead, what: &str) -> SocketAddr {
     rest.split(' ').next().and_then(|address| address.parse().ok()).expect("an address")
 }
 
-/// What a server of pages says at this path, with its headers.
+/// Returns the answer of a server of pages at this path, with its headers.
 pub fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n").expect("there is room");
     all_of(&mut stream)
 }
 
-/// What comes until the other side closes the connection. Far longer than that takes: only a failure waits that long.
+/// Reads until the other side closes the connection. The limit is far longer than that takes: only a failure reaches
+/// it.
 pub fn all_of(stream: &mut TcpStream) -> String {
     stream.set_read_timeout(Some(Duration::from_mins(1))).expect("it can be set");
     let mut bytes = Vec::new();
@@ -127,7 +128,7 @@ pub fn all_of(stream: &mut TcpStream) -> String {
     }
 }
 
-/// A log that is always full.
+/// Returns a log file that is always full.
 pub fn full_disk() -> Stdio {
     File::options().write(true).open("/dev/full").expect("Linux has it").into()
 }

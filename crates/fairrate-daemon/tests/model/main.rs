@@ -1,5 +1,6 @@
-//! Agents and allocators against each other, in simulated time and with seeds: connections break on one side or on both,
-//! are slow, programs die, hang and come back, and a standby takes over. After a quiet time all know the same.
+//! Agents and allocators against each other, in simulated time and with seeds: connections break on one side or on
+//! both, are slow, programs die, hang and restart, and a standby takes over. After a quiet time all have the same
+//! state.
 
 mod world;
 
@@ -9,10 +10,10 @@ use fairrate_sim::rng::{Purpose, Stream};
 
 use world::{CAPACITY_BPS, LEASE, N_HOSTS, N_LINKS, THRESHOLD, World, path};
 
-/// Rates may be off by the threshold, by what prices still move and by rounding on the wire: ours.
+/// Tolerance of rates, chosen by us: the threshold, the remaining movement of prices, and rounding on the wire.
 const TOLERANCE: f64 = THRESHOLD + 0.002;
 
-/// Rates in the optimum of the flows that the agents have, by agent and flow.
+/// Returns the optimal rates of the flows that the agents have, by agent and flow.
 fn optimum(world: &World) -> Vec<(usize, u32, f64)> {
     let link = |i: usize| Link { name: i.to_string(), capacity_bps: CAPACITY_BPS * (1.0 - THRESHOLD) };
     let all: Vec<_> = world.flows().collect();
@@ -27,7 +28,7 @@ fn optimum(world: &World) -> Vec<(usize, u32, f64)> {
     all.iter().zip(solution.rates_bps).map(|(&(agent, start), rate)| (agent, start.flow, rate)).collect()
 }
 
-/// What has to hold after a quiet time.
+/// Checks the conditions that must hold after a quiet time.
 fn check_settled(world: &World, seed: u64) {
     let mut told: Vec<_> = world.flows().map(|(_, start)| start).collect();
     told.sort_by_key(|start| (start.src, start.flow));
@@ -47,7 +48,7 @@ fn check_settled(world: &World, seed: u64) {
     }
 }
 
-/// One run: trouble, a quiet time, and again.
+/// Runs one test: trouble and a quiet time, repeatedly.
 fn run(seed: u64) {
     let mut draw = Stream::new(seed, 0, Purpose::Test);
     let mut world = World::new(2, seed);
@@ -79,7 +80,7 @@ fn a_standby_takes_over_within_the_lease() {
         world.kill(0);
         for _ in 0..2 * LEASE.as_millis() {
             world.step(&mut draw);
-            // Rates of the dead one hold for the lease, and those of the standby are there by then.
+            // Rates of the dead allocator hold for the lease, and those of the standby arrive within it.
             assert!(world.flows().all(|(agent, start)| world.agent(agent).rate_bps(start.flow).is_some()));
         }
         for (agent, start) in world.flows() {
@@ -89,7 +90,8 @@ fn a_standby_takes_over_within_the_lease() {
     }
 }
 
-/// Here agents try again within milliseconds. They may wait longer: then a restart within the lease is no guarantee.
+/// Here agents try again within milliseconds. In general they may wait longer: then a restart within the lease is no
+/// guarantee.
 #[test]
 fn a_restart_that_agents_see_within_the_lease_leaves_no_flow_without_a_rate() {
     for seed in 0..20 {

@@ -1,4 +1,4 @@
-//! Agents, servers and what is between them, a millisecond a step.
+//! Agents, servers and the connections between them, in steps of a millisecond.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -16,10 +16,10 @@ pub const THRESHOLD: f64 = 0.01;
 pub const LEASE: Duration = Duration::from_millis(100);
 /// Iterations of the optimiser a millisecond.
 const ITERATIONS: usize = 10;
-/// Bytes that a side writes at a time.
+/// Number of bytes that a side writes at a time.
 const PIECE: usize = 600;
 
-/// Hosts hang on one switch.
+/// Returns the links between two hosts: all hosts are connected to one switch.
 pub fn path(src: Ipv4Addr, dst: Ipv4Addr) -> Vec<LinkId> {
     let link = |address: Ipv4Addr| u32::from(address.octets()[3]);
     if src == dst { Vec::new() } else { vec![LinkId(link(src)), LinkId(N_HOSTS as u32 + link(dst))] }
@@ -44,7 +44,7 @@ impl Pipe {
     }
 }
 
-/// A connection as long as one side believes in it.
+/// A connection, as long as one side considers it open.
 struct Connection {
     id: ConnectionId,
     delay: Duration,
@@ -56,11 +56,11 @@ struct Connection {
 
 struct Host {
     agent: Agent,
-    /// Rates that the program was told.
+    /// Rates that the program was granted.
     granted: HashMap<Flow, f64>,
-    /// By server.
+    /// Connections by server.
     connections: Vec<Option<Connection>>,
-    /// It does nothing before.
+    /// Time before which the host does nothing.
     hangs_until: Duration,
     sessions: u64,
 }
@@ -75,7 +75,7 @@ pub struct World {
     now: Duration,
     hosts: Vec<Host>,
     servers: Vec<Server>,
-    /// Connections that only the server believes in.
+    /// Connections that only the server considers open.
     orphans: BTreeMap<ConnectionId, (usize, Connection)>,
     next_id: ConnectionId,
     seed: u64,
@@ -126,12 +126,12 @@ impl World {
         self.hosts[host].granted.get(&flow).copied().unwrap_or(0.0)
     }
 
-    /// All flows, each with its agent.
+    /// Returns all flows, each with its agent.
     pub fn flows(&self) -> impl Iterator<Item = (usize, Start)> + '_ {
         self.hosts.iter().enumerate().flat_map(|(i, host)| host.agent.flows().map(move |start| (i, start)))
     }
 
-    /// Some flow begins somewhere, or another of its number.
+    /// Begins a random flow, which may replace another of its number.
     pub fn begin_any(&mut self, draw: &mut Stream) {
         let host = draw.below(N_HOSTS as u64) as usize;
         let dst = (host + 1 + draw.below(N_HOSTS as u64 - 1) as usize) % N_HOSTS;
@@ -154,7 +154,7 @@ impl World {
         }
     }
 
-    /// Something happens that should not.
+    /// Causes a random fault.
     pub fn trouble(&mut self, draw: &mut Stream) {
         (0..draw.below(4)).for_each(|_| self.change_any(draw));
         let (host, server) = (draw.below(N_HOSTS as u64) as usize, draw.below(self.servers.len() as u64) as usize);
@@ -170,7 +170,7 @@ impl World {
         }
     }
 
-    /// From now on nothing bad happens.
+    /// Ends all faults.
     pub fn mend(&mut self) {
         let down: Vec<usize> = (0..self.servers.len()).filter(|&i| self.servers[i].desk.is_none()).collect();
         for server in down {
@@ -180,7 +180,7 @@ impl World {
         self.servers.iter_mut().for_each(|server| server.hangs_until = self.now);
     }
 
-    /// A server is killed: its connections break on the agents' side.
+    /// Kills a server: its connections break on the agents' side.
     pub fn kill(&mut self, server: usize) {
         self.servers[server].desk = None;
         self.orphans.retain(|_, (of, _)| *of != server);
@@ -197,7 +197,7 @@ impl World {
         self.servers[server].desk = Some(new_desk(epoch, self.now));
     }
 
-    /// An agent is killed and another one begins on its host. Its connections are gone without a word.
+    /// Kills an agent and starts another one on its host. Its connections end without a message.
     fn restart_agent(&mut self, host: usize) {
         (0..self.servers.len()).for_each(|server| self.cut(host, server, 1));
         let of = &mut self.hosts[host];
@@ -206,12 +206,12 @@ impl World {
         of.granted.clear();
     }
 
-    /// The host does nothing any more.
+    /// Stops a host for ever.
     pub fn silence_agent(&mut self, host: usize) {
         self.hosts[host].hangs_until = Duration::MAX;
     }
 
-    /// A connection breaks: on both sides (0), or only the agent (1) or only the server (2) sees it.
+    /// Breaks a connection: on both sides (0), or visible only to the agent (1) or only to the server (2).
     fn cut(&mut self, host: usize, server: usize, seen_by: u64) {
         let of = &mut self.hosts[host];
         let Some(mut connection) = of.connections[server].take() else { return };
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// A millisecond passes.
+    /// Advances the time by a millisecond.
     pub fn step(&mut self, draw: &mut Stream) {
         self.now += Duration::from_millis(1);
         for host in 0..self.hosts.len() {

@@ -9,7 +9,7 @@
 struct fr_dctcp_params {
     fr_u32 g_q31;
     fr_u32 initial_alpha_q31;
-    fr_u32 first_packets; /* the first window; 0: what the caller says */
+    fr_u32 first_packets; /* first window; 0: given by the caller */
     fr_u32 min_packets;
     fr_u32 growth_q16; /* packets a round trip */
     fr_u32 slow_start;
@@ -19,12 +19,12 @@ struct fr_dctcp_state {
     fr_u64 cwnd_q16;     /* bytes */
     fr_u64 ssthresh_q16; /* bytes */
     fr_u64 alpha_q32;
-    fr_u64 acked;      /* bytes of the window that is counted */
+    fr_u64 acked;      /* bytes acknowledged in the present window */
     fr_u64 marked;     /* bytes */
-    fr_u64 window_end; /* the window ends when a byte after this is acknowledged */
-    fr_u64 until_seq;  /* no second cut and no growth until this is acknowledged */
+    fr_u64 window_end; /* the window ends when a byte after this one is acknowledged */
+    fr_u64 until_seq;  /* no second cut and no growth until this byte is acknowledged */
     fr_u64 timed_out_ns;
-    fr_u64 full_until; /* the window limits until this is acknowledged */
+    fr_u64 full_until; /* the window counts as the limit until this byte is acknowledged */
     fr_u64 una;
     fr_u64 snd_nxt;
     fr_u32 is_recovering;
@@ -51,7 +51,7 @@ FR_LAW void fr_dctcp_update_alpha(struct fr_dctcp_state *s, const struct fr_dctc
     s->marked = 0;
 }
 
-/* The window becomes a part of itself, and rests until what is in flight is acknowledged. */
+/* Multiplies the window by a part of 1; it then stays until the bytes in flight are acknowledged. */
 FR_LAW void fr_dctcp_cut(struct fr_dctcp_state *s, const struct fr_dctcp_params *p, fr_u64 part_q32, fr_u64 mtu)
 {
     s->cwnd_q16 = fr_max(fr_mul_q32(s->cwnd_q16, part_q32), p->min_packets * mtu << 16);
@@ -61,7 +61,7 @@ FR_LAW void fr_dctcp_cut(struct fr_dctcp_state *s, const struct fr_dctcp_params 
     s->has_timed_out = 0;
 }
 
-/* Reno: a packet for each packet in slow start, else a packet for each window; only a window that limits grows (RFC 7661). */
+/* Reno: grows by a packet for each packet in slow start, else by a packet for each window; only a window that limits grows (RFC 7661). */
 FR_LAW void fr_dctcp_grow(struct fr_dctcp_state *s, const struct fr_dctcp_params *p, const struct fr_ack *ack, fr_u64 mtu)
 {
     fr_u64 newly = ack->newly_acked;
@@ -105,14 +105,14 @@ FR_LAW void fr_dctcp_on_ack(struct fr_dctcp_state *s, const struct fr_dctcp_para
         fr_dctcp_grow(s, p, ack, mtu);
 }
 
-/* A gap halves the window, at most once a window. */
+/* Halves the window after a gap, at most once a window. */
 FR_LAW void fr_dctcp_on_gap(struct fr_dctcp_state *s, const struct fr_dctcp_params *p, fr_u64 mtu)
 {
     if (!(s->is_recovering && s->una < s->until_seq))
         fr_dctcp_cut(s, p, FR_ONE_Q32 / 2, mtu);
 }
 
-/* A timeout leaves one packet (RFC 8257 section 3.5). */
+/* Sets the window to one packet after a timeout (RFC 8257 section 3.5). */
 FR_LAW void fr_dctcp_on_timeout(struct fr_dctcp_state *s, const struct fr_dctcp_params *p, fr_u64 now_ns, fr_u64 mtu)
 {
     fr_dctcp_cut(s, p, FR_ONE_Q32 / 2, mtu);

@@ -17,7 +17,7 @@ typedef long long fr_s64;
 #define FR_ONE_Q63 (1ULL << 63)
 #define FR_NS_PER_S 1000000000ULL
 
-/* What the laws learn from an acknowledgment: `Ack` of fairrate-control, with times in nanoseconds. */
+/* An acknowledgment as the laws get it: `Ack` of fairrate-control, with times in nanoseconds. */
 struct fr_ack {
     fr_u64 now_ns;
     fr_u64 ack_seq;
@@ -37,7 +37,7 @@ FR_LAW fr_u64 fr_clamp(fr_u64 x, fr_u64 least, fr_u64 most) { return x < least ?
 FR_LAW fr_u64 fr_less(fr_u64 a, fr_u64 b) { return a < b ? 0 : a - b; }
 FR_LAW fr_u64 fr_add(fr_u64 a, fr_u64 b) { return FR_MOST - a < b ? FR_MOST : a + b; }
 
-/* Times as the laws compute with them: below 2^32 ns, 4.3 s. */
+/* Limits a time to the range of the laws: below 2^32 ns, 4.3 s. */
 FR_LAW fr_u64 fr_time(fr_u64 ns) { return fr_min(ns, 0xffffffffULL); }
 
 /* a*b, for b < 2^32. */
@@ -61,7 +61,7 @@ FR_LAW fr_u64 fr_mul_q32(fr_u64 a, fr_u64 b)
     return fr_add(fr_mul(b, a >> 32), fr_add((b >> 32) * (a & 0xffffffffULL), (b & 0xffffffffULL) * (a & 0xffffffffULL) >> 32));
 }
 
-/* a/b with 32 bits behind the point, rounded down. Of a `b` of more than 48 bits the leading 48 count. */
+/* a/b with 32 bits behind the point, rounded down. Only the leading 48 bits of a longer `b` count. */
 FR_LAW fr_u64 fr_ratio_q32(fr_u64 a, fr_u64 b)
 {
     if (b >> 48) {
@@ -120,7 +120,7 @@ FR_LAW fr_u64 fr_share_q63(fr_u64 a, fr_u64 b)
 /* Bytes at `bps` in `ns`, with 16 bits behind the point; ns < 2^32, and below 2^51 bit/s. */
 FR_LAW fr_u64 fr_bytes_q16(fr_u64 bps, fr_u64 ns) { return fr_mul_div(bps << 13, ns, FR_NS_PER_S); }
 
-/* The rate at which so many bytes take `ns` > 0, in bytes/s. */
+/* The rate at which `bytes_q16` take `ns` > 0, in bytes/s. */
 FR_LAW fr_u64 fr_bytes_per_s(fr_u64 bytes_q16, fr_u64 ns) { return fr_mul_div(bytes_q16, FR_NS_PER_S, ns) >> 16; }
 
 #endif

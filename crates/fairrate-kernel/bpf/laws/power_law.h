@@ -1,6 +1,6 @@
-/* What PowerTCP (Alg. 1) and theta-PowerTCP (Alg. 2) share: the smoothing of power and UPDATEWINDOW, eq. (7), in the paper's window
- * form. V. Addanki, O. Michel, S. Schmid, "PowerTCP: Pushing the Performance Limits of Datacenter Networks", NSDI 2022. The readings
- * are those of fairrate-control/src/power_law.rs.
+/* The common parts of PowerTCP (Alg. 1) and theta-PowerTCP (Alg. 2): the smoothing of power and UPDATEWINDOW, eq. (7), in the paper's
+ * window form. V. Addanki, O. Michel, S. Schmid, "PowerTCP: Pushing the Performance Limits of Datacenter Networks", NSDI 2022. The
+ * readings are those of fairrate-control/src/power_law.rs.
  */
 #ifndef FAIRRATE_POWER_LAW_H
 #define FAIRRATE_POWER_LAW_H
@@ -11,11 +11,11 @@ struct fr_power_params {
     fr_u64 beta_bps;            /* additive increase a round trip, as a rate */
     fr_u64 line_bps;            /* HostBw */
     fr_u32 gamma_q31;           /* weight of the new window */
-    fr_u32 one_minus_gamma_q31; /* weight of the present one */
+    fr_u32 one_minus_gamma_q31; /* weight of the present window */
     fr_u32 floor_q31;           /* least current: theta + 1, or lambda as a part of the port's rate */
     fr_u32 per_ack;             /* the window moves on every acknowledgment, or once a round trip */
     fr_u32 initial_one;         /* smoothed power starts at 1, or at the first sample */
-    fr_u32 idle_restart;        /* an idle time of more than tau discards what was measured */
+    fr_u32 idle_restart;        /* an idle time of more than tau discards the measurements */
 };
 
 struct fr_power_state {
@@ -26,7 +26,7 @@ struct fr_power_state {
     fr_u32 reserved;
 };
 
-/* The window of HostBw * tau. */
+/* Returns the largest window, HostBw * tau, but at least `least`. */
 FR_LAW fr_u64 fr_power_most(const struct fr_power_params *p, fr_u64 least, fr_u64 tau_ns)
 {
     return fr_max(fr_bytes_q16(p->line_bps, tau_ns), least);
@@ -46,7 +46,7 @@ FR_LAW void fr_power_start(struct fr_power_state *s, const struct fr_power_param
     fr_power_forget(s, p);
 }
 
-/* Waits a round trip for the next update. */
+/* Postpones the next update by a round trip. */
 FR_LAW void fr_power_postpone(struct fr_power_state *s, const struct fr_ack *ack)
 {
     s->last_update_seq = fr_max(s->last_update_seq, ack->snd_nxt);

@@ -1,12 +1,12 @@
-/* PowerTCP: Alg. 1, as fairrate-control/src/powertcp.rs has it, in the paper's form: bytes sent in the telemetry, smoothed power and
- * the window at send time.
+/* PowerTCP: Alg. 1, as in fairrate-control/src/powertcp.rs, in the paper's form: bytes sent in the telemetry, smoothed power and the
+ * window at send time.
  */
 #ifndef FAIRRATE_POWERTCP_H
 #define FAIRRATE_POWERTCP_H
 
 #include "power_law.h"
 
-/* Most telemetry records of a packet. */
+/* Largest number of telemetry records of a packet. */
 #define FR_HOPS_MOST 5
 
 /* Telemetry of an egress port, stamped when a packet leaves its queue. */
@@ -14,7 +14,7 @@ struct fr_hop {
     fr_u64 ts_ns;
     fr_u64 tx_bytes;
     fr_u32 qlen;      /* bytes left in the queue */
-    fr_u32 rate_kbps; /* of the port; 0: no record */
+    fr_u32 rate_kbps; /* rate of the port; 0: no record */
 };
 
 struct fr_powertcp_params {
@@ -40,7 +40,7 @@ FR_LAW void fr_powertcp_start(struct fr_powertcp_state *s, const struct fr_power
     s->reserved = 0;
 }
 
-/* Whether the port's clock advanced between two of its records. */
+/* Returns true if the port's clock advanced between two of its records. */
 FR_LAW int fr_hop_advanced(const struct fr_hop *hop, const struct fr_hop *prev)
 {
     return hop->rate_kbps && prev->rate_kbps && prev->ts_ns < hop->ts_ns;
@@ -59,8 +59,8 @@ FR_LAW fr_u64 fr_hop_power(const struct fr_hop *hop, const struct fr_hop *prev, 
     return fr_mul_q32(fr_max(lambda_q32, (fr_u64)floor_q31 << 1), voltage_q32);
 }
 
-/* Alg. 1 for one acknowledgment. The largest power of all ports counts. The first acknowledgment, one over another number of hops
- * and the first after an idle time of more than tau only store their telemetry.
+/* Alg. 1 for one acknowledgment. The largest power of all ports counts. The first acknowledgment, an acknowledgment over another
+ * number of hops, and the first after an idle time of more than tau only store their telemetry.
  */
 FR_LAW void fr_powertcp_on_ack(struct fr_powertcp_state *s, const struct fr_powertcp_params *p, const struct fr_ack *ack,
                                const struct fr_hop *hops, fr_u32 n_hops, fr_u64 mtu, fr_u64 tau_ns)

@@ -1,6 +1,6 @@
 /* RateMP: J. Han et al., "RateMP: Optimizing Bandwidth Utilization with High Burst Tolerance in Data Center Networks", INFOCOM 2024,
- * Algorithm 1 and section III, as fairrate-control/src/ratemp.rs has it with its defaults. Here is a subflow; the caller adds up the
- * rates of its connection's subflows.
+ * Algorithm 1 and section III, as in fairrate-control/src/ratemp.rs with its defaults. This is the law of a subflow; the caller adds
+ * up the rates of its connection's subflows.
  */
 #ifndef FAIRRATE_RATEMP_H
 #define FAIRRATE_RATEMP_H
@@ -15,7 +15,7 @@ struct fr_ratemp_params {
     fr_u64 min_rate_ns_q32; /* packets a base RTT, times the nanoseconds of a second */
     fr_u32 g_q31;
     fr_u32 initial_window; /* packets */
-    fr_u32 handshake;      /* the handshake's RTT counts for the base */
+    fr_u32 handshake;      /* the handshake's RTT counts for the base RTT */
     fr_u32 reserved;
 };
 
@@ -24,10 +24,10 @@ struct fr_ratemp_state {
     fr_u64 w_q32;  /* packets, in slow start */
     fr_u64 ss_q32; /* packets */
     fr_u64 beta_q63;
-    fr_u64 end; /* beta moves when a byte after this is acknowledged */
+    fr_u64 end; /* beta is updated when a byte after this one is acknowledged */
     fr_u64 rtt_ns;
     fr_u64 base_ns;
-    fr_u64 smallest_ns; /* of the present base_rtt_window */
+    fr_u64 smallest_ns; /* smallest RTT of the present base_rtt_window */
     fr_u64 last_smallest_ns;
     fr_u64 since_ns;
     fr_u32 n_acks;
@@ -56,7 +56,7 @@ FR_LAW void fr_ratemp_start(struct fr_ratemp_state *s, const struct fr_ratemp_pa
     s->in_slow_start = 1;
 }
 
-/* x * base RTT, in packets: more than 1 is window control, else under-rate control. */
+/* Returns x * base RTT, in packets: more than 1 is window control, else under-rate control. */
 FR_LAW fr_u64 fr_ratemp_packets_q32(const struct fr_ratemp_state *s)
 {
     return fr_mul_div(s->x_q32, s->base_ns, FR_NS_PER_S);
@@ -74,7 +74,7 @@ FR_LAW struct fr_ratemp_allowance fr_ratemp_allowed(const struct fr_ratemp_state
     return allowed;
 }
 
-/* Whether the window or the rate in force, and not the application or the NIC, limits the subflow. */
+/* Returns true if the window or the rate in force, and not the application or the NIC, limits the subflow. */
 FR_LAW int fr_ratemp_is_limited(const struct fr_ratemp_state *s, const struct fr_ratemp_params *p, const struct fr_ack *ack, fr_u64 mtu,
                                 fr_u64 wire_bits)
 {
@@ -114,13 +114,15 @@ FR_LAW void fr_ratemp_measure(struct fr_ratemp_state *s, const struct fr_ratemp_
     s->base_ns = fr_min(s->smallest_ns, s->last_smallest_ns);
 }
 
-/* Eq. (10) and (11): alpha_total - total * congestion, what a round trip adds to x, in packets/s with 32 bits behind the point. */
+/* Eq. (10) and (11): returns alpha_total - total * congestion, the increase of x in a round trip, in packets/s with 32 bits behind the
+ * point.
+ */
 FR_LAW fr_s64 fr_ratemp_step(fr_u64 alpha_q32, fr_u64 total_q32, fr_u64 congestion_q63)
 {
     return (fr_s64)fr_min(alpha_q32, FR_MOST >> 1) - (fr_s64)fr_min(fr_part_q63(total_q32, congestion_q63), FR_MOST >> 1);
 }
 
-/* The part of a step that `n` packets make of the x * base RTT of a round trip. */
+/* Returns the part of a step that is due to `n` of the x * base RTT packets of a round trip. */
 FR_LAW fr_u64 fr_ratemp_part(const struct fr_ratemp_state *s, fr_u64 step_q32, fr_u64 n_q32, fr_u64 packets_q32)
 {
     if (packets_q32 <= n_q32)
@@ -144,7 +146,7 @@ FR_LAW void fr_ratemp_slow_start(struct fr_ratemp_state *s, fr_u64 n_acked_q32, 
         s->in_slow_start = 0;
 }
 
-/* Lines 10-20. Delay decides where both signals together ask for more, marks where they ask for less. */
+/* Lines 10-20. Delay is used if both signals together ask for more, marks if they ask for less. */
 FR_LAW void fr_ratemp_adjust(struct fr_ratemp_state *s, const struct fr_ratemp_params *p, fr_u64 n_acked_q32, fr_u64 alpha_q32,
                              fr_u64 total_q32, int is_limited)
 {
@@ -184,7 +186,9 @@ FR_LAW void fr_ratemp_on_gap(struct fr_ratemp_state *s)
     s->in_slow_start = 0;
 }
 
-/* A timeout leaves one packet a base RTT and slow start up to half of what was; it never raises a rate that is lower. */
+/* Handles a timeout: the rate becomes one packet a base RTT, with slow start up to half of the former rate; a lower rate is never
+ * raised.
+ */
 FR_LAW void fr_ratemp_on_timeout(struct fr_ratemp_state *s)
 {
     fr_u64 packets_q32 = s->in_slow_start ? s->w_q32 : fr_ratemp_packets_q32(s);

@@ -1,6 +1,6 @@
 /* RoCC: D. Menikkumbura et al., "Congestion Control for Datacenter Networks: A Control-Theoretic Approach", IEEE TPDS 34(5), 2023,
- * algorithms 1 and 2, as fairrate-control/src/rocc.rs has them in fixed point. The congestion point has the numbers of the Rust
- * code to the last bit.
+ * algorithms 1 and 2, as in fairrate-control/src/rocc.rs in fixed point. The congestion point has the numbers of the Rust code to the
+ * last bit.
  */
 #ifndef FAIRRATE_ROCC_H
 #define FAIRRATE_ROCC_H
@@ -11,7 +11,7 @@
 #define FR_ROCC_GAIN_BITS 32
 /* ratio = level / 2, and level ends at 64. */
 #define FR_ROCC_MOST_SHIFT 5
-/* Queue lengths in units stop here, so that products fit. */
+/* Largest queue length in units, so that products fit. */
 #define FR_ROCC_MOST_QUEUE (1LL << 20)
 
 /* A congestion point. Rates are in steps, queue lengths in units; gains are in steps a unit, with 32 bits behind the point. */
@@ -66,13 +66,13 @@ FR_LAW void fr_rocc_port_tick(struct fr_rocc_port_state *s, const struct fr_rocc
     s->q_old = q_cur;
 }
 
-/* What flows are told, in whole rate units. */
+/* Returns the rate in the notices to flows, in whole rate units. */
 FR_LAW fr_u64 fr_rocc_told(const struct fr_rocc_port_state *s, const struct fr_rocc_port_params *p)
 {
     return (fr_u64)s->f >> p->fraction_bits;
 }
 
-/* A reaction point. */
+/* Parameters of a reaction point. */
 struct fr_rocc_params {
     fr_u64 rate_unit_bps;
     fr_u64 min_bps;
@@ -86,7 +86,7 @@ struct fr_rocc_state {
     fr_u64 port; /* CPcur */
 };
 
-/* Alg. 2 lines 9-13, TIMER_EXPIRED, for all that have before `until_ns`. */
+/* Alg. 2 lines 9-13, TIMER_EXPIRED, for all timers that expired before `until_ns`. */
 FR_LAW void fr_rocc_advance(struct fr_rocc_state *s, const struct fr_rocc_params *p, fr_u64 until_ns)
 {
     for (fr_u32 i = 0; i < 64; i++) {
@@ -101,7 +101,7 @@ FR_LAW void fr_rocc_advance(struct fr_rocc_state *s, const struct fr_rocc_params
     }
 }
 
-/* Alg. 2 lines 2-7, PROCESS_CNP. A notice at the very end of the timer is in time. */
+/* Alg. 2 lines 2-7, PROCESS_CNP. A notice at the very end of the timer counts as in time. */
 FR_LAW void fr_rocc_on_notice(struct fr_rocc_state *s, const struct fr_rocc_params *p, fr_u64 now_ns, fr_u64 told, fr_u64 port)
 {
     fr_u64 rate = fr_max(told * p->rate_unit_bps, p->min_bps);
@@ -114,7 +114,7 @@ FR_LAW void fr_rocc_on_notice(struct fr_rocc_state *s, const struct fr_rocc_para
     fr_rocc_advance(s, p, now_ns + 1);
 }
 
-/* What the flow may send at. */
+/* Returns the rate at which the flow may send. */
 FR_LAW fr_u64 fr_rocc_rate(const struct fr_rocc_state *s, const struct fr_rocc_params *p)
 {
     return s->rate_bps ? fr_min(s->rate_bps, p->line_bps) : p->line_bps;

@@ -11,7 +11,7 @@
 struct fr_theta_params {
     struct fr_power_params law;
     fr_u64 tau_ns;     /* the network's base round-trip time; 0: the smallest that a flow has seen */
-    fr_u32 slack_q30;  /* the base round-trip time is multiplied by this in power */
+    fr_u32 slack_q30;  /* factor of the base round-trip time in power */
     fr_u32 min_seen;   /* base_rtt = "min-seen" */
 };
 

@@ -1,8 +1,9 @@
 //! Directories that root alone can change, held by descriptors.
 //!
-//! Everybody may write to `/sys/fs/bpf` where it was mounted without a mode. So a name there proves nothing: a user may have made the
-//! directory, put a link in its place, or do so between a look and the next step. A [`Directory`] is opened once, without following links,
-//! and checked afterwards by its descriptor. Everything in it is then named relative to the descriptor.
+//! All users may write to `/sys/fs/bpf` where it was mounted without a mode. So a name there proves nothing: a user may
+//! have made the directory, put a link in its place, or do so between a check and the next step. A [`Directory`] is
+//! opened once, without following links, and checked afterwards by its descriptor. Everything in it is then named
+//! relative to the descriptor.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,12 +18,12 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use crate::error::Error;
 
-/// Permissions of directories of ours: others can neither list nor lock them.
+/// Permissions of this program's directories: others can neither list nor lock them.
 const OWNERS_ALONE: Mode = Mode::S_IRWXU;
-/// Permissions by which others than the owner could change what is in a directory.
+/// Permissions by which others than the owner could change the contents of a directory.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// An open directory, and the name that messages have for it.
+/// An open directory, and its name in messages.
 #[derive(Debug)]
 pub(super) struct Directory {
     fd: OwnedFd,
@@ -30,9 +31,9 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Opens the mount point `path`; `None` if there is no file system of type `kind`.
+    /// Opens the mount point `path`; returns `None` if there is no file system of type `kind`.
     ///
-    /// Everybody may write there, if the sticky bit keeps others from renaming what is root's.
+    /// All users may write there, if the sticky bit prevents them from renaming root's files.
     pub fn mounted(path: &Path, kind: FsType) -> Result<Option<Self>, Error> {
         let open = openat2(nix::fcntl::AT_FDCWD, path, how(ResolveFlag::RESOLVE_NO_SYMLINKS));
         let fd = open.map_err(|e| unusable(path, e))?;
@@ -50,10 +51,10 @@ impl Directory {
         Ok(Some(found))
     }
 
-    /// Opens the directory `name` in this one; `None` if there is nothing of that name.
+    /// Opens the directory `name` in this one; returns `None` if there is nothing of that name.
     ///
     /// # Errors
-    /// If it is a link or no directory, or if others than root can change what is in it.
+    /// If it is a link or no directory, or if others than root can change its contents.
     pub fn child(&self, name: &str) -> Result<Option<Self>, Error> {
         let path = self.path.join(name);
         let within = ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_XDEV;
@@ -78,24 +79,24 @@ impl Directory {
         Ok(Some(found))
     }
 
-    /// Opens the directory `name` in this one, which is made if it is not there. Others than root cannot open it.
+    /// Opens the directory `name` in this one, and makes it if it does not exist. Others than root cannot open it.
     pub fn own_child(&self, name: &str) -> Result<Self, Error> {
         match mkdirat(&self.fd, name, OWNERS_ALONE) {
             Ok(()) | Err(Errno::EEXIST) => {}
             Err(e) => return Err(Error::system(&format!("make {}", self.path.join(name).display()), e)),
         }
         let child = self.child(name)?.ok_or_else(|| unusable(&self.path.join(name), Errno::ENOENT))?;
-        // An earlier version let others open it, and so hold its lock.
+        // An earlier version allowed others to open it, and so to hold its lock.
         fchmod(&child.fd, OWNERS_ALONE).map_err(|e| unusable(&child.path, e))?;
         Ok(child)
     }
 
-    /// Returns the path of `pin`, by way of the descriptor: it leads into this directory, whatever takes the place of its name.
+    /// Returns the path of `pin`, through the descriptor: it leads into this directory, even if its name is replaced.
     pub fn pin(&self, pin: &str) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}/{pin}", self.fd.as_raw_fd()))
     }
 
-    /// Returns `true` if `pin` is there, and neither a link nor a directory.
+    /// Returns `true` if `pin` exists, and is neither a link nor a directory.
     pub fn has(&self, pin: &str) -> bool {
         fstatat(&self.fd, pin, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok_and(|stat| is_pin(&stat))
     }
@@ -112,24 +113,24 @@ impl Directory {
         result.map_err(|e| Error::system(&format!("remove the pin {}", self.path.join(pin).display()), e))
     }
 
-    /// Removes the directory `name` in this one, which has to be empty.
+    /// Removes the directory `name` in this one, which must be empty.
     pub fn remove_child(&self, name: &str) -> Result<(), Error> {
         let result = unlinkat(&self.fd, name, UnlinkatFlags::RemoveDir);
         result.map_err(|e| Error::system(&format!("remove {}", self.path.join(name).display()), e))
     }
 
-    /// Gives the directory `from` in this one the name `to`.
+    /// Renames the directory `from` in this one to `to`.
     pub fn rename_child(&self, from: &str, to: &str) -> Result<(), Error> {
         let result = nix::fcntl::renameat(&self.fd, from, &self.fd, to);
         result.map_err(|e| Error::system(&format!("rename {}", self.path.join(from).display()), e))
     }
 
-    /// Returns device and inode, which no other directory has as long as this one is open.
+    /// Returns device and inode, which are unique as long as this directory is open.
     pub fn identity(&self) -> Result<(u64, u64), Error> {
         self.stat().map(|(stat, _)| (stat.st_dev, stat.st_ino))
     }
 
-    /// Returns the error that this directory, or `what` in it, is not as this program makes it.
+    /// Returns the error that this directory, or `what` in it, was not made by this program.
     pub fn foreign(&self, what: &str) -> Error {
         foreign(&self.path, what)
     }
@@ -151,7 +152,8 @@ impl AsFd for Directory {
     }
 }
 
-/// Returns `true` if it is what root pinned: on a file system for pins only objects of the kernel are regular files.
+/// Returns `true` if `stat` is of a pin of root: on a file system for pins only objects of the kernel are regular
+/// files.
 fn is_pin(stat: &FileStat) -> bool {
     stat.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFREG.bits() && stat.st_uid == 0
 }

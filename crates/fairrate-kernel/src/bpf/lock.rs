@@ -1,4 +1,4 @@
-//! Locks that are waited for with an end, and that say who has them.
+//! Locks with a limited wait, and errors that name their holder.
 
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::MetadataExt as _;
@@ -8,10 +8,11 @@ use nix::sys::stat::{major, minor};
 
 use crate::error::Error;
 
-/// Between two attempts.
+/// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Locks `file`, which messages call `name`, until it is closed. It has to be root's alone: whoever can open it can hold the lock.
+/// Locks `file`, which messages call `name`, until it is closed. It must be accessible to root only, as any user who
+/// can open it can lock it.
 ///
 /// # Errors
 /// If another process has the lock at `deadline`; the error names the process.
@@ -43,7 +44,8 @@ fn busy(file: &File, name: &str) -> Error {
     }
 }
 
-/// Returns the process that holds the lock of the file at `place`, in the kernel's list of locks. Those that wait are in it too.
+/// Returns the process that holds the lock of the file at `place`, in the kernel's list of locks. The list has waiting
+/// processes too.
 fn holder(locks: &str, place: &str) -> Option<u32> {
     let mut holders = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let line = holders.find(|words| words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&place))?;

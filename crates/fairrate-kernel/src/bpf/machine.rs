@@ -1,4 +1,4 @@
-//! Whether this machine can.
+//! The requirements on this machine.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use nix::unistd::geteuid;
 use super::directory::Directory;
 use crate::error::Error;
 
-/// Whether programs can be loaded here; `btf` is the kernel's description of its types, `/sys/kernel/btf/vmlinux`.
+/// Checks that programs can be loaded here; `btf` is the kernel's description of its types, `/sys/kernel/btf/vmlinux`.
 ///
 /// # Errors
-/// If this is not root, the kernel does not describe its types, or TCP takes no programs.
+/// If the user is not root, the kernel does not describe its types, or TCP takes no programs.
 pub fn check(btf: &Path) -> Result<(), Error> {
     if !geteuid().is_root() {
         return Err(Error::refused("this needs root", "run it with sudo"));
@@ -32,7 +32,7 @@ pub fn check(btf: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The root of the control groups (version 2), which all processes are below.
+/// Returns the root of the control groups (version 2), which contains all processes.
 pub(super) fn control_groups() -> Result<Directory, Error> {
     let mounts = fs::read_to_string("/proc/mounts").map_err(|e| Error::system("read /proc/mounts", e))?;
     let found = mounts.lines().map(|l| l.split(' ').collect::<Vec<_>>()).find(|m| m.get(2) == Some(&"cgroup2"));
@@ -42,7 +42,7 @@ pub(super) fn control_groups() -> Result<Directory, Error> {
     Directory::mounted(Path::new(mount[1]), CGROUP2_SUPER_MAGIC)?.ok_or_else(missing)
 }
 
-/// Whether `cong_control` has the four arguments of Linux 6.10 and later.
+/// Returns `true` if `cong_control` has the four arguments of Linux 6.10 and later.
 pub(super) fn has_four_arguments() -> bool {
     use libbpf_rs::btf::ReferencesType;
     use libbpf_rs::btf::types::{FuncProto, Ptr, Struct};

@@ -1,4 +1,4 @@
-//! Network namespaces: which there are, and their default congestion control.
+//! Network namespaces, and their default congestion control.
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// `SO_NETNS_COOKIE` of Linux.
 const NETNS_COOKIE: libc::c_int = 71;
 
-/// A network namespace. It is held open: the process whose path led there may be gone the next moment.
+/// A network namespace. It is held open, since the process of its path may end at any time.
 #[derive(Clone, Debug)]
 pub struct Namespace {
     path: PathBuf,
@@ -28,10 +28,10 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// The one of `ip netns` with this name, or at this path if it has a `/`.
+    /// Opens the namespace of `ip netns` with this name, or at this path if it has a `/`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no such namespace.
     pub fn named(name: &str) -> Result<Self, Error> {
         let path = if name.contains('/') { PathBuf::from(name) } else { Path::new(NAMED).join(name) };
         if !path.exists() {
@@ -41,10 +41,10 @@ impl Namespace {
         Self::at(path)
     }
 
-    /// The one of this process.
+    /// Opens the namespace of this process.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel does not report it.
     pub fn here() -> Result<Self, Error> {
         Self::at("/proc/self/ns/net".into())
     }
@@ -59,27 +59,27 @@ impl Namespace {
         Ok(Self { path, file: Arc::new(file), cookie })
     }
 
-    /// The number that no other namespace has had since the machine started.
+    /// Returns its number, which no other namespace has had since the machine started.
     pub fn cookie(&self) -> u64 {
         self.cookie
     }
 
-    /// Its name, if `ip netns` has one for it.
+    /// Returns its name, if `ip netns` has one for it.
     pub(super) fn name(&self) -> Option<String> {
         self.path.strip_prefix(NAMED).ok().map(|name| name.display().to_string())
     }
 
-    /// Returns the path by which it can be found again; empty if its path is that of a process.
+    /// Returns a path by which it can be found again; empty if its path is that of a process.
     pub(super) fn lasting_path(&self) -> String {
         if self.path.starts_with("/proc") { String::new() } else { self.path.display().to_string() }
     }
 
-    /// Runs `f` in it.
+    /// Runs `f` in the namespace.
     pub(super) fn inside<T: Send>(&self, f: impl FnOnce() -> std::io::Result<T> + Send) -> Result<T, Error> {
         inside(&self.file, f).map_err(|e| unusable(&self.path, e))
     }
 
-    /// The congestion control of new sockets.
+    /// Returns the congestion control of new sockets.
     pub(super) fn default(&self) -> Result<String, Error> {
         self.inside(|| fs::read_to_string(DEFAULT)).map(|name| name.trim().to_owned())
     }
@@ -98,21 +98,21 @@ impl std::fmt::Display for Namespace {
     }
 }
 
-/// Calls `f` with each namespace that has a name or a process. A single one is open at a time: users may make more of them than a process
-/// may have files.
+/// Calls `f` with each namespace that has a name or a process. Only one is open at a time: users may make more of them
+/// than a process may have files.
 ///
 /// # Errors
-/// Those of `f`, and if files cannot be opened.
+/// The errors of `f`, and an error if files cannot be opened.
 pub(super) fn each(mut f: impl FnMut(&Namespace) -> Result<(), Error>) -> Result<(), Error> {
     let entries = |dir: &str| fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
     let processes = entries("/proc").filter(|p| p.file_name().is_some_and(is_number)).map(|p| p.join("ns/net"));
     let mut seen = BTreeSet::new();
-    // Of several paths to one the first counts: its name.
+    // If several paths lead to a namespace, the first counts: its name.
     for path in entries(NAMED).chain(processes) {
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(e) if too_many(&e) => return Err(unusable(&path, e)),
-            // What goes away meanwhile is no error.
+            // A namespace that disappears meanwhile is not an error.
             Err(_) => continue,
         };
         let Ok(inode) = file.metadata().map(|m| m.ino()) else { continue };
@@ -133,7 +133,7 @@ fn too_many(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
 }
 
-/// Returns the namespaces with these numbers, as far as they are known by a path, a name or a process.
+/// Returns the namespaces with these numbers that can be found by a path, a name or a process.
 ///
 /// # Errors
 /// If files cannot be opened.
@@ -155,8 +155,8 @@ pub(super) fn find(wanted: &BTreeMap<u64, String>) -> Result<BTreeMap<u64, Names
     Ok(found)
 }
 
-/// Returns the number of the namespace that others take their default from when they are made, which is that of the first process; where
-/// that is hidden, that of this process.
+/// Returns the number of the namespace from which new ones take their default: that of the first process or, where that
+/// is hidden, that of this process.
 pub(super) fn first() -> Option<u64> {
     let first = ["/proc/1/ns/net", "/proc/self/ns/net"].into_iter().find_map(|path| Namespace::at(path.into()).ok());
     first.map(|first| first.cookie)
@@ -176,7 +176,7 @@ fn unusable(path: &Path, error: std::io::Error) -> Error {
     Error::system(&format!("use the network namespace {}", path.display()), error)
 }
 
-/// The cookie of the thread's namespace.
+/// Returns the cookie of the thread's namespace.
 fn cookie() -> std::io::Result<u64> {
     let fd = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     let (mut cookie, mut length) = (0_u64, size_of::<u64>() as libc::socklen_t);

@@ -1,7 +1,8 @@
-//! What an algorithm's map `namespaces` has: of each namespace that it was made the default of, the default there was before.
+//! The notes in an algorithm's map `namespaces`: for each namespace whose default it became, the default before.
 //!
-//! If several algorithms are made the default of a namespace one after the other, the note of each names the one before it. So they can
-//! be detached in any order: the last that is left is the default, and in the end the one that was there before all of them.
+//! If several algorithms become the default of a namespace one after the other, the note of each names the one before
+//! it. So they can be detached in any order: the last remaining one is the default, and in the end the default from
+//! before all of them.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +15,11 @@ use super::{open, read, write};
 use crate::error::Error;
 use crate::setup::{Algorithm, IN_KERNEL};
 
-/// Key of the note that the algorithm was attached for namespaces without a note.
+/// Key of the note that the algorithm was attached for all namespaces without a note.
 pub(super) const ALL_OTHERS: u64 = 0;
-/// Where the parts of a note begin, and where the last one ends: the default before, the setup, the path.
+/// Offsets of the parts of a note, and its end: the default before, the setup, the path.
 const PARTS: [usize; 4] = [0, 16, 256, 512];
-/// The congestion control that every kernel has, and from which nobody can be kept.
+/// The congestion control that every kernel has, and that every user may choose.
 const ALWAYS_THERE: &str = "reno";
 
 /// A note.
@@ -26,9 +27,9 @@ const ALWAYS_THERE: &str = "reno";
 pub(super) struct Note {
     /// Congestion control that was the namespace's default before.
     pub before: String,
-    /// The algorithm with its parameters, as it was given.
+    /// The algorithm with its parameters, as text.
     pub setup: String,
-    /// The namespace's path; empty if it has none that lasts.
+    /// The namespace's path; empty if it has no permanent path.
     pub path: String,
 }
 
@@ -69,11 +70,11 @@ impl Notes {
     }
 
     pub fn remove(&self, cookie: u64) {
-        // There need not be one.
+        // There may be none.
         let _ = self.0.delete(&cookie.to_ne_bytes());
     }
 
-    /// Returns the notes of namespaces by their numbers.
+    /// Returns the notes of namespaces by the namespaces' numbers.
     pub fn of_namespaces(&self) -> Result<BTreeMap<u64, Note>, Error> {
         let cookies = self.0.keys().map(|key| u64::from_ne_bytes(key.try_into().unwrap_or_default()));
         let noted = cookies.filter(|&cookie| cookie != ALL_OTHERS).map(|cookie| Ok((cookie, self.get(cookie)?)));
@@ -81,14 +82,14 @@ impl Notes {
         Ok(noted.into_iter().filter_map(|(cookie, note)| Some((cookie, note?))).collect())
     }
 
-    /// Returns the namespaces that have a note and are still there.
+    /// Returns the namespaces that have a note and still exist.
     pub fn living(&self) -> Result<BTreeMap<u64, Namespace>, Error> {
         let noted = self.of_namespaces()?;
         netns::find(&noted.into_iter().map(|(cookie, note)| (cookie, note.path)).collect())
     }
 }
 
-/// Makes an algorithm the default of a namespace, after those that are.
+/// Makes an algorithm the default of a namespace, after those that are its default already.
 pub(super) fn take(pins: &Pins, algorithm: Algorithm, namespace: &Namespace, setup: &str) -> Result<(), Error> {
     let Some(dir) = pins.of(algorithm)? else { return Ok(()) };
     let (notes, cookie) = (Notes::open(&dir)?, namespace.cookie());
@@ -103,8 +104,8 @@ pub(super) fn take(pins: &Pins, algorithm: Algorithm, namespace: &Namespace, set
     namespace.set_default(algorithm.tcp_name)
 }
 
-/// Gives a namespace the default it had before an algorithm, if the algorithm is the default now. Gives words about it if that default is
-/// not there any longer.
+/// Restores the default that a namespace had before an algorithm, if the algorithm is the default now. Returns a
+/// message if that default no longer exists.
 pub(super) fn give_back(pins: &Pins, algorithm: Algorithm, namespace: &Namespace) -> Result<Option<String>, Error> {
     let Some(dir) = pins.of(algorithm)? else { return Ok(None) };
     leave_out(pins, algorithm, namespace.cookie())?;
@@ -119,7 +120,7 @@ pub(super) fn give_back(pins: &Pins, algorithm: Algorithm, namespace: &Namespace
     Ok(Some(format!("{namespace} has the default `{ALWAYS_THERE}`: `{before}`, which it had before, is not there")))
 }
 
-/// Gives all namespaces the default they had before an algorithm.
+/// Restores the default that all namespaces had before an algorithm.
 pub(super) fn give_all_back(pins: &Pins, algorithm: Algorithm) -> Result<Vec<String>, Error> {
     let Some(dir) = pins.of(algorithm)? else { return Ok(Vec::new()) };
     let noted = Notes::open(&dir)?.living()?;
@@ -127,7 +128,7 @@ pub(super) fn give_all_back(pins: &Pins, algorithm: Algorithm) -> Result<Vec<Str
     for namespace in noted.values() {
         words.extend(give_back(pins, algorithm, namespace)?);
     }
-    // Those made meanwhile took it from the first one.
+    // Namespaces made meanwhile took it from the first one.
     netns::each(|namespace| {
         if !noted.contains_key(&namespace.cookie()) {
             words.extend(give_back(pins, algorithm, namespace)?);
@@ -137,7 +138,8 @@ pub(super) fn give_all_back(pins: &Pins, algorithm: Algorithm) -> Result<Vec<Str
     Ok(words)
 }
 
-/// Returns the default that a namespace had before an algorithm. One without a note took its default from the first namespace.
+/// Returns the default that a namespace had before an algorithm. A namespace without a note took its default from the
+/// first namespace.
 fn before(notes: &Notes, cookie: u64) -> Result<String, Error> {
     if let Some(note) = notes.get(cookie)? {
         return Ok(note.before);
@@ -146,7 +148,7 @@ fn before(notes: &Notes, cookie: u64) -> Result<String, Error> {
     Ok(first.map_or_else(|| ALWAYS_THERE.to_owned(), |note| note.before))
 }
 
-/// If another algorithm's note says that this one was the default before, it says the one before this one now.
+/// Removes an algorithm from the chain of notes: a note that names it as the default before gets the one before it.
 fn leave_out(pins: &Pins, algorithm: Algorithm, cookie: u64) -> Result<(), Error> {
     let Some(dir) = pins.of(algorithm)? else { return Ok(()) };
     let before = before(&Notes::open(&dir)?, cookie)?;
@@ -177,7 +179,7 @@ mod tests {
         assert_eq!(Note::from_bytes(&one.to_bytes(512)), one);
         // The map of an earlier version has no room for paths.
         assert_eq!(Note::from_bytes(&one.to_bytes(256)), note("dctcp:g=0.1", ""));
-        // What is too long does not run into the next part, and half a path is none.
+        // A text that is too long does not run into the next part, and a path that is too long is left out.
         let long = note(&"x".repeat(300), &"y".repeat(300));
         assert_eq!(Note::from_bytes(&long.to_bytes(512)), note(&"x".repeat(239), ""));
     }

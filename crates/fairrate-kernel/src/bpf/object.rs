@@ -1,4 +1,4 @@
-//! Compiled programs into the kernel.
+//! Loading of compiled programs into the kernel.
 
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::setup::Algorithm;
 /// Maps that are pinned beside the congestion control itself, which is `ops`.
 const MAPS: [&str; 6] = ["params", "namespaces", "sockets", "ports", "points", "connections"];
 
-/// What libbpf said; it has one printer a process.
+/// The messages of libbpf, which has one printer in a process.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
 macro_rules! object {
@@ -35,8 +35,8 @@ fn bytes(algorithm: Algorithm) -> &'static [u8] {
     }
 }
 
-/// Loads an algorithm with the parameters of all that get no others, pins its maps in `stage` and registers it with TCP. Whoever dies in
-/// between leaves only what is in `stage`.
+/// Loads an algorithm with the parameters of all namespaces that have no others, pins its maps in `stage` and registers
+/// it with TCP. A process that dies in between leaves only pins in `stage`.
 pub(super) fn register(algorithm: Algorithm, params: &[u8], stage: &Directory) -> Result<(), Error> {
     let ops = ops(algorithm);
     let mut object = load(bytes(algorithm), &ops)?;
@@ -46,7 +46,7 @@ pub(super) fn register(algorithm: Algorithm, params: &[u8], stage: &Directory) -
         let name = map.name().to_string_lossy().into_owned();
         let pin = if name == ops { "ops" } else { &name };
         if name == "params" {
-            // Before a connection can ask for them.
+            // Written before a connection can read them.
             let written = map.update(&0_u64.to_ne_bytes(), params, MapFlags::ANY);
             written.map_err(|e| Error::system("write the parameters", e))?;
         }
@@ -60,12 +60,13 @@ pub(super) fn register(algorithm: Algorithm, params: &[u8], stage: &Directory) -
     let mut map = ops_map.ok_or_else(|| Error::refused("the program has no congestion control", "build it again"))?;
     let mut link =
         map.attach_struct_ops().map_err(|e| Error::system(&format!("register `{}`", algorithm.tcp_name), e))?;
-    // Otherwise it would go with this process.
+    // Otherwise it would end with this process.
     link.disconnect();
     Ok(())
 }
 
-/// Pins what is at switches as `port`, and what is at all connections, on the root of the control groups, as `options`.
+/// Pins the program for switch ports as `port`, and the program for all connections, attached to the root of the
+/// control groups, as `options`.
 fn pin_programs(algorithm: Algorithm, object: &Object, stage: &Directory) -> Result<(), Error> {
     for mut program in object.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
@@ -82,13 +83,13 @@ fn pin_programs(algorithm: Algorithm, object: &Object, stage: &Directory) -> Res
     Ok(())
 }
 
-/// The congestion control of the object that fits the running kernel.
+/// Returns the name of the object's congestion control that fits the running kernel.
 fn ops(algorithm: Algorithm) -> String {
     let old = if machine::has_four_arguments() { "" } else { "_old" };
     format!("{}{old}", algorithm.tcp_name)
 }
 
-/// Loads an object, for tests: what the verifier refuses is an error.
+/// Loads an object, for tests: a refusal by the verifier is an error.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -96,7 +97,7 @@ pub fn load_only(object: &[u8], ops: &str) -> Result<(), Error> {
     load(object, ops).map(drop)
 }
 
-/// Loads an object with the congestion control `ops` of those it has.
+/// Loads an object; `ops` selects one of its congestion controls.
 pub(super) fn load(object: &[u8], ops: &str) -> Result<Object, Error> {
     said().clear();
     set_print(Some((PrintLevel::Warn, |_, text| said().push_str(&text))));
@@ -116,7 +117,7 @@ fn said() -> std::sync::MutexGuard<'static, String> {
     SAID.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The last lines of the verifier's log, which tell what it refused.
+/// Returns the error with the last lines of the verifier's log, which describe the refusal.
 fn refused(said: &str, error: &libbpf_rs::Error) -> Error {
     let Some((_, log)) = said.split_once("BEGIN PROG LOAD LOG --") else {
         let said = said.trim();

@@ -1,7 +1,8 @@
 //! The pins that keep programs in the kernel: a directory for each algorithm below `/sys/fs/bpf/fairrate`.
 //!
-//! An algorithm is pinned and registered in a directory `stage`, which is then renamed. Whoever attaches or detaches holds a lock on the
-//! directory above. So a `stage` that somebody finds is of a process that died, and goes. Root alone can open these directories.
+//! An algorithm is pinned and registered in a directory `stage`, which is then renamed. Processes that attach or detach
+//! hold a lock on the directory above. So a `stage` that is found is left from a process that died, and is removed.
+//! Only root can open these directories.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd as _;
@@ -20,29 +21,29 @@ use crate::setup::Algorithm;
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
 const NAME: &str = "fairrate";
 const STAGE: &str = "stage";
-/// Locked by whoever mounts the file system, so that it is not mounted twice.
+/// The lock of processes that mount the file system, so that it is not mounted twice.
 const MOUNT_LOCK: &str = "/run/fairrate-kernel.lock";
-/// Pins that an algorithm may have. The congestion control itself is `ops`, and goes last.
+/// Pins that an algorithm may have. The congestion control itself is `ops`, and is removed last.
 const PINS: [&str; 9] = ["params", "namespaces", "sockets", "ports", "points", "connections", "port", "options", "ops"];
 
 /// The directory of all pins.
 pub(super) struct Pins {
     root: Directory,
-    /// The file system that it is in, and the lock, unless this is only for looking.
+    /// The file system that contains it, and the lock; `None` for read-only use.
     held: Option<(Directory, File)>,
 }
 
 impl Drop for Pins {
     fn drop(&mut self) {
         if let Some((file_system, _lock)) = &self.held {
-            // It stays as long as there are pins in it.
+            // The directory stays as long as there are pins in it.
             let _ = file_system.remove_child(NAME);
         }
     }
 }
 
 impl Pins {
-    /// Opens the directory of pins to look at it; `None` if there is none.
+    /// Opens the directory of pins for reading; returns `None` if there is none.
     ///
     /// # Errors
     /// If others than root can change it.
@@ -51,8 +52,8 @@ impl Pins {
         Ok(file_system.child(NAME)?.map(|root| Self { root, held: None }))
     }
 
-    /// Opens the directory of pins and holds others off until it is dropped, or the process ends. Makes the directory if it is not there,
-    /// and mounts the file system for pins if it is not.
+    /// Opens the directory of pins and locks it until this value is dropped, or the process ends. Makes the directory
+    /// if it does not exist, and mounts the file system for pins if it is not mounted.
     ///
     /// # Errors
     /// If others than root can change the directory, or another process holds the lock for longer than `wait`.
@@ -64,7 +65,7 @@ impl Pins {
             let fd = root.as_fd().try_clone_to_owned();
             let lock = File::from(fd.map_err(|e| Error::system("open the directory of pins", e))?);
             lock::exclusively(&lock, &root.path().display().to_string(), deadline)?;
-            // Who had the lock may have removed the directory.
+            // The former holder of the lock may have removed the directory.
             let present = file_system.child(NAME)?.map(|present| present.identity()).transpose()?;
             if present == Some(root.identity()?) {
                 return Ok(Self { root, held: Some((file_system, lock)) });
@@ -72,22 +73,22 @@ impl Pins {
         }
     }
 
-    /// Opens the directory of an algorithm; `None` if it has none.
+    /// Opens the directory of an algorithm; returns `None` if there is none.
     pub fn of(&self, algorithm: Algorithm) -> Result<Option<Directory>, Error> {
         self.root.child(algorithm.name)
     }
 
-    /// Makes an empty directory for an algorithm on its way.
+    /// Makes an empty directory for an algorithm that is being attached.
     pub fn stage(&self) -> Result<Directory, Error> {
         self.root.own_child(STAGE)
     }
 
-    /// Gives the stage its name: the algorithm is there.
+    /// Renames the stage to the algorithm's name, which completes the attachment.
     pub fn publish(&self, algorithm: Algorithm) -> Result<(), Error> {
         self.root.rename_child(STAGE, algorithm.name)
     }
 
-    /// Removes what a process that died while it attached has left.
+    /// Removes the remains of a process that died while it attached.
     pub fn clear_stage(&self) -> Result<(), Error> {
         match self.root.child(STAGE)? {
             Some(stage) => self.remove_all(&stage, STAGE),
@@ -103,7 +104,7 @@ impl Pins {
         }
     }
 
-    /// Removes `dir`, which is called `name`, with its pins. Nothing is removed if anything else is in it.
+    /// Removes `dir`, whose name is `name`, with its pins. Nothing is removed if anything else is in it.
     fn remove_all(&self, dir: &Directory, name: &str) -> Result<(), Error> {
         let there: Vec<&str> = PINS.into_iter().filter(|pin| dir.has(pin)).collect();
         if let Some(other) = dir.names()?.iter().find(|found| !there.iter().any(|pin| *found == pin)) {
@@ -117,7 +118,7 @@ impl Pins {
     }
 }
 
-/// Opens the file system for pins. It is mounted for root alone if it is not mounted.
+/// Opens the file system for pins. It is mounted for root only if it is not mounted.
 fn file_system(deadline: Instant) -> Result<Directory, Error> {
     let path = Path::new(FILE_SYSTEM);
     if let Some(mounted) = Directory::mounted(path, BPF_FS_MAGIC)? {
@@ -129,14 +130,14 @@ fn file_system(deadline: Instant) -> Result<Directory, Error> {
         return Ok(mounted);
     }
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    // Without a mode everybody may write there.
+    // Without a mode all users could write there.
     mount(Some("bpf"), FILE_SYSTEM, Some("bpf"), flags, Some("mode=0700"))
         .map_err(|e| Error::system(&format!("mount {FILE_SYSTEM}"), e))?;
     let mounted = Directory::mounted(path, BPF_FS_MAGIC)?;
     mounted.ok_or_else(|| Error::system(&format!("mount {FILE_SYSTEM}"), "another file system is there"))
 }
 
-/// Opens a file that root alone can open, and so lock.
+/// Opens a file that only root can open, and so lock.
 fn mount_lock() -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);

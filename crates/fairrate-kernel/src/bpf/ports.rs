@@ -1,4 +1,4 @@
-//! Programs at the ports of switches: which device a port is, and what is put there.
+//! Programs at the ports of switches: the device of a port, and the program attached there.
 
 use std::os::fd::AsFd;
 use std::process::Command;
@@ -12,7 +12,7 @@ use super::{open, read, write};
 use crate::error::Error;
 use crate::setup::{Algorithm, PortSetting};
 
-/// Ours alone among the programs of a device.
+/// Priority that only these programs have among the programs of a device.
 const PRIORITY: u32 = 3905;
 
 /// `struct port_key` of the programs.
@@ -33,10 +33,10 @@ struct Port {
     made_clsact: u32,
 }
 
-/// Puts the algorithm's program at a port of a switch, or gives the one that is there a new setting.
+/// Attaches the algorithm's program at a port of a switch, or changes the setting of a program that is attached.
 ///
 /// # Errors
-/// If there is no such device, or it is no end of a veth pair where the program has to be at the other one.
+/// If there is no such device, or it is not an end of a veth pair where the program has to be at the other end.
 pub(super) fn attach(algorithm: Algorithm, dir: &Directory, port: &PortSetting) -> Result<(), Error> {
     let (namespace, device) = place(algorithm, port)?;
     let key = Key { cookie: namespace.cookie(), ifindex: device.ifindex };
@@ -50,7 +50,7 @@ pub(super) fn attach(algorithm: Algorithm, dir: &Directory, port: &PortSetting) 
             made_clsact: u32::from(!namespace.inside(|| has_clsact(&device.name))?),
         },
     };
-    // First the entry, by which `detach` finds the program.
+    // The entry is written first, since `detach` finds the program by it.
     write(&ports, bytes_of(&key), bytes_of(&value))?;
     if let Some(point) = &port.point {
         write(&open(dir, "points")?, bytes_of(&key), point)?;
@@ -74,12 +74,12 @@ fn all(ports: &MapHandle) -> Result<Vec<(Key, Port)>, Error> {
     Ok(entries.into_iter().filter_map(|(key, port)| Some((key, pod_read_unaligned(&port?)))).collect())
 }
 
-/// Takes the algorithm's programs from all ports that still are.
+/// Removes the algorithm's programs from all ports that still exist.
 pub(super) fn detach_all(algorithm: Algorithm, dir: &Directory) -> Result<(), Error> {
     let all = all(&open(dir, "ports")?)?;
     let namespaces = netns::find(&all.iter().map(|(key, _)| (key.cookie, String::new())).collect())?;
     for (key, port) in &all {
-        // A namespace that is gone took its devices with it, and so does a device that is gone.
+        // A removed namespace took its devices with it, and a removed device its program.
         if let Some(namespace) = namespaces.get(&key.cookie) {
             let _ = detach(algorithm, dir, namespace, key, port);
         }
@@ -87,12 +87,12 @@ pub(super) fn detach_all(algorithm: Algorithm, dir: &Directory) -> Result<(), Er
     Ok(())
 }
 
-/// Takes the algorithm's programs from the ports whose programs are in a namespace.
+/// Removes the algorithm's programs from the ports whose programs are in `namespace`.
 pub(super) fn detach_in(algorithm: Algorithm, dir: &Directory, namespace: &Namespace) -> Result<(), Error> {
     let ports = open(dir, "ports")?;
     for (key, port) in all(&ports)?.iter().filter(|(key, _)| key.cookie == namespace.cookie()) {
         let _ = detach(algorithm, dir, namespace, key, port);
-        // There need not be a congestion point.
+        // There may be no congestion point.
         let _ = ports.delete(bytes_of(key));
         let _ = open(dir, "points").map(|points| points.delete(bytes_of(key)));
     }
@@ -137,7 +137,7 @@ enum Peer {
     There { namespace: u64, ifindex: u64 },
 }
 
-/// Where the program of a port is: marks are set on the way to the queue, stamps where the link ends.
+/// Returns the place of a port's program: marks are set before the queue, stamps at the end of the link.
 fn place(algorithm: Algorithm, port: &PortSetting) -> Result<(Namespace, Device), Error> {
     let namespace = Namespace::named(&port.namespace)?;
     let (device, peer) = namespace.inside(|| device(&port.device)).map_err(|_| {
@@ -168,7 +168,7 @@ fn place(algorithm: Algorithm, port: &PortSetting) -> Result<(Namespace, Device)
     }
 }
 
-/// What `ip` or `tc` tells as JSON.
+/// Returns the JSON output of `ip` or `tc`.
 fn told(program: &str, args: &[&str]) -> std::io::Result<serde_json::Value> {
     let output = Command::new(program).args(args).output()?;
     if !output.status.success() {
@@ -177,7 +177,7 @@ fn told(program: &str, args: &[&str]) -> std::io::Result<serde_json::Value> {
     serde_json::from_slice(&output.stdout).map_err(std::io::Error::other)
 }
 
-/// A device of the present namespace, and the other end of its link.
+/// Returns a device of the present namespace, and the other end of its link.
 fn device(name: &str) -> std::io::Result<(Device, Option<Peer>)> {
     let link = &told("ip", &["-j", "link", "show", "dev", name])?[0];
     let ifindex = link["ifindex"].as_u64().ok_or_else(|| std::io::Error::other("no such device"))?;

@@ -1,6 +1,7 @@
-//! Connections of an algorithm that leaves the kernel: they take the default of their namespace.
+//! Connections of an algorithm that is removed from the kernel: they take the default of their namespace.
 //!
-//! Without its ports and options an algorithm learns nothing more, and its connections would keep the window that they happened to have.
+//! Without its ports and options an algorithm gets no new information, and its connections would keep their last
+//! window.
 
 use std::io::Read as _;
 
@@ -11,20 +12,23 @@ use super::{netns, object};
 use crate::error::Error;
 use crate::setup::Algorithm;
 
-/// Room for the name of a congestion control.
+/// Size of the name of a congestion control.
 const NAME: usize = 16;
 
-/// The program that goes through the sockets of a namespace.
+/// The program that iterates over the sockets of a namespace.
 pub(super) struct Mover(Object);
 
 impl Mover {
+    /// Loads the program.
+    ///
     /// # Errors
     /// If the kernel has no iterators over sockets, which it has from 5.15 on.
     pub fn new() -> Result<Self, Error> {
         object::load(object::MOVER, "").map(Self)
     }
 
-    /// Gives all sockets of an algorithm the default of their namespace, in all namespaces that have a name or a process.
+    /// Switches all sockets of an algorithm to the default of their namespace, in all namespaces that have a name or a
+    /// process.
     pub fn move_all(&self, algorithm: Algorithm) -> Result<(), Error> {
         netns::each(|namespace| self.move_in(algorithm, namespace))
     }
@@ -38,7 +42,7 @@ impl Mover {
         map.update(&0_u32.to_ne_bytes(), &[name(algorithm.tcp_name), name(&to)].concat(), MapFlags::ANY)
             .map_err(failed)?;
         let link = program.attach().map_err(failed)?;
-        // It goes through the sockets of the namespace that it is made in.
+        // The iterator covers the sockets of the namespace in which it is created.
         namespace.inside(|| {
             let mut sockets = Iter::new(&link).map_err(std::io::Error::other)?;
             sockets.read_to_end(&mut Vec::new()).map(drop)

@@ -1,4 +1,4 @@
-//! What is attached.
+//! The state of attached algorithms.
 
 use serde::Serialize;
 
@@ -9,35 +9,35 @@ use super::{is_registered, n_sockets};
 use crate::error::Error;
 use crate::setup::IN_KERNEL;
 
-/// An algorithm that is attached.
+/// An attached algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Attached {
     /// Its name in scenarios.
     pub algorithm: &'static str,
     /// Its name for `TCP_CONGESTION`.
     pub tcp_name: &'static str,
-    /// Established connections that it controls.
+    /// Number of established connections that it controls.
     pub sockets: u64,
-    /// The algorithm with its parameters where it was attached for all namespaces that are not below.
+    /// The algorithm with its parameters, if it was attached for all namespaces that are not listed.
     pub for_others: Option<String>,
-    /// Namespaces that it was made the default of.
+    /// Namespaces whose default it became.
     pub namespaces: Vec<InNamespace>,
 }
 
-/// A namespace that an algorithm was made the default of.
+/// A namespace whose default an algorithm became.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InNamespace {
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// The kernel's number of it.
+    /// The kernel's number of the namespace.
     pub cookie: u64,
-    /// The congestion control that is its default now; `None`: the namespace is gone.
+    /// Present default congestion control; `None`: the namespace no longer exists.
     pub default: Option<String>,
-    /// As it was given: the algorithm with its parameters.
+    /// The algorithm with its parameters, as text.
     pub setup: String,
 }
 
-/// Returns what is attached. Makes and changes nothing.
+/// Returns the attached algorithms, without changing anything.
 ///
 /// # Errors
 /// If the pins cannot be read, or others than root can change them.

@@ -10,7 +10,7 @@ use fairrate_units::{Rate, Time};
 use crate::stream::{Draws, Stream, as_ack};
 use crate::{Errors, STEPS};
 
-/// Flows of the lab, of a datacenter and of a testbed.
+/// Paths of flows in the lab, in a datacenter and on a testbed.
 const PATHS: [(u64, u64); 3] = [(100_000, 10_000), (25_000, 28_000), (200, 500_000)];
 
 fn theta(config: &ThetaPowerTcpConfig, line_mbps: u64, base_rtt_ns: u64, seed: u64, steps: u64) -> f64 {
@@ -48,7 +48,7 @@ fn theta_powertcp_is_the_rust_controller() {
     println!("theta-powertcp: largest error {largest:e}");
 }
 
-/// A port whose queue comes and goes.
+/// A port whose queue grows and shrinks.
 struct Port {
     rate: Rate,
     ts_ns: u64,
@@ -86,7 +86,7 @@ fn powertcp(config: &PowerTcpConfig, line_mbps: u64, base_rtt_ns: u64, seed: u64
     let mut ports = rates.map(|rate| Port { rate, ts_ns: 0, tx_bytes: 0, qlen: 0 });
     for step in 0..steps {
         let ack = stream.next(cwnd);
-        // Now and then a packet comes by another path.
+        // Now and then a packet takes another path.
         let n = if stream.draws.once_in(1_000) { 2 } else { 3 };
         let hops: Vec<Hop> = ports[..n].iter_mut().map(|p| p.stamp(&mut stream.draws, ack.now_ns)).collect();
         let int: Vec<IntHop> = hops.iter().map(as_int).collect();

@@ -9,11 +9,12 @@ use fairrate_units::{Rate, Time};
 use crate::stream::{Stream, as_ack};
 use crate::{Errors, STEPS};
 
-/// Acknowledgments of a connection. While a rate falls, the law makes a difference between two computations larger, some
-/// eightfold in 250 to 350 acknowledgments, so that after thousands of them it is no longer that of the arithmetic.
+/// Number of acknowledgments of a connection. While a rate falls, the law enlarges a difference between two
+/// computations, about eightfold in 250 to 350 acknowledgments, so that after thousands of them it is no longer that of
+/// the arithmetic.
 const FLOW_STEPS: u64 = 500;
 
-/// Connections one after the other; gives the largest error.
+/// Compares connections one after the other; returns the largest error.
 fn all(config: &RateMpConfig, line: Rate, base_rtts_ns: &[u64], steps: u64) -> f64 {
     let errors = (0..steps / FLOW_STEPS).map(|seed| compare(config, line, base_rtts_ns, 10 * seed, FLOW_STEPS));
     errors.fold(0.0, f64::max)
@@ -49,7 +50,7 @@ fn compare(config: &RateMpConfig, line: Rate, base_rtts_ns: &[u64], seed: u64, s
         let pace = if ours.paced_bps == 0 { line.as_bps() } else { ours.paced_bps };
         cwnds[i] = allowed.cwnd.as_u64();
         if ours.cwnd * 1_000 != cwnds[i] {
-            // Windows are cut to whole packets, and the bound is for what is cut.
+            // Windows are cut to whole packets, and the bound is for the cut values.
             errors.hold(step, c[i].packets() * 1_000.0, (ours.cwnd * 1_000).max(cwnds[i]) as f64);
         }
         errors.hold(step, pace as f64, allowed.rate.as_bps_f64());

@@ -1,4 +1,4 @@
-//! RoCC's two halves, which are whole numbers in Rust too.
+//! RoCC's two halves, which are computed with integers in Rust too.
 
 use fairrate_control::rocc::{LowQueueGain, RoccConfig, Thresholds};
 use fairrate_control::{
@@ -16,7 +16,7 @@ fn port(rate: Rate) -> PortContext {
     PortContext { port: 3, rate, base_rtt, wire_mtu: 1_048, upstream_delay: Time::from_us(1), of_host: false, seed: 1 }
 }
 
-/// A packet of flow 7 that stays in the queue, so that every period tells it the rate.
+/// Adds a packet of flow 7 that stays in the queue, so that every period sends a notice with the rate.
 fn join(agent: &mut impl PortAgent, queue_bytes: u64) {
     use fairrate_control::PortPacket;
     let kind = PortPacketKind::Data;

@@ -1,4 +1,4 @@
-//! Random acknowledgments that a flow could get.
+//! Random acknowledgments that are possible for a flow.
 
 use fairrate_control::Ack;
 use fairrate_kernel::laws::AckInput;
@@ -6,24 +6,24 @@ use fairrate_units::{Rate, Time};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Whole numbers of a seed.
+/// Random integers from a seed.
 pub struct Draws(Xoshiro256PlusPlus);
 
 impl Draws {
     pub fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
-    /// From `least` up to and without `end`.
+    /// Returns a number from `least` up to, but without, `end`.
     pub fn between(&mut self, least: u64, end: u64) -> u64 {
         least + self.0.next_u64() % (end - least)
     }
-    /// True once in `n` times.
+    /// Returns `true` once in `n` times.
     pub fn once_in(&mut self, n: u64) -> bool {
         self.between(0, n) == 0
     }
 }
 
-/// A flow's acknowledgments: queues come and go, some packets are marked, and now and then the flow is idle.
+/// The acknowledgments of a flow: queues grow and shrink, some packets are marked, and now and then the flow is idle.
 pub struct Stream {
     pub draws: Draws,
     pub base_rtt_ns: u64,
@@ -38,7 +38,7 @@ impl Stream {
         Self { draws: Draws::new(seed), base_rtt_ns, now_ns: 1_000_000, ack_seq: 0, queue_ns: 0, marks_one_in: 50 }
     }
 
-    /// The next acknowledgment of a flow with this window in bytes.
+    /// Returns the next acknowledgment of a flow with this window in bytes.
     pub fn next(&mut self, cwnd: u64) -> AckInput {
         let d = &mut self.draws;
         let idle = if d.once_in(2_000) { 5 * self.base_rtt_ns } else { 0 };
@@ -51,7 +51,7 @@ impl Stream {
         }
         let newly_acked = [0, 1_000, 1_000, 2_000][d.between(0, 4) as usize];
         self.ack_seq += newly_acked;
-        // Clearly full or clearly not: a window that is full by less than a byte is so for one of the two only.
+        // Clearly full or clearly not: a window that is full by less than a byte would be full for only one of the two.
         let in_flight = if 8_000 < cwnd && d.once_in(3) { cwnd / 4 } else { 2 * cwnd + 4_000 };
         AckInput {
             now_ns: self.now_ns,
@@ -68,7 +68,7 @@ impl Stream {
     }
 }
 
-/// The same acknowledgment for a Rust controller.
+/// Converts the acknowledgment for a Rust controller.
 pub fn as_ack(a: &AckInput) -> Ack<'static> {
     Ack {
         now: Time::from_ns(a.now_ns),

@@ -1,4 +1,4 @@
-//! Attached and detached, in order and out of order: nothing is left.
+//! Attaching and detaching, in order and out of order: nothing is left.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,8 @@ fn names() -> String {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("there is TCP")
 }
 
-/// Whether no program, pin or name of ours is there. The kernel frees programs some time after their last use.
+/// Returns `true` if no program, pin or name of fairrate exists. The kernel frees programs some time after their last
+/// use.
 pub fn is_clean() -> bool {
     if Path::new("/sys/fs/bpf/fairrate").exists() || names().contains("fr_") {
         return false;
@@ -119,7 +120,7 @@ fn many_at_once_do_not_disturb_each_other() {
     assert!(is_clean());
 }
 
-/// Namespaces are found by the processes in them, of which any may end the next moment.
+/// Namespaces are found by the processes in them, which may end at any time.
 #[test]
 fn processes_that_come_and_go_meanwhile_are_no_error() {
     let Some(_machine) = machine() else { return };

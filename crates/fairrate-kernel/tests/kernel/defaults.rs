@@ -1,4 +1,4 @@
-//! Defaults of namespaces: whatever the order of attaching and detaching, they come back.
+//! Defaults of namespaces: they are restored, whatever the order of attaching and detaching.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::traffic::{default_of, inside, succeed};
 use crate::{clean, done, machine};
 
-/// Namespaces without a network; they go with the value.
+/// Namespaces without a network, which are removed with this value.
 struct Namespaces(Vec<String>);
 
 impl Namespaces {
@@ -40,7 +40,7 @@ fn a_namespace_gets_its_default_back_in_whatever_order() {
         for (algorithm, _) in THREE {
             done(&format!("attach {algorithm} --netns {name}"));
         }
-        // The last one that is left is the default.
+        // The last remaining one is the default.
         let mut left = vec![0, 1, 2];
         for i in order {
             done(&format!("detach {}", THREE[i].0));
@@ -72,7 +72,7 @@ fn one_that_is_attached_again_is_the_last_one() {
     assert!(clean::is_clean());
 }
 
-/// A default that somebody sets in the meantime is left alone.
+/// A default that another user sets in the meantime is left alone.
 #[test]
 fn a_default_of_others_is_neither_named_nor_changed() {
     let Some(_machine) = machine() else { return };
@@ -88,7 +88,7 @@ fn a_default_of_others_is_neither_named_nor_changed() {
     assert!(clean::is_clean());
 }
 
-/// A namespace that is made while the first one has our default takes it from there.
+/// A namespace that is made while the first one has our default takes its default from the first one.
 #[test]
 fn a_namespace_made_meanwhile_gets_the_default_that_the_first_one_had() {
     let Some(_machine) = machine() else { return };
@@ -96,7 +96,7 @@ fn a_namespace_made_meanwhile_gets_the_default_that_the_first_one_had() {
     done("attach theta-powertcp --default");
     let namespaces = Namespaces::new(1);
     let inherited = default_of(&namespaces.0[0]);
-    // Others of this machine may have connected in this moment.
+    // Other users of this machine may have connected in this moment.
     done("detach theta-powertcp --force");
     assert_eq!(default_here(), before);
     if inherited == "fr_theta" {
@@ -120,7 +120,7 @@ fn taken_from_some_namespaces_it_stays_in_others() {
     done(&format!("attach theta-powertcp --netns {a} --netns {b} --netns {c}"));
     done(&format!("detach theta-powertcp --netns {a} --netns {b}"));
     assert_eq!([default_of(a), default_of(b), default_of(c)], [before.as_str(), before.as_str(), "fr_theta"]);
-    // Again: there is nothing to take.
+    // Again: there is nothing to remove.
     done(&format!("detach theta-powertcp --netns {a}"));
     done("detach theta-powertcp --unused");
     let status = done("status");
@@ -157,7 +157,7 @@ fn a_namespace_that_is_gone_is_said_and_forgotten() {
     done(&format!("attach theta-powertcp --netns {}", namespaces.0[0]));
     let status = done("status");
     assert!(!status.contains("which is gone"), "{status}");
-    // The last one that is there: it goes with it.
+    // The last namespace that exists: the algorithm is removed with it.
     succeed(&format!("ip netns del {}", namespaces.0[0]));
     namespaces.0.clear();
     done("detach theta-powertcp --unused");

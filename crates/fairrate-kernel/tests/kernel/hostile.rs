@@ -1,4 +1,4 @@
-//! What users who are not root can do about the pins, where everybody may write to `/sys/fs/bpf` and where not.
+//! Attacks on the pins by users who are not root, with and without write access for all to `/sys/fs/bpf`.
 //!
 //! Each test has mounts of its own, so those of the machine stay as they are.
 
@@ -19,7 +19,7 @@ use crate::{clean, command, done, machine, refused, run};
 const NOBODY: u32 = 65_534;
 const PINS: &str = "/sys/fs/bpf/fairrate";
 
-/// How the file system for pins is mounted before the first command.
+/// The state of the file system for pins before the first command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mounted {
     Not,
@@ -27,7 +27,7 @@ enum Mounted {
     ForEverybody,
 }
 
-/// Runs `f` with mounts of its own, in which the file system for pins is mounted like this.
+/// Runs `f` with mounts of its own, in which the file system for pins is in the state `mounted`.
 fn with_mounts<T: Send>(mounted: Mounted, f: impl FnOnce() -> T + Send) -> T {
     let enter = || {
         unshare(CloneFlags::CLONE_NEWNS).expect("root may");
@@ -47,7 +47,7 @@ fn with_mounts<T: Send>(mounted: Mounted, f: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(enter).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Detaches what a test that failed has left: its pins are in the mounts of the test, and only there.
+/// A guard that detaches the remains of a failed test: its pins are in the mounts of the test, and only there.
 struct Detaches;
 
 impl Drop for Detaches {
@@ -83,7 +83,7 @@ impl Drop for Victim {
     }
 }
 
-/// A shell that is not root's.
+/// Returns a shell of a user who is not root.
 fn as_nobody(script: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", script]).uid(NOBODY).gid(NOBODY).current_dir("/");
@@ -98,7 +98,7 @@ fn error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What a user puts there before root attaches: in a directory of his own, or in its place.
+/// Returns the traps that a user sets before root attaches: in a directory of his own, or in its place.
 fn traps(victim: &Victim) -> [String; 4] {
     let victim = victim.0.display();
     [
@@ -150,7 +150,7 @@ fn a_directory_that_others_may_write_to_is_refused_even_if_it_is_roots() {
         let message = refused("attach theta-powertcp");
         assert!(message.contains("can be written by others than root (mode 0777)"), "{message}");
         assert!(victim.is_whole());
-        // The same at the mount point: without the sticky bit others rename what is root's.
+        // The same at the mount point: without the sticky bit others can rename root's files.
         fs::set_permissions("/sys/fs/bpf", fs::Permissions::from_mode(0o777)).expect("root may");
         let message = refused("attach theta-powertcp");
         assert!(message.contains("`/sys/fs/bpf` lets others rename what is root's"), "{message}");
@@ -169,7 +169,7 @@ fn what_is_no_pin_of_ours_is_not_removed() {
         assert!(message.contains("has something in it that is no pin of fairrate, `deep`"), "{message}");
         assert!(Path::new(&format!("{PINS}/stage/deep/er")).exists());
         fs::remove_dir_all(format!("{PINS}/stage/deep")).expect("root may");
-        // A link is no pin either, whatever it is called.
+        // A link is not a pin either, whatever its name.
         std::os::unix::fs::symlink(victim.0.join("one"), format!("{PINS}/stage/ops")).expect("root may");
         let message = refused("attach theta-powertcp");
         assert!(message.contains("is no pin of fairrate, `ops`"), "{message}");
@@ -186,7 +186,7 @@ fn what_is_no_pin_of_ours_is_not_removed() {
 fn where_everybody_may_write_the_pins_are_still_roots_alone() {
     let Some(_machine) = machine() else { return };
     with_mounts(Mounted::ForEverybody, || {
-        // An earlier version made it so that others could open it, and hold its lock.
+        // An earlier version made it accessible to others, so that they could hold its lock.
         DirBuilder::new().mode(0o755).create(PINS).expect("root may");
         done("attach theta-powertcp");
         assert_eq!(fs::metadata(PINS).expect("it is there").mode() & 0o7777, 0o700);
@@ -205,7 +205,7 @@ fn where_everybody_may_write_the_pins_are_still_roots_alone() {
     assert!(clean::is_clean());
 }
 
-/// Ends a process of this test with it.
+/// A guard that ends a process of this test.
 struct Ends(Child);
 
 impl Drop for Ends {
@@ -235,7 +235,7 @@ fn a_user_who_swaps_directories_and_links_meanwhile_gains_nothing() {
         }
         drop(user);
         let _ = fs::remove_file(PINS);
-        // What was refused is still attached.
+        // The refused algorithm is still attached.
         let _ = as_nobody(&format!("rm -f {PINS}/*; rmdir {PINS}")).output();
         run("detach");
         assert!(!Path::new(PINS).exists());
@@ -257,7 +257,7 @@ fn a_lock_is_waited_for_with_an_end_and_its_holder_is_named() {
             let holder = format!("error: process {} (`", std::process::id());
             assert!(message.starts_with(&holder) && message.contains(PINS), "{message}");
         }
-        // To look takes no lock.
+        // Reading the status takes no lock.
         assert_eq!(done("status"), "nothing is attached\n");
         drop(held);
         done("attach theta-powertcp --wait 200ms");

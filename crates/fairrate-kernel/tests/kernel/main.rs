@@ -1,6 +1,7 @@
-//! Programs in the running kernel: needs root, and says so where it is not.
+//! Programs in the running kernel: the tests need root, and print so without it.
 //!
-//! All that TCP knows by a name is one for the whole machine, so these tests run one after the other and expect that nothing is attached.
+//! Names in TCP are shared by the whole machine, so these tests run one after the other and expect that nothing is
+//! attached.
 
 mod clean;
 mod defaults;
@@ -13,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static MACHINE: Mutex<()> = Mutex::new(());
 
-/// Holds the machine for a test; `None` without root.
+/// Locks the machine for a test; returns `None` without root.
 fn machine() -> Option<MutexGuard<'static, ()>> {
     if !nix::unistd::geteuid().is_root() {
         println!("not run: needs root");
@@ -34,7 +35,7 @@ fn run(args: &str) -> Output {
     command(args).output().expect("the program starts")
 }
 
-/// Runs and succeeds; gives what it printed.
+/// Runs a command that must succeed; returns its output.
 #[track_caller]
 fn done(args: &str) -> String {
     let output = run(args);
@@ -42,7 +43,7 @@ fn done(args: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs and is refused with exit code 2; gives the message.
+/// Runs a command that must be refused with exit code 2; returns the message.
 #[track_caller]
 fn refused(args: &str) -> String {
     let output = run(args);

@@ -1,4 +1,4 @@
-//! RateMP over the subflows of a connection of MPTCP.
+//! RateMP over the subflows of an MPTCP connection.
 #![allow(unsafe_code)]
 
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ fn server_address() -> SockaddrIn {
     SockaddrIn::new(10, 6, 1, 2, 5_000)
 }
 
-/// Two hosts with two links; they go with the value.
+/// Two hosts with two links, which are removed with this value.
 struct Hosts(String);
 
 impl Hosts {
@@ -50,21 +50,21 @@ impl Drop for Hosts {
 }
 
 fn mptcp_socket() -> std::io::Result<OwnedFd> {
-    // SAFETY: the call takes numbers, and a descriptor that it gives is nobody else's.
+    // SAFETY: the call takes numbers, and the descriptor that it returns has no other owner.
     unsafe {
         let fd = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, libc::IPPROTO_MPTCP);
         if fd < 0 { Err(std::io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
     }
 }
 
-/// How many subflows have joined each connection that the program knows.
+/// Returns the number of subflows that have joined each connection of the program.
 fn joined() -> Vec<u32> {
     let map = MapHandle::from_pinned_path("/sys/fs/bpf/fairrate/ratemp/connections").expect("it is attached");
     let values = map.keys().filter_map(|key| map.lookup(&key, MapFlags::ANY).expect("it is a map"));
     values.map(|v| u32::from_ne_bytes(v[64..68].try_into().expect("four bytes"))).collect()
 }
 
-/// Tries for some seconds: subflows join after the connection.
+/// Tries `is_so` for some seconds: subflows join after the connection.
 fn soon(is_so: impl Fn() -> bool) -> bool {
     (0..500).any(|_| {
         is_so() || {

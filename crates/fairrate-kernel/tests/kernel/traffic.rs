@@ -10,7 +10,7 @@ use nix::sched::{CloneFlags, setns};
 
 use crate::{clean, done, machine, refused};
 
-/// Two hosts and a switch whose port to the second sends 100 Mb/s; they go with the value.
+/// Two hosts and a switch whose port to the second sends 100 Mb/s; they are removed with this value.
 struct Network {
     tag: String,
 }
@@ -43,12 +43,13 @@ impl Network {
         format!("{}{which}", self.tag)
     }
 
-    /// The port of the switch to the second host.
+    /// Returns the port of the switch to the second host.
     fn port(&self) -> String {
         format!("{0}s/{0}c", self.tag)
     }
 
-    /// Sends so many bytes from the first host to the second under a congestion control; gives what `status` says meanwhile.
+    /// Sends `n_bytes` from the first host to the second with congestion control `cc`; returns the output of `status`
+    /// meanwhile.
     fn send(&self, cc: &str, n_bytes: usize) -> String {
         let listener = inside(&self.name("2"), || TcpListener::bind("10.8.2.1:0")).expect("the address is there");
         let to = listener.local_addr().expect("it is bound");
@@ -77,7 +78,7 @@ impl Drop for Network {
     }
 }
 
-/// Runs a command that has to succeed.
+/// Runs a command that must succeed.
 #[track_caller]
 pub fn succeed(line: &str) {
     let words: Vec<&str> = line.split(' ').collect();
@@ -116,7 +117,7 @@ fn a_namespace_gets_its_default_and_has_it_back() {
     let status = net.send("fr_theta", 2_000_000);
     assert!(status.contains("(fr_theta): 1 connections"), "{status}");
     assert!(status.contains(&format!("default of namespace {host}: theta-powertcp\n")), "{status}");
-    // Again, with other parameters: the default before stays known.
+    // Again, with other parameters: the default before is still remembered.
     done(&format!("attach theta-powertcp:gamma=0.5 --netns {host}"));
     net.send("fr_theta", 500_000);
     done("detach theta-powertcp --force");
@@ -142,8 +143,8 @@ fn it_stays_while_connections_use_it() {
     assert!(clean::is_clean());
 }
 
-/// An algorithm without its ports learns nothing more. So what is on its way goes on by the namespace's default, and nothing of the
-/// algorithm is left although both ends are still open.
+/// An algorithm without its ports gets no new information. So connections continue with the namespace's default, and
+/// nothing of the algorithm is left although both ends are still open.
 #[test]
 fn live_connections_take_the_default_when_their_algorithm_goes() {
     let Some(_machine) = machine() else { return };
@@ -177,7 +178,7 @@ fn live_connections_take_the_default_when_their_algorithm_goes() {
     }
 }
 
-/// A socket that waits for connections and was given the algorithm by its name would give it to them.
+/// A listening socket that was given the algorithm by its name would pass it on to its connections.
 #[test]
 fn a_listening_socket_does_not_hand_on_what_is_gone() {
     use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};

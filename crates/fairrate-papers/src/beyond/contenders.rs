@@ -1,24 +1,25 @@
-//! Who takes part in the shootout: algorithms in the form and with the constants of their own papers, on the fabric that each
-//! of them needs.
+//! The algorithms of the shootout, in the form and with the constants of their own papers, each on the fabric that it
+//! needs.
 
-/// An algorithm with what is set for it.
+/// An algorithm with its settings.
 pub struct Contender {
     pub cc: &'static str,
     pub fabric: Fabric,
     sets: &'static [(&'static str, &'static str)],
 }
 
-/// What a switch does when its buffer fills.
+/// The action of a switch when its buffer fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fabric {
-    /// Pauses the port upstream, above PowerTCP's Dynamic Threshold of an eighth of what is free.
+    /// The switch pauses the port upstream, above PowerTCP's Dynamic Threshold of an eighth of the free buffer.
     Pauses,
-    /// Drops when all of the buffer is full: the threshold is one for pauses, and no paper of those without has it.
+    /// The switch drops when all of its buffer is full: the threshold is for pauses, and no paper of an algorithm
+    /// without pauses has it.
     Drops,
 }
 
 impl Contender {
-    /// All keys.
+    /// Returns all settings, of the fabric and of the algorithm.
     pub fn sets(&self) -> Vec<(&'static str, &'static str)> {
         let fabric: &[_] = match self.fabric {
             Fabric::Pauses => &[],
@@ -43,15 +44,16 @@ pub const ALL: [Contender; 10] = [
     pausing("dcqcn", &DCQCN),
     pausing("rocc", &[]),
     pausing("perc", &[]),
-    // Its host stack repeats what is missing alone.
+    // Swift's host stack retransmits only the missing packets.
     dropping("swift", &[("transport.recovery", "selective-repeat")]),
-    // It grants seven messages at a time, as its authors have it for web search, and finds losses by a timer of milliseconds.
+    // Homa grants seven messages at a time, as its authors do for web search, and detects losses by a timer of
+    // milliseconds.
     dropping("homa", &[("transport.rto", "4ms")]),
     dropping("flowtune", &FLOWTUNE),
     dropping("ratemp", &RATEMP),
 ];
 
-/// The marks of DCQCN's own paper (its section 5).
+/// DCQCN with the ECN marks of its own paper (section 5).
 const DCQCN: [(&str, &str); 4] = [
     ("switch.ecn.kmin", "5KB"),
     ("switch.ecn.kmax", "200KB"),
@@ -59,7 +61,7 @@ const DCQCN: [(&str, &str); 4] = [
     ("switch.ecn.per", "40Gbps"),
 ];
 
-/// TCP with ns-2's first window and the timeouts of the examples.
+/// Flowtune over TCP with ns-2's first window and the timeouts of the examples.
 const FLOWTUNE: [(&str, &str); 4] = [
     ("transport.kind", "tcp"),
     ("transport.tcp.rto_min", "200us"),
@@ -67,6 +69,6 @@ const FLOWTUNE: [(&str, &str); 4] = [
     ("transport.flowtune.initial_window", "2"),
 ];
 
-/// TCP over four paths, with c as the rate of links between switches. Its marks are the default.
+/// RateMP over TCP with four subflows, with c as the rate of links between switches. Its marks are the default.
 const RATEMP: [(&str, &str); 3] =
     [("transport.kind", "tcp"), ("transport.tcp.subflows", "4"), ("transport.ratemp.capacity", "100Gbps")];

@@ -1,4 +1,4 @@
-//! Figures that no paper has.
+//! Figures that are in no paper.
 
 mod contenders;
 mod shootout;

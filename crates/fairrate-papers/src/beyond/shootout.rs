@@ -1,7 +1,7 @@
 //! Ten algorithms on one fabric: PowerTCP's fat-tree of 256 hosts, with web search or Hadoop between racks and requests beside.
 //!
-//! ToR uplinks carry a quarter of what hosts can send there, so that queues form inside the network as well as at receivers.
-//! Everybody has its 4 MiB of buffer a switch, its packets of 1 KB, and the same flows.
+//! ToR uplinks carry a quarter of the traffic that hosts can send there, so that queues form inside the network as well
+//! as at receivers. All algorithms have 4 MiB of buffer per switch, packets of 1 KB, and the same flows.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -26,19 +26,19 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// Web search as in PowerTCP's figures 6 and 7, and requests of 2 MB to ten hosts of another rack, four a second and host: 1 %
-/// more load of the uplinks.
+/// The scenario: web search as in PowerTCP's figures 6 and 7, and requests of 2 MB to ten hosts of another rack, four a
+/// second and host, which add 1 % to the load of the uplinks.
 const SCENARIO: &str = concat!(
     include_str!("../../../../examples/websearch.toml"),
     "\n[[traffic]]\nkind = \"incast-queries\"\nrequest_size = \"2MB\"\nresponders = 10\nfrom = \"one-other-rack\"\n\
      rate_per_host_per_s = 4.0\nstop = \"1ms\"\n"
 );
-/// Of the uplinks, in per cent, payload alone. With headers, acknowledgments and requests 95 % are at least 6 % more than the
-/// links carry, so that queues grow for as long as flows arrive.
+/// Loads of the uplinks, in per cent, payload alone. With headers, acknowledgments and requests 95 % are at least 6 %
+/// more than the links carry, so that queues grow for as long as flows arrive.
 const LOADS: [u32; 5] = [20, 40, 60, 80, 95];
-/// Of slowdowns by size.
+/// The load at which slowdowns are drawn by size.
 const SHOWN_LOAD: u32 = 60;
-/// Classes of flows of the first traffic block, above and up to so many bytes.
+/// Classes of flows of the first traffic block: name, and the size range in bytes, lower end exclusive.
 const CLASSES: [(&str, f64, f64); 4] =
     [(SMALL, 0.0, 10e3), ("10-100 KB", 10e3, 100e3), ("100 KB-1 MB", 100e3, 1e6), (LARGE, 1e6, f64::INFINITY)];
 const SMALL: &str = "up to 10 KB";
@@ -46,7 +46,7 @@ const LARGE: &str = "above 1 MB";
 const REQUESTS: &str = "requests";
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Flow sizes.
+/// A distribution of flow sizes.
 struct Sizes {
     name: &'static str,
     key: &'static str,
@@ -88,7 +88,7 @@ fn run(sizes: &Sizes, load: u32, contender: &Contender, seed: u64, quick: bool) 
     Run::of(&at(sizes, load), SCENARIO, contender.cc, &sets, read).seeded(seed)
 }
 
-/// Slowdowns by class, what ToRs hold, how long ports are paused and what is dropped.
+/// Reads slowdowns by class, the buffer held by ToRs, the time ports are paused and the share dropped.
 fn read(record: &Record) -> Point {
     let held = stats::sorted(Occupancy::of(record).all());
     let mut point = Point::of([
@@ -105,7 +105,7 @@ fn read(record: &Record) -> Point {
     point
 }
 
-/// Quantiles of the slowdowns of those flows that a rule about traffic block and size picks.
+/// Returns quantiles of the slowdowns of the finished flows that `which` selects by traffic block and size.
 fn slowdowns(record: &Record, class: &str, which: impl Fn(u32, f64) -> bool) -> Vec<(String, f64)> {
     let of_flow = |flow: &fairrate_sim::FlowOutcome| {
         let spec = &record.config.flows[flow.flow.index()];
@@ -126,12 +126,13 @@ struct Measure {
     title: &'static str,
     unit: &'static str,
     key: fn() -> String,
-    /// Whom it is of; of all if nothing is said.
+    /// The fabric the measure is for; `None` if it is for both.
     of: Option<Fabric>,
 }
 
 impl Measure {
-    /// Nobody is paused in a fabric that drops, nor the other way round.
+    /// Returns `true` if the measure is for the contender's fabric: a fabric that drops has no pauses, nor the other
+    /// way round.
     fn is_of(&self, contender: &Contender) -> bool {
         self.of.is_none_or(|fabric| fabric == contender.fabric)
     }
@@ -172,7 +173,7 @@ fn draw(points: &Points, sizes: &Sizes, measure: &Measure) -> Panel {
     let values = |contender: &Contender| {
         LOADS.map(|load| (f64::from(load), points.values(&at(sizes, load), contender.cc, &(measure.key)())))
     };
-    // Who takes no part has an empty line, so that the others look the same in all panels.
+    // A contender outside the measure has an empty line, so that the others look the same in all panels.
     let curve = |contender: &Contender| Curve {
         name: contender.cc.to_owned(),
         cc: contender.cc,
@@ -203,12 +204,12 @@ fn draw_sizes(points: &Points, sizes: &Sizes, quantile: &str) -> Panel {
     curves::panel(&title, words("flow size", &labels), slowdown(), ALL.iter().map(curve).collect())
 }
 
-/// An axis of slowdowns, of which none is below 1.
+/// Returns an axis of slowdowns, none of which is below 1.
 fn slowdown() -> Axis {
     Axis::new("slowdown").logarithmic().showing(0.9, 2.0)
 }
 
-/// How fairly and how soon up to four flows share a link.
+/// Draws the fairness of up to four flows on a link, and the time they take to share it.
 fn draw_together(points: &Points) -> [Panel; 2] {
     let labels = together::COUNTS.map(|count| format!("{count} flows"));
     let labels = labels.each_ref().map(String::as_str);
@@ -235,7 +236,7 @@ fn draw_together(points: &Points) -> [Panel; 2] {
     ]
 }
 
-/// Nobody has said anything of this: what is asked are our questions, and numbers stand beside them.
+/// Returns our own questions with the measured numbers: no paper makes a statement about them.
 fn claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (sizes, measure) in SIZES.iter().flat_map(|sizes| MEASURES.iter().map(move |measure| (sizes, measure))) {

@@ -1,4 +1,4 @@
-//! Four long flows to one receiver that come and go: how fairly they share, and how long they take to.
+//! Four long flows to one receiver that start and end one by one: their fairness, and the time they take to reach it.
 
 use fairrate_report::stats;
 
@@ -8,20 +8,21 @@ use crate::figure::Scale;
 use crate::points::Point;
 use crate::record::{Record, ms_from, settle};
 
-/// PowerTCP's Figure 5, and what its senders send: with drops an endless flow may wait for its end until gaps are repaired.
+/// The scenario: PowerTCP's Figure 5, with probes at the senders, since with drops an endless flow may wait for its end
+/// until gaps are repaired.
 const SCENARIO: &str = concat!(
     include_str!("../../../../examples/fairness.toml"),
     "\n[[probe]]\nqueues = [\"h0->tor0\", \"h1->tor0\", \"h2->tor0\", \"h3->tor0\"]\nevery = \"100us\"\n"
 );
-/// What runs of it are called.
+/// Name of the runs.
 pub const NAME: &str = "four flows";
 const SENDERS: [&str; 4] = ["h0", "h1", "h2", "h3"];
-/// From one flow's begin to the next one's, in ms; the first one's is at 1 ms.
+/// Time from one flow's start to the next one's, in ms; the first flow starts at 1 ms.
 pub const INTERVAL_MS: f64 = 10.0;
-/// How many flows there are after each arrival.
+/// Numbers of flows after each arrival.
 pub const COUNTS: [usize; 3] = [2, 3, 4];
 const LINK_GBPS: f64 = 25.0;
-/// How near to its fair share a flow has to be.
+/// Largest relative distance of a flow from its fair share.
 const NEAR: f64 = 0.1;
 
 pub fn runs(contenders: &[Contender], scale: &Scale) -> Vec<Run> {
@@ -30,8 +31,8 @@ pub fn runs(contenders: &[Contender], scale: &Scale) -> Vec<Run> {
     contenders.iter().flat_map(|contender| scale.seeds.iter().map(move |&seed| run(contender, seed))).collect()
 }
 
-/// For each number of flows: Jain's index of what they send, from 1 ms after the last one has come; and the time until all have
-/// come within a tenth of their fair share, to stay until the next one comes or leaves.
+/// Reads for each number of flows Jain's index of their sending rates, from 1 ms after the last arrival; and the time
+/// until all are within a tenth of their fair share and stay there until the next arrival or departure.
 fn read(record: &Record) -> Point {
     let sent = SENDERS.map(|host| record.port(host, "tor0").throughput_gbps(1));
     let mut point = Point::default();
@@ -45,17 +46,17 @@ fn read(record: &Record) -> Point {
     point
 }
 
-/// The name of the index with so many flows.
+/// Returns the name of the index with `count` flows.
 pub fn jain_of(count: usize) -> String {
     format!("jain {count}")
 }
 
-/// The name of the time with so many flows, in ms.
+/// Returns the name of the time with `count` flows, in ms.
 pub fn time_of(count: usize) -> String {
     format!("time {count}")
 }
 
-/// When there are so many flows first.
+/// Returns the time at which there are `count` flows for the first time.
 fn begin_ms(count: usize) -> f64 {
     1.0 + INTERVAL_MS * (count - 1) as f64
 }
@@ -64,10 +65,11 @@ fn mean(series: &[(f64, f64)]) -> f64 {
     stats::mean(&series.iter().map(|point| point.1).collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
-/// In ms; the whole interval if some flow is not there at its end.
+/// Returns the time in ms until all flows have their share; the whole interval if some flow does not at its end.
 fn time_to_share_ms(sent: &[Vec<(f64, f64)>]) -> f64 {
     let begin_s = begin_ms(sent.len()) * 1e-3;
-    // The last sample is from before the next arrival. What is sent is known at the end of each tenth of a millisecond.
+    // The last sample is from before the next arrival. The rate sent is known at the end of each tenth of a
+    // millisecond.
     let range = (begin_s + 1e-9, begin_s + (INTERVAL_MS - 0.05) * 1e-3);
     let fair = LINK_GBPS / sent.len() as f64;
     let times = sent.iter().map(|of| settle(of, range, fair, NEAR) * 1e3);

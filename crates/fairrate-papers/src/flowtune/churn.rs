@@ -1,8 +1,8 @@
-//! What Figures 12 and 13 have in common: flowlets that come and go on Flowtune's network, without packets. Each has the rate
-//! that an allocator gave it in its last iteration, and leaves when its bytes are sent.
+//! The common part of Figures 12 and 13: flowlets that start and end on Flowtune's network, without packets. Each sends
+//! at the rate that an allocator gave it in its last iteration, and ends when its bytes are sent.
 //!
-//! Left out against the paper's simulation: notifications take no time, and there are no headers. A flowlet that comes
-//! between two iterations has its first rate from the next one.
+//! Simplifications against the paper's simulation: notifications take no time, and there are no headers. A flowlet that
+//! starts between two iterations has its first rate from the next one.
 
 use fairrate_allocate::{Clos, FlowKey, LinkId, Num, RateEngine};
 use fairrate_sim::rng::{Purpose, Stream};
@@ -11,78 +11,80 @@ use fairrate_sim::workload::SizeDistribution;
 /// The paper's network: 9 racks of 16 servers with 10 Gb/s, 4 spines with 40 Gb/s to each rack.
 pub const NETWORK: Clos =
     Clos { pods: 1, racks: 9, servers: 16, spines: 4, cores: 0, server_bps: 10e9, fabric_bps: 40e9 };
-/// What all servers send at most, in bit/s.
+/// Largest rate of all servers together, in bit/s.
 pub const SERVERS_BPS: f64 = NETWORK.n_servers() as f64 * NETWORK.server_bps;
-/// Between iterations of the allocator, and between measurements.
+/// Time between iterations of the allocator, and between measurements.
 const STEP_S: f64 = 10e-6;
-/// An optimum is one when no link's load is further from what its price says; see `Num::residual`.
+/// Largest residual of an optimum, its distance from the exact solution; see `Num::residual`.
 const OPTIMUM_TOLERANCE: f64 = 1e-4;
 const OPTIMUM_ITERATIONS: u32 = 20_000;
 
-/// Traffic.
+/// The traffic and the measurement of a run.
 #[derive(Clone, Debug)]
 pub struct Churn {
     /// Name of the flow sizes.
     pub workload: &'static str,
-    /// Of hosts' links.
+    /// Load of hosts' links.
     pub load: f64,
-    /// Of all draws.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// When allocators iterate.
+    /// The times at which allocators iterate.
     pub iterates: Iterates,
-    /// Iterations before anything is measured.
+    /// Iterations before the measurement.
     pub warm_up: u32,
     /// Iterations that are measured.
     pub iterations: u32,
-    /// Of so many iterations one has its optimum computed, if any has.
+    /// Interval between computed optima, in measured iterations, if there is an allocator for the optimum.
     pub optimum_every: u32,
-    /// So many times, evenly spaced over the measured iterations, the flows are kept.
+    /// Number of snapshots of the flows, evenly spaced over the measured iterations.
     pub snapshots: u32,
 }
 
-/// When allocators iterate. Section 6.2 has the first; section 2 says that the optimizer runs on each notification.
+/// The times at which allocators iterate. Section 6.2 has the first; section 2 says that the optimizer runs on each
+/// notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Iterates {
     /// Every 10 us.
     ByTime,
-    /// As often, and each time a flow comes or ends.
+    /// Every 10 us, and each time a flow starts or ends.
     ByChange,
 }
 
-/// How fast flows send.
+/// The rates at which flows send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sends {
-    /// At the rates of the first allocator, whether links carry them or not.
+    /// At the rates of the first allocator, even if links do not carry them.
     AsAllocated,
-    /// At what the fullest link of the path leaves of them, as with queues in a network.
+    /// At the rates of the first allocator, reduced to the share that the fullest link of the path carries, as with
+    /// queues in a network.
     AsCarried,
 }
 
-/// What an allocator's rates were, over the measured iterations.
+/// The measures of an allocator's rates, over the measured iterations.
 #[derive(Clone, Debug, Default)]
 pub struct Allocated {
-    /// Sum over links of what rates exceed their capacities by, in bit/s: of each iteration.
+    /// Sum over links of the rates above their capacities, in bit/s: of each iteration.
     pub over_bps: Vec<f64>,
     /// Sums of all rates over sums of all optimal rates: of each iteration with an optimum and flows.
     pub of_optimum: Vec<f64>,
 }
 
-/// What happened.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// For each allocator.
+    /// The measures of each allocator.
     pub allocated: Vec<Allocated>,
     /// Mean number of flows: in proportion to their mean completion time, as arrivals are the same.
     pub mean_flows: f64,
     /// Optima that were not reached.
     pub without_optimum: u32,
-    /// Paths of the flows that were there.
+    /// Paths of the active flows, for each snapshot.
     pub snapshots: Vec<Vec<Vec<LinkId>>>,
 }
 
-/// A flow that is there.
+/// An active flow.
 struct Active {
-    /// By allocator; the last one is the optimum's, if there is one.
+    /// Keys by allocator; the last one is the optimum's, if there is one.
     keys: Vec<FlowKey>,
     path: Vec<LinkId>,
     left_bytes: f64,
@@ -114,7 +116,7 @@ impl Arrivals {
         }
     }
 
-    /// The path and the bytes of the next flow, if it comes until then.
+    /// Returns the path and the bytes of the next flow, if it arrives by `until_s`.
     fn next(&mut self, until_s: f64) -> Option<(Vec<LinkId>, f64)> {
         if until_s < self.next_s {
             return None;
@@ -128,8 +130,8 @@ impl Arrivals {
     }
 }
 
-/// Runs traffic over allocators that all see the same flows; the first one's rates are what flows send at. With an
-/// allocator for the optimum, rates are compared with those it converges to.
+/// Runs traffic over allocators that all have the same flows, which send at the rates of the first one. With an
+/// allocator for the `optimum`, rates are compared with those it converges to.
 pub fn run(churn: &Churn, sends: Sends, allocators: Vec<Box<dyn RateEngine>>, optimum: Option<Num>) -> Outcome {
     let mut run = Run {
         sends,
@@ -203,7 +205,7 @@ impl Run {
         self.allocators.iter_mut().for_each(|allocator| allocator.iterate());
     }
 
-    /// Loads of all links by an allocator's rates, in bit/s.
+    /// Returns the loads of all links by an allocator's rates, in bit/s.
     fn loads(&self, allocator: usize) -> Vec<f64> {
         let mut loads = vec![0.0; self.capacities.len()];
         for flow in &self.flows {
@@ -221,7 +223,7 @@ impl Run {
         }
     }
 
-    /// Sums of rates over the optimum's.
+    /// Records the sums of rates over the optimum's.
     fn compare(&mut self) {
         let Some(optimum) = &mut self.optimum else { return };
         if self.flows.is_empty() {
@@ -239,7 +241,7 @@ impl Run {
         }
     }
 
-    /// Sends until the next iteration, and forgets flows that have ended.
+    /// Sends until the next iteration, and removes flows that have ended.
     fn send(&mut self) {
         let fullness: Vec<f64> = match self.sends {
             Sends::AsAllocated => vec![1.0; self.capacities.len()],
@@ -257,7 +259,7 @@ impl Run {
                 ended.push(i);
             }
         }
-        // From behind, since the last flow takes the place of one that ends.
+        // In descending order, since the last flow takes the place of a removed flow.
         ended.into_iter().rev().for_each(|flow| self.remove(flow));
     }
 }

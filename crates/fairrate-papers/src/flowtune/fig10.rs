@@ -1,4 +1,4 @@
-//! Figure 10: what the network drops.
+//! Figure 10: the bytes that the network drops.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 

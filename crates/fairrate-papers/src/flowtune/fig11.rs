@@ -1,5 +1,5 @@
-//! Figure 11: proportional fairness, as the mean over flows of log2 of their rates. A flow's rate is its size over its completion
-//! time; the paper does not say what it is there.
+//! Figure 11: proportional fairness, as the mean over flows of log2 of their rates. A flow's rate is its size over its
+//! completion time; the paper does not define it.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
@@ -22,7 +22,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// Schemes with their lines, and the least that Flowtune is ahead of them in the paper.
+/// Schemes with their lines, and the least lead of Flowtune over them in the paper.
 const SCHEMES: [(&str, &[&Variant], f64); 4] = [
     ("DCTCP", &[&DCTCP, &K65], 1.0),
     ("pFabric", &[&PFABRIC], 0.45),
@@ -35,7 +35,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
     traffic::runs(scale, &[WEB], &variants)
 }
 
-/// By how much Flowtune is ahead, seed by seed.
+/// Returns Flowtune's lead, seed by seed.
 fn ahead(points: &Points, load: &str, of: &Variant) -> Vec<f64> {
     let scores = |line: &str| points.values(&name(&WEB, load), line, "score");
     scores(FLOWTUNE.line).iter().zip(scores(of.line)).map(|(flowtune, other)| flowtune - other).collect()
@@ -58,7 +58,7 @@ fn panels(points: &Points) -> Vec<Panel> {
 
 fn claims(points: &Points) -> Vec<Claim> {
     let judged = |(_, variants, least): (&str, &'static [&'static Variant], f64)| {
-        // The text's XCP is slow, as with ns-2's timers.
+        // The XCP of the text is slow, as with ns-2's timers.
         let variants = variants.iter().filter(|variant| !variant.is_of(&[&XCP]));
         variants.flat_map(move |&variant| LOADS.map(|(_, load)| (variant, load, least))).collect::<Vec<_>>()
     };

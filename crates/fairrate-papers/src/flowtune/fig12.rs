@@ -1,4 +1,4 @@
-//! Figure 12: what rates exceed links by without normalisation.
+//! Figure 12: the rates above the links' capacities without normalisation.
 
 use fairrate_allocate::{Method, Normaliser, RateEngine};
 use fairrate_report::figure::{Axis, Figure as Panel};
@@ -25,14 +25,14 @@ pub const FIGURE: Figure = Figure {
 };
 
 const LINES: [&str; 5] = ["NED", "NED-RT", "gradient", "gradient-RT", "FGM"];
-/// Those in double precision.
+/// The lines in double precision.
 const METHODS: [&str; 3] = [LINES[0], LINES[2], LINES[4]];
 /// Algorithms whose looks the lines have.
 const LOOKS: [&str; 5] = ["powertcp", "dcqcn", "hpcc", "dctcp", "timely"];
-/// Flows that send what links do not carry, too.
+/// Suffix of lines whose flows send also the part of their rates that links do not carry.
 const ALL_OF_IT: &str = ", all of it sent";
 
-/// The allocator of a line.
+/// Returns the allocator of a line.
 fn engine(line: &str, step: &Step) -> Box<dyn RateEngine> {
     let method = |method| -> Box<dyn RateEngine> { Box::new(allocator(method, Normaliser::None)) };
     match line {
@@ -108,7 +108,7 @@ fn claims_of(points: &Points, sizes: &Sizes) -> Vec<Claim> {
     let values = |tenths: u32, line: &str| points.values(&name(sizes, tenths), line, "over");
     let loads: Vec<u32> = if title == "Web" { (2..=9).collect() } else { vec![4, VARIANTS_AT] };
     let worst = loads.iter().map(|&load| values(load, "NED")).max_by(|a, b| mean(a).total_cmp(&mean(b)));
-    // Causes were looked for with Web alone.
+    // Causes were searched for with Web alone.
     let because = |claim: Claim, cause: &str| if title == "Web" { claim.because(cause) } else { claim };
     let claim = |id: &str, text: &str, rule, unit, values| {
         Claim::mean(&format!("{}-{id}", sizes.name), &format!("{title}{text}"), rule, unit, values)

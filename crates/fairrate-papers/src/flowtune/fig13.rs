@@ -1,6 +1,6 @@
 //! Figure 13: normalised rates as a part of the optimum for the same flows.
 //!
-//! Flows send at what the first allocator of a run, F-NORM, gives them: with U-NORM they would pile up, and be other flows.
+//! Flows send at the rates of a run's first allocator, F-NORM: with U-NORM they would accumulate, and be other flows.
 
 use fairrate_allocate::{Method, Ned, Normaliser, RateEngine};
 use fairrate_report::figure::{Axis, Figure as Panel};
@@ -26,7 +26,8 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// Normalisers by what their results are called. Ratios of "F-NORM, bounded" count no more of a flow than it can be told.
+/// Normalisers by the names of their results. Ratios of "F-NORM, bounded" count a flow's rate up to the largest that
+/// can be sent to it.
 const NORMALISERS: [(&str, Normaliser); 5] = [
     ("F-NORM", Normaliser::F_NORM),
     ("F-NORM, bounded", Normaliser::F_NORM_BOUNDED),
@@ -38,7 +39,7 @@ const NORMALISERS: [(&str, Normaliser); 5] = [
 const GAMMAS: [(f64, &str, &str); 3] =
     [(0.2, "NED, gamma 0.2", "powertcp"), (1.0, "NED, gamma 1.0", "dcqcn"), (1.5, "NED, gamma 1.5", "hpcc")];
 const EACH_CHANGE: &str = "NED, an iteration a change";
-/// What is drawn: methods with normalisers, and the algorithms whose looks they have.
+/// The drawn lines: methods with normalisers, and the algorithms whose looks they have.
 const SHOWN: [(&str, &str, &str); 5] = [
     ("NED", "F-NORM", "powertcp"),
     ("NED", "F-NORM, bounded", "dcqcn"),
@@ -46,7 +47,7 @@ const SHOWN: [(&str, &str, &str); 5] = [
     ("gradient", "U-NORM", "dctcp"),
     ("NED", "U-NORM", "timely"),
 ];
-/// The paper's for F-NORM with NED and with the gradient method.
+/// The paper's values for F-NORM with NED and with the gradient method.
 const NED_PART: f64 = 0.997;
 const GRADIENT_PART: f64 = 0.984;
 
@@ -81,7 +82,7 @@ fn runs_of(scale: &Scale, sizes: &Sizes) -> Vec<Run> {
     runs
 }
 
-/// A method under the first of the normalisers.
+/// Returns the run of a method under the first `n` normalisers.
 fn normalised(name: &str, line: &str, churn: Churn, n: usize, method: Box<dyn Fn() -> Method + Send + Sync>) -> Run {
     parts(name, line, churn, move || {
         let (method, of) = (method(), &NORMALISERS[..n]);
@@ -92,7 +93,7 @@ fn normalised(name: &str, line: &str, churn: Churn, n: usize, method: Box<dyn Fn
 
 type Named = Vec<(&'static str, Box<dyn RateEngine>)>;
 
-/// Allocators' rates as parts of the optimum's.
+/// Returns the run that compares the allocators' rates with the optimum's.
 fn parts(name: &str, line: &str, churn: Churn, allocators: impl Fn() -> Named + Send + Sync + 'static) -> Run {
     let seed = churn.seed;
     let run = Run::modelled(name, line, format!("{line} {churn:?}"), move || {
@@ -139,7 +140,7 @@ fn by_load(values: impl Fn(u32) -> Vec<f64>) -> Vec<(f64, Vec<f64>)> {
     (2..=9).map(|load| (f64::from(load) / 10.0, values(load))).collect()
 }
 
-/// NED with other steps over NED with the paper's.
+/// Draws NED with other steps over NED with the paper's.
 fn gammas(points: &Points, sizes: &Sizes, what: &str, y: Axis) -> Panel {
     let line = |&(_, line, look): &(f64, &'static str, &'static str)| Curve {
         name: line.to_owned(),
@@ -161,7 +162,7 @@ fn claims(points: &Points) -> Vec<Claim> {
     SIZES.iter().flat_map(at).collect()
 }
 
-/// Claims about these sizes at this load.
+/// Returns a function that makes claims about `sizes` at the load.
 fn maker(sizes: &Sizes, tenths: u32) -> impl Fn(&str, &str, Rule, Vec<f64>) -> Claim + '_ {
     move |id, text, rule, values| {
         let sentence = format!("{}, load 0.{tenths}: {text}", sizes.title);
@@ -169,7 +170,7 @@ fn maker(sizes: &Sizes, tenths: u32) -> impl Fn(&str, &str, Rule, Vec<f64>) -> C
     }
 }
 
-/// Found at load 0.8 of Web, by more iterations in the same time.
+/// The cause that was found at load 0.8 of Web, by more iterations in the same time.
 const BEHIND: &str = "Prices follow changes late. With 2, 5, 10 and 20 iterations every 10 us NED's F-NORM has 0.960, 0.989, 0.996 \
                       and 0.999 of the optimum at 0.8 of Web; see also an iteration for each change.";
 
@@ -204,7 +205,7 @@ fn normalised_claims(points: &Points, sizes: &Sizes, tenths: u32) -> Vec<Claim> 
     ]
 }
 
-/// "Similar performance" for gamma from 0.2 to 1.5 (section 6.2).
+/// Claims about the "similar performance" for gamma from 0.2 to 1.5 (section 6.2).
 fn gamma_claims(points: &Points, sizes: &Sizes, tenths: u32) -> Vec<Claim> {
     let claim = maker(sizes, tenths);
     let of = |(gamma, line, _): (f64, &str, &str)| {
@@ -218,7 +219,7 @@ fn gamma_claims(points: &Points, sizes: &Sizes, tenths: u32) -> Vec<Claim> {
     GAMMAS.into_iter().flat_map(of).collect()
 }
 
-/// What was run at one load only.
+/// Claims about the lines that were run at one load only.
 fn variant_claims(points: &Points, sizes: &Sizes) -> Vec<Claim> {
     let claim = maker(sizes, VARIANTS_AT);
     let values = |line: &str, what: &str| points.values(&name(sizes, VARIANTS_AT), line, what);

@@ -1,4 +1,4 @@
-//! Figure 4: every 10 ms a flow more to one receiver, up to five, then one less.
+//! Figure 4: every 10 ms one more flow to one receiver, up to five, then one less.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -26,23 +26,23 @@ const SHOWN: [&Variant; 6] = [&FLOWTUNE, &DCTCP, &PFABRIC, &SFQ_CODEL, &XCP, &XC
 /// Algorithms whose looks the lines of flows have.
 const LOOKS: [&str; 5] = ["powertcp", "dcqcn", "hpcc", "dctcp", "timely"];
 const FLOWS: usize = 5;
-/// Changes of the number of flows that leave any, one every 10 ms.
+/// Number of changes, one every 10 ms, after which there are active flows.
 const CHANGES: usize = 9;
 const PERIOD_S: f64 = 0.01;
 /// Samples in a bin of the paper, which is 100 us.
 const BIN: usize = 10;
-/// How far from its share a flow may be in a bin: some ten packets at the smallest share, of which one or two fall into the
-/// next bin.
+/// Largest relative distance of a fair flow from its share in a bin: some ten packets at the smallest share, of which
+/// one or two fall into the next bin.
 const FAIR: f64 = 0.2;
 
 fn runs(_: &Scale) -> Vec<Run> {
-    // pFabric goes by what flows have left: without an end all would be alike.
+    // pFabric's priorities depend on the bytes left: for endless flows all would be alike.
     let sets =
         |variant: &Variant| -> &[_] { if variant.is_of(&[&PFABRIC]) { &[("traffic.0.bytes", "30MB")] } else { &[] } };
     ALL.map(|variant| variant.run("shares", SCENARIO, sets(variant), read)).into()
 }
 
-/// A flow's rate at its receiver in bins that overlap, in bit/s of payload, at the begin of each.
+/// Returns a flow's rate at its receiver in overlapping bins, in bit/s of payload, at the begin of each.
 fn bins(record: &Record, flow: usize) -> Vec<(f64, f64)> {
     let samples: Vec<_> = record.rates.iter().filter(|rate| rate.flow.index() == flow).collect();
     let bin = |ends: &[&fairrate_sim::RateSample]| {
@@ -53,7 +53,7 @@ fn bins(record: &Record, flow: usize) -> Vec<(f64, f64)> {
     samples.windows(BIN + 1).map(bin).collect()
 }
 
-/// The flows that are there after a change.
+/// Returns the flows that are active after a change.
 fn active(change: usize) -> std::ops::Range<usize> {
     change.saturating_sub(FLOWS - 1)..(change + 1).min(FLOWS)
 }
@@ -96,7 +96,8 @@ fn within(bins: &[(f64, f64)], from: f64, to: f64) -> impl Iterator<Item = (f64,
     bins.iter().copied().filter(move |bin| from <= bin.0 && bin.0 <= to)
 }
 
-/// Seconds from a change until all bins are near the share, to stay there until the next one; the whole period if they never do.
+/// Returns the seconds from a change until all bins are near the share and stay there until the next change; the whole
+/// period if they never do.
 fn settles(bins: &[(f64, f64)], from: f64, to: f64, share: f64) -> f64 {
     let inside: Vec<(f64, f64)> = within(bins, from, to).collect();
     let off = |bin: &(f64, f64)| FAIR * share < (bin.1 - share).abs();
@@ -146,7 +147,7 @@ fn is_flowtune(variant: &Variant) -> bool {
     variant.is_of(&[&FLOWTUNE, &IW10])
 }
 
-/// Flowtune is there "within 100 us"; DCTCP "takes several milliseconds".
+/// Returns the rule for the median: Flowtune is there "within 100 us"; DCTCP "takes several milliseconds".
 fn median_rule(variant: &Variant) -> Rule {
     if is_flowtune(variant) {
         Rule::AtMost(100.0)

@@ -1,4 +1,4 @@
-//! Figure 5: what the allocator's traffic takes of the network, by load.
+//! Figure 5: the share of the network's capacity that the allocator's traffic takes, by load.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
@@ -66,7 +66,7 @@ fn claims_of(points: &Points, said: &Said) -> Vec<Claim> {
         Claim::mean(&format!("{}-0.8-{what}", said.sizes.name), &sentence, rule, unit, values)
     };
     let most = claim("from data", "packets with updates, of the capacity", Rule::AtMost(said.most), "%");
-    // The one that is not reproduced. No scenario here has the paper's sizes.
+    // This is the claim that is not reproduced. No scenario here has the paper's sizes.
     let cause = "No cause is known. Ours of Hadoop are smaller than Cache's (128 and 682 KB on average); the paper has no sizes.";
     let most = if title == "Hadoop" { most.because(cause) } else { most };
     vec![

@@ -1,4 +1,4 @@
-//! Figure 6: what larger thresholds save of the updates.
+//! Figure 6: the updates that larger thresholds save.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
@@ -20,7 +20,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// Relative changes of rates from which on flows are told; the first is what others are compared with.
+/// Relative changes of rates from which flows are sent updates; the others are compared with the first.
 const THRESHOLDS: [(f64, &str); 5] = [(0.01, "0.01"), (0.02, "0.02"), (0.03, "0.03"), (0.04, "0.04"), (0.05, "0.05")];
 const BASE: &str = THRESHOLDS[0].1;
 const LARGEST: &str = THRESHOLDS[4].1;
@@ -38,7 +38,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
     SAID.iter().flat_map(|said| THRESHOLDS.into_iter().flat_map(move |threshold| at(said, threshold.1))).collect()
 }
 
-/// What is saved, seed by seed.
+/// Returns the saved share, seed by seed.
 fn saved(points: &Points, said: &Said, threshold: &str, what: &str) -> Vec<f64> {
     let values = |threshold: &str| points.values(&name(said, threshold), "flowtune", what);
     values(threshold).iter().zip(values(BASE)).map(|(left, of)| 1.0 - left / of).collect()

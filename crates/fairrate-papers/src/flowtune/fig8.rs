@@ -21,7 +21,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// What is divided by Flowtune's, and by Flowtune's from ten segments.
+/// The schemes whose times are divided by Flowtune's, and by Flowtune's with ten segments.
 const COMPARED: [&Variant; 6] = [&DCTCP, &K65, &K65_IW10, &PFABRIC, &SFQ_CODEL, &XCP_NS2];
 const BASES: [&Variant; 2] = [&FLOWTUNE, &IW10];
 /// Algorithms whose looks the lines of classes have.
@@ -50,7 +50,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     panels.into_iter().map(|panel| with_level(panel, "as Flowtune", 1.0, (0.1, 0.9))).collect()
 }
 
-/// The paper's ranges, those that several classes share once.
+/// Adds the paper's ranges; a range that several classes share is added once.
 fn with_ranges(mut panel: Panel, variant: &Variant) -> Panel {
     for (x, load) in LOADS {
         let mut drawn = Vec::new();
@@ -77,8 +77,8 @@ fn ratios(points: &Points, sizes: &Sizes, load: &str, of: &Variant, over: &Varia
     points.ratios(&name(sizes, load), of.line, over.line, class)
 }
 
-/// What the text says of a class: its range of factors, if the load is among its. It has one of 1.2 to 3.2 for XCP's classes
-/// that it does not name.
+/// Returns the text's range of factors for a class, if it has one for this load. The range of 1.2 to 3.2 is for XCP's
+/// classes that the text does not name.
 fn factors(variant: &Variant, class: &str, load: &str) -> Option<Rule> {
     let (least, most) = match (class, load) {
         (ONE, _) if variant.is_of(&[&DCTCP, &K65, &K65_IW10]) => (8.6, 10.9),
@@ -128,7 +128,7 @@ fn claims_of(points: &Points, sizes: &Sizes, load: &str, class: &str) -> Vec<Cla
     claims
 }
 
-/// Causes that were found by changing one thing, which is a line beside it.
+/// Adds the causes that were found by changing one thing; each change is also a line.
 fn caused(claim: Claim, of: &Variant, over: &Variant, class: &str, k65: Vec<f64>) -> Claim {
     if of.cc != DCTCP.cc || class != ONE {
         return claim;

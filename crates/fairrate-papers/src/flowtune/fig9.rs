@@ -20,7 +20,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// What the paper's are below at all loads, in us.
+/// Upper bound of the paper's delays at all loads, in us.
 const MOST_US: f64 = 8.9;
 const HOPS: [&str; 2] = ["2 hops", "4 hops"];
 

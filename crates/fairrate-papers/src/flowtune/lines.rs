@@ -1,10 +1,10 @@
-//! Panels of means over seeds, against loads and the like, and what the paper has in them.
+//! Panels of means over seeds, against loads and the like, with the paper's values.
 
 use fairrate_report::figure::{Axis, Figure as Panel, Series};
 
 pub use crate::curves::{Curve, panel as means};
 
-/// A range that the paper has at an x, in the look of the line that it is about.
+/// Adds the paper's range at an x, in the look of its line.
 #[must_use]
 pub fn with_range(mut panel: Panel, line: &str, name: String, x: f64, (low, high): (f64, f64)) -> Panel {
     let Some(style) = panel.series.iter().find(|series| series.key == line).map(|series| series.style) else {
@@ -25,12 +25,12 @@ pub fn with_range(mut panel: Panel, line: &str, name: String, x: f64, (low, high
     panel
 }
 
-/// Those panels that have anything to show.
+/// Returns the panels that have some series.
 pub fn filled(panels: impl IntoIterator<Item = Panel>) -> Vec<Panel> {
     panels.into_iter().filter(|panel| !panel.series.is_empty()).collect()
 }
 
-/// The axis of loads.
+/// Returns the axis of loads.
 pub fn loads() -> Axis {
     Axis { link: "load", ..Axis::new("load of servers' links") }.showing(0.1, 0.9)
 }

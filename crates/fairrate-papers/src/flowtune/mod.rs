@@ -1,7 +1,7 @@
 //! Flowtune: J. Perry, H. Balakrishnan, D. Shah, "Flowtune: Flowlet Control for Datacenter Networks", MIT-CSAIL-TR-2016-011.
 //!
-//! The paper ran ns-2 and says little of what it compares with: TCP's first window, where DCTCP marks, buffers, CoDel's times
-//! and XCP's timers are ours. Each of them that matters is a line of its own.
+//! The paper ran ns-2 and gives few parameters of its baselines: TCP's first window, DCTCP's marking threshold,
+//! buffers, CoDel's times and XCP's timers are ours. Each parameter that matters has a line of its own.
 
 mod churn;
 mod fig10;
@@ -42,7 +42,7 @@ use crate::record::Record;
 const MSS: f64 = 1_460.0;
 const HOST_BPS: f64 = 10e9;
 
-/// Flow sizes: what the paper calls them, and what they are called here.
+/// Flow sizes: their name in the paper, and their name here.
 struct Sizes {
     title: &'static str,
     name: &'static str,
@@ -52,7 +52,7 @@ const WEB: Sizes = Sizes { title: "Web", name: "fb-web" };
 const CACHE: Sizes = Sizes { title: "Cache", name: "fb-cache" };
 const HADOOP: Sizes = Sizes { title: "Hadoop", name: "fb-hadoop-all" };
 
-/// A line: an algorithm with what is set for it.
+/// A line: an algorithm with its settings.
 struct Variant {
     line: &'static str,
     cc: &'static str,
@@ -62,7 +62,7 @@ struct Variant {
 /// TCP's first window is ns-2's, two segments, for Flowtune, DCTCP and Cubic.
 const FLOWTUNE: Variant =
     Variant { line: "flowtune", cc: "flowtune", sets: &[("transport.flowtune.initial_window", "2")] };
-/// Ten segments (RFC 6928), which the examples have.
+/// Flowtune with ten segments (RFC 6928), as in the examples.
 const IW10: Variant = Variant { line: "flowtune, 10 segments", cc: "flowtune", sets: &[] };
 /// Flowtune at the end of the paper's range of gamma.
 const GAMMA: Variant = Variant {
@@ -71,7 +71,7 @@ const GAMMA: Variant = Variant {
     sets: &[("transport.flowtune.initial_window", "2"), ("allocator.gamma", "1.5")],
 };
 const DCTCP: Variant = Variant { line: "dctcp", cc: "dctcp", sets: &[("transport.dctcp.initial_window", "2mtu")] };
-/// Marks from 65 packets on, as the DCTCP paper has it at 10 Gb/s.
+/// DCTCP that marks from 65 packets on, as in the DCTCP paper at 10 Gb/s.
 const K65: Variant = Variant {
     line: "dctcp, K = 65",
     cc: "dctcp",
@@ -98,21 +98,21 @@ const SFQ_CODEL: Variant = Variant {
         ("switch.sfq-codel.interval", "220us"),
     ],
 };
-/// CoDel's standard times, which nothing reaches here, over a buffer as small as pFabric's.
+/// Cubic over sfqCoDel with CoDel's standard times, which no queue reaches here, and a buffer as small as pFabric's.
 const TINY: Variant = Variant {
     line: "sfqCoDel, tiny buffer",
     cc: "cubic",
     sets: &[("transport.cubic.initial_window", "2"), ("switch.queue", "sfq-codel"), ("switch.queue_limit", "36864B")],
 };
 const XCP: Variant = Variant { line: "xcp", cc: "xcp", sets: &[] };
-/// The slow timers of ns-2's code.
+/// XCP with the slow timers of ns-2's code.
 const XCP_NS2: Variant = Variant { line: "xcp, timers of ns-2", cc: "xcp", sets: &[("transport.xcp.timers", "ns2")] };
 
-/// Flowtune and all that it is compared with.
+/// Flowtune and all its baselines.
 const ALL: [&Variant; 9] = [&FLOWTUNE, &IW10, &DCTCP, &K65, &PFABRIC, &SFQ_CODEL, &TINY, &XCP, &XCP_NS2];
 
 impl Variant {
-    /// A run of it.
+    /// Returns a run of the variant.
     fn run(
         &self,
         name: &str,
@@ -124,7 +124,7 @@ impl Variant {
         Run::of(name, toml, self.cc, &sets, read).called(self.line)
     }
 
-    /// Whether it is one of these.
+    /// Returns `true` if the variant is one of `others`.
     fn is_of(&self, others: &[&Variant]) -> bool {
         others.iter().any(|other| other.line == self.line)
     }

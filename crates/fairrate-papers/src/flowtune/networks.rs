@@ -18,7 +18,7 @@ pub struct TableRow {
     pub flows: u32,
     /// The paper's cores.
     pub cores: u32,
-    /// What an iteration takes on them, in microseconds. The paper's cycles are this times 2.4 GHz.
+    /// Time of an iteration on these cores, in microseconds. The paper's cycles are this times 2.4 GHz.
     pub us: f64,
 }
 
@@ -39,16 +39,17 @@ pub const TABLE: [TableRow; 7] = [
 
 /// Flows of a network, each with the same weight and no limit.
 pub struct Network {
-    /// Its name.
+    /// Name of the network.
     pub name: &'static str,
-    /// Its links.
+    /// Links of the network.
     pub clos: Clos,
     /// The links of each flow.
     pub paths: Vec<Vec<LinkId>>,
 }
 
 impl Network {
-    /// Flows between servers drawn with equal probability, over spines and cores drawn so.
+    /// Returns a network with flows between servers drawn with equal probability, over spines and cores drawn in the
+    /// same way.
     pub fn new(name: &'static str, clos: Clos, n_flows: u32) -> Self {
         let mut draws = Draws(1);
         let mut path = |_| {
@@ -60,7 +61,8 @@ impl Network {
         Self { name, clos, paths }
     }
 
-    /// Two tiers: racks of 16 servers, 16 spines, all links of one rate. The paper does not give the number of spines.
+    /// Returns two tiers: racks of 16 servers, 16 spines, all links of one rate. The paper does not give the number of
+    /// spines.
     pub fn two_tiers(nodes: u32, n_flows: u32) -> Self {
         let (servers, spines) = (16, 16);
         let racks = nodes / servers;
@@ -68,26 +70,26 @@ impl Network {
         Self::new("two tiers", clos, n_flows)
     }
 
-    /// Three tiers: 8 pods of 16 racks of 16 servers, 16 spines a pod and 16 cores above each.
+    /// Returns three tiers: 8 pods of 16 racks of 16 servers, 16 spines per pod and 16 cores above each.
     pub fn three_tiers(n_flows: u32) -> Self {
         let (pods, racks, servers, spines, cores) = (8, 16, 16, 16, 16);
         let clos = Clos { pods, racks, servers, spines, cores, server_bps: LINK_BPS, fabric_bps: LINK_BPS };
         Self::new("three tiers", clos, n_flows)
     }
 
-    /// An allocator of it, without flows.
+    /// Returns an allocator of the network, without flows.
     pub fn engine(&self, n_blocks: u32, n_threads: usize, aggregation: Aggregation) -> RealTime {
         let partition = self.clos.partition(n_blocks);
         RealTime::partitioned(&self.clos.capacities_bps(), LINK_BPS, GAMMA, &partition, n_threads, aggregation)
     }
 
-    /// Tells an allocator of the flows.
+    /// Adds the flows to an allocator, and returns their keys.
     pub fn add_flows(&self, engine: &mut RealTime) -> Vec<FlowKey> {
         self.paths.iter().map(|path| engine.add(path, 1.0, f64::INFINITY)).collect()
     }
 }
 
-/// The fewest blocks that give every thread a FlowBlock.
+/// Returns the least number of blocks, a power of two, that gives every thread a FlowBlock.
 pub fn blocks_for(n_threads: usize) -> u32 {
     let mut blocks = 1;
     while ((blocks * blocks) as usize) < n_threads {

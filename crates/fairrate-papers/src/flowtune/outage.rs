@@ -1,4 +1,5 @@
-//! The text on an allocator that fails (section 2): rates expire, TCP goes on, and a new allocator hears of all flows.
+//! The text on an allocator that fails (section 2): rates expire, TCP continues, and a new allocator is notified of all
+//! flows.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -25,10 +26,10 @@ pub const FIGURE: Figure = Figure {
 
 const SCENARIO: &str = include_str!("../../../../examples/flowtune-outage.toml");
 const LINE: &str = FLOWTUNE.line;
-/// When the allocator is dead, in milliseconds.
+/// Begin and end of the allocator's failure, in milliseconds.
 const DEAD_MS: (u64, u64) = (7, 12);
 const END_MS: u64 = 20;
-/// A flow that has had so long must have delivered something.
+/// Time after which a flow must have delivered some bytes.
 const PATIENCE: Time = Time::from_ms(5);
 
 fn runs(scale: &Scale) -> Vec<Run> {
@@ -40,7 +41,7 @@ fn read(record: &Record) -> Point {
     let gbps = |from: u64, to: u64| (delivered[to as usize] - delivered[from as usize]) * 8e-6 / (to - from) as f64;
     let (down, up) = DEAD_MS;
     let (before, during, after) = (gbps(2, down), gbps(down, up), gbps(13, 18));
-    // Some flows are always in their first round trip: "back" is the share that was allocated before.
+    // Some flows are always in their first round trip: "back" is the return to the share allocated before.
     let allocated: Vec<(f64, f64)> =
         record.rates.chunk_by(|a, b| a.t == b.t).map(|at| (seconds(at[0].t) * 1e3, allocated(at))).collect();
     let between = |from: f64, to: f64| allocated.iter().filter(move |at| from <= at.0 && at.0 <= to);
@@ -58,7 +59,7 @@ fn read(record: &Record) -> Point {
     .with("allocated", allocated.into_iter().map(|(ms, share)| (ms * 1e-3, 100.0 * share)).collect())
 }
 
-/// Payload that has been delivered at a time.
+/// Returns the payload delivered until `t`.
 fn delivered_bytes(record: &Record, t: Time) -> f64 {
     let done = record.flows.iter().filter(|flow| flow.fct_ack.is_some_and(|fct| flow.start + fct <= t));
     let done: u64 = done.map(|flow| record.config.flows[flow.flow.index()].bytes.as_u64()).sum();
@@ -66,7 +67,7 @@ fn delivered_bytes(record: &Record, t: Time) -> f64 {
     (done + active) as f64
 }
 
-/// The share of flows that go by the allocator's rates: they have no window.
+/// Returns the share of flows that send at the allocator's rates: they have no window.
 fn allocated(at: &[RateSample]) -> f64 {
     at.iter().filter(|rate| rate.cwnd_bytes == u64::MAX).count() as f64 / at.len() as f64
 }

@@ -1,5 +1,5 @@
-//! The table of section 6.1: what an iteration of the allocator takes, by nodes, flows and cores. It measures this machine in the
-//! run, so its numbers are not kept.
+//! The table of section 6.1: the time of an allocator's iteration, by nodes, flows and cores. It measures this machine
+//! during the run, so its numbers are not kept.
 
 use std::thread;
 
@@ -27,16 +27,16 @@ pub const FIGURE: Figure = Figure {
 
 const NAME: &str = "iteration";
 const LINE: &str = "this machine";
-/// Numbers of threads, those that the machine has cores for.
+/// Numbers of threads; those above the machine's number of cores are left out.
 const THREADS: [usize; 2] = [1, 2];
-/// Iterations until rates have settled.
+/// Number of iterations until rates have settled.
 const SETTLING: u32 = 300;
-/// Times that are taken of each row.
+/// Number of times measured for each row.
 const TIMES: usize = 31;
-/// The row of which iterations without flows are measured too: what is left is what threads have to tell each other.
+/// The row whose iterations without flows are measured too: what is left is the exchange between threads.
 const WITHOUT_FLOWS: TableRow = TABLE[6];
 
-/// One run, since two at the same time would take each other's time.
+/// Returns a single run, since two at the same time would compete for the cores.
 fn runs(_: &Scale) -> Vec<Run> {
     vec![Run::calculated(NAME, LINE, measure)]
 }
@@ -53,7 +53,7 @@ fn measure() -> Point {
     point
 }
 
-/// Microseconds of an iteration, each an average over half a millisecond.
+/// Returns the microseconds of iterations, each an average over half a millisecond.
 fn iterations_us(row: &TableRow, threads: usize, with_flows: bool) -> Vec<f64> {
     let network = Network::two_tiers(row.nodes, row.flows);
     let mut engine = network.engine(blocks_for(threads), threads, Aggregation::Diagonals);
@@ -72,12 +72,13 @@ fn key(row: &TableRow, threads: usize) -> String {
     format!("{} {} {threads}", row.nodes, row.flows)
 }
 
-/// The name of iterations without flows.
+/// Returns the name of iterations without flows.
 fn alone(threads: usize) -> String {
     format!("without flows {threads}")
 }
 
-/// A quantile of the times of a row: whatever else the machine does lengthens some of them, so that means say little.
+/// Returns a quantile of the times of a row. Other work of the machine lengthens some of them, so that means are not
+/// useful.
 fn quantile(points: &Points, key: &str, p: f64) -> Option<f64> {
     stats::percentile(&stats::sorted(points.series(NAME, LINE, key).iter().map(|time| time.1)), p)
 }
@@ -127,7 +128,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     ]
 }
 
-/// The paper's numbers are of its machine. Our medians stand beside them.
+/// Returns the claims with our medians. They have no rule, since the paper's numbers are of its own machine.
 fn claims(points: &Points) -> Vec<Claim> {
     let of_row = |row: &TableRow, threads: usize| {
         let id = format!("{}-{}-{threads}", row.nodes, row.flows);
@@ -145,7 +146,7 @@ fn claims(points: &Points) -> Vec<Claim> {
     rows.chain(scaling(points)).collect()
 }
 
-/// What the text says of how times grow, of one thread here.
+/// Returns the text's statements about the growth of times, with those of one or two threads here.
 fn scaling(points: &Points) -> [Claim; 3] {
     let ratio = |over: &str, under: &str| Some(median(points, over)? / median(points, under)?);
     let claim = |id: &str, sentence: &str, ratio| Claim::exact(id, sentence, Rule::Words, "", ratio);

@@ -1,4 +1,4 @@
-//! What Figures 8 to 11 have in common: small flows between all servers by load, and what is read from a run.
+//! The common part of Figures 8 to 11: small flows between all servers by load, and the numbers read from a run.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -12,9 +12,9 @@ use crate::points::{Point, Points};
 use crate::record::{Record, seconds};
 
 const SCENARIO: &str = include_str!("../../../../examples/flowtune-web.toml");
-/// Loads of servers' links, and as keys have them.
+/// Loads of servers' links, as numbers and as text of the scenario's keys.
 pub const LOADS: [(f64, &str); 4] = [(0.2, "0.2"), (0.4, "0.4"), (0.6, "0.6"), (0.8, "0.8")];
-/// Classes of Figure 8: above and up to so many packets of 1,460 bytes, and their names.
+/// Classes of Figure 8: lower end, exclusive, and upper end in packets of 1,460 bytes, and the name.
 pub const CLASSES: [(f64, f64, &str); 5] = [
     (0.0, 1.0, "1 packet"),
     (1.0, 10.0, "1-10 packets"),
@@ -23,19 +23,20 @@ pub const CLASSES: [(f64, f64, &str); 5] = [
     (1_000.0, f64::INFINITY, LARGE),
 ];
 pub const LARGE: &str = "large";
-/// The figures are of Web, whose largest flow has 685 packets here: the class of large flows is empty. Hadoop's has all classes.
+/// Flow sizes. The figures are of Web, whose largest flow has 685 packets here: the class of large flows is empty.
+/// Hadoop has all classes.
 pub const SIZES: [Sizes; 2] = [WEB, HADOOP];
 
 /// Algorithms whose looks the lines have.
 const LOOKS: [&str; 9] =
     ["powertcp", "theta-powertcp", "dcqcn", "timely", "hpcc", "dctcp", "swift", "rocc", "line-rate"];
 
-/// The name of runs with these sizes at this load.
+/// Returns the name of runs with these sizes at this load.
 pub fn name(sizes: &Sizes, load: &str) -> String {
     format!("{} {load}", sizes.name)
 }
 
-/// Runs of these lines at all loads.
+/// Returns the runs of these sizes and variants at all loads.
 pub fn runs(scale: &Scale, sizes: &[Sizes], variants: &[&Variant]) -> Vec<Run> {
     let (until, until_s) = if scale.quick { ("2ms", 2e-3) } else { ("10ms", 10e-3) };
     let at = |sizes: &Sizes, load: &str, variant: &Variant, seed: u64| {
@@ -64,7 +65,7 @@ fn read(record: &Record, until_s: f64) -> Point {
     let bytes = |flow: &fairrate_sim::FlowOutcome| record.config.flows[flow.flow.index()].bytes.as_f64();
     let scores: Vec<f64> =
         record.flows.iter().filter_map(|flow| Some(libm::log2(bytes(flow) * 8.0 / seconds(flow.fct?)))).collect();
-    // Drops while flows arrive; what is left over afterwards is small.
+    // Only drops while flows arrive count; those afterwards are few.
     let gbps = |bytes: u64| bytes as f64 * 8e-9 / until_s.min(seconds(record.totals.end));
     let (two, four) = queueing(record, until_s);
     let mut point = Point::of([
@@ -86,8 +87,8 @@ fn read(record: &Record, until_s: f64) -> Point {
     point
 }
 
-/// 99th percentiles of the queueing delay in us, by lengths of queues, of paths within a rack and between racks: at each
-/// sample, of all servers, from the servers of the next rack by each spine.
+/// Returns the 99th percentiles of the queueing delay in us, from queue lengths, of paths within a rack and between
+/// racks: at each sample, to every server, from the servers of its rack, and of the next rack over each spine.
 fn queueing(record: &Record, until_s: f64) -> (f64, f64) {
     let paths = paths(record);
     let mut waits = vec![0.0; record.config.topology.n_ports()];
@@ -106,7 +107,7 @@ fn queueing(record: &Record, until_s: f64) -> (f64, f64) {
     (p99(two), p99(four))
 }
 
-/// Of each server the port to it, and by each spine those from the next rack to its own.
+/// Returns for each server the port to it, and for each spine the two ports from the next rack to its own.
 fn paths(record: &Record) -> Vec<(PortId, Vec<[PortId; 2]>)> {
     let topology = &record.config.topology;
     let port = |from: &str, to: &str| topology.port(topology.node(from)?, topology.node(to)?);
@@ -122,7 +123,7 @@ fn paths(record: &Record) -> Vec<(PortId, Vec<[PortId; 2]>)> {
     (0..144).filter_map(of_server).collect()
 }
 
-/// A panel of a number by load, a line a variant.
+/// Returns a panel of a number by load, with one line per variant.
 pub fn draw(points: &Points, title: &str, y: Axis, variants: &[&'static Variant], what: &str) -> Panel {
     let line = |(variant, look): (&&'static Variant, &'static str)| Curve {
         name: variant.line.to_owned(),

@@ -1,7 +1,7 @@
-//! What Figures 5 to 7 have in common: the traffic of the allocator as a share of what all servers' links carry.
+//! The common part of Figures 5 to 7: the traffic of the allocator as a share of the capacity of all servers' links.
 //!
-//! The paper has no signs of life, and does not say whether acknowledgments count. So packets with updates are judged, and all
-//! traffic is drawn beside them.
+//! The paper has no signs of life, and does not say whether acknowledgments count. So the claims are about packets with
+//! updates, and all traffic is drawn beside them.
 
 use super::{CACHE, FLOWTUNE, HADOOP, HOST_BPS, Sizes, WEB};
 use crate::experiment::Run;
@@ -11,14 +11,14 @@ use crate::record::{Record, seconds};
 
 const SCENARIO: &str = include_str!("../../../../examples/flowtune-web.toml");
 
-/// Flow sizes with what the paper says of them.
+/// Flow sizes with the paper's numbers for them.
 pub struct Said {
     pub sizes: Sizes,
-    /// The algorithm whose look its line has.
+    /// The algorithm whose look the line has.
     pub look: &'static str,
-    /// The most that updates take of the network's capacity, in % (Figure 5).
+    /// Largest share of the network's capacity that updates take, in % (Figure 5).
     pub most: f64,
-    /// What a threshold of 0.05 saves of it (Figure 6).
+    /// Share of it that a threshold of 0.05 saves (Figure 6).
     pub saved: f64,
 }
 
@@ -28,12 +28,12 @@ pub const SAID: [Said; 3] = [
     Said { sizes: HADOOP, look: "hpcc", most: 0.17, saved: 0.69 },
 ];
 
-/// How long flows arrive.
+/// Returns the time for which flows arrive.
 pub fn arrivals(scale: &Scale) -> &'static str {
     if scale.quick { "2ms" } else { "10ms" }
 }
 
-/// Runs of Flowtune, one a seed, that stop as arrivals do.
+/// Returns runs of Flowtune, one run per seed, that stop when arrivals do.
 pub fn runs(scale: &Scale, name: &str, until: &str, racks: u32, sets: &[(&str, &str)]) -> Vec<Run> {
     let more = [("traffic.0.stop", until), ("duration", until), ("probe.0.every", "1ms")];
     let sets: Vec<(&str, &str)> = sets.iter().copied().chain(more).collect();

@@ -18,7 +18,7 @@ const LINK: Setting = Setting {
     rate: "100Gbps",
     delay: "57865ns",
     rtt: "120us",
-    // About 6,500 flows, of which 900 are small; and a sixth of that.
+    // This gives about 6,500 flows, of which 900 are small; the quick run has a sixth of that.
     until: ["1500ms", "250ms"],
     says: &[
         Says {

@@ -1,4 +1,4 @@
-//! Figure 2: a flow of 10,000 packets has a link to itself, until at 600 us one of 1,000 packets comes.
+//! Figure 2: a flow of 10,000 packets is alone on a link, until at 600 us a flow of 1,000 packets starts.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_units::Time;
@@ -23,14 +23,14 @@ pub const FIGURE: Figure = Figure {
 const SCENARIO: &str = include_str!("fig2.toml");
 const FLOWS: &str = include_str!("fig2.csv");
 const ALGORITHMS: [&str; 2] = ["perc", "rcp"];
-/// When flow 2 comes, and a round trip.
+/// Start of flow 2.
 const COMES: Time = Time::from_us(600);
 const RTT: Time = Time::from_us(120);
 const SHOWN_MS: f64 = 2.0;
 
 fn runs(scale: &Scale) -> Vec<Run> {
     let run = |cc| Run::of("two flows", SCENARIO, cc, &[], read).with_file("fig2.csv", FLOWS);
-    // RCP's ports draw the phase of their intervals; nothing of PERC is random.
+    // RCP's ports draw the phase of their intervals; PERC has no random part.
     let seeded = scale.seeds.iter().map(|&seed| run("rcp").seeded(seed));
     std::iter::once(run("perc")).chain(seeded).collect()
 }
@@ -57,7 +57,7 @@ fn read(record: &Record) -> Point {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let draw = |cc: &'static str| {
-        // Looks of two algorithms stand for two flows.
+        // The looks of two algorithms distinguish the two flows.
         let line = |(flow, look): (&str, &'static str)| Line {
             name: flow.to_owned(),
             ..Line::of(look, points.series("two flows", cc, flow))

@@ -1,7 +1,7 @@
 //! Figure 3: C joins A and B, and synchronous PERC takes two iterations.
 //!
-//! The figure's capacities are not in the text. 30 and 20 Gb/s let B's bottleneck move from link 1 to link 2, which is what it
-//! shows.
+//! The figure's capacities are not in the text. With 30 and 20 Gb/s B's bottleneck moves from link 1 to link 2, as the
+//! figure shows.
 
 use fairrate_allocate::{SyncPerc, max_min};
 use fairrate_report::figure::{Axis, Figure as Panel};

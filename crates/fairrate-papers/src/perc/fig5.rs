@@ -18,7 +18,7 @@ const LINK: Setting = Setting {
     rate: "100Gbps",
     delay: "3865ns",
     rtt: "12us",
-    // About 6,500 flows, of which 900 are small; and a sixth of that.
+    // This gives about 6,500 flows, of which 900 are small; the quick run has a sixth of that.
     until: ["1500ms", "250ms"],
     says: &[VERY_LOW, Says { line: &DCTCP, ..VERY_LOW }],
 };

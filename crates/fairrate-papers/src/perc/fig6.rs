@@ -1,4 +1,4 @@
-//! Figure 6: 32 flows among four hosts; one comes or goes each time that rates have converged.
+//! Figure 6: 32 flows among four hosts; a flow starts or ends each time that rates have converged.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -22,13 +22,13 @@ pub const FIGURE: Figure = Figure {
 };
 
 const SCENARIO: &str = include_str!("../../../../examples/perc-fig6.toml");
-/// Algorithms, with changes at full size and with `quick`. RCP, many of whose changes take long, would take a quarter of an hour
-/// for the paper's 3,000.
+/// Algorithms, with the number of changes at full size and with `quick`. RCP takes long to converge after many changes,
+/// and would run for a quarter of an hour for the paper's 3,000.
 const ALGORITHMS: [(&str, [&str; 2]); 3] =
     [("perc", ["3000", "300"]), ("charny", ["3000", "300"]), ("rcp", ["300", "100"])];
-/// Changes that have not converged after so many RTTs count as this: well above all times in the paper.
+/// Number of RTTs after which a change counts as not converged, with this time: well above all times in the paper.
 const GIVES_UP: f64 = 200.0;
-/// What the picture shows, in RTTs: the paper's largest number is 71.
+/// Largest time in the picture, in RTTs: the paper's largest number is 71.
 const SHOWN: f64 = 100.0;
 
 fn runs(scale: &Scale) -> Vec<Run> {
@@ -44,7 +44,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
 }
 
 fn read(record: &Record) -> Point {
-    // The flows of the start are no changes.
+    // The flows of the start are not changes.
     let changes = record.convergence.iter().filter(|change| Time::ZERO < change.t);
     let rtts = stats::sorted(changes.map(|change| change.rtts.unwrap_or(f64::INFINITY).min(GIVES_UP)));
     let share = |counts: &dyn Fn(f64) -> bool| rtts.iter().filter(|x| counts(**x)).count() as f64 / rtts.len() as f64;

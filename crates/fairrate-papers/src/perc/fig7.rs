@@ -1,4 +1,4 @@
-//! Figure 7: a chain of three bottlenecks, as synchronous PERC has it. All flows start at once, on idle links.
+//! Figure 7: a chain of three bottlenecks under synchronous PERC. All flows start at once, on idle links.
 
 use fairrate_allocate::SyncPerc;
 use fairrate_report::figure::{Axis, Figure as Panel};

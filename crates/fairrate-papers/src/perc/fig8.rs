@@ -24,11 +24,11 @@ pub const FIGURE: Figure = Figure {
 
 const SCENARIO: &str = include_str!("../../../../examples/perc-chain.toml");
 const FLOW_LIST: &str = include_str!("../../../../examples/perc-chain.csv");
-/// Rates that are not settled by the end count as settled then.
+/// End of the runs; rates that are not settled by then count as settled at this time.
 const END_US: f64 = 5_000.0;
-/// Relative distances from the optimum within which rates count as there. Times in the text are read off a plot.
+/// Relative distances from the optimum within which a rate counts as settled. Times in the text are read off a plot.
 const WITHIN: [(&str, f64); 3] = [("5 %", 0.05), ("10 %", 0.1), ("20 %", 0.2)];
-/// A link is overloaded if rates exceed it by more than their resolution, a bit/s a flow.
+/// Excess of rates over a link's capacity from which it counts as overloaded: their resolution, 1 bit/s per flow.
 const RESOLUTION_BPS: f64 = 4.0;
 
 const PERC: Variant = Variant::of("perc");
@@ -42,7 +42,7 @@ const LOW_GAINS: Variant =
     RCP.with("rcp-low", "rcp, gains of 0.25", &[("transport.rcp.alpha", "0.25"), ("transport.rcp.beta", "0.25")]);
 const IDEAL: Variant = Variant::of("ideal");
 const DRAWN: [&Variant; 6] = [&PERC, &RCP, &NO_WAIT, &FIRST_WAITS, &CHARNY, &LOW_GAINS];
-/// What is drawn, in microseconds.
+/// End of the drawn time, in microseconds.
 const SHOWN_US: f64 = 200.0;
 const SHOWN_OF_RCP_US: f64 = 1_000.0;
 
@@ -51,7 +51,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
         let sets: Vec<_> = [("duration", "5ms")].iter().chain(variant.sets).copied().collect();
         Run::of("chain", SCENARIO, variant.cc, &sets, read).called(variant.line).with_file("perc-chain.csv", FLOW_LIST)
     };
-    // RCP's ports draw the phase of their intervals; nothing else here is random.
+    // RCP's ports draw the phase of their intervals; the others have no random part.
     let seeded = |variant: &&Variant| match variant.cc {
         "rcp" => scale.seeds.iter().map(|&seed| run(variant).seeded(seed)).collect(),
         _ => vec![run(variant)],
@@ -59,7 +59,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
     DRAWN.iter().chain([&&IDEAL]).flat_map(seeded).collect()
 }
 
-/// What is read: rates every microsecond.
+/// Reads the rates, which are sampled every microsecond.
 fn read(record: &Record) -> Point {
     let rates = [0, 1, 2, 3].map(|flow| record.rate_gbps(flow));
     let mut point = Point::default();
@@ -85,7 +85,7 @@ fn read(record: &Record) -> Point {
 
 fn panels(points: &Points) -> Vec<Panel> {
     let draw = |variant: &Variant| {
-        // Times and rates of the text.
+        // Times and rates in the text.
         let (shown_us, stated): (_, &[_]) = match variant.cc {
             "rcp" => (SHOWN_OF_RCP_US, &[(600.0, 5.0)]),
             "perc" => (SHOWN_US, &[(50.0, 5.0), (100.0, 25.0), (100.0, 35.0)]),

@@ -1,4 +1,4 @@
-//! What Figures 1, 4 and 5 share: web search at 60 % on one link, at three speeds and round-trip times.
+//! The common part of Figures 1, 4 and 5: web search at 60 % on one link, at three speeds and round-trip times.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -14,7 +14,7 @@ use crate::variant::Variant;
 
 const SCENARIO: &str = include_str!("../../../../examples/perc-link.toml");
 
-/// Flows by size, with the statistic that the paper has of them, and where their sizes begin and end in bytes.
+/// Classes of flows: the name, the paper's statistic, and the size range in bytes, lower end exclusive.
 const CLASSES: [(&str, &str, f64, f64); 3] = [
     ("small", "p99 FCT of small flows", 0.0, 10e3),
     ("medium", "p99 FCT of medium flows", 10e3, 1e6),
@@ -40,28 +40,29 @@ const FIRST_WAITS: Variant =
     PERC.with("perc-first-waits", "perc, first rates wait", &[("transport.perc.first_rate_waits", "true")]);
 const PUBLISHED: [&Variant; 4] = [&PERC, &CHARNY, &RCP, &DCTCP];
 const CHANGED: [&Variant; 5] = [&PERC, &CHARGED, &SMALL_CONTROL, &HEADROOM, &FIRST_WAITS];
-/// All but the ideal, which the others are held against.
+/// All lines but the ideal, which is the baseline of the others.
 const SHOWN: [&Variant; 8] = [&PERC, &CHARNY, &RCP, &DCTCP, &CHARGED, &SMALL_CONTROL, &HEADROOM, &FIRST_WAITS];
 
-/// A link, and what the text says of completion times on it.
+/// A link, with the text's statements about completion times on it.
 pub struct Setting {
     pub rate: &'static str,
-    /// With a packet and its acknowledgment on three links and 1 us a host link, the base RTT below.
+    /// Delay that gives the base RTT below, with the time of a packet and its acknowledgment on three links and 1 us a
+    /// host link.
     pub delay: &'static str,
     pub rtt: &'static str,
-    /// Until when flows arrive, at full size and with `quick`.
+    /// End of arrivals, at full size and with `quick`.
     pub until: [&'static str; 2],
     pub says: &'static [Says],
 }
 
-/// What the text says of an algorithm beside others.
+/// A statement of the text about an algorithm in comparison with others.
 pub struct Says {
     pub classes: &'static [&'static str],
     pub line: &'static Variant,
     pub over: &'static [&'static Variant],
     pub words: &'static str,
     pub rule: Rule,
-    /// Why it is not so, where a line shows it.
+    /// The cause of a different result, where a line shows it.
     pub cause: Option<&'static str>,
 }
 
@@ -85,7 +86,7 @@ pub fn runs(setting: &Setting, scale: &Scale) -> Vec<Run> {
         .collect()
 }
 
-/// What is read: 99th percentiles of small and medium flows, the mean of large ones, and the mean queue.
+/// Reads 99th percentiles of small and medium flows, the mean of large flows, and the mean queue.
 fn read(record: &Record) -> Point {
     let [small, medium, large] = CLASSES.map(|(_, _, above, up_to)| record.fcts(above, up_to));
     let p99 = |fcts: &[f64]| stats::percentile(fcts, 0.99).unwrap_or(f64::NAN) * 1e6;
@@ -121,7 +122,7 @@ pub fn panels(setting: &Setting, points: &Points) -> Vec<Panel> {
     ]
 }
 
-/// The mean queue of every line, named in short.
+/// Draws the mean queue of every line, with short names.
 fn queues(points: &Points) -> Panel {
     let names = SHOWN.map(|variant| variant.id.strip_prefix("perc-").unwrap_or(variant.id));
     let values = SHOWN.map(|variant| points.values("link", variant.line, "queue")).into();
@@ -130,7 +131,7 @@ fn queues(points: &Points) -> Panel {
     Panel { wide: true, ..words_panel(title, &names, Axis::new("queue (KB)").logarithmic(), vec![queue]) }
 }
 
-/// What a line would be at, if it were as many times the first of the others as the text says.
+/// Returns the values that a line would have at the text's factor over the first of the other lines.
 fn stated(says: &Says, points: &Points) -> Option<Compared<'static>> {
     let Rule::Times(factor) = says.rule else { return None };
     let over = |class: &str| points.ratios("link", says.over[0].line, IDEAL.line, class);
@@ -155,7 +156,7 @@ pub fn claims(setting: &Setting, points: &Points) -> Vec<Claim> {
     claims
 }
 
-/// The claims of a sentence: one for each class of flows and each of the others.
+/// Returns the claims of a statement: one for each class of flows and each of the other lines.
 fn judged(says: &Says, points: &Points) -> Vec<Claim> {
     let claim = |over: &Variant, (class, text, ..): (&str, &str, f64, f64)| {
         let id = format!("{class}-{}-{}", says.line.id, over.id);

@@ -1,4 +1,4 @@
-//! Figure 2: by how much laws of one dimension decrease a window, for a queue and its slope.
+//! Figure 2: the decrease of a window by laws of one dimension, for a queue and its slope.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
@@ -19,7 +19,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// Slopes in link rates, and queues in bandwidth-delay products, from 0 to this.
+/// Upper end of slopes in link rates, and of queues in bandwidth-delay products; both begin at 0.
 const MOST: f64 = 8.0;
 const STEPS: u32 = 80;
 
@@ -27,7 +27,7 @@ fn runs(_: &Scale) -> Vec<Run> {
     let along = || (0..=STEPS).map(|i| MOST * f64::from(i) / f64::from(STEPS));
     LAWS.map(|law| {
         Run::calculated("factor", law.name, move || {
-            // In (a) a queue of one bandwidth-delay product, in (b) a queue that does not grow.
+            // In (a) there is a queue of one bandwidth-delay product, in (b) a queue that does not grow.
             Point::default()
                 .with("of slope", along().map(|slope| (slope, (law.of)(1.0, slope))).collect())
                 .with("of queue", along().map(|queue| (queue, (law.of)(queue, 0.0))).collect())
@@ -51,7 +51,7 @@ fn panels(points: &Points) -> Vec<Panel> {
 }
 
 fn claims(points: &Points) -> Vec<Claim> {
-    // The last point over the first: 1 if the law does not see it.
+    // The last point over the first: 1 if the law does not depend on it.
     let grows = |law: &super::Feedback, what: &str| {
         let series = points.series("factor", law.name, what);
         Some(series.last()?.1 / series.first()?.1)

@@ -1,7 +1,7 @@
-//! Figure 3: where the laws of section 2 take window and queue, from different initial states.
+//! Figure 3: the trajectories of window and queue under the laws of section 2, from different initial states.
 //!
-//! Eq. 3 and 4, without the feedback's delay, in bandwidth-delay products and round-trip times. γ = 0.9 and an update a round
-//! trip; β is not in the paper: a hundredth of a BDP, of all flows together.
+//! Eq. 3 and 4, without the feedback's delay, in bandwidth-delay products and round-trip times. γ = 0.9, with one
+//! update per round trip; β is not in the paper: a hundredth of a BDP, for all flows together.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
@@ -26,26 +26,26 @@ const GAMMA: f64 = 0.9;
 const BETA: f64 = 0.01;
 /// 100 Gb/s and 20 us: a bandwidth-delay product of 250 KB.
 const BDP_KB: f64 = 250.0;
-/// Windows at the start, in BDP. What is not in the pipe is in the queue.
+/// Windows at the start, in BDP. The part above 1 is in the queue.
 const INITIAL: [f64; 6] = [0.4, 0.7, 1.3, 1.8, 2.5, 3.2];
-/// Steps a round-trip time, and round-trip times.
+/// Length of a step, and end of the calculation, in round-trip times.
 const STEP: f64 = 1e-3;
 const END: f64 = 400.0;
-/// Points of a trajectory that are drawn: the rest is at its end.
+/// Largest number of points drawn of a trajectory: the rest is at its end.
 const SHOWN: usize = 1_500;
-/// Below this share of a BDP a window is seen to lose throughput.
+/// Share of a BDP below which a window counts as losing throughput.
 const LOSES: f64 = 0.995;
 
-/// dw/dt and dq/dt in BDP a round trip: eq. 3 and 4 with λ = w/θ, θ = 1 + q.
+/// Returns dw/dt and dq/dt in BDP a round trip: eq. 3 and 4 with λ = w/θ, θ = 1 + q.
 fn slopes(law: &Feedback, w: f64, q: f64) -> (f64, f64) {
     let arriving = w / (1.0 + q);
     let q_dot = if 0.0 < q || 1.0 < arriving { arriving - 1.0 } else { 0.0 };
-    // Where nothing queues, telemetry still tells how much is sent; a gradient of RTTs does not.
+    // Without a queue, telemetry still reports the sending rate; a gradient of RTTs does not.
     let current = if 0.0 < q || 1.0 < arriving || law.cc == CURRENT.cc { q_dot } else { arriving - 1.0 };
     (GAMMA * (w / (law.of)(q, current) - w + BETA), q_dot)
 }
 
-/// The trajectory of (window, queue) by Heun's method.
+/// Returns the trajectory of (window, queue) by Heun's method.
 fn trajectory(law: &Feedback, w: f64) -> Vec<(f64, f64)> {
     let (mut w, mut q) = (w, (w - 1.0).max(0.0));
     let mut states = vec![(w, q)];
@@ -64,7 +64,7 @@ fn runs(_: &Scale) -> Vec<Run> {
         Run::calculated("phase", law.name, move || {
             let all = INITIAL.map(|w| trajectory(&law, w));
             let ends = all.each_ref().map(|states| *states.last().expect("it has a start"));
-            // Of those that begin with a full pipe.
+            // Only trajectories that begin with a full pipe count.
             let full: Vec<_> = all.iter().filter(|states| 1.0 <= states[0].0).collect();
             let losing = full.iter().filter(|states| states.iter().any(|state| state.0 < LOSES)).count();
             let point = Point::of([
@@ -117,7 +117,7 @@ fn panels(points: &Points) -> Vec<Panel> {
 fn claims(points: &Points) -> Vec<Claim> {
     let of = |law: &Feedback, what: &str| points.mean("phase", law.name, what);
     let exact = |id, sentence, rule, value| Claim::exact(id, sentence, rule, "BDP", value);
-    // Both ends of an axis that is three BDP long: below a hundredth of one they are one point.
+    // The axis is three BDP long: ends within a hundredth of a BDP are one point on it.
     let one_point = Rule::AtMost(0.01);
     let equilibrium = |more: f64| Rule::About(more, 0.01);
     vec![

@@ -26,11 +26,11 @@ pub const ROWS: [(&str, &str); 2] = [
     ("255:1", include_str!("../../../../examples/incast255.toml")),
 ];
 const ALGORITHMS: [&str; 5] = ["powertcp", "theta-powertcp", "hpcc", "timely", "homa"];
-/// HOMA as the paper has it: one message granted at a time. Its classes are not for pauses.
+/// Settings of HOMA in the paper: one message granted at a time. Its classes are not for pauses.
 const HOMA: [(&str, &str); 2] = [("transport.homa.overcommitment", "1"), ("switch.pfc", "false")];
-/// Runs besides those that are drawn, for claims: algorithms in the forms of the paper's public artifact.
+/// Suffix of runs that are not drawn, for claims: algorithms in the forms of the paper's public artifact.
 const FORMS: &str = ", artifact's forms";
-/// What the artifact's θ-PowerTCP has in place of one τ for the network.
+/// Name of θ-PowerTCP with the artifact's RTT of each path in place of one τ for the network.
 const OWN_TAU: &str = "theta-powertcp, RTTs of its paths";
 const BURST: Time = Time::from_ms(1);
 const END: Time = Time::from_ms(5);
@@ -86,11 +86,11 @@ fn claims(points: &Points) -> Vec<Claim> {
     ROWS.iter().flat_map(row).collect()
 }
 
-/// "Near-zero", a fourteenth of the 437 KB that ten windows of a BDP are, and "no loss", 0.98, are ours.
+/// Our limits: "near-zero" is a fourteenth of the 437 KB of ten windows of a BDP, and "no loss" is 0.98.
 const NEAR_ZERO: Rule = Rule::AtMost(30.0);
 const NO_LOSS: Rule = Rule::AtLeast(0.98);
 
-/// A claim about a run.
+/// Returns a claim about a run.
 fn exact(run: &str, id: &str, text: &str, rule: Rule, unit: &'static str, value: Option<f64>) -> Claim {
     Claim::exact(&format!("{run}-{id}"), &format!("{run}: {text}"), rule, unit, value)
 }
@@ -124,8 +124,9 @@ fn of_powertcp(points: &Points, row: &str, run: &str) -> Vec<Claim> {
     claims
 }
 
-/// "While HOMA sustains throughput", it "does not accurately control" queues: at 255:1 it "reaches approximately 500KB higher
-/// queue-length compared to PowerTCP and cannot converge to near-zero queue-lengths quickly".
+/// Claims about HOMA: "While HOMA sustains throughput", it "does not accurately control" queues: at 255:1 it "reaches
+/// approximately 500KB higher queue-length compared to PowerTCP and cannot converge to near-zero queue-lengths
+/// quickly".
 fn of_homa(points: &Points, row: &str) -> Vec<Claim> {
     let of = |what: &str| points.mean(row, "homa", what);
     let mut claims = vec![exact(row, "homa-throughput", "HOMA sustains throughput", NO_LOSS, "", of("least"))];

@@ -1,4 +1,4 @@
-//! Figure 5: four flows to one receiver come, ten milliseconds apart, and go.
+//! Figure 5: four flows to one receiver start, ten milliseconds apart, and end.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -25,7 +25,7 @@ const ALGORITHMS: [&str; 4] = ["powertcp", "theta-powertcp", "timely", "hpcc"];
 const FLOWS: u32 = 4;
 /// Each algorithm in the form of its own paper, which is drawn, and in that of the paper's public artifact.
 const PROFILES: [(&str, &str); 2] = [("fairness", "paper"), ("artifact's forms", "ns3")];
-/// When flow i comes and goes, in milliseconds.
+/// Returns the start of a flow in milliseconds; [`goes`] returns its end.
 const fn comes(flow: u32) -> f64 {
     1.0 + 10.0 * flow as f64
 }
@@ -43,13 +43,13 @@ fn read(record: &Record) -> Point {
     of_flows((0..FLOWS).map(|flow| record.goodput_gbps(|other| other == flow)).collect())
 }
 
-/// The point of what the four flows have at each time.
+/// Returns the point of the four flows' rates over time.
 pub fn of_flows(all: Vec<Vec<(f64, f64)>>) -> Point {
     let point = Point::of([("jain", least_jain(&all))]);
     (0..).zip(all).fold(point, |point, (flow, goodput)| point.with(&format!("flow {flow}"), goodput))
 }
 
-/// The least index of Jain in any period with the same flows, two at least, from 1 ms after its begin.
+/// Returns the least index of Jain in any period with the same flows, two at least, from 1 ms after its begin.
 fn least_jain(goodput: &[Vec<(f64, f64)>]) -> f64 {
     let mean = |flow: u32, from_ms: f64, to_ms: f64| {
         let inside = ms_from(&goodput[flow as usize], 0.0, (from_ms, to_ms));
@@ -67,9 +67,9 @@ fn panels(points: &Points) -> Vec<Panel> {
     ALGORITHMS.map(|cc| draw_flows(points, cc, "goodput (Gb/s)")).into()
 }
 
-/// A quantity of the four flows of a line.
+/// Draws a quantity of the four flows of a line.
 pub fn draw_flows(points: &Points, line: &str, quantity: &str) -> Panel {
-    // Looks of four algorithms stand for four flows.
+    // The looks of four algorithms distinguish the four flows.
     let of_flow = |flow: u32| {
         let series = points.series("fairness", line, &format!("flow {flow}"));
         let shown = Line::of(ALGORITHMS[flow as usize], &ms_from(series, 0.0, (0.0, 72.0)));
@@ -82,7 +82,7 @@ pub fn draw_flows(points: &Points, line: &str, quantity: &str) -> Panel {
 fn claims(points: &Points) -> Vec<Claim> {
     let of = |(run, _): (&str, &str)| {
         ALGORITHMS.map(|cc| {
-            // The paper says it of its own algorithms; 0.95 is ours.
+            // The paper makes this statement about its own algorithms; 0.95 is ours.
             let (sentence, rule) = if cc.ends_with("powertcp") {
                 (
                     "\"stabilizes to a fair share of bandwidth quickly\" (least Jain index, from 1 ms on)",

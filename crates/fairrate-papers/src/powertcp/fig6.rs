@@ -24,7 +24,7 @@ pub const FIGURE: Figure = Figure {
 const LOADS: [u32; 2] = [20, 60];
 const LINES: [Line; 5] = [POWERTCP, THETA, HPCC, TIMELY, DCQCN];
 const READINGS: [Reading; 3] = [Reading::Own, Reading::Forms, Reading::Traffic];
-/// Lines of the reading with another τ, of which PowerTCP's lead over HPCC is asked.
+/// Lines of the reading with another τ: those for PowerTCP's lead over HPCC.
 const OF_TAU: [Line; 3] = [POWERTCP, THETA, HPCC];
 const HOMA: [Line; 3] = [HOMA_1, HOMA_6, HOMA_FIFO];
 
@@ -57,7 +57,8 @@ fn panels(points: &Points) -> Vec<Panel> {
         .collect()
 }
 
-/// What the text says of PowerTCP's 99.9th percentiles against another's, in per cent: load, class, line, other line.
+/// The text's statements on 99.9th percentiles of a line against another's, in per cent: load, class, line, other line,
+/// change.
 const SAYS: [(u32, &str, Line, Line, f64); 17] = [
     (20, "short", POWERTCP, HPCC, -9.0),
     (20, "short", POWERTCP, TIMELY, -80.0),
@@ -77,7 +78,7 @@ const SAYS: [(u32, &str, Line, Line, f64); 17] = [
     (60, "medium", POWERTCP, DCQCN, -50.0),
     (60, "long", POWERTCP, HPCC, 0.0),
 ];
-/// The same of HOMA, whose medium flows have "similar benefits even at 60 % load".
+/// The statements on PowerTCP against HOMA, whose medium flows have "similar benefits even at 60 % load".
 const OF_HOMA: [(u32, &str, f64); 4] =
     [(20, "short", -80.0), (20, "medium", -76.0), (60, "short", -99.0), (60, "medium", -76.0)];
 
@@ -124,7 +125,8 @@ fn against(points: &Points, reading: Reading, load: u32, class: &str, line: &Lin
     }
 }
 
-/// "Experience 60 % worse performance on average compared to PowerTCP and HPCC", of medium flows.
+/// Returns the claim on θ-PowerTCP's medium flows: "experience 60 % worse performance on average compared to PowerTCP
+/// and HPCC".
 fn theta_medium(points: &Points, reading: Reading) -> Claim {
     let of = |load, line: &Line| points.values(&at(reading, load), line.name, "medium");
     let worse = |load| {
@@ -137,7 +139,7 @@ fn theta_medium(points: &Points, reading: Reading) -> Claim {
     Claim::mean(&format!("theta-medium-{}", reading.name()), &sentence, Rule::More(60.0), "%", means)
 }
 
-/// What is said of HOMA without a number.
+/// Returns the claims on HOMA for which the text has no number.
 fn of_homa(points: &Points) -> [Claim; 2] {
     let short = |line: &Line| points.values(&at(Reading::Own, 60), line.name, "short");
     let worst = short(&TIMELY).into_iter().zip(short(&DCQCN)).map(|(timely, dcqcn)| timely.max(dcqcn));

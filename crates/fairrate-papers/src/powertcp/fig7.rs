@@ -41,13 +41,13 @@ fn panels(points: &Points) -> Vec<Panel> {
     vec![draw("(a) short flows (< 5 KB)", "short"), draw("(b) long flows (9 to 10 MB)", "long")]
 }
 
-/// By how much a line's tail is above HPCC's, in per cent, seed by seed.
+/// Returns the change of a line's tail from HPCC's, in per cent, seed by seed.
 fn against_hpcc(points: &Points, load: u32, line: &Line, class: &str) -> Vec<f64> {
     let ratios = points.ratios(&at(READING, load), line.name, HPCC.name, class);
     ratios.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect()
 }
 
-/// The mean over all loads, seed by seed.
+/// Returns the mean over all loads, seed by seed.
 fn over_loads(points: &Points, line: &Line, class: &str) -> Vec<f64> {
     let of_loads = LOADS.map(|load| against_hpcc(points, load, line, class));
     let seeds = of_loads.iter().map(Vec::len).min().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Figure 7g and h: distribution of what ToRs' buffers hold, with web search at 80 %, alone and beside requests.
+//! Figure 7g and h: distribution of ToRs' buffer occupancy, with web search at 80 %, alone and beside requests.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -24,17 +24,17 @@ pub const FIGURE: Figure = Figure {
 };
 
 const LINES: [Line; 3] = [POWERTCP, THETA, HPCC];
-/// The artifact writes down the largest of a hundred samples, one and a half of the least base RTT (4.64 us) apart, of the first
-/// ToR.
+/// Number of samples in a window. The artifact records the largest of a hundred samples of the first ToR, one and a
+/// half of the least base RTT (4.64 us) apart.
 const WINDOW: usize = 100;
 const EVERY: &str = "6960ns";
 /// Quantiles that are kept.
 const QUANTILES: [f64; 15] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, MEDIAN, 0.6, 0.7, 0.8, 0.9, 0.95, TAIL, 0.995, 0.999];
 const MEDIAN: f64 = 0.5;
-/// The tail: the text says so of 7h.
+/// The quantile of the tail, which the text gives for 7h.
 const TAIL: f64 = 0.99;
 
-/// Letters of the paper's panels, and what is asked for beside web search.
+/// Letters of the paper's panels, with the requests beside web search.
 const CASES: [(&str, Option<Requests>); 2] = [("g", None), ("h", Some(Requests { megabytes: 2, per_s: 16 }))];
 
 fn traffic(reading: Reading, requests: Option<Requests>) -> Traffic {
@@ -45,7 +45,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
     let of = |reading: Reading, requests| {
         let (ports, every, read): (_, _, fn(&Record) -> Point) = match reading {
             Reading::Traffic => ("[\"tor0->*\"]", EVERY, of_artifact),
-            // A fifth of the samples of all ToRs: they are of 272 ports.
+            // A fifth of the samples, since they are of all ToRs: 272 ports.
             _ => ("[\"tor*->*\"]", "35us", of_text),
         };
         traffic(reading, requests).runs(&LINES, scale, &[("probe.0.queues", ports), ("probe.0.every", every)], read)
@@ -53,12 +53,12 @@ fn runs(scale: &Scale) -> Vec<Run> {
     READINGS.into_iter().flat_map(|reading| CASES.map(|(_, requests)| of(reading, requests))).flatten().collect()
 }
 
-/// Of all ToRs each sample.
+/// Reads each sample of all ToRs.
 fn of_text(record: &Record) -> Point {
     quantiles(Occupancy::of(record).all())
 }
 
-/// Of the first ToR the largest of each window.
+/// Reads the largest sample of each window of the first ToR.
 fn of_artifact(record: &Record) -> Point {
     quantiles(Occupancy::of(record).largest_of(0, WINDOW))
 }
@@ -89,7 +89,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     READINGS.into_iter().flat_map(|reading| CASES.map(|case| draw(reading, case))).collect()
 }
 
-/// By how much a quantile of a line is above HPCC's, in per cent, seed by seed.
+/// Returns the change of a quantile of a line from HPCC's, in per cent, seed by seed.
 fn against_hpcc(points: &Points, name: &str, line: &Line, quantile: f64) -> Vec<f64> {
     let ratios = points.ratios(name, line.name, HPCC.name, &key(quantile));
     ratios.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect()

@@ -1,5 +1,5 @@
-//! Figure 7c to f: tails of short and of long flows as files are asked for beside web search at 80 %: more often, and larger
-//! ones.
+//! Figure 7c to f: tails of short and of long flows with requests for files beside web search at 80 %: more frequent
+//! and larger requests.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -23,10 +23,11 @@ pub const FIGURE: Figure = Figure {
 
 pub const LOAD: u32 = 80;
 const LINES: [Line; 3] = [POWERTCP, THETA, HPCC];
-/// As the text says, and as the artifact does.
+/// The readings of the text and of the artifact.
 pub const READINGS: [Reading; 2] = [Reading::Own, Reading::Traffic];
 
-/// What is changed: the rate or the size of requests. The values are those of the text and of the artifact's script.
+/// The parameter that is varied: the rate or the size of requests. The values are those of the text and of the
+/// artifact's script.
 struct Sweep {
     id: &'static str,
     axis: &'static str,
@@ -57,13 +58,13 @@ impl Sweep {
         Traffic { reading, load: LOAD, requests: Some((self.at)(value)) }
     }
 
-    /// By how much a line's tail is above HPCC's at a value, in per cent, seed by seed.
+    /// Returns the change of a line's tail from HPCC's at a value, in per cent, seed by seed.
     fn against_hpcc(&self, points: &Points, reading: Reading, value: u32, line: &Line, class: &str) -> Vec<f64> {
         let ratios = points.ratios(&self.traffic(reading, value).name(), line.name, HPCC.name, class);
         ratios.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect()
     }
 
-    /// What becomes of a line's changes at all values, seed by seed.
+    /// Reduces a line's changes at all values by `of`, seed by seed.
     fn over_all(&self, points: &Points, reading: Reading, line: &Line, class: &str, of: fn(&[f64]) -> f64) -> Vec<f64> {
         let changes: Vec<Vec<f64>> =
             self.values.iter().map(|&value| self.against_hpcc(points, reading, value, line, class)).collect();
@@ -115,7 +116,7 @@ fn claims(points: &Points) -> Vec<Claim> {
     READINGS.into_iter().flat_map(|reading| [of_rates(points, reading), of_sizes(points, reading)].concat()).collect()
 }
 
-/// A claim about changes against HPCC in a reading, in per cent.
+/// Returns a claim about changes against HPCC in a reading, in per cent.
 fn claim(reading: Reading, id: &str, sentence: &str, rule: Rule, values: impl Fn(Reading) -> Vec<f64>) -> Claim {
     let (id, sentence) = (format!("{id}-{}", reading.name()), format!("{}: {sentence}", reading.name()));
     let claim = Claim::mean(&id, &sentence, rule, "%", values(reading));
@@ -125,7 +126,7 @@ fn claim(reading: Reading, id: &str, sentence: &str, rule: Rule, values: impl Fn
     }
 }
 
-/// What is said of 7c and d.
+/// Returns the claims on 7c and d.
 fn of_rates(points: &Points, reading: Reading) -> Vec<Claim> {
     let over =
         |line: &'static Line, class: &'static str, of| move |reading| RATES.over_all(points, reading, line, class, of);
@@ -168,7 +169,7 @@ fn of_rates(points: &Points, reading: Reading) -> Vec<Claim> {
     ]
 }
 
-/// What is said of 7e and f.
+/// Returns the claims on 7e and f.
 fn of_sizes(points: &Points, reading: Reading) -> Vec<Claim> {
     let over =
         |line: &'static Line, class: &'static str| move |reading| SIZES.over_all(points, reading, line, class, mean);
@@ -213,7 +214,7 @@ fn of_sizes(points: &Points, reading: Reading) -> Vec<Claim> {
     ]
 }
 
-/// Short flows' times "with PowerTCP gradually increase with request size".
+/// Returns the claim that short flows' times "with PowerTCP gradually increase with request size".
 fn grows(points: &Points, reading: Reading) -> Claim {
     let at = |megabytes: u32| points.values(&SIZES.traffic(reading, megabytes).name(), POWERTCP.name, "short");
     let ratios = at(8).into_iter().zip(at(1)).map(|(largest, smallest)| largest / smallest).collect();

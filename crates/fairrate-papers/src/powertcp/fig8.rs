@@ -1,4 +1,4 @@
-//! Figure 8: circuits that come and go.
+//! Figure 8: circuits that are up for a day of each week.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -24,18 +24,18 @@ pub const FIGURE: Figure = Figure {
 
 const SCENARIO: &str = include_str!("../../../../examples/powertcp-rdcn.toml");
 
-/// A line: an algorithm with keys set.
+/// A line: an algorithm with its settings.
 struct Variant {
     line: &'static str,
     cc: &'static str,
     sets: &'static [(&'static str, &'static str)],
 }
 
-/// As the paper's section 5 has it: an update a round trip. λ has the floor of half the rate that the artifact gives it.
+/// PowerTCP as in the paper's section 5: one update per round trip. λ has the artifact's floor of half the rate.
 const POWERTCP: Variant = Variant { line: "powertcp", cc: "powertcp", sets: &[] };
 const PER_ACK: Variant =
     Variant { line: "powertcp, per ACK", cc: "powertcp", sets: &[("transport.powertcp.update", "per-ack")] };
-/// As Alg. 1 is printed: λ without a floor.
+/// PowerTCP as Alg. 1 is printed: λ without a floor.
 const PRINTED: Variant = Variant {
     line: "powertcp, per ACK, no floor",
     cc: "powertcp",
@@ -48,16 +48,16 @@ const RETCP: [Variant; 2] = [
 ];
 const VARIANTS: [&Variant; 6] = [&POWERTCP, &PER_ACK, &PRINTED, &HPCC, &RETCP[0], &RETCP[1]];
 
-/// How many racks further on each rack sends, by which the day of a pair is early or late in the week. These stand for seeds:
-/// nothing else in the scenario differs from run to run.
+/// The distance in racks of each rack's destination, which makes the day of a pair early or late in the week. The
+/// distances stand for seeds: the rest of the scenario is the same in all runs.
 const RACKS: [u64; 5] = [12, 3, 8, 17, 22];
-/// Where a circuit counts as filled: the lower end of the paper's 80-85 %.
+/// Share of a circuit's rate from which it counts as filled: the lower end of the paper's 80-85 %.
 const FILLED: f64 = 0.8;
-/// Samples, which are microseconds, that throughput is told of.
+/// Number of samples, which are microseconds, over which throughput is measured.
 const BIN: usize = 10;
-/// What was sent by the circuit has left the VOQ so long after its day.
+/// Time after a day until packets queued for the circuit have left the VOQ.
 const DRAINED: Time = Time::from_us(150);
-/// What the picture shows, in milliseconds around the begin of a day.
+/// The time in the picture, in milliseconds around the begin of a day.
 const SHOWN_MS: (f64, f64) = (-0.7, 0.6);
 
 fn runs(scale: &Scale) -> Vec<Run> {
@@ -95,7 +95,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// When its circuit came last, or comes next.
+    /// Returns the start of the current day of the pair's circuit or, between days, of the next day.
     fn day_by(&self, at: Time) -> Time {
         match self.circuits.state(self.matching, at) {
             CircuitState::Day(end) => end.saturating_sub(self.circuits.day),
@@ -107,27 +107,30 @@ impl<'a> Pair<'a> {
         matches!(self.circuits.state(self.matching, at), CircuitState::Day(_))
     }
 
-    /// Whether the circuit has gone, and what it was sent still drains.
+    /// Returns `true` if the circuit has ended, and packets queued for it still drain.
     fn drains(&self, at: Time) -> bool {
         let gone = (self.day_by(at) + self.circuits.day).saturating_sub(self.circuits.week());
         !self.is_day(at) && gone <= at && at < gone + DRAINED
     }
 
-    /// How long the VOQ would last at the rate of who serves it, in microseconds, at all times that count: ascending.
+    /// Returns the times in microseconds to drain the VOQ at the rate of the link that serves it, for all samples that
+    /// count: ascending.
     fn latencies(&self, samples: &Samples<'_>, counts: impl Fn(Time) -> bool) -> Vec<f64> {
         let bps = |at| if self.is_day(at) { self.voq.bps } else { self.uplink_bps };
         let counted = samples.iter().filter(|s| counts(s.t));
         stats::sorted(counted.map(|s| s.qlen_bytes as f64 * 8e6 / bps(s.t)))
     }
 
-    /// From the begin of a day to the end of the first bin in which its circuit is filled, or to that of the day.
+    /// Returns the time from the begin of a day to the end of the first bin in which its circuit is filled, or to the
+    /// end of the day.
     fn filled_us(&self, day: &Samples<'_>) -> f64 {
         let begin = day.iter().next().map_or(0.0, |s| seconds(s.t));
         let filled = day.throughput_gbps(BIN).into_iter().find(|bin| FILLED * day.bps <= bin.1 * 1e9);
         filled.map_or(seconds(self.circuits.day), |bin| bin.0 - begin) * 1e6
     }
 
-    /// What leaves by the transmitter that serves the VOQ, in Gb/s. The uplink carries acknowledgments of another pair too.
+    /// Returns the throughput of the transmitter that serves the VOQ, in Gb/s. The uplink carries acknowledgments of
+    /// another pair too.
     fn throughput(&self) -> Vec<(f64, f64)> {
         let ways = [self.voq.throughput_gbps(BIN), self.record.port("tor0", "core0").throughput_gbps(BIN)];
         let [by_circuit, by_uplink] = ways;
@@ -135,7 +138,7 @@ impl<'a> Pair<'a> {
         by_circuit.into_iter().zip(by_uplink).map(served).collect()
     }
 
-    /// What is read from whole weeks after the first; the picture is of the first day in them.
+    /// Reads whole weeks after the first; the picture is of the first day in them.
     fn point(&self) -> Point {
         let week = self.circuits.week();
         let last = self.voq.iter().last().map_or(Time::ZERO, |sample| sample.t);
@@ -213,7 +216,7 @@ fn claims_of(points: &Points, tag: &str, variant: &Variant) -> Vec<Claim> {
     };
     let values = |what| points.values("week", line, what);
     let used = "\"80-85 % circuit utilization\"";
-    // A round trip of 24 us until it hears of the circuit, and the one that the paper allows.
+    // A round trip of 24 us until the sender learns of the circuit, and the round trip that the paper allows.
     let filled = "\"fills the available bandwidth within one RTT\" of hearing of it (80 % after)";
     let filled = claim("filled", filled, Rule::AtMost(48.0), "us", values("filled"));
     let printed = points.mean("week", PRINTED.line, "filled");
@@ -243,7 +246,7 @@ fn claims_of(points: &Points, tag: &str, variant: &Variant) -> Vec<Claim> {
     claims
 }
 
-/// A claim with its cause, if it comes out otherwise than the paper says.
+/// Returns a claim with its cause, if its verdict is other than reproduced.
 fn because(claim: Claim, cause: Option<String>) -> Claim {
     match cause.filter(|_| !matches!(claim.verdict(), Verdict::Reproduced)) {
         Some(cause) => claim.because(cause),

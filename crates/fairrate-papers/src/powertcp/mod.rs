@@ -23,13 +23,13 @@ pub use fig7_requests::FIGURE as FIG7_REQUESTS;
 pub use fig8::FIGURE as FIG8;
 pub use overcommitment::{FIG9, FIG10, FIG11};
 
-/// The feedback of the simplified laws of section 2 (eq. 2), as f/e: what a window is divided by.
+/// The feedback of the simplified laws of section 2 (eq. 2), as f/e: the divisor of a window.
 #[derive(Clone, Copy)]
 struct Feedback {
     name: &'static str,
     /// An algorithm of the kind, for the looks of its line.
     cc: &'static str,
-    /// Of the queue in bandwidth-delay products, and of its slope in link rates.
+    /// The feedback for a queue in bandwidth-delay products, and its slope in link rates.
     of: fn(q: f64, q_dot: f64) -> f64,
 }
 

@@ -1,5 +1,5 @@
-//! Figures 9 to 11: HOMA at degrees of overcommitment from 1 to 6 (appendix C). In words the paper says that 1 "performed best
-//! across different overcommitment levels".
+//! Figures 9 to 11: HOMA at degrees of overcommitment from 1 to 6 (appendix C). The paper's text says that 1 "performed
+//! best across different overcommitment levels".
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
@@ -41,8 +41,8 @@ pub const FIG11: Figure = Figure {
     claims: fairness_claims,
 };
 
-/// Figure 5, and what its senders send. With drops an endless message waits for its end until gaps are repaired, so that what
-/// has arrived in order says little of shares.
+/// The scenario of Figure 5, with probes at the senders. With drops an endless message waits for its end until gaps are
+/// repaired, so that bytes delivered in order do not show its share.
 const FAIRNESS: &str = concat!(
     include_str!("../../../../examples/fairness.toml"),
     "\n[[probe]]\nqueues = [\"h0->tor0\", \"h1->tor0\", \"h2->tor0\", \"h3->tor0\"]\nevery = \"100us\"\n"
@@ -55,7 +55,7 @@ fn line(level: u32) -> String {
     format!("K = {level}")
 }
 
-/// A run at a level. Its classes are not for pauses.
+/// Returns a run at a level. HOMA's classes are not for pauses.
 fn at_level(name: &str, toml: &'static str, level: u32, read: fn(&Record) -> Point) -> Run {
     let level_text = level.to_string();
     let sets = [("transport.homa.overcommitment", level_text.as_str()), ("switch.pfc", "false")];

@@ -1,4 +1,4 @@
-//! The web search traffic of Figures 6 and 7, in the readings that it can be given.
+//! The web search traffic of Figures 6 and 7, in its possible readings.
 
 use fairrate_report::stats::{percentile, sorted};
 use fairrate_sim::{FlowOutcome, FlowSpec, NodeId, SimConfig};
@@ -9,22 +9,22 @@ use crate::figure::Scale;
 use crate::points::Point;
 use crate::record::Record;
 
-/// How algorithms, traffic and τ are read.
+/// The reading of algorithms, traffic and τ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Every algorithm in the form of its own paper; flows between racks, as the paper's text says.
     Own,
     /// Algorithms in the forms of the paper's public artifact.
     Forms,
-    /// The artifact's traffic too, and its slowdowns: 64 hosts of one pod, half of whose flows stay in their rack, and the τ of the
-    /// whole fat-tree.
+    /// The artifact's forms, its traffic and its slowdowns: 64 hosts of one pod, half of whose flows stay in their
+    /// rack, and the τ of the whole fat-tree.
     Traffic,
-    /// The same with the τ of the paths that this traffic takes.
+    /// The same as `Traffic`, with the τ of the paths that this traffic takes.
     PathTau,
 }
 
 impl Reading {
-    /// What lines and sentences call it.
+    /// Returns the reading's name in lines and sentences.
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "own forms",
@@ -39,10 +39,10 @@ impl Reading {
     }
 }
 
-/// HOMA in a fabric that drops, as in its own paper: losses are found by a timer of a few milliseconds.
+/// HOMA in a fabric that drops, as in its own paper: losses are detected by a timer of a few milliseconds.
 const HOMA: [(&str, &str); 2] = [("switch.pfc", "false"), ("transport.rto", "4ms")];
 
-/// A line of the figures: an algorithm with keys set.
+/// A line of the figures: an algorithm with its settings.
 #[derive(Clone, Copy)]
 pub struct Line {
     pub name: &'static str,
@@ -61,8 +61,9 @@ pub const TIMELY: Line = plain("timely");
 pub const DCQCN: Line = plain("dcqcn");
 pub const HOMA_1: Line = Line { name: "homa, K = 1", cc: "homa", sets: &[("transport.homa.overcommitment", "1")] };
 pub const HOMA_6: Line = Line { name: "homa, K = 6", cc: "homa", sets: &[("transport.homa.overcommitment", "6")] };
-/// One class, and the limits of the artifact's script for workloads: 4 MiB of which the headroom of all classes is taken away are
-/// 1.2 MB at a ToR, and an egress queue may have as much as is free. Found after the first measurement, as a cause.
+/// HOMA with one class, and the limits of the artifact's script for workloads: 4 MiB without the headroom of all
+/// classes are 1.2 MB at a ToR, and an egress queue may use all the free buffer. Found after the first measurement, as
+/// a cause.
 pub const HOMA_FIFO: Line = Line {
     name: "homa, one class, 1.2 MB",
     cc: "homa",
@@ -74,13 +75,14 @@ pub const HOMA_FIFO: Line = Line {
     ],
 };
 
-/// The name of the runs at a load in per cent.
+/// Returns the name of the runs at a load in per cent.
 pub fn at(reading: Reading, load: u32) -> String {
     format!("{load} %, {}", reading.name())
 }
 
-/// Files that are asked for beside web search: each host asks as a Poisson process, and ten hosts of one other rack answer with
-/// equal parts at once. That they are ten is the artifact's; it may draw one of them twice, which is not so here.
+/// Requests for files beside web search: each host sends requests as a Poisson process, and ten hosts of one other rack
+/// answer at once with equal parts. The number of ten is the artifact's; it may draw a host twice, which does not
+/// happen here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requests {
     pub megabytes: u32,
@@ -88,13 +90,13 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// What runs beside them are called.
+    /// Returns the requests' part of the runs' name.
     pub fn name(self) -> String {
         format!("{} MB, {} /s", self.megabytes, self.per_s)
     }
 }
 
-/// A scenario with files asked for beside what it has.
+/// A scenario with requests for files added.
 macro_rules! requesting {
     ($file:literal) => {
         concat!(
@@ -105,7 +107,7 @@ macro_rules! requesting {
     };
 }
 
-/// Web search at a load in per cent, perhaps with requests beside it.
+/// Web search at a load in per cent, optionally with requests beside it.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic {
     pub reading: Reading,
@@ -114,7 +116,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// The name of its runs.
+    /// Returns the name of the runs.
     pub fn name(&self) -> String {
         let requests = self.requests.map_or(String::new(), |requests| format!(", {}", requests.name()));
         at(self.reading, self.load) + &requests
@@ -129,7 +131,7 @@ impl Traffic {
         }
     }
 
-    /// Runs of each line with each seed, with more keys set, from which something is read.
+    /// Returns runs of each line with each seed, with the keys in `more` set, whose points are made by `read`.
     pub fn runs(&self, lines: &[Line], scale: &Scale, more: &[(&str, &str)], read: fn(&Record) -> Point) -> Vec<Run> {
         let run = |line: &Line, seed: u64| {
             let (share, stop) =
@@ -141,7 +143,7 @@ impl Traffic {
                 sets.push(("traffic.1.stop", &stop));
             }
             sets.extend((self.reading == Reading::Forms).then_some(("profile", "ns3")));
-            // Twice the delays of the longest path, and a packet's time on each of its links.
+            // The τ is twice the delays of the longest path, and a packet's time on each of its links.
             sets.extend((self.reading == Reading::PathTau).then_some(("transport.base_rtt", "8800ns")));
             sets.extend(line.sets);
             sets.extend(if line.cc == "homa" { &HOMA[..] } else { &[] });
@@ -151,20 +153,20 @@ impl Traffic {
         lines.iter().flat_map(|line| scale.seeds.iter().map(move |&seed| run(line, seed))).collect()
     }
 
-    /// The same, from which slowdowns by size are read.
+    /// Returns runs of each line with each seed, from which slowdowns by size are read.
     pub fn slowdowns(&self, lines: &[Line], scale: &Scale) -> Vec<Run> {
         let read = if self.reading.has_artifact_traffic() { of_artifact } else { of_text };
         self.runs(lines, scale, &[], read).into_iter().map(Run::shared).collect()
     }
 }
 
-/// Runs of a reading at a load, of each line with each seed.
+/// Returns runs of a reading at a load, of each line with each seed.
 pub fn runs(reading: Reading, load: u32, lines: &[Line], scale: &Scale) -> Vec<Run> {
     Traffic { reading, load, requests: None }.slowdowns(lines, scale)
 }
 
-/// When arrivals end. Between racks there are about 10,000 flows, of which 1,500 are short. With the artifact's traffic there are
-/// 26,000 at 60 %, of which 2,200 are short, and 13,000 at other loads.
+/// Returns the end of arrivals. Between racks there are about 10,000 flows, of which 1,500 are short. With the
+/// artifact's traffic there are 26,000 at 60 %, of which 2,200 are short, and 13,000 at other loads.
 fn arrivals_until(reading: Reading, load: u32, quick: bool) -> String {
     let flows_ms = match (reading.has_artifact_traffic(), load) {
         (false, _) => 9_000,
@@ -174,11 +176,11 @@ fn arrivals_until(reading: Reading, load: u32, quick: bool) -> String {
     format!("{}ms", flows_ms / load / if quick { 12 } else { 1 })
 }
 
-/// Ends of the sizes that a point of the pictures stands for, in bytes.
+/// Limits of the size ranges of the pictures' points, in bytes.
 const SIZES: [f64; 11] = [0.0, 5e3, 10e3, 30e3, 80e3, 200e3, 600e3, 1e6, 3e6, 10e6, 30e6];
 
-/// The paper's classes: up to 10 KB, from 100 KB to 1 MB, and above. A slowdown is the time to the last byte over that on an
-/// idle network; the percentile is of nearest rank.
+/// Reads the paper's classes: up to 10 KB, from 100 KB to 1 MB, and above. A slowdown is the time to the last byte over
+/// that on an idle network; the percentile is of nearest rank.
 fn of_text(record: &Record) -> Point {
     let slowdown = |f: &FlowOutcome| Some(f.fct?.as_ps() as f64 / f.ideal_fct.as_ps() as f64);
     let slowdowns = |from: f64, to: f64| {
@@ -188,8 +190,8 @@ fn of_text(record: &Record) -> Point {
     point(slowdowns, [(0.0, 10e3), (100e3, 1e6), (1e6, f64::MAX)])
 }
 
-/// The classes that the artifact's figures show: below 5 KB, 400 to 600 KB, 9 to 10 MB. A slowdown is the time to the last
-/// acknowledgment over the base FCT; the percentile is at index floor(0.999 n) of the sorted ones.
+/// Reads the classes of the artifact's figures: below 5 KB, 400 to 600 KB, 9 to 10 MB. A slowdown is the time to the
+/// last acknowledgment over the base FCT; the percentile is at index floor(0.999 n) of the sorted slowdowns.
 fn of_artifact(record: &Record) -> Point {
     let base: Vec<Time> = record.config.flows.iter().map(|flow| base_fct(&record.config, flow)).collect();
     let slowdown = |f: &FlowOutcome| Some(f.fct_ack?.as_ps() as f64 / base[f.flow.index()].as_ps() as f64);
@@ -210,13 +212,13 @@ fn point(p999: impl Fn(f64, f64) -> Option<f64>, [short, medium, long]: [(f64, f
     Point::of([("short", of(short)), ("medium", of(medium)), ("long", of(long))]).with("by size", by_size.collect())
 }
 
-/// What is at index floor(p n).
+/// Returns the value at index floor(p n).
 fn at_floor(sorted: &[f64], p: f64) -> Option<f64> {
     sorted.get((p * sorted.len() as f64) as usize).copied()
 }
 
-/// The artifact's base FCT in a network of one pod: twice the delays and once the time of 1000 bytes on each link there, and
-/// the flow's time on its host's link with 48 bytes of header a packet.
+/// Returns the artifact's base FCT in a network of one pod: twice the delays and once the time of 1000 bytes on each
+/// link there, and the flow's time on its host's link with 48 bytes of header a packet.
 fn base_fct(config: &SimConfig, flow: &FlowSpec) -> Time {
     let rack = |host: NodeId| config.topology.nodes[host.index()].rack;
     let link = |set: &str| config.topology.link(config.topology.link_sets[set][0]);

@@ -5,14 +5,14 @@ use super::settings::{MULTIPATH, Marks, SINGLE_PATH};
 use crate::claim::{Claim, Rule, Verdict};
 use crate::points::Points;
 
-/// What is said of a claim that is not reproduced where changing no one thing has told why.
+/// Text for a claim that is not reproduced, where no single change explains it.
 pub const UNKNOWN: &str = "No cause is known.";
 
-/// What is said of RateMP's rate with hosts of 100 Gb/s in Figures 7 and 8.
+/// Text about RateMP's rate with hosts of 100 Gb/s in Figures 7 and 8.
 pub const AS_FIG6: &str =
     "In Figure 6 alpha_total of c/100 with a Kmax of 40 KB is the cause (ratemp/fig6-why). Here it was not tried.";
 
-/// The same claim with a cause, if there is anything to explain.
+/// Returns the claim with a cause, if its verdict is weaker or not reproduced.
 pub fn with_cause(claim: Claim, cause: &str) -> Claim {
     match claim.verdict() {
         Verdict::Weaker | Verdict::NotReproduced => claim.because(cause),
@@ -20,7 +20,7 @@ pub fn with_cause(claim: Claim, cause: &str) -> Claim {
     }
 }
 
-/// Those of what was run; all, if nothing was.
+/// Returns the claims with values; all claims if none has values.
 pub fn of_what_was_run(mut claims: Vec<Claim>) -> Vec<Claim> {
     if claims.iter().any(|claim| !claim.values.is_empty()) {
         claims.retain(|claim| !claim.values.is_empty());
@@ -28,7 +28,7 @@ pub fn of_what_was_run(mut claims: Vec<Claim>) -> Vec<Claim> {
     claims
 }
 
-/// The ratio of two numbers, seed by seed; none if a seed lacks one.
+/// Returns the ratio of two numbers, seed by seed; none if the numbers of values differ.
 pub fn over(above: &[f64], below: &[f64]) -> Vec<f64> {
     if above.len() != below.len() {
         return Vec::new();
@@ -36,18 +36,18 @@ pub fn over(above: &[f64], below: &[f64]) -> Vec<f64> {
     above.iter().zip(below).map(|(above, below)| above / below).collect()
 }
 
-/// A traffic under one choice of hosts and marks, and what is claimed of it.
+/// A traffic under one choice of hosts and marks, with the claims about it.
 pub struct Setting<'a> {
     pub points: &'a Points,
     pub traffic: &'a Traffic,
     pub hosts: Hosts,
     pub marks: Marks,
-    /// Causes that were measured, by the beginnings of ids.
+    /// Causes that were measured, each for the claims whose ids begin with its first text.
     pub causes: &'a [(&'a str, &'a str)],
     pub claims: Vec<Claim>,
 }
 
-/// Claims about traffics with both rates of hosts and both choices of marks.
+/// Returns claims about traffics with both rates of hosts and both choices of marks.
 pub fn of_all(
     points: &Points,
     traffics: &[Traffic],
@@ -66,22 +66,22 @@ pub fn of_all(
 }
 
 impl Setting<'_> {
-    /// A number of an algorithm at a load, one a seed.
+    /// Returns a number of an algorithm at a load, one value per seed.
     pub fn values(&self, load: &str, cc: &str, what: &str) -> Vec<f64> {
         self.of_run(load, self.marks.run_of(cc), what)
     }
 
-    /// The same of a run by its own name, as `lia:drops`.
+    /// Returns a number of a run given by its own name, as `lia:drops`.
     pub fn of_run(&self, load: &str, run: &str, what: &str) -> Vec<f64> {
         self.points.values(&self.traffic.run_name(self.hosts, load), run, what)
     }
 
-    /// The numbers of the algorithm whose mean is the lowest; none if one was not run.
+    /// Returns the numbers of the algorithm whose mean is the lowest; none if some algorithm was not run.
     pub fn lowest(&self, load: &str, ccs: &[&str], what: &str) -> Vec<f64> {
         self.extreme(load, ccs, what, 1.0)
     }
 
-    /// The numbers of the algorithm whose mean is the highest; none if one was not run.
+    /// Returns the numbers of the algorithm whose mean is the highest; none if some algorithm was not run.
     pub fn highest(&self, load: &str, ccs: &[&str], what: &str) -> Vec<f64> {
         self.extreme(load, ccs, what, -1.0)
     }
@@ -95,7 +95,7 @@ impl Setting<'_> {
         all.into_iter().min_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or_default()
     }
 
-    /// All algorithms but RateMP.
+    /// Returns all algorithms but RateMP.
     pub fn others() -> Vec<&'static str> {
         MULTIPATH.into_iter().chain(SINGLE_PATH).filter(|cc| *cc != "ratemp").collect()
     }
@@ -114,7 +114,7 @@ impl Setting<'_> {
         self.add(what, load, text, rule, "", over(above, below));
     }
 
-    /// What the text says of RateMP in Figures 6 and 7 alike.
+    /// Adds the text's claims about RateMP that Figures 6 and 7 share.
     pub fn best_rate_and_rtt(&mut self) {
         for load in LOADS {
             self.highest_rate(load);
@@ -127,7 +127,7 @@ impl Setting<'_> {
         self.ratio("rtt.grows", LAST, &text, Rule::AtMost(1.25), &last, &first);
     }
 
-    /// That RateMP has the highest throughput.
+    /// Adds the claim that RateMP has the highest throughput.
     pub fn highest_rate(&mut self, load: &str) {
         let (own, best) = (self.values(load, "ratemp", "rate"), self.highest(load, &Self::others(), "rate"));
         let text = "mean rate of ratemp over the highest other: \"the highest\"";

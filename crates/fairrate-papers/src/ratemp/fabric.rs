@@ -1,4 +1,4 @@
-//! The large networks of Figures 6 to 8: what is run on them, what is read from it, and panels over loads.
+//! The large networks of Figures 6 to 8: their runs, the numbers read from them, and panels over loads.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -17,9 +17,9 @@ use crate::rtts::Rtts;
 pub const LOADS: [&str; 5] = [FIRST, "0.4", "0.6", "0.8", LAST];
 pub const FIRST: &str = "0.2";
 pub const LAST: &str = "1.0";
-/// Small flows in bytes: the paper has no number.
+/// Largest size of small flows in bytes: the paper has no number.
 const SMALL: u64 = 100_000;
-/// What is not done then is cut.
+/// End of the runs; flows that are unfinished then are cut.
 const END: &str = "20ms";
 /// Runs that are drawn, with the algorithm whose look each has.
 pub const DRAWN: [(&str, &str); 10] = [
@@ -38,17 +38,17 @@ pub const DRAWN: [(&str, &str); 10] = [
 /// The rate of hosts' links, which the paper does not give; links between switches have 100 Gb/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hosts {
-    /// 25 Gb/s, with which its RTT of 4.5 us comes back. Loads are of hosts' links.
+    /// 25 Gb/s, which reproduces the paper's RTT of 4.5 us. Loads are of hosts' links.
     Gbps25,
-    /// 100 Gb/s. Two hosts share a link above, so loads are of the links above ToRs.
+    /// 100 Gb/s. Two hosts share a link above the ToR, so loads are of the links above ToRs.
     Gbps100,
 }
 
 impl Hosts {
-    /// Both, the main one first.
+    /// Both rates, the main rate first.
     pub const ALL: [Self; 2] = [Self::Gbps25, Self::Gbps100];
 
-    /// In words.
+    /// Returns the rate in words.
     pub fn text(self) -> &'static str {
         match self {
             Self::Gbps25 => "hosts of 25 Gb/s",
@@ -56,7 +56,7 @@ impl Hosts {
         }
     }
 
-    /// Before the ids of claims and the names of runs.
+    /// Returns the prefix of the ids of claims and the names of runs.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::Gbps25 => "",
@@ -64,7 +64,7 @@ impl Hosts {
         }
     }
 
-    /// What differs from the examples.
+    /// Returns the changes to the examples.
     fn sets(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Gbps25 => &[],
@@ -73,13 +73,13 @@ impl Hosts {
     }
 }
 
-/// Who sends to whom.
+/// The senders and receivers of a traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
     Random,
-    /// To one pod.
+    /// Traffic to one pod.
     ManyToMany,
-    /// To one host, beside random traffic at half load.
+    /// Traffic to one host, beside random traffic at half load.
     ManyToOne,
 }
 
@@ -91,7 +91,7 @@ pub struct Traffic {
     pattern: Pattern,
     scenario: &'static str,
     sizes: &'static str,
-    /// Until when flows arrive.
+    /// Time until which flows arrive.
     window_us: u64,
 }
 
@@ -122,12 +122,12 @@ pub const MANY_TO_ONE: Traffic =
     Traffic { id: "host", name: "to one host", pattern: Pattern::ManyToOne, scenario: TO_HOST, ..WEBSEARCH };
 
 impl Traffic {
-    /// The name of its runs at a load.
+    /// Returns the name of the traffic's runs at a load.
     pub fn run_name(&self, hosts: Hosts, load: &str) -> String {
         format!("{}{}-{load}", hosts.prefix(), self.id)
     }
 
-    /// All runs of a figure with this traffic.
+    /// Returns all runs of a figure with this traffic.
     pub fn runs(&self, scale: &Scale) -> Vec<Run> {
         let loads = if scale.quick { &[FIRST, LAST][..] } else { &LOADS[..] };
         let mut runs = Vec::new();
@@ -139,7 +139,8 @@ impl Traffic {
         runs
     }
 
-    /// One run: 500 hosts as in the paper, or 108. Loads of the scenarios are of all links of a set.
+    /// Returns one run: 500 hosts as in the paper, or 108 with `quick`. Loads of the scenarios are of all links of a
+    /// set.
     pub fn run(&self, scale: &Scale, hosts: Hosts, load: &str, run: &str, seed: u64) -> Run {
         let k: u32 = if scale.quick { 6 } else { 10 };
         let mut keys = vec![
@@ -160,7 +161,8 @@ impl Traffic {
         made.called(run).counting(Rtts::default()).seeded(seed)
     }
 
-    /// The keys by which a load is that of the receivers' links, for a network of `k` ports a switch and hosts a ToR.
+    /// Returns the keys that make `load` a load of the receivers' links, for a network of `k` ports per switch and `k`
+    /// hosts per ToR.
     fn receivers(&self, k: u32, load: f64) -> Vec<(&'static str, String)> {
         let (tors, hosts) = (k * k / 2, k * k * k / 2);
         let load_of = |load: f64| format!("{load:.9}");
@@ -187,7 +189,7 @@ impl Traffic {
         }
     }
 
-    /// A quantity over loads with one rate of hosts: of all runs, or of each over RateMP's, seed by seed and with
+    /// Draws a quantity over loads with one rate of hosts: of all runs, or of each over RateMP's, seed by seed and with
     /// its interval.
     pub fn panel(&self, points: &Points, hosts: Hosts, title: &str, y: Axis, what: &str, is_ratio: bool) -> Panel {
         let at = |load: &str, run: &str| points.values(&self.run_name(hosts, load), run, what);
@@ -196,7 +198,8 @@ impl Traffic {
         };
         let curve = |&(run, cc): &(&'static str, &'static str)| {
             let at = |load: &&str| (load.parse().expect("loads are numbers"), values(load, run));
-            // From its module's first rate MPCC has a tenth of what others have: beside it nothing else would be told apart.
+            // From its module's first rate MPCC has a tenth of the others' throughput: beside it the others could not
+            // be distinguished.
             let loads = LOADS.iter().filter(|_| !is_ratio || run != "mpcc");
             Curve { name: shown(run).to_owned(), cc, values: loads.map(at).collect() }
         };
@@ -207,12 +210,12 @@ impl Traffic {
     }
 }
 
-/// A run's name in pictures.
+/// Returns a run's name in pictures.
 fn shown(run: &'static str) -> &'static str {
     if run == "mpcc:fast" { "mpcc from 25 Gb/s" } else { run }
 }
 
-/// Rates and times of all flows, of small and large ones, and of those that are many to one.
+/// Reads rates and times of all flows, of small and large flows, and of the flows that are many to one.
 fn read(record: &Record) -> Point {
     let flows = &record.config.flows;
     let is_small = |flow: usize| flows[flow].bytes.as_u64() <= SMALL;
@@ -233,8 +236,8 @@ fn read(record: &Record) -> Point {
     point
 }
 
-/// Rates in Gb/s and times in microseconds of some flows, each of which counts alike. Those that are cut count with what they
-/// have until then.
+/// Returns the number, the rates in Gb/s and the times in microseconds of the flows that `which` selects; all flows
+/// count equally. Unfinished flows count with the bytes delivered and the time until the end.
 fn of_flows(record: &Record, which: impl Fn(usize) -> bool) -> [(&'static str, f64); 5] {
     let end = seconds(record.totals.end);
     let of_any = |flow: &FlowOutcome| match flow.fct {

@@ -1,5 +1,5 @@
-//! Figure 4: a connection over the bottlenecks AB and CD, and a flow on AB that comes at 5 s and goes at 10 s. The optimum leaves
-//! AB to the flow.
+//! Figure 4: a connection over the bottlenecks AB and CD, and a flow on AB from 5 s to 10 s. The optimum leaves AB to
+//! the flow.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
@@ -24,7 +24,7 @@ pub const FIGURE: Figure = Figure {
 
 /// Rate of AB and CD in Mb/s.
 const LINK: f64 = 500.0;
-/// When the flow comes and goes, and the end, in seconds.
+/// Start and end of the flow, and end of the run, in seconds.
 const COMES: f64 = 5.0;
 const GOES: f64 = 10.0;
 const END: f64 = 15.0;
@@ -63,7 +63,7 @@ fn read(record: &Record) -> Point {
     .with("flow", bins(1, COMES, GOES))
 }
 
-/// Seconds until the flow on AB has 95 % of that link over 20 ms; all of its time if it never does.
+/// Returns the seconds until the flow on AB has 95 % of that link over 20 ms; all of its time if it never does.
 fn time_to_take(record: &Record) -> f64 {
     let mut ends = (1..=240).map(|i| COMES + f64::from(i) * 0.02);
     let took = ends.find(|&end| 0.95 * LINK <= mbps(record, 1, end - 0.02, end));
@@ -128,7 +128,7 @@ fn claims(points: &Points) -> Vec<Claim> {
     claims
 }
 
-/// Stable is what "the optimum" is: within 2 % of the connection's 500 Mb/s.
+/// Returns the rule for stability: within 2 % of the connection's 500 Mb/s, as for "the optimum".
 fn stable(cc: &str) -> (&'static str, Rule) {
     if cc == "ratemp" { (": \"stable\" (ours: 2 % of 500 Mb/s)", Rule::AtMost(0.02 * LINK)) } else { ("", Rule::Words) }
 }

@@ -23,7 +23,7 @@ pub const FIGURE: Figure = Figure {
 
 const SCENARIO: &str = include_str!("../../../../examples/ratemp-download.toml");
 const FLOWS: &str = include_str!("../../../../examples/ratemp-download.csv");
-/// Sizes, and the share of the hosts' link that makes the pauses between downloads: 20, 20 and 100 ms.
+/// Sizes, with the share of the hosts' link that gives the pauses between downloads: 20, 20 and 100 ms.
 const DOWNLOADS: [(&str, &str); 3] = [("10KB", "0.0004"), ("100KB", "0.004"), ("1MB", "0.008")];
 
 fn runs(scale: &Scale) -> Vec<Run> {
@@ -67,7 +67,7 @@ fn claims(points: &Points) -> Vec<Claim> {
     for (size, _) in DOWNLOADS {
         for cc in ALL.into_iter().filter(|cc| *cc != "ratemp") {
             let (words, rule) = match (size, cc) {
-                // The paper has neither here.
+                // The paper has neither of these algorithms here.
                 (_, "xmp" | "olia") => ("", Rule::Words),
                 ("100KB", _) => (": \"more than 45 %\" less", Rule::AtMost(0.55)),
                 _ => (": \"the smallest\"", Rule::AtMost(1.0)),

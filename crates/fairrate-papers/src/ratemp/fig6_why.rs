@@ -1,5 +1,5 @@
-//! Why XMP has more throughput than RateMP where hosts have 100 Gb/s: web search of Figure 6 at a load of 0.8, under RateMP's
-//! marks, with one thing changed at a time. The paper has no such figure.
+//! The reason for XMP's higher throughput than RateMP's where hosts have 100 Gb/s: web search of Figure 6 at a load of
+//! 0.8, under RateMP's marks, with one thing changed at a time. The paper has no such figure.
 
 use fairrate_report::figure::{Axis, Figure as Panel, Series};
 use fairrate_report::style::Style;
@@ -25,7 +25,7 @@ pub const FIGURE: Figure = Figure {
 const LOAD: &str = "0.8";
 const LONG_RUNS: [(&str, &str); 2] = [("ratemp", "ratemp, 4 ms of arrivals"), ("xmp:red", "xmp, 4 ms of arrivals")];
 
-/// All runs: traffic, run, and what it is.
+/// Returns all runs: traffic, run, and its description.
 fn all() -> impl Iterator<Item = (&'static Traffic, &'static str, &'static str)> {
     let of_long = LONG_RUNS.into_iter().map(|(run, text)| (&LONG, run, text));
     WHY.into_iter().map(|(run, text)| (&WEBSEARCH, run, text)).chain(of_long)

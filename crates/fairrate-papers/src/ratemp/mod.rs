@@ -1,5 +1,6 @@
-//! RateMP: J. Han, K. Xue, W. Wang, R. Li, Q. Sun, J. Lu, "RateMP: Optimizing Bandwidth Utilization with High Burst Tolerance in
-//! Data Center Networks", IEEE INFOCOM 2024. `docs/ratemp.md` has what the paper leaves open and what is chosen here.
+//! RateMP: J. Han, K. Xue, W. Wang, R. Li, Q. Sun, J. Lu, "RateMP: Optimizing Bandwidth Utilization with High Burst
+//! Tolerance in Data Center Networks", IEEE INFOCOM 2024. `docs/ratemp.md` lists the paper's gaps and the choices made
+//! here.
 
 mod claims;
 mod fabric;

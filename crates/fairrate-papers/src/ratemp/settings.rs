@@ -1,7 +1,7 @@
-//! What each algorithm runs with on the large networks. The paper names the algorithms and RateMP's marks, and nothing
-//! else.
+//! Settings of the algorithms on the large networks. The paper gives only the names of the algorithms and RateMP's
+//! marks.
 
-/// The algorithm of a run: `xmp` of `xmp:red`.
+/// Returns the algorithm of a run: `xmp` of `xmp:red`.
 pub fn algorithm(run: &str) -> &str {
     run.split(':').next().unwrap_or(run)
 }
@@ -9,13 +9,13 @@ pub fn algorithm(run: &str) -> &str {
 /// Keys of a scenario and their values.
 pub type Sets = Vec<(&'static str, &'static str)>;
 
-/// Those that spread a connection over several paths.
+/// Algorithms that spread a connection over several paths.
 pub const MULTIPATH: [&str; 5] = ["ratemp", "xmp", "mpcc", "lia", "balia"];
-/// Those that do not.
+/// Algorithms with a single path.
 pub const SINGLE_PATH: [&str; 4] = ["dctcp", "dcqcn", "bbr", "swift"];
-/// All runs. After a `:` stands what switches do: `red` marks as for RateMP, `drops` RED with the same thresholds that
-/// drops. Without it they do what the algorithm's own paper says. `fast` is MPCC whose subflows begin at 25 Gb/s, about
-/// the ten packets a round trip that the others begin with, and not at its module's 4 Mb/s.
+/// All runs. The text after a `:` is the switches' setting: `red` marks as for RateMP, `drops` is RED with the same
+/// thresholds that drops. Without it switches do what the algorithm's own paper says. `fast` is MPCC whose subflows
+/// begin at 25 Gb/s, about the ten packets a round trip that the others begin with, and not at its module's 4 Mb/s.
 pub const RUNS: [&str; 17] = [
     "ratemp",
     "xmp",
@@ -36,7 +36,8 @@ pub const RUNS: [&str; 17] = [
     "swift",
 ];
 
-/// RateMP and XMP, under RateMP's marks, with one thing changed at a time: why XMP has more throughput.
+/// RateMP and XMP, under RateMP's marks, with one thing changed at a time, to find the reason for XMP's higher
+/// throughput.
 pub const WHY: [(&str, &str); 14] = [
     ("ratemp", "ratemp"),
     ("xmp:red", "xmp"),
@@ -54,25 +55,25 @@ pub const WHY: [(&str, &str); 14] = [
     ("ratemp:step", "ratemp, steps below a packet a round trip as printed"),
 ];
 
-/// What the switches do for the others beside RateMP.
+/// The switches' marks for the algorithms other than RateMP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marks {
-    /// What each one's paper says.
+    /// The marks of each algorithm's own paper.
     Own,
-    /// The marks that RateMP has.
+    /// The marks of RateMP.
     RateMps,
 }
 
 impl Marks {
-    /// Both.
+    /// Both choices.
     pub const ALL: [Self; 2] = [Self::Own, Self::RateMps];
 
-    /// Whether they are each one's own.
+    /// Returns `true` if the marks are those of each algorithm's own paper.
     pub fn is_own(self) -> bool {
         self == Self::Own
     }
 
-    /// For ids.
+    /// Returns the part of ids.
     pub fn id(self) -> &'static str {
         match self {
             Self::Own => "own",
@@ -80,7 +81,7 @@ impl Marks {
         }
     }
 
-    /// In words.
+    /// Returns the marks in words.
     pub fn text(self) -> &'static str {
         match self {
             Self::Own => "own marks",
@@ -88,7 +89,7 @@ impl Marks {
         }
     }
 
-    /// The run of an algorithm with these; MPCC, BBR and Swift look at no marks.
+    /// Returns the run of an algorithm with these marks; MPCC, BBR and Swift do not react to marks.
     pub fn run_of(self, cc: &str) -> &'static str {
         let name = match self {
             Self::Own => cc.to_owned(),
@@ -98,7 +99,7 @@ impl Marks {
     }
 }
 
-/// A step of the queue that an arriving packet makes.
+/// Returns marking at one threshold, of the queue length when a packet arrives.
 fn step(k: &'static str) -> Sets {
     vec![("switch.ecn.kmin", k), ("switch.ecn.kmax", k), ("switch.ecn.at", "enqueue")]
 }
@@ -111,20 +112,20 @@ const DCQCN: [(&str, &str); 4] = [
     ("switch.ecn.per", "40Gbps"),
 ];
 
-/// DCTCP's first window: as much as four subflows with ten packets each.
+/// DCTCP's first window: the same as four subflows with ten packets each.
 const FROM_A_PRODUCT: [(&str, &str); 2] =
     [("transport.dctcp.initial_window", "bdp"), ("transport.dctcp.slow_start", "false")];
 
-/// RDMA on a lossless fabric, as the paper has DCQCN and Swift.
+/// RDMA on a lossless fabric, as the paper runs DCQCN and Swift.
 const LOSSLESS: [(&str, &str); 3] = [("transport.kind", "rdma"), ("switch.pfc", "true"), ("switch.dt_alpha", "0.125")];
 
-/// What a run changes of the example, which has RateMP's marks and TCP.
+/// Returns a run's changes to the example, which has RateMP's marks and TCP.
 pub fn sets(run: &str) -> Sets {
     let cc = algorithm(run);
     let mut sets = match run {
         // BDP / (beta - 1) of 60 KB, which 100 Gb/s carry in RateMP's 4.8 us.
         "xmp" => step("20KB"),
-        // BDP / 7 of the same, and a packet.
+        // BDP / 7 of the same 60 KB, and a packet.
         "dctcp" => [step("10KB"), FROM_A_PRODUCT.to_vec()].concat(),
         "dctcp:red" => FROM_A_PRODUCT.to_vec(),
         "dcqcn" => DCQCN.to_vec(),
@@ -143,7 +144,7 @@ pub fn sets(run: &str) -> Sets {
     sets
 }
 
-/// What a variant of [`WHY`] changes.
+/// Returns the changes of a variant of [`WHY`].
 fn why(run: &str) -> Sets {
     match run.split_once(':').map_or("", |(_, what)| what) {
         "small-packets" => {

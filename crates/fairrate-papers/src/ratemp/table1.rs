@@ -1,4 +1,4 @@
-//! Table I: round-trip times of a connection over two bottlenecks. What the paper calls variance has the unit of a deviation.
+//! Table I: round-trip times of a connection over two bottlenecks. The paper's "variance" has the unit of a deviation.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
@@ -20,10 +20,11 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// Of the paper: algorithm, mean and deviation in microseconds.
+/// The paper's values: algorithm, mean and deviation in microseconds.
 const TABLE: [(&str, f64, f64); 4] =
     [("ratemp", 236.0, 12.2), ("dctcp", 615.0, 229.0), ("balia", 7_350.0, 3_140.0), ("lia", 8_560.0, 2_750.0)];
-/// RateMP where 200 us are the base with the transmission of a full packet and its acknowledgment, and not propagation alone.
+/// RateMP with a base of 200 us that includes the transmission of a full packet and its acknowledgment, and not
+/// propagation alone.
 const SHORT: &str = "ratemp, base of 200 us in all";
 const SHORT_LINKS: &str = "10 6 10
 4 5 6 7 8 9
@@ -77,7 +78,7 @@ fn claims(points: &Points) -> Vec<Claim> {
     let claim = |id: &str, sentence: &str, rule, values| Claim::mean(id, sentence, rule, "us", values);
     let mut claims = Vec::new();
     for (cc, mean, deviation) in TABLE {
-        // The steps of DCTCP and the buffer were chosen from these means.
+        // DCTCP's marking threshold and the buffer were chosen from these means.
         let is_result = cc == "ratemp";
         let ours = |rule| if is_result { rule } else { Rule::Words };
         let within = |text: &'static str| if is_result { text } else { "" };

@@ -1,4 +1,4 @@
-//! What Table I and Figures 4 and 5 have in common: the testbed's algorithms, and the marks of its switches.
+//! The common part of Table I and Figures 4 and 5: the testbed's algorithms, and the marks of its switches.
 
 use fairrate_sim::FlowId;
 use fairrate_units::Time;
@@ -13,7 +13,7 @@ pub const ALL: [&str; 6] = ["ratemp", "xmp", "dctcp", "balia", "lia", "olia"];
 const BOTTLENECKS: &str = include_str!("../../../../examples/ratemp-bottlenecks.toml");
 const LINKS: &str = include_str!("../../../../examples/ratemp-bottlenecks.txt");
 
-/// Marks of the testbed: a step for DCTCP and XMP, none for those that wait for losses.
+/// Returns the marks of the testbed: a step for DCTCP and XMP, none for algorithms that react to losses.
 pub fn marks(cc: &str) -> &'static [(&'static str, &'static str)] {
     match cc {
         "ratemp" => &[],
@@ -22,8 +22,8 @@ pub fn marks(cc: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Table I and Figure 4: a connection (flow 0) over the bottlenecks AB and CD, and a flow on AB (flow 1) from 5 to 10 s. The RTTs
-/// of the connection are counted from 1 s on.
+/// Returns a run of Table I and Figure 4: a connection (flow 0) over the bottlenecks AB and CD, and a flow on AB (flow
+/// 1) from 5 to 10 s. The RTTs of the connection are counted from 1 s on.
 pub fn bottlenecks(
     cc: &str,
     sets: &[(&str, &str)],
@@ -35,7 +35,7 @@ pub fn bottlenecks(
     run.with_file("ratemp-bottlenecks.txt", LINKS).counting(Rtts::of(FlowId(0), Time::from_ms(1_000))).seeded(seed)
 }
 
-/// What a flow received between two times, in Mb/s on the wire; not a number if it was not there.
+/// Returns a flow's throughput between two times, in Mb/s on the wire; NaN without two samples of the flow.
 pub fn mbps(record: &Record, flow: u32, from_s: f64, to_s: f64) -> f64 {
     let inside = |t: Time| from_s <= seconds(t) && seconds(t) <= to_s;
     let mut samples = record.rates.iter().filter(|rate| rate.flow.0 == flow && inside(rate.t));
@@ -44,7 +44,7 @@ pub fn mbps(record: &Record, flow: u32, from_s: f64, to_s: f64) -> f64 {
     bytes * 8e-6 / (seconds(last.t) - seconds(first.t))
 }
 
-/// Mean and standard deviation.
+/// Returns mean and standard deviation.
 pub fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

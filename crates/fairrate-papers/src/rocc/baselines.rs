@@ -1,4 +1,4 @@
-//! The algorithms that RoCC is compared with, and the forms of them that stand beside.
+//! The algorithms that RoCC is compared with, and variants of them.
 
 use crate::claim::{Claim, Rule};
 use crate::experiment::Run;
@@ -7,7 +7,7 @@ use crate::points::Points;
 use crate::variant::Variant;
 
 pub const DCQCN: Variant = Variant::of("dcqcn");
-/// As the public code of RoCC's authors has it.
+/// DCQCN as in the public code of RoCC's authors.
 pub const DCQCN_AUTHORS: Variant = DCQCN.with(
     "dcqcn-authors",
     "dcqcn, authors' code",
@@ -22,7 +22,8 @@ pub const DCQCN_PI: Variant = Variant::of("dcqcn-pi");
 pub const TIMELY: Variant = Variant::of("timely");
 pub const QCN: Variant = Variant::of("qcn");
 pub const HPCC: Variant = Variant::of("hpcc");
-/// Its additive increase by the formula of HPCC's paper, for ten flows: ten meet in Figures 11 and 12a, seven in 12b.
+/// HPCC with the additive increase by the formula of its paper, for ten flows: ten meet in Figures 11 and 12a, seven in
+/// 12b.
 pub const HPCC_BY_LINE_RATE: Variant = HPCC.with(
     "hpcc-by-line-rate",
     "hpcc, by line rate",
@@ -31,12 +32,12 @@ pub const HPCC_BY_LINE_RATE: Variant = HPCC.with(
 pub const PACC: Variant = Variant::of("pacc");
 pub const BFC: Variant = Variant::of("bfc");
 
-/// Whether an algorithm draws random numbers in networks without random traffic and with one path.
+/// Returns `true` if an algorithm draws random numbers in networks without random traffic and with one path.
 pub fn is_random(variant: &Variant) -> bool {
     ["dcqcn", "dcqcn-pi", "qcn", "pacc"].contains(&variant.cc)
 }
 
-/// A run of each variant: from each seed, if anything in it is random.
+/// Returns a run of each variant: one from each seed, if the variant is random.
 pub fn by_seeds(scale: &Scale, variants: &[Variant], run: impl Fn(&Variant) -> Run) -> Vec<Run> {
     let of = |variant: &Variant| {
         if is_random(variant) {
@@ -48,10 +49,10 @@ pub fn by_seeds(scale: &Scale, variants: &[Variant], run: impl Fn(&Variant) -> R
     variants.iter().flat_map(of).collect()
 }
 
-/// What a claim has beside its variant and its number: its id, what it says, its rule and the unit.
+/// The parts of a claim besides its variant and its number: id, text, rule and unit.
 pub type Says<'a> = (&'a str, String, Rule, &'static str);
 
-/// A claim about a number of a run under a variant.
+/// Returns a claim about a number of a run under a variant.
 pub fn claim(points: &Points, run: &str, variant: &Variant, what: &str, (id, text, rule, unit): Says<'_>) -> Claim {
     let (id, sentence) = (format!("{id}-{}", variant.id), format!("{}: {text}", variant.line));
     let values = points.values(run, variant.line, what);
@@ -62,7 +63,8 @@ pub fn claim(points: &Points, run: &str, variant: &Variant, what: &str, (id, tex
     }
 }
 
-/// The ratio of two variants' numbers, seed by seed; what has no seeds is the same for all of the other's.
+/// Returns the ratio of two variants' numbers, seed by seed; a number without seeds is the same for all seeds of the
+/// other.
 pub fn ratios(points: &Points, run: &str, variant: &Variant, over: &Variant, what: &str) -> Vec<f64> {
     let (values, base) = (points.values(run, variant.line, what), points.values(run, over.line, what));
     let n = if values.is_empty() || base.is_empty() { 0 } else { values.len().max(base.len()) };

@@ -1,5 +1,5 @@
-//! What Figures 15 to 17 and Table III share: 1,800 pairs of hosts over three switches, with web search and Hadoop's traffic. The
-//! runs of all four are the same, so what one has run another finds.
+//! The common part of Figures 15 to 17 and Table III: 1,800 pairs of hosts over three switches, with web search and
+//! Hadoop's traffic. All four share the same runs, which are done only once.
 //!
 //! Pairs of hosts keep one connection for all their flows, as in the authors' code (`connection = "per-pair"` of the example).
 
@@ -23,13 +23,14 @@ const SCENARIO: &str = include_str!("../../../../examples/rocc-fabric.toml");
 pub struct Workload {
     /// The size distribution.
     pub name: &'static str,
-    /// Its points in bytes, which are the only sizes that the authors' generator draws: the paper's bins.
+    /// The points of the size distribution in bytes, which are the only sizes that the authors' generator draws: the
+    /// paper's bins.
     pub sizes: &'static [u64],
-    /// Of a run, at full size and with `quick`.
+    /// Duration of a run, at full size and with `quick`.
     durations: [&'static str; 2],
-    /// Flows count that start between these milliseconds, at full size and with `quick`: not those that find the network
-    /// empty, and not those that could not be done at the end if they had the ideal 333 Mb/s all the time. The largest ones
-    /// take 720 and 240 ms; `quick` has hardly any of them.
+    /// The interval in milliseconds in which counted flows start, at full size and with `quick`: not those that start
+    /// in an empty network, and not those that could not be done at the end if they had the ideal 333 Mb/s all the
+    /// time. The largest flows take 720 and 240 ms; `quick` has hardly any of them.
     counted_ms: [(f64, f64); 2],
 }
 
@@ -49,7 +50,7 @@ pub const HADOOP: Workload = Workload {
     counted_ms: [(30.0, 160.0), (5.0, 20.0)],
 };
 pub const WORKLOADS: [&Workload; 2] = [&WEBSEARCH, &HADOOP];
-/// In per cent of the senders' links.
+/// Loads in per cent of the senders' links.
 pub const LOADS: [u32; 2] = [70, 50];
 
 /// A line, and the algorithm whose look it has.
@@ -64,7 +65,7 @@ pub const LINES: [Line; 9] = [
     (HPCC, "hpcc"),
     // Windows may be below a packet.
     (HPCC.with("hpcc-floor", "hpcc, no floor", &[("transport.hpcc.floor", "rate")]), "timely"),
-    // 300 flows on a core's link, as the text has it.
+    // The text has 300 flows on a core's link.
     (
         HPCC.with(
             "hpcc-by-line-rate",
@@ -77,20 +78,20 @@ pub const LINES: [Line; 9] = [
     (BFC, "bfc"),
 ];
 
-/// Sizes with fewer flows than this in one of the runs are not judged; those with fewer finished ones are not drawn.
+/// Number of flows, in each run, below which a size is not judged, and of finished flows, below which it is not drawn.
 const ENOUGH: f64 = 100.0;
 
-/// The name of the runs at a load.
+/// Returns the name of the runs at a load.
 pub fn at(workload: &Workload, load: u32) -> String {
     format!("{}, {load} %", workload.name)
 }
 
-/// Runs of workloads at loads under all algorithms. With `quick` there is Hadoop's traffic at 70 % only.
+/// Returns runs of workloads at loads under all algorithms. With `quick` there is Hadoop's traffic at 70 % only.
 pub fn runs(scale: &Scale, workloads: &[&'static Workload], loads: &[u32]) -> Vec<Run> {
     runs_of(&LINES, scale, workloads, loads)
 }
 
-/// The same under some.
+/// Returns the same runs under the algorithms of `lines`.
 pub fn runs_of(lines: &'static [Line], scale: &Scale, workloads: &[&'static Workload], loads: &[u32]) -> Vec<Run> {
     let wanted = |workload: &Workload, load: u32| !scale.quick || (workload.name == HADOOP.name && load == LOADS[0]);
     let settings = workloads.iter().flat_map(|&workload| loads.iter().map(move |&load| (workload, load)));
@@ -101,7 +102,7 @@ pub fn runs_of(lines: &'static [Line], scale: &Scale, workloads: &[&'static Work
     settings.filter(|&(workload, load)| wanted(workload, load)).flat_map(of).collect()
 }
 
-/// How to make a run, but for its seed.
+/// Returns a function that makes a run, but for its seed.
 fn run(workload: &'static Workload, load: u32, variant: &'static Variant, quick: bool) -> impl Fn() -> Run {
     let (share, sampled) = ((f64::from(load) / 100.0).to_string(), sampled());
     move || {
@@ -117,7 +118,8 @@ fn run(workload: &'static Workload, load: u32, variant: &'static Variant, quick:
     }
 }
 
-/// Ports where flows meet: from the first two racks up, from the cores down to the third, and from there to its hosts.
+/// Returns the probed ports, where flows meet: from the first two racks up, from the cores down to the third, and from
+/// there to its hosts.
 fn sampled() -> String {
     let up = (0..2).flat_map(|tor| (0..6).map(move |spine| format!("\"tor{tor}->spine{spine}\"")));
     let down = (0..6).map(|spine| format!("\"spine{spine}->tor2\""));
@@ -125,10 +127,10 @@ fn sampled() -> String {
     format!("[{}]", up.chain(down).chain(hosts).collect::<Vec<_>>().join(", "))
 }
 
-/// Where queues grow and pauses come from.
+/// The places of queues and pauses.
 pub const PLACES: [&str; 3] = ["core", "ingress edge", "egress edge"];
 
-/// The place of a node.
+/// Returns the place of a node.
 fn place(record: &Record, node: NodeId) -> Option<&'static str> {
     match record.config.topology.nodes[node.index()].name.as_str() {
         "tor0" | "tor1" => Some(PLACES[1]),
@@ -138,7 +140,7 @@ fn place(record: &Record, node: NodeId) -> Option<&'static str> {
     }
 }
 
-/// Times in milliseconds, rates in Mb/s, queues in KB. A flow that is not done counts with its time so far.
+/// Reads times in milliseconds, rates in Mb/s, queues in KB. An unfinished flow counts with its time so far.
 fn read(record: &Record, workload: &Workload, (from_ms, to_ms): (f64, f64)) -> Point {
     let counts = |f: &&FlowOutcome| (from_ms..=to_ms).contains(&(seconds(f.start) * 1e3));
     let mut point = of_network(record, from_ms, counts);
@@ -163,7 +165,7 @@ fn read(record: &Record, workload: &Workload, (from_ms, to_ms): (f64, f64)) -> P
     point
 }
 
-/// Rates, queues, pauses and goodput.
+/// Returns a point with rates, queues, pauses and goodput.
 fn of_network(record: &Record, from_ms: f64, counts: impl Fn(&&FlowOutcome) -> bool) -> Point {
     let (rate, deviation) = rate_over_time(record, counts);
     let told = record.totals.told_rates.mean_and_deviation_bps().unwrap_or((f64::NAN, f64::NAN));
@@ -188,8 +190,8 @@ fn of_network(record: &Record, from_ms: f64, counts: impl Fn(&&FlowOutcome) -> b
     point
 }
 
-/// Mean and standard deviation in Mb/s of the rates of flows, each over its own lifetime, weighted by that: what one sees who
-/// looks at sources from time to time.
+/// Returns the mean and standard deviation in Mb/s of the rates of finished flows, each over its lifetime and weighted
+/// by it, as if sources were sampled at random times.
 fn rate_over_time(record: &Record, counts: impl Fn(&&FlowOutcome) -> bool) -> (f64, f64) {
     let flow = |f: &FlowOutcome| {
         let life_s = seconds(f.fct?);
@@ -202,12 +204,12 @@ fn rate_over_time(record: &Record, counts: impl Fn(&&FlowOutcome) -> bool) -> (f
     (mean, variance.sqrt())
 }
 
-/// The least of a count over all seeds.
+/// Returns the least value over all seeds of a count.
 fn least(points: &Points, run: &str, variant: &Variant, what: &str) -> f64 {
     points.values(run, variant.line, what).into_iter().reduce(f64::min).unwrap_or(0.0)
 }
 
-/// The lowest and the highest of a variant's numbers over RoCC's, of all sizes that count: seed by seed.
+/// Returns the lowest and the highest of a variant's numbers over RoCC's, of all sizes that count: seed by seed.
 pub fn extremes(points: &Points, workload: &Workload, load: u32, variant: &Variant, what: &str) -> [Vec<f64>; 2] {
     let run = at(workload, load);
     let counts = |size: &&u64| {
@@ -223,8 +225,8 @@ pub fn extremes(points: &Points, workload: &Workload, load: u32, variant: &Varia
     [pick(f64::min), pick(f64::max)]
 }
 
-/// A panel of something by flow size, a line a variant. Sizes with too few finished flows are left out; where some flows were
-/// not done, the point is hollow.
+/// Returns a panel of a number by flow size, with one line per variant. Sizes with too few finished flows are left out;
+/// where some flows were not done, the point is hollow.
 pub fn by_size(
     points: &Points,
     (workload, load): (&Workload, u32),
@@ -254,7 +256,7 @@ pub fn by_size(
     panel
 }
 
-/// How many flows of each size were finished, mean of the seeds: those below the level are not drawn elsewhere.
+/// Draws the number of finished flows of each size, mean of the seeds: sizes below the level are not drawn elsewhere.
 pub fn counts(points: &Points, workload: &Workload, load: u32) -> Panel {
     let run = at(workload, load);
     let sizes = || (0..).map(f64::from).zip(workload.sizes);
@@ -270,7 +272,7 @@ pub fn counts(points: &Points, workload: &Workload, load: u32) -> Panel {
     if panel.series.is_empty() { panel } else { with_level(panel, "fewer are not drawn", ENOUGH, (0.0, most)) }
 }
 
-/// A size in a few characters.
+/// Returns a size in a few characters.
 fn short(size: u64) -> String {
     match size {
         1_000_000.. => format!("{}M", size / 1_000_000),
@@ -279,7 +281,7 @@ fn short(size: u64) -> String {
     }
 }
 
-/// Those panels that have anything to show.
+/// Returns the panels that have some series.
 pub fn filled(panels: impl IntoIterator<Item = Panel>) -> Vec<Panel> {
     panels.into_iter().filter(|panel| !panel.series.is_empty()).collect()
 }
@@ -300,7 +302,7 @@ mod tests {
         }
     }
 
-    /// The bin with 99 flows does not count, however low its ratio.
+    /// The bin with 99 flows does not count, even though its ratio is the lowest.
     #[test]
     fn extremes_are_of_sizes_with_enough_flows() {
         let mut points = Points::default();

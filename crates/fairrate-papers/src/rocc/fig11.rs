@@ -1,4 +1,4 @@
-//! Figure 11: ten flows on a link of 40 Gb/s, under RoCC and those it is compared with.
+//! Figure 11: ten flows on a link of 40 Gb/s, under RoCC and its baselines.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 use fairrate_report::stats;
@@ -29,7 +29,7 @@ pub const FIGURE: Figure = Figure {
 const NAME: &str = "ten flows";
 /// HPCC with a headroom of 1 % instead of 5 %.
 const HPCC_1: Variant = HPCC.with("hpcc-0.99", "hpcc, 1 % of headroom", &[("transport.hpcc.eta", "0.99")]);
-/// What the paper has, by short names.
+/// The paper's variants, with short names.
 const JUDGED: [(Variant, &str); 9] = [
     (ROCC, "rocc"),
     (DCQCN, "dcqcn"),
@@ -41,9 +41,9 @@ const JUDGED: [(Variant, &str); 9] = [
     (PACC, "pacc"),
     (BFC, "bfc"),
 ];
-/// Beyond it, with one thing changed.
+/// Variants beyond the paper, with one thing changed.
 const CHANGED: [(Variant, &str); 2] = [(DCQCN_AUTHORS, "dcqcn code"), (HPCC_BY_LINE_RATE, "hpcc W_AI")];
-/// Some algorithms take tens of milliseconds to settle. The paper has no durations.
+/// Duration of the runs: some algorithms take tens of milliseconds to settle. The paper has no durations.
 const DURATION: &str = "200ms";
 const RUN_S: (f64, f64) = (0.0, 0.2);
 const STEADY_S: (f64, f64) = (0.1, 0.2);
@@ -59,7 +59,7 @@ fn read(record: &Record) -> Point {
     let (rates, port) = (goodputs(record, STEADY_S), record.port("sw0", "h0"));
     let queue = port.queue_kb();
     let (mean_queue, deviation) = mean_and_deviation(&part(&queue, STEADY_S));
-    // Over windows of 1 ms.
+    // Rates are averaged over windows of 1 ms.
     let settles = |flow: u32| settles_over_ms(&record.rate_gbps(flow), 1_000 / SAMPLE_US, RUN_S, FAIR_GBPS, 0.25);
     let used = port.within(Time::from_ms(100), Time::from_ms(200)).used();
     Point::of([
@@ -110,8 +110,8 @@ fn queues(points: &Points, title: &str, variants: [Variant; 4]) -> Panel {
     panel(title, Axis { link: "time", ..Axis::new("time (ms)") }, Axis::new("queue (KB)").showing(0.0, 500.0), lines)
 }
 
-/// All thresholds are ours: 3 and 5 % of what RoCC is to reach, 10 % of what is fair and 20 % of what is not, 30 KB of what is
-/// shallow, 97 % of what is high.
+/// Returns the claims. All thresholds are ours: 3 and 5 % for RoCC's targets, 10 % for fair and 20 % for unfair rates,
+/// 30 KB for a shallow queue, 97 % for a high utilisation.
 fn claims(points: &Points) -> Vec<Claim> {
     let judged = |(variant, _): &(Variant, &str)| {
         let cc = variant.id;
@@ -152,7 +152,7 @@ fn claims(points: &Points) -> Vec<Claim> {
     JUDGED.iter().flat_map(judged).chain(compared(points)).collect()
 }
 
-/// What the text says of one algorithm beside another. Four fifths is ours for "less" and "sooner".
+/// Returns the text's comparisons of two algorithms. Four fifths is ours for "less" and "sooner".
 fn compared(points: &Points) -> Vec<Claim> {
     let claim = |id: &str, variant: &Variant, text: &str, what: &str| {
         let of = |over| ratios(points, NAME, variant, over, what);
@@ -177,7 +177,7 @@ fn compared(points: &Points) -> Vec<Claim> {
     ]
 }
 
-/// Why a number is not as the paper says.
+/// Returns the cause of a number that differs from the paper's.
 fn cause(points: &Points, cc: &str, what: &str) -> Option<String> {
     let by_line_rate = points.mean(NAME, HPCC_BY_LINE_RATE.line, what)?;
     Some(match (cc, what) {

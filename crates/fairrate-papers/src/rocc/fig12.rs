@@ -28,7 +28,7 @@ const TWO_SCENARIO: &str = include_str!("../../../../examples/rocc-multi-bottlen
 const FLOWS: &str = include_str!("../../../../examples/rocc-multi-bottleneck.csv");
 const UNEQUAL_SCENARIO: &str = include_str!("../../../../examples/rocc-asymmetric.toml");
 const JUDGED: [Variant; 6] = [ROCC, DCQCN, HPCC, HPCC_BY_LINE_RATE, PACC, BFC];
-/// All flows of a port in one queue, so that those that are paused hold others back.
+/// BFC with all flows of a port in one queue, so that paused flows block others.
 const BFC_ONE: Variant = BFC.with("bfc-one-queue", "bfc, one queue a port", &[("transport.bfc.queues", "1")]);
 const LOOKS: [&str; 7] = ["powertcp", "dcqcn", "hpcc", "dctcp", "timely", "theta-powertcp", "swift"];
 /// The paper has no durations; the second half is measured.
@@ -51,7 +51,7 @@ fn runs(scale: &Scale) -> Vec<Run> {
     by_seeds(scale, &variants, two).into_iter().chain(by_seeds(scale, &variants, unequal)).collect()
 }
 
-/// D0 is flow 0 of the example, and so on.
+/// Reads the runs with two bottlenecks. D0 is flow 0 of the example, and so on.
 fn of_two(record: &Record) -> Point {
     let rates = goodputs(record, STEADY_S);
     rated(&rates, [("d0", rates[0]), ("d5", rates[5]), ("d1-4", mean(&rates[1..5]))])
@@ -63,7 +63,7 @@ fn of_unequal(record: &Record) -> Point {
     rated(&rates, [("slow", mean(&rates[..5])), ("fast", mean(&rates[5..])), ("worst", worst)])
 }
 
-/// A point of numbers and the rate of each flow.
+/// Returns a point with `numbers` and the rate of each flow.
 fn rated<const N: usize>(rates: &[f64], numbers: [(&str, f64); N]) -> Point {
     let mut point = Point::of(numbers);
     point.numbers.extend(rates.iter().enumerate().map(|(flow, rate)| (format!("flow {flow}"), *rate)));
@@ -105,7 +105,8 @@ fn claims(points: &Points) -> Vec<Claim> {
     [of_a(points), of_b(points)].concat()
 }
 
-/// RoCC within 2 %. Of the others the text gives rounded numbers: the direction counts, and half of the distance. Both are ours.
+/// Returns the claims on 12a: RoCC within 2 %. For the others the text gives rounded numbers: the direction counts, and
+/// half of the distance. Both are ours.
 fn of_a(points: &Points) -> Vec<Claim> {
     let judged = |variant: &Variant| {
         let of = |what: &str, text: &str, rule| {
@@ -144,10 +145,10 @@ fn of_a(points: &Points) -> Vec<Claim> {
     JUDGED.iter().flat_map(judged).collect()
 }
 
-/// What is changed of HPCC.
+/// The change of HPCC that may be a cause.
 const BY_NIC: &str = "the additive increase follows the NIC's rate";
 
-/// 2, 15 and 15 % are ours.
+/// Returns the claims on 12b. The limits of 2, 15 and 15 % are ours.
 fn of_b(points: &Points) -> Vec<Claim> {
     let judged = |variant: &Variant| {
         let of = |what: &str, text: &str, rule, unit| {
@@ -171,7 +172,7 @@ fn of_b(points: &Points) -> Vec<Claim> {
         }
         claims
     };
-    // Each has DCQCN in it, which is random.
+    // Each pair includes DCQCN, which is random.
     let order = |(variant, than): (&Variant, &Variant)| {
         let (id, values) = (format!("b-order-{}", variant.id), ratios(points, UNEQUAL, variant, than, "worst"));
         let sentence = format!("12b: {} is fairer than {} (ratio of largest distances)", variant.line, than.line);

@@ -1,4 +1,4 @@
-//! Figure 13: the DPDK testbed of 10 Gb/s, simulated. Names of its cases have what the three hosts offer, in Gb/s.
+//! Figure 13: the DPDK testbed of 10 Gb/s, simulated. Names of its cases list the three hosts' offered rates, in Gb/s.
 
 use super::testbed::{self, Case, Testbed};
 use crate::figure::{Figure, Kind};
@@ -21,5 +21,5 @@ const TESTBED: Testbed = Testbed {
         Case { name: "mix (10, 3, 1)", look: "dcqcn", offers_gbps: [10, 3, 1], fair_gbps: [6.0, 3.0, 1.0] },
     ],
 };
-/// T = 100 us, and a recovery timer as much longer than T as in the simulations.
+/// The settings: T = 100 us, and a recovery timer longer than T by the same factor as in the simulations.
 const SETS: &[(&str, &str)] = &[("transport.rocc.period", "100us"), ("transport.rocc.rise_interval", "137500ns")];

@@ -1,4 +1,4 @@
-//! Figure 14: the P4 testbed of 40 Gb/s, simulated. Names of its cases have what the three hosts offer, in Gb/s.
+//! Figure 14: the P4 testbed of 40 Gb/s, simulated. Names of its cases list the three hosts' offered rates, in Gb/s.
 
 use super::testbed::{self, Case, Testbed};
 use crate::figure::{Figure, Kind};
@@ -21,7 +21,7 @@ const TESTBED: Testbed = Testbed {
         Case { name: "mix (40, 30, 10)", look: "dcqcn", offers_gbps: [40, 30, 10], fair_gbps: [15.0, 15.0, 10.0] },
     ],
 };
-/// T = 20 us and units of 80 B instead of 600 B, so the gains are 80/600 of 0.3 and 1.5.
+/// The settings: T = 20 us and units of 80 B instead of 600 B, so the gains are 80/600 of 0.3 and 1.5.
 const SETS: &[(&str, &str)] = &[
     ("transport.rocc.period", "20us"),
     ("transport.rocc.queue_unit", "80B"),

@@ -33,7 +33,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     filled(settings().map(of).chain(settings().map(|(workload, load)| counts(points, workload, load))))
 }
 
-/// The text gives no numbers of these.
+/// Returns the claims, for which the text gives no numbers.
 fn claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
     for workload in WORKLOADS {

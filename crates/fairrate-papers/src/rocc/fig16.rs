@@ -21,9 +21,9 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// An algorithm, and how many times its 99th percentiles are RoCC's in the lowest and in the highest bin.
+/// Algorithms, each with its 99th percentiles over RoCC's in the lowest and in the highest bin.
 type Ratios = [(&'static str, [f64; 2]); 4];
-/// The text's numbers, which are of 70 %.
+/// The text's numbers, which are for 70 %.
 const SAYS: [(&Workload, Ratios); 2] = [
     (&WEBSEARCH, [("dcqcn", [1.7, 4.5]), ("hpcc", [1.4, 3.9]), ("pacc", [1.6, 3.6]), ("bfc", [1.1, 3.5])]),
     (&HADOOP, [("dcqcn", [2.1, 7.0]), ("hpcc", [3.5, 8.2]), ("pacc", [1.4, 2.6]), ("bfc", [3.3, 19.1])]),
@@ -53,12 +53,12 @@ fn panels(points: &Points) -> Vec<Panel> {
     filled(absolute.into_iter().chain(ratio(LOADS[0])).chain(stated).chain(ratio(LOADS[1])))
 }
 
-/// What the text has of an algorithm.
+/// Returns the text's numbers for an algorithm.
 fn said(ratios: &Ratios, variant: &Variant) -> Option<[f64; 2]> {
     ratios.iter().find(|(cc, _)| *cc == variant.cc).map(|(_, ends)| *ends)
 }
 
-/// The lowest and the highest bin, the text's and ours.
+/// Draws the lowest and the highest bin, the text's and ours.
 fn stated(points: &Points, workload: &Workload, ratios: Ratios) -> Panel {
     let forms = || LINES.iter().filter_map(|(variant, _)| Some((variant, said(&ratios, variant)?)));
     let here = |which: usize| {
@@ -80,13 +80,13 @@ fn stated(points: &Points, workload: &Workload, ratios: Ratios) -> Panel {
     let title = format!("{}: 99th percentile over RoCC's, of all bins", at(workload, LOADS[0]));
     let y = Axis::new("times RoCC's").logarithmic().showing(0.1, 20.0);
     let mut panel = words_panel(title, &words, y, lines.into());
-    // The paper's are hollow.
+    // The paper's markers are hollow.
     panel.series.iter_mut().step_by(2).for_each(|series| series.thin = true);
     Panel { wide: true, ..panel }
 }
 
-/// Options of DCQCN and of HPCC are judged as what they are options of. At 50 % "the results are consistent with those at 70 %":
-/// we take that no bin is faster than RoCC's.
+/// Returns the claims. Variants of DCQCN and of HPCC are judged as the algorithm itself. At 50 % "the results are
+/// consistent with those at 70 %": we take that no bin is faster than RoCC's.
 fn claims(points: &Points) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (workload, ratios) in SAYS {

@@ -1,8 +1,8 @@
-//! Figure 17: queues and pauses by where they are.
+//! Figure 17: queues and pauses by their place.
 //!
-//! Our switches pause by what came in by a port. Those of the authors' code pause whoever sends into an egress queue above
-//! 500 KB, until it is down at 10 KB. Both stand here for the algorithms that pause at all: HPCC never does, and BFC has
-//! pauses of its own.
+//! Our switches pause a port by the bytes that arrived through it. Those of the authors' code pause all ports that send
+//! into an egress queue above 500 KB, until it is down at 10 KB. Both are run for the algorithms that pause at all:
+//! HPCC never does, and BFC has pauses of its own.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
@@ -73,7 +73,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     WORKLOADS.iter().filter(ran).flat_map(of).collect()
 }
 
-/// What the text says of these has no numbers, but for RoCC's queue and for how many pauses it spares.
+/// Returns the claims. The text has no numbers for them, except RoCC's queue and the reduction of pauses.
 fn claims(points: &Points) -> Vec<Claim> {
     let of = |workload: &&Workload| {
         let run = at(workload, LOADS[0]);
@@ -97,8 +97,8 @@ fn claims(points: &Points) -> Vec<Claim> {
     WORKLOADS.iter().flat_map(of).chain(spared(points)).collect()
 }
 
-/// "Up to 7x and 2x reduction in PFC activation, compared to DCQCN and PACC", which we take as the numbers of web search at
-/// 70 %, those of the figure.
+/// Returns the claims on "up to 7x and 2x reduction in PFC activation, compared to DCQCN and PACC", which we take as
+/// the numbers of web search at 70 %, those of the figure.
 fn spared(points: &Points) -> impl Iterator<Item = Claim> {
     let run = at(&WEBSEARCH, LOADS[0]);
     let says =

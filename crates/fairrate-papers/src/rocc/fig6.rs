@@ -21,7 +21,7 @@ pub const FIGURE: Figure = Figure {
 
 /// Flows, and the algorithms whose looks their lines have.
 const FLOWS: [(f64, &str); 2] = [(2.0, "powertcp"), (10.0, "hpcc")];
-/// Frequencies in rad/s, by their logarithms.
+/// Limits of the frequencies in rad/s, by their logarithms.
 const FROM: f64 = 2.0;
 const TO: f64 = 5.5;
 
@@ -57,7 +57,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     ]
 }
 
-/// The paper's margins are round: a tenth is ours.
+/// Returns the claims. The paper's margins are round: a tenth is ours.
 fn claims(points: &Points) -> Vec<Claim> {
     let claim = |id: &str, flows: f64, says: f64| {
         let sentence = format!("with {flows} flows the phase margin is {says} degrees");

@@ -20,11 +20,11 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// How often 0.3 and 3 are halved, and the algorithms whose looks the lines have.
+/// Numbers of halvings of the gains 0.3 and 3, and the algorithms whose looks the lines have.
 const HALVINGS: [(i32, &str); 6] =
     [(0, "powertcp"), (1, "theta-powertcp"), (2, "hpcc"), (3, "timely"), (4, "dcqcn"), (5, "dctcp")];
 const MOST_FLOWS: u32 = 128;
-/// Margins below this are not drawn, in degrees.
+/// Least margin that is drawn, in degrees.
 const LEAST_SHOWN: f64 = -100.0;
 /// Gains of the simulations at 40 Gb/s, whose rates are up to 4,000 in units of 10 Mb/s.
 const TUNED: (f64, f64, f64) = (0.3, 1.5, 4_000.0);

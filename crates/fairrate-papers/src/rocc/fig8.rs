@@ -27,12 +27,12 @@ pub const FIGURE: Figure = Figure {
 const GBPS: [u64; 2] = [40, 100];
 /// Flows, and the algorithms whose looks their lines have.
 const FLOWS: [(u32, &str); 3] = [(2, "powertcp"), (10, "hpcc"), (100, "dcqcn")];
-/// Of each run, and its second half, in which queues and rates are measured. The paper has no durations.
+/// Begin and end of each run in seconds; queues and rates are measured in its second half. The paper has no durations.
 const RUN_S: (f64, f64) = (0.0, 0.02);
 const STEADY_S: (f64, f64) = (0.01, 0.02);
 const SHOWN_S: (f64, f64) = (0.0, 0.01);
 const SHOWN_MS: f64 = 10.0;
-/// "Converges in ~2 ms".
+/// The time in which the text says it "converges in ~2 ms".
 const SETTLES_MS: f64 = 2.0;
 
 fn name(gbps: u64, n: u32) -> String {
@@ -43,7 +43,7 @@ fn fair_gbps(gbps: u64, n: u32) -> f64 {
     gbps as f64 / f64::from(n)
 }
 
-/// Qref in KB.
+/// Returns Qref in KB.
 fn q_ref(gbps: u64) -> f64 {
     if gbps == 40 { 150.0 } else { 300.0 }
 }
@@ -93,7 +93,7 @@ fn draw(points: &Points, gbps: u64, title: String, y: Axis, what: &str) -> Panel
     panel(title, Axis { link: "time", ..Axis::new("time (ms)") }, y, FLOWS.map(line).into())
 }
 
-/// How long each form of RoCC takes to settle in each setting.
+/// Draws the settling time of each variant of RoCC in each setting.
 fn settling(points: &Points) -> Panel {
     let words: Vec<String> = settings().map(|(gbps, n)| name(gbps, n)).collect();
     let line = |(variant, look): (&Variant, &'static str)| Compared {
@@ -113,8 +113,8 @@ fn claims(points: &Points) -> Vec<Claim> {
     all().flat_map(|(variant, gbps, n)| of_run(points, variant, gbps, n)).collect()
 }
 
-/// Queues are held to 5 % of Qref and rates to 3 % of the fair rate: RoCC computes in steps of 10 Mb/s, 2.5 % of the smallest
-/// fair rate here. "About 2 ms" is held to 2.5. All of these are ours.
+/// Returns the claims on a run. Queues must be within 5 % of Qref and rates within 3 % of the fair rate: RoCC computes
+/// in steps of 10 Mb/s, 2.5 % of the smallest fair rate here. "About 2 ms" may be up to 2.5. These limits are ours.
 fn of_run(points: &Points, variant: &Variant, gbps: u64, n: u32) -> [Claim; 4] {
     const MOST_MS: f64 = 2.5;
     let name = name(gbps, n);

@@ -24,14 +24,14 @@ pub const FIGURE: Figure = Figure {
 };
 
 const SCENARIO: &str = include_str!("../../../../examples/rocc-staircase.toml");
-/// Flows that are active. The paper says up to 100; its public code has 96, and so has the example.
+/// Numbers of active flows. The paper says up to 100; its public code has 96, and so has the example.
 const FLOWS: [u32; 11] = [3, 6, 12, 24, 48, 96, 48, 24, 12, 6, 3];
 const STEP_S: f64 = 0.01;
 const NAME: &str = "staircase";
-/// Of so many samples one is drawn.
+/// Interval, in samples, between the samples that are drawn.
 const DRAWN: usize = 5;
 const LOOKS: [&str; 3] = ["powertcp", "hpcc", "dcqcn"];
-/// "Always stabilize in less than 2 ms".
+/// Upper bound of the text's "always stabilize in less than 2 ms".
 const MOST_MS: f64 = 2.0;
 
 fn fair_gbps(n: u32) -> f64 {
@@ -63,7 +63,7 @@ fn read(record: &Record) -> Point {
     point.with("rate", drawn(scaled(&rate, 1e9))).with("queue", drawn(cut(&scaled(&queue, 1e3))))
 }
 
-/// A step in words.
+/// Returns a step in words.
 fn step(i: usize) -> String {
     let from = i.checked_sub(1).map_or(0, |before| FLOWS[before]);
     format!("{from}->{}", FLOWS[i])
@@ -106,7 +106,7 @@ fn claims(points: &Points) -> Vec<Claim> {
     JUDGED.iter().flat_map(|variant| (0..FLOWS.len()).flat_map(|i| of_step(points, variant, i))).collect()
 }
 
-/// Rates within 3 and 5 %, and the queue within 10 % of its reference, are ours.
+/// Returns the claims on a step. The limits of 3 and 5 % for rates, and of 10 % for the queue, are ours.
 fn of_step(points: &Points, variant: &Variant, i: usize) -> [Claim; 3] {
     let claim = |what: &str, text: &str, rule, unit| {
         let id = format!("{}-{i}-{}", what.replace(' ', "-"), variant.id);

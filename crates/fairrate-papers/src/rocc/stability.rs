@@ -1,11 +1,11 @@
 //! The loop of RoCC's section V: a PI controller at a port, N flows, and a delay of one period.
 //!
-//! Eq. 6 with eq. 2 is G(s) = K (1 + s/z) e^(-sT) / s², z = a / ((b + a/2) T), K = κ N a / T, κ = ΔF/ΔQ. ΔQ is in bits here: in
-//! bytes, as the paper's table has it, none of its margins come out.
+//! Eq. 6 with eq. 2 is G(s) = K (1 + s/z) e^(-sT) / s², z = a / ((b + a/2) T), K = κ N a / T, κ = ΔF/ΔQ. ΔQ is in bits
+//! here: with ΔQ in bytes, as in the paper's table, none of its margins is reproduced.
 
-/// T, in seconds.
+/// The period T, in seconds.
 const PERIOD_S: f64 = 40e-6;
-/// ΔF over ΔQ: 10 Mb/s and 600 bytes.
+/// The ratio ΔF/ΔQ: 10 Mb/s and 600 bytes.
 const KAPPA: f64 = 10e6 / (600.0 * 8.0);
 
 /// The open loop with gains a and b and N flows.
@@ -16,40 +16,41 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Of these gains and so many flows.
+    /// Returns the loop with gains `a` and `b` and `flows` flows.
     pub fn new(a: f64, b: f64, flows: f64) -> Self {
         Self { k: KAPPA * flows * a / PERIOD_S, z: a / ((b + a / 2.0) * PERIOD_S) }
     }
 
-    /// |G| at a frequency in rad/s.
+    /// Returns |G| at a frequency in rad/s.
     pub fn gain(self, omega: f64) -> f64 {
         self.k * libm::hypot(1.0, omega / self.z) / (omega * omega)
     }
 
-    /// The phase of G there, in degrees.
+    /// Returns the phase of G at a frequency in rad/s, in degrees.
     pub fn phase(self, omega: f64) -> f64 {
         libm::atan(omega / self.z).to_degrees() - (omega * PERIOD_S).to_degrees() - 180.0
     }
 
-    /// Where the gain is 1: ω⁴ - (K/z)² ω² - K² = 0.
+    /// Returns the frequency in rad/s at which the gain is 1: ω⁴ - (K/z)² ω² - K² = 0.
     pub fn crossover(self) -> f64 {
         let p = (self.k / self.z) * (self.k / self.z);
         f64::midpoint(p, libm::sqrt(p * p + 4.0 * self.k * self.k)).sqrt()
     }
 
-    /// By how much the phase is above -180 degrees where the gain is 1. Below 0 the loop is unstable.
+    /// Returns the phase margin in degrees: the distance of the phase from -180 degrees where the gain is 1. Below 0
+    /// the loop is unstable.
     pub fn margin(self) -> f64 {
         180.0 + self.phase(self.crossover())
     }
 
-    /// The loop bandwidth in Hz.
+    /// Returns the loop bandwidth in Hz.
     pub fn bandwidth_hz(self) -> f64 {
         self.crossover() / std::f64::consts::TAU
     }
 }
 
-/// The loop that AUTO_TUNE makes of gains for N flows which share a link of `fmax` (in ΔF): gains are divided by half the
-/// level, which doubles up to 64 as long as the fair rate is below `fmax` over it (Alg. 1).
+/// Returns the loop that AUTO_TUNE makes of the gains for N flows which share a link of `fmax` (in ΔF): gains are
+/// divided by half the level, which doubles up to 64 as long as the fair rate is below `fmax` over it (Alg. 1).
 pub fn auto_tuned(a: f64, b: f64, flows: f64, fmax: f64) -> Loop {
     let rate = fmax / flows;
     let mut level = 2.0;

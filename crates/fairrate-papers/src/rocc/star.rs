@@ -1,6 +1,7 @@
-//! What Figures 8, 9 and 11 to 14 share: forms of RoCC, the star of Figure 8, and what is read of rates and queues.
+//! The common part of Figures 8, 9 and 11 to 14: variants of RoCC, the star of Figure 8, and the numbers read from
+//! rates and queues.
 //!
-//! The paper's rates are those of links. So are ours here: payload is counted with its headers.
+//! The paper's rates are those of links, and so are ours: payload is counted with its headers.
 
 use fairrate_report::stats;
 
@@ -11,23 +12,23 @@ use crate::record::{Record, seconds, settle};
 use crate::variant::Variant;
 
 const SCENARIO: &str = include_str!("../../../../examples/rocc-star.toml");
-/// Between samples of rates and queues.
+/// Time between samples of rates and queues.
 pub const SAMPLE: &str = "20us";
 pub const SAMPLE_US: usize = 20;
-/// Windows over which rates and queues are averaged before they are called settled: five of RoCC's periods.
+/// Length of the windows over which rates and queues are averaged before they count as settled: five of RoCC's periods.
 const WINDOW_US: usize = 200;
 
 pub const ROCC: Variant = Variant::of("rocc");
-/// Gains are whole while a queue is nearly empty, as in the switch of the authors' DPDK testbed.
+/// RoCC whose gains are whole while a queue is nearly empty, as in the switch of the authors' DPDK testbed.
 pub const FULL: Variant = ROCC.with("rocc-full", "rocc, whole gains", &[("transport.rocc.low_queue_gain", "full")]);
 const NO_DECREASE: &str = "rocc, no multiplicative decrease";
-/// RoCC whose queues never reach what makes it decrease its rate by a factor, at 40 Gb/s.
+/// RoCC whose queues never reach the thresholds of the multiplicative decrease, at 40 Gb/s.
 const NO_DECREASE_40: Variant = ROCC.with(
     "rocc-no-decrease",
     NO_DECREASE,
     &[("transport.rocc.thresholds", "given"), ("transport.rocc.q_mid", "10MB"), ("transport.rocc.q_max", "10MB")],
 );
-/// The same at 100 Gb/s, with the gains and the reference that the paper has there.
+/// The same at 100 Gb/s, with the paper's gains and reference for that rate.
 const NO_DECREASE_100: Variant = ROCC.with(
     "rocc-no-decrease",
     NO_DECREASE,
@@ -43,12 +44,13 @@ const NO_DECREASE_100: Variant = ROCC.with(
 /// RoCC as printed and as in the authors' switch: claims are about both.
 pub const JUDGED: [Variant; 2] = [ROCC, FULL];
 
-/// The forms that are run on links of so many Gb/s. The last one shows what the multiplicative decrease costs.
+/// Returns the variants that are run on links of `gbps` Gb/s. The last one shows the effect of the multiplicative
+/// decrease.
 pub fn forms(gbps: u64) -> [Variant; 3] {
     [ROCC, FULL, if gbps == 40 { NO_DECREASE_40 } else { NO_DECREASE_100 }]
 }
 
-/// A run on a star: hosts around a switch send to one of them, each 90 % of its link.
+/// Returns a run on a star: hosts around a switch send to one of them, each at 90 % of its link's rate.
 pub fn run(
     name: &str,
     variant: &Variant,
@@ -67,7 +69,7 @@ pub fn run(
         ("probe.0.every", SAMPLE),
         ("probe.1.every", SAMPLE),
     ];
-    // 800 KB, RoCC's PFC threshold at 100 Gb/s, of 15 MB.
+    // The threshold is 800 KB, RoCC's PFC threshold at 100 Gb/s, of 15 MB.
     if gbps == 100 {
         sets.push(("switch.dt_alpha", "0.0533"));
     }
@@ -75,8 +77,8 @@ pub fn run(
     Run::of(name, SCENARIO, variant.cc, &sets, read).called(variant.line)
 }
 
-/// The mean pacing rate of all flows that were sampled at a time, in seconds and bit/s: while RoCC limits all of them, the
-/// switch's fair rate as hosts have it.
+/// Returns the mean pacing rate of all flows that were sampled at a time, in seconds and bit/s: while RoCC limits all
+/// flows, it is the switch's fair rate as the hosts received it.
 pub fn fair_rate(record: &Record) -> Vec<(f64, f64)> {
     let at = record.rates.chunk_by(|a, b| a.t == b.t);
     let mean =
@@ -84,22 +86,23 @@ pub fn fair_rate(record: &Record) -> Vec<(f64, f64)> {
     at.map(|rows| (seconds(rows[0].t), mean(rows))).collect()
 }
 
-/// The queue to the receiver, in seconds and bytes.
+/// Returns the queue to the receiver, in seconds and bytes.
 pub fn queue(record: &Record) -> Vec<(f64, f64)> {
     record.port("sw0", "h0").iter().map(|s| (seconds(s.t), s.qlen_bytes as f64)).collect()
 }
 
-/// A series in a larger unit.
+/// Returns a series in a larger unit.
 pub fn scaled(series: &[(f64, f64)], unit: f64) -> Vec<(f64, f64)> {
     series.iter().map(|&(t, value)| (t, value / unit)).collect()
 }
 
-/// A series of queues in KB, cut at 600 KB: the first packets of many hosts are megabytes, beside which nothing else is seen.
+/// Returns a series of queues in KB, cut at 600 KB: the first packets of many hosts are megabytes, beside which the
+/// rest would not be visible.
 pub fn cut(series: &[(f64, f64)]) -> Vec<(f64, f64)> {
     series.iter().map(|&(t, kb)| (t, kb.min(600.0))).collect()
 }
 
-/// What each flow delivers on the wire between two times, in Gb/s.
+/// Returns the rate that each flow delivers on the wire between two times, in Gb/s.
 pub fn goodputs(record: &Record, (from_s, to_s): (f64, f64)) -> Vec<f64> {
     let of = |flow: u32| {
         let at = |r: &&fairrate_sim::RateSample| r.flow.0 == flow && from_s <= seconds(r.t) && seconds(r.t) <= to_s;
@@ -111,17 +114,17 @@ pub fn goodputs(record: &Record, (from_s, to_s): (f64, f64)) -> Vec<f64> {
     (0..record.config.flows.len() as u32).filter_map(of).collect()
 }
 
-/// The largest relative distance of a rate from what it should be.
+/// Returns the largest relative distance of a rate from the rate `want`.
 pub fn worst(rates: &[f64], want: f64) -> f64 {
     rates.iter().map(|rate| (rate / want - 1.0).abs()).fold(0.0, f64::max)
 }
 
-/// The part of a series between two times.
+/// Returns the part of a series between two times.
 pub fn part(series: &[(f64, f64)], (from_s, to_s): (f64, f64)) -> Vec<(f64, f64)> {
     series.iter().copied().filter(|&(t, _)| from_s <= t && t <= to_s).collect()
 }
 
-/// Mean and standard deviation of evenly spaced samples.
+/// Returns mean and standard deviation of evenly spaced samples.
 pub fn mean_and_deviation(series: &[(f64, f64)]) -> (f64, f64) {
     let n = series.len() as f64;
     let mean = series.iter().map(|s| s.1).sum::<f64>() / n;
@@ -129,29 +132,29 @@ pub fn mean_and_deviation(series: &[(f64, f64)]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Mean of rates; not a number of none.
+/// Returns the mean of rates; NaN without any.
 pub fn mean(rates: &[f64]) -> f64 {
     stats::mean(rates).unwrap_or(f64::NAN)
 }
 
-/// Milliseconds until means of a series over windows of 200 us are near a value, to stay until the end. What is not near it at
-/// the end counts with the whole time.
+/// Returns the milliseconds until means of a series over windows of 200 us are near a value and stay there until the
+/// end. A series that is not near it at the end counts with the whole time.
 pub fn settles_ms(series: &[(f64, f64)], span: (f64, f64), value: f64, tolerance: f64) -> f64 {
     settles_over_ms(series, WINDOW_US / SAMPLE_US, span, value, tolerance)
 }
 
-/// The same over windows of so many samples.
+/// Returns the same over windows of `n` samples.
 pub fn settles_over_ms(series: &[(f64, f64)], n: usize, span: (f64, f64), value: f64, tolerance: f64) -> f64 {
     let after = settle(&smooth(&part(series, span), n), span, value, tolerance);
     if after.is_infinite() { (span.1 - span.0) * 1e3 } else { after * 1e3 }
 }
 
-/// Means over windows of this many samples, at the end of each.
+/// Returns means over windows of `n` samples, at the end of each.
 fn smooth(series: &[(f64, f64)], n: usize) -> Vec<(f64, f64)> {
     series.chunks_exact(n).map(|c| (c[n - 1].0, c.iter().map(|s| s.1).sum::<f64>() / n as f64)).collect()
 }
 
-/// What may keep RoCC from settling, each with the number of a form in which it is not so.
+/// Adds possible causes of slow settling, each with the number of a variant without it.
 pub fn settling_of(claim: Claim, variant: &Variant, of: impl Fn(&str) -> Vec<f64>) -> Claim {
     if variant.id != ROCC.id {
         return claim;
@@ -170,7 +173,7 @@ mod tests {
         assert_eq!(smooth(&series, 2), [(2.0, 2.0), (4.0, 6.0)]);
         assert_eq!(mean_and_deviation(&series[..4]), (4.0, 5.0_f64.sqrt()));
         assert_eq!(settles_over_ms(&series, 1, (1.0, 4.0), 6.0, 0.2), 2e3);
-        // Never near 50: the whole time.
+        // The series is never near 50, so that the whole time counts.
         assert_eq!(settles_over_ms(&series, 1, (1.0, 5.0), 50.0, 0.2), 4e3);
         assert!((worst(&[3.0, 5.0, 4.4], 4.0) - 0.25).abs() < 1e-12);
     }

@@ -1,5 +1,6 @@
-//! Table III: rates of flows with Hadoop's traffic. The paper does not say what it samples, so there are two readings: rates of
-//! flows over their lives, weighted by these, and rates of sources after every message about rates, while they are limited.
+//! Table III: rates of flows with Hadoop's traffic. The paper does not define its samples, so there are two readings:
+//! rates of flows over their lifetimes, weighted by the lifetimes, and rates of sources after every message about
+//! rates, while they are limited.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
@@ -21,7 +22,7 @@ pub const FIGURE: Figure = Figure {
     claims,
 };
 
-/// Mean and standard deviation in Mb/s.
+/// The paper's mean and standard deviation in Mb/s.
 const SAYS: [(&str, f64, f64); 5] = [
     ("rocc", 335.86, 232.52),
     ("dcqcn", 378.86, 2635.63),
@@ -29,9 +30,9 @@ const SAYS: [(&str, f64, f64); 5] = [
     ("pacc", 301.33, 382.18),
     ("bfc", 208.76, 1341.67),
 ];
-/// A core's link over 300 flows.
+/// The ideal rate: a core's link over 300 flows.
 const IDEAL_MBPS: f64 = 333.0;
-/// The readings: what is read, and its deviation.
+/// The readings: name of the rate, and of its deviation.
 const LIFE: [&str; 2] = ["rate", "rate deviation"];
 const TOLD: [&str; 2] = ["told", "told deviation"];
 
@@ -39,12 +40,12 @@ fn runs(scale: &Scale) -> Vec<Run> {
     fabric::runs(scale, &[&HADOOP], &LOADS[..1])
 }
 
-/// What the table has of an algorithm.
+/// Returns the table's numbers for an algorithm.
 fn says(variant: &Variant) -> [f64; 2] {
     SAYS.iter().find(|(cc, ..)| *cc == variant.cc).map_or([f64::NAN; 2], |(_, mean, deviation)| [*mean, *deviation])
 }
 
-/// Whether messages tell sources rates, or when to change them. Telemetry and pauses do not.
+/// Returns `true` if messages carry rates to sources, or make sources change them. Telemetry and pauses do not count.
 fn has_messages(variant: &Variant) -> bool {
     !["hpcc", "bfc"].contains(&variant.cc)
 }
@@ -71,7 +72,7 @@ fn panels(points: &Points) -> Vec<Panel> {
     vec![mean, draw("its standard deviation", Axis::new("rate (Mb/s)").logarithmic().showing(30.0, 10_000.0), 1)]
 }
 
-/// Within a fifth of means and half of deviations is ours.
+/// Returns the claims. The limits of a fifth for means and half for deviations are ours.
 fn claims(points: &Points) -> Vec<Claim> {
     let readings = |variant: &Variant| {
         let told = (TOLD, "after each notice", "told-");

@@ -1,4 +1,4 @@
-//! What Figures 13 and 14 share: the simulations that the paper's testbeds are held against. Three hosts send to a fourth.
+//! The common part of Figures 13 and 14: simulations of the paper's testbeds. Three hosts send to a fourth.
 
 use fairrate_report::figure::{Axis, Figure as Panel};
 
@@ -9,7 +9,7 @@ use crate::experiment::Run;
 use crate::points::{Point, Points};
 use crate::record::{Record, ms_from};
 
-/// The star of Figure 8 with three hosts, each of which has a rate of its own.
+/// The star of Figure 8 with three hosts, each with its own rate.
 const SCENARIO: &str = r#"
 description = "three hosts send to a fourth (RoCC Fig 13 and 14)"
 duration = "40ms"
@@ -69,20 +69,20 @@ const STEADY_S: (f64, f64) = (0.02, 0.04);
 const SHOWN_S: (f64, f64) = (0.0, 0.02);
 const SHOWN_MS: f64 = 20.0;
 
-/// A testbed.
+/// A testbed with its cases.
 pub struct Testbed {
     pub gbps: u64,
     pub sets: &'static [(&'static str, &'static str)],
     pub cases: [Case; 2],
 }
 
-/// What the three hosts offer.
+/// The offered rates of the three hosts, and their fair shares.
 pub struct Case {
     pub name: &'static str,
-    /// The look of its line.
+    /// The look of the case's line.
     pub look: &'static str,
     pub offers_gbps: [u64; 3],
-    /// Max-min shares. The text's "3 Gb/s" and "~13 Gb/s" are thirds of the links, cut.
+    /// Max-min shares. The text's "3 Gb/s" and "~13 Gb/s" are thirds of the links, truncated.
     pub fair_gbps: [f64; 3],
 }
 
@@ -128,7 +128,7 @@ pub fn panels(testbed: &'static Testbed, points: &Points) -> Vec<Panel> {
     vec![with_level(queue, "paper: 75 KB", Q_REF_KB, (0.0, SHOWN_MS)), rate]
 }
 
-/// Queues are held to 5 % and rates to 3 %, as in Figure 8.
+/// Returns the claims. Queues must be within 5 % and rates within 3 %, as in Figure 8.
 pub fn claims(testbed: &'static Testbed, points: &Points) -> Vec<Claim> {
     let of_case = |case: &'static Case| {
         let claim = |what: &str, text: String, rule, unit| {
@@ -145,7 +145,7 @@ pub fn claims(testbed: &'static Testbed, points: &Points) -> Vec<Claim> {
 }
 
 impl Case {
-    /// Its part of claims' names.
+    /// Returns the case's part of claims' names.
     fn id(&self) -> &'static str {
         self.name.split(' ').next().unwrap_or(self.name)
     }

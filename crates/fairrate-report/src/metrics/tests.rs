@@ -36,7 +36,8 @@ fn unfinished_flows_count_with_what_they_take_at_least() {
         Flow { start_ns: 2e3, ..flow(4, None, None) },
     ];
     let got = slowdown_by_size(&[RunData { measured: measured(8_000), flows, ..RunData::default() }]);
-    // One flow starts after the window and one before it, and the endless one has no slowdown: 2 and at least 7 are left.
+    // One flow starts after the window and another before it, and the endless flow has no slowdown: 2 and a lower bound
+    // of 7 are left.
     let all = &got[0].slowdown;
     assert_eq!((all.n, all.n_bounds, all.p50, all.p99, all.mean), (2, 1, Some(2.0), Some(7.0), Some(4.5)));
     assert!(!all.is_bound(2.0) && all.is_bound(7.0));
@@ -45,7 +46,7 @@ fn unfinished_flows_count_with_what_they_take_at_least() {
 }
 
 proptest! {
-    /// Whichever flows are starved, no percentile becomes less: a flow that did not finish took longer than any that did.
+    /// No percentile decreases if flows starve: an unfinished flow took longer than any finished flow.
     #[test]
     fn slowdowns_do_not_fall_as_flows_starve(
         each in prop::collection::vec((0.0..1e3, 1.0..50.0, any::<bool>()), 1..60), p in 0.0..1.0
@@ -66,7 +67,7 @@ proptest! {
         for (fed, starved) in all(&fed).into_iter().zip(all(&starved)) {
             prop_assert!(fed <= starved);
         }
-        // A percentile that is not called a bound is the same whatever becomes of the flows that starve.
+        // A percentile that is not reported as a bound is the same however long the starving flows take.
         let value = |d: &Distribution| [d.p50, d.p95, d.p99][(p * 3.0) as usize];
         if let Some(x) = value(&starved).filter(|x| !starved.is_bound(*x)) {
             let later = Distribution::with_bounds(
@@ -78,7 +79,7 @@ proptest! {
 
 #[test]
 fn ports_are_measured_within_the_window() {
-    // A queue of 5000 B until 2 us, and 100 B in the window from 2 to 4 us; then a drain of 96 us without any.
+    // A queue of 5000 B until 2 us, and 100 B in the window from 2 to 4 us; then 96 us without packets.
     let port = PortSeries {
         capacity_bps: Some(8e9),
         t_ns: vec![0.0, 1e3, 2e3, 3e3, 4e3, 1e5],
@@ -118,7 +119,7 @@ fn deadlines_are_judged_once_they_are_decided() {
         let deadlines = Some(fairrate_scenario::Deadlines { flows, missed, open });
         RunData { totals: crate::model::Totals { deadlines, ..Default::default() }, ..RunData::default() }
     };
-    // Of 8 + 4 flows 2 are open, and 3 of the other 10 missed.
+    // 2 of 8 + 4 flows are open, and 3 of the other 10 missed.
     let want = DeadlineMetrics { flows: 12, missed: 3, open: 2, missed_share: Some(0.3) };
     assert_eq!(deadlines(&[run(8, 1, 2), run(4, 2, 0)]), Some(want));
     assert_eq!(deadlines(&[run(2, 0, 2)]).map(|d| d.missed_share), Some(None));
@@ -172,7 +173,7 @@ fn fairness_looks_at_the_time_all_long_flows_share() {
     let mut run = RunData { measured: measured(3_000), flows, ..RunData::default() };
     run.rates = vec![series(0, &[0.0, 1e3, 3e3], &[0.0, 900.0, 1000.0]), series(1, &[1e3, 3e3], &[0.0, 100.0])];
     assert_eq!(fairness(&run), Some(1.0));
-    // Within 1 and 2 us flow 0 gets 50 and flow 1 as much; with the first microsecond it would have more.
+    // Within 1 and 2 us flow 0 gets 50 and flow 1 the same; with the first microsecond flow 0 would have more.
     run.measured.until_ns = 2_000;
     assert_eq!(fairness(&run), Some(1.0));
     run.rates.pop();
@@ -181,7 +182,7 @@ fn fairness_looks_at_the_time_all_long_flows_share() {
 
 #[test]
 fn fairness_of_a_burst_is_that_of_its_mean_rates() {
-    // Rates 1/1 and 1/3: (4/3)^2 / (2 * 10/9) = 0.8. An unfinished flow has none.
+    // Rates 1/1 and 1/3: (4/3)^2 / (2 * 10/9) = 0.8. An unfinished flow has no rate.
     let burst = |fcts: &[Option<f64>]| {
         let flows = fcts.iter().zip(0..).map(|(t, id)| flow(id, Some(1000), *t)).collect();
         fairness(&RunData { flows, ..RunData::default() })
