@@ -1,4 +1,4 @@
-//! Tells the crate which commit it was built from, and a hash of the sources that decide what a run comes to.
+//! Sets the commit that the crate was built from, and a hash of the sources that determine the results of a run.
 
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use twox_hash::XxHash64;
 
-/// The crates that decide what a run comes to.
+/// The crates that determine the results of a run.
 const CRATES: [&str; 6] =
     ["fairrate-units", "fairrate-allocate", "fairrate-control", "fairrate-plugin", "fairrate-sim", "fairrate-scenario"];
 
@@ -18,7 +18,7 @@ fn main() {
     println!("cargo:rustc-env=FAIRRATE_SOURCES={sources}");
 }
 
-/// A hash of the names and texts of all sources of [`CRATES`], as far as they lie beside this one.
+/// Returns a hash of the names and texts of all sources of [`CRATES`], as far as these crates lie beside this one.
 fn sources() -> std::io::Result<String> {
     let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let mut hash = XxHash64::with_seed(0);
@@ -36,7 +36,7 @@ fn sources() -> std::io::Result<String> {
     Ok(format!("{:016x}", hash.finish()))
 }
 
-/// All files below a directory, in order.
+/// Returns all files below a directory, sorted.
 fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut entries = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     entries.sort();
@@ -54,7 +54,7 @@ fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
 fn commit() -> Option<String> {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").ok()?;
     let root = Path::new(&manifest).join("../..").canonicalize().ok()?;
-    // Sources unpacked inside another repository are not of that repository's commit.
+    // Sources unpacked inside another repository do not belong to that repository's commit.
     if Path::new(&git(&root, &["rev-parse", "--show-toplevel"])?).canonicalize().ok()? != root {
         return None;
     }

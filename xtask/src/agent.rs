@@ -1,4 +1,4 @@
-//! `cargo xtask agent`: Flowtune's agents and allocator on hosts in network namespaces, as root.
+//! `cargo xtask agent`: tests Flowtune's agents and allocator on hosts in network namespaces, as root.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,10 +15,10 @@ pub struct Options {
     if_possible: bool,
 }
 
-/// Builds and tests; `false` if a test fails.
+/// Builds the agents and runs their tests. Returns `true` if all pass.
 ///
 /// # Errors
-/// If something that the tests need is missing, unless that is allowed.
+/// If something that the tests need is missing and `if_possible` is not set.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     if let Some(what) = kernel::missing() {
         if !options.if_possible {
@@ -38,13 +38,13 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     if !cargo(&["build", "--locked", "-p", "fairrate-daemon", "--bin", "fairrate-allocator"], &allocator)? {
         return Ok(false);
     }
-    // The workspace's own run of clippy is without the feature.
+    // The workspace's run of clippy does not enable the feature.
     let clippy =
         ["clippy", "--locked", "-p", "fairrate-agent", "--features", "bpf", "--all-targets", "--", "-D", "warnings"];
     if !cargo(&clippy, &allocator)? {
         return Ok(false);
     }
-    // One after the other: they measure.
+    // One after the other, because the tests measure.
     let test = ["test", "--locked", "-p", "fairrate-agent", "--features", "bpf", "--", "--test-threads=1"];
     cargo(&test, &allocator)
 }

@@ -26,17 +26,17 @@ const CHECKS: &[(&str, &[&str])] = &[
     ("instructions", &["xtask", "instructions", "--if-possible"]),
 ];
 
-/// Turns what rustdoc warns of, such as a link that leads nowhere, into errors.
+/// The setting that makes warnings of rustdoc errors, such as a broken link.
 const STRICT: &str = r#"build.rustdocflags=["-D","warnings"]"#;
 
-/// Tests counted so far.
+/// Numbers of passed and failed tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     passed: u64,
     failed: u64,
 }
 
-/// Runs all checks; `false` at the first that fails.
+/// Runs all checks, and stops at the first that fails. Returns `true` if all pass.
 pub fn run(root: &Path) -> Result<bool, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut count = Count::default();
@@ -51,7 +51,7 @@ pub fn run(root: &Path) -> Result<bool, String> {
         let passed = run_one(&mut command, &mut count).map_err(|e| format!("cannot run the check `{name}`: {e}"))?;
         eprintln!("{step}: {} in {:.1} s", if passed { "passed" } else { "FAILED" }, start.elapsed().as_secs_f64());
         if !passed {
-            // A check that fails without a test of its own, such as the format, counts as one.
+            // A failed check without tests, such as the format, counts as one test.
             count.failed = count.failed.max(1);
             println!("stopped at the check `{name}`");
             println!("{} passed, {} failed", count.passed, count.failed);
@@ -63,7 +63,7 @@ pub fn run(root: &Path) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Runs a command, passing its output on and adding up the test results in it.
+/// Runs a command, prints its output and adds up the test results in it. Returns `true` if it succeeds.
 fn run_one(command: &mut Command, count: &mut Count) -> std::io::Result<bool> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let before = *count;
@@ -79,7 +79,7 @@ fn run_one(command: &mut Command, count: &mut Count) -> std::io::Result<bool> {
     }
     let success = child.wait()?.success();
     if success && before == *count {
-        // A check without tests of its own counts as one.
+        // A check without tests counts as one test.
         count.passed += 1;
     }
     Ok(success)

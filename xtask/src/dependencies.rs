@@ -1,5 +1,5 @@
-//! `cargo xtask dependencies`: licences and sources of everything that `Cargo.lock` names, held against `deny.toml`. It asks
-//! cargo alone; advisories need `cargo deny check` and its database.
+//! `cargo xtask dependencies`: compares licences and sources of all packages in `Cargo.lock` with `deny.toml`. It only
+//! uses cargo; advisories need `cargo deny check` and its database.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 use spdx::{Expression, Licensee, ParseMode};
 
-/// What is read of `deny.toml`.
+/// The part of `deny.toml` that is read.
 #[derive(Deserialize)]
 struct Deny {
     licenses: Licenses,
@@ -20,7 +20,7 @@ struct Licenses {
     exceptions: Vec<Exception>,
 }
 
-/// Licences that one package may have besides.
+/// Additional licences that a single package may have.
 #[derive(Deserialize)]
 struct Exception {
     #[serde(rename = "crate")]
@@ -28,21 +28,21 @@ struct Exception {
     allow: Vec<String>,
 }
 
-/// What licences packages may have.
+/// The licences that packages may have.
 struct Allowed {
     all: Vec<Licensee>,
     exceptions: Vec<(String, Vec<Licensee>)>,
 }
 
 impl Allowed {
-    /// Those of the package called `name`.
+    /// Returns the licences allowed for the package `name`.
     fn of(&self, name: &str) -> impl Iterator<Item = &Licensee> {
         let exceptions = self.exceptions.iter().filter(move |(package, _)| package == name);
         self.all.iter().chain(exceptions.flat_map(|(_, licences)| licences))
     }
 }
 
-/// What is read of `cargo metadata`.
+/// The part of `cargo metadata` that is read.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -56,7 +56,7 @@ struct Package {
     source: Option<String>,
 }
 
-/// Prints what is wrong; whether nothing is.
+/// Prints all problems. Returns `true` if there are none.
 pub fn run(root: &Path) -> Result<bool, String> {
     let path = root.join("deny.toml");
     let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read `{}`: {e}", path.display()))?;
@@ -73,7 +73,7 @@ pub fn run(root: &Path) -> Result<bool, String> {
     Ok(n_wrong == 0)
 }
 
-/// The licences of `deny.toml`.
+/// Reads the licences of `deny.toml`.
 fn allowed(text: &str) -> Result<Allowed, String> {
     let deny: Deny = toml::from_str(text).map_err(|e| format!("`deny.toml`: {e}"))?;
     let one = |name: &String| Licensee::parse(name).map_err(|e| format!("`deny.toml`: `{name}` is no licence: {e}"));
@@ -82,7 +82,7 @@ fn allowed(text: &str) -> Result<Allowed, String> {
     Ok(Allowed { all: parse(&deny.licenses.allow)?, exceptions: exceptions.collect::<Result<_, String>>()? })
 }
 
-/// All packages, for any platform.
+/// Returns all packages, for any platform.
 fn packages(root: &Path) -> Result<Vec<Package>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let args = ["metadata", "--format-version", "1", "--locked", "--quiet"];
@@ -95,7 +95,7 @@ fn packages(root: &Path) -> Result<Vec<Package>, String> {
     Ok(metadata.packages)
 }
 
-/// What is wrong with a package.
+/// Returns the problems of a package.
 fn problems(package: &Package, allowed: &Allowed) -> Vec<String> {
     let mut problems = Vec::new();
     match package.license.as_deref() {

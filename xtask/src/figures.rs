@@ -1,6 +1,7 @@
-//! `cargo xtask figures`: the part of `docs/figures.md` that is made from measurements, and the pictures and tables it shows.
+//! `cargo xtask figures`: writes the part of `docs/figures.md` that is generated from measurements, with its pictures
+//! and tables.
 //!
-//! What runs came to lies in `docs/figures/PAPER/NAME/measured.csv`. What takes no time is calculated anew.
+//! The results of runs are in `docs/figures/PAPER/NAME/measured.csv`. Calculations, which take no time, are repeated.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,11 +11,11 @@ use clap::Args;
 use fairrate_papers::measured::{self, About};
 use fairrate_papers::{Claim, FIGURES, Figure, Kind, Points, Scale, Verdict, sheet};
 
-/// Where it lies, from the root on.
+/// Path of the page, relative to the root.
 const PAGE: &str = "docs/figures.md";
 const DIR: &str = "docs/figures";
 const MEASURED: &str = "measured.csv";
-/// What stands above it in the page is written by hand.
+/// The line below which the page is generated; the text above it is written by hand.
 const MARKER: &str = "<!-- From here on `cargo xtask figures` writes this page. -->\n";
 
 /// How to make the page.
@@ -32,7 +33,7 @@ pub struct Options {
     check: bool,
 }
 
-/// Makes the page; with `check` it says whether it is up to date.
+/// Writes the page. With `check`, writes nothing and returns `true` if it is up to date.
 ///
 /// # Errors
 /// If a file cannot be read or written.
@@ -58,8 +59,8 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     Ok(!options.check || n_stale == 0)
 }
 
-/// Copies what runs came to, in short form; of figures whose runs are the same, once. Figures of a directory that were run with
-/// `--quick` are left alone. With `add`, runs that are only in the tables that are there stay.
+/// Copies the results of runs in short form; for figures with the same runs, only once. Figures in `from` that were run
+/// with `--quick` are skipped. With `add`, runs that are only in the existing tables are kept.
 fn take(root: &Path, from: &Path, add: bool) -> Result<(), String> {
     for figure in FIGURES.iter().filter(|figure| figure.kind != Kind::Calculation) {
         let Some((mut about, mut points)) = read(from, figure.id)? else { continue };
@@ -82,7 +83,7 @@ fn take(root: &Path, from: &Path, add: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The tables that are there, of the figures before one in its paper, as far as they have all of their numbers.
+/// Returns the existing complete tables of the figures that come before `figure` in its paper.
 fn tables_before(root: &Path, figure: &Figure) -> Result<Vec<(About, String)>, String> {
     let before =
         FIGURES.iter().take_while(|other| other.id != figure.id).filter(|other| other.paper() == figure.paper());
@@ -102,7 +103,7 @@ fn tables_before(root: &Path, figure: &Figure) -> Result<Vec<(About, String)>, S
     Ok(tables)
 }
 
-/// All files that are made, with their texts, from the root on.
+/// Returns all generated files, as pairs of path relative to the root and text.
 fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
     let page = root.join(PAGE);
     let by_hand = std::fs::read_to_string(&page).map_err(|e| format!("cannot read `{}`: {e}", page.display()))?;
@@ -130,7 +131,7 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
     Ok(files)
 }
 
-/// What the runs of a figure came to, as far as it is known.
+/// Returns the results of the runs of a figure, as far as they exist.
 fn points(root: &Path, figure: &Figure) -> Result<Option<(About, Points)>, String> {
     if figure.kind != Kind::Calculation {
         return read(&root.join(DIR), figure.id);
@@ -144,7 +145,7 @@ fn points(root: &Path, figure: &Figure) -> Result<Option<(About, Points)>, Strin
     Ok(Some((About::new(figure.id, false, runs.len(), 0.0), points)))
 }
 
-/// What the runs of a figure came to, from below a directory, if it is there.
+/// Reads the results of the runs of a figure from a file below `from`, if it exists.
 fn read(from: &Path, figure: &str) -> Result<Option<(About, Points)>, String> {
     let place = |figure: &str| from.join(figure).join(MEASURED);
     let failed = |e: std::io::Error, figure: &str| format!("cannot read `{}`: {e}", place(figure).display());
@@ -165,7 +166,7 @@ fn write(file: &Path, text: &str) -> Result<(), String> {
     std::fs::write(file, text).map_err(failed)
 }
 
-/// Claims by verdict.
+/// Numbers of claims by verdict.
 #[derive(Default)]
 struct Tally(BTreeMap<Verdict, usize>);
 
@@ -188,13 +189,13 @@ impl Tally {
         self.0.get(&verdict).copied().unwrap_or(0)
     }
 
-    /// As `12 reproduced, 3 weaker`.
+    /// Returns the numbers as text, such as `12 reproduced, 3 weaker`.
     fn words(&self) -> String {
         self.0.iter().map(|(verdict, n)| format!("{n} {verdict}")).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Claims of each paper by verdict.
+/// Returns a table of the claims of each paper by verdict.
 fn overview(papers: &[(&str, Tally)]) -> String {
     const ALL: [Verdict; 5] =
         [Verdict::Reproduced, Verdict::Weaker, Verdict::NotReproduced, Verdict::Undecided, Verdict::Shown];
@@ -207,7 +208,7 @@ fn overview(papers: &[(&str, Tally)]) -> String {
     out
 }
 
-/// A figure: its picture, what it takes and how its claims came out.
+/// Returns the section of a figure: its picture, its cost and the verdicts of its claims.
 fn section(figure: &Figure, about: Option<&About>, tally: &Tally) -> String {
     let (id, title) = (figure.id, figure.title);
     let mut out = format!("### {id}\n\n{title}. `fairrate figure {id}`");
@@ -227,7 +228,7 @@ fn section(figure: &Figure, about: Option<&About>, tally: &Tally) -> String {
     out
 }
 
-/// Seconds in words.
+/// Returns a number of seconds in words.
 fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => "less than a second".to_owned(),
@@ -237,7 +238,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// A paper's name.
+/// Returns the name of a paper.
 fn title(paper: &str) -> &str {
     match paper {
         "powertcp" => "PowerTCP",
@@ -260,7 +261,7 @@ mod tests {
         assert_eq!(said, ["less than a second", "90 s", "10 min", "2.5 h"]);
     }
 
-    /// The page that is committed is what the committed measurements give.
+    /// The committed page is the one generated from the committed measurements.
     #[test]
     fn the_page_is_up_to_date() {
         let stale = files(&crate::root()).expect("it is made");

@@ -1,4 +1,5 @@
-//! `cargo xtask header`: writes `include/fairrate.h` from `fairrate-plugin/src/abi.rs`, or says whether it is up to date.
+//! `cargo xtask header`: writes `include/fairrate.h` from `fairrate-plugin/src/abi.rs`, or checks that it is up to
+//! date.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ const OPENING: &str = "/* The interface for algorithms from shared libraries: do
  * Written by `cargo xtask header` from crates/fairrate-plugin/src/abi.rs: change it there. Times are picoseconds, rates bits
  * per second, sizes bytes. */";
 
-/// A library's own definition of this is what fairrate looks for.
+/// Declaration of the variable that a library defines and fairrate looks up.
 const CLOSING: &str = "/* What a library defines. */
 #ifdef __cplusplus
 extern \"C\"
@@ -31,10 +32,10 @@ pub struct Options {
     check: bool,
 }
 
-/// Writes or checks it; `false` if it is not up to date.
+/// Writes or checks the header. Returns `false` if it is not up to date.
 ///
 /// # Errors
-/// If the source cannot be understood, or the header not be read or written.
+/// If the source cannot be parsed, or the header cannot be read or written.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let path = root.join(HEADER);
     let wanted = header(&root.join(SOURCE))?;
@@ -63,7 +64,7 @@ fn header(source: &Path) -> Result<String, String> {
         no_includes: true,
         sys_includes: ["stdbool.h", "stddef.h", "stdint.h"].map(str::to_owned).into(),
         usize_is_size_t: true,
-        // And with it all types that it is made of.
+        // The header then includes all types that it is composed of.
         export: ExportConfig { include: vec!["FairrateAlgorithm".to_owned()], ..ExportConfig::default() },
         ..Config::default()
     };

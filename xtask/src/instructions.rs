@@ -1,8 +1,8 @@
-//! `cargo xtask instructions`: how many instructions a packet-hop takes, and an event of the event list, counted by callgrind
-//! and held against `instructions.toml`. Times are noisy and differ by machine; these counts do not.
+//! `cargo xtask instructions`: counts the instructions of a packet-hop, and of an event of the event list, with
+//! callgrind, and compares them with `instructions.toml`. Times are noisy and differ by machine; these counts do not.
 //!
-//! Each workload runs in a process of its own, this program under valgrind, which counts inside of [`measured`] only:
-//! not the start, not the reading of the scenario, not the building of the network.
+//! Each workload runs in a separate process, this program under valgrind, which counts only inside of [`measured`]: not
+//! the start, the reading of the scenario and the building of the network.
 
 #[path = "../../crates/fairrate-cli/src/bench/hold.rs"]
 mod hold;
@@ -34,14 +34,14 @@ pub struct Options {
     work: Option<String>,
 }
 
-/// Committed counts.
+/// Path of the committed counts.
 const TABLE: &str = "xtask/instructions.toml";
 
-/// How much more than the table's an amount may be, relative to it. Counts with the table's compiler repeat to the
-/// instruction, so this is room for changes that are worth it, not for noise.
+/// Largest relative increase of a count over that in the table. Counts with the table's compiler repeat exactly, so the
+/// tolerance is for changes that are worth it, not for noise.
 const TOLERANCE: f64 = 0.03;
 
-/// A thing to count.
+/// A workload whose instructions are counted.
 struct Workload {
     name: &'static str,
     work: Work,
@@ -50,7 +50,7 @@ struct Workload {
 enum Work {
     /// Traffic on a fat-tree of 128 hosts, under an algorithm and over a transport.
     Simulate { traffic: &'static str, cc: &'static str, transport: &'static str },
-    /// Events out of the event list and in again, with so many pending.
+    /// Events popped from the event list and pushed again, with `pending` events in it.
     Events { pending: u32 },
 }
 
@@ -71,9 +71,9 @@ const WORKLOADS: [Workload; 6] = [
 
 const FAT_TREE: &str =
     "stop = \"all-flows-done\"\n[topology]\nkind = \"fat-tree-k\"\nk = 8\n[transport]\nmtu = \"1452B\"\n";
-/// Switches work through windows.
+/// A permutation, for which switches work through windows.
 const PERMUTATION: &str = "[[traffic]]\nkind = \"permutation\"\nbytes = \"200KB\"\n";
-/// Switches go event by event.
+/// An incast, for which switches process single events.
 const INCAST: &str = "[[traffic]]\nkind = \"incast\"\nreceiver = 0\nbytes = \"400KB\"\nsenders = [1, 4, 8, 12, 16, 20, \
                       24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 68, 72, 76, 80, 84, 88, 92, 96, 100, 104, 108, 112, \
                       116, 120, 124]\n";
@@ -84,13 +84,13 @@ const N_EVENTS: u64 = 300_000;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    /// The compiler they were counted with: another one makes other instructions.
+    /// The compiler used for the counts: another compiler generates other instructions.
     rustc: String,
-    /// A hop's, or an event's.
+    /// Instructions of a hop, or of an event, by workload.
     instructions: BTreeMap<String, f64>,
 }
 
-/// Counts, prints and compares; `false` if something takes more than it may.
+/// Counts, prints and compares instructions. Returns `false` if a count is above its tolerance.
 ///
 /// # Errors
 /// If valgrind, a workload or the table cannot be used.
@@ -131,7 +131,7 @@ fn has_valgrind() -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// The compiler's version and the machine it makes programs for.
+/// Returns the compiler's version and its host.
 fn rustc(root: &Path) -> Result<String, String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).arg("-vV").current_dir(root).output().map_err(|e| format!("rustc: {e}"))?;
@@ -140,14 +140,14 @@ fn rustc(root: &Path) -> Result<String, String> {
     Ok(format!("{} {}", field("release: "), field("host: ")))
 }
 
-/// Runs a workload under valgrind. Returns instructions for each unit of its work.
+/// Runs a workload under valgrind. Returns the number of instructions for each unit of its work.
 fn count(name: &str) -> Result<f64, String> {
     let program = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*instructions*measured*"]);
     command.arg(program).args(["instructions", "--work", name]);
-    // The C library picks its copying functions by what the processor has: the same ones everywhere. The environment lies on
-    // the stack, so it decides how that is aligned.
+    // The C library selects its copying functions by the processor's features; this setting selects the same ones
+    // everywhere. The environment lies on the stack and so affects its alignment, and is cleared.
     let path = std::env::var_os("PATH").unwrap_or_default();
     command.env_clear().env("PATH", path).env("GLIBC_TUNABLES", BASELINE);
     let output = command.output().map_err(|e| format!("valgrind: {e}"))?;
@@ -161,10 +161,10 @@ fn count(name: &str) -> Result<f64, String> {
     }
 }
 
-/// Nothing beyond what every x86-64 processor has, for the C library's own functions.
+/// The setting that disables, for the C library's own functions, all features beyond those of every x86-64 processor.
 const BASELINE: &str = "glibc.cpu.hwcaps=-AVX2,-AVX2_Usable,-AVX,-AVX_Usable,-ERMS,-FSRM,-SSSE3,-SSE4_1,-SSE4_2";
 
-/// Each amount beside the table's, and whether none is more than it may be.
+/// Returns a report of each count beside the table's, and `true` if none is above its tolerance.
 fn compare(table: &Table, rustc: &str, counts: &BTreeMap<String, f64>) -> (String, bool) {
     let (mut report, mut outside, mut lower) = (String::new(), 0, false);
     for (name, count) in counts {
@@ -192,7 +192,7 @@ fn compare(table: &Table, rustc: &str, counts: &BTreeMap<String, f64>) -> (Strin
     (report, outside == 0)
 }
 
-/// The table as it is committed.
+/// Returns the text of the table.
 fn text(rustc: &str, counts: &BTreeMap<String, f64>) -> String {
     let mut text = "# Instructions of a packet-hop, or of an event out of the event list and in again, as counted by\n\
                     # callgrind. Written by `cargo xtask instructions --bless`.\n\n"
@@ -204,7 +204,7 @@ fn text(rustc: &str, counts: &BTreeMap<String, f64>) -> String {
     text
 }
 
-/// Does a workload's work. Returns hops, or events.
+/// Does a workload's work. Returns the number of hops or events.
 fn work(name: &str) -> Result<u64, String> {
     let workload =
         WORKLOADS.iter().find(|w| w.name == name).ok_or_else(|| format!("no workload is called `{name}`"))?;
@@ -227,21 +227,21 @@ fn simulate(traffic: &str, cc: &str, transport: &str) -> Result<u64, String> {
 
 fn events(pending: u32) -> u64 {
     let mut hold = Hold::new(hold::event_list(), pending);
-    // Most of what was there at the beginning has been replaced.
+    // Most of the initial events have been replaced.
     (0..4 * pending).for_each(|_| _ = hold.step());
     measured(&mut || (0..N_EVENTS).for_each(|_| _ = black_box(hold.step())));
     N_EVENTS
 }
 
-/// Where callgrind counts: a function of its own, found by its name.
+/// Runs `work`. Callgrind finds this function by its name, and counts only inside of it.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut()) {
     work();
-    // Keeps the call above from being a jump, which would leave this function.
+    // Prevents the call above from becoming a jump, which would leave this function.
     black_box(());
 }
 
-/// Listens to nothing.
+/// A sink that ignores all results.
 struct Nobody;
 
 impl Sink for Nobody {

@@ -1,4 +1,5 @@
-//! `cargo xtask kernel`: the congestion controls of `fairrate-kernel` in the running kernel: attached, used, killed, detached.
+//! `cargo xtask kernel`: tests the congestion controls of `fairrate-kernel` in the running kernel: attached, used,
+//! killed, detached.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,10 +16,10 @@ pub struct Options {
 
 const CLANGS: [&str; 6] = ["clang", "clang-19", "clang-17", "clang-16", "clang-15", "clang-14"];
 
-/// Builds and tests; `false` if a test fails.
+/// Builds the programs and runs their tests. Returns `true` if all pass.
 ///
 /// # Errors
-/// If something that the tests need is missing, unless that is allowed.
+/// If something that the tests need is missing and `if_possible` is not set.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     if let Some(what) = missing() {
         if !options.if_possible {
@@ -33,7 +34,7 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     Ok(status.map_err(|e| format!("cannot run cargo: {e}"))?.success())
 }
 
-/// What this machine lacks.
+/// Returns a requirement that this machine lacks; `None` if it has all.
 pub fn missing() -> Option<&'static str> {
     let starts = |program: &str, arg: &str| Command::new(program).arg(arg).output().is_ok_and(|o| o.status.success());
     let is_root = || Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n");

@@ -1,5 +1,5 @@
-//! Development tasks: `cargo xtask test` is every check a change must pass, `cargo xtask validate ns3` holds the
-//! simulator against ns-3, `cargo xtask instructions` counts what a packet-hop takes.
+//! Development tasks: `cargo xtask test` is every check a change must pass, `cargo xtask validate ns3` compares the
+//! simulator with ns-3, `cargo xtask instructions` counts the instructions of a packet-hop.
 
 mod agent;
 mod checks;
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The repository: cargo tells where this package lies, and it lies one level down.
+/// Returns the root of the repository, the parent directory of this package, whose path cargo sets.
 fn root() -> PathBuf {
     std::env::var_os("CARGO_MANIFEST_DIR")
         .map(PathBuf::from)

@@ -1,5 +1,5 @@
-//! `cargo xtask own-algorithms`: the examples that bring an algorithm of their own. They are no members of the workspace, as
-//! those of users are not, so the other checks do not reach them.
+//! `cargo xtask own-algorithms`: tests the examples with their own algorithms. Like crates of users they are not
+//! members of the workspace, so the other checks do not include them.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,13 +8,13 @@ use std::process::Command;
 /// Crates outside the workspace. The tests of the first build the second.
 const CRATES: [&str; 2] = ["examples/own-algorithm", "examples/library-rust"];
 
-/// Checks their format and runs their tests; `false` if something fails.
+/// Checks the format of the crates and runs their tests. Returns `true` if all pass.
 ///
 /// # Errors
-/// If cargo cannot be run, or a file not be copied.
+/// If cargo cannot be run, or a file cannot be copied.
 pub fn run(root: &Path) -> Result<bool, String> {
     for dir in CRATES {
-        // They have no lock file of their own, and take the versions that are tested and there.
+        // The crates have no lock file, and use the tested versions, which are present.
         let lock = root.join(dir).join("Cargo.lock");
         std::fs::copy(root.join("Cargo.lock"), &lock).map_err(|e| format!("cannot write `{}`: {e}", lock.display()))?;
         if !cargo(root, dir, &["fmt", "--check"])? {
@@ -24,7 +24,8 @@ pub fn run(root: &Path) -> Result<bool, String> {
     cargo(root, CRATES[0], &["test"])
 }
 
-/// Runs cargo in a crate, with the workspace's target directory: what both need is built once.
+/// Runs cargo in a crate, with the workspace's target directory, so that common dependencies are built once. Returns
+/// `true` if it succeeds.
 fn cargo(root: &Path, dir: &str, args: &[&str]) -> Result<bool, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from(root.join("target")));

@@ -1,5 +1,5 @@
-//! `cargo xtask python`: builds the Python package into an environment of its own and runs its tests, its types and its notebook
-//! there.
+//! `cargo xtask python`: builds the Python package in a separate environment, and there runs its tests, checks its
+//! types and runs its notebook.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,13 +14,13 @@ pub struct Options {
     if_possible: bool,
 }
 
-/// The oldest Python that the package is for.
+/// The oldest Python version that the package supports.
 const OLDEST: (u32, u32) = (3, 10);
 
-/// Builds and tests; `false` if a test fails.
+/// Builds the package and runs its tests. Returns `true` if all pass.
 ///
 /// # Errors
-/// If Python or the registry is missing, unless that is allowed, or the package cannot be built.
+/// If Python or the registry is missing and `if_possible` is not set, or the package cannot be built.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let venv = match environment(root) {
         Ok(venv) => venv,
@@ -31,12 +31,12 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
         Err(why) => return Err(why),
     };
     let python = venv.join("bin/python");
-    // `pip install .` as users do it, but with the tools that are here already.
+    // `pip install .` as users do it, but with the installed build tools.
     let build = ["-m", "pip", "install", "-q", "--no-build-isolation", "--force-reinstall", "--no-deps", "."];
     if !succeeds(Command::new(&python).args(build).current_dir(root).env("PATH", path_with(&venv)))? {
         return Err("the Python package cannot be built".to_owned());
     }
-    // The tests hold it against the command line; `cargo test` has built one.
+    // The tests compare the package with the command line, which `cargo test` has built.
     let cli = target(root).join("debug/fairrate");
     let steps: [&[&str]; 3] = [
         &["-m", "mypy", "python/fairrate", "python/examples"],
@@ -52,7 +52,7 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     Ok(true)
 }
 
-/// The environment below `target`, with what the package and its tests need.
+/// Returns the environment below `target`, with the packages that the package and its tests need.
 fn environment(root: &Path) -> Result<PathBuf, String> {
     let python = ["python3", "python"].into_iter().find(|name| version(name) >= Some(OLDEST));
     let python = python.ok_or(format!("there is no Python {}.{} or later", OLDEST.0, OLDEST.1))?;
@@ -60,7 +60,7 @@ fn environment(root: &Path) -> Result<PathBuf, String> {
     if !venv.join("bin/python").exists() && !succeeds(Command::new(python).args(["-m", "venv"]).arg(&venv))? {
         return Err("Python cannot make an environment".to_owned());
     }
-    // Newer versions of pip know dependency groups.
+    // Dependency groups need a newer version of pip.
     let wanted: [&[&str]; 2] = [&["--upgrade", "pip", "maturin>=1.9,<2"], &["--group", "test"]];
     for packages in wanted {
         let mut install = Command::new(venv.join("bin/python"));
@@ -72,7 +72,7 @@ fn environment(root: &Path) -> Result<PathBuf, String> {
     Ok(venv)
 }
 
-/// The version of a Python, if it can be asked.
+/// Returns the version of a Python, if it can be run.
 fn version(python: &str) -> Option<(u32, u32)> {
     let asked = Command::new(python).args(["-c", "import sys; print(*sys.version_info[:2])"]).output().ok()?;
     let text = String::from_utf8(asked.stdout).ok()?;
@@ -89,7 +89,7 @@ fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-/// `PATH` with the environment's programs first: pip looks for maturin there.
+/// Returns `PATH` with the environment's programs first: pip looks for maturin there.
 fn path_with(venv: &Path) -> std::ffi::OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = std::iter::once(venv.join("bin")).chain(std::env::split_paths(&path));

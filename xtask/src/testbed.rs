@@ -1,4 +1,5 @@
-//! `cargo xtask testbed`: the testbed on this machine, as root. Small runs, their results, and that nothing is left behind.
+//! `cargo xtask testbed`: tests the testbed on this machine, as root: small runs, their results, and their complete
+//! removal afterwards.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ pub struct Options {
     if_possible: bool,
 }
 
-/// A check: its name and what it does.
+/// A check: its name and its function.
 type Check = (&'static str, fn(&Bench) -> Result<(), String>);
 
 const CHECKS: [Check; 15] = [
@@ -41,10 +42,10 @@ const CHECKS: [Check; 15] = [
     ("without root it says so and makes nothing", no_root),
 ];
 
-/// Builds the testbed and runs the checks; `false` if one fails.
+/// Builds the testbed and runs the checks. Returns `true` if all pass.
 ///
 /// # Errors
-/// If it cannot be built, or not be run here, unless that is allowed.
+/// If it cannot be built, or cannot run here and `if_possible` is not set.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     if let Err(why) = possible() {
         let message = format!("not run: {why} ({} checks of the testbed)", CHECKS.len());
@@ -67,7 +68,7 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     Ok(outside == 0)
 }
 
-/// Whether namespaces and queues can be made here.
+/// Checks that namespaces and queues can be created here.
 fn possible() -> Result<(), String> {
     let quiet = |program: &str, args: &[&str]| {
         Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
@@ -105,7 +106,7 @@ impl Bench {
         expect(status.success(), || format!("`cargo build {}` fails", what.join(" ")))
     }
 
-    /// A scenario file of this topology and these flows, at 100 Mb/s where the topology does not say otherwise.
+    /// Writes a scenario file with this topology and traffic.
     fn scenario(&self, name: &str, topology: &str, traffic: &str) -> Result<PathBuf, String> {
         let file = self.dir.join(format!("{name}.toml"));
         let switch = "pfc = false\ndt_alpha = \"unlimited\"\nbuffer = \"100KB\"";
@@ -124,7 +125,7 @@ impl Bench {
         self.scenario(name, "kind = \"star\"\nhosts = 5\nrate = \"100Mbps\"\ndelay = \"1ms\"", &traffic)
     }
 
-    /// A flow from one host over two switches to the other.
+    /// Writes a scenario of a flow from one host over two switches to the other.
     fn line(&self, name: &str, delays: &str, bytes: &str) -> Result<PathBuf, String> {
         let rates = "host_rate = \"200Mbps\"\nbottleneck_rate = \"100Mbps\"";
         let topology = format!("kind = \"dumbbell\"\nleft = 1\nright = 1\n{rates}\n{delays}");
@@ -138,12 +139,12 @@ impl Bench {
         command.stderr(Stdio::piped()).spawn().map_err(|e| e.to_string())
     }
 
-    /// Runs a scenario to its end.
+    /// Runs a scenario to its end; returns its results.
     fn run(&self, file: &Path, out: &str) -> Result<Results, String> {
         self.run_with(file, out, &[])
     }
 
-    /// The same with more arguments.
+    /// Runs a scenario to its end with additional arguments; returns its results.
     fn run_with(&self, file: &Path, out: &str, arguments: &[&str]) -> Result<Results, String> {
         let done = self.start(file, out, arguments)?.wait_with_output().map_err(|e| e.to_string())?;
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -160,7 +161,7 @@ fn expect(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String>
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 
-/// Namespaces of a process.
+/// Returns the names of the namespaces of a process.
 fn namespaces(process: u32) -> Vec<String> {
     let start = format!("fr-{process}-");
     let entries = std::fs::read_dir("/run/netns").into_iter().flatten();
@@ -168,7 +169,7 @@ fn namespaces(process: u32) -> Vec<String> {
     names.filter(|name| name.starts_with(&start)).collect()
 }
 
-/// No namespace of a testbed that is not running, and no mark.
+/// Checks that no namespace of a process that has ended is left, and no mark.
 fn nothing_is_left(_: &Bench) -> Result<(), String> {
     let entries = std::fs::read_dir("/run/netns").into_iter().flatten();
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -189,14 +190,14 @@ fn incast(bench: &Bench) -> Result<(), String> {
     let text = |e: fairrate_scenario::ResultsError| e.to_string();
     let flows = results.flows().map_err(text)?;
     let whole = |flow: &fairrate_scenario::FlowRow| {
-        // 2 MB over 100 Mb/s take 160 ms, and a flow alone at least a quarter of that.
+        // 2 MB over 100 Mb/s take 160 ms, and a single flow takes at least a quarter of that.
         let fct = flow.fct_ns.unwrap_or(0.0);
         flow.finished && flow.delivered_bytes == 500_000 && (40e6..20e9).contains(&fct) && Some(fct) <= flow.fct_ack_ns
     };
     expect(flows.len() == 4 && flows.iter().all(whole), || format!("{flows:?}"))?;
     let ports = results.ports().map_err(text)?;
     let last = ports.iter().rfind(|row| &*row.port == "sw0->h0");
-    // A sample comes some milliseconds before the last byte.
+    // The last sample is some milliseconds before the last byte.
     expect(last.is_some_and(|row| 1_500_000 < row.tx_bytes), || format!("{last:?}"))?;
     let rates = results.rates().map_err(text)?;
     expect(rates.iter().any(|row| row.rtt_ns.is_some_and(|rtt| 0.0 < rtt)), || "no round-trip times".to_owned())?;
@@ -207,8 +208,8 @@ fn incast(bench: &Bench) -> Result<(), String> {
     expect(data.state == "complete", || data.state.clone())
 }
 
-/// Each uplink carries as many flows as in the simulator: bytes on the wire are within a tenth, as acknowledgments and what is
-/// sent again differ.
+/// Checks that each uplink carries as many flows as in the simulator: bytes on the wire are within a tenth, as
+/// acknowledgments and retransmissions differ.
 fn paths(bench: &Bench) -> Result<(), String> {
     let topology = "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nhost_rate = \"100Mbps\"\nuplink_rate = \"200Mbps\"";
     let file = bench.scenario("paths", topology, "kind = \"all-to-all\"\nbytes = \"200KB\"")?;
@@ -230,7 +231,7 @@ fn paths(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// A connection of MPTCP uses both paths: neither could carry all of it.
+/// Checks that an MPTCP connection uses both paths, since neither could carry all of its data.
 fn multipath(bench: &Bench) -> Result<(), String> {
     if !Path::new("/proc/sys/net/mptcp/enabled").exists() {
         println!("not run: needs MPTCP");
@@ -250,8 +251,8 @@ fn multipath(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// The base RTT of a path is that of its delays, and up to a millisecond more. It is the least of many round trips, which a busy
-/// machine does not change.
+/// Checks that the base RTT of a path is the sum of its delays, or up to a millisecond more. It is the minimum of many
+/// round trips, so a busy machine does not change it.
 fn has_base_rtt(bench: &Bench, delays: &str, links: u32, asked: Time) -> Result<(), String> {
     let name = format!("rtt-{}", asked.as_ns());
     let results = bench.run_with(&bench.line(&name, delays, "50KB")?, &name, &["--warm-up", "50"])?;
@@ -278,7 +279,8 @@ fn two_delays(bench: &Bench) -> Result<(), String> {
     has_base_rtt(bench, "host_delay = \"1ms\"\nbottleneck_delay = \"7ms\"", 3, Time::from_ms(18))
 }
 
-/// 5 MB at full rate over 10 ms, with room for all of them. What comes in another order would be sent again.
+/// Checks that 5 MB at full rate over 10 ms, with buffers for all of them, arrive without retransmissions. A change of
+/// packet order would cause some.
 fn whole(bench: &Bench) -> Result<(), String> {
     let file = bench.line("whole", "host_delay = \"0s\"\nbottleneck_delay = \"10ms\"", "5MB")?;
     let room = ["--set", "switch.buffer=20MB", "--set", "switch.queue_limit=6MB"];
@@ -292,7 +294,7 @@ fn whole(bench: &Bench) -> Result<(), String> {
     expect(totals == (0, Some(0)) && flows.iter().all(is_whole), || format!("{totals:?} {flows:?}"))
 }
 
-/// Looks at nothing.
+/// A sink that ignores all results.
 struct Blind;
 
 impl fairrate_scenario::Watch for Blind {
@@ -301,14 +303,14 @@ impl fairrate_scenario::Watch for Blind {
     }
 }
 
-/// Waits until the flows of a run are on their way.
+/// Waits until the flows of a run have started.
 fn is_under_way(bench: &Bench, out: &str) -> Result<(), String> {
     let (begin, file) = (Instant::now(), bench.dir.join(out).join("summary.json"));
     while !file.exists() {
         expect(begin.elapsed() < Duration::from_secs(20), || "a run does not begin".to_owned())?;
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Flows start a moment after the first results, and take seconds.
+    // Flows start shortly after the first results, and take seconds.
     std::thread::sleep(Duration::from_millis(500));
     Ok(())
 }
@@ -345,7 +347,8 @@ fn two_at_once(bench: &Bench) -> Result<(), String> {
     expect(done, || "not all bytes have arrived".to_owned())
 }
 
-/// A program in place of `fairrate-kernel` that notes what it is told, and has the kernel's Reno for every algorithm.
+/// A program in place of `fairrate-kernel` that writes down its arguments, and attaches the kernel's Reno for every
+/// algorithm.
 struct StandIn {
     program: PathBuf,
     heard: PathBuf,
@@ -367,7 +370,7 @@ impl StandIn {
     }
 }
 
-/// Whether a line takes `powertcp` from a number of namespaces, and out of the kernel if nobody else has it.
+/// Returns `true` if a line detaches `powertcp` from a number of namespaces, and from the kernel if it is unused.
 fn is_detach(line: Option<&String>, n_namespaces: usize) -> bool {
     line.is_some_and(|line| {
         line.starts_with("detach powertcp --unused --force") && line.matches("--netns fr-").count() == n_namespaces
@@ -394,10 +397,10 @@ fn brought(bench: &Bench) -> Result<(), String> {
     expect(asked && lines.len() == 2 && is_detach(lines.last(), 7), || lines.join("\n"))
 }
 
-/// The program that brings algorithms into the kernel, in the environment of the testbed.
+/// The environment variable of the testbed with the program that attaches algorithms to the kernel.
 const KERNEL: &str = "FAIRRATE_KERNEL";
 
-/// A run under PowerTCP that is killed, and one under CUBIC.
+/// Kills a run under PowerTCP, and then does one under CUBIC.
 fn kill_and_run_another(bench: &Bench, name: &str, kernel: &Path) -> Result<(), String> {
     let file = bench.star("long", "100MB")?;
     let mut command = Command::new(&bench.program);
@@ -436,13 +439,14 @@ fn attached_and_killed(bench: &Bench) -> Result<(), String> {
     expect(status == "nothing is attached\n", || status)
 }
 
-/// Others can neither open the files of marks, which would let them hold a lock for ever, nor put their own there.
+/// Checks that other users can neither open the files of marks, which would let them hold a lock for ever, nor create
+/// files there.
 fn marks(bench: &Bench) -> Result<(), String> {
     let file = bench.star("marks", "50KB")?;
     let script = |before: &str, after: &str| {
         let (program, dir) = (bench.program.display(), bench.dir.join("marks").display().to_string());
         let run = format!("{program} {} --quiet --out {dir}", file.display());
-        // With a directory /run of its own.
+        // With a separate directory /run.
         let script = format!("mount -t tmpfs -o mode=0755 tmpfs /run && {before} && {{ {run}; {after} }}");
         let command = ["-m", "--propagation", "private", "sh", "-c", &script];
         Command::new("unshare").args(command).output().map_err(|e| e.to_string())
@@ -464,7 +468,8 @@ fn marks(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// In it links could lead what root writes, and removes, elsewhere.
+/// Checks that a directory of another user is refused: links in it could lead the files that root writes and removes
+/// elsewhere.
 fn of_another_user(bench: &Bench) -> Result<(), String> {
     let (out, file) = (bench.dir.join("theirs"), bench.star("theirs", "50KB")?);
     std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
@@ -477,7 +482,7 @@ fn of_another_user(bench: &Bench) -> Result<(), String> {
     expect(n == 0, || format!("it has written {n} files there"))
 }
 
-/// As a user without rights, who has a copy of the program that he may run.
+/// Checks the error for a user without rights, with a copy of the program that the user may run.
 fn no_root(bench: &Bench) -> Result<(), String> {
     const NOBODY: u32 = 65_534;
     let (copy, file) = (bench.dir.join("fairrate-testbed"), bench.star("rootless", "50KB")?);

@@ -1,5 +1,6 @@
-//! `cargo xtask vm`: runs programs of this workspace in a virtual machine with Debian's kernel, a second witness beside the kernel of
-//! this machine: an older one, with queues and congestion controls that others leave out. No hardware support is needed.
+//! `cargo xtask vm`: runs programs of this workspace in a virtual machine with Debian's kernel, for a second result
+//! beside that of this machine's kernel. It is older, and has queues and congestion controls that other kernels leave
+//! out. No hardware support is needed.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -24,21 +25,22 @@ pub struct Options {
     limit: u32,
 }
 
-/// The package whose newest dependency is the kernel.
+/// The package that depends on the newest kernel.
 const KERNEL: &str = "linux-image-cloud-amd64";
-/// Modules that are loaded first.
+/// Modules that are loaded at the start.
 const MODULES: [&str; 5] =
     ["drivers/net/veth", "net/sched/sch_tbf", "net/sched/sch_netem", "net/sched/sch_fq", "net/ipv4/tcp_dctcp"];
-/// Programs of the system that go along.
+/// Programs of the system that are copied into the machine.
 const SYSTEM: [&str; 3] = ["dash", "ip", "tc"];
-/// What the machine prints before its first own words, and when the script has ended before its exit code.
+/// Texts that the machine prints before the script's output, and before its exit code when it has ended.
 const BEGINS: &str = "fairrate vm: Linux ";
 const ENDED: &str = "fairrate vm: exit code ";
 
-/// Runs the script; `false` if it fails.
+/// Runs the script. Returns `true` if it succeeds.
 ///
 /// # Errors
-/// If the virtual machine cannot be made or started: it takes qemu-system-x86, busybox-static and Debian's package tools.
+/// If the virtual machine cannot be created or started: it needs qemu-system-x86, busybox-static and Debian's package
+/// tools.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let dir = root.join("target/vm");
     std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
@@ -50,7 +52,7 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     qemu.arg(&kernel.image).arg("-initrd").arg(image).args(["-append", "console=ttyS0 quiet panic=-1"]);
     let output = qemu.stdin(Stdio::null()).output().map_err(|e| format!("qemu-system-x86_64: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    // Before it there is what the firmware says.
+    // The text before it is from the firmware.
     let said = text.find(BEGINS).map_or(&*text, |at| &text[at..]);
     print!("{said}");
     match said.split_once(ENDED).and_then(|(_, code)| code.lines().next()) {
@@ -65,7 +67,7 @@ struct Kernel {
     modules: PathBuf,
 }
 
-/// Debian's kernel, from its registry if it is not here yet.
+/// Returns Debian's kernel, downloaded if it is not here yet.
 fn kernel(dir: &Path) -> Result<Kernel, String> {
     let unpacked = dir.join("kernel");
     if !unpacked.join("boot").exists() {
@@ -83,7 +85,7 @@ fn kernel(dir: &Path) -> Result<Kernel, String> {
     })
 }
 
-/// The file system that the machine starts with: all it has.
+/// Creates the machine's whole file system, which it boots from.
 fn initramfs(dir: &Path, kernel: &Kernel, options: &Options) -> Result<PathBuf, String> {
     let (root, image) = (dir.join("root"), dir.join("initramfs"));
     let failed = |e: std::io::Error| format!("{}: {e}", root.display());
@@ -116,7 +118,7 @@ fn initramfs(dir: &Path, kernel: &Kernel, options: &Options) -> Result<PathBuf, 
     Ok(image)
 }
 
-/// The first process.
+/// Script of the first process.
 const INIT: &str = r#"#!/bin/sh
 export PATH=/bin:/sbin
 mount -t proc proc /proc
@@ -153,21 +155,21 @@ fn take_along(program: &Path, root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a program of the system is.
+/// Returns the path of a program in PATH.
 fn located(name: &str) -> Result<PathBuf, String> {
     let dirs = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&dirs).map(|dir| dir.join(name)).find(|path| path.is_file());
     found.ok_or_else(|| format!("`{name}` is not in PATH"))
 }
 
-/// An entry of a directory by its name.
+/// Returns the path of an entry of a directory whose name satisfies `is_it`.
 fn entry(dir: &Path, is_it: impl Fn(&str) -> bool) -> Result<PathBuf, String> {
     let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let mut found = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(&is_it));
     found.next().map(|entry| entry.path()).ok_or_else(|| format!("{} has no such entry", dir.display()))
 }
 
-/// What a program says; an error with what it complains of, if it fails.
+/// Runs a program and returns its output. If it fails, the error has its messages.
 fn said(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|e| format!("{name}: {e}"))?;

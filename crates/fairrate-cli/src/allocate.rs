@@ -1,4 +1,4 @@
-//! `fairrate allocate`: the rates that flows should have by definition.
+//! `fairrate allocate`: the ideal rates of flows, by an objective.
 
 mod input;
 mod optimum;
@@ -49,16 +49,16 @@ pub struct Args {
     pub json: bool,
 }
 
-/// What rates are to be.
+/// The objective of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Objective {
     /// Weighted max-min fair.
     MaxMin,
-    /// The largest sum of alpha-fair utilities.
+    /// The largest sum of alpha-fair utilities, with this alpha.
     AlphaFair(f64),
 }
 
-/// Computes and prints them.
+/// Computes and prints the rates.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     args.solver.check(args.objective)?;
     let network = input::network(args, registry)?;
@@ -70,7 +70,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
             let optimum = Optimum::find(&network, alpha, &args.solver)?;
             let failure = optimum.failure(&args.solver);
             if let Some(note) = optimum.note() {
-                // Nobody may be reading stderr; the rates are right all the same.
+                // A failure to write the note to stderr is ignored: the rates are right all the same.
                 let _ = writeln!(std::io::stderr(), "{note}");
             }
             (Rates::Optimum(optimum), failure)

@@ -1,4 +1,4 @@
-//! `fairrate bench`: how fast parts of fairrate are on this machine.
+//! `fairrate bench`: the speed of parts of fairrate on this machine.
 
 mod acks;
 mod allocate;
@@ -41,12 +41,12 @@ pub struct Args {
     pub json: bool,
 }
 
-/// What can be measured: the allocator, parts of a run, and scenarios.
+/// Returns the names of all jobs: the allocator, parts of a run, and scenarios.
 fn jobs() -> impl Iterator<Item = &'static str> {
     ["allocate", "kernels"].into_iter().chain(scenarios::DEFAULT_JOBS).chain(scenarios::LONG_JOBS)
 }
 
-/// A registered algorithm that moves packets, perhaps with `/tcp` behind it.
+/// Reads the name of a registered algorithm that moves packets, perhaps with `/tcp` behind it.
 fn algorithm(text: &str) -> Result<String, String> {
     let name = text.strip_suffix("/tcp").unwrap_or(text);
     if acks::names().any(|known| known == name) {
@@ -56,47 +56,47 @@ fn algorithm(text: &str) -> Result<String, String> {
     }
 }
 
-/// How to measure.
+/// The settings of a measurement.
 struct Settings {
     threads: Vec<usize>,
     runs: usize,
 }
 
-/// A thing that was timed.
+/// The result of a measurement of the allocator.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     job: &'static str,
     name: String,
-    /// Servers of the network.
+    /// Number of servers of the network.
     nodes: u32,
     links: u32,
     flows: Option<u32>,
-    /// Blocks of the network; FlowBlocks are the square of it.
+    /// Number of blocks of the network; the number of FlowBlocks is its square.
     blocks: Option<u32>,
-    /// Timeslots allocated at a time.
+    /// Number of timeslots allocated at a time.
     batch: Option<u32>,
     threads: u32,
-    /// An iteration, or a batch.
+    /// Time of an iteration, or of a batch.
     us_median: f64,
     us_min: f64,
     us_max: f64,
-    /// Time of all threads together.
+    /// Time of all threads together, per flow.
     ns_per_flow_median: Option<f64>,
     ns_per_packet_median: Option<f64>,
     /// Traffic that a thread allocates, in terabits per second.
     tbps_per_core: Option<f64>,
-    /// The largest difference from rates in double precision, relative to them.
+    /// The largest relative difference from rates in double precision.
     largest_error: Option<f64>,
 }
 
-/// A thing to do.
+/// A task of the benchmark.
 enum Task {
     Allocate,
     Kernels,
     Scenario(Box<scenarios::Case>),
 }
 
-/// What was measured.
+/// The results of all tasks.
 #[derive(Default)]
 struct Measured {
     allocate: Vec<Row>,
@@ -104,7 +104,7 @@ struct Measured {
     kernels: Vec<kernels::Row>,
 }
 
-/// A row of either kind of job.
+/// A row of a job on the allocator or on scenarios.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum AnyRow {
@@ -119,7 +119,7 @@ struct BenchJson {
     kernels: Vec<kernels::Row>,
 }
 
-/// Measures and prints.
+/// Runs all tasks and prints their results.
 ///
 /// # Errors
 /// If a scenario cannot be run.
@@ -157,7 +157,8 @@ fn tasks(args: &Args) -> Result<Vec<Task>, Failure> {
     Ok(tasks)
 }
 
-/// Those that were asked for, or else the usual ones, perhaps with others.
+/// Returns the algorithms `asked` for; if there are none, the default ones, and with `extra` also
+/// [`scenarios::EXTRA_CC`].
 fn algorithms(asked: &[String], extra: bool) -> Vec<String> {
     if !asked.is_empty() {
         return asked.to_vec();
@@ -213,12 +214,13 @@ impl Measured {
     }
 }
 
-/// Microseconds that one call of `act` takes: median, smallest and largest of `runs` averages over half a millisecond.
+/// Returns the time of one call of `act` in microseconds: median, smallest and largest of `runs` averages over half a
+/// millisecond.
 fn time_us(runs: usize, act: impl FnMut()) -> [f64; 3] {
     median_min_max(&mut times_us(runs, act))
 }
 
-/// Of at least one value.
+/// Returns median, smallest and largest of `values`, which has at least one value.
 fn median_min_max(values: &mut [f64]) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     [values[values.len() / 2], values[0], values[values.len() - 1]]
@@ -261,7 +263,7 @@ fn table(rows: &[Row]) -> String {
     aligned(&titles, texts)
 }
 
-/// Lines of fields under titles: the first column to the left, the others to the right.
+/// Returns lines of fields under titles: the first column aligned to the left, the others to the right.
 fn aligned<const N: usize>(titles: &[&str; N], texts: impl Iterator<Item = [String; N]>) -> String {
     let lines: Vec<[String; N]> = std::iter::once(titles.map(str::to_owned)).chain(texts).collect();
     let widths: [usize; N] = std::array::from_fn(|i| lines.iter().map(|line| line[i].len()).max().unwrap_or(0));

@@ -27,7 +27,7 @@ use fairrate_scenario::columns::{self, Axis, MOST_RUNS, parse_axis};
 use index::Index;
 use runs::{Crew, Planner};
 
-/// Characters of a line of a table in the terminal; what is wider becomes several tables.
+/// Largest width of a table in the terminal, in characters; a wider table becomes several tables.
 const WIDEST: usize = 160;
 
 /// Arguments of `compare`.
@@ -80,7 +80,7 @@ pub struct Args {
     quiet: bool,
 }
 
-/// What `--help` says of metrics.
+/// Returns the help text of `--metric`.
 fn metric_help() -> String {
     format!(
         "Number to draw against a key of the grid; may be given several times [default: the usual ones]\n\n\
@@ -91,7 +91,7 @@ fn metric_help() -> String {
     )
 }
 
-/// The metrics of names.
+/// Returns the metrics with these names.
 pub fn metrics(names: &[String]) -> Result<Vec<Metric>, Failure> {
     let known = Metric::names();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -114,7 +114,7 @@ pub fn metrics(names: &[String]) -> Result<Vec<Metric>, Failure> {
     Ok(found)
 }
 
-/// Metrics need something to be drawn against.
+/// Returns the error of metrics without a key that takes several values.
 fn no_sweep() -> Failure {
     let help = "give a key several values, as in `--grid traffic.0.load=0.4,0.6`".to_owned();
     Failure::Usage {
@@ -123,7 +123,7 @@ fn no_sweep() -> Failure {
     }
 }
 
-/// Runs it.
+/// Runs the comparison.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let metrics = metrics(&args.metrics)?;
     let ccs = columns::joined(&args.cc);
@@ -148,7 +148,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
         backends: &backends,
     };
     let threads = args.threads.get();
-    // Nothing runs beside a network that is real.
+    // No run goes on beside a run on Linux, whose network is real.
     let jobs = if backends.has_linux() { 1 } else { jobs(args.jobs, threads) };
     let (dir, plans) = planner.plan(&columns, jobs)?;
     let mut warnings: Vec<&str> = Vec::new();
@@ -161,20 +161,20 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let taken_over = plans.iter().filter(|p| p.is_taken_over()).count();
     let board = Board::of_runs(args.quiet, plans.len(), taken_over);
     drive::listen_for_interrupts();
-    // Held until the report is written.
+    // The lock is held until the report is written.
     let place = ResultsDir::claim(&dir)?;
     let index = Crew::new(&planner, place.path(), &plans, &board, threads, &metrics)?.work(jobs)?;
     board.clear();
     conclude(index, place.path(), args.json, registry)
 }
 
-/// Runs at the same time: as asked, or so many that their threads have a core each.
+/// Returns the number of runs at the same time: `asked`, or as many as give each thread a core.
 fn jobs(asked: Option<u16>, threads: usize) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     asked.map_or_else(|| (cores() / threads).max(1), usize::from)
 }
 
-/// Writes and prints what the runs came to.
+/// Writes and prints the results of the runs.
 fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Result<ExitCode, Failure> {
     if let Some((variants, comparison)) = index.assemble(dir, registry)? {
         output::write_page(dir, &variants, &comparison, &index.drawn(), Pictures::Yes)?;
@@ -199,7 +199,7 @@ fn conclude(mut index: Index, dir: &Path, json: bool, registry: &Registry) -> Re
     Ok(if drive::interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-/// Prints the metrics that were asked for, or everything.
+/// Prints the table over the grid if there is one, otherwise the tables of the comparison.
 fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, over_grid: Option<&Table>) -> Result<(), Failure> {
     let styled = output::styled();
     let notes = html::notes(comparison);
@@ -219,8 +219,8 @@ fn print_tables(dir: &Path, index: &Index, comparison: &Comparison, over_grid: O
     output::print_text(&parts.join("\n"))
 }
 
-/// Writes the page of a comparison that is already there, for `fairrate report`; with other metrics than it has if these are
-/// some.
+/// Writes the page of an existing comparison, for `fairrate report`; with `metrics` if there are any, otherwise with
+/// those of the comparison.
 pub fn report(dir: &Path, metrics: &[Metric], registry: &Registry) -> Result<(), Failure> {
     let index = Index::read(dir)?;
     if !metrics.is_empty() && !index.is_swept() {

@@ -1,4 +1,4 @@
-//! Runs one simulation into a results directory.
+//! The run of one simulation into a results directory.
 
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use crate::progress::{Board, Goal, Job};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// From now on the first Ctrl-C (or SIGTERM) stops runs after their slice, and the second ends the process.
+/// Installs a handler: the first Ctrl-C (or SIGTERM) stops runs after their slice, the second ends the process.
 pub fn listen_for_interrupts() {
     let heard = || {
         if STOP.swap(true, Ordering::SeqCst) {
@@ -24,30 +24,30 @@ pub fn listen_for_interrupts() {
         }
         eprintln!("interrupted: writing what there is (again: stop at once)");
     };
-    // A second handler in the same process is the only error there is, and there is none.
+    // The only possible error is a second handler in the same process, and there is none.
     let _ = ctrlc::set_handler(heard);
 }
 
-/// Whether Ctrl-C was heard.
+/// Returns `true` after a Ctrl-C.
 pub fn interrupted() -> bool {
     STOP.load(Ordering::SeqCst)
 }
 
-/// How a scenario is run.
+/// The settings of a run.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
-    /// What progress calls it.
+    /// Name of the run in progress messages.
     pub label: &'a str,
-    /// What all rows of its tables say.
+    /// Tags of all rows of its tables.
     pub tags: &'a [Tag],
-    /// Where it shows how far it is.
+    /// The board that shows its progress.
     pub board: &'a Board,
-    /// Threads at most.
+    /// Largest number of threads.
     pub threads: usize,
 }
 
 impl Run<'_> {
-    /// Runs `scenario`, writing to `dir` as it goes. What is there at the end is valid, however the run ended.
+    /// Runs `scenario` and writes its results to `dir` meanwhile. The results are valid however the run ended.
     pub fn drive(&self, scenario: &Scenario, dir: &Arc<ResultsDir>) -> Result<End, Failure> {
         let job = self.board.job(self.label, Goal::of(scenario.sim_config()));
         let mut watcher = Watcher { run: self, job };
@@ -55,7 +55,7 @@ impl Run<'_> {
     }
 }
 
-/// Shows how far a run is, until Ctrl-C.
+/// An observer that shows the progress of a run, and stops it after Ctrl-C.
 struct Watcher<'a> {
     run: &'a Run<'a>,
     job: Job<'a>,
@@ -76,7 +76,7 @@ impl Watch for Watcher<'_> {
     }
 }
 
-/// What `f` gives, or a failure if it panics: a broken invariant fails this run, not the others of a comparison.
+/// Calls `f`; a panic becomes a failure. A broken invariant then fails this run, not the others of a comparison.
 pub fn caught<T>(dir: &Path, f: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let panicked = |payload: Box<dyn Any + Send>| {
         let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
@@ -87,7 +87,7 @@ pub fn caught<T>(dir: &Path, f: impl FnOnce() -> Result<T, Failure>) -> Result<T
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| Err(panicked(payload)))
 }
 
-/// Why a run does not use as many threads as were asked for.
+/// Returns the reason why a run uses only `n` threads, fewer than asked for.
 fn fewer_threads(n: usize) -> String {
     if n > 1 {
         return format!("{n} threads, for so many racks or pods");

@@ -5,18 +5,18 @@ use std::path::Path;
 use miette::{Diagnostic, LabeledSpan};
 use serde::Serialize;
 
-/// An error, as programs read it.
+/// An error in the form for programs.
 #[derive(Debug, Default, Serialize)]
 struct ErrorJson {
-    /// What kind of error, such as `scenario::unknown_key`.
+    /// Kind of error, such as `scenario::unknown_key`.
     code: String,
     message: String,
-    /// The file or directory it is about.
+    /// The file or directory that the error is about.
     path: Option<String>,
-    /// Place in the file, from 1; a column counts characters.
+    /// Place in the file, from 1 (`line`, `column`); a column counts characters.
     line: Option<usize>,
     column: Option<usize>,
-    /// What to do.
+    /// The remedy.
     help: Option<String>,
     /// Other errors found with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -30,7 +30,7 @@ struct Line {
     error: ErrorJson,
 }
 
-/// An error as a line of JSON.
+/// Returns an error as a line of JSON.
 pub fn line(error: &dyn Diagnostic, path: Option<&Path>, exit_code: u8) -> String {
     let mut json = ErrorJson::of(error);
     json.path = json.path.or(path.map(|path| path.display().to_string()));
@@ -38,7 +38,7 @@ pub fn line(error: &dyn Diagnostic, path: Option<&Path>, exit_code: u8) -> Strin
     written(json)
 }
 
-/// The same for arguments that are not understood. `text` is what people are told.
+/// Returns an error of wrong arguments as a line of JSON. `text` is the message for the terminal.
 pub fn usage(text: &str, exit_code: u8) -> String {
     let (message, help) = text.split_once("\n\n").unwrap_or((text, ""));
     let message = message.strip_prefix("error: ").unwrap_or(message).trim().to_owned();
@@ -69,7 +69,7 @@ impl ErrorJson {
     }
 }
 
-/// Name of the text, line and column of a label.
+/// Returns name of the text, line and column of a label.
 fn place(error: &dyn Diagnostic, label: &LabeledSpan) -> Option<(String, usize, usize)> {
     let span = error.source_code()?.read_span(label.inner(), 0, 0).ok()?;
     Some((span.name()?.to_owned(), span.line() + 1, span.column() + 1))

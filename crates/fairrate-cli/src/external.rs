@@ -9,13 +9,13 @@ use clap::CommandFactory;
 
 use crate::failure::Failure;
 
-/// Commands of `fairrate-kernel`, which is one program for all of them.
+/// Commands of `fairrate-kernel`, a single program for all of them.
 const OF_KERNEL: [&str; 3] = ["attach", "detach", "status"];
 
-/// Runs it with the remaining words and takes over its exit code.
+/// Runs the program that the first word names, with the remaining words, and returns its exit code.
 pub fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
     let Some((name, rest)) = words.split_first() else { return Ok(ExitCode::from(2)) };
-    // With a separator in it the name would be a path, and PATH would not be looked at.
+    // A name with a separator would be a path, and PATH would not be searched.
     if Path::new(name).components().count() != 1 || name.to_string_lossy().contains(std::path::is_separator) {
         let name = name.to_string_lossy();
         return Err(unknown(&name, &format!("fairrate-{name}")));
@@ -27,7 +27,7 @@ pub fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
     let rest = if of_kernel { words } else { rest };
     let mut command = Command::new(&program);
     command.args(rest);
-    // Not `exec`: the standard library's is for Unix alone, and a child gets the terminal's signals as well.
+    // Not `exec`: the standard library's is for Unix only, and a child gets the terminal's signals as well.
     match command.status() {
         Ok(status) => Ok(exit_code(status)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -37,13 +37,14 @@ pub fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Where the program of a name is: beside this one, else to be looked for in PATH.
+/// Returns the path of the program `name` if it lies beside this one, otherwise the name alone, to be searched for in
+/// PATH.
 pub fn program(name: &OsStr) -> PathBuf {
     let beside = std::env::current_exe().map(|this| this.with_file_name(name).with_extension(EXE_EXTENSION));
     beside.ok().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(name))
 }
 
-/// The program's own code; 128 and the number of the signal that killed it, as shells have it.
+/// Returns the program's exit code; for a program killed by a signal, 128 plus the signal's number, as shells do.
 fn exit_code(status: ExitStatus) -> ExitCode {
     #[cfg(unix)]
     let of_signal = std::os::unix::process::ExitStatusExt::signal(&status).map(|signal| 128 + signal);

@@ -1,4 +1,4 @@
-//! What goes wrong, and the exit code it has.
+//! Failures of commands and their exit codes.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use miette::{NamedSource, SourceSpan};
 
 use crate::{error_json, terminal};
 
-/// The exit code of a run that was interrupted: 128 and the number of SIGINT, as shells have it.
+/// The exit code of an interrupted run: 128 plus the number of SIGINT, as in shells.
 pub const INTERRUPTED: u8 = 130;
 
-/// Why a command did not do what it was asked.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum Failure {
-    /// The scenario cannot be run.
+    /// A scenario that cannot be run.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Scenario(#[from] ScenarioError),
-    /// Results cannot be written or read.
+    /// Results that cannot be written or read.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Results(#[from] ResultsError),
@@ -31,39 +31,39 @@ pub enum Failure {
     #[error("{what} `{name}` is not known")]
     #[diagnostic(code(cli::unknown_name))]
     UnknownName {
-        /// What it should name.
+        /// The kind of thing it should name.
         what: &'static str,
-        /// As written.
+        /// The name as written.
         name: String,
-        /// What it may have been meant to be.
+        /// A suggestion: the nearest known name, or all of them.
         #[help]
         help: String,
     },
-    /// A directory that is not what a command needs.
+    /// A directory that is not of the kind a command needs.
     #[error("`{}` {problem}", dir.display())]
     #[diagnostic(code(cli::directory))]
     Directory {
-        /// Which.
+        /// The directory.
         dir: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What to do.
+        /// The remedy.
         #[help]
         help: String,
     },
-    /// A file of a network that says something wrong.
+    /// A file of a network with an error.
     #[error("{message}")]
     #[diagnostic(code(cli::input_file))]
     InputFile {
-        /// What is wrong.
+        /// The problem.
         message: String,
         /// The file.
         #[source_code]
         file: Arc<NamedSource<String>>,
-        /// Where.
+        /// Place of the error in the file.
         #[label("here")]
         place: SourceSpan,
-        /// What to write.
+        /// The text to write instead.
         #[help]
         help: Option<String>,
     },
@@ -71,110 +71,110 @@ pub enum Failure {
     #[error("`{}` cannot be read: {cause}", path.display())]
     #[diagnostic(code(cli::unreadable))]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         cause: String,
     },
     /// Arguments that do not go together.
     #[error("{message}")]
     #[diagnostic(code(cli::usage))]
     Usage {
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// What to do.
+        /// The remedy.
         #[help]
         help: String,
     },
-    /// There is too little memory for what was asked.
+    /// Too little memory for a command.
     #[error("{what} needs {needed} of memory, and there are {available}")]
     #[diagnostic(code(cli::memory))]
     Memory {
-        /// What needs it.
+        /// The part that needs the memory.
         what: String,
-        /// How much.
+        /// Amount of memory needed.
         needed: String,
-        /// How much there is.
+        /// Amount of memory available.
         available: String,
-        /// What to do.
+        /// The remedy.
         #[help]
         help: String,
     },
-    /// A method of allocation gave up. What it had is printed.
+    /// A method of allocation that gave up. Its rates are printed.
     #[error("{method} is {residual:.1e} from the optimum after {iterations} iterations")]
     #[diagnostic(code(allocate::not_converged))]
     NotConverged {
-        /// Which.
+        /// The method.
         method: &'static str,
-        /// After how many iterations.
+        /// Number of iterations after which it gave up.
         iterations: u32,
-        /// How far it is from the optimum.
+        /// Distance of its rates from the optimum.
         residual: f64,
-        /// What may help.
+        /// A suggestion.
         #[help]
         help: String,
     },
-    /// The reference of allocations cannot prove its rates.
+    /// A failure of the reference method to prove that its rates are optimal.
     #[error("{cause}")]
     #[diagnostic(
         code(allocate::no_optimum),
         help("weights or capacities differ by too many orders of magnitude for this alpha")
     )]
     NoOptimum {
-        /// By how much it fails.
+        /// Description of the gap.
         cause: String,
     },
-    /// Reading or writing another file failed.
+    /// An error of reading or writing another file.
     #[error("{doing} `{}` failed: {cause}", path.display())]
     #[diagnostic(code(cli::io))]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// To what.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         cause: String,
     },
-    /// A run of a benchmark came to a bad end.
+    /// A run of a benchmark that failed.
     #[error("{job} under {cc} failed: {cause}")]
     #[diagnostic(code(bench::failed))]
     Bench {
-        /// Which.
+        /// The job.
         job: String,
-        /// Under which algorithm.
+        /// The algorithm.
         cc: String,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// A run came to a bad end.
+    /// A run that failed.
     #[error("the run failed: {cause}")]
     #[diagnostic(code(run::failed), help("what there was until then is in `{}`", dir.display()))]
     Run {
-        /// Why.
+        /// The cause.
         cause: String,
-        /// Its results.
+        /// The directory of its results.
         dir: PathBuf,
     },
-    /// Some figures have nothing to be drawn from. The others were drawn.
+    /// Figures without data to draw. The other figures were drawn.
     #[error("{n_undrawn} of {n_figures} figures could not be drawn")]
     #[diagnostic(code(cli::unreadable), help("{each}"))]
     Undrawn {
-        /// How many.
+        /// Number of these figures.
         n_undrawn: usize,
-        /// Of how many.
+        /// Number of all figures.
         n_figures: usize,
-        /// Which, and why; a line each.
+        /// Name and cause for each of them, a line each.
         each: String,
     },
-    /// Some runs of a comparison came to a bad end.
+    /// Runs of a comparison that failed.
     #[error("{n_failed} of {n_runs} runs failed")]
     #[diagnostic(code(run::failed), help("{each}"))]
     Runs {
-        /// How many.
+        /// Number of failed runs.
         n_failed: usize,
-        /// Of how many.
+        /// Number of all runs.
         n_runs: usize,
-        /// Where, and why; a line each.
+        /// Directory and cause for each failed run, a line each.
         each: String,
     },
 }
@@ -195,12 +195,12 @@ impl From<PublishError> for Failure {
 }
 
 impl Failure {
-    /// An error of reading or writing.
+    /// Returns the failure for an error of reading or writing `path`.
     pub fn io(doing: &'static str, path: &Path, cause: impl std::fmt::Display) -> Self {
         Self::Io { doing, path: path.to_owned(), cause: cause.to_string() }
     }
 
-    /// An input file's error, shown in its text.
+    /// Returns the failure for an error in an input file, shown in its text.
     pub fn input_file(path: &Path, text: &str, error: FileError) -> Self {
         let start: usize = text.split_inclusive('\n').take(error.line.saturating_sub(1)).map(str::len).sum();
         let line = text[start..].lines().next().unwrap_or_default();
@@ -209,12 +209,12 @@ impl Failure {
         Self::InputFile { message: error.message, file, place: (start + from..start + to).into(), help: error.help }
     }
 
-    /// A name that is not among `known`.
+    /// Returns the failure for a name that is not among `known`.
     pub fn unknown_name(what: &'static str, name: &str, known: &[&str]) -> Self {
         ColumnsError::unknown_name(what, name, known).into()
     }
 
-    /// The exit code it has.
+    /// Returns the exit code of the failure.
     fn code(&self) -> u8 {
         let bad_directory = |e: &ResultsError| {
             use ResultsError::{InUse, NoResults, Occupied};
@@ -240,7 +240,7 @@ impl Failure {
         }
     }
 
-    /// Prints the error, as JSON or for people, and says which exit code it has.
+    /// Prints the error, as JSON or as text, and returns its exit code.
     pub fn tell(self, json: bool) -> ExitCode {
         let code = self.code();
         let text = if json {
@@ -250,12 +250,12 @@ impl Failure {
             let text = format!("{:?}\n", miette::Report::new(self));
             terminal::harmless(&text, styled).into_owned()
         };
-        // Where nobody hears it, the exit code still says it.
+        // If stderr cannot be written, the exit code still reports the failure.
         let _ = std::io::stderr().write_all(text.as_bytes());
         ExitCode::from(code)
     }
 
-    /// The file or directory it is about, if that is not the text it shows.
+    /// Returns the file or directory that the error is about, if that is not the text it shows.
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Results(error) => Some(error.path()),

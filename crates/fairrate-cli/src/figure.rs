@@ -1,4 +1,5 @@
-//! `fairrate figure`: the figures of the papers, run, drawn, and held against what the papers say.
+//! `fairrate figure`: the figures of the papers: their runs, their drawings, and the comparison with the papers'
+//! claims.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -18,10 +19,10 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 use crate::progress::{Board, Goal};
 
-/// The file of what the runs of a figure came to.
+/// Name of the file with the results of a figure's runs.
 const MEASURED: &str = "measured.csv";
 
-/// What is known of the runs of a figure, and what they came to.
+/// Description and results of the runs of a figure.
 type Measured = (About, Points);
 
 /// Arguments of `figure`.
@@ -74,7 +75,7 @@ enum Format {
     Png,
 }
 
-/// Runs it.
+/// Runs and draws the figures.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.list {
         return list(args.json).map(|()| ExitCode::SUCCESS);
@@ -96,7 +97,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (mut told, mut undrawn, n_figures) = (Vec::new(), Vec::new(), figures.len());
     for (figure, known) in figures.into_iter().zip(known) {
         let known = match known {
-            // Of several figures the others are drawn.
+            // With several figures, the others are still drawn.
             Err(failure) if 1 < n_figures => {
                 undrawn.push(format!("{}: {failure}", figure.id));
                 continue;
@@ -124,7 +125,7 @@ struct Converter {
     ending: &'static str,
 }
 
-/// What a format needs: nothing, or a program.
+/// Returns the program that a format needs; `None` for SVG.
 fn converter(format: Format) -> Result<Option<Converter>, Failure> {
     const NAME: &str = "fairrate-picture";
     let ending = match format {
@@ -143,7 +144,7 @@ fn converter(format: Format) -> Result<Option<Converter>, Failure> {
 }
 
 impl Converter {
-    /// Writes the picture of a figure's directory in the other format.
+    /// Writes the picture in a figure's directory in the other format.
     fn convert(&self, dir: &Path) -> Result<(), Failure> {
         let out = dir.join("figure").with_extension(self.ending);
         let failed = |cause: String| Failure::Io { doing: "writing", path: out.clone(), cause };
@@ -157,7 +158,7 @@ impl Converter {
     }
 }
 
-/// The figures of some names, each once.
+/// Returns the figures with these names, each once.
 fn chosen(names: &[String]) -> Result<Vec<&'static Figure>, Failure> {
     let mut figures: Vec<&Figure> = Vec::new();
     for name in names {
@@ -172,12 +173,13 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Figure>, Failure> {
     Ok(figures)
 }
 
-/// The directory of a figure.
+/// Returns the directory of a figure.
 fn place(out: &Path, figure: &Figure) -> PathBuf {
     out.join(figure.id)
 }
 
-/// Runs a figure whose measurements are not known, draws it and tells of it; `None`: it was interrupted.
+/// Runs a figure whose measurements are not `known`, draws it, and prints and returns its claims; `None` if it was
+/// interrupted.
 fn draw(
     figure: &Figure,
     known: Option<Measured>,
@@ -214,13 +216,14 @@ fn draw(
     Ok(Some(json))
 }
 
-/// What the runs of a figure came to, from a file below a directory; `None`: it is to be calculated, which takes no time.
+/// Returns the results of a figure's runs from a file below `from`; `None` for a calculation without such a file, which
+/// takes no time.
 fn known(from: &Path, figure: &Figure) -> Result<Option<Measured>, Failure> {
     let is_calculated = figure.kind == Kind::Calculation && !place(from, figure).join(MEASURED).exists();
     if is_calculated { Ok(None) } else { read(from, figure).map(Some) }
 }
 
-/// What the runs of a figure came to, from a file below a directory.
+/// Reads the results of a figure's runs from a file below `from`.
 fn read(from: &Path, figure: &Figure) -> Result<Measured, Failure> {
     let file = place(from, figure).join(MEASURED);
     let failed = |cause: String| Failure::Unreadable { path: file.clone(), cause };
@@ -236,7 +239,7 @@ fn read(from: &Path, figure: &Figure) -> Result<Measured, Failure> {
     Ok((about, points))
 }
 
-/// What all runs of a figure come to; `None`: they were interrupted.
+/// Returns the results of all runs of a figure; `None` if they were interrupted.
 fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize, dir: &Path) -> Result<Option<Measured>, Failure> {
     let store = Store::new(&args.out, figure);
     let runs = (figure.runs)(scale);
@@ -275,7 +278,7 @@ fn measure(figure: &Figure, scale: &Scale, args: &Args, jobs: usize, dir: &Path)
     Ok(Some((About::new(figure.id, scale.quick, runs.len(), seconds), points)))
 }
 
-/// The point of a run; `None`: it was interrupted.
+/// Returns the point of a run; `None` if it was interrupted.
 fn simulate(run: &Run, board: &Board, dir: &Path) -> Result<Option<Point>, String> {
     let scenario = run.scenario()?;
     let mut job = scenario.as_ref().map(|scenario| board.job(&run.label(), Goal::of(scenario.sim_config())));
@@ -305,7 +308,7 @@ struct FigureJson {
 }
 
 fn list(json: bool) -> Result<(), Failure> {
-    // Without points there are the same claims, of no numbers.
+    // Without points the claims are the same, but without numbers.
     let claims = |figure: &Figure| (figure.claims)(&Points::default()).len();
     if json {
         let of = |figure: &Figure| FigureJson {

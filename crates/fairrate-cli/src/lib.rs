@@ -1,7 +1,7 @@
 //! The command line of fairrate: a laboratory for datacenter congestion control.
 //!
-//! One file a subcommand. Data goes to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the run failed,
-//! 2 bad input (nothing is written), 130 interrupted (what there was is written).
+//! Each subcommand has its file. Data goes to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the run
+//! failed, 2 bad input (nothing is written), 130 interrupted (the results so far are written).
 //!
 //! A program with algorithms of its own calls [`main_with`].
 
@@ -86,7 +86,7 @@ enum Command {
 }
 
 impl Command {
-    /// Whether errors are to be JSON too.
+    /// Returns `true` if errors are printed as JSON too.
     fn json(&self) -> bool {
         match self {
             Self::Run(args) => args.json,
@@ -100,8 +100,8 @@ impl Command {
     }
 }
 
-/// The whole command line, with the algorithms of `registry` and those of shared libraries. The program's arguments are those of
-/// the process; the exit code is to be the program's.
+/// Runs the whole command line, with the algorithms of `registry` and those of shared libraries. The arguments are
+/// those of the process; returns the exit code for the process.
 ///
 /// ```no_run
 /// use fairrate_control::dctcp::DctcpConfig;
@@ -139,7 +139,7 @@ pub fn main_with(registry: &Registry) -> ExitCode {
     }
 }
 
-/// Reads the arguments. Help names the program's own algorithms.
+/// Reads the arguments. The help texts name the program's own algorithms.
 fn parse(registry: &Registry) -> Result<Cli, clap::Error> {
     let own: Vec<&str> = registry.own_infos().map(|info| info.name).collect();
     let mut command = Cli::command();
@@ -153,7 +153,7 @@ fn parse(registry: &Registry) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))
 }
 
-/// Arguments that are not understood, or help that was asked for.
+/// Prints an error of the arguments, as JSON with `--json`, or the requested help; returns the exit code.
 fn not_understood(error: &clap::Error) -> ExitCode {
     let asks_for_json = || std::env::args_os().any(|arg| arg == "--json");
     if !error.use_stderr() || !asks_for_json() {

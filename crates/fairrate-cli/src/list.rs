@@ -1,4 +1,4 @@
-//! `fairrate list`: what scenarios can name.
+//! `fairrate list`: the names that scenarios can use.
 
 use std::process::ExitCode;
 
@@ -35,7 +35,7 @@ enum What {
     Queues,
 }
 
-/// Lists it.
+/// Prints the list.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     match (args.what, args.json) {
         (What::Cc, false) => print_table(&["name", "title", "paper", "idea"], &algorithm_rows(registry)),
@@ -63,9 +63,9 @@ struct AlgorithmJson {
 struct ParameterJson {
     name: &'static str,
     kind: &'static str,
-    /// As it is written in TOML.
+    /// Default value, in TOML.
     default: String,
-    /// With `profile = "ns3"`.
+    /// Default value with `profile = "ns3"`, in TOML.
     default_ns3: String,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     choices: &'static [&'static str],
@@ -170,7 +170,7 @@ fn queue_rows() -> Vec<Vec<String>> {
     QUEUES.iter().map(|q| [q.name, q.title, q.source].map(str::to_owned).to_vec()).collect()
 }
 
-/// Columns of text, all but the last as wide as their longest word.
+/// Prints a table with columns of text, all but the last as wide as their longest word.
 fn print_table(head: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
     let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).chain([head[i].len()]).max().unwrap_or(0);
     let widths: Vec<usize> = (0..head.len()).map(width).collect();

@@ -1,4 +1,4 @@
-//! Results directories on their way to the terminal, to JSON and to report.html.
+//! Output of results directories: to the terminal, as JSON and as report.html.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
@@ -16,10 +16,10 @@ pub use fairrate_scenario::columns::file_name;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Name of the schema of `run --json`; a number that changes only when a field goes or changes its meaning.
+/// Name of the schema of `run --json`; its number changes only when a field is removed or changes its meaning.
 const RUN_SCHEMA: &str = "fairrate.run/1";
 
-/// What `run --json` prints.
+/// The output of `run --json`.
 #[derive(Serialize)]
 struct RunJson<'a> {
     schema: &'static str,
@@ -39,12 +39,12 @@ pub fn load(dir: &Path, label: &str, registry: &Registry) -> Result<RunData, Fai
     Ok(RunData { label: label.to_owned(), ..load::run(dir, registry)? })
 }
 
-/// Writes a file in one piece: never half of it under its name.
+/// Writes a file in one step: a file of that name is never incomplete.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     write_whole(path, text).map_err(|e| Failure::io("writing", path, e))
 }
 
-/// Prints data to stdout. Nobody reading it (a closed pipe) is no failure; a full disk is.
+/// Prints data to stdout. A closed pipe is no failure; a full disk is.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -53,12 +53,13 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints a text for people. Names from scenarios do nothing to the terminal; [`styled`] ones are bold.
+/// Prints a text for people, in bold here and there if [`styled`]. Control characters in names from scenarios are
+/// replaced.
 pub fn print_text(text: &str) -> Result<(), Failure> {
     print(&terminal::harmless(text, styled()))
 }
 
-/// Prints warnings to stderr, a line each.
+/// Prints warnings to stderr, each on a line.
 pub fn warn(warnings: &[&str]) {
     for warning in warnings {
         eprintln!("warning: {}", terminal::harmless(warning, false));
@@ -71,7 +72,7 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"))
 }
 
-/// Whether tables are set in bold here and there.
+/// Returns `true` if tables may use bold: stdout is a terminal and `NO_COLOR` is not set.
 pub fn styled() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }

@@ -1,4 +1,5 @@
-//! Progress on stderr: on a terminal a bar for each run and one for all of them, else a line now and then, or nothing.
+//! Progress on stderr: on a terminal, a bar for each run and one for all of them; otherwise a line now and then, or
+//! nothing.
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
@@ -10,12 +11,12 @@ use fairrate_sim::{Progress, SimConfig};
 use fairrate_units::{Bytes, Time};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-/// Between two lines at least, where there is no terminal.
+/// Least time between two lines without a terminal.
 const LINE_EVERY_S: f64 = 5.0;
-/// Steps of a bar.
+/// Number of steps of a bar.
 const STEPS: u64 = 1_000;
 
-/// Where all runs of a command show how far they are.
+/// The display of the progress of all runs of a command.
 pub struct Board {
     mode: Mode,
     all: Option<All>,
@@ -28,7 +29,7 @@ enum Mode {
 }
 
 impl Board {
-    /// Bars, lines or nothing, as stderr and `--quiet` want it.
+    /// Returns a board with bars on a terminal, lines elsewhere, or nothing if `quiet`.
     pub fn new(quiet: bool) -> Self {
         let mode = match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Mode::Silent,
@@ -38,11 +39,11 @@ impl Board {
         Self { mode, all: None }
     }
 
-    /// The same for `n` runs, of which some are there already.
+    /// Returns a board for `n` runs, of which `taken_over` are complete already.
     pub fn of_runs(quiet: bool, n: usize, taken_over: usize) -> Self {
         let board = Self::new(quiet);
         if !quiet && 0 < taken_over {
-            // Nobody may be reading stderr any more; that is no reason to stop.
+            // A failure to write to stderr is no reason to stop.
             let line = format!("{taken_over} of {n} runs are complete already and taken over (--fresh: do them again)");
             let _ = writeln!(std::io::stderr(), "{line}");
         }
@@ -59,17 +60,17 @@ impl Board {
         }
     }
 
-    /// Says something, unless nobody wants to hear anything.
+    /// Prints a line, unless the board is silent.
     pub fn note(&self, line: &str) {
         match &self.mode {
             Mode::Bars(bars) => drop(bars.println(line)),
-            // Nobody may be reading stderr any more; that is no reason to stop.
+            // A failure to write to stderr is no reason to stop.
             Mode::Lines(_) => drop(writeln!(std::io::stderr(), "{line}")),
             Mode::Silent => {}
         }
     }
 
-    /// A run begins.
+    /// Adds a run that begins.
     pub fn job(&self, label: &str, goal: Goal) -> Job<'_> {
         let id = self.all.as_ref().map_or(0, All::begin);
         Job {
@@ -83,7 +84,7 @@ impl Board {
         }
     }
 
-    /// A run has ended, or failed before it began.
+    /// Counts a run that has ended, or failed before it began.
     pub fn ended(&self) {
         if let Some(all) = &self.all {
             all.with(|count| count.ended += 1);
@@ -91,14 +92,14 @@ impl Board {
         }
     }
 
-    /// All have ended.
+    /// Removes the bar of all runs.
     pub fn clear(&self) {
         if let Some(all) = &self.all {
             all.bar.finish_and_clear();
         }
     }
 
-    /// A line where there is no terminal, if enough has happened since the last one.
+    /// Prints a line without a terminal, if it is due.
     fn line(&self, fraction: f64, text: impl FnOnce() -> String) {
         let Mode::Lines(lines) = &self.mode else { return };
         let Ok(mut lines) = lines.lock() else { return };
@@ -109,7 +110,7 @@ impl Board {
     }
 }
 
-/// When there are lines: at each tenth of the work, and each time that twice as much time has passed.
+/// The rule for the times of lines: at each tenth of the work, and each time the elapsed time has doubled.
 struct Lines {
     started: Instant,
     last_s: f64,
@@ -133,15 +134,16 @@ impl Lines {
     }
 }
 
-/// How fast work goes on. Work may become slower or faster, so the pace is that of the latter half of the time.
+/// The speed of work. As it may vary, it is measured over the latter half of the time.
 #[derive(Debug, Default)]
 struct Pace {
-    /// Seconds from the start, and the part of the work that was done by then; ever further apart.
+    /// Pairs of the seconds from the start and the share of the work done by then; ever further apart.
     marks: Vec<(f64, f64)>,
 }
 
 impl Pace {
-    /// How long the work may take yet, in seconds, once enough of it is over to tell; `None` if it does not go on.
+    /// Returns the remaining time in seconds; `None` if too little is done to estimate it, or the work makes no
+    /// progress.
     fn seconds_left(&mut self, elapsed_s: f64, fraction: f64) -> Option<f64> {
         if self.marks.last().is_none_or(|(at_s, _)| 1.1 * at_s < elapsed_s) {
             self.marks.push((elapsed_s, fraction));
@@ -152,7 +154,7 @@ impl Pace {
     }
 }
 
-/// Many runs together.
+/// The progress of all runs together.
 struct All {
     bar: ProgressBar,
     n: usize,
@@ -168,33 +170,34 @@ struct Count {
     running: HashMap<usize, Running>,
 }
 
-/// A run that goes on.
+/// The progress of a run.
 #[derive(Clone, Copy, Default)]
 struct Running {
-    /// How much of it is over, from 0 to 1.
+    /// Share of the run that is done, from 0 to 1.
     fraction: f64,
-    /// How long it may take yet, in seconds; 0 if nobody can tell.
+    /// Estimated remaining time in seconds; 0 if unknown.
     left_s: f64,
 }
 
 impl Count {
-    /// Runs that are over, parts of runs too.
+    /// Returns the number of runs done, with fractions for those that go on.
     fn done(&self) -> f64 {
         self.ended as f64 + self.running.values().map(|r| r.fraction).sum::<f64>()
     }
 
-    /// A line about them, for instance `12 of 40 runs done, 2 running, 35 s left`.
+    /// Returns a line about the runs, for instance `12 of 40 runs done, 2 running, 35 s left`.
     fn describe(&mut self, n: usize, elapsed: Duration) -> String {
-        // One that has just ended is not yet counted, one that was counted may not yet have left.
+        // A run that has just ended may not yet be counted, and a run that was counted may still be among the running
+        // ones.
         let at_this_pace = self.pace.seconds_left(elapsed.as_secs_f64(), (self.done() / n as f64).min(1.0));
-        // Runs of a grid differ in length, so a long one may take longer than all others would.
+        // Runs of a grid differ in length, so a long run may take longer than all others together.
         let left = at_this_pace.map(|left| self.running.values().map(|r| r.left_s).fold(left, f64::max));
         let left = left.map_or_else(String::new, |left| format!(", {} left", rough(left)));
         format!("{} of {n} runs done, {} running{left}", self.ended, self.running.len())
     }
 }
 
-/// A length of time as one waits for it.
+/// Returns a length of time with a suitable unit.
 fn rough(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.0} s"),
@@ -216,7 +219,7 @@ impl All {
         })
     }
 
-    /// The part of all runs that is over.
+    /// Returns the share of all runs that is done.
     fn fraction(&self) -> f64 {
         self.with(|count| count.done()) / self.n as f64
     }
@@ -236,25 +239,25 @@ fn style() -> ProgressStyle {
     style.map_or_else(|_| ProgressStyle::default_bar(), |s| s.progress_chars("━╸─"))
 }
 
-/// When a run is over.
+/// The conditions that end a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// At this simulated time, if any.
+    /// The simulated time at which it ends, if there is one.
     at: Option<Time>,
-    /// When these many finite flows are done, if that ends it.
+    /// The number of finite flows whose completion ends it, if that ends it.
     flows: Option<u64>,
-    /// Finite flows of the workload.
+    /// Number of finite flows of the workload.
     n_flows: u64,
 }
 
 impl Goal {
-    /// The goal of a run.
+    /// Returns the goal of a run.
     pub fn of(config: &SimConfig) -> Self {
         let n_flows = config.flows.iter().filter(|f| f.bytes != Bytes::MAX).count() as u64;
         Self { at: config.stop.at, flows: config.stop.when_flows_done.then_some(n_flows), n_flows }
     }
 
-    /// How much of the run is over, from 0 to 1: whichever end is nearer.
+    /// Returns the share of the run that is done, from 0 to 1: that of the condition that is nearer.
     fn fraction(&self, progress: &Progress) -> f64 {
         let part = |done: f64, all: f64| if 0.0 < all { (done / all).min(1.0) } else { 0.0 };
         let time = self.at.map(|at| part(progress.now.as_us_f64(), at.as_us_f64()));
@@ -262,7 +265,7 @@ impl Goal {
         time.unwrap_or(0.0).max(flows.unwrap_or(0.0))
     }
 
-    /// A line about it, for instance `1.20 ms of 4.00 ms, 5.31 M packet-hops/s, 12 of 40 flows, 3 s left`.
+    /// Returns a line about the run, for instance `1.20 ms of 4.00 ms, 5.31 M packet-hops/s, 12 of 40 flows, 3 s left`.
     fn describe(&self, progress: &Progress, elapsed: Duration, left_s: Option<f64>) -> String {
         let now = format::time_ns(progress.now.as_ns_f64());
         let at = self.at.map_or_else(String::new, |at| format!(" of {}", format::time_ns(at.as_ns_f64())));
@@ -273,7 +276,7 @@ impl Goal {
     }
 }
 
-/// A run on the board, until it is dropped.
+/// A run on the board, which is removed when this is dropped.
 pub struct Job<'a> {
     board: &'a Board,
     id: usize,
@@ -285,7 +288,7 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Shows how far it is.
+    /// Shows the progress of the run.
     pub fn update(&mut self, progress: &Progress) {
         let (elapsed, fraction) = (self.started.elapsed(), self.goal.fraction(progress));
         let left_s = self.pace.seconds_left(elapsed.as_secs_f64(), fraction);
@@ -342,7 +345,7 @@ mod tests {
 
     #[test]
     fn lines_are_few_however_long_a_run_takes() {
-        // Looked at ten times a second: steady, in fits, and without an end that could be seen.
+        // Checked ten times a second: with steady progress, in fits, and without a visible end.
         let n_lines = |total_s: u32, fraction: &dyn Fn(f64) -> f64| {
             let mut lines = Lines::new();
             let times = (1..=10 * total_s).map(|i| f64::from(i) / 10.0);
@@ -364,13 +367,13 @@ mod tests {
             pace.seconds_left(f64::from(s), f64::from(s) / 200.0);
         }
         assert_eq!(pace.seconds_left(100.0, 0.5).map(f64::round), Some(100.0));
-        // Ten times slower from then on: 0.5 per 1,000 s.
+        // From here on ten times slower: 0.5 per 1,000 s.
         for s in 101..=400 {
             pace.seconds_left(f64::from(s), 0.5 + f64::from(s - 100) / 2_000.0);
         }
         let left = pace.seconds_left(400.0, 0.65).expect("it goes on");
         assert!((left - 700.0).abs() < 1.0, "{left}");
-        // It stops: nobody can tell.
+        // Without progress the remaining time is unknown.
         for s in 401..=2_000 {
             pace.seconds_left(f64::from(s), 0.65);
         }

@@ -1,4 +1,4 @@
-//! `fairrate report`: the page of a directory that is already there.
+//! `fairrate report`: the page of an existing results directory.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ pub struct Args {
     metrics: Vec<String>,
 }
 
-/// Writes it. Results may be somebody else's, so their library is not loaded.
+/// Writes the page. Results may be from another person, so their library is not loaded.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let registry = &registry.without_libraries();
     let dir = &args.dir;

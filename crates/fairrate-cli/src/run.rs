@@ -53,7 +53,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// How many.
+    /// Returns the number of threads.
     pub fn get(self) -> usize {
         usize::from(self.threads)
     }
@@ -68,7 +68,7 @@ pub struct Sets {
 }
 
 impl Sets {
-    /// The pairs of key and value.
+    /// Returns the pairs of key and value.
     pub fn pairs(&self) -> &[(String, String)] {
         &self.sets
     }
@@ -81,7 +81,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Runs it.
+/// Runs the scenario.
 pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let variant = args.cc.as_deref().map(|text| parse_variant(text, registry)).transpose()?.unwrap_or_default();
     let sets = args.sets.pairs().iter().cloned().chain(variant.sets).collect();
@@ -89,7 +89,7 @@ pub fn run(args: &Args, registry: &Registry) -> Result<ExitCode, Failure> {
     let scenario = Scenario::with_algorithms(registry).load(&args.scenario, &overrides)?;
     output::warn(&scenario.warnings().iter().map(String::as_str).collect::<Vec<_>>());
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&scenario));
-    // Held until the report is written.
+    // The lock is held until the report is written.
     let place = Arc::new(ResultsDir::claim(&dir)?);
     drive::listen_for_interrupts();
     let label = scenario.sim_config().cc.info().name;
@@ -121,7 +121,7 @@ fn timing(summary: &Summary) -> String {
     text
 }
 
-/// `runs/NAME-ALGORITHM-SEED`, below the present directory.
+/// Returns `runs/NAME-ALGORITHM-SEED`, relative to the current directory.
 fn default_dir(scenario: &Scenario) -> PathBuf {
     let config = scenario.sim_config();
     let name = format!("{}-{}-{}", scenario.name(), config.cc.info().name, config.seed);

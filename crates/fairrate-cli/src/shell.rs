@@ -1,4 +1,4 @@
-//! `fairrate completions` and `fairrate man`: what shells and manuals want of the command line.
+//! `fairrate completions` and `fairrate man`: completions for shells, and manual pages.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,14 +25,14 @@ pub struct Man {
     out: PathBuf,
 }
 
-/// Prints it.
+/// Prints the completions.
 pub fn completions(args: Completions, mut command: Command) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, "fairrate", &mut text);
     output::print(&String::from_utf8_lossy(&text)).map(|()| ExitCode::SUCCESS)
 }
 
-/// Writes them.
+/// Writes the manual pages.
 pub fn man(args: &Man, command: Command) -> Result<ExitCode, Failure> {
     let failed = |e: std::io::Error| Failure::io("writing", &args.out, e);
     std::fs::create_dir_all(&args.out).map_err(failed)?;

@@ -1,10 +1,10 @@
-//! Texts on their way to a terminal.
+//! Texts for a terminal.
 
 use std::borrow::Cow;
 
 use fairrate_scenario::printable;
 
-/// A text that does nothing to a terminal but, if it is `styled`, set colours and weights.
+/// Replaces the control characters of a text; if it is `styled`, escape sequences of colours and weights stay.
 pub fn harmless(text: &str, styled: bool) -> Cow<'_, str> {
     if !styled || !text.contains(ESCAPE) {
         return printable(text);
@@ -23,7 +23,8 @@ pub fn harmless(text: &str, styled: bool) -> Cow<'_, str> {
 
 const ESCAPE: &str = "\u{1b}";
 
-/// The length of what makes an escape character in front of it a style, such as `[1m`.
+/// Returns the length of the text that, behind an escape character, sets a style, such as `[1m`; `None` for other
+/// texts.
 fn style_len(text: &str) -> Option<usize> {
     let codes = text.strip_prefix('[')?;
     let end = codes.find(|c: char| !(c.is_ascii_digit() || c == ';'))?;

@@ -1,4 +1,4 @@
-//! `fairrate allocate`: what it prints, and what it says about bad files.
+//! `fairrate allocate`: its output, and its messages about bad files.
 
 mod common;
 
@@ -10,7 +10,7 @@ use common::{fairrate, fresh_dir, stderr, stdout};
 const LINKS: &str = "link,capacity_gbps\nl1,60\nl2,30\nl3,10\n";
 const FLOWS: &str = "flow,links\nA,l1\nB,l1 l2\nC,l2 l3\nD,l3\n";
 
-/// Two files in a directory of their own, and what the command says of them.
+/// Writes the two files into a directory for this test, and runs the command on them.
 fn allocate(name: &str, links: &str, flows: &str, more: &[&str]) -> Output {
     let dir = fresh_dir(&format!("allocate_{name}"));
     std::fs::create_dir_all(&dir).unwrap();
@@ -42,7 +42,7 @@ fn json_has_bottlenecks_and_loads() {
     assert_eq!((json["flows"].as_array().unwrap().len(), json["links"].as_array().unwrap().len()), (4, 3));
 }
 
-/// Weights 1, 2 and 4 on 10 Gb/s; names come back as fields that can be read again.
+/// Weights 1, 2 and 4 on 10 Gb/s; names are printed as fields that can be read again.
 #[test]
 fn numbers_have_all_digits_and_names_are_quoted() {
     let flows = "weight,flow,links\n,\"a,1\",x\n2,\"say \"\"hi\"\"\",x\n4,\"#3\",x\n";
@@ -104,7 +104,7 @@ fn every_bad_file_is_exit_code_two_with_nothing_on_stdout() {
 /// The chain: `1 / A` is the first link's price, and so on; the rates solve `1/B = 1/A + p`, `1/C = p + 1/D` with full links.
 const PROPORTIONAL: [f64; 4] = [34.861_425_247, 25.138_574_753, 4.861_425_247, 5.138_574_753];
 
-/// What the command prints with the chain's files.
+/// Runs the command on the chain's files.
 fn optimise(name: &str, more: &[&str]) -> Output {
     let dir = fresh_dir(&format!("allocate_{name}"));
     std::fs::create_dir_all(&dir).unwrap();
@@ -131,7 +131,7 @@ fn every_method_finds_the_same_rates() {
     assert_eq!(stdout(&same), stdout(&optimise("proportional", &["--objective", "proportional"])));
 }
 
-/// A price is what a Gb/s more would be worth: 1 / 34.86 on the first link.
+/// A price is the utility of an additional Gb/s: 1 / 34.86 on the first link.
 #[test]
 fn json_has_utility_prices_and_proof() {
     let output = optimise("json_optimum", &["--objective", "proportional", "--json"]);
@@ -146,7 +146,7 @@ fn json_has_utility_prices_and_proof() {
         assert!(number(&json["kkt"][part]) < 1e-6, "{json}");
     }
     assert!(number(&json["residual"]) <= 1e-9 && json["flows"][0].get("bottleneck").is_none(), "{json}");
-    // In another unit of rates and for another alpha: the price of alpha 2 is 1 / x^2 a Gb/s.
+    // In another unit of rates and for another alpha: with alpha 2 the price is 1 / x^2 per Gb/s.
     let output = optimise("json_alpha", &["--objective", "alpha=2", "--json", "--method", "reference"]);
     let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     let rate = number(&json["flows"][0]["rate_gbps"]);
@@ -154,7 +154,7 @@ fn json_has_utility_prices_and_proof() {
     assert!(json.get("residual").is_none() && json.get("iterations").is_none());
 }
 
-/// What there is is printed, and is feasible.
+/// The rates so far are printed, and are feasible.
 #[test]
 fn what_does_not_converge_is_exit_code_one() {
     let output = optimise("unconverged", &["--objective", "proportional", "--iterations", "3"]);
@@ -164,8 +164,8 @@ fn what_does_not_converge_is_exit_code_one() {
     assert!(rates[0] + rates[1] <= 60.0 && rates[1] + rates[2] <= 30.0 && rates[2] + rates[3] <= 10.0, "{rates:?}");
 }
 
-/// A flow over many equal links in a row: any split of one price among them is right, and the steps of Newton-Exact-Diagonal
-/// are too long by their number.
+/// A flow over many equal links in a row: any split of one price among them is right, and the steps of
+/// Newton-Exact-Diagonal are too large by a factor of their number.
 #[test]
 fn the_reference_finds_what_ned_gives_up_on() {
     let dir = fresh_dir("allocate_redundant");
@@ -186,7 +186,7 @@ fn the_reference_finds_what_ned_gives_up_on() {
     for (rate, want) in rates(&stdout(&go(&[]))).iter().zip([2.5, 7.5]) {
         assert!((rate - want).abs() < 1e-6, "{rate}");
     }
-    // Iterations that were counted out are a wish to see what they come to.
+    // With an explicit number of iterations, the reference does not take over.
     assert_eq!(go(&["--iterations", "1000"]).status.code(), Some(1));
     let smaller = go(&["--gamma", "0.1", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&stdout(&smaller)).unwrap();
@@ -219,7 +219,7 @@ fn arguments_without_effect_are_refused() {
     assert_eq!(optimise("refused_fgm", &fgm).status.code(), Some(2));
 }
 
-/// What the command says of flows between hosts.
+/// Runs the command on flows between hosts.
 fn on_topology(name: &str, topology: &str, flows: &str, more: &[&str]) -> Output {
     let dir = fresh_dir(&format!("allocate_{name}"));
     std::fs::create_dir_all(&dir).unwrap();
@@ -232,7 +232,8 @@ fn on_topology(name: &str, topology: &str, flows: &str, more: &[&str]) -> Output
     fairrate().args(args).args(more).current_dir(dir).output().unwrap()
 }
 
-/// Three senders of one receiver at 25 Gb/s, one of which has another flow; a scenario's star at 40 Gb/s; a file's links.
+/// Three senders to one receiver at 25 Gb/s, one of them with a second flow; a scenario's star at 40 Gb/s; a file's
+/// links.
 #[test]
 fn flows_between_hosts_of_a_topology() {
     let max_min = ["--objective", "max-min"];
@@ -249,7 +250,7 @@ fn flows_between_hosts_of_a_topology() {
     assert!((json["flows"][1]["rate_gbps"].as_f64().unwrap() - 10.0).abs() < 1e-8);
 }
 
-/// Eight flows from one rack to another through four spines load the links that the simulator's routes say.
+/// Eight flows from one rack to another through four spines load the links on the simulator's routes.
 #[test]
 fn paths_are_those_of_the_simulator() {
     let lines: Vec<String> = (0..8).map(|i| format!("h{i},h{}\n", 16 + i)).collect();

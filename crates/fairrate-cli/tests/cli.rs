@@ -1,4 +1,4 @@
-//! The command line as scripts see it: help, exit codes, what is written and what is not.
+//! The command line as scripts use it: help, exit codes, and the files that are written or not.
 
 mod common;
 
@@ -171,7 +171,7 @@ fn a_comparison_has_one_table_and_one_report() {
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("Comparison on one workload"));
 
-    // `report` writes the same page anew.
+    // `report` writes the same page again.
     std::fs::remove_file(out.join("report.html")).unwrap();
     let output = run(&["report", out_text]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -277,7 +277,7 @@ fn lists_are_tables_or_json() {
     }
 }
 
-/// A program that prints its name and its arguments, and exits with 7.
+/// Writes a program that prints its name and its arguments, and exits with 7.
 #[cfg(unix)]
 fn put_program(dir: &std::path::Path, name: &str) {
     use std::os::unix::fs::PermissionsExt;

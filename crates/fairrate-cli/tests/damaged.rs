@@ -1,4 +1,4 @@
-//! Damaged results: `report` draws what there is or says what is wrong, and never panics.
+//! Damaged results: `report` draws the readable part or prints an error, and never panics.
 
 mod common;
 
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use common::{run, small_scenario, stderr};
 
-/// Mutations of each file.
+/// Number of mutations of each file.
 const MUTATIONS: usize = 12;
 
-/// A generator of random numbers (SplitMix64, G. Steele et al., OOPSLA 2014).
+/// Returns the next number of a generator of random numbers (SplitMix64, G. Steele et al., OOPSLA 2014).
 fn next(state: &mut u64) -> usize {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,7 +17,7 @@ fn next(state: &mut u64) -> usize {
     (z ^ (z >> 31)) as usize
 }
 
-/// `data` with a byte changed, a piece gone, a piece repeated, or its end cut off.
+/// Returns `data` with a byte changed, a piece removed, a piece repeated, or its end cut off.
 fn mutated(state: &mut u64, data: &[u8]) -> Vec<u8> {
     let (mut data, at, length) = (data.to_vec(), next(state) % data.len(), 1 + next(state) % 30);
     let piece = at..(at + length).min(data.len());
@@ -33,7 +33,7 @@ fn mutated(state: &mut u64, data: &[u8]) -> Vec<u8> {
     data
 }
 
-/// Reports on `dir` with every mutation of one of its files.
+/// Runs `report` on `dir` with every mutation of one of its files.
 fn check(dir: &Path, file: &Path) {
     let whole = std::fs::read(file).unwrap();
     let mut state = 1;

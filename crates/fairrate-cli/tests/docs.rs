@@ -1,7 +1,6 @@
-//! What the documentation shows of the command line is what it prints: every command in a `console` block of the README, the
-//! tutorial and the page on `allocate` is run, in order, and the lines below it are its output, but for wall-clock times. To
-//! write them anew:
-//! `FAIRRATE_BLESS=1 cargo test -p fairrate-cli --test docs`.
+//! The documentation shows the true output of the command line: every command in a `console` block of the README, the
+//! tutorial and the page on `allocate` is run, in order, and the lines below it are its output, except for wall-clock
+//! times. To write them anew: `FAIRRATE_BLESS=1 cargo test -p fairrate-cli --test docs`.
 
 mod common;
 
@@ -13,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A directory as a reader has it: the examples, and the scenario that the page asks to save.
+/// Creates a reader's directory: the examples, and the scenario that the page asks to save.
 fn workplace(name: &str, page: &str) -> PathBuf {
     let dir = fresh_dir(name);
     std::fs::create_dir_all(dir.join("examples")).expect("the target directory can be written");
@@ -31,7 +30,7 @@ fn workplace(name: &str, page: &str) -> PathBuf {
     dir
 }
 
-/// Runs a command line in `dir`. What failed is shown by its message.
+/// Runs a command line in `dir`. Returns the lines of its output, or of its message if it fails.
 fn output_of(line: &str, dir: &Path) -> Vec<String> {
     let arguments = ["cargo run --release -- ", "fairrate "].iter().find_map(|p| line.strip_prefix(p));
     let arguments = arguments.unwrap_or_else(|| panic!("`{line}` is no command of ours"));
@@ -40,7 +39,7 @@ fn output_of(line: &str, dir: &Path) -> Vec<String> {
     text.trim_end().lines().map(untimed).collect()
 }
 
-/// A line without wall-clock time.
+/// Returns a line without wall-clock time.
 fn untimed(line: &str) -> String {
     match line.split_once(" simulated in ") {
         Some((before, after)) => format!("{before} simulated in ...{}", &after[after.find(" s ").unwrap_or(0)..]),
@@ -50,7 +49,7 @@ fn untimed(line: &str) -> String {
 
 const TIMES: &str = "  ns per packet-hop";
 
-/// A line of wall-clock times with those of the page, where it has such a line of the same form next.
+/// Returns a line of wall-clock times, replaced by the next such line of the page if that has the same form.
 fn with_times_of<'a>(page: &mut impl Iterator<Item = &'a str>, line: String) -> String {
     if !line.starts_with(TIMES) {
         return line;
@@ -63,7 +62,7 @@ fn words(line: &str) -> usize {
     line.split_whitespace().count()
 }
 
-/// Holds a page against what its commands print, and says where they ran.
+/// Compares a page with the output of its commands. Returns the directory in which they ran.
 fn hold(page: &str) -> PathBuf {
     let path = root().join(page);
     let text = std::fs::read_to_string(&path).expect("the page");
@@ -104,7 +103,8 @@ fn the_readme_shows_what_is_printed_and_drawn() {
     }
 }
 
-/// Pictures of pages, each with what draws it. Those below `docs/figures` are held by `cargo xtask figures --check`.
+/// Pictures of pages, each with the command that draws it. Those below `docs/figures` are checked by `cargo xtask
+/// figures --check`.
 const PICTURES: [(&str, &str); 2] = [
     ("incast10.svg", "the README's `fairrate compare`, held above"),
     ("staircase.svg", "a measurement on Linux: `cargo xtask agent`, as root, which no two times gives the same"),
@@ -129,7 +129,7 @@ fn the_page_on_allocate_shows_what_is_printed() {
     hold("docs/allocate.md");
 }
 
-/// Returns all files below `dir` whose names end in one of `endings`.
+/// Adds all files below `dir` whose names end in one of `endings` to `found`.
 fn files_below(dir: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).expect("a directory") {
         let path = entry.expect("an entry").path();
@@ -141,19 +141,19 @@ fn files_below(dir: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the files below `examples/` and `docs/` that `text` names, from the root on.
+/// Returns the files below `examples/` and `docs/` that `text` names, relative to the root.
 fn named_files(text: &str) -> Vec<String> {
     let is_of_path = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     let begins = ["examples/", "docs/"].into_iter().flat_map(|dir| text.match_indices(dir).map(|(at, _)| at));
     let named = begins.map(|at| text[at..].split(|c| !is_of_path(c)).next().unwrap_or_default().trim_end_matches('.'));
-    // Words in capitals stand for names.
+    // Words in capitals are placeholders.
     let stands_for =
         |path: &str| path.split('/').any(|part| part.len() > 1 && part.chars().all(|c| c.is_ascii_uppercase()));
     let is_file = |path: &&str| path.rsplit('/').next().is_some_and(|name| name.contains('.'));
     named.filter(|path| !stands_for(path)).filter(is_file).map(str::to_owned).collect()
 }
 
-/// What errors, helps and pages of sources tell people to give or to read is there.
+/// The files named in error messages, helps and docs of sources exist.
 #[test]
 fn files_that_messages_name_exist() {
     let mut sources = Vec::new();

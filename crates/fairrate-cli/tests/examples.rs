@@ -1,4 +1,4 @@
-//! Every example runs, cut short, and shows what it is there to show.
+//! Every example runs, cut short, and shows its intended effect.
 
 mod common;
 
@@ -11,7 +11,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
-/// Runs an example with changes, and gives its JSON.
+/// Runs an example with changes, and returns its JSON.
 fn run_example(name: &str, sets: &[&str]) -> serde_json::Value {
     let (file, out) = (examples().join(format!("{name}.toml")), fresh_dir(&format!("example_{name}")));
     let mut args = vec!["run", file.to_str().unwrap(), "--quiet", "--json", "--out", out.to_str().unwrap()];
@@ -77,14 +77,14 @@ fn d2tcp_misses_fewer_deadlines_than_dctcp() {
         assert_eq!(number(&json, "/summary/deadlines/open"), 0.0, "{json}");
         number(&json, "/metrics/deadlines/missed_share")
     };
-    // Of files that are read alone at 10 Gb/s, in 6.4 ms, all would be in time: deadlines are 10 ms at least.
+    // Files read alone at 10 Gb/s take 6.4 ms, so all would be in time: deadlines are at least 10 ms.
     let (dctcp, d2tcp) = (missed("dctcp"), missed("d2tcp"));
     assert!(0.1 < dctcp && d2tcp < 0.8 * dctcp, "{dctcp} and {d2tcp}");
 }
 
 #[test]
 fn flowtune_shares_alike_as_flows_come_and_go() {
-    // A tenth of the time: arrivals every 1 ms, 5 ms each.
+    // A tenth of the time: an arrival every 1 ms, each flow for 5 ms.
     let sets = ["duration=11ms", "traffic.0.start=1ms", "traffic.0.interval=1ms", "traffic.0.hold=5ms"];
     let json = run_example("flowtune-fairness", &sets);
     assert!(0.999 < number(&json, "/metrics/jain"), "{json}");
@@ -127,7 +127,7 @@ fn homa_keeps_rtt_bytes_of_each_granted_message() {
         ["mean", "peak"].map(|key| number(&json, &format!("/metrics/ports/0/qlen_{key}_bytes")))
     };
     let ([one, peak], [six, _]) = (of(1), of(6));
-    // Of eleven messages RTTbytes, which are 25 Gb/s for a base RTT below 30 us, and answers of three packets.
+    // RTTbytes of each of eleven messages (25 Gb/s for a base RTT below 30 us), and answers of three packets.
     assert!(peak < 11.0 * 90e3 + 255.0 * 2944.0, "{peak}");
     assert!(2.0 * one < six, "{one} and {six}");
 }
@@ -164,7 +164,7 @@ fn hull_gives_a_little_of_the_link_for_short_queues() {
 
 #[test]
 fn ratemp_leaves_the_bottleneck_that_a_tcp_flow_needs() {
-    // The flow comes after 0.2 s and not 5, and the last 0.2 s count.
+    // The flow starts after 0.2 s instead of 5 s, and the last 0.2 s count.
     let sets = ["duration=600ms", "traffic.1.start=200ms", "traffic.1.stop=600ms"];
     let json = run_example("ratemp-bottlenecks", &sets);
     let rates = Results::open(Path::new(json["dir"].as_str().unwrap())).unwrap().rates().unwrap();
@@ -175,10 +175,10 @@ fn ratemp_leaves_the_bottleneck_that_a_tcp_flow_needs() {
         };
         (at(to_ms) - at(from_ms)) * 8.0 / (to_ms - from_ms) / 1e3
     };
-    // A link of 500 Mb/s carries 478 of payload. The connection alone has both.
+    // A link of 500 Mb/s carries 478 Mb/s of payload. The connection alone uses both links.
     let alone = goodput_mbps(0, 100.0, 200.0);
     assert!((870.0..957.0).contains(&alone), "{alone}");
-    // Then it leaves the flow nearly all of the one link, and keeps the other.
+    // Then the connection leaves nearly all of one link to the flow, and keeps the other.
     let (flow, beside) = (goodput_mbps(1, 400.0, 600.0), goodput_mbps(0, 400.0, 600.0));
     assert!((430.0..479.0).contains(&flow), "{flow}");
     assert!((450.0..530.0).contains(&beside), "{beside}");
@@ -222,7 +222,7 @@ fn incast255_answers_arrive() {
 
 #[test]
 fn fairness_has_four_flows_that_come_and_go() {
-    // A tenth of the time: arrivals every 1 ms, 4 ms each.
+    // A tenth of the time: an arrival every 1 ms, each flow for 4 ms.
     let sets = ["duration=7200us", "traffic.0.start=100us", "traffic.0.interval=1ms", "traffic.0.hold=4ms"];
     let json = run_example("fairness", &[&sets[..], &["probe.1.every=10us", "probe.0.every=1us"]].concat());
     assert!(0.9 < number(&json, "/metrics/jain"), "{}", json["metrics"]["jain"]);
@@ -234,7 +234,7 @@ fn websearch_offers_its_load_to_the_uplinks() {
     for (name, load, s) in [("websearch", 0.6, 0.042), ("websearch20", 0.2, 0.126)] {
         let path = examples().join(format!("{name}.toml"));
         let config = Scenario::load(&path, &Overrides::default()).expect("it reads").into_sim_config();
-        // About 2,900 flows, and 16 uplinks of 100 Gb/s. Means of so many sizes are 4 % off by chance.
+        // About 2,900 flows, and 16 uplinks of 100 Gb/s. The mean of that many sizes is 4 % off by chance.
         assert!((2_700..3_100).contains(&config.flows.len()), "{name}: {} flows", config.flows.len());
         let bytes: f64 = config.flows.iter().map(|f| f.bytes.as_f64()).sum();
         let offered = bytes * 8.0 / (16.0 * 100e9 * s);
@@ -247,7 +247,7 @@ fn websearch_offers_its_load_to_the_uplinks() {
 #[test]
 fn websearch_sends_every_flow_over_one_uplink() {
     for name in ["websearch", "websearch20"] {
-        // All of the run, until the last byte is there.
+        // The whole run, until the last byte has arrived.
         let json = run_example(name, &["traffic.0.stop=300us", "measure.from=0ns", "measure.until=end"]);
         assert_eq!(json["metrics"]["ports"].as_array().unwrap().len(), 16, "{name}");
         assert_eq!(number(&json, "/metrics/flows_unfinished"), 0.0, "{name}");
@@ -275,13 +275,13 @@ fn websearch_artifact_has_the_traffic_of_the_public_code() {
     // 32 of the 63 hosts that a host of the first rack may send to are in the other one.
     let away = from_tor0.iter().filter(|f| rack(f.dst) != tor0).count() as f64 / from_tor0.len() as f64;
     assert!((away - 32.0 / 63.0).abs() < 0.03, "{away}");
-    // None is below 2 KB, and 8.6 % are below 5.
+    // No flow is below 2 KB, and 8.6 % are below 5 KB.
     let below = |bytes| config.flows.iter().filter(|f| f.bytes.as_u64() < bytes).count() as f64;
     let short = below(5_000) / config.flows.len() as f64;
     assert!(below(2_000) == 0.0 && (0.075..0.096).contains(&short), "{short}");
 }
 
-/// The flows of a run, in order of their numbers.
+/// Returns the flows of a run, in order of their numbers.
 fn flows(json: &serde_json::Value) -> Vec<FlowRow> {
     let dir = json["dir"].as_str().unwrap();
     let mut flows = Results::open(Path::new(dir)).unwrap().flows().unwrap();
@@ -308,7 +308,7 @@ fn rocc_staircase_has_96_sources() {
 fn rocc_multi_bottleneck_has_two_shares() {
     let flows = flows(&run_example("rocc-multi-bottleneck", &["probe.1.every=1ms"]));
     let bytes: Vec<f64> = flows.iter().map(|f| f.delivered_bytes as f64).collect();
-    // 5 and 8.75 Gb/s, with what happens before rates have settled.
+    // 5 and 8.75 Gb/s, with some difference from the time before rates have settled.
     let ratio = (bytes[1..5].iter().sum::<f64>() / 4.0) / f64::midpoint(bytes[0], bytes[5]);
     assert!((1.5..2.0).contains(&ratio), "{bytes:?}");
 }
@@ -332,7 +332,7 @@ fn rocc_fabric_offers_both_its_workloads() {
 fn perc_link_has_a_round_trip_of_120_us() {
     let json = run_example("perc-link", &["traffic.0.stop=5ms"]);
     assert_eq!(number(&json, "/metrics/flows_unfinished"), 0.0);
-    // One way takes 59.9 us, and the smallest flow hardly more.
+    // One way takes 59.9 us, and the smallest flow hardly longer.
     let ideal = flows(&json).iter().filter_map(|f| f.ideal_fct_ns).reduce(f64::min).unwrap();
     assert!((59.8e3..61e3).contains(&ideal), "{ideal}");
 }
@@ -340,7 +340,7 @@ fn perc_link_has_a_round_trip_of_120_us() {
 #[test]
 fn perc_fig6_measures_every_change() {
     let json = run_example("perc-fig6", &["traffic.0.changes=20"]);
-    // The 32 flows at the start are one more.
+    // The simultaneous start of 32 flows is one more change.
     assert_eq!(number(&json, "/metrics/convergence/changes"), 21.0);
     assert_eq!(number(&json, "/metrics/convergence/converged"), 21.0);
     assert!(number(&json, "/metrics/convergence/p50_rtts") < 10.0);
@@ -365,7 +365,7 @@ fn ratemp_fabrics_finish_their_flows_without_a_drop() {
         assert_eq!(number(json, "/metrics/drops"), 0.0);
         assert!(0.0 < number(json, "/metrics/flows_done"));
     }
-    // Pods have 18 hosts, and the last pod receives.
+    // Each pod has 18 hosts, and all receivers are in the last pod.
     assert!(flows(&many).iter().all(|f| 90 <= f.dst));
     assert!(flows(&incast).iter().any(|f| f.dst == 107 && f.group == 1));
 }

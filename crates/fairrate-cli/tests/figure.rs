@@ -1,4 +1,4 @@
-//! `fairrate figure`: the list, the files of a figure, going on after an interruption, and names that are not known.
+//! `fairrate figure`: the list, the files of a figure, continuation after an interruption, and unknown names.
 
 mod common;
 
@@ -35,7 +35,7 @@ fn a_figure_is_a_picture_a_page_its_points_and_its_claims() {
     }
 }
 
-/// Simulated runs are kept: the second time nothing is run, and the figure is the same.
+/// Results of simulated runs are kept: the second time no simulation runs, and the figure is the same.
 #[test]
 fn what_was_run_is_taken_over() {
     let out = fresh_dir("figure_kept");
@@ -46,7 +46,7 @@ fn what_was_run_is_taken_over() {
     assert_eq!(stdout(&first), stdout(&second));
 }
 
-/// Of packets, of flows without packets, and of the machine itself; equations are above.
+/// A figure of packets, one of flows without packets, and one of the machine itself; equations are tested above.
 #[test]
 fn a_small_figure_of_each_kind() {
     let out = fresh_dir("figure_kinds");
@@ -76,7 +76,7 @@ fn a_figure_is_drawn_from_a_file() {
     let (out, again) = (fresh_dir("figure_measured"), fresh_dir("figure_redrawn"));
     let (out, again) = (out.to_str().unwrap(), again.to_str().unwrap());
     assert_eq!(run(&["figure", "rocc/fig6", "rocc/fig5", "--json", "--out", out]).status.code(), Some(0));
-    // What has a table is drawn, and what takes no time; the others are named.
+    // Figures with a table are drawn, and so are calculations; the others are named in the error.
     let some = fresh_dir("figure_some");
     let second = run(&["figure", "rocc", "--from", out, "--json", "--out", some.to_str().unwrap()]);
     assert_eq!(second.status.code(), Some(2));
@@ -99,7 +99,7 @@ fn a_figure_is_drawn_from_a_file() {
     assert!(wrong.status.code() == Some(2) && stderr(&wrong).contains("it is of rocc/fig6"), "{}", stderr(&wrong));
 }
 
-/// The tables that are committed are enough for all figures.
+/// The committed tables are sufficient for all figures.
 #[test]
 fn all_figures_are_drawn_from_what_is_committed() {
     let out = fresh_dir("figure_all");
@@ -112,7 +112,7 @@ fn all_figures_are_drawn_from_what_is_committed() {
     assert!(figures.iter().all(|figure| out.join(figure["id"].as_str().unwrap()).join("figure.svg").exists()));
 }
 
-/// Whether the program is there depends on what was built; without it nothing is run.
+/// The program may not have been built; without it no figure is run.
 #[test]
 fn pdf_needs_a_program_of_its_own() {
     let out = fresh_dir("figure_pdf");

@@ -1,4 +1,4 @@
-//! What is drawn, from the command line: numbers over a grid, and figures as files.
+//! Figures drawn by the command line: numbers over a grid, and figures as files.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::{run, small_scenario, stderr, stdout};
 use serde_json::Value;
 
-/// Random flows at a load, in place of the scenario's burst.
+/// Arguments for random flows at a load, in place of the scenario's burst.
 const RANDOM: [&str; 2] = ["--set", "traffic.0={kind=\"poisson\",load=0.5,sizes=\"websearch\",stop=\"5ms\"}"];
 const LOADS: [&str; 2] = ["--grid", "traffic.0.load=0.2,0.4,0.6,0.8"];
 
@@ -57,13 +57,13 @@ fn a_load_sweep_is_one_command() {
     let svg = figure(&out, &format!("{name}.svg"));
     assert!(svg.starts_with("<svg") && svg.contains("opacity=\"0.16\"") && svg.contains(">0.8</text>"), "{svg}");
 
-    // Other metrics are drawn without running anything, and files of the old ones go.
+    // Other metrics are drawn without any run, and the files of the old ones are removed.
     let report = run(&["report", out.to_str().unwrap(), "--metric", "queue-p99"]);
     assert_eq!(report.status.code(), Some(0), "{}", stderr(&report));
     let now = files(&out);
     assert!(now.contains("over-load-99th-percentile-of-the-queue-of-the-probed-ports.svg"), "{now:?}");
     assert!(!now.contains(&format!("{name}.svg")), "{now:?}");
-    // Without any, those of the comparison are drawn.
+    // Without `--metric`, the metrics of the comparison are drawn.
     assert_eq!(run(&["report", out.to_str().unwrap()]).status.code(), Some(0));
     assert!(files(&out).contains(&format!("{name}.svg")));
 }
@@ -79,7 +79,7 @@ fn every_figure_has_a_picture_and_points_with_a_name_of_their_own() {
     let want = named.iter().flat_map(|svg| [(*svg).to_owned(), svg.replace(".svg", ".csv")]);
     assert_eq!(files(&out), want.chain(["figures.csv".to_owned()]).collect());
     assert!(files(&out).contains("flow-by-flow-theta-powertcp.svg"), "{list}");
-    // Both a figure against time and a distribution are about this queue.
+    // A figure against time and a distribution both show this queue.
     assert_eq!(named.iter().filter(|name| name.contains("queue-of-sw0-h0")).count(), 2, "{list}");
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(named.iter().all(|svg| page.contains(svg.trim_end_matches(".svg"))));
@@ -109,7 +109,7 @@ fn slowdowns_of_cut_off_flows_are_lower_bounds() {
     let text = std::fs::read_to_string(&scenario).unwrap();
     let cut_short = "duration = \"2ms\"\n[topology]".to_owned();
     let more = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h1\"\nsenders = [\"h2\", \"h3\"]\nbytes = \"50MB\"\n[[probe]]\nqueue";
-    // Two large flows that the end of the run cuts off.
+    // Two large flows that are cut off by the end of the run.
     let text =
         text.replacen("stop = \"all-flows-done\"\n[topology]", &cut_short, 1).replacen("[[probe]]\nqueue", more, 1);
     std::fs::write(&scenario, text).unwrap();
@@ -118,7 +118,7 @@ fn slowdowns_of_cut_off_flows_are_lower_bounds() {
     let table = stdout(&output);
     let mut rows = table.lines().skip_while(|l| !l.starts_with("FCT slowdown, all")).skip(1).take(6);
     let bounds: Vec<usize> = rows.by_ref().take(5).map(|row| row.matches('\u{2265}').count()).collect();
-    // Of five flows two were cut off before they could have finished alone: any number may be larger.
+    // Two of five flows were cut off before they could have finished even alone: all values are lower bounds.
     assert_eq!(bounds, [2; 5], "{table}");
     assert!(rows.next().is_some_and(|row| row.matches("40.0 %").count() == 2), "{table}");
     let index: Value = serde_json::from_str(&std::fs::read_to_string(out.join("compare.json")).unwrap()).unwrap();
@@ -128,7 +128,7 @@ fn slowdowns_of_cut_off_flows_are_lower_bounds() {
     let p99 = told.find(|v| v["metric"] == "slowdown[all sizes].p99").unwrap();
     assert_eq!((&p99["bound"]["finished"], &p99["bound"]["flows"]), (&3.into(), &5.into()));
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
-    // In the cards and the table, and below the figure of the distribution.
+    // Bounds are marked in the cards and the table, and below the figure of the distribution.
     assert!(page.matches('\u{2265}').count() >= 10 && page.contains("Finished: 3 of 5 under HPCC"));
     let one = run(&["run", scenario.to_str().unwrap(), "-q", "--out", out.with_file_name("one").to_str().unwrap()]);
     let of_one = stdout(&one);

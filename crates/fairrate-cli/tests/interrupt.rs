@@ -1,4 +1,4 @@
-//! Ctrl-C: what there is stays, and is valid.
+//! Ctrl-C: the results so far are kept, and are valid.
 #![cfg(unix)]
 
 mod common;

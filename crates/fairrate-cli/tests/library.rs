@@ -13,7 +13,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Compiles C to `dir/name`.
+/// Compiles C to `dir/name`; returns its path.
 fn compile(source: &Path, dir: &Path, name: &str) -> PathBuf {
     let library = dir.join(name);
     let mut cc = Command::new("cc");
@@ -24,7 +24,7 @@ fn compile(source: &Path, dir: &Path, name: &str) -> PathBuf {
     library
 }
 
-/// A directory with θ-PowerTCP in C, and examples.
+/// Creates a directory with θ-PowerTCP in C, and examples.
 fn with_theta(name: &str) -> PathBuf {
     let dir = fresh_dir(name);
     std::fs::create_dir_all(&dir).expect("the target directory can be written");
@@ -47,7 +47,7 @@ fn results(dir: &Path) -> Results {
     Results::open(dir).expect("results")
 }
 
-/// Bit for bit: the events, and every sample of windows and rates.
+/// Checks that two runs are equal bit for bit: the events, and every sample of windows and rates.
 fn assert_same(a: &Path, b: &Path) {
     let (a, b) = (results(a), results(b));
     assert_eq!(a.summary.fingerprint, b.summary.fingerprint);
@@ -80,17 +80,17 @@ fn a_scenario_names_a_library_and_its_results_run_again() {
     std::fs::create_dir(dir.join("sub")).expect("a directory");
     std::fs::rename(dir.join("libtheta.so"), dir.join("sub/libtheta.so")).expect("it is there");
     std::fs::write(dir.join("sub/own.toml"), &own).expect("it can be written");
-    // Paths are relative to the scenario, whatever the present directory is.
+    // Paths are relative to the scenario, whatever the current directory is.
     done(&dir, &["run", "sub/own.toml", "--out", "own", "--quiet"]);
     done(&dir, &["run", "sub/own.toml", "--cc", "theta-powertcp:gamma=0.8", "--out", "built-in", "--quiet"]);
     assert_same(&dir.join("own"), &dir.join("built-in"));
     let resolved = std::fs::read_to_string(dir.join("built-in/scenario.toml")).expect("text");
     assert!(!resolved.contains("c-theta-powertcp"), "{resolved}");
-    // Two threads, without the library where it was.
+    // Two threads, with the library removed from its old place.
     std::fs::remove_file(dir.join("sub/libtheta.so")).expect("it is there");
     done(&dir, &["run", "own/scenario.toml", "--threads", "2", "--out", "again", "--quiet"]);
     assert_same(&dir.join("own"), &dir.join("again"));
-    // A report runs nothing of what it finds in a directory.
+    // A report does not load or run a library of the directory.
     std::fs::write(dir.join("again/c-theta-powertcp.so"), "no library").expect("it can be written");
     done(&dir, &["report", "again"]);
 }
@@ -112,7 +112,7 @@ fn a_comparison_goes_by_what_is_in_the_library() {
     assert_eq!(compare("./libtheta.so"), first);
 }
 
-/// A library that differs from a right one in a table's line.
+/// Compiles a library that differs from a correct one in one line of a table.
 fn broken(dir: &Path, name: &str, from: &str, to: &str) {
     let source = "#include \"fairrate.h\"\n\
         static void *make(const FairrateFlow *f, const double *p) { (void)f; (void)p; return 0; }\n\
@@ -129,7 +129,7 @@ fn broken(dir: &Path, name: &str, from: &str, to: &str) {
     compile(&file, dir, &format!("{name}.so"));
 }
 
-/// The message and the help of a run that ends with exit code 2 and writes nothing.
+/// Checks that a run ends with exit code 2 and writes nothing; returns its message and help.
 fn refused(dir: &Path, args: &[&str]) -> String {
     let output = in_dir(dir, &[&["run", "incast10.toml", "--out", "refused", "--quiet", "--json"][..], args].concat());
     let said = stderr(&output);

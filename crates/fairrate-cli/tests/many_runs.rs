@@ -1,4 +1,4 @@
-//! Comparisons of many runs: grids, seeds, and going on after an interruption.
+//! Comparisons of many runs: grids, seeds, and continuation after an interruption.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{fairrate, run, small_scenario, stderr, stdout};
 use serde_json::Value;
 
-/// `compare` of a scenario into the directory beside it.
+/// Runs `compare` of a scenario, with results in `out`.
 fn compare(scenario: &Path, out: &Path, more: &[&str]) -> std::process::Output {
     let mut args = vec!["compare", scenario.to_str().unwrap(), "--out", out.to_str().unwrap()];
     args.extend(more);
@@ -24,13 +24,13 @@ fn index(out: &Path) -> Value {
     json(&out.join("compare.json"))
 }
 
-/// One field of every run of compare.json.
+/// Returns one field of every run of compare.json.
 fn of_runs(out: &Path, field: &str) -> Vec<String> {
     let index = index(out);
     index["runs"].as_array().unwrap().iter().map(|r| r[field].as_str().unwrap().to_owned()).collect()
 }
 
-/// What stderr says, without regard to where its lines are broken, which depends on the lengths of paths.
+/// Returns the words on stderr, without line breaks, whose places depend on the lengths of paths.
 fn words(output: &Output) -> String {
     stderr(output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
 }
@@ -137,7 +137,7 @@ fn seeds_give_means_intervals_and_differences() {
     assert!(page.contains("Differences") && page.contains("Fewer than 5 seeds"));
 }
 
-/// Wall-clock time of a run: another one after it was run again.
+/// Returns the wall-clock time of a run, which differs if it is run again.
 fn wall(out: &Path, run: &str) -> Value {
     json(&out.join(run).join("summary.json"))["wall_s"].clone()
 }
@@ -153,12 +153,12 @@ fn complete_runs_of_the_same_scenario_are_taken_over() {
     };
     let (told, first, second) = go(&["--seeds", "1..2"]);
     assert!(!told.contains("taken over"), "{told}");
-    // More seeds: only they are new.
+    // With more seeds, only these are run.
     let (told, one, two) = go(&["--seeds", "1..3"]);
     assert!(told.contains("4 of 6 runs are complete already and taken over"), "{told}");
     assert_eq!((&one, &two), (&first, &second));
     assert_eq!(of_runs(&out, "state"), ["complete"; 6]);
-    // Other than complete, or not whole: again.
+    // Runs that are not complete, or damaged, are run again.
     let summary = out.join("hpcc-seed1/summary.json");
     let text = std::fs::read_to_string(&summary).unwrap();
     std::fs::write(&summary, text.replace("\"complete\"", "\"interrupted\"")).unwrap();
@@ -166,13 +166,13 @@ fn complete_runs_of_the_same_scenario_are_taken_over() {
     let (told, one, two) = go(&["--seeds", "1..3"]);
     assert!(told.contains("4 of 6 runs"), "{told}");
     assert!(one != first && two != second);
-    // By another version: again.
+    // A run of another version is run again.
     let text = std::fs::read_to_string(&summary).unwrap();
     let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
     assert!(text.contains(&version));
     std::fs::write(&summary, text.replace(&version, "\"version\": \"0.0.1\"")).unwrap();
     assert!(go(&["--seeds", "1..3", "--quiet"]).1 != one);
-    // Of another scenario: again. And with --fresh.
+    // Runs of another scenario are run again, and all runs with --fresh.
     assert!(!go(&["--seeds", "1..2", "--set", "traffic.0.bytes=60KB"]).0.contains("taken over"));
     assert!(go(&["--seeds", "1..2", "--set", "traffic.0.bytes=60KB"]).0.contains("4 of 4"));
     assert!(!go(&["--seeds", "1..2", "--set", "traffic.0.bytes=60KB", "--fresh"]).0.contains("taken over"));
@@ -182,7 +182,7 @@ fn complete_runs_of_the_same_scenario_are_taken_over() {
 fn a_run_that_fails_does_not_stop_the_others() {
     let scenario = small_scenario("one_fails");
     let out = scenario.with_file_name("out");
-    // Somebody else writes to the directory of the second one.
+    // Another process holds the lock of the second run's directory.
     std::fs::create_dir_all(out.join("dctcp")).unwrap();
     std::fs::write(out.join(".fairrate.lock"), "").unwrap();
     let lock = std::fs::File::create(out.join("dctcp/.fairrate.lock")).unwrap();
@@ -206,7 +206,7 @@ fn a_run_that_fails_does_not_stop_the_others() {
 fn a_run_that_hangs_is_a_failure_with_its_cause() {
     let scenario = small_scenario("one_hangs");
     let out = scenario.with_file_name("out");
-    // The bottleneck loses everything; what is to be sent again never arrives.
+    // The bottleneck loses all packets; retransmissions never arrive.
     let text = std::fs::read_to_string(&scenario).unwrap();
     std::fs::write(&scenario, text + "[[fault]]\nlinks = [\"sw0->h0\"]\nloss = 0.001\n").unwrap();
     let output = compare(&scenario, &out, &["--grid", "fault.0.loss=0.001,1.0", "--seeds", "1..2"]);
@@ -217,7 +217,7 @@ fn a_run_that_hangs_is_a_failure_with_its_cause() {
     assert_eq!(json(&out.join("loss=1.0-seed1/summary.json"))["state"], "failed");
 }
 
-/// A comparison on its way, which does not outlive its test.
+/// A running comparison, which is ended with its test.
 struct Started(Option<Child>);
 
 impl Drop for Started {
@@ -229,13 +229,13 @@ impl Drop for Started {
     }
 }
 
-/// Starts a comparison whose first run is short and whose second one has no end, and waits until the first one is noted as
-/// complete and the second one has begun.
+/// Starts a comparison whose first run is short and whose second run has no end. Waits until the first run is recorded
+/// as complete and the second one has begun.
 fn started(scenario: &Path, out: &Path) -> Started {
     let mut command = fairrate();
     command.args(["compare", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "--jobs", "1"]);
     command.args(["--set", "stop=duration", "--set", "traffic.0.bytes=endless", "--grid", "duration=1ms,1000s,1001s"]);
-    // What an earlier process has left is no sign of this one.
+    // Files of an earlier process do not count as signs of this one.
     let written = || std::fs::metadata(out.join("duration=1000s/summary.json")).and_then(|m| m.modified()).ok();
     let before = written();
     let mut child = Started(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()));
@@ -295,7 +295,7 @@ fn a_killed_comparison_goes_on_from_what_is_complete() {
     drop(started(&scenario, &out));
     assert_eq!(of_runs(&out, "state"), ["complete", "pending", "pending"]);
     assert_eq!(json(&out.join("duration=1000s/summary.json"))["state"], "running");
-    // What there is can be shown.
+    // The results so far can be shown.
     let report = run(&["report", out.to_str().unwrap()]);
     assert_eq!(report.status.code(), Some(0), "{}", stderr(&report));
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();

@@ -1,4 +1,4 @@
-//! A hostile machine and hostile input: processes that are killed, full disks, damaged results, names that lead elsewhere.
+//! A hostile machine and hostile input: killed processes, full disks, damaged results, and names that point elsewhere.
 #![cfg(unix)]
 
 mod common;
@@ -20,12 +20,12 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).expect("JSON")
 }
 
-/// What stderr says, without regard to where its lines are broken, which depends on the lengths of paths.
+/// Returns the words on stderr, without line breaks, whose places depend on the lengths of paths.
 fn words(output: &Output) -> String {
     stderr(output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
 }
 
-/// Every file below a directory with its content.
+/// Returns every file below a directory with its content.
 fn snapshot(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -66,7 +66,7 @@ fn one_process_writes_to_a_directory_and_a_killed_one_leaves_it_free() {
     assert_eq!(third.status.code(), Some(0), "{}", stderr(&third));
 }
 
-/// Draws that are the same in every test: a linear congruential generator.
+/// Random numbers that are the same in every test: a linear congruential generator.
 struct Draws(u64);
 
 impl Draws {
@@ -76,7 +76,7 @@ impl Draws {
     }
 }
 
-/// Reads every table of a directory as any program would that knows nothing of fairrate, and says how many there are.
+/// Reads every table of a directory with a plain Parquet reader, and returns their number.
 fn read_tables(dir: &Path) -> usize {
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
     let paths = entries.map(|e| e.unwrap().path());
@@ -104,7 +104,7 @@ fn killed_runs_leave_tables_that_every_reader_reads() {
     let whole = u64::try_from(started.elapsed().as_micros()).unwrap();
     let (mut draws, mut n_tables, mut n_killed) = (Draws(7), 0, 0);
     for i in 0..KILLS {
-        // Into a new directory, and over what an earlier one has left.
+        // Half of the runs write into a new directory, half over the remains of an earlier run.
         if i % 2 == 0 {
             fs::remove_dir_all(&out).unwrap();
         }
@@ -129,7 +129,7 @@ fn killed_runs_leave_tables_that_every_reader_reads() {
     assert!(left.is_empty(), "a run that ends leaves nothing of its own way: {left:?}");
 }
 
-/// Much to write, of which little fits.
+/// Returns arguments of a run that writes far more than fits.
 fn much() -> Vec<&'static str> {
     let sets = ["stop=duration", "duration=5ms", "traffic.0.bytes=endless", "probe.0.every=50ns", "probe.1.every=50ns"];
     sets.iter().flat_map(|set| ["--set", set]).collect()
@@ -149,7 +149,7 @@ fn assert_failed_and_readable(output: &Output, out: &Path) {
 fn files_that_may_not_grow_are_a_failed_run() {
     let scenario = small_scenario("file_limit");
     let out = scenario.with_file_name("out");
-    // A signal that is ignored stays so in the program that is started; writing beyond the limit is then an error.
+    // A started program inherits ignored signals; writing beyond the limit is then an error.
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -f 256; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_fairrate")]);
     command.args(["run", text(&scenario), "--out", text(&out), "--quiet"]).args(much());
@@ -157,13 +157,13 @@ fn files_that_may_not_grow_are_a_failed_run() {
     assert_failed_and_readable(&output, &out);
     assert_eq!(read_tables(&out), 5);
     assert_eq!(json(&out.join("summary.json"))["state"], "failed");
-    // There is no such limit now.
+    // This run has no such limit.
     let again = run(&["run", text(&scenario), "--out", text(&out), "--quiet"]);
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
 }
 
-/// Needs a name space of one's own to mount a small file system in; where there is none, the limit of
-/// [`files_that_may_not_grow_are_a_failed_run`] has to do.
+/// Needs a separate mount namespace for a small file system; without one, only the limit of
+/// [`files_that_may_not_grow_are_a_failed_run`] is tested.
 #[test]
 fn a_full_disk_is_a_failed_run() {
     let scenario = small_scenario("full_disk");
@@ -179,7 +179,7 @@ fn a_full_disk_is_a_failed_run() {
         return;
     }
     let kept = scenario.with_file_name("kept");
-    // From too small for the first file on to nearly enough.
+    // Sizes from too small for the first file to nearly sufficient.
     for size in (4..=60).step_by(8).chain([100, 400]) {
         let script = format!(
             "mount -t tmpfs -o size={size}k none \"$1\" || exit 99; disk=$1; kept=$2; shift 2; \"$@\"; code=$?; \
@@ -227,7 +227,7 @@ fn damaged_runs_are_run_again() {
             Some(content) => fs::write(&path, content).unwrap(),
             None => fs::remove_file(&path).unwrap(),
         }
-        // Of damaged results no page is made.
+        // No page is written for damaged results.
         let before = fs::read(out.join("report.html")).unwrap();
         for dir in [out.join("hpcc"), out.clone()] {
             let report = run(&["report", text(&dir)]);
@@ -257,7 +257,7 @@ fn a_page_that_is_not_ours_is_left_alone() {
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         assert!(words(&output).contains("holds something else than results"), "{}", stderr(&output));
     }
-    // Nor what lies where a run of a comparison would go.
+    // A directory in the place of a run is not changed either.
     let out = dir.join("out");
     fs::create_dir_all(out.join("hpcc")).unwrap();
     fs::write(out.join("hpcc/notes.txt"), "mine").unwrap();
@@ -326,7 +326,7 @@ fn names_stay_below_runs_and_do_nothing_to_a_terminal() {
         assert_eq!(output.status.code(), Some(2), "{name}: {}", stderr(&output));
         assert!(!output.stderr.contains(&0x1b) && !output.stdout.contains(&0x1b), "{name}");
     }
-    // What is quoted in errors does no harm either.
+    // Quoted text in errors does no harm either.
     fs::write(home.join("named.toml"), "name = 3 # \u{1b}[2J\u{9b}2J\n\"\u{1b}]0;x\u{7}\" = 1\n").unwrap();
     let output = run(&["run", text(&home.join("named.toml"))]);
     assert_eq!(output.status.code(), Some(2));
@@ -386,7 +386,7 @@ fn endless_input_is_refused() {
     }
 }
 
-/// Runs a command with so little address space that large workloads do not fit.
+/// Runs a command with limited address space, in which large workloads do not fit.
 fn within(kilobytes: u32, args: &[&str]) -> Output {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_fairrate")]);
@@ -414,7 +414,7 @@ fn what_does_not_fit_into_memory_is_refused_before_it_is_made() {
     let output = within(2_000_000, &["run", text(&scenario), "--out", text(&out)]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(words(&output).contains("samples of ports take up to"), "{}", stderr(&output));
-    // Links that each have a flow of their own: the reference takes the square of their number.
+    // Links with one flow each: the reference needs memory proportional to the square of their number.
     let (links, flows) = (scenario.with_file_name("links.csv"), scenario.with_file_name("flows.csv"));
     let lines = |head: &str, line: &dyn Fn(u32) -> String| {
         let lines: Vec<String> = std::iter::once(head.to_owned()).chain((0..20_000).map(line)).collect();
@@ -483,13 +483,13 @@ fn flows_behind_the_end_of_a_run_are_not_made() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let summary = json(&out.join("summary.json"));
     assert!(summary["flows"].as_u64().unwrap() < 5_000, "{}", summary["flows"]);
-    // The resolved scenario says what the file said, and runs the same.
+    // The resolved scenario has the same meaning as the file, and gives the same run.
     let again = run(&["run", text(&out.join("scenario.toml")), "--out", text(&out.with_file_name("again")), "--json"]);
     let fingerprint = |o: &Output| serde_json::from_str::<Value>(&stdout(o)).unwrap()["fingerprint"].clone();
     assert_eq!(fingerprint(&output), fingerprint(&again));
 }
 
-/// The error that a command with `--json` tells, which is the last line of stderr.
+/// Returns the error of a command with `--json`, which is the last line of stderr.
 fn error_of(output: &Output) -> Value {
     let told = stderr(output);
     let line = told.lines().last().unwrap_or_default();
@@ -531,9 +531,9 @@ fn errors_are_json_where_results_are() {
     }
     let output = run(&["run", text(&bad), "--json"]);
     assert_eq!(error_of(&output)["others"].as_array().map(Vec::len), Some(2), "{}", error_of(&output));
-    // Without `--json` errors are for people.
+    // Without `--json` errors are printed as text.
     assert!(stderr(&run(&["run", text(&bad)])).contains("did you mean `seed`?"));
-    // A run that fails says so in both places.
+    // A failed run reports its failure on both stdout and stderr.
     let body = fs::read_to_string(&scenario).unwrap();
     fs::write(&scenario, body + "[[fault]]\nlinks = [\"sw0->h0\"]\nloss = 1.0\n").unwrap();
     let output = run(&["run", text(&scenario), "--out", text(&out), "--json"]);

@@ -1,5 +1,5 @@
-//! The columns of a comparison: algorithms and their variants, at every point of a grid. The command line and the Python
-//! package call them alike, so that each finds the runs of the other.
+//! The columns of a comparison: algorithms and their variants, at every point of a grid. The command line and the
+//! Python package give them the same names, so that each finds the runs of the other.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -8,31 +8,31 @@ use fairrate_control::{AlgorithmConfig, CustomAlgorithm, Parameters, Profile, Re
 
 use crate::{Tag, TagValue};
 
-/// Why algorithms, grids and seeds make no comparison.
+/// The reason why algorithms, grids and seeds make no comparison.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ColumnsError {
     /// A name that is not known.
     #[error("{what} `{name}` is not known")]
     UnknownName {
-        /// What it should name.
+        /// The kind of thing it should name.
         what: &'static str,
-        /// As written.
+        /// The name as written.
         name: String,
-        /// What it may have been meant to be.
+        /// A suggestion: the nearest known name, or all of them.
         help: String,
     },
-    /// What does not go together.
+    /// Arguments that do not go together.
     #[error("{message}")]
     Usage {
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// What to do.
+        /// The remedy.
         help: String,
     },
 }
 
 impl ColumnsError {
-    /// A name that is not among `known`.
+    /// Returns the error for a name that is not among `known`.
     pub fn unknown_name(what: &'static str, name: &str, known: &[&str]) -> Self {
         let help = match nearest(name, known.iter().copied()) {
             Some(word) => format!("did you mean `{word}`?"),
@@ -41,7 +41,7 @@ impl ColumnsError {
         Self::UnknownName { what, name: name.to_owned(), help }
     }
 
-    /// What to do about it.
+    /// Returns the remedy.
     pub fn help(&self) -> &str {
         match self {
             Self::UnknownName { help, .. } | Self::Usage { help, .. } => help,
@@ -49,40 +49,40 @@ impl ColumnsError {
     }
 }
 
-/// The word that `name` may have been meant to be.
+/// Returns the word of `known` that `name` may have been meant to be.
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = known.map(|word| (strsim::damerau_levenshtein(name, word), word)).min()?;
     Some(near.1).filter(|_| near.0 <= (name.chars().count() / 3).max(2))
 }
 
-/// Characters of a file's name at most; file systems allow some 255 bytes.
+/// Largest number of characters of a file's name; file systems allow some 255 bytes.
 const LONGEST_NAME: usize = 120;
 
-/// A label as the name of a file or directory.
+/// Converts a label to the name of a file or directory.
 pub fn file_name(label: &str) -> String {
     let name = label.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c)), "-");
     name.chars().take(LONGEST_NAME).collect()
 }
 
-/// Columns at most: a slip in a grid is noticed before its runs are planned.
+/// Largest number of columns: a slip in a grid is noticed before its runs are planned.
 const MOST: usize = 10_000;
-/// Runs at most, of all columns under all seeds.
+/// Largest number of runs, of all columns under all seeds.
 pub const MOST_RUNS: usize = 100_000;
 
-/// The key of a scenario's algorithm: its values are lines of figures, not places on them.
+/// The key of a scenario's algorithm: its values are lines of figures, not positions on them.
 const ALGORITHM: &str = "transport.cc";
 
-/// Seeds, as `--seeds` has them.
+/// A list of seeds, as given by `--seeds`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<u64>);
 
-/// Seeds at most.
+/// Largest number of seeds.
 const MOST_SEEDS: usize = 10_000;
 
 /// Reads `3`, `1..5` or `1,4,7`.
 ///
 /// # Errors
-/// Says what to write.
+/// A message with the accepted forms.
 pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let number = |t: &str| t.trim().parse::<u64>().map_err(|_| format!("`{t}` is no seed; write 3, 1..5 or 1,4,7"));
     let (mut seeds, mut seen) = (Vec::new(), HashSet::new());
@@ -102,16 +102,16 @@ pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
     Ok(Seeds(seeds))
 }
 
-/// A key of the scenario and the values it takes, as `--grid` has them.
+/// A key of the scenario and its values, as given by `--grid`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     key: String,
-    /// As written, which is TOML or a bare word.
+    /// The values as written, each in TOML or a bare word.
     values: Vec<String>,
 }
 
 impl Axis {
-    /// A key and its values, each as TOML or a bare word. A value that comes again is left out.
+    /// Returns an axis of a key and its values, each in TOML or a bare word. A repeated value is left out.
     pub fn new(key: &str, values: impl IntoIterator<Item = String>) -> Self {
         let mut kept: Vec<String> = Vec::new();
         for value in values {
@@ -122,7 +122,7 @@ impl Axis {
         Self { key: key.trim().to_owned(), values: kept }
     }
 
-    /// Whether all of its values are numbers.
+    /// Returns `true` if all values are numbers.
     fn is_of_numbers(&self) -> bool {
         self.values.iter().all(|value| number(value).is_some())
     }
@@ -135,7 +135,7 @@ fn number(value: &str) -> Option<f64> {
 /// Reads `KEY=VALUE,VALUE`. Commas inside of quotes or brackets are part of a value.
 ///
 /// # Errors
-/// Says what to write.
+/// A message with the accepted form.
 pub fn parse_axis(text: &str) -> Result<Axis, String> {
     let wrong = || "write it as key=value,value, as in traffic.0.load=0.4,0.6".to_owned();
     let (key, rest) = text.split_once('=').ok_or_else(wrong)?;
@@ -171,16 +171,16 @@ fn split_values(text: &str) -> Result<Vec<String>, String> {
 /// An algorithm, perhaps with other parameters than the scenario's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant {
-    /// As written, with colons between parameters.
+    /// The algorithm as written, with colons between parameters.
     label: String,
-    /// Its name, or the path of its library.
+    /// Name of the algorithm, or the path of its library.
     pub cc: String,
-    /// Keys of the scenario and their values.
+    /// Keys of the scenario and their values: the algorithm's parameters.
     pub sets: Vec<(String, String)>,
 }
 
-/// Puts a list of algorithms together again that was split at its commas: a piece `KEY=VALUE` is another parameter of the
-/// algorithm before it, as in `dcqcn:ai=200Mbps,hai=2Gbps`.
+/// Joins the pieces of a list of algorithms that was split at its commas: a piece `KEY=VALUE` is another parameter of
+/// the algorithm before it, as in `dcqcn:ai=200Mbps,hai=2Gbps`.
 pub fn joined(pieces: &[String]) -> Vec<String> {
     let mut ccs: Vec<String> = Vec::new();
     for piece in pieces {
@@ -232,8 +232,8 @@ fn parts_of(text: &str) -> Result<(&str, Vec<&str>), ColumnsError> {
     }
 }
 
-/// Reads `NAME` or `NAME:KEY=VALUE:KEY=VALUE`, where NAME may be the path of a library, and commas do for all but the first
-/// colon.
+/// Reads `NAME` or `NAME:KEY=VALUE:KEY=VALUE`. NAME may be the path of a library, and every colon but the first may be
+/// a comma.
 ///
 /// # Errors
 /// If the algorithm or a parameter is not known, or the library cannot be loaded.
@@ -260,7 +260,7 @@ pub fn parse_variant(text: &str, registry: &Registry) -> Result<Variant, Columns
     Ok(Variant { label, cc, sets })
 }
 
-/// The library of this path, which is relative to the present directory, and its full path.
+/// Loads the library of this path, which is relative to the current directory; returns its full path and the algorithm.
 fn open(written: &str, registry: &Registry) -> Result<(PathBuf, CustomAlgorithm), ColumnsError> {
     let path = std::path::absolute(written).map_err(|e| ColumnsError::Usage {
         message: format!("finding `{written}` failed: {e}"),
@@ -273,7 +273,7 @@ fn open(written: &str, registry: &Registry) -> Result<(PathBuf, CustomAlgorithm)
     }
 }
 
-/// A file beside `path` with nearly its name.
+/// Returns the name of a file beside `path` that is nearly its name.
 fn similar(path: &Path) -> Option<String> {
     let beside = std::fs::read_dir(path.parent()?).ok()?;
     let mut names: Vec<String> = beside.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
@@ -281,7 +281,8 @@ fn similar(path: &Path) -> Option<String> {
     nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// The algorithms of `registry` and those of the libraries among `ccs`, so that a scenario may have parameters of any of them.
+/// Returns `registry` with the algorithms of the libraries among `ccs` added, so that a scenario may have parameters of
+/// any of them.
 ///
 /// # Errors
 /// If a library cannot be loaded, or its algorithm has a name that is taken.
@@ -296,31 +297,34 @@ pub fn with_libraries(ccs: &[String], registry: &Registry) -> Result<Registry, C
     })
 }
 
-/// One column of the table.
+/// One column of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// What it is called: unlike all others. Empty without `--cc` and `--grid`: then it is the scenario's algorithm.
+    /// Label of the column, different from all others. Empty without `--cc` and `--grid`: then the column runs the
+    /// scenario's algorithm.
     pub label: String,
-    /// The name of its directories, unlike all others.
+    /// Name of the column's directories, different from all others.
     pub name: String,
     /// Its point of the grid, as `load=0.6`; empty without a grid.
     pub point: String,
-    /// The same by key.
+    /// Its point of the grid, as pairs of key and value.
     pub grid: Vec<(String, String)>,
     /// Keys of the grid that are numbers at all of its points.
     numbers: Vec<String>,
-    /// The line it is a point of in figures over the grid: its algorithm, as written; empty if that is the scenario's.
+    /// The line that the column is a point of in figures over the grid: its algorithm, as written; empty for the
+    /// scenario's algorithm.
     pub line: String,
-    /// Where on that line it is, by short key and plain value.
+    /// Its position on that line, as pairs of short key and plain value.
     pub place: Vec<(String, String)>,
     /// Its algorithm, if not the scenario's.
     pub cc: Option<String>,
-    /// What it changes.
+    /// The keys that it changes, with their values.
     pub sets: Vec<(String, String)>,
 }
 
 impl Column {
-    /// What the rows of its tables say of its point of the grid: numbers if the key has nothing else, or text.
+    /// Returns the tags of its point of the grid for the rows of its tables: a number if all values of the key are
+    /// numbers, otherwise text.
     pub fn tags(&self) -> impl Iterator<Item = Tag> {
         self.grid.iter().map(|(key, value)| {
             let text = || TagValue::Text(value.trim_matches(['"', '\'']).to_owned());
@@ -330,8 +334,8 @@ impl Column {
     }
 }
 
-/// Every algorithm at every point of the grid: the first axis goes slowest, algorithms fastest. `seeded` says that seeds are given
-/// apart.
+/// Returns a column for every algorithm at every point of the grid: the first axis varies slowest, the algorithm
+/// fastest. `seeded` is `true` if `--seeds` is given.
 ///
 /// # Errors
 /// If an algorithm is not known, a key is set twice, or there are too many columns.
@@ -378,7 +382,7 @@ pub fn columns(ccs: &[String], axes: &[Axis], seeded: bool, registry: &Registry)
     Ok(columns)
 }
 
-/// A key that is set twice would make columns that are called differently and are the same.
+/// Returns an error if a key is set twice, which would make columns that have different names and are the same.
 fn check_axes(axes: &[Axis], variants: &[Variant], seeded: bool) -> Result<(), ColumnsError> {
     for (i, axis) in axes.iter().enumerate() {
         let key = axis.key.as_str();
@@ -395,7 +399,7 @@ fn check_axes(axes: &[Axis], variants: &[Variant], seeded: bool) -> Result<(), C
     Ok(())
 }
 
-/// The cartesian product, the last axis fastest; one empty point without axes.
+/// Returns the cartesian product of the axes, the last one fastest; one empty point without axes.
 fn points(axes: &[Axis]) -> Vec<Vec<(String, String)>> {
     let none: Vec<Vec<(String, String)>> = vec![Vec::new()];
     axes.iter().fold(none, |points, axis| {
@@ -406,7 +410,8 @@ fn points(axes: &[Axis]) -> Vec<Vec<(String, String)>> {
     })
 }
 
-/// The end of a dotted key that no other axis has: `load` of `traffic.0.load`. It begins with a word, not with a number.
+/// Returns the shortest end of a dotted key that no other axis has, as `load` of `traffic.0.load`. The end does not
+/// begin with a digit.
 fn short_key<'a>(key: &'a str, axes: &[Axis]) -> &'a str {
     let starts: Vec<usize> = std::iter::once(0).chain(key.match_indices('.').map(|(i, _)| i + 1)).collect();
     let ends_with = |axis: &Axis, end: &str| axis.key == end || axis.key.ends_with(&format!(".{end}"));
@@ -417,8 +422,8 @@ fn short_key<'a>(key: &'a str, axes: &[Axis]) -> &'a str {
     starts.iter().rev().map(|start| &key[*start..]).find(is_fit).unwrap_or(key)
 }
 
-/// Numbers labels and names that occurred before, as `x (2)` and `x-2`. Names that differ in case alone are one directory on
-/// some systems.
+/// Appends a number to labels and names that occurred before, as in `x (2)` and `x-2`. Names that differ only in case
+/// count as equal, as they are one directory on some systems.
 fn tell_apart(columns: &mut [Column]) {
     let (mut labels, mut names) = (HashSet::new(), HashSet::new());
     for column in columns {

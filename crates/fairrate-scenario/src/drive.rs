@@ -1,4 +1,4 @@
-//! Runs a scenario into a results directory.
+//! The run of a scenario into a results directory.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use fairrate_sim::{Progress, RunTotals, Simulation};
 use crate::results::{ResultsDir, ResultsError, ResultsWriter, RunState, Tag};
 use crate::scenario::Scenario;
 
-/// Events of a thread between two looks at the clock and at who wants to stop: some hundredths of a second.
+/// Number of events per thread between two calls of [`Watch::look`]: some hundredths of a second.
 const SLICE: u64 = 200_000;
 
-/// Who looks on while a run goes.
+/// An observer of a run, which may stop it.
 pub trait Watch {
-    /// The run begins, on so many threads.
+    /// Observes that the run begins, on `_threads` threads.
     fn begins(&mut self, _threads: usize) {}
-    /// The run has come so far: whether it shall go on, or how it ends here. Asked at its end too.
+    /// Decides how the run goes on, after every slice and at its end: returns `Continue`, or `Break` with the state in
+    /// which the run ends.
     fn look(&mut self, progress: &Progress) -> ControlFlow<RunState>;
 }
 
-/// Runs `scenario` on up to `threads` threads, writing to `dir` as it goes; `tags` are those of all rows of its tables. What is
-/// there at the end is valid, however the run ended.
+/// Runs `scenario` on up to `threads` threads and writes its results to `dir` meanwhile; all rows of its tables have
+/// `tags`. The results are valid however the run ended. Returns the state in which it ended.
 ///
 /// # Errors
-/// If something cannot be written. A run that fails is none: its state says so.
+/// If something cannot be written. A run that fails is no error: the result is [`RunState::Failed`].
 pub fn drive(
     scenario: &Scenario,
     dir: &Arc<ResultsDir>,
@@ -59,7 +60,7 @@ pub fn drive(
     Ok(state)
 }
 
-/// Says if bytes are not conserved.
+/// Returns a message if bytes are not conserved.
 fn unaccounted(t: &RunTotals) -> Option<String> {
     let found = t.delivered_bytes + t.dropped_bytes + t.in_flight_bytes;
     (found != t.sent_bytes + t.duplicated_bytes).then(|| {

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, where, and what to write instead.
+//! Problems of a scenario: their message, their place and the text to write instead.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,9 +12,9 @@ use crate::place::{ProblemParts, key_at, line_and_column};
 /// A place in one of the texts a scenario is read from: the file, a `--set` argument, a flow list ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Site {
-    /// Which text: a position in [`Report::sources`].
+    /// The text, as a position in [`Report::sources`].
     pub source: u32,
-    /// First byte.
+    /// Offset of the first byte.
     pub start: usize,
     /// Number of bytes.
     pub len: usize,
@@ -26,7 +26,7 @@ impl Site {
     }
 }
 
-/// One thing that is wrong.
+/// One problem of a scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     code: &'static str,
@@ -80,9 +80,9 @@ impl Diagnostic for Problem {
     }
 }
 
-/// Why a scenario cannot be run: every problem found, each with its place in the text and a way out.
+/// All problems found in a scenario that cannot be run, each with its place in the text and a remedy.
 ///
-/// As a [`Diagnostic`] it shows the first problem, with the others as related ones.
+/// As a [`Diagnostic`] it shows the first problem, and the others as related ones.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{first}")]
 pub struct ScenarioError {
@@ -91,34 +91,34 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// An error without a place in a text.
+    /// Returns an error without a place in a text.
     pub(crate) fn without_place(code: &'static str, message: String, help: String) -> Self {
         let [message, help] = [message, help].map(|text| printable(&text).into_owned());
         let first = Box::new(Problem { code, message, label: String::new(), help, place: None });
         Self { first, rest: Vec::new() }
     }
 
-    /// How many problems there are.
+    /// Returns the number of problems.
     pub fn n_problems(&self) -> usize {
         1 + self.rest.len()
     }
 
-    /// The code of the first problem, such as `scenario::unknown_key`.
+    /// Returns the code of the first problem, such as `scenario::unknown_key`.
     pub fn first_code(&self) -> &'static str {
         self.first.code
     }
 
-    /// What to do about the first problem.
+    /// Returns the remedy for the first problem.
     pub fn first_help(&self) -> &str {
         &self.first.help
     }
 
-    /// All problems, taken apart.
+    /// Returns the parts of every problem.
     pub fn problems(&self) -> Vec<ProblemParts> {
         std::iter::once(&*self.first).chain(&self.rest).map(Problem::parts).collect()
     }
 
-    /// Line of the first problem, from 1, and the name of the text it is in.
+    /// Returns the name of the text with the first problem and the problem's line, from 1.
     pub fn first_line(&self) -> Option<(&str, usize)> {
         let (source, site) = self.first.place.as_ref()?;
         let before = source.inner().as_bytes().get(..site.start)?;
@@ -144,10 +144,10 @@ impl Diagnostic for ScenarioError {
     }
 }
 
-/// Problems beyond this many are not shown: they are likely consequences of the first.
+/// Largest number of problems shown; further ones are likely consequences of the first.
 const MAX_PROBLEMS: usize = 20;
 
-/// Collects the problems of one scenario and the texts they are in.
+/// The problems of one scenario and the texts they are in.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     sources: RefCell<Vec<Arc<NamedSource<String>>>>,
@@ -155,7 +155,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds a text that sites can point into.
+    /// Adds a text that sites can point into; returns its position in [`Report::sources`].
     pub fn add_source(&self, name: &str, text: String) -> u32 {
         let mut sources = self.sources.borrow_mut();
         let changed = match printable(&text) {
@@ -166,7 +166,7 @@ impl Report {
         sources.len() as u32 - 1
     }
 
-    /// Notes a problem.
+    /// Adds a problem, unless there are [`MAX_PROBLEMS`].
     pub fn problem(
         &self,
         code: &'static str,
@@ -185,18 +185,18 @@ impl Report {
         problems.push(Problem { code, message, label, help, place: Some((source, site)) });
     }
 
-    /// The start of the scenario file, for what has no place of its own.
+    /// Returns the start of the scenario file, for problems without a place of their own.
     #[allow(clippy::unused_self)]
     pub fn start(&self) -> Site {
         Site { source: 0, start: 0, len: 0 }
     }
 
-    /// How many problems there are so far.
+    /// Returns the number of problems so far.
     pub fn count(&self) -> usize {
         self.problems.borrow().len()
     }
 
-    /// What `f` gives if it finds no problem. Those that it finds are left for who looks next.
+    /// Calls `f` and returns its result if it adds no problem. The problems that `f` adds are removed.
     pub fn quietly<T>(&self, f: impl FnOnce() -> T) -> Option<T> {
         let before = self.count();
         let value = f();
@@ -205,12 +205,12 @@ impl Report {
         is_clean.then_some(value)
     }
 
-    /// Whether nothing is wrong so far.
+    /// Returns `true` if there is no problem so far.
     pub fn is_clean(&self) -> bool {
         self.problems.borrow().is_empty()
     }
 
-    /// The error, if there were problems.
+    /// Returns all problems as an error, if there are any.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let mut problems = self.problems.borrow().clone();
         if problems.is_empty() {
@@ -221,8 +221,8 @@ impl Report {
     }
 }
 
-/// A text in which nothing moves the cursor of a terminal or turns the direction of writing: such characters are replaced by
-/// others of the same length, so that places in the text stay where they are. Lines and tabs stay.
+/// Replaces the characters of `text` that move the cursor of a terminal or turn the direction of writing by others of
+/// the same length, so that places in the text stay where they are. Lines and tabs stay.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_unfit = |c: char| {
         let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -241,7 +241,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(|c| if is_unfit(c) { stand_in(c) } else { c }).collect())
 }
 
-/// Words of a list as prose: `a`, `b` or `c`.
+/// Returns the words of a list as prose: `a`, `b` or `c`.
 pub(crate) fn one_of(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
     match quoted.as_slice() {
@@ -251,12 +251,12 @@ pub(crate) fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// The word of `words` that `text` was likely meant to be.
+/// Returns the word of `words` that `text` was likely meant to be.
 pub(crate) fn nearest<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
     let plain = |s: &str| s.to_lowercase().replace('_', "-");
     let wanted = plain(text);
     let distance = |w: &str| strsim::damerau_levenshtein(&wanted, &plain(w));
-    // A word that has the text as one of its parts means the same more likely than one that is spelled alike.
+    // A word that has the text as one of its parts is more likely meant than a word with a similar spelling.
     let has_part = |w: &&&str| 1 < wanted.len() && plain(w).split('-').any(|part| part == wanted);
     if let Some(word) = words.iter().filter(has_part).min_by_key(|w| distance(w)) {
         return Some(word);
@@ -271,7 +271,7 @@ pub(crate) fn nearest<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
     if close { Some(best) } else { contained().copied() }
 }
 
-/// `did you mean X?`, or all the words there are.
+/// Returns `did you mean X?`, or, without a near word, a list of all `words`.
 pub(crate) fn did_you_mean(text: &str, words: &[&str]) -> String {
     match nearest(text, words) {
         Some(word) => format!("did you mean `{word}`?"),

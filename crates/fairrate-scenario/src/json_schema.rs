@@ -1,5 +1,5 @@
-//! The JSON schema of scenarios, for editors. Keys and what they take are what the readers of sections ask for; their meaning is
-//! that of the reference, which a test holds against the readers.
+//! The JSON schema of scenarios, for editors. Keys and their values are those that the readers of sections ask for;
+//! their descriptions are taken from the reference, which a test compares with the readers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,21 +10,21 @@ use crate::reader::{Output, Takes};
 use crate::samples::{samples, understood};
 use crate::scalar::Form;
 
-/// The reference of scenarios.
+/// Text of the reference of scenarios.
 const PAGE: &str = include_str!("../../../docs/scenario.md");
 
-/// A section: the keys of all its kinds.
+/// The keys, tables and lists of a section, of all its kinds.
 #[derive(Default)]
 struct Shape {
     keys: BTreeMap<String, Takes>,
-    /// Keys by `kind`, of sections that have kinds.
+    /// Keys by `kind`, for sections that have kinds.
     kinds: BTreeMap<String, BTreeSet<String>>,
     tables: BTreeMap<String, Shape>,
     lists: BTreeMap<String, Shape>,
 }
 
 impl Shape {
-    /// Takes in what a document has.
+    /// Adds the keys, tables and lists of a document.
     fn learn(&mut self, output: &Output) {
         for (key, takes) in &output.known {
             let known = self.keys.entry(key.clone()).or_insert_with(|| takes.clone());
@@ -45,7 +45,7 @@ impl Shape {
         }
     }
 
-    /// The schema of a section called `path` in the file, the whole file without.
+    /// Returns the schema of the section at `path` in the file; an empty path means the whole file.
     fn schema(&self, path: &str, page: &Page<'_>) -> Value {
         let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         let mut properties = Map::new();
@@ -81,7 +81,7 @@ impl Shape {
     }
 }
 
-/// What takes what one or the other takes. A reader that does not say what it takes may take anything.
+/// Returns the values that `a` or `b` takes. A reader that does not state its values may take anything.
 fn either(a: &Takes, b: &Takes) -> Takes {
     let says = |takes: &Takes| *takes != Takes::default();
     if !says(a) || !says(b) || a.form != b.form {
@@ -91,7 +91,7 @@ fn either(a: &Takes, b: &Takes) -> Takes {
     Takes { form: a.form, words: a.words.iter().chain(more).copied().collect() }
 }
 
-/// A section of this kind has these keys and no others.
+/// Returns the rule that a section of this kind has only `keys`.
 fn of_kind(kind: &str, keys: &BTreeSet<String>) -> Value {
     json!({
         "if": { "properties": { "kind": { "const": kind } }, "required": ["kind"] },
@@ -121,7 +121,7 @@ fn of_form(form: Form) -> Value {
     }
 }
 
-/// The parameters of an algorithm.
+/// Returns the schema of an algorithm's parameters.
 fn of_algorithm(name: &str) -> Option<Value> {
     let params = AlgorithmConfig::by_name(name, Profile::Paper)?.params();
     let properties: Map<String, Value> = params.iter().map(|p| (p.name.to_owned(), of_param(p))).collect();
@@ -129,7 +129,7 @@ fn of_algorithm(name: &str) -> Option<Value> {
 }
 
 fn of_param(param: &Param) -> Value {
-    // Some take words or lists as well, which only they know.
+    // Some parameters also take words or lists, which only their algorithm knows.
     let is_number = param.toml.parse::<f64>().is_ok();
     let mut schema = match param.kind {
         ParamKind::Float if is_number => of_form(Form::Number),
@@ -143,7 +143,7 @@ fn of_param(param: &Param) -> Value {
     schema
 }
 
-/// Meanings of keys by heading and key.
+/// The descriptions of keys, by heading and key.
 struct Page<'a>(BTreeMap<(String, &'a str), &'a str>);
 
 impl<'a> Page<'a> {
@@ -163,7 +163,7 @@ impl<'a> Page<'a> {
         Self(rows)
     }
 
-    /// Of a key of a section, or of one of its kinds.
+    /// Returns the description of a key of a section, or of one of its kinds.
     fn meaning<'k>(&self, path: &str, key: &str, kinds: impl Iterator<Item = &'k String>) -> Option<&'a str> {
         let sections = match path {
             "" => vec!["Top level".to_owned()],
@@ -176,12 +176,13 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The JSON schema of scenario files, by which editors complete and check them. A file that it lets pass can still be wrong.
+/// Returns the JSON schema of scenario files, with which editors complete and check them. A file that it lets pass can
+/// still be wrong.
 #[must_use]
 pub fn json_schema() -> Value {
     let mut shape = Shape::default();
     for text in samples() {
-        // A test holds that all samples can be read.
+        // A test checks that all samples can be read.
         if let Ok(output) = understood(&text) {
             shape.learn(&output);
         }
@@ -193,7 +194,7 @@ pub fn json_schema() -> Value {
             transport["properties"][info.name] = parameters;
         }
     }
-    // Which transport it is says nothing of the sections of algorithms.
+    // The kind of transport does not restrict the sections of algorithms.
     if let Some(transport) = transport.as_object_mut() {
         transport.remove("allOf");
     }

@@ -1,10 +1,10 @@
 //! Scenario files and results directories.
 //!
-//! A [`Scenario`] that exists is runnable: reading one checks every key, every name and every quantity, and
-//! what is wrong becomes a [`ScenarioError`] with the place in the file and a way out. Every default of
-//! fairrate lives in here, with its source.
+//! A [`Scenario`] that exists is runnable: reading it checks every key, every name and every quantity, and every
+//! problem is reported in a [`ScenarioError`] with its place in the file and a remedy. Every default of fairrate is
+//! defined in this crate, with its source.
 //!
-//! [`ResultsWriter`] writes a run's results as it goes, [`Results`] reads them. A results directory has
+//! [`ResultsWriter`] writes a run's results while it runs, [`Results`] reads them. A results directory contains
 //!
 //! - `flows.parquet`, `ports.parquet`, `rates.parquet`, `pfc.parquet`, `convergence.parquet`: see [`FlowRow`],
 //!   [`PortRow`], [`RateRow`], [`PfcRow`] and [`ConvergenceRow`]. Nodes are ids, ports are called `from->to` by the names of nodes, and the unit of every column is in

@@ -1,10 +1,11 @@
-//! How much memory this process can still take, so that what cannot fit is refused before it is begun.
+//! The amount of memory available to this process, so that a run that cannot fit is refused before it begins.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes this process can still take: what the machine has left, its control group, and its own limit of address space,
-/// whichever is least. `None` where nothing says so, as outside of Linux.
+/// Returns the number of bytes that this process can still allocate: the least of the machine's available memory, the
+/// rest of its control groups' limits, and the rest of its own limit of address space. `None` where none of them is
+/// known, as outside of Linux.
 pub fn available_memory() -> Option<u64> {
     let read = |path: &Path| fs::read_to_string(path).ok();
     let of_machine = read(Path::new("/proc/meminfo")).and_then(|text| kilobytes(&text, "MemAvailable:"));
@@ -16,36 +17,36 @@ pub fn available_memory() -> Option<u64> {
     let groups = read(Path::new("/proc/self/cgroup")).map_or_else(Vec::new, |text| groups(&text));
     let of_groups = groups.iter().filter_map(|group| {
         let number = |name: &str| read(&group.dir.join(name))?.trim().parse::<u64>().ok();
-        // A group without a limit says `max`.
+        // The file of a group without a limit contains `max`.
         let (most, used) = (number(group.most)?, number(group.used)?);
-        // The kernel gives up what it keeps of files when memory is wanted.
+        // The kernel frees cached files when memory is needed.
         let files = read(&group.dir.join("memory.stat")).map_or(0, |text| file_cache(&text));
         Some(most.saturating_sub(used.saturating_sub(files)))
     });
     of_machine.into_iter().chain(of_process).chain(of_groups).min()
 }
 
-/// A number of bytes for people: `3.2 GB`.
+/// Returns a number of bytes in readable form: `3.2 GB`.
 pub fn shown_bytes(bytes: u64) -> String {
     let units = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     let (unit, size) = units.into_iter().find(|(_, size)| *size <= bytes as f64).unwrap_or(("B", 1.0));
     if unit == "B" { format!("{bytes} B") } else { format!("{:.1} {unit}", bytes as f64 / size) }
 }
 
-/// The value of a line such as `MemAvailable:   23783192 kB`.
+/// Returns the value, in bytes, of a line such as `MemAvailable:   23783192 kB`.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let number: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     number.checked_mul(1_024)
 }
 
-/// The soft limit of `Max address space`; none if it is unlimited.
+/// Returns the soft limit of `Max address space` in bytes; `None` if it is unlimited.
 fn address_space(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// A control group, and its files with the limit of memory and what is in use.
+/// A control group, and its files with the limit of memory and the current use.
 #[derive(Debug, PartialEq)]
 struct Group {
     dir: PathBuf,
@@ -53,7 +54,7 @@ struct Group {
     used: &'static str,
 }
 
-/// This process's control groups of memory, and all above them.
+/// Returns this process's control groups of memory, and all groups above them.
 fn groups(text: &str) -> Vec<Group> {
     let mut groups = Vec::new();
     for line in text.lines() {
@@ -72,8 +73,8 @@ fn groups(text: &str) -> Vec<Group> {
     groups
 }
 
-/// Bytes of files that the kernel keeps for a group, by its `memory.stat`. Of two generations of names, the older one counts
-/// what is below the group under `total_`.
+/// Returns the bytes of files that the kernel caches for a group, from its `memory.stat`. In cgroup v1, the names with
+/// `total_` include the groups below.
 fn file_cache(stat: &str) -> u64 {
     let value = |name: &str| {
         let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;

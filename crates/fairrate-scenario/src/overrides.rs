@@ -3,7 +3,7 @@
 use crate::error::{Report, Site};
 use crate::tree::{Entry, Node, Table, Value, parse_value};
 
-/// Changes to a scenario from the command line.
+/// Changes to a scenario, as given on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `--set key=value`: a dotted key (`traffic.0.load` counts lists from 0) and a value in TOML syntax; a

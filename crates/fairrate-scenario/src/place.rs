@@ -1,4 +1,4 @@
-//! The problems of a scenario taken apart, for programs that show them in their own way.
+//! The problems of a scenario as separate parts, for programs that show them in their own way.
 
 use crate::error::Report;
 use crate::tree::{self, Node, Table, Value};
@@ -6,13 +6,13 @@ use crate::tree::{self, Node, Table, Value};
 /// One problem of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProblemParts {
-    /// What kind, such as `scenario::unknown_key`.
+    /// Code of the problem, such as `scenario::unknown_key`.
     pub code: &'static str,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// What to write instead; may be empty.
+    /// The text to write instead; may be empty.
     pub help: String,
-    /// The text it is in: a file, or an argument such as `--set`.
+    /// Name of the text: a file, or an argument such as `--set`.
     pub source: Option<String>,
     /// The dotted key it is about, lists counted from 0, as `traffic.0.load`.
     pub key: Option<String>,
@@ -22,14 +22,14 @@ pub struct ProblemParts {
     pub column: Option<usize>,
 }
 
-/// Line and column of a byte of `text`, both from 1.
+/// Returns line and column of byte `at` of `text`, both from 1.
 pub(crate) fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |i| i + 1);
     (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
 }
 
-/// The dotted key of what stands at a byte of a text called `source`.
+/// Returns the dotted key at byte `at` of `text`, whose name is `source`.
 pub(crate) fn key_at(source: &str, text: &str, at: usize) -> Option<String> {
     match source {
         "--set" => return text.split_once('=').map(|(key, _)| key.to_owned()),

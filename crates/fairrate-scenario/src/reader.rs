@@ -1,5 +1,5 @@
-//! Reads sections of a document key by key, noting problems and writing down what was understood, defaults
-//! included: the resolved scenario.
+//! Reading of the sections of a document key by key. Problems are reported, and the values read, with defaults, are
+//! collected for the resolved scenario.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use crate::error::{Report, Site, did_you_mean, nearest, one_of};
 use crate::scalar::{Form, Scalar, quote};
 use crate::tree::{Node, Table, Value};
 
-/// A value that was read and where it stands: its own place, or its section's if it is a default.
+/// A value that was read and its place: its own, or its section's if it is a default.
 #[derive(Clone, Debug)]
 pub(crate) struct Field<T> {
     pub value: T,
     pub site: Site,
 }
 
-/// `items` as a TOML list.
+/// Returns `items` as a TOML list.
 pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
 }
@@ -27,19 +27,19 @@ pub(crate) enum OrWord<T> {
     Value(T),
 }
 
-/// What a key takes, as far as its reader says.
+/// The values that a key takes, as far as its reader states them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Takes {
-    /// Values of this form; `None`: of any form, unless there are words.
+    /// Form of the values; `None`: any form, unless there are words.
     pub form: Option<Form>,
-    /// These words.
+    /// Words that the key takes.
     pub words: Vec<&'static str>,
 }
 
-/// What was understood of a section, as it will be written.
+/// The values read from a section, in the form in which they will be written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Output {
-    /// Every key there can be.
+    /// Every key that the section can have.
     pub known: Vec<(String, Takes)>,
     pub values: Vec<(String, String)>,
     pub tables: Vec<(String, Output)>,
@@ -51,7 +51,7 @@ impl Output {
         self.values.push((key.to_owned(), toml));
     }
 
-    /// The section as TOML; `path` is its dotted name, empty for the document.
+    /// Appends the section as TOML to `text`; `path` is its dotted name, empty for the document.
     pub fn render(&self, path: &str, text: &mut String) {
         for (key, toml) in &self.values {
             let _ = writeln!(text, "{key} = {toml}");
@@ -69,23 +69,23 @@ impl Output {
         }
     }
 
-    /// The section as an inline table.
+    /// Returns the section as an inline table.
     pub fn render_inline(&self) -> String {
         let items: Vec<String> = self.values.iter().map(|(key, toml)| format!("{key} = {toml}")).collect();
         format!("{{ {} }}", items.join(", "))
     }
 }
 
-/// Where a section and its values stand.
+/// The places of a section and its values.
 #[derive(Clone, Copy)]
 pub(crate) struct Anchor<'a> {
-    /// The whole section.
+    /// Place of the whole section.
     pub site: Site,
     table: Option<&'a Table>,
 }
 
 impl Anchor<'_> {
-    /// The place of the value of `key`, or of the section.
+    /// Returns the place of the value of `key`, or of the section if it has no such key.
     pub fn site_of(&self, key: &str) -> Site {
         self.table.and_then(|t| t.get(key)).map_or(self.site, |e| e.node.site)
     }
@@ -95,7 +95,7 @@ impl Anchor<'_> {
 pub(crate) struct Section<'a> {
     pub report: &'a Report,
     pub anchor: Anchor<'a>,
-    /// How messages call it, such as "`[switch]`".
+    /// Name of the section in messages, such as "`[switch]`".
     pub name: String,
     pub out: Output,
 }
@@ -105,13 +105,13 @@ impl<'a> Section<'a> {
         Self { report, anchor: Anchor { site, table }, name: name.into(), out: Output::default() }
     }
 
-    /// The value of `key`, if the file has it.
+    /// Returns the value of `key`, if the file has it.
     pub fn node(&mut self, key: &str) -> Option<&'a Node> {
         self.takes(key, Takes::default());
         self.anchor.table?.get(key).map(|e| &e.node)
     }
 
-    /// Notes that there can be `key`, and what it takes: the first to say so has it.
+    /// Records `key` as a possible key and the values it takes: the first call that states them counts.
     fn takes(&mut self, key: &str, takes: Takes) {
         match self.out.known.iter_mut().find(|(known, _)| known == key) {
             None => self.out.known.push((key.to_owned(), takes)),
@@ -120,22 +120,22 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether the file has `key`, without asking for it.
+    /// Returns `true` if the file has `key`; does not make it known.
     pub fn has(&self, key: &str) -> bool {
         self.anchor.table.is_some_and(|t| t.get(key).is_some())
     }
 
-    /// Whether `key` has been asked for.
+    /// Returns `true` if `key` has been asked for.
     pub fn is_known(&self, key: &str) -> bool {
         self.out.known.iter().any(|(known, _)| known == key)
     }
 
-    /// The place of the value of `key`, or of the section.
+    /// Returns the place of the value of `key`, or of the section if it has no such key.
     pub fn site_of(&self, key: &str) -> Site {
         self.anchor.site_of(key)
     }
 
-    /// The keys the file has.
+    /// Returns the keys that the file has.
     pub fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.anchor.table.into_iter().flat_map(|t| t.entries.iter().map(|e| e.key.as_str()))
     }
@@ -145,7 +145,7 @@ impl<'a> Section<'a> {
         self.report.problem(code, self.site_of(key), message, format!("`{key}`"), help);
     }
 
-    /// The value of `node`, which stands at `key` or in a list there.
+    /// Reads the value of `node`, which stands at `key` or in a list there. After a problem, returns a placeholder.
     pub fn read_node<T: Scalar>(&self, key: &str, node: &Node) -> T {
         T::read(key, &node.value).unwrap_or_else(|wrong| {
             self.report.problem(wrong.code, node.site, wrong.message, format!("`{key}`"), wrong.help);
@@ -153,28 +153,28 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// The value of `key` if it is given; nothing is written down.
+    /// Returns the value of `key` if it is given; the resolved scenario does not get it.
     pub fn given<T: Scalar>(&mut self, key: &str) -> Option<Field<T>> {
         self.takes(key, Takes { form: Some(T::FORM), words: Vec::new() });
         let node = self.node(key)?;
         Some(Field { value: self.read_node(key, node), site: node.site })
     }
 
-    /// The value of `key` if it is given, which is then written down.
+    /// Returns the value of `key` if it is given, and adds it to the resolved scenario.
     pub fn optional<T: Scalar>(&mut self, key: &str) -> Option<Field<T>> {
         let field = self.given::<T>(key)?;
         self.out.push(key, field.value.write());
         Some(field)
     }
 
-    /// The value of `key`, or `default`.
+    /// Returns the value of `key`, or `default`, and adds it to the resolved scenario.
     pub fn get<T: Scalar>(&mut self, key: &str, default: T) -> Field<T> {
         let field = self.given(key).unwrap_or(Field { value: default, site: self.anchor.site });
         self.out.push(key, field.value.write());
         field
     }
 
-    /// The value of `key`, without which nothing works.
+    /// Returns the value of the mandatory `key`; if it is missing, reports that and returns a placeholder.
     pub fn require<T: Scalar>(&mut self, key: &str, example: &str) -> Field<T> {
         if let Some(field) = self.optional(key) {
             return field;
@@ -183,14 +183,14 @@ impl<'a> Section<'a> {
         Field { value: T::placeholder(), site: self.anchor.site }
     }
 
-    /// Reports that `key` is not there.
+    /// Reports that `key` is missing.
     pub fn missing(&self, key: &str, example: &str) {
         let message = format!("{} needs `{key}`", self.name);
         let help = format!("add for instance `{key} = {example}`");
         self.report.problem("scenario::missing_key", self.anchor.site, message, format!("no `{key}` here"), help);
     }
 
-    /// One of the words of `choices`, or `default`.
+    /// Returns the value of the word at `key`, which is one of `choices`, or `default`.
     pub fn choice<T: Copy + PartialEq>(&mut self, key: &str, choices: &[(&'static str, T)], default: T) -> Field<T> {
         let words: Vec<&'static str> = choices.iter().map(|c| c.0).collect();
         self.takes(key, Takes { form: None, words: words.clone() });
@@ -236,7 +236,7 @@ impl<'a> Section<'a> {
         self.report.problem("scenario::unknown_name", site, message, "unknown", help);
     }
 
-    /// A value, or one of `words`.
+    /// Returns the value of `key`, which is a value or one of `words`, or `default`.
     pub fn value_or<T: Scalar>(&mut self, key: &str, words: &[&'static str], default: OrWord<T>) -> Field<OrWord<T>> {
         self.takes(key, Takes { form: Some(T::FORM), words: words.to_vec() });
         let field = match self.node(key) {
@@ -266,7 +266,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// A list of values; `None` if `key` is not given.
+    /// Returns the list of values at `key`; `None` if it is not given.
     pub fn items(&mut self, key: &str) -> Option<&'a [Node]> {
         let node = self.node(key)?;
         if let Value::Array(items) = &node.value {
@@ -283,7 +283,7 @@ impl<'a> Section<'a> {
         Some(&[])
     }
 
-    /// The sub-table `key`, empty if it is not given.
+    /// Returns the sub-table `key`, empty if it is not given.
     pub fn child(&mut self, key: &str, name: &str) -> Section<'a> {
         match self.node(key) {
             None => Section::new(self.report, self.anchor.site, name, None),
@@ -300,7 +300,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The sub-tables of the list `key`.
+    /// Returns the sub-tables of the list `key`.
     pub fn children(&mut self, key: &str) -> Vec<Section<'a>> {
         let name = format!("`[[{key}]]`");
         let wrong = |node: &Node, help: String| {
@@ -329,7 +329,7 @@ impl<'a> Section<'a> {
         sections
     }
 
-    /// Reports the keys that nobody asked for, and gives what was understood.
+    /// Reports the unknown keys, and returns the values that were read.
     pub fn finish(self) -> Output {
         let known: Vec<&str> = self.out.known.iter().map(|(key, _)| key.as_str()).collect();
         for entry in self.anchor.table.into_iter().flat_map(|t| &t.entries) {
@@ -360,7 +360,7 @@ fn describe_key(key: &str) -> String {
     }
 }
 
-/// Where keys belong that people put elsewhere.
+/// Returns the section to which `key` belongs, for keys that are often put elsewhere.
 fn home_of(key: &str) -> Option<&'static str> {
     match key {
         "buffer" | "dt_alpha" | "egress_alpha" | "pfc" | "ecn" | "headroom" | "balancing" | "ecmp" | "queue_limit"

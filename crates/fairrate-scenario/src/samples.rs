@@ -10,7 +10,7 @@ use crate::reader::Output;
 use crate::schema::{self, Algorithms, Files, Place};
 use crate::tree;
 
-/// The files that the documents name.
+/// The files that the documents name, with their texts.
 const FILES: &[(&str, &str)] = &[
     ("sizes.txt", include_str!("../tests/docs_files/sizes.txt")),
     ("flows.csv", include_str!("../tests/docs_files/flows.csv")),
@@ -38,22 +38,22 @@ const TRAFFIC: &[&str] = &[
 
 const INCAST: &str = "[[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = 1\nbytes = \"1KB\"";
 
-/// The documents, for tests of the reference and for [`json_schema`](crate::json_schema()). They name `sizes.txt`, `flows.csv` and
-/// `topology.txt`.
+/// Returns the documents, for tests of the reference and for [`json_schema`](crate::json_schema()). They name
+/// `sizes.txt`, `flows.csv` and `topology.txt`.
 #[must_use]
 pub fn samples() -> Vec<String> {
     let star = |rest: &str| format!("[topology]\nkind = \"star\"\n{INCAST}\n{rest}");
     let mut documents = Vec::new();
     for shape in TOPOLOGIES {
         let path = if shape.name == "file" { "path = \"topology.txt\"" } else { "" };
-        // What circuits drop has to be sent again.
+        // Packets dropped by circuits must be retransmitted, which needs `rto`.
         let rto = if shape.name == "rdcn" { "[transport]\nrto = \"4ms\"" } else { "" };
         documents.push(format!("[topology]\nkind = \"{}\"\n{path}\n{INCAST}\n{rto}", shape.name));
     }
     let rates = "link_rates = [\"25Gbps\", \"10Gbps\"]";
     documents.push(format!("[topology]\nkind = \"parking-lot\"\n{rates}\n{INCAST}"));
     for block in TRAFFIC {
-        // Queries and other racks need racks; the flow list names hosts of a star.
+        // A block with queries needs racks; the flow list names hosts of a star.
         let shape = if block.contains("queries") { "leaf-spine" } else { "star" };
         documents.push(format!("duration = \"99us\"\n[topology]\nkind = \"{shape}\"\n[[traffic]]\n{block}"));
     }
@@ -78,7 +78,7 @@ pub fn samples() -> Vec<String> {
     documents
 }
 
-/// What was understood of a document that names no files but [`FILES`].
+/// Reads a document that names no files but [`FILES`], and returns it with every default filled in.
 pub(crate) fn understood(text: &str) -> Result<Output, ScenarioError> {
     let report = Report::default();
     let source = report.add_source("sample.toml", text.to_owned());

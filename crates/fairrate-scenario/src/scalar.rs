@@ -1,4 +1,4 @@
-//! The values that keys can have: how each is read, what is said if it is not one, and how it is written.
+//! The values that keys can have: their reading, their error messages, and their form in TOML.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use fairrate_units::{Bytes, Rate, Time};
 use crate::error::nearest;
 use crate::tree::Value;
 
-/// Why a node is not the value it should be.
+/// The problem of a node that is not the expected value.
 pub(crate) struct Wrong {
     pub code: &'static str,
     pub message: String,
@@ -16,22 +16,22 @@ pub(crate) struct Wrong {
 
 /// A value that a key can have.
 pub(crate) trait Scalar: Sized {
-    /// What it is, with its article.
+    /// Name of the kind of value, with its article.
     const WHAT: &'static str;
-    /// How it is written.
+    /// Form in which the value is written.
     const FORM: Form;
-    /// Something valid, to go on with after a problem.
+    /// Returns a valid value to go on with after a problem.
     fn placeholder() -> Self;
-    /// Reads it; `key` is for the help.
+    /// Reads the value of `key`; the help of an error names `key`.
     fn read(key: &str, value: &Value) -> Result<Self, Wrong>;
-    /// Writes it as TOML.
+    /// Returns the value as TOML.
     fn write(&self) -> String;
 }
 
-/// How a value is written.
+/// The form in which a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// A number and one of these units, in quotes.
+    /// A number and one of the listed units, in quotes.
     Quantity(&'static [&'static str]),
     /// A number.
     Number,
@@ -125,7 +125,7 @@ quantity!(
     Bytes::new(1_000)
 );
 
-/// The quantity with the unit that was likely meant, if there is a number and something like a unit.
+/// Returns the quantity with the unit that was likely meant, if `text` is a number and something like a unit.
 fn repaired(text: &str, units: &[&str]) -> Option<String> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
@@ -228,7 +228,7 @@ impl Scalar for String {
     }
 }
 
-/// `text` as a TOML string.
+/// Returns `text` as a TOML string.
 pub(crate) fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

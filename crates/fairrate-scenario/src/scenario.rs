@@ -8,7 +8,7 @@ use crate::overrides::{self, Overrides};
 use crate::schema::{self, Algorithms, Attachment, Files, Place, Window};
 use crate::tree;
 
-/// A runnable scenario: everything a run is made from, every default filled in.
+/// A runnable scenario: the complete input of a run, with every default filled in.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     name: String,
@@ -22,7 +22,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads scenarios that may name these algorithms:
+    /// Returns a reader of scenarios that may name the algorithms of `registry`:
     ///
     /// ```
     /// use fairrate_control::dctcp::DctcpConfig;
@@ -50,7 +50,7 @@ impl Scenario {
         Reader { registry }
     }
 
-    /// Reads a scenario file whose algorithm is a built-in one.
+    /// Reads a scenario file; its algorithm must be a built-in one.
     ///
     /// # Errors
     /// As [`Reader::load`].
@@ -58,7 +58,7 @@ impl Scenario {
         Self::with_algorithms(&Registry::new()).load(path, overrides)
     }
 
-    /// Reads a scenario whose algorithm is a built-in one from its text.
+    /// Reads a scenario from its text; its algorithm must be a built-in one.
     ///
     /// # Errors
     /// As [`Reader::from_toml`].
@@ -71,7 +71,7 @@ impl Scenario {
         Self::with_algorithms(&Registry::new()).from_toml(text, file_name, base_dir, overrides)
     }
 
-    /// Reads a scenario whose algorithm is a built-in one and whose files are texts too.
+    /// Reads a scenario and the files it names from texts; its algorithm must be a built-in one.
     ///
     /// # Errors
     /// As [`Reader::from_texts`].
@@ -84,64 +84,66 @@ impl Scenario {
         Self::with_algorithms(&Registry::new()).from_texts(text, file_name, files, overrides)
     }
 
-    /// What the run is called.
+    /// Returns the name of the run.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is about; may be empty.
+    /// Returns the description of the scenario; may be empty.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// The simulation it describes.
+    /// Returns the configuration of the simulation.
     pub fn sim_config(&self) -> &SimConfig {
         &self.config
     }
 
-    /// The simulation it describes.
+    /// Returns the configuration of the simulation by value.
     pub fn into_sim_config(self) -> SimConfig {
         self.config
     }
 
-    /// What is allowed and likely not meant, each in a sentence.
+    /// Returns the warnings: settings that are allowed and likely not meant, each in a sentence.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The window of time that its measures are of.
+    /// Returns the measuring window.
     pub fn window(&self) -> Window {
         self.window
     }
 
-    /// The scenario with every default filled in. Files it names are those of [`Scenario::files`], beside it.
+    /// Returns the scenario as TOML with every default filled in. It names files of [`Scenario::files`], which belong
+    /// beside it.
     pub fn to_toml(&self) -> String {
         self.resolved.clone()
     }
 
-    /// Name and content of the files that belong beside the resolved scenario: topology, flow lists, sizes, and a library with
-    /// the algorithm.
+    /// Returns name and content of the files that belong beside the resolved scenario: topology, flow lists, sizes, and
+    /// a library with the algorithm.
     pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.attachments.iter().map(|a| (a.name.as_str(), a.content.as_slice()))
     }
 
-    /// Whether its algorithm is one that the program has besides the built-in ones. What that does is in no hash.
+    /// Returns `true` if the algorithm is one that the program registered besides the built-in ones, and not from a
+    /// library. The behaviour of such an algorithm is in no hash.
     pub(crate) fn is_of_own_algorithm(&self) -> bool {
         self.is_own
     }
 
-    /// Hash of the resolved scenario and its files.
+    /// Returns a hash of the resolved scenario and its files.
     pub fn hash(&self) -> u64 {
         let parts = self.attachments.iter().flat_map(|a| [a.name.as_bytes(), a.content.as_slice()]);
         std::iter::once(self.resolved.as_bytes()).chain(parts).fold(FNV_OFFSET, |hash, part| {
             let hash = part.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME));
-            // An end mark, so that text cannot move from one part to the next unseen.
+            // An end mark, so that moving text from one part to the next changes the hash.
             (hash ^ 0xff).wrapping_mul(FNV_PRIME)
         })
     }
 }
 
-/// Reads scenarios that may name certain algorithms: [`Scenario::with_algorithms`].
+/// A reader of scenarios that may name the algorithms of a [`Registry`]: [`Scenario::with_algorithms`].
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     registry: &'a Registry,
@@ -161,8 +163,8 @@ impl Reader<'_> {
         self.from_toml(&text, &shown, path.parent().unwrap_or(Path::new("")), overrides)
     }
 
-    /// Reads a scenario from its text. `file_name` is what errors call it, and its stem the default name of the
-    /// scenario; paths in the text are relative to `base_dir`.
+    /// Reads a scenario from its text. Errors call it `file_name`, whose stem is the default name of the scenario;
+    /// paths in the text are relative to `base_dir`.
     ///
     /// # Errors
     /// If anything in it or in the files it names is wrong.
@@ -176,11 +178,11 @@ impl Reader<'_> {
         self.read(text, file_name, Place::Dir(base_dir), overrides)
     }
 
-    /// The same of a scenario whose files are texts too, each with the path that the scenario has for it: nothing is read from
-    /// disk.
+    /// Reads a scenario from its text and the files it names from `files`, pairs of a path as in the scenario and a
+    /// text. Nothing is read from disk.
     ///
     /// # Errors
-    /// If anything in it or in these files is wrong.
+    /// If anything in the scenario or in `files` is wrong.
     pub fn from_texts(
         self,
         text: &str,
@@ -226,6 +228,7 @@ impl Reader<'_> {
     }
 }
 
-/// The 64-bit FNV-1a hash: stable across builds and platforms, unlike the standard library's.
+/// Offset basis and prime of the 64-bit FNV-1a hash, which is stable across builds and platforms, unlike the standard
+/// library's.
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;

@@ -1,4 +1,4 @@
-//! A parsed TOML document that remembers where everything stands.
+//! A parsed TOML document that keeps the place of every key and value.
 
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -12,7 +12,7 @@ pub(crate) enum Value {
     Integer(i64),
     Float(f64),
     Bool(bool),
-    /// A date, which no scenario needs.
+    /// A date, which no key takes.
     Date(String),
     Array(Vec<Node>),
     Table(Table),
@@ -49,7 +49,7 @@ impl Table {
 }
 
 impl Value {
-    /// What it is, for messages.
+    /// Returns a description of the value for messages.
     pub fn describe(&self) -> String {
         match self {
             Self::Text(t) => format!("the string `{t}`"),
@@ -63,7 +63,7 @@ impl Value {
     }
 }
 
-/// Parses a document; what is wrong goes to `report`.
+/// Parses a document; problems are added to `report`.
 pub(crate) fn parse(text: &str, source: u32, report: &Report) -> Option<Table> {
     match DeTable::parse(text) {
         Ok(table) => Some(convert_table(table.into_inner(), source, 0, report)),
@@ -74,12 +74,12 @@ pub(crate) fn parse(text: &str, source: u32, report: &Report) -> Option<Table> {
     }
 }
 
-/// The same of a text that was parsed before; what is wrong was said then.
+/// Parses a text that was parsed before; syntax errors are not reported again.
 pub(crate) fn parse_quietly(text: &str, report: &Report) -> Option<Table> {
     DeTable::parse(text).ok().map(|table| convert_table(table.into_inner(), 0, 0, report))
 }
 
-/// Parses one value of a `--set` argument; `offset` is where it stands in the argument.
+/// Parses one value of a `--set` argument; `offset` is its place in the argument.
 pub(crate) fn parse_value(text: &str, source: u32, offset: usize, report: &Report) -> Option<Node> {
     let value = DeValue::parse(text).ok()?;
     Some(convert(value, source, offset, report))
@@ -129,7 +129,7 @@ fn convert_array(array: DeArray<'_>, source: u32, offset: usize, report: &Report
     array.into_iter().map(|value| convert(value, source, offset, report)).collect()
 }
 
-/// Says what is wrong with a text that is no TOML, in terms of what people get wrong in scenarios.
+/// Reports why a text is no TOML, with help for mistakes that are common in scenarios.
 fn syntax_problem(text: &str, source: u32, error: &toml::de::Error, report: &Report) {
     let span = error.span().unwrap_or(text.len()..text.len());
     let site = Site::new(source, span.clone());
@@ -141,7 +141,7 @@ fn syntax_problem(text: &str, source: u32, error: &toml::de::Error, report: &Rep
         report.problem("scenario::duplicate_key", site, message, "the second time", help);
         return;
     }
-    // What the parser would have taken instead is only of help if it is a sign, not the name of a rule.
+    // The token that the parser expected helps only if it is a sign, not the name of a rule.
     let message = match message.split_once(", expected ") {
         Some((what, expected)) if !expected.contains('`') => what.to_owned(),
         _ => message,

@@ -1,4 +1,4 @@
-//! Mistakes people make in scenario files, and what fairrate says to each.
+//! Common mistakes in scenario files, and fairrate's messages about them.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 
-/// The message as a terminal shows it, without colour.
+/// Returns the message as a terminal shows it, without colour.
 fn render(error: &ScenarioError) -> String {
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
     let mut text = String::new();

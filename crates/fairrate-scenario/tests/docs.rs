@@ -1,5 +1,5 @@
-//! The documentation says what the code says: every TOML block in it can be run, every CSV block can be read, the
-//! tables of `docs/scenario.md` have every key with its default, and links lead somewhere.
+//! The documentation agrees with the code: every TOML block in it can be run, every CSV block can be read, the tables
+//! of `docs/scenario.md` have every key with its default, and no link is broken.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every page for readers, with its text.
+/// Returns every page for readers, with its text.
 fn pages() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for dir in ["", "docs", "docs/algorithms", "validation/ns3"] {
@@ -27,7 +27,7 @@ fn pages() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The code blocks of a page: what stands behind the fence, and the text.
+/// Returns the code blocks of a page: the word behind the fence, and the text.
 fn blocks(text: &str) -> Vec<(&str, String)> {
     let (mut found, mut open) = (Vec::new(), None::<(&str, String)>);
     for line in text.lines() {
@@ -51,7 +51,7 @@ fn read(text: &str) -> Scenario {
         .unwrap_or_else(|e| panic!("{e}\n{}\nin:\n{text}", e.first_help()))
 }
 
-/// A block may leave out what has nothing to do with it: the network, or the traffic.
+/// Adds a network and traffic to a block without them, as a block may leave out what it is not about.
 fn completed(block: &str) -> String {
     let mut text = block.to_owned();
     if !block.contains("[topology]") {
@@ -86,7 +86,7 @@ fn every_toml_and_csv_block_can_be_run() {
     assert!(4 <= n_toml && 1 <= n_csv, "{n_toml} TOML blocks, {n_csv} CSV blocks");
 }
 
-/// The rows of the tables of `docs/scenario.md` below each heading: key and default.
+/// Returns the rows of the tables of `docs/scenario.md` below each heading: key and default.
 fn documented() -> BTreeMap<String, BTreeMap<String, String>> {
     let text = std::fs::read_to_string(root().join("docs/scenario.md")).expect("the page");
     let (mut sections, mut chapter, mut heading) = (BTreeMap::<_, BTreeMap<_, _>>::new(), String::new(), String::new());
@@ -107,7 +107,7 @@ fn documented() -> BTreeMap<String, BTreeMap<String, String>> {
     sections
 }
 
-/// Holds the keys of the resolved `scenario` and those values that `text` does not give against the page.
+/// Compares the keys of the resolved `scenario`, and the values that `text` does not set, with the page.
 fn hold(scenario: &Scenario, text: &str, page: &BTreeMap<String, BTreeMap<String, String>>, seen: &mut Vec<String>) {
     let resolved = scenario.to_toml();
     let (mut section, mut kind) = ("Top level".to_owned(), String::new());
@@ -179,7 +179,7 @@ fn links_lead_somewhere() {
     }
 }
 
-/// The anchor that a heading gets.
+/// Returns the anchor of a heading.
 fn slug(heading: &str) -> String {
     let keep = |c: char| match c {
         ' ' => Some('-'),

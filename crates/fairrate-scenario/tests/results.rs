@@ -44,7 +44,7 @@ fn scenario() -> Scenario {
     Scenario::from_toml(TEXT, "incast.toml", Path::new("."), &Overrides::default()).expect("it reads")
 }
 
-/// An empty directory of this test's own.
+/// Returns an empty directory for this test.
 fn fresh(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -123,7 +123,7 @@ fn sample(i: u64) -> PortSample {
     PortSample { t, port: PortId(0), qlen_bytes: i % 977, tx_bytes: i, drops: 0, ecn_marks: i / 3, pfc_pause: t }
 }
 
-/// Every row of a long table is there, across row groups and the footers between them.
+/// Every row of a long table is written, across row groups and the footers between them.
 #[test]
 fn long_tables_are_whole() {
     let dir = fresh("long");
@@ -144,7 +144,7 @@ fn long_tables_are_whole() {
     }
 }
 
-/// Rows of a table, as any reader of Parquet sees them.
+/// Returns the number of rows of a table, as any reader of Parquet counts them.
 fn plain_rows(path: &Path) -> i64 {
     let reader = SerializedFileReader::new(std::fs::File::open(path).expect("it is there")).expect("it is valid");
     let groups = reader.metadata().num_row_groups();
@@ -156,7 +156,7 @@ fn plain_rows(path: &Path) -> i64 {
     reader.metadata().file_metadata().num_rows()
 }
 
-/// What is there after a crash is valid at every moment, for every reader.
+/// The tables are valid for every reader at every moment, and so after a crash.
 #[test]
 fn a_crash_leaves_what_was_written() {
     let dir = fresh("crash");
@@ -239,7 +239,7 @@ fn results_of_another_schema_are_named() {
     }
 }
 
-/// A table with the columns of another program, as a run that was killed may leave it for a user to change.
+/// A table with the columns of another program, as a user may write it after a killed run.
 #[test]
 fn columns_of_another_type_are_an_error() {
     let dir = fresh("foreign");
@@ -304,7 +304,7 @@ fn links_in_a_results_directory_are_replaced_and_not_followed() {
         for name in ["scenario.toml", "summary.json.new", "flows.parquet", "flows.parquet.part", "scenario.toml.new"] {
             let (link, target) = (dir.join(name), theirs.join(name));
             let _ = std::fs::remove_file(&link);
-            // Some lead to a file, and some to where a file could be.
+            // Some links point to a file, and some to a path without a file.
             if name.starts_with("scenario") {
                 std::fs::write(&target, "theirs").expect("a file");
             }
@@ -419,7 +419,7 @@ fn deadlines_are_met_missed_or_open() {
     assert_eq!(deadlines_ns, ["1000000", "1000000", "20000", "3000000"]);
 }
 
-/// A field of a row as text.
+/// Returns a field of a row as text.
 fn column(row: &parquet::record::Row, name: &str) -> String {
     let field = row.get_column_iter().find(|(column, _)| *column == name);
     field.expect("the column").1.to_string()
@@ -466,7 +466,7 @@ fn waits_for_data_of_other_paths_come_back() {
     flows.sort_by_key(|f| f.id);
     let waits = |row: &FlowRow| (row.reordered_bytes, row.reordering_mean_ns, row.reordering_max_ns);
     assert_eq!(waits(&flows[1]), (0, None, None));
-    // What the connection says is all that the summary says.
+    // The connection's values are the only ones in the summary.
     let (seen, mean, max) =
         (totals.reordering, totals.reordering.mean().as_ns_f64(), totals.reordering.max.as_ns_f64());
     assert!(0 < seen.bytes && 0.0 < mean && mean < max, "{seen:?}");
@@ -507,7 +507,8 @@ fn files_of_the_scenario_go_with_the_results() {
     assert_eq!(again.sim_config().flows.len(), 2);
 }
 
-/// Flows keep the ids of their list in all tables, and probes mean these ids. Other flows get the numbers that are left.
+/// Flows keep the ids of their list in all tables, and probes refer to these ids. Other flows get the remaining
+/// numbers.
 #[test]
 fn flows_of_a_list_keep_their_ids() {
     let dir = fresh("ids");
@@ -544,7 +545,7 @@ fn flows_of_a_list_keep_their_ids() {
     assert!(error.to_string().contains("of a flow of another list"), "{error}");
 }
 
-/// Two flows of a list, one of which a link that goes down starves, and one that starts outside of the window.
+/// Two flows of a list, the first starved by a link that goes down, and a flow that starts outside of the window.
 const WINDOWED: &str = r#"
 duration = "1ms"
 [topology]
@@ -595,7 +596,7 @@ fn a_window_has_the_flows_that_start_in_it_and_the_bytes_that_arrive_in_it() {
     let hosts = later.measured.load.iter().find(|tier| tier.links == "host-links").expect("host links");
     let share = 101_000.0 * 8.0 / (5.0 * 10e9 * 850e-6);
     assert!((hosts.carried / share - 1.0).abs() < 1e-9 && hosts.offered == Some(hosts.carried), "{hosts:?}");
-    // What was delivered in two windows side by side is what was delivered in both.
+    // The bytes delivered in two adjacent windows add up to those of the whole window.
     let first = windowed("[measure]\nuntil = \"301us\"");
     let second = windowed("[measure]\nfrom = \"301us\"\nuntil = \"end\"");
     let both = first.measured.goodput_bytes + second.measured.goodput_bytes;
@@ -629,6 +630,6 @@ fn flows_that_an_interrupted_run_did_not_reach_offer_nothing() {
     let n = (summary.flows, summary.finished_flows, summary.unfinished_flows, summary.flows_to_start);
     assert_eq!((n, summary.fct[4].flows, summary.fct[4].unfinished), ((2, 1, 1, 2), 1, 1));
     let hosts = &summary.measured.load[0];
-    // Of the two flows of 1000 B one has arrived.
+    // Only one of the two flows of 1000 B has arrived.
     assert_eq!(hosts.offered.map(|offered| (offered / hosts.carried * 1e6).round()), Some(2e6), "{hosts:?}");
 }

@@ -1,4 +1,4 @@
-//! What scenario files mean: defaults, profiles, overrides, and the resolved scenario.
+//! The meaning of scenario files: defaults, profiles, overrides, and the resolved scenario.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ fn set(pairs: &[(&str, &str)]) -> Overrides {
 const STAR: &str = "[topology]\nkind = \"star\"\nhosts = 4\n";
 const INCAST: &str = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsenders = 3\nbytes = \"100KB\"\n";
 
-/// One small scenario for each topology and each kind of traffic.
+/// Returns a small scenario for each topology and each kind of traffic.
 fn all_kinds() -> Vec<String> {
     let topologies = [
         "kind = \"star\"",
@@ -242,13 +242,13 @@ fn marking_follows_the_algorithm() {
     let own = ecn("ratemp").expect("RateMP reads marks");
     assert_eq!((own.kmin, own.kmax, own.pmax), (Bytes::ZERO, Bytes::new(40_000), 1.0));
     assert_eq!((own.at, own.kmin_per, own.kmax_per), (MarkAt::Dequeue, None, None));
-    // Thresholds from the file hold as they stand, at every rate.
+    // Thresholds from the file are absolute, at every rate.
     let own = read(&format!("{STAR}[switch]\necn = {{ kmin = \"5KB\", kmax = \"200KB\", pmax = 0.01 }}\n{INCAST}"));
     let own = own.sim_config().fabric.ecn.expect("it was asked for");
     assert_eq!((own.kmin_per, own.kmax_per), (None, None));
 }
 
-/// What is set holds as it stands, and what is not goes on to scale: 400 KB for 25 Gb/s are 1.6 MB at 100 Gb/s.
+/// A threshold that is set is absolute, and the other one still scales: 400 KB for 25 Gb/s are 1.6 MB at 100 Gb/s.
 #[test]
 fn one_threshold_that_is_set_leaves_the_other_as_it_is() {
     let at_100g = |cc: &str, sets: &[(&str, &str)]| {
@@ -274,15 +274,16 @@ fn one_threshold_that_is_set_leaves_the_other_as_it_is() {
     assert_eq!(at_100g("dcqcn", &[("switch.ecn.kmin", "20KB"), ("switch.ecn.kmax", "30KB")]), (20.0, 30.0));
     assert_eq!(at_100g("dcqcn", &[("switch.ecn.per", "50Gbps")]), (200.0, 800.0));
     assert_eq!(at_100g("dcqcn", &[("switch.ecn.kmax_per", "any-rate")]), (400.0, 400.0));
-    // What algorithms bring themselves: 30 KB for 10 Gb/s, 1 KB for 1 Gb/s, and 0 to 40 KB at any rate.
+    // Default thresholds of algorithms: 30 KB for 10 Gb/s, 1 KB for 1 Gb/s, and 0 to 40 KB at any rate.
     assert_eq!(at_100g("dctcp", &[("switch.ecn.kmin", "20KB")]), (20.0, 300.0));
     assert_eq!(at_100g("hull", &[("switch.ecn.kmin", "2KB")]), (2.0, 100.0));
     assert_eq!(at_100g("ratemp", &[("switch.ecn.kmax", "80KB")]), (0.0, 80.0));
 }
 
-/// Measured before they were refused: 32 flows of a stride over four spines, 800 Gb/s of hosts, had 496 and 507 Gb/s under HPCC
-/// and PowerTCP with a path each, and 64 and 78 sprayed. No other algorithm fell below 49 % of what it has with a path each; over
-/// TCP, which repeats less, none but `line-rate` fell below 89 %.
+/// Measured before these combinations were refused: 32 flows of a stride over four spines, 800 Gb/s of hosts, had 496
+/// and 507 Gb/s under HPCC and PowerTCP with a path for each flow, and 64 and 78 Gb/s sprayed. No other algorithm fell
+/// below 49 % of its rate with a path for each flow; over TCP, which retransmits less, none but `line-rate` fell below
+/// 89 %.
 #[test]
 fn packets_are_not_sprayed_where_an_algorithm_knows_or_compares_paths() {
     let text = format!(
@@ -460,7 +461,7 @@ fn defaults_for_other_hosts_are_warned_about() {
         "`ai = \"40Mbps\"` of `dcqcn` is the default of DCQCN's paper, for hosts of 10Gbps to 40Gbps, and there are hosts of \
          100Gbps; in proportion it would be `transport.dcqcn.ai=\"100Mbps\"`"
     );
-    // Given values are meant, and published rates are as published.
+    // Values in the file give no warning, nor do published rates on hosts they were published for.
     assert_eq!(warnings("dcqcn", "100Gbps", "dcqcn = { ai = \"200Mbps\", hai = \"1Gbps\" }"), [""; 0]);
     assert_eq!(warnings("dcqcn", "40Gbps", ""), [""; 0]);
     assert_eq!((warnings("dcqcn-pi", "100Gbps", "").len(), warnings("pacc", "100Gbps", "").len()), (2, 2));

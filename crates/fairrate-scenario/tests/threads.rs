@@ -1,4 +1,4 @@
-//! What comes out of a run does not depend on the number of threads, to the last bit.
+//! The results of a run do not depend on the number of threads, to the last bit.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use fairrate_control::ALGORITHMS;
 use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{FlowOutcome, Recorder, RttSample, RunTotals, SimConfig, Simulation, Sink};
 
-/// Parts of the network: all of it, as many as pods or fewer, and more than there are.
+/// Numbers of threads: one, as many as pods or fewer, and more than there are pods.
 const THREADS: [usize; 4] = [1, 2, 3, 8];
 
-/// Pods of four hosts, a fabric with PFC and marks, and what hurts: an incast, flows that stop, flows that wait for others,
-/// short flows at random, and samples of it all.
+/// Pods of four hosts, a fabric with PFC and marks, and difficult traffic: an incast, flows that stop, flows that wait
+/// for others, short flows at random, and samples of all of them.
 const MIXED: &str = r#"
 duration = "400us"
 [topology]
@@ -49,7 +49,7 @@ flows = "all"
 every = "11us"
 "#;
 
-/// Keeps everything, round-trip times too.
+/// A sink that keeps all samples, round-trip times too.
 #[derive(Default, PartialEq)]
 struct Everything {
     recorder: Recorder,
@@ -86,12 +86,12 @@ fn read(text: &str, sets: &[(&str, &str)], cc: Option<&str>) -> Option<SimConfig
 fn run(config: &SimConfig, threads: usize) -> (Everything, RunTotals, Vec<FlowOutcome>, usize) {
     let mut simulation = Simulation::with_threads(config.clone(), threads);
     let mut everything = Everything::default();
-    // In pieces, which must not matter either.
+    // In pieces, which must not change the results either.
     while !simulation.advance(10_000, &mut everything).expect("nothing gets stuck").finished {}
     (everything, simulation.totals(), simulation.unfinished(), simulation.threads())
 }
 
-/// Runs a scenario on all numbers of threads. The threads it got at most.
+/// Runs a scenario on all numbers of threads and compares the results. Returns the largest number of threads it used.
 fn check(name: &str, config: &SimConfig) -> usize {
     let (everything, totals, unfinished, threads) = run(config, 1);
     assert_eq!(threads, 1);

@@ -8,7 +8,7 @@ use fairrate_sim::{Recorder, Simulation};
 
 const SENDERS: u32 = 8;
 
-/// Eight endless flows into one link of 25 Gb/s, in a fabric that pauses.
+/// Returns the text of a scenario with eight endless flows into one link of 25 Gb/s, in a fabric with PFC.
 fn text(cc: &str, kind: &str) -> String {
     format!(
         r#"
@@ -39,7 +39,7 @@ fn scenario(cc: &str, kind: &str) -> Result<Scenario, ScenarioError> {
     Scenario::from_toml(&text(cc, kind), "transports.toml", Path::new("."), &Overrides::default())
 }
 
-/// Whether any allowance ever changes or is below the line rate, or switches hold flows back.
+/// Returns `true` if any allowance ever changes or is below the line rate, or switches hold flows back.
 fn controls(scenario: Scenario) -> bool {
     let mut recorder = Recorder::default();
     let mut simulation = Simulation::new(scenario.into_sim_config());
@@ -50,7 +50,7 @@ fn controls(scenario: Scenario) -> bool {
     acts || 0 < simulation.totals().flow_pauses
 }
 
-/// Those that are refused over a transport, and what the message says.
+/// Algorithms that are refused over a transport, with a part of the message.
 const REFUSED: [(&str, &str, &str); 4] = [
     ("dcqcn", "tcp", "congestion notification packets"),
     ("dcqcn-pi", "tcp", "congestion notification packets"),
@@ -73,7 +73,7 @@ fn an_algorithm_controls_or_is_refused() {
     }
 }
 
-/// Where marks come back on acknowledgments nothing is missing.
+/// With marks echoed on acknowledgments, DCQCN needs no notification packets.
 #[test]
 fn dcqcn_without_notification_packets_works_over_tcp() {
     let text = text("dcqcn", "tcp") + "[transport.dcqcn]\nnotification = \"ack\"\n";
@@ -81,8 +81,8 @@ fn dcqcn_without_notification_packets_works_over_tcp() {
     assert!(controls(scenario.expect("it is sound")));
 }
 
-/// The longest packets that are accepted are as long as they say: a megabyte takes at least its time, and has as many bytes
-/// on the wire as payload and headers. A byte more is refused.
+/// The longest accepted packets have their full length: a megabyte takes at least its time, and has as many bytes on
+/// the wire as payload and headers. A byte more is refused.
 #[test]
 fn the_longest_packets_take_their_time() {
     for info in ALGORITHMS.iter().filter(|info| info.name != "ideal") {

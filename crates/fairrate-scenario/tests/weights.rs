@@ -7,7 +7,7 @@ use fairrate_scenario::{Overrides, Scenario};
 use fairrate_sim::{Recorder, Simulation};
 use fairrate_units::Time;
 
-/// Two flows of weights 1 and 3 through one link.
+/// Returns the text of a scenario with two flows of weights 1 and 3 through one link.
 fn scenario(cc: &str) -> String {
     let kind = if cc == "flowtune" { "tcp" } else { "rdma" };
     format!(
@@ -40,7 +40,7 @@ every = "30ms"
     )
 }
 
-/// Bytes of the second flow to those of the first from 30 to 60 ms, which HPCC takes to get there.
+/// Returns the ratio of the second flow's bytes to those of the first from 30 to 60 ms; HPCC needs 30 ms to converge.
 fn share(scenario: Scenario) -> f64 {
     let mut recorder = Recorder::default();
     let mut simulation = Simulation::new(scenario.into_sim_config());
@@ -52,8 +52,8 @@ fn share(scenario: Scenario) -> f64 {
     (at(1, 60) - at(1, 30)) / (at(0, 60) - at(0, 30))
 }
 
-/// HPCC's shares are those of its additive increase in a network without queues; the rest of the difference to 3 is what a
-/// packet is of a window.
+/// HPCC's shares are those of its additive increase in a network without queues; the rest of the difference to 3 is the
+/// share of a packet in a window.
 #[test]
 fn weights_hold_or_are_refused() {
     let mut with_weights = Vec::new();

@@ -1,4 +1,4 @@
-//! What agents and the allocator say to each other.
+//! Messages between agents and the allocator.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use fairrate_allocate::{LinkId, RealTime};
 use fairrate_daemon::wire::{Decoder, FromAgent, FromAllocator, MAX_FRAME, Reason};
 use fairrate_daemon::{Agent, Desk, DeskConfig, Identity};
 
-/// Flows of an agent at most.
+/// Largest number of flows of an agent.
 const MAX_FLOWS: usize = 50;
 
-/// Any bytes are messages or an error, on both sides, and neither side grows beyond its bounds.
+/// Checks that any bytes are messages or an error, on both sides, and that neither side grows beyond its bounds.
 ///
 /// # Panics
 /// If that does not hold.

@@ -1,4 +1,4 @@
-//! Results directories of which one file is something else.
+//! Results directories with one file replaced.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use fairrate_scenario::{Overrides, Results, ResultsWriter, RunState, Scenario};
 use fairrate_sim::Simulation;
 
-/// A run that has rows in every table.
+/// A run with rows in every table.
 const RUN: &str = r#"
 duration = "60us"
 [topology]
@@ -42,7 +42,7 @@ pub const FILES: [&str; 7] = [
     "convergence.parquet",
 ];
 
-/// The files of a whole run, in the order of [`FILES`].
+/// Returns the files of a whole run, in the order of [`FILES`].
 ///
 /// # Panics
 /// If the run cannot be written.
@@ -64,8 +64,8 @@ pub fn whole() -> &'static [Vec<u8>] {
     })
 }
 
-/// A results directory in which file number `which` is `data` is read, or an error says what is wrong with it. What is
-/// read can be drawn.
+/// Checks that a results directory whose file number `which` is `data` is read, or gives an error, and that results
+/// that are read can be drawn.
 ///
 /// # Panics
 /// If that does not hold.
@@ -87,7 +87,7 @@ pub fn results(which: u8, data: &[u8]) {
     std::fs::remove_dir_all(&dir).expect("it goes");
 }
 
-/// A directory of this thread's own.
+/// Returns a directory of this thread.
 fn directory(name: &str) -> PathBuf {
     let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
     std::env::temp_dir().join(format!("fairrate-fuzz-{name}-{}-{thread}", std::process::id()))

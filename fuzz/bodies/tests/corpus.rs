@@ -1,17 +1,17 @@
-//! Every fuzz target on its corpus and on mutations of it: no toolchain but the usual one is needed, and every run does the
-//! same. A mutation that fails is printed; put it into `corpus` once the fault is mended.
+//! Every fuzz target on its corpus and on mutations of it: only the usual toolchain is needed, and every run tests the
+//! same inputs. A mutation that fails is printed; add it to `corpus` once the fault is fixed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use fairrate_fuzz_bodies as bodies;
 
-/// Mutations of each input.
+/// Number of mutations of each input.
 const MUTATIONS: usize = 400;
-/// Mutations of each file of results, which is written and read.
+/// Number of mutations of each file of results, which is written and read.
 const OF_RESULTS: usize = 250;
 
-/// Random numbers (SplitMix64, G. Steele et al., OOPSLA 2014).
+/// A generator of random numbers (SplitMix64, G. Steele et al., OOPSLA 2014).
 struct Draw(u64);
 
 impl Draw {
@@ -22,14 +22,14 @@ impl Draw {
         ((z ^ (z >> 31)) % n.max(1) as u64) as usize
     }
 
-    /// A range of up to `most` bytes of `data`.
+    /// Returns a range of up to `most` bytes of `data`.
     fn range(&mut self, data: &[u8], most: usize) -> std::ops::Range<usize> {
         let start = self.below(data.len() + 1);
         start..(start + 1 + self.below(most)).min(data.len())
     }
 }
 
-/// What parsers stumble over.
+/// Words that are difficult for parsers.
 const WORDS: &[&[u8]] = &[
     b"-1",
     b"0",
@@ -55,7 +55,7 @@ const WORDS: &[&[u8]] = &[
     b"-",
 ];
 
-/// `data` with one to three changes.
+/// Returns `data` with one to three changes.
 fn mutated(draw: &mut Draw, data: &[u8], other: &[u8]) -> Vec<u8> {
     let mut data = data.to_vec();
     for _ in 0..=draw.below(3) {
@@ -87,7 +87,7 @@ fn mutated(draw: &mut Draw, data: &[u8], other: &[u8]) -> Vec<u8> {
     data
 }
 
-/// The corpus of a target, by name.
+/// Returns names and contents of the corpus of a target.
 fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     let entries = std::fs::read_dir(dir).expect("the directory is there");
@@ -117,7 +117,7 @@ fn run(inputs: &[(String, Vec<u8>)], mutations: usize, target: impl Fn(&str, &[u
     }
 }
 
-/// A target that reads text.
+/// Runs a target that reads text.
 fn run_text(target: &str, body: impl Fn(&str)) {
     run(&corpus(target), MUTATIONS, |_, data| body(&String::from_utf8_lossy(data)));
 }
@@ -137,7 +137,7 @@ fn topology_files() {
     run_text("topology_file", bodies::topology_file);
 }
 
-/// An input has the links, a line of dashes, and the flows.
+/// An input consists of the links, a line of dashes, and the flows.
 #[test]
 fn files_of_allocate() {
     run_text("allocate_files", |text| {
@@ -156,7 +156,7 @@ fn results() {
     let number = |name: &str| bodies::FILES.iter().position(|file| *file == name).expect("a file of results") as u8;
     let whole = bodies::FILES.iter().zip(bodies::whole());
     let mut inputs: Vec<_> = whole.map(|(name, data)| ((*name).to_owned(), data.clone())).collect();
-    // Inputs of the corpus are called `FILE-what`.
+    // The names of inputs in the corpus begin with the name of the file they replace, and a dash.
     inputs.extend(corpus("results"));
     run(&inputs, OF_RESULTS, |name, data| bodies::results(number(name.split('-').next().unwrap_or(name)), data));
 }

@@ -1,4 +1,4 @@
-//! Metrics of a run, their tolerances, and ours held against ns-3's.
+//! Metrics of a run, their tolerances, and the comparison of ours with ns-3's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::{Case, Group, Measured};
 
-/// How far ours may be from ns-3's: the larger of a part of ns-3's value and an absolute amount.
+/// Tolerance for the difference between ours and ns-3's: the larger of a part of ns-3's value and an absolute amount.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Tolerance {
     pub relative: f64,
@@ -20,18 +20,18 @@ impl Tolerance {
         Self { relative, absolute: 0.0 }
     }
 
-    /// Whether ours is near enough.
+    /// Returns `true` if `ours` is within the tolerance of `reference`.
     pub fn allows(self, reference: f64, ours: f64) -> bool {
         (ours - reference).abs() <= self.allowed(reference)
     }
 
     fn allowed(self, reference: f64) -> f64 {
-        // A hair of slack, so that a difference of exactly the tolerance is inside whatever the rounding.
+        // A little slack, so that a difference of exactly the tolerance is inside despite rounding.
         (self.relative * reference.abs()).max(self.absolute) * (1.0 + 1e-9)
     }
 }
 
-/// Means over several seeds of runs whose marks are random draws.
+/// Tolerance for means over several seeds of runs with randomly drawn marks.
 const RANDOM: Tolerance = Tolerance::relative(0.05);
 
 /// Bounds of the websearch flow sizes: from (excluded) to (included), in bytes.
@@ -45,13 +45,13 @@ const SIZE_BUCKETS: &[(&str, u64, u64)] = &[
     ("all sizes", 0, u64::MAX),
 ];
 
-/// How a row came out.
+/// The verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     Inside,
     Outside,
-    /// No tolerance is set for this metric; the row does not count.
+    /// A metric without a tolerance; the row does not count.
     NoTolerance,
 }
 
@@ -63,13 +63,13 @@ pub struct Row {
     pub metric: String,
     pub unit: &'static str,
     pub ns3: f64,
-    /// The mean over our runs; `None` (or null) if there is no value because a run failed or a flow did not finish.
+    /// Mean over our runs; `None` (or null) without a value, because a run failed or a flow did not finish.
     pub ours: Option<f64>,
-    /// Least and largest of our runs, where there are several.
+    /// Smallest and largest value of our runs, if there are several.
     pub range: Option<(f64, f64)>,
     pub tolerance: Option<Tolerance>,
     pub verdict: Verdict,
-    /// The cause of what is not inside.
+    /// The cause if the row is outside.
     pub cause: Option<String>,
 }
 
@@ -88,9 +88,9 @@ pub struct Finding {
     scenario: String,
     algorithm: String,
     metric: String,
-    /// Why rows are outside.
+    /// The reason why rows are outside.
     pub cause: String,
-    /// Keys of the scenario, as `--set` takes them, that make the cause ours too: so it is measured.
+    /// Keys of the scenario, as for `--set`, that reproduce the cause in our simulator, so that it can be measured.
     #[serde(default)]
     pub set: Vec<String>,
 }
@@ -102,7 +102,7 @@ impl Findings {
         toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    /// What explains a row that is outside, if it is known.
+    /// Returns the finding that explains a row outside, if there is one.
     pub fn explain(&self, scenario: &str, algorithm: &str, metric: &str) -> Option<&Finding> {
         let fits = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
             Some(start) => name.starts_with(start),
@@ -117,14 +117,14 @@ impl Findings {
 /// A metric of one run.
 struct Point {
     metric: String,
-    /// Metrics of a family are many of a kind, of which the worst is shown.
+    /// The family, if there are many metrics of this kind; only the worst of them is shown.
     family: Option<String>,
     unit: &'static str,
     tolerance: Option<Tolerance>,
     value: f64,
 }
 
-/// The rows of a case.
+/// Returns the rows of a case.
 pub fn rows(case: &Case, runs: &[Result<Measured, String>], findings: &Findings) -> Vec<Row> {
     let over_seeds = case.is_random() && 1 < runs.len();
     let mut ours = Vec::new();
@@ -184,7 +184,7 @@ fn row(case: &Case, point: Point, values: &[f64]) -> Row {
     }
 }
 
-/// Replaces the rows of each family by the one that uses most of its tolerance.
+/// Replaces the rows of each family by the row that uses most of its tolerance.
 fn worst_of_families(rows: Vec<(Option<String>, Row)>) -> Vec<Row> {
     let used = |row: &Row| {
         let allowed = row.tolerance.map_or(row.ns3.abs(), |t| t.allowed(row.ns3)).max(f64::MIN_POSITIVE);
@@ -211,8 +211,8 @@ fn worst_of_families(rows: Vec<(Option<String>, Row)>) -> Vec<Row> {
     out
 }
 
-/// All metrics of a run, in the same order for every run of a case. `over_seeds`: those whose means over several
-/// seeds are compared.
+/// Returns all metrics of a run, in the same order for every run of a case. With `over_seeds`, returns those whose
+/// means over several seeds are compared.
 fn points(case: &Case, m: &Measured, over_seeds: bool) -> Vec<Point> {
     let mut points = Points { case, m, over_seeds, packets: 2.0 * case.run.packet as f64, out: Vec::new() };
     match case.scenario.group {
@@ -236,14 +236,14 @@ struct Points<'a> {
 }
 
 impl Points<'_> {
-    /// Adds a metric; means over seeds have their own tolerance.
+    /// Adds a metric; means over seeds have a separate tolerance.
     fn add(&mut self, metric: impl Into<String>, unit: &'static str, tolerance: Option<Tolerance>, value: f64) {
         let tolerance =
             tolerance.map(|t| if self.over_seeds { Tolerance { absolute: t.absolute, ..RANDOM } } else { t });
         self.out.push(Point { metric: metric.into(), family: None, unit, tolerance, value });
     }
 
-    /// Makes the metric added last one of a family.
+    /// Sets the family of the metric added last.
     fn of_family(&mut self, family: &str) {
         if let Some(last) = self.out.last_mut() {
             last.family = Some(family.to_owned());
@@ -252,7 +252,7 @@ impl Points<'_> {
 
     fn micro(&mut self) {
         self.fcts(0.01);
-        // Where all flows are finite the last millisecond is idle: the first one is the one to compare.
+        // If all flows are finite the last millisecond is idle, so the first one is compared.
         let window = if self.m_is_finite() { "first-ms" } else { "last-ms" };
         for port in self.ports() {
             self.peak_queue(&port, "all", Tolerance { relative: 0.0, absolute: self.packets });
@@ -304,7 +304,7 @@ impl Points<'_> {
         let complete = self.m.fct_ns.len() == self.case.reference.fct_ns.len();
         for (name, from, to) in SIZE_BUCKETS {
             let of_size = slowdowns.iter().filter(|(size, _)| from < size && size <= to).map(|(_, s)| *s);
-            // A flow that did not finish has no slowdown, and without it no statistic of its bucket is one.
+            // A flow that did not finish has no slowdown, so its bucket has no statistics.
             let values = if complete { sorted(of_size) } else { Vec::new() };
             let value = |v: Option<f64>| v.unwrap_or(f64::NAN);
             let three = Some(Tolerance::relative(0.03));
@@ -321,7 +321,7 @@ impl Points<'_> {
         self.add("ECN marks", "", None, self.m.ecn_marks);
     }
 
-    /// Every flow's completion time, or their mean.
+    /// Adds the completion time of every flow, or with several seeds their mean.
     fn fcts(&mut self, tolerance: f64) {
         if self.over_seeds && !self.case.reference.fct_ns.is_empty() {
             self.mean_fct(tolerance);
@@ -358,7 +358,7 @@ impl Points<'_> {
         self.add(format!("throughput {port}, {window}"), "Gb/s", counts.then_some(Tolerance::relative(0.005)), gbps);
     }
 
-    /// Goodput in a window: the sum over flows, and every flow's unless it is about means over seeds.
+    /// Adds the goodput in a window: the sum over flows, and with a single seed that of every flow.
     fn goodputs(&mut self, window: &str, counts: bool) {
         let tolerance = counts.then_some(Tolerance::relative(0.005));
         let shares = self.shares(window);
@@ -376,7 +376,7 @@ impl Points<'_> {
         }
     }
 
-    /// Goodput of each flow in a window, in Gb/s.
+    /// Returns the goodput of each flow in a window, in Gb/s.
     fn shares(&self, window: &str) -> Vec<f64> {
         let gbps = |flow: &u32| {
             let bytes = self.m.goodput.get(&(window.to_owned(), *flow)).copied().unwrap_or(f64::NAN);
@@ -473,7 +473,7 @@ mod tests {
         let fct = out.iter().find(|r| r.metric == "mean FCT").expect("there is one");
         assert_eq!(fct.verdict, Verdict::Inside, "the mean is 1.04 times ns-3's");
         assert!(fct.range.is_some_and(|(lo, hi)| lo < fct.ns3 && fct.ns3 < hi));
-        // With the draws of ns-3, one run is held against ns-3's flow by flow.
+        // With ns-3's own draws, a single run is compared with ns-3's flow by flow.
         let out = rows(&case, &[scaled(1.02)], &Findings::default());
         let fct = out.iter().find(|r| r.metric.starts_with("FCT of flow")).expect("there is one");
         assert_eq!(fct.verdict, Verdict::Outside);

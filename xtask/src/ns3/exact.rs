@@ -1,17 +1,18 @@
-//! Completion times that are ns-3's to the nanosecond. Tolerances would not show a flow that ends a nanosecond late.
+//! Completion times that equal ns-3's to the nanosecond. Within tolerances, a flow that ends a nanosecond late would go
+//! unnoticed.
 
 use super::tables::{Case, Measured};
 
-/// How many flows ns-3 timed, and those of ours that end at another nanosecond.
+/// Number of flows with a completion time in ns-3, and names of those that end at another nanosecond in our runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exactness {
     pub n_flows: usize,
-    /// As `scenario/algorithm flow 3`.
+    /// Names of the flows that differ, as `scenario/algorithm flow 3`.
     pub differ: Vec<String>,
 }
 
 impl Exactness {
-    /// Holds each case's first run, which has ns-3's own draws, against the reference.
+    /// Compares each case's first run, which has ns-3's own draws, with the reference.
     pub fn of(cases: &[Case], runs: &[Vec<Result<Measured, String>>]) -> Self {
         let mut exactness = Self::default();
         for (case, runs) in cases.iter().zip(runs) {
@@ -21,7 +22,7 @@ impl Exactness {
         exactness
     }
 
-    /// A run that failed has none of the flows.
+    /// Adds the flows of a case. In a failed run (`None`) all of them differ.
     fn add(&mut self, case: &Case, ours: Option<&Measured>) {
         for (flow, ns3_ns) in &case.reference.fct_ns {
             self.n_flows += 1;
@@ -31,7 +32,7 @@ impl Exactness {
         }
     }
 
-    /// Prints how many are equal, and the first that are not.
+    /// Prints the number of equal times, and the first flows that differ.
     pub fn show(&self) {
         let equal = self.n_flows - self.differ.len();
         println!("completion times: {equal} of {} flows end at ns-3's nanosecond", self.n_flows);

@@ -1,4 +1,5 @@
-//! `cargo xtask validate ns3`: every scenario and algorithm that ns-3 was run with, ours beside ns-3's.
+//! `cargo xtask validate ns3`: compares our simulator with ns-3 in every scenario and with every algorithm that ns-3
+//! was run with.
 
 pub mod compare;
 mod exact;
@@ -44,7 +45,8 @@ pub struct Options {
     jobs: u64,
 }
 
-/// Runs the validation; whether every counted row is inside its tolerance and every flow ends when ns-3's does.
+/// Runs the validation. Returns `true` if every counted row is inside its tolerance and every flow ends at the same
+/// time as in ns-3.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let dir = root.join("validation/ns3");
     let cases: Vec<Case> =
@@ -110,7 +112,7 @@ fn measure_all(dir: &Path, cases: &[Case], options: &Options) -> Vec<Vec<Result<
     runs
 }
 
-/// A panic in the simulator becomes a failed row instead of the end of the validation.
+/// Measures a case; a panic in the simulator becomes a failed row instead of the end of the validation.
 fn measure_one(dir: &Path, case: &Case, seed: u64) -> Result<Measured, String> {
     let result = catch_unwind(AssertUnwindSafe(|| simulate::measure(dir, case, seed)));
     result.unwrap_or_else(|panic| {

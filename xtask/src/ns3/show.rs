@@ -1,4 +1,4 @@
-//! The rows as a table, or as JSON.
+//! Output of the rows as a table or as JSON.
 
 use serde_json::json;
 
@@ -91,7 +91,7 @@ fn quantity(value: f64, unit: &str) -> String {
     if unit.is_empty() { number(value) } else { format!("{} {unit}", number(value)) }
 }
 
-/// Four significant digits, and no fewer than the whole number has.
+/// Returns a number with about four significant digits, and all digits of a whole number.
 fn number(value: f64) -> String {
     let magnitude = value.abs();
     let decimals = match magnitude {

@@ -1,4 +1,4 @@
-//! Runs a case in our simulator and measures what ns-3 measured, at the same times.
+//! The run of a case in our simulator, with the same measurements at the same times as in ns-3.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -12,10 +12,10 @@ use fairrate_units::{Bytes, Time};
 
 use super::tables::{Case, Measured, Queue, Window};
 
-/// How often flows are sampled: often enough to look back by the delay of an acknowledgment.
+/// Interval of the samples of flows: short enough to look back by the delay of an acknowledgment.
 const FLOW_SAMPLE: &str = "20ns";
 
-/// The case as a scenario file, with `probes` besides.
+/// Returns the case as a scenario file, with `probes` added.
 pub fn scenario_text(case: &Case, seed: u64, probes: &str) -> String {
     let (scenario, run) = (&case.scenario, &case.run);
     let mut text = format!("name = \"{}\"\nprofile = \"ns3\"\nduration = \"{}\"\n", scenario.name, scenario.until);
@@ -37,12 +37,12 @@ pub fn scenario_text(case: &Case, seed: u64, probes: &str) -> String {
     text
 }
 
-/// Whether the run can end with its last flow: all are finite.
+/// Returns `true` if all flows are finite, so that the run can end with its last flow.
 fn scenario_is_finite(case: &Case) -> bool {
     case.sizes.len() == case.reference.fct_ns.len()
 }
 
-/// The probes of ports and flows that the metrics need.
+/// Returns the probes of ports and flows that the metrics need.
 fn probes(case: &Case) -> String {
     let mut text = String::new();
     let mut ports: Vec<&String> = case.reference.queues.keys().map(|(port, _)| port).collect();
@@ -59,7 +59,7 @@ fn probes(case: &Case) -> String {
     text
 }
 
-/// Reads the scenario and builds what the simulator runs.
+/// Reads the scenario and returns the configuration of the simulation.
 pub fn configure(dir: &Path, case: &Case, text: &str) -> Result<SimConfig, String> {
     let file = format!("{}.toml", case.scenario.name);
     let scenario = Scenario::from_toml(text, &file, dir, &Overrides::default()).map_err(|e| e.to_string())?;
@@ -81,7 +81,7 @@ pub fn measure(dir: &Path, case: &Case, seed: u64) -> Result<Measured, String> {
     let mut measured = std::mem::take(&mut meter.measured);
     measured.pauses = totals.pfc_pauses as f64;
     measured.ecn_marks = totals.ecn_marks as f64;
-    // ns-3's count has data and acknowledgments only.
+    // ns-3 counts only data and acknowledgments.
     measured.packet_hops = (totals.packet_hops - totals.pfc_pauses - totals.pfc_resumes) as f64;
     for ((port, window), queue) in &mut measured.queues {
         let window = case.windows[window];
@@ -94,7 +94,7 @@ pub fn measure(dir: &Path, case: &Case, seed: u64) -> Result<Measured, String> {
     Ok(measured)
 }
 
-/// The value of counters at the ends of windows: the last sample at or before each end.
+/// Values of counters at the ends of windows: the last sample at or before each end.
 #[derive(Default)]
 struct Edges<K: Ord> {
     /// (end in ns, value) of all windows of a counter.
@@ -113,7 +113,7 @@ impl<K: Ord> Edges<K> {
         }
     }
 
-    /// Growth over a window.
+    /// Returns the growth of a counter over a window.
     fn edge(&self, key: &K, window: Window) -> f64 {
         let ends = self.ends.get(key).map_or(&[][..], Vec::as_slice);
         let at = |t_ns| ends.iter().find(|(end, _)| *end == t_ns).map_or(0.0, |(_, value)| *value);
@@ -121,7 +121,7 @@ impl<K: Ord> Edges<K> {
     }
 }
 
-/// Measures while the run goes.
+/// The measurements of a run.
 struct Meter {
     measured: Measured,
     ports: BTreeMap<PortId, String>,
@@ -129,7 +129,7 @@ struct Meter {
     sample_ns: u64,
     tx: Edges<String>,
     delivered: Edges<u32>,
-    /// The windows of the goodputs, earlier by the flow's acknowledgment delay.
+    /// Windows of the goodputs, shifted earlier by the flow's acknowledgment delay.
     flow_windows: BTreeMap<(String, u32), Window>,
 }
 
@@ -166,7 +166,8 @@ impl Meter {
         meter
     }
 
-    /// Samples that ns-3 took in a window. Once our run has ended queues are empty, so fewer of ours are no error.
+    /// Returns the number of samples that ns-3 took in a window. After the end of our run queues are empty, so fewer
+    /// samples of ours are no error.
     fn expected_samples(&self, window: Window) -> f64 {
         let first = u64::from(window.from_ns == 0);
         (window.length_ns() / self.sample_ns + first) as f64
@@ -204,7 +205,7 @@ impl Sink for Meter {
     fn pfc(&mut self, _: &PfcEvent) {}
 }
 
-/// How long an acknowledgment travels from `from` to `to` on idle links of the shortest path.
+/// Returns the travel time of an acknowledgment from `from` to `to` on idle links of the shortest path.
 fn ack_delay(config: &SimConfig, from: NodeId, to: NodeId) -> Time {
     let needs = config.cc.needs();
     let bytes = config.transport.ack + config.transport.ack_overhead.unwrap_or(needs.ack_overhead);

@@ -1,4 +1,4 @@
-//! The tables in `validation/ns3`: which scenarios there are, and what ns-3 measured in them.
+//! The tables in `validation/ns3`: the scenarios, and ns-3's measurements in them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Length in ns.
+    /// Returns the length in ns.
     pub fn length_ns(self) -> u64 {
         self.to_ns - self.from_ns
     }
@@ -27,16 +27,16 @@ pub struct Queue {
     pub peak: f64,
     /// Mean of the samples, in bytes.
     pub mean: f64,
-    /// Bytes handed to the wire.
+    /// Bytes sent.
     pub sent: f64,
 }
 
-/// What was measured in one run, by ns-3 or by us.
+/// The measurements of one run, by ns-3 or by our simulator.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Start to last acknowledgment, by flow; finite flows that finished only.
+    /// Time from start to last acknowledgment, by flow; only of finite flows that finished.
     pub fct_ns: BTreeMap<u32, f64>,
-    /// By (port, window).
+    /// Queues by (port, window).
     pub queues: BTreeMap<(String, String), Queue>,
     /// Acknowledged payload bytes by (window, flow).
     pub goodput: BTreeMap<(String, u32), f64>,
@@ -45,20 +45,20 @@ pub struct Measured {
     pub packet_hops: f64,
 }
 
-/// A run of ns-3 and what it is in fairrate.
+/// A run of ns-3 and its settings in fairrate.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// Its name in the table of results.
     pub label: String,
     pub cc: String,
-    /// `transport.window`, where it is not the profile's.
+    /// `transport.window`, if it differs from the profile's.
     pub window: Option<String>,
-    /// `first_ack` of the algorithm, where it is not the profile's.
+    /// `first_ack` of the algorithm, if it differs from the profile's.
     pub first_ack: Option<String>,
     /// Bytes of a full data packet on the wire.
     pub packet: u64,
-    /// Whether ECN marks are drawn.
+    /// `true` if ECN marks are drawn at random.
     #[serde(default)]
     pub random: bool,
 }
@@ -74,7 +74,7 @@ pub struct Scenario {
     pub until: String,
 }
 
-/// Scenarios of a kind share their metrics and tolerances.
+/// The kind of a scenario, which determines its metrics and tolerances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
@@ -93,13 +93,13 @@ struct SuiteFile {
     scenario: Vec<Scenario>,
 }
 
-/// One scenario with one algorithm, and what ns-3 measured.
+/// One scenario with one algorithm, and ns-3's measurements.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub scenario: Scenario,
     pub run: Run,
     pub reference: Measured,
-    /// Name and place of the windows of the port and flow metrics.
+    /// Windows of the port and flow metrics, by name.
     pub windows: BTreeMap<String, Window>,
     /// The denominator of slowdowns, by flow.
     pub standalone_ns: BTreeMap<u32, f64>,
@@ -108,12 +108,12 @@ pub struct Case {
 }
 
 impl Case {
-    /// Marks are random draws in this run: ns-3 marked packets, and the algorithm reacts to it.
+    /// Returns `true` if marks are random draws in this run: ns-3 marked packets, and the algorithm reacts to marks.
     pub fn is_random(&self) -> bool {
         self.run.random && self.reference.ecn_marks > 0.0
     }
 
-    /// `scenario/algorithm`.
+    /// Returns `scenario/algorithm`.
     pub fn name(&self) -> String {
         format!("{}/{}", self.scenario.name, self.run.label)
     }
@@ -168,7 +168,7 @@ fn read_counters(case: &mut Case, run: &str, [queues, goodput, counters]: [&Tabl
         case.reference.queues.insert((row.text("port")?.to_owned(), window), queue);
     }
     for row in goodput.rows().filter(mine) {
-        // Flows were sampled less often than ports, so that their windows end at another time.
+        // Flows were sampled less often than ports, so their windows end at another time.
         let window = format!("{} of flows", row.text("window")?);
         case.windows.insert(window.clone(), row.window()?);
         case.reference.goodput.insert((window, row.number("flow")?), row.number("acked_bytes")?);
@@ -200,7 +200,7 @@ impl Table {
         Ok(Self { header, lines: lines.collect(), path })
     }
 
-    /// Its rows, the header excluded.
+    /// Returns the rows, without the header.
     pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         (0..self.lines.len()).map(|line| Row { table: self, line })
     }
@@ -213,14 +213,14 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The value in a column.
+    /// Returns the value in a column.
     pub fn text(&self, column: &str) -> Result<&'a str, String> {
         let at = self.table.header.iter().position(|h| h == column);
         let value = at.and_then(|i| self.table.lines[self.line].get(i));
         value.map(String::as_str).ok_or_else(|| self.wrong(column, "missing"))
     }
 
-    /// The value in a column, as a number.
+    /// Returns the value in a column as a number.
     pub fn number<T: std::str::FromStr>(&self, column: &str) -> Result<T, String> {
         self.text(column)?.parse().map_err(|_| self.wrong(column, "not a number"))
     }

@@ -1,5 +1,5 @@
-//! `cargo xtask validate ns3 --trace`: the pacing rate after each of the first acknowledgments, ours beside ns-3's,
-//! to find the first decision that differs.
+//! `cargo xtask validate ns3 --trace`: compares the pacing rate after each of the first acknowledgments with ns-3's, to
+//! find the first decision that differs.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use fairrate_sim::{RateSample, Recorder};
 use super::simulate::{configure, scenario_text, simulate};
 use super::tables::{Case, Table};
 
-/// Rates are sampled this often; acknowledgments of these runs arrive at multiples of it.
+/// Interval of the samples of rates; acknowledgments of these runs arrive at multiples of it.
 const STEP_NS: u64 = 4;
-/// How much two rates may differ: ns-3 keeps whole bits per second.
+/// Largest relative difference of two rates: ns-3 keeps whole bits per second.
 const RELATIVE: f64 = 1e-8;
-/// Lines shown after the first difference.
+/// Number of lines shown after the first difference.
 const AFTER: usize = 12;
 
-/// Compares the traces there are for `cases`; whether all agree.
+/// Compares the existing traces of `cases`. Returns `true` if all agree.
 pub fn run(dir: &Path, cases: &[Case]) -> Result<bool, String> {
     let mut agree = true;
     let mut found = false;
@@ -67,7 +67,7 @@ fn compare(dir: &Path, case: &Case, reference: &Table) -> Result<bool, String> {
     Ok(first_difference.is_none())
 }
 
-/// The rate in force just after `t_ns`: at the first sample of the flow later than it.
+/// Returns the rate just after `t_ns`: that of the first later sample of the flow.
 fn rate_after(samples: &[RateSample], flow: u32, t_ns: u64) -> Option<f64> {
     let later = samples.partition_point(|s| s.t.as_ns() <= t_ns);
     let mut near = samples[later..].iter().take_while(|s| s.t.as_ns() <= t_ns + STEP_NS);

@@ -1,10 +1,11 @@
-//! `cargo xtask validate ns3-tcp`: TCP beside mainline ns-3's, over a dumbbell; `validation/ns3-tcp/README.md` says how the
-//! runs were made.
+//! `cargo xtask validate ns3-tcp`: compares TCP with mainline ns-3's, over a dumbbell; `validation/ns3-tcp/README.md`
+//! describes the runs.
 //!
 //! The rule, written down before the first measurement: a number of ours is inside if it is within 5 % of ns-3's, or if
-//! ns-3's lies within the range of ours. ns-3 ran once, and most of these networks are chaotic: a start that is a packet's
-//! time later gives another run. So the range is that of 20 runs whose flows start up to one packet's time later, drawn, and
-//! whose losses are other draws; a single flow without losses runs once. What is outside needs a cause in `findings.toml`.
+//! ns-3's lies within the range of ours. ns-3 ran once, and most of these networks are chaotic: a start that is a
+//! packet's time later gives a different run. So the range is that of 20 runs whose flows start up to one packet's time
+//! later, at random, and whose losses are drawn anew; a single flow without losses runs once. A number outside needs a
+//! cause in `findings.toml`.
 
 mod simulate;
 mod tables;
@@ -21,12 +22,12 @@ use crate::ns3::compare::{Findings, Row, Tolerance, Verdict};
 use crate::ns3::show;
 use tables::{Case, Metric};
 
-/// How far ours may be from ns-3's.
+/// Tolerance for the difference between ours and ns-3's.
 const ALLOWED: Tolerance = Tolerance { relative: 0.05, absolute: 0.0 };
-/// Runs of a case that is not one flow alone.
+/// Number of runs of a chaotic case.
 const DRAWS: u64 = 20;
 
-/// How the text of a cause ends that makes a row inside.
+/// End of the text of a cause whose reproduction in our simulator makes a row inside.
 const COMES_BACK: &str = "it comes back";
 
 /// What to validate, and how to show it.
@@ -43,7 +44,7 @@ pub struct Options {
     jobs: u64,
 }
 
-/// Runs the validation; whether every row is inside or has a cause.
+/// Runs the validation. Returns `true` if every row is inside or has a cause.
 pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let dir = root.join("validation/ns3-tcp");
     let only = options.only.as_deref().unwrap_or("");
@@ -74,7 +75,8 @@ pub fn run(root: &Path, options: &Options) -> Result<bool, String> {
     Ok(rows.iter().all(|row| row.verdict != Verdict::Outside || row.cause.is_some()))
 }
 
-/// Gives rows that are outside their causes. Where a cause can be given to our run too, it is, and what comes out is said.
+/// Sets the causes of rows that are outside. If a cause can be reproduced in our simulator, runs it, and adds the
+/// result to the text.
 fn explain(dir: &Path, cases: &[Case], rows: &mut [Vec<Row>], findings: &Findings, n_jobs: u64) -> Result<(), String> {
     let find = |row: &Row| findings.explain(&row.scenario, &row.algorithm, &row.metric);
     for (case, rows) in cases.iter().zip(rows) {
@@ -105,7 +107,8 @@ fn explain(dir: &Path, cases: &[Case], rows: &mut [Vec<Row>], findings: &Finding
 
 type Numbers = BTreeMap<Metric, f64>;
 
-/// Runs every case as often as it needs, with these keys changed: all its runs, or the first error.
+/// Runs every case as often as it needs, with the keys in `set` changed. Returns for each case all its runs, or the
+/// first error.
 fn measure_all(dir: &Path, cases: &[Case], set: &[String], n_jobs: u64) -> Vec<Result<Vec<Numbers>, String>> {
     let draws = |case: &Case| if case.is_chaotic() { DRAWS } else { 1 };
     let jobs: Vec<(usize, u64)> =
@@ -129,7 +132,7 @@ fn measure_all(dir: &Path, cases: &[Case], set: &[String], n_jobs: u64) -> Vec<R
     runs.into_iter().map(|runs| runs.into_iter().collect()).collect()
 }
 
-/// The rows of a case.
+/// Returns the rows of a case.
 fn compare(case: &Case, ours: &[Numbers]) -> Vec<Row> {
     let row = |(&metric, &ns3): (&Metric, &f64)| {
         let values = sorted(ours.iter().map(|numbers| numbers[&metric]));

@@ -1,4 +1,4 @@
-//! Runs a case in our simulator and measures what ns-3 measured.
+//! The run of a case in our simulator, with the same measurements as in ns-3.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use super::tables::{Case, Metric};
 const SEGMENT: u64 = 1_448;
 const PACKET: u64 = 1_490;
 
-/// Runs a draw of a case, with keys set as `--set` does; the first has ns-3's own starts.
+/// Runs a draw of a case, with the keys in `set` changed as by `--set`; draw 0 has ns-3's own starts.
 pub fn measure(dir: &Path, case: &Case, draw: u64, set: &[String]) -> Result<BTreeMap<Metric, f64>, String> {
     let text = scenario_text(case, draw);
     let sets = set.iter().filter_map(|set| set.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
@@ -36,7 +36,7 @@ pub fn measure(dir: &Path, case: &Case, draw: u64, set: &[String]) -> Result<BTr
     Ok(numbers)
 }
 
-/// The case as a scenario file.
+/// Returns the case as a scenario file.
 fn scenario_text(case: &Case, draw: u64) -> String {
     let (n, stop) = (case.n, case.stop_s);
     let (left, right) = match case.list.as_deref() {
@@ -91,13 +91,13 @@ fn scenario_text(case: &Case, draw: u64) -> String {
     text
 }
 
-/// Each flow starts up to one packet's time at the bottleneck later, drawn.
+/// Delays the start of each flow by a random part of one packet's time at the bottleneck.
 fn shift_starts(config: &mut SimConfig, case: &Case, draw: u64) {
     let rate: fairrate_units::Rate = case.bottleneck.parse().unwrap_or(fairrate_units::Rate::from_gbps(1));
     let most_ps = rate.tx_time(fairrate_units::Bytes::new(PACKET)).as_ps();
     let mut state = draw;
     for flow in &mut config.flows {
-        // A linear congruential generator (Knuth's MMIX), of which the high bits are taken.
+        // A linear congruential generator (Knuth's MMIX), whose high bits are used.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let shift_ps = ((u128::from(state >> 32) * u128::from(most_ps)) >> 32) as u64;
         flow.start += Time::from_ps(shift_ps);
@@ -105,11 +105,11 @@ fn shift_starts(config: &mut SimConfig, case: &Case, draw: u64) {
     config.flows.sort_by_key(|flow| flow.start);
 }
 
-/// Measures while the run goes.
+/// The measurements of a run.
 struct Meter {
     bottleneck: PortId,
     warm: Time,
-    /// Of endless flows: payload delivered when measuring begins, and last.
+    /// For each endless flow, the payload delivered at the start of the measurement, and at the last sample.
     delivered: BTreeMap<u32, (u64, u64)>,
     queue: Vec<f64>,
     peak: f64,

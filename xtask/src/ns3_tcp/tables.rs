@@ -1,11 +1,11 @@
-//! The runs of ns-3 and what it measured: `validation/ns3-tcp/runs.csv`.
+//! The runs of ns-3 and their results: `validation/ns3-tcp/runs.csv`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::ns3::tables::{Row, Table};
 
-/// What is compared.
+/// A quantity that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
     Goodput,
@@ -24,12 +24,12 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Whether it is shown only to explain others: it follows from which flow loses what.
+    /// Returns `true` if the metric is shown only to explain others: it depends on which flow loses which packet.
     pub fn is_context(self) -> bool {
         self == Self::Timeouts
     }
 
-    /// What it is called in the tables.
+    /// Returns the name of the metric in the tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Goodput => "goodput",
@@ -48,7 +48,7 @@ impl Metric {
         }
     }
 
-    /// Its unit.
+    /// Returns the unit of the metric.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Goodput => "Mb/s",
@@ -81,7 +81,7 @@ impl Metric {
 pub struct Case {
     pub run: String,
     pub cc: String,
-    /// The list of flows; none: `n` endless ones that start a millisecond apart.
+    /// Name of the list of flows; `None`: `n` endless flows that start a millisecond apart.
     pub list: Option<String>,
     pub n: u32,
     pub edge: String,
@@ -100,7 +100,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether other starts or losses give another run.
+    /// Returns `true` if other starts or losses give a different run.
     pub fn is_chaotic(&self) -> bool {
         1 < self.n || 0.0 < self.loss
     }
@@ -139,7 +139,8 @@ fn read(row: &Row<'_>) -> Result<Case, String> {
     Ok(Case { measured, ..case })
 }
 
-/// What of a run can be compared. An endless flow that times out stands still for 200 ms: then only counts can.
+/// Returns the metrics of a run that can be compared. An endless flow that times out sends nothing for 200 ms: then
+/// only counts can be compared.
 fn metrics(case: &Case, timeouts: u64) -> Vec<Metric> {
     use Metric::{
         Drops, Goodput, Jain, Late, Marks, MeanFct, MeanQueue, MedianFct, PeakQueue, Recoveries, Retransmitted, TailFct,

@@ -36,7 +36,7 @@ fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, FileError>) -> Result<
     parse(&text).map_err(|error| Failure::input_file(path, &text, error))
 }
 
-/// Larger files are surely not meant, and some are endless.
+/// Largest size of a file; a larger one is surely a mistake, and some are endless.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
 fn read_text(path: &Path) -> Result<String, String> {
@@ -57,13 +57,14 @@ fn describe(error: &std::io::Error) -> String {
     }
 }
 
-/// The network that `--topology` names, with the seed and the hash that pick paths: a scenario's own, or the defaults.
+/// Returns the configuration of the network that `--topology` names, with the seed and the hash that select paths:
+/// those of a scenario, or the defaults.
 fn fabric(topology: &Path, seed: Option<u64>, registry: &Registry) -> Result<SimConfig, Failure> {
     let overrides = Overrides { seed, ..Overrides::default() };
-    // Files have no kind of their own: a kind that is called `file` would need one.
+    // A topology of kind `file` needs a path, so it is not among the names.
     let kinds: Vec<&str> = TOPOLOGIES.iter().map(|t| t.name).filter(|name| *name != "file").collect();
     let of_kind = |kind: &str| {
-        // Scenarios have traffic; nothing of it is used.
+        // A scenario needs traffic; it is not used here.
         let traffic = "[[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"\n";
         let text = format!("duration = \"1us\"\n[topology]\nkind = \"{kind}\"\n{traffic}");
         Scenario::from_toml(&text, "--topology", Path::new(""), &overrides).map(Scenario::into_sim_config)
@@ -82,7 +83,7 @@ fn fabric(topology: &Path, seed: Option<u64>, registry: &Registry) -> Result<Sim
     Ok(SimConfig { topology, ..of_kind("star")? })
 }
 
-/// A link for each port, called as ports are: `from->to`, and of parallel ones the second `from->to#2`.
+/// Returns a link for each port, with the port's name: `from->to`, and `from->to#2` for the second of parallel ones.
 fn links(topology: &Topology) -> Vec<Link> {
     let mut seen: HashMap<(NodeId, NodeId), u32> = HashMap::new();
     let name = |node: NodeId| topology.nodes[node.index()].name.as_str();
@@ -95,7 +96,7 @@ fn links(topology: &Topology) -> Vec<Link> {
     (0..topology.n_ports() as u32).map(PortId).map(link).collect()
 }
 
-/// The host of this name, or of this decimal id.
+/// Returns the host with this name, or with this decimal id.
 fn host(topology: &Topology, name: &str) -> Result<NodeId, (String, Option<String>)> {
     match topology.node(name) {
         Some(node) if topology.is_host(node) => Ok(node),
@@ -112,7 +113,8 @@ fn host(topology: &Topology, name: &str) -> Result<NodeId, (String, Option<Strin
     }
 }
 
-/// Paths as the simulator picks them. Ports that the file does not give are numbered by pair, as in flow lists.
+/// Returns the flows with their paths as the simulator selects them. Ports that the file does not give are numbered by
+/// pair, as in flow lists.
 fn route(config: &SimConfig, flows: Vec<HostFlow<NodeId>>) -> Vec<Flow> {
     let routes = Routes::new(&config.topology);
     let mut pairs: HashMap<(NodeId, NodeId), u32> = HashMap::new();

@@ -9,7 +9,7 @@ use fairrate_scenario::{available_memory, shown_bytes};
 use super::Objective;
 use crate::failure::Failure;
 
-/// Alphas that can be asked for. Outside, powers of rates run out of digits.
+/// Accepted alphas. Beyond them, powers of rates lose too many digits.
 const ALPHAS: std::ops::RangeInclusive<f64> = 0.1..=16.0;
 const GBPS: f64 = 1e9;
 const ITERATIONS: u32 = 100_000;
@@ -31,7 +31,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ned => "ned",
@@ -87,7 +87,7 @@ impl Solver {
         self.method.unwrap_or(Choice::Ned)
     }
 
-    /// Refuses what would have no effect.
+    /// Returns an error for arguments that would have no effect.
     pub fn check(&self, objective: Objective) -> Result<(), Failure> {
         let iterates = self.gamma.is_some() || self.iterations.is_some() || self.tolerance.is_some();
         let usage = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
@@ -107,27 +107,27 @@ impl Solver {
     }
 }
 
-/// Rates, and what is known of them.
+/// Rates of the largest utility, with information on their quality.
 pub struct Optimum {
-    /// The method's name.
+    /// Name of the method.
     pub method: &'static str,
-    /// The method that was asked for, if it gave up, and how far it came.
+    /// The method that was asked for, if it gave up, and its state then.
     pub gave_up: Option<(&'static str, Convergence)>,
-    /// The utilities' alpha.
+    /// Alpha of the utilities.
     pub alpha: f64,
     /// Rates and prices.
     pub solution: Solution,
-    /// The sum of utilities, of rates in Gb/s.
+    /// The sum of utilities, with rates in Gb/s.
     pub utility: f64,
-    /// How far a method came; `None`: the reference.
+    /// Iterations and residual of an iterative method; `None` for the reference.
     pub convergence: Option<Convergence>,
-    /// How far the solution is from the optimum's conditions.
+    /// Residuals of the optimality conditions.
     pub kkt: KktResidual,
 }
 
 impl Optimum {
-    /// Finds them. Where Newton-Exact-Diagonal gives up although it was given all the iterations there are, as it may if links
-    /// are redundant, they are those of the reference.
+    /// Computes the rates. If Newton-Exact-Diagonal gives up with the default number of iterations, as it may if links
+    /// are redundant, the rates are those of the reference.
     pub fn find(network: &Network, alpha: f64, args: &Solver) -> Result<Self, Failure> {
         let choice = args.choice();
         let found = Self::by(choice, network, alpha, args)?;
@@ -136,7 +136,7 @@ impl Optimum {
         }
         match Self::by(Choice::Reference, network, alpha, args) {
             Ok(optimum) => Ok(Self { gave_up: found.convergence.map(|c| (found.method, c)), ..optimum }),
-            // What there is is better than nothing, and its failure is told.
+            // The failure of the first method is reported, and its rates are better than none.
             Err(_) => Ok(found),
         }
     }
@@ -166,21 +166,21 @@ impl Optimum {
         Ok(Self { method: choice.name(), gave_up: None, alpha, solution, utility, convergence, kkt })
     }
 
-    /// What is to be said if another method than the one asked for found the rates.
+    /// Returns a note if another method than the one asked for found the rates.
     pub fn note(&self) -> Option<String> {
         let (method, Convergence { iterations, residual, .. }) = self.gave_up?;
         let gave_up = format!("{method} is {residual:.1e} from the optimum after {iterations} iterations");
         Some(format!("{gave_up}; these rates are those of --method {}", self.method))
     }
 
-    /// Prices in utility a Gb/s.
+    /// Returns the prices in utility per Gb/s.
     pub fn prices_per_gbps(&self) -> impl Iterator<Item = f64> {
-        // U'(x) = w x^-A is in the same proportion to that of another unit for all x.
+        // The ratio of U'(x) = w x^-A in two units is the same for all x.
         let unit = Utility::alpha_fair(1.0, self.alpha).derivative(self.solution.unit_bps / GBPS);
         self.solution.prices.iter().map(move |price| price * unit)
     }
 
-    /// Why the rates are not the optimum, if a method gave up.
+    /// Returns the reason why the rates are not the optimum, if the method gave up.
     pub fn failure(&self, args: &Solver) -> Option<Failure> {
         let Convergence { iterations, residual, .. } = self.convergence.filter(|c| !c.converged)?;
         let more = "give it more `--iterations` or more `--tolerance`, or take `--method reference`";
@@ -196,7 +196,7 @@ impl Optimum {
     }
 }
 
-/// Refuses what the reference has no memory for.
+/// Returns an error if there is too little memory for the reference.
 fn check_memory(network: &Network) -> Result<(), Failure> {
     let needed = reference_memory(network);
     match available_memory() {

@@ -9,11 +9,11 @@ use super::optimum::Optimum;
 
 const SCHEMA: &str = "fairrate.allocate/1";
 
-/// Rates with what is known of them.
+/// The rates of an allocation, with further results.
 pub enum Rates {
-    /// Max-min fair ones.
+    /// Max-min fair rates.
     MaxMin(Allocation),
-    /// Those of the largest utility.
+    /// Rates of the largest utility.
     Optimum(Optimum),
 }
 
@@ -38,14 +38,14 @@ const fn gbps(bps: f64) -> f64 {
     bps / 1e9
 }
 
-/// A line a flow. Numbers are the shortest that give the same value when they are read.
+/// Returns a line for each flow. Numbers are the shortest that give the same value when they are read.
 pub fn csv(network: &Network, rates: &Rates) -> String {
     let rows = network.flows.iter().zip(rates.bps());
     let rows = rows.map(|(flow, rate_bps)| format!("{},{}\n", quoted(&flow.name), gbps(*rate_bps)));
     ["flow,rate_gbps\n".to_owned()].into_iter().chain(rows).collect()
 }
 
-/// A text as a field of CSV.
+/// Returns a text as a field of CSV.
 fn quoted(text: &str) -> Cow<'_, str> {
     if text.contains([',', '"']) || text.starts_with('#') {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
@@ -54,7 +54,7 @@ fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 pub struct AllocationJson<'a> {
     schema: &'static str,
@@ -71,7 +71,7 @@ struct OptimumJson {
     /// The method that was asked for, if it gave up.
     #[serde(skip_serializing_if = "Option::is_none")]
     fallback_from: Option<&'static str>,
-    /// The sum of utilities, of rates in Gb/s.
+    /// The sum of utilities, with rates in Gb/s.
     utility: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     iterations: Option<u32>,
@@ -93,12 +93,12 @@ struct KktJson {
 struct FlowJson<'a> {
     flow: &'a str,
     rate_gbps: f64,
-    /// Of max-min rates, the link that limits it, if one does.
+    /// For max-min rates, the link that limits the flow; null if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     bottleneck: Option<Bottleneck<'a>>,
 }
 
-/// A link's name, or null.
+/// Name of a link, or null.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Bottleneck<'a>(Option<&'a str>);
@@ -107,14 +107,14 @@ struct Bottleneck<'a>(Option<&'a str>);
 struct LinkJson<'a> {
     link: &'a str,
     capacity_gbps: f64,
-    /// What its flows' rates add up to.
+    /// Sum of the rates of its flows.
     load_gbps: f64,
-    /// Of rates of the largest utility, what a Gb/s costs.
+    /// For rates of the largest utility, the price of a Gb/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<f64>,
 }
 
-/// All that is known.
+/// Returns all results of the allocation.
 pub fn json<'a>(network: &'a Network, rates: &Rates) -> AllocationJson<'a> {
     let mut loads_bps = vec![0.0; network.links.len()];
     let mut flows = Vec::with_capacity(network.flows.len());

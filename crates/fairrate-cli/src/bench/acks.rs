@@ -1,4 +1,5 @@
-//! One acknowledgment for a controller of any algorithm, as a sender on a path of five switch hops at 100 Gb/s sees it.
+//! Acknowledgments for a controller of any algorithm, as a sender on a path of five switch hops at 100 Gb/s receives
+//! them.
 //!
 //! Shared with `fairrate-control`'s bench `controllers`.
 
@@ -9,26 +10,26 @@ use fairrate_control::{
 };
 use fairrate_units::{Bytes, Rate, Time};
 
-/// Acknowledgments that are made before they are handed over, few enough for the first cache.
+/// Number of acknowledgments prepared before they are fed, few enough for the first cache.
 pub const BATCH: usize = 64;
 
 const HOPS: usize = 5;
 const MTU: u64 = 1_452;
 const WIRE_MTU: u64 = 1_500;
 
-/// A byte at 100 Gb/s.
+/// Time of a byte at 100 Gb/s.
 const BYTE_PS: u64 = 80;
 
 const BASE_RTT: Time = Time::from_us(12);
 const IN_FLIGHT: u64 = 100 * MTU;
 
-/// Between two acknowledgments: four fifths of the link, so that queues and rates have something to follow.
+/// Time between two acknowledgments: four fifths of the link, so that queues and rates vary.
 const GAP: Time = Time::from_ns(150);
 
-/// An acknowledgment in this many is marked.
+/// Number of acknowledgments of which one is marked.
 const MARKED: u64 = 16;
 
-/// Acknowledgments after which the queue's pattern begins anew: a few round trips.
+/// Period of the queue's pattern in acknowledgments: a few round trips.
 const PATTERN: u64 = 512;
 
 const FLOW: FlowContext = FlowContext {
@@ -38,7 +39,7 @@ const FLOW: FlowContext = FlowContext {
     ..FlowContext::on(Rate::from_gbps(100), BASE_RTT)
 };
 
-/// All algorithms with a controller that learns from acknowledgments or may be asked to.
+/// Returns the names of all algorithms except oracles: those with a controller that gets acknowledgments.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let has_senders = |name: &&str| AlgorithmConfig::by_name(name, Profile::Paper).is_some_and(|cc| !cc.needs().oracle);
     ALGORITHMS.iter().map(|a| a.name).filter(has_senders)
@@ -49,15 +50,15 @@ pub struct Acks {
     controller: Algorithm,
     needs: Needs,
     allowance: Allowance,
-    /// Acknowledgments so far.
+    /// Number of acknowledgments so far.
     fed: u64,
-    /// Of the acknowledgments of a batch, one after the other.
+    /// Telemetry of the acknowledgments of a batch, in order.
     hops: Vec<[IntHop; HOPS]>,
     header: Vec<f64>,
 }
 
 impl Acks {
-    /// A controller with the defaults of the algorithm called `name`.
+    /// Returns the view of a sender with a controller of the algorithm `name`, with its defaults.
     pub fn new(name: &str) -> Self {
         let config = AlgorithmConfig::by_name(name, Profile::Paper).expect("the algorithm is registered");
         let needs = config.needs();
@@ -68,7 +69,7 @@ impl Acks {
         Self { controller, needs, allowance, fed: 0, hops: vec![[hop; HOPS]; BATCH], header: vec![0.0; n_words] }
     }
 
-    /// Makes the telemetry and the header of the next batch. Not to be timed.
+    /// Prepares the telemetry and the header of the next batch. Not to be timed.
     pub fn prepare(&mut self) {
         for i in 0..BATCH {
             let n = self.fed + i as u64;
@@ -82,7 +83,7 @@ impl Acks {
         self.controller.stamp(now, &mut self.header);
     }
 
-    /// Hands the batch over, timers that are due included. To be timed.
+    /// Feeds the batch to the controller, and calls its timers that are due. To be timed.
     pub fn feed(&mut self) {
         for i in 0..BATCH {
             self.fed += 1;
@@ -118,7 +119,7 @@ impl Acks {
     }
 }
 
-/// Bytes that wait when an acknowledgment's packet leaves: up to 32 packets and down again.
+/// Returns the bytes in the queue when an acknowledgment's packet leaves: up to 32 packets and down again.
 fn queue(n_acks: u64) -> u32 {
     let phase = n_acks % PATTERN;
     (phase.min(PATTERN - phase) * WIRE_MTU / 8) as u32

@@ -1,12 +1,12 @@
-//! `bench --job allocate`: an iteration of Flowtune's allocator, NED and F-NORM together, in the networks of the Flowtune
-//! paper's section 6.1, and beside it what the paper compares with: Fastpass's arbiter.
+//! `bench --job allocate`: an iteration of Flowtune's allocator, NED and F-NORM together, in the networks of the
+//! Flowtune paper's section 6.1, and for comparison, as in the paper, Fastpass's arbiter.
 
 use fairrate_allocate::{Aggregation, Clos, FlowKey, Instructions, LinkId, RateEngine, RealTime};
 use fairrate_papers::flowtune_networks::{GAMMA, LINK_BPS, Network, TABLE, blocks_for};
 
 use super::{Row, Settings, fastpass, time_us};
 
-/// Iterations after which rates are compared. Both engines have settled by then.
+/// Number of iterations before rates are compared. Both engines have settled by then.
 const ITERATIONS: u32 = 300;
 
 pub(super) const LEGEND: &str = "\
@@ -17,11 +17,12 @@ allocated in a second of one core. Papers: Flowtune 3.84 (4 cores, 8.29 us) and 
 (2.2 Tb/s on 8 cores).
 ";
 
-/// How its rows are made.
+/// The construction of a network's rows.
 trait Rows {
-    /// A row of a measurement.
+    /// Returns a row of a measurement.
     fn row(&self, name: String, n_flows: u32, blocks_and_threads: [u32; 2], times_us: [f64; 3]) -> Row;
-    /// What a core allocates by the paper's count: the rate of all servers' links, however long an iteration takes.
+    /// Returns the traffic that a core allocates by the paper's count: the rate of all servers' links, whatever the
+    /// time of an iteration.
     fn tbps_per_core(&self, n_threads: usize) -> f64;
 }
 
@@ -53,8 +54,8 @@ impl Rows for Network {
     }
 }
 
-/// All rows: the table with every number of threads and in double precision, three tiers, the same work with fewer
-/// instructions, any links, flows that come and go, aggregation alone, and Fastpass.
+/// Returns all rows: the table with every number of threads and in double precision, three tiers, the same work with
+/// fewer instructions, any links, arriving and departing flows, aggregation alone, and Fastpass.
 pub(super) fn rows(settings: &Settings) -> Vec<Row> {
     let mut rows = Vec::new();
     for row in TABLE {
@@ -70,7 +71,7 @@ pub(super) fn rows(settings: &Settings) -> Vec<Row> {
     rows
 }
 
-/// A network with every number of threads, and in double precision.
+/// Measures a network with every number of threads, and in double precision.
 fn case(case: &Network, settings: &Settings) -> Vec<Row> {
     let n_flows = case.paths.len() as u32;
     let mut plain = Plain::new(&case.clos, &case.paths);
@@ -112,7 +113,7 @@ fn instructions(case: &Network, settings: &Settings) -> Vec<Row> {
     all.into_iter().filter_map(row).collect()
 }
 
-/// The engine for any links: as many flows, and a tenth.
+/// Measures the engine for any links: with all flows, a tenth and a hundredth of them.
 fn general(case: &Network, settings: &Settings) -> Vec<Row> {
     let row = |n_flows: usize| {
         let mut engine = RealTime::general(&case.clos.capacities_bps(), LINK_BPS, GAMMA);
@@ -125,7 +126,7 @@ fn general(case: &Network, settings: &Settings) -> Vec<Row> {
     [case.paths.len(), case.paths.len() / 10, case.paths.len() / 100].map(row).into()
 }
 
-/// In every iteration a flow of a hundred ends and another begins.
+/// Measures iterations in each of which a hundredth of the flows end and as many begin.
 fn churn(case: &Network, settings: &Settings) -> Row {
     let mut engine = case.engine(1, 1, Aggregation::Slices);
     let mut keys = case.add_flows(&mut engine);
@@ -141,7 +142,8 @@ fn churn(case: &Network, settings: &Settings) -> Row {
     case.row("1 in 100 replaced".to_owned(), case.paths.len() as u32, [1, 1], times_us)
 }
 
-/// Iterations without flows: what is left is adding up, the price update, and handing prices around.
+/// Measures iterations without flows: the remaining work is aggregation, the price update, and the distribution of
+/// prices.
 fn aggregation(case: &Network, settings: &Settings) -> Vec<Row> {
     let mut rows = Vec::new();
     for aggregation in [Aggregation::Diagonals, Aggregation::Slices] {
@@ -156,7 +158,7 @@ fn aggregation(case: &Network, settings: &Settings) -> Vec<Row> {
     rows
 }
 
-/// NED and F-NORM in double precision, as one would write them down: rates, prices, normalised rates.
+/// NED and F-NORM in double precision, in the plainest form: rates, prices, normalised rates.
 struct Plain {
     paths: Vec<Vec<usize>>,
     capacities: Vec<f64>,
@@ -187,7 +189,7 @@ impl Plain {
         self.slopes.fill(0.0);
         for (path, rate) in self.paths.iter().zip(&mut self.rates) {
             let price: f64 = path.iter().map(|&link| self.prices[link]).sum();
-            // No rate above twice the links' capacity, which is 1.
+            // Rates are at most twice the links' capacity, which is 1.
             *rate = 1.0 / price.max(0.5);
             for &link in path {
                 self.loads[link] += *rate;

@@ -1,8 +1,8 @@
-//! Fastpass's arbiter on one core, for `bench --job allocate`: requests of ten packets between random hosts, at 0.9 of what
-//! the hosts can send.
+//! Fastpass's arbiter on one core, for `bench --job allocate`: requests of ten packets between random hosts, at 0.9 of
+//! the hosts' capacity.
 //!
-//! Its work is by packet, Flowtune's by flow: a packet of 1,500 B is 12 kbit, so what a core allocates in a second is so
-//! many packets times that, whatever the rate of links.
+//! Its work is by packet, Flowtune's by flow: a packet of 1,500 B is 12 kbit, so the traffic that a core allocates is
+//! its packets per second times 12 kbit, whatever the rate of links.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -15,24 +15,24 @@ use super::{Row, Settings, median_min_max};
 const HOSTS: [u16; 3] = [128, 512, 2_048];
 const BATCHES: [u32; 2] = [64, 8];
 
-/// Packets of a request.
+/// Number of packets of a request.
 const REQUEST: u32 = 10;
 
-/// Requested packets, of a hundred that the hosts could send.
+/// Requested packets, in percent of those that the hosts could send.
 const LOAD_PERCENT: u32 = 90;
 
-/// Timeslots after which the backlog stays what it is.
+/// Number of timeslots after which the backlog is steady.
 const SETTLING_SLOTS: u32 = 6_400;
 
 const PACKET_BITS: f64 = 12e3;
 
-/// For each number of hosts and timeslots of a batch: timeslots alone, and with paths.
+/// Returns rows for each number of hosts and timeslots of a batch: timeslots alone, and with paths.
 pub(super) fn rows(settings: &Settings) -> Vec<Row> {
     let cases = HOSTS.into_iter().flat_map(|hosts| BATCHES.map(|batch| network(hosts, batch)));
     cases.flat_map(|config| case(&config, settings.runs)).collect()
 }
 
-/// Racks of 32 hosts, and 8 spines with links of four times a host's rate.
+/// Returns a network with racks of 32 hosts, and 8 spines with links of four times a host's rate.
 fn network(hosts: u16, batch: u32) -> FastpassConfig {
     FastpassConfig { hosts, hosts_per_rack: 32, spines: 8, packets_per_link: 4, order: Order::LeastRecent, batch }
 }
@@ -43,7 +43,7 @@ fn case(config: &FastpassConfig, runs: usize) -> [Row; 2] {
     for _ in 0..SETTLING_SLOTS / config.batch {
         allocate(&mut timeslots, &traffic.requests(config.batch));
     }
-    // Both go on from the same backlog, with the same requests.
+    // Both measurements continue from the same backlog, with the same requests.
     let mut same = Traffic { draws: Draws(traffic.draws.0), ..traffic };
     let mut paths = Paths::new(config).expect("a network of full bisection");
     let mut spines = vec![0; usize::from(config.hosts)];
@@ -58,7 +58,7 @@ fn case(config: &FastpassConfig, runs: usize) -> [Row; 2] {
     [row("Fastpass, timeslots", config, &alone), row("Fastpass, with paths", config, &both)]
 }
 
-/// Takes requests and allocates a batch. Returns the number of its packets.
+/// Adds requests and allocates a batch. Returns the number of its packets.
 fn allocate(timeslots: &mut Timeslots, requests: &[(u16, u16)]) -> usize {
     for &(src, dst) in requests {
         timeslots.request(src, dst, REQUEST);
@@ -66,16 +66,16 @@ fn allocate(timeslots: &mut Timeslots, requests: &[(u16, u16)]) -> usize {
     timeslots.allocate()
 }
 
-/// Who asks.
+/// The source of requests.
 struct Traffic {
     draws: Draws,
     hosts: u32,
-    /// Hundredths of a packet that are less than a request, kept for the next batch.
+    /// Hundredths of a packet that do not fill a request, kept for the next batch.
     owed_percent: u32,
 }
 
 impl Traffic {
-    /// Requests of this many timeslots.
+    /// Returns the requests of the next `timeslots` timeslots.
     fn requests(&mut self, timeslots: u32) -> Vec<(u16, u16)> {
         self.owed_percent += self.hosts * timeslots * LOAD_PERCENT;
         let n_requests = self.owed_percent / (100 * REQUEST);
@@ -90,15 +90,16 @@ impl Traffic {
     }
 }
 
-/// Times of batches.
+/// The times of batches.
 struct Times {
-    /// A batch: median, smallest and largest of all runs.
+    /// Time of a batch: median, smallest and largest of all runs.
     us: [f64; 3],
-    /// The median of runs.
+    /// Median over the runs of the time per packet.
     ns_per_packet: f64,
 }
 
-/// Each run is a few batches, with requests that were drawn before. `act` takes a batch's requests and returns its packets.
+/// Measures `runs` runs, each of a few batches with requests drawn beforehand. `act` takes a batch's requests and
+/// returns its packets.
 fn time(runs: usize, slots: u32, traffic: &mut Traffic, mut act: impl FnMut(&[(u16, u16)]) -> usize) -> Times {
     let mut run = |n_batches: u32| {
         let requests: Vec<_> = (0..n_batches).map(|_| traffic.requests(slots)).collect();
@@ -132,7 +133,7 @@ fn row(name: &str, config: &FastpassConfig, times: &Times) -> Row {
         us_max,
         ns_per_flow_median: None,
         ns_per_packet_median: Some(times.ns_per_packet),
-        // Bits a nanosecond are Gb/s.
+        // Bits per nanosecond are Gb/s.
         tbps_per_core: Some(PACKET_BITS / times.ns_per_packet / 1e3),
         largest_error: None,
     }

@@ -1,20 +1,20 @@
-//! The hold model of an event list: with N events pending, take the earliest and put it back later.
+//! The hold model of an event list: with N events pending, pop the earliest one and push it again with a later time.
 //!
 //! Shared with `fairrate-sim`'s bench `event_list` and with `cargo xtask instructions`.
 
 use fairrate_sim::engine::{Event, EventKind, EventList};
 use fairrate_sim::rng::{Purpose, Stream};
 
-/// Pending events: a few hosts at a switch, a fabric, a large fabric.
+/// Numbers of pending events: a few hosts at a switch, a fabric, a large fabric.
 pub const SIZES: [u32; 3] = [128, 4_096, 65_536];
 
-/// Width of the wheel's buckets, as the engine has it: 2^11 ps.
+/// Width of the wheel's buckets, as in the engine: 2^11 ps.
 const BUCKET_SHIFT: u32 = 11;
 
-/// Increments drawn ahead of the measurement; a power of two.
+/// Number of increments drawn ahead of the measurement; a power of two.
 const N_INCREMENTS: usize = 1 << 16;
 
-/// What holds events.
+/// A list of pending events.
 pub trait Pending {
     fn push(&mut self, event: Event);
     fn pop(&mut self) -> Option<Event>;
@@ -29,13 +29,13 @@ impl Pending for EventList {
     }
 }
 
-/// The engine's list, empty.
+/// Returns the engine's list, empty.
 pub fn event_list() -> EventList {
     EventList::new(BUCKET_SHIFT)
 }
 
-/// How long after it happens an event happens again, in picoseconds, as in a fabric of 25 and 100 Gb/s: the end of
-/// a packet's serialisation; its arrival, a link delay later; and one retransmission timer in a thousand.
+/// Returns the times from an event to its next one, in picoseconds, as in a fabric of 25 and 100 Gb/s: the end of a
+/// packet's serialisation; its arrival, a link delay later; and one retransmission timer in a thousand.
 fn increments() -> Vec<u64> {
     let mut draw = Stream::new(1, 0, Purpose::Test);
     let mut one = || {
@@ -57,8 +57,8 @@ pub struct Hold<P> {
 }
 
 impl<P: Pending> Hold<P> {
-    /// `n` pending events in their steady state: with the increments laid end to end, an event waits for the end of
-    /// the increment that a random point falls into. So six in ten are timers.
+    /// Returns a list of `n` pending events in their steady state: with the increments laid end to end, an event waits
+    /// for the end of the increment that a random point falls into. So six in ten are timers.
     pub fn new(mut pending: P, n: u32) -> Self {
         let increments = increments();
         let ends: Vec<u64> = increments
@@ -77,7 +77,7 @@ impl<P: Pending> Hold<P> {
         Self { pending, increments, n_steps: 0 }
     }
 
-    /// One event, out and in.
+    /// Pops an event and pushes it again.
     pub fn step(&mut self) -> Event {
         let event = self.pending.pop().expect("every event popped is pushed again");
         let increment = self.increments[self.n_steps % N_INCREMENTS];

@@ -1,5 +1,5 @@
-//! `bench --job kernels`: the parts that a run spends its time in, each alone. `cargo bench` of `fairrate-sim` and
-//! `fairrate-control` measures the same with criterion.
+//! `bench --job kernels`: the parts that take most of a run's time, each alone. `cargo bench` of `fairrate-sim` and
+//! `fairrate-control` measures the same parts with criterion.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use super::scenarios::{self, Nobody};
 use super::{aligned, median_min_max, time_us};
 use crate::failure::Failure;
 
-/// How often each is timed unless said otherwise.
+/// Default number of timings of each kernel.
 pub(super) const DEFAULT_RUNS: usize = 51;
 
 pub(super) const LEGEND: &str = "\
@@ -22,11 +22,11 @@ event list: one event out and one in, with so many pending. switch: one hop of a
 line-rate and with PowerTCP's telemetry. ack: one acknowledgment with its telemetry, and the timers that are due.
 ";
 
-/// A part alone.
+/// The result of a kernel.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
     kernel: String,
-    /// Nanoseconds: median, smallest and largest.
+    /// Time in nanoseconds: median (`ns`), smallest (`min`) and largest (`max`).
     ns: f64,
     min: f64,
     max: f64,
@@ -38,7 +38,7 @@ impl Row {
     }
 }
 
-/// All kernels.
+/// Measures all kernels.
 ///
 /// # Errors
 /// If the scenario of the switches cannot be run.
@@ -53,7 +53,7 @@ pub(super) fn rows(runs: usize) -> Result<Vec<Row>, Failure> {
 
 fn event_list(n_pending: u32, runs: usize) -> Row {
     let mut hold = Hold::new(hold::event_list(), n_pending);
-    // Most of what was there at the beginning has been replaced.
+    // Most of the initial events have been replaced.
     (0..4 * n_pending).for_each(|_| _ = hold.step());
     let us = time_us(runs, || _ = black_box(hold.step()));
     Row::new(format!("event list, {n_pending}"), us.map(|us| us * 1e3))
@@ -90,7 +90,7 @@ fn ack(name: &str, runs: usize) -> Row {
         acks.feed();
         start.elapsed().as_secs_f64() * 1e9
     };
-    // The first batches fill caches and get over a flow's start.
+    // The first batches fill caches and pass a flow's start.
     let warm: f64 = (0..200).map(|_| batch_ns()).sum();
     let batches = (RUN_US * 1e3 / (warm / 200.0)).clamp(1.0, 1e5) as u32;
     let mut run = || (0..batches).map(|_| batch_ns()).sum::<f64>() / f64::from(batches) / acks::BATCH as f64;
@@ -98,7 +98,7 @@ fn ack(name: &str, runs: usize) -> Row {
     Row::new(format!("ack, {name}"), median_min_max(&mut times))
 }
 
-/// The rows in columns.
+/// Returns the rows in columns.
 pub(super) fn table(rows: &[Row]) -> String {
     let line = |row: &Row| {
         [row.kernel.clone(), format!("{:.1}", row.ns), format!("{:.1}", row.min), format!("{:.1}", row.max)]

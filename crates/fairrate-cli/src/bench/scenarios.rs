@@ -1,7 +1,7 @@
-//! `bench --job perm128` and others: whole scenarios, from the text to the last event. Full-bisection fat-trees with links of
-//! 100 Gb/s and 1 us, packets of 1,500 bytes, PFC, shared buffers and Dynamic Thresholds as by default; the shapes and sizes
-//! of htsim's usual connection matrices. `ws60` is PowerTCP's Figure 6b, `ws1024` and `ft65536` are its traffic on fat-trees
-//! as the others have.
+//! `bench --job perm128` and others: whole scenarios, from the text to the last event. Full-bisection fat-trees with
+//! links of 100 Gb/s and 1 us, packets of 1,500 bytes, PFC, shared buffers and Dynamic Thresholds as by default; the
+//! shapes and sizes of htsim's usual connection matrices. `ws60` is PowerTCP's Figure 6b; `ws1024` and `ft65536` have
+//! its traffic on fat-trees like those of the others.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,20 +13,21 @@ use serde::Serialize;
 use super::{aligned, median_min_max};
 use crate::failure::Failure;
 
-/// Algorithms that are timed unless others are asked for.
+/// Algorithms that are timed by default.
 pub(super) const DEFAULT_CC: [&str; 4] = ["powertcp", "hpcc", "dctcp", "swift"];
 
-/// What is timed on [`EXTRA_JOBS`] as well if no job is named: what lets switches decide, and what needs TCP.
+/// Algorithms that are also timed on [`EXTRA_JOBS`] if no job is named: those with controllers in switches, and those
+/// that need TCP.
 pub(super) const EXTRA_CC: [&str; 5] = ["rocc", "perc", "dctcp/tcp", "ratemp/tcp", "flowtune/tcp"];
 pub(super) const EXTRA_JOBS: [&str; 2] = ["perm128", "ws60"];
 
-/// Jobs that are run if none is named, and those that take minutes a run. Small networks go first, because memory that a
-/// large one leaves behind would count as theirs.
+/// Jobs that are run if none is named, and those that take minutes per run. Small networks go first, because memory
+/// left behind by a large network would count as theirs.
 pub(super) const DEFAULT_JOBS: [&str; 8] =
     ["incast32", "perm128", "ws60", "incast128", "perm432", "perm1024", "ws1024", "perm8192"];
 pub(super) const LONG_JOBS: [&str; 1] = ["ft65536"];
 
-/// How often each is timed unless said otherwise.
+/// Default number of timings of each case.
 pub(super) const DEFAULT_RUNS: usize = 5;
 
 pub(super) const LEGEND: &str = "\
@@ -35,7 +36,7 @@ flows of a scenario that has been read. RSS is the largest of all runs of the ro
 before it left behind.
 ";
 
-/// A job's scenario.
+/// Returns the text of a job's scenario; `None` for a job without one.
 pub(super) fn text(job: &str) -> Option<String> {
     Some(match job {
         "perm128" => permutation(8, "10MB"),
@@ -51,23 +52,23 @@ pub(super) fn text(job: &str) -> Option<String> {
     })
 }
 
-/// A network of k^3 / 4 hosts.
+/// Returns the text of a fat-tree of k^3 / 4 hosts with `traffic`.
 fn fat_tree(k: u32, traffic: &str) -> String {
     format!("[topology]\nkind = \"fat-tree-k\"\nk = {k}\n[transport]\nmtu = \"1452B\"\n{traffic}")
 }
 
-/// Arrivals at 0.6 of what the ToRs' links upward carry, until then.
+/// Returns the text of arrivals at 0.6 of the capacity of the ToRs' uplinks, with sizes of web search, until `until`.
 fn web_search(until: &str) -> String {
     format!("[[traffic]]\nkind = \"poisson\"\nsizes = \"websearch\"\nload = 0.6\nstop = \"{until}\"\n")
 }
 
-/// Every host sends to another one.
+/// Returns the text of a permutation: every host sends to another one.
 fn permutation(k: u32, bytes: &str) -> String {
     let traffic = format!("[[traffic]]\nkind = \"permutation\"\nbytes = \"{bytes}\"\n");
     format!("stop = \"all-flows-done\"\n{}", fat_tree(k, &traffic))
 }
 
-/// Hosts that are spread evenly over the others send to the first one.
+/// Returns the text of an incast: senders that are spread evenly over the other hosts send to the first host.
 fn incast(k: u32, senders: u32, bytes: &str) -> String {
     let others = k * k * k / 4 - 1;
     let senders: Vec<String> = (0..senders).map(|i| (1 + i * others / senders).to_string()).collect();
@@ -76,24 +77,25 @@ fn incast(k: u32, senders: u32, bytes: &str) -> String {
     format!("stop = \"all-flows-done\"\n{}", fat_tree(k, &traffic))
 }
 
-/// A scenario under an algorithm.
+/// The results of a scenario under an algorithm.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
     job: String,
-    /// The algorithm; `/tcp` behind it: over TCP.
+    /// The algorithm; with `/tcp` behind it, over TCP.
     cc: String,
     threads: usize,
     packet_hops: u64,
     events: u64,
-    /// Before the run.
+    /// Time before the run.
     build_s_median: f64,
     wall_s_median: f64,
     ns_per_hop_median: f64,
     ns_per_hop_min: f64,
     ns_per_hop_max: f64,
-    /// Wall times of the row's first number of threads over those of this one, run by run in turn: their median.
+    /// Median over the runs of the ratio of the wall time with the first number of threads to that with this number;
+    /// runs take turns.
     speedup_median: f64,
-    /// Largest resident memory in megabytes, where the system tells.
+    /// Largest resident memory in megabytes, if the system reports it.
     rss_mb: Option<f64>,
 }
 
@@ -104,25 +106,26 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// A job under an algorithm that scenarios can have. Which those are does not depend on the job, so the smallest
-    /// network is asked: large ones are read when their turn comes, so as not to count in others' memory.
+    /// Returns a job under an algorithm, after checking that scenarios can name it. That does not depend on the job, so
+    /// a smallest network is read for the check: large ones are read when their turn comes, so as not to count in
+    /// others' memory.
     ///
     /// # Errors
-    /// What the scenario's reader says.
+    /// Those of the scenario's reader.
     pub(super) fn new(job: &str, cc: &str) -> Result<Self, Failure> {
         config(job, &incast(2, 1, "1KB"), cc)?;
         Ok(Self { job: job.to_owned(), cc: cc.to_owned() })
     }
 
-    /// What it is called.
+    /// Returns the name of the case.
     pub(super) fn label(&self) -> String {
         format!("{} {}", self.job, self.cc)
     }
 
-    /// Runs it so often on each number of threads, which take turns.
+    /// Runs the case `runs` times on each number of threads, which take turns.
     ///
     /// # Errors
-    /// What the simulation says, and if the number of threads changes what comes out.
+    /// Those of the simulation, and if the results depend on the number of threads.
     pub(super) fn rows(&self, threads: &[usize], runs: usize) -> Result<Vec<Row>, Failure> {
         let text = text(&self.job).expect("only jobs with a scenario are asked for");
         let config = config(&self.job, &text, &self.cc)?;
@@ -185,10 +188,10 @@ fn time(config: &SimConfig, threads: usize) -> Result<Timed, SimError> {
     Ok(Timed { threads, build_s, wall_s, rss_mb, totals: simulation.totals() })
 }
 
-/// A scenario's text under an algorithm, perhaps over TCP.
+/// Reads a scenario's text under an algorithm, over TCP if `cc` ends with `/tcp`.
 ///
 /// # Errors
-/// What the scenario's reader says.
+/// Those of the scenario's reader.
 pub(super) fn config(job: &str, text: &str, cc: &str) -> Result<SimConfig, ScenarioError> {
     let (cc, kind) = cc.strip_suffix("/tcp").map_or((cc, "rdma"), |cc| (cc, "tcp"));
     let sets = vec![("transport.kind".to_owned(), kind.to_owned())];
@@ -197,7 +200,7 @@ pub(super) fn config(job: &str, text: &str, cc: &str) -> Result<SimConfig, Scena
     Ok(scenario.into_sim_config())
 }
 
-/// The next peak is that from here on. Systems that cannot do this tell the peak of the whole process.
+/// Resets the peak of resident memory. On systems without this, the peak is that of the whole process.
 fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
@@ -209,7 +212,7 @@ fn peak_mb() -> Option<f64> {
     Some(kib * 1_024e-6)
 }
 
-/// Listens to nothing.
+/// A sink that ignores all results.
 pub(super) struct Nobody;
 
 impl Sink for Nobody {
@@ -219,7 +222,7 @@ impl Sink for Nobody {
     fn pfc(&mut self, _: &PfcEvent) {}
 }
 
-/// The rows in columns.
+/// Returns the rows in columns.
 pub(super) fn table(rows: &[Row]) -> String {
     let titles = [
         "job",
@@ -282,7 +285,7 @@ mod tests {
         assert_eq!(read("ws1024", "swift").expect("it reads").topology.hosts().count(), 1_024);
         let all = DEFAULT_CC.iter().chain(&EXTRA_CC);
         assert!(all.into_iter().all(|cc| Case::new("perm128", cc).is_ok() && read("perm128", cc).is_ok()));
-        // As in htsim's matrix.
+        // The same senders as in htsim's matrix.
         let senders: Vec<u32> = read("incast32", "hpcc").expect("it reads").flows.iter().map(|f| f.src.0).collect();
         assert_eq!(senders[..5], [1, 4, 8, 12, 16]);
     }

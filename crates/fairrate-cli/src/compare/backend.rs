@@ -1,4 +1,4 @@
-//! What moves the packets of a run: the simulator, or `fairrate-testbed` on network namespaces.
+//! The backend of a run, which moves its packets: the simulator, or `fairrate-testbed` on network namespaces.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Its name.
+    /// Returns the name of the backend.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
@@ -36,14 +36,14 @@ impl Backend {
 /// The backends of a comparison.
 #[derive(Clone, Debug)]
 pub struct Backends {
-    /// Each once, in the order of columns.
+    /// Each backend once, in the order of columns.
     all: Vec<Backend>,
-    /// What Linux multiplies rates by.
+    /// Factor by which rates are multiplied on Linux.
     scale: Option<f64>,
 }
 
 impl Backends {
-    /// As they are asked for. A scale is for Linux alone.
+    /// Returns the backends `asked` for. `scale` applies only to runs on Linux.
     ///
     /// # Errors
     /// If there is a scale and no Linux.
@@ -61,22 +61,23 @@ impl Backends {
         Ok(Self { all, scale })
     }
 
-    /// Each of them.
+    /// Returns each backend.
     pub fn each(&self) -> impl Iterator<Item = Backend> + '_ {
         self.all.iter().copied()
     }
 
-    /// Whether some runs are on Linux. Those must not be disturbed, and the simulator runs what they were.
+    /// Returns `true` if some runs are on Linux. Such runs must not be disturbed, and the simulator runs their networks
+    /// as they really were.
     pub fn has_linux(&self) -> bool {
         self.all.contains(&Backend::Linux)
     }
 
-    /// What names of columns and directories end with, if there is more than the simulator.
+    /// Returns the suffix of names of columns and directories, if some runs are on Linux.
     pub fn suffix(&self, backend: Backend) -> Option<&'static str> {
         self.has_linux().then(|| backend.name())
     }
 
-    /// Runs a scenario on Linux. What goes wrong is told in the program's own words.
+    /// Runs a scenario on Linux. Errors have the text of the program `fairrate-testbed`.
     ///
     /// # Errors
     /// If the program cannot be run, or fails before it has results.
@@ -105,10 +106,10 @@ impl Backends {
     }
 }
 
-/// The scenario of a run on Linux as it really was.
+/// Returns the path of the scenario of a run on Linux as it really was.
 ///
 /// # Errors
-/// If that run has not ended well.
+/// If that run is not complete.
 pub fn effective(place: &Path) -> Result<PathBuf, Failure> {
     let state = Results::open(place)?.summary.state;
     if state == "complete" {

@@ -1,4 +1,4 @@
-//! `compare.json`: which runs there are, how far they are, and what they came to.
+//! `compare.json`: the runs of a comparison, their states and their results.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -16,10 +16,10 @@ use crate::output;
 
 /// Name of the file.
 pub const FILE: &str = "compare.json";
-/// Name of its schema; a number that changes only when a field goes or changes its meaning.
+/// Name of its schema; its number changes only when a field is removed or changes its meaning.
 const SCHEMA: &str = "fairrate.compare/2";
 
-/// The file.
+/// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Index {
     schema: String,
@@ -29,7 +29,7 @@ pub struct Index {
     /// Names of the metrics that are drawn over the grid; empty: the usual ones.
     #[serde(default)]
     drawn: Vec<String>,
-    /// A column each; empty until all runs have ended.
+    /// Metrics of each column; empty until all runs have ended.
     #[serde(default, skip_deserializing)]
     pub metrics: Vec<Metrics>,
     /// Means over seeds and differences; absent until all runs have ended.
@@ -45,24 +45,24 @@ pub struct RunEntry {
     /// Its point of the grid in words; empty without a grid.
     #[serde(default)]
     pub point: String,
-    /// The same by key; values as written.
+    /// Its point of the grid by key; values as written.
     #[serde(default)]
     pub grid: BTreeMap<String, String>,
-    /// The line it is a point of in figures over the grid.
+    /// Name of the line that the run is a point of, in figures over the grid.
     #[serde(default)]
     pub line: String,
-    /// Where on that line it is, by short key and plain value, in the order of the grid.
+    /// Its position on that line, as pairs of short key and plain value, in the order of the grid.
     #[serde(default)]
     pub place: Vec<(String, String)>,
     /// Its algorithm.
     pub cc: String,
     /// Its seed.
     pub seed: u64,
-    /// Below the directory of the comparison.
+    /// Its directory, relative to that of the comparison.
     pub dir: String,
     /// `pending` until the run has ended; then `complete`, `interrupted` or `failed`.
     pub state: String,
-    /// Why it failed.
+    /// The reason of a failure.
     #[serde(default)]
     pub error: Option<String>,
     /// Hash of the order of its events; empty while pending.
@@ -73,36 +73,36 @@ pub struct RunEntry {
 }
 
 impl RunEntry {
-    /// Notes how it ended.
+    /// Records the end of the run.
     pub fn end(&mut self, state: &str, error: Option<String>, fingerprint: String) {
         (self.state, self.error, self.fingerprint) = (state.to_owned(), error, fingerprint);
     }
 
-    /// What warnings say of it.
+    /// Returns a description of the run for warnings.
     fn told(&self) -> String {
         format!("{} seed {} {}", self.label, self.seed, self.state)
     }
 }
 
 impl Index {
-    /// Of runs of a scenario, and the metrics that are drawn.
+    /// Returns the index of the runs of a scenario, with the metrics that are drawn.
     pub fn new(scenario: &str, runs: Vec<RunEntry>, drawn: &[Metric]) -> Self {
         let (schema, scenario) = (SCHEMA.to_owned(), scenario.to_owned());
         let drawn = drawn.iter().map(|m| m.name()).collect();
         Self { schema, scenario, runs, drawn, metrics: Vec::new(), statistics: None }
     }
 
-    /// The metrics that are drawn over the grid.
+    /// Returns the metrics that are drawn over the grid.
     pub fn drawn(&self) -> Vec<Metric> {
         self.drawn.iter().filter_map(|name| Metric::by_name(name)).collect()
     }
 
-    /// Whether a key of the grid takes several values, so that there is something to draw over it.
+    /// Returns `true` if a key of the grid takes several values, so that metrics can be drawn over it.
     pub fn is_swept(&self) -> bool {
         self.runs.iter().any(|run| run.place != self.runs[0].place)
     }
 
-    /// Reads it.
+    /// Reads the index of the comparison in `dir`.
     pub fn read(dir: &Path) -> Result<Self, Failure> {
         let path = dir.join(FILE);
         let reading = |e: String| Failure::io("reading", &path, e);
@@ -115,12 +115,12 @@ impl Index {
         }
     }
 
-    /// Writes it in one piece.
+    /// Writes the index in one step.
     pub fn write(&self, dir: &Path) -> Result<(), Failure> {
         output::write(&dir.join(FILE), &self.text(dir)?)
     }
 
-    /// Writes it once all is done, to stay on the disk.
+    /// Writes the index in one step and syncs it to disk, once all runs have ended.
     pub fn write_durably(&self, dir: &Path) -> Result<(), Failure> {
         let path = dir.join(FILE);
         write_durably(&path, &self.text(dir)?).map_err(|e| Failure::io("writing", &path, e))
@@ -130,13 +130,13 @@ impl Index {
         serde_json::to_string_pretty(self).map(|text| text + "\n").map_err(|e| Failure::io("writing", dir, e))
     }
 
-    /// Name of the scenario.
+    /// Returns the name of the scenario.
     pub fn scenario(&self) -> &str {
         &self.scenario
     }
 
-    /// Reads the runs, column by column. Where a column has complete runs, those alone count; of another one, those that have
-    /// something to show. `None` if there is no such run.
+    /// Reads the runs, column by column. In a column with complete runs only those count, otherwise those with readable
+    /// results. Returns `None` if there is no such run.
     pub fn assemble(&self, dir: &Path, registry: &Registry) -> Result<Option<(Vec<Variant>, Comparison)>, Failure> {
         let mut labels: Vec<&str> = Vec::new();
         for run in &self.runs {
@@ -158,7 +158,7 @@ impl Index {
         Ok(comparison.map(|comparison| (columns, comparison)))
     }
 
-    /// The runs of a column, and what is said of those that do not count.
+    /// Returns the runs of a column that count, and descriptions of the others.
     fn load_column(
         &self,
         dir: &Path,
@@ -174,7 +174,7 @@ impl Index {
                 "complete" => Some(load()?),
                 "pending" => None,
                 _ if some_complete => None,
-                // What a failed run has left may be nothing at all.
+                // A failed run may have left no results.
                 _ => load().ok(),
             };
             match data {
@@ -189,7 +189,7 @@ impl Index {
     }
 }
 
-/// Whether a path is a name and leads nowhere else.
+/// Returns `true` if a path is a single name, without directories.
 fn is_plain_name(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == path)

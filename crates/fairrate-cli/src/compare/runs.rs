@@ -1,4 +1,5 @@
-//! The runs of a comparison: all checked before the first one starts, several at a time, each alone in its failure.
+//! The runs of a comparison: all are checked before the first one starts, several run at a time, and the failure of one
+//! does not stop the others.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,34 +17,35 @@ use crate::failure::Failure;
 use crate::output::{self, Pictures};
 use crate::progress::Board;
 
-/// A run that is to be done. Its scenario is read again when it starts: a grid of large workloads would not fit into memory.
+/// A planned run. Its scenario is read again when it starts: the scenarios of a grid of large workloads together would
+/// not fit into memory.
 pub struct Plan {
-    /// What it changes in the scenario's file.
+    /// Its changes to the scenario's file.
     overrides: Overrides,
     /// Name of the scenario.
     pub scenario: String,
-    /// Its warnings.
+    /// Warnings of the scenario.
     pub warnings: Vec<String>,
-    /// Its line in compare.json.
+    /// Its entry in compare.json.
     pub entry: RunEntry,
-    /// What its rows have in common.
+    /// Tags of all rows of its tables.
     tags: Vec<Tag>,
-    /// What moves its packets.
+    /// The backend that moves its packets.
     backend: Backend,
-    /// The directory of the run on Linux that is to be simulated; empty: the scenario is.
+    /// The directory of the run on Linux whose network is simulated; empty to simulate the scenario.
     twin: String,
 }
 
 impl Plan {
-    /// Whether a complete run of the same scenario by the same program is there already.
+    /// Returns `true` if there is already a complete run of the same scenario by the same program.
     pub fn is_taken_over(&self) -> bool {
         self.entry.state == "complete"
     }
 }
 
-/// Every column under every seed, each checked.
+/// The plan of every column under every seed.
 pub struct Planner<'a> {
-    /// Algorithms that there are.
+    /// The known algorithms.
     pub registry: &'a Registry,
     /// File of the scenario.
     pub file: &'a Path,
@@ -51,18 +53,18 @@ pub struct Planner<'a> {
     pub out: Option<&'a Path>,
     /// `--set`, for all columns.
     pub sets: &'a [(String, String)],
-    /// `--seeds`; `None`: the scenario's.
+    /// `--seeds`; `None` for the scenario's seed.
     pub seeds: Option<&'a [u64]>,
-    /// Does everything again.
+    /// `true` to repeat all runs.
     pub fresh: bool,
-    /// What moves packets.
+    /// The backends of the runs.
     pub backends: &'a Backends,
 }
 
 impl Planner<'_> {
-    /// The runs, and the directory they belong into. Nothing is written yet.
+    /// Checks all runs, and returns them with the directory of the comparison. Writes nothing.
     pub fn plan(&self, columns: &[Column], jobs: usize) -> Result<(PathBuf, Vec<Plan>), Failure> {
-        // The first scenario says what the directory is called.
+        // The default directory has the name of the first scenario.
         let default_dir = |name: &str| Path::new("runs").join(output::file_name(&format!("{name}-compare")));
         let first = self.load(&self.overrides(&columns[0], self.seeds.map(|s| s[0])))?;
         let dir = self.out.map_or_else(|| default_dir(first.name()), Path::to_owned);
@@ -78,7 +80,7 @@ impl Planner<'_> {
             wrong.fetch_or(plan.is_err(), Ordering::Relaxed);
             plan
         };
-        // Runs are begun in their order, so of several errors the first one is told, however many threads there are.
+        // Runs are checked in order, so that of several errors the first one is reported, with any number of threads.
         let plans = in_parallel(runs.len(), jobs, &|| wrong.load(Ordering::Relaxed), &check);
         Ok((dir, plans.into_iter().flatten().collect::<Result<_, _>>()?))
     }
@@ -124,7 +126,7 @@ impl Planner<'_> {
         };
         let place = dir.join(&entry.dir);
         ResultsDir::check(&place)?;
-        // A network that is real is another one each time.
+        // A real network is different each time.
         let again = self.fresh || self.backends.has_linux();
         if let Some(results) = Results::complete_of(&place, &scenario).filter(|_| !again) {
             entry.end("complete", None, results.summary.fingerprint);
@@ -138,28 +140,29 @@ impl Planner<'_> {
     }
 }
 
-/// A run that failed, and why.
+/// A failed run and its cause.
 pub struct Failed {
-    /// Its place in the index.
+    /// Its directory in the index.
     pub dir: String,
-    /// Why.
+    /// The cause.
     pub cause: String,
 }
 
-/// The runs on their way.
+/// The execution of the planned runs.
 pub struct Crew<'a> {
     planner: &'a Planner<'a>,
     dir: &'a Path,
     plans: &'a [Plan],
     board: &'a Board,
-    /// Threads of a run.
+    /// Number of threads of a run.
     threads: usize,
-    /// What is written whenever a run has ended, so that a process that is killed leaves it; and the first error of writing.
+    /// The index, written whenever a run has ended, so that it survives if the process is killed; and the first error
+    /// of writing it.
     index: Mutex<(Index, Option<Failure>)>,
 }
 
 impl<'a> Crew<'a> {
-    /// Of a plan. The index is written before the first run starts.
+    /// Returns a crew for `plans`, after writing the index.
     pub fn new(
         planner: &'a Planner<'a>,
         dir: &'a Path,
@@ -173,10 +176,10 @@ impl<'a> Crew<'a> {
         Ok(Self { planner, dir, plans, board, threads, index: Mutex::new((index, None)) })
     }
 
-    /// Does the runs that are not there, `jobs` at a time, until all have ended or Ctrl-C.
+    /// Does the runs that are not complete, `jobs` at a time, until all have ended or Ctrl-C.
     pub fn work(self, jobs: usize) -> Result<Index, Failure> {
         let mut open: Vec<usize> = (0..self.plans.len()).filter(|i| !self.plans[*i].is_taken_over()).collect();
-        // The simulator runs what the networks on Linux were.
+        // Runs on Linux come first: the simulator needs their networks.
         open.sort_by_key(|i| !self.plans[*i].twin.is_empty());
         in_parallel(open.len(), jobs, &drive::interrupted, &|k| self.one(open[k]));
         let (index, error) = self.index.into_inner().expect("no thread panics with this lock held");
@@ -203,7 +206,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// One run with its own report, and its fingerprint.
+    /// Does one run and writes its report. Returns its end and its fingerprint.
     fn run(&self, plan: &Plan, place: &Path) -> Result<(End, String), Failure> {
         if plan.backend == Backend::Linux {
             let end =
@@ -223,7 +226,7 @@ impl<'a> Crew<'a> {
 }
 
 impl Crew<'_> {
-    /// What the simulator is to run.
+    /// Returns the scenario to simulate.
     fn scenario(&self, plan: &Plan, place: &Path) -> Result<Scenario, Failure> {
         if !plan.twin.is_empty() {
             let file = backend::effective(&self.dir.join(&plan.twin))?;
@@ -238,13 +241,14 @@ impl Crew<'_> {
     }
 }
 
-/// The runs that failed.
+/// Returns the failed runs.
 pub fn failed(index: &Index) -> Vec<Failed> {
     let runs = index.runs.iter().filter(|r| r.state == "failed");
     runs.map(|r| Failed { dir: r.dir.clone(), cause: r.error.clone().unwrap_or_default() }).collect()
 }
 
-/// Does `0..n` in order, `jobs` at a time, until `stop` says so. What was not begun is `None`.
+/// Calls `one` for `0..n` in order, `jobs` at a time, until `stop` returns `true`. The results of calls that were not
+/// begun are `None`.
 pub fn in_parallel<T: Send>(
     n: usize,
     jobs: usize,

@@ -1,22 +1,22 @@
-//! Runs the binary the way a shell does.
+//! Runs the binary as a shell does.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The binary, with nothing of the tester's terminal in it.
+/// Returns a command of the binary, without the tester's terminal settings.
 pub fn fairrate() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fairrate"));
     command.stdin(Stdio::null()).env_remove("COLUMNS").env("NO_COLOR", "1");
     command
 }
 
-/// Runs it to its end.
+/// Runs the binary to its end.
 #[allow(dead_code)]
 pub fn run(args: &[&str]) -> Output {
     fairrate().args(args).output().expect("the binary starts")
 }
 
-/// A directory of this test's own, which does not exist yet.
+/// Returns a directory for this test, which does not exist yet.
 pub fn fresh_dir(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if dir.exists() {
@@ -25,7 +25,7 @@ pub fn fresh_dir(name: &str) -> PathBuf {
     dir
 }
 
-/// A small scenario in a file of its own: three flows of 50 KB to one host.
+/// Writes a small scenario to a file: three flows of 50 KB to one host.
 #[allow(dead_code)]
 pub fn small_scenario(name: &str) -> PathBuf {
     let dir = fresh_dir(name);
@@ -54,13 +54,13 @@ flows = "all"
 every = "5us"
 "#;
 
-/// What a command printed on stdout.
+/// Returns a command's output on stdout.
 #[allow(dead_code)]
 pub fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("stdout is UTF-8")
 }
 
-/// What a command printed on stderr.
+/// Returns a command's output on stderr.
 #[allow(dead_code)]
 pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("stderr is UTF-8")

@@ -42,7 +42,7 @@ fn parameters_follow_colons_or_commas() {
     for same in ["dcqcn:ai=200Mbps,hai=2Gbps", " dcqcn: ai=200Mbps , hai=2Gbps"] {
         assert_eq!(variant(same), Ok(colons.clone()), "{same}");
     }
-    // What is no parameter is part of a value.
+    // A piece that sets no parameter is part of a value.
     assert_eq!(variant("dcqcn:ai=1,5Mbps").unwrap().sets[0].1, "1,5Mbps");
     let said = |text| variant(text).unwrap_err();
     assert_eq!(said("dcqcn:ai=1Mbps,hay=2Gbps").help(), "did you mean `hai`?");
@@ -60,7 +60,7 @@ fn a_list_of_algorithms_may_have_parameters_with_commas() {
         ["hpcc", "dcqcn:ai=1Mbps,hai=2Gbps:g=0.5", "swift"]
     );
     assert_eq!(joined("dcqcn:ai=1Mbps,./a=b.so,hpcc:eta=0.9"), ["dcqcn:ai=1Mbps", "./a=b.so", "hpcc:eta=0.9"]);
-    // Alone, it is said to be no algorithm.
+    // An algorithm alone is followed by no parameters: `ai=1Mbps` stays apart, and is reported as no algorithm.
     assert_eq!(joined("dcqcn,ai=1Mbps"), ["dcqcn", "ai=1Mbps"]);
 }
 

@@ -1,6 +1,6 @@
-//! A Parquet file that is valid at every moment: rows are buffered, and each piece of the [`GrowingFile`] is whole row groups
-//! and a footer that covers everything so far. A later footer, further down, replaces it; the dead ones stay below a
-//! fifth of a large file. What a crash can cost is the rows not yet written.
+//! A Parquet file that is valid at every moment: rows are buffered, and each piece of the [`GrowingFile`] consists of
+//! whole row groups and a footer that covers the file so far. A later footer, further down, replaces it; the replaced
+//! footers stay below a fifth of a large file. A crash can lose only the buffered rows.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub(super) enum Cell {
     None,
 }
 
-/// Buffered values of a column.
+/// The buffered values of a column.
 #[derive(Debug)]
 enum Buffer {
     Int(Vec<i64>),
@@ -60,7 +60,7 @@ enum Buffer {
 #[derive(Debug)]
 struct Column {
     buffer: Buffer,
-    /// One definition level a row where values may be absent: 1 present, 0 absent.
+    /// Definition level of each row, for a column with optional values: 1 present, 0 absent.
     levels: Option<Vec<i16>>,
 }
 
@@ -81,7 +81,7 @@ impl Column {
             levels.push(i16::from(!matches!(cell, Cell::None)));
         }
         match (&mut self.buffer, cell) {
-            // Counts beyond 63 bits do not occur; sentinels are absent values.
+            // Values beyond 63 bits do not occur; sentinels are absent values.
             (Buffer::Int(values), Cell::Int(n)) => values.push(i64::try_from(n).unwrap_or(i64::MAX)),
             (Buffer::Float(values), Cell::Float(x)) => values.push(x),
             (Buffer::Text(values), Cell::Text(text)) => values.push(text),
@@ -119,7 +119,7 @@ impl Column {
     }
 }
 
-/// Where the Parquet writer puts its bytes until a footer makes them whole.
+/// The bytes from the Parquet writer that are not yet completed by a footer.
 #[derive(Debug, Default)]
 struct Pending(Vec<u8>);
 
@@ -133,34 +133,34 @@ impl Write for Pending {
     }
 }
 
-/// Writes one table.
+/// A writer of one table.
 #[derive(Debug)]
 pub(super) struct TableWriter {
     path: PathBuf,
     file: GrowingFile,
     writer: SerializedFileWriter<Pending>,
     columns: Vec<Column>,
-    /// What all rows have in common, behind the columns.
+    /// The columns after `columns`, each with the same value in all rows.
     tags: Arc<[Tag]>,
-    /// Rows that are in no row group yet.
+    /// Number of rows that are in no row group yet.
     n_rows: usize,
-    /// Rows written.
+    /// Number of rows in row groups.
     n_written: u64,
-    /// Rows of the next row group: few at first, so that a crash early on leaves something, then twice as many
-    /// each time, up to `most_rows_per_group`.
+    /// Number of rows of the next row group: small at first, so that a crash early on loses little, then doubled each
+    /// time up to `most_rows_per_group`.
     rows_per_group: usize,
     most_rows_per_group: usize,
     /// Size of the last footer written.
     footer_len: usize,
 }
 
-/// Rows of the first row group.
+/// Number of rows of the first row group.
 const FIRST_ROWS: usize = 64;
-/// Below this size of file, dead footers do not matter.
+/// Size of a file below which the space of replaced footers does not matter.
 const SMALL_FILE: usize = 256 << 10;
 
 impl TableWriter {
-    /// Creates the file, valid and without rows. `facts` go into its metadata beside the units.
+    /// Creates the file, valid and without rows. `facts` are added to its metadata beside the units.
     pub fn create(
         dir: &Path,
         table: &str,
@@ -199,7 +199,7 @@ impl TableWriter {
         })
     }
 
-    /// Adds a row: one cell a column.
+    /// Adds a row, with one cell for each column.
     pub fn push<const N: usize>(&mut self, row: [Cell; N]) -> Result<(), ResultsError> {
         debug_assert_eq!(N, self.columns.len(), "a cell for each column");
         for (column, cell) in self.columns.iter_mut().zip(row) {
@@ -220,7 +220,7 @@ impl TableWriter {
         }
     }
 
-    /// Writes everything.
+    /// Writes all buffered rows and closes the file.
     pub fn finish(&mut self) -> Result<(), ResultsError> {
         if 0 < self.n_rows {
             self.end_group()?;
@@ -231,17 +231,17 @@ impl TableWriter {
         self.file.close().map_err(|e| ResultsError::io(&self.path, e))
     }
 
-    /// Waits until what was written is on the disk to stay.
+    /// Syncs the file to disk.
     pub fn sync(&self) -> Result<(), ResultsError> {
         self.file.sync().map_err(|e| ResultsError::io(&self.path, e))
     }
 
-    /// Lets go of space on the disk that is not needed to read what was written.
+    /// Frees space on the disk that is not needed to read the rows written so far.
     pub fn give_up(&mut self) {
         self.file.give_up();
     }
 
-    /// What there is once it is finished.
+    /// Returns rows, length and hash of the table; to be called once it is finished.
     pub fn info(&self) -> TableInfo {
         let (bytes, hash) = self.file.len_and_hash();
         TableInfo { rows: self.n_written, bytes, xxh64: format!("{hash:016x}") }
@@ -265,7 +265,7 @@ impl TableWriter {
         group.close().map(|_| ())
     }
 
-    /// Appends what is pending and a footer for everything so far, in one step.
+    /// Appends the pending bytes and a footer that covers all rows so far, in one step.
     fn append_with_footer(&mut self) -> Result<(), ResultsError> {
         let (piece, footer_len) = with_footer(&mut self.writer).map_err(|e| ResultsError::parquet(&self.path, e))?;
         self.footer_len = footer_len;
@@ -273,7 +273,7 @@ impl TableWriter {
     }
 }
 
-/// What is pending with a footer for everything so far behind it, and the footer's length.
+/// Returns the pending bytes followed by a footer that covers all rows so far, and the footer's length.
 fn with_footer(writer: &mut SerializedFileWriter<Pending>) -> Result<(Vec<u8>, usize), ParquetError> {
     let footer = footer(writer)?;
     writer.write_all(&footer)?;

@@ -1,4 +1,4 @@
-//! Copies results into another directory.
+//! Copying of results into another directory.
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +9,8 @@ use crate::overrides::Overrides;
 use crate::scenario::Scenario;
 
 impl Results {
-    /// Copies tables, scenario and summary into `dir`, in place of results there. The summary comes last: until then the results
-    /// are not whole.
+    /// Copies tables, scenario and summary into `dir`, replacing results there. The summary is written last: until then
+    /// the results are incomplete.
     ///
     /// # Errors
     /// If something cannot be read or written.

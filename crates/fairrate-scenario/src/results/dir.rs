@@ -1,4 +1,4 @@
-//! A results directory as a place: whose it is, who is writing to it, and files that appear in it whole.
+//! A results directory as a place: its owner, its lock, and files that appear in it whole.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use super::{ResultsError, SUMMARY};
 
-/// The file that says a directory is for results. Whoever writes there holds its lock.
+/// The file that marks a directory as one for results, and whose lock a writer of results holds.
 const LOCK: &str = ".fairrate.lock";
-/// What is in it, for people who wonder.
+/// Text of the lock file, for people who find it.
 const LOCK_TEXT: &str = "This directory is for results of fairrate, which may replace what is in it.\n";
 /// Name of the index of a comparison.
 const INDEX: &str = "compare.json";
 
-/// A results directory that this process alone writes to, as long as the value lives. The lock goes with the process,
-/// however it ends.
+/// A results directory that only this process writes to, as long as the value lives. The lock is released when the
+/// process ends, however it ends.
 #[derive(Debug)]
 pub struct ResultsDir {
     path: PathBuf,
@@ -23,11 +23,11 @@ pub struct ResultsDir {
 }
 
 impl ResultsDir {
-    /// Makes the directory if it is not there, and takes its lock.
+    /// Creates the directory if it does not exist, and takes its lock.
     ///
     /// # Errors
-    /// [`ResultsError::InUse`] if another process writes to it; what [`ResultsDir::check`] refuses; and what the operating
-    /// system says.
+    /// [`ResultsError::InUse`] if another process writes to it; the errors of [`ResultsDir::check`]; and errors of the
+    /// operating system.
     pub fn claim(path: &Path) -> Result<Self, ResultsError> {
         Self::check(path)?;
         fs::create_dir_all(path).map_err(|e| ResultsError::io(path, e))?;
@@ -48,10 +48,11 @@ impl ResultsDir {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// Whether results may go to a directory: it is not there, or empty, or fairrate's own. Writes nothing.
+    /// Checks that results may be written to a directory: it does not exist, is empty, or was made by fairrate. Writes
+    /// nothing.
     ///
     /// # Errors
-    /// [`ResultsError::Occupied`] if there is something else.
+    /// [`ResultsError::Occupied`] if it contains other files.
     pub fn check(path: &Path) -> Result<(), ResultsError> {
         if fs::symlink_metadata(path).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
             return Ok(());
@@ -64,13 +65,13 @@ impl ResultsDir {
         }
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// A lock that is a link may lie anywhere, so it is not opened.
+/// Opens the lock file. If it is a link, which may point anywhere, or no file, returns an error.
 fn open_lock(path: &Path) -> io::Result<File> {
     match fs::symlink_metadata(path) {
         Ok(meta) if !meta.is_file() => Err(io::Error::other("it is no file")),
@@ -78,7 +79,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether fairrate made a directory: its lock is there, or a summary or an index that reads.
+/// Returns `true` if fairrate made a directory: it contains the lock file, or a readable summary or index.
 fn is_ours(path: &Path) -> bool {
     let json = |name: &str| {
         let text = fs::read_to_string(path.join(name)).ok()?;
@@ -90,19 +91,19 @@ fn is_ours(path: &Path) -> bool {
         || json(INDEX).is_some_and(|value| value["schema"].as_str().is_some_and(|s| s.starts_with("fairrate.compare/")))
 }
 
-/// Puts a file in place in one step: under its name is what was there before, or all of `content`. A link of that name is
-/// replaced, not followed.
+/// Writes a file in one step: `path` has its old content, or all of `content`. A link of that name is replaced, not
+/// followed.
 ///
 /// # Errors
-/// What the operating system says; nothing new is left then.
+/// Those of the operating system; nothing new is left then.
 pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     put(path, content.as_ref(), false)
 }
 
-/// The same, also after a loss of power.
+/// Writes a file in one step, as [`write_whole`], and syncs it to disk, so that it survives a loss of power.
 ///
 /// # Errors
-/// What the operating system says; nothing new is left then.
+/// Those of the operating system.
 pub fn write_durably(path: &Path, text: &str) -> io::Result<()> {
     put(path, text.as_bytes(), true)?;
     sync_dir(path.parent().unwrap_or(Path::new(".")))
@@ -122,13 +123,13 @@ fn put(path: &Path, content: &[u8], durably: bool) -> io::Result<()> {
     };
     let done = write();
     if done.is_err() {
-        // The error is told; of the removal nobody needs to know.
+        // An error of the removal is ignored: the first error is returned.
         let _ = remove_if_there(&part);
     }
     done
 }
 
-/// Removes a file; none is fine.
+/// Removes a file, if it exists.
 pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
@@ -136,16 +137,16 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes names of files in a directory outlast a loss of power.
+/// Syncs a directory to disk, so that the names of its files survive a loss of power.
 fn sync_dir(path: &Path) -> io::Result<()> {
-    // Directories cannot be opened, or not synced, everywhere; where they cannot, there is nothing more to do.
+    // Not every system can open or sync directories; without that, there is nothing more to do.
     match sync_file(path) {
         Err(e) if cfg!(unix) && e.kind() != io::ErrorKind::InvalidInput => Err(e),
         _ => Ok(()),
     }
 }
 
-/// Waits until a file is on the disk to stay.
+/// Syncs a file to disk.
 pub(super) fn sync_file(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

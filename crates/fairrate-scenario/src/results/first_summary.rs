@@ -1,4 +1,4 @@
-//! The summary that a run begins with: what is known of it before its first event.
+//! The summary at the beginning of a run.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::measured::Measured;
 use super::summary::{AllocatorSummary, Convergence, Deadlines, PortInfo, Summary, buckets, simulator};
 use crate::scenario::Scenario;
 
-/// Names, sizes and what is to be sampled; all counts are zero.
+/// Returns the summary before the first event: names, sizes and the sampled ports; all counts are zero.
 pub(super) fn first_summary(scenario: &Scenario) -> Summary {
     let config = scenario.sim_config();
     let ports = config.probes.iter().filter_map(|probe| match probe {
@@ -86,7 +86,7 @@ pub(super) fn first_summary(scenario: &Scenario) -> Summary {
     }
 }
 
-/// An algorithm's name in prose, if it is no built-in one: nobody else knows it.
+/// Returns an algorithm's title if it is no built-in one, which only this program knows; otherwise an empty text.
 fn own_title(cc: &AlgorithmConfig) -> &str {
     match cc {
         AlgorithmConfig::Custom(own) => own.info().title,
@@ -94,7 +94,7 @@ fn own_title(cc: &AlgorithmConfig) -> &str {
     }
 }
 
-/// What a port is called: the nodes that its link goes from and to.
+/// Returns the name of a port: the nodes that its link goes from and to, as `from->to`.
 pub(super) fn port_name(scenario: &Scenario, port: PortId) -> String {
     let topology = &scenario.sim_config().topology;
     let name = |node: fairrate_sim::NodeId| &topology.nodes[node.index()].name;

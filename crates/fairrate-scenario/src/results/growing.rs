@@ -1,7 +1,7 @@
-//! A file that grows piece by piece and is whole under its name at every moment, whatever cuts a write short.
+//! A file that grows piece by piece and is whole under its name at every moment, even if a write is interrupted.
 //!
-//! There are two copies. A piece is appended to the copy that readers do not see, after the piece which that copy lacks. Then
-//! the two copies swap names. Nothing is ever written to the copy that readers see.
+//! There are two copies. A piece is appended to the copy that readers do not see, after the previous piece, which that
+//! copy lacks. Then the two copies swap names. Nothing is ever written to the copy that readers see.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::Hasher as _;
@@ -13,30 +13,30 @@ use twox_hash::XxHash64;
 /// A file that grows.
 #[derive(Debug)]
 pub(super) struct GrowingFile {
-    /// Where readers look.
+    /// The path that readers open.
     path: PathBuf,
-    /// What readers see.
+    /// The copy that readers see.
     shown: File,
-    /// What is written to; nothing after an error or the end.
+    /// The copy that is written to; `None` after an error or [`GrowingFile::close`].
     spare: Option<File>,
     /// The piece that the spare copy lacks.
     behind: Vec<u8>,
-    /// Whether the file system has hard links. Without them a swap costs a copy of the whole file.
+    /// `true` if the file system has hard links. Without them a swap costs a copy of the whole file.
     has_links: bool,
     len: u64,
     hash: XxHash64,
 }
 
-/// Names that the spare copy may have beside the file: the second one only within a swap.
+/// Extensions of the spare copy's name beside the file: the second one exists only within a swap.
 const SPARE_NAMES: [&str; 2] = ["part", "old"];
 
 impl GrowingFile {
-    /// Makes the file, with a first piece.
+    /// Creates the file with a first piece.
     pub fn create(path: &Path, piece: Vec<u8>) -> io::Result<Self> {
         Self::remove_spares(path)?;
         let made = Self::begin(path, piece);
         if made.is_err() {
-            // The error is told; of the removal nobody needs to know.
+            // An error of the removal is ignored: the first error is returned.
             let _ = Self::remove_spares(path);
         }
         made
@@ -53,12 +53,12 @@ impl GrowingFile {
         Ok(Self { path, shown, spare, len: piece.len() as u64, behind: piece, has_links: true, hash })
     }
 
-    /// Removes what a process that was killed may have left beside the file.
+    /// Removes the files that a killed process may have left beside `path`.
     pub fn remove_spares(path: &Path) -> io::Result<()> {
         spare_paths(path).iter().try_for_each(|spare| super::dir::remove_if_there(spare))
     }
 
-    /// Appends a piece, in one step for all who read.
+    /// Appends a piece, in one step for all readers.
     pub fn append(&mut self, piece: Vec<u8>) -> io::Result<()> {
         let done = self.try_append(&piece);
         if done.is_err() {
@@ -95,19 +95,19 @@ impl GrowingFile {
         Ok(())
     }
 
-    /// Whether a piece of this length is worth what appending it costs.
+    /// Returns `true` if a piece of this length is worth the cost of appending it.
     pub fn is_worth(&self, piece: usize) -> bool {
         self.has_links || self.len <= 4 * piece as u64
     }
 
-    /// Lets go of the spare copy, and of its space on the disk.
+    /// Removes the spare copy, which frees its space on the disk.
     pub fn give_up(&mut self) {
         self.spare = None;
-        // Whatever cannot be removed is overwritten by the next run.
+        // A file that cannot be removed is overwritten by the next run.
         let _ = Self::remove_spares(&self.path);
     }
 
-    /// Ends the file.
+    /// Ends the file: removes the spare copy.
     pub fn close(&mut self) -> io::Result<()> {
         match self.spare.take() {
             Some(_) => Self::remove_spares(&self.path),
@@ -115,12 +115,12 @@ impl GrowingFile {
         }
     }
 
-    /// Waits until the file is on the disk to stay.
+    /// Syncs the file to disk.
     pub fn sync(&self) -> io::Result<()> {
         self.shown.sync_all()
     }
 
-    /// Its length and the XXH64 hash of its bytes.
+    /// Returns the file's length and the XXH64 hash of its bytes.
     pub fn len_and_hash(&self) -> (u64, u64) {
         (self.len, self.hash.finish())
     }
@@ -131,7 +131,7 @@ fn spare_paths(path: &Path) -> [PathBuf; 2] {
     SPARE_NAMES.map(|end| path.with_file_name(format!("{name}.{end}")))
 }
 
-/// A file that was not there: a link of that name is not followed.
+/// Creates a file; fails if the path exists, so no link of that name is followed.
 fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create_new(true).open(path)
 }
@@ -203,7 +203,7 @@ mod tests {
         let dir = fresh("failed");
         let path = dir.join("x.parquet");
         let mut file = GrowingFile::create(&path, b"first".to_vec()).expect("it can be written");
-        // A swap fails if somebody takes the spare's name away.
+        // A swap fails if another process removes the spare copy.
         fs::remove_file(dir.join("x.parquet.part")).expect("it goes");
         assert!(file.append(b"second".to_vec()).is_err() && file.append(b"third".to_vec()).is_err());
         assert_eq!(fs::read(&path).expect("it is there"), b"first");

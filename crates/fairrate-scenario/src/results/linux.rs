@@ -1,65 +1,66 @@
-//! What the summary of a run on real Linux says besides.
+//! Additional fields in the summary of a run on real Linux.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The machine and the network of a run on real Linux, and whether the machine was the limit.
+/// The machine and the network of a run on real Linux, and the signs that the machine was the limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinuxSummary {
     /// Release of the kernel.
     pub kernel: String,
-    /// Versions of the programs that made the network, by name.
+    /// Versions of the programs that created the network, by name.
     pub tools: BTreeMap<String, String>,
     /// The algorithm's name in the kernel.
     pub algorithm: String,
-    /// What the scenario's rates were multiplied by.
+    /// Factor by which the scenario's rates were multiplied.
     pub scale: f64,
-    /// Median over the flows of the least round-trip time, measured before the start.
+    /// Median over the flows of the minimum round-trip time, measured before the start.
     pub base_rtt_ns: u64,
-    /// What was done in another way than the scenario asks for.
+    /// Differences between the run and the settings of the scenario.
     pub notes: Vec<String>,
-    /// Processors that the run could use.
+    /// Number of processors that the run could use.
     pub cores: u32,
-    /// The share of their time that was used, by anybody.
+    /// Share of the processors' time that was used, by any process.
     pub cpu_share: f64,
-    /// The share of their time that others than this machine had.
+    /// Share of the processors' time that went to other virtual machines.
     pub steal_share: f64,
     /// Processor time of the program itself, in seconds.
     pub own_cpu_s: f64,
-    /// The longest that a flow started after its time.
+    /// Largest delay between a flow's planned and actual start.
     pub start_late_max_ns: u64,
-    /// The same of samples: the 99th percentile.
+    /// 99th percentile of the delay between planned and actual time of a sample.
     pub sample_late_p99_ns: u64,
     /// Packets that processors dropped before any queue saw them.
     pub processor_drops: u64,
-    /// The largest mean packet of a port, header included. More than a full packet: segments were put together.
+    /// Largest mean packet size of a port, header included. More than a full packet: segments were merged.
     pub largest_mean_packet_bytes: u64,
-    /// The probed ports that had a queue.
+    /// Probed ports at which packets waited.
     pub busy_ports: Vec<BusyPort>,
-    /// Links with a delay that the testbed itself keeps; absent: there are none.
+    /// Links with a delay that the testbed itself emulates; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays: Option<DelaySummary>,
-    /// In which ways the machine, and not the network, was the limit; none is well.
+    /// Signs that the machine, and not the network, was the limit; empty if there are none.
     pub machine_limits: Vec<String>,
 }
 
-/// How well the delays of links were kept. Packets are those from the start to the end.
+/// Accuracy of the emulated delays of links. Packets are those from the start to the end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DelaySummary {
-    /// Links with such a delay.
+    /// Number of links with such a delay.
     pub links: u32,
-    /// Packets that were kept for it.
+    /// Number of packets that were delayed.
     pub packets: u64,
-    /// How much later than that they were sent on: half of the packets. 20 ms are 20 ms or more.
+    /// Median time by which packets were sent on later than asked. 20 ms means 20 ms or more.
     pub late_p50_ns: u64,
-    /// The same of 99 in a hundred packets.
+    /// 99th percentile of that time.
     pub late_p99_ns: u64,
-    /// The same of all packets.
+    /// Largest such time.
     pub late_max_ns: u64,
-    /// Packets that were lost there, as nobody took them in time or no room was left.
+    /// Number of packets lost there, as they were not taken in time or no room was left.
     pub drops: u64,
-    /// The sum of these delays on the way there and back, of the flow whose base round-trip time is furthest from it.
+    /// The sum of the emulated delays on the way there and back, of the flow whose base round-trip time differs most
+    /// from it.
     pub asked_rtt_ns: u64,
     /// The base round-trip time of that flow, measured before the start.
     pub measured_rtt_ns: u64,
@@ -70,7 +71,7 @@ pub struct DelaySummary {
 pub struct BusyPort {
     /// The port, as `from->to`.
     pub port: String,
-    /// How long packets waited, in seconds.
+    /// Time during which packets waited, in seconds.
     pub busy_s: f64,
     /// Its rate in that time over that of its link.
     pub rate_share: f64,

@@ -1,4 +1,4 @@
-//! What a run came to within its measuring window.
+//! Goodput, loads and completion times within the measuring window of a run.
 
 use fairrate_sim::topology::{Tier, Topology};
 use fairrate_sim::{FlowId, FlowOutcome, FlowSpec, NodeId, RunTotals};
@@ -13,7 +13,7 @@ use crate::schema::Window;
 pub struct Measured {
     /// Start of the window.
     pub from_ns: u64,
-    /// End of the window: that of `[measure]`, or the end of the run if it came first.
+    /// End of the window: the one of `[measure]`, or the end of the run if that was earlier.
     pub until_ns: u64,
     /// Payload bytes that receivers got in order within the window.
     pub goodput_bytes: u64,
@@ -21,7 +21,7 @@ pub struct Measured {
     pub load: Vec<TierLoad>,
 }
 
-/// The load on a set of links within the measuring window, in payload bytes over what the links could carry, as `load` counts
+/// The load on a set of links within the measuring window, in payload bytes over the capacity of the links, as `load`
 /// in `[[traffic]]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TierLoad {
@@ -33,10 +33,10 @@ pub struct TierLoad {
     pub carried: f64,
 }
 
-/// Link sets that a flow crosses at most once, from the hosts up.
+/// Link sets that a flow crosses at most once, from the hosts upwards.
 const TIERS: [&str; 4] = ["host-links", "tor-uplinks", "agg-uplinks", "tor-downlinks"];
 
-/// Payload bytes: of all flows, and of those that cross each of [`TIERS`].
+/// Payload bytes of all flows, and of the flows that cross each of [`TIERS`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     all: u64,
@@ -52,22 +52,22 @@ impl Sums {
     }
 }
 
-/// Measures a run within its window.
+/// The measurements of a run within its window.
 pub(super) struct Meter {
     window: Window,
-    /// Capacity of each of [`TIERS`] in bit/s; 0: the network has no such links.
+    /// Capacity of each of [`TIERS`] in bit/s; 0 if the network has no such links.
     capacity_bps: [f64; TIERS.len()],
-    /// The rack and pod of each host.
+    /// The rack and pod of each node.
     places: Vec<(u32, u32)>,
-    /// Delivered bytes at the snapshots so far.
+    /// Delivered bytes at each snapshot so far.
     snapshots: Vec<Sums>,
-    /// Delivered bytes at the end, and bytes offered by the flows that have finished.
+    /// Delivered bytes of all flows at the end (`delivered`), and size of the finished flows of the window (`offered`).
     delivered: Sums,
     offered: Sums,
     has_endless: bool,
-    /// Flows of the window that have finished.
+    /// Finished flows of the window.
     pub finished: Vec<Timed>,
-    /// Flows of the window that have not.
+    /// Unfinished flows of the window.
     unfinished: Vec<Unfinished>,
 }
 
@@ -84,7 +84,7 @@ impl Meter {
     /// Returns a meter for a run on `topology`.
     pub fn new(topology: &Topology, window: Window) -> Self {
         let capacity = |tier: &str| match topology.link_sets.get(tier) {
-            // Circuits carry what would otherwise cross the uplinks.
+            // With circuits, traffic between racks need not cross the uplinks, so there is no load of uplinks.
             Some(_) if tier == "tor-uplinks" && topology.circuits.is_some() => 0.0,
             Some(ports) => topology.capacity_bps(ports),
             None => 0.0,
@@ -131,7 +131,8 @@ impl Meter {
         }
     }
 
-    /// Returns the flows of the window that had not finished at `end`, with the least that each of them will have taken.
+    /// Returns the flows of the window that had not finished at `end`, with the least time that each of them will have
+    /// taken.
     pub fn unfinished_at(&self, end: Time) -> Vec<Timed> {
         self.open_at(end).map(|f| Timed::new(f.bytes, (end - f.start).max(f.ideal), f.ideal)).collect()
     }
@@ -140,7 +141,7 @@ impl Meter {
         self.unfinished.iter().filter(move |f| f.start <= end)
     }
 
-    /// Returns what the run came to within its window.
+    /// Returns the measurements of the window.
     pub fn measured(&self, totals: &RunTotals) -> Measured {
         let from = self.window.from.min(totals.end);
         let until = self.window.until.unwrap_or(totals.end).min(totals.end).max(from);
@@ -166,19 +167,19 @@ impl Meter {
         }
     }
 
-    /// Returns for each of [`TIERS`] whether a flow crosses it.
+    /// Returns, for each of [`TIERS`], `true` if a flow crosses it.
     fn crossed(&self, spec: &FlowSpec) -> [bool; TIERS.len()] {
         let (src, dst) = (self.places[spec.src.index()], self.places[spec.dst.index()]);
         [true, src.0 != dst.0, src.1 != dst.1, true]
     }
 }
 
-/// Returns the rack and pod of each node. The ToRs of a pod share aggregation switches; the pod of a host is the first of those of
-/// its ToR.
+/// Returns the rack and pod of each node. The ToRs of a pod share aggregation switches; the pod of a host is the first
+/// pod of its ToR.
 fn places(topology: &Topology) -> Vec<(u32, u32)> {
     let tier = |node: NodeId| topology.nodes[node.index()].tier;
     let mut places: Vec<(u32, u32)> = topology.nodes.iter().map(|node| (node.rack, u32::MAX)).collect();
-    // From the top down, so that a ToR knows its pod before its hosts ask for it.
+    // From the top down: the pod of a ToR is set before the pods of its hosts, which depend on it.
     for (above, below) in [(Tier::Aggregation, Tier::Tor), (Tier::Tor, Tier::Host)] {
         for link in &topology.links {
             for (up, down) in [(link.a, link.b), (link.b, link.a)] {

@@ -22,7 +22,8 @@ use miette::Diagnostic;
 /// The commit that this program was built from.
 const COMMIT: &str = env!("FAIRRATE_COMMIT");
 
-/// A hash of the sources that decide what a run comes to: programs of the same sources do the same.
+/// A hash of the sources that determine the results of a run: programs built from the same sources give the same
+/// results.
 pub const SOURCES: &str = env!("FAIRRATE_SOURCES");
 
 pub use dir::{ResultsDir, write_durably, write_whole};
@@ -40,81 +41,81 @@ pub use writer::ResultsWriter;
 
 use columns::{ColumnSpec, Type};
 
-/// Why results cannot be written or read.
+/// An error of writing or reading results.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// The operating system says no.
+    /// An error of the operating system.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A table is damaged or cannot be written.
+    /// A table that is damaged or cannot be written.
     #[error("{}: {source}", path.display())]
     Parquet {
         /// The table.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: parquet::errors::ParquetError,
     },
-    /// `summary.json` is damaged.
+    /// A damaged `summary.json`.
     #[error("{}: {source}", path.display())]
     Summary {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// There is something else in the directory that results should go to.
+    /// A directory for results that contains other files.
     #[error("`{}` holds something else than results", path.display())]
     Occupied {
         /// The directory.
         path: PathBuf,
     },
-    /// Another process writes to the directory.
+    /// A directory to which another process writes.
     #[error("another fairrate is writing to `{}`", path.display())]
     InUse {
         /// The directory.
         path: PathBuf,
     },
-    /// A file of a results directory is not what was written there.
+    /// A file of a results directory that differs from the file written there.
     #[error("`{}` is damaged: {problem}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// How it can be seen.
+        /// The sign of the damage.
         problem: String,
     },
-    /// The results are of another form than this fairrate reads.
+    /// Results with another schema than this fairrate reads.
     #[error("`{}` is of schema {found}, and this fairrate reads {SCHEMA}", path.display())]
     Schema {
         /// The file.
         path: PathBuf,
-        /// The schema it says it has.
+        /// The schema stated in the file.
         found: String,
     },
-    /// The directory holds no results.
+    /// A directory without results.
     #[error("`{}` holds no results: there is no `summary.json`", path.display())]
     NoResults {
         /// The directory.
         path: PathBuf,
     },
-    /// A table lacks a column, or has another one of its name.
+    /// A table that lacks a column, or has a column of that name with another type.
     #[error("`{}` has no column `{column}` of type {wanted}", path.display())]
     NoColumn {
         /// The table.
         path: PathBuf,
         /// The column.
         column: String,
-        /// Its type.
+        /// Its expected type.
         wanted: &'static str,
     },
 }
 
 impl ResultsError {
-    /// The file or directory it is about.
+    /// Returns the file or directory that the error is about.
     pub fn path(&self) -> &Path {
         match self {
             Self::Io { path, .. }
@@ -170,9 +171,10 @@ impl Diagnostic for ResultsError {
 const SUMMARY: &str = "summary.json";
 /// Name of the resolved scenario's file.
 const SCENARIO: &str = "scenario.toml";
-/// The form of results: the number changes when a column, a field or a meaning goes. Version 1 did not say so; its times were
-/// real numbers, and its tables had no `cc`, `label` and `seed`. Version 2 had no measuring window, left unfinished flows out of
-/// `fct`, and called a flow finished once its last byte was acknowledged.
+/// The schema of results: the number changes when a column, a field or a meaning changes or is removed. Results of
+/// version 1 contained no schema; their times were real numbers, and their tables had no `cc`, `label` and `seed`.
+/// Version 2 had no measuring window, left unfinished flows out of `fct`, and called a flow finished once its last byte
+/// was acknowledged.
 const SCHEMA: &str = "fairrate.results/3";
 /// The tables, in the order of [`Summary::tables`].
 const TABLES: [&str; 5] = ["flows", "ports", "rates", "pfc", "convergence"];

@@ -1,4 +1,4 @@
-//! Reads results back.
+//! Reading of results.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,11 +19,11 @@ use crate::scenario::Scenario;
 use super::rows::{ConvergenceRow, FlowRow, PfcRow, PortRow, RateRow};
 use super::{ResultsError, SCENARIO, SCHEMA, SUMMARY, Summary, TABLES};
 
-/// A results directory.
+/// The results of a run in a directory.
 #[derive(Clone, Debug)]
 pub struct Results {
     dir: PathBuf,
-    /// What the run came to.
+    /// The summary of the run.
     pub summary: Summary,
 }
 
@@ -40,7 +40,7 @@ impl Results {
         let text = std::fs::read_to_string(&path).map_err(|e| ResultsError::io(&path, e))?;
         let damaged = |source| ResultsError::Summary { path: path.clone(), source };
         let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
-        // Version 1 did not say what it was.
+        // Results of version 1 contained no schema.
         let found = value["schema"].as_str().unwrap_or("fairrate.results/1");
         if found != SCHEMA {
             return Err(ResultsError::Schema { path, found: found.to_owned() });
@@ -53,15 +53,16 @@ impl Results {
         Ok(Self { dir: dir.to_owned(), summary })
     }
 
-    /// The results in `dir`, if they are whole and those of a complete run of `scenario` by this very fairrate: the run would come
-    /// out the same again.
+    /// Returns the results in `dir`, if they are undamaged and those of a complete run of `scenario` by this fairrate:
+    /// the run would give the same results again.
     pub fn complete_of(dir: &Path, scenario: &Scenario) -> Option<Self> {
         let results = Self::open(dir).ok().filter(|results| results.summary.is_complete_run_of(scenario))?;
         results.verify().ok()?;
         Some(results)
     }
 
-    /// Whether every table is what was written, by its length and hash. Of a run that goes on or was killed nobody knows.
+    /// Checks length and hash of every table against the summary. Tables of a run that goes on or was killed are not
+    /// checked: the summary has no hashes of them.
     ///
     /// # Errors
     /// If one is missing or damaged.
@@ -69,7 +70,7 @@ impl Results {
         TABLES.iter().try_for_each(|table| self.verify_table(table))
     }
 
-    /// The same of one table: `flows`, `ports`, `rates`, `pfc` or `convergence`.
+    /// Checks length and hash of one table: `flows`, `ports`, `rates`, `pfc` or `convergence`.
     ///
     /// # Errors
     /// If it is missing or damaged.
@@ -97,12 +98,12 @@ impl Results {
         }
     }
 
-    /// Where it is.
+    /// Returns the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The resolved scenario.
+    /// Returns the text of the resolved scenario.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -111,7 +112,7 @@ impl Results {
         std::fs::read_to_string(&path).map_err(|e| ResultsError::io(&path, e))
     }
 
-    /// All flows, those that finished first, in the order in which they did.
+    /// Returns all flows: first the finished ones, in the order of their completion.
     ///
     /// # Errors
     /// If the table is damaged or cannot be read.
@@ -121,7 +122,7 @@ impl Results {
         Ok(rows)
     }
 
-    /// All samples of ports, in order of time.
+    /// Returns all samples of ports, in order of time.
     ///
     /// # Errors
     /// If the table is damaged or cannot be read.
@@ -131,7 +132,7 @@ impl Results {
         Ok(rows)
     }
 
-    /// All samples of flows, in order of time.
+    /// Returns all samples of flows, in order of time.
     ///
     /// # Errors
     /// If the table is damaged or cannot be read.
@@ -141,7 +142,7 @@ impl Results {
         Ok(rows)
     }
 
-    /// The rows of [`Results::flows`], one after the other: no more than a row group is in memory.
+    /// Calls `f` with each row of [`Results::flows`] in order; at most one row group is in memory.
     ///
     /// # Errors
     /// If the table is damaged or cannot be read.
@@ -178,7 +179,7 @@ impl Results {
         })
     }
 
-    /// The rows of [`Results::ports`], one after the other: no more than a row group is in memory.
+    /// Calls `f` with each row of [`Results::ports`] in order; at most one row group is in memory.
     ///
     /// # Errors
     /// If the table is damaged or cannot be read.
@@ -202,7 +203,7 @@ impl Results {
         })
     }
 
-    /// The rows of [`Results::rates`], one after the other: no more than a row group is in memory.
+    /// Calls `f` with each row of [`Results::rates`] in order; at most one row group is in memory.
     ///
     /// # Errors
     /// If the table is damaged or cannot be read.
@@ -226,7 +227,7 @@ impl Results {
         })
     }
 
-    /// All pause and resume frames, in order of time.
+    /// Returns all PFC pause and resume frames, in order of time.
     ///
     /// # Errors
     /// If the table is damaged or cannot be read.
@@ -248,7 +249,7 @@ impl Results {
         Ok(rows)
     }
 
-    /// All arrivals and departures of flows with how long rates took to settle; empty without such a probe.
+    /// Returns all arrivals and departures of flows with the time until the rates settled; empty without such a probe.
     ///
     /// # Errors
     /// If the table is damaged or cannot be read.
@@ -271,7 +272,7 @@ impl Results {
         Ok(rows)
     }
 
-    /// Hands on the row groups of a table that is as it was written.
+    /// Checks a table and calls `f` with each of its row groups.
     fn each_group(
         &self,
         table: &str,
@@ -292,7 +293,7 @@ impl Results {
     }
 }
 
-/// Room that is made for the rows of a group before any was read; a damaged file may say it has more.
+/// Largest number of rows for which memory is reserved before they are read; a damaged file may state too many.
 const MOST_ROWS_AT_ONCE: usize = 1 << 16;
 
 /// A row group being read column by column.
@@ -300,7 +301,7 @@ struct Group<'a> {
     path: &'a Path,
     reader: &'a dyn RowGroupReader,
     n_rows: usize,
-    /// Texts seen before; the same few occur again and again.
+    /// Texts read so far, each stored once: a few texts occur again and again.
     words: &'a mut HashMap<Vec<u8>, Arc<str>>,
 }
 
@@ -313,7 +314,7 @@ impl Group<'_> {
         self.column::<Int64Type, _>(name, "int64", i64::unsigned_abs)
     }
 
-    /// Whole nanoseconds.
+    /// Returns a column of times in whole nanoseconds; NaN for null.
     fn times(&mut self, name: &str) -> Result<Vec<f64>, ResultsError> {
         Ok(self.maybe_times(name)?.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect())
     }
@@ -322,7 +323,7 @@ impl Group<'_> {
         self.column::<Int64Type, _>(name, "int64", |ns| ns as f64)
     }
 
-    /// Values of a column that tables of older programs do not have.
+    /// Replaces a missing column, as in tables of older programs, by `None` for each row.
     fn or_none<T: Clone>(&self, column: Result<Vec<Option<T>>, ResultsError>) -> Result<Vec<Option<T>>, ResultsError> {
         match column {
             Err(ResultsError::NoColumn { .. }) => Ok(vec![None; self.n_rows]),

@@ -11,102 +11,102 @@ pub struct FlowRow {
     pub src: u32,
     /// Id of the receiver.
     pub dst: u32,
-    /// Payload bytes; `None`: endless.
+    /// Payload bytes; `None` if endless.
     pub bytes: Option<u64>,
-    /// Start.
+    /// Time of the start.
     pub start_ns: f64,
-    /// From start to the last byte at the receiver; `None`: unfinished.
+    /// Time from start to the last byte at the receiver; `None` if unfinished.
     pub fct_ns: Option<f64>,
-    /// From start to the last acknowledgment at the sender; `None`: unfinished.
+    /// Time from start to the last acknowledgment at the sender; `None` if unfinished.
     pub fct_ack_ns: Option<f64>,
-    /// The flow alone on an idle network; `None`: endless.
+    /// Completion time of the flow alone on an idle network; `None` if endless.
     pub ideal_fct_ns: Option<f64>,
-    /// `fct_ns` over `ideal_fct_ns`; `None`: unfinished.
+    /// `fct_ns` over `ideal_fct_ns`; `None` if unfinished.
     pub slowdown: Option<f64>,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
-    /// Whether all of it was acknowledged.
+    /// `true` if the last byte of a finite flow has reached the receiver.
     pub finished: bool,
-    /// Payload bytes the receiver has in order.
+    /// Payload bytes received in order.
     pub delivered_bytes: u64,
-    /// The traffic block it came from.
+    /// Number of its traffic block.
     pub group: u32,
     /// Payload bytes of a multipath connection that arrived and waited for bytes before them.
     pub reordered_bytes: u64,
-    /// How long such a byte waited, on average; `None`: none did.
+    /// Mean time that such a byte waited; `None` if there was none.
     pub reordering_mean_ns: Option<f64>,
-    /// The longest wait.
+    /// The longest such time; `None` if there was none.
     pub reordering_max_ns: Option<f64>,
 }
 
 /// A row of `ports.parquet`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortRow {
-    /// When.
+    /// Time of the sample.
     pub t_ns: f64,
     /// Id of the node the port sends from.
     pub node: u32,
     /// The port, as `from->to`.
     pub port: Arc<str>,
-    /// Bytes waiting, without the packet on the wire.
+    /// Bytes in the queue, without the packet being sent.
     pub qlen_bytes: u64,
-    /// Bytes handed to the wire since the start.
+    /// Bytes sent since the start.
     pub tx_bytes: u64,
     /// Packets dropped on their way into this port since the start.
     pub drops: u64,
-    /// Packets marked since the start.
+    /// Packets marked with ECN since the start.
     pub ecn_marks: u64,
-    /// Time paused by the peer since the start.
+    /// Time during which the peer paused the port since the start.
     pub pfc_pause_ns: f64,
 }
 
 /// A row of `rates.parquet`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateRow {
-    /// When.
+    /// Time of the sample.
     pub t_ns: f64,
     /// Number of the flow.
     pub flow: u32,
-    /// Congestion window; `None`: the algorithm has none.
+    /// Congestion window; `None` if the algorithm has none.
     pub cwnd_bytes: Option<u64>,
     /// Pacing rate.
     pub rate_bps: u64,
-    /// Payload bytes the receiver has in order.
+    /// Payload bytes received in order.
     pub delivered_bytes: u64,
-    /// Smoothed round-trip time; `None`: a simulation.
+    /// Smoothed round-trip time; `None` in a simulation.
     pub rtt_ns: Option<f64>,
-    /// Payload bytes sent again since the start; `None`: a simulation.
+    /// Payload bytes retransmitted since the start; `None` in a simulation.
     pub retransmitted_bytes: Option<u64>,
 }
 
 /// A row of `pfc.parquet`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PfcRow {
-    /// When the frame arrived.
+    /// Time at which the frame arrived.
     pub t_ns: f64,
-    /// Id of the node that stops or goes on sending.
+    /// Id of the node that stops or resumes sending.
     pub node: u32,
-    /// Its port, as `from->to`.
+    /// Its paused port, as `from->to`.
     pub port: Arc<str>,
-    /// Pause, or resume.
+    /// `true` for a pause frame, `false` for a resume frame.
     pub pause: bool,
-    /// The class.
+    /// Priority class of the frame.
     pub class: u8,
 }
 
 /// A row of `convergence.parquet`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConvergenceRow {
-    /// When a flow arrived or departed.
+    /// Time of the arrival or departure of a flow.
     pub t_ns: f64,
     /// Number of the flow.
     pub flow: u32,
-    /// Arrival, or departure.
+    /// `true` for an arrival, `false` for a departure.
     pub arrival: bool,
-    /// Active flows after the change.
+    /// Number of active flows after the change.
     pub n_flows: u32,
-    /// From the change until all rates were near the optimum, to stay; `None`: they were not.
+    /// Time from the change until all rates were near the optimum and stayed there; `None` if they were not.
     pub time_ns: Option<f64>,
-    /// The same in base RTTs.
+    /// That time in base RTTs.
     pub rtts: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! `summary.json`: what a run came to, in one page.
+//! `summary.json`: the results of a run, in one page.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
@@ -13,14 +13,14 @@ use super::linux::LinuxSummary;
 use super::measured::Measured;
 use crate::scenario::Scenario;
 
-/// How a run ended.
+/// The state in which a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunState {
-    /// It ran to its end.
+    /// The run reached its end.
     Complete,
-    /// The user stopped it.
+    /// The user stopped the run.
     Interrupted,
-    /// It could not go on; the reason.
+    /// The run could not go on, for this reason.
     Failed(String),
 }
 
@@ -41,7 +41,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Of `values`, which get sorted; `None` if there are none.
+    /// Returns mean and percentiles of `values`, which get sorted; `None` if there are no values.
     pub fn of(values: &mut [f64]) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let n = values.len();
@@ -60,24 +60,24 @@ impl Quantiles {
 /// Completion times of the flows of a range of sizes that started within the measuring window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FctBucket {
-    /// What the range is called: `<=10KB` ..., and `all`.
+    /// Name of the range: `<=10KB` ..., and `all`.
     pub bucket: String,
-    /// Flows in here are larger than this ...
+    /// Exclusive lower bound of the flow sizes.
     pub above_bytes: u64,
-    /// ... and at most this large.
+    /// Inclusive upper bound of the flow sizes; `None` if there is none.
     pub up_to_bytes: Option<u64>,
-    /// Flows that finished.
+    /// Number of flows that finished.
     pub flows: u64,
-    /// Flows that did not. They count below with the least that they will have taken, as if they had finished when the run
-    /// ended: where there are any, all numbers are lower bounds.
+    /// Number of flows that did not finish. In `slowdown` and `fct_ns` they count with the least time that they will
+    /// have taken, as if they had finished when the run ended: with any such flow, all numbers are lower bounds.
     pub unfinished: u64,
-    /// Completion time over that of the flow alone on an idle network.
+    /// Completion time over the completion time of the flow alone on an idle network.
     pub slowdown: Option<Quantiles>,
     /// Completion time in nanoseconds.
     pub fct_ns: Option<Quantiles>,
 }
 
-/// The ranges of sizes: those of PowerTCP's text, with the gap between 10 and 100 KB a range of its own.
+/// The ranges of sizes: those of PowerTCP's text, with an additional range for the gap between 10 and 100 KB.
 const BUCKETS: [(&str, u64, Option<u64>); 5] = [
     ("<=10KB", 0, Some(10_000)),
     ("10KB-100KB", 10_000, Some(100_000)),
@@ -86,7 +86,7 @@ const BUCKETS: [(&str, u64, Option<u64>); 5] = [
     ("all", 0, None),
 ];
 
-/// A flow and the time it took, as buckets see it.
+/// Size, completion time and slowdown of a flow, for the buckets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timed {
     bytes: u64,
@@ -95,13 +95,13 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    /// A flow of `bytes` that took `fct`, and alone on an idle network would take `ideal`.
+    /// Returns the entry of a flow of `bytes` that took `fct`, and that alone on an idle network would take `ideal`.
     pub fn new(bytes: u64, fct: Time, ideal: Time) -> Self {
         Self { bytes, fct_ns: fct.as_ns_f64(), slowdown: fct.as_ps() as f64 / ideal.as_ps().max(1) as f64 }
     }
 }
 
-/// Sorts finished and unfinished flows into the buckets.
+/// Returns the buckets with the finished and unfinished flows.
 pub(super) fn buckets(finished: &[Timed], unfinished: &[Timed]) -> Vec<FctBucket> {
     let bucket = |&(name, above, up_to): &(&str, u64, Option<u64>)| {
         let inside = |f: &&Timed| above < f.bytes && up_to.is_none_or(|most| f.bytes <= most);
@@ -120,13 +120,13 @@ pub(super) fn buckets(finished: &[Timed], unfinished: &[Timed]) -> Vec<FctBucket
     BUCKETS.iter().map(bucket).collect()
 }
 
-/// How rates settled after arrivals and departures of flows. A change after which they did not counts as slower than
-/// all others.
+/// Times until rates settled after arrivals and departures of flows. A change after which they did not settle counts as
+/// slower than all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Convergence {
-    /// Arrivals and departures.
+    /// Number of arrivals and departures.
     pub changes: u64,
-    /// Those after which the rates converged.
+    /// Number of changes after which the rates converged.
     pub converged: u64,
     /// Median time in base RTTs; `None` if fewer than half converged.
     pub p50_rtts: Option<f64>,
@@ -135,7 +135,7 @@ pub struct Convergence {
 }
 
 impl Convergence {
-    /// Of the times of all changes in base RTTs; `None`: not converged.
+    /// Returns the summary of the times in base RTTs of all changes, where `None` means not converged.
     pub(super) fn of(rtts: &[Option<f64>]) -> Self {
         let mut known: Vec<f64> = rtts.iter().copied().flatten().collect();
         known.sort_by(f64::total_cmp);
@@ -145,25 +145,26 @@ impl Convergence {
     }
 }
 
-/// What became of the deadlines of flows.
+/// Number of deadlines of flows met, missed and open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadlines {
-    /// Flows with a deadline that have started, or had a time to.
+    /// Number of flows with a deadline that have started, or have a start time.
     pub flows: u64,
-    /// Those whose last byte arrived after it, or had not arrived when it passed.
+    /// Flows whose last byte arrived after the deadline, or had not arrived when it passed.
     pub missed: u64,
-    /// Those that were not done when the run ended, with time left.
+    /// Flows that were unfinished when the run ended, with time left until the deadline.
     pub open: u64,
 }
 
 impl Deadlines {
-    /// One more that was missed or met.
+    /// Adds a finished flow, whose deadline was missed or met.
     pub(super) fn add(&mut self, is_missed: bool) {
         self.flows += 1;
         self.missed += u64::from(is_missed);
     }
 
-    /// With those of unfinished flows, which pass at the times `due`, when the run ended at `end`.
+    /// Returns the counts with unfinished flows added, whose deadlines pass at the times `due`, in a run that ended at
+    /// `end`.
     pub(super) fn with_unfinished(self, due: &[Time], end: Time) -> Self {
         let missed = due.iter().filter(|&&at| at < end).count() as u64;
         let unfinished = due.len() as u64;
@@ -193,15 +194,16 @@ pub struct TableInfo {
     pub xxh64: String,
 }
 
-/// What a run came to.
+/// The results of a run, as in `summary.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// `fairrate.results/` and a number, which changes when a field or a column of a table goes or changes its meaning.
+    /// `fairrate.results/` and a number, which changes when a field or a column of a table is removed or changes its
+    /// meaning.
     pub schema: String,
-    /// What moved the packets: `sim` or `linux`.
+    /// The backend that moved the packets: `sim` or `linux`.
     #[serde(default = "simulator", skip_serializing_if = "is_simulator")]
     pub backend: String,
-    /// Of a run on real Linux: the machine and the network it had.
+    /// Machine and network of a run on real Linux.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linux: Option<LinuxSummary>,
     /// Name of the scenario.
@@ -210,7 +212,7 @@ pub struct Summary {
     pub scenario_hash: String,
     /// Name of the algorithm.
     pub cc: String,
-    /// Its name in prose, if it is no built-in one.
+    /// Name of the algorithm in prose, if it is no built-in one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cc_title: String,
     /// Seed of the run.
@@ -219,14 +221,14 @@ pub struct Summary {
     pub version: String,
     /// Commit fairrate was built from, or `unknown`.
     pub commit: String,
-    /// Hash of the sources that decide what a run comes to, [`SOURCES`](super::SOURCES).
+    /// Hash of the sources that determine the results of a run, [`SOURCES`](super::SOURCES).
     #[serde(default)]
     pub sources: String,
-    /// `complete`, `interrupted` or `failed`; `running` while the run goes on, and if it was killed.
+    /// `complete`, `interrupted` or `failed`; `running` until the run ends, and if the process was killed.
     pub state: String,
-    /// Why it failed.
+    /// The reason of a failure.
     pub error: Option<String>,
-    /// Hash of the order of events, in hexadecimal: equal exactly if two runs did the same.
+    /// Hash of the order of events, in hexadecimal: equal exactly if two runs had the same events.
     pub fingerprint: String,
     /// How the simulator worked, and why not faster; `None` on Linux, and until the network is built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -237,9 +239,9 @@ pub struct Summary {
     pub events: u64,
     /// Wall-clock time of the run, in seconds.
     pub wall_s: f64,
-    /// Simulated time at its end, in seconds.
+    /// Simulated time at the end of the run, in seconds.
     pub sim_s: f64,
-    /// Bytes of data packets that left hosts; with those duplicated, `delivered + dropped + in flight`.
+    /// Bytes of data packets that left hosts; with `bytes_duplicated`, the sum of delivered, dropped and in flight.
     pub bytes_sent: u64,
     /// Bytes of data packets that faulty links have added.
     #[serde(default)]
@@ -250,36 +252,36 @@ pub struct Summary {
     pub bytes_dropped: u64,
     /// Bytes of data packets in queues and on links at the end.
     pub bytes_in_flight: u64,
-    /// Payload bytes that receivers have in order.
+    /// Payload bytes that receivers got in order.
     pub goodput_bytes: u64,
-    /// The same within the measuring window, over its length, in bits per second.
+    /// Payload bytes that receivers got in order within the measuring window, over its length, in bits per second.
     pub goodput_bps: f64,
     /// The measuring window, and loads within it.
     pub measured: Measured,
-    /// Flows that have started.
+    /// Number of flows that have started.
     pub flows: u64,
-    /// Finite flows whose last byte has arrived.
+    /// Number of finite flows whose last byte has arrived.
     pub finished_flows: u64,
-    /// Finite flows that have started and not finished.
+    /// Number of finite flows that have started and not finished.
     pub unfinished_flows: u64,
-    /// Flows that had a time to start, which had not come.
+    /// Number of flows whose start time was after the end of the run.
     pub flows_to_start: u64,
-    /// Of these, endless ones.
+    /// Number of endless flows.
     pub endless_flows: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
     /// Payload bytes of multipath connections that arrived and waited for bytes before them.
     #[serde(default)]
     pub reordered_bytes: u64,
-    /// How long such a byte waited, on average; 0 if none did.
+    /// Mean time that such a byte waited; 0 if there was none.
     #[serde(default)]
     pub reordering_mean_ns: f64,
-    /// The longest wait.
+    /// The longest such time.
     #[serde(default)]
     pub reordering_max_ns: f64,
     /// Packets dropped.
     pub drops: u64,
-    /// The same by cause, as `drops_CAUSE`.
+    /// Packets dropped by cause, as `drops_CAUSE`.
     #[serde(flatten)]
     pub drops_by_cause: DropsByCause,
     /// Packets that faulty links have added.
@@ -291,36 +293,36 @@ pub struct Summary {
     pub pfc_pauses: u64,
     /// PFC resume frames sent.
     pub pfc_resumes: u64,
-    /// Notices that switch ports sent to sources.
+    /// Number of notices that switch ports sent to sources.
     #[serde(default)]
     pub notices: u64,
     /// Control packets that flows sent.
     #[serde(default)]
     pub control_packets: u64,
-    /// Bytes of notices, of control packets and of the conversation with the allocator, counted once where they are sent.
+    /// Bytes of notices, of control packets and of messages to and from the allocator, each counted once at its sender.
     #[serde(default)]
     pub control_bytes: u64,
-    /// The conversation with the central allocator, if the algorithm has one.
+    /// Messages to and from the central allocator, if the algorithm has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocator: Option<AllocatorSummary>,
     /// Largest use of any switch's buffer, headroom included.
     pub peak_buffer_bytes: u64,
     /// Completion times by size of flow.
     pub fct: Vec<FctBucket>,
-    /// Deadlines, if some flow has one.
+    /// Deadlines met and missed, if some flow has a deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<Deadlines>,
-    /// How rates settled, if a probe looked.
+    /// Times until rates settled, if a probe measures them.
     pub convergence: Option<Convergence>,
     /// The ports that probes sample.
     pub ports: Vec<PortInfo>,
-    /// The tables by name; none while the run goes on.
+    /// The tables by name; empty until the run has ended.
     pub tables: BTreeMap<String, TableInfo>,
-    /// XXH64 hash of everything else in here but `wall_s`, so that damage is seen.
+    /// XXH64 hash of the summary without `wall_s` and this field, to detect damage.
     pub checksum: String,
 }
 
-/// The backend of summaries that name none.
+/// Returns the backend of summaries without that field.
 pub(super) fn simulator() -> String {
     "sim".to_owned()
 }
@@ -330,13 +332,13 @@ fn is_simulator(backend: &str) -> bool {
 }
 
 impl Summary {
-    /// The text of `summary.json`; notes its checksum.
+    /// Returns the text of `summary.json`, after setting its checksum.
     pub(super) fn signed_json(&mut self) -> Result<String, serde_json::Error> {
         self.checksum = self.expected_checksum()?;
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// The checksum of what it says.
+    /// Returns the checksum of the other fields, with `wall_s` as 0.
     pub(super) fn expected_checksum(&self) -> Result<String, serde_json::Error> {
         let counted = Self { wall_s: 0.0, checksum: String::new(), ..self.clone() };
         let mut hash = XxHash64::with_seed(0);
@@ -344,8 +346,9 @@ impl Summary {
         Ok(format!("{:016x}", hash.finish()))
     }
 
-    /// Whether it tells of a complete run of `scenario` by a fairrate of the same sources, which would do the same
-    /// again. Runs of a program's own algorithms are not: their sources are not known here.
+    /// Returns `true` if this is a complete simulation of `scenario` by a fairrate of the same sources, which would
+    /// give the same results again. A run of an algorithm that the program registered itself never is: its sources are
+    /// in no hash.
     pub fn is_complete_run_of(&self, scenario: &Scenario) -> bool {
         self.state == "complete"
             && is_simulator(&self.backend)
@@ -357,33 +360,33 @@ impl Summary {
     }
 }
 
-/// The conversation between a central allocator and endpoints; bytes as in
-/// [`AllocatorTotals`](fairrate_sim::AllocatorTotals), on the wire.
+/// Messages between a central allocator and endpoints. Bytes are counted on the wire, as in
+/// [`AllocatorTotals`](fairrate_sim::AllocatorTotals).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AllocatorSummary {
-    /// Sent by the allocator.
+    /// Bytes sent by the allocator.
     pub from_allocator_bytes: u64,
-    /// Sent to the allocator.
+    /// Bytes sent to the allocator.
     pub to_allocator_bytes: u64,
-    /// Sent between intermediaries and servers.
+    /// Bytes sent between intermediaries and servers.
     pub relayed_bytes: u64,
-    /// Acknowledgments sent by the allocator.
+    /// Bytes of acknowledgments sent by the allocator.
     pub from_allocator_ack_bytes: u64,
-    /// Acknowledgments sent to the allocator.
+    /// Bytes of acknowledgments sent to the allocator.
     pub to_allocator_ack_bytes: u64,
-    /// Packets of the allocator that carry only signs of life.
+    /// Bytes of packets of the allocator that carry only keep-alive messages.
     pub sign_of_life_bytes: u64,
-    /// Flowlets announced.
+    /// Number of flowlets announced.
     pub starts: u64,
-    /// Flowlets ended.
+    /// Number of flowlets ended.
     pub ends: u64,
-    /// Rates told.
+    /// Number of rates sent to endpoints.
     pub updates: u64,
-    /// Messages that only say the allocator is there.
+    /// Number of keep-alive messages of the allocator.
     pub signs_of_life: u64,
-    /// Rates that expired.
+    /// Number of rates that expired.
     pub expired: u64,
-    /// Iterations of the optimiser.
+    /// Number of iterations of the optimiser.
     pub iterations: u64,
 }
 
@@ -439,7 +442,7 @@ mod tests {
             done.add(is_missed);
         }
         let us = |times: &[u64]| times.iter().map(|&t| Time::from_us(t)).collect::<Vec<_>>();
-        // At 5 us, those due at 3 and 4 us are missed; the one due at that very moment still has it.
+        // At 5 us, the deadlines at 3 and 4 us are missed; the flow due at 5 us can still meet its deadline.
         let all = done.with_unfinished(&us(&[3, 4, 5, 9]), Time::from_us(5));
         assert_eq!(all, Deadlines { flows: 7, missed: 3, open: 2 });
     }

@@ -1,4 +1,4 @@
-//! Columns that say which run a row is from.
+//! Columns that identify the run of a row.
 
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -6,12 +6,12 @@ use parquet::file::writer::SerializedColumnWriter;
 
 use super::columns::Type;
 
-/// A column that has the same value in all rows, so that tables of several runs can be put together.
+/// A column with the same value in all rows, so that tables of several runs can be concatenated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tag {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its value.
+    /// Value of the column.
     pub value: TagValue,
 }
 
@@ -27,12 +27,12 @@ pub enum TagValue {
 }
 
 impl Tag {
-    /// A tag.
+    /// Returns a tag.
     pub fn new(name: impl Into<String>, value: TagValue) -> Self {
         Self { name: name.into(), value }
     }
 
-    /// Writes it for `n` rows: by dictionary and run length, a few bytes.
+    /// Writes the tag for `n` rows: a few bytes, by dictionary and run length.
     pub(super) fn write(&self, n: usize, mut out: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         let most = n.min(TAG_BATCH);
         let batches = || (0..n).step_by(TAG_BATCH).map(|from| (n - from).min(TAG_BATCH));
@@ -68,5 +68,5 @@ impl Tag {
     }
 }
 
-/// Rows of a tag that are written at once.
+/// Number of rows of a tag that are written at once.
 const TAG_BATCH: usize = 1_024;

@@ -1,4 +1,4 @@
-//! Writes results as a run goes.
+//! Writing of results while a run goes on.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,20 +23,21 @@ use super::tags::{Tag, TagValue};
 use super::{CONVERGENCE, FLOWS, PFC, PORTS, RATES, ResultsError, SCENARIO, SCHEMA, SUMMARY, TABLES};
 use crate::scenario::Scenario;
 
-/// Rows of a row group. Flows are few and each matters; samples are many.
+/// Number of rows of a row group. Flows are few and each matters; samples are many.
 const FLOW_ROWS: usize = 4_096;
 const SAMPLE_ROWS: usize = 32_768;
 
-/// What a port is called in the tables.
+/// Node and name of a port in the tables.
 struct PortName {
     node: u64,
     name: ByteArray,
 }
 
-/// Writes the results directory of one run; see the crate's documentation for its files.
+/// A writer of the results directory of one run; see the crate's documentation for its files.
 ///
-/// The tables are valid Parquet at every moment. Rows not yet written are written by [`ResultsWriter::finish`], or
-/// when the writer is dropped, as by a panic. Until then, `summary.json` says `running`; after an error or a panic, `failed`.
+/// The tables are valid Parquet at every moment. Buffered rows are written by [`ResultsWriter::finish`], or when the
+/// writer is dropped, as by a panic. Until then, the state in `summary.json` is `running`; after an error or a panic it
+/// is `failed`.
 pub struct ResultsWriter {
     dir: Arc<ResultsDir>,
     flows: TableWriter,
@@ -44,14 +45,15 @@ pub struct ResultsWriter {
     rates: TableWriter,
     pfc: TableWriter,
     convergence: TableWriter,
-    /// Names of the other files but the summary's.
+    /// Names of the other files, without the summary.
     files: Vec<String>,
     specs: Vec<FlowSpec>,
     port_names: Vec<PortName>,
     meter: Meter,
-    /// Of every change of flows, how many base RTTs rates took to settle, if they did.
+    /// For every arrival and departure of a flow, the number of base RTTs until the rates settled, if they did.
     settled: Vec<Option<f64>>,
-    /// The deadlines of flows that have finished, and when those of the others pass.
+    /// Deadlines of the finished flows (`deadlines`), and the times at which those of the unfinished flows pass
+    /// (`due`).
     deadlines: Deadlines,
     due: Vec<Time>,
     n_flows: u64,
@@ -60,13 +62,13 @@ pub struct ResultsWriter {
     goodput_bytes: u64,
     retransmitted_bytes: u64,
     summary: Summary,
-    /// The first thing that went wrong, which a [`Sink`] cannot tell.
+    /// The first error so far: the methods of a [`Sink`] cannot return it.
     error: Option<ResultsError>,
     closed: bool,
 }
 
 impl ResultsWriter {
-    /// Makes the directory and takes its lock until the run has ended; see [`ResultsWriter::create_in`].
+    /// Creates the directory and holds its lock until the run has ended; see [`ResultsWriter::create_in`].
     ///
     /// # Errors
     /// As [`ResultsDir::claim`]; otherwise if it cannot be written.
@@ -79,8 +81,9 @@ impl ResultsWriter {
         self.summary.engine = Some(mode.into());
     }
 
-    /// Writes the resolved scenario and empty tables. Results of an earlier run are replaced. All rows of all tables have
-    /// `tags`, and before them `cc`, `label` (the algorithm's name, unless it is a tag) and `seed`.
+    /// Creates a writer: writes the resolved scenario and empty tables to `dir`. Results of an earlier run are
+    /// replaced. All rows of all tables have `tags`, and before them `cc`, `label` (the algorithm's name, unless it is
+    /// a tag) and `seed`.
     ///
     /// # Errors
     /// If something cannot be written.
@@ -133,28 +136,28 @@ impl ResultsWriter {
         })
     }
 
-    /// The run is one on real Linux, of which this is to be said.
+    /// Marks the run as one on real Linux, described by `linux`.
     pub fn set_linux(&mut self, linux: LinuxSummary) {
         "linux".clone_into(&mut self.summary.backend);
         self.summary.linux = Some(linux);
     }
 
-    /// Whether everything so far was written; a run may want to look now and then. After an error the summary says that the
-    /// run failed.
+    /// Returns the first write error so far; to be called now and then during the run. On an error the state in the
+    /// summary becomes `failed`.
     ///
     /// # Errors
-    /// The first thing that went wrong, once.
+    /// The first write error, only once.
     pub fn check(&mut self) -> Result<(), ResultsError> {
         let Some(error) = self.error.take() else { return Ok(()) };
         self.fail(&error);
         Err(error)
     }
 
-    /// Completes the directory: the flows that have not finished, the rows not yet written, the summary. Everything is on
-    /// the disk before the summary says how the run ended.
+    /// Completes the directory: writes the flows that have not finished, the buffered rows and the summary, and returns
+    /// the summary. All other files are synced to disk before the summary with the final state is written.
     ///
     /// # Errors
-    /// If anything could not be written; the summary then says that the run failed.
+    /// If anything could not be written; the state in the summary is then `failed`.
     pub fn finish(
         mut self,
         unfinished: &[FlowOutcome],
@@ -188,8 +191,8 @@ impl ResultsWriter {
         write_durably(&path, &text).map_err(|e| ResultsError::io(&path, e))
     }
 
-    /// Waits until everything but the summary is on the disk to stay. The files wait together, which takes little longer than
-    /// one alone.
+    /// Syncs all files except the summary to disk. The syncs run in parallel, which takes little longer than a single
+    /// one.
     fn sync(&mut self) -> Result<(), ResultsError> {
         let dir = self.dir.path().to_owned();
         let files = self.files.iter().map(|name| dir.join(name)).collect::<Vec<_>>();
@@ -207,15 +210,15 @@ impl ResultsWriter {
         self.tables().into_iter().try_for_each(TableWriter::finish)
     }
 
-    /// In the order of [`TABLES`].
+    /// Returns the tables in the order of [`TABLES`].
     fn tables(&mut self) -> [&mut TableWriter; 5] {
         [&mut self.flows, &mut self.ports, &mut self.rates, &mut self.pfc, &mut self.convergence]
     }
 
-    /// Says in the summary that the run failed.
+    /// Writes `error` and the state `failed` to the summary.
     fn fail(&mut self, error: &ResultsError) {
         self.closed = true;
-        // A full disk may have no room for it; the spare copies of tables make some.
+        // A full disk may have no room for the summary; removing the spare copies of tables frees some.
         self.tables().into_iter().for_each(TableWriter::give_up);
         leave_failed(self.dir.path(), &mut self.summary, error);
     }
@@ -266,7 +269,7 @@ impl ResultsWriter {
         (Cell::Int(name.node), Cell::Text(name.name.clone()))
     }
 
-    /// What people call a flow.
+    /// Returns the number of a flow as users see it.
     fn flow_cell(&self, flow: FlowId) -> Cell {
         Cell::Int(u64::from(self.specs[flow.index()].name(flow)))
     }
@@ -381,7 +384,7 @@ impl Sink for ResultsWriter {
     }
 }
 
-/// To the nearest nanosecond.
+/// Converts a time to nanoseconds, rounded to the nearest.
 fn ns(t: Time) -> Cell {
     Cell::Int((t.as_ps() + 500) / 1_000)
 }
@@ -389,7 +392,7 @@ fn ns(t: Time) -> Cell {
 impl Drop for ResultsWriter {
     fn drop(&mut self) {
         if !self.closed {
-            // Whoever drops an open writer is past hearing of errors.
+            // A drop cannot return an error.
             let _ = self.close();
             if std::thread::panicking() {
                 (self.summary.state, self.summary.error) =
@@ -400,7 +403,7 @@ impl Drop for ResultsWriter {
     }
 }
 
-/// Removes what an earlier run has left.
+/// Removes the tables and the report of an earlier run.
 pub(super) fn remove_earlier(dir: &Path) -> Result<(), ResultsError> {
     let remove = |path: &Path| remove_if_there(path).map_err(|e| ResultsError::io(path, e));
     for table in TABLES {
@@ -411,7 +414,7 @@ pub(super) fn remove_earlier(dir: &Path) -> Result<(), ResultsError> {
     remove(&dir.join("report.html"))
 }
 
-/// The columns that all rows of all tables have in common.
+/// Returns the columns that all rows of all tables have in common.
 fn all_tags(summary: &Summary, more: &[Tag]) -> Arc<[Tag]> {
     let cc = TagValue::Text(summary.cc.clone());
     let first = [Tag::new("cc", cc.clone()), Tag::new("label", cc), Tag::new("seed", TagValue::Whole(summary.seed))];
@@ -420,13 +423,13 @@ fn all_tags(summary: &Summary, more: &[Tag]) -> Arc<[Tag]> {
     first.iter().map(replaced).chain(others).collect()
 }
 
-/// Says in the summary that the run failed; if there is no room for that either, no summary is better than one that says the run
-/// goes on.
+/// Writes `error` and the state `failed` to the summary. If that is not possible, removes the summary: no summary is
+/// better than one whose state is `running`.
 fn leave_failed(dir: &Path, summary: &mut Summary, error: &ResultsError) {
     (summary.state, summary.error) = ("failed".to_owned(), Some(error.to_string()));
     summary.tables = BTreeMap::new();
     if write_summary(dir, summary).is_err() {
-        // Nothing can be done about it, and the first error is told.
+        // An error of the removal is ignored: the caller returns the first error.
         let _ = remove_if_there(&dir.join(SUMMARY));
     }
 }

@@ -1,4 +1,4 @@
-//! `cc` and `[transport.NAME]`: which algorithm controls the flows, and its parameters.
+//! `cc` and `[transport.NAME]`: the algorithm that controls the flows, and its parameters.
 
 use std::path::Path;
 
@@ -14,16 +14,16 @@ use crate::reader::{Output, Section};
 use crate::scalar::quote;
 use crate::tree::{Node, Table, Value};
 
-/// What a scenario can name.
+/// The algorithms that a scenario can name.
 #[derive(Clone)]
 pub(crate) struct Algorithms {
     registry: Registry,
-    /// The library that the file names, where the command line names another algorithm.
+    /// The library that the file names, for a command line that names another algorithm.
     unused_library: Option<String>,
 }
 
 impl Algorithms {
-    /// The algorithms of `registry`, and the library that `file` names before it is changed.
+    /// Returns the algorithms of `registry`, with the library that `file` names before the command line changes it.
     pub fn new(registry: &Registry, file: &Table) -> Self {
         let transport = file.get("transport").map(|entry| &entry.node.value);
         let cc = match transport {
@@ -38,8 +38,8 @@ impl Algorithms {
     }
 }
 
-/// The algorithm with its defaults, and all that have sections; PowerTCP unless the file says otherwise, being what fairrate
-/// started from.
+/// Returns the algorithm with its defaults, and a registry of all algorithms that may have sections. The default is
+/// PowerTCP, from which fairrate started.
 pub(super) fn read_cc(
     s: &mut Section<'_>,
     profile: Profile,
@@ -57,7 +57,7 @@ pub(super) fn read_cc(
     } else {
         s.out.push("cc", quote(&name));
         if let Some(library) = unused_library.and_then(|path| registry.open(&files.library_path(&path)?).ok()) {
-            // A name that is taken leaves the section to the one that has it.
+            // If the name is taken, the section belongs to the other algorithm.
             registry = registry.clone().with_library(library).unwrap_or(registry);
         }
         if let Some(config) = registry.config(&name, profile) {
@@ -70,7 +70,7 @@ pub(super) fn read_cc(
     (AlgorithmConfig::by_name("line-rate", profile).expect("`line-rate` is in the table"), registry)
 }
 
-/// The algorithm of a shared library, which goes with the results.
+/// Loads the algorithm of a shared library, which is attached to the results.
 fn read_library(
     s: &mut Section<'_>,
     path: &str,
@@ -101,8 +101,9 @@ fn with_library(s: &Section<'_>, site: Site, registry: Registry, library: &Custo
     })
 }
 
-/// Reads the sections of all algorithms the file has, so that a slip in any of them is found and none is lost when
-/// another algorithm is chosen later. Gives the configuration of the one in use, and what is to be written.
+/// Reads the sections of all algorithms in the file, so that a slip in any of them is found and none is lost when
+/// another algorithm is chosen later. Returns the configuration of the chosen algorithm, and the sections for the
+/// resolved scenario.
 pub(super) fn read_algorithms(
     s: &mut Section<'_>,
     profile: Profile,
@@ -125,7 +126,7 @@ pub(super) fn read_algorithms(
             let section = s.child(info.name, &format!("`[transport.{}]`", info.name));
             read_parameters(section, &mut config);
         }
-        // A library that is not used is no part of the resolved scenario, and neither are its parameters.
+        // A library that is not used is not part of the resolved scenario, nor are its parameters.
         if info.name == chosen || given && !registry.is_library(info.name) {
             let mut out = Output::default();
             config.params().into_iter().for_each(|p| out.push(p.name, p.toml));
@@ -138,7 +139,8 @@ pub(super) fn read_algorithms(
     (cc, sections)
 }
 
-/// Whether `[transport]` has no other key of an algorithm's name. All of its own keys have been read.
+/// Returns `true` if no other key of `[transport]` has the name of the algorithm. To be called when all other keys have
+/// been read.
 fn is_free(s: &Section<'_>, info: &AlgorithmInfo, is_chosen: bool) -> bool {
     let is_free = !s.is_known(info.name);
     if is_chosen && !is_free {

@@ -12,10 +12,10 @@ use super::transport::check_class;
 use crate::error::Report;
 use crate::reader::{OrWord, Section};
 
-/// Most intermediaries.
+/// Largest number of intermediaries.
 const MAX_INTERMEDIARIES: u32 = 10_000;
 
-/// What the section says; nodes are found later.
+/// The values of the section, before its nodes are found.
 pub(super) struct Allocator {
     rate: Rate,
     delay: Time,
@@ -33,7 +33,7 @@ struct External {
     rate: Rate,
 }
 
-/// Reads the section. `None` if the algorithm has no allocator: then it has no effect.
+/// Reads the section. Returns `None` if the algorithm has no allocator: then the section has no effect.
 pub(super) fn read(
     root: &mut Section<'_>,
     transport: &TransportConfig,
@@ -75,7 +75,7 @@ fn read_config(s: &mut Section<'_>, data_class: u8, n_blocks: usize) -> Allocato
         tail_loss_probe: false,
         delayed_ack: None,
         handshake: false,
-        // They wait for messages all the time.
+        // The control connections wait for messages most of the time.
         idle_restart: false,
         prr: true,
         min_window: 0,
@@ -90,15 +90,15 @@ fn read_config(s: &mut Section<'_>, data_class: u8, n_blocks: usize) -> Allocato
         interval: s.get("interval", Time::from_us(10)).value,
         gamma: s.get("gamma", 0.4).value,
         threshold: s.get("threshold", 0.01).value,
-        // "Every few tens of microseconds" (section 2) means some traffic for each server; these leave it below a
-        // thousandth of 10 Gb/s.
+        // "Every few tens of microseconds" (section 2) means some traffic for each server; with these values it stays
+        // below a thousandth of 10 Gb/s.
         lifetime: s.get("lifetime", Time::from_us(200)).value,
         sign_of_life: s.get("sign_of_life", Time::from_us(100)).value,
         flowlet_gap: s.get("flowlet_gap", Time::ZERO).value,
         tcp,
         cc: AlgorithmConfig::by_name("newreno", Profile::Paper).expect("`newreno` is in the table"),
         class: read_class(s, data_class),
-        // A smallest Ethernet frame with preamble and gap.
+        // The smallest Ethernet frame with preamble and gap.
         min_packet: s.get("min_packet", Bytes::new(84)).value,
         outages: read_outages(s),
         external: Vec::new(),
@@ -106,7 +106,7 @@ fn read_config(s: &mut Section<'_>, data_class: u8, n_blocks: usize) -> Allocato
     }
 }
 
-/// The data's class unless the file says otherwise; a wrong one of data is reported there.
+/// Reads the class, by default the data's. A wrong class of the data is reported where it is read.
 fn read_class(s: &mut Section<'_>, data_class: u8) -> u8 {
     let class = s.get("class", data_class).value;
     if s.has("class") {
@@ -115,7 +115,7 @@ fn read_class(s: &mut Section<'_>, data_class: u8) -> u8 {
     class
 }
 
-/// `[[allocator.outage]]`.
+/// Reads `[[allocator.outage]]`: pairs of start and end.
 fn read_outages(s: &mut Section<'_>) -> Vec<(Time, Time)> {
     let (mut outages, mut out) = (Vec::new(), Vec::new());
     for mut o in s.children("outage") {
@@ -141,7 +141,7 @@ fn read_outages(s: &mut Section<'_>) -> Vec<(Time, Time)> {
     outages
 }
 
-/// `[[allocator.external]]`.
+/// Reads `[[allocator.external]]`.
 fn read_external(s: &mut Section<'_>) -> Vec<External> {
     let (mut flows, mut out) = (Vec::new(), Vec::new());
     for mut e in s.children("external") {
@@ -175,7 +175,7 @@ fn read_external(s: &mut Section<'_>) -> Vec<External> {
     flows
 }
 
-/// `external_traffic = [1]`: traffic blocks by number.
+/// Reads `external_traffic = [1]`: numbers of traffic blocks.
 fn read_groups(s: &mut Section<'_>, n_blocks: usize) -> Vec<u32> {
     let nodes = s.items("external_traffic").unwrap_or_default();
     let groups: Vec<u32> = nodes.iter().map(|node| s.read_node("external_traffic", node)).collect();
@@ -220,7 +220,7 @@ fn check(s: &Section<'_>, allocator: &Allocator) {
     }
 }
 
-/// Hosts must speak TCP, over one path.
+/// Checks that hosts use TCP over a single path.
 fn check_transport(root: &Section<'_>, transport: &TransportConfig, cc: &AlgorithmConfig) {
     let name = cc.info().name;
     let problem = |message: String, help: &str| {
@@ -235,7 +235,7 @@ fn check_transport(root: &Section<'_>, transport: &TransportConfig, cc: &Algorit
     }
 }
 
-/// Attaches the allocator's hosts to the network.
+/// Attaches the allocator's hosts to the network; returns its configuration.
 pub(super) fn attach(
     allocator: Option<Allocator>,
     topology: &mut Topology,

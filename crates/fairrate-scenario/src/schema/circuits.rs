@@ -1,4 +1,4 @@
-//! What does not go with circuits (`kind = "rdcn"`).
+//! Settings that circuits (`kind = "rdcn"`) do not support.
 
 use fairrate_control::{AlgorithmConfig, PortScope};
 use fairrate_sim::{Balancing, FabricConfig, Pfc, TransportConfig};
@@ -6,7 +6,7 @@ use fairrate_sim::{Balancing, FabricConfig, Pfc, TransportConfig};
 use super::topology::Shape;
 use crate::reader::Section;
 
-/// Checks that a network with circuits, if it is one, can run what the other sections ask for.
+/// Checks that a network with circuits supports the settings of the other sections.
 pub(super) fn check(
     root: &Section<'_>,
     shape: &Shape,

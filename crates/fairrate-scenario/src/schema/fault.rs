@@ -1,4 +1,4 @@
-//! `[[fault]]`: what is wrong with links.
+//! `[[fault]]`: faults of links.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(super) fn read(root: &mut Section<'_>, transport: &TransportConfig) -> Vec<F
     for mut s in root.children("fault") {
         let links = PortNames::read(&mut s, "links", "links");
         let config = read_config(&mut s);
-        // A link that goes down does so both ways.
+        // A link that goes down does so in both directions.
         let both_ways = s.get("both_ways", config.flap.is_some()).value;
         check(&s, &config, transport);
         faults.push(Fault { links, both_ways, config });
@@ -59,7 +59,7 @@ fn read_config(s: &mut Section<'_>) -> FaultConfig {
     }
 }
 
-/// A time, or a word that stands for none.
+/// Reads a time, or a `word` that stands for none: [`Time::MAX`].
 fn time_or(s: &mut Section<'_>, key: &str, word: &'static str) -> Time {
     match s.value_or::<Time>(key, &[word], OrWord::Word(0)).value {
         OrWord::Value(time) => time,
@@ -76,7 +76,7 @@ fn probability(s: &mut Section<'_>, key: &str, default: f64) -> f64 {
     p
 }
 
-/// `burst = { good = 1000, bad = 10 }`, or `false`.
+/// Reads `burst = { good = 1000, bad = 10 }`, or `false`.
 fn read_burst(s: &mut Section<'_>) -> Option<BurstLoss> {
     let (site, table) = match s.node("burst") {
         None | Some(Node { value: Value::Bool(false), .. }) => {
@@ -106,7 +106,7 @@ fn read_burst(s: &mut Section<'_>) -> Option<BurstLoss> {
     Some(BurstLoss { good_packets, bad_packets, loss })
 }
 
-/// `down_at`, `up_at` and `period`.
+/// Reads `down_at`, `up_at` and `period`.
 fn read_flap(s: &mut Section<'_>) -> Option<Flap> {
     let (down_at, up_at) = (time_or(s, "down_at", "never"), time_or(s, "up_at", "never"));
     let period = Some(time_or(s, "period", "once")).filter(|&period| period < Time::MAX);
@@ -159,7 +159,7 @@ fn check(s: &Section<'_>, c: &FaultConfig, transport: &TransportConfig) {
     }
 }
 
-/// What is lost must be sent again.
+/// Checks that lost packets are retransmitted.
 fn check_recovery(report: &Report, site: Site, transport: &TransportConfig) {
     if transport.kind == Transport::Rdma && transport.rto.is_none() {
         let help = "set `rto = \"4ms\"` in `[transport]`";
@@ -168,7 +168,7 @@ fn check_recovery(report: &Report, site: Site, transport: &TransportConfig) {
     }
 }
 
-/// Finds the ports.
+/// Finds the ports of all faults.
 pub(super) fn build(report: &Report, faults: Vec<Fault>, names: &Names<'_>) -> Vec<FaultConfig> {
     let build = |fault: Fault| {
         let ports = fault.links.find(names, report);
@@ -179,7 +179,7 @@ pub(super) fn build(report: &Report, faults: Vec<Fault>, names: &Names<'_>) -> V
     faults.into_iter().map(build).collect()
 }
 
-/// The error rates of a topology file: both ways, for all packets, a fault for each rate.
+/// Returns the faults of a topology file with error rates: one for each rate, in both directions, for all packets.
 pub(super) fn of_topology(
     report: &Report,
     site: Site,

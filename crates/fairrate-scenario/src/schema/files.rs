@@ -11,24 +11,24 @@ use crate::error::{Report, Site, nearest};
 use crate::reader::Section;
 use crate::scalar::quote;
 
-/// Larger files are surely not meant.
+/// Largest size of a file; a larger one is surely a mistake.
 const MAX_FILE_BYTES: u64 = 4 << 30;
 
-/// A file that goes with a scenario, under the name the resolved scenario has for it.
+/// A file that belongs to a scenario, with its name in the resolved scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attachment {
     /// Name beside the resolved scenario.
     pub name: String,
-    /// Content: text, but for a library.
+    /// Content: text, except for a library.
     pub content: Vec<u8>,
 }
 
-/// Where the files of a scenario are.
+/// The place of a scenario's files.
 #[derive(Clone, Copy)]
 pub(crate) enum Place<'a> {
-    /// On disk: paths are relative to this.
+    /// On disk: paths are relative to this directory.
     Dir(&'a Path),
-    /// In memory: each by its name.
+    /// In memory: pairs of name and text.
     Texts(&'a [(&'a str, &'a str)]),
 }
 
@@ -43,7 +43,7 @@ impl Place<'_> {
         }
     }
 
-    /// Names of the files that are where `path` would be.
+    /// Returns the names of the files in the place of `path`.
     fn names_beside(self, path: &str) -> Vec<String> {
         match self {
             Self::Dir(base) => {
@@ -56,30 +56,30 @@ impl Place<'_> {
     }
 }
 
-/// Reads the files of one scenario and keeps them for its results.
+/// The files of one scenario; those read are kept for its results.
 pub(crate) struct Files<'a> {
     place: Place<'a>,
     attachments: RefCell<Vec<Attachment>>,
 }
 
-/// The text of a file and the source its sites are in.
+/// The text of a file and the number of its source.
 pub(crate) struct Text {
     pub source: u32,
     pub text: String,
 }
 
 impl<'a> Files<'a> {
-    /// The files of this place.
+    /// Returns a reader of the files of `place`.
     pub fn new(place: Place<'a>) -> Self {
         Self { place, attachments: RefCell::new(Vec::new()) }
     }
 
-    /// What was read.
+    /// Returns the files read.
     pub fn into_attachments(self) -> Vec<Attachment> {
         self.attachments.into_inner()
     }
 
-    /// Reads the file that `path` in `section` names. The resolved scenario will call it `stem.extension`.
+    /// Reads the file that `path` in `section` names. Its name in the resolved scenario will be `stem.extension`.
     pub fn read(&self, section: &mut Section<'_>, stem: &str, extension: &str) -> Option<Text> {
         let Some(path) = section.given::<String>("path") else {
             section.missing("path", &quote(&format!("{stem}.{extension}")));
@@ -103,7 +103,7 @@ impl<'a> Files<'a> {
         Some(Text { source, text })
     }
 
-    /// The shared library that `path` names: where it is, and its content.
+    /// Returns the path and the content of the shared library that `path` names.
     pub fn library(&self, path: &str) -> Result<(PathBuf, Vec<u8>), LibraryError> {
         let Some(full) = self.library_path(path) else {
             let help = "read the scenario from its file, or name a built-in algorithm".to_owned();
@@ -120,16 +120,16 @@ impl<'a> Files<'a> {
         Ok((full, content))
     }
 
-    /// Where the library that `path` names is; `None` if files are texts.
+    /// Returns the full path of the library that `path` names; `None` if files are texts.
     pub fn library_path(&self, path: &str) -> Option<PathBuf> {
         match self.place {
-            // Absolute, as a system's loader looks for a plain name elsewhere.
+            // Absolute, as the system's loader looks for a plain name elsewhere.
             Place::Dir(base) => std::path::absolute(base.join(path)).ok(),
             Place::Texts(_) => None,
         }
     }
 
-    /// Keeps a file for the results, and says what the resolved scenario calls it.
+    /// Keeps a file for the results; returns its name in the resolved scenario.
     pub fn attach(&self, stem: &str, extension: &str, content: Vec<u8>) -> String {
         let mut attachments = self.attachments.borrow_mut();
         if let Some(same) = attachments.iter().find(|a| a.name.starts_with(stem) && a.content == content) {
@@ -141,7 +141,7 @@ impl<'a> Files<'a> {
         name
     }
 
-    /// A file in the same directory with nearly this name.
+    /// Returns the path of a file in the same directory with nearly this name.
     fn similar(&self, path: &str) -> Option<String> {
         let wanted = Path::new(path).file_name()?.to_str()?;
         let mut names = self.place.names_beside(path);
@@ -179,12 +179,12 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     Ok(content)
 }
 
-/// Reads a text from disk as the scenario reader does, for the scenario itself.
+/// Reads the text of a scenario from disk, as [`Files::read`] reads a file.
 pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     read_regular(path)
 }
 
-/// Reports what a reader of text files found.
+/// Reports an error of a reader of text files; `fallback` is the help if the error has none.
 pub(crate) fn file_problem(report: &Report, code: &'static str, file: &Text, error: &FileError, fallback: &str) {
     let start: usize = file.text.split_inclusive('\n').take(error.line.saturating_sub(1)).map(str::len).sum();
     let line = file.text[start.min(file.text.len())..].lines().next().unwrap_or_default();

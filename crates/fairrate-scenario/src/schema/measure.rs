@@ -1,4 +1,4 @@
-//! `[measure]`: the window of time that queues, utilisation, goodput and slowdowns are of.
+//! `[measure]`: the time window in which queues, utilisation, goodput and slowdowns are measured.
 
 use fairrate_sim::{FlowSpec, Trigger};
 use fairrate_units::{Bytes, Time};
@@ -10,13 +10,13 @@ use crate::reader::{OrWord, Section};
 /// The measuring window of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its start.
+    /// Start of the window.
     pub from: Time,
-    /// Its end; `None`: the end of the run.
+    /// End of the window; `None`: the end of the run.
     pub until: Option<Time>,
 }
 
-/// The section as the file has it.
+/// The values of the section.
 pub(super) struct Measure {
     from: OrWord<Time>,
     until: OrWord<Time>,
@@ -24,13 +24,14 @@ pub(super) struct Measure {
     until_site: Site,
 }
 
-/// Words for `from`.
+/// Accepted words for `from`.
 const FROM: &[&str] = &["first-start"];
-/// Words for `until`.
+/// Accepted words for `until`.
 const UNTIL: &[&str] = &["last-start", "end"];
 
-/// Reads the section. Where flows arrive on their own (`has_arrivals`), the window ends with the last start by default: what comes
-/// after it is a drain, which lasts as long as the algorithm makes it last. Otherwise it ends with the run.
+/// Reads the section. If flows arrive by themselves (`has_arrivals`), the window ends with the last start by default:
+/// the time after it only drains the network, and its length depends on the algorithm. Otherwise the window ends with
+/// the run.
 pub(super) fn read(root: &mut Section<'_>, has_arrivals: bool) -> Measure {
     let mut s = root.child("measure", "`[measure]`");
     let from = s.value_or::<Time>("from", FROM, OrWord::Word(0));
@@ -51,7 +52,7 @@ pub(super) fn build(report: &Report, measure: &Measure, run: &Run, flows: &[Flow
     let last = timed().max().unwrap_or_default();
     let until = match measure.until {
         OrWord::Value(until) => Some(until),
-        // Endless flows keep the network busy until the end, and flows that all start together are over with it.
+        // Endless flows keep the network busy until the end, and flows that all start together have no later start.
         OrWord::Word(0) if has_endless || last <= from => None,
         OrWord::Word(0) => Some(last),
         OrWord::Word(_) => None,

@@ -1,7 +1,7 @@
 //! The scenario schema: every section, its keys, and every default with its source.
 //!
-//! Reading has two stages. First all sections are read into plain values, so that one report names every key
-//! that is wrong. If there is none, the network and the flows are made and what depends on them is checked.
+//! Reading has two stages. First all sections are read into plain values, so that one report names every wrong key. If
+//! there is none, the network and the flows are created, and the values that depend on them are checked.
 
 mod algorithm;
 mod allocator;
@@ -33,7 +33,7 @@ pub use measure::Window;
 
 pub(crate) use files::{Attachment, Files, Place, read_text};
 
-/// What a document means.
+/// The result of reading a document.
 pub(crate) struct Resolved {
     pub name: String,
     pub description: String,
@@ -43,10 +43,10 @@ pub(crate) struct Resolved {
     pub output: Output,
 }
 
-/// Characters of a name at most.
+/// Largest number of characters of a name.
 const LONGEST_NAME: usize = 100;
 
-/// What a run is called and when it ends.
+/// Name, seed and end of a run.
 struct Run {
     name: String,
     description: String,
@@ -93,7 +93,7 @@ pub(crate) fn read(
     if changes.is_empty() {
         check_end(report, &run, &flows);
     }
-    // The workload knows nothing of the allocator's hosts; faults and probes do.
+    // The workload is generated before the allocator's hosts are attached; faults and probes may name them.
     let allocator = allocator::attach(allocator, &mut topology, report);
     let names = names::Names::new(&topology);
     let mut faults = fault::build(report, faults, &names);
@@ -139,7 +139,7 @@ fn read_run(root: &mut Section<'_>, default_name: &str) -> Run {
     Run { name, description, profile, seed, end: StopRule { at, when_flows_done }, end_site }
 }
 
-/// The name, which is printed and is part of the names of directories.
+/// Reads the name, which is printed and is part of the names of directories.
 fn read_name(root: &mut Section<'_>, default: &str) -> String {
     let default: String = default.chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect();
     let name = root.get("name", default).value;
@@ -155,20 +155,20 @@ fn read_name(root: &mut Section<'_>, default: &str) -> String {
     name
 }
 
-/// The names of the algorithms with such needs.
+/// Returns the names of the built-in algorithms whose needs satisfy `have`.
 fn algorithms_that(have: impl Fn(&Needs) -> bool) -> Vec<&'static str> {
     let all = ALGORITHMS.iter().filter_map(|info| AlgorithmConfig::by_name(info.name, Profile::Paper));
     all.filter(|cc| have(&cc.needs())).map(|cc| cc.info().name).collect()
 }
 
-/// The rules of time that links and switches share.
+/// The timing rules that links and switches share.
 struct Timing {
     clock: ClockRule,
     ties: TieRule,
 }
 
-/// Serialisation times are exact and ties go by entity; the ns-3 artifact cuts times to whole nanoseconds, and its
-/// ties go by insertion.
+/// Reads `[links]`. By default serialisation times are exact and ties are resolved by entity; the ns-3 artifact cuts
+/// times to whole nanoseconds and resolves ties by insertion.
 fn read_links(root: &mut Section<'_>, profile: Profile) -> Timing {
     let mut links = root.child("links", "`[links]`");
     let (clock, ties) = match profile {
@@ -182,15 +182,15 @@ fn read_links(root: &mut Section<'_>, profile: Profile) -> Timing {
     Timing { clock, ties }
 }
 
-/// Memory of a sample of a port, at most, when the results are looked at.
+/// Largest size in memory of a sample of a port, when the results are read.
 const SAMPLE_BYTES: u64 = 24;
 
-/// Checks that there is memory for the samples of ports, which are all looked at when the run has ended.
+/// Checks that there is memory for the samples of ports, which are all read when the run has ended.
 fn check_samples(report: &Report, run: &Run, probes: &[ProbeSpec]) {
     let (Some(end), Some(available)) = (run.end.at, available_memory()) else { return };
     let samples = probes.iter().map(|probe| match probe {
         ProbeSpec::Ports { ports, every } => (end.as_ps() / every.as_ps().max(1)).saturating_mul(ports.len() as u64),
-        // Flows are sampled while they are active, which nobody knows yet.
+        // Flows are sampled only while they are active, a time that is not known here.
         ProbeSpec::Flows { .. } | ProbeSpec::Convergence { .. } => 0,
     });
     let samples = samples.fold(0u64, u64::saturating_add);
@@ -206,8 +206,8 @@ fn check_samples(report: &Report, run: &Run, probes: &[ProbeSpec]) {
     }
 }
 
-/// Checks that every packet takes time on every link: where links have no delay and times are cut to whole nanoseconds,
-/// something could happen again and again at one time.
+/// Checks that every packet takes time on every link: without link delay and with times cut to whole nanoseconds,
+/// events could repeat endlessly at one time.
 fn check_times(report: &Report, config: &SimConfig, site: Site) {
     if config.fabric.clock == ClockRule::Picoseconds {
         return;

@@ -1,4 +1,4 @@
-//! Nodes and ports by the names people write.
+//! Nodes and ports by their names in a scenario.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::reader::{Section, list};
 use crate::scalar::quote;
 use crate::tree::{Node, Value};
 
-/// A node as the file names it.
+/// The name of a node in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeName {
     pub name: String,
@@ -18,7 +18,7 @@ pub(crate) struct NodeName {
 }
 
 impl NodeName {
-    /// Reads a name, or an id of a topology file.
+    /// Reads a name, or an id in a topology file.
     pub fn read(key: &str, node: &Node, report: &Report) -> Self {
         let name = match &node.value {
             Value::Text(name) => name.clone(),
@@ -38,23 +38,23 @@ impl NodeName {
         Self { name, site: node.site }
     }
 
-    /// As TOML.
+    /// Returns the name as TOML.
     pub fn write(&self) -> String {
         quote(&self.name)
     }
 }
 
-/// Ports as the file names them.
+/// Names of ports in the file.
 #[derive(Clone, Debug)]
 pub(crate) enum PortNames {
-    /// One by one, or by patterns.
+    /// Single ports or patterns.
     List(Vec<(String, Site)>),
-    /// All ports of a link set, of which the key is kept for messages.
+    /// All ports of a link set; `key` is for messages.
     Set { key: &'static str, name: String, site: Site },
 }
 
 impl PortNames {
-    /// Reads `key = ["a->b", ...]`, a pattern alone, or the name of a link set; `what` is one word for them.
+    /// Reads `key = ["a->b", ...]`, a single pattern, or the name of a link set. Messages call them `what`.
     pub fn read(s: &mut Section<'_>, key: &'static str, what: &str) -> Self {
         if let Some(Node { value: Value::Text(name), site }) = s.node(key) {
             s.out.push(key, quote(name));
@@ -88,7 +88,7 @@ impl PortNames {
         Self::List(ports)
     }
 
-    /// Finds them; problems go to `report`.
+    /// Returns the ports; problems are added to `report`.
     pub fn find(&self, names: &Names<'_>, report: &Report) -> Vec<PortId> {
         let (key, name, site) = match self {
             Self::List(ports) => {
@@ -119,13 +119,13 @@ pub(crate) struct Names<'a> {
 impl<'a> Names<'a> {
     pub fn new(topology: &'a Topology) -> Self {
         let by_name = (0u32..).zip(&topology.nodes).map(|(i, n)| (n.name.as_str(), NodeId(i))).collect();
-        // In reverse, so that of parallel links the first one has the name.
+        // In reverse, so that the name refers to the first of parallel links.
         let ports = (0..topology.n_ports() as u32).rev().map(PortId);
         let ports = ports.map(|p| ((topology.from(p), topology.to(p)), p)).collect();
         Self { topology, by_name, ports }
     }
 
-    /// The node of this name, or else of this id.
+    /// Returns the node with this name, or else with this id.
     fn find(&self, name: &str) -> Option<NodeId> {
         let by_id = || {
             let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
@@ -137,7 +137,7 @@ impl<'a> Names<'a> {
 
     fn near(&self, name: &str) -> String {
         let all: Vec<&str> = self.topology.nodes.iter().map(|n| n.name.as_str()).collect();
-        // Another number is no slip of the pen.
+        // A name that differs only in its number is no misspelling.
         let letters = |s: &str| s.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
         match nearest(name, &all) {
             Some(near) if letters(near) == letters(name) && letters(name) != name => String::new(),
@@ -146,7 +146,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What nodes there are, for helps.
+    /// Returns a list of the nodes, for help texts.
     fn summary(&self) -> String {
         let hosts: Vec<NodeId> = self.topology.hosts().collect();
         let label = |id: NodeId| &self.topology.nodes[id.index()].name;
@@ -168,7 +168,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The host of this name; problems go to `report`.
+    /// Returns the host with this name; problems are added to `report`.
     pub fn host(&self, name: &NodeName, report: &Report) -> NodeId {
         match self.find(&name.name) {
             Some(id) if self.topology.is_host(id) => id,
@@ -191,7 +191,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The hosts that a name stands for: the host itself, or the hosts of a ToR; problems go to `report`.
+    /// Returns the hosts that a name stands for: the host itself, or the hosts of a ToR. Problems are added to
+    /// `report`.
     pub fn hosts(&self, name: &NodeName, report: &Report) -> Vec<NodeId> {
         let Some(switch) = self.find(&name.name).filter(|&id| !self.topology.is_host(id)) else {
             return vec![self.host(name, report)];
@@ -206,7 +207,8 @@ impl<'a> Names<'a> {
         hosts
     }
 
-    /// The egress ports that `from->to` means, in the order of the network: in names of nodes, `*` stands for any characters.
+    /// Returns the egress ports that match `from->to`, in the order of the network: in names of nodes, `*` stands for
+    /// any characters.
     fn ports(&self, text: &str, site: Site, report: &Report) -> Vec<PortId> {
         let Some((from, to)) = text.split_once("->").filter(|_| text.contains('*')) else {
             return self.port(text, site, report).into_iter().collect();
@@ -228,7 +230,7 @@ impl<'a> Names<'a> {
         found
     }
 
-    /// The egress port `from->to`; problems go to `report`.
+    /// Returns the egress port `from->to`; problems are added to `report`.
     fn port(&self, text: &str, site: Site, report: &Report) -> Option<PortId> {
         let problem = |message: String, label: &str, help: String| {
             report.problem("scenario::unknown_port", site, message, label, help);
@@ -265,12 +267,12 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Whether a name is what a pattern says, in which `*` stands for any characters, or none.
+/// Returns `true` if `name` matches `pattern`, in which `*` stands for any characters, or none.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(head) else { return false };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // What stands between two stars may as well be where it first occurs.
+    // A part between two stars is matched where it first occurs.
     for part in middle.split('*') {
         let Some(at) = name.find(part) else { return false };
         name = &name[at + part.len()..];

@@ -1,4 +1,4 @@
-//! `[[probe]]`: what is sampled while the run goes.
+//! `[[probe]]`: the samples taken during the run.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Whether it watches how rates converge.
+    /// Returns `true` if the probe measures the convergence of rates.
     pub fn is_convergence(&self) -> bool {
         matches!(self.what, What::Convergence(_))
     }
@@ -31,7 +31,7 @@ enum What {
     Nothing,
 }
 
-/// When rates count as converged.
+/// The conditions under which rates count as converged.
 #[derive(Clone, Copy)]
 struct Convergence {
     tolerance: f64,
@@ -106,7 +106,7 @@ fn read_what(s: &mut Section<'_>) -> What {
     }
 }
 
-/// `flows = "all"` or `flows = [0, 1]`.
+/// Reads `flows = "all"` or `flows = [0, 1]`.
 fn read_flows(s: &mut Section<'_>) -> What {
     if let Some(Node { value: Value::Array(items), .. }) = s.node("flows") {
         let mut flows = Vec::new();
@@ -141,8 +141,8 @@ fn read_flows(s: &mut Section<'_>) -> What {
     What::AllFlows
 }
 
-/// `convergence = true`, and when rates count as converged: those of PERC section 4.2, which does not say when to give
-/// up.
+/// Reads `convergence = true` and the conditions of convergence. Their defaults are those of PERC section 4.2, which
+/// does not say when to give up.
 fn read_convergence(s: &mut Section<'_>) -> Convergence {
     if !s.get("convergence", true).value {
         let help = "write `convergence = true`, or remove this `[[probe]]`";
@@ -164,7 +164,7 @@ fn read_convergence(s: &mut Section<'_>) -> Convergence {
     Convergence { tolerance, hold_rtts, give_up_rtts }
 }
 
-/// Finds the ports and flows.
+/// Finds the ports and flows of all probes.
 pub(super) fn build(report: &Report, probes: &[Probe], names: &Names<'_>, flows: &[FlowSpec]) -> Vec<ProbeSpec> {
     probes.iter().map(|p| build_one(report, p, names, flows)).collect()
 }
@@ -181,7 +181,7 @@ fn build_one(report: &Report, probe: &Probe, names: &Names<'_>, flows: &[FlowSpe
     }
 }
 
-/// The flows that are called so.
+/// Returns the flows with these ids.
 fn find_flows(report: &Report, wanted: &[(u32, Site)], flows: &[FlowSpec]) -> Vec<FlowId> {
     let has_ids = flows.iter().any(|flow| flow.id != FlowSpec::NO_ID);
     let by_id: HashMap<u32, FlowId> = if has_ids {

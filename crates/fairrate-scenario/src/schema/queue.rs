@@ -1,4 +1,4 @@
-//! `[switch] queue` and the sections of its disciplines: how data waits at egress ports.
+//! `[switch] queue` and the sections of its disciplines: the queues of data at egress ports.
 
 use fairrate_control::{AlgorithmConfig, Needs, PortScope, Queueing};
 use fairrate_sim::{CoDelConfig, Overflow, QUEUES, QueueConfig, QueueRule, RedConfig, SfqCoDelConfig, TransportConfig};
@@ -13,7 +13,7 @@ const SFQ_CODEL_PACKETS: u32 = 10_240;
 /// 24 packets of 1,536 bytes, two bandwidth-delay products of the paper's network.
 const PFABRIC_BYTES: Bytes = Bytes::new(36_864);
 
-/// Reads the keys, and the sections of all disciplines the file has.
+/// Reads `queue` and its limits, and the sections of all disciplines in the file.
 pub(super) fn read(s: &mut Section<'_>, cc: &AlgorithmConfig) -> QueueConfig {
     let names: Vec<(&'static str, &'static str)> = QUEUES.iter().map(|q| (q.name, q.name)).collect();
     let default = if cc.needs().queueing == Queueing::Priorities { "pfabric" } else { "fifo" };
@@ -46,7 +46,8 @@ fn limit<T: crate::scalar::Scalar>(s: &mut Section<'_>, key: &str, default: Opti
     }
 }
 
-/// Priorities must be on the packets; and what ports count must not be dropped from behind their backs.
+/// Checks that packets carry the priorities that the queue needs, that the algorithm has no queues of its own, and that
+/// CoDel drops no queued packets that the algorithm has counted.
 fn check_algorithm(s: &Section<'_>, name: &str, config: &QueueConfig, cc: &AlgorithmConfig) {
     let algorithm = cc.info().name;
     let problem = |message: String, help: &str| s.problem_at("scenario::conflict", "queue", message, help);
@@ -68,7 +69,7 @@ fn check_algorithm(s: &Section<'_>, name: &str, config: &QueueConfig, cc: &Algor
     }
 }
 
-/// Checks that a port's queue holds a packet, and that what it drops is sent again.
+/// Checks that a port's queue can hold a packet, and that dropped packets are retransmitted.
 pub(super) fn check_transport(root: &Section<'_>, queue: &QueueConfig, transport: &TransportConfig) {
     let packet = transport.mtu + transport.header;
     if queue.limit_bytes < packet {
@@ -83,7 +84,7 @@ pub(super) fn check_transport(root: &Section<'_>, queue: &QueueConfig, transport
     }
 }
 
-/// Reads a section and writes it down if it is of the discipline in use, or given.
+/// Reads a section. It is part of the resolved scenario if it is given, or its discipline is the chosen one.
 fn section<T>(s: &mut Section<'_>, key: &str, chosen: &str, read: impl FnOnce(&mut Section<'_>) -> T) -> T {
     let given = s.has(key);
     let mut child = s.child(key, &format!("`[switch.{key}]`"));
@@ -95,7 +96,8 @@ fn section<T>(s: &mut Section<'_>, key: &str, chosen: &str, read: impl FnOnce(&m
     config
 }
 
-/// The queue itself and a line from nothing to all, as RateMP's evaluation marks; 40 KB is its limit in large networks.
+/// Reads `[switch.red]`. By default it marks by the queue itself, on a line from 0 to 40 KB, as RateMP's evaluation
+/// does; 40 KB is its queue limit in large networks.
 fn read_red(s: &mut Section<'_>, chosen: &str) -> RedConfig {
     section(s, "red", chosen, |r| {
         let (kmin, kmax) = (r.get("kmin", Bytes::ZERO).value, r.get("kmax", Bytes::new(40_000)).value);
@@ -127,8 +129,8 @@ fn read_red(s: &mut Section<'_>, chosen: &str) -> RedConfig {
     })
 }
 
-/// RFC 8289's rules, an interval of the largest usual RTT and a target of a tenth of it, for RTTs up to 200 us: with the
-/// internet's 100 ms and 5 ms nothing would ever be dropped.
+/// Reads the keys of CoDel. The defaults follow RFC 8289's rules for RTTs up to 200 us: an interval of the largest
+/// usual RTT and a target of a tenth of it. With the internet's 100 ms and 5 ms nothing would ever be dropped.
 fn read_codel_keys(c: &mut Section<'_>) -> CoDelConfig {
     let config = CoDelConfig {
         target: c.get("target", Time::from_us(20)).value,
@@ -147,7 +149,7 @@ fn read_codel(s: &mut Section<'_>, chosen: &str) -> CoDelConfig {
     section(s, "codel", chosen, read_codel_keys)
 }
 
-/// RFC 8290: 1,024 queues, and turns of a full packet.
+/// Reads `[switch.sfq-codel]`. The defaults are those of RFC 8290: 1,024 queues, and a quantum of a full packet.
 fn read_sfq_codel(s: &mut Section<'_>, chosen: &str) -> SfqCoDelConfig {
     section(s, "sfq-codel", chosen, |q| {
         let codel = read_codel_keys(q);

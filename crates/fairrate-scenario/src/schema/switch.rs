@@ -23,18 +23,18 @@ pub(super) fn read(
     let mut s = root.child("switch", "`[switch]`");
     let ns3 = profile == Profile::Ns3;
     let fabric = FabricConfig {
-        // PowerTCP section 4.1 names the bandwidth-to-buffer ratio of Intel Tofino; its public code has 4 MiB a
+        // PowerTCP section 4.1 names the bandwidth-to-buffer ratio of Intel Tofino; its public code has 4 MiB for each
         // switch, with Dynamic Thresholds at 1/8 per (ingress port, class) and no limit at the egress.
         buffer: s.get("buffer", Bytes::new(4 << 20)).value,
         ingress_alpha: alpha(&mut s, "dt_alpha", OrWord::Value(0.125)),
         egress_alpha: alpha(&mut s, "egress_alpha", OrWord::Word(0)),
-        // Over circuits there is none.
+        // No PFC over circuits.
         pfc: read_pfc(&mut s, if matches!(shape, Shape::Rdcn(_)) { Pfc::Off } else { Pfc::Ingress }),
         headroom: read_headroom(&mut s, ns3),
         // The artifact's resume offsets.
         xon_offset: s.get("xon_offset", Bytes::new(2_496)).value,
         xon_floor: s.get("xon_floor", Bytes::new(1_248)).value,
-        // A pause frame is a smallest Ethernet frame; the artifact's has 43 B.
+        // A pause frame is a smallest Ethernet frame; in the artifact it has 43 B.
         pfc_frame: s.get("pfc_frame", Bytes::new(if ns3 { 43 } else { 64 })).value,
         ecn: read_ecn(&mut s, profile, cc),
         queue: queue::read(&mut s, cc),
@@ -65,12 +65,12 @@ fn read_balancing(s: &mut Section<'_>, cc: &AlgorithmConfig) -> Balancing {
     balancing
 }
 
-/// Returns why an algorithm works only where all packets of a flow take one path; `None` if it does not depend on that.
+/// Returns the reason why an algorithm needs all packets of a flow on one path; `None` if it does not.
 fn why_one_path(needs: &Needs) -> Option<&'static str> {
     if needs.ports != PortScope::None || needs.allocator || needs.oracle {
         return Some("has to know the one path of each flow");
     }
-    // A record is compared with the one before it at the same hop: the difference between two ports means nothing.
+    // A record is compared with the previous one of the same hop: a difference between two ports means nothing.
     needs.int.is_some().then_some("compares telemetry of the ports of one path")
 }
 
@@ -87,7 +87,7 @@ fn alpha(s: &mut Section<'_>, key: &str, default: OrWord<f64>) -> Option<f64> {
     }
 }
 
-/// RoCC's public simulation pauses above 500 KB and lets go at 10 KB.
+/// Pause and resume levels of RoCC's public simulation: 500 KB and 10 KB.
 const BY_EGRESS: (Bytes, Bytes) = (Bytes::new(500_000), Bytes::new(10_000));
 
 fn read_pfc(s: &mut Section<'_>, default: Pfc) -> Pfc {
@@ -107,7 +107,7 @@ fn read_pfc(s: &mut Section<'_>, default: Pfc) -> Pfc {
     given
 }
 
-/// The levels of PFC by egress queues.
+/// Reads the levels of PFC by egress queues.
 fn read_levels(s: &mut Section<'_>, site: Site, table: &Table) -> Pfc {
     let mut levels = Section::new(s.report, site, "`pfc`", Some(table));
     let (pause, resume) = (levels.get("pause", BY_EGRESS.0).value, levels.get("resume", BY_EGRESS.1).value);
@@ -128,7 +128,7 @@ fn read_headroom(s: &mut Section<'_>, ns3: bool) -> Headroom {
     }
 }
 
-/// RED as the artifact configures it for every algorithm: 100 and 400 KB at 25 Gb/s, in proportion elsewhere.
+/// RED as the artifact configures it for every algorithm: 100 and 400 KB at 25 Gb/s, in proportion at other rates.
 const RED: EcnConfig = EcnConfig {
     phantom: None,
     kmin: Bytes::new(100_000),
@@ -140,7 +140,7 @@ const RED: EcnConfig = EcnConfig {
     draws: MarkDraws::PerPort,
 };
 
-/// HULL's phantom queue, NSDI 2012: its testbed of 1 Gb/s marks above 1 KB, in proportion elsewhere.
+/// HULL's phantom queue, NSDI 2012: its testbed of 1 Gb/s marks above 1 KB; in proportion at other rates.
 const PHANTOM: EcnConfig = EcnConfig {
     phantom: None,
     kmin: Bytes::new(1_000),
@@ -152,7 +152,7 @@ const PHANTOM: EcnConfig = EcnConfig {
     draws: MarkDraws::PerPort,
 };
 
-/// The marking that an algorithm asks for itself.
+/// Returns the marking that an algorithm requires.
 fn own_red(red: RedDefault) -> EcnConfig {
     let RedDefault { kmin, kmax, pmax, per_rate, queue } = red;
     let (phantom, at) = match queue {
@@ -163,7 +163,8 @@ fn own_red(red: RedDefault) -> EcnConfig {
     EcnConfig { phantom, kmin, kmax, pmax, kmin_per: per_rate, kmax_per: per_rate, at, ..RED }
 }
 
-/// Marking where the file says nothing: for the algorithms that read marks, and as in the artifact always.
+/// Returns the default marking: in the paper profile only for algorithms that read marks, in the ns-3 profile, as in
+/// the artifact, for all algorithms without circuits.
 fn default_ecn(profile: Profile, needs: &Needs) -> Option<EcnConfig> {
     match profile {
         Profile::Ns3 if needs.circuits.is_none() => Some(EcnConfig { draws: MarkDraws::LikeNs3, ..RED }),
@@ -206,7 +207,7 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
     let (kmin_per, kmax_per) = read_per(e, base);
     let at = e.choice("at", &[("enqueue", MarkAt::Enqueue), ("dequeue", MarkAt::Dequeue)], base.at).value;
     let draws = e.choice("draws", &[("per-port", MarkDraws::PerPort), ("ns3", MarkDraws::LikeNs3)], base.draws).value;
-    // Whether thresholds for different rates are in order depends on the ports: `check_thresholds`.
+    // The order of thresholds for different rates depends on the ports: `check_thresholds`.
     if kmin_per == kmax_per && kmax < kmin {
         let message = format!("`kmin` of {kmin} is above `kmax` of {kmax}");
         let help = "marking begins at `kmin`: make it at most `kmax`, and give both";
@@ -223,8 +224,8 @@ fn read_thresholds(e: &mut Section<'_>, base: EcnConfig) -> EcnConfig {
     EcnConfig { phantom, kmin, kmax, pmax, kmin_per, kmax_per, at, draws }
 }
 
-/// Reads the port rates that `kmin` and `kmax` are for. One that the file gives holds as it stands, unless the file says for which
-/// rate; one that it does not give keeps the rate of its default.
+/// Reads the port rates to which `kmin` and `kmax` refer. A threshold given in the file is absolute unless the file
+/// gives its rate; a threshold not given keeps the rate of its default.
 fn read_per(e: &mut Section<'_>, base: EcnConfig) -> (Option<Rate>, Option<Rate>) {
     let (has_kmin, has_kmax) = (e.has("kmin"), e.has("kmax"));
     let none_given = !has_kmin && !has_kmax;
@@ -236,7 +237,7 @@ fn read_per(e: &mut Section<'_>, base: EcnConfig) -> (Option<Rate>, Option<Rate>
     (one_of_two(e, "kmin_per", kmin, per), one_of_two(e, "kmax_per", kmax, per))
 }
 
-/// Reads the port rate of one threshold. Where it is that of both, it is not written down.
+/// Reads the port rate of one threshold. If it equals `both`, it is not written to the resolved scenario.
 fn one_of_two(e: &mut Section<'_>, key: &str, default: Option<Rate>, both: Option<Rate>) -> Option<Rate> {
     let rate = one_per(e, key, default);
     if rate == both {
@@ -255,7 +256,7 @@ fn one_per(e: &mut Section<'_>, key: &str, default: Option<Rate>) -> Option<Rate
     Some(rate)
 }
 
-/// Checks that marking begins where it may at every port.
+/// Checks that `kmin` is at most `kmax` at the rate of every switch port.
 pub(super) fn check_thresholds(report: &Report, config: &SimConfig, site: Site) {
     let Some(ecn) = config.fabric.ecn.filter(|ecn| ecn.kmin_per != ecn.kmax_per) else { return };
     let topology = &config.topology;
@@ -273,7 +274,7 @@ pub(super) fn check_thresholds(report: &Report, config: &SimConfig, site: Site) 
     }
 }
 
-/// The share of a port's rate at which its phantom queue drains, if marking goes by one.
+/// Reads the share of a port's rate at which its phantom queue drains; `None` if marking uses the real queue.
 fn read_phantom(e: &mut Section<'_>, default: Option<f64>) -> Option<f64> {
     if default.is_none() {
         e.node("phantom")?;
@@ -298,7 +299,7 @@ fn check(s: &Section<'_>, fabric: &FabricConfig) {
     }
 }
 
-/// Checks that what a fabric drops is sent again, and that its buffer holds packets.
+/// Checks that packets dropped by the fabric are retransmitted, and that its buffer holds packets.
 pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transport: &TransportConfig) {
     if fabric.pfc != Pfc::Ingress && transport.rto.is_none() {
         let drops = if fabric.pfc == Pfc::Off { "a fabric without `pfc`" } else { "a fabric without headroom" };
@@ -327,7 +328,7 @@ pub(super) fn check_recovery(root: &Section<'_>, fabric: &FabricConfig, transpor
 mod tests {
     use super::*;
 
-    /// What is built on DCTCP, and says so by its needs, is marked as DCTCP is.
+    /// An algorithm built on DCTCP, with DCTCP's needs, gets DCTCP's marking.
     #[test]
     fn marks_go_by_needs_and_not_by_name() {
         let dctcp = AlgorithmConfig::by_name("dctcp", Profile::Paper).expect("it is registered").needs();

@@ -1,4 +1,4 @@
-//! `[topology]`: who is connected to whom.
+//! `[topology]`: the nodes and links of the network.
 
 use fairrate_sim::FieldError;
 use fairrate_sim::routing::Routes;
@@ -14,7 +14,7 @@ use crate::reader::{OrWord, Section, list};
 use crate::scalar::Scalar;
 use crate::tree::{Node, Value};
 
-/// The engine counts the hops of a packet in a byte.
+/// Largest number of hops: the engine counts the hops of a packet in a byte.
 const MAX_HOPS: u32 = 255;
 
 /// A shape that was read.
@@ -28,12 +28,12 @@ pub(super) enum Shape {
     Asymmetric(Asymmetric),
     Rdcn(Rdcn),
     File(Text),
-    /// Nothing usable; a problem has been reported.
+    /// No usable shape; a problem has been reported.
     Unusable,
 }
 
 impl Shape {
-    /// Its name in scenarios.
+    /// Returns the name of the shape in scenarios.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Star(_) => "star",
@@ -135,8 +135,8 @@ fn read_shape(kind: &str, s: &mut Section<'_>, files: &Files<'_>) -> Shape {
             uplink_rate: s.get("uplink_rate", gbps(40)).value,
             uplink_delay: s.get("uplink_delay", Time::from_ns(1_500)).value,
         }),
-        // PowerTCP section 4.1. The paper says 2 cores; with its 100 Gb/s links these would carry half of what
-        // the ToR uplinks can, and 60 % of load would not fit. Its public code has 4, and so have we.
+        // PowerTCP section 4.1. The paper says 2 cores; with its 100 Gb/s links these cores would carry half of the
+        // capacity of the ToR uplinks, too little for 60 % of load. Its public code has 4, as has this default.
         "fat-tree" => Shape::FatTree(FatTree {
             pods: s.get("pods", 4).value,
             tors_per_pod: s.get("tors_per_pod", 2).value,
@@ -159,9 +159,9 @@ fn read_shape(kind: &str, s: &mut Section<'_>, files: &Files<'_>) -> Shape {
             core_rate: s.get("core_rate", gbps(100)).value,
             delay: s.get("delay", Time::from_ns(1_500)).value,
         }),
-        // PowerTCP section 5. Delays are not in the paper. With these its largest base round-trip time of 24 us comes out for
-        // packets of 1,000 bytes with telemetry; and where nothing queues, none of these overtakes another when a circuit
-        // comes or goes: 9.94 us by the packet switch, 9.9 us and the time at 100 Gb/s by a circuit.
+        // PowerTCP section 5. Delays are not in the paper. These delays give its largest base round-trip time of 24 us
+        // for packets of 1,000 bytes with telemetry; and with empty queues no packet overtakes another when a circuit
+        // opens or closes: 9.94 us by the packet switch, 9.9 us and the time at 100 Gb/s by a circuit.
         "rdcn" => Shape::Rdcn(Rdcn {
             tors: s.get("tors", 25).value,
             hosts_per_tor: s.get("hosts_per_tor", 10).value,
@@ -178,7 +178,7 @@ fn read_shape(kind: &str, s: &mut Section<'_>, files: &Files<'_>) -> Shape {
     }
 }
 
-/// A rate for each link, or `link_rate` for all of them.
+/// Reads a rate for each link, or `link_rate` for all of them.
 fn read_link_rates(s: &mut Section<'_>) -> Option<Vec<Rate>> {
     let Some(Node { value: Value::Array(_), .. }) = s.node("link_rates") else {
         s.choice("link_rates", &[("link_rate", ())], ());
@@ -190,7 +190,8 @@ fn read_link_rates(s: &mut Section<'_>) -> Option<Vec<Rate>> {
     Some(rates)
 }
 
-/// 100 Gb/s everywhere, 0.1 us below and 0.5 us to the core: RateMP's fat-tree, with k = 8 to be handy.
+/// Reads `fat-tree-k`. The defaults are RateMP's fat-tree: 100 Gb/s everywhere, 0.1 us below and 0.5 us to the core,
+/// with a smaller k = 8.
 fn read_fat_tree_k(s: &mut Section<'_>) -> FatTreeK {
     let k = s.get("k", 8).value;
     let hosts_per_edge = match s.value_or::<u32>("hosts_per_edge", &["k/2"], OrWord::Word(0)).value {
@@ -248,7 +249,7 @@ fn n_hosts(shape: &Shape) -> u64 {
     }
 }
 
-/// Makes the network.
+/// Builds the network.
 pub(super) fn build(report: &Report, shape: Shape, site: Site) -> Result<Topology, ScenarioError> {
     let topology = match shape {
         Shape::Star(t) => t.build(),

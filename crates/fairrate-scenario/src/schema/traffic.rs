@@ -1,4 +1,4 @@
-//! `[[traffic]]`: who sends what to whom, and when. Each block is one generator of the simulator.
+//! `[[traffic]]`: senders, receivers, sizes and start times of flows. Each block is one generator of the simulator.
 
 mod generate;
 mod hosts;
@@ -36,13 +36,13 @@ pub(super) struct Block<'a> {
     connection: Connection,
 }
 
-/// Senders as the file has them.
+/// The senders in the file.
 enum SenderNames {
     Hosts(Vec<NodeName>),
     Count { n: u32, from: Peers },
 }
 
-/// A generator, with nodes still by name.
+/// A generator whose nodes are still names.
 enum Kind {
     Poisson { poisson: Poisson, hosts: Option<Vec<NodeName>>, receivers: Option<Vec<NodeName>> },
     ClosedLoop { loops: ClosedLoop, senders: Option<Vec<NodeName>>, receivers: Option<Vec<NodeName>> },
@@ -63,7 +63,7 @@ impl Block<'_> {
     }
 }
 
-/// Reads all blocks. `end` is where arrivals stop unless the block says otherwise.
+/// Reads all blocks. `end` is the default time at which arrivals stop.
 pub(super) fn read<'a>(
     root: &mut Section<'a>,
     files: &Files<'_>,
@@ -102,7 +102,7 @@ pub(super) fn read<'a>(
     blocks
 }
 
-/// Class and weight of the block's flows; those of a list are columns.
+/// Reads class and weight of the block's flows; those of a list are columns.
 fn read_treatment(s: &mut Section<'_>) -> (Option<u8>, f64) {
     let class = match s.value_or::<u8>("class", &["data"], OrWord::Word(0)).value {
         OrWord::Word(_) => None,
@@ -119,7 +119,7 @@ fn read_treatment(s: &mut Section<'_>) -> (Option<u8>, f64) {
     (class, weight)
 }
 
-/// What the application of each flow offers at most.
+/// Reads the rate that the application of each flow offers at most.
 fn read_demand(s: &mut Section<'_>) -> Rate {
     match s.value_or::<Rate>("demand", &["unlimited"], OrWord::Word(0)).value {
         OrWord::Word(_) => Rate::MAX,
@@ -132,8 +132,8 @@ fn read_demand(s: &mut Section<'_>) -> Rate {
     }
 }
 
-/// When each flow should be done, from its start: one time for all, or a distribution to draw from. Those of a list are a
-/// column.
+/// Reads the deadline of each flow, from its start: one time for all, or a distribution to draw from. Deadlines of a
+/// list are a column.
 fn read_deadline(s: &mut Section<'_>) -> Option<Deadlines> {
     let node = s.node("deadline")?;
     let (deadlines, shortest) = if let Value::Table(table) = &node.value {
@@ -156,7 +156,7 @@ fn read_deadline(s: &mut Section<'_>) -> Option<Deadlines> {
     Some(deadlines)
 }
 
-/// Subflows of each flow, if there are not as many as the transport says.
+/// Reads the number of subflows of each flow; `None` for that of the transport.
 fn read_subflows(s: &mut Section<'_>, transport: Transport) -> Option<u8> {
     if transport == Transport::Rdma {
         if s.node("subflows").is_some() {
@@ -171,7 +171,7 @@ fn read_subflows(s: &mut Section<'_>, transport: Transport) -> Option<u8> {
     }
 }
 
-/// `burst = "100KB"` and `pause = "50us"`, for endless flows.
+/// Reads `burst = "100KB"` and `pause = "50us"`, for endless flows.
 fn read_burst(s: &mut Section<'_>, subflows: Option<u8>, transport: Transport) -> Option<Burst> {
     let conflict = |s: &Section<'_>, key: &str, message: &str, help: &str| {
         s.problem_at("scenario::conflict", key, message, help);
@@ -198,7 +198,7 @@ fn read_burst(s: &mut Section<'_>, subflows: Option<u8>, transport: Transport) -
     Some(Burst { bytes: bytes.value, pause })
 }
 
-/// Whether flows of a pair of hosts share a connection.
+/// Reads `connection`: a connection for each flow, or one for all flows of a pair of hosts.
 fn read_connection(s: &mut Section<'_>, transport: Transport, has_deadlines: bool) -> Connection {
     let connection = s.choice("connection", Connection::NAMES, Connection::PerFlow).value;
     let conflict = |message, help| s.problem_at("scenario::conflict", "connection", message, help);
@@ -216,7 +216,7 @@ fn read_connection(s: &mut Section<'_>, transport: Transport, has_deadlines: boo
     connection
 }
 
-/// Flows share connections only where nobody but their controller and the ports' queues has to know of them.
+/// Checks that flows share connections only under an algorithm that allows it.
 pub(super) fn check_connections(report: &Report, blocks: &[Block<'_>], cc: &AlgorithmConfig) {
     if can_share(&cc.needs()) {
         return;
@@ -228,13 +228,14 @@ pub(super) fn check_connections(report: &Report, blocks: &[Block<'_>], cc: &Algo
     }
 }
 
-/// Not if links or receivers keep accounts of single flows, if packets tell of their flow, or if somebody else sets rates.
+/// Returns `false` if links or receivers keep state of single flows, if packets identify their flow, or if an oracle or
+/// allocator sets rates.
 fn can_share(needs: &Needs) -> bool {
     let tells_of_flow = needs.header != HeaderWords::NONE || needs.control.is_some();
     !tells_of_flow && needs.grants.is_none() && !needs.oracle && !needs.allocator
 }
 
-/// What bursts cannot go with.
+/// Reports settings that do not go with bursts.
 pub(super) fn check_bursts(report: &Report, blocks: &[Block<'_>], has_convergence_probe: bool, oracle: bool) {
     for block in blocks.iter().filter(|block| block.burst.is_some()) {
         let problem = |message, help| {
@@ -252,7 +253,8 @@ pub(super) fn check_bursts(report: &Report, blocks: &[Block<'_>], has_convergenc
     }
 }
 
-/// An allocator rules flows of one path. What the transport says for all flows is checked with the allocator.
+/// Checks that flows under an allocator have one path. The transport's number of subflows is checked with the
+/// allocator.
 pub(super) fn check_subflows(report: &Report, blocks: &[Block<'_>], cc: &AlgorithmConfig) {
     let split = |block: &&Block<'_>| block.subflows.is_some_and(|subflows| 1 < subflows);
     for block in blocks.iter().filter(split).filter(|_| cc.needs().allocator) {
@@ -262,7 +264,8 @@ pub(super) fn check_subflows(report: &Report, blocks: &[Block<'_>], cc: &Algorit
     }
 }
 
-/// Churn waits until rates have converged, so a probe must tell; and it cannot wait for its own changes and another's.
+/// Checks that churn, which waits until rates have converged, has a probe of convergence, and that there is only one
+/// churn block, as a change by another one would disturb its wait.
 pub(super) fn check_churn(report: &Report, blocks: &[Block<'_>], has_probe: bool) {
     let mut churns = blocks.iter().filter(|b| matches!(b.kind, Kind::Churn { .. }));
     let Some(first) = churns.next() else { return };

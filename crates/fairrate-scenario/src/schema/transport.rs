@@ -1,4 +1,4 @@
-//! `[transport]`: how hosts move bytes and which algorithm controls them.
+//! `[transport]`: the transport protocol of hosts and the algorithm that controls it.
 
 use fairrate_control::{AlgorithmConfig, Needs, Parameters, Profile};
 use fairrate_sim::{
@@ -14,7 +14,7 @@ use crate::reader::{OrWord, Section};
 /// The artifact puts data and acknowledgments into class 3; class 0 is PFC's own.
 const DATA_CLASS: u8 = 3;
 
-/// Most subflows of a connection: twice what MPTCP papers use in datacenters.
+/// Largest number of subflows of a connection: twice the number in MPTCP papers on datacenters.
 const MAX_SUBFLOWS: u8 = 16;
 
 /// Reads `[transport]` and the algorithm's section in it.
@@ -45,8 +45,8 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
     };
     TransportConfig {
         kind: read_kind(s),
-        // PowerTCP's evaluation, as its public code has it: 1000 B of payload; Ethernet 14, IP 20, UDP 8 and
-        // sequence number and class 6; acknowledgments of the smallest frame without its checksum.
+        // As in PowerTCP's public code for its evaluation: 1000 B of payload; Ethernet 14, IP 20, UDP 8 and sequence
+        // number and class 6; acknowledgments of the smallest frame without its checksum.
         mtu: s.get("mtu", Bytes::new(1_000)).value,
         header: s.get("header", Bytes::new(48)).value,
         ack: s.get("ack", Bytes::new(60)).value,
@@ -56,9 +56,9 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
         cnp: s.get("cnp", Bytes::new(64)).value,
         data_class: class(s, "data_class", DATA_CLASS),
         ack_class: class(s, "ack_class", DATA_CLASS),
-        // Notices of switches and control packets of flows go ahead of everything but PFC frames.
+        // Notices of switches and control packets of flows have priority over everything but PFC frames.
         control_class: class(s, "control_class", if needs.control_with_data { DATA_CLASS } else { 1 }),
-        // RoCC section VI has 15 us; most papers have none.
+        // RoCC section VI has 15 us; most papers have no reaction delay.
         reaction_delay: s.get("reaction_delay", Time::ZERO).value,
         recovery: s
             .choice(
@@ -81,19 +81,19 @@ fn read_config(s: &mut Section<'_>, profile: Profile, needs: &Needs) -> Transpor
                 WindowRule::Algorithm,
             )
             .value,
-        // ns-3's RDMA stack sends while less than a window is in flight.
+        // ns-3's RDMA stack sends while less than a window is in flight, and so may exceed the window.
         window_overshoot: s.get("window_overshoot", profile == Profile::Ns3).value,
         base_rtt: read_base_rtt(s, profile),
     }
 }
 
-/// RDMA, as the papers' RoCE fabrics have it; or TCP.
+/// Reads `kind` and `[transport.tcp]`: RDMA, as in the papers' RoCE fabrics, or TCP.
 fn read_kind(s: &mut Section<'_>) -> Transport {
     let kind = s.choice("kind", &[("rdma", false), ("tcp", true)], false).value;
     let mut t = s.child("tcp", "`[transport.tcp]`");
     let config = TcpConfig {
-        // 20 us to 30 ms: far above any RTT here, and what Flowtune section 6.1 runs its control connections with is 20 us
-        // to 30 us; 1 ms is usual for datacenter simulations.
+        // Values from 20 us to 30 ms are far above any RTT here. Flowtune section 6.1 runs its control connections with
+        // 20 us to 30 us; 1 ms is usual for datacenter simulations.
         rto_min: t.get("rto_min", Time::from_ms(1)).value,
         rto_max: t.get("rto_max", Time::from_ms(100)).value,
         // A timer of high resolution, far below any RTT here; Linux's jiffies are 1 to 10 ms.
@@ -135,7 +135,8 @@ fn read_kind(s: &mut Section<'_>) -> Transport {
     if kind { Transport::Tcp(config) } else { Transport::Rdma }
 }
 
-/// Plain TCP by default. MPTCP's own defaults otherwise: the smallest round-trip time first, and paths by hash.
+/// Reads the keys of MPTCP. The default is plain TCP; with subflows, MPTCP's own defaults: the smallest round-trip time
+/// first, and paths by hash.
 fn read_multipath(t: &mut Section<'_>) -> MptcpConfig {
     let subflows = t.get("subflows", 1).value;
     let schedulers =
@@ -148,7 +149,7 @@ fn read_multipath(t: &mut Section<'_>) -> MptcpConfig {
     }
 }
 
-/// The number of subflows of a connection, reported if it is none that TCP takes.
+/// Returns the number of subflows of a connection, limited to the allowed range; reports a number outside it.
 pub(super) fn checked_subflows(s: &Section<'_>, subflows: u8) -> u8 {
     if !(1..=MAX_SUBFLOWS).contains(&subflows) {
         let message = format!("{subflows} subflows");
@@ -158,7 +159,7 @@ pub(super) fn checked_subflows(s: &Section<'_>, subflows: u8) -> u8 {
     subflows.clamp(1, MAX_SUBFLOWS)
 }
 
-/// How many segments an acknowledgment waits for; every segment is acknowledged by default, as simulations do.
+/// Reads after how many segments an acknowledgment is sent; by default after every segment, as in simulations.
 fn read_delayed_ack(t: &mut Section<'_>) -> Option<DelayedAck> {
     let every = t.get::<u32>("delayed_ack", 1);
     let timeout = t.get("delayed_ack_timeout", Time::from_us(50)).value;
@@ -169,7 +170,8 @@ fn read_delayed_ack(t: &mut Section<'_>) -> Option<DelayedAck> {
     (1 < every.value).then_some(DelayedAck { every: every.value, timeout })
 }
 
-/// The artifact has no timeout. Ours is 4 ms, that of InfiniBand's smallest common setting, far above any RTT here.
+/// Reads the retransmission timeout. The artifact has none. The default of the paper profile is 4 ms, InfiniBand's
+/// smallest common setting, far above any RTT here.
 fn read_rto(s: &mut Section<'_>, profile: Profile) -> Option<Time> {
     let default = match profile {
         Profile::Paper => OrWord::Value(Time::from_ms(4)),
@@ -193,7 +195,7 @@ fn read_base_rtt(s: &mut Section<'_>, profile: Profile) -> BaseRttRule {
     }
 }
 
-/// A priority class for packets of hosts: 1 to 7, as 0 is for PFC frames alone.
+/// Reads a priority class for packets of hosts: 1 to 7, as 0 is reserved for PFC frames.
 pub(super) fn class(s: &mut Section<'_>, key: &str, default: u8) -> u8 {
     let class = s.get(key, default);
     check_class(s, key, class.value);
@@ -240,7 +242,8 @@ fn check(s: &Section<'_>, config: &TransportConfig) {
     }
 }
 
-/// Reports an algorithm that goes by notification packets (CNPs) where no receiver sends any: it would never slow down.
+/// Reports an algorithm that reacts to notification packets (CNPs) over a transport whose receivers send none: it would
+/// never slow down.
 fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
     if kind == Transport::Rdma || cc.needs().cnp_interval.is_none() {
         return;
@@ -256,7 +259,7 @@ fn check_notifications(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
     s.problem_at("scenario::conflict", "kind", message, help);
 }
 
-/// Reports TCP under an algorithm whose receivers grant: that is a transport of its own.
+/// Reports TCP under an algorithm with receiver grants, which is a transport of its own.
 fn check_grants(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
     if kind != Transport::Rdma && cc.needs().grants.is_some() {
         let message = format!("`{}` is a transport of its own", cc.info().name);
@@ -264,11 +267,11 @@ fn check_grants(s: &Section<'_>, kind: Transport, cc: &AlgorithmConfig) {
     }
 }
 
-/// Reports packets that are longer than the length of a packet can be.
+/// Reports packets that are longer than [`TransportConfig::MAX_PACKET`].
 fn check_packets(s: &Section<'_>, config: &TransportConfig, cc: &AlgorithmConfig) {
     let (name, needs, most) = (cc.info().name, cc.needs(), TransportConfig::MAX_PACKET);
     let header = config.data_header(&needs);
-    // An `mtu` beyond all bounds has been reported.
+    // An `mtu` above the maximum has been reported.
     if config.mtu <= most && most < config.mtu + header {
         let message =
             format!("`mtu` of {} makes packets of {} with the headers of `{name}`", config.mtu, config.mtu + header);

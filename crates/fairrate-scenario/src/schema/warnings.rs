@@ -1,4 +1,4 @@
-//! What is allowed and likely not meant.
+//! Warnings: settings that are allowed and likely not meant.
 
 use fairrate_control::{AlgorithmConfig, MadeFor, Parameters, Profile};
 use fairrate_sim::SimConfig;
@@ -21,7 +21,8 @@ pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
     config.cc.made_for().iter().filter(outside).filter_map(warn).collect()
 }
 
-/// Names a default that was published for hosts of other rates than `rate`, and what it would be in proportion to `edge`.
+/// Returns a warning of a default that was published for hosts of other rates than `rate`, with the value in proportion
+/// to `edge`.
 fn warning(cc: &str, made_for: &MadeFor, default: &str, rate: Rate, edge: Rate) -> String {
     let MadeFor { param, least, most, source } = made_for;
     let text = format!(

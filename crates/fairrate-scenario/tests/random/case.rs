@@ -10,7 +10,7 @@ use super::{fabric, hosts, network, traffic};
 /// A scenario and the files it names.
 #[derive(Clone)]
 pub struct Case {
-    /// The scenario.
+    /// Text of the scenario.
     pub toml: String,
     /// Names and texts of files beside it.
     pub files: Vec<(&'static str, String)>,
@@ -25,7 +25,7 @@ impl Case {
     }
 }
 
-/// An algorithm, of those that can be run over circuits if there are such.
+/// Draws an algorithm, over circuits one that supports them.
 fn algorithm(draw: &mut Draw, over_circuits: bool) -> &'static str {
     loop {
         let cc = draw.pick(ALGORITHMS).name;
@@ -49,7 +49,7 @@ fn has_one_path(cc: &str) -> bool {
     knows_paths(&needs) || needs.int.is_some()
 }
 
-/// The scenario of a seed, whose files go into `dir`.
+/// Draws the scenario of a seed, whose files go into `dir`.
 pub fn case(seed: u64, dir: &Path) -> Case {
     let draw = &mut Draw::new(seed);
     let network = network::network(draw, dir);

@@ -1,4 +1,4 @@
-//! What must hold of every run.
+//! The properties that every run must have.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,21 +14,21 @@ use fairrate_units::{Bytes, Time};
 
 use super::case::Case;
 
-/// Events after which a run is cut: what it did until then is the run that is checked.
+/// Number of events after which a run is cut: the part until then is checked.
 const MAX_EVENTS: u64 = 40_000;
 
-/// What became of a scenario that holds.
+/// The result of a check without a violation.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub enum Verdict {
-    /// It cannot be run, and says why.
+    /// The scenario was refused with a message.
     Refused,
-    /// It ran.
+    /// The scenario ran.
     Ran,
-    /// Nothing moved any more, and the run said so.
+    /// The run stalled and reported that.
     Stalled,
 }
 
-/// A run from outside.
+/// The observable results of a run.
 #[derive(Clone, PartialEq, Debug)]
 struct Run {
     recorder: Recorder,
@@ -40,7 +40,7 @@ struct Run {
 /// Checks a scenario, whose files are in `dir`.
 ///
 /// # Errors
-/// What does not hold.
+/// The property that does not hold.
 pub fn check(case: &Case, dir: &Path) -> Result<Verdict, String> {
     let result = catch_unwind(AssertUnwindSafe(|| check_case(case, dir)));
     result.unwrap_or_else(|panic| {
@@ -63,7 +63,7 @@ fn check_case(case: &Case, dir: &Path) -> Result<Verdict, String> {
         overrides.sets.push(("duration".to_owned(), format!("\"{cut}\"")));
         scenario = match read(&overrides) {
             Ok(scenario) => scenario,
-            // Flows that would start later are not made, and so none may be left that could be done.
+            // Flows that would start later are not generated, so no finite flow may be left.
             Err(error) if error.to_string().contains("all are endless") => return Ok(Verdict::Refused),
             Err(error) => return Err(format!("with a duration of {cut} it is refused: {error}")),
         };
@@ -75,7 +75,7 @@ fn check_case(case: &Case, dir: &Path) -> Result<Verdict, String> {
     Ok(if run.error.is_some() { Verdict::Stalled } else { Verdict::Ran })
 }
 
-/// The time that a run of too many events reaches with as many as are allowed.
+/// Returns the time that a run with too many events reaches within the limit; `None` if it needs no limit.
 fn length_in_events(config: &SimConfig) -> Result<Option<Time>, String> {
     let mut simulation = Simulation::new(config.clone());
     match simulation.advance(MAX_EVENTS, &mut Recorder::default()) {
@@ -98,8 +98,8 @@ fn run(config: &SimConfig, threads: usize, piece: u64, switching: Switching) -> 
     Run { recorder, totals: simulation.totals(), unfinished: simulation.unfinished(), error }
 }
 
-/// The same scenario gives the same run: with switches that work through windows, in pieces, on several threads, and read
-/// again from its resolved text.
+/// Checks that the same scenario gives the same run: with switches that work through windows, in pieces, on several
+/// threads, and read again from its resolved text.
 fn check_repetitions(scenario: &Scenario, first: &Run, dir: &Path) -> Result<(), String> {
     let config = scenario.sim_config();
     same(first, &run(config, 1, u64::MAX, Switching::Windows), "through windows")?;
@@ -123,14 +123,14 @@ fn same(first: &Run, other: &Run, how: &str) -> Result<(), String> {
     if first == other {
         return Ok(());
     }
-    // The lines of the two in which they differ.
+    // The first lines in which the two runs differ.
     let (a, b) = (format!("{first:#?}"), format!("{other:#?}"));
     let lines = a.lines().zip(b.lines()).filter(|(a, b)| a != b).take(5);
     let lines: Vec<String> = lines.map(|(a, b)| format!("{} and {}", a.trim(), b.trim())).collect();
     Err(format!("the run is another one {how}: {}", lines.join("; ")))
 }
 
-/// What must hold of one run. That bytes are conserved is asserted where totals are made.
+/// Checks the properties of one run. The conservation of bytes is asserted where totals are computed.
 fn holds(config: &SimConfig, run: &Run) -> Result<(), String> {
     check_flows(config, run)?;
     check_snapshots(config, run)?;
@@ -139,7 +139,7 @@ fn holds(config: &SimConfig, run: &Run) -> Result<(), String> {
     check_stall(config, run)
 }
 
-/// Every flow that is due is told of once, finished or not.
+/// Checks that every flow that is due is reported once, finished or not.
 fn check_flows(config: &SimConfig, run: &Run) -> Result<(), String> {
     let (flows, totals) = (&run.recorder.flows, &run.totals);
     let is_finite = |o: &FlowOutcome| config.flows[o.flow.0 as usize].bytes < Bytes::MAX;
@@ -162,7 +162,8 @@ fn check_flows(config: &SimConfig, run: &Run) -> Result<(), String> {
     flows.iter().filter(|o| is_finite(o)).try_for_each(|outcome| check_finished(config, outcome))
 }
 
-/// Snapshots are at the times that were asked for, and what is delivered of a flow only grows, up to its outcome.
+/// Checks that snapshots are at the configured times, and that the delivered bytes of a flow only grow, up to its
+/// outcome.
 fn check_snapshots(config: &SimConfig, run: &Run) -> Result<(), String> {
     let snapshots = &run.recorder.snapshots;
     if !snapshots.iter().map(|s| s.0).eq(config.snapshots.iter().copied().take(snapshots.len())) {
@@ -196,14 +197,14 @@ fn check_finished(config: &SimConfig, o: &FlowOutcome) -> Result<(), String> {
         Transport::Rdma => 1,
         Transport::Tcp(tcp) => spec.subflows.unwrap_or(tcp.multipath.subflows),
     };
-    // The ideal is that of one path.
+    // The ideal FCT is that of a single path.
     if subflows == 1 && fct < o.ideal_fct {
         return Err(format!("flow {id} takes {fct}, which is less than {} alone", o.ideal_fct));
     }
     Ok(())
 }
 
-/// Samples go forward in time, counters do not go back, and no port sends faster than its link.
+/// Checks that samples are in order of time, counters never decrease, and no port sends faster than its link.
 fn check_ports(config: &SimConfig, run: &Run) -> Result<(), String> {
     let ports = &run.recorder.ports;
     let times: Vec<Time> = ports.iter().map(|s| s.t).collect();
@@ -221,7 +222,8 @@ fn check_ports(config: &SimConfig, run: &Run) -> Result<(), String> {
             return Err(format!("port {} has been paused for {} at {}", s.port.0, s.pfc_pause, s.t));
         }
         let rate = config.topology.link(s.port).rate;
-        // Whole nanoseconds make links faster by up to a nanosecond a packet; a packet counts once it is handed over.
+        // Whole nanoseconds make links faster by up to a nanosecond per packet; a packet counts once its transmission
+        // begins.
         let can = rate.bytes_in(s.t).as_u64() + 11_000;
         if config.fabric.clock == fairrate_sim::ClockRule::Picoseconds && can < s.tx_bytes {
             return Err(format!("port {} of {rate} has sent {} bytes by {}", s.port.0, s.tx_bytes, s.t));
@@ -230,14 +232,14 @@ fn check_ports(config: &SimConfig, run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Queues are within their buffers, and a lossless fabric drops nothing.
+/// Checks that queues are within their buffers, and that a lossless fabric drops nothing.
 fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
     let (fabric, totals) = (&config.fabric, &run.totals);
     if fabric.pfc != Pfc::Ingress && fabric.buffer.as_u64() < totals.peak_buffer_bytes {
         return Err(format!("a buffer of {} has held {} bytes", fabric.buffer, totals.peak_buffer_bytes));
     }
     let is_switch = |port| config.topology.nodes[config.topology.from(port).index()].tier != Tier::Host;
-    // Frames about pauses wait outside the buffer, of each class a pause and its end.
+    // PFC frames wait outside the buffer, a pause and a resume frame for each class.
     let peak = totals.peak_buffer_bytes + 16 * fabric.pfc_frame.as_u64();
     if let Some(s) = run.recorder.ports.iter().find(|s| is_switch(s.port) && peak < s.qlen_bytes) {
         return Err(format!(
@@ -256,7 +258,7 @@ fn check_buffers(config: &SimConfig, run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing gets stuck, unless links are faulty or packets are lost that no timeout sends again.
+/// Checks that a run does not stall, unless links are faulty or packets are lost that no timeout retransmits.
 fn check_stall(config: &SimConfig, run: &Run) -> Result<(), String> {
     let transport = &config.transport;
     let no_timeout = transport.kind == Transport::Rdma && transport.rto.is_none();

@@ -1,4 +1,4 @@
-//! Random numbers, and TOML written by them.
+//! Random numbers, and TOML built with them.
 
 use std::fmt::{Display, Write};
 
@@ -6,12 +6,12 @@ use std::fmt::{Display, Write};
 pub struct Draw(u64);
 
 impl Draw {
-    /// The stream of a seed.
+    /// Returns the stream of a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,37 +19,37 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`.
+    /// Returns a number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
-    /// A number in `lo..=hi`.
+    /// Returns a number in `lo..=hi`.
     pub fn between(&mut self, lo: usize, hi: usize) -> usize {
         lo + self.below(hi - lo + 1)
     }
 
-    /// True once in `n` times.
+    /// Returns `true` once in `n` times.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// One of them.
+    /// Returns one of `items`.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
-    /// `n` different ones of them, or all, in random order.
+    /// Returns `n` different ones of `items`, or all, in random order.
     pub fn some<'a, T>(&mut self, items: &'a [T], n: usize) -> Vec<&'a T> {
         let mut left: Vec<&T> = items.iter().collect();
         (0..n.min(items.len())).map(|_| left.swap_remove(self.below(left.len()))).collect()
     }
 }
 
-/// A key with values that it may have, as TOML.
+/// A key with its possible values, as TOML.
 pub type Key = (&'static str, &'static [&'static str]);
 
-/// A TOML document as it is written.
+/// A TOML document being built.
 #[derive(Default)]
 pub struct Toml(pub String);
 
@@ -59,22 +59,22 @@ impl Toml {
         writeln!(self.0, "{header}").expect("text");
     }
 
-    /// A key with its value.
+    /// Writes a key with its value.
     pub fn key(&mut self, name: &str, value: impl Display) {
         writeln!(self.0, "{name} = {value}").expect("text");
     }
 
-    /// A key whose value is text.
+    /// Writes a key whose value is text.
     pub fn text(&mut self, name: &str, value: impl Display) {
         writeln!(self.0, "{name} = \"{value}\"").expect("text");
     }
 
-    /// A key with one of the values.
+    /// Writes a key with one of its values.
     pub fn any(&mut self, draw: &mut Draw, (name, values): Key) {
         self.key(name, draw.pick(values));
     }
 
-    /// Each of the keys once in `n` times, with one of its values.
+    /// Writes each of the keys once in `n` times, with one of its values.
     pub fn maybe(&mut self, draw: &mut Draw, n: usize, keys: &[Key]) {
         for &key in keys {
             if draw.one_in(n) {
@@ -83,13 +83,13 @@ impl Toml {
         }
     }
 
-    /// All of the keys, each with one of its values.
+    /// Writes all of the keys, each with one of its values.
     pub fn all(&mut self, draw: &mut Draw, keys: &[Key]) {
         self.maybe(draw, 1, keys);
     }
 }
 
-/// A TOML list of texts.
+/// Returns a TOML list of texts.
 pub fn list<T: Display>(items: &[T]) -> String {
     let quoted: Vec<String> = items.iter().map(|item| format!("\"{item}\"")).collect();
     format!("[{}]", quoted.join(", "))

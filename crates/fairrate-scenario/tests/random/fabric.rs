@@ -35,15 +35,15 @@ const CODEL: &[Key] =
 
 const YES_NO: &[&str] = &["true", "false"];
 
-/// `[switch]` with its sections.
+/// Writes `[switch]` with its sections.
 pub fn switch(draw: &mut Draw, toml: &mut Toml, cc: &str) {
     toml.section("[switch]");
-    // A queue of its own makes pFabric what it is; a limit goes with any.
+    // pFabric has its own queue; a limit goes with any queue.
     let queue = *draw.pick(&["fifo", "fifo", "fifo", "red", "codel", "sfq-codel"]);
     if !["pfabric", "bfc", "homa"].contains(&cc) && queue != "fifo" {
         toml.text("queue", queue);
     }
-    // Limits are for every other fabric, so that the rest can be lossless.
+    // Half of the fabrics have no limits, so that they can be lossless.
     let limited = !["bfc", "homa"].contains(&cc) && draw.one_in(2);
     let keys = if limited { SWITCH } else { &SWITCH[..SWITCH.len() - 2] };
     toml.maybe(draw, 3, keys);
@@ -87,7 +87,7 @@ const FAULT: &[Key] = &[
     ("jitter", &["\"1ns\"", "\"3us\""]),
 ];
 
-/// Some `[[fault]]` blocks.
+/// Writes some `[[fault]]` blocks.
 pub fn faults(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     for _ in 0..*draw.pick(&[0, 0, 1, 2]) {
         toml.section("[[fault]]");

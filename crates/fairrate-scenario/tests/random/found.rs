@@ -1,6 +1,6 @@
-//! Scenarios that once failed, without what does not matter.
+//! Scenarios that once failed, reduced to the parts that matter.
 
-/// What was wrong, and the scenario.
+/// Pairs of the fault and the scenario.
 pub const FOUND: &[(&str, &str)] = &[
     (
         "flows of a closed loop that had not started were counted as unfinished",

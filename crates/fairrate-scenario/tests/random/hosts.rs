@@ -45,7 +45,7 @@ const TCP: &[Key] = &[
     ("paths", &["\"hashed\"", "\"disjoint\""]),
 ];
 
-/// `[transport]` with its sections, for an algorithm over TCP or not.
+/// Writes `[transport]` with its sections, for an algorithm over TCP or not.
 pub fn transport(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) {
     toml.section("[transport]");
     toml.text("cc", cc);
@@ -60,7 +60,7 @@ pub fn transport(draw: &mut Draw, toml: &mut Toml, cc: &str, tcp: bool) {
     }
 }
 
-/// `[transport.NAME]` with some of the algorithm's parameters changed.
+/// Writes `[transport.NAME]` with some of the algorithm's parameters changed.
 fn parameters(draw: &mut Draw, toml: &mut Toml, cc: &str) {
     let config = AlgorithmConfig::by_name(cc, Profile::Paper).expect("it is of the table");
     let params = config.params();
@@ -100,7 +100,7 @@ const ALLOCATOR: &[Key] = &[
     ("external_traffic", &["[0]"]),
 ];
 
-/// `[allocator]` and what is in it.
+/// Writes `[allocator]` and its subsections.
 pub fn allocator(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     toml.section("[allocator]");
     toml.maybe(draw, 3, ALLOCATOR);

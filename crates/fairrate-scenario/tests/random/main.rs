@@ -1,8 +1,8 @@
-//! Random whole scenarios: every topology, algorithm and kind of traffic, both transports, faults, classes, disciplines,
-//! on one, two and three threads, and read again from the resolved text.
+//! Random whole scenarios: every topology, algorithm and kind of traffic, both transports, faults, classes,
+//! disciplines, run on one, two and three threads, and again from the resolved text.
 //!
-//! `FAIRRATE_CASES` says how many, and `FAIRRATE_SEED` the seed of the first; a case that fails is printed with its seed
-//! and what is left of it without what does not matter.
+//! `FAIRRATE_CASES` is the number of cases, and `FAIRRATE_SEED` the seed of the first one; a case that fails is printed
+//! with its seed and reduced to the parts that matter.
 
 mod case;
 mod check;
@@ -22,18 +22,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use case::{Case, case};
 use check::{Verdict, check};
 
-/// Cases of the checks; each takes about ten milliseconds.
+/// Default number of cases; each takes about ten milliseconds.
 const CASES: u64 = 3_000;
-/// Failures after which no more cases are begun.
+/// Number of failures after which no more cases are begun.
 const ENOUGH: usize = 5;
 
-/// A number from the environment.
+/// Returns a number from the environment.
 fn number(name: &str, default: u64) -> u64 {
     let parse = |text: String| text.parse().unwrap_or_else(|_| panic!("`{name}` is a number, not `{text}`"));
     std::env::var(name).map_or(default, parse)
 }
 
-/// Cases that were begun, and what became of them.
+/// The cases that were begun, and their results.
 struct Tally {
     next: AtomicU64,
     end: u64,
@@ -51,7 +51,7 @@ fn random_scenarios_hold_what_is_promised() {
         verdicts: Mutex::default(),
         failures: Mutex::default(),
     };
-    // A panic of a case is told of with the case. Threads of tests have names, the others have none.
+    // A panic of a case is reported with the case. Threads of tests have names, the workers have none.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if std::thread::current().name().is_some() {
@@ -74,7 +74,7 @@ fn random_scenarios_hold_what_is_promised() {
     assert!(n_cases < 100 || verdicts.len() / 2 < ran, "most scenarios run: {ran} of {}", verdicts.len());
 }
 
-/// Checks cases until there are none.
+/// Checks cases until none are left.
 fn work(worker: usize, tally: &Tally) {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{}-{worker}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("it can be made");
@@ -95,9 +95,10 @@ fn work(worker: usize, tally: &Tally) {
     std::fs::remove_dir_all(&dir).expect("it can be removed");
 }
 
-/// What fails, how to see it again, and the least scenario that fails in the same way.
+/// Returns a description of a failure: its cause, the command to repeat it, and the smallest scenario that fails in the
+/// same way.
 fn describe(seed: u64, why: &str, case: &Case, dir: &Path) -> String {
-    // The same words, whatever the numbers.
+    // Two failures are of the same kind if their messages differ only in numbers.
     let kind = |why: &str| why.chars().filter(|c| !c.is_ascii_hexdigit()).collect::<String>();
     let fails = |case: &Case| check(case, dir).is_err_and(|other| kind(&other) == kind(why));
     let least = shrink::shrink(case, fails);
@@ -123,7 +124,7 @@ fn what_was_found_once_holds() {
     assert!(fails.is_empty(), "{fails:#?}");
 }
 
-/// Arithmetic that overflows and assertions that matter panic here.
+/// In this build, overflows of arithmetic and failed debug assertions panic.
 #[test]
 fn the_build_is_checked() {
     let assertion = std::panic::catch_unwind(|| debug_assert!(std::hint::black_box(false)));

@@ -10,7 +10,7 @@ use super::draw::{Draw, Key, Toml};
 const RATES: &[&str] = &["\"1Gbps\"", "\"10Gbps\"", "\"25Gbps\"", "\"40Gbps\"", "\"100Gbps\"", "\"400Gbps\""];
 const DELAYS: &[&str] = &["\"0s\"", "\"1ns\"", "\"100ns\"", "\"1us\"", "\"1500ns\"", "\"20us\""];
 
-/// Shapes, each with keys that say how large it is, and keys of rates and delays.
+/// Shapes, each with its keys of sizes, and its keys of rates and delays.
 const SHAPES: &[(&str, &[Key], &[Key])] = &[
     ("star", &[("hosts", &["2", "3", "5", "9"])], &[("rate", RATES), ("delay", DELAYS)]),
     (
@@ -78,11 +78,11 @@ const SHAPES: &[(&str, &[Key], &[Key])] = &[
     ),
 ];
 
-/// A network, and what the rest of a scenario can name of it.
+/// A network, with the names that the rest of a scenario can use.
 pub struct Network {
-    /// Its section.
+    /// Text of its section.
     pub toml: String,
-    /// Its file, if it comes from one.
+    /// Text of its file, if it is read from one.
     pub file: Option<String>,
     /// Names of hosts.
     pub hosts: Vec<String>,
@@ -90,13 +90,13 @@ pub struct Network {
     pub ports: Vec<String>,
     /// Names of link sets.
     pub link_sets: Vec<String>,
-    /// Whether there are several racks.
+    /// `true` if there are several racks.
     pub has_racks: bool,
-    /// Whether there are circuits.
+    /// `true` if there are circuits.
     pub has_circuits: bool,
 }
 
-/// A random network. Its file is written into `dir`.
+/// Draws a network. Its file is written into `dir`.
 pub fn network(draw: &mut Draw, dir: &Path) -> Network {
     let (toml, file) = if draw.one_in(8) {
         ("[topology]\nkind = \"file\"\npath = \"topology.txt\"\n".to_owned(), Some(topology_file(draw)))
@@ -133,7 +133,8 @@ fn shape(draw: &mut Draw) -> String {
     toml.0
 }
 
-/// Switches in a random tree with some more links, which may close cycles, and hosts on random ones of them.
+/// Draws a topology file: switches in a random tree with some more links, which may close cycles, and hosts at random
+/// switches.
 fn topology_file(draw: &mut Draw) -> String {
     let (n_hosts, n_switches) = (draw.between(2, 6), draw.between(1, 4));
     let nodes = n_hosts + n_switches;

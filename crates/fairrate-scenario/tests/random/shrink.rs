@@ -1,8 +1,9 @@
-//! The least of a scenario that still fails.
+//! Reduction of a scenario to the smallest one that still fails.
 
 use super::case::Case;
 
-/// Takes sections out of a failing case, then keys, then lines of its files, as long as `fails` holds.
+/// Removes sections from a failing case, then keys, then lines of its files, as long as `fails` returns `true`. Returns
+/// the smallest case.
 pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
     let mut least = case.clone();
     loop {
@@ -23,7 +24,7 @@ pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
     }
 }
 
-/// The parts that cannot be left out, tried one after the other from the last.
+/// Returns the parts that cannot be removed, tried one after the other from the last.
 fn without(mut parts: Vec<String>, fails: impl Fn(&str) -> bool) -> String {
     for i in (0..parts.len()).rev() {
         let part = parts.remove(i);
@@ -38,7 +39,7 @@ fn lines(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
 }
 
-/// A document by headers, each with its keys.
+/// Splits a document at its headers, each with its keys.
 fn sections(toml: &str) -> Vec<String> {
     let mut sections = vec![String::new()];
     for line in lines(toml) {

@@ -18,8 +18,8 @@ const DEADLINES: &[&str] = &["\"1us\"", "\"90us\"", "{ mean = \"40us\", least = 
 const TREATMENT: &[Key] =
     &[("weight", &["0.5", "3.0"]), ("demand", &["\"100Mbps\"", "\"9Gbps\""]), ("subflows", &["1", "2", "4"])];
 
-/// Some `[[traffic]]` blocks, one flow list among them at most, whose text is given back. Few have weights if the algorithm
-/// knows none, since those are refused.
+/// Writes some `[[traffic]]` blocks, at most one of them a flow list, and returns its text. Few blocks have weights if
+/// the algorithm does not support them, since such scenarios are refused.
 pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, weights: bool) -> Option<String> {
     let mut file = None;
     let weights = weights || draw.one_in(20);
@@ -52,7 +52,7 @@ pub fn traffic(draw: &mut Draw, toml: &mut Toml, network: &Network, tcp: bool, w
     file
 }
 
-/// The keys of one kind. Whether its flows are endless.
+/// Writes the keys of one kind. Returns `true` if its flows are endless.
 fn block(draw: &mut Draw, toml: &mut Toml, network: &Network, kind: &str) -> bool {
     let bytes = *draw.pick(BYTES);
     match kind {
@@ -101,7 +101,7 @@ fn block(draw: &mut Draw, toml: &mut Toml, network: &Network, kind: &str) -> boo
     bytes == "\"endless\"" && ["incast", "staggered", "permutation", "stride", "all-to-all"].contains(&kind)
 }
 
-/// A size distribution at a load.
+/// Writes a size distribution and a load.
 fn sizes(draw: &mut Draw, toml: &mut Toml) {
     if draw.one_in(3) {
         toml.text("sizes", "fixed");
@@ -112,7 +112,7 @@ fn sizes(draw: &mut Draw, toml: &mut Toml) {
     toml.any(draw, ("load", &["0.1", "0.7", "1.5"]));
 }
 
-/// A receiver, and its senders by name or number.
+/// Writes a receiver, and its senders by name or number.
 fn ends(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     let n_senders = draw.between(1, network.hosts.len() - 1);
     let hosts = draw.some(&network.hosts, 1 + n_senders);
@@ -124,7 +124,7 @@ fn ends(draw: &mut Draw, toml: &mut Toml, network: &Network) {
     }
 }
 
-/// A flow list with some of its columns.
+/// Draws a flow list with some of its columns.
 fn flow_list(draw: &mut Draw, network: &Network, weights: bool) -> String {
     let columns: [(&str, &[&str]); 3] =
         [("priority", &["1", "3", "6"]), ("weight", &["1", "2.5"]), ("group", &["0", "4"])];
@@ -152,7 +152,7 @@ fn flow_list(draw: &mut Draw, network: &Network, weights: bool) -> String {
     text
 }
 
-/// Probes: of queues and flows mostly, so that there are samples to check, and of convergence at times.
+/// Writes probes: mostly of queues and flows, so that there are samples to check, and sometimes of convergence.
 pub fn probes(draw: &mut Draw, toml: &mut Toml, network: &Network, convergence: bool) {
     if draw.one_in(2) {
         toml.section("[[probe]]");

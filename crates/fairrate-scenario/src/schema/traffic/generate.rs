@@ -1,4 +1,4 @@
-//! From blocks that were read to flows.
+//! Generation of the flows of all blocks.
 
 use std::collections::HashSet;
 
@@ -17,17 +17,18 @@ use super::{Block, Kind, SenderNames};
 use crate::error::{Report, ScenarioError, one_of};
 use crate::memory::{available_memory, shown_bytes};
 
-/// Flows beyond this many are a slip, not a workload: they would not fit into memory.
+/// Largest number of flows: more are a slip, not a workload, and would not fit into memory.
 const MAX_FLOWS: usize = 50_000_000;
 
-/// Memory that a flow takes from here to the end of its run, about; measured as the growth of whole runs with the number of
-/// flows: 640 bytes for those that start at their time, 800 for those of closed loops.
+/// Approximate memory of a flow until the end of its run; measured as the growth of whole runs with the number of
+/// flows: 640 bytes for flows with a start time, 800 for those of closed loops.
 const FLOW_BYTES: f64 = 800.0;
 
-/// Memory that a connection of several flows keeps to the end of the run, about: a controller and an entry of a table.
+/// Approximate memory of a connection of several flows, kept to the end of the run: a controller and an entry of a
+/// table.
 const CONNECTION_BYTES: f64 = 1_000.0;
 
-/// Makes the flows of all blocks, in order of start.
+/// Generates the flows of all blocks, in order of start.
 pub(in crate::schema) fn build(
     report: &Report,
     blocks: &[Block<'_>],
@@ -73,7 +74,7 @@ pub(in crate::schema) fn build(
     Ok(workload)
 }
 
-/// Reports ids that more than one list gives.
+/// Reports ids that occur in more than one list.
 fn check_ids(report: &Report, blocks: &[Block<'_>], made: &[Workload]) {
     let mut taken = HashSet::new();
     for (block, workload) in blocks.iter().zip(made) {
@@ -86,7 +87,7 @@ fn check_ids(report: &Report, blocks: &[Block<'_>], made: &[Workload]) {
     }
 }
 
-/// Reports weights that the algorithm would not heed.
+/// Reports weights if the algorithm ignores them.
 fn check_weights(report: &Report, block: &Block<'_>, workload: &Workload, cc: &AlgorithmConfig) {
     if cc.needs().weights || workload.flows.iter().all(|flow| flow.weight == 1.0) {
         return;
@@ -98,7 +99,7 @@ fn check_weights(report: &Report, block: &Block<'_>, workload: &Workload, cc: &A
     report.problem("scenario::conflict", block.anchor.site_of(key), message, format!("`{key}`"), help);
 }
 
-/// Reports deadlines of flows without a last byte. Those of a list have been reported with their lines.
+/// Reports deadlines of endless flows. Those of a list have been reported with their lines.
 fn check_deadlines(report: &Report, block: &Block<'_>, workload: &Workload) {
     if workload.flows.iter().any(|flow| flow.bytes == Bytes::MAX && flow.deadline.is_some()) {
         let help = "remove `deadline`, or say how much each flow sends";
@@ -107,9 +108,9 @@ fn check_deadlines(report: &Report, block: &Block<'_>, workload: &Workload) {
     }
 }
 
-/// Whether there is memory for the flows of a block and the `earlier` ones; reports if there is not.
+/// Returns `true` if there is memory for the flows of a block and the `earlier` ones; reports a problem otherwise.
 fn fits(report: &Report, block: &Block<'_>, topology: &Topology, names: &Names<'_>, earlier: usize) -> bool {
-    // What is wrong with a block is said once, when its flows are made.
+    // Problems of a block are reported only once, when its flows are generated.
     let expected = report.quietly(|| expected_flows(report, block, topology, names)).flatten();
     let flows = expected.unwrap_or(0.0) + earlier as f64;
     let Some(available) = available_memory() else { return true };
@@ -128,7 +129,8 @@ fn fits(report: &Report, block: &Block<'_>, topology: &Topology, names: &Names<'
     false
 }
 
-/// How many flows a block makes, about; those of the other kinds are as many as hosts or lines.
+/// Returns the approximate number of flows of a block; `None` if it cannot be computed, or for the other kinds, which
+/// have as many flows as hosts or lines.
 fn expected_flows(report: &Report, block: &Block<'_>, topology: &Topology, names: &Names<'_>) -> Option<f64> {
     let in_racks = |list: &[NodeName]| list.iter().flat_map(|h| names.hosts(h, report)).collect::<Vec<_>>();
     match &block.kind {
@@ -146,7 +148,7 @@ fn expected_flows(report: &Report, block: &Block<'_>, topology: &Topology, names
     }
 }
 
-/// What a block says of its flows. Class and weight of those of a list are in the list.
+/// Sets the properties that a block gives to its flows. Class and weight of flows of a list are in the list.
 fn treat(flow: &mut FlowSpec, block: &Block<'_>) {
     (flow.demand, flow.subflows, flow.burst) = (block.demand, block.subflows, block.burst);
     if !matches!(block.kind, Kind::List { .. }) {
@@ -214,7 +216,7 @@ fn unusable(report: &Report, block: &Block<'_>, e: FieldError) -> Workload {
     Workload::default()
 }
 
-/// Generates only if the names before were right: a wrong one stands for host 0.
+/// Calls `generate` only if there is no problem so far: an unknown name stands for host 0.
 fn guarded<T: Default>(report: &Report, generate: impl FnOnce() -> Result<T, FieldError>) -> Result<T, FieldError> {
     if report.is_clean() { generate() } else { Ok(T::default()) }
 }
@@ -238,7 +240,7 @@ fn read_flows(
         file_problem(report, "scenario::flow_list", file, &error, fallback);
         Vec::new()
     });
-    // A list without groups of its own is one group, as every other block is.
+    // The flows of a list without groups get the group of the block.
     let grouped = flows.iter().any(|f| f.group != 0);
     flows.into_iter().map(|f| if grouped { f } else { FlowSpec { group, ..f } }).collect()
 }

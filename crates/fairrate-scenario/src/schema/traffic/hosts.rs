@@ -1,4 +1,4 @@
-//! Who sends to whom, by name.
+//! Senders and receivers by name.
 
 use fairrate_sim::workload::Peers;
 
@@ -7,7 +7,7 @@ use super::SenderNames;
 use crate::reader::{Section, list};
 use crate::tree::{Node, Value};
 
-/// How destinations are picked.
+/// Words for the rules by which destinations are picked.
 pub(super) const PEERS: &[(&str, Peers)] = &[
     ("other-rack", Peers::OtherRack),
     ("other-host", Peers::OtherHost),
@@ -15,7 +15,7 @@ pub(super) const PEERS: &[(&str, Peers)] = &[
     ("from-own-rack-on", Peers::FromOwnRackOn),
 ];
 
-/// `key = "all"` or a list of hosts.
+/// Reads `key = "all"` or a list of hosts.
 pub(super) fn read_hosts(s: &mut Section<'_>, key: &str) -> Option<Vec<NodeName>> {
     match s.node(key) {
         None | Some(Node { value: Value::Text(_), .. }) => {
@@ -26,7 +26,7 @@ pub(super) fn read_hosts(s: &mut Section<'_>, key: &str) -> Option<Vec<NodeName>
     }
 }
 
-/// `receivers`, in place of `destinations`.
+/// Reads `receivers`, which replaces `destinations`.
 pub(super) fn read_receivers(s: &mut Section<'_>) -> Option<Vec<NodeName>> {
     let Some(Node { value: Value::Array(_), .. }) = s.node("receivers") else {
         s.choice("receivers", &[("destinations", ())], ());

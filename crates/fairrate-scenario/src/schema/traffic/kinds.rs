@@ -1,4 +1,4 @@
-//! The kinds of traffic, key by key.
+//! The kinds of traffic and their keys.
 
 use fairrate_sim::topology::TOPOLOGIES;
 use fairrate_sim::workload::{
@@ -27,7 +27,7 @@ const KINDS: &[&str] = &[
     "list",
 ];
 
-/// Reads the kind of a block and the keys of that.
+/// Reads the kind of a block and the keys of that kind.
 pub(super) fn read_kind(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape: &str) -> Option<Kind> {
     let kind = match s.node("kind") {
         Some(Node { value: Value::Text(kind), site }) => {
@@ -69,7 +69,7 @@ fn start(s: &mut Section<'_>) -> Time {
     s.get("start", Time::ZERO).value
 }
 
-/// A time, or never.
+/// Reads a time, or `never`.
 fn time_or_never(s: &mut Section<'_>, key: &str, default: OrWord<Time>) -> Time {
     match s.value_or::<Time>(key, &["never"], default).value {
         OrWord::Word(_) => Time::MAX,
@@ -77,7 +77,7 @@ fn time_or_never(s: &mut Section<'_>, key: &str, default: OrWord<Time>) -> Time 
     }
 }
 
-/// Bytes of each flow, or endless.
+/// Reads the bytes of each flow, or `endless`.
 fn flow_bytes(s: &mut Section<'_>, default: Option<OrWord<Bytes>>) -> Bytes {
     if default.is_none() && !s.has("bytes") {
         s.missing("bytes", "\"1MB\"");
@@ -102,7 +102,7 @@ fn read_poisson(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape
     let sizes = read_sizes(s, files);
     let sampling = s.choice("sampling", Sampling::NAMES, Sampling::Linear).value;
     let load = read_load(s, "the link set's");
-    // The load of PowerTCP section 4.1 is that of the ToR uplinks, and destinations are in other racks.
+    // PowerTCP section 4.1 defines load by the ToR uplinks, with destinations in other racks.
     let sets = TOPOLOGIES.iter().find(|t| t.name == shape).map_or(&[][..], |t| t.link_sets);
     let link_set = ["tor-uplinks", "bottleneck"].into_iter().find(|set| sets.contains(set)).unwrap_or("host-links");
     let link_set = s.get("link_set", link_set.to_owned()).value;
@@ -125,7 +125,7 @@ fn read_poisson(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>, shape
     Some(Kind::Poisson { poisson, hosts, receivers })
 }
 
-/// A load, of the capacity of `whose` links.
+/// Reads a load as a fraction of the capacity of `whose` links.
 fn read_load(s: &mut Section<'_>, whose: &str) -> f64 {
     let load = s.require::<f64>("load", "0.6").value;
     if !(0.0 < load && load <= 1.5) {
@@ -139,7 +139,8 @@ fn read_load(s: &mut Section<'_>, whose: &str) -> f64 {
     load
 }
 
-/// Defaults are what RoCC's public code does: sizes are the points of the CDF, and the pause alone fills the gap.
+/// Reads a closed loop. Defaults follow RoCC's public code: sizes are the points of the CDF, and the pause alone fills
+/// the gap.
 fn read_closed_loop(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>) -> Option<Kind> {
     let sizes = read_sizes(s, files);
     let sampling = s.choice("sampling", Sampling::NAMES, Sampling::Step).value;
@@ -157,7 +158,8 @@ fn read_closed_loop(s: &mut Section<'_>, files: &Files<'_>, end: Option<Time>) -
     Some(Kind::ClosedLoop { loops, senders, receivers })
 }
 
-/// When arrivals stop: flows that would start behind the end of the run are not made. A block that starts there has none.
+/// Returns the time at which arrivals stop: no flows start after the end of the run. A block that starts later has no
+/// flows.
 fn within_run(start: Time, stop: Time, end: Option<Time>) -> Time {
     end.map_or(stop, |end| stop.min(end)).max(start.saturating_add(Time::from_ps(1)))
 }
