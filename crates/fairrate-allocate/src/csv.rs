@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::input_error::{FileError, nearest};
+use crate::input_error::FileError;
 
 /// A field of a line: its text without surrounding space and quotes, its line number, and its bytes in that line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ fn read_header(number: usize, header: &str, columns: Columns) -> Result<Vec<Opti
     let mut order = vec![None; known.len()];
     for (position, field) in fields(number, header)?.iter().enumerate() {
         let Some(column) = known.iter().position(|name| *name == field.text) else {
-            let help = nearest(&field.text, known.iter().copied())
+            let help = fairrate_text::nearest(&field.text, known.iter().copied())
                 .map_or_else(|| format!("columns are {}", known.join(", ")), |near| format!("did you mean `{near}`?"));
             return Err(field.error(format!("unknown column `{}`", field.text)).help(help));
         };

@@ -35,29 +35,3 @@ impl FileError {
         Self { help: Some(help.into()), ..self }
     }
 }
-
-/// Returns the member of `names` that `word` was probably meant to be, if one is near enough.
-pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = word.chars().count() / 3 + 1;
-    // A name that has the word as one of its parts is a likelier meaning than a name with similar spelling.
-    let score = |name: &'a str| {
-        let is_part = 1 < word.len() && name.split(['_', '-']).any(|part| part.eq_ignore_ascii_case(word));
-        (!is_part, strsim::levenshtein(word, name), name)
-    };
-    let near = names.into_iter().map(score).filter(|(is_alike, distance, _)| !is_alike || *distance <= limit);
-    near.min().map(|(.., name)| name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_name_is_found_if_it_is_near() {
-        assert_eq!(nearest("spine1-lef2", ["spine1-leaf2", "spine1-leaf3"]), Some("spine1-leaf2"));
-        assert_eq!(nearest("zzz", ["spine1-leaf2"]), None);
-        assert_eq!(nearest("start", ["sport", "start_ns"]), Some("start_ns"));
-        assert_eq!(nearest("size", ["src", "size_bytes"]), Some("size_bytes"));
-        assert_eq!(nearest("sports", ["sport", "start_ns"]), Some("sport"));
-    }
-}

@@ -31,7 +31,7 @@ mod sync_perc;
 mod utility;
 
 pub use engine::{FlowKey, RateEngine};
-pub use input_error::{FileError, nearest};
+pub use input_error::FileError;
 pub use kkt::{KktResidual, Solution, kkt_residual, objective};
 pub use max_min::{Allocation, MaxMin, max_min};
 pub use network::{Flow, Link, LinkId, Network, NetworkError};

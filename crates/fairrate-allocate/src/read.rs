@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use fairrate_units::Rate;
 
 use crate::csv::{Columns, Field, rows};
-use crate::input_error::{FileError, nearest};
+use crate::input_error::FileError;
 use crate::network::{CAPACITIES_BPS, Flow, Link, LinkId, WEIGHTS};
 
 const BPS_PER_GBPS: f64 = 1e9;
@@ -142,7 +142,7 @@ impl Names {
 
 fn unknown_link(word: &Field<'_>, links: &[Link]) -> FileError {
     let names = || links.iter().map(|link| &*link.name);
-    let help = match (nearest(&word.text, names()), links) {
+    let help = match (fairrate_text::nearest(&word.text, names()), links) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, []) => "the file of links has none".to_owned(),
         (None, [one]) => format!("the only link is `{}`", one.name),

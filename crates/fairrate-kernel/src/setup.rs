@@ -168,7 +168,8 @@ fn unknown(name: &str) -> Error {
     let help = if ALGORITHMS.iter().any(|a| a.name == name) {
         format!("the simulator alone has it; the kernel has {}", names.join(", "))
     } else {
-        nearest(name, &names).map_or(format!("it has {}", names.join(", ")), |n| format!("did you mean `{n}`?"))
+        fairrate_text::nearest(name, names.iter().copied())
+            .map_or(format!("it has {}", names.join(", ")), |n| format!("did you mean `{n}`?"))
     };
     Error::UnknownAlgorithm { name: name.to_owned(), help }
 }
@@ -185,7 +186,7 @@ fn set(config: &mut AlgorithmConfig, algorithm: &str, parameter: &str) -> Result
         SetParamError::UnknownName => {
             let params = config.params();
             let names: Vec<&str> = params.iter().map(|p| p.name).collect();
-            let help = nearest(name, &names)
+            let help = fairrate_text::nearest(name, names.iter().copied())
                 .map_or_else(|| format!("it has {}", names.join(", ")), |n| format!("did you mean `{n}`?"));
             Error::UnknownParameter { algorithm: algorithm.to_owned(), name: name.to_owned(), help }
         }
@@ -201,12 +202,6 @@ fn raw(value: &str) -> RawValue<'_> {
         Ok(x) => RawValue::Float(x),
         Err(_) => value.parse().map_or(RawValue::Text(value), RawValue::Bool),
     }
-}
-
-/// Returns the nearest of `names`, if one is near enough.
-pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    let near = names.iter().map(|n| (strsim::jaro_winkler(name, n), *n)).filter(|(near, _)| 0.75 <= *near);
-    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, n)| n)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use fairrate_control::{AlgorithmConfig, CustomAlgorithm, Parameters, Profile, Registry, names_library};
+use fairrate_text::nearest;
 
 use crate::{Tag, TagValue};
 
@@ -47,12 +48,6 @@ impl ColumnsError {
             Self::UnknownName { help, .. } | Self::Usage { help, .. } => help,
         }
     }
-}
-
-/// Returns the word of `known` that `name` may have been meant to be.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let near = known.map(|word| (strsim::damerau_levenshtein(name, word), word)).min()?;
-    Some(near.1).filter(|_| near.0 <= (name.chars().count() / 3).max(2))
 }
 
 /// Largest number of characters of a file's name; file systems allow some 255 bytes.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
+use fairrate_text::{nearest, one_of};
+
 use crate::place::{ProblemParts, key_at, line_and_column};
 
 /// A place in one of the texts a scenario is read from: the file, a `--set` argument, a flow list ...
@@ -241,39 +243,9 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(|c| if is_unfit(c) { stand_in(c) } else { c }).collect())
 }
 
-/// Returns the words of a list as prose: `a`, `b` or `c`.
-pub(crate) fn one_of(words: &[&str]) -> String {
-    let quoted: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
-    match quoted.as_slice() {
-        [] => "nothing".into(),
-        [only] => only.clone(),
-        [init @ .., last] => format!("{} or {last}", init.join(", ")),
-    }
-}
-
-/// Returns the word of `words` that `text` was likely meant to be.
-pub(crate) fn nearest<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
-    let plain = |s: &str| s.to_lowercase().replace('_', "-");
-    let wanted = plain(text);
-    let distance = |w: &str| strsim::damerau_levenshtein(&wanted, &plain(w));
-    // A word that has the text as one of its parts is more likely meant than a word with a similar spelling.
-    let has_part = |w: &&&str| 1 < wanted.len() && plain(w).split('-').any(|part| part == wanted);
-    if let Some(word) = words.iter().filter(has_part).min_by_key(|w| distance(w)) {
-        return Some(word);
-    }
-    let best = words.iter().min_by_key(|w| distance(w))?;
-    let close = distance(best) <= (wanted.chars().count() / 3).max(2) && distance(best) < wanted.chars().count();
-    let contained = || {
-        let hits =
-            words.iter().filter(|w| 3 <= wanted.len() && (plain(w).contains(&wanted) || wanted.contains(&plain(w))));
-        hits.max_by_key(|w| w.len())
-    };
-    if close { Some(best) } else { contained().copied() }
-}
-
 /// Returns `did you mean X?`, or, without a near word, a list of all `words`.
 pub(crate) fn did_you_mean(text: &str, words: &[&str]) -> String {
-    match nearest(text, words) {
+    match nearest(text, words.iter().copied()) {
         Some(word) => format!("did you mean `{word}`?"),
         None => format!("write {}", one_of(words)),
     }
@@ -282,13 +254,6 @@ pub(crate) fn did_you_mean(text: &str, words: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_with_the_text_as_a_part_come_first() {
-        assert_eq!(nearest("start", &["sport", "start_ns"]), Some("start_ns"));
-        assert_eq!(nearest("strat", &["sport", "start"]), Some("start"));
-        assert_eq!(nearest("zzz", &["sport", "start"]), None);
-    }
 
     #[test]
     fn what_is_shown_moves_no_cursor_and_keeps_its_length() {

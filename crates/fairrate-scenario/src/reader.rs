@@ -3,7 +3,9 @@
 
 use std::fmt::Write as _;
 
-use crate::error::{Report, Site, did_you_mean, nearest, one_of};
+use fairrate_text::{nearest, one_of};
+
+use crate::error::{Report, Site, did_you_mean};
 use crate::scalar::{Form, Scalar, quote};
 use crate::tree::{Node, Table, Value};
 
@@ -229,7 +231,7 @@ impl<'a> Section<'a> {
     /// Reports that `text` is none of `words`.
     pub fn unknown_word(&self, key: &str, text: &str, site: Site, words: &[&str]) {
         let message = format!("there is no {} `{text}`", describe_key(key));
-        let help = match nearest(text, words) {
+        let help = match nearest(text, words.iter().copied()) {
             Some(word) => format!("did you mean `{word}`? There are {}", one_of(words).replace(" or ", " and ")),
             None => format!("write {}", one_of(words)),
         };
@@ -338,7 +340,7 @@ impl<'a> Section<'a> {
             }
             let key = &entry.key;
             let message = format!("{} has no key `{key}`", self.name);
-            let help = match (nearest(key, &known), home_of(key)) {
+            let help = match (nearest(key, known.iter().copied()), home_of(key)) {
                 (Some(near), _) => format!("did you mean `{near}`?"),
                 (None, Some(home)) if !self.name.contains(home) => format!("`{key}` belongs in `{home}`"),
                 _ => did_you_mean(key, &known),

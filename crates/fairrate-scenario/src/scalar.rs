@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use fairrate_text::nearest;
 use fairrate_units::{Bytes, Rate, Time};
 
-use crate::error::nearest;
 use crate::tree::Value;
 
 /// The problem of a node that is not the expected value.
@@ -130,7 +130,7 @@ fn repaired(text: &str, units: &[&str]) -> Option<String> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
     let (number, unit) = (&text[..split], text[split..].trim());
-    let unit = nearest(unit, units)?;
+    let unit = nearest(unit, units.iter().copied())?;
     number.parse::<f64>().ok().map(|_| format!("{number}{unit}"))
 }
 

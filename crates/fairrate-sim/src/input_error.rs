@@ -1,6 +1,6 @@
 //! What is wrong with an input: a field of a scenario's block, or a place in a text file.
 
-pub use fairrate_allocate::{FileError, nearest};
+pub use fairrate_allocate::FileError;
 
 /// A parameter that cannot be used, named by its field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use fairrate_allocate::{FileError, Flow, HostFlow, Link, LinkId, Network, nearest};
+use fairrate_allocate::{FileError, Flow, HostFlow, Link, LinkId, Network};
 use fairrate_allocate::{parse_flows, parse_host_flows, parse_links};
 use fairrate_control::Registry;
 use fairrate_scenario::{Overrides, Scenario};
@@ -103,7 +103,7 @@ fn host(topology: &Topology, name: &str) -> Result<NodeId, (String, Option<Strin
         Some(_) => Err((format!("`{name}` is a switch, not a host"), None)),
         None => {
             let names: Vec<&str> = topology.hosts().map(|host| topology.nodes[host.index()].name.as_str()).collect();
-            let help = match (nearest(name, names.iter().copied()), names.as_slice()) {
+            let help = match (fairrate_text::nearest(name, names.iter().copied()), names.as_slice()) {
                 (Some(near), _) => Some(format!("did you mean `{near}`?")),
                 (None, [first, .., last]) => Some(format!("hosts go from `{first}` to `{last}`")),
                 _ => None,

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use fairrate_control::LibraryError;
 use fairrate_sim::FileError;
+use fairrate_text::nearest;
 
-use crate::error::{Report, Site, nearest};
+use crate::error::{Report, Site};
 use crate::reader::Section;
 use crate::scalar::quote;
 
@@ -147,7 +148,7 @@ impl<'a> Files<'a> {
         let mut names = self.place.names_beside(path);
         names.sort();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let near = nearest(wanted, &names)?;
+        let near = nearest(wanted, names.iter().copied())?;
         Path::new(path).with_file_name(near).to_str().map(str::to_owned)
     }
 }

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use fairrate_sim::topology::Topology;
 use fairrate_sim::{NodeId, PortId};
+use fairrate_text::{nearest, one_of};
 
-use crate::error::{Report, Site, nearest, one_of};
+use crate::error::{Report, Site};
 use crate::reader::{Section, list};
 use crate::scalar::quote;
 use crate::tree::{Node, Value};
@@ -101,7 +102,8 @@ impl PortNames {
         names.topology.link_sets.get(name).cloned().unwrap_or_else(|| {
             let sets: Vec<&str> = names.topology.link_sets.keys().map(String::as_str).collect();
             let message = format!("this topology has no link set `{name}`");
-            let near = nearest(name, &sets).map_or_else(String::new, |set| format!("did you mean `{set}`? "));
+            let near =
+                nearest(name, sets.iter().copied()).map_or_else(String::new, |set| format!("did you mean `{set}`? "));
             let help = format!("{near}write ports, as `{key} = [\"tor0->h0\", \"tor*->h*\"]`, or {}", one_of(&sets));
             report.problem("scenario::unknown_name", *site, message, format!("`{key}`"), help);
             Vec::new()
@@ -139,7 +141,7 @@ impl<'a> Names<'a> {
         let all: Vec<&str> = self.topology.nodes.iter().map(|n| n.name.as_str()).collect();
         // A name that differs only in its number is no misspelling.
         let letters = |s: &str| s.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
-        match nearest(name, &all) {
+        match nearest(name, all.iter().copied()) {
             Some(near) if letters(near) == letters(name) && letters(name) != name => String::new(),
             Some(near) => format!("did you mean `{near}`? "),
             None => String::new(),

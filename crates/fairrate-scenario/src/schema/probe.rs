@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use fairrate_sim::{FlowId, FlowSpec, ProbeSpec};
+use fairrate_text::one_of;
 use fairrate_units::Time;
 
 use super::names::{Names, PortNames};
-use crate::error::{Report, Site, one_of};
+use crate::error::{Report, Site};
 use crate::reader::{Field, Section, list};
 use crate::tree::{Node, Value};
 

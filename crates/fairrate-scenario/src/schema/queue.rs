@@ -2,10 +2,10 @@
 
 use fairrate_control::{AlgorithmConfig, Needs, PortScope, Queueing};
 use fairrate_sim::{CoDelConfig, Overflow, QUEUES, QueueConfig, QueueRule, RedConfig, SfqCoDelConfig, TransportConfig};
+use fairrate_text::one_of;
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::algorithms_that;
-use crate::error::one_of;
 use crate::reader::{OrWord, Section};
 
 /// Limit of RFC 8290 in packets.

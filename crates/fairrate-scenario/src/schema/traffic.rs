@@ -10,13 +10,14 @@ use fairrate_sim::workload::{
     Stride,
 };
 use fairrate_sim::{Burst, Connection, Transport};
+use fairrate_text::one_of;
 use fairrate_units::{Bytes, Rate, Time};
 
 use super::algorithms_that;
 use super::files::{Files, Text};
 use super::names::NodeName;
 use super::transport::{check_class, checked_subflows};
-use crate::error::{Report, one_of};
+use crate::error::Report;
 use crate::reader::{Anchor, OrWord, Section};
 use crate::tree::{Node, Value};
 

@@ -8,7 +8,7 @@ use fairrate_units::{Bytes, Time};
 use super::{ENDLESS_FROM, default_ports, hpcc_list};
 use crate::config::FlowSpec;
 use crate::ids::NodeId;
-use crate::input_error::{FileError, nearest};
+use crate::input_error::FileError;
 use crate::topology::Topology;
 
 /// A column we know.
@@ -98,7 +98,7 @@ fn parse_header(at: usize, header: &str, ignore_columns: &[String]) -> Result<Ve
         let known = COLUMNS.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
         let ignored = ignore_columns.iter().any(|ignored| ignored == name).then_some(Column::Ignored);
         let Some(column) = ignored.or(known) else {
-            let help = match nearest(name, COLUMNS.iter().map(|(known, _)| *known)) {
+            let help = match fairrate_text::nearest(name, COLUMNS.iter().map(|(known, _)| *known)) {
                 Some(near) => format!("did you mean `{near}`? other columns must be listed in `ignore_columns`"),
                 None => format!("to leave it out, write `ignore_columns = [\"{name}\"]`"),
             };

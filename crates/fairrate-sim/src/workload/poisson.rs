@@ -9,7 +9,7 @@ use super::peers::{PeerSet, Racks};
 use super::{Block, Peers, SizeDistribution, few_enough, hosts};
 use crate::config::FlowSpec;
 use crate::ids::{NodeId, PortId};
-use crate::input_error::{FieldError, nearest};
+use crate::input_error::FieldError;
 use crate::rng::{Purpose, Stream};
 use crate::topology::{Tier, Topology};
 
@@ -108,7 +108,7 @@ impl Poisson {
         let Some(ports) = topology.link_sets.get(&self.link_set) else {
             let message = format!("this topology has no link set `{}`", self.link_set);
             let names: Vec<&str> = topology.link_sets.keys().map(String::as_str).collect();
-            let help = match nearest(&self.link_set, names.iter().copied()) {
+            let help = match fairrate_text::nearest(&self.link_set, names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("it has {}", names.join(", ")),
             };

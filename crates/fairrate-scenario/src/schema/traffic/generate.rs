@@ -8,13 +8,14 @@ use fairrate_sim::workload::{
     Churn, ClosedLoop, Incast, Poisson, Senders, Staggered, Workload, merge, parse_flow_list, share_connections,
 };
 use fairrate_sim::{Connection, FieldError, FlowSpec};
+use fairrate_text::one_of;
 use fairrate_units::Bytes;
 
 use super::super::algorithms_that;
 use super::super::files::{Text, file_problem};
 use super::super::names::{Names, NodeName};
 use super::{Block, Kind, SenderNames};
-use crate::error::{Report, ScenarioError, one_of};
+use crate::error::{Report, ScenarioError};
 use crate::memory::{available_memory, shown_bytes};
 
 /// Largest number of flows: more are a slip, not a workload, and would not fit into memory.

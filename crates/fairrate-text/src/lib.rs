@@ -1,0 +1,65 @@
+//! Words of messages: the known name that an unknown one was meant to be, and lists as prose.
+
+/// Returns the name among `known` that `word` was probably meant to be; `None` if none is near.
+///
+/// Case does not count, and `_` is `-`. A name that has `word` as one of its parts comes before names that are spelled alike, and those
+/// before names that contain `word` or are contained in it. Names are spelled alike if a third of the word's characters (two at least)
+/// are edits enough to get from one to the other; swapping two neighbours is one edit.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace('_', "-");
+    let wanted = plain(word);
+    let names: Vec<(&str, String)> = known.into_iter().map(|name| (name, plain(name))).collect();
+    let edits = |plain: &str| strsim::damerau_levenshtein(&wanted, plain);
+    let has_part = |plain: &str| 1 < wanted.len() && plain.split('-').any(|part| part == wanted);
+    if let Some((name, _)) = names.iter().filter(|(_, plain)| has_part(plain)).min_by_key(|(_, plain)| edits(plain)) {
+        return Some(name);
+    }
+    let (best, spelling) = names.iter().min_by_key(|(_, plain)| edits(plain))?;
+    let n_chars = wanted.chars().count();
+    if edits(spelling) <= (n_chars / 3).max(2) && edits(spelling) < n_chars {
+        return Some(best);
+    }
+    let contains = |plain: &str| 3 <= wanted.len() && (plain.contains(&wanted) || wanted.contains(plain));
+    names.iter().filter(|(_, plain)| contains(plain)).map(|(name, _)| *name).max_by_key(|name| name.len())
+}
+
+/// Returns `words` as prose, each in backticks: `a`, `b` or `c`.
+pub fn one_of(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.as_slice() {
+        [] => "nothing".to_owned(),
+        [only] => only.clone(),
+        [init @ .., last] => format!("{} or {last}", init.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found_if_it_is_near() {
+        for (word, known, expected) in [
+            ("spine1-lef2", &["spine1-leaf2", "spine1-leaf3"][..], Some("spine1-leaf2")),
+            ("zzz", &["spine1-leaf2"], None),
+            ("start", &["sport", "start_ns"], Some("start_ns")),
+            ("size", &["src", "size_bytes"], Some("size_bytes")),
+            ("sports", &["sport", "start_ns"], Some("sport")),
+            ("strat", &["sport", "start"], Some("start")),
+            ("HPCC", &["dctcp", "hpcc"], Some("hpcc")),
+            ("data_rate_of_links", &["rate", "rto"], Some("rate")),
+            ("powertcp2000", &["powertcp", "perc"], Some("powertcp")),
+            ("x", &["y"], None),
+            ("anything", &[], None),
+        ] {
+            assert_eq!(nearest(word, known.iter().copied()), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn lists_are_prose() {
+        assert_eq!(one_of(&[]), "nothing");
+        assert_eq!(one_of(&["a"]), "`a`");
+        assert_eq!(one_of(&["a", "b", "c"]), "`a`, `b` or `c`");
+    }
+}
