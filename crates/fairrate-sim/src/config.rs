@@ -1,4 +1,4 @@
-//! Everything a run is made from, with no defaults in here: those live in the scenario schema.
+//! The complete input of a run, without defaults: those are in the scenario schema.
 
 mod allocator;
 mod fabric;
@@ -27,66 +27,66 @@ pub use crate::transport::{DelayedAck, EcnEcho, LossDetection, MptcpConfig, Sche
 pub struct SimConfig {
     /// The network. Every packet takes time on every link: with whole nanoseconds, a fast link needs a delay.
     pub topology: Topology,
-    /// How its links and switches behave.
+    /// Behaviour of its links and switches.
     pub fabric: FabricConfig,
-    /// How hosts move bytes.
+    /// Transport of the hosts.
     pub transport: TransportConfig,
-    /// How hosts are controlled.
+    /// Congestion control of the hosts.
     pub cc: AlgorithmConfig,
-    /// Who sends what; a [`FlowId`] is a position in here.
+    /// The flows; a [`FlowId`] is a position in here.
     pub flows: Vec<FlowSpec>,
-    /// Flows that start or stop one after the other, each once the rates have converged after the one before. Needs
+    /// Flows that start or stop one after the other, each once the rates have converged after the one before. They need
     /// [`ProbeSpec::Convergence`].
     pub changes: Vec<Change>,
-    /// What is wrong with links.
+    /// Faults of links.
     pub faults: Vec<FaultConfig>,
     /// The central allocator, if the algorithm needs one.
     pub allocator: Option<AllocatorConfig>,
-    /// What is sampled.
+    /// The samples to take.
     pub probes: Vec<ProbeSpec>,
-    /// Times of [`Sink::snapshot`](crate::Sink::snapshot), ascending: before anything else of that time. They leave no trace in
-    /// the fingerprint.
+    /// Times of [`Sink::snapshot`](crate::Sink::snapshot), ascending; a snapshot is taken before any other event of its
+    /// time. Snapshots do not change the fingerprint.
     pub snapshots: Vec<Time>,
-    /// When the run ends.
+    /// End of the run.
     pub stop: StopRule,
     /// Seed of every random stream.
     pub seed: u64,
 }
 
-/// When a run ends: at a time, or when every finite flow is done, whichever comes first.
+/// The end of a run: at a time, or when every finite flow is done, whichever is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StopRule {
     /// End of simulated time.
     pub at: Option<Time>,
-    /// End when every finite flow has been acknowledged in full.
+    /// Set when the run ends once every finite flow has been acknowledged in full.
     pub when_flows_done: bool,
 }
 
-/// What to sample while the run goes.
+/// Samples to take during the run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProbeSpec {
     /// Counters of egress ports.
     Ports {
-        /// Which.
+        /// The ports.
         ports: Vec<PortId>,
-        /// How often.
+        /// Time between samples.
         every: Time,
     },
     /// Window, rate and progress of flows while they are active.
     Flows {
-        /// Which; `None`: all.
+        /// The flows; `None`: all.
         flows: Option<Vec<FlowId>>,
-        /// How often.
+        /// Time between samples.
         every: Time,
     },
-    /// How long rates take to reach the exact max-min optimum after every arrival and departure of a flow (PERC
+    /// Time that rates take to reach the exact max-min optimum after every arrival and departure of a flow (PERC
     /// section 4.2).
     Convergence {
         /// Largest relative error of a rate that counts as converged.
         tolerance: f64,
-        /// Base RTTs for which all rates must stay within it.
+        /// Base RTTs for which all rates must stay within the tolerance.
         hold_rtts: u32,
-        /// Base RTTs after which a change counts as not converged, and the next of [`SimConfig::changes`] comes.
+        /// Base RTTs after which a change counts as not converged, and the next of [`SimConfig::changes`] follows.
         give_up_rtts: u32,
     },
 }

@@ -1,10 +1,10 @@
 //! A run in which every flow has its exact max-min rate at every moment: no packets, no queues, no feedback.
 //!
-//! Flows are fluids. At every arrival and departure rates are computed anew, and in between nothing happens. What is
-//! served counts bytes on the wire, headers included, and leaves all links of a path at once; acknowledgments take
-//! nothing. When its last bit has left, a flow stops competing, and needs for the rest of its way what it would need
-//! after the last bit at the slowest link if it were alone: alone, it takes its ideal completion time to the picosecond.
-//! Meanwhile its last packet counts as in flight.
+//! Flows are fluids. At every arrival and departure rates are computed anew, and in between nothing happens. Served
+//! bytes are bytes on the wire, headers included, and leave all links of a path at once; acknowledgments take no
+//! capacity. When its last bit has left, a flow stops competing; the rest of its way takes as long as it would take
+//! after the last bit at the slowest link if the flow were alone: alone, it takes its ideal completion time to the
+//! picosecond. Meanwhile its last packet counts as in flight.
 
 mod changes;
 mod outcome;
@@ -37,26 +37,26 @@ pub(crate) struct Fluid {
     framing: Framing,
     now_ps: u64,
     end_ps: u64,
-    /// Everything that will happen but the end of a flow's service.
+    /// Pending events, without the ends of flows' service.
     events: BinaryHeap<Reverse<Event>>,
     flows: Table<FlowId, FlowState>,
-    /// Flows that start at their time and have not yet.
+    /// Number of flows that start at a given time and have not started yet.
     starts_left: u64,
     finite_left: u64,
-    /// Flows that are served.
+    /// The flows that are served.
     served: Vec<Served>,
     solver: MaxMin,
-    /// Whether a flow has come or gone since rates were computed.
+    /// Set when a flow has arrived or departed since rates were computed.
     is_stale: bool,
-    /// Which flow's last bit leaves next, its position among the served, and when.
+    /// The event of the next last bit that leaves, and the position of its flow in `served`.
     next_end: Option<(Event, usize)>,
     paths: Vec<PortId>,
     path_buffer: Vec<PortId>,
-    /// Wire bytes that flows which are not served any more have sent through each port.
+    /// Wire bytes sent through each port by flows that are not served any more.
     port_bytes: Table<PortId, u64>,
     changes: Changes,
     totals: RunTotals,
-    /// How many of the run's snapshots were taken.
+    /// Number of the run's snapshots that were taken.
     n_snapshots: usize,
 }
 
@@ -67,13 +67,13 @@ struct FlowState {
     /// Payload bytes; `u64::MAX` while endless.
     bytes: u64,
     endless: bool,
-    /// Its ports in the table of paths; empty before it starts.
+    /// The range of its ports in the table of paths; empty before it starts.
     path: Range<usize>,
     successor: Option<(FlowId, u64)>,
-    /// From the last bit out of the sender to the last byte at the receiver. Can be below 0 where times are cut to
-    /// nanoseconds: then packets are faster than their rate.
+    /// Time from the last bit out of the sender to the last byte at the receiver. It can be below 0 where times are cut
+    /// to nanoseconds: then packets are faster than their rate.
     tail_ps: i64,
-    /// The way back of an acknowledgment.
+    /// Time of an acknowledgment on its way back.
     back_ps: u64,
     place: Option<usize>,
     fct_ps: Option<u64>,
@@ -84,13 +84,13 @@ struct FlowState {
 #[derive(Clone, Copy, Debug)]
 struct Served {
     flow: FlowId,
-    /// Bits on the wire, all there are; infinite while endless.
+    /// All bits on the wire; infinite while endless.
     bits: f64,
-    /// How many had left at `since_ps`, from when on the rate holds.
+    /// Number of bits that had left at `since_ps`, the time from which the rate holds.
     sent_bits: f64,
     since_ps: u64,
     rate_bps: f64,
-    /// When the last leaves.
+    /// Time at which the last bit leaves.
     end_ps: u64,
 }
 
@@ -105,7 +105,7 @@ impl Served {
     }
 
     fn serve_at(&mut self, rate_bps: f64, now_ps: u64) {
-        // A rate that stays is left alone: nothing is rounded because others come and go elsewhere.
+        // An unchanged rate is not applied again: nothing is rounded because other flows arrive and depart elsewhere.
         if rate_bps.to_bits() == self.rate_bps.to_bits() {
             return;
         }
@@ -179,12 +179,12 @@ impl Fluid {
         &self.config
     }
 
-    /// Packets serialised, of which there are none, and flows done.
+    /// Returns the number of packets serialised, which is zero, and of flows done.
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.totals.packet_hops, self.totals.flows_done)
     }
 
-    /// Totals so far; checks that bytes are conserved.
+    /// Returns the totals so far; checks that bytes are conserved.
     pub(crate) fn totals(&self) -> RunTotals {
         let mut totals = self.totals;
         totals.end = self.now();
@@ -198,7 +198,7 @@ impl Fluid {
         totals
     }
 
-    /// Processes up to `max_events` events. True when the run is over.
+    /// Processes up to `max_events` events; returns `true` if the run is over.
     pub(crate) fn advance(&mut self, max_events: u64, sink: &mut dyn Sink) -> bool {
         for _ in 0..max_events {
             if self.is_stale && self.next_event().is_none_or(|event| self.now_ps < event.time_ps) {
@@ -280,7 +280,7 @@ impl Fluid {
         }
     }
 
-    /// Picks the flow's path, and what follows from it.
+    /// Finds the flow's path, and the delays that follow from it.
     fn lay_path(&mut self, id: FlowId) {
         let spec = &self.config.flows[id.index()];
         let key = FlowKey::of(spec);
@@ -295,7 +295,7 @@ impl Fluid {
         let hops = self.hops(&self.path_buffer);
         let bytes = self.flows[id].bytes;
         let tail_ps = if self.flows[id].endless {
-            // Nothing tells packets from each other: the way of a full one that is on the first link already.
+            // Packets are not distinguished: the way of a full packet that has left the first link already.
             let full = self.framing.mtu + self.framing.header;
             let way = hops.iter().fold(Time::ZERO, |sum, hop| sum + ideal::tx_time(clock, hop.rate, full) + hop.delay);
             (way - ideal::tx_time(clock, hops[0].rate, full)).as_ps().cast_signed()
@@ -313,19 +313,19 @@ impl Fluid {
         links.map(Hop::single).collect()
     }
 
-    /// What so many bytes of payload take on the wire, in packets.
+    /// Returns the bytes that `payload` bytes of payload take on the wire, in packets.
     fn wire_bytes(&self, payload: u64) -> u64 {
         payload + payload.div_ceil(self.framing.mtu.as_u64().max(1)) * self.framing.header.as_u64()
     }
 
-    /// The payload in so many bytes on the wire: every packet's header comes first.
+    /// Returns the payload in `wire` bytes on the wire: each packet begins with its header.
     fn payload_bytes(&self, wire: u64) -> u64 {
         let (mtu, header) = (self.framing.mtu.as_u64(), self.framing.header.as_u64());
         let packet = (mtu + header).max(1);
         wire / packet * mtu + (wire % packet).saturating_sub(header)
     }
 
-    /// A flow's last bit leaves its sender.
+    /// Handles the last bit of a flow that leaves its sender.
     fn on_last_bit(&mut self, id: FlowId) {
         self.remove(id);
         let flow = &self.flows[id];
@@ -336,7 +336,7 @@ impl Fluid {
         self.schedule(at_sender_ps, EventKind::Arrive, id);
     }
 
-    /// An endless flow stops: what it has sent is all it will send.
+    /// Stops an endless flow, which sends no new data from now on.
     fn on_flow_stop(&mut self, id: FlowId) {
         let Some(place) = self.flows[id].place else { return };
         let sent = self.served[place].sent_bytes_at(self.now_ps);
@@ -347,7 +347,7 @@ impl Fluid {
         self.schedule(at_sender_ps, EventKind::Arrive, id);
     }
 
-    /// A flow is not served any more.
+    /// Removes a flow from those that are served.
     fn remove(&mut self, id: FlowId) {
         let Some(place) = self.flows[id].place.take() else { return };
         let served = self.served.swap_remove(place);
@@ -372,7 +372,7 @@ impl Fluid {
         self.next_end = ends.min();
     }
 
-    /// A flow's last acknowledgment is back: it is over.
+    /// Finishes a flow whose last acknowledgment has returned.
     fn on_last_ack(&mut self, id: FlowId, sink: &mut dyn Sink) {
         let flow = &mut self.flows[id];
         flow.over = true;
@@ -390,7 +390,7 @@ impl Fluid {
         sink.flow(&self.outcome(id));
     }
 
-    /// Rates of the flows that are there now.
+    /// Computes the rates of the active flows.
     fn compute_rates(&mut self, sink: &mut dyn Sink) {
         self.is_stale = false;
         self.solver.clear();
@@ -422,7 +422,7 @@ impl Fluid {
     }
 }
 
-/// The flows before anything has happened.
+/// Returns the state of the flows before the first event.
 fn flow_states(config: &SimConfig) -> Table<FlowId, FlowState> {
     let state = |spec: &crate::config::FlowSpec| {
         let bytes = spec.bytes.as_u64();

@@ -1,13 +1,14 @@
-//! Large tables in large pages, where the system lets a program ask for them: tables that do not fit the caches are read all
-//! over, and each page needs an entry of its own in the processor's small table of pages.
+//! Large pages for large tables, where a program can request them: tables that do not fit the caches are read at
+//! scattered places, and each page needs an entry in the processor's translation lookaside buffer (TLB).
 
-/// Tables smaller than this stay as they are: they fit the nearer caches, or nearly so, and a large page would be half empty.
+/// Least size of a table in large pages: smaller ones fit the nearer caches, or nearly so, and a large page would be
+/// half empty.
 #[cfg(target_os = "linux")]
 const LARGE: usize = 8 << 20;
 
-/// Asks for large pages for the memory of a table, if that is large. Nothing is different if there are none.
+/// Requests large pages for the memory of a table, if that is large. Without such pages the program works the same.
 #[cfg(target_os = "linux")]
-#[allow(unsafe_code)] // There is no safe way to ask, and the advice changes nothing that a program sees.
+#[allow(unsafe_code)] // There is no safe way to request them, and the advice changes nothing that a program sees.
 pub(crate) fn ask_for<T>(table: &[T], capacity: usize) {
     let bytes = capacity * size_of::<T>();
     if LARGE <= bytes {

@@ -1,4 +1,4 @@
-//! What an idle network would do: serialisation times, the time of a flow alone, base round-trip times.
+//! The behaviour of an idle network: serialisation times, the time of a flow alone, base round-trip times.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -12,9 +12,9 @@ use crate::topology::{Link, Topology};
 pub struct Framing {
     /// Payload of a full packet.
     pub mtu: Bytes,
-    /// Everything a data packet has beside its payload, telemetry included.
+    /// Bytes of a data packet beside its payload, telemetry included.
     pub header: Bytes,
-    /// An acknowledgment, telemetry included.
+    /// Size of an acknowledgment, telemetry included.
     pub ack: Bytes,
 }
 
@@ -25,18 +25,18 @@ pub struct Hop {
     pub rate: Rate,
     /// Its propagation delay.
     pub delay: Time,
-    /// How many such links packets may take side by side: more than one where each picks its own path.
+    /// Number of such links that packets may take in parallel: more than one where each packet picks its own path.
     pub lanes: u32,
 }
 
 impl Hop {
-    /// The one link that all packets take.
+    /// Returns the hop over the only link that packets take.
     pub fn single(link: &Link) -> Self {
         Self { rate: link.rate, delay: link.delay, lanes: 1 }
     }
 }
 
-/// How long `bytes` take at `rate`.
+/// Returns the time that `bytes` take at `rate`.
 pub fn tx_time(clock: ClockRule, rate: Rate, bytes: Bytes) -> Time {
     match clock {
         ClockRule::Picoseconds => rate.tx_time(bytes),
@@ -44,14 +44,14 @@ pub fn tx_time(clock: ClockRule, rate: Rate, bytes: Bytes) -> Time {
     }
 }
 
-/// From the start of a flow to its last byte at the receiver, if it is alone, sends at line rate and every node
-/// stores packets before it forwards them.
+/// Returns the time from the start of a flow to its last byte at the receiver, if the flow is alone, sends at line rate
+/// and every node stores packets before it forwards them.
 ///
-/// The last packet leaves a hop when it has come in and the train of full packets before it has gone. So the
-/// time is the longest way through the grid of (packet, hop) from the first packet at the first hop to the last
-/// packet at the last: along the hops with one full packet up to some hop k, waiting for the other full packets
-/// at the slowest hop on that way, then on with the last packet from hop k. Where packets go side by side, nobody waits for one
-/// of them, but all links together have to send all of them: there the time is a lower bound.
+/// The last packet leaves a hop when it has arrived and the full packets before it have left. So the time is the
+/// longest way through the grid of (packet, hop) from the first packet at the first hop to the last packet at the last:
+/// along the hops with one full packet up to some hop k, waiting for the other full packets at the slowest hop on that
+/// way, then on with the last packet from hop k. Where packets travel in parallel, none of them waits for another, but
+/// all links together have to send all of them: there the time is a lower bound.
 pub fn ideal_fct(clock: ClockRule, path: &[Hop], framing: Framing, bytes: Bytes) -> Time {
     let mtu = framing.mtu.as_u64().max(1);
     let full_packets = bytes.as_u64().saturating_sub(1) / mtu;
@@ -82,7 +82,7 @@ pub fn ideal_fct(clock: ClockRule, path: &[Hop], framing: Framing, bytes: Bytes)
     Time::from_ps(u64::try_from(longest + delays).unwrap_or(u64::MAX))
 }
 
-/// A full packet there and its acknowledgment back.
+/// Returns the time of a full packet there and its acknowledgment back.
 pub fn path_base_rtt(clock: ClockRule, there: &[Hop], back: &[Hop], framing: Framing) -> Time {
     let one_way = |path: &[Hop], bytes| {
         path.iter().fold(Time::ZERO, |sum, hop| sum + tx_time(clock, hop.rate, bytes) + hop.delay)
@@ -90,7 +90,8 @@ pub fn path_base_rtt(clock: ClockRule, there: &[Hop], back: &[Hop], framing: Fra
     one_way(there, framing.mtu + framing.header) + one_way(back, framing.ack)
 }
 
-/// The base RTT (τ) of the whole network: the largest of any shortest path between two hosts and back the same way.
+/// Returns the base RTT (τ) of the whole network: the largest of any shortest path between two hosts and back the same
+/// way.
 pub fn network_base_rtt(
     topology: &Topology,
     routes: &Routes,
@@ -146,13 +147,13 @@ mod tests {
         assert_eq!(fct(&[hop(25, 0), hop(25, 0)], 3_000), 3 * 348_800 + 348_800);
         // From 100G (87.2 ns a packet) to 25G the packets wait at the second hop.
         assert_eq!(fct(&[hop(100, 0), hop(25, 0)], 3_000), 87_200 + 3 * 348_800);
-        // A last packet of 10 B overtakes nobody: at the third hop it waits for the full packet before it, which
-        // came out of the second hop 348.8 ns after it went in and takes 348.8 ns more.
+        // A last packet of 10 B overtakes no other: at the third hop it waits for the full packet before it, which
+        // leaves the second hop 348.8 ns after it went in and takes 348.8 ns more.
         assert_eq!(fct(&[hop(25, 0), hop(25, 0), hop(25, 0)], 1_010), 3 * 348_800 + 32_000);
     }
 
-    /// Packets of 436 and 416 ns on two links side by side do not wait for each other there, but behind them. With a third one
-    /// there are 644 ns of work for each link.
+    /// Packets of 436 and 416 ns on two parallel links do not wait for each other there, but after them. With a third
+    /// packet there are 644 ns of work for each link.
     #[test]
     fn packets_side_by_side_do_not_wait_for_each_other() {
         let path = [hop(100, 0), Hop { lanes: 2, ..hop(20, 0) }, hop(100, 0)];
@@ -161,7 +162,7 @@ mod tests {
         assert_eq!(fct(2_950), 87_200 + 644_000 + 83_200);
     }
 
-    /// What the closed form stands for: every packet at every hop.
+    /// Computes the time that the closed form describes: every packet at every hop.
     fn packet_by_packet(clock: ClockRule, path: &[Hop], framing: Framing, bytes: u64) -> u64 {
         let mtu = framing.mtu.as_u64();
         let mut free_at = vec![0; path.len()];

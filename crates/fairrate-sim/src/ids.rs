@@ -1,13 +1,14 @@
-//! Numbers of things, each kind of a type of its own.
+//! Numbers that identify things, with a type for each kind.
 //!
-//! An `...Id` is a number in the whole network, the same in every part of a run. An `...Idx` is a place in a table of one
-//! part, and means nothing in another one. `Links` in `core/share.rs` converts between [`PortId`] and [`PortIdx`].
+//! An `...Id` is a number in the whole network, the same in every part of a run. An `...Idx` is a position in a table
+//! of one part, and has no meaning in another part. `Links` in `core/share.rs` converts between [`PortId`] and
+//! [`PortIdx`].
 
-/// What a [`Table`](crate::table::Table) is indexed by.
+/// The index type of a [`Table`](crate::table::Table).
 pub trait Number: Copy {
-    /// The position in a table of such things.
+    /// Returns the position in a table of such things.
     fn index(self) -> usize;
-    /// The number at a position.
+    /// Returns the number at a position.
     fn from_index(at: usize) -> Self;
 }
 
@@ -18,7 +19,7 @@ macro_rules! numbers {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position in a table of such things.
+            /// Returns the position in a table of such things.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -36,7 +37,7 @@ macro_rules! numbers {
             }
         }
 
-        /// Events name what they happen to by plain numbers.
+        /// Events identify their entities by plain numbers.
         impl From<$name> for u32 {
             #[inline]
             fn from(number: $name) -> Self {
@@ -46,21 +47,21 @@ macro_rules! numbers {
     )+};
 }
 
-/// Numbers with a value that says that there is none.
+/// Number types with a value for "none".
 macro_rules! with_none {
     ($($name:ident)+) => {$(
         #[allow(dead_code)] // Not every kind needs all of it.
         impl $name {
-            /// There is none.
+            /// The value for "none".
             pub(crate) const NONE: Self = Self(u32::MAX);
 
-            /// Whether there is none.
+            /// Returns `true` for the value "none".
             #[inline]
             pub(crate) const fn is_none(self) -> bool {
                 self.0 == u32::MAX
             }
 
-            /// The number, if there is one.
+            /// Returns the number, or `None` for the value "none".
             #[inline]
             pub(crate) fn some(self) -> Option<Self> {
                 (!self.is_none()).then_some(self)
@@ -74,32 +75,33 @@ numbers! {
     NodeId
     /// An egress port: one direction of a link. Link `i` has ports `2i` (from `a` to `b`) and `2i + 1`.
     PortId
-    /// A flow, in the order of the flow list; behind those of the list come flows that carry messages, and subflows.
+    /// A flow, in the order of the flow list; flows that carry messages, and subflows, follow those of the list.
     FlowId
     /// A host: its number among hosts, in the order of the nodes.
     HostId
-    /// A line of the allocator's conversation: its number among lines, whose flows come behind those of the flow list.
+    /// A line of the allocator's conversation: its number among lines, whose flows follow those of the flow list.
     LineId
-    /// A hop of a flow's path: its number among the hops of all paths, one path's behind another's.
+    /// A hop of a flow's path: its number among the hops of all paths, which are stored path after path.
     HopId
-    /// An egress port: its place among those of a part. The ports of a link stand side by side, as their numbers do.
+    /// An egress port: its position among those of a part. The ports of a link are adjacent, as their numbers are.
     PortIdx
     /// A switch: its number among those of a part, in the order of the nodes.
     SwitchIdx
-    /// What works through windows: the switches of a part and, behind them, the hosts of the network if these do so too.
+    /// A worker that proceeds through windows: the switches of a part and, after them, the hosts of the network if they
+    /// do so too.
     WorkerIdx
-    /// A link to a switch that works through windows: its place among those of a part.
+    /// A link to a switch that proceeds through windows: its position among those of a part.
     DoorIdx
     /// The sender of an active flow: its slot among those of a part.
     SenderIdx
-    /// A packet: its place in the [`PacketPool`](crate::packet::PacketPool).
+    /// A packet: its position in the [`PacketPool`](crate::packet::PacketPool).
     PacketIdx
 }
 
 with_none! { FlowId HostId LineId HopId PortIdx SwitchIdx SenderIdx PacketIdx }
 
 impl PortId {
-    /// The port of the same link in the other direction.
+    /// Returns the port of the same link in the other direction.
     #[must_use]
     pub const fn reverse(self) -> Self {
         Self(self.0 ^ 1)
@@ -107,7 +109,7 @@ impl PortId {
 }
 
 impl HopId {
-    /// The hop so many further on.
+    /// Returns the hop `n` positions further on.
     #[inline]
     pub const fn plus(self, n: u32) -> Self {
         Self(self.0 + n)
@@ -115,7 +117,7 @@ impl HopId {
 }
 
 impl DoorIdx {
-    /// The door so many further on.
+    /// Returns the door `n` positions further on.
     #[inline]
     pub const fn plus(self, n: u32) -> Self {
         Self(self.0 + n)
@@ -123,7 +125,7 @@ impl DoorIdx {
 }
 
 impl PortIdx {
-    /// The port of the same link in the other direction.
+    /// Returns the port of the same link in the other direction.
     #[inline]
     pub const fn reverse(self) -> Self {
         Self(self.0 ^ 1)

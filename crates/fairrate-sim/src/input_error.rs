@@ -1,4 +1,4 @@
-//! What is wrong with an input: a field of a scenario's block, or a place in a text file.
+//! Errors of an input: in a field of a scenario's block, or at a place in a text file.
 
 pub use fairrate_allocate::FileError;
 
@@ -6,11 +6,11 @@ pub use fairrate_allocate::FileError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct FieldError {
-    /// The field of the struct that holds it; scenarios call it the same, with `-` for `_`.
+    /// The field of the struct that contains it; its name in scenarios is the same, with `-` for `_`.
     pub field: &'static str,
-    /// What is wrong, in lower case and with no final stop.
+    /// The error, in lower case and with no final stop.
     pub message: String,
-    /// What would be right, if that can be said.
+    /// A correct value or another remedy, if one is known.
     pub help: Option<String>,
 }
 

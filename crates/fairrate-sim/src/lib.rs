@@ -1,7 +1,7 @@
 //! A deterministic packet-level simulator of datacenter fabrics.
 //!
-//! A [`SimConfig`] is everything a run is made from; [`Simulation`] runs it and tells a [`Sink`] what happens. A
-//! [`Recorder`] is one that keeps all of it.
+//! A [`SimConfig`] is the complete input of a run; [`Simulation`] runs it and reports its events to a [`Sink`]. A
+//! [`Recorder`] is a sink that stores all of them.
 
 mod config;
 mod core;

@@ -1,9 +1,9 @@
-//! MRG32k3a, L'Ecuyer's combined multiple recursive generator, as ns-3 cuts it into streams.
+//! MRG32k3a, L'Ecuyer's combined multiple recursive generator, with the streams of ns-3.
 //!
-//! Its period of about 2^191 is cut into streams of 2^127 numbers and those into substreams of 2^76. ns-3 takes the
+//! Its period of about 2^191 is divided into streams of 2^127 numbers and those into substreams of 2^76. ns-3 takes the
 //! streams from a counter, and the substream is its run number. The constants are those of P. L'Ecuyer, "Good
-//! parameters and implementations for combined multiple recursive random number generators", Operations Research
-//! 47(1), 1999.
+//! parameters and implementations for combined multiple recursive random number generators", Operations Research 47(1),
+//! 1999.
 
 /// Moduli of the two components.
 const M: [u64; 2] = [4_294_967_087, 4_294_944_443];
@@ -19,19 +19,19 @@ const SUBSTREAM: u32 = 76;
 type Matrix = [[u64; 3]; 3];
 type Vector = [u64; 3];
 
-/// `a x` modulo `m`, for entries below `m` < 2^32: each product is below 2^64.
+/// Computes `a x` modulo `m`, for entries below `m` < 2^32: each product is below 2^64.
 fn apply(a: &Matrix, x: Vector, m: u64) -> Vector {
     a.map(|row| row.iter().zip(x).fold(0, |sum, (&a, x)| (sum + a * x % m) % m))
 }
 
-/// `a a` modulo `m`.
+/// Computes `a a` modulo `m`.
 fn square(a: &Matrix, m: u64) -> Matrix {
     let column = |j: usize| apply(a, [a[0][j], a[1][j], a[2][j]], m);
     let columns = [column(0), column(1), column(2)];
     [0, 1, 2].map(|i| [0, 1, 2].map(|j| columns[j][i]))
 }
 
-/// The matrices of 2^`log2` steps.
+/// Computes the matrices of 2^`log2` steps.
 fn jump(log2: u32) -> [Matrix; 2] {
     [0, 1].map(|c| (0..log2).fold(STEP[c], |a, _| square(&a, M[c])))
 }
@@ -41,7 +41,7 @@ fn jump(log2: u32) -> [Matrix; 2] {
 struct Mrg32k3a([Vector; 2]);
 
 impl Mrg32k3a {
-    /// All six words equal, as ns-3 seeds it.
+    /// Returns the generator with all six words equal to `seed`, as in ns-3.
     fn new(seed: u32) -> Self {
         Self([[u64::from(seed); 3]; 2])
     }
@@ -50,7 +50,7 @@ impl Mrg32k3a {
         self.0 = [0, 1].map(|c| apply(&jump[c], self.0[c], M[c]));
     }
 
-    /// Goes `n` jumps of 2^`log2` steps ahead.
+    /// Advances by `n` jumps of 2^`log2` steps.
     fn advance_by(&mut self, n: u64, log2: u32) {
         let mut power = jump(log2);
         let mut left = n;
@@ -63,28 +63,29 @@ impl Mrg32k3a {
         }
     }
 
-    /// The next number, uniform in (0, 1).
+    /// Returns the next number, uniform in (0, 1).
     fn uniform(&mut self) -> f64 {
         self.advance(&STEP);
         let [first, second] = self.0.map(|component| component[2]);
         let difference = if first > second { first - second } else { first + M[0] - second };
-        // Divided as ns-3 does it, to the last bit.
+        // Divided as in ns-3, for equality to the last bit.
         difference as f64 * (1.0 / (M[0] + 1) as f64)
     }
 }
 
-/// ns-3's automatic streams: every random variable takes the next one, and the RDMA switch makes a new variable for
-/// each number it draws, so that each is the first number of a stream of its own.
+/// ns-3's automatic streams: every random variable takes the next stream, and the RDMA switch makes a new variable for
+/// each number it draws, so that each number is the first of its own stream.
 #[derive(Clone, Debug)]
 pub struct AutomaticStreams {
-    /// Where the next stream's substream begins.
+    /// State at the beginning of the next stream's substream.
     next: Mrg32k3a,
-    /// A stream's length.
+    /// Matrices of a jump by one stream.
     stride: [Matrix; 2],
 }
 
 impl AutomaticStreams {
-    /// With `seed` and `run` as ns-3's global values of that name, after `taken` streams have been taken.
+    /// Returns the streams with `seed` and `run` as ns-3's global values of that name, after `taken` streams have been
+    /// taken.
     pub fn new(seed: u32, run: u64, taken: u64) -> Self {
         let mut next = Mrg32k3a::new(seed);
         next.advance_by(taken, STREAM);
@@ -92,12 +93,12 @@ impl AutomaticStreams {
         Self { next, stride: jump(STREAM) }
     }
 
-    /// Takes a stream of which nothing is used.
+    /// Skips a stream.
     pub fn skip(&mut self) {
         self.next.advance(&self.stride);
     }
 
-    /// The first number of the next stream, uniform in (0, 1).
+    /// Returns the first number of the next stream, uniform in (0, 1).
     #[cold]
     #[inline(never)]
     pub fn uniform(&mut self) -> f64 {

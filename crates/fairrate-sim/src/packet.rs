@@ -7,37 +7,37 @@ use crate::ids::{FlowId, HopId, PacketIdx, PortIdx};
 use crate::prefetch::{prefetch, prefetch_place};
 use crate::table::Table;
 
-/// What a packet is.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     /// Payload of a flow.
     Data,
-    /// Acknowledges a data packet.
+    /// Acknowledgment of a data packet.
     Ack,
-    /// Acknowledges, and reports a gap.
+    /// Acknowledgment that reports a gap.
     Nack,
     /// Congestion notification.
     Cnp,
-    /// A sender's sign of life to its receiver, with the length of its message.
+    /// A report from a sender to its receiver that it is active, with the length of its message.
     Busy,
     /// A switch port's notice to a source.
     Notice,
     /// A flow's control packet on its way to the receiver.
     Control,
-    /// The same on its way back.
+    /// A control packet on its way back.
     ControlBack,
-    /// Stops a class at the other end of one link.
+    /// Pause of a class at the other end of one link.
     Pause,
-    /// Lets it send again.
+    /// End of such a pause.
     Resume,
-    /// Stops a flow at the other end of one link.
+    /// Pause of a flow at the other end of one link.
     FlowPause,
-    /// Lets it send again.
+    /// End of such a pause.
     FlowResume,
 }
 
 impl PacketKind {
-    /// Whether it is a frame between the two ends of a link, which no switch buffers or forwards.
+    /// Returns `true` for a frame between the two ends of a link, which no switch buffers or forwards.
     #[inline]
     pub fn is_frame(self) -> bool {
         matches!(self, Self::Pause | Self::Resume | Self::FlowPause | Self::FlowResume)
@@ -50,39 +50,41 @@ impl PacketKind {
 pub struct Packet {
     /// Next packet of the list this one is in.
     pub next: PacketIdx,
-    /// Flow it belongs to, or is about. Pause and resume of a class: unused.
+    /// Flow that it belongs to or refers to. Pause and resume of a class: unused.
     pub flow: FlowId,
-    /// Data: first payload byte. Acknowledgments: the byte expected next. HOMA's have other meanings.
+    /// Data: first payload byte. Acknowledgments: the byte expected next. HOMA's packets have other meanings.
     pub seq: u64,
     /// Acknowledgments: first payload byte of the data packet they answer.
     pub data_seq: u64,
-    /// Data: when its transmission at the sender started; acknowledgments carry it back. In picoseconds.
+    /// Data: time at which its transmission at the sender started, which acknowledgments return. In picoseconds.
     pub sent_ps: u64,
-    /// While on a wire: when it reaches the other end; under a queueing discipline: when it joined. In picoseconds.
+    /// On a wire: time at which it reaches the other end; under a queueing discipline: time at which it joined. In
+    /// picoseconds.
     pub arrival_ps: u64,
     /// The window in force when the data packet was sent, saturated.
     pub cwnd_at_send: u32,
-    /// While on a wire: rank of its arrival among the events of that time.
+    /// On a wire: rank of its arrival among the events of that time.
     pub rank: u32,
-    /// Where in the table of paths the next egress port stands; of frames [`HopId::NONE`].
+    /// Position of the next egress port in the table of paths; [`HopId::NONE`] for frames.
     pub route: HopId,
-    /// The switch port it came in by, in the switch it is queued in.
+    /// The switch port at which it arrived, in the switch it is queued in.
     pub ingress: PortIdx,
     /// Payload bytes of the data packet; acknowledgments keep those of the packet they answer.
     pub payload: u16,
     /// Bytes on the wire.
     pub wire: u16,
-    /// What it is.
+    /// Its kind.
     pub kind: PacketKind,
-    /// Priority class, 0 first. Pause and resume: the class they are about.
+    /// Priority class, 0 first. Pause and resume: the class that is paused or resumed.
     pub class: u8,
-    /// Congestion experienced (ECN), which acknowledgments echo; window reduced (CWR); damaged; and of a handshake.
+    /// Flags: congestion experienced (ECN), which acknowledgments echo; window reduced (CWR); damaged; part of a
+    /// handshake.
     pub flags: u8,
-    /// Telemetry records it carries.
+    /// Number of telemetry records it carries.
     pub n_int: u8,
 }
 
-/// All packets that exist, and their telemetry beside them.
+/// All packets that exist, with their telemetry in separate tables.
 pub struct PacketPool {
     packets: Table<PacketIdx, Packet>,
     free: PacketIdx,
@@ -93,7 +95,7 @@ pub struct PacketPool {
 }
 
 impl PacketPool {
-    /// An empty pool whose packets can carry `int_stride` telemetry records and `header_stride` header words.
+    /// Returns an empty pool whose packets can carry `int_stride` telemetry records and `header_stride` header words.
     pub fn new(int_stride: usize, header_stride: usize) -> Self {
         Self {
             packets: Vec::with_capacity(1 << 12).into(),
@@ -105,7 +107,7 @@ impl PacketPool {
         }
     }
 
-    /// Takes a packet.
+    /// Stores `packet` in a free place; returns its position.
     #[inline]
     pub fn take(&mut self, packet: Packet) -> PacketIdx {
         if self.free.is_none() {
@@ -118,8 +120,8 @@ impl PacketPool {
         at
     }
 
-    /// Makes room for a packet more than ever before. It does not take that packet, which otherwise would have to be in memory
-    /// for every call of [`PacketPool::take`].
+    /// Adds a place to the pool. It does not take the new packet as a parameter, which would then have to be in memory
+    /// at every call of [`PacketPool::take`].
     #[cold]
     fn grow(&mut self) {
         let before = self.packets.capacity();
@@ -134,7 +136,7 @@ impl PacketPool {
         self.headers.resize(self.packets.len() * self.header_stride, 0.0);
     }
 
-    /// Takes a packet that is equal to another one, with all it carries.
+    /// Stores a copy of a packet with its telemetry and header words; returns its position.
     pub fn copy(&mut self, packet: PacketIdx) -> PacketIdx {
         let copy = self.take(*self.get(packet));
         let range = |of: PacketIdx, stride: usize| of.index() * stride..(of.index() + 1) * stride;
@@ -143,31 +145,31 @@ impl PacketPool {
         copy
     }
 
-    /// Gives a packet back.
+    /// Frees the place of a packet.
     pub fn release(&mut self, packet: PacketIdx) {
         self.packets[packet].next = self.free;
         self.free = packet;
     }
 
-    /// A packet.
+    /// Returns a packet.
     #[inline]
     pub fn get(&self, packet: PacketIdx) -> &Packet {
         &self.packets[packet]
     }
 
-    /// Fetches a packet that will be read soon. It may be none or outdated.
+    /// Prefetches a packet that will be read soon. It may be none or outdated.
     #[inline]
     pub fn prefetch(&self, packet: PacketIdx) {
         self.packets.prefetch(packet);
     }
 
-    /// Fetches the place of a packet's next telemetry record, which will be written soon.
+    /// Prefetches the place of a packet's next telemetry record, which will be written soon.
     #[inline]
     pub fn prefetch_record(&self, packet: PacketIdx, n_int: u8) {
         prefetch_place(self.int.as_ptr().wrapping_add(packet.index() * self.int_stride + usize::from(n_int)));
     }
 
-    /// Fetches the telemetry of a packet that will be read soon. There may be none of this number.
+    /// Prefetches the telemetry of a packet that will be read soon. There may be no packet of this number.
     #[inline]
     pub fn prefetch_records(&self, packet: PacketIdx) {
         let start = packet.index() * self.int_stride;
@@ -177,18 +179,18 @@ impl PacketPool {
         }
     }
 
-    /// A packet, if there is one of this number.
+    /// Returns a packet, if there is one of this number.
     #[inline]
     pub fn peek(&self, packet: PacketIdx) -> Option<&Packet> {
         self.packets.get(packet)
     }
 
-    /// The packets of the list that begins with `first`, which may be none.
+    /// Returns the packets of the list that begins with `first`, which may be none.
     pub fn list(&self, first: PacketIdx) -> impl Iterator<Item = PacketIdx> + '_ {
         std::iter::successors(first.some(), |&packet| self.get(packet).next.some())
     }
 
-    /// A packet, to change it.
+    /// Returns a packet as mutable.
     #[inline]
     pub fn get_mut(&mut self, packet: PacketIdx) -> &mut Packet {
         &mut self.packets[packet]
@@ -203,35 +205,36 @@ impl PacketPool {
         *n_int += 1;
     }
 
-    /// The place of a packet's telemetry records, with what is left over behind those that it carries.
+    /// Returns the place of a packet's telemetry records; entries after those that it carries are left over from
+    /// earlier packets.
     #[inline]
     pub fn records(&self, packet: PacketIdx) -> &[IntHop] {
         let start = packet.index() * self.int_stride;
         &self.int[start..start + self.int_stride]
     }
 
-    /// The same, to write.
+    /// Returns the place of a packet's telemetry records as mutable.
     #[inline]
     pub fn records_mut(&mut self, packet: PacketIdx) -> &mut [IntHop] {
         let start = packet.index() * self.int_stride;
         &mut self.int[start..start + self.int_stride]
     }
 
-    /// The header words a packet carries; left over from another packet until they are written.
+    /// Returns the header words of a packet; until they are written they are left over from another packet.
     #[inline]
     pub fn header(&self, packet: PacketIdx) -> &[f64] {
         let start = packet.index() * self.header_stride;
         &self.headers[start..start + self.header_stride]
     }
 
-    /// The same, to write.
+    /// Returns the header words of a packet as mutable.
     #[inline]
     pub fn header_mut(&mut self, packet: PacketIdx) -> &mut [f64] {
         let start = packet.index() * self.header_stride;
         &mut self.headers[start..start + self.header_stride]
     }
 
-    /// The telemetry a packet carries.
+    /// Returns the telemetry records that a packet carries.
     #[inline]
     pub fn int(&self, packet: PacketIdx) -> &[IntHop] {
         &self.records(packet)[..usize::from(self.packets[packet].n_int)]
@@ -244,43 +247,43 @@ const CORRUPT: u8 = 4;
 const HANDSHAKE: u8 = 8;
 
 impl Packet {
-    /// Whether it has experienced congestion; of an acknowledgment: the packet it answers.
+    /// Returns `true` if it has experienced congestion; for an acknowledgment: if the packet it answers has.
     #[inline]
     pub fn is_marked(&self) -> bool {
         self.flags & MARKED != 0
     }
-    /// Marks it, or not.
+    /// Sets or clears the ECN mark.
     #[inline]
     pub fn set_marked(&mut self, marked: bool) {
         self.flags = if marked { self.flags | MARKED } else { self.flags & !MARKED };
     }
-    /// Whether it tells that its sender has reduced its window.
+    /// Returns `true` if it signals that its sender has reduced its window.
     #[inline]
     pub fn is_reduced(&self) -> bool {
         self.flags & REDUCED != 0
     }
-    /// Lets it tell that.
+    /// Sets the signal that its sender has reduced its window.
     pub fn set_reduced(&mut self) {
         self.flags |= REDUCED;
     }
-    /// Whether it belongs to the handshake of a connection, and not to its algorithm.
+    /// Returns `true` if it belongs to the handshake of a connection, and not to its algorithm.
     pub fn is_handshake(&self) -> bool {
         self.flags & HANDSHAKE != 0
     }
-    /// Lets it belong to that.
+    /// Marks it as part of a handshake.
     pub fn set_handshake(&mut self) {
         self.flags |= HANDSHAKE;
     }
-    /// Whether its host will discard it.
+    /// Returns `true` if it is damaged, so that its host will discard it.
     #[inline]
     pub fn is_corrupt(&self) -> bool {
         self.flags & CORRUPT != 0
     }
-    /// Damages it.
+    /// Marks it as damaged.
     pub fn set_corrupt(&mut self) {
         self.flags |= CORRUPT;
     }
-    /// A packet of a kind, all else zero.
+    /// Returns a packet of kind `kind`, with all other fields zero.
     pub fn new(kind: PacketKind) -> Self {
         Self {
             next: PacketIdx::NONE,

@@ -1,6 +1,6 @@
-//! Telling the processor what will be read soon: large fabrics do not fit its caches.
+//! Prefetching of data that will be read soon: large fabrics do not fit the processor's caches.
 
-/// Fetches all cache lines of `value`, if the processor can be asked to.
+/// Prefetches all cache lines of `value`, on processors that support it.
 #[inline]
 pub(crate) fn prefetch_all<T>(value: &T) {
     for offset in (0..size_of::<T>()).step_by(64) {
@@ -8,19 +8,19 @@ pub(crate) fn prefetch_all<T>(value: &T) {
     }
 }
 
-/// Fetches the cache line of a place, which need not be one of anything.
+/// Prefetches the cache line of an address, which need not be valid.
 #[inline]
 pub(crate) fn prefetch_place<T>(place: *const T) {
     fetch(place.cast());
 }
 
-/// Fetches the cache line where `value` begins, if the processor can be asked to.
+/// Prefetches the cache line where `value` begins, on processors that support it.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
     fetch(std::ptr::from_ref(value).cast());
 }
 
-#[allow(unsafe_code)] // There is no safe way to ask, and a prefetch of any address does no harm.
+#[allow(unsafe_code)] // There is no safe way to prefetch, and a prefetch of any address does no harm.
 #[inline]
 fn fetch(line: *const i8) {
     #[cfg(target_arch = "x86_64")]

@@ -1,13 +1,13 @@
 //! Seeded random streams.
 //!
-//! Every random draw of a run comes from a [`Stream`] named by (run seed, entity, purpose). Streams of different
-//! names are unrelated, so adding a flow or changing a size does not shift anybody else's draws, and algorithms
-//! are compared on common random numbers.
+//! Every random draw of a run is taken from a [`Stream`] named by (run seed, entity, purpose). Streams of different
+//! names are unrelated, so that adding a flow or changing a size does not shift the draws of other entities, and
+//! algorithms are compared on common random numbers.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What the draws of a stream are for.
+/// The purpose of a stream's draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u64)]
 pub enum Purpose {
@@ -15,9 +15,9 @@ pub enum Purpose {
     Arrivals = 1,
     /// Flow sizes at a sender.
     Sizes = 2,
-    /// Destinations a sender picks.
+    /// Destinations chosen by a sender.
     Destinations = 3,
-    /// Who takes part: receivers and responders of incasts, permutations.
+    /// Participants: receivers and responders of incasts, permutations.
     Participants = 4,
     /// Small random offsets of start times.
     Jitter = 5,
@@ -25,13 +25,13 @@ pub enum Purpose {
     EcnMark = 6,
     /// Path choice.
     Ecmp = 7,
-    /// Anything a test needs.
+    /// Draws in tests.
     Test = 8,
-    /// What happens to packets on a faulty link.
+    /// Faults of packets on a faulty link.
     Fault = 9,
     /// Early drops at an egress port.
     EarlyDrop = 10,
-    /// What a flow's controller draws.
+    /// Draws of a flow's controller.
     Controller = 11,
     /// Deadlines of a sender's flows.
     Deadline = 12,
@@ -44,24 +44,24 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of `entity` for `purpose` in a run seeded with `seed`.
+    /// Returns the stream of `entity` for `purpose` in a run seeded with `seed`.
     pub fn new(seed: u64, entity: u64, purpose: Purpose) -> Self {
         let name = mix64(mix64(mix64(seed) ^ entity) ^ purpose as u64);
         Self { rng: Xoshiro256PlusPlus::seed_from_u64(name) }
     }
 
-    /// Uniform in [0, 1), a multiple of 2^-53.
+    /// Draws a uniform number in [0, 1), a multiple of 2^-53.
     pub fn uniform(&mut self) -> f64 {
         (self.rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in `0..n`, without bias; 0 if `n` is 0.
+    /// Draws a uniform number in `0..n`, without bias; 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         if n == 0 {
             return 0;
         }
-        // Lemire: the high half of a 64x64 product is uniform once the few low halves that come up too often
-        // are drawn again.
+        // Lemire: the high half of a 64x64 product is uniform once the few low halves that are too frequent are drawn
+        // again.
         let threshold = n.wrapping_neg() % n;
         loop {
             let product = u128::from(self.rng.next_u64()) * u128::from(n);
@@ -71,7 +71,7 @@ impl Stream {
         }
     }
 
-    /// Exponentially distributed with this mean; finite and not negative.
+    /// Draws an exponentially distributed number with mean `mean`; finite and not negative.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
@@ -85,7 +85,7 @@ impl Stream {
     }
 }
 
-/// A bijection of 64-bit words in which every input bit moves every output bit (the finaliser of SplitMix64).
+/// Maps 64-bit words one-to-one, so that every input bit changes every output bit (the finaliser of SplitMix64).
 pub(crate) const fn mix64(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -93,7 +93,7 @@ pub(crate) const fn mix64(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// One of `n` things, each as likely as the others, by a number that is mixed well.
+/// Picks one of `n` positions, each equally likely, by a well mixed number.
 pub(crate) fn pick(mixed: u64, n: usize) -> usize {
     ((u128::from(mixed) * n as u128) >> 64) as usize
 }

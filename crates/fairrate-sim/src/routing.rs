@@ -1,10 +1,10 @@
 //! Shortest paths and the choice among equal ones.
 //!
-//! Routes are kept per edge switch (a switch with hosts), not per pair of hosts: every host of an edge switch is
-//! as far from anywhere as the others. Hosts never forward.
+//! Routes are stored per edge switch (a switch with hosts), not per pair of hosts: all hosts of an edge switch have the
+//! same distance to any other node. Hosts never forward.
 //!
-//! Edge switches with the same neighbours are twins, such as those of a pod: everything else is as far from one as from
-//! the other, so that one search finds the distances of all.
+//! Edge switches with the same neighbours are twins, such as those of a pod: every other node is as far from one as
+//! from the other, so that one search finds the distances of all twins.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,7 +13,7 @@ use crate::ids::{NodeId, PortId};
 use crate::rng::{mix64, pick};
 use crate::topology::Topology;
 
-/// The ends of a packet, which decide its path.
+/// The addresses and ports of a packet, which decide its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowKey {
     /// Sender.
@@ -27,27 +27,27 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// The ends of a user's flow.
+    /// Returns the addresses and ports of a user's flow.
     pub const fn of(flow: &FlowSpec) -> Self {
         Self { src: flow.src, dst: flow.dst, sport: flow.sport, dport: flow.dport }
     }
 
-    /// The key of acknowledgments: addresses and ports swapped.
+    /// Returns the key of acknowledgments: addresses and ports swapped.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport }
     }
 }
 
-/// Source ports tried for a subflow that is to have a path of its own.
+/// Number of source ports tried to give a subflow its own path.
 const PORTS_TRIED: u16 = 64;
 
-/// The ends of each of a flow's `n` subflows, which decide their paths.
+/// Returns the addresses and ports of each of a flow's `n` subflows, which decide their paths.
 pub fn subflow_keys(config: &SimConfig, routes: &Routes, flow: &FlowSpec, paths: SubflowPaths, n: u16) -> Vec<FlowKey> {
     let key = |offset: u16| FlowKey { sport: flow.sport.wrapping_add(offset), ..FlowKey::of(flow) };
     let (mut used, mut path): (Vec<PortId>, Vec<PortId>) = (Vec::new(), Vec::new());
     let path_of = |key: FlowKey, path: &mut Vec<PortId>| routes.path(config.fabric.ecmp, config.seed, key, path);
-    // The key of the path that has the fewest links in common with the ports that are used, of those tried.
+    // Returns, among the keys tried, the one whose path shares the fewest links with the paths in use.
     let mut of_own_path = |subflow: u16| {
         let mut best = (usize::MAX, key(subflow));
         for attempt in 0..PORTS_TRIED {
@@ -57,7 +57,7 @@ pub fn subflow_keys(config: &SimConfig, routes: &Routes, flow: &FlowSpec, paths:
             if shared < best.0 {
                 best = (shared, key);
             }
-            // The links of the two hosts are everybody's.
+            // All subflows share the links of the two hosts.
             if shared <= 2 * usize::from(subflow) {
                 break;
             }
@@ -72,7 +72,7 @@ pub fn subflow_keys(config: &SimConfig, routes: &Routes, flow: &FlowSpec, paths:
     }
 }
 
-/// Where a host hangs.
+/// The attachment of a host to its switch.
 #[derive(Clone, Copy, Debug)]
 struct Attachment {
     /// Its switch, as a position in `Routes::switches`.
@@ -90,26 +90,26 @@ struct Exit {
     port: PortId,
 }
 
-/// Not reachable.
+/// Number of hops that means "not reachable".
 const FAR: u16 = u16::MAX;
 
 /// The shortest paths of a topology.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// Of each node, `None` for switches.
+    /// The attachment of each node; `None` for switches.
     hosts: Vec<Option<Attachment>>,
     /// The switches, ascending.
     switches: Vec<NodeId>,
     /// `exits[first_exit[s]..first_exit[s + 1]]` leave switch `s`, by neighbour id and then port id.
     first_exit: Vec<u32>,
     exits: Vec<Exit>,
-    /// Of each switch with hosts, its row in `hops`.
+    /// The row in `hops` of each switch with hosts.
     row: Vec<Option<u32>>,
     /// The first edge switch of each row's twins.
     first_twin: Vec<u32>,
-    /// Hops from each switch (column) to the first of some twins (row).
+    /// Hops from each switch (column) to the first switch of a group of twins (row).
     hops: Vec<u16>,
-    /// Links on the longest of the shortest paths between hosts.
+    /// Number of links on the longest of the shortest paths between hosts.
     longest: u32,
 }
 
@@ -117,7 +117,7 @@ pub struct Routes {
 #[derive(Clone, Copy)]
 struct Hops<'a> {
     edge: u32,
-    /// Hops to this one of its twins.
+    /// The first of its twins, whose distances are stored.
     twin: u32,
     to_twin: &'a [u16],
 }
@@ -125,13 +125,13 @@ struct Hops<'a> {
 impl Hops<'_> {
     #[inline]
     fn from(self, switch: u32) -> u16 {
-        // Twins are as far from each other as the other way round.
+        // The distance between twins is the same in both directions.
         let seen_from = if switch == self.twin { self.edge } else { switch };
         if switch == self.edge { 0 } else { self.to_twin[seen_from as usize] }
     }
 }
 
-/// The two largest of some values, and whose they are.
+/// The two largest of some values, each with its switch.
 #[derive(Clone, Copy, Default)]
 struct TopTwo([Option<(u64, u32)>; 2]);
 
@@ -145,7 +145,7 @@ impl TopTwo {
         }
     }
 
-    /// The largest sum of one of these and one of the others that is not of the same switch.
+    /// Returns the largest sum of a value of `self` and a value of `others` that belongs to another switch.
     fn dearest_pair(self, others: Self) -> Option<u64> {
         let pairs = self.0.into_iter().flatten().flat_map(|a| others.0.into_iter().flatten().map(move |b| (a, b)));
         pairs.filter(|(a, b)| a.1 != b.1).map(|(a, b)| a.0 + b.0).max()
@@ -153,7 +153,7 @@ impl TopTwo {
 }
 
 impl Routes {
-    /// Finds them.
+    /// Finds the shortest paths of a topology.
     pub fn new(topology: &Topology) -> Self {
         let mut switches = Vec::new();
         let mut position = vec![u32::MAX; topology.nodes.len()];
@@ -188,7 +188,7 @@ impl Routes {
         routes
     }
 
-    /// Gives edge switches with the same neighbours the same row.
+    /// Gives the same row to edge switches with the same neighbours.
     fn find_twins(&mut self) {
         let mut row_of = BTreeMap::new();
         for edge in 0..self.switches.len() as u32 {
@@ -205,7 +205,8 @@ impl Routes {
         }
     }
 
-    /// Breadth-first search from the first of all twins. Links go both ways, so distances do too.
+    /// Runs a breadth-first search from the first switch of each group of twins. Links go both ways, so distances do
+    /// too.
     fn all_hops(&self) -> Vec<u16> {
         let n = self.switches.len();
         let mut hops = vec![FAR; n * self.first_twin.len()];
@@ -251,28 +252,28 @@ impl Routes {
         Some(Hops { edge, twin: self.first_twin[row], to_twin: self.hops.get(row * n..(row + 1) * n)? })
     }
 
-    /// The exits of `at` on shortest paths to the edge switch of `hops`.
+    /// Returns the exits of `at` on shortest paths to the edge switch of `hops`.
     fn candidates<'a>(&'a self, at: u32, hops: Hops<'a>) -> impl Iterator<Item = &'a Exit> + 'a {
         let here = hops.from(at);
         self.exits(at).iter().filter(move |exit| hops.from(exit.to) < here)
     }
 
-    /// The egress port of a host.
+    /// Returns the egress port of a host.
     pub fn host_port(&self, host: NodeId) -> Option<PortId> {
         self.hosts.get(host.index()).copied().flatten().map(|a| a.up)
     }
 
-    /// Number of links from one host to another; `None` if there is no path.
+    /// Returns the number of links from one host to another; `None` if there is no path.
     pub fn distance(&self, src: NodeId, dst: NodeId) -> Option<u32> {
         let (from, to) = ((*self.hosts.get(src.index())?)?, (*self.hosts.get(dst.index())?)?);
         let hops = self.hops_to(to.switch)?.from(from.switch);
         (src != dst && hops != FAR).then(|| u32::from(hops) + 2)
     }
 
-    /// Writes the egress ports from `key.src` to `key.dst` into `out`, the sender's own first. Nothing if both
+    /// Writes the egress ports from `key.src` to `key.dst` into `out`, the sender's own first. `out` is empty if both
     /// are the same, not hosts, or not connected.
     ///
-    /// Where several next hops are equally near, the hash of the key picks one: candidates are ordered by
+    /// Where several next hops are equally near, the hash of the key picks one of them: candidates are ordered by
     /// neighbour id, parallel links by port id.
     pub fn path(&self, hash: EcmpHash, seed: u64, key: FlowKey, out: &mut Vec<PortId>) {
         out.clear();
@@ -297,7 +298,8 @@ impl Routes {
         out.push(to.up.reverse());
     }
 
-    /// The egress ports of a switch on shortest paths to a host, by neighbour and then by port; none if there is no path.
+    /// Returns the egress ports of a switch on shortest paths to a host, by neighbour and then by port; none if there
+    /// is no path.
     pub fn next_hops(&self, switch: NodeId, dst: NodeId) -> impl Iterator<Item = PortId> + '_ {
         let at = self.switches.binary_search(&switch).ok().map(|at| at as u32);
         let host = self.hosts.get(dst.index()).copied().flatten();
@@ -307,15 +309,16 @@ impl Routes {
         own.into_iter().chain(others)
     }
 
-    /// Links on the longest of the shortest paths between hosts; zero if there are fewer than two hosts.
+    /// Returns the number of links on the longest of the shortest paths between hosts; zero if there are fewer than two
+    /// hosts.
     pub fn longest_path(&self) -> u32 {
         self.longest
     }
 
-    /// The largest sum of `cost`, the same both ways of a link, over the links of any shortest path between two hosts (both
-    /// host links included); zero if there are fewer than two hosts.
+    /// Returns the largest sum of `cost` over the links of any shortest path between two hosts (both host links
+    /// included); zero if there are fewer than two hosts. `cost` must be the same for both directions of a link.
     pub(crate) fn dearest_path(&self, cost: impl Fn(PortId) -> u64) -> u64 {
-        // The two dearest host links of each switch: a path between hosts of one switch has both.
+        // The two most expensive host links of each switch: a path between hosts of one switch has both.
         let mut dearest = vec![[None::<u64>; 2]; self.switches.len()];
         for host in self.hosts.iter().flatten() {
             let (cost, [first, second]) = (Some(cost(host.up)), &mut dearest[host.switch as usize]);
@@ -335,13 +338,13 @@ impl Routes {
         between.max().unwrap_or(0).max(within.unwrap_or(0))
     }
 
-    /// The edge switches, those together that are twins and as dear to enter.
+    /// Returns the edge switches in groups of twins that are equally expensive to enter.
     fn equal_twins(&self, costs: &[u64]) -> Vec<Vec<u32>> {
         let mut entries: Vec<Vec<(u32, u64)>> = vec![Vec::new(); self.switches.len()];
         for at in 0..self.switches.len() as u32 {
             for i in self.exit_range(at) {
                 let to = self.exits[i].to as usize;
-                // Ways from one switch are next to each other.
+                // Exits from one switch to the same neighbour are adjacent.
                 match entries[to].last_mut() {
                     Some((from, dearest)) if *from == at => *dearest = costs[i].max(*dearest),
                     _ if self.row[to].is_some() => entries[to].push((at, costs[i])),
@@ -356,7 +359,8 @@ impl Routes {
         groups.into_values().collect()
     }
 
-    /// Writes the dearest of the shortest ways to an edge switch from all switches that it can be reached from.
+    /// Writes into `to_edge` the cost of the most expensive shortest way to an edge switch, for all switches that reach
+    /// it.
     fn dearest_ways(&self, edge: u32, costs: &[u64], to_edge: &mut [u64]) {
         let Some(hops) = self.hops_to(edge) else { return };
         to_edge.fill(0);
@@ -369,8 +373,8 @@ impl Routes {
         }
     }
 
-    /// The dearest path from a host of another switch to a host of one of these twins. `to_edge`: the dearest ways to the
-    /// first of them, which from all other switches are the same to each.
+    /// Returns the cost of the most expensive path from a host of another switch to a host of one of `twins`. `to_edge`
+    /// has the costs of ways to the first twin, which from all other switches are the same to each twin.
     fn dearest_path_to(&self, twins: &[u32], dearest: &[[Option<u64>; 2]], costs: &[u64], to_edge: &[u64]) -> u64 {
         let Some(hops) = self.hops_to(twins[0]) else { return 0 };
         let (mut starts, mut ends) = (TopTwo::default(), TopTwo::default());
@@ -383,7 +387,7 @@ impl Routes {
             }
         }
         let mut best = starts.dearest_pair(ends);
-        // From the first to the others, by any neighbour: all are neighbours of the others too.
+        // From the first twin to the others, by any neighbour: all its neighbours are neighbours of the others too.
         let ways = self.exit_range(twins[0]).map(|i| costs[i] + to_edge[self.exits[i].to as usize]);
         if let (Some(way), Some(start)) = (ways.max(), dearest[twins[0] as usize][0]) {
             let mut from_first = TopTwo::default();
@@ -394,7 +398,7 @@ impl Routes {
     }
 }
 
-/// Which of `n` candidates a packet takes at a switch.
+/// Returns the position, among `n` candidates, of the one that a packet takes at a switch.
 fn choose(hash: EcmpHash, seed: u64, switch: NodeId, key: FlowKey, n: usize) -> usize {
     let ports = u32::from(key.sport) | u32::from(key.dport) << 16;
     match hash {
@@ -408,12 +412,12 @@ fn choose(hash: EcmpHash, seed: u64, switch: NodeId, key: FlowKey, n: usize) -> 
     }
 }
 
-/// The IP address the ns-3 artifact gives a node: 11.0.0.1 plus the id, its low byte in the third place.
+/// Returns the IP address the ns-3 artifact gives a node: 11.0.0.1 plus the id, its low byte in the third place.
 fn address(node: NodeId) -> u32 {
     0x0b00_0001u32.wrapping_add((node.0 / 256) << 16).wrapping_add((node.0 % 256) << 8)
 }
 
-/// MurmurHash3 (A. Appleby, x86 32-bit variant) of three words.
+/// Computes MurmurHash3 (A. Appleby, x86 32-bit variant) of three words.
 fn murmur3_32(seed: u32, words: [u32; 3]) -> u32 {
     let mut hash = seed;
     for word in words {

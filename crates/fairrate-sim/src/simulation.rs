@@ -1,4 +1,4 @@
-//! Running a simulation from outside: in slices, so that a caller can show progress and stop.
+//! Control of a running simulation: it advances in slices, so that a caller can show progress and stop.
 
 use fairrate_units::Time;
 
@@ -7,26 +7,26 @@ use crate::core::{Cluster, Mode};
 use crate::fluid::Fluid;
 use crate::output::{FlowOutcome, RunTotals, Sink};
 
-/// Why a run cannot go on.
+/// The reason why a run cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
-    /// Nothing moves any more although flows are active.
+    /// No progress although flows are active.
     #[error("no progress since t={since}, {unfinished} flows unfinished: {stuck}")]
     Stalled {
         /// Last time a byte was acknowledged.
         since: Time,
         /// Active flows.
         unfinished: u64,
-        /// What is stuck.
+        /// Description of what is stuck.
         stuck: String,
     },
 }
 
-/// How switches go on.
+/// The way in which switches proceed.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switching {
-    /// As is faster for the traffic there will be.
+    /// The faster way for the expected traffic.
     Fitting,
     /// Through windows of time, where that is possible at all.
     Windows,
@@ -34,7 +34,7 @@ pub enum Switching {
     Events,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Simulated time.
@@ -43,7 +43,7 @@ pub struct Progress {
     pub packet_hops: u64,
     /// Flows finished so far.
     pub flows_done: u64,
-    /// Whether the run is over.
+    /// `true` if the run is over.
     pub finished: bool,
 }
 
@@ -53,13 +53,13 @@ pub struct Simulation {
     finished: bool,
 }
 
-/// What moves: packets, or fluids at rates from an oracle.
+/// The model of the run: packets, or fluids at rates from an oracle.
 enum Run {
     Packets(Box<Cluster>),
     Fluids(Box<Fluid>),
 }
 
-/// Calls the same method of either.
+/// Calls the same method of either variant.
 macro_rules! of_run {
     ($run:expr, $method:ident($($argument:expr),*)) => {
         match $run {
@@ -75,13 +75,14 @@ impl Simulation {
         Self::with_threads(config, 1)
     }
 
-    /// The same on up to `threads` threads. What comes out does not depend on their number, to the last bit.
+    /// Does the same as [`Simulation::new`] on up to `threads` threads. Results do not depend on their number, to the
+    /// last bit.
     pub fn with_threads(config: SimConfig, threads: usize) -> Self {
         Self::with_switching(config, threads, Switching::Fitting)
     }
 
-    /// The same with switches that go on in a given way. What comes out is the same to the last bit. For tests, to hold one
-    /// against the other.
+    /// Does the same as [`Simulation::with_threads`] with switches that proceed as in `switching`. Results are the same
+    /// to the last bit. It lets tests compare the ways.
     #[doc(hidden)]
     pub fn with_switching(config: SimConfig, threads: usize, switching: Switching) -> Self {
         let run = if config.cc.needs().oracle {
@@ -92,8 +93,9 @@ impl Simulation {
         Self { run, finished: false }
     }
 
-    /// Threads that the run uses: fewer than asked for where there are fewer racks, and one where something in a run
-    /// knows of the whole network at once (ns-3's order of ties, convergence to the optimum, an allocator that dies).
+    /// Returns the number of threads that the run uses: fewer than asked for where there are fewer racks, and one where
+    /// the run needs the state of the whole network at once (ns-3's order of ties, convergence to the optimum, an
+    /// allocator with outages).
     pub fn threads(&self) -> usize {
         match &self.run {
             Run::Packets(cluster) => cluster.n_parts(),
@@ -109,12 +111,13 @@ impl Simulation {
         }
     }
 
-    /// What the run is made from.
+    /// Returns the input of the run.
     pub fn config(&self) -> &SimConfig {
         of_run!(&self.run, config())
     }
 
-    /// Processes about `max_events` events: at least as many, unless the run is over before. Once it is, does nothing.
+    /// Processes about `max_events` events: at least as many, unless the run is over before. If the run is over, does
+    /// nothing.
     ///
     /// # Errors
     /// [`SimError::Stalled`] if flows are active and nothing moves any more.
@@ -137,12 +140,12 @@ impl Simulation {
         self.advance(u64::MAX, sink)
     }
 
-    /// Outcomes of the flows that have not finished, for the end of a run or an interrupted one.
+    /// Returns the outcomes of the flows that have not finished, for the end of a run or an interrupted one.
     pub fn unfinished(&self) -> Vec<FlowOutcome> {
         of_run!(&self.run, unfinished())
     }
 
-    /// Totals so far. Asserts that bytes are conserved.
+    /// Returns the totals so far. Asserts that bytes are conserved.
     pub fn totals(&self) -> RunTotals {
         of_run!(&self.run, totals())
     }

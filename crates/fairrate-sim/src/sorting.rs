@@ -1,10 +1,10 @@
-//! Sorting a few values without branches. Their order is as good as random, and one branch in two that depended on it would be
-//! mispredicted.
+//! Sorting of a few values without branches. Their order is close to random, and half of the branches that depended on
+//! it would be mispredicted.
 
-/// So many are a few.
+/// Largest number of values that are sorted without branches.
 const FEW: usize = 16;
 
-/// Sorts values by `is_before`, or by `sort` if they are more than a few. None of them is behind `last`.
+/// Sorts `values` by `is_before`, or by `sort` if there are more than `FEW`. No value may be after `last`.
 #[inline]
 pub fn sort<T: Copy>(
     values: &mut Vec<T>,
@@ -20,7 +20,7 @@ pub fn sort<T: Copy>(
         sort(values);
         return;
     }
-    // Networks are for 4, 8 or 16 values.
+    // There are networks for 4, 8 or 16 values.
     values.extend_from_slice(&[last; FEW]);
     if n <= 4 {
         to_4::<T, 4>(first(values), is_before);
@@ -36,7 +36,7 @@ fn first<T, const N: usize>(values: &mut [T]) -> &mut [T; N] {
     values.first_chunk_mut().expect("more than these have been added")
 }
 
-/// Bitonic sorting in runs of four.
+/// Sorts runs of four values by a bitonic network.
 #[inline]
 fn to_4<T: Copy, const N: usize>(values: &mut [T; N], is_before: impl Fn(T, T) -> bool + Copy) {
     exchange::<T, N, 1>(values, is_before);
@@ -44,7 +44,7 @@ fn to_4<T: Copy, const N: usize>(values: &mut [T; N], is_before: impl Fn(T, T) -
     exchange::<T, N, 1>(values, is_before);
 }
 
-/// The same in runs of eight.
+/// Sorts runs of eight values.
 #[inline]
 fn to_8<T: Copy, const N: usize>(values: &mut [T; N], is_before: impl Fn(T, T) -> bool + Copy) {
     to_4(values, is_before);
@@ -53,7 +53,7 @@ fn to_8<T: Copy, const N: usize>(values: &mut [T; N], is_before: impl Fn(T, T) -
     exchange::<T, N, 1>(values, is_before);
 }
 
-/// The same in runs of sixteen.
+/// Sorts sixteen values.
 #[inline(never)]
 fn to_16<T: Copy>(values: &mut [T; FEW], is_before: impl Fn(T, T) -> bool + Copy) {
     to_8(values, is_before);
@@ -63,7 +63,7 @@ fn to_16<T: Copy>(values: &mut [T; FEW], is_before: impl Fn(T, T) -> bool + Copy
     exchange::<T, FEW, 1>(values, is_before);
 }
 
-/// Puts each value and the one whose place differs in the bits of `MASK` into order.
+/// Orders each pair of values whose positions differ in the bits of `MASK`.
 #[inline]
 fn exchange<T: Copy, const N: usize, const MASK: usize>(values: &mut [T; N], is_before: impl Fn(T, T) -> bool) {
     for i in 0..N {

@@ -1,4 +1,4 @@
-//! Vectors whose places are numbers of a type of their own.
+//! Vectors indexed by number types.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
@@ -6,7 +6,8 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 use crate::ids::Number;
 use crate::prefetch::prefetch_place;
 
-/// What there is of each thing, by its number `I`. As a slice it can be walked through, but not indexed by other numbers.
+/// The values of all things of a kind, by their number `I`. As a slice it can be iterated, but not indexed by other
+/// numbers.
 #[derive(Clone, Debug)]
 pub struct Table<I, T> {
     values: Vec<T>,
@@ -14,47 +15,47 @@ pub struct Table<I, T> {
 }
 
 impl<I: Number, T> Table<I, T> {
-    /// Appends a value. Its number.
+    /// Appends a value; returns its number.
     pub fn push(&mut self, value: T) -> I {
         self.values.push(value);
         I::from_index(self.values.len() - 1)
     }
 
-    /// A value, if there is one of this number.
+    /// Returns a value, if there is one of this number.
     #[inline]
     pub fn get(&self, number: I) -> Option<&T> {
         self.values.get(number.index())
     }
 
-    /// The same, to change it.
+    /// Returns a value as mutable, if there is one of this number.
     #[inline]
     pub fn get_mut(&mut self, number: I) -> Option<&mut T> {
         self.values.get_mut(number.index())
     }
 
-    /// `n` values, from that of a number on.
+    /// Returns `n` values, from that of number `first` on, as mutable.
     #[inline]
     pub fn run_mut(&mut self, first: I, n: usize) -> &mut [T] {
         &mut self.values[first.index()..][..n]
     }
 
-    /// Fetches a value that will be read soon. There may be none of this number.
+    /// Prefetches a value that will be read soon. There may be no value of this number.
     #[inline]
     pub fn prefetch(&self, number: I) {
         prefetch_place(self.values.as_ptr().wrapping_add(number.index()));
     }
 
-    /// How many values there is room for.
+    /// Returns the number of values there is room for.
     pub fn capacity(&self) -> usize {
         self.values.capacity()
     }
 
-    /// The numbers of all values.
+    /// Returns the numbers of all values.
     pub fn numbers(&self) -> impl ExactSizeIterator<Item = I> + use<I, T> {
         (0..self.values.len()).map(I::from_index)
     }
 
-    /// All values with their numbers.
+    /// Returns all values with their numbers.
     pub fn numbered(&self) -> impl Iterator<Item = (I, &T)> {
         self.numbers().zip(&self.values)
     }

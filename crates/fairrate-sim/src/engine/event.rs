@@ -1,80 +1,80 @@
-/// What an event is about. The order breaks ties at equal times.
+/// The kind of an event. The order breaks ties at equal times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum EventKind {
-    /// A probe of a run of fluids samples; before anything else of that time, so that it sees the state up to then.
+    /// Sample of a probe in a run of fluids; before any other event of that time, so that it sees the state up to then.
     Probe,
-    /// A flow starts.
+    /// Start of a flow.
     FlowStart,
-    /// An endless flow stops sending.
+    /// Stop of an endless flow.
     FlowStop,
-    /// The packet at the head of a port's wire reaches the other end.
+    /// Arrival of the packet at the head of a port's wire at the other end.
     Arrive,
-    /// A switch port is done serialising and something waits.
+    /// End of the serialisation of a packet at a switch port where another packet waits.
     TxDone,
-    /// A host's NIC looks for something to send.
+    /// Wake-up of a host's NIC, which looks for a packet to send.
     HostWake,
-    /// A host's NIC acts on a notification that has arrived.
+    /// Processing of a notification that has arrived at a host's NIC.
     Reaction,
-    /// The agent of an egress port asked to be called.
+    /// Timer of an egress port's agent.
     PortTimer,
-    /// A flow's controller asked to be called.
+    /// Timer of a flow's controller.
     FlowTimer,
-    /// A flow's retransmission timer.
+    /// Retransmission timer of a flow.
     Rto,
-    /// Acknowledgments of a TCP receiver have waited for long enough.
+    /// End of the delay of a TCP receiver's acknowledgments.
     AckTimer,
-    /// Rates may have been converged for long enough.
+    /// End of the time for which rates must stay converged; they may have changed since.
     Settled,
-    /// A packet that a faulty link has held up reaches the other end.
+    /// Arrival at the other end of a packet that a faulty link has delayed.
     ArriveLate,
-    /// Links go down or come up.
+    /// Failure or recovery of links.
     Flap,
-    /// The allocator iterates, or something of the conversation with it is due.
+    /// Iteration of the allocator, or another event of its conversation with endpoints.
     Allocate,
-    /// The application of a flow writes its next burst.
+    /// Next burst written by a flow's application.
     Burst,
 }
 
 const ENTITY_BITS: u32 = 28;
 
-/// Something that will happen: a time, and which entity it happens to.
+/// A future event: its time, kind and entity.
 ///
-/// Events of the same time are ordered by rank, then (kind, entity). Ranks are zero unless a run asks for ns-3's
-/// order of ties. Two events that are equal in everything do the same, so their order is of no consequence, and
-/// results do not depend on the order of insertion.
+/// Events of the same time are ordered by rank, then (kind, entity). Ranks are zero unless a run asks for ns-3's order
+/// of ties. Two events that are equal in all of these have the same effect, so their order does not matter, and results
+/// do not depend on the order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
     /// Time in picoseconds.
     pub time_ps: u64,
-    /// Place among the events of the same time.
+    /// Position among the events of the same time.
     pub rank: u32,
     key: u32,
 }
 
 impl Event {
-    /// An event of `kind` that happens to entity number `entity` (below 2^28), with rank zero.
+    /// Returns an event of `kind` at entity number `entity` (below 2^28), with rank zero.
     #[inline]
     pub fn new(time_ps: u64, kind: EventKind, entity: u32) -> Self {
         debug_assert!(entity < 1 << ENTITY_BITS, "entity {entity} does not fit an event");
         Self { time_ps, rank: 0, key: (kind as u32) << ENTITY_BITS | entity }
     }
-    /// Before all others of its time.
+    /// Returns an event before all others at `time_ps`.
     pub(crate) fn earliest(time_ps: u64) -> Self {
         Self { time_ps, rank: 0, key: 0 }
     }
-    /// An event without a rank, by its [`Event::key`].
+    /// Returns the event with the given [`Event::key`], with rank zero.
     #[inline]
     pub(super) fn from_key(time_ps: u64, key: u32) -> Self {
         Self { time_ps, rank: 0, key }
     }
-    /// The same event with a rank.
+    /// Returns the same event with a rank.
     #[must_use]
     #[inline]
     pub fn ranked(self, rank: u32) -> Self {
         Self { rank, ..self }
     }
-    /// What it is about.
+    /// Returns the kind of the event.
     #[inline]
     pub fn kind(self) -> EventKind {
         // The numbers are the discriminants, so this compiles to nothing.
@@ -97,37 +97,38 @@ impl Event {
             _ => EventKind::Burst,
         }
     }
-    /// Whom it happens to.
+    /// Returns the number of the event's entity.
     #[inline]
     pub fn entity(self) -> u32 {
         self.key & ((1 << ENTITY_BITS) - 1)
     }
-    /// Whether that is a port.
+    /// Returns `true` if the entity is a port.
     #[inline]
     pub fn is_of_port(self) -> bool {
         matches!(self.kind(), EventKind::Arrive | EventKind::TxDone | EventKind::PortTimer | EventKind::ArriveLate)
     }
-    /// The same event of another entity.
+    /// Returns the same event of another entity.
     #[must_use]
     #[inline]
     pub fn of(self, entity: u32) -> Self {
         Self { key: self.key & !((1 << ENTITY_BITS) - 1) | entity, ..self }
     }
-    /// The order of events as one number, which compares without branches.
+    /// Returns the order of events as one number, which compares without branches.
     #[inline]
     pub fn order(self) -> u128 {
         u128::from(self.time_ps) << 64 | u128::from(self.rank) << 32 | u128::from(self.key)
     }
-    /// Kind and entity in one word.
+    /// Returns kind and entity in one word.
     #[inline]
     pub fn key(self) -> u32 {
         self.key
     }
-    /// Behind all others.
+    /// An event after all others.
     pub const LAST: Self = Self { time_ps: u64::MAX, rank: u32::MAX, key: u32::MAX };
 
-    /// What the event adds to the fingerprint of a run: a number that changes in every bit with each of its own. Events
-    /// have a total order, so that a sum says as much as a hash of the sequence, and parts can be added up.
+    /// Returns the event's contribution to the fingerprint of a run: a number in which every bit of the event changes
+    /// every bit. Events have a total order, so that the sum identifies their sequence as well as a hash does, and the
+    /// sums of parts can be added.
     #[inline]
     #[must_use]
     pub fn print(self) -> u64 {

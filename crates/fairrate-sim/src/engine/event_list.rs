@@ -3,25 +3,25 @@ use super::wheel::Wheel;
 
 /// Pending events, popped in ascending order of (time, rank, kind, entity).
 ///
-/// A timing wheel holds the near future as pooled, unsorted lists, a bucket each; a bucket is sorted when the clock
-/// reaches it. What lies beyond the wheel waits in a binary heap. Buckets become narrower and more as events become
-/// denser, and the other way round, so that a bucket has a few events: sorting is nearly all that popping costs. The
-/// bench `event_list` holds this against a 4-ary heap and a binary heap.
+/// A timing wheel holds the near future as pooled, unsorted lists, one for each bucket; a bucket is sorted when the
+/// clock reaches it. Events beyond the wheel wait in a binary heap. Buckets become narrower and more numerous as events
+/// become denser, and wider as they become sparser, so that a bucket has a few events: sorting is nearly the whole cost
+/// of popping. The bench `event_list` compares this with a 4-ary heap and a binary heap.
 pub struct EventList(Pending);
 
 enum Pending {
-    /// No event has had a rank yet.
+    /// A list in which no event has had a rank yet.
     Plain(Wheel<u64>),
     Ranked(Wheel<u128>),
 }
 
 impl EventList {
-    /// An empty list whose buckets are `1 << shift` picoseconds wide, until it turns out how dense events are.
+    /// Returns an empty list whose buckets are `1 << shift` picoseconds wide, until the density of events is known.
     pub fn new(shift: u32) -> Self {
         Self(Pending::Plain(Wheel::new(shift)))
     }
 
-    /// Number of pending events.
+    /// Returns the number of pending events.
     pub fn len(&self) -> usize {
         match &self.0 {
             Pending::Plain(wheel) => wheel.len(),
@@ -29,13 +29,13 @@ impl EventList {
         }
     }
 
-    /// Whether nothing is pending.
+    /// Returns `true` if no event is pending.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds an event, not earlier than the last one popped.
-    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    /// Adds an event, which must not be earlier than the last one popped.
+    #[allow(clippy::inline_always)] // A call costs as much as its body.
     #[inline(always)]
     pub fn push(&mut self, event: Event) {
         match &mut self.0 {
@@ -62,9 +62,9 @@ impl EventList {
         self.pop_before(u64::MAX)
     }
 
-    /// Removes and returns the earliest event, if it is before `limit_ps`. If none is, later pushes may be as early as
-    /// that.
-    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    /// Removes and returns the earliest event, if it is before `limit_ps`. Otherwise later pushes may be as early as
+    /// `limit_ps`.
+    #[allow(clippy::inline_always)] // A call costs as much as its body.
     #[inline(always)]
     pub fn pop_before(&mut self, limit_ps: u64) -> Option<Event> {
         match &mut self.0 {
@@ -73,8 +73,8 @@ impl EventList {
         }
     }
 
-    /// The same, if it is before `limit`.
-    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    /// Removes and returns the earliest event, if it is before `limit`.
+    #[allow(clippy::inline_always)] // A call costs as much as its body.
     #[inline(always)]
     pub(crate) fn pop_ahead_of(&mut self, limit: Event) -> Option<Event> {
         match &mut self.0 {
@@ -83,7 +83,7 @@ impl EventList {
         }
     }
 
-    /// An event that is not behind any of these.
+    /// Returns an event that is not after any pending one.
     pub(crate) fn bound(&self) -> Event {
         match &self.0 {
             Pending::Plain(wheel) => wheel.bound(),
@@ -91,7 +91,7 @@ impl EventList {
         }
     }
 
-    /// The earliest event, which stays.
+    /// Returns the earliest event without removing it.
     pub fn peek(&self) -> Option<Event> {
         match &self.0 {
             Pending::Plain(wheel) => wheel.peek(),
@@ -99,7 +99,7 @@ impl EventList {
         }
     }
 
-    /// Whether the clock has come to another bucket since this was asked last.
+    /// Returns `true` if the clock has reached another bucket since the last call.
     #[inline]
     pub fn reaches_bucket(&mut self) -> bool {
         match &mut self.0 {
@@ -108,7 +108,8 @@ impl EventList {
         }
     }
 
-    /// Shows the pending events of the bucket that the clock has reached, without their times. More may be added.
+    /// Calls `look` with the pending events of the bucket that the clock has reached, without their times. Other events
+    /// may be added to it.
     #[inline]
     pub fn each_soon(&self, look: impl FnMut(Event)) {
         match &self.0 {
@@ -117,7 +118,7 @@ impl EventList {
         }
     }
 
-    /// The same of the next bucket.
+    /// Calls `look` with the pending events of the next bucket, without their times.
     #[inline]
     pub fn each_later(&self, look: impl FnMut(Event)) {
         match &self.0 {
@@ -136,7 +137,7 @@ mod tests {
     use std::collections::BinaryHeap;
 
     proptest! {
-        /// Against a plain heap: same order whatever the mix of near, far and simultaneous events.
+        /// Compares with a plain heap: the order is the same for any mix of near, far and simultaneous events.
         #[test]
         fn pops_in_order(
             steps in prop::collection::vec((0u64..3, 0u64..40_000_000, 0u32..8, any::<bool>()), 1..400),
@@ -154,7 +155,7 @@ mod tests {
                 model.push(Reverse(event));
                 prop_assert_eq!(list.len(), model.len());
                 prop_assert_eq!(list.peek(), model.peek().map(|e| e.0));
-                // A window that ends before the next event; what is pushed then may come at its end.
+                // A window that ends before the next event; later pushes may be at its end.
                 if entity == 0 && let Some(next) = list.peek().map(|event| event.time_ps) {
                     let limit = (now + delta).min(next);
                     prop_assert_eq!(list.pop_before(limit), None);

@@ -1,4 +1,4 @@
-//! The event list and what is in it.
+//! The event list and its events.
 
 mod event;
 mod event_list;

@@ -6,29 +6,30 @@ use std::collections::BinaryHeap;
 use super::event::Event;
 use crate::sorting;
 
-/// How many buckets a wheel has: as many as span [`SPAN_SHIFT`], within these bounds.
+/// Binary logarithm of the number of buckets of a wheel: enough to span [`SPAN_SHIFT`], within these bounds.
 const BUCKETS_SHIFT: std::ops::RangeInclusive<u32> = 10..=18;
-/// What a wheel spans, if the number of its buckets allows: 2^23 ps = 8.4 us, more than a link's delay.
+/// Binary logarithm of the span of a wheel, if its number of buckets allows: 2^23 ps = 8.4 us, more than a link's
+/// delay.
 const SPAN_SHIFT: u32 = 23;
-/// The widest buckets: 2^16 ps = 65.5 ns, of which the least wheel spans 67 us.
+/// Binary logarithm of the widest bucket: 2^16 ps = 65.5 ns, with which the smallest wheel spans 67 us.
 const WIDEST_SHIFT: u32 = 16;
-/// How many buckets are emptied between two looks at how full they were.
+/// Number of buckets emptied between two adjustments of their width.
 const LOOK_EVERY: u32 = if cfg!(test) { 8 } else { 1 << 12 };
-/// Events in a bucket on average, above which buckets become narrower.
+/// Average number of events in a bucket at which buckets become narrower.
 const FULL: u32 = 12;
 const NONE: u32 = u32::MAX;
 
-/// An event as it waits, small and quick to compare.
+/// A pending event, small and quick to compare.
 pub(super) trait Entry: Copy + Ord {
-    /// None is before it.
+    /// An entry before or equal to all others.
     const FIRST: Self;
     fn key(self) -> u32;
     fn pack(event: Event) -> Self;
-    /// The event, which is not before `base_ps`, nor as much as 2^32 ps behind it.
+    /// Returns the event, which is not before `base_ps` and less than 2^32 ps after it.
     fn unpack(self, base_ps: u64) -> Event;
 }
 
-/// An event without a rank whose time is known but for a multiple of 2^32 ps = 4.3 ms: the wheel spans less.
+/// An event without a rank whose time is stored modulo 2^32 ps = 4.3 ms: the wheel spans less.
 impl Entry for u64 {
     const FIRST: Self = 0;
     #[inline]
@@ -62,7 +63,7 @@ impl Entry for u128 {
     }
 }
 
-/// Not aligned to more than its next: 12 bytes for an event without a rank.
+/// A node aligned like its `next`: 12 bytes for an event without a rank.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
 struct Node<E> {
@@ -73,28 +74,28 @@ struct Node<E> {
 pub(super) struct Wheel<E> {
     /// The bucket being emptied, sorted so that the next event is last.
     current: Vec<E>,
-    /// Absolute number of that bucket: see [`Wheel::go_to`].
+    /// Absolute number of the bucket being emptied: see [`Wheel::go_to`].
     pub(super) now: u64,
     /// A time before all entries, by much less than 2^32 ps.
     base_ps: u64,
-    /// Bucket width is `1 << shift` picoseconds.
+    /// Binary logarithm of the bucket width in picoseconds.
     pub(super) shift: u32,
     /// Number of buckets less one; a power of two less one.
     mask: u64,
     heads: Vec<u32>,
-    /// Bit b of word w: bucket 64 w + b is in use.
+    /// One bit for each bucket: bit b of word w is set if bucket 64 w + b is in use.
     occupied: Vec<u64>,
-    /// Bit b of word w: word 64 w + b of `occupied` is not zero.
+    /// One bit for each word: bit b of word w is set if word 64 w + b of `occupied` is not zero.
     summary: Vec<u64>,
     nodes: Vec<Node<E>>,
     free: u32,
     n_near: usize,
     far: BinaryHeap<Reverse<Event>>,
-    /// Buckets to empty before the next look at how full they were.
+    /// Number of buckets to empty before the next adjustment of their width.
     until_look: u32,
-    /// Whether nobody has looked ahead since the clock came to this bucket.
+    /// `true` if `EventList::reaches_bucket` was not called since the clock reached this bucket.
     pub(super) is_fresh: bool,
-    /// Events taken out of buckets since the last look.
+    /// Number of events taken out of buckets since the last adjustment.
     taken: u32,
 }
 
@@ -125,7 +126,7 @@ impl<E: Entry> Wheel<E> {
         self.current.len() + self.n_near + self.far.len()
     }
 
-    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[allow(clippy::inline_always)] // A call costs as much as its body.
     #[inline(always)]
     pub(super) fn push(&mut self, event: Event) {
         let bucket = event.time_ps >> self.shift;
@@ -136,7 +137,7 @@ impl<E: Entry> Wheel<E> {
         }
     }
 
-    /// Adds an event that does not belong into the wheel.
+    /// Adds an event that does not belong in the wheel.
     #[inline(never)]
     fn push_aside(&mut self, bucket: u64, event: Event) {
         if bucket <= self.now {
@@ -148,7 +149,7 @@ impl<E: Entry> Wheel<E> {
         }
     }
 
-    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[allow(clippy::inline_always)] // A call costs as much as its body.
     #[inline(always)]
     fn push_wheel(&mut self, bucket: u64, event: Event) {
         let slot = (bucket & self.mask) as usize;
@@ -167,7 +168,7 @@ impl<E: Entry> Wheel<E> {
         self.n_near += 1;
     }
 
-    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    #[allow(clippy::inline_always)] // A call costs as much as its body.
     #[inline(always)]
     pub(super) fn pop_ahead_of(&mut self, limit: Event) -> Option<Event> {
         if self.current.is_empty() {
@@ -181,11 +182,11 @@ impl<E: Entry> Wheel<E> {
         Some(event)
     }
 
-    /// Moves the clock to a bucket.
+    /// Moves the clock to `bucket`.
     #[inline]
     pub(super) fn go_to(&mut self, bucket: u64) {
         self.now = bucket;
-        // What is pushed into the bucket being emptied may be before the narrow one that stands for it since a rebuild.
+        // After a rebuild, events pushed into the bucket being emptied may be before the narrow bucket `now`.
         self.base_ps = (bucket << self.shift).saturating_sub(1 << WIDEST_SHIFT);
     }
 
@@ -233,12 +234,12 @@ impl<E: Entry> Wheel<E> {
         }
     }
 
-    /// Moves the clock to the next bucket that holds something, unless that begins at the limit or behind it.
+    /// Moves the clock to the next bucket that has events, unless it begins at `limit_ps` or later.
     #[inline(never)]
     fn advance(&mut self, limit_ps: u64) {
         if self.until_look == 0 {
             self.look();
-            // Wider buckets: what comes next may be in that of what was popped last.
+            // Buckets are wider: the next event may be in the bucket of the last one popped.
             if !self.current.is_empty() {
                 return;
             }
@@ -246,12 +247,12 @@ impl<E: Entry> Wheel<E> {
         let far = self.far.peek().map_or(u64::MAX, |e| e.0.time_ps >> self.shift);
         let near = if self.n_near > 0 { self.next_occupied() } else { u64::MAX };
         let next = near.min(far);
-        // Nothing is next, or too late.
+        // There is no next bucket, or it is too late.
         if (limit_ps - 1) >> self.shift < next {
             return;
         }
         if near < far.saturating_sub(self.mask) {
-            // Nothing of the heap comes into reach of the wheel.
+            // No event of the heap comes within reach of the wheel.
             self.go_to(near);
         } else {
             self.empty_far(next);
@@ -259,7 +260,7 @@ impl<E: Entry> Wheel<E> {
         self.take_bucket();
     }
 
-    /// Moves the clock to `bucket`, and what comes into reach by that from the heap into the wheel.
+    /// Moves the clock to `bucket`, and the events that are then within reach from the heap into the wheel.
     fn empty_far(&mut self, bucket: u64) {
         self.go_to(bucket);
         while let Some(Reverse(event)) = self.far.peek().copied() {
@@ -299,8 +300,8 @@ impl<E: Entry> Wheel<E> {
         sorting::sort(&mut self.current, E::FIRST, |a, b| b < a, sort_many);
     }
 
-    /// Absolute number of the first bucket after `now` that is in use; the wheel is not empty.
-    #[allow(clippy::inline_always)] // A call costs as much as what it does.
+    /// Returns the absolute number of the first bucket after `now` that is in use; the wheel must not be empty.
+    #[allow(clippy::inline_always)] // A call costs as much as its body.
     #[inline(always)]
     fn next_occupied(&self) -> u64 {
         let start = (self.now + 1) & self.mask;
@@ -311,11 +312,11 @@ impl<E: Entry> Wheel<E> {
         self.next_occupied_word(start)
     }
 
-    /// The same where the first word has nothing from bucket `start` on.
+    /// Returns the same if the first word has no bucket in use from `start` on.
     #[inline(never)]
     fn next_occupied_word(&self, start: u64) -> u64 {
         let words = self.occupied.len();
-        // The first word comes last again, for the buckets before `start`.
+        // The first word is the last one searched, for the buckets before `start`.
         let from = ((start / 64) as usize + 1) % words;
         let mut at = from / 64;
         let mut bits = self.summary[at] & (u64::MAX << (from % 64));
@@ -331,7 +332,7 @@ impl<E: Entry> Wheel<E> {
         unreachable!("the wheel counts events but has none")
     }
 
-    /// Fits the width of buckets to how full the last ones were.
+    /// Adjusts the width of buckets to the number of events in the last ones.
     #[cold]
     fn look(&mut self) {
         let taken = std::mem::take(&mut self.taken);
@@ -345,13 +346,13 @@ impl<E: Entry> Wheel<E> {
         }
     }
 
-    /// Puts all events into buckets of another width; none is in `current`.
+    /// Moves all events into buckets of another width; `current` must be empty.
     fn rebuild(&mut self, shift: u32) {
         if shift == self.shift {
             return;
         }
         let events: Vec<Event> = self.drain().collect();
-        // All events lie behind the bucket that has been emptied, and so behind the last of the narrow ones in it.
+        // All events are after the bucket that has been emptied, and so after the last of its narrow buckets.
         let end_ps = ((self.now + 1) << self.shift) - 1;
         self.build_wheel(shift);
         self.go_to(end_ps >> shift);
@@ -360,7 +361,7 @@ impl<E: Entry> Wheel<E> {
         }
     }
 
-    /// All pending events, which are taken out.
+    /// Removes and returns all pending events.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Event> + use<E> {
         let mut entries = std::mem::take(&mut self.current);
         for head in &mut self.heads {
@@ -374,7 +375,7 @@ impl<E: Entry> Wheel<E> {
         entries.into_iter().map(move |entry| entry.unpack(base_ps)).chain(far.into_iter().map(|Reverse(event)| event))
     }
 
-    /// An empty wheel.
+    /// Replaces the wheel by an empty one.
     fn build_wheel(&mut self, shift: u32) {
         let (least, most) = (*BUCKETS_SHIFT.start(), *BUCKETS_SHIFT.end());
         let buckets = 1 << SPAN_SHIFT.saturating_sub(shift).clamp(least, most);

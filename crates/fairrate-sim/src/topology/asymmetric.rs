@@ -12,7 +12,7 @@ pub struct Asymmetric {
     pub slow_hosts: u32,
     /// Rate of their links.
     pub slow_rate: Rate,
-    /// Number of fast hosts, numbered on.
+    /// Number of fast hosts, numbered after the slow ones.
     pub fast_hosts: u32,
     /// Rate of their links.
     pub fast_rate: Rate,
@@ -23,10 +23,10 @@ pub struct Asymmetric {
 }
 
 impl Asymmetric {
-    /// Names the first parameter that cannot be used.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// See above.
+    /// Names the first parameter that cannot be used.
     pub fn check(&self) -> Result<(), FieldError> {
         build::positive("slow_hosts", self.slow_hosts)?;
         build::positive("fast_hosts", self.fast_hosts)?;
@@ -38,7 +38,7 @@ impl Asymmetric {
         build::delay("delay", self.delay)
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn build(&self) -> Topology {
         let mut b = Builder::default();
         let slow = b.hosts(0, self.slow_hosts);

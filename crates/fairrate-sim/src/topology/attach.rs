@@ -1,4 +1,4 @@
-//! Hosts beside those of a shape: a central allocator and what helps it.
+//! Hosts added to a shape: a central allocator and its intermediaries.
 
 use fairrate_units::{Rate, Time};
 
@@ -6,8 +6,9 @@ use super::{Link, Node, Tier, Topology};
 use crate::ids::NodeId;
 
 impl Topology {
-    /// Adds a host called `allocator` with a link to each switch of the highest tier. As a host has one link, that is a
-    /// switch of its own, `allocator-nic`, with the links' rates together and `host_delay` between the two.
+    /// Adds a host called `allocator` with a link to each switch of the highest tier. As a host has only one link, the
+    /// links end at an additional switch, `allocator-nic`; the link between the two has the sum of their rates, and
+    /// `host_delay`.
     pub fn attach_allocator(&mut self, rate: Rate, delay: Time, host_delay: Time) -> NodeId {
         let height = |tier: Tier| match tier {
             Tier::Host => 0,
@@ -26,7 +27,7 @@ impl Topology {
         self.attach_host("allocator", nic, together, host_delay)
     }
 
-    /// Adds a host at a switch.
+    /// Adds a host called `name`, linked to `switch`.
     pub fn attach_host(&mut self, name: &str, switch: NodeId, rate: Rate, delay: Time) -> NodeId {
         let host = self.add_node(name, Tier::Host);
         self.links.push(Link { a: host, b: switch, rate, delay });
@@ -38,7 +39,7 @@ impl Topology {
         NodeId((self.nodes.len() - 1) as u32)
     }
 
-    /// The switches that hosts hang on.
+    /// Returns the switches to which hosts are connected.
     pub fn tors(&self) -> Vec<NodeId> {
         let nodes = (0u32..).zip(&self.nodes);
         nodes.filter(|(_, n)| n.tier == Tier::Tor).map(|(i, _)| NodeId(i)).collect()

@@ -1,4 +1,4 @@
-//! What the shapes share: collecting nodes and links, naming link sets, checking parameters.
+//! Common code of the shapes: collecting nodes and links, naming link sets, checking parameters.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{Link, Node, Tier, Topology};
 use crate::ids::{NodeId, PortId};
 use crate::input_error::FieldError;
 
-/// Nodes and links in the making.
+/// The nodes and links of a network under construction.
 #[derive(Default)]
 pub(super) struct Builder {
     nodes: Vec<Node>,
@@ -55,7 +55,7 @@ impl Builder {
         }
     }
 
-    /// The finished network. `bottleneck` lists the links, as positions, whose `a` to `b` direction is the
+    /// Returns the finished network. `bottleneck` lists the links, as positions, whose `a` to `b` direction is the
     /// bottleneck by design.
     pub(super) fn finish(self, bottleneck: &[usize]) -> Topology {
         let Self { mut nodes, mut links } = self;
@@ -71,13 +71,13 @@ impl Builder {
         topology
     }
 
-    /// Number of links so far.
+    /// Returns the number of links so far.
     pub(super) fn n_links(&self) -> usize {
         self.links.len()
     }
 }
 
-/// The link sets that follow from the tiers.
+/// Returns the link sets that follow from the tiers.
 fn link_sets(topology: &Topology) -> BTreeMap<String, Vec<PortId>> {
     let mut sets: BTreeMap<String, Vec<PortId>> = BTreeMap::new();
     for port in (0..topology.n_ports() as u32).map(PortId) {
@@ -100,16 +100,16 @@ fn link_sets(topology: &Topology) -> BTreeMap<String, Vec<PortId>> {
     sets
 }
 
-/// Largest number of hosts and switches: what dense ids and routing tables are meant for.
+/// Largest number of hosts and switches: the limit of dense ids and routing tables.
 pub const NODES_MAX: u64 = 100_000;
-/// Slowest link.
+/// Rate of the slowest link.
 pub(super) const RATE_MIN: Rate = Rate::from_bps(1_000);
-/// Fastest link: above it a byte is less than a picosecond.
+/// Rate of the fastest link: above it a byte takes less than a picosecond.
 pub(super) const RATE_MAX: Rate = Rate::from_gbps(8_000);
 /// Longest propagation delay.
 pub(super) const DELAY_MAX: Time = Time::from_ms(1_000);
 
-/// At least one.
+/// Checks that `n` is at least one.
 pub(super) fn positive(field: &'static str, n: u32) -> Result<(), FieldError> {
     if n == 0 {
         return Err(FieldError::new(field, format!("`{field}` must be at least 1")));
@@ -117,7 +117,7 @@ pub(super) fn positive(field: &'static str, n: u32) -> Result<(), FieldError> {
     Ok(())
 }
 
-/// A link rate.
+/// Checks a link rate.
 pub(super) fn rate(field: &'static str, rate: Rate) -> Result<(), FieldError> {
     if (RATE_MIN..=RATE_MAX).contains(&rate) {
         return Ok(());
@@ -126,7 +126,7 @@ pub(super) fn rate(field: &'static str, rate: Rate) -> Result<(), FieldError> {
         .help(format!("write a rate from {RATE_MIN} to {RATE_MAX}")))
 }
 
-/// A propagation delay.
+/// Checks a propagation delay.
 pub(super) fn delay(field: &'static str, delay: Time) -> Result<(), FieldError> {
     if delay <= DELAY_MAX {
         return Ok(());
@@ -135,7 +135,7 @@ pub(super) fn delay(field: &'static str, delay: Time) -> Result<(), FieldError> 
         .help(format!("write a time up to {DELAY_MAX}")))
 }
 
-/// A number of nodes that the product of `counts` makes.
+/// Checks the number of nodes, the product of `counts`.
 pub(super) fn size(field: &'static str, counts: &[u32]) -> Result<(), FieldError> {
     let n = counts.iter().fold(1u64, |n, &count| n.saturating_mul(u64::from(count)));
     if n <= NODES_MAX {

@@ -9,7 +9,7 @@ use crate::input_error::FieldError;
 pub struct Dumbbell {
     /// Number of hosts on the left: `h0` ...
     pub left: u32,
-    /// Number of hosts on the right, numbered on.
+    /// Number of hosts on the right, numbered after those on the left.
     pub right: u32,
     /// Rate of the host links.
     pub host_rate: Rate,
@@ -22,10 +22,10 @@ pub struct Dumbbell {
 }
 
 impl Dumbbell {
-    /// Names the first parameter that cannot be used.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// See above.
+    /// Names the first parameter that cannot be used.
     pub fn check(&self) -> Result<(), FieldError> {
         build::positive("left", self.left)?;
         build::positive("right", self.right)?;
@@ -37,7 +37,7 @@ impl Dumbbell {
         build::delay("bottleneck_delay", self.bottleneck_delay)
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn build(&self) -> Topology {
         let mut b = Builder::default();
         b.hosts(0, self.left);

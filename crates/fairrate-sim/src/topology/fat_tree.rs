@@ -34,10 +34,10 @@ pub struct FatTree {
 }
 
 impl FatTree {
-    /// Names the first parameter that cannot be used.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// See above.
+    /// Names the first parameter that cannot be used.
     pub fn check(&self) -> Result<(), FieldError> {
         build::positive("pods", self.pods)?;
         build::positive("tors_per_pod", self.tors_per_pod)?;
@@ -60,7 +60,7 @@ impl FatTree {
         build::delay("core_delay", self.core_delay)
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn build(&self) -> Topology {
         let mut b = Builder::default();
         let (n_tors, n_aggs) = (self.pods * self.tors_per_pod, self.pods * self.aggs_per_pod);
@@ -91,7 +91,7 @@ impl FatTree {
 /// The fat-tree of k-port switches: k pods of k/2 edge and k/2 aggregation switches under (k/2)² cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FatTreeK {
-    /// Ports of a switch, even.
+    /// Ports of a switch, an even number.
     pub k: u32,
     /// Hosts on each edge switch; `None`: k/2, which makes the tree non-blocking.
     pub hosts_per_edge: Option<u32>,
@@ -106,16 +106,16 @@ pub struct FatTreeK {
 }
 
 impl FatTreeK {
-    /// Names the first parameter that cannot be used.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// See above.
+    /// Names the first parameter that cannot be used.
     pub fn check(&self) -> Result<(), FieldError> {
         if self.k < 2 || !self.k.is_multiple_of(2) {
             let message = format!("`k` must be even and at least 2, not {}", self.k);
             return Err(FieldError::new("k", message).help("write the ports of a switch, such as `k = 8`"));
         }
-        // As many hosts, and fewer switches.
+        // There are as many hosts, and fewer switches.
         build::size("k", &[self.k, self.k / 2, self.k / 2])?;
         let rename = |e: FieldError| match e.field {
             "hosts_per_tor" => FieldError { field: "hosts_per_edge", message: e.message.replace("tor", "edge"), ..e },
@@ -127,12 +127,12 @@ impl FatTreeK {
         self.tree().check().map_err(rename)
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn build(&self) -> Topology {
         self.tree().build()
     }
 
-    /// The same tree, spelt out.
+    /// Returns the same tree as a [`FatTree`].
     fn tree(&self) -> FatTree {
         let half = self.k / 2;
         FatTree {

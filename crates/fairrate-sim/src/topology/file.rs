@@ -16,14 +16,15 @@ use super::{Tier, Topology};
 use crate::ids::{NodeId, PortId};
 use crate::input_error::FileError;
 
-/// Reads a topology file. Nodes are called by their decimal ids, and port ids follow the order of the links.
+/// Reads a topology file. Nodes are named by their decimal ids, and port ids follow the order of the links.
 ///
-/// Switches with hosts become ToRs, their switch neighbours aggregation switches, all others core switches.
-/// An error rate is the probability that a packet is lost on the link, either way; [`Topology::error_rates`] has those that are
-/// not 0. Rates are `25Gbps` or plain bits per second, delays `1us`; blank lines and lines that begin with `#` are skipped.
+/// Switches with hosts become ToRs, their switch neighbours aggregation switches, all others core switches. An error
+/// rate is the probability that a packet is lost on the link, in either direction; [`Topology::error_rates`] stores
+/// those that are not 0. Rates are `25Gbps` or plain bits per second, delays `1us`; blank lines and lines that begin
+/// with `#` are skipped.
 ///
 /// # Errors
-/// Tells line and column of the first thing that is wrong.
+/// Gives line and column of the first error.
 pub fn parse_topology_file(text: &str) -> Result<Topology, FileError> {
     let mut lines = Lines::new(text);
     let header = lines.next().ok_or_else(|| {
@@ -36,14 +37,14 @@ pub fn parse_topology_file(text: &str) -> Result<Topology, FileError> {
     assemble(&is_switch, &links, header_line)
 }
 
-/// Line 1.
+/// The numbers in line 1.
 struct Counts {
     nodes: u32,
     switches: u32,
     links: usize,
 }
 
-/// A link and where it was written.
+/// A link and its position in the file.
 struct LinkLine {
     ends: [u32; 2],
     rate: Rate,
@@ -75,7 +76,7 @@ fn parse_header(header: &Line<'_>) -> Result<Counts, FileError> {
     Ok(Counts { nodes, switches, links: links as usize })
 }
 
-/// Which nodes are switches. The ids may run over several lines.
+/// Reads the ids of the switches, which may run over several lines; returns `true` for each node that is a switch.
 fn parse_switches(lines: &mut Lines<'_>, header_line: usize, counts: &Counts) -> Result<Vec<bool>, FileError> {
     let mut is_switch = vec![false; counts.nodes as usize];
     let mut left = counts.switches;
@@ -166,7 +167,7 @@ fn parse_error_rate(line: &Line<'_>) -> Result<f64, FileError> {
     })
 }
 
-/// Finds tiers and racks, checks that hosts have one link each and that everything is connected.
+/// Determines tiers and racks; checks that hosts have one link each and that everything is connected.
 fn assemble(is_switch: &[bool], links: &[LinkLine], header_line: usize) -> Result<Topology, FileError> {
     let n = is_switch.len();
     let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); n];
@@ -234,9 +235,9 @@ fn connected(neighbours: &[Vec<u32>], header_line: usize) -> Result<(), FileErro
 
 /// A line split into words.
 struct Line<'a> {
-    /// From 1.
+    /// Line number, from 1.
     line: usize,
-    /// Each word and its bytes in the line.
+    /// Each word, with its range of bytes in the line.
     words: Vec<(&'a str, Range<usize>)>,
 }
 
@@ -261,7 +262,7 @@ impl Line<'_> {
     }
 }
 
-/// The lines that hold anything.
+/// The lines that are neither blank nor comments.
 struct Lines<'a> {
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
 }
@@ -286,7 +287,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// The words of a line and where they are.
+/// Returns the words of a line, each with its position.
 fn words(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     text.split_whitespace().map(move |word| {
         // `split_whitespace` yields subslices, so the distance of the pointers is the offset.

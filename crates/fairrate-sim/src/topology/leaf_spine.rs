@@ -26,10 +26,10 @@ pub struct LeafSpine {
 }
 
 impl LeafSpine {
-    /// Names the first parameter that cannot be used.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// See above.
+    /// Names the first parameter that cannot be used.
     pub fn check(&self) -> Result<(), FieldError> {
         build::positive("leaves", self.leaves)?;
         build::positive("spines", self.spines)?;
@@ -42,7 +42,7 @@ impl LeafSpine {
         build::delay("uplink_delay", self.uplink_delay)
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn build(&self) -> Topology {
         let mut b = Builder::default();
         b.racks(self.leaves, self.hosts_per_leaf);

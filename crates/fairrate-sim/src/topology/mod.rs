@@ -1,8 +1,8 @@
-//! Who is connected to whom: hosts, switches and full-duplex links.
+//! Networks: hosts, switches and the full-duplex links between them.
 //!
 //! Each named shape is a struct of its parameters with `check`, which names a parameter that cannot be used, and
-//! `build`. Nodes are numbered hosts first, then switches tier by tier from the edge up; links likewise, so that
-//! node and port ids of a shape stay the same as long as its parameters do.
+//! `build`. Nodes are numbered hosts first, then switches tier by tier from the edge up; links likewise, so that node
+//! and port ids of a shape stay the same as long as its parameters do.
 
 mod asymmetric;
 mod attach;
@@ -31,12 +31,12 @@ pub use parking_lot::ParkingLot;
 pub use rdcn::{CircuitState, Circuits, Rdcn};
 pub use star::Star;
 
-/// Where a node stands in the fabric.
+/// The tier of a node in the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tier {
     /// An end host.
     Host,
-    /// A switch that hosts hang on.
+    /// A switch to which hosts are connected.
     Tor,
     /// An aggregation switch.
     Aggregation,
@@ -49,7 +49,7 @@ pub enum Tier {
 pub struct Node {
     /// Name in scenarios and results; the decimal id in topology files.
     pub name: String,
-    /// Host, or which kind of switch.
+    /// Host, or the kind of switch.
     pub tier: Tier,
     /// Hosts: the rack (hosts of the same ToR share it). Switches: 0.
     pub rack: u32,
@@ -76,48 +76,49 @@ pub struct Topology {
     /// All links; see [`PortId`] for their ports.
     pub links: Vec<Link>,
     /// Named sets of egress ports that a load may be defined on: `host-links` (host to ToR), `tor-downlinks` (ToR to
-    /// host), `tor-uplinks` (ToR
-    /// to the tier above), `agg-uplinks` (aggregation to core), `all-switch-links` (both directions of every link
-    /// between switches, without circuits), `circuits` and, where the shape has one by design, `bottleneck`. Empty sets are absent.
+    /// host), `tor-uplinks` (ToR to the tier above), `agg-uplinks` (aggregation to core), `all-switch-links` (both
+    /// directions of every link between switches, without circuits), `circuits` and, where the shape has one by design,
+    /// `bottleneck`. Empty sets are absent.
     pub link_sets: BTreeMap<String, Vec<PortId>>,
-    /// The first ports of links that a file says lose packets, and the probability that one is lost, either way.
+    /// The first ports of links that lose packets according to a topology file, each with the probability that a packet
+    /// is lost, in either direction.
     pub error_rates: Vec<(PortId, f64)>,
     /// The links that are circuits of an optical switch, if there is one.
     pub circuits: Option<Circuits>,
 }
 
 impl Topology {
-    /// The hosts, in ascending order.
+    /// Returns the hosts, in ascending order.
     pub fn hosts(&self) -> impl Iterator<Item = NodeId> + '_ {
         (0u32..).zip(&self.nodes).filter(|(_, n)| n.tier == Tier::Host).map(|(i, _)| NodeId(i))
     }
-    /// Number of ports.
+    /// Returns the number of ports.
     pub fn n_ports(&self) -> usize {
         self.links.len() * 2
     }
-    /// The link a port belongs to.
+    /// Returns the link of a port.
     pub fn link(&self, port: PortId) -> &Link {
         &self.links[port.index() / 2]
     }
-    /// The node a port sends from.
+    /// Returns the node that a port sends from.
     pub fn from(&self, port: PortId) -> NodeId {
         let link = self.link(port);
         if port.0.is_multiple_of(2) { link.a } else { link.b }
     }
-    /// The node a port sends to.
+    /// Returns the node that a port sends to.
     pub fn to(&self, port: PortId) -> NodeId {
         self.from(port.reverse())
     }
-    /// Whether the node is a host.
+    /// Returns `true` if the node is a host.
     pub fn is_host(&self, node: NodeId) -> bool {
         self.nodes.get(node.index()).is_some_and(|n| n.tier == Tier::Host)
     }
-    /// The node of this name, or of this decimal id.
+    /// Returns the node with this name, or with this decimal id.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         let by_name = (0u32..).zip(&self.nodes).find(|(_, n)| n.name == name).map(|(i, _)| NodeId(i));
         by_name.or_else(|| decimal(name).filter(|id| id.index() < self.nodes.len()))
     }
-    /// The lowest egress port from one node to a neighbour.
+    /// Returns the lowest egress port from one node to a neighbour.
     pub fn port(&self, from: NodeId, to: NodeId) -> Option<PortId> {
         let mut links = (0u32..).zip(&self.links);
         links.find_map(|(i, link)| match (link.a, link.b) {
@@ -126,17 +127,17 @@ impl Topology {
             _ => None,
         })
     }
-    /// Whether a port is that of a circuit, which no path leads over.
+    /// Returns `true` if a port is that of a circuit; no path leads over circuits.
     pub fn is_circuit(&self, port: PortId) -> bool {
         self.circuits.as_ref().is_some_and(|circuits| circuits.has(port))
     }
-    /// Sum of the rates of these ports, in bits per second.
+    /// Returns the sum of the rates of `ports`, in bits per second.
     pub fn capacity_bps(&self, ports: &[PortId]) -> f64 {
         ports.iter().map(|&p| self.link(p).rate.as_bps_f64()).sum()
     }
 }
 
-/// A node id in plain decimal: digits only.
+/// Parses a node id in plain decimal: digits only.
 fn decimal(text: &str) -> Option<NodeId> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     plain.then(|| text.parse().ok().map(NodeId)).flatten()
@@ -147,7 +148,7 @@ fn decimal(text: &str) -> Option<NodeId> {
 pub struct TopologyInfo {
     /// Its `kind` in scenarios.
     pub name: &'static str,
-    /// What it is.
+    /// Short description.
     pub title: &'static str,
     /// The link sets it has.
     pub link_sets: &'static [&'static str],

@@ -25,10 +25,10 @@ pub struct ParkingLot {
 }
 
 impl ParkingLot {
-    /// Names the first parameter that cannot be used.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// See above.
+    /// Names the first parameter that cannot be used.
     pub fn check(&self) -> Result<(), FieldError> {
         if self.switches < 2 {
             return Err(FieldError::new("switches", "`switches` must be at least 2"));
@@ -50,7 +50,7 @@ impl ParkingLot {
         build::delay("link_delay", self.link_delay)
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn build(&self) -> Topology {
         let mut b = Builder::default();
         b.racks(self.switches, self.hosts_per_switch);

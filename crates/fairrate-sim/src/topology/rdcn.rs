@@ -5,12 +5,12 @@ use super::{Tier, Topology};
 use crate::ids::{NodeId, PortId};
 use crate::input_error::FieldError;
 
-/// A reconfigurable network (PowerTCP section 5): ToRs `tor0` ... with hosts, all connected to one packet switch `core0`,
-/// and all to one optical switch that connects each of them to one other at a time.
+/// A reconfigurable network (PowerTCP section 5): ToRs `tor0` ... with hosts, all connected to one packet switch
+/// `core0`, and all to one optical switch, which connects each of them to one other ToR at a time.
 ///
-/// The optical switch goes through its matchings in turn: in matching k, ToR i sends to ToR i + k + 1, counted in a circle,
-/// for a day. A night is what it takes to change over, and no circuit is there meanwhile. After a week of all matchings each
-/// ToR has had a circuit to each other one, once.
+/// The optical switch runs through its matchings in turn: in matching k, ToR i sends to ToR i + k + 1, counted in a
+/// circle, for a day. A night is the time to change over, during which there are no circuits. After a week of all
+/// matchings each ToR has had a circuit to each other ToR, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rdcn {
     /// Number of ToRs.
@@ -29,22 +29,22 @@ pub struct Rdcn {
     pub circuit_rate: Rate,
     /// Delay of the circuits, from ToR to ToR.
     pub circuit_delay: Time,
-    /// How long a matching is there.
+    /// Duration of a matching.
     pub day: Time,
-    /// How long it takes to change over to the next.
+    /// Time to change over to the next matching.
     pub night: Time,
 }
 
-/// Most ToRs: each pair of them has a link.
+/// Largest number of ToRs: each pair of them has a link.
 const TORS_MAX: u32 = 500;
-/// Longest day, and longest night.
+/// Longest duration of a day, and of a night.
 const DAY_MAX: Time = Time::from_ms(1_000);
 
 impl Rdcn {
-    /// Names the first parameter that cannot be used.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// See above.
+    /// Names the first parameter that cannot be used.
     pub fn check(&self) -> Result<(), FieldError> {
         if !(2..=TORS_MAX).contains(&self.tors) {
             return Err(FieldError::new("tors", format!("`tors` must be from 2 to {TORS_MAX}")));
@@ -68,7 +68,7 @@ impl Rdcn {
         Ok(())
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn build(&self) -> Topology {
         let mut b = Builder::default();
         b.racks(self.tors, self.hosts_per_tor);
@@ -97,56 +97,56 @@ impl Rdcn {
     }
 }
 
-/// Links that are there for a day a week. Nobody finds a path over them: they stand in for the way over `core`.
+/// Links that exist for one day a week. Routing finds no path over them: they replace the way over `core`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Circuits {
-    /// The first of their ports, which go on in the order of pairs of ToRs.
+    /// The first port of the circuits; their ports continue in the order of pairs of ToRs.
     first: PortId,
     first_tor: NodeId,
     n_tors: u32,
     /// The packet switch.
     pub core: NodeId,
-    /// How long a matching is there.
+    /// Duration of a matching.
     pub day: Time,
-    /// How long it takes to change over to the next.
+    /// Time to change over to the next matching.
     pub night: Time,
 }
 
-/// What a circuit is at some time, and until when.
+/// The state of a circuit at some time, and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CircuitState {
-    /// It is there, until its day ends.
+    /// A circuit until this time, the end of its day.
     Day(Time),
-    /// It is not, until its day begins.
+    /// No circuit until this time, the start of its day.
     Away(Time),
 }
 
 impl Circuits {
-    /// Whether a port is that of a circuit.
+    /// Returns `true` if a port is that of a circuit.
     pub fn has(&self, port: PortId) -> bool {
         (self.first.0..self.first.0 + self.n_tors * (self.n_tors - 1)).contains(&port.0)
     }
 
-    /// The port of the circuit from one ToR to another.
+    /// Returns the port of the circuit from one ToR to another.
     pub fn port(&self, from: NodeId, to: NodeId) -> PortId {
         let place = |tor: NodeId| tor.0 - self.first_tor.0;
         let (i, j) = (place(from.min(to)), place(from.max(to)));
-        // Before the pairs of i: those of each ToR before it with all ToRs behind that.
+        // Before the pairs of i: the pairs of each earlier ToR with all ToRs after it.
         let pair = i * (2 * self.n_tors - i - 1) / 2 + j - i - 1;
         PortId(self.first.0 + 2 * pair + u32::from(to < from))
     }
 
-    /// The matching in which one ToR sends to another.
+    /// Returns the matching in which one ToR sends to another.
     pub fn matching(&self, from: NodeId, to: NodeId) -> u32 {
         (to.0 + self.n_tors - from.0 - 1) % self.n_tors
     }
 
-    /// From one day of a circuit to its next.
+    /// Returns the time from one day of a circuit to its next.
     pub fn week(&self) -> Time {
         Time::from_ps((self.day + self.night).as_ps() * u64::from(self.n_tors - 1))
     }
 
-    /// What a circuit of this matching is at a time.
+    /// Returns the state of a circuit of matching `matching` at time `at`.
     pub fn state(&self, matching: u32, at: Time) -> CircuitState {
         let (week, turn) = (self.week().as_ps(), (self.day + self.night).as_ps());
         let (at, begin) = (at.as_ps(), u64::from(matching) * turn);
@@ -178,8 +178,8 @@ mod tests {
         }
     }
 
-    /// Five ToRs: in each of four matchings all of them send to another one and receive from another one, and in a week
-    /// each has sent to each other one.
+    /// Five ToRs: in each of four matchings all of them send to another ToR and receive from another ToR, and in a week
+    /// each has sent to each other.
     #[test]
     fn a_week_connects_each_pair_once() {
         let topology = rdcn(5).build();

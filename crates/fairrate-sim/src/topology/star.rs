@@ -16,10 +16,10 @@ pub struct Star {
 }
 
 impl Star {
-    /// Names the first parameter that cannot be used.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// See above.
+    /// Names the first parameter that cannot be used.
     pub fn check(&self) -> Result<(), FieldError> {
         if self.hosts < 2 {
             return Err(FieldError::new("hosts", "`hosts` must be at least 2"));
@@ -29,7 +29,7 @@ impl Star {
         build::delay("delay", self.delay)
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn build(&self) -> Topology {
         let mut b = Builder::default();
         b.racks(1, self.hosts);

@@ -12,7 +12,7 @@ fn us(n: u64) -> Time {
     Time::from_us(n)
 }
 
-/// The fat-tree of PowerTCP section 4.1 with the cores of its artifact.
+/// Returns the fat-tree of PowerTCP section 4.1 with the cores of its artifact.
 pub(crate) fn powertcp() -> FatTree {
     FatTree {
         pods: 4,
@@ -28,7 +28,7 @@ pub(crate) fn powertcp() -> FatTree {
     }
 }
 
-/// Links as `a-b`, in order.
+/// Returns the links as `a-b`, in order.
 fn links(topology: &Topology) -> String {
     let name = |node: NodeId| &*topology.nodes[node.index()].name;
     let links: Vec<String> = topology.links.iter().map(|l| format!("{}-{}", name(l.a), name(l.b))).collect();

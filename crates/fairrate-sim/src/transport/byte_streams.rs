@@ -1,10 +1,10 @@
-//! Every byte stream arrives intact and in order, shown with real bytes: senders and receivers of TCP, alone and under a
-//! connection of several subflows, over wires that lose, delay, repeat and damage packets and acknowledgments, and paths
-//! that die. What the application reads is compared with what was sent, by a hash.
+//! Tests that every byte stream arrives intact and in order, with real bytes: senders and receivers of TCP, alone and
+//! under a connection of several subflows, over wires that lose, delay, duplicate and damage packets and
+//! acknowledgments, and over paths that die. A hash compares what the application reads with what was sent.
 //!
-//! What hosts of the simulator do around these types, the harness does here: one packet for a segment, one acknowledgment
-//! for what a receiver answers, packets that are damaged are thrown away. Windows are constant, as congestion is not what
-//! this is about.
+//! The harness takes the place of the simulator's hosts around these types: it sends one packet for each segment and
+//! one acknowledgment for each reply of a receiver, and discards damaged packets. Windows are constant, as congestion
+//! is not tested here.
 
 mod cases;
 
@@ -26,16 +26,16 @@ const US: u64 = 1_000_000;
 /// Time between two segments of a path.
 const GAP_PS: u64 = US;
 
-/// Why a transfer failed.
+/// The reason why a transfer failed.
 #[derive(Debug, PartialEq, Eq)]
 enum Failure {
-    /// So many events have happened and the application has read no more than this.
+    /// No end after `steps` events: the application has read only `read` bytes.
     NoEnd { steps: u64, read: u64 },
-    /// Nothing is pending, and the application has read no more than this.
+    /// No pending event, although the application has read only `read` bytes.
     Stuck { read: u64 },
-    /// This byte is to be read and has not arrived.
+    /// A byte that the transport reports as readable but that has not arrived.
     Missing { byte: u64 },
-    /// What was read is not what was sent.
+    /// A difference between the bytes read and the bytes sent, by their hashes.
     Differs { sent: u128, read: u128 },
 }
 
@@ -59,7 +59,8 @@ impl Fnv {
     }
 }
 
-/// The bytes of a stream: each a function of the stream and its place in it (SplitMix64).
+/// Returns `len` bytes of a stream, from byte `from` on: each is a function of the stream and its position
+/// (SplitMix64).
 fn content(stream: u64, from: u64, len: u64) -> Vec<u8> {
     let byte = |at: u64| {
         let mut z = (stream ^ at).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -69,13 +70,13 @@ fn content(stream: u64, from: u64, len: u64) -> Vec<u8> {
     (from..from + len).map(byte).collect()
 }
 
-/// What is wrong with a wire. Probabilities are those of a packet.
+/// The faults of a wire, as probabilities per packet.
 #[derive(Clone, Copy, Debug)]
 struct Faults {
     loss: f64,
-    /// Probability that a burst of losses begins, and that it goes on with the next packet.
+    /// Probabilities that a burst of losses begins, and that it continues with the next packet.
     burst: (f64, f64),
-    /// Probability of a delay by up to `late_us`, so that others overtake.
+    /// Probability of a delay by up to `late_us`, so that other packets overtake.
     late: f64,
     late_us: u64,
     duplicate: f64,
@@ -90,14 +91,14 @@ impl Faults {
 struct Wire {
     faults: Faults,
     delay_ps: u64,
-    /// Nothing gets through from the first time to the second.
+    /// Start and end of the time in which no packet gets through.
     dead: (u64, u64),
     in_burst: bool,
     random: Stream,
 }
 
 impl Wire {
-    /// When the copies of a packet that leaves now arrive, and which of them are damaged.
+    /// Returns the arrival time of each copy of a packet that leaves now, and `true` if that copy is damaged.
     fn fates(&mut self, now_ps: u64) -> Vec<(u64, bool)> {
         let f = self.faults;
         let mut happens = |p: f64| self.random.uniform() < p;
@@ -112,7 +113,7 @@ impl Wire {
     }
 }
 
-/// What travels.
+/// A packet on a wire.
 #[derive(Clone, Debug)]
 enum Packet {
     Data { seq: u64, data_seq: u64, sent_ps: u64, marked: bool, reduced: bool, bytes: Vec<u8>, checksum: u128 },
@@ -135,7 +136,7 @@ struct Path {
     next_send_ps: u64,
 }
 
-/// The application that reads: what has arrived and cannot be read yet, by first byte.
+/// The reading application. `held` stores data that has arrived but cannot be read yet, by first byte.
 struct Application {
     held: BTreeMap<u64, Vec<u8>>,
     read: u64,
@@ -143,7 +144,7 @@ struct Application {
 }
 
 impl Application {
-    /// Reads all before byte `to`, which the transport says is there.
+    /// Reads all bytes before byte `to`, which the transport reports as arrived.
     fn read_to(&mut self, to: u64) -> Result<(), Failure> {
         while self.read < to {
             let Some(piece) = self.held.remove(&self.read).filter(|p| self.read + p.len() as u64 <= to) else {
@@ -152,7 +153,7 @@ impl Application {
             self.hash.add(&piece);
             self.read += piece.len() as u64;
         }
-        // Copies of what has been read.
+        // Removes copies of data already read.
         self.held = self.held.split_off(&to);
         Ok(())
     }
@@ -164,9 +165,9 @@ struct PathPlan {
     there: Faults,
     back: Faults,
     delay_us: u64,
-    /// Dead from the first time to the second, in microseconds.
+    /// Start and end of the time in which the path is dead, in microseconds.
     dead_us: (u64, u64),
-    /// Segments.
+    /// Window in segments.
     window: u64,
 }
 
@@ -176,9 +177,9 @@ struct Plan {
     bytes: u64,
     seed: u64,
     tcp: TcpConfig,
-    /// More than one: a connection.
+    /// The paths; more than one make a multipath connection.
     paths: Vec<PathPlan>,
-    /// Whether hosts throw away what is damaged.
+    /// `true` if hosts discard damaged packets.
     checks: bool,
 }
 
@@ -189,7 +190,7 @@ struct Transfer {
     paths: Vec<Path>,
     connection: Option<(Connection, Reassembly)>,
     application: Application,
-    /// What is on its way: by arrival and order of sending, with its path.
+    /// Packets on their way, each with its path, by arrival time and order of sending.
     wire: BTreeMap<(u64, u64), (usize, Packet)>,
     n_sent: u64,
     marks: Stream,
@@ -234,7 +235,7 @@ impl Transfer {
         transfer
     }
 
-    /// To the end: the sender knows that everything has arrived.
+    /// Runs until the sender has received acknowledgments for all data.
     fn run(mut self) -> Result<(), Failure> {
         let bound = 20_000 + 2_000 * (self.plan.bytes / MSS);
         for _ in 0..bound {
@@ -259,7 +260,7 @@ impl Transfer {
         }
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event, if any.
     fn next_ps(&self) -> Option<u64> {
         let of_path = |path: &Path| {
             let deadline = path.sender.tcp.as_ref().map_or(u64::MAX, |tcp| tcp.deadline_ps());
@@ -271,7 +272,7 @@ impl Transfer {
         (at < u64::MAX).then(|| at.max(self.now_ps))
     }
 
-    /// Does what is due.
+    /// Processes the events that are due.
     fn step(&mut self) -> Result<(), Failure> {
         while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now_ps) {
             let (path, packet) = entry.remove();
@@ -306,7 +307,7 @@ impl Transfer {
         self.share_out();
     }
 
-    /// Sends what windows and gaps allow.
+    /// Sends the segments that windows and gaps allow.
     fn send_all(&mut self) {
         for i in 0..self.paths.len() {
             let path = &mut self.paths[i];
@@ -325,7 +326,8 @@ impl Transfer {
         }
     }
 
-    /// What a segment carries: of a subflow, a piece of the connection's data.
+    /// Returns the first byte and the length of the data that a segment carries: for a subflow, a piece of the
+    /// connection's data.
     fn carry(&mut self, i: usize, segment: Segment) -> (u64, u64) {
         let Some((connection, _)) = &mut self.connection else { return (segment.seq, segment.len) };
         let sender = &mut self.paths[i].sender;
@@ -337,7 +339,7 @@ impl Transfer {
         (connection.data_at(piece), connection.piece_len(piece))
     }
 
-    /// Tells subflows whether there is data for them.
+    /// Updates for each subflow whether the connection has data for it.
     fn share_out(&mut self) {
         let Some((connection, _)) = &mut self.connection else { return };
         for (i, path) in self.paths.iter_mut().enumerate() {
@@ -376,7 +378,7 @@ impl Transfer {
         if self.application.read <= data_seq {
             self.application.held.insert(data_seq, bytes);
         }
-        // A segment of a subflow takes a full one's numbers.
+        // A segment of a subflow takes the sequence numbers of a full one.
         let taken = if self.connection.is_some() { MSS } else { len };
         let receiver = &mut self.paths[i].receiver;
         let prior = receiver.expected;

@@ -1,21 +1,21 @@
-//! Who controls a sender: a controller of its own, or that of its connection.
+//! The controller of a sender: its own, or the one of its connection.
 
 use super::lasting::Lasting;
 use crate::ids::FlowId;
 use fairrate_control::{Algorithm, Controller, CoupledAlgorithm, CoupledController, forward_controller};
 
-/// Who controls a sender.
+/// The controller of a sender.
 #[allow(clippy::large_enum_variant)]
 pub enum Controlled {
     /// A controller of its own.
     Own(Algorithm),
-    /// One that the next flow of its connection goes on with.
+    /// A controller that the next flow of the same connection continues to use.
     Lasting(Box<Lasting>),
-    /// That of its connection.
+    /// The controller of its connection.
     Coupled {
-        /// The connection, by the user's flow.
+        /// The connection, identified by the user's flow.
         connection: FlowId,
-        /// Which of its subflows this is.
+        /// The number of this subflow in the connection.
         subflow: u32,
     },
 }
@@ -24,9 +24,9 @@ pub enum Controlled {
 pub enum ControllerRef<'a> {
     /// Its own.
     Own(&'a mut Algorithm),
-    /// One that outlives the flow.
+    /// A controller that outlives the flow.
     Lasting(&'a mut Lasting),
-    /// That of its connection, where it is this subflow.
+    /// The controller of its connection, with the number of this subflow.
     Coupled(&'a mut CoupledAlgorithm, usize),
 }
 
@@ -44,7 +44,7 @@ mod tests {
 
     use super::*;
 
-    /// Expects that every method of a controller reaches `recorder` once, and that its answers come back.
+    /// Expects that every method of a controller reaches `recorder` once, and that its answers are returned.
     fn expect_all(mut controller: ControllerRef<'_>, recorder: &Recorder, subflow: Option<usize>) {
         recorder.take();
         let answers = call_all(&mut controller);

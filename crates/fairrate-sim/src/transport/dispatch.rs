@@ -1,4 +1,4 @@
-//! Which transport does it: every function of [`Transport`], by the transport of a flow.
+//! Dispatch of every function of [`Transport`] to the transport of a flow.
 
 use fairrate_control::Allowance;
 
@@ -17,7 +17,7 @@ macro_rules! call {
     };
 }
 
-/// See [`Transport`] for what each does.
+/// See [`Transport`] for each function.
 impl Kind {
     pub(crate) fn open(self, hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         for_each_transport!(call [self, open, (hosts, w, flow)]);

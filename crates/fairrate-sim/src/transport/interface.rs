@@ -1,7 +1,8 @@
-//! What a transport is: what it sends next, what an arrival does, what a timer does, how a receiver answers.
+//! The interface of a transport: what a sender sends next, how arrivals and timers are handled, how a receiver answers.
 //!
-//! A transport moves no packet itself. It is handed the hosts of a part and the world around them, changes the state of its
-//! senders and receivers, and says what follows; the host then sends, and lets controllers' decisions apply.
+//! A transport moves no packet itself. Its functions receive the hosts of a part and the world around them, change the
+//! state of senders and receivers, and return what follows; the host then sends packets and applies controllers'
+//! decisions.
 
 use fairrate_control::Allowance;
 
@@ -9,143 +10,147 @@ use super::sender::Segment;
 use crate::core::{Hosts, World};
 use crate::ids::{FlowId, HostId, PacketIdx, SenderIdx};
 
-/// How a receiver answers data.
+/// A receiver's answer to a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// By this packet, at once.
+    /// This packet, sent at once.
     Packet(PacketIdx),
-    /// By what waits at its NIC, if anything does.
+    /// The packets queued at the receiver's NIC, if there are any.
     Waiting,
-    /// Nobody is there.
+    /// No answer: no receiver handled the packet.
     Nothing,
 }
 
-/// What an acknowledgment means to its sender.
+/// The effect of an acknowledgment on its sender.
 pub(crate) struct Acked {
     /// The sender.
     pub(crate) slot: SenderIdx,
-    /// What its controller has decided.
+    /// The decision of its controller.
     pub(crate) allowance: Allowance,
-    /// Whether all data of the user's flow has been acknowledged.
+    /// `true` if all data of the user's flow has been acknowledged.
     pub(crate) is_done: bool,
-    /// Whether it leads to no decision: a first one that is only stored.
+    /// `true` if the decision is not applied: the first acknowledgment is only stored.
     pub(crate) is_only_stored: bool,
 }
 
-/// What a segment carries.
+/// The payload of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load {
-    /// The first byte of data, where the segment's own numbers are not the data's.
+    /// The first byte of data, if data is numbered apart from segments (0 otherwise).
     pub(crate) data_seq: u64,
     /// Payload bytes.
     pub(crate) payload: u64,
-    /// The least that the packet has on the wire.
+    /// The smallest size of the packet on the wire, in bytes.
     pub(crate) min_wire: u16,
 }
 
 impl Load {
-    /// A segment of a flow's own bytes.
+    /// Returns the load of a segment that carries a flow's own bytes.
     pub(crate) fn own(segment: Segment) -> Self {
         Self { data_seq: 0, payload: segment.len, min_wire: 0 }
     }
 }
 
-/// What a retransmission timer has led to.
+/// The result of a retransmission timer event.
 pub(crate) enum Timed {
-    /// Nothing: the flow is over, or the timer had moved.
+    /// No effect: the flow is over, or the timer was moved.
     Nothing,
-    /// This sender may have something to send.
+    /// A sender that may have data to send.
     MaySend(SenderIdx),
-    /// The controller of this sender has decided.
+    /// A decision of this sender's controller.
     Decided(SenderIdx, Allowance),
 }
 
-/// A transport. Flows are known by their numbers, senders by their slots.
+/// A transport. Flows are identified by their numbers, senders by their slots.
 pub(crate) trait Transport {
-    /// A flow starts: makes its sender, or those of its subflows, of which the first counts as the flow's own.
+    /// Starts `flow`: makes its sender, or its subflows' senders, of which the first counts as the flow's own.
     fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId);
 
-    /// The controllers of a flow that starts have decided for the first time.
+    /// Handles the first decisions of the controllers of `flow`, which has just started.
     fn begin(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
-    /// An application has written more on a flow.
+    /// Handles new data that an application has written on `flow`.
     fn written(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
-    /// Which of a NIC's flows sends in the turn of the one at position `at`.
+    /// Returns the position of the NIC's flow that sends in the turn of the flow at position `at`.
     #[inline]
     fn whose_turn(_hosts: &Hosts, _w: &World, _host: HostId, at: usize) -> usize {
         at
     }
 
-    /// A sender is about to send. What its controller decides if it was idle.
+    /// Returns the controller's decision if the sender in `slot`, which is about to send, was idle; otherwise `None`.
     #[inline]
     fn after_idle(_hosts: &mut Hosts, _w: &World, _slot: SenderIdx) -> Option<Allowance> {
         None
     }
 
-    /// What the next segment of a sender carries.
+    /// Returns the load of the sender's next segment, `segment`.
     #[inline]
     fn load(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx, segment: Segment) -> Load {
         Load::own(segment)
     }
 
-    /// A sender has sent a packet with so many bytes on the wire.
+    /// Handles a packet of `wire` bytes on the wire that the sender in `slot` has sent.
     #[inline]
     fn sent(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx, _wire: u16) {}
 
-    /// Whether all that the user's flow of a sender has to send has been sent once; the sender itself has more, or not.
+    /// Returns `true` if all data of the sender's user flow has been sent once; `has_data` is set while the sender
+    /// itself has more.
     #[inline]
     fn has_sent_all(_hosts: &Hosts, _w: &World, _slot: SenderIdx, has_data: bool) -> bool {
         !has_data
     }
 
-    /// A flow has sent all it has.
+    /// Handles the moment at which `flow` has sent all its data.
     #[inline]
     fn on_all_sent(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
-    /// A data packet reaches its receiver.
+    /// Handles a data packet that reaches its receiver; returns the receiver's answer.
     fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer;
 
-    /// The receiver's answer is on its way: the receiver reads what it has.
+    /// Lets the receiver of `flow` read the data it has, after its answer has been sent.
     #[inline]
     fn read(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
-    /// Acknowledgments of a flow may have waited for long enough. The one to send.
+    /// Returns the acknowledgment to send if acknowledgments of `flow` have been delayed for long enough.
     fn on_ack_timer(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) -> Option<PacketIdx> {
         None
     }
 
-    /// An acknowledgment, which may report a gap, reaches its sender; `None` if that is gone.
+    /// Handles an acknowledgment, which may report a gap, that reaches its sender; returns `None` if the sender is
+    /// gone.
     fn on_ack(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Option<Acked>;
 
-    /// The answer to a handshake has reached its sender. Whether it was waited for.
+    /// Handles the answer to a handshake that reaches its sender; returns `true` if the sender was waiting for it.
     fn on_connected(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) -> bool {
         false
     }
 
-    /// A retransmission timer of a flow may have expired.
+    /// Handles a retransmission timer of `flow` that may have expired.
     fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed;
 
-    /// What a timer or an acknowledgment has led to is in force: the next time of the timer may be another one.
+    /// Follows an acknowledgment or a timer event, once its decision is applied: schedules the sender's timer if its
+    /// time has moved.
     #[inline]
     fn plan_timer(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx) {}
 
-    /// The earliest time of a sender's next packet besides its own pacing, in picoseconds.
+    /// Returns the earliest time of a sender's next packet, apart from its own pacing, in picoseconds.
     #[inline]
     fn earliest_ps(_hosts: &Hosts, _w: &World, _slot: SenderIdx) -> u64 {
         0
     }
 
-    /// A controller's decision about a sender is in force.
+    /// Handles a controller's decision about a sender, after it has been applied.
     #[inline]
     fn decided(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx) {}
 
-    /// An endless flow stops: what it has sent so far is all it will send. Whether that has all been acknowledged.
+    /// Stops an endless flow, which sends no new data from now on; returns `true` if all data sent so far has been
+    /// acknowledged.
     fn stop(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> bool;
 
-    /// A flow that was stopped has something left to be acknowledged, or not.
+    /// Follows [`Transport::stop`]; `is_done` is set if all data of the stopped flow has been acknowledged.
     fn stopped(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId, _is_done: bool) {}
 
-    /// The senders of a flow are gone.
+    /// Releases the transport's state of a flow whose senders are gone.
     fn close(_hosts: &mut Hosts, _flow: FlowId) {}
 }

@@ -1,37 +1,37 @@
-//! A controller that outlives its flow: the next one over the same connection goes on with it.
+//! A controller that outlives its flow: the next flow of the same connection continues to use it.
 
 use fairrate_control::{Ack, Algorithm, Allowance, Controller, forward_controller};
 use fairrate_units::Time;
 
 /// The controller of a connection that carries one flow after the other.
 ///
-/// To the algorithm they are one flow: their bytes are numbered on, and its timers expire between them too. It learns of a
-/// pause what it would learn of an application that writes nothing, so nothing.
+/// The algorithm sees all of them as one flow: byte numbers continue from flow to flow, and its timers also expire
+/// between flows. It is not notified of pauses, just as it is not notified when an application writes nothing.
 pub struct Lasting {
     algorithm: Algorithm,
     /// Payload bytes of the flows before the present one.
     before: u64,
-    /// What it has decided last; `None`: nothing yet.
+    /// Its last decision; `None` before the first.
     last: Option<Allowance>,
 }
 
 impl Lasting {
-    /// The controller of a connection that has carried nothing.
+    /// Returns the controller of a connection that has carried no flow yet.
     pub fn new(algorithm: Algorithm) -> Self {
         Self { algorithm, before: 0, last: None }
     }
 
-    /// A flow of so many bytes is over.
+    /// Records the end of a flow of `bytes` payload bytes.
     pub fn end_flow(&mut self, bytes: u64) {
         self.before += bytes;
     }
 
-    /// The last decision.
+    /// Returns the last decision.
     pub fn last(&self) -> Option<Allowance> {
         self.last
     }
 
-    /// Lets the timers expire that have up to now, each at its time: between flows nobody calls them.
+    /// Runs each timer that has expired up to `now`, at its own time: between flows nothing else calls them.
     pub fn catch_up(&mut self, now: Time) {
         let mut at = Time::ZERO;
         while let Some(last) = self.last.filter(|last| last.timer <= now) {
@@ -40,7 +40,7 @@ impl Lasting {
         }
     }
 
-    /// Keeps a decision, if it is one, and returns it.
+    /// Stores `decision` as the last one unless it is `None`, and returns it.
     fn note<D: Copy + Into<Option<Allowance>>>(&mut self, decision: D) -> D {
         self.last = decision.into().or(self.last);
         decision
@@ -48,7 +48,7 @@ impl Lasting {
 }
 
 impl Controller for Lasting {
-    /// A flow begins, the first one or the next.
+    /// Starts a flow, the first one or a later one.
     fn on_start(&mut self, now: Time) -> Allowance {
         self.catch_up(now);
         let allowance = self.last.unwrap_or_else(|| self.algorithm.on_start(now));
@@ -77,7 +77,7 @@ mod tests {
         Lasting::new(config.build(&FlowContext::on(Rate::from_gbps(40), Time::from_us(10))))
     }
 
-    /// 500 units of 10 Mb/s, so 5 Gb/s.
+    /// Returns a notice of 500 units of 10 Mb/s, so 5 Gb/s.
     fn notice() -> Notice {
         Notice { flow: 0, port: 7, values: [500.0, 0.0, 0.0, 0.0] }
     }
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn bytes_are_numbered_on() {
-        // HPCC moves its reference once a round trip, told by byte numbers: with those of the second flow from 0 on it would
-        // not for as many bytes as the first flow had.
+        // HPCC moves its reference once a round trip, which it detects by byte numbers: if those of the second flow
+        // started at 0, the reference would not move for as many bytes as the first flow had.
         let config = AlgorithmConfig::by_name("hpcc", Profile::Paper).expect("it is registered");
         let build = || config.build(&FlowContext::on(Rate::from_gbps(25), Time::from_us(8)));
         let (mut one, mut lasting) = (build(), Lasting::new(build()));
@@ -140,7 +140,8 @@ mod tests {
         }
     }
 
-    /// A port of 25 Gb/s that carries two thirds of what it can, and 10 packets in its queue at times.
+    /// Returns the telemetry of a port of 25 Gb/s at two thirds of its capacity, sometimes with 10 packets in its
+    /// queue.
     fn hop(n: u64) -> [fairrate_control::IntHop; 1] {
         let rate = fairrate_control::PortRate::new(Rate::from_gbps(25));
         let qlen = if n % 40 < 20 { 0 } else { 10_000 };

@@ -1,22 +1,22 @@
-//! The transports that there are, one line each.
+//! The list of all transports, one line each.
 
-/// Hands the list to a macro, behind something for the macro itself: what each transport is called, and the type that says
-/// what it does.
+/// Passes the list to the macro `$then`, after the arguments `$extra`: the name of each transport, and the type that
+/// implements it.
 macro_rules! for_each_transport {
     ($then:ident $extra:tt) => {
         $then! {
             $extra
-            /// Windows and rates over a network that hardly loses anything.
+            /// Windows and rates over a network that rarely loses a packet.
             Rdma => rdma::Rdma,
             /// TCP over one path.
             Tcp => tcp::Tcp<tcp::OwnData>,
             /// TCP over several paths: a connection, and its subflows.
             Mptcp => tcp::Tcp<mptcp::Pieces>,
-            /// TCP over one path, at rates that a central allocator tells.
+            /// TCP over one path, at rates that a central allocator assigns.
             Ruled => tcp::Tcp<allocator::RuledData>,
-            /// TCP that carries the messages of the allocator and of those it rules.
+            /// TCP that carries the messages between the allocator and the hosts whose rates it assigns.
             Line => tcp::Tcp<allocator::Messages>,
-            /// Receivers grant what senders may send.
+            /// HOMA, in which receivers grant what senders may send.
             Homa => homa::Homa,
         }
     };
@@ -25,7 +25,7 @@ pub(crate) use for_each_transport;
 
 macro_rules! kinds {
     ([] $($(#[$doc:meta])* $name:ident => $type:ty,)+) => {
-        /// The transport that a flow goes by.
+        /// The transport of a flow.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Kind {
             $($(#[$doc])* $name,)+

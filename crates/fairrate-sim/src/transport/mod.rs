@@ -1,5 +1,5 @@
 //! The transports of the hosts. Each is a folder that implements [`Transport`](interface::Transport), and a line of
-//! `list.rs`; what several of them use stands beside them.
+//! `list.rs`. Code that several transports use is in the files beside the folders.
 
 mod allocator;
 #[cfg(test)]

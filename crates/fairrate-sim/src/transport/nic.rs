@@ -1,8 +1,8 @@
 use crate::ids::{PacketIdx, PortIdx, SenderIdx};
 use std::collections::VecDeque;
 
-/// What the NIC needs to know of a flow to decide whether it may send: kept together, apart from the sender,
-/// because the NIC looks at all of a host's flows for every packet.
+/// The state of a flow that decides whether the NIC may send from it. It is kept apart from the sender because the NIC
+/// reads it for all of a host's flows at every packet.
 #[derive(Clone, Copy, Debug)]
 pub struct NicFlow {
     /// Earliest start of the next packet (pacing), in picoseconds.
@@ -11,15 +11,15 @@ pub struct NicFlow {
     pub sender: SenderIdx,
     /// Priority class.
     pub class: u8,
-    /// Whether there is something to send and the window lets it through.
+    /// `true` if there is data to send and the window lets it through.
     pub open: bool,
-    /// Whether there is something to send.
+    /// `true` if there is data to send.
     pub has_data: bool,
-    /// Whether its sender is gone; only ns-3's NIC keeps such flows for a while.
+    /// `true` if its sender is gone; only ns-3's NIC keeps such flows for a while.
     pub finished: bool,
 }
 
-/// A host's network interface: picks the next packet, control packets first, then flows in turn.
+/// A host's network interface, which picks the next packet: control packets first, then flows in turn.
 #[derive(Debug)]
 pub struct Nic {
     /// The host's egress port.
@@ -30,16 +30,17 @@ pub struct Nic {
     turn: usize,
     /// Time of the wake-up that counts, in picoseconds; `u64::MAX`: none pending.
     pub wake_ps: u64,
-    /// Its rank.
+    /// Rank of that wake-up.
     pub wake_rank: u32,
-    /// When it was planned, where ties go by insertion.
+    /// Time at which that wake-up was planned, for the mode in which ties go by insertion.
     pub wake_planned_ps: u64,
-    /// Notifications that have arrived and are acted on later, in picoseconds, in order.
+    /// Notifications that have arrived and are processed later: time of processing in picoseconds and packet, in order
+    /// of time.
     pub held: VecDeque<(u64, PacketIdx)>,
 }
 
 impl Nic {
-    /// An idle interface.
+    /// Returns an idle interface on the egress port `port`.
     pub fn new(port: PortIdx) -> Self {
         Self {
             port,
@@ -52,7 +53,8 @@ impl Nic {
         }
     }
 
-    /// The position of the flow that may send now, highest class first and in turn within a class.
+    /// Returns the position of the flow that may send at `now_ps`: highest class first, in turn within a class.
+    /// `paused` has one bit for each paused class.
     #[inline]
     pub fn pick(&self, now_ps: u64, paused: u8) -> Option<usize> {
         let may_send = |flow: &NicFlow| flow.open && flow.next_send_ps <= now_ps && paused & (1 << flow.class) == 0;
@@ -76,13 +78,13 @@ impl Nic {
         best
     }
 
-    /// The flow at `at` has sent: the next one's turn.
+    /// Records that the flow at `at` has sent: the turn passes to the next one.
     #[inline]
     pub fn sent(&mut self, at: usize) {
         self.turn = if at + 1 < self.flows.len() { at + 1 } else { 0 };
     }
 
-    /// Earliest time at which a flow may send; `u64::MAX`: none before something else happens.
+    /// Returns the earliest time at which a flow may send; `u64::MAX` if no flow may send before its state changes.
     #[inline]
     pub fn next_send_ps(&self, paused: u8) -> u64 {
         let may_send = |flow: &NicFlow| flow.open && paused & (1 << flow.class) == 0;
@@ -92,8 +94,9 @@ impl Nic {
         self.flows.iter().filter(|f| may_send(f)).map(|f| f.next_send_ps).min().unwrap_or(u64::MAX)
     }
 
-    /// The flow that may send now, as ns-3's RDMA stack picks it: in turn from the one after the last, whatever
-    /// its class, and finished flows are dropped only when the search comes by them. True if positions changed.
+    /// Returns the position of the flow that may send at `now_ps`, as ns-3's RDMA stack picks it, and `true` if
+    /// positions changed. Flows are searched in turn from the one after the last sender, without regard to class;
+    /// finished flows are dropped only when the search passes them.
     pub fn pick_like_ns3(&mut self, now_ps: u64, paused: u8) -> (Option<usize>, bool) {
         let n = self.flows.len();
         let (mut picked, mut first_finished) = (None, None);
@@ -120,18 +123,18 @@ impl Nic {
         (picked, true)
     }
 
-    /// As [`Nic::sent`], for [`Nic::pick_like_ns3`].
+    /// Does the same as [`Nic::sent`], for [`Nic::pick_like_ns3`].
     pub fn sent_like_ns3(&mut self, at: usize) {
         self.turn = at;
     }
 
-    /// Earliest pacing time of a flow with something to send, even if its window is closed, as ns-3's RDMA
-    /// stack computes it.
+    /// Returns the earliest pacing time of a flow with data to send, even if its window is closed, as ns-3's RDMA stack
+    /// computes it.
     pub fn next_send_like_ns3(&self) -> u64 {
         self.flows.iter().filter(|f| f.has_data).map(|f| f.next_send_ps).min().unwrap_or(u64::MAX)
     }
 
-    /// Removes the flow at `at`; those behind it move up by one.
+    /// Removes the flow at `at`; the flows behind it move up by one position.
     pub fn remove(&mut self, at: usize) {
         self.flows.remove(at);
         if at < self.turn {

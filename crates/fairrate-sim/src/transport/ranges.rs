@@ -11,7 +11,7 @@ impl Ranges {
         self.0.splice(start..end, [merged]);
     }
 
-    /// Removes everything below `to`, and returns the end of the range that then starts at `to` or below.
+    /// Removes all ranges that begin at or below `to`; returns the end of the last of them, or `to` if that is higher.
     pub fn advance(&mut self, to: u64) -> u64 {
         let mut edge = to;
         let mut n = 0;
@@ -23,7 +23,7 @@ impl Ranges {
         edge
     }
 
-    /// The first gap at or after `from`, if something lies beyond it: `[start, end)`.
+    /// Returns the first gap at or after `from` that has a range beyond it, as `[start, end)`.
     pub fn gap_after(&self, from: u64) -> Option<(u64, u64)> {
         let mut start = from;
         for r in &self.0 {
@@ -35,7 +35,7 @@ impl Ranges {
         None
     }
 
-    /// The first part of `[from, to)` that it does not hold: `[start, end)`.
+    /// Returns the first part of `[from, to)` that it does not hold, as `[start, end)`.
     pub fn missing_in(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         let mut next = self.0.partition_point(|r| r.1 <= from);
         let mut start = from;
@@ -47,7 +47,7 @@ impl Ranges {
         (start < end).then_some((start, end))
     }
 
-    /// Where the last `len` bytes that it holds begin; none if it holds fewer.
+    /// Returns the first of the last `len` bytes that it holds, or `None` if it holds fewer.
     pub fn nth_last(&self, len: u64) -> Option<u64> {
         let mut left = len;
         for r in self.0.iter().rev() {
@@ -59,28 +59,28 @@ impl Ranges {
         None
     }
 
-    /// The range that holds byte `at`.
+    /// Returns the range that holds byte `at`, if any.
     pub fn around(&self, at: u64) -> Option<(u64, u64)> {
         let next = self.0.partition_point(|r| r.1 <= at);
         self.0.get(next).copied().filter(|r| r.0 <= at)
     }
 
-    /// The ranges, in ascending order.
+    /// Returns the ranges, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().copied()
     }
 
-    /// Takes the last range out.
+    /// Removes and returns the last range.
     pub fn pop(&mut self) -> Option<(u64, u64)> {
         self.0.pop()
     }
 
-    /// Whether it holds nothing.
+    /// Returns `true` if it holds no range.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// End of the last range.
+    /// Returns the end of the last range, or 0 if there is none.
     pub fn end(&self) -> u64 {
         self.0.last().map_or(0, |r| r.1)
     }
@@ -92,7 +92,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a set of single bytes.
+        /// Compares with a set of single bytes.
         #[test]
         fn agrees_with_a_set_of_bytes(
             inserts in prop::collection::vec((0u64..60, 1u64..10), 0..20), from in 0u64..70, cut in 0u64..70,

@@ -2,43 +2,43 @@ use super::ranges::Ranges;
 use super::tcp::{MAX_SACKS, TcpReceiver};
 use crate::config::Recovery;
 
-/// The receiving end of one flow. There is one for every flow of a run, so what only some need is apart.
+/// The receiving end of one flow. A run has one for every flow, so state that only some flows need is stored apart.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     /// The byte expected next: all before it has arrived.
     pub expected: u64,
-    /// Once it is needed.
+    /// State that only some flows need, allocated at first use.
     more: Option<Box<More>>,
 }
 
-/// What a receiver needs for packets that are out of order or marked, and for TCP.
+/// A receiver's state for packets that are out of order or marked, and for TCP.
 #[derive(Clone, Debug, Default)]
 struct More {
     /// Earliest time of the next NACK for the same gap, in picoseconds.
     nack_at_ps: u64,
-    /// What was expected when the last NACK was sent.
+    /// The byte expected when the last NACK was sent.
     nacked: Option<u64>,
     /// Earliest time of the next CNP, in picoseconds.
     cnp_at_ps: u64,
-    /// Selective repeat: what has arrived beyond `expected`.
+    /// Selective repeat: ranges that have arrived beyond `expected`.
     beyond: Ranges,
-    /// TCP: when to acknowledge.
+    /// TCP: state of delayed acknowledgments and ECN echo.
     tcp: TcpReceiver,
 }
 
-/// How a receiver answers a data packet.
+/// A receiver's answer to a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// An acknowledgment.
     Ack,
     /// An acknowledgment that reports a gap.
     Nack,
-    /// Silence.
+    /// No answer.
     Nothing,
 }
 
 impl Receiver {
-    /// A receiver whose first byte has this number.
+    /// Returns a receiver whose first byte has number `seq`.
     pub fn starting_at(seq: u64) -> Self {
         Self { expected: seq, ..Self::default() }
     }
@@ -47,17 +47,18 @@ impl Receiver {
         self.more.get_or_insert_default()
     }
 
-    /// TCP: when to acknowledge.
+    /// Returns the state of TCP's acknowledgments.
     pub fn tcp(&mut self) -> &mut TcpReceiver {
         &mut self.more().tcp
     }
 
-    /// When TCP acknowledges at the latest, in picoseconds; `u64::MAX`: nothing waits for that.
+    /// Returns the latest time at which TCP acknowledges, in picoseconds; `u64::MAX` if no segment is pending.
     pub fn due_ps(&self) -> u64 {
         self.more.as_ref().map_or(u64::MAX, |more| more.tcp.due_ps)
     }
 
-    /// Takes payload `[seq, seq + len)`.
+    /// Takes payload `[seq, seq + len)`; returns the answer. With go-back-N, the same gap is reported at most once per
+    /// `nack_interval_ps`.
     #[inline]
     pub fn on_data(&mut self, seq: u64, len: u64, recovery: Recovery, now_ps: u64, nack_interval_ps: u64) -> Reply {
         if seq == self.expected {
@@ -84,7 +85,7 @@ impl Receiver {
         Reply::Nack
     }
 
-    /// Takes payload `[seq, seq + len)`, in order or not. Whether it was what was expected and leaves no hole behind.
+    /// Takes payload `[seq, seq + len)`, in order or not; returns `true` if it was expected and no hole remains.
     pub fn take(&mut self, seq: u64, len: u64) -> bool {
         if self.expected < seq {
             self.more().beyond.insert(seq, seq + len);
@@ -99,7 +100,7 @@ impl Receiver {
         in_order
     }
 
-    /// The parts of `[from, to)` that have not arrived, in order.
+    /// Returns the parts of `[from, to)` that have not arrived, in order.
     pub fn gaps(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut from = from.max(self.expected);
         std::iter::from_fn(move || {
@@ -110,7 +111,8 @@ impl Receiver {
         })
     }
 
-    /// Ranges that have arrived beyond `expected`, that of byte `latest` first (RFC 2018 section 4); empty ones mean none.
+    /// Returns the ranges that have arrived beyond `expected`, that of byte `latest` first (RFC 2018 section 4); empty
+    /// ranges fill the rest.
     pub fn sacks(&self, latest: u64) -> [(u64, u64); MAX_SACKS] {
         let mut sacks = [(0, 0); MAX_SACKS];
         let Some(more) = &self.more else { return sacks };
@@ -122,7 +124,8 @@ impl Receiver {
         sacks
     }
 
-    /// Whether a marked packet that arrives now is answered with a CNP.
+    /// Returns `true` if a marked packet that arrives at `now_ps` is answered with a CNP: at most one per
+    /// `interval_ps`.
     pub fn should_notify(&mut self, now_ps: u64, interval_ps: u64) -> bool {
         let more = self.more();
         let notify = more.cnp_at_ps <= now_ps;

@@ -10,22 +10,22 @@ use crate::fabric::tx_time_ps;
 use crate::ids::{FlowId, HostId, PacketIdx};
 use crate::packet::PacketPool;
 
-/// What a flow has been through at its sender.
+/// Counts of losses and repairs at a flow's sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// Payload bytes sent again.
     pub retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// Losses that were found and repaired without one: recoveries of TCP, gaps reported to RDMA.
+    /// Losses that were found and repaired without a timeout: recoveries of TCP, gaps reported to RDMA.
     pub recoveries: u32,
 }
 
 impl Tally {
-    /// A flow that has sent nothing.
+    /// The counts of a flow that has sent nothing.
     pub const NEW: Self = Self { retransmitted: 0, timeouts: 0, recoveries: 0 };
 
-    /// Adds what another sender of the same connection has been through.
+    /// Adds the counts of another sender of the same connection.
     pub fn add(&mut self, other: &Self) {
         self.retransmitted += other.retransmitted;
         self.timeouts += other.timeouts;
@@ -33,38 +33,40 @@ impl Tally {
     }
 }
 
-/// Whether an application writes more than it has.
+/// The future writes of a flow's application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
-    /// It does not.
+    /// No more data.
     Done,
-    /// It will, some time after all it has written is sent.
+    /// More data, some time after all data written so far is sent.
     Burst,
-    /// It will, when its pause is over.
+    /// More data, when the present pause is over.
     Pause,
 }
 
-/// The sending end of one active flow. What every packet and every acknowledgment touch comes first, in two cache lines.
+/// The sending end of one active flow. The fields that every packet and every acknowledgment use are first, in two
+/// cache lines.
 #[repr(C, align(64))]
 pub struct Sender {
     /// The flow.
     pub flow: FlowId,
-    /// The host it is at.
+    /// The sending host.
     pub host: HostId,
-    /// The transport it goes by.
+    /// The transport of the flow.
     pub transport: Kind,
     /// Position among its NIC's flows.
     pub nic_slot: u32,
-    /// Wire bytes of the packet sent last; 0: none has been.
+    /// Wire bytes of the packet sent last; 0 if none has been sent.
     last_wire: u16,
-    /// Whether the switch behind the NIC holds this flow back.
+    /// `true` while the switch behind the NIC holds this flow back.
     pub paused: bool,
-    /// Bytes of its window that must be free for a full packet to go: those of the packet; 1, if it may exceed the window.
+    /// Bytes of the window that must be free for a full packet: the packet's own bytes, or 1 if it may exceed the
+    /// window.
     pub room: u32,
-    /// The most its rate may be: that of its NIC, or what the application offers.
+    /// The largest rate it may have: that of its NIC, or what the application offers.
     pub fastest: Rate,
-    /// Payload bytes to send; `u64::MAX` while endless. Of a subflow: `u64::MAX` while its connection has data for it, else
-    /// `snd_nxt`.
+    /// Payload bytes to send; `u64::MAX` while endless. For a subflow: `u64::MAX` while its connection has data for it,
+    /// else `snd_nxt`.
     pub bytes: u64,
     /// Next new byte.
     pub snd_nxt: u64,
@@ -76,25 +78,26 @@ pub struct Sender {
     pub rate: Rate,
     /// Start of the transmission of the packet sent last, in picoseconds.
     pub last_start_ps: u64,
-    /// When the controller wants to be called; `u64::MAX`: never.
+    /// Time at which the controller's timer expires; `u64::MAX` if it has none.
     pub timer_ps: u64,
-    /// When the retransmission timer expires; `u64::MAX`: not running.
+    /// Time at which the retransmission timer expires; `u64::MAX` if it is not running.
     pub rto_ps: u64,
-    /// Highest byte ever sent: what lies below `snd_nxt` again after a loss is a retransmission.
+    /// Highest byte ever sent: bytes below it that are sent again after `snd_nxt` went back are retransmissions.
     snd_max: u64,
-    /// How long the packet sent last lasts at a rate, in picoseconds, and that rate; zero: not computed yet.
+    /// A rate, and the duration of the packet sent last at that rate, in picoseconds; a rate of zero means not computed
+    /// yet.
     gap: (Rate, u64),
-    /// Reliability by TCP; otherwise by the RDMA transport's rules.
+    /// State of TCP's reliability; `None` if the RDMA transport's rules apply.
     pub tcp: Option<Box<TcpSender>>,
-    /// What its application still writes.
+    /// The future writes of its application.
     pub writing: Writing,
     /// Selective repeat: next byte to look for gaps at; `None`: not recovering.
     recovery: Option<Recovering>,
-    /// Selective repeat: acknowledged beyond `snd_una`.
+    /// Selective repeat: bytes acknowledged beyond `snd_una`.
     sacked: Ranges,
-    /// What it has been through.
+    /// Its counts of losses and repairs.
     pub tally: Tally,
-    /// The algorithm.
+    /// The congestion controller.
     pub controlled: Controlled,
 }
 
@@ -102,7 +105,7 @@ pub struct Sender {
 struct Recovering {
     next: u64,
     until: u64,
-    /// After a timeout everything unacknowledged below this is taken for lost.
+    /// End of the bytes considered lost if unacknowledged, after a timeout.
     lost_below: u64,
 }
 
@@ -116,7 +119,7 @@ pub struct Segment {
 }
 
 impl Sender {
-    /// A sender that has sent nothing.
+    /// Returns a sender that has sent nothing.
     pub fn new(flow: FlowId, bytes: u64, controlled: Controlled) -> Self {
         Self {
             flow,
@@ -146,7 +149,7 @@ impl Sender {
         }
     }
 
-    /// The sender of an application's flow, which may write now and then.
+    /// Returns the sender of an application's flow, which may write in bursts.
     pub fn of_application(spec: &FlowSpec, flow: FlowId, controlled: Controlled) -> Self {
         let burst = spec.burst.filter(|_| spec.bytes == Bytes::MAX);
         let bytes = burst.map_or(spec.bytes, |burst| burst.bytes).as_u64();
@@ -154,20 +157,21 @@ impl Sender {
         Self { writing, ..Self::new(flow, bytes, controlled) }
     }
 
-    /// What has been sent so far is all that will be. Whether that has all been acknowledged.
+    /// Stops new data: what has been sent so far is all it will send. Returns `true` if all of it has been
+    /// acknowledged.
     pub fn stop(&mut self) -> bool {
         self.bytes = self.snd_nxt.max(self.snd_una);
         self.writing = Writing::Done;
         self.is_done()
     }
 
-    /// Whether its receiver is to learn that it has reduced its window, once.
+    /// Returns `true`, once, if its receiver must be informed that it has reduced its window.
     #[inline]
     pub fn take_reduced(&mut self) -> bool {
         self.tcp.as_mut().is_some_and(|tcp| std::mem::take(&mut tcp.tell_reduced))
     }
 
-    /// The controller's decision is in force: what a recovery may send until the next acknowledgment.
+    /// Applies the controller's decision to a recovery: sets how much it may send until the next acknowledgment.
     #[inline]
     pub fn settle(&mut self) {
         if let Some(tcp) = &mut self.tcp {
@@ -175,25 +179,25 @@ impl Sender {
         }
     }
 
-    /// Of a subflow: whether its connection has data that it has not sent.
+    /// Updates a subflow: `is_more` is `true` if its connection has data for it to send.
     #[inline]
     pub fn offer(&mut self, is_more: bool) {
         self.bytes = if is_more { u64::MAX } else { self.snd_nxt };
     }
 
-    /// Bytes in flight: unacknowledged; for TCP, without those delivered out of order or lost.
+    /// Returns the bytes in flight: unacknowledged ones; for TCP, without those delivered out of order or lost.
     #[inline]
     pub fn inflight(&self) -> u64 {
         self.tcp.as_ref().map_or(self.snd_nxt - self.snd_una, |tcp| tcp.pipe())
     }
 
-    /// Whether something that was ever sent has not been acknowledged. After going back nothing of it may be in flight, and
-    /// yet its acknowledgment is still waited for.
+    /// Returns `true` if data that was ever sent has not been acknowledged. After going back, none of it may be in
+    /// flight, and the sender still waits for its acknowledgment.
     pub fn has_unacknowledged(&self) -> bool {
         self.snd_una < self.snd_max
     }
 
-    /// A packet of `wire` bytes begins to be sent.
+    /// Records that a packet of `wire` bytes starts to be sent at `now_ps`.
     #[inline]
     pub fn on_sent(&mut self, wire: u16, now_ps: u64) {
         if wire != self.last_wire {
@@ -202,24 +206,24 @@ impl Sender {
         (self.last_wire, self.last_start_ps) = (wire, now_ps);
     }
 
-    /// Whether anything has been sent.
+    /// Returns `true` if any packet has been sent.
     #[inline]
     pub fn has_sent(&self) -> bool {
         0 < self.last_wire
     }
 
-    /// How long the packet sent last lasts at the pacing rate, which is not zero, in picoseconds.
+    /// Returns the duration of the packet sent last at the pacing rate, which is not zero, in picoseconds.
     #[inline]
     pub fn gap_ps(&mut self, whole_ns: bool) -> u64 {
-        // Most packets are as long as the one before, and many are sent at its rate: a comparison in place of a division.
+        // Most packets are as long as the one before, and many are sent at its rate: a comparison replaces a division.
         if self.gap.0 != self.rate {
             self.gap = (self.rate, tx_time_ps(self.rate, u64::from(self.last_wire), whole_ns));
         }
         self.gap.1
     }
 
-    /// Whether there is something the window lets through, and whether there is something to send at all: [`Sender::is_open`]
-    /// and [`Sender::has_data`].
+    /// Returns two flags: the window lets some data through, and there is data to send at all. They are
+    /// [`Sender::is_open`] and [`Sender::has_data`].
     #[inline]
     pub fn outlook(&self) -> (bool, bool) {
         if self.tcp.is_some() || self.recovery.is_some() {
@@ -229,13 +233,13 @@ impl Sender {
         (self.may_send() && has_new && self.has_room(), has_new)
     }
 
-    /// Whether there is something to send, now or when the window opens.
+    /// Returns `true` if there is data to send, now or when the window opens.
     #[inline]
     pub fn has_data(&self) -> bool {
         self.snd_nxt < self.bytes || self.recovery.is_some() || self.tcp.as_ref().is_some_and(|tcp| tcp.has_lost())
     }
 
-    /// Whether there is something the window lets through; at least one packet always may be in flight.
+    /// Returns `true` if there is data that the window lets through; one packet may always be in flight.
     pub fn is_open(&self) -> bool {
         if let Some(tcp) = &self.tcp {
             return self.may_send() && tcp.is_open(self.cwnd, self.snd_nxt - self.snd_una, self.snd_nxt < self.bytes);
@@ -246,7 +250,7 @@ impl Sender {
         self.may_send() && self.snd_nxt < self.bytes && self.has_room()
     }
 
-    /// Whether the window lets the next new packet through.
+    /// Returns `true` if the window lets the next new packet through.
     #[inline]
     fn has_room(&self) -> bool {
         let inflight = self.snd_nxt - self.snd_una;
@@ -254,13 +258,13 @@ impl Sender {
         inflight + room <= self.cwnd || inflight == 0
     }
 
-    /// Whether it has a rate and is not paused.
+    /// Returns `true` if its rate is not zero and it is not paused.
     #[inline]
     fn may_send(&self) -> bool {
         Rate::ZERO < self.rate && !self.paused
     }
 
-    /// Whether everything has been acknowledged.
+    /// Returns `true` if everything has been acknowledged and the application writes nothing more.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.bytes <= self.snd_una && self.writing == Writing::Done
@@ -305,7 +309,7 @@ impl Sender {
         }
         let newly = ack_seq - self.snd_una;
         self.snd_una = ack_seq;
-        // After going back, acknowledgments of what was sent before may pass the new `snd_nxt`.
+        // After going back, acknowledgments of data sent before may pass the new `snd_nxt`.
         self.snd_nxt = self.snd_nxt.max(ack_seq);
         if !self.sacked.is_empty() {
             self.sacked.advance(ack_seq);
@@ -316,7 +320,7 @@ impl Sender {
         newly
     }
 
-    /// Reacts to a reported gap; `[seq, seq + len)` has arrived beyond it.
+    /// Reacts to a reported gap, beyond which `[seq, seq + len)` has arrived.
     pub fn on_gap(&mut self, recovery: Recovery, seq: u64, len: u64) {
         match recovery {
             Recovery::GoBackN => self.snd_nxt = self.snd_una,
@@ -341,18 +345,19 @@ impl Sender {
         }
     }
 
-    /// Sends `[from, to)` again, which it has sent before, and nothing else of that kind; of no bytes: nothing.
+    /// Sends `[from, to)`, which was sent before, again, in place of any other recovery; an empty range ends the
+    /// recovery.
     pub fn send_again(&mut self, from: u64, to: u64) {
         self.recovery = (from < to).then_some(Recovering { next: from, until: to, lost_below: to });
     }
 
-    /// The next byte to send again, if any.
+    /// Returns the next byte to send again, if any.
     #[inline]
     pub fn next_again(&self) -> Option<u64> {
         self.lost_gap().map(|(from, _)| from)
     }
 
-    /// The next range to send again, if any.
+    /// Returns the next range to send again, if any.
     fn lost_gap(&self) -> Option<(u64, u64)> {
         let r = self.recovery?;
         let from = r.next.max(self.snd_una);
@@ -364,7 +369,7 @@ impl Sender {
     }
 }
 
-/// What the acknowledgment in `packet` tells a controller; delivery rates are not known.
+/// Returns the contents of the acknowledgment in `packet` for a controller; delivery rates are left unknown.
 #[inline]
 pub fn ack_of<'a>(
     pool: &'a PacketPool,

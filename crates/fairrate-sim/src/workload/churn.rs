@@ -1,4 +1,4 @@
-//! Flows that come and go one at a time, to see how long rates take to settle (PERC section 4.2).
+//! Flows that are added and removed one at a time, to measure how long rates take to settle (PERC section 4.2).
 
 use fairrate_units::{Bytes, Time};
 
@@ -9,8 +9,8 @@ use crate::input_error::FieldError;
 use crate::rng::{Purpose, Stream};
 use crate::topology::Topology;
 
-/// Endless flows between random pairs of hosts. Once rates have settled one is added, then one of those that are there
-/// is removed, and so on in turn.
+/// Endless flows between random pairs of hosts. Once rates have settled, one flow is added; once they have settled
+/// again, one of the active flows is removed, and so on in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Churn {
     /// Flows at the start.
@@ -19,13 +19,13 @@ pub struct Churn {
     pub changes: u32,
     /// The hosts; `None`: all.
     pub hosts: Option<Vec<NodeId>>,
-    /// When the first flows start.
+    /// Start of the first flows.
     pub start: Time,
 }
 
 impl Churn {
-    /// The flows, in the order in which they start, and the changes. Every pair of different hosts is as likely as the
-    /// others, and so is every flow that can be removed.
+    /// Returns the flows, in the order in which they start, and the changes. Every pair of different hosts is equally
+    /// likely, and so is every flow that can be removed.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
@@ -64,7 +64,7 @@ impl Churn {
         Ok((block.flows, changes))
     }
 
-    /// The hosts, ascending.
+    /// Returns the hosts, ascending.
     fn hosts(&self, topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
         let mut hosts = match &self.hosts {
             None => topology.hosts().collect(),
@@ -79,7 +79,7 @@ impl Churn {
     }
 }
 
-/// Two different hosts.
+/// Draws two different hosts.
 fn pair(hosts: &[NodeId], stream: &mut Stream) -> (NodeId, NodeId) {
     let src = stream.below(hosts.len() as u64) as usize;
     let dst = stream.below(hosts.len() as u64 - 1) as usize;

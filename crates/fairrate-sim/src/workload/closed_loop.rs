@@ -18,43 +18,43 @@ use crate::topology::Topology;
 pub struct ClosedLoop {
     /// Distribution of flow sizes, linear between its points.
     pub sizes: SizeDistribution,
-    /// How sizes are drawn from it.
+    /// The way sizes are drawn from it.
     pub sampling: Sampling,
     /// Offered load on the link of each sending host, 0.7 for 70 %, spread evenly over its pairs.
     pub load: f64,
-    /// How the mean pause follows from the load.
+    /// The rule that derives the mean pause from the load.
     pub sleep: Sleep,
     /// The senders; `None`: all hosts.
     pub senders: Option<Vec<NodeId>>,
     /// The receivers; `None`: all hosts. Every sender is paired with each of them but itself.
     pub receivers: Option<Vec<NodeId>>,
-    /// Chains begin at this time: each with a pause of its own.
+    /// Start of the chains: each starts with its own pause.
     pub start: Time,
-    /// No flow starts from here on.
+    /// End of the starts: no flow starts at this time or later.
     pub stop: Time,
 }
 
-/// How the mean pause follows from the load. A pair that is to offer the rate r with flows of mean size s needs a flow
-/// every s / r.
+/// The rules that derive the mean pause from the load. A pair that offers the rate r with flows of mean size s needs a
+/// flow every s / r.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleep {
-    /// The pause alone lasts s / r, with the mean of linear sampling for s, however sizes are drawn: as the authors of
-    /// RoCC compute it.
+    /// Pause of s / r, where s is the mean of linear sampling even if sizes are drawn as steps: as the authors of RoCC
+    /// compute it.
     WholeGap,
-    /// The pause lasts s / r less the time of a mean flow at line rate, with the mean of the sizes drawn: an idle
+    /// Pause of s / r less the time of a mean flow at line rate, where s is the mean of the sizes drawn: an idle
     /// network then carries the load.
     RestOfGap,
 }
 
 impl Sleep {
-    /// All of them with their names in scenarios.
+    /// All variants with their names in scenarios.
     pub const NAMES: &'static [(&'static str, Self)] =
         &[("whole-gap", Self::WholeGap), ("rest-of-gap", Self::RestOfGap)];
 }
 
 impl ClosedLoop {
-    /// The flows. Those of a chain are as many as can start before `stop` if each is sent at line rate; a flow's start
-    /// time says when that would be.
+    /// Returns the flows. A chain has as many as can start before `stop` if each is sent at line rate; the start time
+    /// of a flow is its start in that case.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
@@ -68,7 +68,7 @@ impl ClosedLoop {
         Ok(block.finish())
     }
 
-    /// How many flows that will be, about.
+    /// Returns the approximate number of flows.
     ///
     /// # Errors
     /// As [`ClosedLoop::generate`].
@@ -101,7 +101,7 @@ impl ClosedLoop {
         Ok((chains, sizes))
     }
 
-    /// Mean pause of a pair whose sender has `pairs` of them.
+    /// Returns the mean pause of each pair whose sender has `pairs` pairs.
     fn mean_sleep_ps(&self, sizes: &SizeDistribution, line_rate: Rate, pairs: usize) -> Result<f64, FieldError> {
         let line_bps = line_rate.as_bps() as f64;
         let pair_bps = self.load * line_bps / pairs as f64;
@@ -149,7 +149,7 @@ impl ClosedLoop {
         Ok(())
     }
 
-    /// How many flows chains have, about.
+    /// Returns the approximate number of flows of `chains`.
     fn number(&self, chains: &[Chain], sizes: &SizeDistribution) -> f64 {
         let span_ps = self.stop.saturating_sub(self.start).as_ps() as f64;
         let flows = |chain: &Chain| {
@@ -164,12 +164,12 @@ impl ClosedLoop {
 struct Chain {
     src: NodeId,
     dst: NodeId,
-    /// Of the sender's link.
+    /// Rate of the sender's link.
     line_rate: Rate,
     mean_sleep_ps: f64,
 }
 
-/// By node, the rate of its link; meant for hosts, which have one.
+/// Returns the rate of each node's link; meant for hosts, which have one link.
 fn host_rates(topology: &Topology) -> Vec<Rate> {
     let mut rates = vec![Rate::ZERO; topology.nodes.len()];
     for link in &topology.links {
@@ -192,7 +192,7 @@ mod tests {
         Star { hosts: 4, rate: Rate::from_gbps(40), delay: Time::from_us(1) }.build()
     }
 
-    /// h0 and h1 to h2 and h3: two pairs a sender.
+    /// Returns loops from h0 and h1 to h2 and h3: two pairs a sender.
     fn websearch(load: f64) -> ClosedLoop {
         ClosedLoop {
             sizes: SizeDistribution::by_name("websearch").unwrap(),
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// The chains: flows by what they wait for, from the first on.
+    /// Returns the chains: positions of flows, each flow after the one it waits for.
     fn chains(flows: &[FlowSpec]) -> Vec<Vec<usize>> {
         let mut next = vec![None; flows.len()];
         for (i, flow) in flows.iter().enumerate() {
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn an_idle_network_carries_the_load_if_pauses_are_the_rest_of_the_gap() {
-        // Every flow at line rate and alone, so that its earliest start is its start.
+        // Every flow is alone and at line rate, so that its earliest start is its start.
         for (sampling, load) in [(Sampling::Step, 0.4), (Sampling::Linear, 0.8)] {
             let loops =
                 ClosedLoop { sleep: Sleep::RestOfGap, sampling, stop: Time::from_ms(20_001), ..websearch(load) };

@@ -1,4 +1,4 @@
-//! When flows should be done.
+//! Deadlines of flows.
 
 use std::collections::HashMap;
 
@@ -11,37 +11,37 @@ use crate::rng::Purpose;
 /// The deadlines of a traffic block's flows, from their starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadlines {
-    /// The same for all.
+    /// The same deadline for all flows.
     Fixed(Time),
-    /// One drawn for each flow.
+    /// A deadline drawn for each flow.
     Drawn {
-        /// How they spread.
+        /// The distribution.
         spread: Spread,
-        /// The mean of the distribution, before `least` raises any.
+        /// The mean of the distribution, before `least` raises any deadline.
         mean: Time,
-        /// What is drawn below this is raised to it.
+        /// The smallest deadline: smaller draws are raised to it.
         least: Time,
     },
 }
 
-/// How random deadlines spread around their mean.
+/// The distributions of random deadlines around their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// Exponentially, as in the experiments of D3 and D2TCP.
+    /// Exponential, as in the experiments of D3 and D2TCP.
     Exponential,
-    /// Evenly from zero to twice the mean.
+    /// Uniform from zero to twice the mean.
     Uniform,
 }
 
 impl Spread {
-    /// All of them with their names in scenarios.
+    /// All variants with their names in scenarios.
     pub const NAMES: &'static [(&'static str, Self)] =
         &[("exponential", Self::Exponential), ("uniform", Self::Uniform)];
 }
 
 impl Deadlines {
-    /// Gives every flow of block number `group` its deadline. Each sender draws from a stream of its own, in the order of its
-    /// flows.
+    /// Gives every flow of block number `group` its deadline. Each sender draws from its own stream, in the order of
+    /// its flows.
     pub fn assign(&self, flows: &mut [FlowSpec], seed: u64, group: u32) {
         let (block, mut streams) = (Block::new(seed, group), HashMap::new());
         for flow in flows {
@@ -67,7 +67,7 @@ mod tests {
     use crate::ids::NodeId;
     use fairrate_units::Bytes;
 
-    /// Flows of hosts 0 and 1 in turn.
+    /// Returns flows of hosts 0 and 1 in turn.
     fn flows(n: usize) -> Vec<FlowSpec> {
         (0..n).map(|i| FlowSpec::new(NodeId(i as u32 % 2), NodeId(2), Bytes::new(1), Time::from_us(i as u64))).collect()
     }
@@ -87,7 +87,8 @@ mod tests {
             assert!((mean_ms(&times) - 20.0).abs() < error, "{spread:?}: {}", mean_ms(&times));
             assert!(times.iter().any(|&t| t < Time::from_ms(1)));
         }
-        // Raising what is below 3 ms adds the integral of P(X < x) from 0 to 3 ms: 3 - 20 (1 - exp(-3/20)) = 0.214 ms.
+        // Raising deadlines below 3 ms adds the integral of P(X < x) from 0 to 3 ms: 3 - 20 (1 - exp(-3/20)) = 0.214
+        // ms.
         let times = of(drawn(Spread::Exponential, Time::from_ms(3)), flows(40_000), 1);
         assert_eq!(times.iter().min(), Some(&Time::from_ms(3)));
         assert!((mean_ms(&times) - 20.214).abs() < 0.4, "{}", mean_ms(&times));

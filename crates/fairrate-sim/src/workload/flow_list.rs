@@ -1,4 +1,5 @@
-//! Reader of flow lists: CSV with a header, columns in any order. What begins with a number of flows is read by `hpcc_list`.
+//! Reader of flow lists: CSV with a header, columns in any order. Lists that begin with a number of flows are read by
+//! `hpcc_list`.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -11,7 +12,7 @@ use crate::ids::NodeId;
 use crate::input_error::FileError;
 use crate::topology::Topology;
 
-/// A column we know.
+/// A column with a known meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Start,
@@ -43,23 +44,22 @@ const COLUMNS: &[(&str, Column)] = &[
     ("deadline_ns", Column::Deadline),
 ];
 
-/// Columns without which there is no flow.
+/// Columns that every flow list must have.
 const REQUIRED: [(&str, Column); 4] =
     [("start_ns", Column::Start), ("src", Column::Src), ("dst", Column::Dst), ("bytes", Column::Bytes)];
 
-/// Reads a flow list: `start_ns,src,dst,bytes` and, if wanted, `id,sport,dport,priority,weight,group,deadline_ns`.
+/// Reads a flow list: `start_ns,src,dst,bytes` and optionally `id,sport,dport,priority,weight,group,deadline_ns`.
 ///
-/// Hosts are called by name or by decimal id; `size_bytes` is another word for `bytes`; a terabyte (10^12) or more
-/// is an endless flow. An empty field is the same as no such column, where the column is optional. Flows come in
-/// the order of their start times, then of their ids, which must all differ, then of the lines. They keep their ids.
-/// Ports that are not given are numbered by pair as those of the generators. Blank lines and lines that begin with `#`
-/// are skipped.
+/// Hosts are given by name or by decimal id; `size_bytes` is another name for `bytes`; a terabyte (10^12) or more is an
+/// endless flow. An empty field of an optional column is the same as no such column. Flows are ordered by their start
+/// times, then by their ids, which must all differ, then by lines. They keep their ids. Default ports are numbered by
+/// pair as those of the generators. Blank lines and lines that begin with `#` are skipped.
 ///
-/// A list whose first line is a number is one of the HPCC ns-3 code: so many lines `src dst priority dport bytes start` follow,
-/// the start in seconds.
+/// A list whose first line is a number is one of the HPCC ns-3 code: that number of lines `src dst priority dport bytes
+/// start` follow, with the start in seconds.
 ///
 /// # Errors
-/// Tells line and column of the first thing that is wrong.
+/// Gives line and column of the first error.
 pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String]) -> Result<Vec<FlowSpec>, FileError> {
     let held = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| held(line));
@@ -78,12 +78,12 @@ pub fn parse_flow_list(text: &str, topology: &Topology, ignore_columns: &[String
     let columns = parse_header(header_line, header, ignore_columns)?;
     let mut reader = Reader { hosts: Hosts::new(topology), columns, ids: HashSet::new(), pairs: HashMap::new() };
     let mut rows = lines.map(|(at, line)| reader.row(at, line)).collect::<Result<Vec<FlowSpec>, _>>()?;
-    // Those without an id before those with one, as ever.
+    // Flows without an id are before those with one.
     rows.sort_by_key(|flow| (flow.start, (flow.id != FlowSpec::NO_ID).then_some(flow.id)));
     Ok(rows)
 }
 
-/// Returns what to say of a file that begins as a connection matrix of htsim does: with `Nodes` and a number.
+/// Returns the error message for a file that begins like a connection matrix of htsim: with `Nodes` and a number.
 fn connection_matrix(header: &str) -> Option<String> {
     let mut words = header.split_whitespace();
     let is_one = words.next() == Some("Nodes") && words.next()?.parse::<u64>().is_ok() && words.next().is_none();
@@ -123,13 +123,13 @@ pub(super) struct Hosts<'a> {
 }
 
 impl<'a> Hosts<'a> {
-    /// Those of a network.
+    /// Returns the hosts of a network.
     pub(super) fn new(topology: &'a Topology) -> Self {
         let names = (0..).map(NodeId).zip(&topology.nodes).map(|(id, node)| (node.name.as_str(), id)).collect();
         Self { topology, names }
     }
 
-    /// The host that a field names.
+    /// Returns the host that a field names.
     pub(super) fn find(&self, field: &Field<'_>) -> Result<NodeId, FileError> {
         let text = field.text;
         let by_id = || text.parse().ok().map(NodeId).filter(|id| id.index() < self.topology.nodes.len());
@@ -149,7 +149,7 @@ impl<'a> Hosts<'a> {
     }
 }
 
-/// What reading a line needs.
+/// The state of reading lines.
 struct Reader<'a> {
     hosts: Hosts<'a>,
     columns: Vec<Column>,
@@ -195,15 +195,15 @@ impl Reader<'_> {
     }
 }
 
-/// A field of a line, and the error that would point at it.
+/// A field of a line, and the position for its errors.
 pub(super) struct Field<'a> {
-    /// As written.
+    /// The text as written.
     pub(super) text: &'a str,
     error: FileError,
 }
 
 impl<'a> Field<'a> {
-    /// What line `at` has at `range`.
+    /// Returns the field `text`, at `range` in line `at`.
     pub(super) fn new(text: &'a str, at: usize, range: Range<usize>) -> Self {
         Self { text, error: FileError::new(at, String::new()).at(range) }
     }
@@ -231,7 +231,7 @@ impl Field<'_> {
         self.nanoseconds("no start time")
     }
 
-    /// The deadline of a flow of so many bytes.
+    /// Returns the deadline of a flow of `bytes` bytes.
     fn deadline(&self, bytes: Bytes) -> Result<Time, FileError> {
         let deadline = self.nanoseconds("no deadline")?;
         if deadline == Time::ZERO {
@@ -277,7 +277,7 @@ impl Field<'_> {
     }
 }
 
-/// The fields of a line, without surrounding space and quotes, and where they are.
+/// Returns the fields of a line, without surrounding space and quotes, each with its position.
 fn fields(line: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     line.split(',').map(move |field| {
         let field = field.trim();
@@ -331,7 +331,7 @@ mod tests {
         let said = "line 1: this is a connection matrix of htsim (`Nodes 16`), which is not read here";
         assert_eq!(error.to_string(), said);
         assert!(error.help.as_deref().unwrap_or_default().contains("start_ns,src,dst,bytes"));
-        // What it advises is read.
+        // The file that the help suggests is read.
         assert!(parse_flow_list("start_ns,src,dst,bytes\n5,0,3,200000\n", &star(), &[]).is_ok());
         assert_eq!(read("Nodes,src,dst,bytes\n").unwrap_err().to_string(), "line 1: unknown column `Nodes`");
     }

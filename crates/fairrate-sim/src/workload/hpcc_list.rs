@@ -18,7 +18,7 @@ use crate::topology::Topology;
 
 const WORDS: [&str; 6] = ["src", "dst", "priority", "dport", "bytes", "start"];
 
-/// The number of flows, if the first line of a list that holds anything is one.
+/// Returns the number of flows, if the list's first line that is not blank is a number.
 pub(super) fn announced(header: &str) -> Option<usize> {
     header.trim().parse().ok()
 }
@@ -51,7 +51,7 @@ pub(super) fn parse<'a>(
     Ok(flows)
 }
 
-/// A line; its source port is found later.
+/// Reads a line; the source port is set later.
 fn flow(at: usize, line: &str, hosts: &Hosts<'_>) -> Result<FlowSpec, FileError> {
     let fields: Vec<Field<'_>> = words(line).map(|(text, range)| Field::new(text, at, range)).collect();
     let [src, dst, priority, dport, bytes, start] = fields.as_slice() else {
@@ -66,11 +66,11 @@ fn flow(at: usize, line: &str, hosts: &Hosts<'_>) -> Result<FlowSpec, FileError>
     Ok(FlowSpec { dport: dport.integer("a port")?, class: Some(priority.class()?), ..flow })
 }
 
-/// A start in seconds, exact where it is a plain decimal.
+/// Reads a start time in seconds, exactly if it is a plain decimal.
 fn seconds(field: &Field<'_>) -> Result<Time, FileError> {
     let number = field.text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let plain = number.then(|| format!("{}s", field.text).parse().ok()).flatten();
-    // The list's writers print `5e-05` too; a picosecond is far below what that resolves.
+    // The list's writers also print `5e-05`; a picosecond is far below the precision of that.
     let rounded = || {
         let ns = field.text.parse::<f64>().ok()? * 1e9;
         (0.0..1e18).contains(&ns).then(|| Time::from_ns(ns.round() as u64))
@@ -80,7 +80,7 @@ fn seconds(field: &Field<'_>) -> Result<Time, FileError> {
     })
 }
 
-/// The words of a line and where they are.
+/// Returns the words of a line, each with its position.
 fn words(line: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     line.split_whitespace().map(move |word| {
         // `split_whitespace` yields subslices, so the distance of the pointers is the offset.

@@ -14,13 +14,13 @@ use crate::topology::Topology;
 /// The senders of an incast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Senders {
-    /// These, in this order.
+    /// The listed hosts, in this order.
     Hosts(Vec<NodeId>),
-    /// This many, drawn without repetition from the receiver's peers.
+    /// A number of hosts, drawn without repetition from the receiver's peers.
     Count {
-        /// How many.
+        /// Number of senders.
         n: u32,
-        /// From which hosts.
+        /// The peers they are drawn from.
         from: Peers,
     },
 }
@@ -34,15 +34,15 @@ pub struct Incast {
     pub senders: Senders,
     /// Bytes each sender sends; [`Bytes::MAX`]: endless.
     pub bytes: Bytes,
-    /// When they start.
+    /// Start of the senders, before jitter.
     pub start: Time,
-    /// When endless ones stop; [`Time::MAX`]: never.
+    /// End of endless flows; [`Time::MAX`]: never.
     pub stop: Time,
-    /// Each start is delayed by a uniform time below this.
+    /// Upper bound of the uniform random delay of each start.
     pub jitter: Time,
 }
 
-/// Which hosts answer a file request.
+/// The hosts that answer a file request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Responders {
     /// Any hosts outside the requester's rack.
@@ -52,7 +52,7 @@ pub enum Responders {
 }
 
 impl Responders {
-    /// All of them with their names in scenarios.
+    /// All variants with their names in scenarios.
     pub const NAMES: &'static [(&'static str, Self)] =
         &[("other-racks", Self::OtherRacks), ("one-other-rack", Self::OneOtherRack)];
 }
@@ -61,22 +61,22 @@ impl Responders {
 /// responders of a request send their equal parts at the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IncastQueries {
-    /// Bytes of a file; each responder sends this over `responders`, rounded up.
+    /// Bytes of a file; each responder sends this divided by `responders`, rounded up.
     pub request_size: Bytes,
-    /// How many hosts answer a request.
+    /// Number of hosts that answer a request.
     pub responders: u32,
-    /// Who they are.
+    /// The hosts they are drawn from.
     pub from: Responders,
-    /// Requests per second of each host. (The public PowerTCP code too has one process per server.)
+    /// Requests per second of each host. (The public PowerTCP code also has one process per server.)
     pub rate_per_host_per_s: f64,
-    /// First possible request.
+    /// Start of the requests.
     pub start: Time,
-    /// No requests from here on.
+    /// End of the requests: none at this time or later.
     pub stop: Time,
 }
 
 impl Incast {
-    /// The flows.
+    /// Returns the flows.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
@@ -85,7 +85,7 @@ impl Incast {
         let mut block = Block::new(seed, group);
         let senders = self.senders.resolve(topology, self.receiver, &block)?;
         for (i, &sender) in (0..).zip(&senders) {
-            // The stream is that of the place in the list, so that a further sender moves nobody's start.
+            // The stream depends on the place in the list, so that a further sender does not move the start of another.
             let mut jitter = block.stream(NodeId(i), Purpose::Jitter);
             let start = self.start.saturating_add(Time::from_ps(jitter.below(self.jitter.as_ps())));
             if ENDLESS_FROM <= self.bytes && self.stop <= start {
@@ -98,7 +98,7 @@ impl Incast {
 }
 
 impl Senders {
-    /// The sending hosts.
+    /// Returns the sending hosts.
     pub(super) fn resolve(
         &self,
         topology: &Topology,
@@ -131,7 +131,7 @@ impl Senders {
 }
 
 impl IncastQueries {
-    /// The flows.
+    /// Returns the flows.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
@@ -155,13 +155,13 @@ impl IncastQueries {
         Ok(block.finish())
     }
 
-    /// How many flows that will be, about.
+    /// Returns the approximate number of flows.
     pub fn expected_flows(&self, topology: &Topology) -> f64 {
         let (hosts, span) = (topology.hosts().count() as f64, self.stop.saturating_sub(self.start));
         hosts * self.rate_per_host_per_s * span.as_secs_f64() * f64::from(self.responders)
     }
 
-    /// The hosts that answer one request.
+    /// Returns the hosts that answer one request.
     fn responders(&self, requester: NodeId, racks: &Racks, stream: &mut Stream) -> Vec<NodeId> {
         let n = self.responders as usize;
         match self.from {

@@ -1,8 +1,8 @@
-//! Who sends what to whom, and when.
+//! Workloads: the flows of a run, with their senders, receivers, sizes and start times.
 //!
-//! Each generator is a struct of its parameters. `generate` makes the same flows whenever the topology, the
-//! parameters, the group and the seed are the same, sorted by start time and sender. Every host draws from
-//! streams of its own, one for each purpose, so what one flow is or does never moves another's draws.
+//! Each generator is a struct of its parameters. `generate` makes the same flows whenever the topology, the parameters,
+//! the group and the seed are the same, sorted by start time and sender. Every host draws from its own streams, one for
+//! each purpose, so that no property of a flow changes the draws of another flow.
 
 mod churn;
 mod closed_loop;
@@ -37,13 +37,13 @@ pub use poisson::Poisson;
 pub use sizes::{Sampling, SizeDistribution};
 pub use tables::{WORKLOADS, WorkloadInfo};
 
-/// Flows of a flow list this large or larger are endless, as in the public ns-3 code.
+/// Size from which flows of a flow list are endless, as in the public ns-3 code.
 pub const ENDLESS_FROM: Bytes = Bytes::new(1_000_000_000_000);
 
-/// The most flows a generator makes: more would not fit into memory.
+/// Largest number of flows a generator makes: more would not fit into memory.
 const FLOWS_MAX: u64 = 20_000_000;
 
-/// What one traffic block makes, or all of them together. Flow ids in it are positions in `flows`.
+/// The flows and changes of one traffic block, or of all together. Their flow ids are positions in `flows`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
     /// The flows.
@@ -59,7 +59,7 @@ impl From<Vec<FlowSpec>> for Workload {
 }
 
 impl Workload {
-    /// Adds the flows and changes of another one behind its own.
+    /// Appends the flows and changes of `other`.
     fn append(&mut self, other: Self) {
         let first = self.flows.len() as u32;
         let moved = |id: FlowId| FlowId(first + id.0);
@@ -67,8 +67,8 @@ impl Workload {
         self.changes.extend(other.changes.into_iter().map(|change| change_with_ids(change, moved)));
     }
 
-    /// Puts the flows into order of start time and sender; equal ones stay as they are. What refers to a flow follows
-    /// it to its new place.
+    /// Sorts the flows by start time and sender; equal ones stay in order. Triggers and changes keep referring to the
+    /// same flows.
     fn sort(self) -> Self {
         let key = |&at: &u32| (self.flows[at as usize].start, self.flows[at as usize].src);
         let mut order: Vec<u32> = (0..self.flows.len() as u32).collect();
@@ -87,7 +87,7 @@ impl Workload {
     }
 }
 
-/// The flow with the id it waits for, if there is one, replaced.
+/// Returns the flow with the id of the flow it waits for, if any, replaced.
 fn with_ids(mut flow: FlowSpec, moved: impl Fn(FlowId) -> FlowId) -> FlowSpec {
     if let Trigger::After(before, _) = &mut flow.trigger {
         *before = moved(*before);
@@ -102,7 +102,7 @@ fn change_with_ids(change: Change, moved: impl Fn(FlowId) -> FlowId) -> Change {
     }
 }
 
-/// Puts the flows of several traffic blocks into one list by start time, sender and block, and their changes one
+/// Merges the flows of several traffic blocks into one list by start time, sender and block, and their changes one
 /// block after the other. The flows of a single block stay in its order.
 ///
 /// If a flow list gives ids, the flows without one get the smallest numbers that are left, in this order.
@@ -120,7 +120,7 @@ pub fn merge(mut blocks: Vec<Workload>) -> Workload {
     all
 }
 
-/// Gives the flows without an id one, if others have some.
+/// Gives an id to each flow without one, if other flows have ids.
 fn number(flows: &mut [FlowSpec]) {
     let taken: HashSet<u32> = flows.iter().map(|flow| flow.id).filter(|&id| id != FlowSpec::NO_ID).collect();
     if taken.is_empty() {
@@ -132,11 +132,11 @@ fn number(flows: &mut [FlowSpec]) {
     }
 }
 
-/// Makes the flows of one generator and numbers their ports.
+/// The flows of one generator, with numbered ports.
 struct Block {
     group: u32,
     seed: u64,
-    /// Flows so far of each pair.
+    /// Number of flows so far for each pair of sender and receiver.
     pairs: HashMap<(NodeId, NodeId), u32>,
     flows: Vec<FlowSpec>,
 }
@@ -146,19 +146,19 @@ impl Block {
         Self { group, seed, pairs: HashMap::new(), flows: Vec::new() }
     }
 
-    /// The stream of a host in this block: blocks do not share draws.
+    /// Returns the stream of a host in this block: blocks do not share draws.
     fn stream(&self, host: NodeId, purpose: Purpose) -> Stream {
         Stream::new(self.seed, u64::from(self.group) << 32 | u64::from(host.0), purpose)
     }
 
-    /// The stream of a pair of hosts in this block.
+    /// Returns the stream of a pair of hosts in this block.
     fn pair_stream(&self, src: NodeId, dst: NodeId, purpose: Purpose) -> Stream {
         let src = mix64(u64::from(self.group) << 32 | u64::from(src.0));
         Stream::new(self.seed, src ^ u64::from(dst.0), purpose)
     }
 
-    /// Adds a flow. Source ports count from 10000 for each pair; the destination port, 100 and the group, keeps
-    /// the flows of blocks apart.
+    /// Adds a flow. Source ports count from 10000 for each pair; the destination port, 100 plus the group, keeps the
+    /// flows of blocks apart.
     fn add(&mut self, src: NodeId, dst: NodeId, bytes: Bytes, start: Time, stop: Time) {
         let count = self.pairs.entry((src, dst)).or_default();
         let (sport, dport) = default_ports(*count, self.group);
@@ -168,14 +168,14 @@ impl Block {
         self.flows.push(FlowSpec { stop, sport, dport, group, ..FlowSpec::new(src, dst, bytes, start) });
     }
 
-    /// The flows, sorted by start time and sender; those of a sender stay in order.
+    /// Returns the flows, sorted by start time and sender; those of a sender with the same start stay in order.
     fn finish(self) -> Vec<FlowSpec> {
         Workload::from(self.flows).sort().flows
     }
 }
 
-/// Source and destination port of the `count`-th flow of a pair, from 0, that are not given otherwise. `group` is the
-/// traffic block's position. They wrap after 55,536 flows, which only matters to ECMP.
+/// Returns the default source and destination port of the `count`-th flow of a pair, from 0. `group` is the traffic
+/// block's position. Source ports wrap after 55,536 flows, which only matters to ECMP.
 pub fn default_ports(count: u32, group: u32) -> (u16, u16) {
     let sport = 10_000 + count % (1 + u32::from(u16::MAX) - 10_000);
     (sport as u16, (100 + group) as u16)
@@ -188,7 +188,7 @@ pub fn share_connections(flows: &mut [FlowSpec]) {
     }
 }
 
-/// Checks that a node is a host.
+/// Checks that `node` is a host, and returns it.
 fn host(field: &'static str, topology: &Topology, node: NodeId) -> Result<NodeId, FieldError> {
     if topology.is_host(node) {
         return Ok(node);
@@ -200,7 +200,7 @@ fn host(field: &'static str, topology: &Topology, node: NodeId) -> Result<NodeId
     Err(FieldError::new(field, message))
 }
 
-/// The hosts named, ascending and each once.
+/// Returns the named hosts, ascending and each once.
 fn hosts(field: &'static str, named: &[NodeId], topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
     if named.is_empty() {
         return Err(FieldError::new(field, format!("`{field}` is empty")).help("leave it out for all hosts"));
@@ -219,7 +219,7 @@ fn at_least_a_byte(field: &'static str, bytes: Bytes) -> Result<(), FieldError> 
     Ok(())
 }
 
-/// Checks how many flows a generator is about to make.
+/// Checks the number of flows that a generator is about to make.
 fn few_enough(field: &'static str, flows: f64) -> Result<(), FieldError> {
     if flows <= FLOWS_MAX as f64 {
         return Ok(());

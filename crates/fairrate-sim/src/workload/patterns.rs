@@ -16,48 +16,48 @@ pub struct Staggered {
     pub receiver: NodeId,
     /// The senders, in the order in which they start.
     pub senders: Senders,
-    /// When the first starts.
+    /// Start of the first sender.
     pub start: Time,
     /// Time from one start to the next.
     pub interval: Time,
-    /// How long each sends if it is endless; [`Time::MAX`]: for ever.
+    /// Duration of each flow if it is endless; [`Time::MAX`]: for ever.
     pub hold: Time,
     /// Bytes each sender sends; [`Bytes::MAX`]: endless.
     pub bytes: Bytes,
 }
 
-/// Every host sends to one other host and receives from one.
+/// One flow from every host to another host, so that every host also receives one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation {
     /// Bytes of each flow; [`Bytes::MAX`]: endless.
     pub bytes: Bytes,
-    /// When all start.
+    /// Start of all flows.
     pub start: Time,
 }
 
-/// Every host sends to the one so many places further on, counted in a circle: with the hosts of a rack for a stride, to its
-/// like in the next rack.
+/// One flow from every host to the host `stride` places further on, counted in a circle: if the stride is the number of
+/// hosts in a rack, to the host at the same place in the next rack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stride {
-    /// How many places.
+    /// Number of places.
     pub stride: u32,
     /// Bytes of each flow; [`Bytes::MAX`]: endless.
     pub bytes: Bytes,
-    /// When all start.
+    /// Start of all flows.
     pub start: Time,
 }
 
-/// Every host sends to every other host.
+/// One flow from every host to every other host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllToAll {
     /// Bytes of each flow; [`Bytes::MAX`]: endless.
     pub bytes: Bytes,
-    /// When all start.
+    /// Start of all flows.
     pub start: Time,
 }
 
 impl Staggered {
-    /// The flows.
+    /// Returns the flows.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
@@ -77,7 +77,7 @@ impl Staggered {
 }
 
 impl Permutation {
-    /// The flows: every permutation that leaves no host to itself is as likely as the others.
+    /// Returns the flows: every permutation in which no host sends to itself is equally likely.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
@@ -90,7 +90,7 @@ impl Permutation {
         }
         let mut stream = block.stream(NodeId(0), Purpose::Participants);
         let mut receivers = hosts.clone();
-        // One shuffle in e is a derangement, however many hosts there are.
+        // One shuffle in e is a derangement, for any number of hosts.
         while hosts.iter().zip(&receivers).any(|(a, b)| a == b) {
             stream.shuffle(&mut receivers);
         }
@@ -102,7 +102,7 @@ impl Permutation {
 }
 
 impl Stride {
-    /// The flows. Nothing is random, the seed is taken for the sake of uniformity.
+    /// Returns the flows. Nothing is random; the seed is a parameter only for uniformity.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
@@ -125,7 +125,7 @@ impl Stride {
 }
 
 impl AllToAll {
-    /// The flows. Nothing is random, the seed is taken for the sake of uniformity.
+    /// Returns the flows. Nothing is random; the seed is a parameter only for uniformity.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.

@@ -1,4 +1,4 @@
-//! Which hosts a host may be paired with.
+//! The hosts that a host may be paired with.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use crate::input_error::FieldError;
 use crate::rng::Stream;
 use crate::topology::Topology;
 
-/// Which hosts a host may be paired with, all with the same probability.
+/// The hosts that a host may be paired with, all with the same probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peers {
     /// Any host of another rack.
@@ -17,13 +17,13 @@ pub enum Peers {
     OtherHost,
     /// Any other host of the same rack.
     SameRack,
-    /// Any other host from the first one of the own rack on: the skewed choice of the workload generator of the
-    /// public PowerTCP code.
+    /// Any other host from the first host of its own rack on: the skewed choice of the workload generator in the public
+    /// PowerTCP code.
     FromOwnRackOn,
 }
 
 impl Peers {
-    /// All of them with their names in scenarios.
+    /// All variants with their names in scenarios.
     pub const NAMES: &'static [(&'static str, Self)] = &[
         ("other-rack", Self::OtherRack),
         ("other-host", Self::OtherHost),
@@ -31,7 +31,7 @@ impl Peers {
         ("from-own-rack-on", Self::FromOwnRackOn),
     ];
 
-    /// Its name in scenarios.
+    /// Returns its name in scenarios.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, peers)| *peers == self).map_or("", |(name, _)| name)
     }
@@ -41,9 +41,9 @@ impl Peers {
 pub(super) struct Racks {
     /// All hosts by rack and id.
     hosts: Vec<NodeId>,
-    /// Of each rack, its part of `hosts`.
+    /// The range of `hosts` of each rack.
     parts: Vec<Range<usize>>,
-    /// Of each node, its position in `hosts` and its rack as a position in `parts`.
+    /// The position of each node in `hosts`, and its rack as a position in `parts`; `None` for switches.
     places: Vec<Option<(usize, usize)>>,
 }
 
@@ -66,22 +66,22 @@ impl Racks {
         Self { hosts, parts, places }
     }
 
-    /// Number of racks.
+    /// Returns the number of racks.
     pub(super) fn len(&self) -> usize {
         self.parts.len()
     }
 
-    /// The rack of a host, as a position.
+    /// Returns the rack of a host, as a position.
     pub(super) fn rack_of(&self, host: NodeId) -> usize {
         self.places[host.index()].map_or(0, |(_, rack)| rack)
     }
 
-    /// The hosts of a rack.
+    /// Returns the hosts of a rack.
     pub(super) fn hosts_of(&self, rack: usize) -> &[NodeId] {
         &self.hosts[self.parts[rack].clone()]
     }
 
-    /// The peers of a host.
+    /// Returns the peers of a host.
     pub(super) fn peers(&self, of: NodeId, peers: Peers) -> PeerSet<'_> {
         let Some((position, rack)) = self.places[of.index()] else {
             return PeerSet { hosts: &[], hole: 0..0 };
@@ -99,21 +99,21 @@ impl Racks {
     }
 }
 
-/// Hosts to choose from.
+/// The hosts to choose from.
 #[derive(Clone, Debug)]
 pub(super) struct PeerSet<'a> {
     hosts: &'a [NodeId],
-    /// Positions that are left out.
+    /// Positions in `hosts` that are left out.
     hole: Range<usize>,
 }
 
 impl<'a> PeerSet<'a> {
-    /// All of `hosts`.
+    /// Returns the set of all of `hosts`.
     pub(super) fn all(hosts: &'a [NodeId]) -> Self {
         Self { hosts, hole: 0..0 }
     }
 
-    /// All of `hosts`, which ascend, but this one.
+    /// Returns the set of `hosts`, which must be ascending, without `host`.
     pub(super) fn without(hosts: &'a [NodeId], host: NodeId) -> Self {
         let (from, to) = (hosts.partition_point(|&h| h < host), hosts.partition_point(|&h| h <= host));
         Self { hosts, hole: from..to }
@@ -127,14 +127,14 @@ impl<'a> PeerSet<'a> {
         self.hosts[if i < self.hole.start { i } else { i + self.hole.len() }]
     }
 
-    /// One of them; the set must not be empty.
+    /// Draws a host of the set, which must not be empty.
     pub(super) fn pick(&self, stream: &mut Stream) -> NodeId {
         self.get(stream.below(self.len() as u64) as usize)
     }
 
-    /// `n` different ones, ascending; `n` is at most the size of the set.
+    /// Draws `n` different hosts, ascending; `n` is at most the size of the set.
     pub(super) fn sample(&self, n: usize, stream: &mut Stream) -> Vec<NodeId> {
-        // Floyd's algorithm: n draws, whatever the size of the set.
+        // Floyd's algorithm: n draws, for any size of the set.
         let mut chosen = BTreeSet::new();
         for last in self.len() - n..self.len() {
             let i = stream.below(last as u64 + 1) as usize;
@@ -145,7 +145,7 @@ impl<'a> PeerSet<'a> {
         chosen.into_iter().map(|i| self.get(i)).collect()
     }
 
-    /// An error unless there are at least `n` of them.
+    /// Returns an error unless the set has at least `n` hosts.
     pub(super) fn at_least(
         &self,
         n: usize,

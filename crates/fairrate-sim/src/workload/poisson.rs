@@ -25,22 +25,22 @@ pub struct Poisson {
     pub load: f64,
     /// The link set the load is defined on; see [`Topology::link_sets`].
     pub link_set: String,
-    /// The senders; `None`: all hosts. Of `host-links` and `tor-uplinks` only the senders' own count.
+    /// The senders; `None`: all hosts. If they are given, only their own links count in `host-links` and `tor-uplinks`.
     pub hosts: Option<Vec<NodeId>>,
-    /// Whom each flow goes to, uniformly ...
+    /// The receivers of each sender's flows, drawn uniformly ...
     pub destinations: Peers,
-    /// ... unless this is given: one of these, but not the sender.
+    /// ... unless this is given: then from these hosts, without the sender.
     pub receivers: Option<Vec<NodeId>>,
-    /// No arrivals before this.
+    /// Start of the arrivals.
     pub start: Time,
-    /// No arrivals from here on; [`Time::MAX`]: `max_flows` ends it.
+    /// End of the arrivals: none at this time or later; [`Time::MAX`]: `max_flows` ends them.
     pub stop: Time,
-    /// At most this many flows, the earliest ones.
+    /// Largest number of flows; the earliest ones are kept.
     pub max_flows: Option<u64>,
 }
 
 impl Poisson {
-    /// The flows.
+    /// Returns the flows.
     ///
     /// # Errors
     /// Names the parameter that cannot be used on this topology.
@@ -84,7 +84,7 @@ impl Poisson {
         Ok(block.finish())
     }
 
-    /// How many flows that will be, about.
+    /// Returns the approximate number of flows.
     ///
     /// # Errors
     /// As [`Poisson::generate`].
@@ -94,12 +94,12 @@ impl Poisson {
         Ok(most.min(flows_per_s * self.stop.saturating_sub(self.start).as_secs_f64()))
     }
 
-    /// The sending hosts, ascending.
+    /// Returns the sending hosts, ascending.
     fn senders(&self, topology: &Topology) -> Result<Vec<NodeId>, FieldError> {
         self.hosts.as_deref().map_or_else(|| Ok(topology.hosts().collect()), |named| hosts("hosts", named, topology))
     }
 
-    /// Arrivals per second at all senders together.
+    /// Returns the arrivals per second at all senders together.
     fn flows_per_s(&self, topology: &Topology, senders: &[NodeId]) -> Result<f64, FieldError> {
         if !(self.load.is_finite() && 0.0 < self.load) {
             return Err(FieldError::new("load", format!("`load` must be above 0, not {}", self.load))
@@ -122,7 +122,7 @@ impl Poisson {
         Ok(self.load * capacity_bps / (8.0 * self.sizes.mean()))
     }
 
-    /// Checks that the process ends, and with a number of flows that can be held.
+    /// Checks that the process ends, with a number of flows that fits into memory.
     fn check_number(&self, flows_per_s: f64) -> Result<(), FieldError> {
         if self.stop <= self.start {
             return Err(FieldError::new("stop", "`stop` must be after `start`"));
@@ -135,7 +135,7 @@ impl Poisson {
     }
 }
 
-/// The ports of a link set that belong to the senders or their ToRs.
+/// Returns the ports of a link set that belong to the senders or their ToRs.
 fn own_ports(topology: &Topology, ports: &[PortId], senders: &[NodeId]) -> Vec<PortId> {
     let mut own = vec![false; topology.nodes.len()];
     for &sender in senders {
@@ -167,7 +167,7 @@ impl Draws {
     }
 }
 
-/// The next arrival of a Poisson process.
+/// Returns the next arrival of a Poisson process after `t`.
 pub(super) fn after(t: Time, mean_gap_ps: f64, stream: &mut Stream) -> Time {
     t.saturating_add(Time::from_ps(stream.exponential(mean_gap_ps) as u64))
 }

@@ -14,37 +14,37 @@ pub struct SizeDistribution {
     points: Vec<(f64, f64)>,
 }
 
-/// How sizes are drawn from the points of a CDF.
+/// The ways to draw sizes from the points of a CDF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
-    /// The CDF is linear between its points: any size may come.
+    /// Linear CDF between the points: any size is possible.
     Linear,
-    /// The CDF is a staircase: the sizes are those of its points, and nothing between them. The public code of RoCC
-    /// draws so, and has larger flows on average.
+    /// Staircase: the sizes are those of the points only. The public code of RoCC draws in this way, and has larger
+    /// flows on average.
     Step,
 }
 
 impl Sampling {
-    /// All of them with their names in scenarios.
+    /// All variants with their names in scenarios.
     pub const NAMES: &'static [(&'static str, Self)] = &[("linear", Self::Linear), ("step", Self::Step)];
 }
 
 impl SizeDistribution {
-    /// A named one of [`WORKLOADS`].
+    /// Returns the distribution of [`WORKLOADS`] with this name, if there is one.
     pub fn by_name(name: &str) -> Option<Self> {
         let found = WORKLOADS.iter().find(|workload| workload.name == name)?;
         Some(Self { points: found.points.to_vec() })
     }
 
-    /// Every flow has this size.
+    /// Returns the distribution in which every flow has `bytes` bytes.
     pub fn fixed(bytes: Bytes) -> Self {
         Self { points: vec![(bytes.as_f64().max(1.0), 1.0)] }
     }
 
-    /// From points (bytes, probability of at most that many).
+    /// Returns the distribution with the given points (bytes, probability of at most that many).
     ///
     /// # Errors
-    /// If they are no CDF of flow sizes.
+    /// If the points are no CDF of flow sizes.
     pub fn from_points(points: &[(f64, f64)]) -> Result<Self, FieldError> {
         for i in 0..points.len() {
             check_point(points, i).map_err(|message| FieldError::new("sizes", message))?;
@@ -53,12 +53,12 @@ impl SizeDistribution {
         Ok(Self { points: points.to_vec() })
     }
 
-    /// Reads a CDF: a line a point, `bytes cdf`, or `bytes anything cdf` as ns-2 has it, separated by space or
-    /// comma. Probabilities are fractions, or percent if the last is 100. A first line with a single number (some
-    /// files begin with the mean), blank lines and lines that begin with `#` are skipped.
+    /// Reads a CDF, one point a line: `bytes cdf`, or `bytes anything cdf` as in ns-2, separated by space or comma.
+    /// Probabilities are fractions, or percent if the last is 100. A first line with a single number (some files begin
+    /// with the mean), blank lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
-    /// Tells line and column of the first thing that is wrong.
+    /// Gives line and column of the first error.
     pub fn parse_file(text: &str) -> Result<Self, FileError> {
         let mut rows = Vec::new();
         for (i, line) in text.lines().enumerate() {
@@ -85,7 +85,7 @@ impl SizeDistribution {
         Ok(Self { points })
     }
 
-    /// The distribution drawn from the same points in this way.
+    /// Returns the distribution drawn from the same points with `sampling`.
     #[must_use]
     pub fn sampled(&self, sampling: Sampling) -> Self {
         match sampling {
@@ -94,21 +94,21 @@ impl SizeDistribution {
         }
     }
 
-    /// The same points as a staircase: each share of flows has the size at its upper end.
+    /// Returns the same points as a staircase: each share of flows has the size at its upper end.
     fn stepped(&self) -> Self {
         let before = std::iter::once(0.0).chain(self.points.iter().map(|&(_, cdf)| cdf));
         let step = |(low, &(bytes, cdf)): (f64, &(f64, f64))| [(bytes, low), (bytes, cdf)];
         Self { points: before.zip(&self.points).flat_map(step).collect() }
     }
 
-    /// Exact mean in bytes, before sizes are rounded to whole bytes.
+    /// Returns the exact mean in bytes, before sizes are rounded to whole bytes.
     pub fn mean(&self) -> f64 {
         let (bytes, cdf) = self.points[0];
         let segment = |pair: &[(f64, f64)]| f64::midpoint(pair[0].0, pair[1].0) * (pair[1].1 - pair[0].1);
         bytes * cdf + self.points.windows(2).map(segment).sum::<f64>()
     }
 
-    /// The size at quantile `u` in [0, 1), rounded to a whole byte, at least one.
+    /// Returns the size at quantile `u` in [0, 1), rounded to a whole byte, at least one.
     pub fn sample(&self, u: f64) -> Bytes {
         let above = self.points.partition_point(|&(_, cdf)| cdf <= u).min(self.points.len() - 1);
         let (bytes, cdf) = self.points[above];
@@ -120,10 +120,10 @@ impl SizeDistribution {
     }
 }
 
-/// Larger sizes are endless flows, not samples.
+/// Limit of sizes: larger ones are endless flows, not samples.
 const BYTES_MAX: f64 = 1e12;
 
-/// Checks a point against the one before.
+/// Checks point `i` against the one before it.
 fn check_point(points: &[(f64, f64)], i: usize) -> Result<(), String> {
     let (bytes, cdf) = points[i];
     if !(0.0..BYTES_MAX).contains(&bytes) {
@@ -139,7 +139,7 @@ fn check_point(points: &[(f64, f64)], i: usize) -> Result<(), String> {
     }
 }
 
-/// Checks that the CDF reaches 1 at a size a flow can have.
+/// Checks that the CDF reaches 1 at a size of at least one byte.
 fn check_end(points: &[(f64, f64)]) -> Result<(), String> {
     match points.last() {
         None => Err("there are no points".to_owned()),
@@ -149,7 +149,7 @@ fn check_end(points: &[(f64, f64)]) -> Result<(), String> {
     }
 }
 
-/// A number of a line; `word` is a part of `line`.
+/// Parses a number in a line; `word` is a part of `line`.
 fn number(line: &str, at: usize, word: &str) -> Result<f64, FileError> {
     let start = word.as_ptr() as usize - line.as_ptr() as usize;
     let error = || FileError::new(at, format!("`{word}` is no number")).at(start..start + word.len());
@@ -160,8 +160,8 @@ fn number(line: &str, at: usize, word: &str) -> Result<f64, FileError> {
 mod tests {
     use super::*;
 
-    /// Means of the sheet of workloads, for linear interpolation; for the three digitised ones the published mean
-    /// of all their points, which our fewer quantiles meet within 2 %.
+    /// Means of the sheet of workloads, for linear interpolation; for the three digitised workloads the published mean
+    /// of all their points, which the fewer quantiles here meet within 2 %.
     const MEANS: &[(&str, f64, f64)] = &[
         ("websearch", 1_711_250.0, 1e-9),
         ("websearch-powertcp", 1_711_222.0, 1e-6),

@@ -5,13 +5,13 @@
 pub struct WorkloadInfo {
     /// Its name in scenarios.
     pub name: &'static str,
-    /// What it is.
+    /// Short description.
     pub title: &'static str,
-    /// Where its points come from.
+    /// Origin of its points.
     pub source: &'static str,
-    /// Its mean in bytes when sampled by linear interpolation, as here.
+    /// Its mean in bytes with linear interpolation.
     pub mean: f64,
-    /// (bytes, probability of at most that many).
+    /// Points: bytes, and the probability of at most that many.
     pub(super) points: &'static [(f64, f64)],
 }
 

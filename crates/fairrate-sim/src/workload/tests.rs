@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::topology::{FatTree, LeafSpine, Star};
 
-/// Four racks of eight hosts at 25G, two uplinks of 100G each.
+/// Returns four racks of eight hosts at 25G, with two uplinks of 100G each.
 fn fabric() -> Topology {
     LeafSpine {
         leaves: 4,
@@ -40,7 +40,7 @@ fn rack(topology: &Topology, host: NodeId) -> u32 {
 fn poisson_offers_the_load_on_the_link_set() {
     let topology = fabric();
     let stop = Time::from_ms(20_000);
-    // 350,000 flows or so, so the load has a standard error of 0.46 %.
+    // About 350,000 flows, so the load has a standard error of 0.46 %.
     for (link_set, capacity_bps) in [("tor-uplinks", 8e11), ("host-links", 8e11), ("all-switch-links", 16e11)] {
         let poisson = Poisson { link_set: link_set.to_owned(), ..websearch(0.3, stop) };
         let flows = poisson.generate(&topology, 1, 0).unwrap();
@@ -298,7 +298,7 @@ fn blocks_merge_by_start_and_sender() {
     assert!(flows.is_sorted_by_key(|f| (f.start, f.src)));
 }
 
-/// A flow that can be told by its source port.
+/// Returns a flow that its source port identifies.
 fn marked(sport: u16, src: u32, start_us: u64, trigger: Trigger) -> FlowSpec {
     let mut block = Block::new(1, 0);
     block.add(NodeId(src), NodeId(31), Bytes::new(1), Time::from_us(start_us), Time::MAX);
@@ -407,7 +407,7 @@ proptest! {
         blocks in prop::collection::vec(prop::collection::vec((0u32..3, 0u64..4, any::<bool>()), 1..8), 2..5),
     ) {
         let mut sport = 0;
-        // Every flow waits for the one before it in its block, or for its time; all are named by their ports.
+        // Every flow waits for the one before it in its block, or for its time; ports identify all flows.
         let make = |rows: &Vec<(u32, u64, bool)>| {
             let mut block = Workload::default();
             for &(src, start, waits) in rows {

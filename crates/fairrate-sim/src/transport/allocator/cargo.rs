@@ -1,4 +1,4 @@
-//! What rides on TCP under an allocator: data at the rates it tells, and the messages that tell them.
+//! The payload of TCP under an allocator: data at the rates it assigns, and the messages that carry these rates.
 
 use super::{LinePacket, conversation};
 use crate::config::TcpConfig;
@@ -10,7 +10,8 @@ use crate::transport::interface::Load;
 use crate::transport::sender::{Segment, Sender};
 use crate::transport::tcp::{Cargo, TcpSender};
 
-/// The bytes of a flow that an allocator rules: it is told when the flow has something to send and when no more.
+/// The bytes of a flow whose rate an allocator assigns: the allocator is notified when the flow starts and stops having
+/// data to send.
 pub(crate) struct RuledData;
 
 impl Cargo for RuledData {
@@ -62,7 +63,7 @@ impl Cargo for Messages {
         hosts.allocator.as_ref().is_some_and(|allocator| allocator.is_lost(host))
     }
 
-    /// A segment of a line takes a full one's numbers.
+    /// Returns a full segment's numbers, which each segment of a line takes.
     fn numbers(run: &Run, _: &Packet) -> u64 {
         run.constants.mtu
     }

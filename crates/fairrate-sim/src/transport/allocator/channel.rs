@@ -1,8 +1,9 @@
-//! Messages over a persistent TCP connection: which bytes a segment carries, and which messages are complete when a
-//! segment has arrived in order.
+//! Messages over a persistent TCP connection: the bytes that a segment carries, and the messages that are complete when
+//! a segment has arrived in order.
 //!
-//! Messages are written into a byte stream, and a segment takes as much of it as there is, up to a full payload. As with
-//! subflows, a segment takes a full one's sequence numbers whatever it carries, so that short ones can follow each other.
+//! Messages are written into a byte stream, and a segment takes as much of it as there is, up to a full payload. As
+//! with subflows, a segment takes the sequence numbers of a full one whatever it carries, so that short ones can follow
+//! each other.
 
 use crate::ids::HostId;
 use std::collections::VecDeque;
@@ -12,13 +13,13 @@ use fairrate_control::flowtune::Message;
 /// A message on its way between a server and the allocator.
 #[derive(Clone, Copy, Debug)]
 pub struct Addressed {
-    /// The server that it comes from or goes to.
+    /// The server that sends or receives it.
     pub server: HostId,
-    /// What it says.
+    /// The message itself.
     pub message: Message,
 }
 
-/// What one part of the network tells another one of a line.
+/// A note about a line from one part of the network to another.
 pub type LineNote = Note<Addressed>;
 
 /// The sending end of one direction of a conversation.
@@ -28,51 +29,52 @@ pub struct Outgoing {
     /// Bytes of the stream carried by the segments from number `first` on that may have to be sent again.
     segments: VecDeque<u64>,
     first: u64,
-    /// Bytes written, and those that segments have taken, since the beginning.
+    /// Bytes written, and bytes taken by segments, since the beginning.
     written: u64,
     taken: u64,
 }
 
-/// The receiving end. What is on its way is known here before it arrives; nobody looks.
+/// The receiving end. Its notes describe what is on its way before it arrives, but nothing reads them earlier.
 #[derive(Clone, Debug)]
 pub struct Incoming<M> {
     mss: u64,
-    /// Of segments not yet received in order, the last byte each carries; the first of them begins at `expected`.
+    /// End of the data of each segment not yet received in order; the first segment begins at `expected`.
     ends: VecDeque<u64>,
     expected: u64,
     /// Bytes received in order.
     delivered: u64,
-    /// Messages not yet received, each with its last byte.
+    /// Messages not yet received, each with its end in the stream.
     messages: VecDeque<(u64, M)>,
 }
 
-/// What the sending end tells the receiving one of the stream.
+/// A note from the sending end to the receiving end of the stream.
 #[derive(Clone, Copy, Debug)]
 pub enum Note<M> {
-    /// A message ends with this byte.
+    /// A message, which ends with this byte.
     Message(u64, M),
-    /// The next segment ends with this byte.
+    /// The next segment, which ends with this byte.
     Segment(u64),
 }
 
 impl Outgoing {
-    /// An idle connection with full segments of `mss` bytes.
+    /// Returns the state of an idle connection with full segments of `mss` bytes.
     pub fn new(mss: u64) -> Self {
         Self { mss, segments: VecDeque::new(), first: 0, written: 0, taken: 0 }
     }
 
-    /// The application writes a message of so many bytes.
+    /// Writes a message of `bytes` bytes; returns the note for the receiving end.
     pub fn write<M>(&mut self, message: M, bytes: u64) -> Note<M> {
         self.written += bytes;
         Note::Message(self.written, message)
     }
 
-    /// Whether there are bytes that no segment carries yet.
+    /// Returns `true` if there are bytes that no segment carries yet.
     pub fn has_new(&self) -> bool {
         self.taken < self.written
     }
 
-    /// Payload of the segment that begins at `seq`: what it carried before, or as much as there is, which is to be told.
+    /// Returns the payload of the segment that begins at `seq`: what it carried before, or all there is up to a full
+    /// payload, with a note for the receiving end.
     pub fn carry<M>(&mut self, seq: u64) -> (u64, Option<Note<M>>) {
         let number = seq / self.mss;
         if let Some(&len) = number.checked_sub(self.first).and_then(|at| self.segments.get(at as usize)) {
@@ -84,26 +86,26 @@ impl Outgoing {
         (len, Some(Note::Segment(self.taken)))
     }
 
-    /// The sender knows that all segments below `ack` have arrived.
+    /// Records that all segments below `ack` have arrived.
     pub fn on_ack(&mut self, ack: u64) {
         while self.first * self.mss < ack && self.segments.pop_front().is_some() {
             self.first += 1;
         }
     }
 
-    /// The connection is replaced by a new one, whose first segment begins at `seq`.
+    /// Replaces the connection by a new one, whose first segment begins at `seq`.
     pub fn reset(&mut self, seq: u64) {
         *self = Self { first: seq / self.mss, ..Self::new(self.mss) };
     }
 }
 
 impl<M> Incoming<M> {
-    /// An idle connection with full segments of `mss` bytes.
+    /// Returns the state of an idle connection with full segments of `mss` bytes.
     pub fn new(mss: u64) -> Self {
         Self { mss, ends: VecDeque::new(), expected: 0, delivered: 0, messages: VecDeque::new() }
     }
 
-    /// Takes note of what is sent, in the order of the notes.
+    /// Stores a note; notes are given in order of sending.
     pub fn take_note(&mut self, note: Note<M>) {
         match note {
             Note::Message(end, message) => self.messages.push_back((end, message)),
@@ -111,7 +113,7 @@ impl<M> Incoming<M> {
         }
     }
 
-    /// The next message that is complete, now that all segments below `expected` have arrived.
+    /// Returns the next complete message, if any, with all segments below `expected` received.
     pub fn read(&mut self, expected: u64) -> Option<M> {
         while self.expected < expected {
             self.delivered = self.ends.pop_front().unwrap_or(self.delivered);
@@ -121,7 +123,7 @@ impl<M> Incoming<M> {
         Some(message)
     }
 
-    /// The connection is replaced by a new one: what is on its way is lost, and the next segment begins at `seq`.
+    /// Replaces the connection by a new one: data on its way is lost, and the next segment begins at `seq`.
     pub fn reset(&mut self, seq: u64) {
         *self = Self { expected: seq, ..Self::new(self.mss) };
     }
@@ -131,7 +133,7 @@ impl<M> Incoming<M> {
 mod tests {
     use super::*;
 
-    /// Both ends, side by side.
+    /// Both ends of a connection.
     struct Channel(Outgoing, Incoming<char>);
 
     impl Channel {
@@ -160,7 +162,7 @@ mod tests {
         assert_eq!((channel.carry(100), channel.0.has_new()), (20, false));
         assert_eq!(channel.1.read(0), None);
         assert_eq!((channel.1.read(100), channel.1.read(100)), (Some('a'), None), "half of the other is there");
-        // The first segment again, with what it had; then a message that comes later.
+        // The first segment again, with the same bytes; then a later message.
         assert_eq!(channel.carry(0), 100);
         channel.0.on_ack(100);
         channel.write('c', 5);

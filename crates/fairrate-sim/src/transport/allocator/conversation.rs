@@ -1,5 +1,5 @@
 //! The conversation between servers and the allocator, event by event: flowlets begin and end, the optimiser iterates,
-//! rates come into force and expire, the allocator dies and comes back.
+//! rates take effect and expire, the allocator fails and restarts.
 
 use fairrate_allocate::LinkId;
 use fairrate_control::flowtune::{Grant, Message};
@@ -16,12 +16,13 @@ use crate::transport::receiver::Receiver;
 use crate::transport::sender::Sender;
 use crate::transport::tcp::TcpSender;
 
-/// What an [`EventKind::Allocate`] is about, by its number: these, then every host's rates, then every flow's idleness.
+/// Number of the [`EventKind::Allocate`] event for an iteration. `OUTAGE` follows, then a number for each host's rates,
+/// then a number for each flow's idleness.
 const ITERATE: u32 = 0;
 const OUTAGE: u32 = 1;
 const FIRST_HOST: u32 = 2;
 
-/// Plans what happens to the allocator, if it is in this part.
+/// Schedules the allocator's outages and adds its external flows, if it is in this part.
 pub(crate) fn start(hosts: &mut Hosts, w: &mut World) {
     let Some(allocator) = &hosts.allocator else { return };
     if !hosts.has(allocator.host) {
@@ -36,7 +37,7 @@ pub(crate) fn start(hosts: &mut Hosts, w: &mut World) {
     add_external_flows(hosts, w);
 }
 
-/// Tells the allocator of the flows that stand for traffic it does not rule.
+/// Registers the flows that stand for traffic outside the allocator's control.
 fn add_external_flows(hosts: &mut Hosts, w: &mut World) {
     let Some(allocator) = &mut hosts.allocator else { return };
     for (number, external) in (w.run.flows.len() as u32..).zip(&allocator.config.external) {
@@ -49,7 +50,7 @@ fn add_external_flows(hosts: &mut Hosts, w: &mut World) {
     }
 }
 
-/// A flow that the allocator rules has something to send.
+/// Starts a flowlet: a flow under the allocator's control has data to send.
 pub(super) fn begin_flowlet(hosts: &mut Hosts, w: &mut World, id: FlowId) {
     let Some(allocator) = &mut hosts.allocator else { return };
     if allocator.config.external_groups.contains(&w.run.config.flows[id.index()].group) {
@@ -63,7 +64,8 @@ pub(super) fn begin_flowlet(hosts: &mut Hosts, w: &mut World, id: FlowId) {
     look_at_rates_of(hosts, server);
 }
 
-/// The last byte of a flow has been sent for the first time: the flowlet is over, unless there is more in time.
+/// Ends a flowlet whose last byte has been sent for the first time: at once, or after the flowlet gap if no more data
+/// follows.
 pub(super) fn note_idle(hosts: &mut Hosts, w: &mut World, id: FlowId) {
     let Some(allocator) = &hosts.allocator else { return };
     let gap = allocator.config.flowlet_gap;
@@ -75,7 +77,7 @@ pub(super) fn note_idle(hosts: &mut Hosts, w: &mut World, id: FlowId) {
     }
 }
 
-/// A flowlet is over.
+/// Ends a flowlet: its server notifies the allocator.
 pub(super) fn end_flowlet(hosts: &mut Hosts, w: &mut World, id: FlowId) {
     let Some(allocator) = &mut hosts.allocator else { return };
     let server = w.run.flow(id).src_host;
@@ -85,7 +87,7 @@ pub(super) fn end_flowlet(hosts: &mut Hosts, w: &mut World, id: FlowId) {
     }
 }
 
-/// The time of an event of the allocator or of an endpoint has come.
+/// Handles an event of the allocator or of an endpoint; `entity` is its number.
 pub(crate) fn on_event(hosts: &mut Hosts, w: &mut World, entity: u32) {
     let n_hosts = hosts.allocator.as_ref().map_or(0, |allocator| allocator.endpoints.len() as u32);
     match entity {
@@ -95,7 +97,7 @@ pub(crate) fn on_event(hosts: &mut Hosts, w: &mut World, entity: u32) {
         flow => {
             let id = FlowId(flow - FIRST_HOST - n_hosts);
             let gap_ps = hosts.allocator.as_ref().map_or(0, |allocator| allocator.config.flowlet_gap.as_ps());
-            // What has been sent since has an event of its own.
+            // Data sent since then has its own event.
             let is_idle = |s: &Sender| s.bytes <= s.snd_nxt && s.last_start_ps + gap_ps <= w.clock.now_ps;
             if hosts.sender_of(id).is_none_or(|(_, sender)| is_idle(sender)) {
                 end_flowlet(hosts, w, id);
@@ -104,7 +106,7 @@ pub(crate) fn on_event(hosts: &mut Hosts, w: &mut World, entity: u32) {
     }
 }
 
-/// One iteration of the optimiser; rates that have changed by enough go out.
+/// Runs one iteration of the optimiser and sends the rates that have changed by enough.
 fn iterate(hosts: &mut Hosts, w: &mut World) {
     let Some(allocator) = &mut hosts.allocator else { return };
     allocator.next_ps = u64::MAX;
@@ -142,8 +144,8 @@ fn plan_iteration(hosts: &mut Hosts, w: &mut World) {
     w.clock.schedule(at, EventKind::Allocate, ITERATE);
 }
 
-/// Segments of a line have arrived in order: its messages are read. What was written meanwhile is sent once rates are in
-/// force.
+/// Reads the messages of a line whose segments have arrived in order. Messages written meanwhile are sent once rates
+/// are in force.
 pub(super) fn read_messages(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
     let expected = hosts.receiving[flow].receiver.expected;
     let Some(allocator) = &mut hosts.allocator else { return };
@@ -167,7 +169,7 @@ pub(super) fn read_messages(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
     hosts.wishes.is_to_follow_up = true;
 }
 
-/// An intermediary passes a message on.
+/// Forwards a message at an intermediary.
 fn relay(hosts: &mut Hosts, host: HostId, server: HostId, message: Message) {
     let Some(allocator) = &mut hosts.allocator else { return };
     let is_up = matches!(message, Message::Start { .. } | Message::End { .. });
@@ -175,7 +177,7 @@ fn relay(hosts: &mut Hosts, host: HostId, server: HostId, message: Message) {
     allocator.write(line, Addressed { server, message });
 }
 
-/// The allocator hears of a flowlet.
+/// Handles a server's message at the allocator.
 fn on_notification_of(hosts: &mut Hosts, w: &mut World, server: HostId, message: Message) {
     let Some(allocator) = &mut hosts.allocator else { return };
     let known = &mut allocator.known[server];
@@ -193,7 +195,7 @@ fn on_notification_of(hosts: &mut Hosts, w: &mut World, server: HostId, message:
     plan_iteration(hosts, w);
 }
 
-/// An endpoint hears from the allocator.
+/// Handles the allocator's message at an endpoint.
 fn on_word_of_allocator(hosts: &mut Hosts, w: &World, server: HostId, message: Message) {
     let now = w.clock.now();
     let Some(allocator) = &mut hosts.allocator else { return };
@@ -204,7 +206,7 @@ fn on_word_of_allocator(hosts: &mut Hosts, w: &World, server: HostId, message: M
     grant(hosts, server, grants);
 }
 
-/// Lets rates of a server's flows come into force.
+/// Requests that granted rates of a server's flows take effect.
 fn grant(hosts: &mut Hosts, server: HostId, mut grants: Vec<Grant>) {
     for Grant { flow, rate_bps } in grants.drain(..) {
         let mut values = [0.0; NOTICE_VALUES];
@@ -218,7 +220,7 @@ fn grant(hosts: &mut Hosts, server: HostId, mut grants: Vec<Grant>) {
     look_at_rates_of(hosts, server);
 }
 
-/// Once rates are in force and NICs have sent, a look at a host's rates has to be planned.
+/// Requests that a check of a host's rates is planned once rates are in force and NICs have sent.
 fn look_at_rates_of(hosts: &mut Hosts, server: HostId) {
     if let Some(allocator) = &mut hosts.allocator {
         allocator.to_look_at.push(server);
@@ -226,7 +228,7 @@ fn look_at_rates_of(hosts: &mut Hosts, server: HostId) {
     }
 }
 
-/// Plans a look at a host's rates when they may have expired, unless one is planned, which will look again.
+/// Plans a check of a host's rates at the time they may expire, unless an earlier one is planned, which plans the next.
 fn plan_expiry(hosts: &mut Hosts, w: &mut World, server: HostId) {
     let Some(allocator) = &mut hosts.allocator else { return };
     let at = allocator.endpoints[server].deadline().as_ps();
@@ -238,7 +240,7 @@ fn plan_expiry(hosts: &mut Hosts, w: &mut World, server: HostId) {
     }
 }
 
-/// The rates of a host may have expired.
+/// Handles rates of a host that may have expired.
 fn on_expiry(hosts: &mut Hosts, w: &mut World, server: HostId) {
     let now = w.clock.now();
     let Some(allocator) = &mut hosts.allocator else { return };
@@ -249,7 +251,7 @@ fn on_expiry(hosts: &mut Hosts, w: &mut World, server: HostId) {
     grant(hosts, server, grants);
 }
 
-/// The allocator dies, or comes back knowing nothing.
+/// Stops the allocator, or restarts it without any state.
 fn on_outage(hosts: &mut Hosts, w: &mut World) {
     let Some(allocator) = &mut hosts.allocator else { return };
     allocator.is_down = !allocator.is_down;
@@ -274,7 +276,8 @@ fn on_outage(hosts: &mut Hosts, w: &mut World) {
     send_written(hosts);
 }
 
-/// A host that talks to the allocator itself has heard that it is a new one: so is the line to it.
+/// Renews the line from `host` to the allocator, if it has one, when it receives the message that the allocator has
+/// restarted.
 fn renew_line_up(hosts: &mut Hosts, w: &mut World, host: HostId) {
     let Some(allocator) = &hosts.allocator else { return };
     let (line, life) = (allocator.up[host], allocator.life);
@@ -284,8 +287,8 @@ fn renew_line_up(hosts: &mut Hosts, w: &mut World, host: HostId) {
     }
 }
 
-/// Replaces a line by a new one. Its sequence numbers go on, so that what is left of the old one on the way
-/// counts as already received.
+/// Replaces a line by a new one. Its sequence numbers continue, so that packets of the old one still on their way count
+/// as already received.
 fn renew_line(hosts: &mut Hosts, w: &mut World, line: LineId, life: u32) {
     let Some(allocator) = &hosts.allocator else { return };
     let (id, tcp) = (allocator.flow_of(line), allocator.config.tcp);
@@ -304,7 +307,7 @@ fn renew_line(hosts: &mut Hosts, w: &mut World, line: LineId, life: u32) {
     line.incoming.reset(seq);
 }
 
-/// Rates are in force that were granted: what follows from that, and from the messages that have been read.
+/// Runs what follows once granted rates are in force: plans checks of rates, and sends the messages written meanwhile.
 pub(crate) fn follow_up(hosts: &mut Hosts, w: &mut World) {
     while let Some(server) = hosts.allocator.as_mut().and_then(|allocator| allocator.to_look_at.pop()) {
         plan_expiry(hosts, w, server);
@@ -312,7 +315,7 @@ pub(crate) fn follow_up(hosts: &mut Hosts, w: &mut World) {
     send_written(hosts);
 }
 
-/// Lets the senders of lines know that they were written to, and their NICs look at them.
+/// Offers the new messages of lines to their senders, and requests that the NICs send.
 fn send_written(hosts: &mut Hosts) {
     let Some(allocator) = &mut hosts.allocator else { return };
     let mut written = std::mem::take(&mut allocator.written);

@@ -1,9 +1,9 @@
 //! Flowtune's allocator in the network (J. Perry, H. Balakrishnan, D. Shah, MIT-CSAIL-TR-2016-011, sections 2, 5 to 7):
-//! a host that endpoints tell of their flowlets and that tells them rates, over TCP connections that share the network
-//! with data. What is decided is decided by [`AllocatorService`] and by [`Endpoint`]; here are the messages on the wire.
+//! a host that receives notifications of flowlets from endpoints and sends them rates, over TCP connections that share
+//! the network with data. [`AllocatorService`] and [`Endpoint`] make the decisions; this module carries their messages.
 //!
-//! A connection that carries messages is a line: a flow of its own for each direction, whose number comes behind the user's
-//! flows. Of its sequence numbers a segment takes a full one's, whatever it carries (see [`Outgoing`]).
+//! A connection that carries messages is a line: one flow for each direction, whose number follows those of the user's
+//! flows. Each of its segments takes the sequence numbers of a full one, whatever it carries (see [`Outgoing`]).
 
 mod cargo;
 mod channel;
@@ -26,52 +26,53 @@ use crate::table::Table;
 /// Destination port of lines; source ports count from the next one.
 const LINE_PORT: u16 = 40_000;
 
-/// A segment with fewer bytes of messages carries only signs of life: the next longer message has four.
+/// Least number of message bytes that count as news: a segment with fewer carries only signs of life, as the next
+/// longer message has four.
 const LEAST_NEWS: u64 = 4;
 
-/// What a packet of a line is.
+/// A packet of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LinePacket {
-    /// It carries so many bytes of messages.
+    /// A segment with this number of bytes of messages.
     Segment(u64),
-    /// It acknowledges, and goes the other way.
+    /// An acknowledgment, which travels in the opposite direction.
     Ack,
 }
 
-/// A line in one direction. In the part of its sender what goes out counts, in that of its receiver what comes in.
+/// One direction of a line. The part of its sender uses `outgoing`, the part of its receiver `incoming`.
 struct Line {
     outgoing: Outgoing,
     incoming: Incoming<Addressed>,
-    /// The part that its receiver is in, if it is another one.
+    /// The part of its receiver, if it differs from the sender's.
     away: Option<u16>,
     from: HostId,
     to: HostId,
-    /// The allocator's life that it belongs to.
+    /// The number of the allocator's restart to which it belongs.
     life: u32,
-    /// Whether it has been written to, and its sender does not know it yet.
+    /// Set when a message was written to it and its sender has not been offered data yet.
     is_written: bool,
 }
 
-/// The allocator, the endpoints and what is between them.
+/// The allocator, the endpoints and the lines between them.
 pub(crate) struct Allocator {
     config: AllocatorConfig,
     service: AllocatorService,
     host: HostId,
-    /// How often the allocator has started.
+    /// Number of times the allocator has restarted.
     life: u32,
     is_down: bool,
-    /// The next iteration in picoseconds; `u64::MAX`: none is planned.
+    /// Time of the next iteration in picoseconds; `u64::MAX` if none is planned.
     next_ps: u64,
-    /// The flow that is the first line.
+    /// The flow of the first line.
     first_flow: FlowId,
     lines: Table<LineId, Line>,
-    /// By host: the lines toward and from the allocator that it uses, or [`LineId::NONE`].
+    /// The lines toward and from the allocator that each host uses, or [`LineId::NONE`].
     up: Table<HostId, LineId>,
     down: Table<HostId, LineId>,
     endpoints: Table<HostId, Endpoint>,
-    /// When each host's rates are looked at next, in picoseconds.
+    /// Planned time of the next check of each host's rates, in picoseconds.
     expiry_ps: Table<HostId, u64>,
-    /// Flowlets that the allocator knows of, and when it spoke last, by host.
+    /// Number of flowlets registered at the allocator, and time of its last message, by host.
     known: Table<HostId, u32>,
     spoke_ps: Table<HostId, u64>,
     pub(crate) totals: AllocatorTotals,
@@ -79,15 +80,15 @@ pub(crate) struct Allocator {
     updates: Vec<Update>,
     grants: Vec<Grant>,
     answers: Vec<Message>,
-    /// Hosts whose rates have changed, of which the next look at them is not planned.
+    /// Hosts whose rates have changed and whose next check is not planned yet.
     to_look_at: Vec<HostId>,
-    /// Lines that were written to, whose senders do not know it yet.
+    /// Lines with new messages, whose senders have not been offered data yet.
     written: Vec<LineId>,
-    /// What other parts have to be told: part, line, note.
+    /// Notes to send to other parts: part, line, note.
     notes: Vec<(u16, LineId, LineNote)>,
 }
 
-/// Who talks to whom, by pairs of both directions in the order of the flows: the way up, then the way down.
+/// Returns the ends of all lines, in pairs of both directions in the order of the flows: the way up, then the way down.
 fn pairs(config: &SimConfig, allocator: &AllocatorConfig) -> Vec<(NodeId, NodeId)> {
     let relays = &allocator.intermediaries;
     let is_server = |host: &NodeId| *host != allocator.host && !relays.contains(host);
@@ -102,7 +103,7 @@ fn pairs(config: &SimConfig, allocator: &AllocatorConfig) -> Vec<(NodeId, NodeId
     relays.iter().flat_map(to_allocator).chain(servers.iter().enumerate().flat_map(to_relay)).collect()
 }
 
-/// The flows that carry the conversation, to be added behind the user's.
+/// Returns the flows that carry the conversation, to be appended to the user's.
 pub(crate) fn line_flows(config: &SimConfig) -> Vec<FlowSpec> {
     let Some(allocator) = &config.allocator else { return Vec::new() };
     let flow = |(i, (src, dst)): (usize, (NodeId, NodeId))| FlowSpec {
@@ -117,7 +118,8 @@ pub(crate) fn line_flows(config: &SimConfig) -> Vec<FlowSpec> {
     pairs(config, allocator).into_iter().enumerate().map(flow).collect()
 }
 
-/// The optimiser, for links that keep a share of their capacity for what it does not tell.
+/// Returns the optimiser, for links that reserve the share `threshold` of their capacity for rate changes that are not
+/// announced.
 fn engine(config: &SimConfig, allocator: &AllocatorConfig) -> Box<dyn RateEngine> {
     let ports = (0..config.topology.n_ports() as u32).map(PortId);
     let share = 1.0 - allocator.threshold;
@@ -129,7 +131,7 @@ fn engine(config: &SimConfig, allocator: &AllocatorConfig) -> Box<dyn RateEngine
 }
 
 impl Allocator {
-    /// The allocator of a run, if it has one; `first_flow` is the first of its flows.
+    /// Returns the allocator of a run, if it has one; `first_flow` is the first of its flows.
     pub(crate) fn new(
         config: &SimConfig,
         host_of: &Table<NodeId, HostId>,
@@ -183,17 +185,17 @@ impl Allocator {
         }))
     }
 
-    /// Least bytes on the wire of a packet of a line.
+    /// Returns the smallest size of a line's packet on the wire, in bytes.
     fn min_wire(&self) -> u16 {
         self.config.min_packet.as_u64() as u16
     }
 
-    /// The line that a flow is.
+    /// Returns the line that `flow` carries.
     fn line_id(&self, flow: FlowId) -> LineId {
         LineId(flow.0 - self.first_flow.0)
     }
 
-    /// The flow that a line is.
+    /// Returns the flow that carries `line`.
     fn flow_of(&self, line: LineId) -> FlowId {
         FlowId(self.first_flow.0 + line.0)
     }
@@ -203,7 +205,7 @@ impl Allocator {
         &mut self.lines[line]
     }
 
-    /// What a segment of a line carries: always some bytes of messages.
+    /// Returns the payload of a line's segment: always some bytes of messages.
     fn carry(&mut self, flow: FlowId, sender: &mut Sender, segment: Segment) -> u64 {
         let line = self.line_id(flow);
         let outgoing = &mut self.line_of(flow).outgoing;
@@ -219,7 +221,7 @@ impl Allocator {
         len
     }
 
-    /// Counts a packet of a line.
+    /// Adds a packet of a line to the totals.
     fn count(&mut self, flow: FlowId, wire: u16, packet: LinePacket) {
         let (host, wire) = (self.host, u64::from(wire));
         let line = self.line_of(flow);
@@ -240,12 +242,12 @@ impl Allocator {
         }
     }
 
-    /// Whether a packet of a line comes to an allocator that is not there.
+    /// Returns `true` if a packet of a line for `host` is lost, because the allocator there is down.
     fn is_lost(&self, host: HostId) -> bool {
         self.is_down && host == self.host
     }
 
-    /// An acknowledgment of a line.
+    /// Handles an acknowledgment of a line.
     fn on_ack(&mut self, flow: FlowId, ack: u64) {
         self.line_of(flow).outgoing.on_ack(ack);
     }
@@ -259,7 +261,7 @@ impl Allocator {
         self.note(line, note);
     }
 
-    /// Lets the receiving end of a line know what is sent.
+    /// Passes a note about what is sent on a line to its receiving end, here or in another part.
     fn note(&mut self, line: LineId, note: LineNote) {
         match self.lines[line].away {
             Some(part) => self.notes.push((part, line, note)),
@@ -267,17 +269,17 @@ impl Allocator {
         }
     }
 
-    /// Takes note of what is sent to a host of this part.
+    /// Stores a note about what is sent to a host of this part.
     pub(crate) fn take_note(&mut self, line: LineId, note: LineNote) {
         self.lines[line].incoming.take_note(note);
     }
 
-    /// What there is to tell another part since the last time.
+    /// Removes and returns the notes for another part since the last call.
     pub(crate) fn notes_for(&mut self, part: u16) -> impl Iterator<Item = (LineId, LineNote)> + '_ {
         self.notes.extract_if(.., move |(to, ..)| *to == part).map(|(_, line, note)| (line, note))
     }
 
-    /// The allocator says something to a server.
+    /// Sends a message of the allocator to a server.
     fn tell(&mut self, server: HostId, message: Message, now_ps: u64) {
         match message {
             Message::Update { .. } => self.totals.updates += 1,
@@ -288,7 +290,7 @@ impl Allocator {
         self.write(line, Addressed { server, message });
     }
 
-    /// A server says something to the allocator.
+    /// Sends a message of a server to the allocator.
     fn notify(&mut self, server: HostId, message: Message) {
         match message {
             Message::Start { .. } => self.totals.starts += 1,
@@ -298,7 +300,7 @@ impl Allocator {
         self.write(line, Addressed { server, message });
     }
 
-    /// The line by which a message for `server` leaves `host`.
+    /// Returns the line on which a message for `server` leaves `host`.
     fn line_down(&self, host: HostId, server: HostId) -> LineId {
         let direct = self.down[server];
         let above = self.lines[direct].from;

@@ -1,4 +1,4 @@
-//! Streams over drawn wires arrive; what the harness is to find, it finds.
+//! Streams over random wires arrive; faults that the harness must detect are detected.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn faults() -> impl Strategy<Value = Faults> {
     )
 }
 
-/// A path that is dead for a while, or never.
+/// Generates a path that is dead for a while, or never.
 fn path() -> impl Strategy<Value = PathPlan> {
     let dead_us = prop_oneof![2 => Just((0, 0)), 1 => (0_u64..2_000, 1_u64..20_000).prop_map(|(at, d)| (at, at + d))];
     (faults(), faults(), 2_u64..100, dead_us, 1_u64..40).prop_map(|(there, back, delay_us, dead_us, window)| PathPlan {
@@ -48,7 +48,7 @@ proptest! {
         prop_assert_eq!(Transfer::new(plan).run(), Ok(()));
     }
 
-    /// All but the first path may die and never come back.
+    /// All paths but the first may die for ever.
     #[test]
     fn mptcp_delivers_every_byte_in_order(
         bytes in 1_u64..150_000,
@@ -75,7 +75,7 @@ fn plan(paths: Vec<PathPlan>) -> Plan {
     Plan { bytes: 50_500, seed: 7, tcp: TCP, paths, checks: true }
 }
 
-/// What the harness would say of transports that do not work.
+/// The harness reports transports that do not work.
 #[test]
 fn damage_that_nobody_notices_and_paths_that_stay_dead_are_found() {
     assert_eq!(Transfer::new(plan(vec![GOOD_PATH])).run(), Ok(()));
@@ -87,7 +87,7 @@ fn damage_that_nobody_notices_and_paths_that_stay_dead_are_found() {
     let result = Transfer::new(plan(vec![dead.clone()])).run();
     assert!(matches!(result, Err(Failure::NoEnd { .. })), "{result:?}");
     assert_eq!(Transfer::new(plan(vec![GOOD_PATH, dead])).run(), Ok(()));
-    // An acknowledgment of more than has arrived.
+    // An acknowledgment of more bytes than have arrived.
     let mut application = Application { held: BTreeMap::from([(0, vec![1, 2])]), read: 0, hash: Fnv::NEW };
     assert_eq!(application.read_to(3), Err(Failure::Missing { byte: 2 }));
 }

@@ -1,21 +1,21 @@
-//! A host's incoming messages: which of them are granted, how far and in which class.
+//! A host's incoming messages: the selection of those that are granted, and the extent and class of grants.
 
 use super::levels::Levels;
 use crate::ids::FlowId;
 
-/// A message of which something has arrived, and not all.
+/// A message of which some bytes have arrived, but not all.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming {
     pub(super) flow: FlowId,
-    /// Its length; `u64::MAX`: without end.
+    /// Its length; `u64::MAX` if it is endless.
     length: u64,
     /// Bytes that have arrived, each counted once.
     received: u64,
-    /// Its sender may send what comes before this byte.
+    /// End of the bytes that its sender may send.
     pub(super) granted: u64,
     /// RTTbytes of its flow.
     rtt_bytes: u64,
-    /// When new bytes or a sign of life came last, in picoseconds.
+    /// Time at which new bytes or a sign of life arrived last, in picoseconds.
     pub(super) heard_ps: u64,
 }
 
@@ -24,17 +24,17 @@ impl Incoming {
         if self.length == u64::MAX { u64::MAX } else { self.length.saturating_sub(self.received) }
     }
 
-    /// The shortest first.
+    /// Returns the sort key of the message: the shortest is first.
     fn order(&self) -> (u64, FlowId) {
         (self.remaining(), self.flow)
     }
 
-    /// How far it may be granted: RTTbytes beyond what has arrived, in whole packets.
+    /// Returns the end of the bytes that may be granted: RTTbytes beyond what has arrived, in whole packets.
     fn target(&self, levels: &Levels) -> u64 {
         levels.whole_packets(self.received.saturating_add(self.rtt_bytes)).min(self.length)
     }
 
-    /// Whether its sender waits for grants.
+    /// Returns `true` if its sender waits for grants.
     fn is_waiting(&self) -> bool {
         self.granted < self.length
     }
@@ -44,9 +44,9 @@ impl Incoming {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grant {
     pub(super) flow: FlowId,
-    /// What comes before this byte may be sent ...
+    /// End of the bytes that may be sent.
     pub(super) until: u64,
-    /// ... in this class, as far as it is scheduled.
+    /// Class of the scheduled packets among them.
     pub(super) class: u8,
 }
 
@@ -57,12 +57,12 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// A message, if it is here.
+    /// Returns the message of `flow`, if it is here.
     pub(super) fn get_mut(&mut self, flow: FlowId) -> Option<&mut Incoming> {
         self.messages.iter_mut().find(|m| m.flow == flow)
     }
 
-    /// The first bytes of a message have come.
+    /// Adds a message whose first bytes have arrived.
     pub(super) fn open(&mut self, flow: FlowId, length: u64, rtt_bytes: u64, now_ps: u64) {
         let granted = rtt_bytes.min(length);
         let message = Incoming { flow, length, received: 0, granted, rtt_bytes, heard_ps: now_ps };
@@ -70,17 +70,18 @@ impl Inbox {
         self.messages.insert(at, message);
     }
 
-    /// New bytes of a message have come; it is gone if these were the last. Whether it was here.
+    /// Records new bytes of a message, which is removed if these were the last; returns `true` if it was here.
     pub(super) fn take(&mut self, flow: FlowId, bytes: u64, now_ps: u64) -> bool {
         self.change(flow, |m| (m.received, m.heard_ps) = (m.received + bytes, now_ps))
     }
 
-    /// A message's sender says how long it is; it is gone if all of it has come. Whether it was here.
+    /// Records the length that a message's sender reports, and removes it if all of it has arrived; returns `true` if
+    /// it was here.
     pub(super) fn shorten(&mut self, flow: FlowId, length: u64, now_ps: u64) -> bool {
         self.change(flow, |m| (m.length, m.heard_ps) = (m.length.min(length), now_ps))
     }
 
-    /// Changes a message, which may move up or go by that.
+    /// Changes a message, which may then move up or be removed; returns `true` if it was here.
     fn change(&mut self, flow: FlowId, change: impl FnOnce(&mut Incoming)) -> bool {
         let Some(at) = self.messages.iter().position(|m| m.flow == flow) else { return false };
         let message = &mut self.messages[at];
@@ -95,34 +96,34 @@ impl Inbox {
         true
     }
 
-    /// Where the messages stand that are granted now: the shortest of those whose senders wait.
+    /// Returns the positions of the messages that are granted now: the shortest of those whose senders wait.
     fn granted<'a>(&'a self, levels: &Levels) -> impl Iterator<Item = usize> + Clone + use<'a> {
         let waiting = self.messages.iter().enumerate().filter(|(_, m)| m.is_waiting());
         waiting.map(|(at, _)| at).take(levels.overcommitment())
     }
 
-    /// The class of a message's scheduled packets: the lowest, if it is not granted.
+    /// Returns the class of a message's scheduled packets: the lowest, if it is not granted.
     pub(super) fn class(&self, flow: FlowId, levels: &Levels) -> u8 {
         let granted = self.granted(levels);
         let rank = granted.clone().position(|at| self.messages[at].flow == flow);
         rank.map_or_else(|| levels.scheduled(0, 1), |rank| levels.scheduled(rank, granted.count()))
     }
 
-    /// Data of a message has come: the grant that answers it, if there is one. If the message itself is granted it gets all that
-    /// it may have. Otherwise a packet has come that no other of it will follow, and the shortest message that may have more gets
-    /// one.
+    /// Returns the grant that answers data of a message, if any. If the message itself is granted, it gets all that it
+    /// may have. Otherwise no other packet of it will follow this one, and the shortest message that may have more gets
+    /// one packet.
     pub(super) fn answer(&mut self, flow: FlowId, levels: &Levels) -> Option<Grant> {
         self.grant_to(flow, levels).or_else(|| self.grant_a_packet(flow, levels))
     }
 
-    /// Grants a message all that it may have, if it is one of those that are granted and may have more.
+    /// Grants a message all that it may have, if it is among those granted now and may have more.
     pub(super) fn grant_to(&mut self, flow: FlowId, levels: &Levels) -> Option<Grant> {
         let at = self.granted(levels).find(|&at| self.messages[at].flow == flow)?;
         let until = self.messages[at].target(levels);
         self.grant(at, until, levels)
     }
 
-    /// Grants a packet to the shortest message that may have more, unless `flow` is one of those that are granted.
+    /// Grants a packet to the shortest message that may have more, unless `flow` is among those granted now.
     pub(super) fn grant_a_packet(&mut self, flow: FlowId, levels: &Levels) -> Option<Grant> {
         if self.granted(levels).any(|at| self.messages[at].flow == flow) {
             return None;
@@ -134,13 +135,14 @@ impl Inbox {
         self.grant(at, until, levels)
     }
 
-    /// Grants the message at a position, which is one of those that are granted, as far as `until`.
+    /// Grants the message at position `at`, which is among those granted now, the bytes up to `until`.
     fn grant(&mut self, at: usize, until: u64, levels: &Levels) -> Option<Grant> {
         let Incoming { flow, granted, .. } = self.messages[at];
         if until <= granted {
             return None;
         }
-        // The class goes by the messages that are granted now: with this grant the message may cease to be one of them.
+        // The class depends on the messages that are granted now: with this grant the message may cease to be one of
+        // them.
         let class = self.class(flow, levels);
         self.messages[at].granted = until;
         Some(Grant { flow, until, class })

@@ -1,4 +1,4 @@
-//! Which priority classes packets go in (section 3.4 of the paper).
+//! The priority classes of packets (section 3.4 of the paper).
 
 use fairrate_control::homa::{Grants, HomaCutoffs, HomaRttBytes};
 use fairrate_units::Time;
@@ -8,14 +8,15 @@ use crate::core::{Flow, Paths};
 use crate::fabric::N_CLASSES;
 use crate::ids::PortId;
 
-/// The classes of packets, and how much messages send unasked. Class 0 goes first.
+/// The classes of packets, and the number of bytes that messages send without a grant. Class 0 is sent first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Levels {
-    /// The highest class: 0, or 1 where class 0 is that of PFC frames.
+    /// The highest class: 0, or 1 where PFC frames use class 0.
     first: u8,
     /// The lowest class.
     lowest: u8,
-    /// Classes for unscheduled packets, from the highest on. The rest is for scheduled ones, or the same if there is one.
+    /// Number of classes for unscheduled packets, from the highest on. Scheduled packets use the rest, or the same
+    /// class if there is only one.
     n_unscheduled: u8,
     /// Messages granted at a time.
     overcommitment: usize,
@@ -26,7 +27,7 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// The levels of a run in which receivers grant.
+    /// Returns the levels of a run in which receivers grant.
     pub(crate) fn new(config: &SimConfig, grants: &Grants, base_rtt: Time) -> Self {
         let first = u8::from(config.fabric.pfc != Pfc::Off);
         let n_levels = grants.levels.clamp(1, N_CLASSES as u32 - u32::from(first)) as u8;
@@ -42,17 +43,18 @@ impl Levels {
         }
     }
 
-    /// How many classes there are.
+    /// Returns the number of classes.
     pub(crate) fn n_classes(&self) -> u64 {
         u64::from(self.lowest - self.first) + 1
     }
 
-    /// How many messages a receiver grants at a time.
+    /// Returns the number of messages that a receiver grants at a time.
     pub(super) fn overcommitment(&self) -> usize {
         self.overcommitment
     }
 
-    /// RTTbytes of a flow in whole packets: what it sends unasked, and what its receiver keeps on its way.
+    /// Returns RTTbytes of a flow in whole packets: the bytes it sends without a grant, and those its receiver keeps on
+    /// their way.
     pub(super) fn rtt_bytes(&self, config: &SimConfig, first_port: PortId) -> u64 {
         let bytes = match self.rtt_bytes {
             HomaRttBytes::Bdp => config.topology.link(first_port).rate.bytes_in(self.base_rtt),
@@ -61,29 +63,30 @@ impl Levels {
         self.whole_packets(bytes.as_u64().max(1))
     }
 
-    /// The next whole number of packets.
+    /// Returns `bytes` rounded up to whole packets.
     pub(super) fn whole_packets(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.mtu).saturating_mul(self.mtu)
     }
 
-    /// Payload of a full packet.
+    /// Returns the payload of a full packet.
     pub(super) fn mtu(&self) -> u64 {
         self.mtu
     }
 
-    /// The class of grants and of all else that is no data: the highest.
+    /// Returns the class of grants and of all other packets without data: the highest.
     pub(super) fn control(&self) -> u8 {
         self.first
     }
 
-    /// The class of a message's scheduled packets: its `rank` among the `n` that are granted, 0 the shortest. The longest of
-    /// them has the lowest class there is, so that a new and shorter one finds a higher class free.
+    /// Returns the class of a message's scheduled packets: `rank` is its place among the `n` that are granted, 0 for
+    /// the shortest. The longest of them has the lowest class, so that a new and shorter message finds a higher class
+    /// free.
     pub(super) fn scheduled(&self, rank: usize, n: usize) -> u8 {
         let above = (n - 1).saturating_sub(rank) as u8;
         self.lowest.saturating_sub(above).max((self.first + self.n_unscheduled).min(self.lowest))
     }
 
-    /// Gives every flow the class of its unscheduled packets.
+    /// Assigns to every flow the class of its unscheduled packets.
     pub(crate) fn assign(&self, config: &SimConfig, grants: &Grants, flows: &mut [Flow], paths: &Paths<PortId>) {
         let unscheduled = |flow: &Flow| {
             let first_port = flow.data_path(paths).next().expect("a path has a link");
@@ -102,8 +105,9 @@ impl Levels {
     }
 }
 
-/// The largest sizes of all of `n` levels but the last, so that each has about the same share of unscheduled bytes, of
-/// messages that are given by size and unscheduled bytes. A size is in one level, however many bytes there are of it.
+/// Returns the largest sizes of all of `n` levels but the last, so that each level has about the same share of
+/// unscheduled bytes. `messages` are pairs of size and unscheduled bytes. All messages of a size are in one level,
+/// however many bytes they have.
 fn equal_bytes(mut messages: Vec<(u64, u64)>, n: usize) -> Vec<u64> {
     messages.sort_unstable();
     let total: u128 = messages.iter().map(|&(_, bytes)| u128::from(bytes)).sum();
@@ -132,13 +136,13 @@ mod tests {
         assert_eq!(of(1), [7]);
         assert_eq!(of(3), [5, 6, 7]);
         assert_eq!(of(4), [4, 5, 6, 7]);
-        // Messages beyond the scheduled levels share the highest of them.
+        // Messages beyond the scheduled levels share the highest of these levels.
         assert_eq!(of(6), [4, 4, 4, 5, 6, 7]);
     }
 
     #[test]
     fn fewer_levels_are_the_highest_classes() {
-        // Four levels, of which three are for unscheduled packets: the one left is the lowest of them.
+        // Four levels, of which three are for unscheduled packets: the last is the lowest of them.
         let four = Levels { lowest: 4, ..levels(1, 3) };
         assert_eq!((four.n_classes(), four.scheduled(0, 1), four.scheduled(0, 3)), (4, 4, 4));
         // One level is for all packets.

@@ -2,41 +2,42 @@
 //! Network Priorities", SIGCOMM 2018. Constants that the paper leaves to its workloads are those of the authors' simulator
 //! (github.com/PlatformLab/HomaSimulation), or of PowerTCP (NSDI 2022, section 4.1), which compares itself with HOMA.
 //!
-//! A flow is a message. Its first RTTbytes go unasked; the rest waits for grants of its receiver. Of its messages that may be
-//! sent, a NIC sends the one with the fewest bytes left. A receiver grants the few shortest of those that have come to it
-//! (the degree of overcommitment) and keeps RTTbytes of each on their way. Both ends choose the class of each packet, the
-//! receiver by its grants.
+//! A flow is a message. Its first RTTbytes are sent without a grant; the rest waits for grants of its receiver. Among
+//! the messages that may be sent, a NIC sends the one with the fewest bytes left. A receiver grants the few shortest of
+//! the messages it is receiving (the degree of overcommitment) and keeps RTTbytes of each on their way. Both ends
+//! choose the class of each packet, the receiver by its grants.
 //!
 //! | paper | packet here | fields |
 //! |---|---|---|
 //! | DATA | `Data` | as of other transports |
-//! | GRANT | `Ack` | `seq`: all before has come; `data_seq`: all before may be sent; `cwnd_at_send`: the class |
+//! | GRANT | `Ack` | `seq`: all before has arrived; `data_seq`: all before may be sent; `cwnd_at_send`: the class |
 //! | RESEND | `Nack` | `seq` to `data_seq` is missing; `cwnd_at_send`: the class |
 //! | BUSY | `Busy` | `seq`: the message's length, as far as its sender knows |
 //!
-//! Readings, where paper and simulator leave things open:
-//! - Messages are known to their receivers by their first packet. Their sizes are those of the flows; one without end is the
-//!   longest of all.
-//! - RTTbytes is payload in whole packets. A grant makes up what is on its way to RTTbytes. A packet of a message that is not
-//!   granted (or fully granted, or complete) gives the shortest granted one that has less than RTTbytes on its way a single
-//!   packet. So every arrival leads to one grant at most, and a message takes over from the one before without a gap and
-//!   without a second RTTbytes in the queue.
+//! Readings, where paper and simulator are not explicit:
+//! - A receiver learns of a message by its first packet. The sizes of messages are those of the flows; an endless
+//!   message is the longest of all.
+//! - RTTbytes is payload in whole packets. A grant brings the bytes on their way up to RTTbytes. A packet of a message
+//!   that is not granted (or fully granted, or complete) gives a single packet to the shortest granted message that has
+//!   less than RTTbytes on its way. So every arrival leads to one grant at most, and a message follows the one before
+//!   without a gap and without a second RTTbytes in the queue.
 //! - There are eight levels in a fabric that drops, and seven where class 0 is left to PFC frames, or fewer (`levels`).
-//!   Scheduled packets have as many levels as messages are granted, and unscheduled ones the rest, at least one. Grants share
-//!   the highest level with the unscheduled packets of the shortest messages. The keys `data_class`, `ack_class` and `control_class`, and the
-//!   classes of flows, have no effect.
-//! - Levels of unscheduled packets go by the sizes of all flows of the run, whether or not a receiver could know them. The
-//!   authors' simulator does the same; in the paper receivers measure and tell.
-//! - The last packet of a message is acknowledged, and so is one that comes again, as the sender of a one-way message would
-//!   never know otherwise. The paper leaves that to responses.
-//! - Both timers are the transport's `rto` (a few milliseconds, section 3.7). After that time without a new byte, a receiver
-//!   asks for every gap of what it has granted. A sender that has heard nothing for as long about something it has sent
-//!   repeats a single packet: if the start was lost its receiver learns of the message and asks for the rest, and if only the
-//!   acknowledgment was, that comes again.
-//! - A message that stops before its end (an endless flow with a stop time) says so by BUSY, and so does a sender that is asked
-//!   for one it has finished.
+//!   Scheduled packets have as many levels as messages are granted, and unscheduled ones the rest, at least one. Grants
+//!   share the highest level with the unscheduled packets of the shortest messages. The keys `data_class`, `ack_class`
+//!   and `control_class`, and the classes of flows, have no effect.
+//! - Levels of unscheduled packets depend on the sizes of all flows of the run, even where a receiver could not know
+//!   them. The authors' simulator does the same; in the paper receivers measure the sizes and send the levels to
+//!   senders.
+//! - The last packet of a message is acknowledged, and so is a packet that arrives again, as the sender of a one-way
+//!   message would otherwise never learn that it has arrived. The paper leaves that to responses.
+//! - Both timers are the transport's `rto` (a few milliseconds, section 3.7). After that time without a new byte, a
+//!   receiver asks for every gap in the bytes it has granted. A sender that has received nothing for as long about data
+//!   it has sent repeats a single packet: if the start was lost, its receiver learns of the message and asks for the
+//!   rest, and if only the acknowledgment was lost, it is sent again.
+//! - A message that stops before its end (an endless flow with a stop time) reports its length by BUSY, and so does a
+//!   sender that is asked for a message it has finished.
 //! - Packets of a flow take one path, by ECMP, unless `[switch] balancing = "per-packet"` sprays them, as in the paper.
-//! - Hosts take no time of their own, and a sender whose application offers less than its line rate is paced.
+//! - Hosts take no processing time, and a sender whose application offers less than its line rate is paced.
 
 mod inbox;
 mod levels;
@@ -58,18 +59,18 @@ use crate::transport::interface::{Acked, Answer, Timed, Transport};
 use crate::transport::nic::Nic;
 use crate::transport::sender::Sender;
 
-/// What the hosts of a part keep for HOMA.
+/// The state of HOMA at the hosts of a part.
 pub(crate) struct Messages {
-    /// By host: what comes.
+    /// Incoming messages, by host.
     inboxes: Own<HostId, Inbox>,
-    /// By sender: what goes.
+    /// Outgoing messages, by sender.
     outgoing: Table<SenderIdx, Outgoing>,
-    /// An empty list, to be used again.
+    /// An empty list, kept for reuse.
     gaps: Vec<(u64, u64)>,
 }
 
 impl Messages {
-    /// No messages yet; `None` if the run has another transport.
+    /// Returns the state without messages; `None` if the run has another transport.
     pub(crate) fn new(run: &Run, nics: &Own<HostId, Nic>) -> Option<Box<Self>> {
         run.levels.as_ref()?;
         Some(Box::new(Self { inboxes: nics.alike(), outgoing: Table::default(), gaps: Vec::new() }))
@@ -86,7 +87,8 @@ impl Messages {
 /// The transport of HOMA.
 pub(crate) struct Homa;
 
-/// None of it is made part of what sends and receives packets, which other transports share and which must stay small.
+/// HOMA's state is kept apart from the types that send and receive packets, which other transports share and which must
+/// stay small.
 impl Transport for Homa {
     #[inline(never)]
     fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
@@ -101,7 +103,7 @@ impl Transport for Homa {
         aim(hosts, slot);
     }
 
-    /// A sender's `bytes` are those that may be sent; what an application writes later is added to them.
+    /// Adds what the application wrote later to the message. A sender's `bytes` are those that may be sent.
     #[inline(never)]
     fn written(hosts: &mut Hosts, _: &mut World, flow: FlowId) {
         let slot = hosts.sending[flow].sender;
@@ -111,7 +113,7 @@ impl Transport for Homa {
         aim(hosts, slot);
     }
 
-    /// That of the message with the fewest bytes left.
+    /// Returns the position of the message with the fewest bytes left, among those that may send.
     #[inline(never)]
     fn whose_turn(hosts: &Hosts, w: &World, host: HostId, at: usize) -> usize {
         let nic = &hosts.nics[host];
@@ -173,7 +175,7 @@ impl Transport for Homa {
         Answer::Waiting
     }
 
-    /// Nothing has come of a message for a while: asks for what is missing.
+    /// Asks for the missing bytes of a message of which nothing has arrived for a while.
     #[inline(never)]
     fn on_ack_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Option<PacketIdx> {
         let host = w.run.flow(flow).dst_host;
@@ -198,7 +200,7 @@ impl Transport for Homa {
             hosts.wishes.look(host);
         }
         messages(hosts).gaps = gaps;
-        // With nothing missing it may be that no arrival was left to lead to a grant.
+        // If nothing is missing, there may be no arrival left that would lead to a grant.
         let grant = grant?;
         let packet = new_packet(w, flow, PacketKind::Ack);
         answer_with(hosts, w, packet, Some(grant));
@@ -211,7 +213,7 @@ impl Transport for Homa {
         let slot = hosts.sending[p.flow].sender;
         if slot.is_none() {
             if p.kind == PacketKind::Nack {
-                // It has all arrived, or its receiver would not have acknowledged it.
+                // All of it has arrived, or its receiver would not have acknowledged it.
                 say_length(hosts, w, p.flow, 0);
                 hosts.wishes.look(host);
             }
@@ -231,12 +233,12 @@ impl Transport for Homa {
                 hosts.last_progress_ps = w.clock.now_ps;
             }
             messages(hosts).outgoing[slot].grant(p.data_seq, p.cwnd_at_send as u8);
-            // Without payload it answers no packet of this message, and says nothing of its round-trip time.
+            // An acknowledgment without payload answers no packet of this message, and gives no round-trip time.
             if p.payload > 0 {
                 w.told.push_rtt(now, p.flow, Time::from_ps(now.as_ps() - p.sent_ps));
             }
         }
-        // There is nothing to decide.
+        // There is no decision to make.
         let allowance = hosts.controller(slot).on_timer(now);
         let length = messages(hosts).outgoing[slot].length;
         let sender = hosts.sender(slot);
@@ -252,7 +254,7 @@ impl Transport for Homa {
         }
         if sender.rto_ps <= w.clock.now_ps {
             sender.rto_ps = w.clock.now_ps + w.run.constants.rto_ps;
-            // What still waits for the NIC is not lost.
+            // Data that still waits for the NIC is not lost.
             if !sender.is_open() {
                 sender.tally.timeouts += 1;
                 let (from, to) = (sender.snd_una, sender.snd_nxt);
@@ -265,7 +267,7 @@ impl Transport for Homa {
         Timed::MaySend(slot)
     }
 
-    /// What a receiver permits is all that bounds what is on its way.
+    /// Updates what the sender may send: only the receiver's grants limit the bytes on their way.
     #[inline(never)]
     fn plan_timer(hosts: &mut Hosts, _: &mut World, slot: SenderIdx) {
         aim(hosts, slot);
@@ -301,18 +303,18 @@ fn levels(run: &Run) -> &Levels {
     run.levels.as_ref().expect("the run has HOMA's transport")
 }
 
-/// RTTbytes of a flow.
+/// Returns RTTbytes of a flow.
 fn rtt_bytes(run: &Run, flow: FlowId) -> u64 {
     let first_port = run.path_of(flow).next().expect("a path has a link");
     levels(run).rtt_bytes(&run.config, first_port)
 }
 
-/// Where the message of a sender comes among others.
+/// Returns the sort key of a sender's message among others.
 fn order(hosts: &Hosts, slot: SenderIdx) -> (u64, FlowId) {
     messages_of(hosts).outgoing[slot].order(hosts.sender(slot))
 }
 
-/// Tells a sender and its NIC what it may send next, and in which class.
+/// Sets the bytes that a sender may send next, and their class at its NIC.
 fn aim(hosts: &mut Hosts, slot: SenderIdx) {
     let sender = hosts.senders[slot].as_mut().expect("the slot is in use");
     let message = &mut hosts.messages.as_mut().expect("the run has HOMA's transport").outgoing[slot];
@@ -323,7 +325,7 @@ fn aim(hosts: &mut Hosts, slot: SenderIdx) {
     hosts.refresh(slot);
 }
 
-/// A receiver misses something: it is sent again if it was sent, and otherwise it is still to come.
+/// Handles a receiver's request for missing bytes: those sent are sent again, the others will follow.
 fn on_resend(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, p: &Packet) {
     let sender = hosts.sender(slot);
     let (host, sent, acked) = (sender.host, sender.snd_nxt, sender.snd_una);
@@ -338,7 +340,7 @@ fn on_resend(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, p: &Packet) {
     }
 }
 
-/// A sender says that it is there, and how long its message is.
+/// Handles a BUSY packet, by which a sender reports that it is active, and the length of its message.
 fn on_busy(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
     let Packet { flow, seq: length, .. } = *w.net.pool.get(packet);
     let expected = hosts.receiving[flow].receiver.expected;
@@ -357,7 +359,7 @@ fn on_busy(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) ->
     Answer::Waiting
 }
 
-/// A sender says how long a message is.
+/// Sends a BUSY packet with the length of a message.
 fn say_length(hosts: &Hosts, w: &mut World, flow: FlowId, length: u64) {
     let packet = new_packet(w, flow, PacketKind::Busy);
     let (host, route) = (w.run.flow(flow).src_host, w.run.flow(flow).data_route);
@@ -366,14 +368,14 @@ fn say_length(hosts: &Hosts, w: &mut World, flow: FlowId, length: u64) {
     hosts.enqueue(&mut w.net, host, packet);
 }
 
-/// Grants a message that the packet which has just come is not of.
+/// Sends a grant for a message other than that of the packet which has just arrived.
 fn send_grant(hosts: &mut Hosts, w: &mut World, host: HostId, grant: &Grant) {
     let packet = new_packet(w, grant.flow, PacketKind::Ack);
     answer_with(hosts, w, packet, Some(*grant));
     hosts.enqueue(&mut w.net, host, packet);
 }
 
-/// A packet of a receiver that answers no other.
+/// Returns a new packet of a receiver that is not made from an arriving one.
 fn new_packet(w: &mut World, flow: FlowId, kind: PacketKind) -> PacketIdx {
     let (class, wire, route) = (levels(&w.run).control(), w.run.constants.ack_wire, w.run.flow(flow).ack_route);
     let packet = w.net.pool.take(Packet { flow, route, wire, class, ..Packet::new(kind) });
@@ -381,7 +383,7 @@ fn new_packet(w: &mut World, flow: FlowId, kind: PacketKind) -> PacketIdx {
     packet
 }
 
-/// Turns a packet into what a receiver says of its flow: all that has come, and what is granted.
+/// Turns a packet into a receiver's report about its flow: the bytes that have arrived, and those that are granted.
 fn answer_with(hosts: &Hosts, w: &mut World, packet: PacketIdx, grant: Option<Grant>) {
     let p = w.net.pool.get_mut(packet);
     let scheduled = levels(&w.run).scheduled(0, 1);
@@ -394,7 +396,7 @@ fn answer_with(hosts: &Hosts, w: &mut World, packet: PacketIdx, grant: Option<Gr
     p.route = w.run.flow(p.flow).ack_route;
 }
 
-/// Plans the time at which a receiver asks for what is missing, if nothing comes from `from_ps` on.
+/// Plans the time at which a receiver asks for missing bytes, if nothing arrives from `from_ps` on.
 fn plan_resend(w: &mut World, flow: FlowId, from_ps: u64) {
     let at_ps = from_ps.saturating_add(w.run.constants.rto_ps);
     if at_ps < u64::MAX {

@@ -1,4 +1,4 @@
-//! What subflows carry: pieces of their connection's data. And which of them sends next.
+//! The payload of subflows: pieces of their connection's data. It also chooses the subflow that sends next.
 
 use fairrate_control::{CoupledController, FlowContext};
 
@@ -17,7 +17,7 @@ use crate::transport::tcp::{Cargo, TcpSender, config_of_hosts, connect};
 pub(crate) struct Pieces;
 
 impl Cargo for Pieces {
-    /// A user's flow that is spread over several paths starts.
+    /// Starts a user's flow that is spread over several paths.
     fn open(hosts: &mut Hosts, w: &mut World, user_flow: FlowId) {
         let (tcp, c) = (*config_of_hosts(&w.run), &w.run.constants);
         let subflows = hosts.connections.subflow_ids(user_flow);
@@ -46,12 +46,12 @@ impl Cargo for Pieces {
             hosts.sending[id].start_ps = w.clock.now_ps;
             hosts.add_sender(w, sender);
         }
-        // An active connection is known by the sender of its first subflow.
+        // An active connection is found by the sender of its first subflow.
         let first = hosts.connections.first_subflow(user_flow).expect("a connection has subflows");
         hosts.sending[user_flow].sender = hosts.sending[first].sender;
     }
 
-    /// The subflow of the same connection that the scheduler prefers, or the one whose turn it is.
+    /// Returns the position of the connection's subflow that the scheduler prefers, or `at`.
     fn whose_turn(hosts: &Hosts, w: &World, host: HostId, at: usize) -> usize {
         let nic = &hosts.nics[host];
         let has_lost = |sender: &Sender| sender.tcp.as_ref().is_some_and(|tcp| tcp.has_lost());
@@ -85,7 +85,8 @@ impl Cargo for Pieces {
         Load { data_seq, payload, min_wire: 0 }
     }
 
-    /// The application offers the connection's next segment when its rate allows, and others may have data now.
+    /// Delays the connection's next segment by the application's rate, and updates the data that other subflows may
+    /// send.
     fn sent(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, wire: u16) {
         let user_flow = w.run.flow(hosts.sender(slot).flow).parent;
         pace(hosts, w, user_flow, u64::from(wire));
@@ -97,7 +98,7 @@ impl Cargo for Pieces {
         hosts.connections.get(user_flow).is_some_and(Connection::all_sent)
     }
 
-    /// A segment of a subflow takes a full one's numbers.
+    /// Returns a full segment's numbers, which each segment of a subflow takes.
     fn numbers(run: &Run, _: &Packet) -> u64 {
         run.constants.mtu
     }
@@ -132,7 +133,7 @@ impl Cargo for Pieces {
         hosts.connections.get(w.run.flow(sender.flow).parent).is_some_and(Connection::is_done)
     }
 
-    /// After the first subflow's handshake, the others begin theirs.
+    /// Starts the handshakes of the other subflows after that of the first.
     fn connected(hosts: &mut Hosts, w: &mut World, id: FlowId) {
         let flow = w.run.flow(id);
         if flow.subflow != 0 {
@@ -197,7 +198,7 @@ impl Cargo for Pieces {
     }
 }
 
-/// A subflow has sent a segment: the application offers the connection's next one when its rate allows.
+/// Delays the connection's next segment by the application's rate, after a subflow has sent `wire` bytes.
 fn pace(hosts: &mut Hosts, w: &World, user_flow: FlowId, wire: u64) {
     let (demand, host) = (w.run.config.flows[user_flow.index()].demand, w.run.flow(user_flow).src_host);
     let line_rate = w.net.ports[hosts.nics[host].port].rate;
@@ -215,7 +216,7 @@ fn pace(hosts: &mut Hosts, w: &World, user_flow: FlowId, wire: u64) {
     }
 }
 
-/// Tells the subflows of a connection whether there is data for them, if that may have changed.
+/// Updates for each subflow of a connection whether there is data for it, if that may have changed.
 fn share_out(hosts: &mut Hosts, user_flow: FlowId) {
     let Some(connection) = hosts.connections.get_mut(user_flow) else { return };
     if !connection.take_changed() {

@@ -1,25 +1,26 @@
-//! Multipath TCP (RFC 8684) without packets: which subflow carries which piece of a connection's data, what moves to
-//! another when a path dies, and how the receiver puts the pieces together.
+//! Multipath TCP (RFC 8684) without packets: the assignment of a connection's data to subflows, in pieces, and of a
+//! dead path's pieces to other subflows. The receiver's side is in `reassembly.rs`.
 //!
-//! Data is cut into pieces of a full segment, numbered from 0; only the last one may be shorter. A segment of a subflow
-//! carries one piece, and takes a full segment of the subflow's own sequence numbers whatever the piece's length, so that
-//! a short piece may be followed by others. A subflow recovers its segments by itself; a piece may travel on several.
+//! Data is cut into pieces of a full segment, numbered from 0; only the last piece may be shorter. A segment of a
+//! subflow carries one piece, and takes a full segment of the subflow's own sequence numbers whatever the piece's
+//! length, so that a short piece may be followed by others. A subflow recovers its segments by itself; a piece may be
+//! sent on several subflows.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use fairrate_control::CoupledAlgorithm;
 
-/// Retransmission timeouts in a row after which a path counts as dead.
+/// Number of retransmission timeouts in a row after which a path counts as dead.
 const TIMEOUTS_OF_A_DEAD_PATH: u32 = 2;
 
-/// How a flow is spread over several paths.
+/// The rules by which a flow is spread over several paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MptcpConfig {
     /// Subflows of a connection; 1: plain TCP.
     pub subflows: u8,
-    /// Which of them takes the next piece of data.
+    /// Rule by which a subflow is chosen for the next piece of data.
     pub scheduler: Scheduler,
-    /// How they come to different paths.
+    /// Rule by which subflows get different paths.
     pub paths: SubflowPaths,
 }
 
@@ -28,24 +29,24 @@ impl MptcpConfig {
     pub const SINGLE: Self = Self { subflows: 1, scheduler: Scheduler::MinRtt, paths: SubflowPaths::Hashed };
 }
 
-/// Which subflow takes the next piece of data, of those that may send.
+/// The rules that choose a subflow for the next piece of data, among those that may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// The one with the smallest smoothed round-trip time.
+    /// The subflow with the smallest smoothed round-trip time.
     MinRtt,
-    /// One after the other.
+    /// Each subflow in turn.
     RoundRobin,
-    /// As `MinRtt`; but a subflow at a rate of less than a packet a round trip repeats what others have in flight, so that
-    /// nobody waits for it (RateMP section IV-B).
+    /// As `MinRtt`; but a subflow at a rate of less than a packet a round trip repeats what other subflows have in
+    /// flight, so that the connection does not wait for it (RateMP section IV-B).
     Redundant,
 }
 
-/// How subflows come to different paths.
+/// The rules by which subflows get different paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubflowPaths {
-    /// Consecutive source ports, and what the switches' hash makes of them.
+    /// Consecutive source ports, which the switches' hash turns into paths.
     Hashed,
-    /// Source ports are tried until paths share as few links as they can.
+    /// Source ports are tried until the paths share as few links as possible.
     Disjoint,
 }
 
@@ -54,20 +55,20 @@ pub struct Connection {
     mss: u64,
     /// Bytes of data; `u64::MAX` while endless.
     total: u64,
-    /// Next piece that nobody has sent.
+    /// Next piece that has not been sent.
     next: u64,
     /// First byte that the receiver does not have in order.
     una: u64,
-    /// Of each piece from that byte on to `next`: whether a subflow knows it to have arrived.
+    /// For each piece from that byte on to `next`: `true` if a subflow's acknowledgment shows that it has arrived.
     arrived: VecDeque<bool>,
     receive_window: u64,
     scheduler: Scheduler,
     subflows: Vec<Subflow>,
-    /// Pieces that others are to send again, and the subflow they were on.
+    /// Pieces that other subflows must send again, each with the subflow that sent it.
     again: BTreeSet<(u64, u8)>,
-    /// Bytes sent on a subflow that another one had sent before.
+    /// Bytes sent on a subflow after another subflow had sent them.
     pub repeated: u64,
-    /// Whether subflows may have data that they had none of before, or none any more.
+    /// Set when some subflow's [`Connection::offers`] may have changed.
     changed: bool,
     had_new: bool,
     /// The controller of all subflows, if the algorithm couples them.
@@ -78,33 +79,34 @@ pub struct Connection {
 
 #[derive(Clone, Debug)]
 struct Subflow {
-    /// Pieces of its unacknowledged segments, the first of which has number `first`.
+    /// Pieces of its unacknowledged segments; the first of these segments has number `first`.
     pieces: VecDeque<u64>,
     first: u64,
     is_alive: bool,
     /// Retransmission timeouts since the last delivery.
     timeouts: u32,
-    /// Whether it sends less than a packet a round trip.
+    /// `true` if it sends less than a packet a round trip.
     is_slow: bool,
-    /// Redundant: pieces below this are not to be repeated by it.
+    /// Redundant scheduling: end of the pieces it need not repeat any more.
     repeated_to: u64,
     /// The base round-trip time of its path, in picoseconds.
     path_rtt_ps: u64,
 }
 
-/// What a subflow sends next that it has not sent before.
+/// The next data of a subflow that it has not sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// A piece nobody has sent.
+    /// A piece not sent before on any subflow.
     New(u64),
-    /// A piece that was on a subflow whose path is dead.
+    /// A piece that must be sent again, and the subflow that sent it.
     Again(u64, u8),
-    /// A piece that others have in flight.
+    /// A piece that other subflows have in flight.
     Copy(u64),
 }
 
 impl Connection {
-    /// Nothing sent; one subflow for each of the paths, whose base round-trip times these are, in picoseconds.
+    /// Returns a connection that has sent nothing, with one subflow for each of `path_rtts_ps`, the base round-trip
+    /// times of the paths in picoseconds.
     pub fn new(
         scheduler: Scheduler,
         mss: u64,
@@ -141,62 +143,62 @@ impl Connection {
         connection
     }
 
-    /// The base round-trip time of a subflow's path, in picoseconds.
+    /// Returns the base round-trip time of a subflow's path, in picoseconds.
     pub fn path_rtt_ps(&self, subflow: usize) -> u64 {
         self.subflows[subflow].path_rtt_ps
     }
 
-    /// Whether the receiver has everything in order.
+    /// Returns `true` if the receiver has all data in order.
     pub fn is_done(&self) -> bool {
         self.total <= self.una
     }
 
-    /// Whether every byte has been sent once.
+    /// Returns `true` if every byte has been sent once.
     pub fn all_sent(&self) -> bool {
         self.total <= self.next.saturating_mul(self.mss)
     }
 
-    /// The connection ends with what has been sent. Its length.
+    /// Ends the connection with what has been sent; returns its length in bytes.
     pub fn stop(&mut self) -> u64 {
         self.total = self.total.min(self.next * self.mss);
         self.note_new();
         self.total
     }
 
-    /// The first piece that the receiver does not have in order.
+    /// Returns the first piece that the receiver does not have in order.
     fn first_piece(&self) -> u64 {
         self.una.div_ceil(self.mss)
     }
 
-    /// First byte of a piece.
+    /// Returns the first byte of a piece.
     pub fn data_at(&self, piece: u64) -> u64 {
         piece * self.mss
     }
 
-    /// Bytes of a piece.
+    /// Returns the length of a piece in bytes.
     pub fn piece_len(&self, piece: u64) -> u64 {
         self.mss.min(self.total.saturating_sub(piece * self.mss))
     }
 
-    /// The piece that a segment of a subflow carries, by the segment's first byte.
+    /// Returns the piece that a segment of a subflow carries; `seq` is the segment's first byte.
     pub fn piece_at(&self, subflow: usize, seq: u64) -> Option<u64> {
         let s = &self.subflows[subflow];
         s.pieces.get((seq / self.mss).checked_sub(s.first)? as usize).copied()
     }
 
-    /// Whether the order of the subflows' turns is decided by round-trip times.
+    /// Returns `true` if the order of the subflows' turns depends on round-trip times.
     pub fn prefers_short_rtts(&self) -> bool {
         self.scheduler != Scheduler::RoundRobin
     }
 
-    /// Whether a subflow is only to repeat what others have in flight.
+    /// Returns `true` if a subflow only repeats what other subflows have in flight.
     pub fn repeats(&self, subflow: usize) -> bool {
         self.scheduler == Scheduler::Redundant
             && self.subflows[subflow].is_slow
             && self.subflows.iter().any(|s| s.is_alive && !s.is_slow)
     }
 
-    /// Whether a subflow has something to send that it has not sent before.
+    /// Returns `true` if a subflow has data to send that it has not sent before.
     pub fn offers(&self, subflow: usize) -> bool {
         self.next_of(subflow).is_some()
     }
@@ -216,32 +218,33 @@ impl Connection {
         self.has_new().then_some(Next::New(self.next))
     }
 
-    /// The first piece in flight on others that a slow subflow has not sent itself.
+    /// Returns the first piece in flight on other subflows that the slow subflow `s` has not sent itself.
     fn copy_for(&self, s: &Subflow) -> Option<u64> {
         let first = self.first_piece();
         let open = |&piece: &u64| !self.arrived[(piece - first) as usize] && !s.pieces.contains(&piece);
         (first.max(s.repeated_to)..self.next).find(open)
     }
 
-    /// Whether there is data that nobody has sent and the receiver has room for.
+    /// Returns `true` if there is data that has not been sent and that the receiver has room for.
     fn has_new(&self) -> bool {
         let at = self.next.saturating_mul(self.mss);
         at < self.total && at - self.una < self.receive_window
     }
 
-    /// Notes that there may be new data now, or none any more.
+    /// Sets `changed` if new data has become available or unavailable.
     fn note_new(&mut self) {
         let has_new = self.has_new();
         self.changed |= has_new != self.had_new || self.scheduler == Scheduler::Redundant;
         self.had_new = has_new;
     }
 
-    /// Whether what [`Connection::offers`] says may have changed for other subflows since this was asked last.
+    /// Returns `true` if [`Connection::offers`] may have changed for other subflows since the last call.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// A subflow sends its next piece, in the segment that comes after its last; `None`: it has none.
+    /// Takes the next piece of a subflow, for the segment after its last one; returns `None` if it has no piece to
+    /// send.
     pub fn take(&mut self, subflow: usize) -> Option<u64> {
         let piece = match self.next_of(subflow)? {
             Next::New(piece) => {
@@ -266,7 +269,7 @@ impl Connection {
         Some(piece)
     }
 
-    /// A subflow's segments below `ack` are acknowledged.
+    /// Records that a subflow's segments below `ack` are acknowledged.
     pub fn on_ack(&mut self, subflow: usize, ack: u64) {
         let first = self.first_piece();
         self.changed |= self.scheduler == Scheduler::Redundant;
@@ -282,7 +285,7 @@ impl Connection {
         }
     }
 
-    /// The receiver has all data below `una` in order.
+    /// Records that the receiver has all data below `una` in order.
     pub fn on_data_ack(&mut self, una: u64) {
         if una <= self.una {
             return;
@@ -298,7 +301,7 @@ impl Connection {
         self.note_new();
     }
 
-    /// A segment of a subflow has been delivered. True if its path was taken for dead.
+    /// Records the delivery of a segment of a subflow; returns `true` if its path was considered dead.
     pub fn on_delivery(&mut self, subflow: usize) -> bool {
         let s = &mut self.subflows[subflow];
         let revives = !s.is_alive;
@@ -307,9 +310,9 @@ impl Connection {
         revives
     }
 
-    /// A subflow's retransmission timer has expired; `undelivered` are the first bytes of its segments that have not
-    /// arrived. Of a path that is taken for dead they move to the others, each time, since it may have taken new data while
-    /// all were dead. True if it is taken for dead from now on.
+    /// Handles a retransmission timeout of a subflow; returns `true` if its path is considered dead from now on.
+    /// `undelivered` are the first bytes of its segments that have not arrived. While its path is dead, they move to
+    /// the other subflows at every timeout, since it may have taken new data while all paths were dead.
     pub fn on_timeout(&mut self, subflow: usize, undelivered: impl Iterator<Item = u64>) -> bool {
         let s = &mut self.subflows[subflow];
         s.timeouts += 1;
@@ -321,14 +324,15 @@ impl Connection {
         dies
     }
 
-    /// A slow subflow has lost segments: others are to send their data, if it only repeats theirs.
+    /// Moves lost segments of a slow subflow to other subflows, if it only repeats theirs.
     pub fn on_loss(&mut self, subflow: usize, undelivered: impl Iterator<Item = u64>) {
         if self.repeats(subflow) {
             self.send_again(subflow, undelivered);
         }
     }
 
-    /// Lets others send pieces of a subflow that have not arrived and that no other living subflow has in flight.
+    /// Moves pieces of a subflow to the other subflows, if they have not arrived and no other living fast subflow has
+    /// them in flight.
     fn send_again(&mut self, subflow: usize, undelivered: impl Iterator<Item = u64>) {
         let first = self.first_piece();
         for seq in undelivered {
@@ -343,7 +347,7 @@ impl Connection {
         self.changed = true;
     }
 
-    /// A controller has decided: whether a subflow sends less than a packet a round trip from now on.
+    /// Records, after a controller's decision, whether a subflow sends less than a packet a round trip from now on.
     pub fn set_slow(&mut self, subflow: usize, is_slow: bool) {
         let s = &mut self.subflows[subflow];
         self.changed |= s.is_slow != is_slow && self.scheduler == Scheduler::Redundant;

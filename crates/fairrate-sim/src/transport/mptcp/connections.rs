@@ -1,5 +1,5 @@
-//! The connections of a part's hosts. A subflow is a flow of its own, with a sender, a receiver and paths, whose number
-//! comes behind those of the user's flows; the user's flow is the connection, which holds the data.
+//! The connections of a part's hosts. A subflow is a flow of its own, with a sender, a receiver and a path; its number
+//! follows those of the user's flows. The user's flow is the connection, which holds the data.
 
 use std::ops::Range;
 
@@ -12,19 +12,20 @@ use crate::table::Table;
 use crate::transport::controlled::{Controlled, ControllerRef};
 use crate::transport::sender::{Segment, Sender};
 
-/// Connections of several subflows, by the number of the user's flow; all empty if every flow has a single path. A flow
-/// of one subflow is plain TCP, and has no connection.
+/// Connections of several subflows, by the number of the user's flow; all tables are empty if every flow has a single
+/// path. A flow of one subflow is plain TCP, and has no connection.
 #[derive(Default)]
 pub(crate) struct Connections {
-    /// Those that are active.
+    /// The active connections.
     active: Table<FlowId, Option<Box<Connection>>>,
     reassembly: Table<FlowId, Reassembly>,
-    /// The first subflow of each; those of the next begin where they end, and so there is one more at the end.
+    /// The first subflow of each connection, with one more entry at the end: the subflows of a connection end where
+    /// those of the next begin.
     first: Vec<FlowId>,
 }
 
 impl Connections {
-    /// For the flows of a run.
+    /// Returns the connections for the flows of a run, none of them active.
     pub(crate) fn new(config: &SimConfig) -> Self {
         let Transport::Tcp(tcp) = config.transport.kind else { return Self::default() };
         let n_subflows = |flow: &FlowSpec| match flow.subflows.unwrap_or(tcp.multipath.subflows) {
@@ -47,18 +48,18 @@ impl Connections {
         }
     }
 
-    /// The flows that are the subflows of a user's flow; none if that has a single path.
+    /// Returns the subflows of a user's flow; none if it has a single path.
     #[inline]
     pub(crate) fn subflow_ids(&self, user_flow: FlowId) -> impl ExactSizeIterator<Item = FlowId> + Clone + use<> {
         self.subflows(user_flow).map(FlowId)
     }
 
-    /// The first of them.
+    /// Returns the first subflow of a user's flow, if it has any.
     pub(crate) fn first_subflow(&self, user_flow: FlowId) -> Option<FlowId> {
         self.subflow_ids(user_flow).next()
     }
 
-    /// The flows that send for a user's flow: its subflows, or itself.
+    /// Returns the flows that send for a user's flow: its subflows, or itself.
     pub(crate) fn sending_ids(&self, user_flow: FlowId) -> impl Iterator<Item = FlowId> + use<> {
         let subflows = self.subflows(user_flow);
         let senders = if subflows.is_empty() { user_flow.0..user_flow.0 + 1 } else { subflows };
@@ -73,36 +74,36 @@ impl Connections {
         }
     }
 
-    /// The active connection of a user's flow.
+    /// Returns the active connection of a user's flow, if any.
     #[inline]
     pub(crate) fn get(&self, user_flow: FlowId) -> Option<&Connection> {
         self.active.get(user_flow)?.as_deref()
     }
 
-    /// The same, to change it.
+    /// Returns the active connection of a user's flow, if any, as mutable.
     #[inline]
     pub(crate) fn get_mut(&mut self, user_flow: FlowId) -> Option<&mut Connection> {
         self.active.get_mut(user_flow)?.as_deref_mut()
     }
 
-    /// Takes a piece of data that has arrived. The byte of the connection expected next.
+    /// Takes a piece of data that has arrived; returns the byte of the connection expected next.
     pub(crate) fn reassemble(&mut self, user_flow: FlowId, mss: u64, seq: u64, len: u64, now_ps: u64) -> u64 {
         self.reassembly[user_flow].take(mss, seq, len, now_ps)
     }
 
-    /// How long data of a flow has waited for data before it.
+    /// Returns the times for which data of a flow has waited for data before it.
     pub(crate) fn reordering(&self, user_flow: FlowId) -> Reordering {
         self.reassembly.get(user_flow).map_or_else(Reordering::default, |r| r.reordering)
     }
 
-    /// The same for all.
+    /// Returns the sum of [`Connections::reordering`] over all flows.
     pub(crate) fn all_reordering(&self) -> Reordering {
         let mut all = Reordering::default();
         self.reassembly.iter().for_each(|r| all.merge(&r.reordering));
         all
     }
 
-    /// The controller of a sender.
+    /// Returns the controller of a sender.
     #[inline]
     pub(crate) fn controller<'a>(&'a mut self, sender: &'a mut Sender) -> ControllerRef<'a> {
         match &mut sender.controlled {
@@ -116,17 +117,17 @@ impl Connections {
         }
     }
 
-    /// A user's flow has a connection from now on.
+    /// Stores the connection of a user's flow that becomes active.
     pub(super) fn open(&mut self, user_flow: FlowId, connection: Connection) {
         self.active[user_flow] = Some(Box::new(connection));
     }
 
-    /// The connection of a user's flow is over.
+    /// Removes the connection of a user's flow that is over.
     pub(super) fn close(&mut self, user_flow: FlowId) {
         self.active[user_flow] = None;
     }
 
-    /// What the next segment of a subflow carries: first byte and length of the data.
+    /// Returns the first byte and the length of the data that the next segment of a subflow carries.
     pub(crate) fn carry(
         &mut self,
         user_flow: FlowId,

@@ -1,4 +1,4 @@
-//! Multipath TCP (RFC 8684): a connection spreads its data over subflows, each of which is TCP over a path of its own.
+//! Multipath TCP (RFC 8684): a connection spreads its data over subflows, each of which is TCP over its own path.
 
 mod cargo;
 mod connection;

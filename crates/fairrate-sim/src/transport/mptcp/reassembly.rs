@@ -1,4 +1,4 @@
-//! How the receiver of a connection puts the pieces of its data together.
+//! Reassembly of a connection's data at its receiver.
 
 use std::collections::VecDeque;
 
@@ -7,25 +7,25 @@ use crate::output::Reordering;
 /// The receiving side of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
-    /// All bytes before this have arrived.
+    /// The byte expected next: all before it have arrived.
     pub expected: u64,
-    /// The piece that begins there.
+    /// The number of the piece that begins there.
     next: u64,
-    /// Of each piece from that on: when it arrived, in picoseconds, and its length; `None`: not yet.
+    /// Arrival time in picoseconds and length of each piece from that one on; `None` if it has not arrived.
     held: VecDeque<Option<(u64, u64)>>,
-    /// How long data has waited for data before it.
+    /// The times for which data has waited for data before it.
     pub reordering: Reordering,
 }
 
 impl Reassembly {
-    /// Takes the piece that begins with byte `seq`. The byte expected next.
+    /// Takes the piece of `len` bytes that begins with byte `seq`; returns the byte expected next.
     pub fn take(&mut self, mss: u64, seq: u64, len: u64, now_ps: u64) -> u64 {
         let Some(at) = (seq / mss).checked_sub(self.next) else { return self.expected };
         let at = at as usize;
         if self.held.len() <= at {
             self.held.resize(at + 1, None);
         }
-        // A copy that comes later brings nothing.
+        // A later copy changes nothing.
         self.held[at].get_or_insert((now_ps, len));
         while let Some(&Some((arrived_ps, len))) = self.held.front() {
             self.held.pop_front();
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(r.take(MSS, 0, 1_000, 10), 1_000);
         assert_eq!(r.take(MSS, 2_000, 1_000, 20), 1_000);
         assert_eq!(r.take(MSS, 3_000, 500, 30), 1_000);
-        // A copy counts from its first arrival; one of what is delivered counts not at all.
+        // A copy counts from its first arrival; a copy of delivered data does not count at all.
         assert_eq!((r.take(MSS, 2_000, 1_000, 35), r.take(MSS, 0, 1_000, 36)), (1_000, 1_000));
         assert_eq!(r.take(MSS, 1_000, 1_000, 40), 3_500);
         // 1000 bytes for 20 ps and 500 for 10.

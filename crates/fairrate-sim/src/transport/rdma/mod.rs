@@ -1,5 +1,6 @@
-//! RDMA: every packet is acknowledged, a gap is reported, and what is lost is sent again from there on (go-back-N) or alone
-//! (selective repeat). Marked packets are answered with congestion notifications, if the algorithm wants them.
+//! RDMA: every packet is acknowledged, a gap is reported, and lost data is sent again: everything from the gap on
+//! (go-back-N) or only the lost packets (selective repeat). Marked packets are answered with congestion notifications
+//! (CNPs), if the algorithm wants them.
 
 use fairrate_control::{Controller, Loss};
 
@@ -73,7 +74,7 @@ impl Transport for Rdma {
         if newly_acked > 0 {
             hosts.last_progress_ps = w.clock.now_ps;
         }
-        // Only progress moves the timer (RFC 6298, 5.3), and only one that runs.
+        // Only progress moves the timer (RFC 6298, 5.3), and only a running timer.
         if newly_acked > 0 && sender.rto_ps < u64::MAX {
             sender.rto_ps = w.clock.now_ps + c.rto_ps;
         }
@@ -89,7 +90,7 @@ impl Transport for Rdma {
         Some(Acked { slot, allowance, is_done: sender.is_done(), is_only_stored })
     }
 
-    /// The timer moves ahead with every acknowledgment, and its event follows only now.
+    /// Handles the timer's event. Acknowledgments move `rto_ps` only; the event is scheduled again here.
     fn on_timer(hosts: &mut Hosts, w: &mut World, flow: FlowId) -> Timed {
         let Some((slot, sender)) = hosts.sender_of(flow) else { return Timed::Nothing };
         if !sender.has_unacknowledged() {

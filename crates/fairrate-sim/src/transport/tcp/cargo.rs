@@ -1,4 +1,4 @@
-//! What rides on TCP's segments: the bytes of a flow, pieces of a connection's data, messages.
+//! The payload of TCP's segments: the bytes of a flow, pieces of a connection's data, messages.
 
 use crate::config::{TcpConfig, Transport};
 use crate::core::{Hosts, Run, World};
@@ -9,116 +9,117 @@ use crate::transport::interface::Load;
 use crate::transport::sender::{Segment, Sender};
 use crate::transport::tcp::TcpSender;
 
-/// What rides on TCP's segments, and what that changes of TCP.
+/// The payload of TCP's segments, and the changes to TCP that it needs.
 pub(crate) trait Cargo {
-    /// Whether it is data of the user: its acknowledgments are progress of the run, its round-trip times are told.
+    /// `true` for data of the user: its acknowledgments count as progress of the run, and its round-trip times are
+    /// reported.
     const IS_DATA: bool = true;
 
-    /// How TCP behaves.
+    /// Returns the parameters of TCP.
     fn config(run: &Run) -> &TcpConfig {
         config_of_hosts(run)
     }
 
-    /// Makes the senders of a flow.
+    /// Makes the senders of `flow`.
     fn open(hosts: &mut Hosts, w: &mut World, flow: FlowId) {
         open_alone(hosts, w, flow);
     }
 
-    /// A flow begins to have something to send, as it starts or as an application writes again.
+    /// Handles new data to send on `flow`, when it starts or when an application writes again.
     fn written(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
-    /// As [`Transport::whose_turn`](crate::transport::interface::Transport::whose_turn).
+    /// See [`Transport::whose_turn`](crate::transport::interface::Transport::whose_turn).
     #[inline]
     fn whose_turn(_hosts: &Hosts, _w: &World, _host: HostId, at: usize) -> usize {
         at
     }
 
-    /// What a segment carries.
+    /// Returns the load of a sender's segment.
     #[inline]
     fn load(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx, segment: Segment) -> Load {
         Load::own(segment)
     }
 
-    /// A segment has been sent.
+    /// Handles a segment that has been sent.
     #[inline]
     fn sent(_hosts: &mut Hosts, _w: &mut World, _slot: SenderIdx, _wire: u16) {}
 
-    /// Whether all data has been sent once; the sender itself has more, or not.
+    /// Returns `true` if all data has been sent once; `has_data` is set while the sender itself has more.
     #[inline]
     fn has_sent_all(_hosts: &Hosts, _w: &World, _slot: SenderIdx, has_data: bool) -> bool {
         !has_data
     }
 
-    /// A flow has sent all it has.
+    /// Handles the moment at which `flow` has sent all its data.
     #[inline]
     fn on_all_sent(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
-    /// Whether nobody listens at a host.
+    /// Returns `true` if nothing receives packets at `host`.
     #[inline]
     fn is_deaf(_hosts: &Hosts, _host: HostId) -> bool {
         false
     }
 
-    /// How many sequence numbers a segment takes.
+    /// Returns the number of sequence numbers that a segment takes.
     #[inline]
     fn numbers(_run: &Run, segment: &Packet) -> u64 {
         u64::from(segment.payload)
     }
 
-    /// What a segment carries has arrived.
+    /// Handles the arrival of a segment's payload.
     #[inline]
     fn deliver(hosts: &mut Hosts, w: &World, segment: &Packet) {
         let bytes = w.run.flow(segment.flow).bytes;
         hosts.receiving[segment.flow].note_arrival(bytes, w.clock.now_ps);
     }
 
-    /// The receiver has answered.
+    /// Lets the receiver read its data after its answer has been sent.
     #[inline]
     fn read(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
-    /// Adds to an acknowledgment that is about to be sent.
+    /// Adds fields to an acknowledgment that is about to be sent.
     #[inline]
     fn write_ack(_hosts: &mut Hosts, _run: &Run, _ack: &mut Packet) {}
 
-    /// An acknowledgment has arrived, by which something was delivered, or not.
+    /// Handles an acknowledgment; `delivered` is set if it reports new deliveries.
     #[inline]
     fn acked(_hosts: &mut Hosts, _w: &World, _ack: &Packet, _delivered: bool) {}
 
-    /// Whether all data of a sender's flow has been acknowledged.
+    /// Returns `true` if all data of a sender's flow has been acknowledged.
     #[inline]
     fn is_done(_hosts: &Hosts, _w: &World, sender: &Sender) -> bool {
         sender.is_done()
     }
 
-    /// The handshake of a flow is over.
+    /// Handles the completion of a flow's handshake.
     fn connected(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
-    /// The retransmission timer of a flow has expired.
+    /// Handles the expiry of a flow's retransmission timer.
     fn timed_out(_hosts: &mut Hosts, _w: &World, _flow: FlowId) {}
 
-    /// As [`Transport::earliest_ps`](crate::transport::interface::Transport::earliest_ps).
+    /// See [`Transport::earliest_ps`](crate::transport::interface::Transport::earliest_ps).
     #[inline]
     fn earliest_ps(_hosts: &Hosts, _w: &World, _slot: SenderIdx) -> u64 {
         0
     }
 
-    /// A decision about a sender is in force.
+    /// Handles a decision about a sender, after it has been applied.
     #[inline]
     fn decided(_hosts: &mut Hosts, _w: &World, _slot: SenderIdx) {}
 
-    /// A flow stops. Whether all that it has sent has been acknowledged.
+    /// Stops a flow; returns `true` if all data sent has been acknowledged.
     fn stop(hosts: &mut Hosts, flow: FlowId) -> bool {
         hosts.sender_of(flow).is_none_or(|(_, sender)| sender.stop())
     }
 
-    /// A flow was stopped, and all of it has been acknowledged, or not.
+    /// Follows [`Cargo::stop`]; `is_done` is set if all data of the flow has been acknowledged.
     fn stopped(hosts: &mut Hosts, _w: &mut World, flow: FlowId, is_done: bool) {
         if !is_done {
             hosts.refresh(hosts.sending[flow].sender);
         }
     }
 
-    /// The senders of a flow are gone.
+    /// Releases the state of a flow whose senders are gone.
     fn close(_hosts: &mut Hosts, _flow: FlowId) {}
 }
 
@@ -127,7 +128,7 @@ pub(crate) struct OwnData;
 
 impl Cargo for OwnData {}
 
-/// How the hosts' TCP behaves.
+/// Returns the parameters of the hosts' TCP.
 pub(crate) fn config_of_hosts(run: &Run) -> &TcpConfig {
     match &run.config.transport.kind {
         Transport::Tcp(config) => config,

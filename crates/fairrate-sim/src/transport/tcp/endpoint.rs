@@ -1,4 +1,4 @@
-//! TCP at hosts: segments, selective and delayed acknowledgments, timers, the handshake. What rides on it is [`Cargo`].
+//! TCP at hosts: segments, selective and delayed acknowledgments, timers, the handshake. Its payload is a [`Cargo`].
 
 use std::marker::PhantomData;
 
@@ -14,10 +14,10 @@ use crate::packet::{Packet, PacketKind};
 use crate::transport::interface::{Acked, Answer, Load, Timed, Transport};
 use crate::transport::sender::{Segment, ack_of};
 
-/// Header words that selective acknowledgments take.
+/// Number of header words that selective acknowledgments take.
 pub(crate) const SACK_WORDS: usize = 2 * MAX_SACKS;
 
-/// TCP with this on its segments.
+/// TCP whose segments carry `C`.
 pub(crate) struct Tcp<C>(PhantomData<C>);
 
 impl<C: Cargo> Transport for Tcp<C> {
@@ -127,7 +127,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         let mut sacks = [(0, 0); MAX_SACKS];
         for (sack, pair) in sacks.iter_mut().zip(w.net.pool.header(packet)[words..].chunks_exact(2)) {
             if pair[1] == 0.0 {
-                // Nor does any range follow.
+                // No range follows an empty one.
                 break;
             }
             *sack = (pair[0] as u64, pair[1] as u64);
@@ -212,7 +212,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         Timed::Decided(slot, hosts.controller(slot).on_loss(now, loss))
     }
 
-    /// Schedules the timer, unless an earlier event is pending, which will look again.
+    /// Schedules the timer, unless an earlier event is pending, which schedules it again.
     #[inline]
     fn plan_timer(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
         let sender = hosts.sender_mut(slot);
@@ -248,13 +248,13 @@ impl<C: Cargo> Transport for Tcp<C> {
     }
 }
 
-/// Begins a handshake.
+/// Starts the handshake of a sender.
 pub(crate) fn connect(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     say_hello(hosts, w, slot);
     Tcp::<super::OwnData>::plan_timer(hosts, w, slot);
 }
 
-/// Sends the first packet of a handshake, again if it must be.
+/// Sends the first packet of a handshake, for the first time or again.
 fn say_hello(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     let sender = hosts.sender_mut(slot);
     let id = sender.flow;
@@ -268,14 +268,14 @@ fn say_hello(hosts: &mut Hosts, w: &mut World, slot: SenderIdx) {
     hosts.enqueue_control(w, host, packet);
 }
 
-/// A packet for an acknowledgment that no segment turns into: its header says nothing.
+/// Returns a new packet for an acknowledgment, with an empty header, where no segment is turned into one.
 fn new_ack(w: &mut World, flow: FlowId) -> PacketIdx {
     let ack = w.net.pool.take(Packet { flow, ..Packet::new(PacketKind::Ack) });
     w.net.pool.header_mut(ack).fill(0.0);
     ack
 }
 
-/// Turns `packet` into an acknowledgment of all before byte `seq`.
+/// Turns `packet` into an acknowledgment of all bytes before `seq`.
 fn write_ack<C: Cargo>(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, segment: &Answered, seq: u64, echo: bool) {
     let c = &w.run.constants;
     let p = w.net.pool.get_mut(packet);
@@ -294,7 +294,7 @@ fn write_ack<C: Cargo>(hosts: &mut Hosts, w: &mut World, packet: PacketIdx, segm
     }
 }
 
-/// Bytes in picoseconds as a rate.
+/// Returns the rate of `bytes` in `ps` picoseconds.
 fn rate_of(bytes: u64, ps: u64) -> Rate {
     let bps = u128::from(bytes) * 8_000_000_000_000 / u128::from(ps.max(1));
     Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))

@@ -1,5 +1,6 @@
-//! TCP. What knows neither packets nor clocks: what is in flight and what is lost, when to send again, how a receiver
-//! acknowledges. And what hosts do with that (`endpoint.rs`), whatever rides on the segments (`cargo.rs`).
+//! TCP. One half uses neither packets nor clocks: the segments in flight and lost, the time of retransmissions, the
+//! acknowledgments of a receiver. The other half applies it at hosts (`endpoint.rs`), for any payload of the segments
+//! (`cargo.rs`).
 
 mod cargo;
 mod endpoint;

@@ -1,30 +1,30 @@
 use super::{DelayedAck, EcnEcho, TcpConfig};
 
-/// Most ranges a selective acknowledgment reports (RFC 2018: three beside a timestamp).
+/// Largest number of ranges in a selective acknowledgment (RFC 2018: three beside a timestamp).
 pub const MAX_SACKS: usize = 3;
 
-/// What an acknowledgment says of the segment it answers.
+/// The fields of a segment that its acknowledgment repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// When the segment was sent, in picoseconds.
+    /// Time at which the segment was sent, in picoseconds.
     pub sent_ps: u64,
     /// Its first byte.
     pub seq: u64,
     /// Its payload.
     pub payload: u16,
-    /// The sender's window then.
+    /// The sender's window at that time.
     pub cwnd_at_send: u32,
 }
 
-/// When a receiver acknowledges, and which marks it echoes.
+/// A receiver's state of delayed acknowledgments and ECN echo.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpReceiver {
-    /// Segments since the last acknowledgment, the latest one of them.
+    /// Number of segments since the last acknowledgment, and the latest segment.
     pending: u32,
     latest: Option<Answered>,
-    /// Whether the pending segments were marked (accurate), or a mark is not yet answered by a reduction (classic).
+    /// `true` if the pending segments were marked (accurate), or a mark is not yet answered by a reduction (classic).
     echo: bool,
-    /// When the pending segments are acknowledged at the latest, in picoseconds; `u64::MAX`: none are pending.
+    /// Latest time at which the pending segments are acknowledged, in picoseconds; `u64::MAX` if none are pending.
     pub due_ps: u64,
 }
 
@@ -34,20 +34,20 @@ impl Default for TcpReceiver {
     }
 }
 
-/// What to send for an arriving segment, in this order.
+/// The acknowledgments to send for an arriving segment, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replies {
-    /// An acknowledgment of what arrived before, and of no more, because the marks change: the segment it answers. Its mark
-    /// is the other.
+    /// The latest of the earlier segments, if an acknowledgment of these alone is sent first because the mark changes.
+    /// Its mark is the opposite of `echo`.
     pub before: Option<Answered>,
-    /// Whether an acknowledgment of this segment goes now.
+    /// `true` if an acknowledgment of this segment is sent now.
     pub now: bool,
-    /// The mark it echoes.
+    /// Set when that acknowledgment echoes a mark.
     pub echo: bool,
 }
 
 impl TcpReceiver {
-    /// Takes a segment; `in_order` says that it was the one expected and left no hole behind.
+    /// Takes a segment; `in_order` is set if it was the expected one and no hole remains.
     pub fn on_data(
         &mut self,
         config: &TcpConfig,
@@ -61,7 +61,7 @@ impl TcpReceiver {
         match config.ecn_echo {
             EcnEcho::Classic => self.echo = marked || (self.echo && !reduced),
             EcnEcho::Accurate => {
-                // RFC 8257 section 3.2: the marks of one acknowledgment are all the same.
+                // RFC 8257 section 3.2: all segments of one acknowledgment have the same mark.
                 if marked != self.echo && 0 < self.pending {
                     replies.before = self.latest;
                     self.pending = 0;
@@ -86,12 +86,12 @@ impl TcpReceiver {
         replies
     }
 
-    /// Whether segments wait for an acknowledgment that is due.
+    /// Returns `true` if segments wait for an acknowledgment that is due.
     pub fn is_due(&self, now_ps: u64) -> bool {
         0 < self.pending && self.due_ps <= now_ps
     }
 
-    /// The pending segments are acknowledged now: the latest, and the mark to echo.
+    /// Acknowledges the pending segments now, if any; returns the latest and the mark to echo.
     pub fn take(&mut self) -> Option<(Answered, bool)> {
         let latest = self.latest.filter(|_| 0 < self.pending)?;
         self.acknowledged();

@@ -2,24 +2,24 @@ use fairrate_units::Time;
 
 const A_SECOND_PS: u64 = 1_000_000_000_000;
 
-/// Smoothed round-trip time and retransmission timeout (RFC 6298), with bounds of one's own: datacenters need far less
+/// Smoothed round-trip time and retransmission timeout (RFC 6298), with configured bounds: datacenters need far less
 /// than a second.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    /// SRTT and RTTVAR in picoseconds; none before the first sample.
+    /// SRTT and RTTVAR in picoseconds; `None` before the first sample.
     smoothed: Option<(u64, u64)>,
     rto_min_ps: u64,
     rto_max_ps: u64,
-    /// G: what four variances count as at least.
+    /// Lower bound of four RTTVAR (G).
     granularity_ps: u64,
     /// The timeout before the first sample.
     initial_ps: u64,
-    /// Timeouts in a row: each doubles the timeout.
+    /// Number of timeouts in a row: each doubles the timeout.
     backoff: u32,
 }
 
 impl RttEstimator {
-    /// No samples yet: the timeout is a second (RFC 6298 (2.1)).
+    /// Returns an estimator without samples: the timeout is a second (RFC 6298 (2.1)).
     pub fn new(rto_min: Time, rto_max: Time, granularity: Time) -> Self {
         Self {
             smoothed: None,
@@ -31,13 +31,13 @@ impl RttEstimator {
         }
     }
 
-    /// The handshake took several attempts, so that its round-trip time is not known: RFC 6298 (5.7) begins anew with three
-    /// seconds.
+    /// Starts anew with a timeout of three seconds (RFC 6298 (5.7)), after a handshake of several attempts, whose
+    /// round-trip time is not known.
     pub fn start_over(&mut self) {
         (self.initial_ps, self.backoff) = (3 * A_SECOND_PS, 0);
     }
 
-    /// Takes a sample of a segment that was sent once. RFC 6298 (2.2), (2.3): α = 1/8, β = 1/4.
+    /// Takes a sample from a segment that was sent once. RFC 6298 (2.2), (2.3): α = 1/8, β = 1/4.
     pub fn sample(&mut self, rtt_ps: u64) {
         self.smoothed = Some(match self.smoothed {
             None => (rtt_ps, rtt_ps / 2),
@@ -49,12 +49,12 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// SRTT in picoseconds, if there is a sample.
+    /// Returns SRTT in picoseconds, if there is a sample.
     pub fn srtt_ps(&self) -> Option<u64> {
         self.smoothed.map(|(srtt, _)| srtt)
     }
 
-    /// The timeout in force, within its bounds and doubled for every timeout in a row. RFC 6298 (2.2), (2.3):
+    /// Returns the current timeout, within its bounds and doubled for every timeout in a row. RFC 6298 (2.2), (2.3):
     /// SRTT + max(G, 4 RTTVAR).
     pub fn rto_ps(&self) -> u64 {
         let base = match self.smoothed {
@@ -65,7 +65,7 @@ impl RttEstimator {
         base.checked_shl(self.backoff.min(40)).unwrap_or(u64::MAX).clamp(base, self.rto_max_ps)
     }
 
-    /// The timeout has expired.
+    /// Records that the timeout has expired.
     pub fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
     }
@@ -84,16 +84,16 @@ mod tests {
         assert_eq!(rtt.rto_ps(), 24_000_000);
         rtt.sample(16_000_000);
         assert_eq!((rtt.srtt_ps(), rtt.rto_ps()), (Some(9_000_000), 29_000_000));
-        // Doubled by every timeout up to the bound; a sample takes that back.
+        // Doubled by every timeout up to the bound; a sample resets that.
         rtt.back_off();
         rtt.back_off();
         assert_eq!(rtt.rto_ps(), 116_000_000);
         (0..60).for_each(|_| rtt.back_off());
         assert_eq!(rtt.rto_ps(), 10_000_000_000);
-        // Constant RTTs bring the variance to nothing and the timeout to its floor.
+        // Constant RTTs reduce the variance to zero and the timeout to its floor.
         (0..100).for_each(|_| rtt.sample(2_000_000));
         assert_eq!(rtt.rto_ps(), 20_000_000);
-        // Above the floor, a variance of nothing counts as the clock's granularity.
+        // Above the floor, a variance of zero counts as the clock's granularity.
         (0..100).for_each(|_| rtt.sample(40_000_000));
         (0..60).for_each(|_| rtt.sample(40_000_000));
         assert_eq!(rtt.rto_ps(), rtt.srtt_ps().expect("there are samples") + 1_000_000);

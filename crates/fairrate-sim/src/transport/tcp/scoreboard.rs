@@ -1,14 +1,14 @@
-//! What a TCP sender knows of every segment in flight: selective acknowledgments (RFC 2018), loss detection by time
+//! A TCP sender's record of every segment in flight: selective acknowledgments (RFC 2018), loss detection by time
 //! (RACK-TLP, RFC 8985) and the bytes in flight.
 //!
-//! Segments begin at multiples of the segment size, so that a byte's segment is a division away. A segment is lost when
+//! Segments begin at multiples of the segment size, so that one division finds a byte's segment. A segment is lost when
 //! one sent later has been delivered and more than a reordering window has passed since (section 6.2); a probe at the
-//! tail (section 7) turns the loss of the last segments into one that is detected this way; a timeout is the last resort.
-//! Or, as TCP did before and ns-3 does, a segment is lost when three beyond it have been delivered (RFC 6675): then the loss
-//! of one that was sent again is left to the timeout.
+//! tail (section 7) turns the loss of the last segments into one that is detected this way; a timeout is the last
+//! resort. With the older rule, which ns-3 uses, a segment is lost when three beyond it have been delivered (RFC 6675):
+//! then only the timeout detects the loss of a segment that was sent again.
 //!
-//! Segments that may still be declared lost are also linked in the order they were sent in, so that an acknowledgment
-//! looks at those it finds lost and at one more, whatever the window.
+//! Segments that may still be declared lost are also linked in the order of sending, so that an acknowledgment reads
+//! only the segments it finds lost and one more, whatever the window.
 
 mod detection;
 mod order;
@@ -25,28 +25,29 @@ use crate::transport::ranges::Ranges;
 /// One segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    /// When it was sent last, in picoseconds.
+    /// Time at which it was sent last, in picoseconds.
     sent_ps: u64,
-    /// Bytes delivered by the connection when it was sent last, and when the last of those was, for rate samples.
+    /// Bytes the connection had delivered when it was sent last, and the time of the last such delivery, for rate
+    /// samples.
     delivered: u64,
     delivered_ps: u64,
-    /// When that segment had been sent whose delivery was the last then.
+    /// Send time of the segment whose delivery was the last at that time.
     first_ps: u64,
     len: u32,
-    /// The numbers of the segments sent before and after it, of those that are neither delivered nor lost.
+    /// The numbers of the segments sent before and after it, among those that are neither delivered nor lost.
     before: u32,
     after: u32,
-    /// Sent when there was nothing more to send.
+    /// Set when there was no more data to send after it.
     app_limited: bool,
-    /// Delivered, though not all before it.
+    /// Set when it is delivered, though not all bytes before it.
     sacked: bool,
-    /// Taken for lost, and not sent again yet.
+    /// Set when it is considered lost and not sent again yet.
     lost: bool,
-    /// Sent more than once: its round-trip time is ambiguous.
+    /// Set when it was sent more than once: its round-trip time is ambiguous.
     again: bool,
 }
 
-/// What an acknowledgment brought.
+/// The effect of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acked {
     /// Bytes newly acknowledged in order.
@@ -57,11 +58,11 @@ pub struct Acked {
     pub rtt_ps: Option<u64>,
     /// Bytes newly found lost.
     pub lost: u64,
-    /// Delivery rate over the last round trip, in bytes and picoseconds: (delivered, in how long).
+    /// Delivery rate over the last round trip: bytes delivered, and the time that took in picoseconds.
     pub rate: Option<(u64, u64)>,
     /// Bytes that had been delivered when that round trip began.
     pub prior_delivered: u64,
-    /// Whether that was limited by what there was to send.
+    /// `true` if the sample was limited by the data available to send.
     pub app_limited: bool,
 }
 
@@ -74,40 +75,41 @@ pub struct Scoreboard {
     /// Next new byte.
     nxt: u64,
     segments: VecDeque<Segment>,
-    /// The number of the first of them. Numbers wrap around; their distance from this one is the place in `segments`.
+    /// The number of the first segment. Numbers wrap around; their distance from this one is the position in
+    /// `segments`.
     first: u32,
-    /// Those neither delivered nor lost, in order of sending: the ends of the list.
+    /// Segments neither delivered nor lost, in order of sending: the ends of the list.
     oldest: u32,
     latest: u32,
-    /// Numbers of those that are lost and not sent again, ascending.
+    /// Numbers of the segments that are lost and not sent again, ascending.
     to_resend: VecDeque<u32>,
-    /// What has been delivered beyond `una`, and in how many segments.
+    /// Ranges delivered beyond `una`, and the number of their segments.
     beyond: Ranges,
     n_sacked: usize,
     /// Bytes sent and neither delivered nor lost.
     pipe: u64,
-    /// When the segment was sent that was sent last of all that are delivered, and its last byte (RACK.xmit_ts, .end_seq).
+    /// Send time and end of the segment sent last among all that are delivered (RACK.xmit_ts, .end_seq).
     newest: Option<(u64, u64)>,
     /// Latest round-trip time by RACK's rules.
     rack_rtt_ps: u64,
     min_rtt_ps: u64,
-    /// Whether anything arrived out of order that was not lost.
+    /// `true` if a segment that was not lost has arrived out of order.
     reordering: bool,
-    /// Highest byte delivered, to see reordering by.
+    /// End of the highest segment delivered, used to detect reordering.
     highest: u64,
-    /// Bytes delivered so far, and when the last were.
+    /// Bytes delivered so far, and the time of the last delivery.
     delivered: u64,
     delivered_ps: u64,
-    /// When the segment was sent that was delivered last.
+    /// Send time of the segment that was delivered last.
     first_ps: u64,
-    /// When a segment may be declared lost if nothing arrives; `u64::MAX`: none waits.
+    /// Time at which a segment may be declared lost if nothing arrives; `u64::MAX` if none waits.
     reorder_ps: u64,
-    /// How losses are detected before a timeout.
+    /// Method of loss detection before a timeout.
     detection: LossDetection,
 }
 
 impl Scoreboard {
-    /// Nothing in flight.
+    /// Returns a scoreboard with nothing in flight.
     pub fn new(mss: u64, detection: LossDetection) -> Self {
         Self {
             mss,
@@ -134,62 +136,63 @@ impl Scoreboard {
         }
     }
 
-    /// The same for a connection whose first byte has this number, a multiple of the segment size.
+    /// Returns a scoreboard whose first byte has number `seq`, a multiple of the segment size.
     pub fn starting_at(mss: u64, detection: LossDetection, seq: u64) -> Self {
         Self { una: seq, nxt: seq, highest: seq, ..Self::new(mss, detection) }
     }
 
-    /// From now on only timeouts tell of losses.
+    /// Leaves the detection of losses to timeouts from now on.
     pub fn stop_detecting(&mut self) {
         self.detection = LossDetection::Timeout;
     }
 
-    /// A round-trip time known from elsewhere: the handshake's.
+    /// Takes a round-trip time measured elsewhere: by the handshake.
     pub fn note_rtt(&mut self, rtt_ps: u64) {
         self.min_rtt_ps = self.min_rtt_ps.min(rtt_ps);
     }
 
-    /// Bytes in flight: sent, and neither delivered nor lost.
+    /// Returns the bytes in flight: sent, and neither delivered nor lost.
     pub fn pipe(&self) -> u64 {
         self.pipe
     }
 
-    /// First unacknowledged byte.
+    /// Returns the first unacknowledged byte.
     pub fn una(&self) -> u64 {
         self.una
     }
 
-    /// First bytes of the segments that are not known to have arrived.
+    /// Returns the first bytes of the segments not reported as arrived.
     pub fn undelivered(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.segments.len()).filter(|&at| !self.segments[at].sacked).map(|at| self.first_byte(at))
     }
 
-    /// Whether anything waits to be sent again.
+    /// Returns `true` if a segment waits to be sent again.
     pub fn has_lost(&self) -> bool {
         !self.to_resend.is_empty()
     }
 
-    /// Whether every byte sent is acknowledged.
+    /// Returns `true` if every byte sent is acknowledged.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// Whether anything beyond a hole has been delivered.
+    /// Returns `true` if a segment beyond a hole has been delivered.
     pub fn has_sacked(&self) -> bool {
         0 < self.n_sacked
     }
 
-    /// Whether a single segment is in flight.
+    /// Returns `true` if a single segment is in flight.
     pub fn is_single(&self) -> bool {
         self.segments.len() == 1
     }
 
-    /// When [`Scoreboard::on_reorder_timer`] is to be called, in picoseconds; `u64::MAX`: not.
+    /// Returns the time at which [`Scoreboard::on_reorder_timer`] is to be called, in picoseconds; `u64::MAX` if it is
+    /// not.
     pub fn reorder_ps(&self) -> u64 {
         self.reorder_ps
     }
 
-    /// Notes a new segment of `len` bytes from the next new byte on; `last`: there is nothing more to send.
+    /// Records a new segment of `len` bytes from the next new byte on; `last` is set if there is no more data to send.
     pub fn send_new(&mut self, len: u64, last: bool, now_ps: u64) {
         debug_assert!(
             0 < len && len <= self.mss && self.nxt.is_multiple_of(self.mss),
@@ -217,14 +220,14 @@ impl Scoreboard {
         self.pipe += len;
     }
 
-    /// The newest segment leaves nothing more to send.
+    /// Records that after the newest segment there is no more data to send.
     pub fn note_last(&mut self) {
         if let Some(segment) = self.segments.back_mut() {
             segment.app_limited = true;
         }
     }
 
-    /// Takes the first lost segment to be sent again now: its first byte and length.
+    /// Takes the first lost segment, which is sent again now; returns its first byte and length.
     pub fn send_lost(&mut self, now_ps: u64) -> Option<(u64, u64)> {
         let number = self.to_resend.pop_front()?;
         let at = self.place(number);
@@ -232,7 +235,8 @@ impl Scoreboard {
         Some(self.send_again(at, now_ps))
     }
 
-    /// The segment to probe the tail with if there is no new data: the last one not delivered (RFC 8985 section 7.3).
+    /// Takes the segment that probes the tail if there is no new data: the last one not delivered (RFC 8985 section
+    /// 7.3).
     pub fn send_probe(&mut self, now_ps: u64) -> Option<(u64, u64)> {
         let at = (0..self.segments.len()).rev().find(|&i| !self.segments[i].sacked)?;
         self.take_out(at);
@@ -248,7 +252,7 @@ impl Scoreboard {
         (self.first_byte(at), len)
     }
 
-    /// A segment that was in flight or lost leaves the list it is in, to be sent again now.
+    /// Removes a segment in flight or lost from its list, before it is sent again.
     fn take_out(&mut self, at: usize) {
         if self.segments[at].lost {
             self.pipe += u64::from(self.segments[at].len);
@@ -258,8 +262,8 @@ impl Scoreboard {
         }
     }
 
-    /// Takes an acknowledgment of all bytes below `ack` and of the ranges `sacks`, which may be in any order; `repairing`:
-    /// losses are being repaired, so that reordering is no reason to wait.
+    /// Takes an acknowledgment of all bytes below `ack` and of the ranges `sacks`, which may be in any order.
+    /// `repairing` is set while losses are being repaired, so that reordering is no reason to wait.
     pub fn on_ack(&mut self, ack: u64, sacks: &[(u64, u64)], repairing: bool, now_ps: u64) -> Acked {
         let mut acked = Acked::default();
         let mut latest: Option<Segment> = None;
@@ -280,7 +284,7 @@ impl Scoreboard {
         acked
     }
 
-    /// All bytes below `ack` have arrived.
+    /// Removes the segments below `ack`, all of which have arrived.
     fn advance(&mut self, ack: u64, acked: &mut Acked, latest: &mut Option<Segment>, now_ps: u64) {
         acked.cumulative = ack - self.una;
         while let Some(&segment) = self.segments.front() {
@@ -304,7 +308,7 @@ impl Scoreboard {
 
     fn on_sack(&mut self, from: u64, to: u64, acked: &mut Acked, latest: &mut Option<Segment>, now_ps: u64) {
         let (mut from, to) = (from.max(self.una), to.min(self.nxt));
-        // What an earlier acknowledgment reported is passed over as a whole.
+        // Ranges that an earlier acknowledgment reported are skipped as a whole.
         while let Some((start, end)) = self.beyond.missing_in(from, to) {
             let first = (start - self.una).div_ceil(self.mss) as usize;
             for at in first..self.segments.len() {
@@ -322,7 +326,7 @@ impl Scoreboard {
         }
     }
 
-    /// A segment that was not known to be delivered is.
+    /// Records the delivery of the segment at position `at`, which ends at byte `end`.
     fn deliver(&mut self, at: usize, end: u64, acked: &mut Acked, latest: &mut Option<Segment>, now_ps: u64) {
         let s = self.segments[at];
         let len = u64::from(s.len);
@@ -339,7 +343,7 @@ impl Scoreboard {
         }
         self.highest = self.highest.max(end);
         let rtt_ps = now_ps - s.sent_ps;
-        // A segment sent again whose acknowledgment comes sooner than any round trip was delivered the first time.
+        // A segment sent again whose acknowledgment arrives sooner than any round trip was delivered the first time.
         if s.again && rtt_ps < self.min_rtt_ps {
             return;
         }
@@ -356,9 +360,10 @@ impl Scoreboard {
         }
     }
 
-    /// The delivery rate from when the segment was sent that was sent last of those delivered now.
+    /// Samples the delivery rate since the time at which `segment`, the one sent last among those delivered now, was
+    /// sent.
     fn sample_rate(&mut self, segment: &Segment, acked: &mut Acked, now_ps: u64) {
-        // What was sent in a burst, or acknowledged in one, was not delivered that fast.
+        // Segments sent in a burst, or acknowledged in one, were not delivered that fast.
         let sending = segment.sent_ps.saturating_sub(segment.first_ps);
         let interval = now_ps.saturating_sub(segment.delivered_ps).max(sending);
         self.first_ps = segment.sent_ps;

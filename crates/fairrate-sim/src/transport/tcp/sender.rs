@@ -4,82 +4,83 @@ use super::prr::Prr;
 use super::{Acked, LossDetection, RttEstimator, Scoreboard};
 use crate::transport::MptcpConfig;
 
-/// How TCP senders and receivers behave.
+/// Parameters of TCP senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpConfig {
-    /// Least retransmission timeout.
+    /// Smallest retransmission timeout.
     pub rto_min: Time,
-    /// Largest, and that before the first round-trip time is known.
+    /// Largest retransmission timeout, and the one before the first round-trip time is measured.
     pub rto_max: Time,
-    /// Granularity of the clock: what four deviations of the round-trip time count as at least (RFC 6298: G).
+    /// Granularity of the clock: lower bound of four deviations of the round-trip time (RFC 6298: G).
     pub clock_granularity: Time,
-    /// How losses are found.
+    /// Method of loss detection.
     pub loss_detection: LossDetection,
-    /// Probes for lost last segments (TLP, RFC 8985 section 7).
+    /// Set when senders probe for lost last segments (TLP, RFC 8985 section 7).
     pub tail_loss_probe: bool,
-    /// Receivers acknowledge every n-th segment, or after a time; `None`: every segment.
+    /// Delayed acknowledgments: receivers acknowledge every n-th segment, or after a time; `None`: every segment.
     pub delayed_ack: Option<DelayedAck>,
-    /// A connection begins with a handshake of one round trip.
+    /// Set when a connection begins with a handshake of one round trip.
     pub handshake: bool,
-    /// Controllers are told when a flow sends again after it was idle for longer than a retransmission timeout.
+    /// Set when controllers are informed that a flow sends again after it was idle for longer than a retransmission
+    /// timeout.
     pub idle_restart: bool,
-    /// During recovery, what is in flight comes down to the window bit by bit (PRR, RFC 9937), for algorithms with windows
-    /// of TCP.
+    /// Set when, during recovery, the bytes in flight fall to the window gradually (PRR, RFC 9937), for algorithms with
+    /// windows of TCP.
     pub prr: bool,
-    /// The least window in segments, whatever the algorithm says.
+    /// The smallest window in segments, whatever the algorithm decides.
     pub min_window: u32,
-    /// Bytes a receiver takes beyond what is acknowledged; `u64::MAX`: any number.
+    /// Number of bytes a receiver takes beyond what is acknowledged; `u64::MAX`: any number.
     pub receive_window: u64,
-    /// How receivers echo ECN marks.
+    /// Method by which receivers echo ECN marks.
     pub ecn_echo: EcnEcho,
-    /// Over how many paths, and how.
+    /// Number of paths of a flow, and the rules of their use.
     pub multipath: MptcpConfig,
 }
 
-/// Acknowledgments that wait (RFC 1122 section 4.2.3.2).
+/// Limits of delayed acknowledgments (RFC 1122 section 4.2.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// At the latest with this segment in a row.
+    /// Largest number of segments in one acknowledgment.
     pub every: u32,
-    /// At the latest after this time.
+    /// Longest delay of an acknowledgment.
     pub timeout: Time,
 }
 
-/// How receivers echo ECN marks.
+/// The methods by which receivers echo ECN marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnEcho {
-    /// Every acknowledgment tells whether its segments were marked (DCTCP, RFC 8257 section 3.2).
+    /// Echo in every acknowledgment of whether its segments were marked (DCTCP, RFC 8257 section 3.2).
     Accurate,
-    /// From a mark on, every acknowledgment tells of it until the sender says that it has reduced (RFC 3168).
+    /// Echo of a mark in every acknowledgment until the sender signals that it has reduced its window (RFC 3168).
     Classic,
 }
 
-/// What the timer of a sender asks for.
+/// The result of a sender's timer event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expired {
-    /// Nothing yet.
+    /// No timer that is due.
     Nothing,
-    /// Something more may be sent: a probe, or what is newly taken for lost. True if a recovery begins.
+    /// Permission to send: a probe, or data now considered lost. The field is `true` if a recovery begins.
     MaySend(bool),
-    /// The retransmission timer: all in flight is lost.
+    /// Expiry of the retransmission timer: everything in flight is considered lost.
     Timeout,
 }
 
-/// Why a sender sends less than its window lets it, or nothing new but repairs.
+/// The state in which a sender sends less than its window allows, or repairs losses before new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It does not.
+    /// No restriction.
     Open,
-    /// The controller has reduced the window on a mark, and what is in flight comes down to it (Linux: CWR).
+    /// Reduction after a mark: the bytes in flight fall to the window that the controller has set (Linux: CWR).
     Reducing,
-    /// Losses are repaired.
+    /// Repair of losses.
     Recovery,
-    /// What a timeout has taken for lost is repaired.
+    /// Repair of the losses found by a timeout.
     AfterTimeout,
 }
 
-/// The reliability of one TCP sender: what to send next, what is lost, when to look again. What may be sent is the
-/// congestion controller's.
+/// The reliability of one TCP sender: the next segment to send, lost segments, timers. The congestion controller
+/// decides how much may be sent.
 #[derive(Clone, Debug)]
 pub struct TcpSender {
     board: Scoreboard,
@@ -91,31 +92,31 @@ pub struct TcpSender {
     mss: u64,
     use_prr: bool,
     phase: Phase,
-    /// The phase ends when this byte is acknowledged; after a reduction, when one beyond it is.
+    /// The byte whose acknowledgment ends the phase; after a reduction, a later byte must be acknowledged.
     phase_end: u64,
-    /// While what is in flight comes down to the window, if that is done bit by bit.
+    /// State of PRR while the bytes in flight fall to the window gradually.
     prr: Option<Prr>,
-    /// When the last segment was sent; `u64::MAX`: none was.
+    /// Time at which the last segment was sent; `u64::MAX` if none was.
     last_sent_ps: u64,
     rto_ps: u64,
     probe_ps: u64,
-    /// A probe is to be sent, whatever the window.
+    /// Set when a probe must be sent, whatever the window.
     probe_due: bool,
-    /// A probe is on its way, and nothing has been acknowledged since.
+    /// Set when a probe has been sent and nothing has been acknowledged since.
     probed: bool,
-    /// When the handshake began; `u64::MAX`: it has not, or has begun again.
+    /// Time at which the handshake began; `u64::MAX` if it has not begun, or was repeated.
     connect_ps: u64,
-    /// Whether the handshake is over.
+    /// `true` if the handshake is complete.
     pub connected: bool,
-    /// When the pending timer event comes; `u64::MAX`: none is pending.
+    /// Time of the pending timer event; `u64::MAX` if none is pending.
     pub scheduled_ps: u64,
-    /// Whether the next segment says that the window was reduced (CWR).
+    /// Set when the next segment must signal that the window was reduced (CWR).
     pub tell_reduced: bool,
 }
 
 impl TcpSender {
-    /// A sender that has sent nothing. Without a handshake its connection stands, and a handshake has measured the round-trip
-    /// time of the idle path, `path_rtt`.
+    /// Returns a sender that has sent nothing. Without a handshake, its connection is established, and the round-trip
+    /// time of the idle path, `path_rtt`, is its first sample.
     pub fn new(config: &TcpConfig, mss: u64, path_rtt: Time) -> Self {
         let mut tcp = Self {
             board: Scoreboard::new(mss, config.loss_detection),
@@ -145,12 +146,12 @@ impl TcpSender {
         tcp
     }
 
-    /// The same for a connection whose first byte has this number.
+    /// Returns a sender like [`TcpSender::new`] whose first byte has number `seq`.
     pub fn starting_at(config: &TcpConfig, mss: u64, path_rtt: Time, seq: u64) -> Self {
         Self { board: Scoreboard::starting_at(mss, config.loss_detection, seq), ..Self::new(config, mss, path_rtt) }
     }
 
-    /// Losses are found by the retransmission timer alone, which is always `rto`.
+    /// Switches loss detection off except for the retransmission timer, whose timeout is always `rto`.
     pub fn rely_on_timeouts(&mut self, rto: Time) {
         self.rtt = RttEstimator::new(rto, rto, Time::ZERO);
         self.tail_loss_probe = false;
@@ -162,28 +163,29 @@ impl TcpSender {
         self.board.note_rtt(rtt_ps);
     }
 
-    /// Bytes in flight.
+    /// Returns the bytes in flight.
     pub fn pipe(&self) -> u64 {
         self.board.pipe()
     }
 
-    /// Smoothed round-trip time in picoseconds, if there is a sample.
+    /// Returns the smoothed round-trip time in picoseconds, if there is a sample.
     pub fn srtt_ps(&self) -> Option<u64> {
         self.rtt.srtt_ps()
     }
 
-    /// First bytes of the segments that are not known to have arrived.
+    /// Returns the first bytes of the segments not reported as arrived.
     pub fn undelivered(&self) -> impl Iterator<Item = u64> + '_ {
         self.board.undelivered()
     }
 
-    /// Whether something waits to be sent again.
+    /// Returns `true` if a segment waits to be sent again, or a probe is due.
     pub fn has_lost(&self) -> bool {
         self.board.has_lost() || self.probe_due
     }
 
-    /// Whether a segment may go: `unacked` bytes are sent and not acknowledged, `has_new` says whether there is new data.
-    /// The window must have room for a whole segment (RFC 6675), but one may always be in flight.
+    /// Returns `true` if a segment may be sent, with `unacked` bytes sent and not acknowledged; `has_new` is set if
+    /// there is new data. The window must have room for a whole segment (RFC 6675), but one segment may always be in
+    /// flight.
     pub fn is_open(&self, cwnd: u64, unacked: u64, has_new: bool) -> bool {
         if !self.connected {
             return false;
@@ -194,7 +196,7 @@ impl TcpSender {
         self.probe_due || ((fits || pipe == 0) && (self.board.has_lost() || may_send_new))
     }
 
-    /// The segment to send again now, if any: lost, or a probe that is not new data.
+    /// Returns the segment to send again now, if any: a lost one, or a probe that is not new data.
     pub fn resend(&mut self, now_ps: u64, has_new: bool) -> Option<(u64, u64)> {
         let probe = std::mem::take(&mut self.probe_due);
         self.probed |= probe;
@@ -205,26 +207,26 @@ impl TcpSender {
         if let Some((seq, len)) = again {
             self.sent(len, now_ps);
             if seq == self.board.una() {
-                // What the timer waits for is on its way again (RFC 6675 section 6).
+                // The segment on which the timer waits is sent again (RFC 6675 section 6).
                 self.restart_timer(now_ps);
             }
         }
         again
     }
 
-    /// Notes a new segment of `len` bytes; `last`: there is nothing more to send.
+    /// Records a new segment of `len` bytes; `last` is set if there is no more data to send.
     pub fn send_new(&mut self, len: u64, last: bool, now_ps: u64) {
         self.board.send_new(len, last, now_ps);
         self.sent(len, now_ps);
     }
 
-    /// The segment just sent turns out to leave nothing more to send.
+    /// Records that after the segment just sent there is no more data to send.
     pub fn note_last(&mut self) {
         self.board.note_last();
     }
 
-    /// Retransmission timeouts that have passed since the last segment, if nothing is in flight and flows that were idle
-    /// restart; a timeout that ends now has not passed (as Linux counts).
+    /// Returns the number of retransmission timeouts that have passed since the last segment, if nothing is in flight
+    /// and idle flows restart; otherwise 0. A timeout that ends exactly now is not counted (as in Linux).
     pub fn idle_timeouts(&self, now_ps: u64) -> u32 {
         if !self.idle_restart || !self.board.is_empty() {
             return 0;
@@ -248,8 +250,8 @@ impl TcpSender {
         self.rto_ps = now_ps.saturating_add(self.rtt.rto_ps());
     }
 
-    /// RFC 8985 section 7.2: two round trips of silence, and as long as a lone segment's acknowledgment may wait; but no
-    /// later than the timeout, whose place the probe then takes.
+    /// Plans the probe of RFC 8985 section 7.2: after two silent round trips, plus the longest delay of a lone
+    /// segment's acknowledgment, but not after the timeout, which the probe then replaces.
     fn plan_probe(&mut self, now_ps: u64) {
         self.probe_ps = u64::MAX;
         let quiet = matches!(self.phase, Phase::Open | Phase::Reducing)
@@ -261,7 +263,7 @@ impl TcpSender {
         self.probe_ps = now_ps.saturating_add(2 * srtt).saturating_add(ack_delay_ps).min(self.rto_ps);
     }
 
-    /// Takes an acknowledgment. True if a recovery begins with it.
+    /// Takes an acknowledgment; returns its effect, and `true` if a recovery begins.
     pub fn on_ack(&mut self, ack: u64, sacks: &[(u64, u64)], snd_nxt: u64, now_ps: u64) -> (Acked, bool) {
         let acked = self.board.on_ack(ack, sacks, self.is_repairing(), now_ps);
         if let Some(rtt_ps) = acked.rtt_ps {
@@ -277,17 +279,17 @@ impl TcpSender {
             prr.on_ack(acked.delivered, is_safe(&acked));
         }
         if self.board.is_empty() {
-            // A probe that pacing has held back finds nothing to send again.
+            // The probe that pacing has delayed has no segment to send again.
             (self.rto_ps, self.probe_due) = (u64::MAX, false);
         } else if 0 < acked.cumulative {
-            // RFC 6298 (5.3): what arrives behind a hole does not put its timeout off.
+            // RFC 6298 (5.3): data that arrives behind a hole does not postpone the hole's timeout.
             self.restart_timer(now_ps);
         }
         self.plan_probe(now_ps);
         (acked, begins)
     }
 
-    /// Losses are being repaired.
+    /// Returns `true` while losses are being repaired.
     fn is_repairing(&self) -> bool {
         matches!(self.phase, Phase::Recovery | Phase::AfterTimeout)
     }
@@ -295,7 +297,7 @@ impl TcpSender {
     fn leave_phase(&mut self, ack: u64) {
         let is_over = match self.phase {
             Phase::Open => return,
-            // The first byte beyond tells the receiver of the reduction.
+            // The first byte beyond `phase_end` signals the reduction to the receiver.
             Phase::Reducing => self.phase_end < ack || (self.phase_end == ack && self.board.is_empty()),
             Phase::Recovery | Phase::AfterTimeout => self.phase_end <= ack,
         };
@@ -304,11 +306,12 @@ impl TcpSender {
         }
     }
 
-    /// So many bytes of those that were in flight before are newly lost. True if a recovery begins.
+    /// Records `lost` bytes newly found lost, with `flight` bytes in flight before; returns `true` if a recovery
+    /// begins.
     fn note_loss(&mut self, lost: u64, flight: u64, snd_nxt: u64) -> bool {
         let begins = 0 < lost && !self.is_repairing();
         if begins {
-            // A reduction on a mark goes on as it has begun.
+            // A reduction after a mark continues with its own PRR.
             if self.phase == Phase::Open {
                 self.prr = self.use_prr.then(|| Prr::new(self.mss, flight));
             }
@@ -317,8 +320,9 @@ impl TcpSender {
         begins
     }
 
-    /// The controller has reduced the window on a mark that this acknowledgment echoes: what is in flight comes down to it
-    /// while acknowledgments arrive (Linux; RFC 9937 section 5 for marks as for losses).
+    /// Starts a reduction after the controller has reduced the window on a mark that this acknowledgment echoes: the
+    /// bytes in flight fall to the window while acknowledgments arrive (Linux; RFC 9937 section 5 for marks as for
+    /// losses).
     pub fn on_reduced(&mut self, acked: &Acked, snd_nxt: u64) {
         self.tell_reduced = true;
         if self.use_prr && self.phase == Phase::Open {
@@ -328,7 +332,7 @@ impl TcpSender {
         }
     }
 
-    /// The controller has set the window: what a recovery may send until the next acknowledgment.
+    /// Applies the window the controller has set: sets how much a recovery may send until the next acknowledgment.
     #[inline]
     pub fn settle(&mut self, cwnd: u64) {
         if let Some(prr) = &mut self.prr {
@@ -336,12 +340,12 @@ impl TcpSender {
         }
     }
 
-    /// When [`TcpSender::on_timer`] has something to do, in picoseconds.
+    /// Returns the next time at which [`TcpSender::on_timer`] has work, in picoseconds.
     pub fn deadline_ps(&self) -> u64 {
         self.rto_ps.min(self.probe_ps).min(self.board.reorder_ps())
     }
 
-    /// The handshake begins, or begins again: it is given up after a timeout.
+    /// Starts the handshake, or repeats it; an attempt ends after a timeout.
     pub fn on_connect(&mut self, now_ps: u64) {
         let is_first = self.rto_ps == u64::MAX;
         self.connect_ps = if is_first { now_ps } else { u64::MAX };
@@ -349,7 +353,7 @@ impl TcpSender {
         self.rtt.back_off();
     }
 
-    /// The handshake is over. Its round-trip time is the first sample, unless it took several attempts.
+    /// Completes the handshake. Its round-trip time is the first sample, unless it took several attempts.
     pub fn on_connected(&mut self, now_ps: u64) {
         (self.connected, self.rto_ps) = (true, u64::MAX);
         if self.connect_ps == u64::MAX {
@@ -359,7 +363,7 @@ impl TcpSender {
         }
     }
 
-    /// Does what is due.
+    /// Runs the timer that is due, if any; returns its result.
     pub fn on_timer(&mut self, snd_nxt: u64, now_ps: u64) -> Expired {
         if self.rto_ps <= now_ps && now_ps < self.probe_ps {
             return self.time_out(snd_nxt, now_ps);
@@ -386,15 +390,15 @@ impl TcpSender {
         self.rtt.back_off();
         self.board.on_timeout();
         self.restart_timer(now_ps);
-        // Losses among what is sent again are no news (RFC 6582 section 4).
+        // Losses among segments sent again do not start a recovery (RFC 6582 section 4).
         (self.phase, self.phase_end, self.prr) = (Phase::AfterTimeout, snd_nxt, None);
-        // What is sent now is a probe itself (RFC 8985 section 7.2: none during recovery).
+        // The segments sent now take the place of probes (RFC 8985 section 7.2: none during recovery).
         (self.probe_ps, self.probe_due, self.probed) = (u64::MAX, false, true);
         Expired::Timeout
     }
 }
 
-/// RFC 9937 section 6.2: an acknowledgment of new data in order that shows no further loss.
+/// Returns `true` if an acknowledgment is safe (RFC 9937 section 6.2): for new data in order, with no further loss.
 fn is_safe(acked: &Acked) -> bool {
     0 < acked.cumulative && acked.lost == 0
 }

@@ -42,7 +42,7 @@ fn data_of_a_dead_path_moves() {
     assert!(c.on_timeout(0, [1_000, 2_000].into_iter()));
     assert!(!c.offers(0) && c.offers(1));
     assert_eq!(c.take(1), Some(1));
-    // What the receiver turns out to have need not be sent.
+    // Data the receiver already has need not be sent.
     c.on_data_ack(4_000);
     assert!(!c.offers(1) && c.is_done());
     assert_eq!(c.repeated, 1_000);
@@ -57,7 +57,7 @@ fn what_a_dead_path_took_while_all_were_dead_moves_when_another_is_back() {
         c.on_timeout(0, std::iter::once(0));
         c.on_timeout(1, std::iter::once(0));
     }
-    // Both are dead: each sends what was the other's, and the second new data.
+    // Both are dead: each sends the pieces of the other, and the second also new data.
     assert_eq!((c.take(0), c.take(1), c.take(1)), (Some(1), Some(0), Some(2)));
     assert!(c.on_delivery(0));
     c.on_ack(0, 2_000);
@@ -79,10 +79,10 @@ fn a_slow_subflow_repeats_what_others_have_in_flight() {
     assert_eq!(c.take(0), Some(3));
     assert_eq!(c.take(1), Some(3));
     assert_eq!(c.repeated, 3_000);
-    // With all of them slow there is nobody to wait for it.
+    // If all are slow, none repeats.
     c.set_slow(0, true);
     assert_eq!(c.take(1), Some(4));
-    // Its losses are others' to send, once they are fast.
+    // Its lost segments move to the other subflow once that is fast.
     c.set_slow(0, false);
     c.on_loss(1, [3_000].into_iter());
     assert_eq!((c.take(0), c.take(0)), (Some(4), Some(5)));
@@ -94,13 +94,13 @@ struct Path {
     /// Segments in flight: number and piece.
     wire: Vec<(u64, u64)>,
     sent: u64,
-    /// Which segments have arrived.
+    /// Numbers of the segments that have arrived.
     arrived: BTreeSet<u64>,
     acked: u64,
 }
 
 proptest! {
-    /// Whatever is lost, late or twice on whichever path, every piece arrives and is delivered in order.
+    /// Every piece arrives and is delivered in order, whatever is lost, late or duplicated on any path.
     #[test]
     fn all_data_arrives(
         steps in prop::collection::vec((0usize..3, 0u8..8, 0usize..64), 0..400),
@@ -148,7 +148,7 @@ proptest! {
                     c.on_timeout(p, lost);
                 }
                 6 => {
-                    // The subflow sends everything again that is missing and not on its way.
+                    // The subflow sends again all segments that are missing and not on their way.
                     for segment in path.acked..path.sent {
                         if !path.arrived.contains(&segment) && path.wire.iter().all(|w| w.0 != segment) {
                             let piece = c.piece_at(p, segment * MSS).expect("it is not acknowledged");

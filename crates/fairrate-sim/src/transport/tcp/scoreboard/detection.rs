@@ -1,24 +1,25 @@
-//! Which segments are lost: by time (RACK, RFC 8985), by number (RFC 6675), or at a timeout.
+//! Detection of lost segments: by time (RACK, RFC 8985), by number (RFC 6675), or at a timeout.
 
 use super::Scoreboard;
 use super::order::NONE;
 
-/// How a sender finds losses.
+/// A sender's method of loss detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossDetection {
     /// By time (RACK, RFC 8985).
     Rack,
     /// By the number of segments delivered beyond (RFC 6675).
     Sack,
-    /// Not before a timeout.
+    /// Only by a timeout.
     Timeout,
 }
 
-/// Segments delivered beyond a hole that show a loss, in RFC 8985 before any reordering was seen (DupThresh).
+/// Number of segments delivered beyond a hole that show a loss; in RFC 8985, before any reordering was seen
+/// (DupThresh).
 const DUP_THRESH: usize = 3;
 
 impl Scoreboard {
-    /// Bytes newly found lost.
+    /// Marks lost segments; returns the bytes newly found lost.
     pub(super) fn detect(&mut self, repairing: bool, now_ps: u64) -> u64 {
         match self.detection {
             LossDetection::Rack => self.detect_by_time(repairing, now_ps),
@@ -27,7 +28,8 @@ impl Scoreboard {
         }
     }
 
-    /// RFC 8985 section 6.2, step 5: what was sent before the newest delivered segment and has had its time is lost.
+    /// Marks as lost what was sent before the newest delivered segment and has waited long enough (RFC 8985 section
+    /// 6.2, step 5).
     fn detect_by_time(&mut self, repairing: bool, now_ps: u64) -> u64 {
         self.reorder_ps = u64::MAX;
         let Some(newest) = self.newest else { return 0 };
@@ -50,7 +52,8 @@ impl Scoreboard {
         lost
     }
 
-    /// RFC 6675 section 4, IsLost: three segments beyond have been delivered. What was sent again is not looked at.
+    /// Marks segments as lost once three segments beyond are delivered (RFC 6675 section 4, IsLost). Segments sent
+    /// again are skipped.
     fn detect_by_number(&mut self) -> u64 {
         let Some(edge) = self.beyond.nth_last(DUP_THRESH as u64 * self.mss) else { return 0 };
         let (mut lost, mut number) = (0, self.oldest);
@@ -70,7 +73,7 @@ impl Scoreboard {
         lost
     }
 
-    /// A segment in flight is taken for lost.
+    /// Marks the segment in flight at position `at` as lost.
     fn lose(&mut self, at: usize) {
         self.unlink(at);
         self.segments[at].lost = true;
@@ -85,18 +88,19 @@ impl Scoreboard {
         }
     }
 
-    /// RFC 8985 section 6.2, step 4: how late a segment may be. Not at all while losses are being repaired, or once three
-    /// segments beyond a hole have arrived and no reordering was ever seen; a quarter of the smallest RTT otherwise.
+    /// Returns the reordering window (RFC 8985 section 6.2, step 4): zero while losses are being repaired, or once
+    /// three segments beyond a hole have arrived, if no reordering was ever seen; a quarter of the smallest RTT
+    /// otherwise.
     fn reorder_window_ps(&self, repairing: bool) -> u64 {
         if !self.reordering && (repairing || DUP_THRESH <= self.n_sacked) { 0 } else { self.min_rtt_ps / 4 }
     }
 
-    /// The time of [`Scoreboard::reorder_ps`] has come; bytes newly found lost.
+    /// Handles the time of [`Scoreboard::reorder_ps`]; returns the bytes newly found lost.
     pub fn on_reorder_timer(&mut self, repairing: bool, now_ps: u64) -> u64 {
         self.detect(repairing, now_ps)
     }
 
-    /// The retransmission timer has expired: everything not delivered is lost.
+    /// Marks everything not delivered as lost: the retransmission timer has expired.
     pub fn on_timeout(&mut self) {
         self.to_resend.clear();
         for at in 0..self.segments.len() {
@@ -112,7 +116,7 @@ impl Scoreboard {
         self.reorder_ps = u64::MAX;
     }
 
-    /// A lost segment need not be sent again.
+    /// Removes the lost segment at position `at` from those to send again.
     pub(super) fn forget_lost(&mut self, at: usize) {
         if let Ok(place) = self.to_resend.binary_search_by_key(&at, |&n| self.place(n)) {
             self.to_resend.remove(place);

@@ -1,29 +1,29 @@
-//! Where a segment stands: its number, and its place among those in flight in the order they were sent in.
+//! The number of a segment, and its place among those in flight in order of sending.
 
 use super::{Scoreboard, Segment};
 
-/// Numbers of segments wrap around at this power of two, far above any window.
+/// The power of two at which segment numbers wrap around, far above any window.
 const NUMBERS: u32 = 1 << 31;
 /// No segment: the end of the list in order of sending.
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Scoreboard {
-    /// The first byte of the segment in a place.
+    /// Returns the first byte of the segment at position `at`.
     pub(super) fn first_byte(&self, at: usize) -> u64 {
         self.una + at as u64 * self.mss
     }
 
-    /// The number of the segment in a place: it stays while acknowledgments move the places.
+    /// Returns the number of the segment at position `at`: it stays while acknowledgments move the positions.
     pub(super) fn number(&self, at: usize) -> u32 {
         self.first.wrapping_add(at as u32) % NUMBERS
     }
 
-    /// The place of the segment with a number.
+    /// Returns the position of the segment with number `number`.
     pub(super) fn place(&self, number: u32) -> usize {
         (number.wrapping_sub(self.first) % NUMBERS) as usize
     }
 
-    /// A segment is sent now, after all others.
+    /// Appends the segment at position `at`, which is sent now, to the list.
     pub(super) fn link(&mut self, at: usize) {
         let number = self.number(at);
         let before = std::mem::replace(&mut self.latest, number);
@@ -36,7 +36,7 @@ impl Scoreboard {
         }
     }
 
-    /// A segment is no longer in flight.
+    /// Removes the segment at position `at`, which is no longer in flight, from the list.
     pub(super) fn unlink(&mut self, at: usize) {
         let Segment { before, after, .. } = self.segments[at];
         if before == NONE {

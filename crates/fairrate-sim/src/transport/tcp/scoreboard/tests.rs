@@ -22,12 +22,13 @@ fn a_hole_is_lost_when_something_sent_later_arrives() {
     let mut board = sent(5);
     let acked = board.on_ack(1_000, &[], false, 1_000);
     assert_eq!((acked.cumulative, acked.rtt_ps, board.pipe()), (1_000, Some(1_000), 4_000));
-    // Segment 2 arrives, segment 1 does not: while losses are repaired, and without reordering so far, there is no patience.
+    // Segment 2 arrives, segment 1 does not: while losses are repaired, and without reordering so far, the window is
+    // zero.
     let acked = board.on_ack(1_000, &[(2_000, 3_000)], true, 1_200);
     assert_eq!((acked.delivered, acked.lost, board.pipe()), (1_000, 1_000, 2_000));
     assert_eq!(board.send_lost(1_210), Some((1_000, 1_000)));
     assert_eq!((board.send_lost(1_220), board.pipe()), (None, 3_000));
-    // All arrive. The round-trip time is that of segment 4, not of the one sent twice.
+    // All arrive. The round-trip time is that of segment 4, not of the segment sent twice.
     let acked = board.on_ack(5_000, &[], false, 2_300);
     assert_eq!((acked.cumulative, acked.delivered, board.pipe()), (4_000, 3_000, 0));
     assert!(board.is_empty());
@@ -38,7 +39,7 @@ fn reordering_teaches_patience() {
     let mut board = sent(6);
     board.on_ack(0, &[(1_000, 2_000)], true, 1_100);
     assert!(board.has_lost());
-    // The first segment was only late: its acknowledgment comes before it was sent again.
+    // The first segment was only late: its acknowledgment arrives before it was sent again.
     let acked = board.on_ack(2_000, &[], false, 1_150);
     assert_eq!((acked.delivered, board.has_lost(), board.pipe()), (1_000, false, 4_000));
     // From now on, a hole has a quarter of the smallest RTT, 1,000, to fill.
@@ -58,7 +59,7 @@ fn by_number_three_segments_beyond_are_a_loss_once() {
     assert_eq!(board.send_lost(1_110), Some((0, 1_000)));
     assert_eq!(board.on_ack(0, &[(7_000, 8_000)], false, 1_200).lost, 2_000);
     assert_eq!(board.send_lost(1_210), Some((2_000, 1_000)));
-    // The first is lost again, which only a timeout tells.
+    // The first is lost again, which only a timeout detects.
     assert_eq!(board.on_ack(0, &[(2_000, 3_000), (8_000, 9_000)], true, 2_300).lost, 1_000);
     assert_eq!(board.reorder_ps(), u64::MAX);
 }
@@ -96,7 +97,7 @@ fn the_delivery_rate_is_that_of_a_round_trip() {
     board.send_new(MSS, true, 1_250);
     let acked = board.on_ack(4_000, &[], false, 2_250);
     assert_eq!((acked.rate, acked.app_limited), (Some((1_000, 1_000)), true));
-    // Two segments sent 1,000 apart whose acknowledgments come together were not delivered at once: the second was
+    // Two segments sent 1,000 apart whose acknowledgments arrive together were not delivered at once: the second was
     // sent when the first, of time 3,000, was not yet acknowledged, so sending took the time since then.
     board.send_new(MSS, false, 3_000);
     board.send_new(MSS, false, 5_000);
@@ -105,8 +106,8 @@ fn the_delivery_rate_is_that_of_a_round_trip() {
 }
 
 proptest! {
-    /// Packets and acknowledgments are lost, duplicated and reordered at will; everything arrives in the end, and the
-    /// bytes in flight are what a recount says.
+    /// Packets and acknowledgments are lost, duplicated and reordered at random; everything arrives in the end, and a
+    /// recount confirms the bytes in flight.
     #[test]
     fn every_byte_arrives(
         fates in prop::collection::vec((0u8..10, 0u64..400), 1..400), n in 1u64..60, by_time: bool,

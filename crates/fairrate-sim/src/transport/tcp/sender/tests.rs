@@ -1,6 +1,6 @@
 use super::*;
 
-/// TCP as it is by default, with timeouts from 100 us to 10 ms.
+/// TCP with its default settings, with timeouts from 100 us to 10 ms.
 pub const CONFIG: TcpConfig = TcpConfig {
     rto_min: Time::from_us(100),
     rto_max: Time::from_ms(10),
@@ -18,12 +18,12 @@ pub const CONFIG: TcpConfig = TcpConfig {
 };
 const US: u64 = 1_000_000;
 
-/// A sender of segments of 1,000 bytes on a path of 10 us.
+/// Returns a sender of segments of 1,000 bytes on a path of 10 us.
 fn sender(config: &TcpConfig) -> TcpSender {
     TcpSender::new(config, 1_000, Time::from_us(10))
 }
 
-/// The same, with `n` segments sent, one a microsecond.
+/// Returns a sender that has sent `n` segments, one a microsecond.
 fn sending(config: &TcpConfig, n: u64) -> TcpSender {
     let mut tcp = sender(config);
     (0..n).for_each(|i| tcp.send_new(1_000, false, i * US));
@@ -39,7 +39,7 @@ fn a_lost_tail_is_probed_and_then_recovered() {
     assert_eq!(tcp.on_timer(3_000, 30 * US), Expired::MaySend(false));
     assert!(tcp.is_open(0, 2_000, false), "a probe needs no window");
     assert_eq!(tcp.resend(30 * US, false), Some((2_000, 1_000)));
-    // It arrives, and so the one before is lost: recovery begins, once.
+    // It arrives, and so the segment before it is lost: recovery begins, once.
     let (acked, begins) = tcp.on_ack(1_000, &[(2_000, 3_000)], 3_000, 40 * US);
     assert_eq!((acked.lost, begins), (1_000, true));
     assert_eq!(tcp.resend(40 * US, false), Some((1_000, 1_000)));
@@ -65,7 +65,7 @@ fn only_the_probe_for_a_lone_segment_waits_for_a_delayed_acknowledgment() {
     let config = TcpConfig { delayed_ack, ..CONFIG };
     assert_eq!(sending(&config, 1).deadline_ps(), 60 * US);
     assert_eq!(sending(&config, 2).deadline_ps(), 21 * US);
-    // A probe that would come after the timeout takes its place; the timeout then counts from the probe.
+    // A probe that would be due after the timeout replaces it; the timeout then counts from the probe.
     let mut slow = TcpSender::new(&config, 1_000, Time::from_us(90));
     slow.send_new(1_000, false, 0);
     assert_eq!(slow.deadline_ps(), 220 * US);
@@ -113,10 +113,10 @@ fn what_arrives_behind_a_hole_does_not_put_its_timeout_off() {
         tcp.on_ack(0, &[(1_000, 1_000 * i + 1_000)], 9_000, (10 + i) * US);
         assert_eq!(tcp.rto_ps, 100 * US);
     }
-    // It counts from when the hole is sent again.
+    // The timeout counts from the time at which the hole is sent again.
     assert_eq!(tcp.resend(20 * US, false), Some((0, 1_000)));
     assert_eq!(tcp.rto_ps, 120 * US);
-    // Losses among what a timeout sends again are no news.
+    // Losses among segments sent again after a timeout do not start a recovery.
     assert_eq!(tcp.on_timer(9_000, 120 * US), Expired::Timeout);
     assert_eq!(tcp.resend(120 * US, true), Some((0, 1_000)));
     tcp.send_new(1_000, false, 121 * US);
@@ -154,7 +154,7 @@ fn a_reduction_on_a_mark_lets_every_other_acknowledgment_send_a_segment() {
         }
         now += US;
     }
-    // Ten of the twenty were replaced, one by one.
+    // Ten of the twenty segments were replaced, each by a new one.
     assert_eq!((sent, tcp.pipe()), (30, 10_000));
     tcp.on_ack(21_000, &[], 1_000 * sent, now);
     assert!(tcp.prr.is_none() && tcp.is_open(10_000, 9_000, true));
@@ -174,7 +174,7 @@ fn idle_time_is_counted_in_timeouts() {
     tcp.send_new(1_000, false, 50 * US);
     assert_eq!(tcp.idle_timeouts(9_000 * US), 0, "something is in flight");
     tcp.on_ack(1_000, &[], 1_000, 60 * US);
-    // The timeout is its floor, 100 us, since the sending at 50 us.
+    // The timeout is its floor, 100 us, from the last segment at 50 us.
     assert_eq!([150, 151, 250, 251].map(|us| tcp.idle_timeouts(us * US)), [0, 1, 1, 2]);
     let mut off = sending(&TcpConfig { idle_restart: false, ..CONFIG }, 1);
     off.on_ack(1_000, &[], 1_000, 10 * US);
