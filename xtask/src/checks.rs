@@ -8,6 +8,7 @@ use std::time::Instant;
 /// A check: its name and cargo's arguments.
 const CHECKS: &[(&str, &[&str])] = &[
     ("format", &["fmt", "--all", "--check"]),
+    ("prose", &["xtask", "prose"]),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     (
         "links of rustdoc",

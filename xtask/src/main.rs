@@ -11,6 +11,7 @@ mod kernel;
 mod ns3;
 mod ns3_tcp;
 mod own_algorithms;
+mod prose;
 mod python;
 mod testbed;
 mod vm;
@@ -33,6 +34,8 @@ enum Task {
     Test,
     /// The part of `docs/figures.md` that is made from committed measurements, with its pictures and tables.
     Figures(figures::Options),
+    /// Sentences of comments, held against the style of CONTRIBUTING.
+    Prose,
     /// Licences and sources of all dependencies, held against `deny.toml`.
     Dependencies,
     /// Writes the C header of algorithms from shared libraries.
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Test => checks::run(&root),
         Task::Figures(options) => figures::run(&root, &options),
+        Task::Prose => prose::run(&root),
         Task::Dependencies => dependencies::run(&root),
         Task::Header(options) => header::run(&root, &options),
         Task::OwnAlgorithms => own_algorithms::run(&root),

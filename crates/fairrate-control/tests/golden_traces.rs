@@ -220,27 +220,42 @@ fn trace(config: &AlgorithmConfig, scenario: &Scenario) -> Vec<String> {
     rows
 }
 
+/// Returns the traces of an algorithm as a table, a column a scenario.
+fn table(config: &AlgorithmConfig) -> String {
+    let traces: Vec<Vec<String>> = SCENARIOS.iter().map(|s| trace(config, s)).collect();
+    let mut table = String::from("window of flow 0 in KB, rate in Gb/s, queue in KB\nRTT");
+    for scenario in &SCENARIOS {
+        write!(table, " | {:>19}", scenario.name).expect("strings take text");
+    }
+    for rtt in 0..N_RTTS as usize {
+        write!(table, "\n{rtt:>3}").expect("strings take text");
+        for rows in &traces {
+            write!(table, " | {}", rows[rtt]).expect("strings take text");
+        }
+    }
+    table
+}
+
+/// Traces of the profile `ns3` are stored only where they are not those of the paper's.
 #[test]
 fn traces_are_as_recorded() {
     for info in ALGORITHMS {
-        for (profile, suffix) in [(Profile::Paper, "paper"), (Profile::Ns3, "ns3")] {
-            let config = AlgorithmConfig::by_name(info.name, profile).expect("listed");
-            if config.needs().ports != PortScope::None || config.needs().oracle {
-                // Half of it is at ports, or in an oracle, which are not here.
-                continue;
-            }
-            let traces: Vec<Vec<String>> = SCENARIOS.iter().map(|s| trace(&config, s)).collect();
-            let mut table = String::from("window of flow 0 in KB, rate in Gb/s, queue in KB\nRTT");
-            for scenario in &SCENARIOS {
-                write!(table, " | {:>19}", scenario.name).expect("strings take text");
-            }
-            for rtt in 0..N_RTTS as usize {
-                write!(table, "\n{rtt:>3}").expect("strings take text");
-                for rows in &traces {
-                    write!(table, " | {}", rows[rtt]).expect("strings take text");
-                }
-            }
-            insta::assert_snapshot!(format!("{}-{suffix}", info.name), table);
+        let config = |profile| AlgorithmConfig::by_name(info.name, profile).expect("listed");
+        let [paper, ns3] = [Profile::Paper, Profile::Ns3].map(config);
+        if paper.needs().ports != PortScope::None || paper.needs().oracle {
+            // Half of it is at ports, or in an oracle, which are not here.
+            continue;
         }
+        let (paper, ns3, name) = (table(&paper), table(&ns3), format!("{}-ns3", info.name));
+        if paper == ns3 {
+            let stored = format!("{}/tests/snapshots/golden_traces__{name}.snap", env!("CARGO_MANIFEST_DIR"));
+            assert!(
+                !std::path::Path::new(&stored).exists(),
+                "{name} does what the paper's profile does: remove its traces"
+            );
+        } else {
+            insta::assert_snapshot!(name, ns3);
+        }
+        insta::assert_snapshot!(format!("{}-paper", info.name), paper);
     }
 }

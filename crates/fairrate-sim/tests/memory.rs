@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fairrate_control::AlgorithmConfig;
 use fairrate_sim::topology::{FatTreeK, LeafSpine, Topology};
 use fairrate_sim::{
-    FlowOutcome, FlowSpec, MarkAt, MptcpConfig, Pfc, PfcEvent, PortSample, RateSample, Recovery, Scheduler, SimConfig,
-    Simulation, Sink, StopRule, SubflowPaths, Switching, TcpConfig, Transport,
+    FlowSpec, MarkAt, MptcpConfig, Pfc, Recovery, Scheduler, SimConfig, Simulation, StopRule, SubflowPaths, Switching,
+    TcpConfig, Transport,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -61,16 +61,6 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// Listens to nothing.
-struct Deaf;
-
-impl Sink for Deaf {
-    fn flow(&mut self, _: &FlowOutcome) {}
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn pfc(&mut self, _: &PfcEvent) {}
-}
 
 fn fat_tree(k: u32) -> Topology {
     let (gbps, us) = (Rate::from_gbps(25), Time::from_us(1));
@@ -128,11 +118,11 @@ const SPANS: usize = 60;
 fn fewest_allocations(mut c: SimConfig) -> u64 {
     c.stop = StopRule { at: Some(Time::from_ms(10_000)), when_flows_done: false };
     let mut simulation = Simulation::new(c);
-    let mut hops = simulation.advance(2_000_000, &mut Deaf).expect("the run does not stall").packet_hops;
+    let mut hops = simulation.advance(2_000_000, &mut ()).expect("the run does not stall").packet_hops;
     let mut fewest = u64::MAX;
     for _ in 0..SPANS {
         let counted = N_ALLOCATIONS.load(Ordering::Relaxed);
-        let after = simulation.advance(400_000, &mut Deaf).expect("the run does not stall").packet_hops;
+        let after = simulation.advance(400_000, &mut ()).expect("the run does not stall").packet_hops;
         assert!(200_000 <= after - hops, "{}", after - hops);
         fewest = fewest.min(N_ALLOCATIONS.load(Ordering::Relaxed) - counted);
         hops = after;
@@ -221,7 +211,7 @@ fn what_is_over_takes_no_more() {
             c
         };
         let (mut simulation, bytes) = built(config, 1);
-        simulation.run(&mut Deaf).expect("the run does not stall");
+        simulation.run(&mut ()).expect("the run does not stall");
         let before = live_bytes();
         drop(simulation);
         before - live_bytes() - bytes

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::acks::{self, Acks};
 use super::hold::{self, Hold};
-use super::scenarios::{self, Nobody};
+use super::scenarios;
 use super::{aligned, median_min_max, time_us};
 use crate::failure::Failure;
 
@@ -78,7 +78,7 @@ fn ns_per_hop(config: &SimConfig, cc: &str) -> Result<f64, Failure> {
     let start = Instant::now();
     let failed =
         |error: SimError| Failure::Bench { job: "kernels".to_owned(), cc: cc.to_owned(), cause: error.to_string() };
-    let progress = simulation.run(&mut Nobody).map_err(failed)?;
+    let progress = simulation.run(&mut ()).map_err(failed)?;
     Ok(start.elapsed().as_secs_f64() * 1e9 / progress.packet_hops as f64)
 }
 

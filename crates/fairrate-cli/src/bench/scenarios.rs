@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use fairrate_scenario::{Overrides, Scenario, ScenarioError};
-use fairrate_sim::{FlowOutcome, PfcEvent, PortSample, RateSample, RunTotals, SimConfig, SimError, Simulation, Sink};
+use fairrate_sim::{RunTotals, SimConfig, SimError, Simulation};
 use serde::Serialize;
 
 use super::{aligned, median_min_max};
@@ -182,7 +182,7 @@ fn time(config: &SimConfig, threads: usize) -> Result<Timed, SimError> {
     let mut simulation = Simulation::with_threads(config.clone(), threads);
     let build_s = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    simulation.run(&mut Nobody)?;
+    simulation.run(&mut ())?;
     let wall_s = start.elapsed().as_secs_f64();
     let (threads, rss_mb) = (simulation.threads(), peak_mb());
     Ok(Timed { threads, build_s, wall_s, rss_mb, totals: simulation.totals() })
@@ -210,16 +210,6 @@ fn peak_mb() -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1_024e-6)
-}
-
-/// A sink that ignores all results.
-pub(super) struct Nobody;
-
-impl Sink for Nobody {
-    fn flow(&mut self, _: &FlowOutcome) {}
-    fn port(&mut self, _: &PortSample) {}
-    fn rate(&mut self, _: &RateSample) {}
-    fn pfc(&mut self, _: &PfcEvent) {}
 }
 
 /// Returns the rows in columns.

@@ -1,0 +1,84 @@
+//! `cargo xtask prose`: counts sentences of comments that begin in a way which CONTRIBUTING rules out, and comment lines that are too long.
+
+use std::path::{Path, PathBuf};
+
+/// First words of a doc comment's line that hide its noun. See "Style" in CONTRIBUTING.
+const HIDING: [&str; 11] =
+    ["What", "Whether", "How many", "How much", "How", "Who", "Whose", "Of", "By what", "By which", "In what"];
+
+/// The lines that may begin so. This number may only fall.
+const MOST: usize = 60;
+
+/// The longest line of a comment, in characters.
+const LONGEST: usize = 150;
+
+/// Counts; `false` if there are more than [`MOST`], or a line is longer than [`LONGEST`].
+///
+/// # Errors
+/// If a source file cannot be read.
+pub fn run(root: &Path) -> Result<bool, String> {
+    let (mut hiding, mut long) = (Vec::new(), Vec::new());
+    for file in sources(root)? {
+        let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let shown = file.strip_prefix(root).unwrap_or(&file).display().to_string();
+        for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+            if hides_noun(line) {
+                hiding.push(format!("{shown}:{number}: {line}"));
+            }
+            if line.starts_with("//") && LONGEST < line.chars().count() {
+                long.push(format!("{shown}:{number}: longer than {LONGEST} characters"));
+            }
+        }
+    }
+    let is_good = hiding.len() <= MOST && long.is_empty();
+    if !is_good {
+        hiding.iter().chain(&long).for_each(|place| println!("{place}"));
+    }
+    println!("{} doc lines hide their noun, {MOST} may; {} are too long", hiding.len(), long.len());
+    Ok(is_good)
+}
+
+/// Returns `true` if `line` is of a doc comment and begins with one of [`HIDING`].
+fn hides_noun(line: &str) -> bool {
+    let Some(text) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) else { return false };
+    HIDING
+        .iter()
+        .any(|word| text.strip_prefix(' ').and_then(|t| t.strip_prefix(word)).is_some_and(|t| t.starts_with(' ')))
+}
+
+/// Returns the Rust files of the workspace, without what is built.
+fn sources(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let (mut found, mut dirs) = (Vec::new(), vec![root.join("crates"), root.join("xtask"), root.join("fuzz")]);
+    while let Some(dir) = dirs.pop() {
+        let entries = std::fs::read_dir(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        for entry in entries {
+            let path = entry.map_err(|e| format!("{}: {e}", dir.display()))?.path();
+            if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+                dirs.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_doc_lines_that_begin_so_count() {
+        assert!(hides_noun("/// Whether it is marked.") && hides_noun("//! What a run tells: samples"));
+        for line in [
+            "/// Returns `true` if it is marked.",
+            "/// Whatever",
+            "// What is this",
+            "let what = 1; /// What",
+            "///What",
+        ] {
+            assert!(!hides_noun(line), "{line}");
+        }
+    }
+}
